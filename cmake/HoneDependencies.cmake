@@ -1,0 +1,10 @@
+# Packages that hone stands on. Each says in one line what it gives; an optional one that is missing is said once.
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(dnnl CONFIG REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(HWLOC IMPORTED_TARGET hwloc)
