@@ -1,0 +1,51 @@
+// The measured roofs of a machine, as a table that analysis and passes read. lab/ceilings measures it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace hone {
+
+// A measured rate with its spread (lowest and highest of the kept repetitions), in units per second.
+struct Rate {
+  double median = 0;
+  double low = 0;
+  double high = 0;
+};
+
+struct ComputeRoof {
+  DType dtype = DType::kF32;
+  std::string method;  // "fma" (register micro-kernel) or "gemm" (the library's best matrix product)
+  int threads = 1;
+  Rate flops;  // FLOP/s
+};
+
+struct MemoryRoof {
+  std::string level;      // "L1", "L2", "L3", "DRAM"
+  std::string operation;  // "read", "write", "copy" (copy counts bytes read plus bytes written)
+  int threads = 1;
+  double capacity_bytes = 0;  // of the level, all threads' share together; 0 for DRAM
+  Rate bytes;                 // bytes/s
+};
+
+struct Roofs {
+  std::string machine;  // "AMD EPYC 9R45, 2 cores"
+  int threads = 1;      // all the cores that hone uses here
+  std::vector<ComputeRoof> compute;
+  std::vector<MemoryRoof> memory;
+  double barrier_s = 0;       // one barrier over all threads, median
+  double thread_start_s = 0;  // entering and leaving a parallel region, median
+
+  // The best measured rate for `dtype` with `threads` threads, in FLOP/s; of f32 where the dtype was not
+  // measured; 0 if none.
+  double compute_roof(DType dtype, int thread_count) const;
+  // DRAM copy bandwidth with `thread_count` threads, in bytes/s; 0 if not measured.
+  double dram_roof(int thread_count) const;
+  // The bandwidth of the smallest level that holds `working_set_bytes`, in bytes/s.
+  double memory_roof(double working_set_bytes, int thread_count) const;
+};
+
+}  // namespace hone
