@@ -1,0 +1,97 @@
+// GraphBuilder: makes a Graph, from nothing (frontends, zoo) or from another Graph (passes). Ids handed out
+// by a builder are valid for that builder only; finish() sorts topologically, drops what nothing uses, and
+// renumbers.
+#pragma once
+
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/result.h"
+#include "graph/graph.h"
+
+namespace hone::graph {
+
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(std::string name);
+  // Starts as a copy of `source`: its ids stay valid in this builder.
+  explicit GraphBuilder(const Graph& source);
+
+  // --- making ---
+  ValueId input(std::string name, TensorType type);
+  ValueId constant(std::string name, Tensor data);
+  // A node with one output whose type the operator table infers. Throws BuildError on a type error: code that
+  // builds graphs from untrusted data uses try_add().
+  ValueId add(std::string op, std::vector<ValueId> inputs, Attributes attributes = {}, std::string name = {});
+  // A node with as many outputs as `outputs` counts.
+  std::vector<ValueId> add_many(std::string op, std::vector<ValueId> inputs, std::size_t outputs,
+                                Attributes attributes = {}, std::string name = {});
+  // A node given whole. `node.outputs` is filled here: a new value for each name in `output_names`, kNoValue
+  // for "". Types are inferred; declared types, where given, are merged in.
+  Result<std::vector<ValueId>> try_add(Node node, std::span<const std::string> output_names,
+                                       std::span<const TensorType> declared = {});
+  void output(ValueId value);
+  void set_outputs(std::vector<ValueId> values);
+
+  // --- changing ---
+  // Every reader of `old`, outputs of the graph included, reads `replacement` instead. The name of a graph
+  // output moves to the replacement, so that the model's interface stays as it was.
+  void replace_all_uses(ValueId old, ValueId replacement);
+  void replace_input(NodeId node, std::size_t input, ValueId replacement);
+  void erase(NodeId node);  // its outputs must have no readers left when finish() comes
+  Node& mutable_node(NodeId node) { return nodes_[node.index]; }
+  void set_type(ValueId value, TensorType type) { values_[value.index].type = std::move(type); }
+  void set_constant(ValueId value,
+                    Tensor data);  // the value becomes a constant; its producer is dropped if now unused
+  void rename(ValueId value, std::string name);  // made unique if taken
+  // Nodes that later add()s create get this provenance (a pass sets it to the nodes that it replaces).
+  void set_provenance(std::vector<std::string> names) { provenance_ = std::move(names); }
+
+  // --- looking ---
+  const std::vector<Node>& nodes() const { return nodes_; }  // erased nodes stay, with an empty op
+  bool erased(NodeId node) const { return nodes_[node.index].op.empty(); }
+  const Node& node(NodeId id) const { return nodes_[id.index]; }
+  const Value& value(ValueId id) const { return values_[id.index]; }
+  const TensorType& type(ValueId id) const { return values_[id.index].type; }
+  const std::vector<ValueId>& outputs() const { return outputs_; }
+  const std::vector<ValueId>& inputs() const { return inputs_; }
+  // The node that produces `value`, or null for inputs and constants.
+  const Node* producer(ValueId value) const;
+  // The nodes that read `value`, each once. Kept up to date by every change: O(readers).
+  std::vector<NodeId> users(ValueId value) const;
+  bool is_output(ValueId value) const;
+  std::string unique_name(const std::string& wanted);
+
+  // The finished graph. An error for a cycle or a reader of an erased node's output. `keep_dead` keeps unused
+  // nodes.
+  Result<Graph> finish(bool keep_dead = false) &&;
+
+ private:
+  NodeId append(Node node);
+  void add_user(ValueId value, NodeId node);
+  void remove_user(ValueId value, NodeId node);
+
+  std::string name_;
+  std::vector<Node> nodes_;
+  std::vector<Value> values_;
+  std::vector<ValueId> inputs_;
+  std::vector<ValueId> outputs_;
+  std::vector<std::vector<NodeId>> users_;
+  std::vector<std::string> provenance_;
+  std::unordered_map<std::string, int> names_;       // names taken, of values
+  std::unordered_map<std::string, int> node_names_;  // and of nodes
+};
+
+// Thrown by GraphBuilder::add(): a frontend of ours built something wrong.
+class BuildError : public std::exception {
+ public:
+  explicit BuildError(std::string message) : message_(std::move(message)) {}
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  std::string message_;
+};
+
+}  // namespace hone::graph
