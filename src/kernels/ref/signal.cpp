@@ -1,0 +1,7 @@
+#include "kernels/ref/ref.h"
+
+namespace hone::kernels::ref {
+
+void add_signal_kernels(RefTable&) {}
+
+}  // namespace hone::kernels::ref
