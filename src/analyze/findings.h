@@ -1,0 +1,220 @@
+// What analysis finds and everything above it shows: plain data, no behaviour. The JSON contracts
+// (report.json, explain.json) are these structures field by field; report/json.h writes them. Times are
+// milliseconds of wall time per step unless a name says otherwise; every array of operators is sorted by
+// time, longest first.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyze/cause.h"
+#include "core/roofs.h"
+#include "trace/operator_class.h"
+
+namespace hone::analyze {
+
+// A median with the ends of its distribution-free interval (order_statistics.h). No number without its
+// spread.
+struct Estimate {
+  double median = 0;
+  double low = 0;
+  double high = 0;
+};
+
+// The time of the repeated unit of work.
+struct StepTime {
+  Estimate ms;
+  int count = 0;          // steps measured
+  std::string how_found;  // "marked by the runtime", "ProfilerStep ranges", …
+};
+
+// One cause's part of the step. The rows of a ledger do not overlap and add up to the step.
+struct LedgerRow {
+  Cause cause = Cause::kFloor;
+  double ms = 0;
+  double share = 0;                   // of the step, 0 to 1
+  std::vector<std::string> evidence;  // numbers and operator names that the reader can check
+  std::string fix;                    // empty for `floor`
+  double predicted_gain_ms = 0;       // what the fix should win; at most `ms`
+};
+
+// One operator of the step. Its floor counts every byte that it reads and writes; bytes that fusion would
+// save are `avoidable_ms` of the ledger instead, because for the step they are not compulsory.
+struct OperatorTime {
+  uint32_t op = 0;   // row of the trace's operator table
+  std::string name;  // unique in its plan
+  std::string kind;  // "Conv", "hone.Fused"
+  trace::OperatorClass op_class = trace::OperatorClass::kOther;
+  std::string implementation;           // the kernel that ran
+  std::vector<std::string> provenance;  // names in the user's model
+  Estimate ms;  // its share of the step's wall time; median is what adds up in the ledger
+  double share = 0;
+  double flops = 0;
+  double bytes = 0;
+  double floor_ms = 0;
+  std::string roof;  // what bounds it: "f32 compute", "DRAM", "L3", …
+  double fraction_of_roof = 0;
+  Cause main_cause = Cause::kFloor;  // the cause of the largest part of its time
+};
+
+// A row of the top-K table: an operator with its place on the roofline and the reason in words.
+struct TopOperator {
+  int rank = 0;  // from 1
+  uint32_t op = 0;
+  std::string name;
+  std::string kind;
+  double ms = 0;
+  double share = 0;
+  double flops = 0;
+  double bytes = 0;
+  double intensity = 0;  // FLOP per byte
+  std::string roof;
+  double floor_ms = 0;
+  double fraction_of_roof = 0;
+  std::string why;
+};
+
+// An operator on the log-log roofline.
+struct RooflinePoint {
+  std::string name;
+  std::string kind;
+  trace::OperatorClass op_class = trace::OperatorClass::kOther;
+  double intensity = 0;         // FLOP per byte
+  double flops_per_second = 0;  // achieved
+  double ms = 0;
+  double fraction_of_roof = 0;
+  std::string roof;
+};
+
+// One bar of the timeline of a typical step. Starts at 0 with the step.
+struct TimelineSpan {
+  int track = 0;  // index into Analysis::timeline_tracks
+  double start_ms = 0;
+  double ms = 0;
+  std::string name;
+  std::string kind;
+  trace::OperatorClass op_class = trace::OperatorClass::kOther;
+};
+
+struct Verdict {
+  std::optional<Cause> cause;  // none: healthy
+  double recoverable_ms = 0;
+  double share = 0;  // of the step
+  std::string sentence;
+
+  bool healthy() const { return !cause.has_value(); }
+};
+
+// A rule that fired (rules.h): what is wrong, how hone knows, what to do about it.
+struct Finding {
+  Cause cause = Cause::kFloor;
+  std::string title;
+  std::vector<std::string> evidence;
+  std::string fix;
+  std::string caveat;
+  double predicted_gain_ms = 0;
+};
+
+// Everything known about one run: the "baseline" and "optimised" of report.json, the body of explain.json.
+struct Analysis {
+  std::string source;  // the run folder, file or model that was analysed
+  std::string device;
+  std::vector<int> ranks = {0};
+  StepTime step;
+  double floor_ms = 0;            // equals the ledger's `floor` row
+  std::vector<LedgerRow> ledger;  // rows of 0 ms are left out
+  std::vector<TopOperator> top;
+  Verdict verdict;
+  std::vector<Finding> findings;
+  std::vector<OperatorTime> operators;  // all of them
+  std::vector<RooflinePoint> roofline;
+  std::vector<std::string> timeline_tracks;
+  std::vector<TimelineSpan> timeline;
+  std::map<std::string, double> metrics;  // by name with its unit: "achieved_gflop_per_s"
+  std::vector<std::string> warnings;
+};
+
+// What became of one pass (or group of passes) in the experiment.
+struct PassRow {
+  std::string name;
+  std::string numerics;  // "exact", "reassociating", "lossy"
+  double predicted_gain_ms = 0;
+  std::optional<Estimate> measured_gain_ms;  // none: it changed nothing, so there was nothing to measure
+  bool kept = false;
+  std::string reason;      // why kept or dropped, or why it did not fire
+  double max_rel_err = 0;  // against the reference, after this pass
+};
+
+struct MemoryUse {
+  double arena_bytes = 0;    // activations: one arena, offsets computed ahead
+  double weights_bytes = 0;  // as prepacked
+  double peak_bytes = 0;     // of the process while running (resident set)
+};
+
+// What ran: one line a fact in the report.
+struct ModelInfo {
+  std::string name;
+  std::string path;
+  int nodes = 0;
+  double parameters = 0;
+  double flops = 0;                                         // of one step
+  std::vector<std::pair<std::string, std::string>> inputs;  // name, "f32[1,3,256,256]"
+  std::vector<std::pair<std::string, std::string>> outputs;
+};
+
+struct Environment {
+  std::string machine;  // "AMD EPYC 9R45, 2 cores"
+  std::string device;   // "cpu"
+  int threads = 1;
+  std::string os;
+  std::string hone_version;
+  std::string compiler;
+  std::vector<std::pair<std::string, std::string>> libraries;  // "oneDNN", "3.7.1"
+  std::vector<std::pair<std::string, std::string>>
+      settings;      // anything else that moves the numbers: governor, SMT
+  std::string when;  // ISO 8601 with offset
+};
+
+struct ReproduceInfo {
+  std::string command;
+  std::vector<std::string> notes;  // seeds, input data, how measured
+};
+
+// How the optimised plan's outputs compare with the higher-precision reference.
+struct NumericCheck {
+  std::string output;
+  double max_rel_err = 0;
+  double limit = 0;
+  bool passed = false;
+};
+
+struct LabResult {
+  Estimate speedup;  // baseline ÷ optimised, from paired interleaved runs
+  double max_rel_err = 0;
+  bool passed = false;
+  int pairs = 0;             // paired measurements behind `speedup`
+  double confidence = 0.95;  // of its interval
+};
+
+// Everything that `hone lab` leaves: the input of every form of the report.
+struct LabReport {
+  int schema = 1;
+  ModelInfo model;
+  Environment environment;
+  Roofs roofs;
+  Analysis baseline;
+  std::vector<PassRow> passes;
+  Analysis optimised;
+  LabResult result;
+  std::vector<NumericCheck> numerics;
+  MemoryUse baseline_memory;
+  MemoryUse optimised_memory;
+  ReproduceInfo reproduce;
+  std::vector<std::string> warnings;
+};
+
+}  // namespace hone::analyze
