@@ -70,6 +70,7 @@ class GraphBuilder {
 
  private:
   NodeId append(Node node);
+  ValueId add_identity(ValueId source);
   void add_user(ValueId value, NodeId node);
   void remove_user(ValueId value, NodeId node);
 

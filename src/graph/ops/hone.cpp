@@ -1,7 +1,70 @@
+// hone's own operators: groups that one kernel executes, and changes of memory layout.
+#include <fmt/format.h>
+
 #include "graph/op_table.h"
 
 namespace hone::graph {
+namespace {
 
-void add_hone_ops(OpTable&) {}
+Status infer_fused(InferContext& context) {
+  const Node& node = context.node();
+  if (node.bodies.size() != 1) return context.error("a group has exactly one body");
+  const Graph& body = *node.bodies[0];
+  if (body.inputs().size() != node.inputs.size() || body.outputs().size() != node.outputs.size()) {
+    return context.error("the body's inputs and outputs do not fit the node's");
+  }
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!context.has_input(i)) return context.error("a group's inputs are all present");
+    auto merged = merge_types(body.type(body.inputs()[i]), context.input(i));
+    if (!merged.ok()) return merged.error().within(fmt::format("input {} of the body", i));
+  }
+  for (std::size_t i = 0; i < context.output_count(); ++i)
+    context.set_output(i, body.type(body.outputs()[i]));
+  return {};
+}
+
+double fused_flops(const CostContext& context) {
+  const Graph& body = *context.node.bodies[0];
+  double flops = 0;
+  for (const Node& node : body.nodes()) flops += node_cost(body, node).flops;
+  return flops;
+}
+
+Status infer_reorder(InferContext& context) {
+  const std::string wanted = context.attributes().text("layout", "");
+  for (Layout layout : {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked8, Layout::kBlocked16}) {
+    if (layout_name(layout) != wanted) continue;
+    TensorType type = context.input(0);
+    if (layout != Layout::kPlain && (!type.has_rank() || type.rank() < 3)) {
+      return context.error("only tensors of rank 3 and more (batch, channels, spatial…) have other layouts");
+    }
+    type.layout = layout;
+    context.set_output(0, std::move(type));
+    return {};
+  }
+  return context.error(fmt::format("layout '{}' is not known", wanted));
+}
+
+}  // namespace
+
+void add_hone_ops(OpTable& table) {
+  table.add({.name = "hone.Fused",
+             .op_class = OpClass::kGroup,
+             .min_inputs = 0,
+             .max_inputs = -1,
+             .min_outputs = 1,
+             .max_outputs = -1,
+             .attributes = {{"kind", AttributeKind::kString, true}, {"body", AttributeKind::kGraph, true}},
+             .infer = infer_fused,
+             .flops = fused_flops,
+             .summary = "a group of operators that one kernel executes; the body says what it computes"});
+  table.add({.name = "hone.Reorder",
+             .op_class = OpClass::kMovement,
+             .min_inputs = 1,
+             .max_inputs = 1,
+             .attributes = {{"layout", AttributeKind::kString, true}},
+             .infer = infer_reorder,
+             .summary = "the same tensor in another memory layout"});
+}
 
 }  // namespace hone::graph
