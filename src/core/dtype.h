@@ -1,5 +1,5 @@
 // Element types: names, sizes, classes, and conversion of the narrow floating-point types.
-// Sub-byte types (int4, uint4, float4) are stored one element a byte in a Tensor; files pack them two a byte.
+// Sub-byte types are stored one element a byte in a Tensor, signed ones sign-extended; files pack them.
 #pragma once
 
 #include <cstddef>
@@ -59,9 +59,14 @@ uint16_t f32_to_f16(float value);
 float bf16_to_f32(uint16_t bits);
 uint16_t f32_to_bf16(float value);
 
-// The 8- and 4-bit types of the ONNX specification ("Float stored in 8 bits"). `saturate` clamps finite
-// overflow to the largest finite value; otherwise it becomes infinity or NaN as the format has it.
+// The 8- and 4-bit types of the ONNX specification ("Float stored in 8 bits"). `saturate` clamps infinity and
+// finite overflow to the largest finite value; otherwise they become infinity or NaN as the format has it.
+// f4e2m1 has neither: overflow always clamps, NaN becomes 0. f8e8m0 rounds up, the ONNX default.
 float narrow_to_f32(DType dtype, uint8_t bits);
 uint8_t f32_to_narrow(DType dtype, float value, bool saturate = true);
+
+// The power-of-two scale type of the OCP microscaling formats; the sign is dropped, ties of kNearest go up.
+enum class E8M0Rounding : uint8_t { kUp, kDown, kNearest };
+uint8_t f32_to_e8m0(float value, E8M0Rounding rounding, bool saturate = true);
 
 }  // namespace hone

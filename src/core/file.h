@@ -12,7 +12,8 @@
 
 namespace hone {
 
-// A file mapped read-only. Keep the shared_ptr alive for as long as anything points into it.
+// A regular file mapped read-only; an empty file maps to no bytes. Keep the shared_ptr alive for as long as
+// anything points into it. Another program that truncates the file meanwhile ends ours (SIGBUS).
 class MappedFile {
  public:
   static Result<std::shared_ptr<const MappedFile>> open(const std::filesystem::path& path);
@@ -32,7 +33,9 @@ class MappedFile {
 Result<std::string> read_file(const std::filesystem::path& path);
 
 // A file that appears under its name only when commit() succeeds; otherwise it leaves nothing behind.
-// Written to "<name>.tmp-<pid>-<n>" beside it, flushed to disk, then renamed.
+// Written to "<name>.tmp-<pid>-<n>" beside it, flushed to disk, then renamed; an existing file keeps its
+// permissions. A pipe or a device (/dev/stdout) is written directly. After an error the file is closed and
+// every further call fails.
 class AtomicFile {
  public:
   static Result<AtomicFile> create(const std::filesystem::path& path);
@@ -47,10 +50,16 @@ class AtomicFile {
 
  private:
   AtomicFile() = default;
+  void discard() noexcept;
+  Error fail(int error);
+  Status write_through(const char* data, std::size_t size);
+  Status flush();
+
   std::filesystem::path path_;
-  std::filesystem::path temporary_;
+  std::filesystem::path temporary_;  // empty where the file is written directly
   int descriptor_ = -1;
-  std::size_t position_ = 0;
+  std::size_t position_ = 0;  // bytes written so far, buffered ones included
+  std::string buffer_;        // small writes, so that writers need no buffer of their own
 };
 
 Status write_file(const std::filesystem::path& path, std::string_view text);

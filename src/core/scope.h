@@ -1,4 +1,4 @@
-// The profiling hook: code marks spans, a listener records them. With no listener a mark is one relaxed load
+// The profiling hook: code marks spans, a listener records them. With no listener a mark is one plain load
 // and a predicted branch. Thread-safe; a listener's calls come on the thread that runs the span.
 #pragma once
 
@@ -27,7 +27,7 @@ int64_t scope_now();
 class Scope {
  public:
   Scope(ScopeListener::Kind kind, uint32_t id)
-      : listener_(internal::scope_listener.load(std::memory_order_relaxed)), kind_(kind), id_(id) {
+      : listener_(internal::scope_listener.load(std::memory_order_acquire)), kind_(kind), id_(id) {
     if (listener_ != nullptr) [[unlikely]]
       start_ = internal::scope_now();
   }

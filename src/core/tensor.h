@@ -1,11 +1,14 @@
 // Tensors in memory: Tensor owns or shares an aligned, row-major buffer; views are pointers with a shape.
 // Copies of a Tensor share the buffer; writing through one is seen by all: make a clone() to change values.
+// Misuse (a wrong element count, numbers asked of strings) is a bug and throws std::logic_error.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -48,7 +51,10 @@ class Tensor {
   Tensor() = default;
   // Uninitialised memory, aligned to kTensorAlignment. Strings are held as std::string elements.
   Tensor(DType dtype, Shape shape);
-  // Memory that somebody else keeps alive through `owner` (a mapped file, say). `data` need not be aligned.
+  // The same for shapes that come from a file or a user: an error for a hostile shape or too little memory.
+  static Result<Tensor> try_make(DType dtype, Shape shape);
+  // Read-only memory that somebody else keeps alive through `owner` (a mapped file, say). `data` need not be
+  // aligned: as<T>() may only be used on aligned().
   static Tensor borrowed(DType dtype, Shape shape, const void* data, std::shared_ptr<const void> owner);
 
   template <typename T>
@@ -57,6 +63,7 @@ class Tensor {
   static Tensor i64(Shape shape, std::span<const int64_t> values);
   static Tensor scalar_f32(float value);
   static Tensor scalar_i64(int64_t value);
+  static Tensor of_strings(Shape shape, std::vector<std::string> values);
   static Tensor zeros(DType dtype, Shape shape);
 
   bool defined() const { return dtype_ != DType::kUndefined; }
@@ -83,11 +90,13 @@ class Tensor {
   TensorView view() { return {dtype_, shape_, data()}; }
 
   Tensor clone() const;
+  Tensor aligned() const;              // itself, or a copy where its elements are not aligned for their type
   Tensor reshaped(Shape shape) const;  // the same buffer under another shape of the same size
-  // Element `index` of any numeric type as a double or an integer (complex: the real part).
+  // Element `index` of any numeric type as a double or an integer (complex: the real part; as an integer,
+  // floats are truncated and clamped, NaN is the lowest).
   double at(int64_t index) const;
   int64_t int_at(int64_t index) const;
-  std::vector<int64_t> to_ints() const;  // any integer or bool type; empty for undefined
+  std::vector<int64_t> to_ints() const;  // empty for an undefined tensor
   std::vector<double> to_doubles() const;
 
  private:
@@ -104,7 +113,8 @@ bool same_tensor(const Tensor& a, const Tensor& b);
 template <typename T>
 Tensor Tensor::of(DType dtype, Shape shape, std::span<const T> values) {
   Tensor tensor(dtype, std::move(shape));
-  if (tensor.bytes() != values.size_bytes()) return {};
+  if (tensor.bytes() != values.size_bytes())
+    throw std::logic_error("Tensor::of: the values do not fill shape " + shape_text(tensor.shape()));
   auto bytes = std::as_bytes(values);
   std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(tensor.data()));
   return tensor;

@@ -1,0 +1,64 @@
+// Numbers with units: three significant digits, the unit chosen so that the number reads below 1000.
+#include "core/units.h"
+
+#include <array>
+#include <cmath>
+#include <span>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace hone {
+namespace {
+
+std::string three_digits(double magnitude) {
+  if (magnitude < 9.995) return fmt::format("{:.2f}", magnitude);
+  if (magnitude < 99.95) return fmt::format("{:.1f}", magnitude);
+  return fmt::format("{:.0f}", magnitude);
+}
+
+// `value` counts units[first]; each next unit is `base` times as large. The first unit is printed without
+// decimals when `whole` (bytes and counts come in ones).
+std::string scaled(double value, double base, std::span<const std::string_view> units, bool whole) {
+  if (!std::isfinite(value)) return "n/a";
+  double magnitude = std::fabs(value);
+  std::size_t unit = 0;
+  while (magnitude >= base - 0.5 && unit + 1 < units.size()) {
+    magnitude /= base;
+    ++unit;
+  }
+  const bool ones = (whole && unit == 0) || magnitude == 0;
+  const std::string number = ones ? fmt::format("{:.0f}", magnitude) : three_digits(magnitude);
+  const std::string_view sign = value < 0 && magnitude != 0 ? "-" : "";
+  const std::string_view space = units[unit].empty() ? "" : " ";
+  return fmt::format("{}{}{}{}", sign, number, space, units[unit]);
+}
+
+using namespace std::string_view_literals;
+constexpr std::array kTimes = {"ns"sv, "µs"sv, "ms"sv, "s"sv};
+constexpr std::array kBytes = {"B"sv, "KiB"sv, "MiB"sv, "GiB"sv, "TiB"sv, "PiB"sv};
+constexpr std::array kFlops = {"FLOP"sv, "kFLOP"sv, "MFLOP"sv, "GFLOP"sv, "TFLOP"sv, "PFLOP"sv};
+constexpr std::array kFlopRates = {"FLOP/s"sv,  "kFLOP/s"sv, "MFLOP/s"sv,
+                                   "GFLOP/s"sv, "TFLOP/s"sv, "PFLOP/s"sv};
+constexpr std::array kByteRates = {"B/s"sv, "kB/s"sv, "MB/s"sv, "GB/s"sv, "TB/s"sv, "PB/s"sv};
+constexpr std::array kCounts = {""sv, "k"sv, "M"sv, "G"sv, "T"sv};
+
+}  // namespace
+
+std::string format_ms(double milliseconds) {
+  if (milliseconds == 0) return "0 ms";
+  return scaled(milliseconds * 1e6, 1000, kTimes, false);
+}
+std::string format_bytes(double bytes) { return scaled(bytes, 1024, kBytes, true); }
+std::string format_flops(double flops) { return scaled(flops, 1000, kFlops, true); }
+std::string format_flop_rate(double per_second) { return scaled(per_second, 1000, kFlopRates, true); }
+std::string format_byte_rate(double per_second) { return scaled(per_second, 1000, kByteRates, true); }
+std::string format_count(double count) { return scaled(count, 1000, kCounts, true); }
+
+std::string format_percent(double fraction) {
+  if (!std::isfinite(fraction)) return "n/a";
+  const std::string text = fmt::format("{:.1f} %", fraction * 100);
+  return text == "-0.0 %" ? "0.0 %" : text;
+}
+
+}  // namespace hone

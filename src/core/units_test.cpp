@@ -1,0 +1,52 @@
+// Numbers as people read them.
+#include "core/units.h"
+
+#include <limits>
+
+#include <gtest/gtest.h>
+
+namespace hone {
+namespace {
+
+TEST(Units, TimesChooseTheirUnit) {
+  EXPECT_EQ(format_ms(12.34), "12.3 ms");
+  EXPECT_EQ(format_ms(0.0456), "45.6 µs");
+  EXPECT_EQ(format_ms(2104), "2.10 s");
+  EXPECT_EQ(format_ms(1), "1.00 ms");
+  EXPECT_EQ(format_ms(250e-6), "250 ns");
+  EXPECT_EQ(format_ms(0), "0 ms");
+  EXPECT_EQ(format_ms(-1.5), "-1.50 ms");
+  EXPECT_EQ(format_ms(120000), "120 s");
+}
+
+TEST(Units, RoundingCarriesIntoTheNextUnit) {
+  EXPECT_EQ(format_ms(0.9996), "1.00 ms");
+  EXPECT_EQ(format_ms(9.996), "10.0 ms");
+  EXPECT_EQ(format_ms(99.96), "100 ms");
+  EXPECT_EQ(format_bytes(1023.9), "1.00 KiB");
+}
+
+TEST(Units, BytesAreBinaryAndRatesDecimal) {
+  EXPECT_EQ(format_bytes(1.5 * 1024 * 1024), "1.50 MiB");
+  EXPECT_EQ(format_bytes(512), "512 B");
+  EXPECT_EQ(format_byte_rate(35.1e9), "35.1 GB/s");
+  EXPECT_EQ(format_flops(3.2e9), "3.20 GFLOP");
+  EXPECT_EQ(format_flop_rate(2.5e11), "250 GFLOP/s");
+}
+
+TEST(Units, CountsAndShares) {
+  EXPECT_EQ(format_count(25.6e6), "25.6 M");
+  EXPECT_EQ(format_count(7), "7");
+  EXPECT_EQ(format_percent(0.123), "12.3 %");
+  EXPECT_EQ(format_percent(1), "100.0 %");
+  EXPECT_EQ(format_percent(-1e-9), "0.0 %");
+}
+
+TEST(Units, WhatIsNoNumberSaysSo) {
+  EXPECT_EQ(format_ms(std::numeric_limits<double>::quiet_NaN()), "n/a");
+  EXPECT_EQ(format_count(std::numeric_limits<double>::infinity()), "n/a");
+  EXPECT_EQ(format_percent(std::numeric_limits<double>::quiet_NaN()), "n/a");
+}
+
+}  // namespace
+}  // namespace hone
