@@ -16,6 +16,13 @@ struct Rate {
   double high = 0;
 };
 
+// A measured time with its spread, in seconds.
+struct Duration {
+  double median = 0;
+  double low = 0;
+  double high = 0;
+};
+
 struct ComputeRoof {
   DType dtype = DType::kF32;
   std::string method;  // "fma" (register micro-kernel) or "gemm" (the library's best matrix product)
@@ -36,8 +43,8 @@ struct Roofs {
   int threads = 1;      // all the cores that hone uses here
   std::vector<ComputeRoof> compute;
   std::vector<MemoryRoof> memory;
-  double barrier_s = 0;       // one barrier over all threads, median
-  double thread_start_s = 0;  // entering and leaving a parallel region, median
+  Duration barrier;       // one barrier over all threads
+  Duration thread_start;  // entering and leaving a parallel region
 
   // The best measured rate for `dtype` with `threads` threads, in FLOP/s; of f32 where the dtype was not
   // measured; 0 if none.
