@@ -48,47 +48,47 @@ W convert(V value) {
 // Calls visit(element) for each element, as the C++ type that holds it; narrow floats come as float.
 template <typename Visit>
 void for_each_element(const Tensor& tensor, Visit visit) {
-  auto walk = [&]<typename T>(auto decode) {
+  auto walk = [&]<typename T>(T, auto decode) {
     for (const T& element : elements<T>(tensor)) visit(decode(element));
   };
   auto plain = [](auto element) { return element; };
   switch (tensor.dtype()) {
     case DType::kF16:
-      return walk.operator()<uint16_t>(f16_to_f32);
+      return walk(uint16_t{}, f16_to_f32);
     case DType::kBF16:
-      return walk.operator()<uint16_t>(bf16_to_f32);
+      return walk(uint16_t{}, bf16_to_f32);
     case DType::kF32:
-      return walk.operator()<float>(plain);
+      return walk(float{}, plain);
     case DType::kF64:
-      return walk.operator()<double>(plain);
+      return walk(double{}, plain);
     case DType::kI8:
     case DType::kI4:
     case DType::kI2:
-      return walk.operator()<int8_t>(plain);
+      return walk(int8_t{}, plain);
     case DType::kI16:
-      return walk.operator()<int16_t>(plain);
+      return walk(int16_t{}, plain);
     case DType::kI32:
-      return walk.operator()<int32_t>(plain);
+      return walk(int32_t{}, plain);
     case DType::kI64:
-      return walk.operator()<int64_t>(plain);
+      return walk(int64_t{}, plain);
     case DType::kU8:
     case DType::kU4:
     case DType::kU2:
-      return walk.operator()<uint8_t>(plain);
+      return walk(uint8_t{}, plain);
     case DType::kU16:
-      return walk.operator()<uint16_t>(plain);
+      return walk(uint16_t{}, plain);
     case DType::kU32:
-      return walk.operator()<uint32_t>(plain);
+      return walk(uint32_t{}, plain);
     case DType::kU64:
-      return walk.operator()<uint64_t>(plain);
+      return walk(uint64_t{}, plain);
     case DType::kBool:
-      return walk.operator()<uint8_t>([](uint8_t element) { return static_cast<uint8_t>(element != 0); });
+      return walk(uint8_t{}, [](uint8_t element) { return static_cast<uint8_t>(element != 0); });
     default:
       if (!is_float(tensor.dtype())) {
         throw std::logic_error("widen: elements of " + std::string(dtype_name(tensor.dtype())));
       }
-      return walk.operator()<uint8_t>(
-          [dtype = tensor.dtype()](uint8_t element) { return narrow_to_f32(dtype, element); });
+      return walk(uint8_t{},
+                  [dtype = tensor.dtype()](uint8_t element) { return narrow_to_f32(dtype, element); });
   }
 }
 
@@ -113,61 +113,60 @@ std::vector<W> widen(const Tensor& tensor) {
 template <typename W>
 Tensor narrow(DType dtype, Shape shape, std::span<const W> values, bool saturate) {
   Tensor tensor(dtype, std::move(shape));
-  auto fill = [&]<typename T>(auto encode) {
+  auto fill = [&]<typename T>(T, auto encode) {
     std::transform(values.begin(), values.end(), elements<T>(tensor).begin(), encode);
   };
-  auto integer = [&]<typename T>() {
-    fill.template operator()<T>(
-        [bits = dtype_bits(dtype)](W value) { return low_bits<T>(convert<int64_t>(value), bits); });
+  auto integer = [&]<typename T>(T) {
+    fill(T{}, [bits = dtype_bits(dtype)](W value) { return low_bits<T>(convert<int64_t>(value), bits); });
   };
   auto odd = [](W value) { return round_to_odd(static_cast<double>(value)); };
   switch (dtype) {
     case DType::kF16:
-      fill.template operator()<uint16_t>([&](W value) { return f32_to_f16(odd(value)); });
+      fill(uint16_t{}, [&](W value) { return f32_to_f16(odd(value)); });
       break;
     case DType::kBF16:
-      fill.template operator()<uint16_t>([&](W value) { return f32_to_bf16(odd(value)); });
+      fill(uint16_t{}, [&](W value) { return f32_to_bf16(odd(value)); });
       break;
     case DType::kF32:
-      fill.template operator()<float>([](W value) { return static_cast<float>(value); });
+      fill(float{}, [](W value) { return static_cast<float>(value); });
       break;
     case DType::kF64:
-      fill.template operator()<double>([](W value) { return static_cast<double>(value); });
+      fill(double{}, [](W value) { return static_cast<double>(value); });
       break;
     case DType::kI8:
     case DType::kI4:
     case DType::kI2:
-      integer.template operator()<int8_t>();
+      integer(int8_t{});
       break;
     case DType::kI16:
-      integer.template operator()<int16_t>();
+      integer(int16_t{});
       break;
     case DType::kI32:
-      integer.template operator()<int32_t>();
+      integer(int32_t{});
       break;
     case DType::kI64:
-      integer.template operator()<int64_t>();
+      integer(int64_t{});
       break;
     case DType::kU8:
     case DType::kU4:
     case DType::kU2:
-      integer.template operator()<uint8_t>();
+      integer(uint8_t{});
       break;
     case DType::kU16:
-      integer.template operator()<uint16_t>();
+      integer(uint16_t{});
       break;
     case DType::kU32:
-      integer.template operator()<uint32_t>();
+      integer(uint32_t{});
       break;
     case DType::kU64:
-      fill.template operator()<uint64_t>([](W value) { return convert<uint64_t>(value); });
+      fill(uint64_t{}, [](W value) { return convert<uint64_t>(value); });
       break;
     case DType::kBool:
-      fill.template operator()<uint8_t>([](W value) { return static_cast<uint8_t>(value != 0 ? 1 : 0); });
+      fill(uint8_t{}, [](W value) { return static_cast<uint8_t>(value != 0 ? 1 : 0); });
       break;
     default:
       if (!is_float(dtype)) throw std::logic_error("narrow: elements of " + std::string(dtype_name(dtype)));
-      fill.template operator()<uint8_t>([&](W value) { return f32_to_narrow(dtype, odd(value), saturate); });
+      fill(uint8_t{}, [&](W value) { return f32_to_narrow(dtype, odd(value), saturate); });
   }
   return tensor;
 }
@@ -187,7 +186,7 @@ Status expect_real(const RefCall& call, DType dtype) {
 Tensor gather_elements(const Tensor& tensor, Shape shape, std::span<const int64_t> source,
                        const Tensor& fill) {
   Tensor result(tensor.dtype(), std::move(shape));
-  with_storage(tensor.dtype(), [&]<typename T>() {
+  with_storage(tensor.dtype(), [&]<typename T>(T) {
     const auto from = elements<T>(tensor);
     const auto to = elements<T>(result);
     const T blank = fill.defined() ? elements<T>(fill)[0] : T{};

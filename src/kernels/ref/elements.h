@@ -34,13 +34,13 @@ Tensor narrow(DType dtype, Shape shape, const std::vector<W>& values, bool satur
 // An error for dtypes that are no real numbers (strings, complex).
 Status expect_real(const RefCall& call, DType dtype);
 
-// Calls f.operator()<W>() for the wide type that holds every value of `dtype`: double for floats, int64_t for
+// Calls f(W{}) with the wide type that holds every value of `dtype`: double for floats, int64_t for
 // signed integers, uint64_t for unsigned ones and bool. expect_real() must have passed.
 template <typename F>
 decltype(auto) with_wide(DType dtype, F&& f) {
-  if (is_float(dtype)) return f.template operator()<double>();
-  if (is_integer(dtype) && is_signed(dtype)) return f.template operator()<int64_t>();
-  return f.template operator()<uint64_t>();
+  if (is_float(dtype)) return f(double{});
+  if (is_integer(dtype) && is_signed(dtype)) return f(int64_t{});
+  return f(uint64_t{});
 }
 
 // A double as a float whose last bit remembers that something was cut off (round to odd): rounding it again,
@@ -71,21 +71,21 @@ std::span<T> elements(Tensor& tensor) {
   }
 }
 
-// Calls f.operator()<T>() with a storage type of the size of `dtype`: every dtype works, strings included.
+// Calls f(T{}) with a storage type of the size of `dtype`: every dtype works, strings included.
 template <typename F>
 decltype(auto) with_storage(DType dtype, F&& f) {
-  if (dtype == DType::kString) return f.template operator()<std::string>();
+  if (dtype == DType::kString) return f(std::string{});
   switch (dtype_size(dtype)) {
     case 2:
-      return f.template operator()<uint16_t>();
+      return f(uint16_t{});
     case 4:
-      return f.template operator()<uint32_t>();
+      return f(uint32_t{});
     case 8:
-      return f.template operator()<uint64_t>();
+      return f(uint64_t{});
     case 16:
-      return f.template operator()<Bytes16>();
+      return f(Bytes16{});
     default:
-      return f.template operator()<uint8_t>();
+      return f(uint8_t{});
   }
 }
 
