@@ -1,0 +1,52 @@
+#include "lab/gate/gate.h"
+
+#include <gtest/gtest.h>
+
+namespace hone::lab {
+namespace {
+
+PairedResult speed(Verdict verdict, double median, double low, double high) {
+  PairedResult result;
+  result.verdict = verdict;
+  result.ratio = {median, low, high, 0.95};
+  return result;
+}
+
+NumericReport numbers(float output) {
+  const ComparedOutput compared{"y", Tensor::scalar_f32(output), Tensor::scalar_f32(1)};
+  return compare_outputs({&compared, 1}, Numerics::kReassociating);
+}
+
+TEST(Gate, KeepsAProvedGainWithRightNumbers) {
+  const GateDecision decision = decide(speed(Verdict::kFaster, 1.18, 1.15, 1.21), numbers(1.0000003f));
+  EXPECT_TRUE(decision.kept);
+  EXPECT_EQ(decision.reason, "kept: 1.18× (1.15–1.21), rel. L2 3.6e-07");
+}
+
+TEST(Gate, DropsWhatMakesNoDifference) {
+  const GateDecision decision = decide(speed(Verdict::kNoDifference, 1.003, 0.99, 1.02), numbers(1));
+  EXPECT_FALSE(decision.kept);
+  EXPECT_EQ(decision.reason, "dropped: no difference, 1.00× (0.99–1.02)");
+}
+
+TEST(Gate, DropsASlowerChange) {
+  EXPECT_EQ(decide(speed(Verdict::kSlower, 0.5, 0.45, 0.55), numbers(1)).reason,
+            "dropped: slower, 0.50× (0.45–0.55)");
+}
+
+TEST(Gate, DropsWrongNumbersHoweverFast) {
+  const GateDecision decision = decide(speed(Verdict::kFaster, 9, 8.9, 9.5), numbers(1.5));
+  EXPECT_FALSE(decision.kept);
+  EXPECT_EQ(
+      decision.reason,
+      "dropped: output 'y': rel. L2 5.0e-01 is above the limit 1.2e-04 (reassociating change; speed 9.00× "
+      "(8.90–9.50))");
+}
+
+TEST(Gate, CanAskForMoreThanAClaimedGain) {
+  EXPECT_FALSE(decide(speed(Verdict::kFaster, 1.01, 1.005, 1.015), numbers(1), {0.02}).kept);
+  EXPECT_TRUE(decide(speed(Verdict::kFaster, 1.05, 1.04, 1.06), numbers(1), {0.02}).kept);
+}
+
+}  // namespace
+}  // namespace hone::lab

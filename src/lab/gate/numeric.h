@@ -1,0 +1,75 @@
+// The numerical check: do the outputs of a changed model still come out right? Compares tensors with a
+// reference under limits that follow from the class of the change and the dtype. NaN never passes; nor does
+// an infinity, unless the caller says that the model makes infinities on purpose.
+//
+// Where the default limits come from (u is the unit roundoff of the output's dtype):
+// - exact: bitwise equal. There is nothing to forgive.
+// - reassociating: a sum of k terms in another order differs by about sqrt(k)·u relative to its size, k·u at
+// worst
+//   (Higham and Mary, "A New Approach to Probabilistic Rounding Error Analysis", 2019). k is up to some 10^4
+//   in real layers, and rounding errors of tens of layers add up as their root: below 10^3·u. f32 and f64 get
+//   2048·u in relative L2 norm (1.2e-4, 2.3e-13). Narrow types accumulate in f32 and round once a layer:
+//   16·u (f16 7.8e-3, bf16 6.2e-2).
+// - lossy: the user asked for another computation, and the task's own metric judges it. 5 % relative L2 only
+//   catches what is broken: int8 networks that keep their accuracy stay below it on their logits.
+// - max_rel: the largest single error, relative to max(|reference|, RMS of the reference): eight times the L2
+// limit
+//   for normal errors would be exceeded once in 10^15 elements; sixteen leaves room for uneven ones.
+// - integers and bools are counted, indexed with and branched on: exact in every class.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/numerics.h"
+#include "core/tensor.h"
+
+namespace hone::lab {
+
+struct NumericLimits {
+  double rel_l2 = 0;   // largest ‖out − ref‖ / ‖ref‖
+  double max_rel = 0;  // largest |out − ref| / max(|ref|, RMS of ref)
+  bool bitwise = false;
+  bool matching_infinities_pass = false;  // an infinity where the reference has the same one
+};
+NumericLimits default_limits(Numerics numerics, DType dtype);
+
+struct OutputReport {
+  std::string name;
+  DType dtype = DType::kUndefined;
+  int64_t elements = 0;
+  int64_t different = 0;   // elements that are not bitwise (for another dtype: exactly) equal
+  int64_t not_finite = 0;  // NaN or infinite elements in output or reference, matching infinities included
+  double max_abs_err = 0;  // these three over the finite elements
+  double rel_l2 = 0;
+  double max_rel_err = 0;
+  int64_t worst_element = -1;  // flat index of the largest relative error
+  NumericLimits limits;
+  bool passed = false;
+  std::string detail;  // in words: why it failed, or how close it is
+};
+
+struct NumericReport {
+  Numerics numerics = Numerics::kExact;
+  std::vector<OutputReport> outputs;
+  bool passed = false;
+  double max_rel_err = 0;  // of all outputs
+  double rel_l2 = 0;       // largest of all outputs
+  std::string detail;      // of the first output that failed; else of the one with the largest rel_l2
+};
+
+struct ComparedOutput {
+  std::string name;
+  Tensor output;
+  Tensor reference;  // same shape; same dtype, or a wider one where the output is floating point
+};
+
+OutputReport compare_output(const ComparedOutput& compared, const NumericLimits& limits);
+// All outputs under the default limits of `numerics`. No outputs: not passed.
+NumericReport compare_outputs(std::span<const ComparedOutput> outputs, Numerics numerics,
+                              bool matching_infinities_pass = false);
+
+}  // namespace hone::lab
