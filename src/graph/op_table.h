@@ -108,7 +108,7 @@ struct OpEntry {
   int max_inputs = 0;  // -1: any number
   int min_outputs = 1;
   int max_outputs = 1;  // -1: any number
-  std::vector<AttributeSpec> attributes;
+  std::vector<AttributeSpec> attributes = {};
   InferFunction infer = nullptr;  // never null in the table
   FlopsFunction flops = nullptr;
   BytesFunction bytes = nullptr;

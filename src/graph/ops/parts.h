@@ -1,0 +1,12 @@
+// Families that several files make up: each part's registration, called from its family's function.
+#pragma once
+
+#include "graph/op_table.h"
+
+namespace hone::graph {
+
+void add_activation_ops(OpTable&);    // of pointwise
+void add_quantization_ops(OpTable&);  // of pointwise: casts too
+void add_indexing_ops(OpTable&);      // of movement: Gather*, Scatter*, OneHot, Compress, …
+
+}  // namespace hone::graph
