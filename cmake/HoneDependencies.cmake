@@ -12,3 +12,4 @@ find_package(dnnl CONFIG REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(HWLOC IMPORTED_TARGET hwloc)
+find_path(HONE_PROTOZERO_INCLUDE protozero/pbf_reader.hpp REQUIRED)  # ONNX and Perfetto protobuf; headers only

@@ -1,0 +1,142 @@
+#include "trace/perfetto/tables.h"
+
+#include <fmt/format.h>
+
+namespace hone::trace::perfetto {
+namespace {
+
+Annotation text(std::string_view name, std::string_view value) {
+  return {std::string(name), std::string(value)};
+}
+Annotation integer(std::string_view name, int64_t value) { return {std::string(name), value}; }
+Annotation real(std::string_view name, double value) { return {std::string(name), value}; }
+
+// An index with -1 for none.
+int64_t index_or_none(uint32_t index, bool valid) { return valid ? static_cast<int64_t>(index) : -1; }
+
+Annotation from_meta(const Meta& meta) {
+  Annotation::Array notes;
+  for (const auto& [name, value] : meta.notes) notes.items.push_back(text(name, value));
+  return {"meta", Annotation::Dict{{
+                      text("producer", meta.producer),
+                      text("machine", meta.machine),
+                      text("device", meta.device),
+                      integer("threads", meta.threads),
+                      integer("dropped", static_cast<int64_t>(meta.dropped)),
+                      {"notes", std::move(notes)},
+                  }}};
+}
+
+Annotation from_track(const Track& track) {
+  return {"", Annotation::Dict{{
+                  integer("kind", static_cast<int64_t>(track.kind)),
+                  text("name", track.name),
+                  integer("process", index_or_none(track.process.index, track.process.valid())),
+                  integer("pid", track.pid),
+                  integer("tid", track.tid),
+                  integer("rank", track.rank),
+                  integer("device", track.device),
+              }}};
+}
+
+Annotation from_operator(const Operator& op) {
+  Annotation::Array provenance;
+  for (const std::string& source : op.provenance) provenance.items.push_back(text("", source));
+  return {"", Annotation::Dict{{
+                  text("name", op.name),
+                  text("kind", op.kind),
+                  text("class", operator_class_name(op.op_class)),
+                  text("dtype", dtype_name(op.dtype)),
+                  real("flops", op.flops),
+                  real("bytes_read", op.bytes_read),
+                  real("bytes_written", op.bytes_written),
+                  real("constant_bytes", op.constant_bytes),
+                  real("avoidable_bytes", op.avoidable_bytes),
+                  text("fuses_with", op.fuses_with),
+                  text("implementation", op.implementation),
+                  text("geometry", op.geometry),
+                  text("device", op.device),
+                  {"provenance", std::move(provenance)},
+              }}};
+}
+
+Meta to_meta(const Annotation& from) {
+  Meta meta;
+  meta.producer = from.text("producer");
+  meta.machine = from.text("machine");
+  meta.device = from.text("device");
+  meta.threads = static_cast<int>(from.integer("threads"));
+  meta.dropped = static_cast<uint64_t>(from.integer("dropped"));
+  for (const Annotation& note : from.items("notes"))
+    if (const auto* value = std::get_if<std::string>(&note.value)) meta.notes.emplace_back(note.name, *value);
+  return meta;
+}
+
+Result<Track> to_track(const Annotation& from, std::size_t count) {
+  Track track;
+  int64_t kind = from.integer("kind");
+  if (kind < 0 || kind > static_cast<int64_t>(TrackKind::kStream))
+    return corrupt(fmt::format("track of unknown kind {}", kind));
+  track.kind = static_cast<TrackKind>(kind);
+  track.name = from.text("name");
+  int64_t process = from.integer("process");
+  if (process >= static_cast<int64_t>(count)) return corrupt("track of a process that is not there");
+  if (process >= 0) track.process = {static_cast<uint32_t>(process)};
+  track.pid = from.integer("pid");
+  track.tid = from.integer("tid");
+  track.rank = static_cast<int>(from.integer("rank"));
+  track.device = static_cast<int>(from.integer("device"));
+  return track;
+}
+
+Operator to_operator(const Annotation& from) {
+  Operator op;
+  op.name = from.text("name");
+  op.kind = from.text("kind");
+  // A class or dtype that a newer hone knows and this one does not is still an operator.
+  op.op_class = operator_class_from_name(from.text("class")).value_or(OperatorClass::kOther);
+  op.dtype = dtype_from_name(from.text("dtype")).value_or(DType::kUndefined);
+  op.flops = from.real("flops");
+  op.bytes_read = from.real("bytes_read");
+  op.bytes_written = from.real("bytes_written");
+  op.constant_bytes = from.real("constant_bytes");
+  op.avoidable_bytes = from.real("avoidable_bytes");
+  op.fuses_with = from.text("fuses_with");
+  op.implementation = from.text("implementation");
+  op.geometry = from.text("geometry");
+  op.device = from.text("device");
+  for (const Annotation& source : from.items("provenance"))
+    if (const auto* name = std::get_if<std::string>(&source.value)) op.provenance.push_back(*name);
+  return op;
+}
+
+}  // namespace
+
+Annotation tables_to_annotation(const Trace& trace) {
+  Annotation::Array tracks, operators;
+  for (const Track& track : trace.tracks) tracks.items.push_back(from_track(track));
+  for (const Operator& op : trace.operators) operators.items.push_back(from_operator(op));
+  return {"hone", Annotation::Dict{{
+                      integer("version", kTablesVersion),
+                      from_meta(trace.meta),
+                      {"tracks", std::move(tracks)},
+                      {"operators", std::move(operators)},
+                  }}};
+}
+
+Status tables_from_annotation(const Annotation& tables, Trace& trace) {
+  int64_t version = tables.integer("version");
+  if (version != kTablesVersion)
+    return unsupported(
+        fmt::format("tables of version {}; this hone reads version {}", version, kTablesVersion));
+  if (const Annotation* meta = tables.find("meta")) trace.meta = to_meta(*meta);
+  const std::vector<Annotation>& tracks = tables.items("tracks");
+  for (const Annotation& from : tracks) {
+    HONE_ASSIGN(Track track, to_track(from, tracks.size()));
+    trace.add_track(std::move(track));
+  }
+  for (const Annotation& from : tables.items("operators")) trace.add_operator(to_operator(from));
+  return {};
+}
+
+}  // namespace hone::trace::perfetto

@@ -1,0 +1,146 @@
+// What happened, as tables: the one form in which every recorder and importer hands events to analysis.
+// A span is a row of columns; what ran (an operator with its costs) and where (a track) are tables of their
+// own that spans point into. One trace holds any number of processes, devices and ranks. Whatever analysis
+// needs to know about an operator (FLOPs, bytes, provenance) is a column here: analysis knows no graph and no
+// device.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/ids.h"
+#include "core/result.h"
+#include "trace/operator_class.h"
+#include "trace/strings.h"
+
+namespace hone::trace {
+
+struct TrackTag;
+struct OperatorTag;
+using TrackId = Id<TrackTag>;        // index into Trace::tracks
+using OperatorId = Id<OperatorTag>;  // index into Trace::operators
+
+// What a span's time was spent on. Host categories say why a device that waits is waiting.
+enum class Category : uint8_t {
+  kStep,      // the repeated unit of work; encloses everything it caused on its thread
+  kOperator,  // one operator of a plan or framework
+  kRegion,    // a range that the program named: a phase, an NVTX range
+  kKernel,    // device work
+  kMemcpy,    // a copy between host and device or between devices
+  kMemset,
+  kRuntime,          // a call into the device's runtime or driver
+  kSynchronization,  // the host waits for the device
+  kAllocation,       // memory is taken or given back
+  kInput,            // data loading and preprocessing
+  kIo,               // disk, network file system
+  kCompile,
+  kCommunication,  // collectives, sends and receives
+  kOther,
+};
+inline constexpr int kCategoryCount = 14;
+
+std::string_view category_name(Category category);
+std::optional<Category> category_from_name(std::string_view name);
+
+enum class TrackKind : uint8_t { kProcess, kThread, kStream };
+
+// A row of the timeline: a process, a thread of it, or a queue of a device that it drives.
+struct Track {
+  TrackKind kind = TrackKind::kThread;
+  std::string name;
+  TrackId process = {};  // the process track it belongs to; invalid for a process
+  int64_t pid = 0;
+  int64_t tid = 0;  // thread id, or stream id for a stream
+  int rank = 0;     // of a distributed program
+  int device = -1;  // the device of a stream; -1: host
+
+  friend bool operator==(const Track&, const Track&) = default;
+};
+
+// What ran: one row per operator of a plan, or per distinct operator of a foreign program. Costs are those of
+// one execution.
+struct Operator {
+  std::string name;  // unique within its plan
+  std::string kind;  // "Conv", "hone.Fused", "aten::addmm"
+  OperatorClass op_class = OperatorClass::kOther;
+  std::vector<std::string> provenance;  // names in the user's model
+  DType dtype = DType::kUndefined;      // of the arithmetic
+  double flops = 0;
+  double bytes_read = 0;  // compulsory: every input once
+  double bytes_written = 0;
+  double constant_bytes = 0;   // the part of bytes_read that is weights: the same memory in every step
+  double avoidable_bytes = 0;  // the part of all bytes that fusing it with `fuses_with` would not move
+  std::string fuses_with;      // the operator it could be fused with; empty: none
+  std::string implementation;  // the kernel that ran: "onednn:brgemm avx512", "hone:pointwise"
+  std::string geometry;        // in words: "3×3 convolution, 64 → 64 channels, 56×56 positions"
+  std::string device;          // "cpu", "cuda:0"
+
+  double bytes() const { return bytes_read + bytes_written; }
+  friend bool operator==(const Operator&, const Operator&) = default;
+};
+
+inline constexpr int32_t kNoStep = -1;
+
+struct Span {
+  int64_t start_ns = 0;  // not negative
+  int64_t duration_ns = 0;
+  TrackId track = {};
+  StringId name = {};
+  Category category = Category::kOther;
+  int32_t step = kNoStep;    // which step it belongs to
+  OperatorId op = {};        // invalid: none
+  uint64_t correlation = 0;  // shared by a launch and what it launched; 0: none
+
+  int64_t end_ns() const { return start_ns + duration_ns; }
+  friend bool operator==(const Span&, const Span&) = default;
+};
+
+// Spans, one vector a column, all of the same length. Any order.
+struct SpanTable {
+  std::vector<int64_t> start_ns;
+  std::vector<int64_t> duration_ns;
+  std::vector<TrackId> track;
+  std::vector<StringId> name;
+  std::vector<Category> category;
+  std::vector<int32_t> step;
+  std::vector<OperatorId> op;
+  std::vector<uint64_t> correlation;
+
+  std::size_t size() const { return start_ns.size(); }
+  void reserve(std::size_t count);
+  void add(const Span& span);
+  Span row(std::size_t index) const;
+};
+
+// Where and by whom the trace was made. `notes` is anything else that a reader of the trace should see.
+struct Meta {
+  std::string producer;  // "hone 0.1.0"
+  std::string machine;
+  std::string device;  // "cpu", "cuda"
+  int threads = 1;
+  uint64_t dropped = 0;  // records lost while recording: findings must say so
+  std::vector<std::pair<std::string, std::string>> notes;
+
+  friend bool operator==(const Meta&, const Meta&) = default;
+};
+
+struct Trace {
+  Meta meta;
+  StringTable strings;
+  std::vector<Track> tracks;
+  std::vector<Operator> operators;
+  SpanTable spans;
+
+  TrackId add_track(Track track);
+  OperatorId add_operator(Operator op);
+  std::string_view name(const Span& span) const { return strings.text(span.name); }
+  // Columns of one length, ids in range, times not negative: an error names the first row that breaks a rule.
+  Status validate() const;
+};
+
+}  // namespace hone::trace
