@@ -1,0 +1,201 @@
+#include "runtime/buffer_assignment.h"
+
+#include <algorithm>
+
+#include "graph/op_table.h"
+
+namespace hone::runtime {
+namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::NodeId;
+using graph::TensorType;
+using graph::ValueId;
+
+std::size_t byte_size(const TensorType& type) {
+  return static_cast<std::size_t>(storage_elements(type.shape(), type.layout)) * dtype_size(type.dtype);
+}
+
+// Whether parts of a tensor along `axis` are contiguous blocks of it, one after another: all extents before
+// the axis are 1 and, in a blocked layout, the parts end on block boundaries.
+bool contiguous_along(const TensorType& whole, int64_t axis, std::span<const int64_t> part_extents) {
+  const Shape shape = whole.shape();
+  for (int64_t i = 0; i < axis; ++i) {
+    if (shape[static_cast<std::size_t>(i)] != 1) return false;
+  }
+  if (whole.layout == Layout::kPlain) return true;
+  const int64_t block = whole.layout == Layout::kBlocked16 ? 16 : whole.layout == Layout::kBlocked8 ? 8 : 0;
+  if (block == 0) return axis == 0;
+  return axis == 0 || (axis == 1 && std::all_of(part_extents.begin(), part_extents.end(),
+                                                [&](int64_t extent) { return extent % block == 0; }));
+}
+
+bool is_view(const Node& node) {
+  const graph::OpEntry* entry = graph::op_table().find(node.op);
+  return entry != nullptr && entry->op_class == graph::OpClass::kView && !node.outputs.empty();
+}
+
+}  // namespace
+
+BufferAssignment::BufferAssignment(const Graph& graph)
+    : graph_(graph),
+      elided_(graph.nodes().size(), false),
+      places_(graph.values().size()),
+      last_use_(graph.values().size(), 0),
+      first_definition_(graph.values().size(), 0) {
+  for (uint32_t i = 0; i < places_.size(); ++i) places_[i] = {ValueId{i}, 0};
+  for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
+    const Node& node = graph.nodes()[i];
+    if (is_view(node)) place_view(NodeId{i});
+    if (node.op == "Split" || node.op == "Slice") elided_[i] = place_parts_of_input(NodeId{i});
+    if (node.op == "Concat") elided_[i] = place_parts_of_output(NodeId{i});
+  }
+  find_lifetimes();
+}
+
+void BufferAssignment::merge(ValueId value, ValueId root, std::size_t offset) {
+  // Values that lie in `value`'s buffer move with it.
+  for (BufferPlace& place : places_) {
+    if (place.root == value) place = {root, offset + place.offset};
+  }
+}
+
+void BufferAssignment::place_view(NodeId id) {
+  const Node& node = graph_.node(id);
+  const ValueId input = node.inputs[0];
+  const ValueId output = node.outputs[0];
+  const TensorType& from = graph_.type(input);
+  const TensorType& to = graph_.type(output);
+  const bool same_bytes = byte_size(from) == byte_size(to) && from.layout == to.layout;
+  const bool same_order = from.layout == Layout::kPlain || from.dims == to.dims;
+  if (!same_bytes || !same_order) return;
+  const BufferPlace& place = places_[input.index];
+  merge(output, place.root, place.offset);
+  elided_[id.index] = true;
+}
+
+bool BufferAssignment::place_parts_of_input(NodeId id) {
+  const Node& node = graph_.node(id);
+  const ValueId whole = node.inputs[0];
+  const TensorType& type = graph_.type(whole);
+  const Shape shape = type.shape();
+  int64_t axis = 0;
+  Ints extents;
+  std::size_t start = 0;
+  if (node.op == "Split") {
+    auto normal = normalize_axis(node.attributes.integer("axis", 0), type.rank());
+    if (!normal.ok()) return false;
+    axis = *normal;
+    for (ValueId output : node.outputs) {
+      if (!output.valid()) return false;
+      extents.push_back(graph_.type(output).shape()[static_cast<std::size_t>(axis)]);
+    }
+  } else {
+    // Slice: one axis only, from a known start, in steps of one.
+    const Shape out = graph_.type(node.outputs[0]).shape();
+    int64_t sliced = -1;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      if (shape[i] == out[i]) continue;
+      if (sliced >= 0) return false;
+      sliced = static_cast<int64_t>(i);
+    }
+    if (sliced < 0) return false;
+    axis = sliced;
+    auto known = [&](std::size_t i) -> Ints {
+      return node.has_input(i) && graph_.value(node.inputs[i]).is_constant()
+                 ? graph_.value(node.inputs[i]).constant->to_ints()
+                 : Ints{};
+    };
+    const Ints starts = known(1);
+    const Ints axes = known(3);
+    const Ints steps = known(4);
+    if (std::any_of(steps.begin(), steps.end(), [](int64_t step) { return step != 1; })) return false;
+    if (node.has_input(4) && steps.empty()) return false;
+    int64_t first = -1;
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      int64_t a = node.has_input(3) ? (i < axes.size() ? axes[i] : -1) : static_cast<int64_t>(i);
+      if (a < 0) a += type.rank();
+      if (a == axis) first = starts[i] < 0 ? starts[i] + shape[static_cast<std::size_t>(axis)] : starts[i];
+    }
+    if (first < 0 || first + out[static_cast<std::size_t>(axis)] > shape[static_cast<std::size_t>(axis)])
+      return false;
+    extents = {first, out[static_cast<std::size_t>(axis)]};
+    if (!contiguous_along(type, axis, extents)) return false;
+    const std::size_t row = byte_size(type) / static_cast<std::size_t>(std::max<int64_t>(
+                                                  1, shape[static_cast<std::size_t>(axis)]));
+    start = row * static_cast<std::size_t>(first);
+  }
+  if (!contiguous_along(type, axis, extents)) return false;
+  const BufferPlace place = places_[whole.index];
+  for (ValueId output : node.outputs) {
+    merge(output, place.root, place.offset + start);
+    start += byte_size(graph_.type(output));
+  }
+  return true;
+}
+
+bool BufferAssignment::place_parts_of_output(NodeId id) {
+  const Node& node = graph_.node(id);
+  const ValueId whole = node.outputs[0];
+  const TensorType& type = graph_.type(whole);
+  auto axis = normalize_axis(node.attributes.integer("axis", 0), type.rank());
+  if (!axis.ok()) return false;
+  Ints extents;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueId input = node.inputs[i];
+    const graph::Value& value = graph_.value(input);
+    const bool own = places_[input.index].root == input && value.producer.valid() && !graph_.is_output(input);
+    const bool once = std::count(node.inputs.begin(), node.inputs.end(), input) == 1;
+    if (!own || !once || value.type.layout != type.layout) return false;
+    extents.push_back(value.type.shape()[static_cast<std::size_t>(*axis)]);
+  }
+  if (!contiguous_along(type, *axis, extents)) return false;
+  std::size_t offset = 0;
+  for (ValueId input : node.inputs) {
+    merge(input, whole, offset);
+    offset += byte_size(graph_.type(input));
+  }
+  return true;
+}
+
+void BufferAssignment::find_lifetimes() {
+  const auto count = static_cast<uint32_t>(graph_.nodes().size());
+  first_definition_.assign(places_.size(), count);
+  for (uint32_t i = 0; i < places_.size(); ++i) {
+    const graph::Value& value = graph_.values()[i];
+    const uint32_t root = places_[i].root.index;
+    const uint32_t defined = value.producer.valid() ? value.producer.index : 0;
+    first_definition_[root] = std::min(first_definition_[root], defined);
+    last_use_[root] = std::max(last_use_[root], defined);
+    for (NodeId user : graph_.users(ValueId{i})) last_use_[root] = std::max(last_use_[root], user.index);
+    if (graph_.is_output(ValueId{i})) last_use_[root] = count;
+  }
+  // What the caller writes must survive a run: the same input may be run again.
+  for (ValueId input : graph_.inputs()) {
+    first_definition_[input.index] = 0;
+    last_use_[input.index] = count;
+  }
+}
+
+bool BufferAssignment::try_in_place(NodeId id, std::size_t input) {
+  const Node& node = graph_.node(id);
+  if (!node.has_input(input) || !node.has_output(0)) return false;
+  const ValueId from = node.inputs[input];
+  const ValueId to = node.outputs[0];
+  const ValueId root = places_[from.index].root;
+  const graph::Value& owner = graph_.value(root);
+  if (owner.is_constant() || !owner.producer.valid()) return false;  // not the plan's to overwrite
+  if (places_[to.index].root != to || last_use_[root.index] != id.index) return false;
+  if (byte_size(graph_.type(from)) != byte_size(graph_.type(to))) return false;
+  // Another input in the same buffer would be overwritten while it is read.
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (i != input && node.has_input(i) && places_[node.inputs[i].index].root == root) return false;
+  }
+  const uint32_t last = last_use_[to.index];
+  merge(to, root, places_[from.index].offset);
+  last_use_[root.index] = std::max(last_use_[root.index], last);
+  return true;
+}
+
+}  // namespace hone::runtime

@@ -1,0 +1,43 @@
+#include "runtime/cpu/cpu_provider.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+#include <sched.h>
+
+#include "runtime/cpu/lower.h"
+#include "runtime/reference_kernel.h"
+
+namespace hone::runtime {
+namespace {
+
+int available_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+bool plain_everywhere(const graph::Graph& graph, const graph::Node& node) {
+  for (const auto* ids : {&node.inputs, &node.outputs}) {
+    for (graph::ValueId id : *ids) {
+      if (id.valid() && graph.type(id).layout != Layout::kPlain) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+CpuProvider::CpuProvider(int threads) : threads_(threads > 0 ? threads : available_cores()) {
+  omp_set_num_threads(threads_);
+}
+
+std::string CpuProvider::signature() const { return fmt::format("cpu threads={}", threads_); }
+
+Result<std::vector<Candidate>> CpuProvider::candidates(const graph::Graph& graph,
+                                                       const graph::Node& node) const {
+  std::vector<Candidate> found;
+  if (found.empty() && plain_everywhere(graph, node)) found.push_back(reference_candidate(graph, node));
+  return found;
+}
+
+}  // namespace hone::runtime

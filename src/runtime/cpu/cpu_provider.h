@@ -1,0 +1,24 @@
+// The CPU provider: oneDNN for convolutions and matrix products, hone's own kernels for the rest, the
+// reference kernels (named so in the plan) where there is neither. Lowering lives in lower_*.cpp, one file an
+// operator family.
+#pragma once
+
+#include "runtime/provider.h"
+
+namespace hone::runtime {
+
+class CpuProvider : public Provider {
+ public:
+  // `threads`: 0 for every core this process may run on.
+  explicit CpuProvider(int threads = 0);
+  std::string_view name() const override { return "cpu"; }
+  std::string signature() const override;
+  int threads() const { return threads_; }
+  Result<std::vector<Candidate>> candidates(const graph::Graph& graph,
+                                            const graph::Node& node) const override;
+
+ private:
+  int threads_;
+};
+
+}  // namespace hone::runtime

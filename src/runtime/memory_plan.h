@@ -1,0 +1,30 @@
+// The memory plan: where each buffer of a plan lies in one arena, computed ahead. Buffers whose lifetimes
+// overlap never overlap in memory. Pure arithmetic: no device, no graph.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace hone::runtime {
+
+// A buffer that lives from step `first` to step `last`, both included.
+struct Lifetime {
+  std::size_t bytes = 0;
+  uint32_t first = 0;
+  uint32_t last = 0;
+};
+
+struct MemoryPlan {
+  std::vector<std::size_t> offsets;  // a buffer's place in the arena, aligned to kTensorAlignment
+  std::size_t arena_bytes = 0;
+  std::size_t lower_bound = 0;  // the most bytes alive at one step: no plan is smaller
+};
+
+// Greedy by size: the largest buffer first, each at the lowest offset free over its whole lifetime (Pisarchyk
+// and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020). O(n²) in the number of
+// buffers.
+MemoryPlan plan_memory(std::span<const Lifetime> buffers);
+
+}  // namespace hone::runtime

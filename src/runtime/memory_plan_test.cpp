@@ -1,0 +1,52 @@
+#include "runtime/memory_plan.h"
+
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "core/tensor.h"
+
+namespace hone::runtime {
+namespace {
+
+void expect_no_overlap(const std::vector<Lifetime>& buffers, const MemoryPlan& plan) {
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    EXPECT_EQ(plan.offsets[i] % kTensorAlignment, 0u);
+    EXPECT_LE(plan.offsets[i] + buffers[i].bytes, plan.arena_bytes);
+    for (std::size_t j = i + 1; j < buffers.size(); ++j) {
+      const bool together = buffers[i].first <= buffers[j].last && buffers[j].first <= buffers[i].last;
+      const bool overlap = plan.offsets[i] < plan.offsets[j] + buffers[j].bytes &&
+                           plan.offsets[j] < plan.offsets[i] + buffers[i].bytes;
+      EXPECT_FALSE(together && overlap && buffers[i].bytes > 0 && buffers[j].bytes > 0) << i << " and " << j;
+    }
+  }
+}
+
+TEST(MemoryPlan, AChainNeedsTwoBuffers) {
+  std::vector<Lifetime> chain;
+  for (uint32_t i = 0; i < 10; ++i) chain.push_back({4096, i, i + 1});
+  const MemoryPlan plan = plan_memory(chain);
+  EXPECT_EQ(plan.arena_bytes, 2 * 4096u);
+  EXPECT_EQ(plan.arena_bytes, plan.lower_bound);
+  expect_no_overlap(chain, plan);
+}
+
+TEST(MemoryPlan, RandomLifetimesNeverOverlapAndStayNearTheBound) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<Lifetime> buffers;
+    for (int i = 0; i < 150; ++i) {
+      const uint32_t first = random() % 100;
+      buffers.push_back({random() % 100000, first, first + static_cast<uint32_t>(random() % 10)});
+    }
+    const MemoryPlan plan = plan_memory(buffers);
+    expect_no_overlap(buffers, plan);
+    EXPECT_GE(plan.arena_bytes, plan.lower_bound);
+    EXPECT_LE(static_cast<double>(plan.arena_bytes), 1.5 * static_cast<double>(plan.lower_bound));
+  }
+}
+
+TEST(MemoryPlan, NothingNeedsNothing) { EXPECT_EQ(plan_memory({}).arena_bytes, 0u); }
+
+}  // namespace
+}  // namespace hone::runtime

@@ -1,0 +1,75 @@
+// A plan: a graph with static shapes lowered for one provider. Kernels, order and memory offsets are fixed
+// when it is made; running it allocates nothing. Not thread-safe: one run at a time (several plans may run
+// side by side).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "core/tensor.h"
+#include "graph/graph.h"
+#include "runtime/provider.h"
+
+namespace hone::runtime {
+
+class TimingCache;
+
+struct PlanOptions {
+  bool autotune = true;          // false: a node's first candidate, unmeasured
+  double tune_ms_per_node = 20;  // the most time that measuring one node's candidates may take, roughly
+  TimingCache* cache = nullptr;  // measurements kept from earlier plans; may be null
+  bool check_numbers =
+      false;  // after each step, look for NaN and Inf that its inputs did not have (debugging)
+  std::function<void(std::size_t done, std::size_t total, const std::string& node)> progress;
+};
+
+// One step of a plan as people and traces see it.
+struct PlanStep {
+  graph::NodeId node;
+  std::string name;  // the node's
+  std::string op;
+  std::string implementation;  // the kernel's
+  std::size_t scratch_bytes = 0;
+  std::size_t packed_bytes = 0;
+  std::string choice;  // why this kernel: "fastest of 3: …", "only candidate"
+};
+
+struct PlanMemory {
+  std::size_t arena_bytes = 0;  // activations and scratch
+  std::size_t arena_lower_bound = 0;
+  std::size_t weights_bytes = 0;  // constants that kernels read, and what they packed
+};
+
+class Plan {
+ public:
+  // `graph` must have static types throughout (specialise it first); the plan keeps it.
+  static Result<std::unique_ptr<Plan>> compile(graph::Graph graph, const Provider& provider,
+                                               const PlanOptions& options = {});
+  ~Plan();
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  const graph::Graph& graph() const;
+  std::span<const PlanStep> steps() const;
+  PlanMemory memory() const;
+
+  // Buffers that the plan owns: write inputs there, run(), read outputs. Valid as long as the plan.
+  TensorView input(std::size_t i);
+  ConstTensorView output(std::size_t i) const;
+
+  // Runs once over the buffers above. Marks a kStep scope and a kOperator scope a step (id: the step's
+  // index).
+  Status run();
+  // Copies in, runs, copies out into new tensors.
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
+
+ private:
+  struct State;
+  explicit Plan(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace hone::runtime

@@ -1,0 +1,100 @@
+#include "runtime/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "core/clock.h"
+#include "graph/builder.h"
+#include "runtime/buffer_assignment.h"
+#include "runtime/interpreter.h"
+#include "runtime/null/null_provider.h"
+
+namespace hone::runtime {
+namespace {
+
+using graph::GraphBuilder;
+using graph::ValueId;
+
+graph::Graph chain(int length) {
+  GraphBuilder b("chain");
+  ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{4}));
+  for (int i = 0; i < length; ++i) x = b.add("Relu", {x});
+  b.output(x);
+  return *std::move(b).finish();
+}
+
+TEST(Plan, RunningATinyNodeCostsLessThanAMicrosecond) {
+  auto plan = Plan::compile(chain(1000), NullProvider());
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  double best = 1e9;
+  for (int round = 0; round < 50; ++round) {
+    const int64_t start = now_ns();
+    ASSERT_TRUE((*plan)->run().ok());
+    best = std::min(best, static_cast<double>(now_ns() - start) / 1000.0);
+  }
+  EXPECT_LT(best, 1000.0) << "nanoseconds a node";
+}
+
+TEST(Plan, AnInPlaceChainNeedsTheInputAndOneBufferMore) {
+  auto plan = Plan::compile(chain(20), NullProvider());
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_EQ((*plan)->memory().arena_bytes, 2 * 64u);
+}
+
+TEST(Plan, RefusesUnknownShapesByName) {
+  GraphBuilder b("g");
+  ValueId x = b.input("tokens", graph::tensor_type(DType::kF32, graph::Dims{graph::Dim::symbol("batch"), 4}));
+  b.output(b.add("Relu", {x}));
+  auto plan = Plan::compile(*std::move(b).finish(), NullProvider());
+  ASSERT_FALSE(plan.ok());
+  EXPECT_NE(plan.error().message.find("tokens"), std::string::npos) << plan.error().message;
+}
+
+TEST(BufferAssignment, ConcatOfWholeRowsIsWrittenInPlace) {
+  GraphBuilder b("g");
+  ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{1, 2, 3}));
+  ValueId left = b.add("Relu", {x});
+  ValueId right = b.add("Neg", {x});
+  ValueId joined = b.add("Concat", {left, right}, {{"axis", int64_t{1}}});
+  b.output(b.add("Abs", {joined}));
+  const graph::Graph g = *std::move(b).finish();
+  const BufferAssignment buffers(g);
+  EXPECT_TRUE(buffers.elided(graph::NodeId{2}));
+  const ValueId whole = g.nodes()[2].outputs[0];
+  EXPECT_EQ(buffers.place(g.nodes()[0].outputs[0]).root, whole);
+  EXPECT_EQ(buffers.place(g.nodes()[1].outputs[0]).root, whole);
+  EXPECT_EQ(buffers.place(g.nodes()[1].outputs[0]).offset, 24u);
+  EXPECT_EQ(buffers.first_definition(whole), 0u);
+}
+
+TEST(BufferAssignment, ConcatAcrossRowsIsNot) {
+  GraphBuilder b("g");
+  ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{2, 2}));
+  ValueId joined = b.add("Concat", {b.add("Relu", {x}), b.add("Neg", {x})}, {{"axis", int64_t{1}}});
+  b.output(joined);
+  const graph::Graph g = *std::move(b).finish();
+  EXPECT_FALSE(BufferAssignment(g).elided(graph::NodeId{2}));
+}
+
+TEST(BufferAssignment, AnInputIsNeverOverwritten) {
+  GraphBuilder b("g");
+  ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{4}));
+  b.output(b.add("Relu", {x}));
+  const graph::Graph g = *std::move(b).finish();
+  BufferAssignment buffers(g);
+  EXPECT_FALSE(buffers.try_in_place(graph::NodeId{0}, 0));
+}
+
+TEST(BufferAssignment, AnOperandStillReadLaterIsNotOverwritten) {
+  GraphBuilder b("g");
+  ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{4}));
+  ValueId a = b.add("Relu", {x});
+  ValueId c = b.add("Neg", {a});
+  b.output(b.add("Add", {a, c}));
+  const graph::Graph g = *std::move(b).finish();
+  BufferAssignment buffers(g);
+  EXPECT_FALSE(buffers.try_in_place(graph::NodeId{1}, 0));
+  EXPECT_TRUE(buffers.try_in_place(graph::NodeId{2}, 0));
+}
+
+}  // namespace
+}  // namespace hone::runtime

@@ -1,0 +1,58 @@
+#include "runtime/reference_kernel.h"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "runtime/interpreter.h"
+
+namespace hone::runtime {
+namespace {
+
+class ReferenceKernel : public Kernel {
+ public:
+  ReferenceKernel(const graph::Graph& graph, const graph::Node& node) : node_(node) {
+    for (graph::ValueId id : node.inputs)
+      inputs_.push_back(id.valid() ? graph.type(id) : graph::TensorType{});
+    for (graph::ValueId id : node.outputs)
+      outputs_.push_back(id.valid() ? graph.type(id) : graph::TensorType{});
+  }
+
+  std::string implementation() const override { return "reference"; }
+
+  Status run(const KernelArguments& arguments) override {
+    std::vector<Tensor> inputs;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      const bool present = node_.has_input(i);
+      inputs.push_back(
+          present ? Tensor::borrowed(inputs_[i].dtype, inputs_[i].shape(), arguments.inputs[i], nullptr)
+                  : Tensor());
+    }
+    HONE_ASSIGN(const std::vector<Tensor> outputs, interpret_node(node_, inputs));
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      if (!node_.has_output(i)) continue;
+      if (outputs[i].shape() != outputs_[i].shape() || outputs[i].dtype() != outputs_[i].dtype) {
+        return invalid(fmt::format("the reference gives {}{}, the graph says {}",
+                                   dtype_name(outputs[i].dtype()), shape_text(outputs[i].shape()),
+                                   outputs_[i].text()));
+      }
+      if (outputs[i].bytes() > 0) std::memcpy(arguments.outputs[i], outputs[i].data(), outputs[i].bytes());
+    }
+    return {};
+  }
+
+ private:
+  graph::Node node_;
+  std::vector<graph::TensorType> inputs_;
+  std::vector<graph::TensorType> outputs_;
+};
+
+}  // namespace
+
+Candidate reference_candidate(const graph::Graph& graph, const graph::Node& node) {
+  return {"reference", [&graph, &node]() -> Result<std::unique_ptr<Kernel>> {
+            return std::unique_ptr<Kernel>(std::make_unique<ReferenceKernel>(graph, node));
+          }};
+}
+
+}  // namespace hone::runtime

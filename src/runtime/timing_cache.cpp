@@ -1,0 +1,132 @@
+#include "runtime/timing_cache.h"
+
+#include <charconv>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "core/file.h"
+#include "graph/text.h"
+
+namespace hone::runtime {
+namespace {
+
+constexpr std::string_view kHeader = "hone timings 1";
+
+void append_attribute(std::string& out, const Attribute& attribute) {
+  std::visit(
+      [&](const auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, Ints> || std::is_same_v<T, Floats>) {
+          for (auto x : value) out += fmt::format("{},", x);
+        } else if constexpr (std::is_same_v<T, Strings>) {
+          for (const auto& x : value) out += x + ",";
+        } else if constexpr (std::is_same_v<T, Tensor>) {
+          out += fmt::format("{}{}", dtype_name(value.dtype()), shape_text(value.shape()));
+        } else {
+          out += fmt::format("{}", value);
+        }
+      },
+      attribute);
+}
+
+}  // namespace
+
+std::string node_signature(const graph::Graph& graph, const graph::Node& node) {
+  std::string out = node.op;
+  for (const auto& [name, attribute] : node.attributes) {
+    out += fmt::format(" {}=", name);
+    append_attribute(out, attribute);
+  }
+  for (graph::ValueId id : node.inputs) {
+    out += id.valid()
+               ? fmt::format(" {}{}", graph.value(id).is_constant() ? "const " : "", graph.type(id).text())
+               : " none";
+  }
+  out += " ->";
+  for (graph::ValueId id : node.outputs) out += id.valid() ? " " + graph.type(id).text() : " none";
+  for (const auto& body : node.bodies) {
+    out += " {";
+    for (const graph::Node& inner : body->nodes()) out += node_signature(*body, inner) + ";";
+    out += "}";
+  }
+  for (char& c : out) {
+    if (c == '\t' || c == '\n') c = ' ';
+  }
+  return out;
+}
+
+std::filesystem::path TimingCache::default_path() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache != '\0') return std::filesystem::path(cache) / "hone" / "timings.tsv";
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home != '\0')
+    return std::filesystem::path(home) / ".cache" / "hone" / "timings.tsv";
+  return {};
+}
+
+TimingCache TimingCache::open(std::filesystem::path path) {
+  TimingCache cache;
+  cache.path_ = std::move(path);
+  std::error_code ignored;
+  if (cache.path_.empty() || !std::filesystem::exists(cache.path_, ignored)) return cache;
+  auto text = read_file(cache.path_);
+  if (!text.ok()) {
+    cache.note_ = text.error().message + "; kernels are measured again";
+    return cache;
+  }
+  std::string_view rest = *text;
+  auto next_line = [&] {
+    const std::size_t end = rest.find('\n');
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    return line;
+  };
+  auto damaged = [&] {
+    cache.entries_.clear();
+    cache.note_ = fmt::format("{}: not a timing cache of this version; kernels are measured again",
+                              cache.path_.string());
+  };
+  if (next_line() != kHeader) {
+    damaged();
+    return cache;
+  }
+  while (!rest.empty()) {  // key \t candidate \t microseconds
+    const std::string_view line = next_line();
+    const std::size_t a = line.find('\t');
+    const std::size_t b = a == std::string_view::npos ? a : line.find('\t', a + 1);
+    double time = 0;
+    const bool parsed =
+        b != std::string_view::npos &&
+        std::from_chars(line.data() + b + 1, line.data() + line.size(), time).ec == std::errc();
+    if (!parsed) {
+      damaged();
+      return cache;
+    }
+    cache.entries_[std::string(line.substr(0, a))] = {std::string(line.substr(a + 1, b - a - 1)), time};
+  }
+  return cache;
+}
+
+std::optional<TimingCache::Entry> TimingCache::find(const std::string& provider,
+                                                    const std::string& node) const {
+  auto it = entries_.find(provider + " | " + node);
+  return it == entries_.end() ? std::nullopt : std::optional(it->second);
+}
+
+void TimingCache::put(const std::string& provider, const std::string& node, Entry entry) {
+  entries_[provider + " | " + node] = std::move(entry);
+  dirty_ = true;
+}
+
+Status TimingCache::save() const {
+  if (path_.empty() || !dirty_) return {};
+  HONE_CHECK(make_folder(path_.parent_path()));
+  std::string text{kHeader};
+  text += '\n';
+  for (const auto& [key, entry] : entries_)
+    text += fmt::format("{}\t{}\t{}\n", key, entry.candidate, entry.microseconds);
+  return write_file(path_, text);
+}
+
+}  // namespace hone::runtime

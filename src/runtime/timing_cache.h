@@ -1,0 +1,44 @@
+// What measuring kernels found, kept on disk: provider signature + node signature → candidate and its time. A
+// cache is a convenience: a missing or damaged file is an empty cache, said once in `note()`.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/result.h"
+#include "graph/graph.h"
+
+namespace hone::runtime {
+
+// What a node is to a kernel: operator, attributes, types of inputs and outputs, which inputs are constant,
+// bodies. Two nodes of one signature run equally fast.
+std::string node_signature(const graph::Graph& graph, const graph::Node& node);
+
+class TimingCache {
+ public:
+  TimingCache() = default;  // in memory only
+  // Reads `path` if it is there; save() writes it back whole.
+  static TimingCache open(std::filesystem::path path);
+  // "<cache folder>/hone/timings.tsv", the cache folder from XDG_CACHE_HOME or HOME; empty if neither is set.
+  static std::filesystem::path default_path();
+
+  struct Entry {
+    std::string candidate;
+    double microseconds = 0;
+  };
+  std::optional<Entry> find(const std::string& provider, const std::string& node) const;
+  void put(const std::string& provider, const std::string& node, Entry entry);
+  Status save() const;
+  const std::string& note() const { return note_; }
+  std::size_t size() const { return entries_.size(); }
+
+ private:
+  std::filesystem::path path_;
+  std::map<std::string, Entry> entries_;
+  std::string note_;
+  bool dirty_ = false;
+};
+
+}  // namespace hone::runtime
