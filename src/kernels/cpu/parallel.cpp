@@ -1,0 +1,79 @@
+// The OpenMP side of parallel.h. A region always takes the whole team, even where fewer threads have work:
+// libgomp keeps its team between regions of one size and allocates a new one when the size changes.
+#include "kernels/cpu/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include <omp.h>
+#include <sched.h>
+
+namespace hone::kernels {
+
+int thread_count() noexcept { return omp_in_parallel() != 0 ? 1 : omp_get_max_threads(); }
+
+void set_thread_count(int count) noexcept { omp_set_num_threads(std::max(count, 1)); }
+
+bool pin_threads(std::span<const int> cpus) {
+  std::vector<int> order(cpus.begin(), cpus.end());
+  if (order.empty()) {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(cpu, &allowed)) order.push_back(cpu);
+    }
+  }
+  if (order.empty()) return false;
+  int refused = 0;
+#pragma omp parallel reduction(+ : refused)
+  {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(order[static_cast<std::size_t>(omp_get_thread_num()) % order.size()], &one);
+    refused += sched_setaffinity(0, sizeof one, &one) != 0 ? 1 : 0;
+  }
+  return refused == 0;
+}
+
+namespace internal {
+
+void run_ranges(int64_t count, int64_t grain, RangeFunction function, const void* context) noexcept {
+  if (count <= 0) return;
+  const int64_t threads = thread_count();
+  const int64_t parts = std::min(threads, count / std::max<int64_t>(grain, 1));
+  if (parts <= 1) {
+    function(context, 0, count, 0);
+    return;
+  }
+#pragma omp parallel
+  {
+    const int64_t thread = omp_get_thread_num();
+    const int64_t begin = count * thread / parts;
+    const int64_t end = std::min(count * (thread + 1) / parts, count);
+    if (thread < parts && begin < end) function(context, begin, end, static_cast<int>(thread));
+  }
+}
+
+void run_tasks(int64_t count, int threads, TaskFunction function, const void* context) noexcept {
+  if (count <= 0) return;
+  if (count == 1 || threads <= 1 || thread_count() == 1) {
+    for (int64_t index = 0; index < count; ++index) function(context, index, 0);
+    return;
+  }
+  std::atomic<int64_t> next{0};
+#pragma omp parallel
+  {
+    const int thread = omp_get_thread_num();
+    if (thread < threads) {
+      for (int64_t index = next.fetch_add(1, std::memory_order_relaxed); index < count;
+           index = next.fetch_add(1, std::memory_order_relaxed)) {
+        function(context, index, thread);
+      }
+    }
+  }
+}
+
+}  // namespace internal
+}  // namespace hone::kernels

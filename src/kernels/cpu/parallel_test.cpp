@@ -1,0 +1,49 @@
+#include "kernels/cpu/parallel.h"
+
+#include <atomic>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace hone::kernels {
+namespace {
+
+TEST(Parallel, RangesCoverEveryIndexOnce) {
+  for (int64_t count : {0, 1, 2, 7, 100, 1001}) {
+    for (int64_t grain : {1, 3, 64, 5000}) {
+      std::vector<std::atomic<int>> seen(static_cast<std::size_t>(count));
+      parallel_for(count, grain, [&](int64_t begin, int64_t end, int thread) {
+        EXPECT_GE(thread, 0);
+        for (int64_t i = begin; i < end; ++i) ++seen[static_cast<std::size_t>(i)];
+      });
+      for (auto& times : seen) EXPECT_EQ(times.load(), 1);
+    }
+  }
+}
+
+TEST(Parallel, WorkBelowTheGrainStaysOnOneThread) {
+  std::atomic<int> calls{0};
+  parallel_for(100, 100, [&](int64_t begin, int64_t end, int thread) {
+    EXPECT_EQ(begin, 0);
+    EXPECT_EQ(end, 100);
+    EXPECT_EQ(thread, 0);
+    ++calls;
+  });
+  EXPECT_EQ(calls.load(), 1);
+}
+
+TEST(Parallel, TasksRunOnceAndNestedCallsStayOnTheirThread) {
+  std::vector<std::atomic<int>> seen(37);
+  parallel_tasks(37, 2, [&](int64_t index, int thread) {
+    EXPECT_LT(thread, 2);
+    parallel_for(10, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i) ++seen[static_cast<std::size_t>(index)];
+    });
+  });
+  for (auto& times : seen) EXPECT_EQ(times.load(), 10);
+}
+
+TEST(Parallel, ThreadsArePinnedToTheProcessesCpus) { EXPECT_TRUE(pin_threads()); }
+
+}  // namespace
+}  // namespace hone::kernels
