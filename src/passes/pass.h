@@ -1,0 +1,62 @@
+// What a pass is: a function Graph → Graph with a name, a class of numerics, and a report of what it did and
+// of what it did not do where a user would expect it. Passes know no device: what they need to know of one
+// (costs, preferred layouts) reaches them in the context, as tables and functions.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/numerics.h"
+#include "core/result.h"
+#include "core/tensor.h"
+#include "graph/builder.h"
+#include "graph/graph.h"
+
+namespace hone::passes {
+
+// Which groups of operators and which layouts the target's kernels can take. Filled by the lab from the
+// provider.
+struct Target {
+  Layout convolution_layout = Layout::kPlain;  // what its convolutions run fastest in
+  bool fused_pointwise = true;                 // it runs kind "pointwise" groups
+  bool fused_epilogues = true;                 // it runs kind "convolution" and "matmul" groups
+  bool fused_attention = true;                 // it runs Attention without the T×T matrix in memory
+};
+
+struct PassContext {
+  // Runs one node on known inputs (constant folding). Null: nothing is folded.
+  std::function<Result<std::vector<Tensor>>(const graph::Node&, std::span<const Tensor>)> evaluate;
+  // The expected time of a node on the target, in seconds: from measurements where there are some, from costs
+  // and roofs otherwise. Null: no gains are predicted.
+  std::function<double(const graph::Graph&, const graph::Node&)> price;
+  Target target;
+};
+
+// Something the pass did, or did not do where a user would expect it; `node` by its name in the user's model.
+struct Note {
+  std::string node;
+  std::string text;  // "folded into Conv 'conv1'"; "not fused: the Add has two users"
+};
+
+struct PassOutcome {
+  graph::Graph graph;
+  std::vector<Note> done;
+  std::vector<Note> missed;
+
+  bool changed() const { return !done.empty(); }
+};
+
+using PassFunction = Result<PassOutcome> (*)(const graph::Graph&, const PassContext&);
+
+struct Pass {
+  std::string_view name;   // "fold_batch_norm": what --pass and reports call it
+  std::string_view group;  // passes of one group are tried, kept and dropped together
+  Numerics numerics = Numerics::kExact;
+  std::string_view summary;  // one line: what it does and why
+  PassFunction run = nullptr;
+};
+
+}  // namespace hone::passes

@@ -1,0 +1,48 @@
+// The pipeline: every pass in the order in which they run, and the one wrapper that makes each of them
+// switchable, timed, verified and reported.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "passes/pass.h"
+
+namespace hone::passes {
+
+// The list that reads aloud (pipeline.cpp says at each entry why it stands there).
+const std::vector<Pass>& pipeline();
+
+// The groups of the pipeline, in order, each once: the units of the lab's experiment.
+std::vector<std::string> groups();
+
+struct PipelineOptions {
+  std::set<std::string> disabled;  // names of passes or groups that do not run
+  std::set<std::string> only;      // if not empty: nothing but these runs
+  bool verify = true;              // the graph after every pass
+};
+
+struct PassReport {
+  std::string name;
+  std::string group;
+  Numerics numerics = Numerics::kExact;
+  std::vector<Note> done;
+  std::vector<Note> missed;
+  double predicted_gain_ms = 0;  // by the context's prices, graph before minus graph after
+  double pass_ms = 0;            // what running the pass itself took
+};
+
+struct PipelineResult {
+  graph::Graph graph;
+  std::vector<PassReport> reports;  // one a pass that ran
+};
+
+// An unknown name in `options` is an error that lists the known ones. A pass that breaks the verifier is a
+// bug: the error names the pass.
+Result<PipelineResult> run_pipeline(graph::Graph graph, const PassContext& context,
+                                    const PipelineOptions& options = {});
+
+// The expected time of one step of `graph`, in milliseconds; 0 without prices.
+double price_graph(const graph::Graph& graph, const PassContext& context);
+
+}  // namespace hone::passes
