@@ -1,0 +1,39 @@
+# A thin front over CMake: everything here can be done by hand with the presets of CMakePresets.json.
+BUILD := build
+JOBS ?= $(shell nproc)
+
+.DEFAULT_GOAL := build
+.PHONY: build all test demo format check clean help dependencies
+
+build: configure  ## install what is missing and build the program: build/hone
+	@cmake --build $(BUILD) -j $(JOBS) --target hone
+
+all: configure  ## build everything, tests and benchmarks included
+	@cmake --build $(BUILD) -j $(JOBS)
+
+test: all  ## build and run every test
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+demo:  ## build, make a U-Net, run the whole loop on it, and name the report to open
+	@tools/demo
+
+format:  ## lay out every source with clang-format
+	@tools/check-format --fix
+
+check:  ## format, layering, file sizes
+	@tools/check-format
+	@python3 tools/check-layering
+	@python3 tools/check-size
+
+clean:  ## remove the build folders and out/
+	@rm -rf $(BUILD) build-debug build-asan build-tsan build-fuzz out
+
+help:  ## list these targets
+	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+.PHONY: configure
+configure: dependencies
+	@[ -f $(BUILD)/build.ninja ] || cmake --preset release --log-level=WARNING
+
+dependencies:
+	@tools/install-dependencies

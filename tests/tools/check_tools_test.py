@@ -1,0 +1,87 @@
+"""The checks of tools/ on small made-up source trees: they must find what they are for."""
+import importlib.machinery
+import importlib.util
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def load(name):
+    """Imports a script of tools/ that has no .py suffix."""
+    loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"), str(ROOT / "tools" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+class TreeTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+class CheckLayering(TreeTest):
+    def problems(self):
+        return [problem for _, _, problem in load("check-layering").violations(self.root)]
+
+    def test_allowed_includes_pass(self):
+        self.write("src/core/a.h", "#include <vector>\n")
+        self.write("src/graph/b.cpp", '#include "core/a.h"\n#include "vendor/x.h"\n')
+        self.assertEqual(self.problems(), [])
+
+    def test_upward_and_sideways_includes_are_found(self):
+        self.write("src/graph/g.h", "")
+        self.write("src/trace/t.h", "")
+        self.write("src/core/a.cpp", '#include "graph/g.h"\n')
+        self.write("src/analyze/b.cpp", '  #  include "graph/g.h"\n')
+        self.write("src/kernels/c.h", '#include "graph/g.h"\n#include "trace/t.h"\n')
+        self.assertEqual(len(self.problems()), 4)
+        self.assertIn("'core' may not include 'graph'", self.problems())
+
+    def test_sources_relative_paths_and_missing_files_are_found(self):
+        self.write("src/core/a.cpp", '#include "core/b.cpp"\n#include "b.h"\n#include "core/none.h"\n')
+        self.write("src/core/b.cpp", "")
+        self.write("src/core/b.h", "")
+        self.assertEqual(len(self.problems()), 3)
+
+    def test_an_unknown_folder_is_found(self):
+        self.write("src/core/a.h", "")
+        self.write("src/utils/u.cpp", '#include "core/a.h"\n')
+        self.assertIn("folder 'utils' is not in the list", self.problems()[0])
+
+    def test_a_paid_debt_must_be_struck_off(self):
+        tool = load("check-layering")
+        tool.DEBTS = {("core/a.cpp", "graph/g.h"): "an example"}
+        self.write("src/core/a.cpp", "")
+        self.assertEqual(len(list(tool.stale_debts(self.root))), 1)
+
+
+class CheckSize(TreeTest):
+    def test_only_long_files_fail(self):
+        tool = load("check-size")
+        self.write("src/core/a.cpp", "\n" * 800)
+        self.assertEqual(tool.main([self.root]), 0)
+        self.write("src/core/b.cpp", "\n" * 801)
+        self.assertEqual(tool.main([self.root]), 1)
+
+
+class CheckDocs(TreeTest):
+    def test_only_links_to_missing_files_fail(self):
+        tool = load("check-docs")
+        self.write("docs/there.md", "# here\n")
+        self.write("README.md", "[a](docs/there.md#x) [b](https://x.y) [c](#d) `[e](f)`\n```\n[g](h)\n```\n")
+        self.assertEqual(list(tool.broken_links(self.root)), [])
+        self.write("docs/there.md", "[up](../nowhere.md)\n")
+        self.assertEqual(list(tool.broken_links(self.root)), [("docs/there.md", "../nowhere.md")])
+
+
+if __name__ == "__main__":
+    unittest.main()
