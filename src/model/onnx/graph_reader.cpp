@@ -1,0 +1,321 @@
+#include "model/onnx/graph_reader.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "graph/op_table.h"
+#include "model/onnx/attribute_proto.h"
+#include "model/onnx/node_order.h"
+#include "model/onnx/upgrade/upgrade.h"
+
+namespace hone::model::onnx {
+namespace {
+
+using graph::kNoValue;
+using graph::TensorType;
+using graph::ValueId;
+
+std::string operator_name(std::string_view domain, std::string_view op) {
+  return domain.empty() ? std::string(op) : fmt::format("{}.{}", domain, op);
+}
+
+// Outputs that nothing reads are dropped where the operator lets them be absent, so that kernels need not
+// compute them.
+void drop_unread_outputs(const graph::OpEntry& entry, Upgrade& upgrade) {
+  if (entry.max_outputs < 0) return;
+  const auto required = static_cast<std::size_t>(entry.min_outputs);
+  for (std::size_t i = required; i < upgrade.output_names.size(); ++i)
+    if (!upgrade.wanted[i]) upgrade.output_names[i].clear();
+  while (upgrade.output_names.size() > required && upgrade.output_names.back().empty())
+    upgrade.output_names.pop_back();
+}
+
+// Trailing absent inputs say nothing; Loop needs its two first ones to be there, present or not.
+void normalize_inputs(graph::Node& node) {
+  const std::size_t least = node.op == "Loop" ? 2 : 0;
+  while (node.inputs.size() > least && node.captures == 0 && !node.inputs.back().valid())
+    node.inputs.pop_back();
+}
+
+// The types of outputs that the file declares, where they add to what was inferred. A wrong declaration
+// inside the graph does no harm: inference wins.
+void merge_declared(const Frame& frame, std::string_view name, ValueId value) {
+  const auto declared = frame.declared.find(name);
+  if (declared == frame.declared.end()) return;
+  auto merged = graph::merge_types(declared->second, frame.builder.type(value));
+  if (merged.ok()) frame.builder.set_type(value, *merged);
+}
+
+}  // namespace
+
+std::string_view normal_domain(std::string_view domain) { return domain == "ai.onnx" ? "" : domain; }
+
+Result<OpsetImports> make_opset_imports(const std::vector<OperatorSetId>& imports, int64_t ir_version) {
+  OpsetImports opsets;
+  for (const OperatorSetId& import : imports) {
+    const std::string_view domain = normal_domain(import.domain);
+    if (import.version < 1)
+      return corrupt(fmt::format("imports opset {} of domain {}", import.version, quoted(domain)));
+    if (domain.empty() && import.version > kNewestOpset)
+      return unsupported(
+          fmt::format("imports opset {}, newer than {}, the newest that hone knows; export the model "
+                      "for opset {} or older",
+                      import.version, kNewestOpset, kNewestOpset));
+    const auto [other, fresh] = opsets.emplace(domain, import.version);
+    if (!fresh && other->second != import.version)
+      return corrupt(fmt::format("imports two opsets of domain {}", quoted(domain)));
+  }
+  if (opsets.empty() && ir_version < 3) opsets.emplace("", 1);  // files of that time did not say
+  return opsets;
+}
+
+Status NodeReader::read(const std::vector<NodeProto>& nodes) {
+  HONE_ASSIGN(const std::vector<std::size_t> order, node_order(nodes));
+  for (const NodeProto& node : nodes) {
+    frame_.read.insert(node.inputs.begin(), node.inputs.end());
+    for (const std::string_view name : free_names(node)) frame_.read.insert(name);
+  }
+  for (const std::size_t i : order) {
+    if (--context_.node_budget < 0)
+      return unsupported("the model has more than 4 million nodes once its functions are inlined");
+    if (Status status = read_node(nodes[i]); !status.ok())
+      return status.error().within(
+          fmt::format("node {} ({})", node_label(nodes[i]), printable(nodes[i].op_type)));
+  }
+  return {};
+}
+
+Status NodeReader::add_initializers(const GraphProto& graph) {
+  const auto add = [&](std::string_view name, Result<Tensor> tensor) -> Status {
+    if (!tensor.ok()) return tensor.error();
+    if (name.empty()) return corrupt("an initializer has no name");
+    if (frame_.values.contains(name))
+      return corrupt(fmt::format("two initializers are named {}; give each its own name", quoted(name)));
+    const std::string full = frame_.prefix + std::string(name);
+    define(name, frame_.builder.constant(full, *std::move(tensor)));
+    return {};
+  };
+  for (const TensorProto& tensor : graph.initializers)
+    HONE_CHECK(add(tensor.name, make_tensor(tensor, context_.source)));
+  for (const SparseTensorProto& tensor : graph.sparse_initializers)
+    HONE_CHECK(add(tensor.values.name, make_dense(tensor, context_.source)));
+  return {};
+}
+
+Result<ValueId> NodeReader::find(std::string_view name) const {
+  if (name.empty()) return kNoValue;
+  const auto value = frame_.values.find(name);
+  if (value == frame_.values.end())
+    return corrupt(
+        fmt::format("reads {}, which is no input, no initializer and no node's output", quoted(name)));
+  return value->second;
+}
+
+void NodeReader::define(std::string_view name, ValueId value) { frame_.values.insert_or_assign(name, value); }
+
+std::string NodeReader::name_of(const NodeProto& proto) const { return frame_.prefix + node_name(proto); }
+
+Status NodeReader::read_node(const NodeProto& proto) {
+  const std::string_view domain = normal_domain(proto.domain);
+  const auto function = context_.functions.find({domain, proto.op_type, proto.overload});
+  if (function != context_.functions.end()) return inline_function(proto, *function->second);
+  const std::string op = operator_name(domain, proto.op_type);
+  const auto opset = frame_.opsets.find(domain);
+  if (opset == frame_.opsets.end())
+    return corrupt(
+        fmt::format("the model imports no opset of its domain {}; add it to opset_import", quoted(domain)));
+  if (op == "Constant") return read_constant(proto);
+  if (op == "Scan" && opset->second < 9)
+    return unsupported("unsupported: Scan in its opset 8 form (batched); upgrade the model to opset 9");
+  if (graph::op_table().find(op) == nullptr && !(domain.empty() && has_upgrade(op)))
+    return unsupported(fmt::format("unsupported: {} (opset {})", printable(op), opset->second));
+  return read_operator(proto, op, opset->second);
+}
+
+Status NodeReader::read_constant(const NodeProto& proto) {
+  if (proto.outputs.size() != 1 || proto.attributes.size() != 1)
+    return corrupt("a Constant has one output and one attribute");
+  HONE_ASSIGN(const AttributeProto* attribute, resolve(proto.attributes[0]));
+  if (attribute == nullptr) return corrupt("the function's caller gives no value for it");
+  HONE_ASSIGN(Tensor tensor, make_constant(*attribute, context_.source));
+  const ValueId value =
+      frame_.builder.constant(frame_.prefix + std::string(proto.outputs[0]), std::move(tensor));
+  return define_outputs(proto, {value});
+}
+
+Status NodeReader::read_operator(const NodeProto& proto, const std::string& op, int64_t opset) {
+  graph::Node node;
+  node.op = op;
+  node.name = name_of(proto);
+  node.provenance = {node.name};
+  HONE_ASSIGN(node.attributes, read_attributes(proto));
+  HONE_ASSIGN(node.inputs, find_inputs(proto));
+  HONE_CHECK(attach_bodies(context_, frame_, proto, node));
+  std::vector<std::string> names;
+  std::vector<bool> wanted;
+  for (const std::string_view output : proto.outputs) {
+    names.push_back(output.empty() ? "" : frame_.prefix + std::string(output));
+    wanted.push_back(frame_.read.contains(output));
+  }
+  const bool standard = normal_domain(proto.domain).empty();
+  Upgrade upgrade(frame_.builder, std::move(node), std::move(names), std::move(wanted), opset);
+  if (standard) HONE_CHECK(upgrade_node(upgrade));
+  const graph::OpEntry* entry = graph::op_table().find(upgrade.node.op);
+  if (entry == nullptr) return unsupported(fmt::format("unsupported: {} (opset {})", upgrade.node.op, opset));
+  drop_unread_outputs(*entry, upgrade);
+  normalize_inputs(upgrade.node);
+  HONE_ASSIGN(const std::vector<ValueId> values, upgrade.finish());
+  return define_outputs(proto, values);
+}
+
+Status NodeReader::define_outputs(const NodeProto& proto, const std::vector<ValueId>& values) {
+  for (std::size_t i = 0; i < proto.outputs.size() && i < values.size(); ++i) {
+    const std::string_view name = proto.outputs[i];
+    if (name.empty() || !values[i].valid()) continue;
+    if (frame_.values.contains(name))
+      return corrupt(
+          fmt::format("produces {}, which already exists; give each value its own name", quoted(name)));
+    if (!frame_.builder.value(values[i]).is_constant()) merge_declared(frame_, name, values[i]);
+    define(name, values[i]);
+  }
+  return {};
+}
+
+Result<std::vector<ValueId>> NodeReader::find_inputs(const NodeProto& proto) const {
+  std::vector<ValueId> inputs;
+  for (const std::string_view name : proto.inputs) {
+    HONE_ASSIGN(const ValueId value, find(name));
+    inputs.push_back(value);
+  }
+  return inputs;
+}
+
+Result<const AttributeProto*> NodeReader::resolve(const AttributeProto& attribute) const {
+  if (attribute.ref_attr_name.empty()) return &attribute;
+  if (frame_.arguments == nullptr)
+    return corrupt(fmt::format("attribute {} refers to a function's attribute, but stands in no function",
+                               quoted(attribute.name)));
+  const auto argument = frame_.arguments->find(attribute.ref_attr_name);
+  return argument == frame_.arguments->end() ? nullptr : argument->second;
+}
+
+Result<Attributes> NodeReader::read_attributes(const NodeProto& proto) const {
+  Attributes attributes;
+  std::unordered_set<std::string_view> names;
+  for (const AttributeProto& stated : proto.attributes) {
+    if (stated.name.empty()) return corrupt("an attribute has no name");
+    if (!names.insert(stated.name).second)
+      return corrupt(fmt::format("attribute {} is given twice", quoted(stated.name)));
+    HONE_ASSIGN(const AttributeProto* attribute, resolve(stated));
+    if (attribute == nullptr || attribute->type == AttributeProto::kGraph) continue;
+    HONE_ASSIGN(Attribute value, make_attribute(*attribute, context_.source));
+    attributes.set(std::string(stated.name), std::move(value));
+  }
+  return attributes;
+}
+
+Status NodeReader::inline_function(const NodeProto& proto, const FunctionProto& function) {
+  if (frame_.depth >= kMaxDepth) return corrupt("functions call each other too deep, or in a circle");
+  if (proto.inputs.size() > function.inputs.size() || proto.outputs.size() > function.outputs.size())
+    return corrupt("gives its function more inputs or outputs than that has");
+  HONE_ASSIGN(OpsetImports opsets, make_opset_imports(function.opset_imports, context_.model->ir_version));
+  opsets.insert(context_.opsets.begin(), context_.opsets.end());  // for functions that leave them out
+
+  std::map<std::string_view, const AttributeProto*> arguments;
+  for (const AttributeProto& attribute : function.default_attributes) arguments[attribute.name] = &attribute;
+  for (const AttributeProto& stated : proto.attributes) {
+    HONE_ASSIGN(const AttributeProto* attribute, resolve(stated));
+    if (attribute != nullptr) arguments[stated.name] = attribute;
+  }
+
+  Frame body(frame_.builder, opsets);
+  body.prefix = name_of(proto) + "/";
+  body.depth = frame_.depth + 1;
+  body.arguments = &arguments;
+  body.read.insert(function.outputs.begin(), function.outputs.end());
+  HONE_ASSIGN(std::vector<ValueId> inputs, find_inputs(proto));
+  inputs.resize(function.inputs.size(), kNoValue);
+  for (std::size_t i = 0; i < inputs.size(); ++i) body.values.insert_or_assign(function.inputs[i], inputs[i]);
+  NodeReader reader(context_, body);
+  HONE_CHECK(reader.read(function.nodes));
+
+  std::vector<ValueId> outputs;
+  for (std::size_t i = 0; i < proto.outputs.size(); ++i) {
+    HONE_ASSIGN(const ValueId value, reader.find(function.outputs[i]));
+    outputs.push_back(value);
+  }
+  return define_outputs(proto, outputs);
+}
+
+namespace {
+
+Status add_main_inputs(const ModelContext& context, Frame& frame) {
+  for (const ValueInfoProto* input : context.inputs) {
+    if (input->name.empty()) return corrupt("an input has no name");
+    HONE_ASSIGN(graph::TensorType type, context.bindings.input_type(*input));
+    const ValueId value = frame.builder.input(std::string(input->name), std::move(type));
+    if (!frame.values.emplace(input->name, value).second)
+      return corrupt(fmt::format("two inputs are named {}", quoted(input->name)));
+  }
+  return {};
+}
+
+// The value as an output of the model under `name`. Its own name differs where a function was inlined; inputs
+// and values that are outputs already keep theirs.
+Result<ValueId> named_output(Frame& frame, ValueId value, const std::string& name) {
+  graph::GraphBuilder& builder = frame.builder;
+  if (builder.value(value).name == name) return value;
+  if (builder.producer(value) != nullptr && !builder.is_output(value)) {
+    builder.rename(value, name);
+    return value;
+  }
+  graph::Node identity;
+  identity.op = "Identity";
+  identity.name = name;
+  identity.inputs = {value};
+  const std::vector<std::string> names{name};
+  HONE_ASSIGN(const std::vector<ValueId> outputs, builder.try_add(std::move(identity), names));
+  return outputs[0];
+}
+
+Status set_main_outputs(const ModelContext& context, Frame& frame, const NodeReader& reader) {
+  std::unordered_set<std::string_view> names;
+  for (const ValueInfoProto& output : context.model->graph->outputs) {
+    const std::string where = "output " + quoted(output.name);
+    if (output.name.empty()) return corrupt("an output has no name");
+    if (!names.insert(output.name).second) return corrupt(where + " is listed twice");
+    auto value = reader.find(output.name);
+    if (!value.ok()) return corrupt(where + " is no input, no initializer and no node's output");
+    auto declared = context.bindings.declared_type(output.type);
+    if (!declared.ok()) return declared.error().within(where);
+    auto merged = graph::merge_types(*declared, frame.builder.type(*value));
+    if (!merged.ok()) return merged.error().within(where);
+    if (frame.builder.producer(*value) != nullptr) frame.builder.set_type(*value, *merged);
+    HONE_ASSIGN(const ValueId named, named_output(frame, *value, std::string(output.name)));
+    frame.builder.output(named);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<graph::Graph> read_main_graph(ModelContext& context) {
+  const GraphProto& proto = *context.model->graph;
+  if (proto.outputs.empty()) return corrupt("the graph has no outputs");
+  graph::GraphBuilder builder(proto.name.empty() ? "model" : std::string(proto.name));
+  Frame frame(builder, context.opsets);
+  NodeReader reader(context, frame);
+  HONE_CHECK(add_main_inputs(context, frame));
+  HONE_CHECK(reader.add_initializers(proto));
+  for (const ValueInfoProto& value : proto.value_infos) {
+    auto type = context.bindings.declared_type(value.type);
+    if (type.ok()) frame.declared.emplace(value.name, *std::move(type));
+  }
+  for (const ValueInfoProto& output : proto.outputs) frame.read.insert(output.name);
+  HONE_CHECK(reader.read(proto.nodes));
+  HONE_CHECK(set_main_outputs(context, frame, reader));
+  return std::move(builder).finish();
+}
+
+}  // namespace hone::model::onnx

@@ -1,0 +1,30 @@
+// Reads ONNX models into graphs: operators in their canonical form (graph::kCanonicalOpset, upgrade/), local
+// functions inlined, sub-graphs closed, types inferred. Weights are not copied where the file holds them
+// aligned: the graph keeps the file mapped.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "graph/graph.h"
+
+namespace hone::model {
+
+struct ReadOptions {
+  std::map<std::string, int64_t> symbols;     // extents that symbols of the inputs stand for ("batch" → 8)
+  std::map<std::string, Shape> input_shapes;  // whole shapes of inputs; symbols in them become bound, too
+  int64_t default_symbol = 0;  // extent of input symbols not bound above; 0 leaves them symbolic
+};
+
+// Errors start with the file's name and name the node, what is wrong and what to do. Code kUnsupported with
+// "unsupported: <operator>" for valid models that hone cannot represent.
+Result<graph::Graph> read_onnx(const std::filesystem::path& path, const ReadOptions& options = {});
+
+// The same from memory, which may be freed afterwards. External data is an error.
+Result<graph::Graph> read_onnx_bytes(std::string_view bytes, const ReadOptions& options = {});
+
+}  // namespace hone::model
