@@ -48,7 +48,7 @@ Result<Attribute> make_unnamed(const AttributeProto& proto, const TensorSource& 
 
 Result<Attribute> make_attribute(const AttributeProto& proto, const TensorSource& source) {
   auto attribute = make_unnamed(proto, source);
-  if (!attribute.ok()) return attribute.error().within("attribute " + quoted(proto.name));
+  if (!attribute.ok()) return attribute.error().within("attribute " + in_quotes(proto.name));
   return attribute;
 }
 

@@ -88,7 +88,7 @@ Status add_body_inputs(const ModelContext& context, const Frame& outer, const Gr
                        const std::vector<TensorType>& formal, bool trust_declared,
                        const std::vector<Capture>& captures, Frame& frame) {
   if (proto.inputs.size() != formal.size())
-    return corrupt(fmt::format("its sub-graph {} takes {} inputs, but {} are given", quoted(proto.name),
+    return corrupt(fmt::format("its sub-graph {} takes {} inputs, but {} are given", in_quotes(proto.name),
                                proto.inputs.size(), formal.size()));
   for (std::size_t i = 0; i < formal.size(); ++i) {
     const ValueInfoProto& input = proto.inputs[i];
@@ -98,7 +98,7 @@ Status add_body_inputs(const ModelContext& context, const Frame& outer, const Gr
       if (auto merged = graph::merge_types(declared, type); merged.ok()) type = *merged;
     if (input.name.empty()) return corrupt("an input of its sub-graph has no name");
     if (!frame.values.emplace(input.name, frame.builder.input(std::string(input.name), type)).second)
-      return corrupt(fmt::format("two inputs of its sub-graph are named {}", quoted(input.name)));
+      return corrupt(fmt::format("two inputs of its sub-graph are named {}", in_quotes(input.name)));
   }
   for (const Capture& capture : captures) {
     const graph::Value& value = outer.builder.value(capture.value);
@@ -169,7 +169,7 @@ Status attach_bodies(ModelContext& context, Frame& frame, const NodeProto& proto
     const auto value = frame.values.find(name);
     if (value == frame.values.end())
       return corrupt(
-          fmt::format("its sub-graph reads {}, which exists neither there nor outside", quoted(name)));
+          fmt::format("its sub-graph reads {}, which exists neither there nor outside", in_quotes(name)));
     if (value->second.valid()) captures.push_back({name, value->second});
   }
   for (const GraphProto* body_proto : body_protos(proto)) {

@@ -10,7 +10,7 @@ namespace {
 
 Error outside(std::string_view location) {
   return invalid(
-      "external data " + quoted(location) +
+      "external data " + in_quotes(location) +
       " is not inside the model's folder; put the file beside the model and name it by a relative path");
 }
 
@@ -29,7 +29,7 @@ Result<std::shared_ptr<const MappedFile>> ExternalData::open(std::string_view lo
   if (const auto found = files_.find(location); found != files_.end()) return found->second;
   if (location.empty() || location.find('\0') != std::string_view::npos) return outside(location);
   if (folder_.empty())
-    return invalid("external data " + quoted(location) + " needs a model that is read from a file");
+    return invalid("external data " + in_quotes(location) + " needs a model that is read from a file");
   const fs::path relative{std::string(location)};
   if (climbs(relative)) return outside(location);
 
@@ -39,10 +39,11 @@ Result<std::shared_ptr<const MappedFile>> ExternalData::open(std::string_view lo
   if (failure)
     return io_error("cannot resolve the model's folder " + folder_.string() + ": " + failure.message());
   const fs::path file = fs::canonical(folder / relative, failure);
-  if (failure) return not_found("cannot open external data " + quoted(location) + ": " + failure.message());
+  if (failure)
+    return not_found("cannot open external data " + in_quotes(location) + ": " + failure.message());
   if (!inside(file, folder)) return outside(location);
   if (!fs::is_regular_file(file, failure))
-    return invalid("external data " + quoted(location) + " is not a regular file");
+    return invalid("external data " + in_quotes(location) + " is not a regular file");
   HONE_ASSIGN(auto mapped, MappedFile::open(file));
   files_.emplace(std::string(location), mapped);
   return mapped;

@@ -56,7 +56,7 @@ Result<OpsetImports> make_opset_imports(const std::vector<OperatorSetId>& import
   for (const OperatorSetId& import : imports) {
     const std::string_view domain = normal_domain(import.domain);
     if (import.version < 1)
-      return corrupt(fmt::format("imports opset {} of domain {}", import.version, quoted(domain)));
+      return corrupt(fmt::format("imports opset {} of domain {}", import.version, in_quotes(domain)));
     if (domain.empty() && import.version > kNewestOpset)
       return unsupported(
           fmt::format("imports opset {}, newer than {}, the newest that hone knows; export the model "
@@ -64,7 +64,7 @@ Result<OpsetImports> make_opset_imports(const std::vector<OperatorSetId>& import
                       import.version, kNewestOpset, kNewestOpset));
     const auto [other, fresh] = opsets.emplace(domain, import.version);
     if (!fresh && other->second != import.version)
-      return corrupt(fmt::format("imports two opsets of domain {}", quoted(domain)));
+      return corrupt(fmt::format("imports two opsets of domain {}", in_quotes(domain)));
   }
   if (opsets.empty() && ir_version < 3) opsets.emplace("", 1);  // files of that time did not say
   return opsets;
@@ -91,7 +91,7 @@ Status NodeReader::add_initializers(const GraphProto& graph) {
     if (!tensor.ok()) return tensor.error();
     if (name.empty()) return corrupt("an initializer has no name");
     if (frame_.values.contains(name))
-      return corrupt(fmt::format("two initializers are named {}; give each its own name", quoted(name)));
+      return corrupt(fmt::format("two initializers are named {}; give each its own name", in_quotes(name)));
     const std::string full = frame_.prefix + std::string(name);
     define(name, frame_.builder.constant(full, *std::move(tensor)));
     return {};
@@ -108,7 +108,7 @@ Result<ValueId> NodeReader::find(std::string_view name) const {
   const auto value = frame_.values.find(name);
   if (value == frame_.values.end())
     return corrupt(
-        fmt::format("reads {}, which is no input, no initializer and no node's output", quoted(name)));
+        fmt::format("reads {}, which is no input, no initializer and no node's output", in_quotes(name)));
   return value->second;
 }
 
@@ -123,8 +123,8 @@ Status NodeReader::read_node(const NodeProto& proto) {
   const std::string op = operator_name(domain, proto.op_type);
   const auto opset = frame_.opsets.find(domain);
   if (opset == frame_.opsets.end())
-    return corrupt(
-        fmt::format("the model imports no opset of its domain {}; add it to opset_import", quoted(domain)));
+    return corrupt(fmt::format("the model imports no opset of its domain {}; add it to opset_import",
+                               in_quotes(domain)));
   if (op == "Constant") return read_constant(proto);
   if (op == "Scan" && opset->second < 9)
     return unsupported("unsupported: Scan in its opset 8 form (batched); upgrade the model to opset 9");
@@ -175,7 +175,7 @@ Status NodeReader::define_outputs(const NodeProto& proto, const std::vector<Valu
     if (name.empty() || !values[i].valid()) continue;
     if (frame_.values.contains(name))
       return corrupt(
-          fmt::format("produces {}, which already exists; give each value its own name", quoted(name)));
+          fmt::format("produces {}, which already exists; give each value its own name", in_quotes(name)));
     if (!frame_.builder.value(values[i]).is_constant()) merge_declared(frame_, name, values[i]);
     define(name, values[i]);
   }
@@ -195,7 +195,7 @@ Result<const AttributeProto*> NodeReader::resolve(const AttributeProto& attribut
   if (attribute.ref_attr_name.empty()) return &attribute;
   if (frame_.arguments == nullptr)
     return corrupt(fmt::format("attribute {} refers to a function's attribute, but stands in no function",
-                               quoted(attribute.name)));
+                               in_quotes(attribute.name)));
   const auto argument = frame_.arguments->find(attribute.ref_attr_name);
   return argument == frame_.arguments->end() ? nullptr : argument->second;
 }
@@ -206,7 +206,7 @@ Result<Attributes> NodeReader::read_attributes(const NodeProto& proto) const {
   for (const AttributeProto& stated : proto.attributes) {
     if (stated.name.empty()) return corrupt("an attribute has no name");
     if (!names.insert(stated.name).second)
-      return corrupt(fmt::format("attribute {} is given twice", quoted(stated.name)));
+      return corrupt(fmt::format("attribute {} is given twice", in_quotes(stated.name)));
     HONE_ASSIGN(const AttributeProto* attribute, resolve(stated));
     if (attribute == nullptr || attribute->type == AttributeProto::kGraph) continue;
     HONE_ASSIGN(Attribute value, make_attribute(*attribute, context_.source));
@@ -256,7 +256,7 @@ Status add_main_inputs(const ModelContext& context, Frame& frame) {
     HONE_ASSIGN(graph::TensorType type, context.bindings.input_type(*input));
     const ValueId value = frame.builder.input(std::string(input->name), std::move(type));
     if (!frame.values.emplace(input->name, value).second)
-      return corrupt(fmt::format("two inputs are named {}", quoted(input->name)));
+      return corrupt(fmt::format("two inputs are named {}", in_quotes(input->name)));
   }
   return {};
 }
@@ -282,7 +282,7 @@ Result<ValueId> named_output(Frame& frame, ValueId value, const std::string& nam
 Status set_main_outputs(const ModelContext& context, Frame& frame, const NodeReader& reader) {
   std::unordered_set<std::string_view> names;
   for (const ValueInfoProto& output : context.model->graph->outputs) {
-    const std::string where = "output " + quoted(output.name);
+    const std::string where = "output " + in_quotes(output.name);
     if (output.name.empty()) return corrupt("an output has no name");
     if (!names.insert(output.name).second) return corrupt(where + " is listed twice");
     auto value = reader.find(output.name);

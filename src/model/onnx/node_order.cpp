@@ -44,7 +44,7 @@ Result<Dependencies> find_dependencies(const std::vector<NodeProto>& nodes) {
       if (!fresh)
         return corrupt(
             fmt::format("value {} is produced twice, by nodes {} and {}; give each value its own name",
-                        quoted(output), node_label(nodes[other->second]), node_label(nodes[i])));
+                        in_quotes(output), node_label(nodes[other->second]), node_label(nodes[i])));
     }
   }
   Dependencies found{std::vector<std::vector<std::size_t>>(nodes.size()),
@@ -98,7 +98,7 @@ std::string node_name(const NodeProto& node) {
   return std::string(node.op_type) + "_" + (output == node.outputs.end() ? "" : std::string(*output));
 }
 
-std::string node_label(const NodeProto& node) { return quoted(node_name(node)); }
+std::string node_label(const NodeProto& node) { return in_quotes(node_name(node)); }
 
 std::vector<std::string_view> free_names(const NodeProto& node) {
   std::vector<std::string_view> found;

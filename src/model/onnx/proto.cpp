@@ -1,6 +1,8 @@
 // Decoding of ONNX messages, one function a message. Field numbers are those of onnx.proto (IR version 13).
 #include "model/onnx/proto.h"
 
+#include <fmt/format.h>
+
 #include "model/onnx/wire.h"
 
 namespace hone::model::onnx {
@@ -281,7 +283,7 @@ NodeProto decode_node(Message message, int depth) {
     }
   }
   // Checked here so that a file of empty messages cannot grow into a much larger list of nodes.
-  if (node.op_type.empty()) throw WireError("node " + quoted(node.name) + " has no op_type");
+  if (node.op_type.empty()) throw WireError("node " + in_quotes(node.name) + " has no op_type");
   return node;
 }
 
@@ -430,6 +432,6 @@ std::string printable(std::string_view name) {
   return text;
 }
 
-std::string quoted(std::string_view name) { return "'" + printable(name) + "'"; }
+std::string in_quotes(std::string_view name) { return fmt::format("'{}'", printable(name)); }
 
 }  // namespace hone::model::onnx

@@ -141,6 +141,6 @@ Result<TensorProto> decode_tensor(std::string_view bytes);
 
 // A name from a file as messages show it: control characters replaced, cut where it is very long; in quotes.
 std::string printable(std::string_view name);
-std::string quoted(std::string_view name);
+std::string in_quotes(std::string_view name);
 
 }  // namespace hone::model::onnx

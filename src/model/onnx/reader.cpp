@@ -26,7 +26,7 @@ Status index_functions(ModelContext& context) {
     if (function.name.empty()) return corrupt("a local function has no name");
     const ModelContext::FunctionKey key{normal_domain(function.domain), function.name, function.overload};
     if (!context.functions.emplace(key, &function).second)
-      return corrupt(fmt::format("two local functions are named {}", quoted(function.name)));
+      return corrupt(fmt::format("two local functions are named {}", in_quotes(function.name)));
   }
   return {};
 }

@@ -80,7 +80,7 @@ Result<std::size_t> parse_size(std::string_view key, std::string_view text) {
   std::size_t value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (failure != std::errc() || end != text.data() + text.size())
-    return corrupt("external data: " + std::string(key) + " " + quoted(text) + " is not a number");
+    return corrupt("external data: " + std::string(key) + " " + in_quotes(text) + " is not a number");
   return value;
 }
 
@@ -103,7 +103,7 @@ Result<Bytes> external_bytes(const TensorProto& proto, const TensorSource& sourc
   const std::string_view text = file->text();
   if (!length) length = packed_bytes(dtype, count);
   if (!length || offset > text.size() || *length > text.size() - offset)
-    return corrupt("external data " + quoted(location) + " ends before the tensor's data (offset " +
+    return corrupt("external data " + in_quotes(location) + " ends before the tensor's data (offset " +
                    std::to_string(offset) + ", file of " + std::to_string(text.size()) +
                    " bytes); the file is cut off or belongs to another model");
   return Bytes{text.substr(offset, *length), std::move(file)};
@@ -292,13 +292,13 @@ int32_t dtype_to_onnx(DType dtype) {
 
 Result<Tensor> make_tensor(const TensorProto& proto, const TensorSource& source) {
   auto tensor = make_unnamed(proto, source);
-  if (!tensor.ok()) return tensor.error().within("tensor " + quoted(proto.name));
+  if (!tensor.ok()) return tensor.error().within("tensor " + in_quotes(proto.name));
   return tensor;
 }
 
 Result<Tensor> make_dense(const SparseTensorProto& proto, const TensorSource& source) {
   auto tensor = make_dense_unnamed(proto, source);
-  if (!tensor.ok()) return tensor.error().within("sparse tensor " + quoted(proto.values.name));
+  if (!tensor.ok()) return tensor.error().within("sparse tensor " + in_quotes(proto.values.name));
   return tensor;
 }
 

@@ -56,7 +56,7 @@ Result<graph::TensorType> make_type(const TypeProto& proto) {
 }
 
 Error within_input(const Error& error, std::string_view name) {
-  return error.within("input " + quoted(name));
+  return error.within("input " + in_quotes(name));
 }
 
 // Matches the shape that the user gave for an input with the declared one; its symbols become bound.
@@ -105,14 +105,14 @@ Result<SymbolBindings> SymbolBindings::make(const std::vector<const ValueInfoPro
   for (const auto& [name, shape] : options.input_shapes) {
     if (!input_names.contains(name))
       return invalid(
-          fmt::format("no input is named {}; the inputs are: {}", quoted(name), list(input_names)));
+          fmt::format("no input is named {}; the inputs are: {}", in_quotes(name), list(input_names)));
     HONE_CHECK(checked_element_count(shape));
   }
   for (const auto& [name, extent] : options.symbols) {
     if (!symbols.contains(name))
       return invalid(
-          fmt::format("no input has a symbolic extent {}; there is: {}", quoted(name), list(symbols)));
-    if (extent < 0) return invalid(fmt::format("symbol {} cannot be {}", quoted(name), extent));
+          fmt::format("no input has a symbolic extent {}; there is: {}", in_quotes(name), list(symbols)));
+    if (extent < 0) return invalid(fmt::format("symbol {} cannot be {}", in_quotes(name), extent));
   }
   if (options.default_symbol > 0)
     for (const std::string& name : symbols) bindings.symbols_.emplace(name, options.default_symbol);
@@ -123,7 +123,7 @@ Result<graph::TensorType> SymbolBindings::input_type(const ValueInfoProto& input
   auto type = declared_type(input.type);
   if (!type.ok()) return within_input(type.error(), input.name);
   if (type->dtype == DType::kUndefined)
-    return corrupt(fmt::format("input {} has no type; export the model anew", quoted(input.name)));
+    return corrupt(fmt::format("input {} has no type; export the model anew", in_quotes(input.name)));
   if (const auto shape = input_shapes_.find(input.name); shape != input_shapes_.end())
     type->dims = graph::to_dims(shape->second);
   if (type->has_rank() && default_symbol_ > 0)

@@ -21,7 +21,7 @@ Status cast_to_number(Upgrade& u) {
     u.attributes().set("to", static_cast<int64_t>(i));
     return {};
   }
-  return corrupt(fmt::format("attribute 'to' names no type: {}", quoted(name)));
+  return corrupt(fmt::format("attribute 'to' names no type: {}", in_quotes(name)));
 }
 
 Status concat_axis(Upgrade& u) {

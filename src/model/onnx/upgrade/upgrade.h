@@ -16,12 +16,12 @@ namespace hone::model::onnx {
 // A node on its way to the canonical form, and the means to add others around it.
 class Upgrade {
  public:
-  // `wanted` says of each output whether anything reads it.
-  Upgrade(graph::GraphBuilder& builder, graph::Node node, std::vector<std::string> output_names,
-          std::vector<bool> wanted, int64_t opset)
-      : node(std::move(node)),
-        output_names(std::move(output_names)),
-        wanted(std::move(wanted)),
+  // `wanted_outputs` says of each output whether anything reads it.
+  Upgrade(graph::GraphBuilder& builder, graph::Node start, std::vector<std::string> names,
+          std::vector<bool> wanted_outputs, int64_t opset)
+      : node(std::move(start)),
+        output_names(std::move(names)),
+        wanted(std::move(wanted_outputs)),
         opset_(opset),
         builder_(builder) {}
 

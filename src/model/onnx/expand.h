@@ -1,0 +1,14 @@
+// A graph as frontends build it, from one that passes have lowered: what ONNX can say.
+#pragma once
+
+#include "core/result.h"
+#include "graph/graph.h"
+
+namespace hone::model::onnx {
+
+// The same graph without hone.Fused (its body's operators stand in its place) and hone.Reorder (every value
+// is plain), in sub-graphs, too. Names of inputs and outputs stay. An error for constants that lie in another
+// layout than plain.
+Result<graph::Graph> expand_groups(const graph::Graph& graph);
+
+}  // namespace hone::model::onnx
