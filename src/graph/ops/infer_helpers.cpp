@@ -9,7 +9,10 @@
 namespace hone::graph::infer {
 
 Dim sum(const Dim& a, const Dim& b) {
-  if (a.known() && b.known()) return a.extent() + b.extent();
+  int64_t result = 0;
+  if (a.known() && b.known()) {
+    return __builtin_add_overflow(a.extent(), b.extent(), &result) ? Dim() : Dim(result);
+  }
   if (a.known() && a.extent() == 0) return b;
   if (b.known() && b.extent() == 0) return a;
   return {};
@@ -37,6 +40,21 @@ Dim quotient(const Dim& a, int64_t divisor) {
   if (divisor == 1) return a;
   if (!a.known() || divisor <= 0 || a.extent() % divisor != 0) return {};
   return a.extent() / divisor;
+}
+
+Dims unknown_dims(int64_t count) { return Dims(static_cast<std::size_t>(std::max<int64_t>(count, 0))); }
+
+std::optional<Dims> dims_input(const InferContext& context, std::size_t input) {
+  if (const auto values = context.ints(input)) {
+    Dims dims;
+    for (int64_t value : *values) dims.push_back(value < 0 ? Dim() : Dim(value));
+    return dims;
+  }
+  const TensorType& type = context.input(input);
+  if (type.has_rank() && type.rank() == 1 && (*type.dims)[0].known()) {
+    return unknown_dims((*type.dims)[0].extent());
+  }
+  return std::nullopt;
 }
 
 Result<int64_t> axis(const InferContext& context, std::string_view attribute, int64_t otherwise,

@@ -15,6 +15,12 @@ Dim product(const Dim& a, const Dim& b);
 Dim product(const Dims& dims, std::size_t first, std::size_t last);  // of [first, last); 1 where empty
 Dim quotient(const Dim& a, int64_t divisor);                         // unknown where it does not divide
 
+// `count` extents that are not known.
+Dims unknown_dims(int64_t count);
+// The extents that an integer input (a shape) gives: numbers where it is a constant, else as many unknown
+// ones as it has elements; nullopt where not even that is known.
+std::optional<Dims> dims_input(const InferContext& context, std::size_t input);
+
 // --- axes and attributes ---
 // The attribute made non-negative for `rank`.
 Result<int64_t> axis(const InferContext& context, std::string_view attribute, int64_t otherwise,
