@@ -1,0 +1,67 @@
+#include "apps/command.h"
+
+#include <csignal>
+#include <cstdio>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+
+namespace hone::apps {
+
+CLI::App* Program::add(const std::string& name, const std::string& summary, std::function<Status()> run) {
+  CLI::App* command = app.add_subcommand(name, summary);
+  command->callback([this, run = std::move(run)] { chosen = run; });
+  return command;
+}
+
+namespace {
+
+constexpr int64_t kQuietNs = 2'000'000'000;
+constexpr int64_t kTerminalNs = 100'000'000;
+constexpr int64_t kLineNs = 5'000'000'000;
+
+volatile std::sig_atomic_t interrupt_flag = 0;
+
+void on_signal(int) {
+  if (interrupt_flag != 0) std::_Exit(130);  // the second Ctrl-C does not wait
+  interrupt_flag = 1;
+}
+
+}  // namespace
+
+bool interrupted() { return interrupt_flag != 0; }
+
+void watch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+ProgressBar::ProgressBar(std::string label)
+    : label_(std::move(label)), start_ns_(now_ns()), terminal_(isatty(STDERR_FILENO) != 0) {}
+
+ProgressBar::~ProgressBar() {
+  if (shown_ && terminal_) fmt::print(stderr, "\r\033[K");
+}
+
+void ProgressBar::update(double fraction, const std::string& detail) {
+  const int64_t now = now_ns();
+  if (now - start_ns_ < kQuietNs || now - last_ns_ < (terminal_ ? kTerminalNs : kLineNs)) return;
+  last_ns_ = now;
+  shown_ = true;
+  if (!terminal_) {
+    fmt::print(stderr, "{}: {:.0f} %{}{}\n", label_, fraction * 100, detail.empty() ? "" : ", ", detail);
+    return;
+  }
+  constexpr int kWidth = 24;
+  const int filled = static_cast<int>(fraction * kWidth);
+  std::string bar;
+  for (int i = 0; i < kWidth; ++i) bar += i < filled ? "█" : "░";
+  fmt::print(stderr, "\r\033[K{} {} {:3.0f} % {}", label_, bar, fraction * 100, detail.substr(0, 60));
+  std::fflush(stderr);
+}
+
+}  // namespace hone::apps

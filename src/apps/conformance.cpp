@@ -1,0 +1,72 @@
+// hone conformance: ONNX's backend tests on this machine.
+#include "lab/conformance/conformance.h"
+
+#include <map>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "apps/command.h"
+#include "core/file.h"
+#include "runtime/cpu/cpu_provider.h"
+
+namespace hone::apps {
+namespace {
+
+struct Options {
+  std::string folder;
+  std::string json;
+  std::string filter;
+  bool optimise = false;
+  bool list_unsupported = false;
+};
+
+void print_summary(const lab::ConformanceReport& report, bool list_unsupported) {
+  std::map<std::string, int> reasons;
+  for (const lab::ConformanceTest& test : report.tests) {
+    if (test.status == lab::ConformanceStatus::kFailed)
+      fmt::print("failed       {}: {}\n", test.name, test.detail);
+    if (test.status == lab::ConformanceStatus::kUnsupported) {
+      const std::size_t at = test.detail.find("unsupported: ");
+      ++reasons[at == std::string::npos ? test.detail : test.detail.substr(at + 13)];
+      if (list_unsupported) fmt::print("unsupported  {}: {}\n", test.name, test.detail);
+    }
+  }
+  for (const auto& [reason, count] : reasons) fmt::print("unsupported  {:4} × {}\n", count, reason);
+  fmt::print("{} passed, {} failed, {} unsupported\n", report.passed, report.failed, report.unsupported);
+}
+
+}  // namespace
+
+void add_conformance_command(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add("conformance", "run ONNX backend tests (laid out as in the onnx package)",
+                                  [options, &program]() -> Status {
+                                    const runtime::CpuProvider provider;
+                                    ProgressBar bar("conformance");
+                                    lab::ConformanceOptions run;
+                                    run.filter = options->filter;
+                                    run.optimise = options->optimise;
+                                    run.progress = [&](double fraction, const std::string& test) {
+                                      bar.update(fraction, test);
+                                      return !interrupted();
+                                    };
+                                    HONE_ASSIGN(const lab::ConformanceReport report,
+                                                lab::run_conformance(options->folder, provider, run));
+                                    if (!options->json.empty())
+                                      HONE_CHECK(write_file(options->json, lab::conformance_json(report)));
+                                    print_summary(report, options->list_unsupported);
+                                    if (report.failed > 0) program.exit_code = 1;
+                                    return {};
+                                  });
+  command
+      ->add_option("DIR", options->folder,
+                   "the tests: onnx/backend/test/data, one kind's folder, or one test's")
+      ->required();
+  command->add_option("--filter", options->filter, "only tests whose name contains this");
+  command->add_flag("--optimise", options->optimise, "run the models through the pass pipeline first");
+  command->add_flag("--list-unsupported", options->list_unsupported, "name every unsupported test");
+  command->add_option("--json", options->json, "write the results here as JSON");
+}
+
+}  // namespace hone::apps

@@ -1,0 +1,45 @@
+// The program: declares the subcommands, parses the command line, runs the chosen one, and turns an error
+// into one line.
+#include <cstdio>
+#include <exception>
+
+#include <fmt/format.h>
+
+#include "apps/command.h"
+#include "core/version.h"
+
+int main(int argc, char** argv) {
+  using namespace hone;
+  apps::Program program;
+  program.app.name("hone");
+  program.app.set_version_flag("--version", fmt::format("hone {}", kVersion));
+  program.app.require_subcommand(1);
+  program.app.fallthrough(false);
+  apps::add_lab_command(program);
+  apps::add_bench_command(program);
+  apps::add_run_command(program);
+  apps::add_show_command(program);
+  apps::add_optimize_command(program);
+  apps::add_compare_command(program);
+  apps::add_ceilings_command(program);
+  apps::add_zoo_command(program);
+  apps::add_conformance_command(program);
+
+  try {
+    program.app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return program.app.exit(error) == 0 ? 0 : 2;
+  }
+  apps::watch_interrupts();
+  try {
+    const Status status = program.chosen();
+    if (!status.ok()) {
+      fmt::print(stderr, "hone: {}\n", status.error().message);
+      return status.error().code == ErrorCode::kCancelled ? 130 : 1;
+    }
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "hone: internal error (please report it): {}\n", error.what());
+    return 70;
+  }
+  return program.exit_code;
+}

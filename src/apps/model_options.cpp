@@ -1,0 +1,57 @@
+#include "apps/model_options.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "model/onnx/reader.h"
+
+namespace hone::apps {
+namespace {
+
+Result<int64_t> extent(const std::string& text, const std::string& option) {
+  int64_t value = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc() || end != text.data() + text.size() || value < 0) {
+    return invalid(fmt::format("{}: '{}' is not an extent (a whole number, 0 or more)", option, text));
+  }
+  return value;
+}
+
+Result<std::pair<std::string, std::string>> split_assignment(const std::string& text, const char* usage) {
+  const std::size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0) return invalid(fmt::format("'{}' should read {}", text, usage));
+  return std::pair{text.substr(0, at), text.substr(at + 1)};
+}
+
+}  // namespace
+
+void ModelOptions::add_to(CLI::App& command) {
+  command.add_option("MODEL", path, "an ONNX model")->required();
+  command.add_option("--bind", bindings, "what a symbolic extent stands for: --bind batch=8 (others are 1)");
+  command.add_option("--shape", shapes, "the shape of an input: --shape images=1x3x256x256");
+}
+
+Result<graph::Graph> load_model(const ModelOptions& options, std::map<std::string, Shape> input_shapes) {
+  model::ReadOptions read;
+  read.default_symbol = options.default_symbol;
+  read.input_shapes = std::move(input_shapes);
+  for (const std::string& binding : options.bindings) {
+    HONE_ASSIGN(const auto pair, split_assignment(binding, "--bind SYMBOL=EXTENT"));
+    HONE_ASSIGN(read.symbols[pair.first], extent(pair.second, "--bind " + binding));
+  }
+  for (const std::string& text : options.shapes) {
+    HONE_ASSIGN(const auto pair, split_assignment(text, "--shape INPUT=1x3x256x256"));
+    Shape shape;
+    for (std::size_t start = 0; start <= pair.second.size() && !pair.second.empty();) {
+      const std::size_t end = std::min(pair.second.find_first_of("x,", start), pair.second.size());
+      HONE_ASSIGN(const int64_t value, extent(pair.second.substr(start, end - start), "--shape " + text));
+      shape.push_back(value);
+      start = end + 1;
+    }
+    read.input_shapes.emplace(pair.first, std::move(shape));
+  }
+  return model::read_onnx(options.path, read);
+}
+
+}  // namespace hone::apps

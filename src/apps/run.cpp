@@ -1,0 +1,99 @@
+// hone run: a model on given data, outputs to .npy files.
+#include <cctype>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "apps/command.h"
+#include "apps/model_options.h"
+#include "core/file.h"
+#include "model/npy/npy.h"
+#include "runtime/cpu/cpu_provider.h"
+#include "runtime/execute.h"
+
+namespace hone::apps {
+namespace {
+
+struct Options {
+  ModelOptions model;
+  std::vector<std::string> inputs;  // "NAME=FILE.npy"
+  std::string out;
+  int threads = 0;
+};
+
+// Characters that are safe in any file name; everything else becomes '_'.
+std::string file_name(const std::string& output) {
+  std::string name = output;
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.' && c != '-') c = '_';
+  }
+  return name + ".npy";
+}
+
+Result<std::map<std::string, Tensor>> read_inputs(const Options& options) {
+  std::map<std::string, Tensor> tensors;
+  for (const std::string& text : options.inputs) {
+    const std::size_t at = text.find('=');
+    if (at == std::string::npos || at == 0)
+      return invalid(fmt::format("--input '{}' should read NAME=FILE.npy", text));
+    const std::string name = text.substr(0, at);
+    if (tensors.contains(name)) return invalid(fmt::format("--input {} is given twice", name));
+    HONE_ASSIGN(tensors[name], model::read_npy(text.substr(at + 1)));
+  }
+  return tensors;
+}
+
+Status run(const Options& options) {
+  HONE_ASSIGN(auto given, read_inputs(options));
+  std::map<std::string, Shape> shapes;
+  for (const auto& [name, tensor] : given) shapes[name] = tensor.shape();
+  HONE_ASSIGN(const graph::Graph graph, load_model(options.model, shapes));
+
+  std::vector<Tensor> inputs;
+  for (graph::ValueId id : graph.inputs()) {
+    const graph::Value& value = graph.value(id);
+    auto it = given.find(value.name);
+    if (it == given.end()) {
+      return invalid(fmt::format("{}: input '{}' ({}) is missing; give it with --input {}=FILE.npy",
+                                 options.model.path, value.name, value.type.text(), value.name));
+    }
+    inputs.push_back(std::move(it->second));
+    given.erase(it);
+  }
+  if (!given.empty()) {
+    std::string names;
+    for (graph::ValueId id : graph.inputs()) names += (names.empty() ? "" : ", ") + graph.value(id).name;
+    return invalid(fmt::format("{}: there is no input '{}'; its inputs are {}", options.model.path,
+                               given.begin()->first, names.empty() ? "none" : names));
+  }
+
+  const runtime::CpuProvider provider(options.threads);
+  runtime::PlanOptions plan;
+  plan.autotune = false;  // one run does not repay measuring
+  auto execution = runtime::execute(graph, provider, inputs, plan);
+  if (!execution.ok()) return execution.error().within(options.model.path);
+  HONE_CHECK(make_folder(options.out));
+  for (std::size_t i = 0; i < execution->outputs.size(); ++i) {
+    const std::string path = options.out + "/" + file_name(graph.value(graph.outputs()[i]).name);
+    HONE_CHECK(model::write_npy(path, execution->outputs[i]));
+    fmt::print("{}: {}{}\n", path, dtype_name(execution->outputs[i].dtype()),
+               shape_text(execution->outputs[i].shape()));
+  }
+  fmt::print("{}\n", execution->how);
+  return {};
+}
+
+}  // namespace
+
+void add_run_command(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      program.add("run", "run a model once on .npy inputs", [options] { return run(*options); });
+  options->model.add_to(*command);
+  command->add_option("--input", options->inputs, "an input: NAME=FILE.npy (once for each input)");
+  command->add_option("--out", options->out, "the folder for the outputs, one .npy each")->required();
+  command->add_option("--threads", options->threads, "threads to use (default: every core)")
+      ->check(CLI::PositiveNumber);
+}
+
+}  // namespace hone::apps
