@@ -42,7 +42,22 @@ GraphBuilder::GraphBuilder(const Graph& source)
       outputs_(source.outputs_),
       users_(source.users_) {
   for (const Value& value : values_) names_.emplace(value.name, 1);
-  for (const Node& node : nodes_) node_names_.emplace(node.name, 1);
+  for (const Node& node : nodes_) {
+    node_names_.emplace(node.name, 1);
+    positions_.push_back(static_cast<uint32_t>(positions_.size()));
+  }
+}
+
+void GraphBuilder::replacing(std::span<const NodeId> nodes) {
+  provenance_.clear();
+  position_ = nodes.empty() ? kAtEnd : 0;
+  for (NodeId id : nodes) {
+    for (const std::string& name : nodes_[id.index].provenance) {
+      if (std::find(provenance_.begin(), provenance_.end(), name) == provenance_.end())
+        provenance_.push_back(name);
+    }
+    position_ = std::max(position_, positions_[id.index]);
+  }
 }
 
 std::string GraphBuilder::unique_name(const std::string& wanted) { return claim(names_, wanted); }
@@ -125,6 +140,7 @@ NodeId GraphBuilder::append(Node node) {
   const NodeId id{static_cast<uint32_t>(nodes_.size())};
   for (ValueId input : node.inputs) add_user(input, id);
   nodes_.push_back(std::move(node));
+  positions_.push_back(position_ == kAtEnd ? id.index : position_);
   return id;
 }
 
@@ -253,14 +269,16 @@ std::vector<bool> find_live(const std::vector<Node>& nodes, const std::vector<Va
   return live;
 }
 
-// Kahn's algorithm; among the ready nodes the one added first comes first, so that an unchanged graph keeps
-// its order.
+// Kahn's algorithm; among the ready nodes the one with the lowest position (then the one added first) comes
+// first, so that an unchanged graph keeps its order.
 Result<std::vector<uint32_t>> topological_order(const std::vector<Node>& nodes,
                                                 const std::vector<Value>& values,
+                                                const std::vector<uint32_t>& positions,
                                                 const std::vector<bool>& live) {
   std::vector<uint32_t> waiting(nodes.size(), 0);
   std::vector<std::vector<uint32_t>> readers(nodes.size());
-  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+  using Entry = std::pair<uint32_t, uint32_t>;  // position, node
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
   std::size_t live_count = 0;
   for (uint32_t i = 0; i < nodes.size(); ++i) {
     if (!live[i]) continue;
@@ -270,15 +288,15 @@ Result<std::vector<uint32_t>> topological_order(const std::vector<Node>& nodes,
       readers[values[input.index].producer.index].push_back(i);
       ++waiting[i];
     }
-    if (waiting[i] == 0) ready.push(i);
+    if (waiting[i] == 0) ready.emplace(positions[i], i);
   }
   std::vector<uint32_t> order;
   while (!ready.empty()) {
-    const uint32_t node = ready.top();
+    const uint32_t node = ready.top().second;
     ready.pop();
     order.push_back(node);
     for (uint32_t reader : readers[node]) {
-      if (--waiting[reader] == 0) ready.push(reader);
+      if (--waiting[reader] == 0) ready.emplace(positions[reader], reader);
     }
   }
   if (order.size() == live_count) return order;
@@ -300,7 +318,7 @@ Result<Graph> GraphBuilder::finish(bool keep_dead) && {
       return invalid(fmt::format("node '{}' was erased, but its output is still read", nodes_[i].name));
     }
   }
-  HONE_ASSIGN(const std::vector<uint32_t> order, topological_order(nodes_, values_, live));
+  HONE_ASSIGN(const std::vector<uint32_t> order, topological_order(nodes_, values_, positions_, live));
 
   Graph graph;
   graph.name_ = std::move(name_);

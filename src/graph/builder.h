@@ -46,8 +46,10 @@ class GraphBuilder {
   void set_constant(ValueId value,
                     Tensor data);  // the value becomes a constant; its producer is dropped if now unused
   void rename(ValueId value, std::string name);  // made unique if taken
-  // Nodes that later add()s create get this provenance (a pass sets it to the nodes that it replaces).
-  void set_provenance(std::vector<std::string> names) { provenance_ = std::move(names); }
+  // Nodes added from here on stand for these: they take their provenance, and the place of the last of them
+  // in the order of the finished graph. Empty: new nodes stand for themselves again, at the end.
+  void replacing(std::span<const NodeId> nodes);
+  void replacing(std::initializer_list<NodeId> nodes) { replacing(std::span(nodes.begin(), nodes.size())); }
 
   // --- looking ---
   const std::vector<Node>& nodes() const { return nodes_; }  // erased nodes stay, with an empty op
@@ -69,6 +71,7 @@ class GraphBuilder {
   Result<Graph> finish(bool keep_dead = false) &&;
 
  private:
+  static constexpr uint32_t kAtEnd = 0xffffffffu;
   NodeId append(Node node);
   ValueId add_identity(ValueId source);
   void add_user(ValueId value, NodeId node);
@@ -80,7 +83,9 @@ class GraphBuilder {
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
   std::vector<std::vector<NodeId>> users_;
-  std::vector<std::string> provenance_;
+  std::vector<uint32_t> positions_;                  // of each node in the wanted order
+  std::vector<std::string> provenance_;              // of nodes to be added
+  uint32_t position_ = kAtEnd;                       // of nodes to be added
   std::unordered_map<std::string, int> names_;       // names taken, of values
   std::unordered_map<std::string, int> node_names_;  // and of nodes
 };

@@ -71,7 +71,7 @@ class Merger {
         if (node.outputs[i].valid() && !other.outputs[i].valid())
           return;  // the other does not compute this output
       }
-      builder_.set_provenance(node.provenance);
+      builder_.replacing({id});
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
         if (node.outputs[i].valid()) builder_.replace_all_uses(node.outputs[i], other.outputs[i]);
       }
