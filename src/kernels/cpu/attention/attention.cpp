@@ -1,0 +1,359 @@
+// Fused attention. A task is a run of queries of one head. Keys are walked block by block: the block of K is
+// packed once, transposed, into panels that stay in the L1/L2 cache; for every few queries a register-blocked
+// product gives their scores, the softmax is carried along (running maximum and sum), and a second product
+// adds P·V to the accumulator. Both products are the same micro-kernel: R rows × 4 vectors of accumulators, R
+// chosen so that accumulators, one row of B and a broadcast fill the register file.
+#include "kernels/cpu/attention/attention.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd/targets.h"
+
+#ifndef HONE_KERNELS_CPU_ATTENTION_TASK_H_  // once, not per target
+#define HONE_KERNELS_CPU_ATTENTION_TASK_H_
+namespace hone::kernels::internal {
+
+// Keys of a block: scores of a few queries against them stay in L1 with the packed block.
+inline constexpr int64_t kKeyBlock = 128;
+inline constexpr int64_t kMaxLanes = 16;
+inline constexpr int64_t kMaxRows = 8;
+
+inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+// One task's view of the operands: base pointers at its head and first query.
+struct AttentionTask {
+  const float* q = nullptr;
+  const float* k = nullptr;
+  const float* v = nullptr;
+  const float* mask = nullptr;
+  float* out = nullptr;
+  int64_t first_query = 0;
+  int64_t queries = 0;
+  float* scratch = nullptr;
+};
+
+// Floats of scratch that a task of `queries` queries takes.
+inline int64_t attention_scratch(const AttentionDesc& desc, int64_t queries) {
+  const int64_t value_width = round_up(desc.value_dim, kMaxLanes);
+  return round_up(desc.head_dim, kMaxLanes) * kKeyBlock    // Kᵀ
+         + value_width * kKeyBlock                         // V, where it needs packing
+         + value_width * queries                           // accumulators
+         + 2 * round_up(queries, kMaxLanes)                // running maximum and sum
+         + kMaxRows * kKeyBlock                            // scores
+         + kMaxRows * round_up(desc.head_dim, kMaxLanes);  // Q, where it needs packing
+}
+
+}  // namespace hone::kernels::internal
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/attention/attention.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/cpu/simd/transpose-inl.h"
+#include "kernels/cpu/simd/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace hone::kernels::internal {
+namespace HWY_NAMESPACE {
+using namespace hone::kernels::HWY_NAMESPACE;  // NOLINT: the helpers of this target
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_TARGET == HWY_AVX3
+constexpr int kRows = 6;  // 6×4 accumulators + 4 of B + 1 broadcast of 32 registers
+constexpr int kVectors = 4;
+#else
+constexpr int kRows = 6;  // 6×2 + 2 + 1 of 16 registers
+constexpr int kVectors = 2;
+#endif
+
+// C[R × V vectors] = A[R × depth]·B[depth × V vectors] (+ C·factor[r] when accumulating). A's rows are
+// `a_stride` apart with consecutive columns; B's rows `b_stride`.
+template <int R, int V>
+HWY_INLINE void product(const float* HWY_RESTRICT a, int64_t a_stride, const float* HWY_RESTRICT b,
+                        int64_t b_stride, int64_t depth, float* HWY_RESTRICT c, int64_t c_stride,
+                        const float* factor) {
+  VF sum[R][V];
+  for (int r = 0; r < R; ++r) {
+    for (int j = 0; j < V; ++j) {
+      sum[r][j] = hn::Zero(kF32);
+      if (factor != nullptr) {
+        sum[r][j] = hn::Mul(hn::LoadU(kF32, c + r * c_stride + j * kLanes), splat(factor[r]));
+      }
+    }
+  }
+  for (int64_t d = 0; d < depth; ++d) {
+    VF row[V];
+    for (int j = 0; j < V; ++j) row[j] = hn::LoadU(kF32, b + d * b_stride + j * kLanes);
+    for (int r = 0; r < R; ++r) {
+      const VF x = splat(a[r * a_stride + d]);
+      for (int j = 0; j < V; ++j) sum[r][j] = hn::MulAdd(x, row[j], sum[r][j]);
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int j = 0; j < V; ++j) hn::StoreU(sum[r][j], kF32, c + r * c_stride + j * kLanes);
+  }
+}
+
+// `vectors` columns of vectors for R rows, kVectors at a time.
+template <int R>
+HWY_INLINE void product_columns(const float* a, int64_t a_stride, const float* b, int64_t b_stride,
+                                int64_t depth, float* c, int64_t c_stride, const float* factor,
+                                int64_t vectors, int64_t panel_stride) {
+  int64_t j = 0;
+  for (; j + kVectors <= vectors; j += kVectors) {
+    product<R, kVectors>(a, a_stride, b, b_stride, depth, c + j * kLanes, c_stride, factor);
+    b += panel_stride;
+  }
+  c += j * kLanes;
+  const int64_t left = vectors - j;
+  if (left == 3) product<R, 3>(a, a_stride, b, b_stride, depth, c, c_stride, factor);
+  if (left == 2) product<R, 2>(a, a_stride, b, b_stride, depth, c, c_stride, factor);
+  if (left == 1) product<R, 1>(a, a_stride, b, b_stride, depth, c, c_stride, factor);
+}
+
+void product_rows(int64_t rows, const float* a, int64_t a_stride, const float* b, int64_t b_stride,
+                  int64_t depth, float* c, int64_t c_stride, const float* factor, int64_t vectors,
+                  int64_t panel_stride) {
+  switch (rows) {
+    case 1:
+      return product_columns<1>(a, a_stride, b, b_stride, depth, c, c_stride, factor, vectors, panel_stride);
+    case 2:
+      return product_columns<2>(a, a_stride, b, b_stride, depth, c, c_stride, factor, vectors, panel_stride);
+    case 3:
+      return product_columns<3>(a, a_stride, b, b_stride, depth, c, c_stride, factor, vectors, panel_stride);
+    case 4:
+      return product_columns<4>(a, a_stride, b, b_stride, depth, c, c_stride, factor, vectors, panel_stride);
+    case 5:
+      return product_columns<5>(a, a_stride, b, b_stride, depth, c, c_stride, factor, vectors, panel_stride);
+    default:
+      return product_columns<6>(a, a_stride, b, b_stride, depth, c, c_stride, factor, vectors, panel_stride);
+  }
+}
+
+constexpr int64_t kPanel = kVectors * kLanes;  // keys of one packed panel
+
+// K[keys × head_dim] of a block as panels Kᵀ[head_dim × kPanel], zeros for keys beyond the block.
+void pack_keys(const float* k, const AttentionStrides& strides, int64_t keys, int64_t head_dim,
+               float* packed) {
+  for (int64_t first = 0; first < keys; first += kPanel) {
+    const int64_t count = std::min(kPanel, keys - first);
+    float* panel = packed + first * head_dim;
+    const float* from = k + first * strides.row;
+    if (strides.column == 1) {
+      transpose_block(from, strides.row, count, head_dim, panel, kPanel);
+    } else {
+      for (int64_t d = 0; d < head_dim; ++d) {
+        for (int64_t j = 0; j < count; ++j)
+          panel[d * kPanel + j] = from[j * strides.row + d * strides.column];
+      }
+    }
+    for (int64_t d = 0; count < kPanel && d < head_dim; ++d) {
+      std::fill(panel + d * kPanel + count, panel + (d + 1) * kPanel, 0.0f);
+    }
+  }
+}
+
+// Rows of any strides as rows of `width` floats, zeros beyond `columns`.
+void pack_rows(const float* from, const AttentionStrides& strides, int64_t rows, int64_t columns,
+               int64_t width, float* packed) {
+  for (int64_t row = 0; row < rows; ++row) {
+    float* to = packed + row * width;
+    for (int64_t c = 0; c < columns; ++c) to[c] = from[row * strides.row + c * strides.column];
+    std::fill(to + columns, to + width, 0.0f);
+  }
+}
+
+// Scores of one query against a block of keys: scaled, masked, hidden beyond `visible`; returns their
+// maximum.
+float finish_scores(float* scores, int64_t width, int64_t visible, float scale, const float* mask,
+                    int64_t mask_column) {
+  const VF factor = splat(scale);
+  const VF hidden = splat(-INFINITY);
+  VF max = hidden;
+  for (int64_t j = 0; j < width; j += kLanes) {
+    VF s = hn::Mul(hn::LoadU(kF32, scores + j), factor);
+    const int64_t left = std::min(visible - j, kLanes);
+    if (mask != nullptr && left > 0) {
+      if (mask_column == 0) {
+        s = hn::Add(s, splat(mask[0]));
+      } else if (mask_column == 1) {
+        s = hn::Add(s, left == kLanes ? hn::LoadU(kF32, mask + j) : load_first(mask + j, left));
+      } else {
+        HWY_ALIGN float lanes[HWY_MAX(kLanes, 1)] = {};
+        for (int64_t i = 0; i < left; ++i) lanes[i] = mask[(j + i) * mask_column];
+        s = hn::Add(s, hn::Load(kF32, lanes));
+      }
+    }
+    if (left < kLanes) s = left <= 0 ? hidden : first_lanes(s, left, hidden);
+    max = hn::Max(max, s);
+    hn::StoreU(s, kF32, scores + j);
+  }
+  return max_of(max);
+}
+
+// scores := e^(scores - max); returns their sum.
+float exponentiate(float* scores, int64_t width, float max) {
+  const VF m = splat(max);
+  VF sum = hn::Zero(kF32);
+  for (int64_t j = 0; j < width; j += kLanes) {
+    const VF e = exp_nonpositive(hn::Sub(hn::LoadU(kF32, scores + j), m));
+    sum = hn::Add(sum, e);
+    hn::StoreU(e, kF32, scores + j);
+  }
+  return sum_of(sum);
+}
+
+void AttentionRun(const AttentionDesc& desc, const AttentionTask& task) {
+  const int64_t depth = desc.head_dim;
+  const int64_t q_width = round_up(depth, kMaxLanes);
+  const int64_t value_width = round_up(desc.value_dim, kMaxLanes);
+  const int64_t value_vectors = (desc.value_dim + kLanes - 1) / kLanes;
+  float* packed_keys = task.scratch;
+  float* packed_values = packed_keys + q_width * kKeyBlock;
+  float* sums_of_values = packed_values + value_width * kKeyBlock;
+  float* maxima = sums_of_values + value_width * task.queries;
+  float* totals = maxima + round_up(task.queries, kMaxLanes);
+  float* scores = totals + round_up(task.queries, kMaxLanes);
+  float* packed_queries = scores + kMaxRows * kKeyBlock;
+  const bool q_dense = desc.q.column == 1;
+  const bool v_dense = desc.v.column == 1 && desc.value_dim % kLanes == 0;
+  std::fill_n(maxima, task.queries, -INFINITY);
+  std::fill_n(totals, task.queries, 0.0f);
+  std::fill_n(sums_of_values, value_width * task.queries, 0.0f);
+
+  int64_t keys = desc.keys;
+  if (desc.causal) {
+    keys = std::min(keys, task.first_query + task.queries + desc.causal_offset);
+  }
+  for (int64_t first = 0; first < keys; first += kKeyBlock) {
+    const int64_t count = std::min(kKeyBlock, keys - first);
+    const int64_t vectors = (count + kLanes - 1) / kLanes;
+    const int64_t width = vectors * kLanes;
+    pack_keys(task.k + first * desc.k.row, desc.k, count, depth, packed_keys);
+    const float* values = task.v + first * desc.v.row;
+    int64_t value_stride = desc.v.row;
+    if (!v_dense) {
+      pack_rows(values, desc.v, count, desc.value_dim, value_width, packed_values);
+      values = packed_values;
+      value_stride = value_width;
+    }
+    for (int64_t query = 0; query < task.queries; query += kRows) {
+      const int64_t rows = std::min<int64_t>(kRows, task.queries - query);
+      // Keys of this block that query + r sees; with a causal mask a block may be beyond all of these rows.
+      const auto visible = [&](int64_t r) HWY_ATTR {
+        const int64_t limit = task.first_query + query + r + desc.causal_offset + 1 - first;
+        return desc.causal ? std::max<int64_t>(0, std::min(count, limit)) : count;
+      };
+      if (visible(rows - 1) == 0) continue;
+      const float* q = task.q + query * desc.q.row;
+      int64_t q_stride = desc.q.row;
+      if (!q_dense) {
+        pack_rows(q, desc.q, rows, depth, q_width, packed_queries);
+        q = packed_queries;
+        q_stride = q_width;
+      }
+      product_rows(rows, q, q_stride, packed_keys, kPanel, depth, scores, kKeyBlock, nullptr, vectors,
+                   kPanel * depth);
+      float factors[kRows];
+      for (int64_t r = 0; r < rows; ++r) {
+        float* row = scores + r * kKeyBlock;
+        const float* mask = task.mask;
+        if (mask != nullptr) mask += (query + r) * desc.mask.row + first * desc.mask.column;
+        const float max = std::max(maxima[query + r],
+                                   finish_scores(row, width, visible(r), desc.scale, mask, desc.mask.column));
+        // A row that has seen no key yet keeps the exponent finite, so that hidden scores become 0.
+        const float finite_max = max == -INFINITY ? 0.0f : max;
+        factors[r] = maxima[query + r] == -INFINITY ? 0.0f : std::exp(maxima[query + r] - finite_max);
+        totals[query + r] = totals[query + r] * factors[r] + exponentiate(row, width, finite_max);
+        maxima[query + r] = max;
+      }
+      product_rows(rows, scores, kKeyBlock, values, value_stride, count, sums_of_values + query * value_width,
+                   value_width, factors, value_vectors, kVectors * kLanes);
+    }
+  }
+
+  for (int64_t query = 0; query < task.queries; ++query) {
+    const float* from = sums_of_values + query * value_width;
+    float* to = task.out + query * desc.out.row;
+    const float inverse = totals[query] == 0.0f ? 0.0f : 1.0f / totals[query];
+    if (desc.out.column != 1) {
+      for (int64_t c = 0; c < desc.value_dim; ++c) to[c * desc.out.column] = from[c] * inverse;
+      continue;
+    }
+    int64_t c = 0;
+    for (; c + kLanes <= desc.value_dim; c += kLanes) {
+      hn::StoreU(hn::Mul(hn::LoadU(kF32, from + c), splat(inverse)), kF32, to + c);
+    }
+    if (c < desc.value_dim) {
+      store_first(hn::Mul(hn::LoadU(kF32, from + c), splat(inverse)), to + c, desc.value_dim - c);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hone::kernels::internal
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hone::kernels {
+namespace internal {
+HWY_EXPORT(AttentionRun);
+}  // namespace internal
+
+Result<Attention> Attention::create(const AttentionDesc& desc) {
+  const bool negative =
+      desc.batch < 0 || desc.heads < 0 || desc.queries < 0 || desc.keys < 0 || desc.value_dim < 0;
+  if (negative || desc.head_dim <= 0) return invalid("attention: negative or empty extent");
+  if (desc.kv_heads <= 0 || desc.heads % desc.kv_heads != 0) {
+    return invalid(fmt::format("attention: {} query heads over {} key heads", desc.heads, desc.kv_heads));
+  }
+  Attention kernel;
+  kernel.desc_ = desc;
+  kernel.threads_ = thread_count();
+  // Long runs of queries pay the packing of K least; enough tasks to even out the threads come first.
+  // Accumulators of 256 queries still leave most of a 1 MiB L2 to the keys.
+  const int64_t wanted = 4 * kernel.threads_;
+  const int64_t heads = std::max<int64_t>(desc.batch * desc.heads, 1);
+  const int64_t split = heads >= wanted ? 1 : (wanted + heads - 1) / heads;
+  const int64_t per_task = std::max<int64_t>((desc.queries + split - 1) / split, 24);
+  kernel.queries_per_task_ =
+      std::min<int64_t>({internal::round_up(per_task, 6), 252, std::max<int64_t>(desc.queries, 1)});
+  kernel.tasks_per_head_ = (desc.queries + kernel.queries_per_task_ - 1) / kernel.queries_per_task_;
+  const auto floats = static_cast<std::size_t>(internal::attention_scratch(desc, kernel.queries_per_task_));
+  kernel.scratch_per_thread_ = (floats * sizeof(float) + 63) / 64 * 64;
+  return kernel;
+}
+
+void Attention::execute(const float* q, const float* k, const float* v, const float* mask, float* out,
+                        void* scratch) const noexcept {
+  const AttentionDesc& d = desc_;
+  const int64_t tasks = d.batch * d.heads * tasks_per_head_;
+  const double flops = 2.0 * static_cast<double>(d.batch * d.heads * d.queries) *
+                       static_cast<double>(d.keys * (d.head_dim + d.value_dim));
+  const int threads = flops < 500'000 ? 1 : threads_;
+  parallel_tasks(tasks, threads, [&](int64_t index, int thread) {
+    const int64_t head = index / tasks_per_head_ % d.heads;
+    const int64_t batch = index / tasks_per_head_ / d.heads;
+    const int64_t kv_head = head / (d.heads / d.kv_heads);
+    internal::AttentionTask task;
+    task.first_query = index % tasks_per_head_ * queries_per_task_;
+    task.queries = std::min(queries_per_task_, d.queries - task.first_query);
+    task.q = q + batch * d.q.batch + head * d.q.head + task.first_query * d.q.row;
+    task.k = k + batch * d.k.batch + kv_head * d.k.head;
+    task.v = v + batch * d.v.batch + kv_head * d.v.head;
+    if (d.masked)
+      task.mask = mask + batch * d.mask.batch + head * d.mask.head + task.first_query * d.mask.row;
+    task.out = out + batch * d.out.batch + head * d.out.head + task.first_query * d.out.row;
+    task.scratch =
+        static_cast<float*>(scratch) + static_cast<std::size_t>(thread) * scratch_per_thread_ / sizeof(float);
+    HWY_DYNAMIC_DISPATCH(internal::AttentionRun)(d, task);
+  });
+}
+
+}  // namespace hone::kernels
+#endif
