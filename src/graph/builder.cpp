@@ -204,6 +204,11 @@ void GraphBuilder::replace_input(NodeId node, std::size_t input, ValueId replace
   add_user(replacement, node);
 }
 
+void GraphBuilder::append_input(NodeId node, ValueId value) {
+  nodes_[node.index].inputs.push_back(value);
+  add_user(value, node);
+}
+
 void GraphBuilder::erase(NodeId node) {
   for (ValueId input : nodes_[node.index].inputs) remove_user(input, node);
   nodes_[node.index].op.clear();

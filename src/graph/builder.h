@@ -40,6 +40,7 @@ class GraphBuilder {
   // output moves to the replacement, so that the model's interface stays as it was.
   void replace_all_uses(ValueId old, ValueId replacement);
   void replace_input(NodeId node, std::size_t input, ValueId replacement);
+  void append_input(NodeId node, ValueId value);
   void erase(NodeId node);  // its outputs must have no readers left when finish() comes
   Node& mutable_node(NodeId node) { return nodes_[node.index]; }
   void set_type(ValueId value, TensorType type) { values_[value.index].type = std::move(type); }

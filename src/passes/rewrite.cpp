@@ -1,0 +1,119 @@
+#include "passes/rewrite.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+namespace hone::passes {
+
+std::optional<NodeId> produced_by(const GraphBuilder& builder, ValueId value, std::string_view op) {
+  if (!value.valid()) return std::nullopt;
+  const NodeId id = builder.value(value).producer;
+  if (!id.valid() || builder.erased(id) || builder.node(id).op != op) return std::nullopt;
+  return id;
+}
+
+std::optional<NodeId> only_reader(const GraphBuilder& builder, ValueId value) {
+  if (builder.is_output(value)) return std::nullopt;
+  const std::vector<NodeId> users = builder.users(value);
+  return users.size() == 1 ? std::optional(users[0]) : std::nullopt;
+}
+
+const Tensor* constant_data(const GraphBuilder& builder, ValueId value) {
+  return value.valid() && builder.value(value).is_constant() ? &*builder.value(value).constant : nullptr;
+}
+
+std::optional<double> scalar_constant(const GraphBuilder& builder, ValueId value) {
+  const Tensor* data = constant_data(builder, value);
+  if (data == nullptr || data->size() != 1 || data->dtype() == DType::kString) return std::nullopt;
+  return data->at(0);
+}
+
+std::optional<std::vector<int64_t>> int_constant(const GraphBuilder& builder, ValueId value) {
+  const Tensor* data = constant_data(builder, value);
+  if (data == nullptr || data->rank() > 1 || !is_integer(data->dtype())) return std::nullopt;
+  return data->to_ints();
+}
+
+bool nearly(double a, double b) { return std::abs(a - b) <= 1e-4 * std::max(std::abs(b), 1e-6); }
+
+std::optional<ValueId> other_operand(const Node& node, ValueId value) {
+  if (node.inputs.size() != 2 || (node.inputs[0] == value) == (node.inputs[1] == value)) return std::nullopt;
+  return node.inputs[0] == value ? node.inputs[1] : node.inputs[0];
+}
+
+std::optional<ScalarOperand> scalar_operand(const GraphBuilder& builder, const Node& node) {
+  if (node.inputs.size() != 2) return std::nullopt;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (auto scalar = scalar_constant(builder, node.inputs[i]))
+      return ScalarOperand{node.inputs[1 - i], *scalar};
+  }
+  return std::nullopt;
+}
+
+bool is_class(const Node& node, graph::OpClass op_class) {
+  const graph::OpEntry* entry = graph::op_table().find(node.op);
+  return entry != nullptr && entry->op_class == op_class;
+}
+
+std::optional<int64_t> extent(const GraphBuilder& builder, ValueId value, int64_t axis) {
+  const graph::TensorType& type = builder.type(value);
+  if (!type.has_rank()) return std::nullopt;
+  const int64_t at = axis < 0 ? axis + type.rank() : axis;
+  if (at < 0 || at >= type.rank()) return std::nullopt;
+  const graph::Dim& dim = (*type.dims)[static_cast<std::size_t>(at)];
+  return dim.known() ? std::optional(dim.extent()) : std::nullopt;
+}
+
+Result<NodeId> fuse(GraphBuilder& builder, std::span<const NodeId> nodes, const std::string& kind) {
+  const auto inside = [&](NodeId id) { return std::find(nodes.begin(), nodes.end(), id) != nodes.end(); };
+  const std::string name = builder.node(nodes.back()).name;
+  GraphBuilder body(name);
+  Node group;
+  group.op = "hone.Fused";
+  group.name = name;
+  group.attributes.set("kind", kind);
+  std::unordered_map<ValueId, ValueId> in_body;
+  std::vector<ValueId> results;  // values of the outer graph that leave the group
+  for (NodeId id : nodes) {
+    Node copy = builder.node(id);
+    for (ValueId& input : copy.inputs) {
+      if (!input.valid()) continue;
+      auto known = in_body.find(input);
+      if (known == in_body.end()) {
+        known = in_body.emplace(input, body.input(builder.value(input).name, builder.type(input))).first;
+        group.inputs.push_back(input);
+      }
+      input = known->second;
+    }
+    std::vector<std::string> names;
+    std::vector<graph::TensorType> types;
+    for (ValueId output : copy.outputs) {
+      names.push_back(output.valid() ? builder.value(output).name : "");
+      types.push_back(output.valid() ? builder.type(output) : graph::TensorType{});
+    }
+    const std::vector<ValueId> outer = std::move(copy.outputs);
+    HONE_ASSIGN(const std::vector<ValueId> inner, body.try_add(std::move(copy), names, types));
+    for (std::size_t i = 0; i < outer.size(); ++i) {
+      if (!outer[i].valid()) continue;
+      in_body.emplace(outer[i], inner[i]);
+      const std::vector<NodeId> users = builder.users(outer[i]);
+      if (builder.is_output(outer[i]) || !std::all_of(users.begin(), users.end(), inside)) {
+        results.push_back(outer[i]);
+        body.output(inner[i]);
+      }
+    }
+  }
+  HONE_ASSIGN(graph::Graph finished, std::move(body).finish());
+  group.bodies.push_back(std::make_shared<const graph::Graph>(std::move(finished)));
+  std::vector<std::string> names;
+  for (ValueId result : results) names.push_back(builder.value(result).name);
+  builder.replacing(nodes);
+  HONE_ASSIGN(const std::vector<ValueId> outputs, builder.try_add(std::move(group), names));
+  builder.replacing({});
+  for (std::size_t i = 0; i < results.size(); ++i) builder.replace_all_uses(results[i], outputs[i]);
+  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) builder.erase(*it);
+  return builder.value(outputs[0]).producer;
+}
+
+}  // namespace hone::passes
