@@ -33,6 +33,7 @@ inline constexpr int kCauseCount = 16;
 
 std::string_view cause_name(Cause cause);   // "avoidable_traffic": JSON, CLI, tests
 std::string_view cause_label(Cause cause);  // "avoidable traffic": for people
+std::string_view cause_title(Cause cause);  // "Avoidable traffic": at the start of a sentence
 std::optional<Cause> cause_from_name(std::string_view name);
 
 // Whether the device was busy with work of its own: `floor` to `kernel_inefficiency`.

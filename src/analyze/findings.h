@@ -28,8 +28,9 @@ struct Estimate {
 // The time of the repeated unit of work.
 struct StepTime {
   Estimate ms;
-  int count = 0;          // steps measured
-  std::string how_found;  // "marked by the runtime", "ProfilerStep ranges", …
+  int count = 0;                   // steps measured
+  std::vector<double> samples_ms;  // one a step, in order of time; not part of the JSON
+  std::string how_found;           // "marked by the runtime", "ProfilerStep ranges", …
 };
 
 // One cause's part of the step. The rows of a ledger do not overlap and add up to the step.
@@ -39,6 +40,8 @@ struct LedgerRow {
   double share = 0;                   // of the step, 0 to 1
   std::vector<std::string> evidence;  // numbers and operator names that the reader can check
   std::string fix;                    // empty for `floor`
+  std::string title;                  // the row in a sentence, numbers included
+  std::string caveat;                 // when the fix wins less than predicted; may be empty
   double predicted_gain_ms = 0;       // what the fix should win; at most `ms`
 };
 
@@ -51,7 +54,8 @@ struct OperatorTime {
   trace::OperatorClass op_class = trace::OperatorClass::kOther;
   std::string implementation;           // the kernel that ran
   std::vector<std::string> provenance;  // names in the user's model
-  Estimate ms;  // its share of the step's wall time; median is what adds up in the ledger
+  Estimate ms;                     // its part of the step's wall time; median is what adds up in the ledger
+  std::vector<double> samples_ms;  // one a step; not part of the JSON
   double share = 0;
   double flops = 0;
   double bytes = 0;

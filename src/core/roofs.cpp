@@ -59,14 +59,19 @@ double Roofs::dram_roof(int thread_count) const {
   return row == nullptr ? 0 : row->bytes.median;
 }
 
-double Roofs::memory_roof(double working_set_bytes, int thread_count) const {
+const MemoryRoof* Roofs::memory_level(double working_set_bytes, int thread_count) const {
   const MemoryRoof* smallest = nullptr;
   for (const MemoryRoof& candidate : memory) {
     const MemoryRoof* row = best_of_level(memory, candidate.level, thread_count);
     if (row->capacity_bytes <= 0 || row->capacity_bytes < working_set_bytes) continue;
     if (smallest == nullptr || row->capacity_bytes < smallest->capacity_bytes) smallest = row;
   }
-  return smallest == nullptr ? dram_roof(thread_count) : smallest->bytes.median;
+  return smallest != nullptr ? smallest : best_of_level(memory, "DRAM", thread_count);
+}
+
+double Roofs::memory_roof(double working_set_bytes, int thread_count) const {
+  const MemoryRoof* level = memory_level(working_set_bytes, thread_count);
+  return level == nullptr ? 0 : level->bytes.median;
 }
 
 }  // namespace hone

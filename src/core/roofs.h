@@ -51,7 +51,9 @@ struct Roofs {
   double compute_roof(DType dtype, int thread_count) const;
   // DRAM copy bandwidth with `thread_count` threads, in bytes/s; 0 if not measured.
   double dram_roof(int thread_count) const;
-  // The bandwidth of the smallest level that holds `working_set_bytes`, in bytes/s.
+  // The roof of the smallest level that holds `working_set_bytes`; null if no level was measured.
+  const MemoryRoof* memory_level(double working_set_bytes, int thread_count) const;
+  // Its bandwidth, in bytes/s; 0 if no level was measured.
   double memory_roof(double working_set_bytes, int thread_count) const;
 };
 

@@ -1,0 +1,113 @@
+#include "analyze/analyze.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "analyze/ledger.h"
+#include "analyze/top.h"
+#include "core/units.h"
+
+namespace hone::analyze {
+namespace {
+
+// The spans of one step as bars, times relative to its start. Marks of no length are left out.
+void add_timeline(const trace::Trace& trace, const StepWindow& step, Analysis& analysis) {
+  std::vector<int> track_of(trace.tracks.size(), -1);
+  for (uint32_t row : step.rows) {
+    trace::Span span = trace.spans.row(row);
+    int64_t start = std::max(span.start_ns, step.start_ns);
+    int64_t end = std::min(span.end_ns(), step.end_ns);
+    if (start >= end) continue;
+    int& track = track_of[span.track.index];
+    if (track < 0) {
+      track = static_cast<int>(analysis.timeline_tracks.size());
+      analysis.timeline_tracks.push_back(trace.tracks[span.track.index].name);
+    }
+    TimelineSpan bar;
+    bar.track = track;
+    bar.start_ms = static_cast<double>(start - step.start_ns) * 1e-6;
+    bar.ms = static_cast<double>(end - start) * 1e-6;
+    bar.name = trace.name(span);
+    bar.kind = trace::category_name(span.category);
+    if (span.op.valid()) {
+      bar.kind = trace.operators[span.op.index].kind;
+      bar.op_class = trace.operators[span.op.index].op_class;
+    }
+    analysis.timeline.push_back(std::move(bar));
+  }
+  std::stable_sort(analysis.timeline.begin(), analysis.timeline.end(),
+                   [](const TimelineSpan& a, const TimelineSpan& b) { return a.start_ms < b.start_ms; });
+}
+
+std::map<std::string, double> metrics_of(const StepProfile& profile, const Analysis& analysis) {
+  double flops = 0, bytes = 0, seconds = analysis.step.ms.median * 1e-3;
+  for (const OperatorTime& op : analysis.operators) {
+    flops += op.flops;
+    bytes += op.bytes;
+  }
+  return {
+      {"flop", flops},
+      {"compulsory_bytes", bytes},
+      {"achieved_gflop_per_s", seconds > 0 ? flops / seconds * 1e-9 : 0},
+      {"achieved_gb_per_s", seconds > 0 ? bytes / seconds * 1e-9 : 0},
+      {"busy_share", profile.busy_share},
+      {"operators", static_cast<double>(analysis.operators.size())},
+      {"gaps", profile.gaps},
+      {"steps_averaged", static_cast<double>(profile.central_steps)},
+  };
+}
+
+std::vector<std::string> warnings_of(const trace::Trace& trace, const StepProfile& profile,
+                                     const Roofs& roofs) {
+  std::vector<std::string> warnings;
+  if (trace.meta.dropped > 0)
+    warnings.push_back(
+        fmt::format("{} records were dropped while recording: gaps may be work that is missing here",
+                    trace.meta.dropped));
+  double unknown_ms = 0;
+  int unknown = 0;
+  for (const OperatorProfile& op : profile.operators)
+    if (!op.floor.known() && trace.operators[op.op].op_class != trace::OperatorClass::kLayout) {
+      ++unknown;
+      unknown_ms += op.ms.median;
+    }
+  if (roofs.compute.empty() || roofs.memory.empty())
+    warnings.push_back(
+        "no measured roofs of the machine that ran this: run `hone ceilings` there; floors count as 0");
+  else if (unknown_ms > 0.01 * profile.step_ms)
+    warnings.push_back(fmt::format("{} operators ({}) have no known cost: their floor counts as 0", unknown,
+                                   format_ms(unknown_ms)));
+  return warnings;
+}
+
+}  // namespace
+
+Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, const AnalyzeOptions& options) {
+  HONE_CHECK(trace.validate());
+  std::vector<StepWindow> steps = find_steps(trace, options.rank);
+  if (steps.empty())
+    return invalid(fmt::format("{}: no steps are marked for rank {}; nothing repeats that could be explained",
+                               options.source.empty() ? "trace" : options.source, options.rank));
+  CostContext context = cost_context(trace, roofs, trace.meta.threads);
+  StepProfile profile = profile_steps(trace, steps, context);
+  Analysis analysis;
+  analysis.source = options.source;
+  analysis.device = trace.meta.device;
+  analysis.ranks = {options.rank};
+  analysis.step = step_time(steps);
+  analysis.ledger = make_ledger(trace, profile);
+  for (const LedgerRow& row : analysis.ledger)
+    if (row.cause == Cause::kFloor) analysis.floor_ms = row.ms;
+  analysis.operators = operator_times(trace, profile);
+  analysis.top = top_operators(trace, profile, context, options.top);
+  analysis.verdict = make_verdict(analysis.ledger, analysis.step.ms.median);
+  analysis.findings = make_findings(analysis.ledger);
+  analysis.roofline = roofline_points(trace, profile);
+  add_timeline(trace, steps[typical_step(steps)], analysis);
+  analysis.metrics = metrics_of(profile, analysis);
+  analysis.warnings = warnings_of(trace, profile, roofs);
+  return analysis;
+}
+
+}  // namespace hone::analyze

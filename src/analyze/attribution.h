@@ -1,0 +1,28 @@
+// Who gets which nanosecond of a step: every instant of its wall time goes to the operators that run then, or
+// to a cause of waiting. The parts add up to the step exactly, however spans nest and overlap.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "analyze/cause.h"
+#include "analyze/steps.h"
+#include "trace/trace.h"
+
+namespace hone::analyze {
+
+struct Attribution {
+  double total_ns = 0;
+  std::vector<double> operator_ns;               // by row of the operator table
+  std::array<double, kCauseCount> waiting_ns{};  // when no operator runs, by cause
+  int gaps = 0;                                  // between operators, not covered by any other host activity
+  double busy_ns = 0;                            // while at least one operator ran: an interval union
+};
+
+// At each instant, on each track, the innermost span counts. While tracks run operators the instant is
+// divided evenly among them. While none does it is waiting: for what the host does then (rules.h says which
+// activity is which cause), `launch` between two operators of the step, `host_other` before the first and
+// after the last. O(n log n) in the spans of the step, times its tracks.
+Attribution attribute(const trace::Trace& trace, const StepWindow& step);
+
+}  // namespace hone::analyze

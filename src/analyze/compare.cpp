@@ -1,0 +1,140 @@
+#include "analyze/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "analyze/order_statistics.h"
+#include "core/units.h"
+
+namespace hone::analyze {
+namespace {
+
+constexpr int kFewSteps = 10;
+
+// Sets of indices that can be merged (union-find with path halving).
+class Groups {
+ public:
+  explicit Groups(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0u); }
+  std::size_t find(std::size_t i) {
+    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
+    return i;
+  }
+  void merge(std::size_t a, std::size_t b) { parent_[find(a)] = find(b); }
+
+ private:
+  std::vector<std::size_t> parent_;
+};
+
+// Operators of both runs that share a name or a node of the model, as sets of indices: those of `a` first,
+// then those of `b`.
+std::map<std::size_t, std::vector<std::size_t>> match(const std::vector<const OperatorTime*>& all) {
+  Groups groups(all.size());
+  std::unordered_map<std::string, std::size_t> first;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto join = [&](const std::string& key) {
+      auto [found, added] = first.emplace(key, i);
+      if (!added) groups.merge(i, found->second);
+    };
+    // An operator that knows where it came from is matched by that: names of generated operators repeat by
+    // chance.
+    if (all[i]->provenance.empty()) join(all[i]->name);
+    for (const std::string& source : all[i]->provenance) join(source);
+  }
+  std::map<std::size_t, std::vector<std::size_t>> sets;
+  for (std::size_t i = 0; i < all.size(); ++i) sets[groups.find(i)].push_back(i);
+  return sets;
+}
+
+// One sample a step: the times of the operators together.
+void add_samples(std::vector<double>& sum, const std::vector<double>& samples) {
+  if (sum.size() < samples.size()) sum.resize(samples.size());
+  for (std::size_t k = 0; k < samples.size(); ++k) sum[k] += samples[k];
+}
+
+bool excludes_zero(const Estimate& change) { return change.low > 0 || change.high < 0; }
+
+OperatorChange change_of(const std::vector<const OperatorTime*>& all, const std::vector<std::size_t>& members,
+                         std::size_t a_count, std::size_t a_steps, std::size_t b_steps) {
+  OperatorChange change;
+  // An operator that a run does not have takes no time in each of its steps.
+  std::vector<double> a_samples(a_steps), b_samples(b_steps);
+  for (std::size_t i : members) {
+    const OperatorTime& op = *all[i];
+    bool first = i < a_count;
+    (first ? change.a : change.b).push_back(op.name);
+    (first ? change.a_ms : change.b_ms) += op.ms.median;
+    add_samples(first ? a_samples : b_samples, op.samples_ms);
+    if (change.kind.empty() || !first) change.kind = op.kind;
+  }
+  change.change_ms = shift_estimate(a_samples, b_samples);
+  change.sure = excludes_zero(change.change_ms);
+  return change;
+}
+
+std::vector<OperatorChange> compare_operators(const Analysis& a, const Analysis& b) {
+  std::vector<const OperatorTime*> all;
+  for (const OperatorTime& op : a.operators) all.push_back(&op);
+  for (const OperatorTime& op : b.operators) all.push_back(&op);
+  std::vector<OperatorChange> changes;
+  for (const auto& [root, members] : match(all))
+    changes.push_back(
+        change_of(all, members, a.operators.size(), a.step.samples_ms.size(), b.step.samples_ms.size()));
+  std::stable_sort(changes.begin(), changes.end(), [](const OperatorChange& x, const OperatorChange& y) {
+    return std::abs(x.b_ms - x.a_ms) > std::abs(y.b_ms - y.a_ms);
+  });
+  return changes;
+}
+
+std::vector<CauseChange> compare_ledgers(const Analysis& a, const Analysis& b) {
+  std::vector<CauseChange> changes;
+  for (Cause cause : all_causes()) {
+    CauseChange change{cause, 0, 0};
+    for (const LedgerRow& row : a.ledger)
+      if (row.cause == cause) change.a_ms = row.ms;
+    for (const LedgerRow& row : b.ledger)
+      if (row.cause == cause) change.b_ms = row.ms;
+    if (change.a_ms > 0 || change.b_ms > 0) changes.push_back(change);
+  }
+  return changes;
+}
+
+std::string sentence_of(const Comparison& result) {
+  if (!result.sure)
+    return fmt::format("No difference that these measurements can show: {} against {}.",
+                       format_ms(result.a_ms.median), format_ms(result.b_ms.median));
+  bool faster = result.change_ms.median < 0;
+  double factor = faster ? result.ratio : 1 / result.ratio;
+  return fmt::format("The second run is {:.2f}× {}: {} became {} (change {} to {}).", factor,
+                     faster ? "faster" : "slower", format_ms(result.a_ms.median),
+                     format_ms(result.b_ms.median), format_ms(result.change_ms.low),
+                     format_ms(result.change_ms.high));
+}
+
+}  // namespace
+
+Comparison compare(const Analysis& a, const Analysis& b) {
+  Comparison result;
+  result.a = a.source;
+  result.b = b.source;
+  result.a_ms = a.step.ms;
+  result.b_ms = b.step.ms;
+  result.change_ms = shift_estimate(a.step.samples_ms, b.step.samples_ms);
+  result.sure = excludes_zero(result.change_ms);
+  result.ratio = b.step.ms.median > 0 ? a.step.ms.median / b.step.ms.median : 1;
+  result.ledger = compare_ledgers(a, b);
+  result.operators = compare_operators(a, b);
+  result.sentence = sentence_of(result);
+  if (std::min(a.step.count, b.step.count) < kFewSteps)
+    result.caveats.push_back(fmt::format(
+        "few steps ({} and {}): intervals are wide and may be too narrow still", a.step.count, b.step.count));
+  if (a.device != b.device)
+    result.caveats.push_back(fmt::format("the runs used different devices: {} and {}", a.device, b.device));
+  return result;
+}
+
+}  // namespace hone::analyze

@@ -1,0 +1,47 @@
+// What changed between two runs, by how much, and how sure that is. Operators are matched by name and by the
+// nodes of the user's model they stand for, so that a fused operator is compared with the ones it replaced.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyze/findings.h"
+
+namespace hone::analyze {
+
+// One operator, or several that stand for the same part of the model.
+struct OperatorChange {
+  std::vector<std::string> a;  // operators of the first run; empty: only in the second
+  std::vector<std::string> b;
+  std::string kind;
+  double a_ms = 0;
+  double b_ms = 0;
+  Estimate change_ms;  // b − a
+  bool sure = false;   // the interval excludes no change
+};
+
+struct CauseChange {
+  Cause cause = Cause::kFloor;
+  double a_ms = 0;
+  double b_ms = 0;
+};
+
+struct Comparison {
+  std::string a;
+  std::string b;
+  Estimate a_ms;
+  Estimate b_ms;
+  Estimate change_ms;  // b − a
+  double ratio = 1;    // a ÷ b: above 1, b is faster
+  bool sure = false;
+  std::vector<CauseChange> ledger;
+  std::vector<OperatorChange> operators;  // largest change first
+  std::string sentence;
+  std::vector<std::string> caveats;
+};
+
+// The runs are taken as independent samples: two runs at different times share neither temperature nor
+// neighbours, and no statistics can see that. Paired measurement is the lab's gate.
+Comparison compare(const Analysis& a, const Analysis& b);
+
+}  // namespace hone::analyze

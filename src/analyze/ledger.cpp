@@ -1,0 +1,200 @@
+#include "analyze/ledger.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/args.h>
+#include <fmt/format.h>
+
+#include "analyze/rules.h"
+#include "core/units.h"
+
+namespace hone::analyze {
+namespace {
+
+constexpr std::size_t kNamedOperators = 3;  // a row names its largest operators, not all of them
+
+// An operator's part of a row.
+struct Part {
+  const OperatorProfile* profile;
+  double ms;
+  double gain_ms;
+};
+
+// A row being filled.
+struct Account {
+  double ms = 0;
+  std::vector<Part> parts;
+};
+using Accounts = std::array<Account, kCauseCount>;
+
+Account& of(Accounts& accounts, Cause cause) { return accounts[static_cast<std::size_t>(cause)]; }
+
+void add(Accounts& accounts, Cause cause, const OperatorProfile& op, double ms, double gain_ms = 0) {
+  if (ms <= 0) return;
+  of(accounts, cause).ms += ms;
+  of(accounts, cause).parts.push_back({&op, ms, gain_ms});
+}
+
+Accounts collect(const StepProfile& profile) {
+  Accounts accounts;
+  for (const OperatorProfile& op : profile.operators) {
+    add(accounts, Cause::kFloor, op, op.split.floor_ms);
+    add(accounts, Cause::kLayout, op, op.split.layout_ms);
+    add(accounts, Cause::kAvoidableTraffic, op, op.split.avoidable_ms);
+    add(accounts, Cause::kKernelInefficiency, op, op.split.inefficiency_ms,
+        op.split.recoverable_inefficiency_ms);
+  }
+  for (Cause cause : all_causes()) {
+    Account& account = of(accounts, cause);
+    account.ms += profile.waiting_ms[static_cast<std::size_t>(cause)];
+    std::stable_sort(account.parts.begin(), account.parts.end(),
+                     [](const Part& a, const Part& b) { return a.ms > b.ms; });
+  }
+  return accounts;
+}
+
+double gain_of(const Rule& rule, const Account& account, const StepProfile& profile) {
+  switch (rule.gain) {
+    case Gain::kNone:
+      return 0;
+    case Gain::kShareOfRow:
+      return rule.recoverable * account.ms;
+    case Gain::kAboveDispatch:
+      return std::max(0.0, account.ms - profile.gaps * kDispatchFloorUs * 1e-3);
+    case Gain::kAboveAttainable:
+      break;
+  }
+  double gain = 0;
+  for (const Part& part : account.parts) gain += part.gain_ms;
+  return std::min(gain, account.ms);
+}
+
+using Arguments = fmt::dynamic_format_arg_store<fmt::format_context>;
+
+// The words of a rule with numbers filled in; what a template may name is in rules.h.
+std::string fill(std::string_view text, const Arguments& arguments) { return fmt::vformat(text, arguments); }
+
+void put(Arguments& arguments, const char* name, const std::string& value) {
+  arguments.push_back(fmt::arg(name, value));
+}
+
+Arguments row_arguments(const trace::Trace& trace, const Account& account, const StepProfile& profile,
+                        Cause cause) {
+  double flops = 0, bytes = 0, avoidable = 0;
+  for (const Part& part : account.parts) {
+    const trace::Operator& op = trace.operators[part.profile->op];
+    flops += op.flops;
+    bytes += op.bytes();
+    avoidable += std::min(op.avoidable_bytes, op.bytes());
+  }
+  std::size_t count =
+      cause == Cause::kLaunch ? static_cast<std::size_t>(profile.gaps + 0.5) : account.parts.size();
+  Arguments arguments;
+  put(arguments, "ms", format_ms(account.ms));
+  put(arguments, "share", format_percent(profile.step_ms > 0 ? account.ms / profile.step_ms : 0));
+  put(arguments, "count", fmt::format("{}", count));
+  put(arguments, "gap", format_ms(count > 0 ? account.ms / static_cast<double>(count) : 0));
+  put(arguments, "flops", format_flops(flops));
+  put(arguments, "bytes", format_bytes(cause == Cause::kFloor ? bytes - avoidable : bytes));
+  put(arguments, "avoidable", format_bytes(avoidable));
+  auto largest = account.parts.empty() ? trace::OperatorClass::kOther
+                                       : trace.operators[account.parts.front().profile->op].op_class;
+  put(arguments, "attainable", format_percent(attainable_fraction(largest)));
+  return arguments;
+}
+
+Arguments part_arguments(const trace::Operator& op, const Part& part) {
+  const OperatorProfile& profile = *part.profile;
+  double fraction = std::min(1.0, profile.floor.ms() / profile.ms.median);
+  Arguments arguments;
+  put(arguments, "name", op.name);
+  put(arguments, "kind", op.kind);
+  put(arguments, "ms", format_ms(part.ms));
+  put(arguments, "op_ms", format_ms(profile.ms.median));
+  put(arguments, "bytes", format_bytes(op.bytes()));
+  put(arguments, "flops", format_flops(op.flops));
+  put(arguments, "avoidable", format_bytes(std::min(op.avoidable_bytes, op.bytes())));
+  put(arguments, "fuses_with", op.fuses_with.empty() ? std::string("its neighbour") : op.fuses_with);
+  put(arguments, "roof", roof_name(op, profile.floor));
+  put(arguments, "floor", format_ms(profile.floor.ms()));
+  put(arguments, "fraction", format_percent(fraction));
+  put(arguments, "implementation", op.implementation.empty() ? std::string("its kernel") : op.implementation);
+  return arguments;
+}
+
+std::vector<std::string> evidence_of(const Rule& rule, const trace::Trace& trace, const Account& account,
+                                     const StepProfile& profile) {
+  std::vector<std::string> evidence = {
+      fill(rule.summary, row_arguments(trace, account, profile, rule.cause))};
+  if (rule.operator_evidence.empty()) return evidence;
+  double named_ms = 0;
+  std::size_t named = std::min(kNamedOperators, account.parts.size());
+  for (std::size_t i = 0; i < named; ++i) {
+    const Part& part = account.parts[i];
+    evidence.push_back(fill(rule.operator_evidence, part_arguments(trace.operators[part.profile->op], part)));
+    named_ms += part.ms;
+  }
+  if (account.parts.size() > named)
+    evidence.push_back(fmt::format("and {} more: {}", account.parts.size() - named,
+                                   format_ms(std::max(0.0, account.ms - named_ms))));
+  return evidence;
+}
+
+}  // namespace
+
+std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile& profile) {
+  std::vector<LedgerRow> ledger;
+  Accounts accounts = collect(profile);
+  for (Cause cause : all_causes()) {
+    const Account& account = of(accounts, cause);
+    if (account.ms <= 0) continue;
+    const Rule& rule = rule_of(cause);
+    LedgerRow row;
+    row.cause = cause;
+    row.ms = account.ms;
+    row.share = profile.step_ms > 0 ? account.ms / profile.step_ms : 0;
+    row.evidence = evidence_of(rule, trace, account, profile);
+    row.fix = rule.fix;
+    row.predicted_gain_ms = gain_of(rule, account, profile);
+    row.title = fill(rule.title, row_arguments(trace, account, profile, cause));
+    row.caveat = fill(rule.caveat, row_arguments(trace, account, profile, cause));
+    ledger.push_back(std::move(row));
+  }
+  return ledger;
+}
+
+std::vector<Finding> make_findings(std::span<const LedgerRow> ledger) {
+  std::vector<Finding> findings;
+  for (const LedgerRow& row : ledger)
+    if (row.cause != Cause::kFloor && row.share >= rule_of(row.cause).threshold)
+      findings.push_back({row.cause, row.title, row.evidence, row.fix, row.caveat, row.predicted_gain_ms});
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    return a.predicted_gain_ms > b.predicted_gain_ms;
+  });
+  return findings;
+}
+
+Verdict make_verdict(std::span<const LedgerRow> ledger, double step_ms) {
+  Verdict verdict;
+  const LedgerRow* worst = nullptr;
+  for (const LedgerRow& row : ledger)
+    if (worst == nullptr || row.predicted_gain_ms > worst->predicted_gain_ms) worst = &row;
+  if (worst != nullptr && step_ms > 0) {
+    verdict.recoverable_ms = worst->predicted_gain_ms;
+    verdict.share = worst->predicted_gain_ms / step_ms;
+  }
+  if (verdict.share <= kHealthyShare) {
+    verdict.sentence = fmt::format("Healthy: no single cause could win back more than {} of the {} step.",
+                                   format_percent(kHealthyShare), format_ms(step_ms));
+    return verdict;
+  }
+  verdict.cause = worst->cause;
+  verdict.sentence = fmt::format(
+      "{} is the largest recoverable cost: {} of the {} step ({}); fixing it should win about {}.",
+      cause_title(worst->cause), format_ms(worst->ms), format_ms(step_ms), format_percent(worst->share),
+      format_ms(worst->predicted_gain_ms));
+  return verdict;
+}
+
+}  // namespace hone::analyze

@@ -1,0 +1,78 @@
+#include "analyze/profile.h"
+
+#include <algorithm>
+
+#include "analyze/attribution.h"
+#include "analyze/order_statistics.h"
+
+namespace hone::analyze {
+namespace {
+
+std::vector<Attribution> attribute_all(const trace::Trace& trace, std::span<const StepWindow> steps) {
+  std::vector<Attribution> all;
+  all.reserve(steps.size());
+  for (const StepWindow& step : steps) all.push_back(attribute(trace, step));
+  return all;
+}
+
+std::vector<double> samples_ms(const std::vector<Attribution>& all, std::size_t op) {
+  std::vector<double> samples;
+  samples.reserve(all.size());
+  for (const Attribution& step : all) samples.push_back(step.operator_ns[op] * 1e-6);
+  return samples;
+}
+
+// Sums the central steps into the profile's averages; returns the operators' averages.
+std::vector<double> average(const std::vector<Attribution>& all, const std::vector<std::size_t>& central,
+                            std::size_t operator_count, StepProfile& profile) {
+  std::vector<double> operator_ms(operator_count);
+  double total_ns = 0, busy_ns = 0;
+  for (std::size_t k : central) {
+    total_ns += all[k].total_ns;
+    busy_ns += all[k].busy_ns;
+  }
+  if (total_ns <= 0) return operator_ms;
+  auto count = static_cast<double>(central.size());
+  profile.scale = profile.step_ms * count / (total_ns * 1e-6);
+  profile.busy_share = busy_ns / total_ns;
+  double to_ms = 1e-6 / count * profile.scale;
+  for (std::size_t k : central) {
+    profile.gaps += all[k].gaps / count;
+    for (std::size_t op = 0; op < operator_count; ++op) operator_ms[op] += all[k].operator_ns[op] * to_ms;
+    for (std::size_t cause = 0; cause < kCauseCount; ++cause)
+      profile.waiting_ms[cause] += all[k].waiting_ns[cause] * to_ms;
+  }
+  return operator_ms;
+}
+
+}  // namespace
+
+StepProfile profile_steps(const trace::Trace& trace, std::span<const StepWindow> steps,
+                          const CostContext& context) {
+  StepProfile profile;
+  if (steps.empty()) return profile;
+  std::vector<Attribution> all = attribute_all(trace, steps);
+  std::vector<std::size_t> central = central_steps(steps);
+  profile.step_ms = step_time(steps).ms.median;
+  profile.central_steps = static_cast<int>(central.size());
+  std::vector<double> operator_ms = average(all, central, trace.operators.size(), profile);
+  for (std::size_t op = 0; op < operator_ms.size(); ++op) {
+    if (operator_ms[op] <= 0) continue;
+    OperatorProfile entry;
+    entry.op = static_cast<uint32_t>(op);
+    entry.samples_ms = samples_ms(all, op);
+    entry.ms = median_estimate(entry.samples_ms);
+    entry.ms.median = operator_ms[op];
+    entry.ms.low = std::min(entry.ms.low, entry.ms.median);
+    entry.ms.high = std::max(entry.ms.high, entry.ms.median);
+    entry.floor = operator_floor(trace.operators[op], context, Bytes::kAll);
+    entry.split = split_time(operator_ms[op], trace.operators[op], context);
+    profile.operators.push_back(std::move(entry));
+  }
+  std::stable_sort(
+      profile.operators.begin(), profile.operators.end(),
+      [](const OperatorProfile& a, const OperatorProfile& b) { return a.ms.median > b.ms.median; });
+  return profile;
+}
+
+}  // namespace hone::analyze

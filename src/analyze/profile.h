@@ -1,0 +1,39 @@
+// The typical step as numbers: what each operator and each kind of waiting takes, per step. The ledger and
+// the top operators are read off this.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "analyze/cost.h"
+#include "analyze/findings.h"
+#include "analyze/steps.h"
+#include "trace/trace.h"
+
+namespace hone::analyze {
+
+struct OperatorProfile {
+  uint32_t op = 0;  // row of the operator table
+  Estimate ms;  // median: its part of StepProfile::step_ms; low and high: interval of its median over steps
+  std::vector<double> samples_ms;  // one a step
+  Floor floor;                     // with all its bytes
+  Split split;
+};
+
+struct StepProfile {
+  double step_ms = 0;                      // the median step
+  std::vector<OperatorProfile> operators;  // those that ran, longest first
+  std::array<double, kCauseCount> waiting_ms{};
+  double gaps = 0;        // per step
+  double busy_share = 0;  // of the step in which at least one operator ran
+  int central_steps = 0;  // how many steps the parts were averaged over
+  double scale =
+      1;  // median ÷ mean of those steps: parts were multiplied by it so that they add up to step_ms
+};
+
+// Parts are averaged over the central steps (steps.h), because averages of parts add up where medians do not.
+StepProfile profile_steps(const trace::Trace& trace, std::span<const StepWindow> steps,
+                          const CostContext& context);
+
+}  // namespace hone::analyze

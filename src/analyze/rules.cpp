@@ -1,0 +1,120 @@
+#include "analyze/rules.h"
+
+#include <array>
+
+namespace hone::analyze {
+namespace {
+
+// In the order of Cause.
+constexpr std::array<Rule, kCauseCount> kRules = {{
+    {Cause::kFloor, 1.0, Gain::kNone, 0,
+     "{share} of the step is what this machine needs for the arithmetic and the compulsory bytes",
+     "{count} operators: {flops} and {bytes} of compulsory traffic at the measured roofs",
+     "{name} ({kind}): floor {floor}, set by {roof}", "", ""},
+    {Cause::kPrecision, 0.05, Gain::kShareOfRow, 0.8,
+     "{ms} per step goes to arithmetic in a wider type than it needs", "{count} operators",
+     "{name} ({kind}): {ms}", "run these operators in a narrower type (--lossy)",
+     "changes the numbers: the gate checks the model's own metric"},
+    {Cause::kLayout, 0.03, Gain::kShareOfRow, 0.8,
+     "{ms} per step goes to changing the order of elements in memory",
+     "{count} reorders and transposes, {bytes} moved without arithmetic", "{name} ({kind}): {ms} for {bytes}",
+     "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
+     "reorders at the model's own inputs and outputs stay"},
+    {Cause::kAvoidableTraffic, 0.03, Gain::kShareOfRow, 0.9,
+     "{ms} per step goes to memory traffic that fusion would not have",
+     "{count} operators write and read again {avoidable} that could stay in registers",
+     "{name} ({kind}): {ms}; fused with {fuses_with} it would not move {avoidable} of its {bytes}",
+     "fuse these operators with their neighbours (passes: fold, epilogue, group)",
+     "a fused epilogue still costs its arithmetic, usually hidden behind the neighbour's memory accesses"},
+    {Cause::kKernelInefficiency, 0.05, Gain::kAboveAttainable, 0,
+     "{ms} per step is lost because kernels run below their own roofs",
+     "{count} operators above their floors",
+     "{name} ({kind}): {ms} above its floor of {floor}; {fraction} of the {roof} roof with {implementation}",
+     "try other kernels and layouts for these shapes (autotuning)",
+     "the gain assumes that a good kernel exists: {attainable} of the roof for the largest operator's class"},
+    {Cause::kLaunch, 0.03, Gain::kAboveDispatch, 0, "{ms} per step passes between operators, while none runs",
+     "{count} gaps, {gap} each on average", "", "run a static plan with fewer, larger operators",
+     "about 1 µs per operator stays"},
+    {Cause::kHostSync, 0.03, Gain::kShareOfRow, 0.9,
+     "{ms} per step the device waits because the host waited for it", "{ms} in synchronising calls", "",
+     "remove reads of device values from the step (.item(), .cpu(), prints)",
+     "a loss that is logged every step is a read, too"},
+    {Cause::kInput, 0.03, Gain::kShareOfRow, 1.0, "{ms} per step is spent waiting for input",
+     "{ms} in data loading while the device had nothing to do", "",
+     "prepare batches ahead: more loader workers, prefetch, pinned memory", ""},
+    {Cause::kIo, 0.03, Gain::kShareOfRow, 1.0, "{ms} per step is spent waiting for files",
+     "{ms} in reads and writes while the device had nothing to do", "",
+     "cache or prefetch the files, write checkpoints in the background", ""},
+    {Cause::kHostCopy, 0.03, Gain::kShareOfRow, 0.8,
+     "{ms} per step is spent on copies between host and device that nothing hides", "{ms} of exposed copies",
+     "", "copy from pinned memory on a stream of its own, ahead of use",
+     "a copy of the final result cannot be hidden"},
+    {Cause::kAllocator, 0.02, Gain::kShareOfRow, 1.0, "{ms} per step is spent taking and returning memory",
+     "{ms} in allocation calls while no operator ran", "", "use one arena with offsets computed ahead", ""},
+    {Cause::kCompile, 0.03, Gain::kShareOfRow, 1.0, "{ms} per step is spent compiling kernels",
+     "{ms} in compilation", "", "fix the shapes, so that compiled kernels are found in the cache", ""},
+    {Cause::kHostOther, 0.05, Gain::kNone, 0, "{ms} per step is host work before and after the operators",
+     "{ms} before the first and after the last operator, or in host work that no mark explains", "",
+     "profile the program around the step; hone's marks end at its edges", ""},
+    {Cause::kComm, 0.05, Gain::kShareOfRow, 0.7, "{ms} per step is communication that nothing hides",
+     "{ms} of exposed collectives", "", "overlap communication with the backward pass; larger buckets", ""},
+    {Cause::kStraggler, 0.05, Gain::kShareOfRow, 0.9, "{ms} per step is spent waiting for a slower rank",
+     "{ms} between the first and the last arrival at collectives", "",
+     "find out why that rank is slower: its input, its clocks, its neighbours", ""},
+    {Cause::kBubble, 0.05, Gain::kShareOfRow, 0.5, "{ms} per step is pipeline bubble",
+     "{ms} in which a stage had no micro-batch", "", "use more micro-batches or an interleaved schedule", ""},
+}};
+
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < kRules.size(); ++i)
+    if (kRules[i].cause != static_cast<Cause>(i)) return false;
+  return true;
+}
+static_assert(in_order(), "kRules must stand in the order of Cause");
+
+struct AttainableRow {
+  trace::OperatorClass op_class;
+  double fraction;
+};
+
+// Library matrix products come close to the micro-kernel's rate on large shapes; convolutions lose some of it
+// to edges and to gathering their input; what streams memory reaches most of the copy roof.
+constexpr AttainableRow kAttainable[] = {
+    {trace::OperatorClass::kMatrix, 0.85},        {trace::OperatorClass::kConvolution, 0.75},
+    {trace::OperatorClass::kPooling, 0.6},        {trace::OperatorClass::kPointwise, 0.85},
+    {trace::OperatorClass::kNormalization, 0.75}, {trace::OperatorClass::kReduction, 0.75},
+    {trace::OperatorClass::kMovement, 0.8},
+};
+
+struct WaitingRow {
+  trace::Category category;
+  Cause cause;
+};
+
+constexpr WaitingRow kWaiting[] = {
+    {trace::Category::kSynchronization, Cause::kHostSync},
+    {trace::Category::kInput, Cause::kInput},
+    {trace::Category::kIo, Cause::kIo},
+    {trace::Category::kMemcpy, Cause::kHostCopy},
+    {trace::Category::kAllocation, Cause::kAllocator},
+    {trace::Category::kCompile, Cause::kCompile},
+    {trace::Category::kCommunication, Cause::kComm},
+};
+
+}  // namespace
+
+const Rule& rule_of(Cause cause) { return kRules[static_cast<std::size_t>(cause)]; }
+
+double attainable_fraction(trace::OperatorClass op_class) {
+  for (const AttainableRow& row : kAttainable)
+    if (row.op_class == op_class) return row.fraction;
+  return 0.5;
+}
+
+std::optional<Cause> waiting_cause(trace::Category category) {
+  for (const WaitingRow& row : kWaiting)
+    if (row.category == category) return row.cause;
+  return std::nullopt;
+}
+
+}  // namespace hone::analyze

@@ -1,0 +1,69 @@
+#include "analyze/steps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "analyze/order_statistics.h"
+
+namespace hone::analyze {
+namespace {
+
+std::vector<double> times_of(std::span<const StepWindow> steps) {
+  std::vector<double> times;
+  for (const StepWindow& step : steps) times.push_back(step.ms());
+  return times;
+}
+
+}  // namespace
+
+std::vector<StepWindow> find_steps(const trace::Trace& trace, int rank) {
+  const trace::SpanTable& spans = trace.spans;
+  auto of_rank = [&](std::size_t row) { return trace.tracks[spans.track[row].index].rank == rank; };
+  std::vector<StepWindow> steps;
+  for (std::size_t i = 0; i < spans.size(); ++i)
+    if (spans.category[i] == trace::Category::kStep && of_rank(i) && spans.duration_ns[i] > 0)
+      steps.push_back(
+          {spans.step[i], spans.start_ns[i], spans.start_ns[i] + spans.duration_ns[i], spans.track[i], {}});
+  std::sort(steps.begin(), steps.end(),
+            [](const StepWindow& a, const StepWindow& b) { return a.start_ns < b.start_ns; });
+  std::unordered_map<int32_t, std::size_t> index;
+  for (std::size_t k = 0; k < steps.size(); ++k) index.emplace(steps[k].step, k);
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    if (spans.category[i] == trace::Category::kStep || !of_rank(i)) continue;
+    if (auto found = index.find(spans.step[i]); found != index.end())
+      steps[found->second].rows.push_back(static_cast<uint32_t>(i));
+  }
+  return steps;
+}
+
+StepTime step_time(std::span<const StepWindow> steps) {
+  StepTime time;
+  time.samples_ms = times_of(steps);
+  time.ms = median_estimate(time.samples_ms);
+  time.count = static_cast<int>(steps.size());
+  time.how_found = "marked in the trace";
+  return time;
+}
+
+std::vector<std::size_t> central_steps(std::span<const StepWindow> steps) {
+  std::vector<double> times = times_of(steps);
+  double low = quantile(times, 0.25), high = quantile(times, 0.75);
+  std::vector<std::size_t> central;
+  for (std::size_t k = 0; k < times.size(); ++k)
+    if (low <= times[k] && times[k] <= high) central.push_back(k);
+  // Two steps have no time between their quartiles.
+  if (central.empty() && !steps.empty()) central.push_back(typical_step(steps));
+  return central;
+}
+
+std::size_t typical_step(std::span<const StepWindow> steps) {
+  std::vector<double> times = times_of(steps);
+  double median = quantile(times, 0.5);
+  std::size_t best = 0;
+  for (std::size_t k = 1; k < times.size(); ++k)
+    if (std::abs(times[k] - median) < std::abs(times[best] - median)) best = k;
+  return best;
+}
+
+}  // namespace hone::analyze

@@ -1,0 +1,39 @@
+// Which spans make up which step, and how long steps take.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "analyze/findings.h"
+#include "trace/trace.h"
+
+namespace hone::analyze {
+
+// One step: the span that marks it, and the rows of the span table that belong to it (without the mark
+// itself).
+struct StepWindow {
+  int32_t step = 0;
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  trace::TrackId track;
+  std::vector<uint32_t> rows;
+
+  double ms() const { return static_cast<double>(end_ns - start_ns) * 1e-6; }
+};
+
+// The steps of `rank` that the trace marks (spans of category kStep), in order of time. Which other spans
+// belong to a step is what their `step` column says: whoever wrote the trace knew best (work on a device may
+// end after the range that caused it).
+std::vector<StepWindow> find_steps(const trace::Trace& trace, int rank);
+
+StepTime step_time(std::span<const StepWindow> steps);
+
+// The steps whose time lies between the quartiles: what a typical step looks like, without the warm-up and
+// the interrupted ones. Indices into `steps`; never empty unless `steps` is.
+std::vector<std::size_t> central_steps(std::span<const StepWindow> steps);
+
+// The step whose time is nearest to the median.
+std::size_t typical_step(std::span<const StepWindow> steps);
+
+}  // namespace hone::analyze

@@ -1,0 +1,132 @@
+#include "analyze/top.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "analyze/rules.h"
+#include "core/units.h"
+
+namespace hone::analyze {
+namespace {
+
+double fraction_of_roof(const OperatorProfile& profile) {
+  return profile.ms.median > 0 ? std::min(1.0, profile.floor.ms() / profile.ms.median) : 0;
+}
+
+double intensity(const trace::Operator& op) { return op.bytes() > 0 ? op.flops / op.bytes() : 0; }
+
+double per_second(double amount, double ms) { return ms > 0 ? amount / (ms * 1e-3) : 0; }
+
+std::string avoidable_words(const trace::Operator& op) {
+  double share = op.avoidable_bytes / op.bytes();
+  std::string what = share > 0.95 ? "all" : format_bytes(op.avoidable_bytes);
+  std::string partner = op.fuses_with.empty() ? "its neighbour" : op.fuses_with;
+  return fmt::format("; {} of it is avoidable: fuse with {}", what, partner);
+}
+
+std::string memory_words(const trace::Operator& op, const OperatorProfile& profile) {
+  std::string words = fmt::format(
+      "memory-bound at {:.2g} FLOP/byte: moves {} at {}, {} of this machine's {} roof", intensity(op),
+      format_bytes(op.bytes()), format_byte_rate(per_second(op.bytes(), profile.ms.median)),
+      format_percent(fraction_of_roof(profile)), profile.floor.memory_level);
+  if (op.bytes() > 0 && op.avoidable_bytes > 0.3 * op.bytes())
+    words += avoidable_words(op);
+  else if (fraction_of_roof(profile) >= kNearRoof)
+    words += "; only fewer bytes would make it faster";
+  return words;
+}
+
+std::string compute_words(const trace::Operator& op, const OperatorProfile& profile) {
+  std::string subject = op.geometry.empty() ? "" : op.geometry + ": ";
+  std::string words =
+      fmt::format("{}compute-bound at {:.2g} FLOP/byte, {} of the {} roof ({} of {})", subject, intensity(op),
+                  format_percent(fraction_of_roof(profile)), dtype_name(op.dtype),
+                  format_flop_rate(per_second(op.flops, profile.ms.median)),
+                  format_flop_rate(profile.floor.compute_roof));
+  if (fraction_of_roof(profile) >= kNearRoof) return words + "; close to what this machine can do";
+  if (profile.floor.memory_ms > 0.5 * profile.floor.compute_ms)
+    return words + fmt::format("; its {} alone take {} at the {} roof", format_bytes(op.bytes()),
+                               format_ms(profile.floor.memory_ms), profile.floor.memory_level);
+  if (!op.implementation.empty()) return words + fmt::format("; runs on {}", op.implementation);
+  return words;
+}
+
+}  // namespace
+
+std::string why(const trace::Operator& op, const OperatorProfile& profile, const CostContext& context) {
+  if (op.op_class == trace::OperatorClass::kLayout)
+    return fmt::format("moves {} at {} only to change the order of elements; no arithmetic",
+                       format_bytes(op.bytes()), format_byte_rate(per_second(op.bytes(), profile.ms.median)));
+  if (!profile.floor.known())
+    return "its FLOPs and bytes are not known here, so there is no roof to compare it with";
+  double region_ms = (context.roofs.thread_start.median + context.roofs.barrier.median) * 1e3;
+  if (context.threads > 1 && profile.ms.median < kSmallOperatorFactor * region_ms)
+    return fmt::format("too small for {} threads: takes {}, of which starting and joining them is about {}",
+                       context.threads, format_ms(profile.ms.median), format_ms(region_ms));
+  return profile.floor.memory_bound() ? memory_words(op, profile) : compute_words(op, profile);
+}
+
+std::vector<OperatorTime> operator_times(const trace::Trace& trace, const StepProfile& profile) {
+  std::vector<OperatorTime> rows;
+  for (const OperatorProfile& entry : profile.operators) {
+    const trace::Operator& op = trace.operators[entry.op];
+    OperatorTime row;
+    row.op = entry.op;
+    row.name = op.name;
+    row.kind = op.kind;
+    row.op_class = op.op_class;
+    row.implementation = op.implementation;
+    row.provenance = op.provenance;
+    row.ms = entry.ms;
+    row.samples_ms = entry.samples_ms;
+    row.share = profile.step_ms > 0 ? entry.ms.median / profile.step_ms : 0;
+    row.flops = op.flops;
+    row.bytes = op.bytes();
+    row.floor_ms = std::min(entry.floor.ms(), entry.ms.median);
+    row.roof = roof_name(op, entry.floor);
+    row.fraction_of_roof = fraction_of_roof(entry);
+    row.main_cause = entry.split.main_cause();
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<TopOperator> top_operators(const trace::Trace& trace, const StepProfile& profile,
+                                       const CostContext& context, int count) {
+  std::vector<TopOperator> rows;
+  std::size_t wanted = std::min(profile.operators.size(), static_cast<std::size_t>(std::max(0, count)));
+  for (std::size_t i = 0; i < wanted; ++i) {
+    const OperatorProfile& entry = profile.operators[i];
+    const trace::Operator& op = trace.operators[entry.op];
+    TopOperator row;
+    row.rank = static_cast<int>(i) + 1;
+    row.op = entry.op;
+    row.name = op.name;
+    row.kind = op.kind;
+    row.ms = entry.ms.median;
+    row.share = profile.step_ms > 0 ? row.ms / profile.step_ms : 0;
+    row.flops = op.flops;
+    row.bytes = op.bytes();
+    row.intensity = intensity(op);
+    row.roof = roof_name(op, entry.floor);
+    row.floor_ms = std::min(entry.floor.ms(), row.ms);
+    row.fraction_of_roof = fraction_of_roof(entry);
+    row.why = why(op, entry, context);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<RooflinePoint> roofline_points(const trace::Trace& trace, const StepProfile& profile) {
+  std::vector<RooflinePoint> points;
+  for (const OperatorProfile& entry : profile.operators) {
+    const trace::Operator& op = trace.operators[entry.op];
+    if (op.flops <= 0 || op.bytes() <= 0) continue;
+    points.push_back({op.name, op.kind, op.op_class, intensity(op), per_second(op.flops, entry.ms.median),
+                      entry.ms.median, fraction_of_roof(entry), roof_name(op, entry.floor)});
+  }
+  return points;
+}
+
+}  // namespace hone::analyze
