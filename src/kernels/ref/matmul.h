@@ -1,0 +1,33 @@
+// The plain matrix product that the matrix, convolution and recurrent families share.
+#pragma once
+
+#include <cstdint>
+
+namespace hone::kernels::ref {
+
+// out[m,n] += a[m,k] * b[k,n], all row-major and dense. The inner loop runs along rows of b and out.
+template <typename T>
+void multiply_add(int64_t m, int64_t k, int64_t n, const T* a, const T* b, T* out) {
+  for (int64_t i = 0; i < m; ++i) {
+    T* row = out + i * n;
+    for (int64_t p = 0; p < k; ++p) {
+      const T factor = a[i * k + p];
+      const T* from = b + p * n;
+      for (int64_t j = 0; j < n; ++j) row[j] += factor * from[j];
+    }
+  }
+}
+
+// out[m,n] += a[m,k] * transposed(b[n,k]).
+template <typename T>
+void multiply_add_transposed(int64_t m, int64_t k, int64_t n, const T* a, const T* b, T* out) {
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      T sum = 0;
+      for (int64_t p = 0; p < k; ++p) sum += a[i * k + p] * b[j * k + p];
+      out[i * n + j] += sum;
+    }
+  }
+}
+
+}  // namespace hone::kernels::ref
