@@ -8,5 +8,7 @@ namespace hone::graph {
 void add_activation_ops(OpTable&);    // of pointwise
 void add_quantization_ops(OpTable&);  // of pointwise: casts too
 void add_indexing_ops(OpTable&);      // of movement: Gather*, Scatter*, OneHot, Compress, …
+void add_attention_ops(OpTable&);     // of matrix: rotary embedding, linear attention too
+void add_pooling_ops(OpTable&);       // of convolution: LRN too
 
 }  // namespace hone::graph

@@ -1,7 +1,219 @@
-#include "graph/op_table.h"
+// Resizing and sampling of images, regions of interest, suppression of overlapping boxes.
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/resize.h"
+#include "graph/ops/infer_helpers.h"
 
 namespace hone::graph {
+namespace {
 
-void add_vision_ops(OpTable&) {}
+std::optional<std::vector<double>> constant_reals(const InferContext& context, std::size_t input) {
+  const Tensor* tensor = context.constant(input);
+  if (tensor == nullptr || tensor->size() == 0) return std::nullopt;
+  return tensor->to_doubles();
+}
+
+// Axes whose scale is 1 keep their extent, symbols included; known ones are computed; the others are unknown.
+Result<Dims> resized(const Attributes& attributes, const Dims& input,
+                     const std::optional<std::vector<double>>& scales,
+                     const std::optional<std::vector<int64_t>>& sizes) {
+  Shape extents;
+  for (const Dim& dim : input) extents.push_back(dim.known() ? dim.extent() : 1);
+  HONE_ASSIGN(const auto plan, plan_resize(attributes, extents, {}, scales, sizes));
+  const bool stretch = attributes.text("keep_aspect_ratio_policy", "stretch") == "stretch" || !sizes;
+  std::vector<bool> named(input.size(), !attributes.has("axes"));
+  for (int64_t axis : attributes.ints("axes")) {
+    named[static_cast<std::size_t>(axis < 0 ? axis + static_cast<int64_t>(input.size()) : axis)] = true;
+  }
+  bool all_known = true;
+  for (const Dim& dim : input) all_known = all_known && dim.known();
+  Dims output;
+  for (std::size_t i = 0; i < input.size(); ++i) {
+    const bool kept = !named[i] || (scales && plan[i].scale == 1);
+    if (kept) {
+      output.push_back(input[i]);
+    } else if (sizes ? stretch || all_known : input[i].known()) {
+      output.emplace_back(plan[i].output);
+    } else {
+      output.emplace_back();
+    }
+  }
+  return output;
+}
+
+Status infer_resize(InferContext& context) {
+  TensorType output = context.input(0);
+  const auto scales = constant_reals(context, 2);
+  auto sizes = context.ints(3);
+  if (sizes && sizes->empty()) sizes.reset();
+  if (!output.has_rank()) {
+    context.set_output(0, output);
+    return {};
+  }
+  if (scales || sizes) {
+    HONE_ASSIGN(output.dims, resized(context.attributes(), *output.dims, scales, sizes));
+  } else {
+    for (Dim& dim : *output.dims) dim = Dim();
+  }
+  context.set_output(0, output);
+  return {};
+}
+
+// Multiply-adds of the separable filter: taps an axis that changes, for each output element of that pass,
+// counted as if every pass had the size of the output. Nearest moves only.
+double resize_flops(const CostContext& context) {
+  const std::string mode = context.node.attributes.text("mode", "nearest");
+  if (mode == "nearest") return 0;
+  const bool antialias = context.node.attributes.integer("antialias", 0) != 0;
+  const Shape input = context.in(0).shape();
+  const Shape output = context.out(0).shape();
+  double taps = 0;
+  for (std::size_t i = 0; i < input.size(); ++i) {
+    if (input[i] == output[i] || output[i] == 0) continue;
+    const double shrink = static_cast<double>(input[i]) / static_cast<double>(output[i]);
+    taps += (mode == "cubic" ? 4 : 2) * (antialias ? std::max(1.0, shrink) : 1);
+  }
+  return 2 * taps * infer::elements(context.out(0));
+}
+
+Status infer_grid_sample(InferContext& context) {
+  const TensorType& x = context.input(0);
+  const TensorType& grid = context.input(1);
+  HONE_CHECK(infer::expect_dtype(context, 1, infer::is_general_float, "a floating-point type"));
+  HONE_CHECK(infer::expect_rank_at_least(context, 0, 3));
+  if (x.has_rank()) HONE_CHECK(infer::expect_rank(context, 1, x.rank()));
+  if (!x.has_rank() || !grid.has_rank()) {
+    context.set_output(0, unranked(x.dtype));
+    return {};
+  }
+  Dims dims{(*x.dims)[0], (*x.dims)[1]};
+  dims.insert(dims.end(), grid.dims->begin() + 1, grid.dims->end() - 1);
+  context.set_output(0, tensor_type(x.dtype, std::move(dims)));
+  return {};
+}
+
+// 2ⁿ (linear) or 4ⁿ (cubic) multiply-adds an output element.
+double grid_sample_flops(const CostContext& context) {
+  const std::string mode = context.node.attributes.text("mode", "linear");
+  const auto axes = static_cast<double>(context.in(0).rank() - 2);
+  if (mode == "nearest") return 0;
+  return 2 * std::pow(mode == "cubic" ? 4 : 2, axes) * infer::elements(context.out(0));
+}
+
+Status infer_affine_grid(InferContext& context) {
+  const TensorType& theta = context.input(0);
+  HONE_CHECK(infer::expect_rank(context, 0, 3));
+  const auto size = context.ints(1);
+  Dims dims;
+  if (size) {
+    if (size->size() != 4 && size->size() != 5) return context.error("size needs 4 values (2-D) or 5 (3-D)");
+    for (std::size_t i = 0; i < size->size(); ++i) {
+      if ((*size)[i] < 0) return context.error(fmt::format("size has the extent {}", (*size)[i]));
+      if (i != 1) dims.emplace_back((*size)[i]);
+    }
+  } else if (context.input(1).is_static()) {
+    const Shape shape = context.input(1).shape();
+    if (shape.size() != 1 || shape[0] < 4 || shape[0] > 5) return context.error("size needs 4 or 5 values");
+    dims.resize(static_cast<std::size_t>(shape[0]) - 1);
+  } else {
+    context.set_output(0, unranked(theta.dtype));
+    return {};
+  }
+  dims.emplace_back(static_cast<int64_t>(dims.size()) - 1);
+  context.set_output(0, tensor_type(theta.dtype, std::move(dims)));
+  return {};
+}
+
+double affine_grid_flops(const CostContext& context) {  // a row of theta times a homogeneous point
+  return 2 * infer::elements(context.out(0)) * static_cast<double>(context.in(0).shape().back());
+}
+
+Status infer_roi_align(InferContext& context) {
+  HONE_CHECK(infer::expect_rank(context, 0, 4));
+  HONE_CHECK(infer::expect_rank(context, 1, 2));
+  const TensorType& x = context.input(0);
+  const TensorType& rois = context.input(1);
+  const int64_t height = context.attributes().integer("output_height", 1);
+  const int64_t width = context.attributes().integer("output_width", 1);
+  if (height < 1 || width < 1) return context.error("output_height and output_width must be positive");
+  context.set_output(0, tensor_type(x.dtype, Dims{rois.has_rank() ? (*rois.dims)[0] : Dim(),
+                                                  x.has_rank() ? (*x.dims)[1] : Dim(), height, width}));
+  return {};
+}
+
+// A bilinear interpolation (4 multiply-adds) and an addition for each sample. Without sampling_ratio the
+// number of samples depends on the regions; 2 × 2 a bin, the usual choice, stands in.
+double roi_align_flops(const CostContext& context) {
+  const auto ratio = static_cast<double>(context.node.attributes.integer("sampling_ratio", 0));
+  const double samples = ratio > 0 ? ratio * ratio : 4;
+  return infer::elements(context.out(0)) * samples * 9;
+}
+
+Status infer_non_max_suppression(InferContext& context) {
+  HONE_CHECK(infer::expect_rank(context, 0, 3));
+  HONE_CHECK(infer::expect_rank(context, 1, 3));
+  context.set_output(0, tensor_type(DType::kI64, Dims{Dim(), Dim(3)}));
+  return {};
+}
+
+}  // namespace
+
+void add_vision_ops(OpTable& table) {
+  using enum AttributeKind;
+  table.add({.name = "Resize",
+             .op_class = OpClass::kOther,
+             .min_inputs = 1,
+             .max_inputs = 4,
+             .attributes = {{"antialias", kInt},
+                            {"axes", kInts},
+                            {"coordinate_transformation_mode", kString},
+                            {"cubic_coeff_a", kFloat},
+                            {"exclude_outside", kInt},
+                            {"extrapolation_value", kFloat},
+                            {"keep_aspect_ratio_policy", kString},
+                            {"mode", kString},
+                            {"nearest_mode", kString}},
+             .infer = infer_resize,
+             .flops = resize_flops,
+             .summary = "images at another size: nearest, linear or cubic"});
+  table.add({.name = "GridSample",
+             .op_class = OpClass::kOther,
+             .min_inputs = 2,
+             .max_inputs = 2,
+             .attributes = {{"align_corners", kInt}, {"mode", kString}, {"padding_mode", kString}},
+             .infer = infer_grid_sample,
+             .flops = grid_sample_flops,
+             .summary = "images read at the points of a grid"});
+  table.add({.name = "AffineGrid",
+             .op_class = OpClass::kOther,
+             .min_inputs = 2,
+             .max_inputs = 2,
+             .attributes = {{"align_corners", kInt}},
+             .infer = infer_affine_grid,
+             .flops = affine_grid_flops,
+             .summary = "the sampling grid of an affine map"});
+  table.add({.name = "RoiAlign",
+             .op_class = OpClass::kPooling,
+             .min_inputs = 3,
+             .max_inputs = 3,
+             .attributes = {{"coordinate_transformation_mode", kString},
+                            {"mode", kString},
+                            {"output_height", kInt},
+                            {"output_width", kInt},
+                            {"sampling_ratio", kInt},
+                            {"spatial_scale", kFloat}},
+             .infer = infer_roi_align,
+             .flops = roi_align_flops,
+             .summary = "bins of regions of interest, sampled between pixels"});
+  table.add({.name = "NonMaxSuppression",
+             .op_class = OpClass::kOther,
+             .min_inputs = 2,
+             .max_inputs = 5,
+             .attributes = {{"center_point_box", kInt}},
+             .infer = infer_non_max_suppression,
+             .summary = "the best boxes of each class that overlap little"});
+}
 
 }  // namespace hone::graph
