@@ -1,0 +1,388 @@
+// From a ConvolutionDesc to a oneDNN primitive: a convolution, a deconvolution, or a matrix product.
+#include "kernels/cpu/dnnl/convolution.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/cpu/dnnl/attributes.h"
+#include "kernels/cpu/dnnl/execution.h"
+#include "kernels/cpu/dnnl/library.h"
+#include "kernels/cpu/dnnl/window.h"
+
+namespace hone::kernels {
+namespace {
+
+using onednn::Dims;
+using onednn::Execution;
+using onednn::MemoryDesc;
+using Algorithm = ConvolutionAlgorithm;
+
+// "convolution 64x[56,56] -> 64, kernel [3,3]": what errors are about.
+std::string describe(const ConvolutionDesc& desc) {
+  return fmt::format("{} {}x{} -> {} channels, kernel {}, groups {}, {} to {}",
+                     desc.transposed ? "transposed convolution" : "convolution", desc.in_channels,
+                     shape_text(desc.input), desc.out_channels, shape_text(desc.kernel), desc.groups,
+                     layout_name(desc.src_layout), layout_name(desc.dst_layout));
+}
+
+bool has_rank(const Shape& extents, std::size_t rank) { return extents.empty() || extents.size() == rank; }
+
+bool all_at_least(const Shape& extents, int64_t low) {
+  return std::all_of(extents.begin(), extents.end(), [low](int64_t extent) { return extent >= low; });
+}
+
+Status check(const ConvolutionDesc& desc) {
+  const std::size_t rank = desc.input.size();
+  if (desc.dtype != DType::kF32) {
+    return unsupported(fmt::format("{}: dtype {}, only f32 is", describe(desc), dtype_name(desc.dtype)));
+  }
+  if (rank < 1 || rank > 3) return unsupported(describe(desc) + ": 1 to 3 spatial axes are");
+  if (desc.kernel.size() != rank || !has_rank(desc.strides, rank) || !has_rank(desc.dilations, rank) ||
+      !has_rank(desc.pads_begin, rank) || !has_rank(desc.pads_end, rank) ||
+      !has_rank(desc.output_padding, rank)) {
+    return invalid(describe(desc) + ": kernel, strides, dilations and pads differ in rank from the input");
+  }
+  if (desc.batch < 1 || desc.groups < 1 || desc.in_channels < 1 || desc.out_channels < 1 ||
+      desc.in_channels % desc.groups != 0 || desc.out_channels % desc.groups != 0 ||
+      !all_at_least(desc.input, 1) || !all_at_least(desc.kernel, 1) || !all_at_least(desc.strides, 1) ||
+      !all_at_least(desc.dilations, 1) || !all_at_least(desc.output(), 1)) {
+    return invalid(describe(desc) + ": extents, strides, dilations or groups do not fit together");
+  }
+  return {};
+}
+
+onednn::Window window_of(const ConvolutionDesc& desc) {
+  const std::size_t rank = desc.input.size();
+  onednn::Window window;
+  window.kernel = desc.kernel;
+  window.strides = onednn::or_default(desc.strides, rank, 1);
+  window.dilations = onednn::or_default(desc.dilations, rank, 1);
+  for (int64_t& dilation : window.dilations) --dilation;
+  window.pads_begin = onednn::or_default(desc.pads_begin, rank, 0);
+  window.pads_end = onednn::or_default(desc.pads_end, rank, 0);
+  const Shape extra = onednn::or_default(desc.output_padding, rank, 0);
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    if (desc.transposed) {
+      window.pads_end[axis] -= extra[axis];
+      continue;
+    }
+    // The library wants the padding that is used: floor rounding may leave some of it, or of the input,
+    // unread.
+    const int64_t reach = (window.dilations[axis] + 1) * (desc.kernel[axis] - 1) + 1;
+    window.pads_end[axis] =
+        (desc.output()[axis] - 1) * window.strides[axis] + reach - desc.input[axis] - window.pads_begin[axis];
+  }
+  return window;
+}
+
+// The library's shape of the weights: output channels before input channels, groups in front.
+Shape library_weights(const ConvolutionDesc& desc) {
+  Shape shape =
+      onednn::with_spatial(desc.out_channels / desc.groups, desc.in_channels / desc.groups, desc.kernel);
+  if (desc.groups > 1) shape.insert(shape.begin(), desc.groups);
+  return shape;
+}
+
+// How ONNX's weights lie in memory, seen under library_weights().
+MemoryDesc given_weights(const ConvolutionDesc& desc) {
+  const Shape shape = library_weights(desc);
+  if (!desc.transposed) return onednn::strided_desc(shape, row_major_strides(shape));
+  Shape stored = shape;  // input channels come first
+  const std::size_t out_axis = desc.groups > 1 ? 1 : 0;
+  std::swap(stored[out_axis], stored[out_axis + 1]);
+  Shape strides = row_major_strides(stored);
+  std::swap(strides[out_axis], strides[out_axis + 1]);
+  return onednn::strided_desc(shape, strides);
+}
+
+dnnl::algorithm library_algorithm(const ConvolutionDesc& desc) {
+  if (desc.transposed) {
+    return desc.algorithm == Algorithm::kWinograd ? dnnl::algorithm::deconvolution_winograd
+                                                  : dnnl::algorithm::deconvolution_direct;
+  }
+  switch (desc.algorithm) {
+    case Algorithm::kDirect:
+      return dnnl::algorithm::convolution_direct;
+    case Algorithm::kWinograd:
+      return dnnl::algorithm::convolution_winograd;
+    default:
+      return dnnl::algorithm::convolution_auto;
+  }
+}
+
+// The tensors of the operation, weights in a format of the library's choice.
+Result<onednn::Tensors> tensors_of(const ConvolutionDesc& desc) {
+  onednn::Tensors tensors;
+  HONE_ASSIGN(tensors.src, onednn::memory_desc(desc.src_shape(), desc.src_layout));
+  HONE_ASSIGN(tensors.dst, onednn::memory_desc(desc.dst_shape(), desc.dst_layout));
+  tensors.weights = onednn::any_desc(library_weights(desc));
+  if (desc.has_bias) tensors.bias = onednn::strided_desc({desc.out_channels}, {1});
+  return tensors;
+}
+
+// use(primitive descriptor, an empty primitive of its kind).
+template <typename Use>
+auto with_descriptor(const ConvolutionDesc& desc, const dnnl::engine& engine, const onednn::Tensors& tensors,
+                     const dnnl::primitive_attr& attributes, const Use& use) {
+  const onednn::Window window = window_of(desc);
+  const dnnl::algorithm how = library_algorithm(desc);
+  if (desc.transposed) {
+    return onednn::with_deconvolution(engine, how, tensors, window, attributes,
+                                      [&](auto& found) { return use(found, dnnl::deconvolution_forward()); });
+  }
+  return onednn::with_convolution(engine, how, tensors, window, attributes,
+                                  [&](auto& found) { return use(found, dnnl::convolution_forward()); });
+}
+
+// What the tests caught the library (2.6.3) computing wrongly, so that it is never chosen: its im2col
+// convolution on channels_last reads an operand of the output's own shape at the wrong places.
+bool computes_right(const ConvolutionDesc& desc, const std::string& implementation) {
+  if (desc.dst_layout != Layout::kChannelsLast || implementation.find("gemm") == std::string::npos ||
+      desc.algorithm == Algorithm::kMatMul) {
+    return true;
+  }
+  return std::none_of(desc.post_ops.begin(), desc.post_ops.end(), [](const PostOp& op) {
+    return op.is_binary() && op.operand_layout == Layout::kChannelsLast;
+  });
+}
+
+Result<std::unique_ptr<Execution>> window_execution(const ConvolutionDesc& desc, const void* weights,
+                                                    const void* bias) {
+  HONE_ASSIGN(const onednn::Tensors tensors, tensors_of(desc));
+  HONE_ASSIGN(const onednn::Epilogue epilogue, onednn::make_epilogue(desc.post_ops, desc.dst_shape()));
+  auto execution = std::make_unique<Execution>("");
+  const auto build = [&](auto& found, auto primitive) -> Result<std::unique_ptr<Execution>> {
+    const auto accept = [&](const std::string& name) { return computes_right(desc, name); };
+    if (!onednn::select_implementation(found, desc.implementation, accept)) {
+      return unsupported(fmt::format("{}: oneDNN has no implementation{}{} with post-ops [{}]",
+                                     describe(desc), desc.implementation.empty() ? "" : " ",
+                                     desc.implementation, post_ops_text(desc.post_ops)));
+    }
+    execution->set_name(found.impl_info_str());
+    execution->add_argument(DNNL_ARG_SRC, tensors.src);
+    execution->add_argument(DNNL_ARG_DST, tensors.dst);
+    for (const auto& operand : epilogue.operands) execution->add_argument(operand.argument, operand.desc);
+    execution->add_constant(DNNL_ARG_WEIGHTS, given_weights(desc), weights, found.weights_desc());
+    if (desc.has_bias) execution->add_constant(DNNL_ARG_BIAS, tensors.bias, bias, tensors.bias);
+    using Primitive = decltype(primitive);
+    execution->finish(Primitive(found), found.scratchpad_desc());
+    return std::move(execution);
+  };
+  return with_descriptor(desc, execution->engine(), tensors, epilogue.attributes, build);
+}
+
+bool is_pointwise(const ConvolutionDesc& desc) {
+  const auto all_are = [](const Shape& extents, int64_t value) {
+    return std::all_of(extents.begin(), extents.end(), [value](int64_t extent) { return extent == value; });
+  };
+  return !desc.transposed && desc.groups == 1 && all_are(desc.kernel, 1) && all_are(desc.strides, 1) &&
+         all_are(desc.pads_begin, 0) && all_are(desc.pads_end, 0);
+}
+
+// The 1x1 convolution of a channels_last tensor: [N * pixels, C] x [C, M].
+struct PointwiseProduct {
+  onednn::Tensors tensors;
+  MemoryDesc given;  // the weights as ONNX stores them: [M, C]
+  onednn::Epilogue epilogue;
+};
+
+Result<PointwiseProduct> pointwise_product(const ConvolutionDesc& desc) {
+  if (!is_pointwise(desc) || desc.src_layout != Layout::kChannelsLast ||
+      desc.dst_layout != Layout::kChannelsLast) {
+    return unsupported(describe(desc) + ": as a matrix product only with kernel 1, stride 1, channels_last");
+  }
+  const int64_t rows = desc.batch * element_count(desc.input);
+  const int64_t depth = desc.in_channels;
+  const int64_t columns = desc.out_channels;
+  std::vector<PostOp> post_ops = desc.post_ops;
+  for (PostOp& op : post_ops) {
+    if (!op.is_binary()) continue;
+    // Right-aligned [C, 1…] or all ones broadcasts along rows; a full operand must lie as dst does.
+    const int64_t size = element_count(op.operand_shape);
+    const bool full = size == rows * columns && op.operand_layout == Layout::kChannelsLast;
+    const std::size_t axis = op.operand_shape.size() - desc.input.size() - 1;
+    const bool per_channel =
+        size == columns && axis < op.operand_shape.size() && op.operand_shape[axis] == columns;
+    if (!full && !per_channel && size != 1) {
+      return unsupported(fmt::format("{}: as a matrix product with an operand of shape {}", describe(desc),
+                                     shape_text(op.operand_shape)));
+    }
+    op.operand_shape = full ? Shape{rows, columns} : Shape{1, size};
+    op.operand_layout = Layout::kPlain;
+  }
+  PointwiseProduct product;
+  product.tensors.src = onednn::strided_desc({rows, depth}, {depth, 1});
+  product.tensors.weights = onednn::any_desc({depth, columns});
+  product.given = onednn::strided_desc({depth, columns}, {1, depth});
+  if (desc.has_bias) product.tensors.bias = onednn::strided_desc({1, columns}, {columns, 1});
+  product.tensors.dst = onednn::strided_desc({rows, columns}, {columns, 1});
+  HONE_ASSIGN(product.epilogue, onednn::make_epilogue(post_ops, {rows, columns}));
+  return product;
+}
+
+Result<std::unique_ptr<Execution>> pointwise_execution(const ConvolutionDesc& desc, const void* weights,
+                                                       const void* bias) {
+  HONE_ASSIGN(const PointwiseProduct product, pointwise_product(desc));
+  const onednn::Tensors& tensors = product.tensors;
+  auto execution = std::make_unique<Execution>("");
+  const auto build = [&](auto& found) -> Result<std::unique_ptr<Execution>> {
+    if (!onednn::select_implementation(found, desc.implementation)) {
+      return unsupported(fmt::format("{}: oneDNN has no matrix product {} with post-ops [{}]", describe(desc),
+                                     desc.implementation, post_ops_text(desc.post_ops)));
+    }
+    execution->set_name(found.impl_info_str());
+    execution->add_argument(DNNL_ARG_SRC, tensors.src);
+    execution->add_argument(DNNL_ARG_DST, tensors.dst);
+    for (const auto& operand : product.epilogue.operands)
+      execution->add_argument(operand.argument, operand.desc);
+    execution->add_constant(DNNL_ARG_WEIGHTS, product.given, weights, found.weights_desc());
+    if (desc.has_bias) execution->add_constant(DNNL_ARG_BIAS, tensors.bias, bias, tensors.bias);
+    execution->finish(dnnl::matmul(found), found.scratchpad_desc());
+    return std::move(execution);
+  };
+  return onednn::with_matmul(execution->engine(), tensors, product.epilogue.attributes, build);
+}
+
+void add_variants(const ConvolutionDesc& desc, std::vector<ConvolutionVariant>& variants) {
+  const auto add = [&](auto& found, const auto&...) {
+    for (const std::string& name : onednn::implementations(found)) {
+      if (computes_right(desc, name)) {
+        variants.push_back({desc.src_layout, desc.dst_layout, desc.algorithm, name});
+      }
+    }
+  };
+  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  if (desc.algorithm == Algorithm::kMatMul) {
+    auto product = pointwise_product(desc);
+    if (!product.ok()) return;
+    onednn::with_matmul(engine, product->tensors, product->epilogue.attributes, add);
+    return;
+  }
+  auto tensors = tensors_of(desc);
+  auto epilogue = onednn::make_epilogue(desc.post_ops, desc.dst_shape());
+  if (!tensors.ok() || !epilogue.ok()) return;
+  with_descriptor(desc, engine, *tensors, epilogue->attributes, add);
+}
+
+// A full operand must lie as the output does; variants move it along.
+void move_operands(ConvolutionDesc& desc) {
+  for (PostOp& op : desc.post_ops) {
+    if (op.is_binary() && op.operand_shape == desc.dst_shape()) op.operand_layout = desc.dst_layout;
+  }
+}
+
+}  // namespace
+
+std::string_view algorithm_name(ConvolutionAlgorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kAuto:
+      return "auto";
+    case Algorithm::kDirect:
+      return "direct";
+    case Algorithm::kWinograd:
+      return "winograd";
+    case Algorithm::kMatMul:
+      return "matmul";
+  }
+  return "?";
+}
+
+Shape ConvolutionDesc::output() const {
+  const std::size_t rank = input.size();
+  Shape extents(rank);
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    const int64_t stride = strides.empty() ? 1 : strides[axis];
+    const int64_t dilation = dilations.empty() ? 1 : dilations[axis];
+    const int64_t pads =
+        (pads_begin.empty() ? 0 : pads_begin[axis]) + (pads_end.empty() ? 0 : pads_end[axis]);
+    const int64_t extra = output_padding.empty() ? 0 : output_padding[axis];
+    extents[axis] = transposed ? (input[axis] - 1) * stride + dilation * (kernel[axis] - 1) + 1 - pads + extra
+                               : onednn::window_output(input[axis], kernel[axis], stride, dilation, pads);
+  }
+  return extents;
+}
+
+Shape ConvolutionDesc::src_shape() const { return onednn::with_spatial(batch, in_channels, input); }
+
+Shape ConvolutionDesc::dst_shape() const { return onednn::with_spatial(batch, out_channels, output()); }
+
+Shape ConvolutionDesc::weights_shape() const {
+  return transposed ? onednn::with_spatial(in_channels, out_channels / groups, kernel)
+                    : onednn::with_spatial(out_channels, in_channels / groups, kernel);
+}
+
+double ConvolutionDesc::flops() const {
+  const auto window = static_cast<double>(element_count(kernel));
+  const auto pixels = static_cast<double>(batch * element_count(transposed ? input : output()));
+  return 2 * pixels * window * static_cast<double>(in_channels) * static_cast<double>(out_channels / groups);
+}
+
+void ConvolutionVariant::apply_to(ConvolutionDesc& desc) const {
+  desc.src_layout = src_layout;
+  desc.dst_layout = dst_layout;
+  desc.algorithm = algorithm;
+  desc.implementation = implementation;
+  move_operands(desc);
+}
+
+std::string ConvolutionVariant::name() const {
+  const std::string layouts = src_layout == dst_layout
+                                  ? std::string(layout_name(src_layout))
+                                  : fmt::format("{}>{}", layout_name(src_layout), layout_name(dst_layout));
+  return fmt::format("{} {} {}", layouts, algorithm_name(algorithm), implementation);
+}
+
+Convolution::Convolution(std::unique_ptr<Execution> execution) : execution_(std::move(execution)) {}
+Convolution::~Convolution() = default;
+
+Result<std::unique_ptr<Convolution>> Convolution::create(const ConvolutionDesc& desc, const void* weights,
+                                                         const void* bias) {
+  HONE_CHECK(check(desc));
+  try {
+    HONE_ASSIGN(auto execution, desc.algorithm == Algorithm::kMatMul
+                                    ? pointwise_execution(desc, weights, bias)
+                                    : window_execution(desc, weights, bias));
+    return std::unique_ptr<Convolution>(new Convolution(std::move(execution)));
+  } catch (const dnnl::error& error) {
+    return onednn::library_error(describe(desc), error);
+  }
+}
+
+std::vector<ConvolutionVariant> Convolution::candidates(const ConvolutionDesc& desc) {
+  std::vector<ConvolutionVariant> variants;
+  if (!check(desc).ok()) return variants;
+  struct Pair {
+    Layout src, dst;
+  };
+  constexpr Pair kPairs[] = {
+      {Layout::kBlocked16, Layout::kBlocked16}, {Layout::kChannelsLast, Layout::kChannelsLast},
+      {Layout::kBlocked8, Layout::kBlocked8},   {Layout::kPlain, Layout::kPlain},
+      {Layout::kPlain, Layout::kBlocked16},     {Layout::kPlain, Layout::kBlocked8}};
+  for (const Pair& layouts : kPairs) {
+    for (const Algorithm algorithm : {Algorithm::kDirect, Algorithm::kWinograd, Algorithm::kMatMul}) {
+      ConvolutionDesc variant = desc;
+      ConvolutionVariant{layouts.src, layouts.dst, algorithm, ""}.apply_to(variant);
+      try {
+        add_variants(variant, variants);
+      } catch (const dnnl::error&) {
+        continue;  // the library refuses the combination; the others remain
+      }
+    }
+  }
+  return variants;
+}
+
+const std::string& Convolution::name() const { return execution_->name(); }
+std::size_t Convolution::scratch_bytes() const { return execution_->scratch_bytes(); }
+std::size_t Convolution::packed_weight_bytes() const { return execution_->constant_bytes(); }
+
+Status Convolution::execute(const void* src, void* dst, std::span<const void* const> operands,
+                            void* scratch) noexcept {
+  execution_->set(0, src);
+  execution_->set(1, dst);
+  for (std::size_t i = 0; i < operands.size(); ++i) execution_->set(2 + i, operands[i]);
+  return execution_->run(scratch);
+}
+
+}  // namespace hone::kernels

@@ -1,0 +1,120 @@
+// Pooling and reorders give what their definitions give.
+#include "kernels/cpu/dnnl/pooling.h"
+
+#include "kernels/cpu/dnnl/reorder.h"
+#include "kernels/cpu/dnnl/test_support.h"
+
+namespace hone::kernels {
+namespace {
+
+using namespace hone::kernels::testing;
+using Kind = PoolingDesc::Kind;
+
+void expect_right(PoolingDesc desc) {
+  for (const Layout layout : all_layouts()) {
+    desc.layout = layout;
+    SCOPED_TRACE(shape_text(desc.src_shape()) + " kernel " + shape_text(desc.kernel) + " " +
+                 std::string(layout_name(layout)));
+    auto kernel = Pooling::create(desc);
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    const Tensor src = random_tensor(desc.src_shape(), 5);
+    const Tensor input = stored(src, desc.src_shape(), layout);
+    Tensor dst = poisoned(storage_elements(desc.dst_shape(), layout));
+    Tensor scratch = poisoned(static_cast<int64_t>((*kernel)->scratch_bytes() / 4 + 16));
+    ASSERT_TRUE((*kernel)->execute(input.data(), dst.data(), {}, scratch.data()).ok());
+    Values want = pool(desc, src);
+    apply_epilogue(desc.post_ops, desc.dst_shape(), {}, {}, want);
+    expect_stored(dst, want, desc.dst_shape(), layout, 1e-6);
+  }
+}
+
+PoolingDesc square(Kind kind, int64_t channels, int64_t side, int64_t kernel, int64_t stride, int64_t pad) {
+  PoolingDesc desc;
+  desc.kind = kind;
+  desc.channels = channels;
+  desc.input = {side, side};
+  desc.kernel = {kernel, kernel};
+  desc.strides = {stride, stride};
+  desc.pads_begin = {pad, pad};
+  desc.pads_end = {pad, pad};
+  return desc;
+}
+
+TEST(Pooling, EveryKindIsRightInEveryLayout) {
+  for (const Kind kind : {Kind::kMax, Kind::kAverageIncludePad, Kind::kAverageExcludePad}) {
+    expect_right(square(kind, 19, 11, 3, 2, 1));
+    expect_right(square(kind, 16, 8, 2, 2, 0));
+    expect_right(square(kind, 20, 7, 7, 1, 0));
+  }
+}
+
+TEST(Pooling, CeilModeDilationAndOtherRanksAreRight) {
+  for (const Kind kind : {Kind::kMax, Kind::kAverageExcludePad}) {
+    PoolingDesc desc = square(kind, 5, 12, 3, 2, 0);
+    desc.ceil_mode = true;
+    expect_right(desc);
+    EXPECT_EQ(desc.output(), (Shape{6, 6}));
+    PoolingDesc line;
+    line.kind = kind;
+    line.batch = 2;
+    line.channels = 3;
+    line.input = {13};
+    line.kernel = {4};
+    line.strides = {3};
+    line.pads_begin = {2};
+    expect_right(line);
+    PoolingDesc volume = line;
+    volume.input = {4, 5, 6};
+    volume.kernel = {2, 3, 2};
+    volume.strides = {2, 1, 2};
+    volume.pads_begin = {};
+    expect_right(volume);
+  }
+  PoolingDesc dilated = square(Kind::kMax, 17, 12, 3, 1, 0);
+  dilated.dilations = {2, 3};
+  expect_right(dilated);
+}
+
+TEST(Pooling, EpilogueIsFused) {
+  PoolingDesc desc = square(Kind::kAverageIncludePad, 16, 8, 2, 2, 0);
+  desc.post_ops = {PostOp::relu()};
+  expect_right(desc);
+}
+
+TEST(Pooling, AnAverageThatWouldCountBeyondItsPaddingIsRefused) {
+  PoolingDesc desc = square(Kind::kAverageIncludePad, 5, 12, 3, 2, 0);
+  desc.ceil_mode = true;
+  EXPECT_FALSE(Pooling::create(desc).ok());
+}
+
+TEST(Pooling, BadDescriptionsAreErrorsAndNotCrashes) {
+  EXPECT_FALSE(Pooling::create(square(Kind::kMax, 4, 3, 9, 1, 0)).ok());
+  EXPECT_FALSE(Pooling::create(square(Kind::kMax, 0, 8, 2, 1, 0)).ok());
+  PoolingDesc desc = square(Kind::kMax, 4, 8, 2, 1, 0);
+  desc.strides = {0, 0};
+  EXPECT_FALSE(Pooling::create(desc).ok());
+}
+
+TEST(Reorder, EveryPairOfLayoutsKeepsTheElements) {
+  for (const Shape& shape : {Shape{2, 19, 5, 3}, Shape{1, 32, 7}, Shape{1, 3, 2, 3, 4}}) {
+    const Tensor plain = random_tensor(shape, 8);
+    for (const Layout from : all_layouts()) {
+      for (const Layout to : all_layouts()) {
+        auto kernel = Reorder::create(shape, from, to);
+        ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+        const Tensor src = stored(plain, shape, from);
+        Tensor dst = poisoned(storage_elements(shape, to));
+        Tensor scratch = poisoned(static_cast<int64_t>((*kernel)->scratch_bytes() / 4 + 16));
+        ASSERT_TRUE((*kernel)->execute(src.data(), dst.data(), scratch.data()).ok());
+        expect_stored(dst, values_of(plain), shape, to, 0);
+      }
+    }
+  }
+}
+
+TEST(Reorder, ChannelLayoutsNeedSpatialAxes) {
+  EXPECT_FALSE(Reorder::create({4, 8}, Layout::kPlain, Layout::kBlocked16).ok());
+}
+
+}  // namespace
+}  // namespace hone::kernels
