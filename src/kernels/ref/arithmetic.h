@@ -4,9 +4,30 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace hone::kernels::ref {
+
+// A number as another type: floats become integers by truncation, out of range clamped (negative to unsigned:
+// wrapped), NaN as 0.
+template <typename W, typename V>
+W convert(V value) {
+  if constexpr (std::is_floating_point_v<V> && std::is_integral_v<W>) {
+    constexpr double kLimit = std::is_signed_v<W> ? 0x1p63 : 0x1p64;
+    if (std::isnan(value)) return 0;
+    if (value >= kLimit) return std::numeric_limits<W>::max();
+    if constexpr (std::is_signed_v<W>) {
+      if (value < -kLimit) return std::numeric_limits<W>::min();
+    } else {
+      // Negative values wrap as they would through a signed integer.
+      if (value < 0) return static_cast<W>(convert<int64_t>(value));
+    }
+    return static_cast<W>(value);
+  } else {
+    return static_cast<W>(value);
+  }
+}
 
 template <typename W>
 W add(W a, W b) {

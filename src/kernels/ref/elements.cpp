@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/onnx_dtype.h"
+#include "kernels/ref/arithmetic.h"
 
 namespace hone::kernels::ref {
 
@@ -26,24 +27,6 @@ float round_to_odd(double value) {
 }
 
 namespace {
-
-template <typename W, typename V>
-W convert(V value) {
-  if constexpr (std::is_floating_point_v<V> && std::is_integral_v<W>) {
-    constexpr double kLimit = std::is_signed_v<W> ? 0x1p63 : 0x1p64;
-    if (std::isnan(value)) return 0;
-    if (value >= kLimit) return std::numeric_limits<W>::max();
-    if constexpr (std::is_signed_v<W>) {
-      if (value < -kLimit) return std::numeric_limits<W>::min();
-    } else {
-      // Negative values wrap as they would through a signed integer.
-      if (value < 0) return static_cast<W>(convert<int64_t>(value));
-    }
-    return static_cast<W>(value);
-  } else {
-    return static_cast<W>(value);
-  }
-}
 
 // Calls visit(element) for each element, as the C++ type that holds it; narrow floats come as float.
 template <typename Visit>

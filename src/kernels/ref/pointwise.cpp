@@ -23,7 +23,7 @@ Outputs unary(const RefCall& call) {
   HONE_CHECK(expect_real(call, x.dtype()));
   return with_wide(x.dtype(), [&]<typename W>(W) -> Outputs {
     auto values = widen<W>(x);
-    for (W& value : values) value = static_cast<W>(f(value));
+    for (W& value : values) value = convert<W>(f(value));
     return one(narrow(x.dtype(), x.shape(), values));
   });
 }
@@ -178,7 +178,7 @@ Outputs power(const RefCall& call) {
       if constexpr (std::is_integral_v<W> && std::is_integral_v<E>) {
         result.push_back(integer_power(b, e));
       } else {
-        result.push_back(static_cast<W>(std::pow(b, e)));
+        result.push_back(convert<W>(std::pow(b, e)));
       }
     }
     return one(narrow(base.dtype(), std::move(shape), result));
