@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/tensor.h"
+#include "kernels/cpu/roof/arithmetic.h"
+#include "kernels/cpu/roof/gemm.h"
+#include "kernels/cpu/roof/traffic.h"
+
+namespace hone::kernels::roof {
+namespace {
+
+// Time that this thread computed for: what other programs do meanwhile doesn't count.
+double cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+double seconds_of(const ArithmeticProbe& probe, int64_t iterations) {
+  double best = 1e9;
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    const double start = cpu_seconds();
+    probe.run(iterations);
+    best = std::min(best, cpu_seconds() - start);
+  }
+  return best;
+}
+
+TEST(ArithmeticProbe, FloatsAreAlwaysThere) {
+  const auto probes = arithmetic_probes();
+  ASSERT_GE(probes.size(), 2u);
+  EXPECT_EQ(probes[0].dtype, DType::kF32);
+  EXPECT_EQ(probes[1].dtype, DType::kF64);
+  EXPECT_DOUBLE_EQ(probes[0].operations_per_iteration, 2 * probes[1].operations_per_iteration);
+  EXPECT_FALSE(vector_features().empty());
+}
+
+// If the compiler had removed or folded a loop, four times the iterations would not take four times as long,
+// or the rate would be beyond any core: 2 × 64 vectors of operations a nanosecond.
+TEST(ArithmeticProbe, WorkGrowsWithTheIterations) {
+  for (const ArithmeticProbe& probe : arithmetic_probes()) {
+    SCOPED_TRACE(probe.instruction);
+    const double once = seconds_of(probe, 50'000), four_times = seconds_of(probe, 200'000);
+    EXPECT_GT(four_times / once, 3);
+    EXPECT_LT(four_times / once, 5);
+    const double per_second = probe.operations_per_iteration * 200'000 / four_times;
+    EXPECT_GT(per_second, 1e9);
+    EXPECT_LT(per_second, 1e13);
+  }
+}
+
+class Traffic : public testing::Test {
+ protected:
+  static constexpr std::size_t kBytes = 3 * kTrafficGrain;
+  Tensor source = Tensor::zeros(DType::kU8, {kBytes + 64});
+  Tensor target = Tensor::zeros(DType::kU8, {kBytes + 64});
+
+  void SetUp() override {
+    for (std::size_t i = 0; i < kBytes + 64; ++i) {
+      source.as<uint8_t>()[i] = static_cast<uint8_t>(i * 7 + 1);
+      target.as<uint8_t>()[i] = 0xee;
+    }
+  }
+  void expect_untouched_behind() {
+    for (std::size_t i = kBytes; i < kBytes + 64; ++i) ASSERT_EQ(target.as<uint8_t>()[i], 0xee) << i;
+  }
+};
+
+TEST_F(Traffic, CopiesCopyAllAndNoMore) {
+  for (const auto copy : {copy_memory, copy_streaming}) {
+    SetUp();
+    copy(target.data(), source.data(), kBytes, 2);
+    EXPECT_EQ(std::memcmp(target.data(), source.data(), kBytes), 0);
+    expect_untouched_behind();
+  }
+}
+
+TEST_F(Traffic, WritesWriteAllAndNoMore) {
+  for (const auto write : {write_memory, stream_memory}) {
+    SetUp();
+    write(target.data(), kBytes, 3);
+    for (std::size_t i = 0; i < kBytes / 4; ++i) {
+      uint32_t word = 0;
+      std::memcpy(&word, target.as<uint8_t>().data() + 4 * i, 4);
+      ASSERT_EQ(word, 2u) << i;  // the number of the last pass
+    }
+    expect_untouched_behind();
+  }
+}
+
+TEST_F(Traffic, ReadingTakesTimeForEveryPass) {
+  const auto time_passes = [&](int passes) {
+    double best = 1e9;
+    for (int repeat = 0; repeat < 5; ++repeat) {
+      const double start = cpu_seconds();
+      read_memory(source.data(), kBytes, passes);
+      best = std::min(best, cpu_seconds() - start);
+    }
+    return best;
+  };
+  const double ratio = time_passes(40'000) / time_passes(10'000);
+  EXPECT_GT(ratio, 3);
+  EXPECT_LT(ratio, 5);
+}
+
+TEST(GemmProbe, MultipliesInFloat) {
+  auto probe = GemmProbe::create(DType::kF32, 64);
+  ASSERT_TRUE(probe.ok()) << probe.error().message;
+  EXPECT_TRUE(probe->run().ok());
+  EXPECT_DOUBLE_EQ(probe->operations(), 2.0 * 64 * 64 * 64);
+  EXPECT_FALSE(probe->implementation().empty());
+}
+
+TEST(GemmProbe, SaysWhatItCannotDo) {
+  const auto probe = GemmProbe::create(DType::kI64, 64);
+  ASSERT_FALSE(probe.ok());
+  EXPECT_EQ(probe.error().code, ErrorCode::kUnsupported);
+}
+
+}  // namespace
+}  // namespace hone::kernels::roof
