@@ -1,4 +1,4 @@
-// The version of this build.
+// The version of this build. CMakeLists.txt reads it from here.
 #pragma once
 
 #include <string_view>

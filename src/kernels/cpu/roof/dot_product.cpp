@@ -16,6 +16,11 @@ namespace {
 using internal::kChains;
 using internal::kChainsOf32Registers;
 
+// Vectors of 32-bit integers. Arrays of __m512i, which are vectors of 64-bit ones to the compiler, would not
+// be kept in registers: GCC stores them in every round because the instruction has the other element type.
+using Words512 = int __attribute__((vector_size(64)));
+using Words256 = int __attribute__((vector_size(32)));
+
 __attribute__((target("avx512f,avx512bf16"))) void run_bf16(int64_t iterations) {
   // Pairs (1, 1) and (1, -1): each chain adds 1·1 + 1·(-1) = 0 to itself and stays what it was.
   int ones = 0x3f803f80, signs = static_cast<int>(0xbf803f80u);
@@ -31,37 +36,41 @@ __attribute__((target("avx512f,avx512bf16"))) void run_bf16(int64_t iterations) 
 #pragma GCC unroll 32
     for (int k = 0; k < kChainsOf32Registers; ++k) chains[k] = _mm512_dpbf16_ps(chains[k], a, b);
   }
-  for (int k = 1; k < kChainsOf32Registers; ++k) chains[0] = _mm512_add_ps(chains[0], chains[k]);
-  make_opaque(chains[0]);
+  __m512 result = chains[0];
+  for (int k = 1; k < kChainsOf32Registers; ++k) result = _mm512_add_ps(result, chains[k]);
+  make_opaque(result);
 }
 
 __attribute__((target("avx512f,avx512vnni"))) void run_vnni512(int64_t iterations) {
   int bytes = 0x01020304;
   make_opaque(bytes);
   const __m512i operand = _mm512_set1_epi32(bytes);
-  __m512i chains[kChainsOf32Registers];
-  for (int k = 0; k < kChainsOf32Registers; ++k) chains[k] = _mm512_set1_epi32(bytes + k);
+  Words512 chains[kChainsOf32Registers];
+  for (int k = 0; k < kChainsOf32Registers; ++k) chains[k] = (Words512)_mm512_set1_epi32(bytes + k);
   for (int64_t i = 0; i < iterations; ++i) {
 #pragma GCC unroll 32
     for (int k = 0; k < kChainsOf32Registers; ++k)
-      chains[k] = _mm512_dpbusd_epi32(chains[k], operand, operand);
+      chains[k] = (Words512)_mm512_dpbusd_epi32((__m512i)chains[k], operand, operand);
   }
-  for (int k = 1; k < kChainsOf32Registers; ++k) chains[0] = _mm512_add_epi32(chains[0], chains[k]);
-  make_opaque(chains[0]);
+  Words512 result = chains[0];
+  for (int k = 1; k < kChainsOf32Registers; ++k) result += chains[k];
+  make_opaque(result);
 }
 
 __attribute__((target("avx2,avxvnni"))) void run_vnni256(int64_t iterations) {
   int bytes = 0x01020304;
   make_opaque(bytes);
   const __m256i operand = _mm256_set1_epi32(bytes);
-  __m256i chains[kChains];
-  for (int k = 0; k < kChains; ++k) chains[k] = _mm256_set1_epi32(bytes + k);
+  Words256 chains[kChains];
+  for (int k = 0; k < kChains; ++k) chains[k] = (Words256)_mm256_set1_epi32(bytes + k);
   for (int64_t i = 0; i < iterations; ++i) {
 #pragma GCC unroll 32
-    for (int k = 0; k < kChains; ++k) chains[k] = _mm256_dpbusd_avx_epi32(chains[k], operand, operand);
+    for (int k = 0; k < kChains; ++k)
+      chains[k] = (Words256)_mm256_dpbusd_avx_epi32((__m256i)chains[k], operand, operand);
   }
-  for (int k = 1; k < kChains; ++k) chains[0] = _mm256_add_epi32(chains[0], chains[k]);
-  make_opaque(chains[0]);
+  Words256 result = chains[0];
+  for (int k = 1; k < kChains; ++k) result += chains[k];
+  make_opaque(result);
 }
 
 }  // namespace

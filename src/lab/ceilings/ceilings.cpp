@@ -1,0 +1,114 @@
+#include "lab/ceilings/ceilings.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/clock.h"
+#include "lab/ceilings/cache.h"
+#include "lab/ceilings/measure.h"
+
+namespace hone::lab {
+namespace {
+
+// The longest that measuring should take, with some reserve below the promised 8 and 2 s: buffers and kernels
+// have to be made, too.
+constexpr double kFullSeconds = 6.5, kQuickSeconds = 1.5;
+
+// Rates that will be measured with each number of threads: 4 arithmetic, 3 matrix products, 3 for each of
+// three cache levels, 4 for DRAM; and two costs of threads. A guess for sharing the time and showing
+// progress; CPUs differ.
+int expected_rates(std::size_t thread_counts) { return static_cast<int>(thread_counts) * 20 + 2; }
+
+std::string utc_now() {
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+}
+
+}  // namespace
+
+SampleBudget internal::CeilingsRun::budget(double share) const {
+  const double left = std::max(0.0, static_cast<double>(deadline_ns - now_ns()) * 1e-9);
+  const double seconds = left / std::max(1, rates_left);
+  return {seconds * share, left == 0 ? 3 : quick ? 5 : 9};
+}
+
+void internal::CeilingsRun::account(const Samples& samples, const std::string& what) {
+  result.repetitions += samples.repetitions;
+  result.disturbed += samples.disturbed;
+  if (samples.busy && std::find(busy.begin(), busy.end(), what) == busy.end()) busy.push_back(what);
+}
+
+Status internal::measure_threads(CeilingsRun& run) {
+  const int threads = run.result.roofs.threads;
+  HONE_CHECK(run.progress("thread start"));
+  const Samples starts = collect(run.budget(), [&] { return time_parallel_regions(threads); });
+  HONE_CHECK(run.progress("barrier"));
+  const Samples barriers = collect(run.budget(), [&] { return time_barriers(threads); });
+  run.account(starts, "thread start");
+  run.account(barriers, "barrier");
+  run.result.roofs.thread_start = duration_of(starts, kThreadRepeats);
+  run.result.roofs.barrier = duration_of(barriers, kThreadRepeats);
+  return {};
+}
+
+Result<Ceilings> measure_ceilings(const Machine& machine, const CeilingsOptions& options) {
+  const int64_t start = now_ns();
+  const int threads = options.threads > 0 ? options.threads : machine.cores;
+  internal::CeilingsRun run{machine, options.quick, {1}, 0, 0, {}, {}, {}};
+  if (threads > 1) run.thread_counts.push_back(threads);
+  run.deadline_ns = start + static_cast<int64_t>(1e9 * (options.quick ? kQuickSeconds : kFullSeconds));
+  const int expected = expected_rates(run.thread_counts.size());
+  run.rates_left = expected + 1;
+  run.progress = [&](const std::string&) -> Status {
+    run.rates_left = std::max(1, run.rates_left - 1);
+    const double share = 1 - static_cast<double>(run.rates_left) / expected;
+    if (options.progress && !options.progress(share))
+      return Error{ErrorCode::kCancelled, "measuring roofs: interrupted"};
+    return {};
+  };
+  Ceilings& result = run.result;
+  result.quick = options.quick;
+  result.roofs.machine = machine_title(machine);
+  result.roofs.threads = threads;
+  HONE_CHECK(internal::measure_compute(run));
+  HONE_CHECK(internal::measure_memory(run));
+  HONE_CHECK(internal::measure_threads(run));
+  if (!run.busy.empty())
+    result.notes.push_back(
+        fmt::format("the machine was busy with other programs: {} of {} repetitions were disturbed, and "
+                    "these roofs may be too low: {}",
+                    result.disturbed, result.repetitions, fmt::join(run.busy, ", ")));
+  result.seconds = static_cast<double>(now_ns() - start) * 1e-9;
+  result.measured_at = utc_now();
+  if (options.progress) options.progress(1);
+  return std::move(run.result);
+}
+
+Result<Ceilings> load_or_measure_ceilings(const Machine& machine, const CeilingsOptions& options) {
+  const int threads = options.threads > 0 ? options.threads : machine.cores;
+  const CeilingsCache cache(options.cache_folder, machine, threads);
+  std::vector<std::string> notes;
+  if (!options.refresh) {
+    auto cached = cache.read();
+    if (cached.ok() && (options.quick || !cached->quick)) return cached;
+    if (!cached.ok() && cached.error().code != ErrorCode::kNotFound)
+      notes.push_back(cached.error().message + "; measuring again");
+  }
+  HONE_ASSIGN(Ceilings measured, measure_ceilings(machine, options));
+  const bool busy = std::any_of(measured.notes.begin(), measured.notes.end(), [](const std::string& note) {
+    return note.starts_with("the machine was busy");
+  });
+  if (busy) {
+    measured.notes.back() += "; not kept for the next time";
+  } else if (const Status written = cache.write(measured); !written.ok()) {
+    notes.push_back(written.error().message);  // the measurement is as good without
+  }
+  measured.notes.insert(measured.notes.begin(), notes.begin(), notes.end());
+  return measured;
+}
+
+}  // namespace hone::lab

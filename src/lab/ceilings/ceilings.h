@@ -1,0 +1,46 @@
+// The roofs of this machine, measured: arithmetic per dtype, bandwidth per memory level, the cost of threads.
+// Each rate is the median of several repetitions with the lowest and highest. Repetitions during which
+// another program took a CPU are recognised (wall time against CPU time) and left out, and their number is
+// stated.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "core/roofs.h"
+#include "lab/gate/paired.h"
+#include "lab/machine.h"
+
+namespace hone::lab {
+
+struct CeilingsOptions {
+  bool quick = false;    // at most 2 s instead of 8 s: fewer repetitions, one matrix size
+  int threads = 0;       // of the "all cores" rows; 0: machine.cores
+  bool refresh = false;  // measure even when the cache has an answer
+  // Where measured roofs are kept. Empty: $XDG_CACHE_HOME/hone, or ~/.cache/hone.
+  std::filesystem::path cache_folder;
+  Progress progress;
+};
+
+struct Ceilings {
+  Roofs roofs;
+  bool quick = false;       // how they were measured
+  bool from_cache = false;  //
+  double seconds = 0;       // that measuring took, back then
+  int repetitions = 0;      // of all rates together
+  int disturbed = 0;        // of those
+  std::string measured_at;  // ISO 8601, UTC
+  // For people: a cache that was unreadable, a machine that was busy, a dtype without instructions.
+  std::vector<std::string> notes;
+};
+
+// Measures everything; no cache.
+Result<Ceilings> measure_ceilings(const Machine& machine, const CeilingsOptions& options = {});
+
+// From the cache, where this machine's roofs stand there; else measured, and cached unless the machine was
+// busy.
+Result<Ceilings> load_or_measure_ceilings(const Machine& machine, const CeilingsOptions& options = {});
+
+}  // namespace hone::lab

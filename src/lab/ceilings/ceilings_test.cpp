@@ -1,0 +1,198 @@
+#include "lab/ceilings/ceilings.h"
+
+#include <cstdio>
+
+#include <gtest/gtest.h>
+
+#include "core/file.h"
+#include "core/units.h"
+#include "lab/ceilings/cache.h"
+#include "lab/ceilings/roofs_json.h"
+#include "lab/ceilings/team.h"
+
+namespace hone::lab {
+namespace {
+
+// Measured once for all tests of this file.
+const Ceilings& quick_ceilings() {
+  static const Ceilings ceilings = [] {
+    CeilingsOptions options;
+    options.quick = true;
+    auto measured = measure_ceilings(describe_machine(), options);
+    EXPECT_TRUE(measured.ok());
+    return *measured;
+  }();
+  return ceilings;
+}
+
+double memory_rate(const Roofs& roofs, std::string_view level, std::string_view operation, int threads) {
+  for (const MemoryRoof& row : roofs.memory)
+    if (row.level == level && row.operation == operation && row.threads == threads) return row.bytes.high;
+  return 0;
+}
+
+double compute_rate(const Roofs& roofs, DType dtype, std::string_view method, int threads) {
+  for (const ComputeRoof& row : roofs.compute)
+    if (row.dtype == dtype && row.method == method && row.threads == threads) return row.flops.high;
+  return 0;
+}
+
+TEST(Ceilings, EveryRoofIsMeasuredWithItsSpread) {
+  const Roofs& roofs = quick_ceilings().roofs;
+  EXPECT_GE(roofs.compute.size(), 3u);
+  EXPECT_GE(roofs.memory.size(), 3u);
+  for (const ComputeRoof& row : roofs.compute) {
+    EXPECT_GT(row.flops.low, 1e6) << dtype_name(row.dtype) << " " << row.method;
+    EXPECT_LE(row.flops.low, row.flops.median);
+    EXPECT_LE(row.flops.median, row.flops.high);
+  }
+  for (const MemoryRoof& row : roofs.memory) {
+    EXPECT_GT(row.bytes.low, 1e6) << row.level << " " << row.operation;
+    EXPECT_LE(row.bytes.low, row.bytes.median);
+    EXPECT_LE(row.bytes.median, row.bytes.high);
+    EXPECT_EQ(row.capacity_bytes == 0, row.level == "DRAM");
+  }
+  EXPECT_GT(roofs.barrier.median, 0);
+  EXPECT_GT(roofs.thread_start.median, 0);
+  EXPECT_FALSE(quick_ceilings().measured_at.empty());
+}
+
+// The highest repetitions are compared: on a busy machine the medians tell about the others' work.
+TEST(Ceilings, NothingBeatsTheRegisterMicroKernel) {
+  const Roofs& roofs = quick_ceilings().roofs;
+  for (const ComputeRoof& row : roofs.compute) {
+    if (row.method != "gemm" || row.threads != 1) continue;
+    const double fma = compute_rate(roofs, row.dtype, "fma", 1);
+    if (fma > 0) {
+      EXPECT_GE(fma, 0.9 * row.flops.high) << dtype_name(row.dtype);
+    }
+  }
+  EXPECT_GT(compute_rate(roofs, DType::kF32, "gemm", 1), 0);
+}
+
+TEST(Ceilings, OuterLevelsAreSlower) {
+  const Roofs& roofs = quick_ceilings().roofs;
+  double inner = 0;
+  for (const char* level : {"L1", "L2", "L3", "DRAM"}) {
+    const double rate = memory_rate(roofs, level, "read", 1);
+    if (rate == 0) continue;  // this machine has no such level, or doesn't tell
+    if (inner > 0) {
+      EXPECT_LT(rate, 1.25 * inner) << level;
+    }
+    inner = rate;
+  }
+  EXPECT_GT(memory_rate(roofs, "DRAM", "copy", 1), 0);
+}
+
+TEST(Ceilings, TheJsonFormRoundTrips) {
+  const auto json = ceilings_json(quick_ceilings());
+  const auto again = ceilings_from_json(nlohmann::json::parse(json.dump()));
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(ceilings_json(*again), json);
+}
+
+TEST(Ceilings, BrokenJsonIsNamed) {
+  auto json = roofs_json(quick_ceilings().roofs);
+  json["compute"][0]["flops_per_s"]["median"] = -1;
+  EXPECT_NE(roofs_from_json(json).error().message.find("flops_per_s"), std::string::npos);
+  json["compute"][0].erase("dtype");
+  EXPECT_NE(roofs_from_json(json).error().message.find("dtype"), std::string::npos);
+  EXPECT_FALSE(roofs_from_json(nlohmann::json::array()).ok());
+}
+
+class CeilingsOnDisk : public testing::Test {
+ protected:
+  std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "hone-ceilings-test";
+  Machine machine = describe_machine();
+
+  void SetUp() override { std::filesystem::remove_all(folder); }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+};
+
+TEST_F(CeilingsOnDisk, WhatIsWrittenIsReadAgain) {
+  const CeilingsCache cache(folder, machine, 2);
+  EXPECT_EQ(cache.read().error().code, ErrorCode::kNotFound);
+  ASSERT_TRUE(cache.write(quick_ceilings()).ok());
+  const auto read = cache.read();
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_TRUE(read->from_cache);
+  EXPECT_EQ(roofs_json(read->roofs), roofs_json(quick_ceilings().roofs));
+}
+
+TEST_F(CeilingsOnDisk, AnotherMachineIsAnotherFile) {
+  ASSERT_TRUE(CeilingsCache(folder, machine, 2).write(quick_ceilings()).ok());
+  Machine other = machine;
+  other.cpu += " X";
+  EXPECT_EQ(CeilingsCache(folder, other, 2).read().error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(CeilingsCache(folder, machine, 1).read().error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(CeilingsOnDisk, ACorruptedFileIsMeasuredAgainWithALine) {
+  CeilingsOptions options;
+  options.quick = true;
+  options.cache_folder = folder;
+  options.progress = [](double) { return false; };  // measuring would begin: enough to see
+  const CeilingsCache cache(folder, machine, machine.cores);
+  ASSERT_TRUE(cache.write(quick_ceilings()).ok());
+  const auto cached = load_or_measure_ceilings(machine, options);
+  ASSERT_TRUE(cached.ok());
+  EXPECT_TRUE(cached->from_cache);
+
+  for (const char* garbage : {"", "{", "[]", "null", "{\"schema\": 1}"}) {
+    ASSERT_TRUE(write_file(cache.path(), garbage).ok());
+    EXPECT_FALSE(cache.read().ok()) << garbage;
+    EXPECT_EQ(load_or_measure_ceilings(machine, options).error().code, ErrorCode::kCancelled);
+  }
+  options.progress = {};
+  ASSERT_TRUE(write_file(cache.path(), "{\"key\"").ok());
+  const auto measured = load_or_measure_ceilings(machine, options);
+  ASSERT_TRUE(measured.ok());
+  EXPECT_FALSE(measured->from_cache);
+  ASSERT_FALSE(measured->notes.empty());
+  EXPECT_NE(measured->notes[0].find("measuring again"), std::string::npos) << measured->notes[0];
+}
+
+TEST_F(CeilingsOnDisk, AQuickAnswerDoesNotStandForAFullOne) {
+  CeilingsOptions options;
+  options.cache_folder = folder;
+  options.progress = [](double) { return false; };
+  ASSERT_TRUE(CeilingsCache(folder, machine, machine.cores).write(quick_ceilings()).ok());
+  EXPECT_EQ(load_or_measure_ceilings(machine, options).error().code, ErrorCode::kCancelled);
+}
+
+TEST_F(CeilingsOnDisk, AnUnwritableFolderOnlyCostsTheCache) {
+  ASSERT_TRUE(write_file(folder, "a file, not a folder").ok());
+  EXPECT_FALSE(CeilingsCache(folder, machine, 2).write(quick_ceilings()).ok());
+  EXPECT_FALSE(CeilingsCache(folder, machine, 2).read().ok());
+}
+
+TEST(Team, WaitingIsRecognisedAsDisturbance) {
+  const TeamTime slept = time_team(1, [](int) {
+    const timespec pause{0, 5'000'000};
+    nanosleep(&pause, nullptr);
+  });
+  EXPECT_TRUE(slept.disturbed);
+  EXPECT_GE(slept.seconds, 0.005);
+}
+
+TEST(Team, DisturbedRepetitionsAreLeftOutAndCounted) {
+  int call = 0;
+  const Samples samples = collect({0, 9}, [&] {
+    const bool disturbed = ++call % 3 == 0;
+    return TeamTime{disturbed ? 9.0 : 1.0, 1.0, disturbed};
+  });
+  EXPECT_EQ(samples.repetitions, 9);
+  EXPECT_EQ(samples.disturbed, 3);
+  EXPECT_FALSE(samples.busy);
+  EXPECT_EQ(rate_of(samples, 10).low, 10);
+}
+
+TEST(Team, ABusyMachineCountsCpuTimeAndSaysSo) {
+  const Samples samples = collect({0, 5}, [] { return TeamTime{2.0, 0.5, true}; });
+  EXPECT_TRUE(samples.busy);
+  EXPECT_EQ(samples.seconds[0], 0.5);
+  EXPECT_EQ(samples.seconds.size(), 5u);
+}
+
+}  // namespace
+}  // namespace hone::lab

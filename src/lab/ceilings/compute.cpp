@@ -1,0 +1,80 @@
+// Compute roofs: register micro-kernels, and the library's best matrix product.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/cpu/roof/arithmetic.h"
+#include "kernels/cpu/roof/gemm.h"
+#include "lab/ceilings/measure.h"
+
+namespace hone::lab::internal {
+namespace {
+
+using kernels::roof::ArithmeticProbe;
+using kernels::roof::GemmProbe;
+
+constexpr double kRepetitionSeconds = 2e-3;  // long against starting a team, short against a time slice
+
+void measure_arithmetic(CeilingsRun& run, const ArithmeticProbe& probe, int threads) {
+  // How many iterations make a repetition, by the CPU's time of one thread: right on a busy machine, too.
+  constexpr int64_t kTrial = 20'000;
+  double trial = 1;
+  for (int i = 0; i < 3; ++i)
+    trial = std::min(trial, time_team(1, [&](int) { probe.run(kTrial); }).cpu_seconds);
+  const auto iterations = std::max<int64_t>(1000, static_cast<int64_t>(kRepetitionSeconds / trial * kTrial));
+  const auto once = [&] { return time_team(threads, [&](int) { probe.run(iterations); }); };
+  const Samples samples = collect(run.budget(), once);
+  const double work = probe.operations_per_iteration * static_cast<double>(iterations) * threads;
+  run.account(samples, fmt::format("{} arithmetic", dtype_name(probe.dtype)));
+  run.result.roofs.compute.push_back({probe.dtype, "fma", threads, rate_of(samples, work)});
+}
+
+// The best of several sizes: which one suits the library differs between CPUs.
+Status measure_gemm(CeilingsRun& run, DType dtype, int threads) {
+  const TeamSize team(threads);
+  Rate best;
+  const std::vector<int64_t> sizes = run.quick ? std::vector<int64_t>{768} : std::vector<int64_t>{768, 1152};
+  for (int64_t n : sizes) {
+    auto probe = GemmProbe::create(dtype, n);
+    if (!probe.ok()) {
+      if (threads == 1 && n == sizes[0]) run.result.notes.push_back(probe.error().message);
+      return {};
+    }
+    Status status;
+    const Samples samples = collect(run.budget(1.0 / static_cast<double>(sizes.size())),
+                                    [&] { return time_call(threads, [&] { status = probe->run(); }); });
+    HONE_CHECK(status);
+    run.account(samples, fmt::format("{} matrix product", dtype_name(dtype)));
+    const Rate rate = rate_of(samples, probe->operations());
+    if (rate.median > best.median) best = rate;
+  }
+  run.result.roofs.compute.push_back({dtype, "gemm", threads, best});
+  return {};
+}
+
+}  // namespace
+
+Status measure_compute(CeilingsRun& run) {
+  const auto probes = kernels::roof::arithmetic_probes();
+  for (int threads : run.thread_counts) {
+    for (const ArithmeticProbe& probe : probes) {
+      HONE_CHECK(run.progress(fmt::format("{} arithmetic, {} threads", dtype_name(probe.dtype), threads)));
+      measure_arithmetic(run, probe, threads);
+    }
+    for (DType dtype : {DType::kF32, DType::kBF16, DType::kI8}) {
+      HONE_CHECK(run.progress(fmt::format("{} matrix product, {} threads", dtype_name(dtype), threads)));
+      HONE_CHECK(measure_gemm(run, dtype, threads));
+    }
+  }
+  for (DType dtype : {DType::kBF16, DType::kI8}) {
+    const auto has = [&](const ArithmeticProbe& probe) { return probe.dtype == dtype; };
+    if (std::none_of(probes.begin(), probes.end(), has))
+      run.result.notes.push_back(
+          fmt::format("this CPU has no {} dot product that hone knows: its roof is the matrix "
+                      "product's, or f32's",
+                      dtype_name(dtype)));
+  }
+  return {};
+}
+
+}  // namespace hone::lab::internal

@@ -1,0 +1,123 @@
+#include "lab/ceilings/team.h"
+
+#include <algorithm>
+#include <ctime>
+
+#include <omp.h>
+
+#include "core/clock.h"
+#include "lab/gate/statistics.h"
+
+namespace hone::lab {
+namespace {
+
+constexpr int kEnough = 3;  // undisturbed repetitions that make a result
+
+int64_t cpu_ns(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+// 20 µs, or 2 % of longer runs: interrupts and the clock readings themselves are less.
+constexpr int64_t kForgiven = 20'000;
+
+// One thread's part of a timed run: on the wall and on the CPU. They differ where the thread had to wait.
+struct Span {
+  int64_t begin = 0, end = 0, cpu = 0;
+
+  bool disturbed() const { return (end - begin) - cpu > std::max(kForgiven, (end - begin) / 50); }
+};
+
+}  // namespace
+
+TeamTime time_team(int threads, const std::function<void(int)>& work) {
+  std::vector<Span> spans(static_cast<std::size_t>(threads));
+#pragma omp parallel num_threads(threads)
+  {
+    const int thread = omp_get_thread_num();
+    Span span;
+#pragma omp barrier
+    const int64_t cpu = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+    span.begin = now_ns();
+    work(thread);
+    span.end = now_ns();
+    span.cpu = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+    spans[static_cast<std::size_t>(thread)] = span;
+  }
+  int64_t first_begin = spans[0].begin, last_begin = first_begin, end = spans[0].end, cpu = 0;
+  bool disturbed = false;
+  for (const Span& span : spans) {
+    first_begin = std::min(first_begin, span.begin);
+    last_begin = std::max(last_begin, span.begin);
+    end = std::max(end, span.end);
+    cpu = std::max(cpu, span.cpu);
+    disturbed = disturbed || span.disturbed();
+  }
+  // Threads that didn't run side by side didn't share what they were to share.
+  disturbed = disturbed || last_begin - first_begin > std::max<int64_t>(kForgiven, (end - first_begin) / 20);
+  return {static_cast<double>(end - first_begin) * 1e-9, static_cast<double>(cpu) * 1e-9, disturbed};
+}
+
+TeamTime time_call(int threads, const std::function<void()>& call) {
+  // The team's threads aren't ours to read clocks on, but idle members spin for a while, so together they use
+  // the process's CPU time fully unless somebody else takes it. With one thread, it is that thread's time.
+  const clockid_t clock = threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID;
+  const int64_t cpu_begin = cpu_ns(clock), begin = now_ns();
+  call();
+  const int64_t wall = now_ns() - begin, cpu = cpu_ns(clock) - cpu_begin;
+  const int64_t missing = wall * threads - cpu;
+  const int64_t allowed = threads == 1 ? wall / 50 : wall * threads / 20;
+  return {static_cast<double>(wall) * 1e-9, static_cast<double>(cpu) * 1e-9 / threads,
+          missing > std::max(kForgiven, allowed)};
+}
+
+Samples collect(const SampleBudget& budget, const std::function<TeamTime()>& once) {
+  Samples samples;
+  std::vector<double> undisturbed, on_cpu;
+  const int64_t start = now_ns();
+  once();  // warm up: caches, page tables, clock frequency
+  do {
+    const TeamTime time = once();
+    samples.repetitions++;
+    samples.disturbed += time.disturbed;
+    on_cpu.push_back(time.cpu_seconds);
+    if (!time.disturbed) undisturbed.push_back(time.seconds);
+  } while (samples.repetitions < budget.min_repetitions ||
+           static_cast<double>(now_ns() - start) * 1e-9 < budget.seconds);
+  samples.busy = undisturbed.size() < kEnough;
+  samples.seconds = samples.busy ? on_cpu : undisturbed;
+  return samples;
+}
+
+Rate rate_of(const Samples& samples, double work) {
+  const auto [fastest, slowest] = std::minmax_element(samples.seconds.begin(), samples.seconds.end());
+  return {work / median(samples.seconds), work / *slowest, work / *fastest};
+}
+
+Duration duration_of(const Samples& samples, double count) {
+  const auto [fastest, slowest] = std::minmax_element(samples.seconds.begin(), samples.seconds.end());
+  return {median(samples.seconds) / count, *fastest / count, *slowest / count};
+}
+
+TeamTime time_parallel_regions(int threads) {
+  return time_call(1, [threads] {
+    for (int i = 0; i < kThreadRepeats; ++i) {
+#pragma omp parallel num_threads(threads)
+      asm volatile("" : : : "memory");  // an empty region could be left out
+    }
+  });
+}
+
+TeamTime time_barriers(int threads) {
+  return time_team(threads, [](int) {
+    for (int i = 0; i < kThreadRepeats; ++i) {
+#pragma omp barrier
+    }
+  });
+}
+
+TeamSize::TeamSize(int threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
+TeamSize::~TeamSize() { omp_set_num_threads(before_); }
+
+}  // namespace hone::lab
