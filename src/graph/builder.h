@@ -50,6 +50,8 @@ class GraphBuilder {
   // Nodes added from here on stand for these: they take their provenance, and the place of the last of them
   // in the order of the finished graph. Empty: new nodes stand for themselves again, at the end.
   void replacing(std::span<const NodeId> nodes);
+  // `node` stands in the order where `like` stands.
+  void set_position(NodeId node, NodeId like) { positions_[node.index] = positions_[like.index]; }
   void replacing(std::initializer_list<NodeId> nodes) { replacing(std::span(nodes.begin(), nodes.size())); }
 
   // --- looking ---
