@@ -35,12 +35,16 @@ struct Harmonic {
   double amplitude = 0, phase = 0;
 };
 
+struct Spot {
+  double x = 0, y = 0, size = 1, brightness = 0;  // place and size in radii of the cell
+};
+
 struct Cell {
   double x = 0, y = 0, radius = 1;
   double elongation = 1, angle = 0;  // an ellipse …
   std::array<Harmonic, 4> outline;   // … whose radius varies with the angle
   double brightness = 1;
-  std::array<double, 3> texture{};  // phases of the pattern inside
+  std::array<Spot, 8> spots;  // what is inside: brighter and darker, soft
 };
 
 Cell draw_cell(Draws& draws, double mean_radius, const MicroscopyOptions& options) {
@@ -53,7 +57,9 @@ Cell draw_cell(Draws& draws, double mean_radius, const MicroscopyOptions& option
   for (std::size_t k = 0; k < cell.outline.size(); ++k)
     cell.outline[k] = {draws.uniform(0, 0.12 / (1.0 + static_cast<double>(k))), draws.uniform(0, kTurn)};
   cell.brightness = draws.uniform(0.45, 1.1);
-  for (double& phase : cell.texture) phase = draws.uniform(0, kTurn);
+  for (Spot& spot : cell.spots)
+    spot = {draws.uniform(-0.8, 0.8), draws.uniform(-0.8, 0.8), draws.uniform(0.12, 0.35),
+            draws.uniform(-0.3, 0.4)};
   return cell;
 }
 
@@ -90,10 +96,14 @@ double distance_from_outline(const Cell& cell, double x, double y, double growth
   return distance - radius;
 }
 
+// Brightness at a place inside of a cell, 1 on average.
 double texture(const Cell& cell, double x, double y) {
-  const double wave = kTurn / cell.radius;
-  return 1 + 0.12 * std::sin(wave * x + cell.texture[0]) * std::sin(wave * y + cell.texture[1]) +
-         0.08 * std::sin(2.3 * wave * (x + y) + cell.texture[2]);
+  double level = 1;
+  for (const Spot& spot : cell.spots) {
+    const double dx = (x - cell.x) / cell.radius - spot.x, dy = (y - cell.y) / cell.radius - spot.y;
+    level += spot.brightness * std::exp(-(dx * dx + dy * dy) / (2 * spot.size * spot.size));
+  }
+  return level;
 }
 
 // One channel of one image while it is being made; values relative to a bright cell.
