@@ -1,0 +1,260 @@
+// Resizing row by row: the source rows of an output row are mixed into one (linear) or taken as they are
+// (nearest), then the row is resampled along its length. Output rows with the same source row are copied.
+#include "kernels/cpu/resize/resize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/resize/resize.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/cpu/simd/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace hone::kernels {
+namespace HWY_NAMESPACE {
+
+// out = Σ weights[k]·rows[k], `count` rows of n floats.
+void MixRows(const float* const* rows, const float* weights, int64_t count, int64_t n, float* out) {
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const int64_t left = std::min(kLanes, n - i);
+    VF sum = hn::Zero(kF32);
+    for (int64_t k = 0; k < count; ++k) {
+      const VF v = left == kLanes ? hn::LoadU(kF32, rows[k] + i) : load_first(rows[k] + i, left);
+      sum = hn::MulAdd(v, splat(weights[k]), sum);
+    }
+    if (left == kLanes) {
+      hn::StoreU(sum, kF32, out + i);
+    } else {
+      store_first(sum, out + i, left);
+    }
+  }
+}
+
+HWY_INLINE void mix_position(const float* a, const float* b, float weight, int64_t n, float* out) {
+  const VF w = splat(weight);
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const int64_t left = std::min(kLanes, n - i);
+    if (left == kLanes) {
+      const VF x = hn::LoadU(kF32, a + i);
+      hn::StoreU(hn::MulAdd(w, hn::Sub(hn::LoadU(kF32, b + i), x), x), kF32, out + i);
+    } else {
+      const VF x = load_first(a + i, left);
+      store_first(hn::MulAdd(w, hn::Sub(load_first(b + i, left), x), x), out + i, left);
+    }
+  }
+}
+
+void LinearRow(const float* row, const Resize::Table& table, int64_t inner, float* out) {
+  const auto n = static_cast<int64_t>(table.low.size());
+  if (inner > 1) {
+    for (int64_t i = 0; i < n; ++i) {
+      const auto k = static_cast<size_t>(i);
+      mix_position(row + table.low[k] * inner, row + table.high[k] * inner, table.weight[k], inner,
+                   out + i * inner);
+    }
+    return;
+  }
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const VF low = hn::GatherIndex(kF32, row, hn::LoadU(kI32, table.low.data() + i));
+    const VF high = hn::GatherIndex(kF32, row, hn::LoadU(kI32, table.high.data() + i));
+    hn::StoreU(hn::MulAdd(hn::LoadU(kF32, table.weight.data() + i), hn::Sub(high, low), low), kF32, out + i);
+  }
+  for (; i < n; ++i) {
+    const auto k = static_cast<size_t>(i);
+    const float low = row[table.low[k]];
+    out[i] = low + table.weight[k] * (row[table.high[k]] - low);
+  }
+}
+
+void NearestRow(const float* row, const Resize::Table& table, int64_t inner, float* out) {
+  const auto n = static_cast<int64_t>(table.low.size());
+  const int32_t* HWY_RESTRICT from = table.low.data();
+  if (inner == 1) {
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      hn::StoreU(hn::GatherIndex(kF32, row, hn::LoadU(kI32, from + i)), kF32, out + i);
+    }
+    for (; i < n; ++i) out[i] = row[from[i]];
+  } else if (inner == 16) {  // a blocked layout: a constant size is a few moves
+    for (int64_t i = 0; i < n; ++i) std::memcpy(out + i * 16, row + from[i] * 16, 64);
+  } else {
+    const size_t bytes = static_cast<size_t>(inner) * sizeof(float);
+    for (int64_t i = 0; i < n; ++i) std::memcpy(out + i * inner, row + from[i] * inner, bytes);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hone::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hone::kernels {
+namespace {
+
+HWY_EXPORT(MixRows);
+HWY_EXPORT(LinearRow);
+HWY_EXPORT(NearestRow);
+
+double source_position(const ResizeDesc& desc, int64_t i, int64_t in, int64_t out, double scale) {
+  const auto x = static_cast<double>(i);
+  switch (desc.coordinates) {
+    case ResizeCoordinates::kHalfPixel:
+      return (x + 0.5) / scale - 0.5;
+    case ResizeCoordinates::kHalfPixelSymmetric: {
+      const double wanted = scale * static_cast<double>(in);
+      const double offset = static_cast<double>(in) / 2 * (1 - static_cast<double>(out) / wanted);
+      return offset + (x + 0.5) / scale - 0.5;
+    }
+    case ResizeCoordinates::kPytorchHalfPixel:
+      return out > 1 ? (x + 0.5) / scale - 0.5 : 0;
+    case ResizeCoordinates::kAlignCorners:
+      return out == 1 ? 0 : x * static_cast<double>(in - 1) / static_cast<double>(out - 1);
+    case ResizeCoordinates::kAsymmetric:
+      break;
+  }
+  return x / scale;
+}
+
+double rounded(double x, ResizeRounding rounding) {
+  switch (rounding) {
+    case ResizeRounding::kPreferFloor:
+      return std::ceil(x - 0.5);
+    case ResizeRounding::kPreferCeil:
+      return std::floor(x + 0.5);
+    case ResizeRounding::kFloor:
+      return std::floor(x);
+    case ResizeRounding::kCeil:
+      break;
+  }
+  return std::ceil(x);
+}
+
+Resize::Table make_table(const ResizeDesc& desc, std::size_t axis) {
+  const int64_t in = desc.in_spatial[axis], out = desc.out_spatial[axis];
+  const double scale =
+      desc.scales.empty() ? static_cast<double>(out) / static_cast<double>(in) : desc.scales[axis];
+  const auto last = static_cast<double>(in - 1);
+  Resize::Table table;
+  for (int64_t i = 0; i < out; ++i) {
+    double x = source_position(desc, i, in, out, scale);
+    if (desc.mode == ResizeMode::kNearest) x = rounded(x, desc.rounding);
+    x = std::clamp(x, 0.0, last);
+    const double low = std::floor(x);
+    table.low.push_back(static_cast<int32_t>(low));
+    table.high.push_back(static_cast<int32_t>(std::min(low + 1, last)));
+    table.weight.push_back(static_cast<float>(x - low));
+  }
+  return table;
+}
+
+}  // namespace
+
+Result<Resize> Resize::create(const ResizeDesc& desc) {
+  const std::size_t rank = desc.in_spatial.size();
+  if (rank < 1 || rank > 3 || desc.out_spatial.size() != rank ||
+      (!desc.scales.empty() && desc.scales.size() != rank)) {
+    return unsupported(fmt::format("resize: {} spatial axes to {}; one to three are supported", rank,
+                                   desc.out_spatial.size()));
+  }
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    const bool sensible = desc.in_spatial[axis] > 0 && desc.in_spatial[axis] < (1 << 30) &&
+                          desc.out_spatial[axis] >= 0 && (desc.scales.empty() || desc.scales[axis] > 0);
+    if (!sensible)
+      return invalid(fmt::format("resize: spatial axis {} is empty, too long or scaled by 0", axis));
+  }
+  Resize kernel;
+  kernel.in_spatial_ = desc.in_spatial;
+  kernel.out_spatial_ = desc.out_spatial;
+  kernel.linear_ = desc.mode == ResizeMode::kLinear;
+  for (std::size_t axis = 0; axis < rank; ++axis) kernel.tables_.push_back(make_table(desc, axis));
+  switch (desc.layout) {
+    case Layout::kPlain:
+      kernel.images_ = desc.batch * desc.channels;
+      break;
+    case Layout::kChannelsLast:
+      kernel.images_ = desc.batch;
+      kernel.inner_ = desc.channels;
+      break;
+    default:
+      kernel.inner_ = desc.layout == Layout::kBlocked16 ? 16 : 8;
+      kernel.images_ = desc.batch * ((desc.channels + kernel.inner_ - 1) / kernel.inner_);
+  }
+  kernel.threads_ = thread_count();
+  const auto row = static_cast<std::size_t>(desc.in_spatial.back() * kernel.inner_) * sizeof(float);
+  kernel.row_bytes_ = kernel.linear_ ? (row + 63) / 64 * 64 : 0;
+  return kernel;
+}
+
+void Resize::execute(const float* in, float* out, void* scratch) const noexcept {
+  const std::size_t rank = out_spatial_.size();
+  const int64_t in_row = in_spatial_.back() * inner_, out_row = out_spatial_.back() * inner_;
+  const int64_t depth = rank > 2 ? out_spatial_[0] : 1, height = rank > 1 ? out_spatial_[rank - 2] : 1;
+  const int64_t in_depth = rank > 2 ? in_spatial_[0] : 1, in_height = rank > 1 ? in_spatial_[rank - 2] : 1;
+  const int64_t rows = images_ * depth * height;
+  if (rows == 0 || out_row == 0) return;
+  const auto along = [&](std::size_t from_end,
+                         int64_t i) {  // low, high, weight of an axis; 0 where there is none
+    struct Source {
+      int64_t low = 0, high = 0;
+      float weight = 0;
+    } source;
+    if (rank >= from_end) {
+      const Table& table = tables_[rank - from_end];
+      const auto k = static_cast<std::size_t>(i);
+      source = {table.low[k], table.high[k], table.weight[k]};
+    }
+    return source;
+  };
+  const int64_t grain = grain_within(rows, 16384 / out_row + 1, threads_);
+  parallel_for(rows, grain, [&](int64_t begin, int64_t end, int thread) {
+    float* mixed = reinterpret_cast<float*>(static_cast<std::byte*>(scratch) +
+                                            static_cast<std::size_t>(thread) * row_bytes_);
+    const float* last_source = nullptr;
+    for (int64_t index = begin; index < end; ++index) {
+      const auto y = along(2, index % height);
+      const auto z = along(3, index / height % depth);
+      const float* image = in + index / height / depth * in_depth * in_height * in_row;
+      const auto row = [&](int64_t zz, int64_t yy) { return image + (zz * in_height + yy) * in_row; };
+      float* to = out + index * out_row;
+      if (!linear_) {
+        const float* source = row(z.low, y.low);
+        if (source == last_source) {
+          std::memcpy(to, to - out_row, static_cast<std::size_t>(out_row) * sizeof(float));
+        } else {
+          HWY_DYNAMIC_DISPATCH(NearestRow)(source, tables_.back(), inner_, to);
+        }
+        last_source = source;
+        continue;
+      }
+      const float* sources[4];
+      float weights[4];
+      int64_t count = 0;
+      const auto add = [&](const float* source, float weight) {
+        if (weight != 0) sources[count] = source, weights[count++] = weight;
+      };
+      add(row(z.low, y.low), (1 - z.weight) * (1 - y.weight));
+      add(row(z.low, y.high), (1 - z.weight) * y.weight);
+      add(row(z.high, y.low), z.weight * (1 - y.weight));
+      add(row(z.high, y.high), z.weight * y.weight);
+      const float* source = sources[0];
+      if (count > 1) {
+        HWY_DYNAMIC_DISPATCH(MixRows)(sources, weights, count, in_row, mixed);
+        source = mixed;
+      }
+      HWY_DYNAMIC_DISPATCH(LinearRow)(source, tables_.back(), inner_, to);
+    }
+  });
+}
+
+}  // namespace hone::kernels
+#endif
