@@ -16,6 +16,12 @@ double fraction_of_roof(const OperatorProfile& profile) {
 
 double intensity(const trace::Operator& op) { return op.bytes() > 0 ? op.flops / op.bytes() : 0; }
 
+// Two digits that count: "0.12", "3.4", "84".
+std::string intensity_text(const trace::Operator& op) {
+  double value = intensity(op);
+  return value < 10 ? fmt::format("{:.2g}", value) : fmt::format("{:.0f}", value);
+}
+
 double per_second(double amount, double ms) { return ms > 0 ? amount / (ms * 1e-3) : 0; }
 
 std::string avoidable_words(const trace::Operator& op) {
@@ -27,7 +33,7 @@ std::string avoidable_words(const trace::Operator& op) {
 
 std::string memory_words(const trace::Operator& op, const OperatorProfile& profile) {
   std::string words = fmt::format(
-      "memory-bound at {:.2g} FLOP/byte: moves {} at {}, {} of this machine's {} roof", intensity(op),
+      "memory-bound at {} FLOP/byte: moves {} at {}, {} of this machine's {} roof", intensity(op),
       format_bytes(op.bytes()), format_byte_rate(per_second(op.bytes(), profile.ms.median)),
       format_percent(fraction_of_roof(profile)), profile.floor.memory_level);
   if (op.bytes() > 0 && op.avoidable_bytes > 0.3 * op.bytes())
@@ -40,7 +46,7 @@ std::string memory_words(const trace::Operator& op, const OperatorProfile& profi
 std::string compute_words(const trace::Operator& op, const OperatorProfile& profile) {
   std::string subject = op.geometry.empty() ? "" : op.geometry + ": ";
   std::string words =
-      fmt::format("{}compute-bound at {:.2g} FLOP/byte, {} of the {} roof ({} of {})", subject, intensity(op),
+      fmt::format("{}compute-bound at {} FLOP/byte, {} of the {} roof ({} of {})", subject, intensity(op),
                   format_percent(fraction_of_roof(profile)), dtype_name(op.dtype),
                   format_flop_rate(per_second(op.flops, profile.ms.median)),
                   format_flop_rate(profile.floor.compute_roof));

@@ -1,0 +1,58 @@
+#include "report/html.h"
+
+#include <fmt/format.h>
+
+#include "report/html/parts.h"
+#include "report/text.h"
+
+namespace hone::report {
+namespace {
+
+std::string page(std::string_view title, const Markup& body) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+      "script-src 'unsafe-inline'; img-src data:\">\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main>{}</main>\n<script>{}</script>\n</"
+      "body>\n</html>\n",
+      Markup::text(title).bytes(), html::style(), body.bytes(), html::script());
+}
+
+Markup footer(std::string_view version) {
+  return tag(
+      "footer",
+      fmt::format("Written by hone{}{}. Floor: the larger of FLOPs ÷ compute roof and compulsory bytes ÷ "
+                  "bandwidth roof, summed over operators. Roofs: measured on this machine.",
+                  version.empty() ? "" : " ", version));
+}
+
+}  // namespace
+
+std::string lab_html(const analyze::LabReport& report) {
+  Markup body = html::lab_hero(report);
+  body += html::warnings_part(report.warnings);
+  body += html::warnings_part(report.baseline.warnings);
+  body += html::ledger_part(report.baseline, &report.optimised);
+  body += html::top_part(report.baseline, &report.optimised);
+  body += html::roofline_part(report.roofs, report.baseline, &report.optimised);
+  body += html::timeline_part(report.baseline, &report.optimised);
+  body += html::passes_part(report);
+  body += html::numerics_part(report);
+  body += html::facts_part(report);
+  body += footer(report.environment.hone_version);
+  return page(fmt::format("{} · hone lab", shortened(clean_utf8(report.model.name), 60)), body);
+}
+
+std::string explain_html(const analyze::Analysis& analysis, const Roofs& roofs) {
+  Markup body = html::explain_hero(analysis);
+  body += html::warnings_part(analysis.warnings);
+  body += html::ledger_part(analysis, nullptr);
+  body += html::top_part(analysis, nullptr);
+  body += html::roofline_part(roofs, analysis, nullptr);
+  body += html::timeline_part(analysis, nullptr);
+  body += footer("");
+  return page(fmt::format("{} · hone explain", shortened(clean_utf8(analysis.source), 60)), body);
+}
+
+}  // namespace hone::report

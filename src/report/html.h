@@ -1,0 +1,15 @@
+// The report as one HTML file: no network, no fonts, no files beside it; light and dark; readable on a phone;
+// complete without script. Page parts are in html/, charts in svg/.
+#pragma once
+
+#include <string>
+
+#include "analyze/findings.h"
+
+namespace hone::report {
+
+std::string lab_html(const analyze::LabReport& report);
+// One analysed run, without a comparison. `roofs` are those of the machine that ran it.
+std::string explain_html(const analyze::Analysis& analysis, const Roofs& roofs);
+
+}  // namespace hone::report

@@ -1,0 +1,35 @@
+// What page parts are made of: sections, tabs, legends' home.
+#include <fmt/format.h>
+
+#include "report/html/parts.h"
+
+namespace hone::report::html {
+
+Markup section(std::string_view id, std::string_view title, std::string_view lead, const Markup& content) {
+  Markup inside = tag("h2", title);
+  inside += tag("p", {{"class", "lead"}}, lead);
+  return tag("section", {{"id", std::string(id)}}, inside + content);
+}
+
+Markup tabs(std::string_view id, std::string_view first_name, const Markup& first,
+            std::string_view second_name, const Markup& second) {
+  std::string one = fmt::format("{}-one", id), two = fmt::format("{}-two", id), name(id);
+  // The ids are our own; the names of the panels are escaped by tag().
+  Markup inside =
+      Markup::literal(fmt::format("<input type=\"radio\" name=\"{0}\" id=\"{1}\">"
+                                  "<input type=\"radio\" name=\"{0}\" id=\"{2}\" checked>",
+                                  name, one, two));
+  inside += tag("div", {{"class", "bar"}},
+                tag("label", {{"for", one}}, first_name) + tag("label", {{"for", two}}, second_name));
+  inside += tag("div", {{"class", "panel one"}}, first);
+  inside += tag("div", {{"class", "panel two"}}, second);
+  return tag("div", {{"class", "tabs"}}, inside);
+}
+
+Markup warnings_part(const std::vector<std::string>& warnings) {
+  Markup all;
+  for (const std::string& warning : warnings) all += tag("p", {{"class", "warning"}}, warning);
+  return all;
+}
+
+}  // namespace hone::report::html

@@ -1,0 +1,77 @@
+// The top of the page: what was measured, the verdict in one sentence, four numbers.
+#include <fmt/format.h>
+
+#include "core/units.h"
+#include "report/html/parts.h"
+#include "report/text.h"
+#include "report/words.h"
+
+namespace hone::report::html {
+namespace {
+
+Markup top_line(std::string_view name, const std::vector<std::string>& facts) {
+  Markup line = tag("h1", shortened(clean_utf8(name), 60));
+  for (const std::string& fact : facts)
+    if (!fact.empty()) line += tag("span", fact);
+  return tag("div", {{"class", "top-line"}}, line);
+}
+
+// "20.6 ms" with a quieter unit.
+Markup quantity(const std::string& text) {
+  std::size_t space = text.find(' ');
+  if (space == std::string::npos) return tag("b", text);
+  return tag("b", Markup::text(text.substr(0, space)) + tag("small", text.substr(space + 1)));
+}
+
+Markup tile(std::string_view name, const std::string& value, const std::string& note) {
+  return tag("div", {{"class", "tile"}},
+             tag("div", {{"class", "name"}}, name) + quantity(value) + tag("div", {{"class", "note"}}, note));
+}
+
+std::string range(const analyze::Estimate& ms) {
+  return fmt::format("{} to {}", format_ms(ms.low), format_ms(ms.high));
+}
+
+Markup verdict_line(const analyze::LabReport& report) {
+  LabVerdict words = lab_verdict(report);
+  Markup sentence = tag("em", {{"class", words.good ? "" : "bad"}}, words.headline);
+  return tag("p", {{"class", "verdict"}}, sentence + Markup::text(" " + words.rest));
+}
+
+}  // namespace
+
+Markup lab_hero(const analyze::LabReport& report) {
+  const analyze::Environment& where = report.environment;
+  Markup hero = top_line(
+      report.model.name,
+      {where.machine, fmt::format("{}, {} threads", where.device, where.threads), where.when.substr(0, 10)});
+  hero += verdict_line(report);
+  hero += tag("p", {{"class", "sub"}}, "Before: " + report.baseline.verdict.sentence);
+  hero += tag("p", {{"class", "sub"}}, "Now: " + report.optimised.verdict.sentence);
+  const analyze::Estimate& speedup = report.result.speedup;
+  double after = report.optimised.step.ms.median;
+  Markup tiles =
+      tile("step before", format_ms(report.baseline.step.ms.median), range(report.baseline.step.ms));
+  tiles += tile("step after", format_ms(after), range(report.optimised.step.ms));
+  tiles += tile("speed-up", ratio_text(speedup.median),
+                fmt::format("{:.2f}× to {:.2f}×", speedup.low, speedup.high));
+  double share = after > 0 ? report.optimised.floor_ms / after : 0;
+  tiles += tile("floor", format_ms(report.optimised.floor_ms),
+                fmt::format("{} of the step after", format_percent(share)));
+  return hero + tag("div", {{"class", "tiles"}}, tiles);
+}
+
+Markup explain_hero(const analyze::Analysis& analysis) {
+  double step = analysis.step.ms.median;
+  Markup hero = top_line(analysis.source, {analysis.device, fmt::format("{} steps", analysis.step.count)});
+  hero += tag("p", {{"class", "verdict"}}, analysis.verdict.sentence);
+  Markup tiles = tile("step", format_ms(step), range(analysis.step.ms));
+  double share = step > 0 ? analysis.floor_ms / step : 0;
+  tiles += tile("floor", format_ms(analysis.floor_ms), fmt::format("{} of the step", format_percent(share)));
+  tiles +=
+      tile("recoverable", format_ms(analysis.verdict.recoverable_ms), format_percent(analysis.verdict.share));
+  tiles += tile("operators", fmt::format("{}", analysis.operators.size()), analysis.step.how_found);
+  return hero + tag("div", {{"class", "tiles"}}, tiles);
+}
+
+}  // namespace hone::report::html

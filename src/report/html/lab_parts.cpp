@@ -1,0 +1,150 @@
+// What only the report of an experiment has: passes, numerics, memory, environment, how to reproduce.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/units.h"
+#include "report/html/parts.h"
+#include "report/svg/bars.h"
+#include "report/text.h"
+#include "report/words.h"
+
+namespace hone::report::html {
+namespace {
+
+struct GainScale {
+  double low = 0, high = 0;
+};
+
+GainScale gain_scale(const std::vector<analyze::PassRow>& passes) {
+  GainScale scale;
+  for (const analyze::PassRow& pass : passes) {
+    scale.low = std::min(scale.low, pass.predicted_gain_ms);
+    scale.high = std::max(scale.high, pass.predicted_gain_ms);
+    if (!pass.measured_gain_ms) continue;
+    scale.low = std::min(scale.low, pass.measured_gain_ms->low);
+    scale.high = std::max(scale.high, pass.measured_gain_ms->high);
+  }
+  return scale;
+}
+
+Markup pass_row(const analyze::PassRow& pass, const GainScale& scale) {
+  bool fired = pass.measured_gain_ms.has_value();
+  Markup name = tag("code", shortened(clean_utf8(pass.name), 48)) + Markup::text(" ") +
+                tag("span", {{"class", "tag"}}, pass.numerics) +
+                tag("span", {{"class", "kind"}}, pass.reason);
+  Markup cells = tag("td", name);
+  cells +=
+      tag("td", {{"class", "n"}, {"data-name", "predicted"}}, fired ? fixed_ms(pass.predicted_gain_ms) : "–");
+  cells += tag("td", {{"class", "n"}, {"data-name", "measured"}},
+               fired ? fixed_ms(pass.measured_gain_ms->median) : "–");
+  cells += tag("td", fired ? svg::gain(pass.predicted_gain_ms, pass.measured_gain_ms, scale.low, scale.high)
+                           : Markup());
+  cells += tag("td", tag("span", {{"class", pass.kept ? "yes" : "no"}}, pass_outcome(pass)));
+  return tag("tr", {{"class", pass.kept ? "single" : "single dropped"}}, cells);
+}
+
+Markup fact(std::string_view name, const std::string& value) {
+  return value.empty() ? Markup() : tag("dt", name) + tag("dd", value);
+}
+
+Markup card(std::string_view title, const Markup& content) {
+  return tag("div", {{"class", "card"}}, tag("h3", title) + content);
+}
+
+Markup memory_table(const analyze::LabReport& report) {
+  Markup rows = Markup::literal("<tr><th></th><th class=\"n\">before</th><th class=\"n\">after</th></tr>");
+  auto row = [&](std::string_view name, double before, double after) {
+    rows += tag("tr", tag("td", name) + tag("td", {{"class", "n"}}, format_bytes(before)) +
+                          tag("td", {{"class", "n"}}, format_bytes(after)));
+  };
+  const analyze::MemoryUse &a = report.baseline_memory, &b = report.optimised_memory;
+  row("activations (one arena)", a.arena_bytes, b.arena_bytes);
+  row("weights, prepacked", a.weights_bytes, b.weights_bytes);
+  row("peak of the process", a.peak_bytes, b.peak_bytes);
+  return tag("table", rows);
+}
+
+Markup numerics_table(const analyze::LabReport& report) {
+  Markup rows = Markup::literal(
+      "<tr><th>output</th><th class=\"n\">error</th><th class=\"n\">limit</th><th class=\"n\"></th></tr>");
+  for (const analyze::NumericCheck& check : report.numerics)
+    rows += tag("tr", tag("td", tag("code", shortened(clean_utf8(check.output), 40))) +
+                          tag("td", {{"class", "n"}}, error_text(check.max_rel_err)) +
+                          tag("td", {{"class", "n"}}, error_text(check.limit)) +
+                          tag("td", {{"class", "n"}},
+                              tag("span", {{"class", check.passed ? "yes" : "fail"}},
+                                  check.passed ? "agrees" : "differs")));
+  return tag("table", rows);
+}
+
+Markup model_facts(const analyze::ModelInfo& model) {
+  Markup facts = fact("file", shortened(clean_utf8(model.path), 120));
+  if (model.nodes > 0) facts += fact("nodes", fmt::format("{}", model.nodes));
+  if (model.parameters > 0) facts += fact("parameters", format_count(model.parameters));
+  if (model.flops > 0) facts += fact("work", format_flops(model.flops) + " a step");
+  for (const auto& [name, type] : model.inputs) facts += fact("input", fmt::format("{} {}", name, type));
+  for (const auto& [name, type] : model.outputs) facts += fact("output", fmt::format("{} {}", name, type));
+  return tag("dl", facts);
+}
+
+Markup environment_facts(const analyze::Environment& where, const Roofs& roofs) {
+  Markup facts = fact("machine", where.machine);
+  facts += fact("device", fmt::format("{}, {} threads", where.device, where.threads));
+  double compute = roofs.compute_roof(DType::kF32, roofs.threads), dram = roofs.dram_roof(roofs.threads);
+  if (compute > 0 || dram > 0)
+    facts += fact("roofs", fmt::format("{} in f32, {} from DRAM; measured", format_flop_rate(compute),
+                                       format_byte_rate(dram)));
+  facts += fact("system", where.os);
+  facts += fact("hone", fmt::format("{}, {}", where.hone_version, where.compiler));
+  for (const auto& [name, version] : where.libraries) facts += fact(name, version);
+  for (const auto& [name, value] : where.settings) facts += fact(name, value);
+  return tag("dl", facts + fact("when", where.when));
+}
+
+}  // namespace
+
+Markup passes_part(const analyze::LabReport& report) {
+  if (report.passes.empty()) return {};
+  GainScale scale = gain_scale(report.passes);
+  Markup head = Markup::literal(
+      "<thead><tr><th>pass</th><th class=\"n\">predicted</th><th "
+      "class=\"n\">measured</th><th></th><th></th></tr></thead>");
+  Markup body;
+  for (const analyze::PassRow& pass : report.passes) body += pass_row(pass, scale);
+  Markup legend = Markup::literal(
+      "<div class=\"legend\"><span><i class=\"dot\" style=\"background:var(--accent)\"></i>measured, with "
+      "its interval</span>"
+      "<span><i class=\"diamond\"></i>predicted</span></div>");
+  return section("passes", "What was tried",
+                 "Gain per step. Every pass was measured against the plan before it, in paired, interleaved "
+                 "runs; it stays "
+                 "only if the interval excludes zero and the numbers come out right.",
+                 legend + tag("table", {{"class", "cards"}}, head + tag("tbody", body)));
+}
+
+Markup numerics_part(const analyze::LabReport& report) {
+  Markup cards = card(
+      "Numerics", numerics_table(report) + tag("p", {{"class", "notes"}, {"style", "padding:0"}},
+                                               "Largest error relative to the reference's largest value."));
+  cards += card("Memory", memory_table(report));
+  return section("checks", "Numerics and memory",
+                 "The optimised plan against the reference, and what both plans hold.",
+                 tag("div", {{"class", "grid-2"}}, cards));
+}
+
+Markup facts_part(const analyze::LabReport& report) {
+  Markup cards = card("Model", model_facts(report.model)) +
+                 card("Environment", environment_facts(report.environment, report.roofs));
+  Markup command = tag("div", {{"class", "command"}}, tag("code", report.reproduce.command));
+  Markup notes;
+  for (const std::string& note : report.reproduce.notes) notes += tag("li", note);
+  notes +=
+      tag("li", fmt::format("Intervals are distribution-free, at {}; the speed-up is from {} paired runs.",
+                            format_percent(report.result.confidence), report.result.pairs));
+  return section("facts", "What ran, and how to repeat it", "Everything that the numbers depend on.",
+                 command + tag("ul", {{"class", "notes"}}, notes) +
+                     tag("div", {{"class", "grid-2"}, {"style", "margin-top:24px"}}, cards));
+}
+
+}  // namespace hone::report::html

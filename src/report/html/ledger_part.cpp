@@ -1,0 +1,60 @@
+// The ledger: the waterfall, and under it every row with its evidence and fix.
+#include <fmt/format.h>
+
+#include "core/units.h"
+#include "report/html/parts.h"
+#include "report/svg/waterfall.h"
+#include "report/text.h"
+
+namespace hone::report::html {
+namespace {
+
+Markup evidence(const analyze::LedgerRow& row) {
+  Markup items;
+  for (const std::string& line : row.evidence) items += tag("li", line);
+  Markup inside = tag("p", row.title + ".") + tag("ul", items);
+  if (!row.fix.empty()) inside += tag("p", tag("b", "What to do: ") + Markup::text(row.fix + "."));
+  if (!row.caveat.empty()) inside += tag("p", "Mind: " + row.caveat + ".");
+  return tag("div", {{"class", "evidence"}}, inside);
+}
+
+Markup ledger_row(const analyze::LedgerRow& row) {
+  std::string gain =
+      row.predicted_gain_ms > 0 ? fmt::format("−{} possible", format_ms(row.predicted_gain_ms)) : "";
+  Markup summary = tag("span", {{"class", "chip-dot " + svg::cause_class(row.cause)}}, Markup());
+  summary += tag("span", analyze::cause_label(row.cause));
+  summary += tag("span", {{"class", "n"}}, fixed_ms(row.ms));
+  summary += tag("span", {{"class", "n"}}, format_percent(row.share));
+  summary += tag("span", {{"class", "gain-note"}}, gain);
+  summary += tag("span", {{"class", "more"}, {"aria-hidden", "true"}}, "›");
+  return tag("details", tag("summary", summary) + evidence(row));
+}
+
+Markup rows(const analyze::Analysis& side) {
+  Markup all = tag("div", {{"class", "heads"}},
+                   Markup::literal("<span></span><span></span><span>per step</span><span>share</span>"
+                                   "<span>a fix could win</span><span></span>"));
+  for (const analyze::LedgerRow& row : side.ledger) all += ledger_row(row);
+  return all;
+}
+
+}  // namespace
+
+Markup ledger_part(const analyze::Analysis& before, const analyze::Analysis* after) {
+  Markup content;
+  if (after != nullptr)
+    content += Markup::literal(
+        "<div class=\"legend\"><span><i class=\"pale\"></i>before</span><span><i "
+        "class=\"full\"></i>after</span></div>");
+  content += chart([&](const svg::Canvas& canvas) { return svg::waterfall(before, after, canvas); });
+  Markup card = tag("div", {{"class", "card"}}, content);
+  Markup details =
+      after == nullptr ? rows(before) : tabs("ledger-rows", "Before", rows(before), "After", rows(*after));
+  return section(
+      "ledger", "Where the time goes",
+      "The step, split by cause. Rows do not overlap and add up to the whole; the floor is what this machine "
+      "needs at its measured roofs. Open a row for the evidence.",
+      card + tag("div", {{"style", "margin-top:24px"}}, details));
+}
+
+}  // namespace hone::report::html

@@ -1,0 +1,43 @@
+// The parts of the page, in the order in which they stand on it. Each returns a whole <section>, or nothing
+// where it has nothing to say. `after` is null where there is only one run to show.
+#pragma once
+
+#include "analyze/findings.h"
+#include "report/markup.h"
+
+namespace hone::report::html {
+
+// A section with its heading and one line that says how to read it.
+Markup section(std::string_view id, std::string_view title, std::string_view lead, const Markup& content);
+// A chart in both widths: `draw` takes a svg::Canvas.
+template <typename Draw>
+Markup chart(Draw draw);
+
+Markup lab_hero(const analyze::LabReport& report);
+Markup explain_hero(const analyze::Analysis& analysis);
+Markup ledger_part(const analyze::Analysis& before, const analyze::Analysis* after);
+Markup top_part(const analyze::Analysis& before, const analyze::Analysis* after);
+Markup roofline_part(const Roofs& roofs, const analyze::Analysis& before, const analyze::Analysis* after);
+Markup timeline_part(const analyze::Analysis& before, const analyze::Analysis* after);
+Markup passes_part(const analyze::LabReport& report);
+Markup numerics_part(const analyze::LabReport& report);
+Markup facts_part(const analyze::LabReport& report);
+Markup warnings_part(const std::vector<std::string>& warnings);
+
+// Two panels of which one is shown, switched without script. The second is shown first.
+Markup tabs(std::string_view id, std::string_view first_name, const Markup& first,
+            std::string_view second_name, const Markup& second);
+
+// The page's style sheet and script (style.cpp, script.cpp): raw strings in sources of their own rather than
+// files embedded by CMake, so that the library builds anywhere without a generator step.
+std::string_view style();
+std::string_view script();
+
+}  // namespace hone::report::html
+
+#include "report/svg/chart.h"
+
+template <typename Draw>
+hone::report::Markup hone::report::html::chart(Draw draw) {
+  return draw(svg::kWide) + draw(svg::kCompact);
+}

@@ -1,0 +1,182 @@
+// The style sheet. Colours are variables with a light and a dark set; the hues are Okabe and Ito's, which
+// stay apart for all common kinds of colour blindness, darkened or lightened to stand on their background.
+#include "report/html/parts.h"
+
+namespace hone::report::html {
+
+std::string_view style() {
+  return R"css(
+:root{color-scheme:light dark;
+--page:#fbfbfa;--card:#fff;--ink:#1c2024;--soft:#5a636d;--faint:#8b949e;--rule:#e4e6e9;--track:#eef0f2;
+--accent:#0b62a3;--good:#0a7a55;--bad:#b8400a;--total:#8d96a0;
+--floor:#5f7d95;--precision:#b8578f;--layout:#d08c00;--traffic:#cf5508;--kernel:#0a6cb0;--launch:#3aa0dc;
+--sync:#8a6fc4;--host:#8d96a0;--alloc:#a89a1d;--comm:#0a8f66;
+--conv:#0a6cb0;--matrix:#0a8f66;--pointwise:#cf5508;--norm:#b8578f;--reduce:#3aa0dc;--move:#d08c00;--pool:#8a6fc4;
+--reorder:#a89a1d;--other:#8d96a0}
+@media(prefers-color-scheme:dark){:root{
+--page:#14171a;--card:#1b1f23;--ink:#e8eaed;--soft:#a3acb5;--faint:#78828c;--rule:#2c3238;--track:#252a2f;
+--accent:#6cb8f0;--good:#4fc79b;--bad:#f09a66;--total:#77828d;
+--floor:#7d9cb5;--precision:#dd8cba;--layout:#edb23a;--traffic:#ee8245;--kernel:#4fa5e2;--launch:#86cdf5;
+--sync:#b09be0;--host:#77828d;--alloc:#d3c650;--comm:#3fbf93;
+--conv:#4fa5e2;--matrix:#3fbf93;--pointwise:#ee8245;--norm:#dd8cba;--reduce:#86cdf5;--move:#edb23a;--pool:#b09be0;
+--reorder:#d3c650;--other:#77828d}}
+*{box-sizing:border-box}
+html{-webkit-text-size-adjust:100%}
+body{margin:0;background:var(--page);color:var(--ink);font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,
+"Helvetica Neue","Liberation Sans",Arial,sans-serif;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
+main{max-width:1080px;margin:0 auto;padding:40px 32px 72px}
+code,.mono{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace;font-size:.875em}
+h1{font-size:1rem;font-weight:600;margin:0;letter-spacing:.01em}
+h2{font-size:1.3rem;line-height:1.3;font-weight:650;letter-spacing:-.01em;margin:0}
+p{margin:0}
+a{color:var(--accent)}
+.top-line{display:flex;flex-wrap:wrap;gap:2px 16px;align-items:baseline;color:var(--soft);font-size:.9rem}
+.top-line h1{color:var(--ink)}
+.verdict{font-size:2.05rem;line-height:1.22;letter-spacing:-.022em;font-weight:650;margin:22px 0 12px;max-width:26em;
+text-wrap:balance}
+.verdict em{font-style:normal;color:var(--good)}
+.verdict em.bad{color:var(--bad)}
+.sub{color:var(--soft);max-width:46em}
+.sub+.sub{margin-top:6px}
+.tiles{display:grid;grid-template-columns:repeat(4,1fr);gap:1px;background:var(--rule);border:1px solid var(--rule);
+border-radius:10px;overflow:hidden;margin:30px 0 0}
+.tile{background:var(--card);padding:16px 20px 15px}
+.tile b{display:block;font-size:1.65rem;line-height:1.2;font-weight:600;letter-spacing:-.02em;white-space:nowrap}
+.tile b small{font-size:.58em;font-weight:500;color:var(--soft);letter-spacing:0;margin-left:.2em}
+.tile .name{font-size:.82rem;color:var(--soft)}
+.tile .note{font-size:.82rem;color:var(--faint)}
+section{margin-top:60px}
+section>.lead{color:var(--soft);margin:4px 0 20px;max-width:46em;font-size:.95rem}
+.card{background:var(--card);border:1px solid var(--rule);border-radius:10px;padding:22px 24px}
+.legend{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:.82rem;color:var(--soft);margin:0 0 14px}
+.legend i{display:inline-block;width:11px;height:11px;border-radius:2px;margin-right:6px;vertical-align:-1px}
+.legend i.ring{border-radius:50%;background:none;border:1.6px solid var(--soft)}
+.legend i.dot{border-radius:50%;background:var(--soft)}
+.legend i.pale{background:var(--total);opacity:.42}
+.legend i.full{background:var(--total)}
+.legend i.diamond{background:none;border:1.5px solid var(--soft);border-radius:0;transform:rotate(45deg) scale(.8)}
+svg.chart{display:block;width:100%;height:auto;overflow:visible}
+svg.compact{display:none}
+svg text{font:12.5px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue","Liberation Sans",Arial,sans-serif;
+font-variant-numeric:tabular-nums;fill:var(--ink)}
+svg .axis{fill:var(--faint);font-size:11.5px}
+svg .axis.title{fill:var(--soft)}
+svg .label{fill:var(--ink);font-size:13.5px}
+svg .strong{font-weight:650}
+svg .value{fill:var(--soft)}
+svg .strong.value{fill:var(--ink)}
+svg .grid{stroke:var(--rule);stroke-width:1}
+svg .tick,svg .zero{stroke:var(--faint);stroke-width:1}
+svg .roof{stroke:var(--soft);stroke-width:1.5}
+svg .roof-label{fill:var(--soft);font-size:11.5px}
+svg .rank{fill:var(--card);font-size:10.5px;font-weight:700;pointer-events:none}
+svg .track{fill:var(--track)}
+svg .total{fill:var(--total)}
+svg rect.before{opacity:.42}
+svg .point{stroke-width:1.6;stroke:var(--c);fill:var(--c)}
+svg .point.before{fill:none;stroke-opacity:.75}
+svg .point.after{fill-opacity:.85;stroke:var(--card);stroke-width:1}
+svg .interval{stroke:var(--accent);stroke-width:3;stroke-linecap:round;opacity:.45}
+svg .measured{fill:var(--accent)}
+svg .predicted{fill:var(--card);stroke:var(--soft);stroke-width:1.4}
+svg .hot{filter:brightness(1.15)}
+svg.gain{display:block;width:170px;height:22px}
+svg.share{display:block;width:100%;height:5px;border-radius:3px;overflow:hidden;margin-top:5px}
+.cause-floor{--c:var(--floor)}.cause-precision{--c:var(--precision)}.cause-layout{--c:var(--layout)}
+.cause-avoidable_traffic{--c:var(--traffic)}.cause-kernel_inefficiency{--c:var(--kernel)}
+.cause-launch{--c:var(--launch)}.cause-host_sync,.cause-bubble{--c:var(--sync)}
+.cause-input,.cause-io,.cause-host_copy,.cause-compile,.cause-host_other{--c:var(--host)}
+.cause-allocator{--c:var(--alloc)}.cause-comm,.cause-straggler{--c:var(--comm)}
+.class-convolution{--c:var(--conv)}.class-matrix{--c:var(--matrix)}.class-pointwise{--c:var(--pointwise)}
+.class-normalization{--c:var(--norm)}.class-reduction{--c:var(--reduce)}.class-movement{--c:var(--move)}
+.class-pooling{--c:var(--pool)}.class-layout{--c:var(--reorder)}.class-other{--c:var(--other)}
+svg [class^=cause-],svg [class^=class-]{fill:var(--c)}
+.legend [class^=cause-],.legend [class^=class-],.chip-dot{background:var(--c)}
+.tabs>input{position:absolute;opacity:0;pointer-events:none}
+.tabs>.bar{display:inline-flex;border:1px solid var(--rule);border-radius:8px;overflow:hidden;margin:0 0 16px;
+background:var(--card);font-size:.88rem}
+.tabs label{padding:5px 16px;cursor:pointer;color:var(--soft)}
+.tabs>.panel{display:none}
+.tabs>input:nth-of-type(1):checked~.panel.one,.tabs>input:nth-of-type(2):checked~.panel.two{display:block}
+.tabs>input:nth-of-type(1):checked~.bar label:nth-of-type(1),
+.tabs>input:nth-of-type(2):checked~.bar label:nth-of-type(2){background:var(--track);color:var(--ink);font-weight:600}
+.tabs>input:focus-visible~.bar{outline:2px solid var(--accent);outline-offset:2px}
+details{border-top:1px solid var(--rule)}
+details:last-of-type{border-bottom:1px solid var(--rule)}
+summary{display:grid;grid-template-columns:14px minmax(0,1fr) 90px 64px 120px 14px;gap:14px;align-items:baseline;padding:11px 2px;
+cursor:pointer;list-style:none}
+summary::-webkit-details-marker{display:none}
+summary:hover{background:var(--track)}
+summary:focus-visible{outline:2px solid var(--accent);outline-offset:-2px}
+summary .n{text-align:right;white-space:nowrap}
+summary .gain-note{color:var(--good);text-align:right;white-space:nowrap;font-size:.88rem}
+summary .more{color:var(--faint);transition:transform .12s}
+details[open] summary .more{transform:rotate(90deg)}
+.heads{display:grid;grid-template-columns:14px minmax(0,1fr) 90px 64px 120px 14px;gap:14px;padding:0 2px 7px;color:var(--faint);
+font-size:.8rem;text-align:right}
+.chip-dot{display:inline-block;width:11px;height:11px;border-radius:2px;align-self:center}
+.evidence{padding:0 2px 18px 30px;color:var(--soft);font-size:.92rem}
+.evidence ul{margin:6px 0 10px;padding-left:1.15em}
+.evidence li{margin:2px 0}
+.evidence b{color:var(--ink);font-weight:600}
+table{border-collapse:collapse;width:100%;font-size:.93rem}
+th{font-weight:500;font-size:.8rem;color:var(--faint);text-align:left;padding:0 12px 8px 0;white-space:nowrap;
+border-bottom:1px solid var(--rule)}
+td{padding:12px 12px 12px 0;vertical-align:top;border-bottom:1px solid var(--rule)}
+th:last-child,td:last-child{padding-right:0}
+th.n,td.n{text-align:right;white-space:nowrap}
+td .kind{display:block;color:var(--faint);font-size:.84rem}
+td.sharecell{width:92px}
+tr.main td{border-bottom:0;padding-bottom:2px}
+tr.why td{padding-top:0;color:var(--soft);font-size:.9rem}
+tr.dropped td{color:var(--faint)}
+.yes{color:var(--good);font-weight:600;white-space:nowrap}.no{color:var(--faint);white-space:nowrap}.fail{color:var(--bad);font-weight:600}
+.tag{font-size:.78rem;color:var(--soft);border:1px solid var(--rule);border-radius:5px;padding:0 6px;white-space:nowrap}
+.grid-2{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:20px}
+.card h3{font-size:.95rem;font-weight:650;margin:0 0 10px}
+dl{display:grid;grid-template-columns:minmax(7em,max-content) minmax(0,1fr);gap:5px 20px;margin:0;font-size:.92rem}
+dt{color:var(--soft)}dd{margin:0}
+.card table{font-size:.92rem}
+.card td{padding:7px 12px 7px 0}
+.card tr:last-child td{border-bottom:0;padding-bottom:0}
+.command{display:flex;gap:12px;align-items:flex-start;background:var(--track);border-radius:8px;padding:12px 14px}
+.command code{flex:1;white-space:pre-wrap}
+.command button{font:inherit;font-size:.8rem;color:var(--soft);background:var(--card);border:1px solid var(--rule);border-radius:6px;
+padding:1px 10px;cursor:pointer}
+.notes{color:var(--soft);font-size:.9rem;margin:12px 0 0;padding-left:1.15em}
+.warning{border-left:3px solid var(--bad);padding:2px 0 2px 14px;margin-top:26px;color:var(--soft)}
+footer{margin-top:64px;padding-top:18px;border-top:1px solid var(--rule);color:var(--faint);font-size:.85rem}
+#tip{position:fixed;z-index:9;max-width:340px;background:var(--ink);color:var(--page);font-size:.82rem;line-height:1.45;padding:7px 10px;
+border-radius:6px;pointer-events:none;white-space:pre-line;left:0;top:0}
+#tip[hidden]{display:none}
+@media(max-width:720px){
+body{font-size:15.5px}
+main{padding:24px 22px 48px}
+.verdict{font-size:1.5rem}
+.tiles{grid-template-columns:repeat(2,1fr);margin-top:24px}
+.tile{padding:12px 14px}.tile b{font-size:1.35rem}
+section{margin-top:46px}
+.card{padding:0;border:0;background:none}
+svg.wide{display:none}svg.compact{display:block}
+.grid-2{grid-template-columns:minmax(0,1fr);gap:30px}
+.heads{display:none}
+summary{grid-template-columns:11px minmax(0,1fr) auto 52px 12px;gap:9px}
+summary .gain-note{display:none}
+.evidence{padding-left:20px}
+table.cards thead{display:none}
+table.cards,table.cards tbody,table.cards tr,table.cards td{display:block;width:auto}
+table.cards td{padding:2px 0;border:0}
+table.cards tr.main,table.cards tr.single{padding-top:12px;border-top:1px solid var(--rule)}
+table.cards tr.single,table.cards tr.why{padding-bottom:12px}
+table.cards td.n{display:inline-block;text-align:left;margin-right:14px;font-size:.9rem}
+table.cards td[data-name]::before{content:attr(data-name) " ";color:var(--faint);font-size:.86em}
+table.cards td.sharecell{display:none}
+table.cards td.rank{display:none}
+dl{grid-template-columns:minmax(0,8em) minmax(0,1fr)}
+}
+@media(prefers-reduced-motion:reduce){summary .more{transition:none}}
+@media print{body{background:#fff}section{break-inside:avoid}.tabs>.bar,.command button{display:none}}
+)css";
+}
+
+}  // namespace hone::report::html

@@ -1,0 +1,101 @@
+// The operators that take the most time, the roofline, the timeline.
+#include <set>
+
+#include <fmt/format.h>
+
+#include "core/units.h"
+#include "report/html/parts.h"
+#include "report/svg/bars.h"
+#include "report/svg/roofline.h"
+#include "report/svg/timeline.h"
+#include "report/text.h"
+
+namespace hone::report::html {
+namespace {
+
+Markup cell(std::string_view name, const std::string& value) {
+  return tag("td", {{"class", "n"}, {"data-name", std::string(name)}}, value);
+}
+
+trace::OperatorClass class_of(const analyze::Analysis& side, uint32_t op) {
+  for (const analyze::OperatorTime& row : side.operators)
+    if (row.op == op) return row.op_class;
+  return trace::OperatorClass::kOther;
+}
+
+Markup operator_rows(const analyze::TopOperator& row, std::string_view css) {
+  Markup cells = tag("td", {{"class", "n rank"}}, fmt::format("{}", row.rank));
+  cells += tag("td", tag("code", shortened(clean_utf8(row.name), 64)) +
+                         tag("span", {{"class", "kind"}}, shortened(clean_utf8(row.kind), 40)));
+  cells += cell("takes", fixed_ms(row.ms));
+  cells += tag("td", {{"class", "sharecell"}},
+               Markup::text(format_percent(row.share)) + svg::share(row.share, css));
+  cells += cell("does", row.flops > 0 ? format_flops(row.flops) : "–");
+  cells += cell("moves", row.bytes > 0 ? format_bytes(row.bytes) : "–");
+  cells += cell("at", row.bytes > 0 ? fmt::format("{:.3g} FLOP/B", row.intensity) : "–");
+  cells += cell("roof", row.roof);
+  cells += cell("reaches", format_percent(row.fraction_of_roof));
+  Markup why = tag("td", {{"class", "rank"}}, Markup()) + Markup::literal("<td colspan=\"8\">") +
+               Markup::text(row.why) + Markup::literal("</td>");
+  return tag("tr", {{"class", "main"}}, cells) + tag("tr", {{"class", "why"}}, why);
+}
+
+Markup table(const analyze::Analysis& side) {
+  Markup head = Markup::literal(
+      "<thead><tr><th class=\"n\"></th><th>operator</th><th class=\"n\">time</th><th>share</th><th "
+      "class=\"n\">work</th>"
+      "<th class=\"n\">traffic</th><th class=\"n\">intensity</th><th class=\"n\">roof</th>"
+      "<th class=\"n\">of roof</th></tr></thead>");
+  Markup body;
+  for (const analyze::TopOperator& row : side.top)
+    body += operator_rows(row, svg::operator_class_css(class_of(side, row.op)));
+  return tag("table", {{"class", "cards"}}, head + tag("tbody", body));
+}
+
+// The classes that occur, in colour.
+Markup class_legend(const analyze::Analysis& before, const analyze::Analysis* after, const Markup& extra) {
+  std::set<trace::OperatorClass> classes;
+  for (const analyze::Analysis* side : {&before, after})
+    if (side != nullptr)
+      for (const analyze::TimelineSpan& span : side->timeline) classes.insert(span.op_class);
+  Markup entries;
+  for (trace::OperatorClass op_class : classes)
+    entries += tag("span", tag("i", {{"class", svg::operator_class_css(op_class)}}, Markup()) +
+                               Markup::text(trace::operator_class_name(op_class)));
+  return tag("div", {{"class", "legend"}}, entries + extra);
+}
+
+}  // namespace
+
+Markup top_part(const analyze::Analysis& before, const analyze::Analysis* after) {
+  if (before.top.empty()) return {};
+  Markup content =
+      after == nullptr ? table(before) : tabs("top-rows", "Before", table(before), "After", table(*after));
+  return section("top", fmt::format("The {} operators that take the most time", before.top.size()),
+                 "Each against the roof that bounds it, with the reason in words.", content);
+}
+
+Markup roofline_part(const Roofs& roofs, const analyze::Analysis& before, const analyze::Analysis* after) {
+  Markup charts =
+      chart([&](const svg::Canvas& canvas) { return svg::roofline(roofs, before, after, canvas); });
+  if (charts.empty()) return {};
+  Markup sides;
+  if (after != nullptr)
+    sides =
+        Markup::literal("<span><i class=\"ring\"></i>before</span><span><i class=\"dot\"></i>after</span>");
+  return section("roofline", "Roofline",
+                 "Each point is an operator, its area the time it takes; the lines are what this machine was "
+                 "measured to "
+                 "reach. Points far below their line have room.",
+                 tag("div", {{"class", "card"}}, class_legend(before, after, sides) + charts));
+}
+
+Markup timeline_part(const analyze::Analysis& before, const analyze::Analysis* after) {
+  if (before.timeline.empty()) return {};
+  Markup charts = chart([&](const svg::Canvas& canvas) { return svg::timeline(before, after, canvas); });
+  return section("timeline", "One step",
+                 "The step nearest to the median, operator by operator, on one time axis.",
+                 tag("div", {{"class", "card"}}, class_legend(before, after, Markup()) + charts));
+}
+
+}  // namespace hone::report::html

@@ -1,0 +1,212 @@
+#include "report/json.h"
+
+#include <cmath>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "trace/roofs_json.h"
+
+namespace hone::report {
+namespace {
+
+using analyze::Analysis;
+using analyze::Estimate;
+using Json = nlohmann::ordered_json;
+
+Json estimate(const Estimate& value) {
+  return {{"median", value.median}, {"low", value.low}, {"high", value.high}};
+}
+
+Json pairs(const std::vector<std::pair<std::string, std::string>>& list) {
+  Json json = Json::object();
+  for (const auto& [name, value] : list) json[name] = value;
+  return json;
+}
+
+Json ledger(const std::vector<analyze::LedgerRow>& rows) {
+  Json list = Json::array();
+  for (const analyze::LedgerRow& row : rows)
+    list.push_back({{"cause", analyze::cause_name(row.cause)},
+                    {"ms", row.ms},
+                    {"share", row.share},
+                    {"evidence", row.evidence},
+                    {"fix", row.fix},
+                    {"predicted_gain_ms", row.predicted_gain_ms},
+                    {"title", row.title},
+                    {"caveat", row.caveat}});
+  return list;
+}
+
+Json top(const std::vector<analyze::TopOperator>& rows) {
+  Json list = Json::array();
+  for (const analyze::TopOperator& row : rows)
+    list.push_back({{"rank", row.rank},
+                    {"op", row.kind},
+                    {"name", row.name},
+                    {"ms", row.ms},
+                    {"share", row.share},
+                    {"flops", row.flops},
+                    {"bytes", row.bytes},
+                    {"intensity", row.intensity},
+                    {"roof", row.roof},
+                    {"floor_ms", row.floor_ms},
+                    {"fraction_of_roof", row.fraction_of_roof},
+                    {"why", row.why}});
+  return list;
+}
+
+Json findings(const std::vector<analyze::Finding>& rows) {
+  Json list = Json::array();
+  for (const analyze::Finding& row : rows)
+    list.push_back({{"cause", analyze::cause_name(row.cause)},
+                    {"title", row.title},
+                    {"evidence", row.evidence},
+                    {"fix", row.fix},
+                    {"caveat", row.caveat},
+                    {"predicted_gain_ms", row.predicted_gain_ms}});
+  return list;
+}
+
+std::string_view verdict(const analyze::Verdict& value) {
+  return value.cause ? analyze::cause_name(*value.cause) : "healthy";
+}
+
+Json metrics(const Analysis& analysis) {
+  Json json = Json::object();
+  for (const auto& [name, value] : analysis.metrics) json[name] = value;
+  return json;
+}
+
+// What report.json says of the plan before and after.
+Json side(const Analysis& analysis, const analyze::MemoryUse& memory) {
+  return {{"step_ms", estimate(analysis.step.ms)},
+          {"steps", analysis.step.count},
+          {"floor_ms", analysis.floor_ms},
+          {"ledger", ledger(analysis.ledger)},
+          {"top", top(analysis.top)},
+          {"verdict", verdict(analysis.verdict)},
+          {"verdict_sentence", analysis.verdict.sentence},
+          {"metrics", metrics(analysis)},
+          {"memory",
+           {{"arena_bytes", memory.arena_bytes},
+            {"weights_bytes", memory.weights_bytes},
+            {"peak_bytes", memory.peak_bytes}}},
+          {"warnings", analysis.warnings}};
+}
+
+Json passes(const std::vector<analyze::PassRow>& rows) {
+  Json list = Json::array();
+  for (const analyze::PassRow& row : rows)
+    list.push_back({{"name", row.name},
+                    {"numerics", row.numerics},
+                    {"predicted_gain_ms", row.predicted_gain_ms},
+                    {"measured_gain_ms", row.measured_gain_ms ? estimate(*row.measured_gain_ms) : Json()},
+                    {"kept", row.kept},
+                    {"reason", row.reason},
+                    {"max_rel_err", row.max_rel_err}});
+  return list;
+}
+
+Json model_info(const analyze::ModelInfo& model) {
+  return {{"path", model.path},   {"nodes", model.nodes},          {"parameters", model.parameters},
+          {"flops", model.flops}, {"inputs", pairs(model.inputs)}, {"outputs", pairs(model.outputs)}};
+}
+
+Json environment(const analyze::Environment& where) {
+  return {{"machine", where.machine},
+          {"device", where.device},
+          {"threads", where.threads},
+          {"os", where.os},
+          {"hone_version", where.hone_version},
+          {"compiler", where.compiler},
+          {"libraries", pairs(where.libraries)},
+          {"settings", pairs(where.settings)},
+          {"when", where.when}};
+}
+
+Json numerics(const std::vector<analyze::NumericCheck>& rows) {
+  Json list = Json::array();
+  for (const analyze::NumericCheck& row : rows)
+    list.push_back({{"output", row.output},
+                    {"max_rel_err", row.max_rel_err},
+                    {"limit", row.limit},
+                    {"passed", row.passed}});
+  return list;
+}
+
+// Numbers that JSON has no word for (NaN, infinity) are written as null; bytes that are no UTF-8 as U+FFFD.
+std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+}  // namespace
+
+std::string lab_json(const analyze::LabReport& report) {
+  return dump({{"schema", report.schema},
+               {"machine", report.environment.machine},
+               {"model", report.model.name},
+               {"device", report.environment.device},
+               {"baseline", side(report.baseline, report.baseline_memory)},
+               {"passes", passes(report.passes)},
+               {"optimised", side(report.optimised, report.optimised_memory)},
+               {"result",
+                {{"speedup", estimate(report.result.speedup)},
+                 {"max_rel_err", report.result.max_rel_err},
+                 {"passed", report.result.passed},
+                 {"pairs", report.result.pairs},
+                 {"confidence", report.result.confidence}}},
+               {"numerics", numerics(report.numerics)},
+               {"model_info", model_info(report.model)},
+               {"environment", environment(report.environment)},
+               {"roofs", trace::roofs_to_json(report.roofs)},
+               {"reproduce", {{"command", report.reproduce.command}, {"notes", report.reproduce.notes}}},
+               {"warnings", report.warnings}});
+}
+
+std::string explain_json(const Analysis& analysis) {
+  return dump({{"schema", 1},
+               {"source", analysis.source},
+               {"device", analysis.device},
+               {"ranks", analysis.ranks},
+               {"step",
+                {{"count", analysis.step.count},
+                 {"median_ms", analysis.step.ms.median},
+                 {"low_ms", analysis.step.ms.low},
+                 {"high_ms", analysis.step.ms.high},
+                 {"how_found", analysis.step.how_found}}},
+               {"floor_ms", analysis.floor_ms},
+               {"ledger", ledger(analysis.ledger)},
+               {"top", top(analysis.top)},
+               {"verdict", verdict(analysis.verdict)},
+               {"verdict_sentence", analysis.verdict.sentence},
+               {"findings", findings(analysis.findings)},
+               {"metrics", metrics(analysis)},
+               {"warnings", analysis.warnings}});
+}
+
+std::string compare_json(const analyze::Comparison& comparison) {
+  Json causes = Json::array(), operators = Json::array();
+  for (const analyze::CauseChange& row : comparison.ledger)
+    causes.push_back({{"cause", analyze::cause_name(row.cause)}, {"a_ms", row.a_ms}, {"b_ms", row.b_ms}});
+  for (const analyze::OperatorChange& row : comparison.operators)
+    operators.push_back({{"a", row.a},
+                         {"b", row.b},
+                         {"kind", row.kind},
+                         {"a_ms", row.a_ms},
+                         {"b_ms", row.b_ms},
+                         {"change_ms", estimate(row.change_ms)},
+                         {"sure", row.sure}});
+  return dump({{"schema", 1},
+               {"a", comparison.a},
+               {"b", comparison.b},
+               {"a_ms", estimate(comparison.a_ms)},
+               {"b_ms", estimate(comparison.b_ms)},
+               {"change_ms", estimate(comparison.change_ms)},
+               {"ratio", comparison.ratio},
+               {"sure", comparison.sure},
+               {"ledger", causes},
+               {"operators", operators},
+               {"sentence", comparison.sentence},
+               {"caveats", comparison.caveats}});
+}
+
+}  // namespace hone::report

@@ -1,0 +1,15 @@
+// Findings as JSON, schema 1: for programs. Fields are added over time; none changes its meaning.
+#pragma once
+
+#include <string>
+
+#include "analyze/compare.h"
+#include "analyze/findings.h"
+
+namespace hone::report {
+
+std::string lab_json(const analyze::LabReport& report);           // report.json
+std::string explain_json(const analyze::Analysis& analysis);      // explain.json
+std::string compare_json(const analyze::Comparison& comparison);  // compare.json
+
+}  // namespace hone::report

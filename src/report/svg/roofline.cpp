@@ -1,0 +1,203 @@
+#include "report/svg/roofline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/units.h"
+
+namespace hone::report::svg {
+namespace {
+
+using analyze::Analysis;
+using analyze::RooflinePoint;
+
+constexpr double kPi = 3.14159265358979323846;
+
+struct MemoryLine {
+  std::string level;
+  double bytes_per_second;
+};
+
+// The levels from the slowest up, each once, at the thread count that was used.
+std::vector<MemoryLine> memory_lines(const Roofs& roofs) {
+  std::vector<MemoryLine> lines;
+  for (const MemoryRoof& roof : roofs.memory) {
+    if (std::any_of(lines.begin(), lines.end(), [&](const MemoryLine& l) { return l.level == roof.level; }))
+      continue;
+    double inside = roof.capacity_bytes > 0 ? roof.capacity_bytes * 0.999 : 1e18;
+    const MemoryRoof* level = roofs.memory_level(inside, roofs.threads);
+    if (level != nullptr && level->level == roof.level) lines.push_back({roof.level, level->bytes.median});
+  }
+  return lines;
+}
+
+double floor_decade(double value) { return std::pow(10, std::floor(std::log10(value))); }
+double ceil_decade(double value) { return std::pow(10, std::ceil(std::log10(value))); }
+
+class Painter {
+ public:
+  Painter(const Roofs& roofs, const Analysis& before, const Analysis* after, const Canvas& canvas)
+      : before_(before), after_(after), canvas_(canvas), memory_(memory_lines(roofs)) {
+    peak_ = roofs.compute_roof(DType::kF32, roofs.threads);
+    height_ = canvas.compact ? 330 : 460;
+    scales();
+  }
+
+  Markup paint() {
+    Markup content = axes();
+    content += roof_lines();
+    if (after_ != nullptr) {
+      content += points(before_, "before", false);
+      content += points(*after_, "after", true);
+    } else {
+      content += points(before_, "after", true);
+    }
+    return document(canvas_, height_, "Roofline: achieved FLOP/s over arithmetic intensity of every operator",
+                    content);
+  }
+
+ private:
+  void scales() {
+    double low_x = 1e30, high_x = 0, low_y = 1e30, high_y = peak_;
+    for (const Analysis* side : {&before_, after_}) {
+      if (side == nullptr) continue;
+      for (const RooflinePoint& point : side->roofline) {
+        low_x = std::min(low_x, point.intensity);
+        high_x = std::max(high_x, point.intensity);
+        low_y = std::min(low_y, point.flops_per_second);
+        high_y = std::max(high_y, point.flops_per_second);
+      }
+    }
+    double left = canvas_.compact ? 34 : 64, right = canvas_.width - (canvas_.compact ? 4 : 12);
+    x_ = {floor_decade(low_x * 0.9), ceil_decade(high_x * 1.1), left, right};
+    // Not more than five decades down: a trivial operator must not flatten the picture.
+    double bottom = std::max(floor_decade(low_y * 0.9), floor_decade(high_y * 1e-5));
+    y_ = {bottom, ceil_decade(high_y * 1.2), height_ - 40, canvas_.compact ? 8.0 : 12.0};
+  }
+
+  Markup axes() const {
+    Markup marks;
+    for (double v = x_.low; v <= x_.high * 1.01; v *= 10) {
+      marks += line(x_(v), y_.start, x_(v), y_.end, "grid");
+      marks += text(x_(v), y_.start + 17, fmt::format("{:g}", v), "axis", edge_anchor(v));
+    }
+    for (double v = y_.low; v <= y_.high * 1.01; v *= 10) {
+      marks += line(x_.start, y_(v), x_.end, y_(v), "grid");
+      marks += text(x_.start - 7, y_(v) + 4, rate_label(v), "axis", Anchor::kEnd);
+    }
+    marks += text((x_.start + x_.end) / 2, height_ - 4, "FLOP per byte", "axis title", Anchor::kMiddle);
+    marks += tag(
+        "g", {{"transform", fmt::format("translate(10 {}) rotate(-90)", number((y_.start + y_.end) / 2))}},
+        text(0, canvas_.compact ? -2 : 2, canvas_.compact ? "" : "FLOP/s", "axis title", Anchor::kMiddle));
+    return marks;
+  }
+
+  Anchor edge_anchor(double v) const { return v >= x_.high * 0.99 ? Anchor::kEnd : Anchor::kMiddle; }
+
+  // "1 G", "100 G": the unit stands at the axis.
+  static std::string rate_label(double value) {
+    const char* units[] = {"", "k", "M", "G", "T", "P"};
+    int unit = 0;
+    while (value >= 999 && unit < 5) {
+      value /= 1000;
+      ++unit;
+    }
+    return fmt::format("{:g}{}{}", value, unit > 0 ? "\u202f" : "", units[unit]);
+  }
+
+  Markup roof_lines() const {
+    Markup marks;
+    double fastest = 0;
+    for (const MemoryLine& memory : memory_) {
+      double ridge = peak_ / memory.bytes_per_second;
+      fastest = std::max(fastest, memory.bytes_per_second);
+      double from = std::max(x_.low, y_.low / memory.bytes_per_second), to = std::min(ridge, x_.high);
+      if (from >= to) continue;
+      marks += line(x_(from), y_(from * memory.bytes_per_second), x_(to), y_(to * memory.bytes_per_second),
+                    "roof");
+      marks += slanted(memory, from, to);
+    }
+    if (peak_ <= 0) return marks;
+    double start = fastest > 0 ? std::clamp(peak_ / fastest, x_.low, x_.high) : x_.low;
+    marks += line(x_(start), y_(peak_), x_.end, y_(peak_), "roof");
+    marks += text(x_.end - 4, y_(peak_) - 7, fmt::format("compute {}", format_flop_rate(peak_)), "roof-label",
+                  Anchor::kEnd);
+    return marks;
+  }
+
+  // The level's name along its line.
+  Markup slanted(const MemoryLine& memory, double from, double to) const {
+    double x1 = x_(from), y1 = y_(from * memory.bytes_per_second);
+    double x2 = x_(to), y2 = y_(to * memory.bytes_per_second);
+    double angle = std::atan2(y2 - y1, x2 - x1) * 180 / kPi;
+    double length = std::hypot(x2 - x1, y2 - y1), along = canvas_.compact ? 6 : 14;
+    std::string words = canvas_.compact
+                            ? memory.level
+                            : fmt::format("{} {}", memory.level, format_byte_rate(memory.bytes_per_second));
+    if (length < 8.0 * static_cast<double>(words.size())) return {};
+    double x = x1 + (x2 - x1) * along / length, y = y1 + (y2 - y1) * along / length;
+    return tag(
+        "g", {{"transform", fmt::format("translate({} {}) rotate({})", number(x), number(y), number(angle))}},
+        text(0, -6, words, "roof-label"));
+  }
+
+  Markup points(const Analysis& side, std::string_view css, bool ranked) const {
+    Markup marks;
+    double longest = 1e-12;
+    for (const RooflinePoint& point : before_.roofline) longest = std::max(longest, point.ms);
+    for (const RooflinePoint& point : side.roofline) {
+      if (point.flops_per_second < y_.low) continue;
+      double px = x_(point.intensity), py = y_(point.flops_per_second);
+      double radius = (canvas_.compact ? 7 : 9) * std::sqrt(std::min(1.0, point.ms / longest)) + 2;
+      std::string tip = fmt::format("{} ({}){}\n{} at {:.3g} FLOP/byte\n{}, {} of the {} roof", point.name,
+                                    point.kind, after_ == nullptr ? "" : fmt::format(", {}", css),
+                                    format_flop_rate(point.flops_per_second), point.intensity,
+                                    format_ms(point.ms), format_percent(point.fraction_of_roof), point.roof);
+      marks += tag("circle",
+                   {{"cx", number(px)},
+                    {"cy", number(py)},
+                    {"r", number(radius)},
+                    {"class", fmt::format("point {} {}", operator_class_css(point.op_class), css)}},
+                   tag("title", tip));
+    }
+    if (ranked) marks += rank_labels(side);
+    return marks;
+  }
+
+  // The ranks of the top table, beside their points; a label that would cover an earlier one is left out.
+  Markup rank_labels(const Analysis& side) const {
+    Markup marks;
+    std::vector<std::pair<double, double>> placed;
+    for (const analyze::TopOperator& top : side.top) {
+      if (top.flops <= 0 || top.bytes <= 0 || top.ms <= 0) continue;
+      double px = x_(top.intensity), py = y_(top.flops / (top.ms * 1e-3));
+      bool covered = std::any_of(placed.begin(), placed.end(), [&](const auto& at) {
+        return std::abs(at.first - px) < 13 && std::abs(at.second - py) < 13;
+      });
+      if (covered) continue;
+      placed.emplace_back(px, py);
+      marks += text(px, py + 3.8, fmt::format("{}", top.rank), "rank", Anchor::kMiddle);
+    }
+    return marks;
+  }
+
+  const Analysis& before_;
+  const Analysis* after_;
+  const Canvas& canvas_;
+  std::vector<MemoryLine> memory_;
+  double peak_ = 0;
+  double height_ = 0;
+  LogScale x_, y_;
+};
+
+}  // namespace
+
+Markup roofline(const Roofs& roofs, const Analysis& before, const Analysis* after, const Canvas& canvas) {
+  if (before.roofline.empty() && (after == nullptr || after->roofline.empty())) return {};
+  return Painter(roofs, before, after, canvas).paint();
+}
+
+}  // namespace hone::report::svg

@@ -1,0 +1,121 @@
+#include "report/text.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/units.h"
+
+namespace hone::report {
+namespace {
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+
+// Bytes of the UTF-8 sequence that begins `text`; 0 if none is valid (overlong, surrogate, out of range,
+// cut).
+std::size_t sequence_length(std::string_view text) {
+  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  unsigned char first = byte(0);
+  std::size_t length = first < 0x80   ? 1
+                       : first < 0xc2 ? 0
+                       : first < 0xe0 ? 2
+                       : first < 0xf0 ? 3
+                       : first < 0xf5 ? 4
+                                      : 0;
+  if (length == 0 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if (!continues(text[i])) return 0;
+  if (first == 0xe0 && byte(1) < 0xa0) return 0;
+  if (first == 0xed && byte(1) > 0x9f) return 0;
+  if (first == 0xf0 && byte(1) < 0x90) return 0;
+  if (first == 0xf4 && byte(1) > 0x8f) return 0;
+  return length;
+}
+
+// The byte offset of column `column`.
+std::size_t offset_of(std::string_view text, std::size_t column) {
+  std::size_t i = 0;
+  while (i < text.size() && column > 0) {
+    ++i;
+    while (i < text.size() && continues(text[i])) ++i;
+    --column;
+  }
+  return i;
+}
+
+}  // namespace
+
+std::string clean_utf8(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t length = sequence_length(text.substr(i));
+    auto c = static_cast<unsigned char>(text[i]);
+    if (c == '\n' || c == '\t' || c == '\r')
+      result += ' ';
+    else if (length == 0 || c < 0x20 || c == 0x7f ||
+             (c == 0xc2 && static_cast<unsigned char>(text[i + 1]) < 0xa0))
+      result += kReplacement;  // C0 and C1 controls move cursors and end comments
+    else
+      result += text.substr(i, length);
+    i += std::max<std::size_t>(1, length);
+  }
+  return result;
+}
+
+std::size_t columns(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
+}
+
+std::string shortened(std::string_view text, std::size_t limit) {
+  std::size_t width = columns(text);
+  if (width <= limit) return std::string(text);
+  if (limit == 0) return "";
+  std::size_t head = (limit - 1) / 2, tail = limit - 1 - head;
+  return fmt::format("{}…{}", text.substr(0, offset_of(text, head)),
+                     text.substr(offset_of(text, width - tail)));
+}
+
+std::string left(std::string_view text, std::size_t width) {
+  std::size_t used = columns(text);
+  return std::string(text) + std::string(used < width ? width - used : 0, ' ');
+}
+
+std::string right(std::string_view text, std::size_t width) {
+  std::size_t used = columns(text);
+  return std::string(used < width ? width - used : 0, ' ') + std::string(text);
+}
+
+std::string bar(double fraction, std::size_t width) {
+  constexpr std::array<std::string_view, 9> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
+  double clamped = std::isfinite(fraction) ? std::clamp(fraction, 0.0, 1.0) : 0;
+  auto eighths = static_cast<std::size_t>(clamped * static_cast<double>(width) * 8 + 0.5);
+  if (clamped > 0) eighths = std::max<std::size_t>(eighths, 1);
+  std::string result;
+  for (std::size_t i = 0; i < eighths / 8; ++i) result += "█";
+  result += kEighths[eighths % 8];
+  return left(result, width);
+}
+
+std::string fixed_ms(double ms) {
+  if (!std::isfinite(ms)) return "n/a";
+  if (ms != 0 && std::abs(ms) < 0.005) return fmt::format("{:.4f} ms", ms);
+  return std::abs(ms) < 1000 ? fmt::format("{:.2f} ms", ms) : fmt::format("{:.0f} ms", ms);
+}
+
+std::string ratio_text(double ratio) { return fmt::format("{:.2f}×", ratio); }
+std::string ratio_text(const analyze::Estimate& ratio) {
+  return fmt::format("{:.2f}× ({:.2f} to {:.2f})", ratio.median, ratio.low, ratio.high);
+}
+std::string estimate_ms(const analyze::Estimate& ms) {
+  return fmt::format("{} ({} to {})", format_ms(ms.median), format_ms(ms.low), format_ms(ms.high));
+}
+std::string error_text(double relative_error) {
+  return relative_error == 0 ? "0" : fmt::format("{:.1e}", relative_error);
+}
+
+}  // namespace hone::report

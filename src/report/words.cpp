@@ -1,0 +1,40 @@
+#include "report/words.h"
+
+#include <fmt/format.h>
+
+#include "core/units.h"
+#include "report/text.h"
+
+namespace hone::report {
+
+LabVerdict lab_verdict(const analyze::LabReport& report) {
+  const analyze::LabResult& result = report.result;
+  std::string name = shortened(clean_utf8(report.model.name), 48);
+  std::string before = format_ms(report.baseline.step.ms.median),
+              after = format_ms(report.optimised.step.ms.median);
+  std::string numbers =
+      result.passed
+          ? fmt::format("its outputs agree with the reference to {}", error_text(result.max_rel_err))
+          : fmt::format("its outputs do not agree with the reference (relative error {})",
+                        error_text(result.max_rel_err));
+  if (!result.passed)
+    return {"Not accepted.",
+            fmt::format("{} would take {} instead of {}, but {}.", name, after, before, numbers), false};
+  if (result.speedup.low > 1)
+    return {fmt::format("{:.2f}× faster.", result.speedup.median),
+            fmt::format("{} takes {} instead of {}, and {}.", name, after, before, numbers), true};
+  if (result.speedup.high < 1)
+    return {fmt::format("{:.2f}× slower.", 1 / result.speedup.median),
+            fmt::format("{} takes {} instead of {}.", name, after, before), false};
+  return {"No difference.",
+          fmt::format("{} takes {}, before and after, as far as {} paired runs can tell.", name, after,
+                      result.pairs),
+          true};
+}
+
+std::string pass_outcome(const analyze::PassRow& pass) {
+  if (pass.kept) return "kept";
+  return pass.measured_gain_ms ? "dropped" : "did not fire";
+}
+
+}  // namespace hone::report
