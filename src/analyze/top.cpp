@@ -33,7 +33,7 @@ std::string avoidable_words(const trace::Operator& op) {
 
 std::string memory_words(const trace::Operator& op, const OperatorProfile& profile) {
   std::string words = fmt::format(
-      "memory-bound at {} FLOP/byte: moves {} at {}, {} of this machine's {} roof", intensity(op),
+      "memory-bound at {} FLOP/byte: moves {} at {}, {} of this machine's {} roof", intensity_text(op),
       format_bytes(op.bytes()), format_byte_rate(per_second(op.bytes(), profile.ms.median)),
       format_percent(fraction_of_roof(profile)), profile.floor.memory_level);
   if (op.bytes() > 0 && op.avoidable_bytes > 0.3 * op.bytes())
@@ -46,8 +46,8 @@ std::string memory_words(const trace::Operator& op, const OperatorProfile& profi
 std::string compute_words(const trace::Operator& op, const OperatorProfile& profile) {
   std::string subject = op.geometry.empty() ? "" : op.geometry + ": ";
   std::string words =
-      fmt::format("{}compute-bound at {} FLOP/byte, {} of the {} roof ({} of {})", subject, intensity(op),
-                  format_percent(fraction_of_roof(profile)), dtype_name(op.dtype),
+      fmt::format("{}compute-bound at {} FLOP/byte, {} of the {} roof ({} of {})", subject,
+                  intensity_text(op), format_percent(fraction_of_roof(profile)), dtype_name(op.dtype),
                   format_flop_rate(per_second(op.flops, profile.ms.median)),
                   format_flop_rate(profile.floor.compute_roof));
   if (fraction_of_roof(profile) >= kNearRoof) return words + "; close to what this machine can do";

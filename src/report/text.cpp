@@ -115,7 +115,11 @@ std::string estimate_ms(const analyze::Estimate& ms) {
   return fmt::format("{} ({} to {})", format_ms(ms.median), format_ms(ms.low), format_ms(ms.high));
 }
 std::string error_text(double relative_error) {
-  return relative_error == 0 ? "0" : fmt::format("{:.1e}", relative_error);
+  if (relative_error == 0) return "0";
+  std::string text = fmt::format("{:.1e}", relative_error);  // "2.4e-06"
+  std::size_t zero = text.find("e-0");
+  if (zero != std::string::npos) text.erase(zero + 2, 1);
+  return text;
 }
 
 }  // namespace hone::report

@@ -32,7 +32,7 @@ std::string ratio_text(double ratio);
 std::string ratio_text(const analyze::Estimate& ratio);
 // "20.6 ms (20.4 to 20.9)": an estimate with its interval.
 std::string estimate_ms(const analyze::Estimate& ms);
-// "3.1e-06", "0".
+// "3.1e-6", "0".
 std::string error_text(double relative_error);
 
 }  // namespace hone::report

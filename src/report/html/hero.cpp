@@ -24,8 +24,9 @@ Markup quantity(const std::string& text) {
 }
 
 Markup tile(std::string_view name, const std::string& value, const std::string& note) {
-  return tag("div", {{"class", "tile"}},
-             tag("div", {{"class", "name"}}, name) + quantity(value) + tag("div", {{"class", "note"}}, note));
+  return tag(
+      "div", {{"class", "tile"}},
+      tag("div", {{"class", "name"}}, name) + quantity(value) + tag("div", {{"class", "note"}}, prose(note)));
 }
 
 std::string range(const analyze::Estimate& ms) {
@@ -35,7 +36,7 @@ std::string range(const analyze::Estimate& ms) {
 Markup verdict_line(const analyze::LabReport& report) {
   LabVerdict words = lab_verdict(report);
   Markup sentence = tag("em", {{"class", words.good ? "" : "bad"}}, words.headline);
-  return tag("p", {{"class", "verdict"}}, sentence + Markup::text(" " + words.rest));
+  return tag("p", {{"class", "verdict"}}, sentence + prose(" " + words.rest));
 }
 
 }  // namespace
@@ -46,8 +47,8 @@ Markup lab_hero(const analyze::LabReport& report) {
       report.model.name,
       {where.machine, fmt::format("{}, {} threads", where.device, where.threads), where.when.substr(0, 10)});
   hero += verdict_line(report);
-  hero += tag("p", {{"class", "sub"}}, "Before: " + report.baseline.verdict.sentence);
-  hero += tag("p", {{"class", "sub"}}, "Now: " + report.optimised.verdict.sentence);
+  hero += tag("p", {{"class", "sub"}}, prose("Before: " + report.baseline.verdict.sentence));
+  hero += tag("p", {{"class", "sub"}}, prose("Now: " + report.optimised.verdict.sentence));
   const analyze::Estimate& speedup = report.result.speedup;
   double after = report.optimised.step.ms.median;
   Markup tiles =
@@ -64,7 +65,7 @@ Markup lab_hero(const analyze::LabReport& report) {
 Markup explain_hero(const analyze::Analysis& analysis) {
   double step = analysis.step.ms.median;
   Markup hero = top_line(analysis.source, {analysis.device, fmt::format("{} steps", analysis.step.count)});
-  hero += tag("p", {{"class", "verdict"}}, analysis.verdict.sentence);
+  hero += tag("p", {{"class", "verdict"}}, prose(analysis.verdict.sentence));
   Markup tiles = tile("step", format_ms(step), range(analysis.step.ms));
   double share = step > 0 ? analysis.floor_ms / step : 0;
   tiles += tile("floor", format_ms(analysis.floor_ms), fmt::format("{} of the step", format_percent(share)));

@@ -139,9 +139,9 @@ Markup facts_part(const analyze::LabReport& report) {
   Markup command = tag("div", {{"class", "command"}}, tag("code", report.reproduce.command));
   Markup notes;
   for (const std::string& note : report.reproduce.notes) notes += tag("li", note);
-  notes +=
-      tag("li", fmt::format("Intervals are distribution-free, at {}; the speed-up is from {} paired runs.",
-                            format_percent(report.result.confidence), report.result.pairs));
+  notes += tag("li",
+               fmt::format("Intervals are distribution-free, at {:g} %; the speed-up is from {} paired runs.",
+                           report.result.confidence * 100, report.result.pairs));
   return section("facts", "What ran, and how to repeat it", "Everything that the numbers depend on.",
                  command + tag("ul", {{"class", "notes"}}, notes) +
                      tag("div", {{"class", "grid-2"}, {"style", "margin-top:24px"}}, cards));

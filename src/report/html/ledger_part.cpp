@@ -11,16 +11,15 @@ namespace {
 
 Markup evidence(const analyze::LedgerRow& row) {
   Markup items;
-  for (const std::string& line : row.evidence) items += tag("li", line);
-  Markup inside = tag("p", row.title + ".") + tag("ul", items);
-  if (!row.fix.empty()) inside += tag("p", tag("b", "What to do: ") + Markup::text(row.fix + "."));
-  if (!row.caveat.empty()) inside += tag("p", "Mind: " + row.caveat + ".");
+  for (const std::string& line : row.evidence) items += tag("li", prose(line));
+  Markup inside = tag("p", prose(row.title + ".")) + tag("ul", items);
+  if (!row.fix.empty()) inside += tag("p", tag("b", "What to do: ") + prose(row.fix + "."));
+  if (!row.caveat.empty()) inside += tag("p", prose("Mind: " + row.caveat + "."));
   return tag("div", {{"class", "evidence"}}, inside);
 }
 
 Markup ledger_row(const analyze::LedgerRow& row) {
-  std::string gain =
-      row.predicted_gain_ms > 0 ? fmt::format("−{} possible", format_ms(row.predicted_gain_ms)) : "";
+  std::string gain = row.predicted_gain_ms > 0 ? format_ms(row.predicted_gain_ms) : "";
   Markup summary = tag("span", {{"class", "chip-dot " + svg::cause_class(row.cause)}}, Markup());
   summary += tag("span", analyze::cause_label(row.cause));
   summary += tag("span", {{"class", "n"}}, fixed_ms(row.ms));

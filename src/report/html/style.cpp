@@ -52,7 +52,7 @@ section>.lead{color:var(--soft);margin:4px 0 20px;max-width:46em;font-size:.95re
 .legend i{display:inline-block;width:11px;height:11px;border-radius:2px;margin-right:6px;vertical-align:-1px}
 .legend i.ring{border-radius:50%;background:none;border:1.6px solid var(--soft)}
 .legend i.dot{border-radius:50%;background:var(--soft)}
-.legend i.pale{background:var(--total);opacity:.42}
+.legend i.pale{background:color-mix(in srgb,var(--total) 40%,var(--card))}
 .legend i.full{background:var(--total)}
 .legend i.diamond{background:none;border:1.5px solid var(--soft);border-radius:0;transform:rotate(45deg) scale(.8)}
 svg.chart{display:block;width:100%;height:auto;overflow:visible}
@@ -71,8 +71,7 @@ svg .roof{stroke:var(--soft);stroke-width:1.5}
 svg .roof-label{fill:var(--soft);font-size:11.5px}
 svg .rank{fill:var(--card);font-size:10.5px;font-weight:700;pointer-events:none}
 svg .track{fill:var(--track)}
-svg .total{fill:var(--total)}
-svg rect.before{opacity:.42}
+svg .total{--c:var(--total);fill:var(--c)}
 svg .point{stroke-width:1.6;stroke:var(--c);fill:var(--c)}
 svg .point.before{fill:none;stroke-opacity:.75}
 svg .point.after{fill-opacity:.85;stroke:var(--card);stroke-width:1}
@@ -91,6 +90,7 @@ svg.share{display:block;width:100%;height:5px;border-radius:3px;overflow:hidden;
 .class-normalization{--c:var(--norm)}.class-reduction{--c:var(--reduce)}.class-movement{--c:var(--move)}
 .class-pooling{--c:var(--pool)}.class-layout{--c:var(--reorder)}.class-other{--c:var(--other)}
 svg [class^=cause-],svg [class^=class-]{fill:var(--c)}
+svg rect.before{fill:color-mix(in srgb,var(--c) 40%,var(--card))}
 .legend [class^=cause-],.legend [class^=class-],.chip-dot{background:var(--c)}
 .tabs>input{position:absolute;opacity:0;pointer-events:none}
 .tabs>.bar{display:inline-flex;border:1px solid var(--rule);border-radius:8px;overflow:hidden;margin:0 0 16px;
@@ -137,7 +137,7 @@ tr.dropped td{color:var(--faint)}
 dl{display:grid;grid-template-columns:minmax(7em,max-content) minmax(0,1fr);gap:5px 20px;margin:0;font-size:.92rem}
 dt{color:var(--soft)}dd{margin:0}
 .card table{font-size:.92rem}
-.card td{padding:7px 12px 7px 0}
+.card td{padding:7px 12px 7px 0}.card td:last-child{padding-right:0}
 .card tr:last-child td{border-bottom:0;padding-bottom:0}
 .command{display:flex;gap:12px;align-items:flex-start;background:var(--track);border-radius:8px;padding:12px 14px}
 .command code{flex:1;white-space:pre-wrap}

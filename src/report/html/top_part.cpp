@@ -36,7 +36,7 @@ Markup operator_rows(const analyze::TopOperator& row, std::string_view css) {
   cells += cell("roof", row.roof);
   cells += cell("reaches", format_percent(row.fraction_of_roof));
   Markup why = tag("td", {{"class", "rank"}}, Markup()) + Markup::literal("<td colspan=\"8\">") +
-               Markup::text(row.why) + Markup::literal("</td>");
+               prose(row.why) + Markup::literal("</td>");
   return tag("tr", {{"class", "main"}}, cells) + tag("tr", {{"class", "why"}}, why);
 }
 

@@ -34,7 +34,6 @@ std::vector<MemoryLine> memory_lines(const Roofs& roofs) {
   return lines;
 }
 
-double floor_decade(double value) { return std::pow(10, std::floor(std::log10(value))); }
 double ceil_decade(double value) { return std::pow(10, std::ceil(std::log10(value))); }
 
 class Painter {
@@ -72,19 +71,20 @@ class Painter {
       }
     }
     double left = canvas_.compact ? 34 : 64, right = canvas_.width - (canvas_.compact ? 4 : 12);
-    x_ = {floor_decade(low_x * 0.9), ceil_decade(high_x * 1.1), left, right};
+    x_ = {low_x * 0.4, high_x * 2.5, left, right};
     // Not more than five decades down: a trivial operator must not flatten the picture.
-    double bottom = std::max(floor_decade(low_y * 0.9), floor_decade(high_y * 1e-5));
-    y_ = {bottom, ceil_decade(high_y * 1.2), height_ - 40, canvas_.compact ? 8.0 : 12.0};
+    double bottom = std::max(low_y * 0.4, high_y * 1e-5);
+    y_ = {bottom, high_y * 2.2, height_ - 40, canvas_.compact ? 8.0 : 12.0};
   }
 
   Markup axes() const {
-    Markup marks;
-    for (double v = x_.low; v <= x_.high * 1.01; v *= 10) {
+    Markup marks = line(x_.start, y_.start, x_.end, y_.start, "grid");
+    marks += line(x_.start, y_.start, x_.start, y_.end, "grid");
+    for (double v = ceil_decade(x_.low); v <= x_.high; v *= 10) {
       marks += line(x_(v), y_.start, x_(v), y_.end, "grid");
-      marks += text(x_(v), y_.start + 17, fmt::format("{:g}", v), "axis", edge_anchor(v));
+      marks += text(x_(v), y_.start + 17, fmt::format("{:g}", v), "axis", Anchor::kMiddle);
     }
-    for (double v = y_.low; v <= y_.high * 1.01; v *= 10) {
+    for (double v = ceil_decade(y_.low); v <= y_.high; v *= 10) {
       marks += line(x_.start, y_(v), x_.end, y_(v), "grid");
       marks += text(x_.start - 7, y_(v) + 4, rate_label(v), "axis", Anchor::kEnd);
     }
@@ -94,8 +94,6 @@ class Painter {
         text(0, canvas_.compact ? -2 : 2, canvas_.compact ? "" : "FLOP/s", "axis title", Anchor::kMiddle));
     return marks;
   }
-
-  Anchor edge_anchor(double v) const { return v >= x_.high * 0.99 ? Anchor::kEnd : Anchor::kMiddle; }
 
   // "1 G", "100 G": the unit stands at the axis.
   static std::string rate_label(double value) {

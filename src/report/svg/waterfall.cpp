@@ -77,7 +77,8 @@ class Painter {
     Markup marks;
     double bottom = height - 24;
     for (double tick : ticks(limit_, canvas_.compact ? 4 : 8)) {
-      marks += line(x(tick), 0, x(tick), bottom, "grid");
+      // On a phone labels stand over the plot: a grid would run through them.
+      marks += line(x(tick), canvas_.compact ? bottom - 4 : 0, x(tick), bottom, "grid");
       Anchor anchor = canvas_.compact && tick == 0 ? Anchor::kStart : Anchor::kMiddle;
       marks +=
           text(x(tick), bottom + 16, fmt::format("{:g}{}", tick, tick == 0 ? " ms" : ""), "axis", anchor);
