@@ -95,7 +95,8 @@ Status infer_conv_as(InferContext& context, std::size_t w, DType dtype, bool tra
 Status infer_conv(InferContext& context) {
   HONE_CHECK(expect_dtype(context, 0, infer::is_general_float, "a floating-point type"));
   HONE_CHECK(infer::expect_same_dtype(context, 0, 1));
-  if (context.has_input(2)) HONE_CHECK(expect_rank(context, 2, 1));
+  const std::size_t bias = context.node().op == "DeformConv" ? 3 : 2;
+  if (context.has_input(bias)) HONE_CHECK(expect_rank(context, bias, 1));
   return infer_conv_as(context, 1, context.input(0).dtype, context.node().op == "ConvTranspose");
 }
 
