@@ -38,6 +38,7 @@ void watch_interrupts() {
   action.sa_handler = on_signal;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file past the size limit: the write fails and its error is reported
 }
 
 ProgressBar::ProgressBar(std::string label)

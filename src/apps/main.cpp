@@ -21,7 +21,9 @@ int main(int argc, char** argv) {
   try {
     program.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return program.app.exit(error) == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) return program.app.exit(error);  // --help, --version
+    fmt::print(stderr, "hone: {}; see hone --help\n", error.what());
+    return 2;
   }
   apps::watch_interrupts();
   try {
