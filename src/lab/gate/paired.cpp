@@ -154,7 +154,10 @@ Result<PairedResult> run_paired(const Workload& a, const Workload& b, const Pair
 }
 
 std::string ratio_text(const Interval& ratio) {
-  const int decimals = ratio.high < 1.02 * ratio.low ? 3 : 2;
+  // A third decimal where two would hide how narrow the interval is, or on which side of 1 it ends.
+  const auto near_one = [](double bound) { return std::abs(bound - 1) < 0.005; };
+  const bool fine = ratio.high < 1.02 * ratio.low || near_one(ratio.low) || near_one(ratio.high);
+  const int decimals = fine ? 3 : 2;
   return fmt::format("{0:.{3}f}× ({1:.{3}f}–{2:.{3}f})", ratio.median, ratio.low, ratio.high, decimals);
 }
 

@@ -198,6 +198,7 @@ TEST(Paired, RefusesOptionsThatMakeNoSense) {
 TEST(Paired, WritesRatiosForPeople) {
   EXPECT_EQ(ratio_text({1.1801, 1.152, 1.2099, 0.95}), "1.18× (1.15–1.21)");
   EXPECT_EQ(ratio_text({1.0012, 0.9981, 1.0043, 0.95}), "1.001× (0.998–1.004)");
+  EXPECT_EQ(ratio_text({1.03, 1.0021, 1.07, 0.95}), "1.030× (1.002–1.070)");
 }
 
 // On the real machine, whatever it is doing now: 200 comparisons of a loop with itself.
