@@ -110,11 +110,12 @@ Result<Dims> split_parts(const InferContext& context, const Dim& extent) {
     return context.error(fmt::format("num_outputs is {}, but the node has {} outputs", parts, count));
   }
   if (!extent.known()) return infer::unknown_dims(parts);
+  // Equal parts; the last ones are smaller where the axis does not divide.
   const int64_t chunk = (extent.extent() + parts - 1) / parts;
-  Dims dims(count, Dim(chunk));
-  const int64_t last = extent.extent() - chunk * (parts - 1);
-  if (last < 0) return context.error(fmt::format("cannot make {} parts of {}", parts, extent.extent()));
-  dims.back() = Dim(last);
+  Dims dims;
+  for (int64_t i = 0; i < parts; ++i) {
+    dims.emplace_back(std::clamp<int64_t>(extent.extent() - i * chunk, 0, chunk));
+  }
   return dims;
 }
 

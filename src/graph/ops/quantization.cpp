@@ -36,9 +36,11 @@ Status check_granularity(const InferContext& context) {
   const TensorType& x = context.input(0);
   const TensorType& scale = context.input(1);
   const TensorType& zero_point = context.input(2);
-  if (zero_point.has_rank() && scale.has_rank() && zero_point.rank() != scale.rank()) {
+  // A scalar and a vector of one element mean the same.
+  const bool comparable = zero_point.is_static() && scale.is_static();
+  if (comparable && element_count(zero_point.shape()) != element_count(scale.shape())) {
     return context.error(
-        fmt::format("zero point {} and scale {} differ in rank", zero_point.text(), scale.text()));
+        fmt::format("zero point {} and scale {} differ in shape", zero_point.text(), scale.text()));
   }
   if (!x.has_rank() || !scale.has_rank() || scale.rank() == 0) return {};
   if (context.attributes().integer("block_size", 0) > 0) {

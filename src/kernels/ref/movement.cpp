@@ -134,8 +134,7 @@ Outputs split(const RefCall& call) {
   } else {
     const auto parts = static_cast<int64_t>(call.output_count);
     const int64_t chunk = (extent + parts - 1) / parts;
-    sizes.assign(call.output_count, chunk);
-    sizes.back() = extent - chunk * (parts - 1);
+    for (int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp<int64_t>(extent - i * chunk, 0, chunk));
   }
   const bool fits = sizes.size() == call.output_count && *std::min_element(sizes.begin(), sizes.end()) >= 0 &&
                     std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) == extent;

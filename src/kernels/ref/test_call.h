@@ -1,0 +1,40 @@
+// Helpers of the reference kernels' tests: tensors from lists, and calls by operator name.
+#pragma once
+
+#include <initializer_list>
+
+#include <gtest/gtest.h>
+
+#include "kernels/ref/elements.h"
+
+namespace hone::kernels::ref {
+
+inline Tensor floats(Shape shape, std::initializer_list<double> values, DType dtype = DType::kF32) {
+  return narrow(dtype, std::move(shape), std::vector<double>(values));
+}
+inline Tensor ints(Shape shape, std::initializer_list<int64_t> values, DType dtype = DType::kI64) {
+  return narrow(dtype, std::move(shape), std::vector<int64_t>(values));
+}
+
+inline Result<std::vector<Tensor>> run(std::string_view op, std::vector<Tensor> inputs,
+                                       const Attributes& attributes = {}, std::size_t outputs = 1) {
+  const RefKernel kernel = ref_table().find(op);
+  if (kernel == nullptr) return unsupported(std::string(op));
+  return kernel({op, attributes, inputs, outputs});
+}
+
+// The only output's elements; fails the test where there is an error.
+inline std::vector<double> values(std::string_view op, std::vector<Tensor> inputs,
+                                  const Attributes& attributes = {}) {
+  auto outputs = run(op, std::move(inputs), attributes);
+  EXPECT_TRUE(outputs.ok()) << outputs.error().message;
+  return outputs.ok() ? (*outputs)[0].to_doubles() : std::vector<double>{};
+}
+
+inline bool fails(std::string_view op, std::vector<Tensor> inputs, const Attributes& attributes = {}) {
+  return !run(op, std::move(inputs), attributes).ok();
+}
+
+using Doubles = std::vector<double>;
+
+}  // namespace hone::kernels::ref
