@@ -4,7 +4,7 @@
 #include <omp.h>
 #include <sched.h>
 
-#include "runtime/cpu/lower.h"
+#include "runtime/cpu/families.h"
 #include "runtime/reference_kernel.h"
 
 namespace hone::runtime {
@@ -36,6 +36,11 @@ std::string CpuProvider::signature() const { return fmt::format("cpu threads={}"
 Result<std::vector<Candidate>> CpuProvider::candidates(const graph::Graph& graph,
                                                        const graph::Node& node) const {
   std::vector<Candidate> found;
+  const cpu::LowerContext context{graph, node};
+  for (const cpu::LowerFunction lower : {cpu::lower_convolution, cpu::lower_matmul, cpu::lower_pointwise,
+                                         cpu::lower_pooling, cpu::lower_normalization, cpu::lower_movement}) {
+    lower(context, found);
+  }
   if (found.empty() && plain_everywhere(graph, node)) found.push_back(reference_candidate(graph, node));
   return found;
 }

@@ -1,0 +1,16 @@
+// The lowerings of the CPU provider, one an operator family (lower_<family>.cpp). Each appends what it offers
+// for a node, and nothing for nodes that are not its own.
+#pragma once
+
+#include "runtime/cpu/lower.h"
+
+namespace hone::runtime::cpu {
+
+void lower_convolution(const LowerContext&, std::vector<Candidate>&);
+void lower_matmul(const LowerContext&, std::vector<Candidate>&);
+void lower_pointwise(const LowerContext&, std::vector<Candidate>&);
+void lower_pooling(const LowerContext&, std::vector<Candidate>&);
+void lower_normalization(const LowerContext&, std::vector<Candidate>&);  // softmax and attention, too
+void lower_movement(const LowerContext&, std::vector<Candidate>&);
+
+}  // namespace hone::runtime::cpu

@@ -1,0 +1,172 @@
+// MatMul and Gemm, alone or as a group of kind "matmul": oneDNN's matrix product, constant factors packed
+// once.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "kernels/cpu/dnnl/matmul.h"
+#include "runtime/cpu/families.h"
+#include "runtime/cpu/group_view.h"
+#include "runtime/cpu/make_kernel.h"
+
+namespace hone::runtime::cpu {
+namespace {
+
+using kernels::MatMul;
+using kernels::MatMulDesc;
+
+constexpr std::size_t kMaxOperands = 8;
+
+// The product that a node asks for, with Gemm's scale and addend brought into the forms that the kernel has.
+struct Product {
+  MatMulDesc desc;
+  Tensor b;                // constant right factor; undefined if computed
+  Tensor bias;             // constant addend a column; undefined if none
+  bool flattened = false;  // all rows of all batches are one matrix
+};
+
+Tensor scaled(const Tensor& tensor, float factor) {
+  if (factor == 1.0F) return tensor;
+  Tensor result = tensor.clone();
+  for (float& x : result.as<float>()) x *= factor;
+  return result;
+}
+
+std::optional<Product> read_matmul(const GroupView& group) {
+  const graph::Node& node = group.anchor();
+  Product product;
+  Shape a = group.type(node.inputs[0]).shape();
+  const Shape b = group.type(node.inputs[1]).shape();
+  if (a.size() < 2 || b.size() < 2) return std::nullopt;
+  if (const Tensor* constant = group.constant(node.inputs[1]); constant != nullptr && b.size() == 2) {
+    product.b = *constant;
+    product.desc.constant_b = true;
+    product.flattened = true;
+    a = {element_count(a) / std::max<int64_t>(1, a.back()), a.back()};
+  }
+  product.desc.a_shape = a;
+  product.desc.b_shape = b;
+  return product;
+}
+
+std::optional<Product> read_gemm(const GroupView& group) {
+  const graph::Node& node = group.anchor();
+  const Attributes& attributes = node.attributes;
+  const float alpha = attributes.real("alpha", 1.0F);
+  const float beta = attributes.real("beta", 1.0F);
+  const Tensor* b = group.constant(node.inputs[1]);
+  if (b == nullptr) return std::nullopt;  // rare: the reference serves it
+  Product product;
+  product.flattened = true;
+  const Shape a_stored = group.type(node.inputs[0]).shape();
+  const bool transpose_a = attributes.integer("transA", 0) != 0;
+  const bool transpose_b = attributes.integer("transB", 0) != 0;
+  product.desc.a_shape = transpose_a ? Shape{a_stored[1], a_stored[0]} : a_stored;
+  if (transpose_a) product.desc.a_strides = {1, a_stored[1]};
+  product.desc.b_shape = transpose_b ? Shape{b->shape()[1], b->shape()[0]} : b->shape();
+  if (transpose_b) product.desc.b_strides = {1, b->shape()[1]};
+  product.b = scaled(*b, alpha);
+  product.desc.constant_b = true;
+  if (node.has_input(2) && beta != 0.0F) {
+    const Tensor* c = group.constant(node.inputs[2]);
+    const int64_t columns = product.desc.b_shape[1];
+    if (c == nullptr || c->dtype() != DType::kF32) return std::nullopt;
+    if (c->size() != columns || c->shape().back() != columns) {
+      if (c->size() != 1) return std::nullopt;
+      Tensor spread(DType::kF32, {columns});
+      std::fill(spread.as<float>().begin(), spread.as<float>().end(), c->as<float>()[0] * beta);
+      product.bias = spread;
+    } else {
+      product.bias = scaled(*c, beta);
+    }
+    product.desc.has_bias = true;
+  }
+  return product;
+}
+
+// The first Add of one constant a column is the bias: the kernel adds it while it accumulates.
+void take_bias(const GroupView& group, Product& product, Epilogue& epilogue,
+               std::vector<std::size_t>& unread) {
+  if (product.desc.has_bias || !product.desc.constant_b || epilogue.post_ops.empty()) return;
+  const kernels::PostOp& first = epilogue.post_ops.front();
+  if (first.kind != kernels::PostOp::Kind::kBinaryAdd) return;
+  const int64_t columns = product.desc.b_shape.back();
+  const graph::ValueId operand =
+      group.kind().empty() ? graph::kNoValue : group.graph().inputs()[epilogue.operand_inputs[0]];
+  const Tensor* data = group.constant(operand);
+  const auto uses =
+      std::count(epilogue.operand_inputs.begin(), epilogue.operand_inputs.end(), epilogue.operand_inputs[0]);
+  if (uses != 1 || data == nullptr || data->size() != columns || data->shape().back() != columns) return;
+  product.bias = *data;
+  product.desc.has_bias = true;
+  unread.push_back(epilogue.operand_inputs[0]);
+  epilogue.post_ops.erase(epilogue.post_ops.begin());
+  epilogue.operand_inputs.erase(epilogue.operand_inputs.begin());
+}
+
+// Operands' shapes as the flattened product sees them: whole, a row of columns, or one number.
+void flatten_operands(const Product& product, Epilogue& epilogue) {
+  const int64_t rows = product.desc.a_shape[0];
+  const int64_t columns = product.desc.b_shape[1];
+  for (kernels::PostOp& op : epilogue.post_ops) {
+    if (!op.is_binary()) continue;
+    const int64_t size = element_count(op.operand_shape);
+    op.operand_shape = size == 1 ? Shape{1, 1}
+                       : size == columns && op.operand_shape.back() == columns && size != rows * columns
+                           ? Shape{1, columns}
+                           : Shape{rows, columns};
+  }
+}
+
+Result<std::unique_ptr<Kernel>> make(const MatMulDesc& desc, const Tensor& b, const Tensor& bias,
+                                     std::size_t a_input, std::size_t b_input,
+                                     std::vector<std::size_t> operands, std::vector<std::size_t> unread) {
+  HONE_ASSIGN(std::shared_ptr<MatMul> product,
+              MatMul::create(desc, b.defined() ? b.data() : nullptr, bias.defined() ? bias.data() : nullptr));
+  KernelTraits traits;
+  traits.implementation = fmt::format("oneDNN {}", product->name());
+  traits.scratch_bytes = product->scratch_bytes();
+  traits.packed_bytes = product->packed_weight_bytes();
+  traits.unread = std::move(unread);
+  return make_kernel(std::move(traits), [product, a_input, b_input,
+                                         operands = std::move(operands)](const KernelArguments& arguments) {
+    std::array<const void*, kMaxOperands> pointers{};
+    for (std::size_t i = 0; i < operands.size(); ++i) pointers[i] = arguments.inputs[operands[i]];
+    return product->execute(arguments.inputs[a_input], arguments.inputs[b_input], arguments.outputs[0],
+                            std::span(pointers).first(operands.size()), arguments.scratch);
+  });
+}
+
+}  // namespace
+
+void lower_matmul(const LowerContext& context, std::vector<Candidate>& found) {
+  const GroupView group(context);
+  const graph::Node& node = group.anchor();
+  if (node.op != "MatMul" && node.op != "Gemm") return;
+  if (group.type(node.inputs[0]).dtype != DType::kF32 || group.type(node.outputs[0]).layout != Layout::kPlain)
+    return;
+  auto epilogue = read_epilogue(group);
+  if (!epilogue || epilogue->operand_inputs.size() > kMaxOperands) return;
+  auto product = node.op == "Gemm" ? read_gemm(group) : read_matmul(group);
+  if (!product || element_count(product->desc.a_shape) == 0 || element_count(product->desc.b_shape) == 0)
+    return;
+  std::vector<std::size_t> unread;
+  const std::size_t b_input = *group.input_index(node.inputs[1]);
+  if (product->desc.constant_b) unread.push_back(b_input);
+  if (node.op == "Gemm" && node.has_input(2)) unread.push_back(*group.input_index(node.inputs[2]));
+  take_bias(group, *product, *epilogue, unread);
+  if (product->flattened) flatten_operands(*product, *epilogue);
+  product->desc.post_ops = epilogue->post_ops;
+  for (const std::string& implementation : MatMul::candidates(product->desc)) {
+    MatMulDesc desc = product->desc;
+    desc.implementation = implementation;
+    found.push_back({implementation, [desc, b = product->b, bias = product->bias,
+                                      a_input = *group.input_index(node.inputs[0]), b_input,
+                                      operands = epilogue->operand_inputs, unread] {
+                       return make(desc, b, bias, a_input, b_input, operands, unread);
+                     }});
+  }
+}
+
+}  // namespace hone::runtime::cpu

@@ -1,0 +1,183 @@
+// Softmax, layer and group normalisation, attention: hone's own kernels, f32.
+#include <fmt/format.h>
+
+#include "kernels/cpu/attention/attention.h"
+#include "kernels/cpu/normalization/normalization.h"
+#include "kernels/cpu/softmax/softmax.h"
+#include "runtime/cpu/families.h"
+#include "runtime/cpu/make_kernel.h"
+
+namespace hone::runtime::cpu {
+namespace {
+
+const float* f32(const void* pointer) { return static_cast<const float*>(pointer); }
+float* f32(void* pointer) { return static_cast<float*>(pointer); }
+
+int64_t product(const Shape& shape, std::size_t first, std::size_t last) {
+  return element_count(std::span(shape).subspan(first, last - first));
+}
+
+void lower_softmax(const LowerContext& context, std::vector<Candidate>& found) {
+  const graph::Node& node = context.node;
+  const Shape shape = context.in_shape(0);
+  auto axis = normalize_axis(node.attributes.integer("axis", -1), static_cast<int64_t>(shape.size()));
+  if (!axis.ok()) return;
+  const auto at = static_cast<std::size_t>(*axis);
+  kernels::SoftmaxDesc desc;
+  desc.outer = {product(shape, 0, at)};
+  desc.length = shape[at];
+  desc.inner = product(shape, at + 1, shape.size());
+  desc.log = node.op == "LogSoftmax";
+  found.push_back({"hone softmax", [desc]() -> Result<std::unique_ptr<Kernel>> {
+                     HONE_ASSIGN(kernels::Softmax softmax, kernels::Softmax::create(desc));
+                     return make_kernel({.implementation = "hone softmax", .in_place = 0},
+                                        [softmax](const KernelArguments& a) -> Status {
+                                          softmax.execute(f32(a.inputs[0]), nullptr, f32(a.outputs[0]));
+                                          return {};
+                                        });
+                   }});
+}
+
+// LayerNormalization and RMSNormalization over the last axes, scale and bias of those axes' shape.
+void lower_layer_norm(const LowerContext& context, std::vector<Candidate>& found) {
+  const graph::Node& node = context.node;
+  const Shape shape = context.in_shape(0);
+  auto axis = normalize_axis(node.attributes.integer("axis", -1), static_cast<int64_t>(shape.size()));
+  if (!axis.ok() || node.outputs.size() > 3) return;
+  kernels::LayerNormDesc desc;
+  desc.rows = product(shape, 0, static_cast<std::size_t>(*axis));
+  desc.length = product(shape, static_cast<std::size_t>(*axis), shape.size());
+  desc.epsilon = node.attributes.real("epsilon", 1e-5F);
+  desc.rms = node.op == "RMSNormalization";
+  for (std::size_t i = 1; i < node.inputs.size(); ++i) {
+    if (context.has(i) &&
+        (element_count(context.in_shape(i)) != desc.length || context.in(i).dtype != DType::kF32))
+      return;
+  }
+  const bool biased = context.has(2);
+  found.push_back({"hone layer norm", [desc, biased]() -> Result<std::unique_ptr<Kernel>> {
+                     HONE_ASSIGN(kernels::LayerNorm norm, kernels::LayerNorm::create(desc));
+                     return make_kernel({.implementation = "hone layer norm", .in_place = 0},
+                                        [norm, biased](const KernelArguments& a) -> Status {
+                                          kernels::LayerNormArguments arguments;
+                                          arguments.x = f32(a.inputs[0]);
+                                          arguments.scale = f32(a.inputs[1]);
+                                          arguments.bias = biased ? f32(a.inputs[2]) : nullptr;
+                                          arguments.y = f32(a.outputs[0]);
+                                          arguments.mean = a.outputs.size() > 1 ? f32(a.outputs[1]) : nullptr;
+                                          arguments.inverse_deviation =
+                                              a.outputs.size() > 2 ? f32(a.outputs[2]) : nullptr;
+                                          norm.execute(arguments);
+                                          return {};
+                                        });
+                   }});
+}
+
+void lower_group_norm(const LowerContext& context, std::vector<Candidate>& found) {
+  const graph::Node& node = context.node;
+  const Shape shape = context.in_shape(0);
+  if (shape.size() < 3) return;
+  kernels::GroupNormDesc desc;
+  desc.batch = shape[0];
+  desc.channels = shape[1];
+  desc.groups = node.op == "InstanceNormalization" ? shape[1] : node.attributes.integer("num_groups", 1);
+  desc.spatial = product(shape, 2, shape.size());
+  desc.epsilon = node.attributes.real("epsilon", 1e-5F);
+  found.push_back({"hone group norm", [desc]() -> Result<std::unique_ptr<Kernel>> {
+                     HONE_ASSIGN(kernels::GroupNorm norm, kernels::GroupNorm::create(desc));
+                     return make_kernel({.implementation = "hone group norm", .in_place = 0},
+                                        [norm](const KernelArguments& a) -> Status {
+                                          norm.execute(f32(a.inputs[0]), f32(a.inputs[1]), f32(a.inputs[2]),
+                                                       f32(a.outputs[0]));
+                                          return {};
+                                        });
+                   }});
+}
+
+// One operand of Attention: [B, H, T, D], or [B, T, H·D] with the number of heads in an attribute.
+struct Operand {
+  int64_t heads = 0, rows = 0, columns = 0;
+  kernels::AttentionStrides strides;
+};
+
+Operand read_operand(const Shape& shape, int64_t heads) {
+  if (shape.size() == 4) {
+    return {shape[1], shape[2], shape[3], {shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1}};
+  }
+  const int64_t columns = shape[2] / std::max<int64_t>(1, heads);
+  return {heads, shape[1], columns, {shape[1] * shape[2], columns, shape[2], 1}};
+}
+
+// Strides of an additive mask [.., Tq, Tk] broadcast to [B, H, Tq, Tk]; false if its shape does not fit.
+bool read_mask(const Shape& shape, const kernels::AttentionDesc& desc, kernels::AttentionStrides& strides) {
+  const Shape whole{desc.batch, desc.heads, desc.queries, desc.keys};
+  if (shape.size() > 4) return false;
+  const std::vector<int64_t> own = row_major_strides(shape);
+  std::array<int64_t, 4> result{};
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const std::size_t at = 4 - shape.size() + i;
+    if (shape[i] != whole[at] && shape[i] != 1) return false;
+    result[at] = shape[i] == 1 ? 0 : own[i];
+  }
+  strides = {result[0], result[1], result[2], result[3]};
+  return true;
+}
+
+void lower_attention(const LowerContext& context, std::vector<Candidate>& found) {
+  const graph::Node& node = context.node;
+  const Attributes& a = node.attributes;
+  const bool plain_form = node.outputs.size() == 1 && !context.has(4) && !context.has(5) && !context.has(6) &&
+                          a.real("softcap", 0.0F) == 0.0F && a.integer("softmax_precision", 1) == 1;
+  if (!plain_form || (context.has(3) && context.in(3).dtype != DType::kF32)) return;
+  const Shape q_shape = context.in_shape(0);
+  const Operand q = read_operand(q_shape, a.integer("q_num_heads", 0));
+  const Operand k = read_operand(context.in_shape(1), a.integer("kv_num_heads", 0));
+  const Operand v = read_operand(context.in_shape(2), a.integer("kv_num_heads", 0));
+  const Operand out = read_operand(context.out_shape(), a.integer("q_num_heads", 0));
+  kernels::AttentionDesc desc;
+  desc.batch = q_shape[0];
+  desc.heads = q.heads;
+  desc.kv_heads = k.heads;
+  desc.queries = q.rows;
+  desc.keys = k.rows;
+  desc.head_dim = q.columns;
+  desc.value_dim = v.columns;
+  desc.scale = a.real("scale", 1.0F / std::sqrt(static_cast<float>(q.columns)));
+  desc.causal = a.integer("is_causal", 0) != 0;
+  desc.q = q.strides;
+  desc.k = k.strides;
+  desc.v = v.strides;
+  desc.out = out.strides;
+  desc.masked = context.has(3);
+  if (desc.masked && !read_mask(context.in_shape(3), desc, desc.mask)) return;
+  found.push_back(
+      {"hone attention", [desc]() -> Result<std::unique_ptr<Kernel>> {
+         HONE_ASSIGN(kernels::Attention attention, kernels::Attention::create(desc));
+         KernelTraits traits{.implementation = "hone attention", .scratch_bytes = attention.scratch_bytes()};
+         return make_kernel(std::move(traits),
+                            [attention, masked = desc.masked](const KernelArguments& arguments) -> Status {
+                              attention.execute(f32(arguments.inputs[0]), f32(arguments.inputs[1]),
+                                                f32(arguments.inputs[2]),
+                                                masked ? f32(arguments.inputs[3]) : nullptr,
+                                                f32(arguments.outputs[0]), arguments.scratch);
+                              return {};
+                            });
+       }});
+}
+
+}  // namespace
+
+void lower_normalization(const LowerContext& context, std::vector<Candidate>& found) {
+  const graph::Node& node = context.node;
+  if (node.inputs.empty() || !context.has(0) || context.in(0).dtype != DType::kF32 ||
+      context.out().layout != Layout::kPlain || context.in(0).layout != Layout::kPlain ||
+      element_count(context.in_shape(0)) == 0) {
+    return;
+  }
+  if (node.op == "Softmax" || node.op == "LogSoftmax") lower_softmax(context, found);
+  if (node.op == "LayerNormalization" || node.op == "RMSNormalization") lower_layer_norm(context, found);
+  if (node.op == "InstanceNormalization" || node.op == "GroupNormalization") lower_group_norm(context, found);
+  if (node.op == "Attention") lower_attention(context, found);
+}
+
+}  // namespace hone::runtime::cpu

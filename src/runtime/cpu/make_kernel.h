@@ -1,0 +1,47 @@
+// Kernels from a function: what a lowering returns without writing a class for each operator.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/kernel.h"
+
+namespace hone::runtime::cpu {
+
+struct KernelTraits {
+  std::string implementation;
+  std::size_t scratch_bytes = 0;
+  std::size_t packed_bytes = 0;
+  std::vector<std::size_t> unread = {};  // inputs that the kernel packed or knows
+  std::optional<std::size_t> in_place = std::nullopt;
+};
+
+template <typename F>
+class FunctionKernel : public Kernel {
+ public:
+  FunctionKernel(KernelTraits traits, F function)
+      : traits_(std::move(traits)), function_(std::move(function)) {}
+  std::string implementation() const override { return traits_.implementation; }
+  std::size_t scratch_bytes() const override { return traits_.scratch_bytes; }
+  std::size_t packed_bytes() const override { return traits_.packed_bytes; }
+  bool reads(std::size_t input) const override {
+    return std::find(traits_.unread.begin(), traits_.unread.end(), input) == traits_.unread.end();
+  }
+  std::optional<std::size_t> in_place_input() const override { return traits_.in_place; }
+  Status run(const KernelArguments& arguments) override { return function_(arguments); }
+
+ private:
+  KernelTraits traits_;
+  F function_;
+};
+
+// `function`: Status(const KernelArguments&), must not allocate.
+template <typename F>
+std::unique_ptr<Kernel> make_kernel(KernelTraits traits, F function) {
+  return std::make_unique<FunctionKernel<F>>(std::move(traits), std::move(function));
+}
+
+}  // namespace hone::runtime::cpu
