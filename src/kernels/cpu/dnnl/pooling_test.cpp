@@ -1,7 +1,6 @@
-// Pooling and reorders give what their definitions give.
+// Pooling gives what its definition gives.
 #include "kernels/cpu/dnnl/pooling.h"
 
-#include "kernels/cpu/dnnl/reorder.h"
 #include "kernels/cpu/dnnl/test_support.h"
 
 namespace hone::kernels {
@@ -93,27 +92,6 @@ TEST(Pooling, BadDescriptionsAreErrorsAndNotCrashes) {
   PoolingDesc desc = square(Kind::kMax, 4, 8, 2, 1, 0);
   desc.strides = {0, 0};
   EXPECT_FALSE(Pooling::create(desc).ok());
-}
-
-TEST(Reorder, EveryPairOfLayoutsKeepsTheElements) {
-  for (const Shape& shape : {Shape{2, 19, 5, 3}, Shape{1, 32, 7}, Shape{1, 3, 2, 3, 4}}) {
-    const Tensor plain = random_tensor(shape, 8);
-    for (const Layout from : all_layouts()) {
-      for (const Layout to : all_layouts()) {
-        auto kernel = Reorder::create(shape, from, to);
-        ASSERT_TRUE(kernel.ok()) << kernel.error().message;
-        const Tensor src = stored(plain, shape, from);
-        Tensor dst = poisoned(storage_elements(shape, to));
-        Tensor scratch = poisoned(static_cast<int64_t>((*kernel)->scratch_bytes() / 4 + 16));
-        ASSERT_TRUE((*kernel)->execute(src.data(), dst.data(), scratch.data()).ok());
-        expect_stored(dst, values_of(plain), shape, to, 0);
-      }
-    }
-  }
-}
-
-TEST(Reorder, ChannelLayoutsNeedSpatialAxes) {
-  EXPECT_FALSE(Reorder::create({4, 8}, Layout::kPlain, Layout::kBlocked16).ok());
 }
 
 }  // namespace
