@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   program.app.set_version_flag("--version", fmt::format("hone {}", kVersion));
   program.app.require_subcommand(1);
   program.app.fallthrough(false);
+  apps::add_ceilings_command(program);
   apps::add_run_command(program);
   apps::add_conformance_command(program);
 

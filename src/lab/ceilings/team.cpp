@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include <omp.h>
+#include <sys/resource.h>
 
 #include "core/clock.h"
 #include "lab/gate/statistics.h"
@@ -17,6 +18,13 @@ int64_t cpu_ns(clockid_t clock) {
   timespec t{};
   clock_gettime(clock, &t);
   return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+// How often a thread of this process had to leave its CPU to another program.
+long preemptions() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nivcsw;
 }
 
 // 20 µs, or 2 % of longer runs: interrupts and the clock readings themselves are less.
@@ -60,16 +68,18 @@ TeamTime time_team(int threads, const std::function<void(int)>& work) {
 }
 
 TeamTime time_call(int threads, const std::function<void()>& call) {
-  // The team's threads aren't ours to read clocks on, but idle members spin for a while, so together they use
-  // the process's CPU time fully unless somebody else takes it. With one thread, it is that thread's time.
-  const clockid_t clock = threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID;
-  const int64_t cpu_begin = cpu_ns(clock), begin = now_ns();
+  // The team's threads aren't ours to read clocks on, and the process's CPU clock lags by a tick for threads
+  // that are running. The kernel's count of preemptions, which is the whole process's, doesn't.
+  const long preempted = preemptions();
+  Span span;
+  const int64_t cpu = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+  span.begin = now_ns();
   call();
-  const int64_t wall = now_ns() - begin, cpu = cpu_ns(clock) - cpu_begin;
-  const int64_t missing = wall * threads - cpu;
-  const int64_t allowed = threads == 1 ? wall / 50 : wall * threads / 20;
-  return {static_cast<double>(wall) * 1e-9, static_cast<double>(cpu) * 1e-9 / threads,
-          missing > std::max(kForgiven, allowed)};
+  span.end = now_ns();
+  span.cpu = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+  const double wall = static_cast<double>(span.end - span.begin) * 1e-9;
+  if (threads == 1) return {wall, static_cast<double>(span.cpu) * 1e-9, span.disturbed()};
+  return {wall, wall, preemptions() != preempted};
 }
 
 Samples collect(const SampleBudget& budget, const std::function<TeamTime()>& once) {

@@ -12,8 +12,9 @@ namespace hone::lab {
 
 // One timed run of a team.
 struct TeamTime {
-  double seconds = 0;      // from the first thread's start to the last one's end
-  double cpu_seconds = 0;  // that the slowest thread had a CPU for
+  double seconds = 0;  // from the first thread's start to the last one's end
+  double cpu_seconds =
+      0;  // that the slowest thread had a CPU for; time_call() with several threads can't tell
   bool disturbed = false;  // a thread waited for its CPU while it should have computed
 };
 
