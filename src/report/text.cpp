@@ -80,6 +80,17 @@ std::string shortened(std::string_view text, std::size_t limit) {
                      text.substr(offset_of(text, width - tail)));
 }
 
+std::string bind_units(std::string_view text) {
+  constexpr std::string_view kUnitStarts = "%kMGTPmnsFB\xc2";  // 0xc2 begins "µ"
+  std::string bound;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    bool after_digit = i > 0 && text[i - 1] >= '0' && text[i - 1] <= '9';
+    bool before_unit = i + 1 < text.size() && kUnitStarts.find(text[i + 1]) != std::string_view::npos;
+    bound += text[i] == ' ' && after_digit && before_unit ? std::string_view("\u00a0") : text.substr(i, 1);
+  }
+  return bound;
+}
+
 std::string left(std::string_view text, std::size_t width) {
   std::size_t used = columns(text);
   return std::string(text) + std::string(used < width ? width - used : 0, ' ');

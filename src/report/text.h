@@ -18,6 +18,9 @@ std::size_t columns(std::string_view text);
 // At most `limit` columns; the middle gives way to "…", because names of operators differ at their ends.
 std::string shortened(std::string_view text, std::size_t limit);
 
+// With a no-break space between a number and its unit.
+std::string bind_units(std::string_view text);
+
 // Padded with spaces to `width` columns.
 std::string left(std::string_view text, std::size_t width);
 std::string right(std::string_view text, std::size_t width);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "report/html/parts.h"
+#include "report/text.h"
 
 namespace hone::report::html {
 
@@ -11,19 +12,7 @@ Markup section(std::string_view id, std::string_view title, std::string_view lea
   return tag("section", {{"id", std::string(id)}}, inside + content);
 }
 
-Markup prose(std::string_view text) {
-  std::string bound;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    bool after_digit = i > 0 && text[i - 1] >= '0' && text[i - 1] <= '9';
-    bool before_unit = i + 1 < text.size() &&
-                       std::string_view("%kMGTPmnsFB\xc2").find(text[i + 1]) != std::string_view::npos;
-    if (text[i] == ' ' && after_digit && before_unit)
-      bound += "\u00a0";
-    else
-      bound += text[i];
-  }
-  return Markup::text(bound);
-}
+Markup prose(std::string_view text) { return Markup::text(bind_units(text)); }
 
 Markup tabs(std::string_view id, std::string_view first_name, const Markup& first,
             std::string_view second_name, const Markup& second) {

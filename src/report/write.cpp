@@ -1,0 +1,28 @@
+#include "report/write.h"
+
+#include "core/file.h"
+#include "report/html.h"
+#include "report/json.h"
+#include "report/markdown.h"
+
+namespace hone::report {
+
+Result<std::filesystem::path> write_lab_report(const std::filesystem::path& folder,
+                                               const analyze::LabReport& report) {
+  HONE_CHECK(make_folder(folder));
+  HONE_CHECK(write_file(folder / "report.json", lab_json(report)));
+  HONE_CHECK(write_file(folder / "report.md", lab_markdown(report)));
+  HONE_CHECK(write_file(folder / "report.html", lab_html(report)));
+  return folder / "report.html";
+}
+
+Result<std::filesystem::path> write_explanation(const std::filesystem::path& folder,
+                                                const analyze::Analysis& analysis, const Roofs& roofs) {
+  HONE_CHECK(make_folder(folder));
+  HONE_CHECK(write_file(folder / "explain.json", explain_json(analysis)));
+  HONE_CHECK(write_file(folder / "explain.md", explain_markdown(analysis)));
+  HONE_CHECK(write_file(folder / "explain.html", explain_html(analysis, roofs)));
+  return folder / "explain.html";
+}
+
+}  // namespace hone::report

@@ -1,0 +1,18 @@
+// The report's files beside a run: report.html, report.md, report.json (or explain.*), each whole or not at
+// all.
+#pragma once
+
+#include <filesystem>
+
+#include "analyze/findings.h"
+#include "core/result.h"
+
+namespace hone::report {
+
+// Creates the folder if need be; returns the path of the HTML file, which is what a user opens.
+Result<std::filesystem::path> write_lab_report(const std::filesystem::path& folder,
+                                               const analyze::LabReport& report);
+Result<std::filesystem::path> write_explanation(const std::filesystem::path& folder,
+                                                const analyze::Analysis& analysis, const Roofs& roofs);
+
+}  // namespace hone::report

@@ -1,0 +1,142 @@
+// The HTML report in a real browser: Chromium renders it at phone and desk width in both themes and says what
+// it sees. Skipped where Chromium is not installed (CI installs it).
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "core/file.h"
+#include "report/fabricate_report.h"
+#include "report/html.h"
+
+namespace hone::report {
+namespace {
+
+std::string find_chromium() {
+  for (const char* path : {"/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"})
+    if (std::filesystem::exists(path)) return path;
+  return "";
+}
+
+std::string output_of(const std::string& command) {
+  std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::string output;
+  std::array<char, 4096> chunk;
+  while (pipe != nullptr) {
+    std::size_t length = fread(chunk.data(), 1, chunk.size(), pipe.get());
+    if (length == 0) break;
+    output.append(chunk.data(), length);
+  }
+  return output;
+}
+
+// Runs in a page that holds the report in a frame of the wanted width (a headless window cannot be as narrow
+// as a phone) and writes its findings into its own title. What would be wrong on a phone: anything reaching
+// out of the frame; what in any theme: text in the colour of its background; texts of a chart that lie on
+// each other.
+constexpr const char* kProbe = R"js(
+var faults = [];
+function fault(text) { if (faults.length < 20) faults.push(text); }
+function visible(node) { var b = node.getBoundingClientRect(); return b.width > 0 && b.height > 0; }
+window.addEventListener('load', function () {
+  var frame = document.getElementById('page'), inside = frame.contentWindow, page = frame.contentDocument;
+  if (page.documentElement.scrollWidth > WIDTH) fault('scrolls sideways: ' + page.documentElement.scrollWidth);
+  page.querySelectorAll('main *').forEach(function (node) {
+    var box = node.getBoundingClientRect();
+    if (visible(node) && (box.right > WIDTH + 1 || box.left < -1))
+      fault('reaches out: ' + node.tagName + '.' + (node.getAttribute('class') || '') + ' ' + box.left + '..' + box.right);
+  });
+  page.querySelectorAll('svg.chart').forEach(function (chart) {
+    var texts = Array.from(chart.querySelectorAll('text')).filter(visible);
+    texts.forEach(function (a, i) {
+      // Names on slanted roofs have boxes larger than themselves.
+      if (a.closest('g[transform]')) return;
+      texts.slice(i + 1).forEach(function (b) {
+        if (b.closest('g[transform]')) return;
+        var p = a.getBoundingClientRect(), q = b.getBoundingClientRect();
+        if (p.left < q.right - 1 && q.left < p.right - 1 && p.top < q.bottom - 3 && q.top < p.bottom - 3)
+          fault('texts overlap: "' + a.textContent + '" and "' + b.textContent + '"');
+      });
+    });
+  });
+  var body = inside.getComputedStyle(page.body);
+  var light = function (color) { return color.match(/[\d.]+/g).slice(0, 3).reduce(function (s, v) { return s + +v; }, 0); };
+  var dark = light(body.backgroundColor) < 200, wanted = 'THEME' === 'dark';
+  if (dark !== wanted) fault('not in the ' + 'THEME' + ' theme');
+  if (Math.abs(light(body.color) - light(body.backgroundColor)) < 380) fault('text hardly differs from its background');
+  if (page.getElementById('tip') === null) fault('the script did not run to its end');
+  if (page.querySelectorAll('img, iframe, object, embed').length) fault('foreign elements');
+  document.title = 'probe ' + (faults.length ? 'FAULTS ' + faults.join(' | ') : 'clean');
+});
+)js";
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+class InChromium : public testing::Test {
+ protected:
+  void SetUp() override {
+    chromium_ = find_chromium();
+    if (chromium_.empty()) GTEST_SKIP() << "Chromium is not installed";
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              fmt::format("hone_browser_{}", testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void expect_sound(const std::string& html, int width, const std::string& theme) {
+    ASSERT_TRUE(write_file(folder_ / "report.html", html).ok());
+    std::string probe = replaced(replaced(kProbe, "WIDTH", std::to_string(width)), "THEME", theme);
+    std::string wrapper = fmt::format(
+        "<!DOCTYPE html><title>probe</title><script>{}</script>"
+        "<iframe id=\"page\" src=\"report.html\" style=\"border:0;width:{}px;height:6000px\"></iframe>",
+        probe, width);
+    ASSERT_TRUE(write_file(folder_ / "probe.html", wrapper).ok());
+    std::string command = fmt::format(
+        "'{}' --headless=new --no-sandbox --disable-gpu --allow-file-access-from-files --hide-scrollbars "
+        "--enable-logging=stderr --v=0 --user-data-dir='{}' --blink-settings=preferredColorScheme={} "
+        "--virtual-time-budget=4000 --window-size=1400,1000 --dump-dom 'file://{}' 2>'{}'",
+        chromium_, (folder_ / "profile").string(), theme == "dark" ? 0 : 1, (folder_ / "probe.html").string(),
+        (folder_ / "log").string());
+    std::string dom = output_of(command);
+    std::size_t begin = dom.find("<title>"), end = dom.find("</title>");
+    ASSERT_NE(end, std::string::npos) << "Chromium printed no page";
+    EXPECT_EQ(dom.substr(begin + 7, end - begin - 7), "probe clean") << "at " << width << ", " << theme;
+    auto log = read_file(folder_ / "log");
+    ASSERT_TRUE(log.ok());
+    EXPECT_EQ(log->find("CONSOLE"), std::string::npos) << *log;
+  }
+
+  std::string chromium_;
+  std::filesystem::path folder_;
+};
+
+TEST_F(InChromium, TheLabReportIsSoundOnPhonesAndDesksInBothThemes) {
+  std::string html = lab_html(fabricate::resnet_report());
+  for (const char* theme : {"light", "dark"})
+    for (int width : {390, 1280}) expect_sound(html, width, theme);
+}
+
+TEST_F(InChromium, TheExplanationIsSoundToo) {
+  analyze::LabReport report = fabricate::resnet_report();
+  std::string html = explain_html(report.baseline, report.roofs);
+  expect_sound(html, 390, "light");
+  expect_sound(html, 1280, "dark");
+}
+
+TEST_F(InChromium, HostileNamesNeitherRunNorBreakThePage) {
+  std::string html = lab_html(fabricate::hostile_report());
+  expect_sound(html, 390, "dark");
+  expect_sound(html, 1280, "light");
+}
+
+}  // namespace
+}  // namespace hone::report
