@@ -6,8 +6,12 @@
 
 #include "core/clock.h"
 #include "graph/verify.h"
+#include "passes/fold_batch_norm.h"
 #include "passes/fold_constants.h"
+#include "passes/fuse_epilogues.h"
 #include "passes/merge_common.h"
+#include "passes/recognise_activations.h"
+#include "passes/simplify_views.h"
 
 namespace hone::passes {
 
@@ -19,6 +23,21 @@ const std::vector<Pass>& pipeline() {
        fold_constants},
       // One of each: patterns look for a value's only reader, which duplicates hide.
       {"merge_common", "simplify", Numerics::kExact, "compute equal expressions once", merge_common},
+      // Renamings and reshapes of reshapes gone: a value's producer is the operator that computes it.
+      {"simplify_views", "simplify", Numerics::kExact,
+       "remove and join operators that only rename or reorder", simplify_views},
+      // What exporters spelled out, as the operators that have kernels: before folding and fusing, which
+      // would
+      // take the pieces.
+      {"recognise_activations", "recognise", Numerics::kReassociating,
+       "find Gelu, Swish and HardSwish in their primitive operators", recognise_activations},
+      // Before epilogues: the activation then stands directly behind the convolution.
+      {"fold_batch_norm", "fold", Numerics::kReassociating,
+       "fold batch normalisation and scales into the convolution before", fold_batch_norm},
+      // Last, on operators that are what they will be: first into the products that computed the value, whose
+      // kernels apply an epilogue for free.
+      {"fuse_epilogues", "fuse", Numerics::kReassociating,
+       "apply bias, activation and residual while a product's results are in registers", fuse_epilogues},
   };
   return passes;
 }

@@ -1,0 +1,58 @@
+// For tests of passes only: a rewrite test is one line, check_rewrite(pass, before, after), on the text form
+// of graphs. A graph is written without its name, "(%x: f32[2]) { … return %y }"; results may be declared
+// f32[*], their shapes are inferred.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "graph/text.h"
+#include "graph/verify.h"
+#include "passes/pass.h"
+
+namespace hone::passes {
+
+inline graph::Graph graph_of(std::string_view text) {
+  auto graph = graph::parse("graph \"test\" " + std::string(text));
+  if (!graph.ok()) throw std::logic_error(graph.error().message);
+  return *std::move(graph);
+}
+
+inline PassOutcome run_pass(PassFunction pass, const graph::Graph& graph, const PassContext& context = {}) {
+  auto outcome = pass(graph, context);
+  if (!outcome.ok()) throw std::logic_error(outcome.error().message);
+  const Status valid = graph::verify(outcome->graph);
+  EXPECT_TRUE(valid.ok()) << valid.error().message;
+  return *std::move(outcome);
+}
+
+// `pass` turns `before` into a graph that equals `after` in structure, and a second run changes nothing more.
+inline void check_rewrite(PassFunction pass, std::string_view before, std::string_view after,
+                          const PassContext& context = {}) {
+  const PassOutcome outcome = run_pass(pass, graph_of(before), context);
+  EXPECT_TRUE(graph::equivalent(outcome.graph, graph_of(after))) << "the pass made\n"
+                                                                 << graph::print(outcome.graph) << "wanted\n"
+                                                                 << graph::print(graph_of(after));
+  EXPECT_TRUE(graph::equivalent(run_pass(pass, outcome.graph, context).graph, outcome.graph))
+      << "a second run changes the graph again";
+}
+
+// `pass` leaves the graph as it is and says `why`, in one of its missed notes ("": it need not say anything).
+inline void check_left_alone(PassFunction pass, std::string_view text, std::string_view why = "",
+                             const PassContext& context = {}) {
+  const graph::Graph before = graph_of(text);
+  const PassOutcome outcome = run_pass(pass, before, context);
+  EXPECT_TRUE(outcome.done.empty()) << outcome.done[0].text;
+  EXPECT_TRUE(graph::equivalent(outcome.graph, before)) << graph::print(outcome.graph);
+  bool said = why.empty();
+  std::string notes;
+  for (const Note& note : outcome.missed) {
+    said = said || note.text.find(why) != std::string::npos;
+    notes += note.node + ": " + note.text + "\n";
+  }
+  EXPECT_TRUE(said) << "wanted '" << why << "' among\n" << notes;
+}
+
+}  // namespace hone::passes
