@@ -1,0 +1,122 @@
+#include "model/onnx/target_opset.h"
+
+#include <algorithm>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "model/onnx/proto.h"
+
+namespace hone::model::onnx {
+namespace {
+
+// Runtimes of the last years load this one, and every canonical operator that is not newer has the same form.
+constexpr int64_t kUsualOpset = 21;
+
+struct Since {
+  std::string_view name;
+  int64_t opset;
+};
+
+// Operators, attributes and element types that are newer than that.
+constexpr Since kOperators[] = {
+    {"Attention", 23}, {"RMSNormalization", 23},    {"RotaryEmbedding", 23},
+    {"Swish", 24},     {"TensorScatter", 24},       {"BitCast", 26},
+    {"CumProd", 26},   {"CausalConvWithState", 27}, {"LinearAttention", 27},
+};
+constexpr Since kAttributes[] = {
+    {"Cast.round_mode", 24},          {"CastLike.round_mode", 24}, {"DequantizeLinear.output_dtype", 23},
+    {"QuantizeLinear.precision", 23}, {"Range.stash_type", 27},
+};
+
+int64_t since_of(DType dtype) {
+  switch (dtype) {
+    case DType::kBF16:
+      return 22;  // convolution, pooling and others took it then
+    case DType::kF4E2M1:
+      return 23;
+    case DType::kF8E8M0:
+      return 24;
+    case DType::kI2:
+    case DType::kU2:
+      return 25;
+    default:
+      return kUsualOpset;
+  }
+}
+
+int64_t lookup(std::span<const Since> table, std::string_view name) {
+  const auto found = std::find_if(table.begin(), table.end(), [&](const Since& s) { return s.name == name; });
+  return found == table.end() ? kUsualOpset : found->opset;
+}
+
+int64_t since_of(const graph::Node& node) {
+  int64_t since = lookup(kOperators, node.op);
+  if (node.op == "Attention" && node.has_input(6)) since = 24;
+  for (const auto& [name, attribute] : node.attributes)
+    since = std::max(since, lookup(kAttributes, fmt::format("{}.{}", node.op, name)));
+  return since;
+}
+
+int64_t domain_version(std::string_view domain) { return domain == "ai.onnx.ml" ? 5 : 1; }
+
+struct Needed {
+  int64_t opset = kUsualOpset;
+  std::string by;  // what needs it
+  std::map<std::string, int64_t> domains;
+
+  void raise(int64_t since, const std::string& what) {
+    if (since <= opset) return;
+    opset = since;
+    by = what;
+  }
+};
+
+Status collect(const graph::Graph& graph, Needed& needed) {
+  for (const graph::Value& value : graph.values())
+    needed.raise(since_of(value.type.dtype),
+                 fmt::format("value '{}' ({})", value.name, dtype_name(value.type.dtype)));
+  for (const graph::Node& node : graph.nodes()) {
+    const OperatorName name = split_operator(node.op);
+    const std::string where = fmt::format("node '{}' ({})", node.name, node.op);
+    if (name.domain == "hone")
+      return unsupported(where + ": ONNX has no such operator; write the graph before lowering");
+    if (name.domain.empty())
+      needed.raise(since_of(node), where);
+    else
+      needed.domains.emplace(name.domain, domain_version(name.domain));
+    for (const auto& body : node.bodies) HONE_CHECK(collect(*body, needed));
+  }
+  return {};
+}
+
+// The file format that came with each operator set (onnx/helper.py, VERSION_TABLE).
+int64_t ir_version_for(int64_t opset) {
+  if (opset <= 22) return 10;
+  if (opset == 23) return 11;
+  if (opset == 24) return 12;
+  return 13;
+}
+
+}  // namespace
+
+OperatorName split_operator(std::string_view op) {
+  const std::size_t dot = op.rfind('.');
+  if (dot == std::string_view::npos) return {"", op};
+  return {op.substr(0, dot), op.substr(dot + 1)};
+}
+
+Result<Target> choose_target(const graph::Graph& graph, int64_t wanted) {
+  Needed needed;
+  HONE_CHECK(collect(graph, needed));
+  if (wanted != 0 && (wanted < needed.opset || wanted > kNewestOpset))
+    return invalid(
+        fmt::format("opset {} cannot express the graph: {}{}; choose {} to {}", wanted,
+                    needed.by.empty() ? "the canonical operators" : needed.by,
+                    wanted > kNewestOpset ? " would fit, but it is not known" : " needs a newer one",
+                    needed.opset, kNewestOpset));
+  const int64_t opset = wanted != 0 ? wanted : needed.opset;
+  return Target{opset, ir_version_for(opset), std::move(needed.domains)};
+}
+
+}  // namespace hone::model::onnx
