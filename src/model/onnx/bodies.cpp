@@ -15,7 +15,8 @@ using graph::ValueId;
 
 struct Capture {
   std::string_view name;
-  ValueId value;  // outside
+  ValueId value;    // outside
+  TensorType type;  // that the bodies see
 };
 
 std::vector<const GraphProto*> body_protos(const NodeProto& proto) {
@@ -104,7 +105,7 @@ Status add_body_inputs(const ModelContext& context, const Frame& outer, const Gr
     const graph::Value& value = outer.builder.value(capture.value);
     const ValueId inner = value.is_constant()
                               ? frame.builder.constant(std::string(capture.name), *value.constant)
-                              : frame.builder.input(std::string(capture.name), value.type);
+                              : frame.builder.input(std::string(capture.name), capture.type);
     frame.values.emplace(capture.name, inner);
   }
   return {};
@@ -157,21 +158,9 @@ Result<bool> widen_states(BodyShape& shape, const graph::Graph& body) {
   return stable;
 }
 
-}  // namespace
-
-Status attach_bodies(ModelContext& context, Frame& frame, const NodeProto& proto, graph::Node& node) {
-  if (!has_graphs(proto)) return {};
-  if (frame.depth >= kMaxDepth) return corrupt("sub-graphs are nested too deep");
-  if (node.op == "Loop" && node.inputs.size() < 2) node.inputs.resize(2, kNoValue);
-  HONE_ASSIGN(BodyShape shape, body_shape(frame, node));
-  std::vector<Capture> captures;
-  for (const std::string_view name : free_names(proto)) {
-    const auto value = frame.values.find(name);
-    if (value == frame.values.end())
-      return corrupt(
-          fmt::format("its sub-graph reads {}, which exists neither there nor outside", in_quotes(name)));
-    if (value->second.valid()) captures.push_back({name, value->second});
-  }
+Status add_bodies(ModelContext& context, const Frame& frame, const NodeProto& proto, BodyShape shape,
+                  const std::vector<Capture>& captures, graph::Node& node) {
+  node.bodies.clear();
   for (const GraphProto* body_proto : body_protos(proto)) {
     // A carried value may change its shape from one iteration to the next: read the body with what the first
     // one gets, widen the types by what it gives back, and read it again until nothing changes. Extents only
@@ -184,6 +173,31 @@ Status attach_bodies(ModelContext& context, Frame& frame, const NodeProto& proto
       node.bodies.push_back(std::make_shared<const graph::Graph>(std::move(body)));
       break;
     }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status attach_bodies(ModelContext& context, Frame& frame, const NodeProto& proto, graph::Node& node) {
+  if (!has_graphs(proto)) return {};
+  if (frame.depth >= kMaxDepth) return corrupt("sub-graphs are nested too deep");
+  if (node.op == "Loop" && node.inputs.size() < 2) node.inputs.resize(2, kNoValue);
+  HONE_ASSIGN(const BodyShape shape, body_shape(frame, node));
+  std::vector<Capture> captures;
+  for (const std::string_view name : free_names(proto)) {
+    const auto value = frame.values.find(name);
+    if (value == frame.values.end())
+      return corrupt(
+          fmt::format("its sub-graph reads {}, which exists neither there nor outside", in_quotes(name)));
+    if (value->second.valid()) captures.push_back({name, value->second, frame.builder.type(value->second)});
+  }
+  if (Status status = add_bodies(context, frame, proto, shape, captures, node); !status.ok()) {
+    if (node.op != "If" || status.error().code == ErrorCode::kUnsupported) return status;
+    // A branch may be there for other shapes than those given, and contradict these. It will not be taken:
+    // read both again without knowing shapes. What is wrong for all shapes fails again.
+    for (Capture& capture : captures) capture.type.dims.reset();
+    if (!add_bodies(context, frame, proto, shape, captures, node).ok()) return status;
   }
   for (const Capture& capture : captures) {
     if (frame.builder.value(capture.value).is_constant()) continue;

@@ -31,17 +31,25 @@ class NamePool {
 
 using Names = std::vector<std::string>;  // by value index
 
+// Empty messages carry meaning here (a scalar's shape, an unknown extent), and pbf_writer leaves them out
+// where it nests: they are put together apart.
+std::string shape_message(const graph::Dims& dims) {
+  std::string shape;
+  for (const graph::Dim& dim : dims) {
+    std::string text;
+    pbf_writer message(text);
+    if (dim.known()) message.add_int64(1, dim.extent());
+    if (dim.symbolic()) message.add_string(2, dim.name());
+    pbf_writer(shape).add_message(1, text);
+  }
+  return shape;
+}
+
 void write_type(pbf_writer& parent, uint32_t field, const graph::TensorType& type) {
   pbf_writer type_message(parent, field);
   pbf_writer tensor(type_message, 1);
   tensor.add_int32(1, dtype_to_onnx(type.dtype));
-  if (!type.has_rank()) return;
-  pbf_writer shape(tensor, 2);
-  for (const graph::Dim& dim : *type.dims) {
-    pbf_writer dim_message(shape, 1);
-    if (dim.known()) dim_message.add_int64(1, dim.extent());
-    if (dim.symbolic()) dim_message.add_string(2, dim.name());
-  }
+  if (type.has_rank()) tensor.add_message(2, shape_message(*type.dims));
 }
 
 void write_value_info(pbf_writer& graph, uint32_t field, const std::string& name,
