@@ -157,17 +157,33 @@ class GraphWriter {
       if (i < formal) write_value_info(message, 11, names[input.index], body.type(input));
     }
     for (uint32_t i = 0; i < body.values().size(); ++i) {
-      const graph::Value& value = body.values()[i];
-      if (!value.is_constant()) continue;
-      names[i] = pool_.claim(value.name);
-      std::string bytes;
-      append_tensor(bytes, *value.constant, names[i]);
-      message.add_message(5, bytes);
+      if (!body.value(ValueId{i}).is_constant()) continue;
+      names[i] = pool_.claim(body.value(ValueId{i}).name);
+      write_body_constant(body, ValueId{i}, names[i], message);
     }
     message.add_string(2, body.name());
     HONE_CHECK(write_nodes(body, names, message));
     write_body_outputs(body, names, message);
     return {};
+  }
+
+  // An initializer or, where the sub-graph gives it back, a Constant node.
+  static void write_body_constant(const Graph& body, ValueId value, const std::string& name,
+                                  pbf_writer& message) {
+    std::string bytes;
+    append_tensor(bytes, *body.value(value).constant, name);
+    if (!body.is_output(value)) {
+      message.add_message(5, bytes);
+      return;
+    }
+    pbf_writer node(message, 1);
+    node.add_string(2, name);
+    node.add_string(3, name);
+    node.add_string(4, "Constant");
+    pbf_writer attribute(node, 5);
+    attribute.add_string(1, "value");
+    attribute.add_message(5, bytes);
+    attribute.add_int32(20, AttributeProto::kTensor);
   }
 
   // A sub-graph gives back only what its own nodes produce, each once; anything else goes through an
@@ -176,7 +192,8 @@ class GraphWriter {
     std::unordered_set<uint32_t> given;
     for (const ValueId output : body.outputs()) {
       std::string name = names[output.index];
-      if (!body.value(output).producer.valid() || !given.insert(output.index).second) {
+      const bool inside = body.value(output).producer.valid() || body.value(output).is_constant();
+      if (!inside || !given.insert(output.index).second) {
         name = pool_.claim(name + ".out");
         pbf_writer identity(message, 1);
         identity.add_string(1, names[output.index]);

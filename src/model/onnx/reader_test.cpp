@@ -94,9 +94,13 @@ TEST(Reader, BindsSymbolsBeforeInference) {
 
 TEST(Reader, RefusesBindingsThatFitNoInput) {
   const std::string bytes = model(relu({"batch", 3}));
-  const auto error = [&](const ReadOptions& options) { return read_onnx_bytes(bytes, options).error().message; };
-  EXPECT_THAT(error({.symbols = {{"bach", 8}}}), HasSubstr("no input has a symbolic extent 'bach'; there is: batch"));
-  EXPECT_THAT(error({.input_shapes = {{"y", {1, 3}}}}), HasSubstr("no input is named 'y'; the inputs are: x"));
+  const auto error = [&](const ReadOptions& options) {
+    return read_onnx_bytes(bytes, options).error().message;
+  };
+  EXPECT_THAT(error({.symbols = {{"bach", 8}}}),
+              HasSubstr("no input has a symbolic extent 'bach'; there is: batch"));
+  EXPECT_THAT(error({.input_shapes = {{"y", {1, 3}}}}),
+              HasSubstr("no input is named 'y'; the inputs are: x"));
   EXPECT_THAT(error({.input_shapes = {{"x", {1, 4}}}}), HasSubstr("input 'x': shape [1,4] does not fit"));
   EXPECT_THAT(error({.input_shapes = {{"x", {1}}}}), HasSubstr("the rank differs"));
 }
@@ -124,7 +128,8 @@ TEST(Reader, DropsOutputsThatNothingReads) {
 Proto local_function() {
   Proto proto;
   proto.bytes(1, "f").bytes(10, "local").bytes(4, "a").bytes(4, "b").bytes(5, "c").bytes(6, "slope");
-  proto.message(7, node("Elu", {"a"}, {"t"}, {Proto().bytes(1, "alpha").bytes(21, "slope").integer(20, 1)}, "elu"));
+  proto.message(
+      7, node("Elu", {"a"}, {"t"}, {Proto().bytes(1, "alpha").bytes(21, "slope").integer(20, 1)}, "elu"));
   proto.message(7, node("Add", {"t", "b"}, {"c"}, {}, "sum"));
   proto.message(9, opset_import("", 21));
   return proto;
@@ -143,7 +148,8 @@ TEST(Reader, InlinesLocalFunctionsWithTheirAttributes) {
 TEST(Reader, RefusesFunctionsThatCallThemselves) {
   Proto proto;
   proto.bytes(1, "f").bytes(10, "local").bytes(4, "a").bytes(5, "c");
-  proto.message(7, node("f", {"a"}, {"t"}, {}, "", "local")).message(7, node("f", {"t"}, {"c"}, {}, "", "local"));
+  proto.message(7, node("f", {"a"}, {"t"}, {}, "", "local"))
+      .message(7, node("f", {"t"}, {"c"}, {}, "", "local"));
   proto.message(9, opset_import("", 21)).message(9, opset_import("local", 1));
   TestGraph graph = relu();
   graph.nodes = {node("f", {"x"}, {"y"}, {}, "call", "local")};

@@ -50,9 +50,14 @@ int64_t lookup(std::span<const Since> table, std::string_view name) {
   return found == table.end() ? kUsualOpset : found->opset;
 }
 
-int64_t since_of(const graph::Node& node) {
+bool is_narrow(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+
+int64_t since_of(const graph::Graph& graph, const graph::Node& node) {
   int64_t since = lookup(kOperators, node.op);
   if (node.op == "Attention" && node.has_input(6)) since = 24;
+  const bool narrow_range =
+      node.op == "Range" && node.has_output(0) && is_narrow(graph.type(node.outputs[0]).dtype);
+  if (narrow_range) since = 27;
   for (const auto& [name, attribute] : node.attributes)
     since = std::max(since, lookup(kAttributes, fmt::format("{}.{}", node.op, name)));
   return since;
@@ -82,7 +87,7 @@ Status collect(const graph::Graph& graph, Needed& needed) {
     if (name.domain == "hone")
       return unsupported(where + ": ONNX has no such operator; write the graph before lowering");
     if (name.domain.empty())
-      needed.raise(since_of(node), where);
+      needed.raise(since_of(graph, node), where);
     else
       needed.domains.emplace(name.domain, domain_version(name.domain));
     for (const auto& body : node.bodies) HONE_CHECK(collect(*body, needed));

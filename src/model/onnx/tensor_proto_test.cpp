@@ -31,7 +31,8 @@ std::string raw(const std::vector<T>& values) {
 
 TEST(TensorProto, ReadsTypedFieldsPackedAndUnpacked) {
   EXPECT_THAT(read(float_tensor("t", {3}, {1, -2, 3.5f}))->to_doubles(), ElementsAre(1, -2, 3.5));
-  EXPECT_THAT(read(int_tensor("t", {2}, {-1, int64_t{1} << 40}))->to_ints(), ElementsAre(-1, int64_t{1} << 40));
+  EXPECT_THAT(read(int_tensor("t", {2}, {-1, int64_t{1} << 40}))->to_ints(),
+              ElementsAre(-1, int64_t{1} << 40));
   Proto unpacked = tensor("t", kFloat, {2});
   unpacked.real(4, 1.5f).real(4, 2.5f);
   EXPECT_THAT(read(unpacked)->to_doubles(), ElementsAre(1.5, 2.5));
@@ -39,13 +40,14 @@ TEST(TensorProto, ReadsTypedFieldsPackedAndUnpacked) {
 
 TEST(TensorProto, ReadsNarrowTypesFromInt32Data) {
   const auto narrow = [](int type) { return tensor("t", type, {2}); };
-  EXPECT_THAT(read(narrow(3).integers(5, {-7, 100}))->to_ints(), ElementsAre(-7, 100));            // int8
-  EXPECT_THAT(read(narrow(4).integers(5, {0, 65535}))->to_ints(), ElementsAre(0, 65535));          // uint16
-  EXPECT_THAT(read(narrow(9).integers(5, {0, 1}))->to_ints(), ElementsAre(0, 1));                  // bool
-  EXPECT_THAT(read(narrow(10).integers(5, {0x3c00, 0xc000}))->to_doubles(), ElementsAre(1, -2));   // float16
-  EXPECT_THAT(read(narrow(16).integers(5, {0x3f80, 0xc000}))->to_doubles(), ElementsAre(1, -2));   // bfloat16
-  EXPECT_THAT(read(narrow(17).integers(5, {0x38, 0xc0}))->to_doubles(), ElementsAre(1, -2));       // float8e4m3fn
-  EXPECT_THAT(read(narrow(12).integers(11, {1, 4000000000}))->to_ints(), ElementsAre(1, 4000000000));  // uint32
+  EXPECT_THAT(read(narrow(3).integers(5, {-7, 100}))->to_ints(), ElementsAre(-7, 100));           // int8
+  EXPECT_THAT(read(narrow(4).integers(5, {0, 65535}))->to_ints(), ElementsAre(0, 65535));         // uint16
+  EXPECT_THAT(read(narrow(9).integers(5, {0, 1}))->to_ints(), ElementsAre(0, 1));                 // bool
+  EXPECT_THAT(read(narrow(10).integers(5, {0x3c00, 0xc000}))->to_doubles(), ElementsAre(1, -2));  // float16
+  EXPECT_THAT(read(narrow(16).integers(5, {0x3f80, 0xc000}))->to_doubles(), ElementsAre(1, -2));  // bfloat16
+  EXPECT_THAT(read(narrow(17).integers(5, {0x38, 0xc0}))->to_doubles(), ElementsAre(1, -2));  // float8e4m3fn
+  EXPECT_THAT(read(narrow(12).integers(11, {1, 4000000000}))->to_ints(),
+              ElementsAre(1, 4000000000));  // uint32
 }
 
 TEST(TensorProto, UnpacksFourAndTwoBitTypes) {
