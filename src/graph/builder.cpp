@@ -138,7 +138,11 @@ Result<std::vector<ValueId>> GraphBuilder::try_add(Node node, std::span<const st
 
 NodeId GraphBuilder::append(Node node) {
   const NodeId id{static_cast<uint32_t>(nodes_.size())};
-  for (ValueId input : node.inputs) add_user(input, id);
+  for (ValueId input : node.inputs) {  // a new node can only be the last of a value's users: no search
+    if (!input.valid()) continue;
+    auto& users = users_[input.index];
+    if (users.empty() || users.back() != id) users.push_back(id);
+  }
   nodes_.push_back(std::move(node));
   positions_.push_back(position_ == kAtEnd ? id.index : position_);
   return id;

@@ -78,7 +78,7 @@ TEST(BadModel, EverySingleByteMayChangeWithoutACrash) {
       std::string bytes = whole;
       bytes[at] = static_cast<char>(bytes[at] ^ change);
       const auto result = read_onnx_bytes(bytes);
-      if (!result.ok()) EXPECT_FALSE(result.error().message.empty());
+      EXPECT_TRUE(result.ok() || !result.error().message.empty());
     }
   }
 }
@@ -209,7 +209,7 @@ TEST(BadModel, FunctionsThatMultiplyAreRefused) {
   }
   TestGraph graph = relu();
   graph.nodes = {node("f0", {"x"}, {"y"}, {}, "call", "local")};
-  EXPECT_THAT(error_of(model(graph, 21, functions)), HasSubstr("million nodes"));
+  EXPECT_THAT(error_of(model(graph, 21, functions)), HasSubstr("more than 500000 nodes"));
 }
 
 Proto external_tensor(const std::string& location, const std::string& offset, const std::string& length) {

@@ -78,7 +78,8 @@ Status NodeReader::read(const std::vector<NodeProto>& nodes) {
   }
   for (const std::size_t i : order) {
     if (--context_.node_budget < 0)
-      return unsupported("the model has more than 4 million nodes once its functions are inlined");
+      return unsupported(
+          fmt::format("the model has more than {} nodes once its functions are inlined", kMostNodes));
     if (Status status = read_node(nodes[i]); !status.ok())
       return status.error().within(
           fmt::format("node {} ({})", node_label(nodes[i]), printable(nodes[i].op_type)));

@@ -21,6 +21,9 @@ namespace hone::model::onnx {
 // Operator sets by domain, with the default domain spelled "".
 using OpsetImports = std::map<std::string_view, int64_t>;
 
+// More nodes than any real model has, few enough to refuse a hostile one in seconds.
+inline constexpr int64_t kMostNodes = 500'000;
+
 // What all graphs of one model share while it is read.
 struct ModelContext {
   using FunctionKey =
@@ -33,7 +36,7 @@ struct ModelContext {
   TensorSource source;
   SymbolBindings bindings;
   // Nodes that may still be made: functions that call functions and loops in loops multiply them.
-  int64_t node_budget = 4'000'000;
+  int64_t node_budget = kMostNodes;
 };
 
 // "" for both spellings of the default domain.

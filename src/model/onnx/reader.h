@@ -15,9 +15,12 @@
 namespace hone::model {
 
 struct ReadOptions {
-  std::map<std::string, int64_t> symbols;     // extents that symbols of the inputs stand for ("batch" → 8)
-  std::map<std::string, Shape> input_shapes;  // whole shapes of inputs; symbols in them become bound, too
-  int64_t default_symbol = 0;  // extent of input symbols not bound above; 0 leaves them symbolic
+  // Extents that symbols of the inputs stand for ("batch" → 8).
+  std::map<std::string, int64_t> symbols = {};
+  // Whole shapes of inputs; symbols in them become bound, too.
+  std::map<std::string, Shape> input_shapes = {};
+  // The extent of input symbols not bound above; 0 leaves them symbolic.
+  int64_t default_symbol = 0;
 };
 
 // Errors start with the file's name and name the node, what is wrong and what to do. Code kUnsupported with
