@@ -225,7 +225,7 @@ void activation(const TileStep& step, int64_t n) {
   const VF one = splat(1.0f);
   switch (step.op) {
     case Op::kRelu:  // Max(0, x) in this order keeps NaN
-      return map1(step, n, [=](VF x) HWY_ATTR { return hn::Max(zero, x); });
+      return map1(step, n, [=](VF x) HWY_ATTR { return max_second(zero, x); });
     case Op::kLeakyRelu:
       return map1(step, n,
                   [=](VF x) HWY_ATTR { return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(x, alpha), x); });
@@ -233,12 +233,13 @@ void activation(const TileStep& step, int64_t n) {
       return map2(step, n,
                   [=](VF x, VF y) HWY_ATTR { return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(x, y), x); });
     case Op::kClip:
-      return map1(step, n, [=](VF x) HWY_ATTR { return hn::Min(beta, hn::Max(alpha, x)); });
+      return map1(step, n, [=](VF x) HWY_ATTR { return min_second(beta, max_second(alpha, x)); });
     case Op::kSigmoid:
       return map1(step, n, [=](VF x) HWY_ATTR { return sigmoid_f32(x); });
     case Op::kHardSigmoid:
-      return map1(step, n,
-                  [=](VF x) HWY_ATTR { return hn::Min(one, hn::Max(zero, hn::MulAdd(alpha, x, beta))); });
+      return map1(step, n, [=](VF x) HWY_ATTR {
+        return min_second(one, max_second(zero, hn::MulAdd(alpha, x, beta)));
+      });
     case Op::kSwish:
       return map1(step, n, [=](VF x) HWY_ATTR {
         return hn::Div(x, hn::Add(one, exp_f32(hn::Neg(hn::Mul(alpha, x)))));
@@ -246,7 +247,7 @@ void activation(const TileStep& step, int64_t n) {
     case Op::kHardSwish:
       return map1(step, n, [=](VF x) HWY_ATTR {
         const VF gate = hn::MulAdd(x, splat(1.0f / 6.0f), splat(0.5f));
-        return hn::Mul(x, hn::Min(one, hn::Max(zero, gate)));
+        return hn::Mul(x, min_second(one, max_second(zero, gate)));
       });
     case Op::kMish:
       return map1(step, n, [=](VF x) HWY_ATTR { return hn::Mul(x, tanh_f32(softplus_f32(x))); });

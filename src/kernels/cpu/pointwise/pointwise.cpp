@@ -87,6 +87,13 @@ double instruction_ns(Op op, DType held) {
   }
 }
 
+// n copies of the four bytes at `from`.
+void fill_words(const std::byte* from, std::byte* to, int64_t n) {
+  uint32_t word;
+  std::memcpy(&word, from, sizeof word);
+  std::fill_n(reinterpret_cast<uint32_t*>(to), n, word);
+}
+
 struct Accumulator {
   double real;
   int64_t whole;
@@ -331,7 +338,13 @@ void Pointwise::load_input(Worker& worker, std::size_t index, int64_t begin, int
   for (int64_t done = 0; done < n; column = 0) {
     const int64_t run = std::min(inner_ - column, n - done);
     std::byte* to = buffer + static_cast<std::size_t>(done) * held_size;
-    internal::load_held(at(offset + column * inner_stride), input.dtype, inner_stride, to, run);
+    if (as_is && size == 4 && inner_stride == 0) {
+      fill_words(at(offset), to, run);
+    } else if (as_is && inner_stride == 1) {
+      std::memcpy(to, at(offset + column), static_cast<std::size_t>(run) * size);
+    } else {
+      internal::load_held(at(offset + column * inner_stride), input.dtype, inner_stride, to, run);
+    }
     done += run;
     for (std::size_t axis = extents_.size() - 1; axis-- > 0;) {
       offset += input.strides[axis];

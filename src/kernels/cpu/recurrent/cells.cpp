@@ -48,11 +48,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 HWY_INLINE VF activate(CellActivation activation, VF x) {
   if (activation == CellActivation::kSigmoid) return sigmoid_f32(x);
   if (activation == CellActivation::kTanh) return tanh_f32(x);
-  return hn::Max(hn::Zero(kF32), x);
+  return max_second(hn::Zero(kF32), x);
 }
 
 HWY_INLINE VF limited(VF x, float clip) {
-  return clip > 0 ? hn::Min(splat(clip), hn::Max(splat(-clip), x)) : x;
+  return clip > 0 ? min_second(splat(clip), max_second(splat(-clip), x)) : x;
 }
 
 HWY_INLINE VF load(const float* p, int64_t left) {

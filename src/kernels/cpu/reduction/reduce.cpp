@@ -103,11 +103,14 @@ double finish(Reduction op, double x, int64_t count, double shift) {
   }
 }
 
-// Consecutive floats in f32, at most 1024 at a time: the rest is added up in double.
+// Consecutive floats in f32, a chunk of 16 additions a lane and chain at a time: the rest is added up in
+// double.
+constexpr int64_t kChunk = 64 * kLanes;
+
 double fold_row(const Fold& fold, const float* x, int64_t n) {
   double total = identity_of(fold.op);
-  for (int64_t first = 0; first < n; first += 1024) {
-    const int64_t end = std::min(n, first + 1024);
+  for (int64_t first = 0; first < n; first += kChunk) {
+    const int64_t end = std::min(n, first + kChunk);
     VF s0 = fold.identity(), s1 = s0, s2 = s0, s3 = s0;
     int64_t i = first;
     for (; i + 4 * kLanes <= end; i += 4 * kLanes) {
@@ -122,8 +125,13 @@ double fold_row(const Fold& fold, const float* x, int64_t n) {
       const VF mapped = fold.map(v);
       s0 = fold.combine(s0, left == kLanes ? mapped : first_lanes(mapped, left, fold.identity()));
     }
+    const VF all = fold.combine(fold.combine(s0, s1), fold.combine(s2, s3));
+    if (fold.op != Reduction::kMax && fold.op != Reduction::kMin && fold.op != Reduction::kProd) {
+      total += static_cast<double>(sum_of(all));
+      continue;
+    }
     HWY_ALIGN float lanes[HWY_MAX(kLanes, 1)];
-    hn::Store(fold.combine(fold.combine(s0, s1), fold.combine(s2, s3)), kF32, lanes);
+    hn::Store(all, kF32, lanes);
     for (float lane : lanes) total = combine_scalar(fold.op, total, static_cast<double>(lane));
   }
   return total;

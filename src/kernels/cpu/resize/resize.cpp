@@ -53,7 +53,33 @@ HWY_INLINE void mix_position(const float* a, const float* b, float weight, int64
   }
 }
 
-void LinearRow(const float* row, const Resize::Table& table, int64_t inner, float* out) {
+// Row elements at `from`: where kLanes neighbouring outputs draw on no more than a vector of the source, as
+// in all enlarging, a load and a permutation; a gather otherwise.
+struct Lookup {
+  const float* row;
+  int64_t length;
+
+  // The start of a vector of the row that holds [low, high]; -1 if there is none.
+  HWY_INLINE int64_t window([[maybe_unused]] int32_t low, [[maybe_unused]] int32_t high) const {
+#if HWY_TARGET != HWY_SCALAR
+    const int64_t start = std::min<int64_t>(low, length - kLanes);
+    if (start >= 0 && high - start < kLanes) return start;
+#endif
+    return -1;
+  }
+  HWY_INLINE VF at(const int32_t* from, [[maybe_unused]] int64_t start) const {
+    const VI indices = hn::LoadU(kI32, from);
+#if HWY_TARGET != HWY_SCALAR
+    if (start >= 0) {
+      const VI relative = hn::Sub(indices, hn::Set(kI32, static_cast<int32_t>(start)));
+      return hn::TableLookupLanes(hn::LoadU(kF32, row + start), hn::IndicesFromVec(kF32, relative));
+    }
+#endif
+    return hn::GatherIndex(kF32, row, indices);
+  }
+};
+
+void LinearRow(const float* row, int64_t length, const Resize::Table& table, int64_t inner, float* out) {
   const auto n = static_cast<int64_t>(table.low.size());
   if (inner > 1) {
     for (int64_t i = 0; i < n; ++i) {
@@ -63,10 +89,13 @@ void LinearRow(const float* row, const Resize::Table& table, int64_t inner, floa
     }
     return;
   }
+  const Lookup lookup{row, length};
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    const VF low = hn::GatherIndex(kF32, row, hn::LoadU(kI32, table.low.data() + i));
-    const VF high = hn::GatherIndex(kF32, row, hn::LoadU(kI32, table.high.data() + i));
+    const auto last = static_cast<size_t>(i + kLanes - 1);
+    const int64_t start = lookup.window(table.low[static_cast<size_t>(i)], table.high[last]);
+    const VF low = lookup.at(table.low.data() + i, start);
+    const VF high = lookup.at(table.high.data() + i, start);
     hn::StoreU(hn::MulAdd(hn::LoadU(kF32, table.weight.data() + i), hn::Sub(high, low), low), kF32, out + i);
   }
   for (; i < n; ++i) {
@@ -76,13 +105,15 @@ void LinearRow(const float* row, const Resize::Table& table, int64_t inner, floa
   }
 }
 
-void NearestRow(const float* row, const Resize::Table& table, int64_t inner, float* out) {
+void NearestRow(const float* row, int64_t length, const Resize::Table& table, int64_t inner, float* out) {
   const auto n = static_cast<int64_t>(table.low.size());
   const int32_t* HWY_RESTRICT from = table.low.data();
   if (inner == 1) {
+    const Lookup lookup{row, length};
     int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
-      hn::StoreU(hn::GatherIndex(kF32, row, hn::LoadU(kI32, from + i)), kF32, out + i);
+      const int64_t start = lookup.window(from[i], from[i + kLanes - 1]);
+      hn::StoreU(lookup.at(from + i, start), kF32, out + i);
     }
     for (; i < n; ++i) out[i] = row[from[i]];
   } else if (inner == 16) {  // a blocked layout: a constant size is a few moves
@@ -231,7 +262,7 @@ void Resize::execute(const float* in, float* out, void* scratch) const noexcept 
         if (source == last_source) {
           std::memcpy(to, to - out_row, static_cast<std::size_t>(out_row) * sizeof(float));
         } else {
-          HWY_DYNAMIC_DISPATCH(NearestRow)(source, tables_.back(), inner_, to);
+          HWY_DYNAMIC_DISPATCH(NearestRow)(source, in_spatial_.back(), tables_.back(), inner_, to);
         }
         last_source = source;
         continue;
@@ -251,7 +282,7 @@ void Resize::execute(const float* in, float* out, void* scratch) const noexcept 
         HWY_DYNAMIC_DISPATCH(MixRows)(sources, weights, count, in_row, mixed);
         source = mixed;
       }
-      HWY_DYNAMIC_DISPATCH(LinearRow)(source, tables_.back(), inner_, to);
+      HWY_DYNAMIC_DISPATCH(LinearRow)(source, in_spatial_.back(), tables_.back(), inner_, to);
     }
   });
 }

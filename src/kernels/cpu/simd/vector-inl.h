@@ -64,9 +64,18 @@ HWY_INLINE float sum_of(VF v) { return hn::GetLane(hn::SumOfLanes(kF32, v)); }
 HWY_INLINE float max_of(VF v) { return hn::GetLane(hn::MaxOfLanes(kF32, v)); }
 HWY_INLINE float min_of(VF v) { return hn::GetLane(hn::MinOfLanes(kF32, v)); }
 
-// Max and min that are NaN where either side is (x86's return the second operand then).
-HWY_INLINE VF max_nan(VF a, VF b) { return hn::IfThenElse(hn::IsNaN(a), a, hn::Max(a, b)); }
-HWY_INLINE VF min_nan(VF a, VF b) { return hn::IfThenElse(hn::IsNaN(a), a, hn::Min(a, b)); }
+// Max and min that keep a NaN of the second operand, as x86's instructions do.
+#if HWY_TARGET == HWY_SCALAR
+HWY_INLINE VF max_second(VF a, VF b) { return hn::IfThenElse(hn::IsNaN(b), b, hn::Max(a, b)); }
+HWY_INLINE VF min_second(VF a, VF b) { return hn::IfThenElse(hn::IsNaN(b), b, hn::Min(a, b)); }
+#else
+HWY_INLINE VF max_second(VF a, VF b) { return hn::Max(a, b); }
+HWY_INLINE VF min_second(VF a, VF b) { return hn::Min(a, b); }
+#endif
+
+// Max and min that are NaN where either side is.
+HWY_INLINE VF max_nan(VF a, VF b) { return hn::IfThenElse(hn::IsNaN(a), a, max_second(a, b)); }
+HWY_INLINE VF min_nan(VF a, VF b) { return hn::IfThenElse(hn::IsNaN(a), a, min_second(a, b)); }
 
 // x · 2^n for integral n: by scalef where there is one, else by two multiplications so that results down to
 // the smallest subnormal and up to infinity come out right. |n| <= 254.
@@ -100,7 +109,7 @@ HWY_INLINE VF exp_core(VF x, VF& n) {
 // e^x on the whole line, subnormal results and infinities included. At most 1 ulp + rounding (tested
 // densely).
 HWY_INLINE VF exp_f32(VF x) {
-  x = hn::Max(splat(-105.0f), hn::Min(splat(90.0f), x));  // in this order both keep NaN of x
+  x = max_second(splat(-105.0f), min_second(splat(90.0f), x));  // in this order both keep NaN of x
   VF n;
   const VF e = exp_core(x, n);
   return scale_by_power(e, n);
@@ -110,11 +119,11 @@ HWY_INLINE VF exp_f32(VF x) {
 HWY_INLINE VF exp_nonpositive(VF x) {
 #if HWY_TARGET == HWY_AVX3
   VF n;
-  const VF e = exp_core(hn::Max(splat(-105.0f), x), n);
+  const VF e = exp_core(max_second(splat(-105.0f), x), n);
   return scale_by_power(e, n);
 #else
   VF n;
-  const VF e = exp_core(hn::Max(splat(-87.0f), x), n);
+  const VF e = exp_core(max_second(splat(-87.0f), x), n);
   const VF scale = hn::BitCast(kF32, hn::ShiftLeft<23>(hn::Add(hn::NearestInt(n), hn::Set(kI32, 127))));
   return hn::IfThenElse(hn::Lt(x, splat(-87.0f)), hn::Zero(kF32), hn::Mul(e, scale));
 #endif
@@ -123,7 +132,7 @@ HWY_INLINE VF exp_nonpositive(VF x) {
 HWY_INLINE VF expm1_f32(VF x) {
   // Near 0 the series, whose terms do not cancel; elsewhere exp(x) - 1 is exact enough.
   VF n;
-  const VF clamped = hn::Max(splat(-30.0f), hn::Min(splat(90.0f), x));
+  const VF clamped = max_second(splat(-30.0f), min_second(splat(90.0f), x));
   const VF e = hn::Sub(scale_by_power(exp_core(clamped, n), n), splat(1.0f));
   VF q = hn::MulAdd(splat(0.00138144672f), x, splat(0.00836878084f));
   q = hn::MulAdd(q, x, splat(0.0416683927f));
@@ -143,7 +152,7 @@ HWY_INLINE VF tanh_f32(VF x) {
   p = hn::MulAdd(p, x2, splat(-0.333332598f));
   const VF small = hn::MulAdd(hn::Mul(p, x2), x, x);
   VF n;
-  const VF twice = hn::Min(splat(20.0f), hn::Add(a, a));  // tanh(10) rounds to 1; keeps NaN
+  const VF twice = min_second(splat(20.0f), hn::Add(a, a));  // tanh(10) rounds to 1; keeps NaN
   const VF e = scale_by_power(exp_core(twice, n), n);
   const VF large = hn::Sub(splat(1.0f), hn::Div(splat(2.0f), hn::Add(e, splat(1.0f))));
   return hn::IfThenElse(hn::Lt(a, splat(0.625f)), small, hn::CopySign(large, x));
@@ -161,7 +170,7 @@ HWY_INLINE VF erf_f32(VF x) {
   p = hn::MulAdd(p, x2, splat(-0.376125246f));
   p = hn::MulAdd(p, x2, splat(0.12837911f));  // 2/sqrt(pi) - 1: the rest of x·(1 + p) stays exact
   const VF small = hn::MulAdd(p, x, x);
-  const VF a = hn::Min(splat(4.0f), hn::Abs(x));
+  const VF a = min_second(splat(4.0f), hn::Abs(x));
   VF q = hn::MulAdd(splat(0.000198219728f), a, splat(-0.00306549086f));
   q = hn::MulAdd(q, a, splat(0.0223152153f));
   q = hn::MulAdd(q, a, splat(-0.104113683f));
@@ -184,7 +193,7 @@ HWY_INLINE VF log_f32(VF x) {
 // log(1 + e^x) without overflow.
 HWY_INLINE VF softplus_f32(VF x) {
   const VF tail = hn::Log1p(kF32, exp_f32(hn::Neg(hn::Abs(x))));
-  return hn::Add(hn::Max(hn::Zero(kF32), x), tail);
+  return hn::Add(max_second(hn::Zero(kF32), x), tail);
 }
 
 HWY_INLINE VF gelu_erf_f32(VF x) {
