@@ -37,9 +37,11 @@ Result<std::vector<Candidate>> CpuProvider::candidates(const graph::Graph& graph
                                                        const graph::Node& node) const {
   std::vector<Candidate> found;
   const cpu::LowerContext context{graph, node};
+  // Kernels write output 0 at least; a node of which only a later output is wanted is the reference's.
+  const bool lowerable = node.has_output(0) && (node.inputs.empty() || node.has_input(0));
   for (const cpu::LowerFunction lower : {cpu::lower_convolution, cpu::lower_matmul, cpu::lower_pointwise,
                                          cpu::lower_pooling, cpu::lower_normalization, cpu::lower_movement}) {
-    lower(context, found);
+    if (lowerable) lower(context, found);
   }
   if (found.empty() && plain_everywhere(graph, node)) found.push_back(reference_candidate(graph, node));
   return found;
