@@ -39,7 +39,7 @@ Roofs parse(const Json& json) {
     roof.dtype = dtype_from_name(entry.value("dtype", "f32")).value_or(DType::kUndefined);
     roof.method = entry.value("method", "");
     roof.threads = entry.value("threads", 1);
-    roof.flops = rate_from_json(entry.at("flop_per_s"));
+    roof.flops = rate_from_json(entry.at("flops_per_s"));
     roofs.compute.push_back(std::move(roof));
   }
   for (const Json& entry : list(json, "memory")) {
@@ -62,7 +62,7 @@ Json roofs_to_json(const Roofs& roofs) {
     compute.push_back({{"dtype", std::string(dtype_name(roof.dtype))},
                        {"method", roof.method},
                        {"threads", roof.threads},
-                       {"flop_per_s", rate_to_json(roof.flops)}});
+                       {"flops_per_s", rate_to_json(roof.flops)}});
   for (const MemoryRoof& roof : roofs.memory)
     memory.push_back({{"level", roof.level},
                       {"operation", roof.operation},

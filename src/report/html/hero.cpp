@@ -64,14 +64,16 @@ Markup lab_hero(const analyze::LabReport& report) {
 
 Markup explain_hero(const analyze::Analysis& analysis) {
   double step = analysis.step.ms.median;
-  Markup hero = top_line(analysis.source, {analysis.device, fmt::format("{} steps", analysis.step.count)});
+  Markup hero =
+      top_line(analysis.source,
+               {analysis.device, fmt::format("{} steps, {}", analysis.step.count, analysis.step.how_found)});
   hero += tag("p", {{"class", "verdict"}}, prose(analysis.verdict.sentence));
   Markup tiles = tile("step", format_ms(step), range(analysis.step.ms));
   double share = step > 0 ? analysis.floor_ms / step : 0;
   tiles += tile("floor", format_ms(analysis.floor_ms), fmt::format("{} of the step", format_percent(share)));
   tiles +=
       tile("recoverable", format_ms(analysis.verdict.recoverable_ms), format_percent(analysis.verdict.share));
-  tiles += tile("operators", fmt::format("{}", analysis.operators.size()), analysis.step.how_found);
+  tiles += tile("operators", fmt::format("{}", analysis.operators.size()), "ran in the step");
   return hero + tag("div", {{"class", "tiles"}}, tiles);
 }
 

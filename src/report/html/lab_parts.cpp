@@ -45,7 +45,7 @@ Markup pass_row(const analyze::PassRow& pass, const GainScale& scale) {
 }
 
 Markup fact(std::string_view name, const std::string& value) {
-  return value.empty() ? Markup() : tag("dt", name) + tag("dd", value);
+  return value.empty() ? Markup() : tag("dt", name) + tag("dd", prose(value));
 }
 
 Markup card(std::string_view title, const Markup& content) {

@@ -79,6 +79,10 @@ class Reader {
       return unsupported("a Perfetto trace that hone did not write: it has no 'about this trace' event");
     for (const auto& [uuid, open] : open_)
       if (!open.empty()) return corrupt("a slice begins and never ends: the file is truncated");
+    // A file cut between two packets is well-formed: only the count tells.
+    if (static_cast<int64_t>(trace_.spans.size()) != expected_spans_)
+      return corrupt(
+          fmt::format("{} of {} spans: the file is truncated", trace_.spans.size(), expected_spans_));
     HONE_CHECK(trace_.validate());
     return std::move(trace_);
   }
@@ -141,8 +145,11 @@ class Reader {
     if (event.track_uuid == kAboutUuid && event.name == kAboutName) {
       if (has_tables_) return corrupt("two 'about this trace' events");
       has_tables_ = true;
-      for (protozero::data_view annotation : event.annotations)
-        HONE_CHECK(tables_from_annotation(decode(annotation), trace_));
+      for (protozero::data_view bytes : event.annotations) {
+        Annotation tables = decode(bytes);
+        HONE_CHECK(tables_from_annotation(tables, trace_));
+        expected_spans_ = tables.integer("spans");
+      }
       return {};
     }
     if (!has_tables_)
@@ -185,6 +192,7 @@ class Reader {
 
   Trace trace_;
   bool has_tables_ = false;
+  int64_t expected_spans_ = 0;
   std::unordered_map<uint64_t, StringId> names_;
   std::unordered_map<uint64_t, Category> categories_;
   std::unordered_map<uint64_t, std::vector<std::size_t>> open_;

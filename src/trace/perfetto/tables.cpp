@@ -118,6 +118,7 @@ Annotation tables_to_annotation(const Trace& trace) {
   for (const Operator& op : trace.operators) operators.items.push_back(from_operator(op));
   return {"hone", Annotation::Dict{{
                       integer("version", kTablesVersion),
+                      integer("spans", static_cast<int64_t>(trace.spans.size())),
                       from_meta(trace.meta),
                       {"tracks", std::move(tracks)},
                       {"operators", std::move(operators)},

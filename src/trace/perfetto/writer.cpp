@@ -59,7 +59,7 @@ std::string lane_descriptor(uint64_t uuid, uint64_t parent, const std::string& n
   pbf_writer writer(bytes);
   writer.add_uint64(TrackField::uuid, uuid);
   writer.add_string(TrackField::name, name);
-  writer.add_uint64(TrackField::parent_uuid, parent);
+  if (parent != 0) writer.add_uint64(TrackField::parent_uuid, parent);
   return bytes;
 }
 
