@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/cpu/depthwise/depthwise.h"
 #include "kernels/cpu/dnnl/attributes.h"
 #include "kernels/cpu/dnnl/execution.h"
 #include "kernels/cpu/dnnl/library.h"
@@ -17,14 +18,6 @@ using onednn::Dims;
 using onednn::Execution;
 using onednn::MemoryDesc;
 using Algorithm = ConvolutionAlgorithm;
-
-// "convolution 64x[56,56] -> 64, kernel [3,3]": what errors are about.
-std::string describe(const ConvolutionDesc& desc) {
-  return fmt::format("{} {}x{} -> {} channels, kernel {}, groups {}, {} to {}",
-                     desc.transposed ? "transposed convolution" : "convolution", desc.in_channels,
-                     shape_text(desc.input), desc.out_channels, shape_text(desc.kernel), desc.groups,
-                     layout_name(desc.src_layout), layout_name(desc.dst_layout));
-}
 
 bool has_rank(const Shape& extents, std::size_t rank) { return extents.empty() || extents.size() == rank; }
 
@@ -265,80 +258,20 @@ void add_variants(const ConvolutionDesc& desc, std::vector<ConvolutionVariant>& 
   with_descriptor(desc, engine, *tensors, epilogue->attributes, add);
 }
 
-// A full operand must lie as the output does; variants move it along.
-void move_operands(ConvolutionDesc& desc) {
-  for (PostOp& op : desc.post_ops) {
-    if (op.is_binary() && op.operand_shape == desc.dst_shape()) op.operand_layout = desc.dst_layout;
-  }
-}
-
 }  // namespace
 
-std::string_view algorithm_name(ConvolutionAlgorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::kAuto:
-      return "auto";
-    case Algorithm::kDirect:
-      return "direct";
-    case Algorithm::kWinograd:
-      return "winograd";
-    case Algorithm::kMatMul:
-      return "matmul";
-  }
-  return "?";
-}
-
-Shape ConvolutionDesc::output() const {
-  const std::size_t rank = input.size();
-  Shape extents(rank);
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    const int64_t stride = strides.empty() ? 1 : strides[axis];
-    const int64_t dilation = dilations.empty() ? 1 : dilations[axis];
-    const int64_t pads =
-        (pads_begin.empty() ? 0 : pads_begin[axis]) + (pads_end.empty() ? 0 : pads_end[axis]);
-    const int64_t extra = output_padding.empty() ? 0 : output_padding[axis];
-    extents[axis] = transposed ? (input[axis] - 1) * stride + dilation * (kernel[axis] - 1) + 1 - pads + extra
-                               : onednn::window_output(input[axis], kernel[axis], stride, dilation, pads);
-  }
-  return extents;
-}
-
-Shape ConvolutionDesc::src_shape() const { return onednn::with_spatial(batch, in_channels, input); }
-
-Shape ConvolutionDesc::dst_shape() const { return onednn::with_spatial(batch, out_channels, output()); }
-
-Shape ConvolutionDesc::weights_shape() const {
-  return transposed ? onednn::with_spatial(in_channels, out_channels / groups, kernel)
-                    : onednn::with_spatial(out_channels, in_channels / groups, kernel);
-}
-
-double ConvolutionDesc::flops() const {
-  const auto window = static_cast<double>(element_count(kernel));
-  const auto pixels = static_cast<double>(batch * element_count(transposed ? input : output()));
-  return 2 * pixels * window * static_cast<double>(in_channels) * static_cast<double>(out_channels / groups);
-}
-
-void ConvolutionVariant::apply_to(ConvolutionDesc& desc) const {
-  desc.src_layout = src_layout;
-  desc.dst_layout = dst_layout;
-  desc.algorithm = algorithm;
-  desc.implementation = implementation;
-  move_operands(desc);
-}
-
-std::string ConvolutionVariant::name() const {
-  const std::string layouts = src_layout == dst_layout
-                                  ? std::string(layout_name(src_layout))
-                                  : fmt::format("{}>{}", layout_name(src_layout), layout_name(dst_layout));
-  return fmt::format("{} {} {}", layouts, algorithm_name(algorithm), implementation);
-}
-
 Convolution::Convolution(std::unique_ptr<Execution> execution) : execution_(std::move(execution)) {}
+Convolution::Convolution(std::unique_ptr<DepthwiseConvolution> depthwise)
+    : depthwise_(std::move(depthwise)) {}
 Convolution::~Convolution() = default;
 
 Result<std::unique_ptr<Convolution>> Convolution::create(const ConvolutionDesc& desc, const void* weights,
                                                          const void* bias) {
   HONE_CHECK(check(desc));
+  if (desc.implementation == DepthwiseConvolution::kName) {
+    HONE_ASSIGN(auto depthwise, DepthwiseConvolution::create(desc, weights, bias));
+    return std::unique_ptr<Convolution>(new Convolution(std::move(depthwise)));
+  }
   try {
     HONE_ASSIGN(auto execution, desc.algorithm == Algorithm::kMatMul
                                     ? pointwise_execution(desc, weights, bias)
@@ -363,6 +296,9 @@ std::vector<ConvolutionVariant> Convolution::candidates(const ConvolutionDesc& d
     for (const Algorithm algorithm : {Algorithm::kDirect, Algorithm::kWinograd, Algorithm::kMatMul}) {
       ConvolutionDesc variant = desc;
       ConvolutionVariant{layouts.src, layouts.dst, algorithm, ""}.apply_to(variant);
+      if (algorithm == Algorithm::kDirect && DepthwiseConvolution::supports(variant).ok()) {
+        variants.push_back({layouts.src, layouts.dst, algorithm, DepthwiseConvolution::kName});
+      }
       try {
         add_variants(variant, variants);
       } catch (const dnnl::error&) {
@@ -373,12 +309,20 @@ std::vector<ConvolutionVariant> Convolution::candidates(const ConvolutionDesc& d
   return variants;
 }
 
-const std::string& Convolution::name() const { return execution_->name(); }
-std::size_t Convolution::scratch_bytes() const { return execution_->scratch_bytes(); }
-std::size_t Convolution::packed_weight_bytes() const { return execution_->constant_bytes(); }
+std::string_view Convolution::name() const {
+  return depthwise_ ? std::string_view(DepthwiseConvolution::kName) : execution_->name();
+}
+std::size_t Convolution::scratch_bytes() const { return depthwise_ ? 0 : execution_->scratch_bytes(); }
+std::size_t Convolution::packed_weight_bytes() const {
+  return depthwise_ ? depthwise_->packed_weight_bytes() : execution_->constant_bytes();
+}
 
 Status Convolution::execute(const void* src, void* dst, std::span<const void* const> operands,
                             void* scratch) noexcept {
+  if (depthwise_) {
+    depthwise_->execute(static_cast<const float*>(src), static_cast<float*>(dst));
+    return {};
+  }
   execution_->set(0, src);
   execution_->set(1, dst);
   for (std::size_t i = 0; i < operands.size(); ++i) execution_->set(2 + i, operands[i]);

@@ -98,6 +98,39 @@ TEST(Convolution, DepthwiseAndGroupsAreRight) {
   expect_all_variants_right(square(12, 18, 8, 3, 1, 3), 1);
 }
 
+// Besides the library's kernels this covers hone's own: rows and columns at every border, tails, and strips.
+TEST(Convolution, DepthwiseIsRightForEveryStripAndBorder) {
+  struct Case {
+    int64_t channels, rows, columns, kernel, stride, dilation, begin, end;
+  };
+  const Case cases[] = {{35, 7, 29, 3, 1, 1, 1, 1}, {16, 9, 31, 3, 2, 1, 0, 1}, {24, 6, 19, 5, 1, 1, 2, 2},
+                        {8, 11, 26, 5, 2, 1, 1, 2}, {33, 9, 17, 7, 1, 1, 3, 3}, {20, 12, 13, 3, 1, 3, 3, 2},
+                        {17, 5, 4, 7, 1, 1, 3, 3},  {16, 8, 9, 2, 3, 2, 0, 0}};
+  const std::vector<std::vector<PostOp>> epilogues = {
+      {PostOp::clip(0, 6)},
+      {PostOp::of(Kind::kSigmoid)},
+      {PostOp::of(Kind::kHardSwish), PostOp::of(Kind::kSwish, 1)},
+      {PostOp::of(Kind::kLeakyRelu, 0.1F)},
+      {PostOp::of(Kind::kHardSigmoid, 0.2F, 0.5F)},
+      {PostOp::relu()}};
+  std::size_t next = 0;
+  for (const Case& c : cases) {
+    ConvolutionDesc desc = square(c.channels, c.channels, 1, c.kernel, c.stride, c.channels);
+    desc.batch = 2;
+    desc.input = {c.rows, c.columns};
+    desc.dilations = {c.dilation, c.dilation};
+    desc.pads_begin = {c.begin, c.begin};
+    desc.pads_end = {c.end, c.end};
+    desc.post_ops = epilogues[next++ % epilogues.size()];
+    desc.implementation = "hone_depthwise";
+    for (const Layout layout : {Layout::kBlocked16, Layout::kChannelsLast}) {
+      desc.src_layout = layout;
+      desc.dst_layout = layout;
+      expect_right(desc);
+    }
+  }
+}
+
 TEST(Convolution, BatchesDilationsAndAsymmetricPadsAreRight) {
   ConvolutionDesc desc = square(16, 24, 17, 3, 1);
   desc.batch = 3;
