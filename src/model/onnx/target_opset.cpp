@@ -58,6 +58,8 @@ int64_t since_of(const graph::Graph& graph, const graph::Node& node) {
   const bool narrow_range =
       node.op == "Range" && node.has_output(0) && is_narrow(graph.type(node.outputs[0]).dtype);
   if (narrow_range) since = 27;
+  // Until 21 ONNX's own shape rule counted a last pooling window that lies in the padding alone.
+  if (node.attributes.integer("ceil_mode", 0) != 0) since = std::max<int64_t>(since, 22);
   for (const auto& [name, attribute] : node.attributes)
     since = std::max(since, lookup(kAttributes, fmt::format("{}.{}", node.op, name)));
   return since;

@@ -17,7 +17,8 @@ Status softmax_of_matrix(Upgrade& u) {
     u.attributes().set("axis", int64_t{-1});
     return {};
   }
-  const ValueId input = u.node.inputs.at(0);
+  if (!u.has_input(0)) return {};  // the operator table says what is wrong
+  const ValueId input = u.node.inputs[0];
   HONE_ASSIGN(const ValueId shape, u.emit("Shape", {input}));
   HONE_ASSIGN(const ValueId matrix, u.emit("Flatten", {input}, {{"axis", axis}}));
   HONE_ASSIGN(const ValueId result, u.emit(u.node.op, {matrix}, {{"axis", int64_t{-1}}}));

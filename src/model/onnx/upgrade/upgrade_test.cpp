@@ -159,6 +159,40 @@ TEST(Upgrade, SoftmaxOfOldSawAMatrix) {
   EXPECT_EQ(now.nodes()[0].attributes.integer("axis", 0), 2);
 }
 
+TEST(Upgrade, NodesWithoutInputsAreErrorsInEveryOldForm) {
+  const std::vector<std::string> operators = {"Softmax",
+                                              "Hardmax",
+                                              "Squeeze",
+                                              "ReduceSum",
+                                              "Clip",
+                                              "Pad",
+                                              "Reshape",
+                                              "Split",
+                                              "TopK",
+                                              "Tile",
+                                              "Dropout",
+                                              "DFT",
+                                              "PRelu",
+                                              "Add",
+                                              "Gemm",
+                                              "BatchNormalization",
+                                              "GroupNormalization",
+                                              "Upsample",
+                                              "Resize",
+                                              "Concat",
+                                              "GridSample",
+                                              "GRU",
+                                              "Scatter"};
+  for (const std::string& op : operators) {
+    for (int64_t opset = 1; opset <= 20; ++opset) {
+      TestGraph graph;
+      graph.nodes = {node(op, {}, {"y"}, {}, "n")};
+      graph.outputs = {untyped("y")};
+      EXPECT_FALSE(read_onnx_bytes(model(graph, opset)).ok()) << op << " " << opset;
+    }
+  }
+}
+
 TEST(Upgrade, BatchNormalizationDropsItsTrainingForms) {
   const std::vector<Proto> channel = {float_tensor("s", {3}, {1, 1, 1})};
   const std::vector<std::string> inputs = {"s", "s", "s", "s"};
