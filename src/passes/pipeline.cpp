@@ -9,8 +9,11 @@
 #include "passes/fold_batch_norm.h"
 #include "passes/fold_constants.h"
 #include "passes/fuse_epilogues.h"
+#include "passes/fuse_pointwise.h"
 #include "passes/merge_common.h"
 #include "passes/recognise_activations.h"
+#include "passes/recognise_normalization.h"
+#include "passes/simplify_arithmetic.h"
 #include "passes/simplify_views.h"
 
 namespace hone::passes {
@@ -26,11 +29,15 @@ const std::vector<Pass>& pipeline() {
       // Renamings and reshapes of reshapes gone: a value's producer is the operator that computes it.
       {"simplify_views", "simplify", Numerics::kExact,
        "remove and join operators that only rename or reorder", simplify_views},
-      // What exporters spelled out, as the operators that have kernels: before folding and fusing, which
-      // would
-      // take the pieces.
+      // One form of each expression: divisions and powers as products, constants in one place.
+      {"simplify_arithmetic", "simplify", Numerics::kReassociating,
+       "remove and join arithmetic with known numbers", simplify_arithmetic},
+      // What exporters spelled out, as the operators that have kernels: before folding and fusing take the
+      // pieces.
       {"recognise_activations", "recognise", Numerics::kReassociating,
        "find Gelu, Swish and HardSwish in their primitive operators", recognise_activations},
+      {"recognise_normalization", "recognise", Numerics::kReassociating,
+       "find layer and RMS normalisation in their primitive operators", recognise_normalization},
       // Before epilogues: the activation then stands directly behind the convolution.
       {"fold_batch_norm", "fold", Numerics::kReassociating,
        "fold batch normalisation and scales into the convolution before", fold_batch_norm},
@@ -38,6 +45,9 @@ const std::vector<Pass>& pipeline() {
       // kernels apply an epilogue for free.
       {"fuse_epilogues", "fuse", Numerics::kReassociating,
        "apply bias, activation and residual while a product's results are in registers", fuse_epilogues},
+      // What no product took: connected pointwise operators in one trip through memory.
+      {"fuse_pointwise", "fuse", Numerics::kExact,
+       "compute connected pointwise operators in one pass over memory", fuse_pointwise},
   };
   return passes;
 }
