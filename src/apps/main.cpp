@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   apps::add_ceilings_command(program);
   apps::add_run_command(program);
   apps::add_conformance_command(program);
+  apps::add_zoo_command(program);
 
   try {
     program.app.parse(argc, argv);

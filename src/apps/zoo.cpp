@@ -1,0 +1,61 @@
+// hone zoo: well-known architectures with seeded weights, as ONNX files.
+#include "model/zoo/zoo.h"
+
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "apps/command.h"
+#include "core/units.h"
+#include "model/onnx/writer.h"
+
+namespace hone::apps {
+namespace {
+
+struct Options {
+  std::string name;
+  std::string out;
+  model::ZooOptions zoo;
+  bool list = false;
+};
+
+void print_list() {
+  for (const model::ZooModel& model : model::zoo_models()) {
+    fmt::print("{:<14}{:>8.3f} M parameters   {} ({} {})\n", model.name,
+               static_cast<double>(model.parameters) / 1e6, model.summary, model.size_means,
+               model.default_size);
+  }
+}
+
+Status run(const Options& options) {
+  if (options.list) {
+    print_list();
+    return {};
+  }
+  if (options.name.empty()) return invalid("zoo: which model? hone zoo --list shows them");
+  if (options.out.empty()) return invalid("zoo: where to? give -o FILE.onnx");
+  HONE_ASSIGN(const graph::Graph graph, model::build_zoo_model(options.name, options.zoo));
+  HONE_CHECK(model::write_onnx(graph, options.out));
+  fmt::print("{}: {}, {} nodes, seed {}\n", options.out, options.name, graph.nodes().size(),
+             options.zoo.seed);
+  return {};
+}
+
+}  // namespace
+
+void add_zoo_command(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add("zoo", "write a well-known model with seeded weights as ONNX",
+                                  [options] { return run(*options); });
+  command->add_option("NAME", options->name, "the model; --list shows them");
+  command->add_option("-o,--out", options->out, "the file to write");
+  command->add_option("--seed", options->zoo.seed, "of the weights (default 0)");
+  command->add_option("--batch", options->zoo.batch, "a fixed batch size (default: the symbol 'batch')")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--size", options->zoo.size, "image side or sequence length (default: the model's)")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--list", options->list, "list the models");
+}
+
+}  // namespace hone::apps

@@ -1,0 +1,56 @@
+#include "model/zoo/zoo.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "model/zoo/models.h"
+
+namespace hone::model {
+namespace {
+
+using zoo::Built;
+using zoo::Common;
+
+struct Entry {
+  ZooModel model;
+  Result<Built> (*build)(const Common& common, int64_t size);
+};
+
+const std::array<Entry, 3>& entries() {
+  static const std::array<Entry, 3> list = {{
+      {{"unet", "U-Net: the class of each pixel of a cell microscopy image", "image side", 256, 31'037'763},
+       [](const Common& common, int64_t size) { return zoo::build_unet(common, {.size = size}); }},
+      {{"resnet50", "ResNet-50 v1.5: image classification", "image side", 224, 25'557'032},
+       [](const Common& common, int64_t size) { return zoo::build_resnet(common, {.size = size}); }},
+      {{"mobilenet_v2", "MobileNetV2: image classification on small devices", "image side", 224, 3'504'872},
+       [](const Common& common, int64_t size) { return zoo::build_mobilenet_v2(common, {.size = size}); }},
+  }};
+  return list;
+}
+
+}  // namespace
+
+std::span<const ZooModel> zoo_models() {
+  static const std::vector<ZooModel> models = [] {
+    std::vector<ZooModel> list;
+    for (const Entry& entry : entries()) list.push_back(entry.model);
+    return list;
+  }();
+  return models;
+}
+
+Result<graph::Graph> build_zoo_model(std::string_view name, const ZooOptions& options) {
+  for (const Entry& entry : entries()) {
+    if (entry.model.name != name) continue;
+    const int64_t size = options.size > 0 ? options.size : entry.model.default_size;
+    HONE_ASSIGN(Built built, entry.build({options.seed, options.batch}, size));
+    return std::move(built.graph);
+  }
+  std::string names;
+  for (const Entry& entry : entries())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", entry.model.name);
+  return not_found(fmt::format("there is no zoo model '{}'; there are {}", name, names));
+}
+
+}  // namespace hone::model

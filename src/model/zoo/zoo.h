@@ -1,0 +1,31 @@
+// The zoo: well-known architectures by name, with seeded weights instead of trained ones. They cost and
+// behave like the models that users bring; what they predict means nothing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "graph/graph.h"
+
+namespace hone::model {
+
+struct ZooModel {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view size_means;  // "image side", "sequence length"
+  int64_t default_size;
+  int64_t parameters;  // as published, with the default size
+};
+std::span<const ZooModel> zoo_models();
+
+struct ZooOptions {
+  uint64_t seed = 0;  // of the weights: the same seed, the same file
+  int64_t batch = 0;  // 0: the symbol "batch"
+  int64_t size = 0;   // 0: the model's default
+};
+Result<graph::Graph> build_zoo_model(std::string_view name, const ZooOptions& options = {});
+
+}  // namespace hone::model
