@@ -44,12 +44,16 @@ void watch_interrupts() {
 ProgressBar::ProgressBar(std::string label)
     : label_(std::move(label)), start_ns_(now_ns()), terminal_(isatty(STDERR_FILENO) != 0) {}
 
-ProgressBar::~ProgressBar() {
-  if (shown_ && terminal_) fmt::print(stderr, "\r\033[K");
+ProgressBar::~ProgressBar() { finish(); }
+
+void ProgressBar::finish() {
+  if (shown_ && terminal_ && !finished_) fmt::print(stderr, "\r\033[K");
+  finished_ = true;
 }
 
 void ProgressBar::update(double fraction, const std::string& detail) {
   const int64_t now = now_ns();
+  if (finished_) return;
   if (now - start_ns_ < kQuietNs || now - last_ns_ < (terminal_ ? kTerminalNs : kLineNs)) return;
   last_ns_ = now;
   shown_ = true;

@@ -16,6 +16,7 @@ struct Program {
   CLI::App app{
       "hone: measure an AI program, say where every millisecond goes, make it faster, and prove it."};
   std::function<Status()> chosen;
+  std::string command_line;  // as typed, for reports
   int exit_code = 0;  // of a command that succeeded in running, but found something wrong (failed tests, say)
 
   // A subcommand whose `run` is called when it was chosen.
@@ -32,6 +33,8 @@ class ProgressBar {
   ProgressBar& operator=(const ProgressBar&) = delete;
   // `fraction` in [0, 1]; `detail` is what is being done right now.
   void update(double fraction, const std::string& detail = {});
+  // Clears the bar; later updates show nothing.
+  void finish();
 
  private:
   std::string label_;
@@ -39,6 +42,7 @@ class ProgressBar {
   int64_t last_ns_ = 0;
   bool terminal_;
   bool shown_ = false;
+  bool finished_ = false;
 };
 
 // Set by SIGINT and SIGTERM: long work looks here and stops cleanly.

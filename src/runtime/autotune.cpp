@@ -72,12 +72,13 @@ double measure(Kernel& kernel, Sandbox& sandbox, double budget_ms) {
   const KernelArguments arguments = sandbox.arguments(kernel);
   if (!kernel.run(arguments).ok()) return std::numeric_limits<double>::infinity();
   std::vector<double> times;
-  const int64_t end = now_ns() + static_cast<int64_t>(budget_ms * 1e6);
+  const auto budget_ns = static_cast<int64_t>(budget_ms * 1e6);
+  const int64_t end = now_ns() + budget_ns;
   do {
     const int64_t start = now_ns();
     if (!kernel.run(arguments).ok()) return std::numeric_limits<double>::infinity();
     times.push_back(static_cast<double>(now_ns() - start) / 1e3);
-  } while (times.size() < 3 || (now_ns() < end && times.size() < 50));
+  } while (times.size() < 50 && (now_ns() < end || (times.size() < 3 && now_ns() < end + 4 * budget_ns)));
   std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
   return times[times.size() / 2];
 }
@@ -89,7 +90,9 @@ Result<Chosen> choose_kernel(const Graph& graph, const Node& node, const Provide
   HONE_ASSIGN(const std::vector<Candidate> candidates, provider.candidates(graph, node));
   Error last = unsupported(
       fmt::format("unsupported: {} (provider {} has no kernel for it)", node.op, provider.name()));
-  if (candidates.size() <= 1 || !options.autotune) {
+  const bool measured =
+      options.autotune && (candidates.size() > 1 || (options.measure_single && options.cache != nullptr));
+  if (!measured) {
     for (const Candidate& candidate : candidates) {
       auto kernel = candidate.make();
       if (kernel.ok()) {

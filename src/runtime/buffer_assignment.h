@@ -25,6 +25,8 @@ class BufferAssignment {
  public:
   explicit BufferAssignment(const graph::Graph& graph);
 
+  // Whether `node` needs no kernel wherever it stands: what prices need to know of one node alone.
+  static bool always_elided(const graph::Graph& graph, const graph::Node& node);
   bool elided(graph::NodeId node) const { return elided_[node.index]; }
   const BufferPlace& place(graph::ValueId value) const { return places_[value.index]; }
 

@@ -18,7 +18,9 @@ namespace hone::runtime {
 class TimingCache;
 
 struct PlanOptions {
-  bool autotune = true;          // false: a node's first candidate, unmeasured
+  bool autotune = true;  // false: a node's first candidate, unmeasured
+  bool measure_single =
+      false;  // measure a node's only candidate, too: the cache then has a time for every node
   double tune_ms_per_node = 20;  // the most time that measuring one node's candidates may take, roughly
   TimingCache* cache = nullptr;  // measurements kept from earlier plans; may be null
   bool check_numbers =

@@ -1,0 +1,146 @@
+// hone lab: the whole loop on a model.
+#include <memory>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "apps/command.h"
+#include "apps/model_options.h"
+#include "core/file.h"
+#include "lab/experiment/experiment.h"
+#include "model/npy/npy.h"
+#include "model/onnx/writer.h"
+#include "report/json.h"
+#include "report/terminal.h"
+#include "report/write.h"
+#include "runtime/timing_cache.h"
+#include "trace/run_folder.h"
+
+namespace hone::apps {
+namespace {
+
+struct Options {
+  ModelOptions model;
+  std::vector<std::string> inputs;
+  std::vector<std::string> disabled;
+  std::string out = "hone-lab";
+  std::string json;
+  std::string device = "cpu";
+  double budget_s = 40;
+  int top = 5;
+  int threads = 0;
+  uint64_t seed = 1;
+  bool no_cache = false;
+};
+
+Status add_inputs(const Options& options, lab::ExperimentOptions& experiment,
+                  std::map<std::string, Shape>& shapes) {
+  for (const std::string& text : options.inputs) {
+    const std::size_t at = text.find('=');
+    if (at == std::string::npos || at == 0)
+      return invalid(fmt::format("--input '{}' should read NAME=FILE.npy", text));
+    HONE_ASSIGN(Tensor tensor, model::read_npy(text.substr(at + 1)));
+    shapes[text.substr(0, at)] = tensor.shape();
+    experiment.inputs[text.substr(0, at)] = std::move(tensor);
+  }
+  return {};
+}
+
+// What ran, in each of the two run folders: DIR/baseline and DIR/optimised.
+Status write_run(const std::filesystem::path& folder, const analyze::LabReport& report,
+                 const trace::Trace& trace) {
+  trace::RunInfo info;
+  info.what = "lab";
+  info.command = report.reproduce.command;
+  info.when = report.environment.when;
+  info.machine = report.environment.machine;
+  info.device = report.environment.device;
+  info.model = report.model.path;
+  info.threads = report.environment.threads;
+  info.versions = report.environment.libraries;
+  info.versions.insert(info.versions.begin(), {"hone", report.environment.hone_version});
+  info.roofs = report.roofs;
+  return trace::write_run_folder(folder, info, trace);
+}
+
+Status run(const Options& options, const std::string& command) {
+  if (options.device != "cpu")
+    return unsupported(fmt::format("--device {}: this build runs models on the cpu only", options.device));
+  lab::ExperimentOptions experiment;
+  std::map<std::string, Shape> shapes;
+  HONE_CHECK(add_inputs(options, experiment, shapes));
+  ModelOptions model = options.model;
+  model.default_symbol = 1;
+  HONE_ASSIGN(const graph::Graph graph, load_model(model, shapes));
+  for (const auto& [name, tensor] : experiment.inputs) {
+    if (!graph.find_value(name).valid())
+      return invalid(fmt::format("{}: there is no input '{}'", options.model.path, name));
+  }
+  HONE_CHECK(make_folder(options.out));  // before the work: an unwritable folder is known now
+
+  const lab::Machine machine = lab::describe_machine();
+  const runtime::CpuProvider provider(options.threads);
+  ProgressBar bar("hone lab");
+  lab::CeilingsOptions measure;
+  measure.quick = true;
+  measure.progress = [&](double done) {
+    bar.update(0, fmt::format("measuring this machine's roofs ({:.0f} %)", done * 100));
+    return !interrupted();
+  };
+  HONE_ASSIGN(const lab::Ceilings ceilings, lab::load_or_measure_ceilings(machine, measure));
+  experiment.budget_s = options.budget_s;
+  experiment.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
+  experiment.seed = options.seed;
+  experiment.top = options.top;
+  experiment.model_path = options.model.path;
+  experiment.command = command;
+  if (!options.no_cache) experiment.timing_cache = runtime::TimingCache::default_path();
+  experiment.progress = [&](double fraction, const std::string& what) {
+    bar.update(fraction, what);
+    return !interrupted();
+  };
+  auto result = lab::run_experiment(graph, provider, machine, ceilings.roofs, experiment);
+  if (!result.ok()) return result.error().within(options.model.path);
+  bar.finish();
+
+  const std::filesystem::path out(options.out);
+  HONE_CHECK(write_run(out / "baseline", result->report, result->baseline_trace));
+  HONE_CHECK(write_run(out / "optimised", result->report, result->optimised_trace));
+  HONE_CHECK(model::write_onnx(result->optimised, out / "optimised.onnx"));
+  HONE_ASSIGN(const std::filesystem::path page, report::write_lab_report(out, result->report));
+  if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::lab_json(result->report)));
+  fmt::print("{}", report::lab_terminal(result->report, report::terminal_style(STDOUT_FILENO)));
+  fmt::print("\nreport    {}\nmodel     {}\n", page.string(), (out / "optimised.onnx").string());
+  return {};
+}
+
+}  // namespace
+
+void add_lab_command(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      program.add("lab", "the whole loop: measure a model, explain its time, make it faster, prove it",
+                  [options, &program] { return run(*options, program.command_line); });
+  options->model.add_to(*command);
+  command->add_option("--device", options->device, "where to run")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  command->add_option("--out", options->out, "the folder for the report, the traces and the optimised model")
+      ->capture_default_str();
+  command->add_option("--input", options->inputs, "data for an input: NAME=FILE.npy; others are made up");
+  command->add_option("--disable", options->disabled,
+                      "passes or groups that do not run (hone optimize --list names them)");
+  command->add_option("--budget", options->budget_s, "seconds that the experiment may take, roughly")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--top", options->top, "operators to name")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--threads", options->threads, "threads to use (default: every core)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--seed", options->seed, "of made-up inputs")->capture_default_str();
+  command->add_flag("--no-cache", options->no_cache, "neither read nor keep kernel timings");
+  command->add_option("--json", options->json, "write report.json here, too");
+}
+
+}  // namespace hone::apps

@@ -1,0 +1,45 @@
+// The experiment of `hone lab`: baseline, profile, predicted gains, passes applied a group at a time, each
+// measured against what was kept before it in paired interleaved runs and checked against the reference, then
+// a second profile and the report's data.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "analyze/findings.h"
+#include "core/result.h"
+#include "lab/ceilings/ceilings.h"
+#include "lab/gate/paired.h"
+#include "lab/machine.h"
+#include "runtime/cpu/cpu_provider.h"
+#include "trace/trace.h"
+
+namespace hone::lab {
+
+struct ExperimentOptions {
+  double budget_s = 40;  // for the whole experiment, roughly; the least that is sound may take longer
+  std::set<std::string> disabled_passes;  // names of passes or groups
+  std::map<std::string, Tensor> inputs;   // by name; others are made up
+  uint64_t seed = 1;                      // of those
+  int top = 5;
+  std::string model_path;
+  std::string command;                 // as typed, for the report
+  std::filesystem::path timing_cache;  // where kernel timings are kept; empty: nowhere
+  // Told what is being done and how far it is; false cancels.
+  std::function<bool(double fraction, const std::string& what)> progress;
+};
+
+struct Experiment {
+  analyze::LabReport report;
+  graph::Graph optimised;
+  trace::Trace baseline_trace;
+  trace::Trace optimised_trace;
+};
+
+// `graph`'s inputs must be static. Errors: the model cannot be planned, a run fails, the user interrupts.
+Result<Experiment> run_experiment(const graph::Graph& graph, const runtime::CpuProvider& provider,
+                                  const Machine& machine, const Roofs& roofs,
+                                  const ExperimentOptions& options);
+
+}  // namespace hone::lab

@@ -1,0 +1,148 @@
+// What the graph knows of each step of a plan, as columns of a trace.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "graph/op_table.h"
+#include "lab/experiment/profile.h"
+
+namespace hone::lab {
+namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::OpClass;
+using graph::ValueId;
+using trace::OperatorClass;
+
+OperatorClass class_of(const Node& node) {
+  if (node.op == "Transpose" || node.op == "hone.Reorder") return OperatorClass::kLayout;
+  if (node.op == "hone.Fused") {
+    const std::string kind = node.attributes.text("kind", "");
+    if (kind == "convolution") return OperatorClass::kConvolution;
+    if (kind == "matmul" || kind == "attention") return OperatorClass::kMatrix;
+    return OperatorClass::kPointwise;
+  }
+  const graph::OpEntry* entry = graph::op_table().find(node.op);
+  switch (entry != nullptr ? entry->op_class : OpClass::kOther) {
+    case OpClass::kPointwise:
+      return OperatorClass::kPointwise;
+    case OpClass::kReduction:
+      return OperatorClass::kReduction;
+    case OpClass::kNormalization:
+      return OperatorClass::kNormalization;
+    case OpClass::kMatrix:
+      return OperatorClass::kMatrix;
+    case OpClass::kConvolution:
+      return OperatorClass::kConvolution;
+    case OpClass::kPooling:
+      return OperatorClass::kPooling;
+    case OpClass::kMovement:
+    case OpClass::kView:
+      return OperatorClass::kMovement;
+    default:
+      return OperatorClass::kOther;
+  }
+}
+
+std::string extents_text(const Shape& shape, std::size_t first) {
+  std::string text;
+  for (std::size_t i = first; i < shape.size(); ++i)
+    text += fmt::format("{}{}", i > first ? "×" : "", shape[i]);
+  return text;
+}
+
+// The convolution or product of a node: itself, or the one in a group's body.
+const Node* heavy_part(const Graph& graph, const Node& node, const Graph*& where) {
+  where = &graph;
+  if (node.op != "hone.Fused") return &node;
+  where = node.bodies[0].get();
+  return where->nodes().empty() ? nullptr : &where->nodes()[0];
+}
+
+std::string geometry_of(const Graph& outer, const Node& node) {
+  const Graph* graph = nullptr;
+  const Node* part = heavy_part(outer, node, graph);
+  if (part == nullptr || !part->has_output(0)) return {};
+  const Shape out = graph->type(part->outputs[0]).shape();
+  if (part->op == "Conv" || part->op == "ConvTranspose") {
+    const Shape in = graph->type(part->inputs[0]).shape();
+    const Shape weights = graph->type(part->inputs[1]).shape();
+    const int64_t groups = part->attributes.integer("group", 1);
+    const bool depthwise = groups > 1 && groups == in[1] && groups == out[1];
+    return fmt::format(
+        "{} {}{}, {} → {} channels, {} positions", extents_text(weights, 2), depthwise ? "depthwise " : "",
+        part->op == "Conv" ? "convolution" : "transposed convolution", in[1], out[1], extents_text(out, 2));
+  }
+  if ((part->op == "MatMul" || part->op == "Gemm") && part->has_input(0)) {
+    const Shape a = graph->type(part->inputs[0]).shape();
+    const int64_t k = part->op == "Gemm" && part->attributes.integer("transA", 0) != 0 ? a[0] : a.back();
+    return fmt::format("matrix product, {} × {} from an inner extent of {}",
+                       element_count(out) / std::max<int64_t>(1, out.back()), out.back(), k);
+  }
+  return fmt::format("{} elements", extents_text(out, 0));
+}
+
+// Whether fusing `node` with what computes its input would spare the tensor between them: the producer's name
+// if so.
+std::string fusable_producer(const Graph& graph, const Node& node) {
+  const OperatorClass op_class = class_of(node);
+  if (op_class != OperatorClass::kPointwise && node.op != "BatchNormalization") return {};
+  for (ValueId input : node.inputs) {
+    if (!input.valid() || graph.is_output(input) || graph.users(input).size() != 1) continue;
+    const graph::Value& value = graph.value(input);
+    if (!value.producer.valid() || value.type.dims != graph.type(node.outputs[0]).dims) continue;
+    const Node& producer = graph.node(value.producer);
+    const OperatorClass from = class_of(producer);
+    if (from == OperatorClass::kConvolution || from == OperatorClass::kMatrix ||
+        from == OperatorClass::kPointwise || from == OperatorClass::kNormalization) {
+      return producer.name;
+    }
+  }
+  return {};
+}
+
+// The traffic that such a fusion spares: the input is neither written nor read (its producer writes the
+// result instead).
+double avoidable_bytes(const Graph& graph, const Node& node, const std::string& producer) {
+  for (ValueId input : node.inputs) {
+    if (!input.valid() || !graph.value(input).producer.valid()) continue;
+    if (graph.node(graph.value(input).producer).name == producer) return 2 * graph.type(input).bytes();
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<trace::Operator> operator_table(const runtime::Plan& plan, const std::string& device) {
+  const Graph& graph = plan.graph();
+  std::vector<trace::Operator> table;
+  for (const runtime::PlanStep& step : plan.steps()) {
+    const Node& node = graph.node(step.node);
+    const graph::Cost cost = graph::node_cost(graph, node);
+    trace::Operator row;
+    row.name = step.name;
+    row.kind =
+        step.op == "hone.Fused" ? fmt::format("Fused {}", node.attributes.text("kind", "group")) : step.op;
+    row.op_class = class_of(node);
+    row.provenance = node.provenance;
+    row.dtype = node.has_output(0) ? graph.type(node.outputs[0]).dtype : DType::kUndefined;
+    row.flops = cost.flops;
+    row.bytes_read = cost.bytes_read;
+    row.bytes_written = cost.bytes_written;
+    for (ValueId input : node.inputs) {
+      if (input.valid() && graph.value(input).is_constant()) row.constant_bytes += graph.type(input).bytes();
+    }
+    row.constant_bytes = std::min(row.constant_bytes, row.bytes_read);
+    row.fuses_with = fusable_producer(graph, node);
+    if (!row.fuses_with.empty())
+      row.avoidable_bytes = std::min(row.bytes(), avoidable_bytes(graph, node, row.fuses_with));
+    row.implementation = step.implementation;
+    row.geometry = geometry_of(graph, node);
+    row.device = device;
+    table.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace hone::lab

@@ -1,0 +1,39 @@
+// Profiles a plan: runs it with the runtime's marks recorded, and hands analysis a trace whose operator table
+// carries what the graph knows (costs, provenance, geometry) as columns.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyze/findings.h"
+#include "core/result.h"
+#include "core/roofs.h"
+#include "lab/gate/paired.h"
+#include "runtime/plan.h"
+#include "trace/trace.h"
+
+namespace hone::lab {
+
+// One row a step of the plan.
+std::vector<trace::Operator> operator_table(const runtime::Plan& plan, const std::string& device);
+
+struct ProfileOptions {
+  int64_t budget_ns = 1'500'000'000;
+  int min_steps = 7;
+  int max_steps = 400;
+  int top = 5;
+  std::string device = "cpu";
+  std::string source;   // what the analysis is of
+  std::string machine;  // for the trace
+  int threads = 1;
+};
+
+struct Profile {
+  trace::Trace trace;
+  analyze::Analysis analysis;
+};
+
+// The plan's inputs must have been written. One unrecorded run comes first.
+Result<Profile> profile_plan(runtime::Plan& plan, const Roofs& roofs, const ProfileOptions& options);
+
+}  // namespace hone::lab
