@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "kernels/cpu/depthwise/depthwise.h"
 #include "kernels/cpu/dnnl/attributes.h"
 #include "kernels/cpu/dnnl/execution.h"
 #include "kernels/cpu/dnnl/library.h"
@@ -261,17 +260,11 @@ void add_variants(const ConvolutionDesc& desc, std::vector<ConvolutionVariant>& 
 }  // namespace
 
 Convolution::Convolution(std::unique_ptr<Execution> execution) : execution_(std::move(execution)) {}
-Convolution::Convolution(std::unique_ptr<DepthwiseConvolution> depthwise)
-    : depthwise_(std::move(depthwise)) {}
 Convolution::~Convolution() = default;
 
 Result<std::unique_ptr<Convolution>> Convolution::create(const ConvolutionDesc& desc, const void* weights,
                                                          const void* bias) {
   HONE_CHECK(check(desc));
-  if (desc.implementation == DepthwiseConvolution::kName) {
-    HONE_ASSIGN(auto depthwise, DepthwiseConvolution::create(desc, weights, bias));
-    return std::unique_ptr<Convolution>(new Convolution(std::move(depthwise)));
-  }
   try {
     HONE_ASSIGN(auto execution, desc.algorithm == Algorithm::kMatMul
                                     ? pointwise_execution(desc, weights, bias)
@@ -296,9 +289,6 @@ std::vector<ConvolutionVariant> Convolution::candidates(const ConvolutionDesc& d
     for (const Algorithm algorithm : {Algorithm::kDirect, Algorithm::kWinograd, Algorithm::kMatMul}) {
       ConvolutionDesc variant = desc;
       ConvolutionVariant{layouts.src, layouts.dst, algorithm, ""}.apply_to(variant);
-      if (algorithm == Algorithm::kDirect && DepthwiseConvolution::supports(variant).ok()) {
-        variants.push_back({layouts.src, layouts.dst, algorithm, DepthwiseConvolution::kName});
-      }
       try {
         add_variants(variant, variants);
       } catch (const dnnl::error&) {
@@ -309,20 +299,12 @@ std::vector<ConvolutionVariant> Convolution::candidates(const ConvolutionDesc& d
   return variants;
 }
 
-std::string_view Convolution::name() const {
-  return depthwise_ ? std::string_view(DepthwiseConvolution::kName) : execution_->name();
-}
-std::size_t Convolution::scratch_bytes() const { return depthwise_ ? 0 : execution_->scratch_bytes(); }
-std::size_t Convolution::packed_weight_bytes() const {
-  return depthwise_ ? depthwise_->packed_weight_bytes() : execution_->constant_bytes();
-}
+std::string_view Convolution::name() const { return execution_->name(); }
+std::size_t Convolution::scratch_bytes() const { return execution_->scratch_bytes(); }
+std::size_t Convolution::packed_weight_bytes() const { return execution_->constant_bytes(); }
 
 Status Convolution::execute(const void* src, void* dst, std::span<const void* const> operands,
                             void* scratch) noexcept {
-  if (depthwise_) {
-    depthwise_->execute(static_cast<const float*>(src), static_cast<float*>(dst));
-    return {};
-  }
   execution_->set(0, src);
   execution_->set(1, dst);
   for (std::size_t i = 0; i < operands.size(); ++i) execution_->set(2 + i, operands[i]);

@@ -1,6 +1,6 @@
-// Convolution and transposed convolution with fused epilogue, 1 to 3 spatial axes, any grouping: oneDNN's
-// kernels and hone's own depthwise kernel, where that is faster, behind one interface. Weights are packed
-// once, at creation. Shapes and layouts in, a kernel object out; nothing here knows a graph.
+// Convolution and transposed convolution with fused epilogue, 1 to 3 spatial axes, any grouping, on oneDNN.
+// Weights are packed once, at creation. Shapes and layouts in, a kernel object out; nothing here knows a
+// graph.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,6 @@
 
 namespace hone::kernels {
 
-class DepthwiseConvolution;
 namespace onednn {
 class Execution;
 }
@@ -33,7 +32,7 @@ class Convolution {
   Convolution(const Convolution&) = delete;
   Convolution& operator=(const Convolution&) = delete;
 
-  // oneDNN's name of the implementation, or hone's own: "jit:avx512_core", …
+  // oneDNN's name of the implementation: "jit:avx512_core", …
   std::string_view name() const;
   std::size_t scratch_bytes() const;
   std::size_t packed_weight_bytes() const;
@@ -44,11 +43,8 @@ class Convolution {
 
  private:
   explicit Convolution(std::unique_ptr<onednn::Execution> execution);
-  explicit Convolution(std::unique_ptr<DepthwiseConvolution> depthwise);
 
-  // One of the two.
   std::unique_ptr<onednn::Execution> execution_;
-  std::unique_ptr<DepthwiseConvolution> depthwise_;
 };
 
 }  // namespace hone::kernels
