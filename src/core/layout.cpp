@@ -4,7 +4,6 @@
 #include "core/shape.h"
 
 namespace hone {
-namespace {
 
 int64_t channel_block(Layout layout) {
   switch (layout) {
@@ -19,8 +18,6 @@ int64_t channel_block(Layout layout) {
   return 1;
 }
 
-}  // namespace
-
 std::string_view layout_name(Layout layout) {
   switch (layout) {
     case Layout::kPlain:
@@ -33,6 +30,13 @@ std::string_view layout_name(Layout layout) {
       return "blocked16";
   }
   return "unknown";
+}
+
+std::optional<Layout> layout_from_name(std::string_view name) {
+  for (Layout layout : {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked8, Layout::kBlocked16}) {
+    if (layout_name(layout) == name) return layout;
+  }
+  return std::nullopt;
 }
 
 int64_t storage_elements(std::span<const int64_t> shape, Layout layout) {

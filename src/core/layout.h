@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -16,6 +17,10 @@ enum class Layout : uint8_t {
 };
 
 std::string_view layout_name(Layout layout);  // "plain", "channels_last", "blocked8", "blocked16"
+
+std::optional<Layout> layout_from_name(std::string_view name);
+// Channels that lie together: 8 or 16 in the blocked layouts, 1 in the others.
+int64_t channel_block(Layout layout);
 
 // Elements that a tensor of logical `shape` takes in `layout`, channel padding included.
 int64_t storage_elements(std::span<const int64_t> shape, Layout layout);

@@ -47,6 +47,9 @@ class GraphBuilder {
   void set_constant(ValueId value,
                     Tensor data);  // the value becomes a constant; its producer is dropped if now unused
   void rename(ValueId value, std::string name);  // made unique if taken
+  void swap_names(ValueId a, ValueId b) {
+    if (a != b) std::swap(values_[a.index].name, values_[b.index].name);
+  }
   // Nodes added from here on stand for these: they take their provenance, and the place of the last of them
   // in the order of the finished graph. Empty: new nodes stand for themselves again, at the end.
   void replacing(std::span<const NodeId> nodes);

@@ -21,9 +21,12 @@ namespace hone::passes {
 // provider.
 struct Target {
   Layout convolution_layout = Layout::kPlain;  // what its convolutions run fastest in
-  bool fused_pointwise = true;                 // it runs kind "pointwise" groups
-  bool fused_epilogues = true;                 // it runs kind "convolution" and "matmul" groups
-  bool fused_attention = true;                 // it runs Attention without the T×T matrix in memory
+  // Whether the target has a kernel of its own for `node` with the types that it has in `graph`. Null: no
+  // layout is changed.
+  std::function<bool(const graph::Graph& graph, const graph::Node& node)> runs;
+  bool fused_pointwise = true;  // it runs kind "pointwise" groups
+  bool fused_epilogues = true;  // it runs kind "convolution" and "matmul" groups
+  bool fused_attention = true;  // it runs Attention without the T×T matrix in memory
 };
 
 struct PassContext {

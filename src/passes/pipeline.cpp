@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "graph/verify.h"
+#include "passes/assign_layouts.h"
 #include "passes/fold_batch_norm.h"
 #include "passes/fold_constants.h"
 #include "passes/fuse_epilogues.h"
@@ -48,6 +49,9 @@ const std::vector<Pass>& pipeline() {
       // What no product took: connected pointwise operators in one trip through memory.
       {"fuse_pointwise", "fuse", Numerics::kExact,
        "compute connected pointwise operators in one pass over memory", fuse_pointwise},
+      // After fusion, on the operators that will run: what a layout costs and gains depends on them alone.
+      {"assign_layouts", "layout", Numerics::kReassociating,
+       "let convolutions and what lies between them work on blocked channels", assign_layouts},
   };
   return passes;
 }

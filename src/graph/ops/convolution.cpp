@@ -11,13 +11,18 @@ namespace {
 using infer::expect_dtype;
 using infer::expect_rank;
 
-// [batch, channels, spatial…] with the layout of the input. Unranked where the spatial axes are not known.
+// hone's own attribute of convolutions: the memory layout of the result, where it is not that of the input.
+// ONNX has no such thing; the writer leaves it out.
+constexpr std::string_view kOutputLayout = "output_layout";
+
+// [batch, channels, spatial…] with the layout of the input, or the one asked for. Unranked where the spatial
+// axes are not known.
 void set_image(InferContext& context, const TensorType& like, DType dtype, Dim channels,
                const Dims& spatial) {
   Dims dims{(*like.dims)[0], std::move(channels)};
   dims.insert(dims.end(), spatial.begin(), spatial.end());
   TensorType type = tensor_type(dtype, std::move(dims));
-  type.layout = like.layout;
+  type.layout = layout_from_name(context.attributes().text(kOutputLayout, "")).value_or(like.layout);
   context.set_output(0, std::move(type));
 }
 
@@ -208,7 +213,7 @@ void add_convolution_ops(OpTable& table) {
              .op_class = OpClass::kConvolution,
              .min_inputs = 2,
              .max_inputs = 3,
-             .attributes = conv_attributes(),
+             .attributes = conv_attributes({{kOutputLayout, kString}}),
              .infer = infer_conv,
              .flops = conv_flops,
              .summary = "convolution over any number of spatial axes"});
@@ -216,7 +221,8 @@ void add_convolution_ops(OpTable& table) {
              .op_class = OpClass::kConvolution,
              .min_inputs = 2,
              .max_inputs = 3,
-             .attributes = conv_attributes({{"output_padding", kInts}, {"output_shape", kInts}}),
+             .attributes = conv_attributes(
+                 {{"output_padding", kInts}, {"output_shape", kInts}, {kOutputLayout, kString}}),
              .infer = infer_conv,
              .flops = conv_transpose_flops,
              .summary = "transposed convolution (the gradient of Conv with respect to its input)"});

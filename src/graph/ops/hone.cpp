@@ -32,17 +32,15 @@ double fused_flops(const CostContext& context) {
 
 Status infer_reorder(InferContext& context) {
   const std::string wanted = context.attributes().text("layout", "");
-  for (Layout layout : {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked8, Layout::kBlocked16}) {
-    if (layout_name(layout) != wanted) continue;
-    TensorType type = context.input(0);
-    if (layout != Layout::kPlain && (!type.has_rank() || type.rank() < 3)) {
-      return context.error("only tensors of rank 3 and more (batch, channels, spatial…) have other layouts");
-    }
-    type.layout = layout;
-    context.set_output(0, std::move(type));
-    return {};
+  const auto layout = layout_from_name(wanted);
+  if (!layout) return context.error(fmt::format("layout '{}' is not known", wanted));
+  TensorType type = context.input(0);
+  if (*layout != Layout::kPlain && (!type.has_rank() || type.rank() < 3)) {
+    return context.error("only tensors of rank 3 and more (batch, channels, spatial…) have other layouts");
   }
-  return context.error(fmt::format("layout '{}' is not known", wanted));
+  type.layout = *layout;
+  context.set_output(0, std::move(type));
+  return {};
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "lab/data/inputs.h"
 #include "lab/experiment/price.h"
 #include "lab/experiment/profile.h"
+#include "lab/experiment/target.h"
 #include "lab/gate/gate.h"
 #include "passes/pipeline.h"
 #include "runtime/interpreter.h"
@@ -72,7 +73,7 @@ class Runner {
   // The model as given, with what is known before it runs computed: shapes must be numbers for a plan.
   Status prepare_baseline(const Graph& graph) {
     HONE_CHECK(say(0.01, "reading the model's shapes"));
-    context_.evaluate = runtime::interpret_node;
+    context_ = passes::PassContext{runtime::interpret_node, nullptr, pass_target(provider_)};
     passes::PipelineOptions fold;
     fold.only = {"fold_constants"};
     HONE_ASSIGN(passes::PipelineResult folded, passes::run_pipeline(graph, context_, fold));

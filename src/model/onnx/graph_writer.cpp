@@ -123,6 +123,7 @@ class GraphWriter {
     node_message.add_string(4, op.name.data(), op.name.size());
     if (!op.domain.empty()) node_message.add_string(7, op.domain.data(), op.domain.size());
     for (const auto& [name, attribute] : node.attributes) {
+      if (name == "output_layout") continue;  // a memory layout: nothing that ONNX speaks of
       pbf_writer attribute_message(node_message, 5);
       attribute_message.add_string(1, name);
       std::visit(AttributeWriter{attribute_message}, attribute);

@@ -31,6 +31,10 @@ CpuProvider::CpuProvider(int threads) : threads_(threads > 0 ? threads : availab
   omp_set_num_threads(threads_);
 }
 
+Layout CpuProvider::convolution_layout() const {
+  return __builtin_cpu_supports("avx512f") ? Layout::kBlocked16 : Layout::kBlocked8;
+}
+
 std::string CpuProvider::signature() const { return fmt::format("cpu threads={}", threads_); }
 
 Result<std::vector<Candidate>> CpuProvider::candidates(const graph::Graph& graph,

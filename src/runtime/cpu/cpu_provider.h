@@ -14,6 +14,8 @@ class CpuProvider : public Provider {
   std::string_view name() const override { return "cpu"; }
   std::string signature() const override;
   int threads() const { return threads_; }
+  // What its convolutions run fastest in: blocks as wide as the CPU's vectors.
+  Layout convolution_layout() const;
   Result<std::vector<Candidate>> candidates(const graph::Graph& graph,
                                             const graph::Node& node) const override;
 

@@ -1,0 +1,12 @@
+// What a provider is like, as passes want to know it.
+#pragma once
+
+#include "passes/pass.h"
+#include "runtime/cpu/cpu_provider.h"
+
+namespace hone::lab {
+
+// `provider` must outlive the target.
+passes::Target pass_target(const runtime::CpuProvider& provider);
+
+}  // namespace hone::lab

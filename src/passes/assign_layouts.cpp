@@ -1,0 +1,223 @@
+#include "passes/assign_layouts.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "passes/rewrite.h"
+
+namespace hone::passes {
+namespace {
+
+constexpr int64_t kFewChannels = 4;  // an image's channels: padding them to a block would waste most of it
+
+bool is_convolution(const Node& node) {
+  return node.op == "Conv" || node.op == "ConvTranspose" ||
+         (node.op == "hone.Fused" && node.attributes.text("kind", "") == "convolution");
+}
+
+// Operators that may work in any layout: what they do does not depend on where elements lie.
+bool follows_layout(const Node& node) {
+  static constexpr std::string_view kFollowers[] = {"MaxPool",       "AveragePool", "GlobalAveragePool",
+                                                    "GlobalMaxPool", "Concat",      "Resize"};
+  if (node.op == "hone.Fused") return node.attributes.text("kind", "") == "pointwise";
+  return is_class(node, graph::OpClass::kPointwise) ||
+         std::find(std::begin(kFollowers), std::end(kFollowers), node.op) != std::end(kFollowers);
+}
+
+class Assigner {
+ public:
+  Assigner(const graph::Graph& graph, const PassContext& context)
+      : graph_(graph),
+        context_(context),
+        builder_(graph.name()),
+        layout_(context.target.convolution_layout) {}
+
+  Result<PassOutcome> run() {
+    for (ValueId input : graph_.inputs())
+      native_[input] = builder_.input(graph_.value(input).name, graph_.type(input));
+    for (const Node& node : graph_.nodes()) HONE_CHECK(place(node));
+    std::vector<ValueId> outputs;
+    for (ValueId output : graph_.outputs()) outputs.push_back(in_layout(output, Layout::kPlain));
+    builder_.set_outputs(outputs);
+    // The outputs keep their names, also where a Reorder now gives them.
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      builder_.swap_names(outputs[i], native_of(graph_.outputs()[i]));
+    HONE_ASSIGN(outcome_.graph, std::move(builder_).finish());
+    return std::move(outcome_);
+  }
+
+ private:
+  // The value of the new graph that holds `value` in `layout`: as it is, reordered before, or through a new
+  // Reorder.
+  ValueId in_layout(ValueId value, Layout layout) {
+    const ValueId native = native_of(value);
+    if (builder_.type(native).layout == layout) return native;
+    const auto key = std::pair(value, layout);
+    if (const auto known = reordered_.find(key); known != reordered_.end()) return known->second;
+    const ValueId made =
+        builder_.add("hone.Reorder", {native}, {{"layout", std::string(layout_name(layout))}},
+                     fmt::format("{}.{}", graph_.value(value).name, layout_name(layout)));
+    Node& node = builder_.mutable_node(builder_.value(made).producer);
+    const graph::Value& source = graph_.value(value);
+    if (source.producer.valid()) node.provenance = graph_.node(source.producer).provenance;
+    return reordered_[key] = made;
+  }
+
+  ValueId native_of(ValueId value) {
+    const auto known = native_.find(value);
+    if (known != native_.end()) return known->second;
+    const graph::Value& constant = graph_.value(value);  // everything else was placed before its readers
+    const ValueId made = builder_.constant(constant.name, *constant.constant);
+    return native_[value] = made;
+  }
+
+  Status place(const Node& node) {
+    for (const auto& [in, out] : choices(node)) {
+      auto made = retyped(node, in, out);
+      if (!made || !runs(*made, node, in)) continue;
+      outcome_.done.push_back({node.name, fmt::format("{} → {}", layout_name(in), layout_name(out))});
+      return emit(node, std::move(*made), in);
+    }
+    if (is_convolution(node))
+      outcome_.missed.push_back(
+          {node.name, fmt::format("stays plain: no kernel for {}", layout_name(layout_))});
+    return emit(node, node, Layout::kPlain);
+  }
+
+  // Layouts of inputs and of the result worth trying, best first; none: plain.
+  std::vector<std::pair<Layout, Layout>> choices(const Node& node) {
+    if (node.outputs.size() != 1 || !node.has_output(0) || !node.has_input(0)) return {};
+    const graph::TensorType& out = graph_.type(node.outputs[0]);
+    const graph::TensorType& in = graph_.type(node.inputs[0]);
+    if (out.dtype != DType::kF32 || !out.is_static() || !in.is_static() || out.rank() < 4) return {};
+    if (is_convolution(node)) {
+      if (in.rank() != out.rank()) return {};
+      if (in.shape()[1] <= kFewChannels) return {{Layout::kPlain, layout_}};
+      return {{layout_, layout_}, {layout_, Layout::kPlain}};
+    }
+    if (!follows_layout(node)) return {};
+    // Worth it only where some input comes in that layout anyway.
+    for (ValueId input : node.inputs) {
+      if (input.valid() && !graph_.value(input).is_constant() &&
+          builder_.type(native_of(input)).layout == layout_)
+        return {{layout_, layout_}};
+    }
+    return {};
+  }
+
+  // Whether an input of a node moves to the layout with it: an image, not a parameter.
+  bool moves(ValueId value) const {
+    const graph::TensorType& type = graph_.type(value);
+    return !graph_.value(value).is_constant() && type.dtype == DType::kF32 && type.is_static() &&
+           type.rank() >= 4;
+  }
+
+  // `node` for inputs in layout `in`: with the attribute that gives the result `out`, its body made anew for
+  // a group.
+  std::optional<Node> retyped(const Node& node, Layout in, Layout out) const {
+    Node copy = node;
+    if (node.op != "hone.Fused") {
+      if (is_convolution(node) && in != out)
+        copy.attributes.set("output_layout", std::string(layout_name(out)));
+      return copy;
+    }
+    const graph::Graph& body = *node.bodies[0];
+    GraphBuilder inner(body.name());
+    std::unordered_map<ValueId, ValueId> map;
+    const bool convolution = is_convolution(node);
+    for (std::size_t i = 0; i < body.inputs().size(); ++i) {
+      const ValueId input = body.inputs()[i];
+      graph::TensorType type = body.type(input);
+      const bool anchor_input = convolution && body.nodes()[0].inputs[0] == input;
+      if (moves(node.inputs[i])) type.layout = convolution && !anchor_input ? out : in;
+      map[input] = inner.input(body.value(input).name, type);
+    }
+    for (const Node& part : body.nodes()) {
+      Node moved = part;
+      for (ValueId& input : moved.inputs) {
+        if (input.valid())
+          input = map.contains(input) ? map[input]
+                                      : inner.constant(body.value(input).name, *body.value(input).constant);
+      }
+      if ((part.op == "Conv" || part.op == "ConvTranspose") && in != out)
+        moved.attributes.set("output_layout", std::string(layout_name(out)));
+      std::vector<std::string> names;
+      for (ValueId output : part.outputs) names.push_back(output.valid() ? body.value(output).name : "");
+      auto results = inner.try_add(std::move(moved), names);
+      if (!results.ok()) return std::nullopt;
+      for (std::size_t i = 0; i < part.outputs.size(); ++i) map[part.outputs[i]] = (*results)[i];
+    }
+    for (ValueId output : body.outputs()) inner.output(map.at(output));
+    auto finished = std::move(inner).finish();
+    if (!finished.ok()) return std::nullopt;
+    copy.bodies = {std::make_shared<const graph::Graph>(std::move(*finished))};
+    return copy;
+  }
+
+  // The layout that input `i` must come in: `node` may be retyped, `original` is the node of the source
+  // graph.
+  Layout input_layout(const Node& node, const Node& original, std::size_t i, Layout in) const {
+    if (!moves(original.inputs[i])) return Layout::kPlain;
+    return node.op == "hone.Fused" ? node.bodies[0]->type(node.bodies[0]->inputs()[i]).layout : in;
+  }
+
+  // Asks the target about the node alone, with constants as constants.
+  bool runs(const Node& made, const Node& original, Layout in) const {
+    GraphBuilder alone("alone");
+    Node node = made;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!node.inputs[i].valid()) continue;
+      const graph::Value& value = graph_.value(original.inputs[i]);
+      graph::TensorType type = value.type;
+      type.layout = input_layout(made, original, i, in);
+      node.inputs[i] =
+          value.is_constant() ? alone.constant(value.name, *value.constant) : alone.input(value.name, type);
+    }
+    const std::vector<std::string> names{graph_.value(original.outputs[0]).name};
+    auto outputs = alone.try_add(std::move(node), names);
+    if (!outputs.ok()) return false;
+    alone.output((*outputs)[0]);
+    auto graph = std::move(alone).finish();
+    return graph.ok() && !graph->nodes().empty() && context_.target.runs(*graph, graph->nodes()[0]);
+  }
+
+  Status emit(const Node& original, Node node, Layout in) {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i].valid())
+        node.inputs[i] = in_layout(original.inputs[i], input_layout(node, original, i, in));
+    }
+    std::vector<std::string> names;
+    std::vector<graph::TensorType> declared;
+    for (ValueId output : original.outputs) {
+      names.push_back(output.valid() ? graph_.value(output).name : "");
+      declared.push_back(output.valid() ? graph_.type(output) : graph::TensorType{});
+    }
+    HONE_ASSIGN(const std::vector<ValueId> outputs, builder_.try_add(std::move(node), names, declared));
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i].valid()) native_[original.outputs[i]] = outputs[i];
+    }
+    return {};
+  }
+
+  const graph::Graph& graph_;
+  const PassContext& context_;
+  GraphBuilder builder_;
+  Layout layout_;
+  std::unordered_map<ValueId, ValueId> native_;              // in the layout in which it is made
+  std::map<std::pair<ValueId, Layout>, ValueId> reordered_;  // and in others
+  PassOutcome outcome_;
+};
+
+}  // namespace
+
+Result<PassOutcome> assign_layouts(const graph::Graph& graph, const PassContext& context) {
+  const bool any = std::any_of(graph.nodes().begin(), graph.nodes().end(), is_convolution);
+  if (!any || context.target.convolution_layout == Layout::kPlain || !context.target.runs)
+    return PassOutcome{graph, {}, {}};
+  return Assigner(graph, context).run();
+}
+
+}  // namespace hone::passes
