@@ -9,7 +9,7 @@ ValueId convolve(const Module& at, ValueId x, const Convolution& c) {
   const Initial initial = he(in * c.kernel * c.kernel, c.gain);
   std::vector<ValueId> inputs = {x, at.parameter("weight", {c.channels, in, c.kernel, c.kernel}, initial)};
   if (c.bias) inputs.push_back(at.parameter("bias", {c.channels}, kShift));
-  const int64_t pad = c.kernel / 2;
+  const int64_t pad = c.padded ? c.kernel / 2 : 0;
   return at.op("Conv", std::move(inputs),
                {{"dilations", Ints{1, 1}},
                 {"group", c.groups},

@@ -10,11 +10,12 @@ struct Convolution {
   int64_t kernel = 3;
   int64_t stride = 1;
   int64_t groups = 1;
+  bool padded = true;  // with zeros, so that stride 1 keeps the extents (odd kernels)
   bool bias = false;
   float gain = 2;  // see he(): 1 where the input is not rectified
 };
 
-// Padded so that stride 1 keeps the extents. Parameters "weight" and "bias".
+// Parameters "weight" and "bias".
 ValueId convolve(const Module& at, ValueId x, const Convolution& convolution);
 
 // Doubles both extents; the weights of each place of the 2 x 2 kernel are a layer of their own.

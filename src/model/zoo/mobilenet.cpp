@@ -60,9 +60,7 @@ Result<Built> build_mobilenet_v2(const Common& common, const MobilenetSizes& siz
   x = conv_bn_relu6(features[next], x, {.channels = kLast, .kernel = 1, .gain = 1});
   x = classify(root["avgpool"], root["classifier"][1], x, sizes.classes);
   network.output(x, "output", {common.batch_dim(), sizes.classes});
-  const int64_t parameters = network.parameter_count();
-  HONE_ASSIGN(graph::Graph graph, std::move(network).finish());
-  return Built{std::move(graph), parameters};
+  return std::move(network).finish();
 }
 
 }  // namespace hone::model::zoo

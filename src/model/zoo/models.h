@@ -7,11 +7,6 @@
 
 namespace hone::model::zoo {
 
-struct Built {
-  graph::Graph graph;
-  int64_t parameters = 0;  // trained ones: running statistics and masks do not count
-};
-
 // What every model takes. A batch of 0 is the symbol "batch".
 struct Common {
   uint64_t seed = 0;

@@ -50,9 +50,10 @@ void Network::fill() const {
   fill_normal(fills, seed_);
 }
 
-Result<graph::Graph> Network::finish() && {
+Result<Built> Network::finish() && {
   fill();
-  return std::move(builder_).finish();
+  HONE_ASSIGN(graph::Graph graph, std::move(builder_).finish());
+  return Built{std::move(graph), parameter_count_};
 }
 
 std::string Module::named(std::string_view leaf, char separator) const {

@@ -31,6 +31,12 @@ inline constexpr Initial kTransformer{0, 0.02f};
 inline constexpr Initial kScale{1, 0.1f};
 inline constexpr Initial kShift{0, 0.1f};
 
+// A finished model.
+struct Built {
+  graph::Graph graph;
+  int64_t parameters = 0;  // trained ones: running statistics and masks do not count
+};
+
 class Module;
 
 // Owns the graph while it grows. Parameters get their values when the network is finished, in parallel; each
@@ -44,8 +50,7 @@ class Network {
   // Gives `value` the name under which callers find it. `dims` are what the exporter knows of its shape.
   void output(ValueId value, const std::string& name, graph::Dims dims);
   const graph::TensorType& type(ValueId value) const { return builder_.type(value); }
-  int64_t parameter_count() const { return parameter_count_; }  // what the optimizer would train
-  Result<graph::Graph> finish() &&;
+  Result<Built> finish() &&;
 
  private:
   friend class Module;

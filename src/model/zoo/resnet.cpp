@@ -44,9 +44,7 @@ Result<Built> build_resnet(const Common& common, const ResnetSizes& sizes) {
   }
   x = classify(root["avgpool"], root["fc"], x, sizes.classes);
   network.output(x, "output", {common.batch_dim(), sizes.classes});
-  const int64_t parameters = network.parameter_count();
-  HONE_ASSIGN(graph::Graph graph, std::move(network).finish());
-  return Built{std::move(graph), parameters};
+  return std::move(network).finish();
 }
 
 }  // namespace hone::model::zoo

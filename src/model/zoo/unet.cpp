@@ -45,9 +45,7 @@ Result<Built> build_unet(const Common& common, const UnetSizes& sizes) {
   }
   x = convolve(root["outc"]["conv"], x, {.channels = sizes.classes, .kernel = 1, .bias = true});
   network.output(x, "logits", {common.batch_dim(), sizes.classes, sizes.size, sizes.size});
-  const int64_t parameters = network.parameter_count();
-  HONE_ASSIGN(graph::Graph graph, std::move(network).finish());
-  return Built{std::move(graph), parameters};
+  return std::move(network).finish();
 }
 
 }  // namespace hone::model::zoo

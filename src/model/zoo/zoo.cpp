@@ -17,14 +17,29 @@ struct Entry {
   Result<Built> (*build)(const Common& common, int64_t size);
 };
 
-const std::array<Entry, 3>& entries() {
-  static const std::array<Entry, 3> list = {{
+const std::array<Entry, 7>& entries() {
+  static const std::array<Entry, 7> list = {{
       {{"unet", "U-Net: the class of each pixel of a cell microscopy image", "image side", 256, 31'037'763},
        [](const Common& common, int64_t size) { return zoo::build_unet(common, {.size = size}); }},
       {{"resnet50", "ResNet-50 v1.5: image classification", "image side", 224, 25'557'032},
        [](const Common& common, int64_t size) { return zoo::build_resnet(common, {.size = size}); }},
       {{"mobilenet_v2", "MobileNetV2: image classification on small devices", "image side", 224, 3'504'872},
        [](const Common& common, int64_t size) { return zoo::build_mobilenet_v2(common, {.size = size}); }},
+      {{"bert_base", "BERT-base, uncased, with its pooler: text encoding", "sequence length", 128,
+        109'482'240},
+       [](const Common& common, int64_t size) {
+         return zoo::build_bert(common, "bert_base", {.length = size});
+       }},
+      {{"minilm", "MiniLM-L6-H384: sentence embeddings", "sequence length", 128, 22'713'216},
+       [](const Common& common, int64_t size) {
+         zoo::BertSizes sizes = zoo::minilm_sizes();
+         sizes.length = size;
+         return zoo::build_bert(common, "minilm", sizes);
+       }},
+      {{"gpt2", "GPT-2 124M: text generation, the whole prompt at once", "sequence length", 128, 124'439'808},
+       [](const Common& common, int64_t size) { return zoo::build_gpt2(common, {.length = size}); }},
+      {{"vit", "ViT-B/16: image classification", "image side", 224, 86'567'656},
+       [](const Common& common, int64_t size) { return zoo::build_vit(common, {.size = size}); }},
   }};
   return list;
 }

@@ -1,0 +1,100 @@
+// BERT: embeddings, layers of self-attention and feed-forward that normalise after each residual sum, pooler.
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "core/onnx_dtype.h"
+#include "model/zoo/models.h"
+#include "model/zoo/transformer.h"
+
+namespace hone::model::zoo {
+namespace {
+
+constexpr float kEpsilon = 1e-12f;
+
+struct Bert {
+  const BertSizes& sizes;
+  Heads heads;
+
+  LayerNormForm form() const {
+    return sizes.spelled_layer_norm ? LayerNormForm::kPrimitives : LayerNormForm::kOperator;
+  }
+  ValueId normalise(const Module& at, ValueId x) const {
+    return layer_norm(at["LayerNorm"], x, sizes.hidden, kEpsilon, form());
+  }
+
+  ValueId embed(const Module& at, ValueId ids, ValueId types) const {
+    const auto look_up = [&](const char* name, int64_t rows, ValueId indices) {
+      const Module table = at[name];
+      return table.op("Gather", {table.parameter("weight", {rows, sizes.hidden}, kTransformer), indices},
+                      {{"axis", int64_t{0}}});
+    };
+    std::vector<int64_t> places(static_cast<std::size_t>(sizes.length));
+    std::iota(places.begin(), places.end(), 0);
+    const ValueId positions = at.constant(Tensor::i64({1, sizes.length}, places));
+    const ValueId words = look_up("word_embeddings", sizes.vocabulary, ids);
+    const ValueId sum = at.op("Add", {words, look_up("token_type_embeddings", 2, types)});
+    return normalise(at, at.op("Add", {sum, look_up("position_embeddings", sizes.positions, positions)}));
+  }
+
+  ValueId attention(const Module& at, ValueId x, ValueId added) const {
+    const Module self = at["self"];
+    const int64_t hidden = sizes.hidden;
+    const ValueId queries = split_heads(self, linear(self["query"], x, hidden, hidden), heads);
+    const ValueId keys = split_heads_transposed(self, linear(self["key"], x, hidden, hidden), heads);
+    const ValueId values = split_heads(self, linear(self["value"], x, hidden, hidden), heads);
+    const ValueId context =
+        merge_heads(self, attend_masked(self, queries, keys, values, added, heads), heads);
+    const Module output = at["output"];
+    return normalise(output, output.op("Add", {linear(output["dense"], context, hidden, hidden), x}));
+  }
+
+  ValueId layer(const Module& at, ValueId x, ValueId added) const {
+    x = attention(at["attention"], x, added);
+    const Module inner = at["intermediate"];
+    const ValueId wide =
+        gelu_erf(inner["intermediate_act_fn"], linear(inner["dense"], x, sizes.hidden, sizes.intermediate));
+    const Module output = at["output"];
+    const ValueId narrow = linear(output["dense"], wide, sizes.intermediate, sizes.hidden);
+    return normalise(output, output.op("Add", {narrow, x}));
+  }
+};
+
+// From 1 for a token and 0 for padding, [N, T], to what is added to the scores, [N, 1, 1, T].
+ValueId added_mask(const Module& at, ValueId mask) {
+  const ValueId wide = at.op("Unsqueeze", {at.op("Unsqueeze", {mask, at.ints({1})}), at.ints({2})});
+  const ValueId real = at.op("Cast", {wide}, {{"to", int64_t{dtype_to_onnx(DType::kF32)}}});
+  return at.op("Mul", {at.op("Sub", {at.scalar(1), real}), at.scalar(std::numeric_limits<float>::lowest())});
+}
+
+}  // namespace
+
+BertSizes minilm_sizes() {
+  return {.layers = 6, .hidden = 384, .intermediate = 1536, .spelled_layer_norm = false};
+}
+
+Result<Built> build_bert(const Common& common, const std::string& name, const BertSizes& sizes) {
+  if (sizes.length <= 0 || sizes.length > sizes.positions)
+    return invalid(fmt::format("{}: a length of {} is not in [1, {}]", name, sizes.length, sizes.positions));
+  Network network(name, common.seed);
+  const Module root = network.root();
+  const graph::Dims tokens = {common.batch_dim(), sizes.length};
+  const ValueId ids = network.input("input_ids", DType::kI64, tokens);
+  const ValueId mask = network.input("attention_mask", DType::kI64, tokens);
+  const ValueId types = network.input("token_type_ids", DType::kI64, tokens);
+
+  const Bert bert{sizes, {sizes.heads, sizes.hidden / sizes.heads}};
+  const ValueId added = added_mask(root, mask);
+  ValueId x = bert.embed(root["embeddings"], ids, types);
+  for (int64_t i = 0; i < sizes.layers; ++i) x = bert.layer(root["encoder"]["layer"][i], x, added);
+
+  const Module pooler = root["pooler"];
+  const ValueId first = pooler.op("Gather", {x, pooler.index(0)}, {{"axis", int64_t{1}}});
+  const ValueId pooled = pooler.op("Tanh", {linear_gemm(pooler["dense"], first, sizes.hidden, sizes.hidden)});
+  network.output(x, "last_hidden_state", {common.batch_dim(), sizes.length, sizes.hidden});
+  network.output(pooled, "pooler_output", {common.batch_dim(), sizes.hidden});
+  return std::move(network).finish();
+}
+
+}  // namespace hone::model::zoo
