@@ -13,6 +13,7 @@
 #include "passes/fuse_pointwise.h"
 #include "passes/merge_common.h"
 #include "passes/recognise_activations.h"
+#include "passes/recognise_attention.h"
 #include "passes/recognise_normalization.h"
 #include "passes/simplify_arithmetic.h"
 #include "passes/simplify_views.h"
@@ -39,6 +40,9 @@ const std::vector<Pass>& pipeline() {
        "find Gelu, Swish and HardSwish in their primitive operators", recognise_activations},
       {"recognise_normalization", "recognise", Numerics::kReassociating,
        "find layer and RMS normalisation in their primitive operators", recognise_normalization},
+      {"recognise_attention", "recognise", Numerics::kReassociating,
+       "find attention in its products and softmax, without the copies around its heads",
+       recognise_attention},
       // Before epilogues: the activation then stands directly behind the convolution.
       {"fold_batch_norm", "fold", Numerics::kReassociating,
        "fold batch normalisation and scales into the convolution before", fold_batch_norm},
