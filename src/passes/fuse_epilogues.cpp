@@ -60,7 +60,9 @@ class Fuser {
       nodes.push_back(*reader);
       names += (names.empty() ? "" : ", ") + builder_.node(*reader).op;
     }
-    if (nodes.size() == 1) return {};
+    const ValueId last = builder_.node(nodes.back()).outputs[0];
+    const bool read = builder_.is_output(last) || !builder_.users(last).empty();
+    if (nodes.size() == 1 || !read) return {};  // what nothing reads needs no kernel
     const std::string anchor_name = builder_.node(anchor).name;
     const std::string anchor_op = builder_.node(anchor).op;
     HONE_ASSIGN(const NodeId group, fuse(builder_, nodes, kind));

@@ -63,7 +63,7 @@ class Fuser {
       if (is_fusible(builder_, graph.nodes()[i])) join_producers(i);
     }
     for (const std::vector<NodeId>& nodes : groups_) {
-      if (nodes.size() < 2) continue;
+      if (nodes.size() < 2 || !is_read(nodes)) continue;
       const Node last = builder_.node(nodes.back());
       HONE_ASSIGN(const NodeId made, fuse(builder_, nodes, "pointwise"));
       outcome_.done.push_back({last.name, fmt::format("{} pointwise operators fused: {}", nodes.size(),
@@ -78,6 +78,16 @@ class Fuser {
     std::string names;
     for (const Node& node : body.nodes()) names += (names.empty() ? "" : ", ") + node.op;
     return names;
+  }
+
+  // Something outside reads a result: what nothing reads needs no kernel.
+  bool is_read(const std::vector<NodeId>& nodes) const {
+    return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+      const ValueId result = builder_.node(id).outputs[0];
+      const std::vector<NodeId> users = builder_.users(result);
+      return builder_.is_output(result) ||
+             !std::all_of(users.begin(), users.end(), [&](NodeId user) { return contains(nodes, user); });
+    });
   }
 
   // Node i starts a group of its own, then takes in the groups of its producers, one after the other.

@@ -100,6 +100,8 @@ Result<PipelineResult> run_pipeline(graph::Graph graph, const PassContext& conte
                                     const PipelineOptions& options) {
   HONE_CHECK(check_names(options.disabled));
   HONE_CHECK(check_names(options.only));
+  // Operators that nothing reads are no part of the step, and readers that do no work.
+  HONE_ASSIGN(graph, graph::GraphBuilder(graph).finish());
   PipelineResult result{std::move(graph), {}};
   double price = price_graph(result.graph, context);
   for (const Pass& pass : pipeline()) {
