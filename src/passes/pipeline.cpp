@@ -46,6 +46,11 @@ const std::vector<Pass>& pipeline() {
       // Before epilogues: the activation then stands directly behind the convolution.
       {"fold_batch_norm", "fold", Numerics::kReassociating,
        "fold batch normalisation and scales into the convolution before", fold_batch_norm},
+      // Before fusion, which is worth it only for kernels that work in the right layout: oneDNN's products on
+      // rows of
+      // pixels apply epilogues slower than separate operators do.
+      {"assign_layouts", "layout", Numerics::kReassociating,
+       "let convolutions and what lies between them work on blocked channels", assign_layouts},
       // Last, on operators that are what they will be: first into the products that computed the value, whose
       // kernels apply an epilogue for free.
       {"fuse_epilogues", "fuse", Numerics::kReassociating,
@@ -53,9 +58,6 @@ const std::vector<Pass>& pipeline() {
       // What no product took: connected pointwise operators in one trip through memory.
       {"fuse_pointwise", "fuse", Numerics::kExact,
        "compute connected pointwise operators in one pass over memory", fuse_pointwise},
-      // After fusion, on the operators that will run: what a layout costs and gains depends on them alone.
-      {"assign_layouts", "layout", Numerics::kReassociating,
-       "let convolutions and what lies between them work on blocked channels", assign_layouts},
   };
   return passes;
 }
