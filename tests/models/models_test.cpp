@@ -1,0 +1,240 @@
+// Whole models through the whole road: those that PyTorch's exporters wrote (kept beside this file; see
+// generate.py), and small variants of the zoo's. Judged by what PyTorch computed, and by the interpreter.
+#include "model/zoo/models.h"
+
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/cli/run_program.h"
+#include <gmock/gmock.h>
+
+#include "lab/conformance/conformance.h"
+#include "lab/data/inputs.h"
+#include "lab/gate/numeric.h"
+#include "model/conformance/cases.h"
+#include "model/onnx/reader.h"
+#include "model/onnx/writer.h"
+#include "passes/pipeline.h"
+#include "runtime/cpu/cpu_provider.h"
+#include "runtime/execute.h"
+#include "runtime/interpreter.h"
+
+namespace hone {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+const fs::path kKept = fs::path(HONE_SOURCE_DIR) / "tests" / "models";
+
+struct Run {
+  graph::Graph graph;
+  std::vector<Tensor> outputs;
+  std::string how;
+  bool planned = false;
+};
+
+// The graph as `hone lab` would run it: through the pipeline, then as a plan.
+Result<Run> run_optimised(graph::Graph graph, std::span<const Tensor> inputs) {
+  passes::PassContext context;
+  context.evaluate = runtime::interpret_node;
+  HONE_ASSIGN(passes::PipelineResult optimised, passes::run_pipeline(std::move(graph), context));
+  const runtime::CpuProvider provider(0);
+  runtime::PlanOptions options;
+  options.autotune = false;
+  HONE_ASSIGN(runtime::Execution execution, runtime::execute(optimised.graph, provider, inputs, options));
+  return Run{std::move(optimised.graph), std::move(execution.outputs), execution.how, execution.planned};
+}
+
+void expect_same(std::span<const Tensor> outputs, std::span<const Tensor> expected, const std::string& what) {
+  ASSERT_EQ(outputs.size(), expected.size()) << what;
+  std::vector<lab::ComparedOutput> compared;
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    compared.push_back({"output " + std::to_string(i), outputs[i], expected[i]});
+  const lab::NumericReport report = lab::compare_outputs(compared, Numerics::kReassociating);
+  EXPECT_TRUE(report.passed) << what << ": " << report.detail;
+}
+
+TEST(ExportedModels, ComputeWhatPyTorchComputed) {
+  const runtime::CpuProvider provider(0);
+  const auto report = lab::run_conformance(kKept, provider);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(report->tests.size(), 10u);
+  for (const lab::ConformanceTest& test : report->tests)
+    EXPECT_EQ(test.status, lab::ConformanceStatus::kPassed) << test.name << ": " << test.detail;
+}
+
+// With their extents bound, every shape chain that the exporters left must fold away: a plan needs all
+// shapes.
+TEST(ExportedModels, BecomePlansOnceTheirExtentsAreBound) {
+  const auto cases = model::find_conformance_cases(kKept);
+  ASSERT_TRUE(cases.ok()) << cases.error().message;
+  for (const model::ConformanceCase& test : *cases) {
+    for (std::size_t set = 0; set < test.data_sets.size(); ++set) {
+      const std::string what = test.name + ", " + test.data_sets[set].filename().string();
+      const auto open = model::read_onnx(test.model);
+      ASSERT_TRUE(open.ok()) << open.error().message;
+      const auto data = model::load_conformance_data(test, set, *open);
+      ASSERT_TRUE(data.ok()) << data.error().message;
+      model::ReadOptions bound;
+      for (std::size_t i = 0; i < data->inputs.size(); ++i)
+        bound.input_shapes[open->value(open->inputs()[i]).name] = data->inputs[i].shape();
+      const auto run = run_optimised(*model::read_onnx(test.model, bound), data->inputs);
+      ASSERT_TRUE(run.ok()) << what << ": " << run.error().message;
+      EXPECT_TRUE(run->planned) << what << ": " << run->how;
+      expect_same(run->outputs, data->outputs, what);
+    }
+  }
+}
+
+struct ZooCase {
+  const char* name;
+  std::function<Result<model::zoo::Built>(const model::zoo::Common&)> build;
+};
+void PrintTo(const ZooCase& test, std::ostream* out) { *out << test.name; }
+
+class ZooModels : public ::testing::TestWithParam<ZooCase> {};
+
+std::vector<Tensor> synthetic_inputs(const graph::Graph& graph) {
+  std::vector<Tensor> inputs;
+  for (const graph::ValueId id : graph.inputs()) {
+    const graph::Value& value = graph.value(id);
+    inputs.push_back(*lab::synthesise_input({value.name, value.type.dtype, value.type.shape(), 40}, 1));
+  }
+  return inputs;
+}
+
+TEST_P(ZooModels, PlansAgreeWithTheInterpreter) {
+  const auto built = GetParam().build({.seed = 3, .batch = 2});
+  ASSERT_TRUE(built.ok()) << built.error().message;
+  const std::vector<Tensor> inputs = synthetic_inputs(built->graph);
+  const auto expected = runtime::interpret(built->graph, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.error().message;
+  const auto run = run_optimised(built->graph, inputs);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_TRUE(run->planned) << run->how;
+  expect_same(run->outputs, *expected, GetParam().name);
+}
+
+// A different batch through the file: the symbol survives writing, and reading binds it.
+TEST_P(ZooModels, RunAtAnyBatchFromTheirFile) {
+  const testing_support::TemporaryFolder folder;
+  const auto built = GetParam().build({.seed = 3});
+  ASSERT_TRUE(built.ok()) << built.error().message;
+  ASSERT_TRUE(model::write_onnx(built->graph, folder / "model.onnx").ok());
+  const auto read = model::read_onnx(folder / "model.onnx", {.symbols = {{"batch", 3}}});
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const std::vector<Tensor> inputs = synthetic_inputs(*read);
+  const auto expected = runtime::interpret(*read, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.error().message;
+  const auto run = run_optimised(*read, inputs);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_TRUE(run->planned) << run->how;
+  expect_same(run->outputs, *expected, GetParam().name);
+}
+
+TEST_P(ZooModels, KeepActivationsOfTheOrderOfOne) {
+  const auto built = GetParam().build({.seed = 5, .batch = 1});
+  ASSERT_TRUE(built.ok()) << built.error().message;
+  const auto outputs = runtime::interpret(built->graph, synthetic_inputs(built->graph));
+  ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+  for (const Tensor& output : *outputs) {
+    double squares = 0;
+    for (const float x : output.as<float>()) squares += static_cast<double>(x) * static_cast<double>(x);
+    const double size = std::sqrt(squares / static_cast<double>(output.size()));
+    EXPECT_GT(size, 1e-3);
+    EXPECT_LT(size, 1e3);
+  }
+}
+
+using model::zoo::Common;
+INSTANTIATE_TEST_SUITE_P(
+    Small, ZooModels,
+    ::testing::Values(
+        ZooCase{
+            "unet",
+            [](const Common& c) { return model::zoo::build_unet(c, {.size = 32, .base = 4, .levels = 2}); }},
+        ZooCase{
+            "resnet",
+            [](const Common& c) {
+              return model::zoo::build_resnet(c, {.size = 40, .base = 8, .blocks = {1, 2, 1}, .classes = 11});
+            }},
+        ZooCase{"mobilenet_v2",
+                [](const Common& c) {
+                  return model::zoo::build_mobilenet_v2(c, {.size = 36, .stages = 3, .classes = 11});
+                }},
+        ZooCase{"bert",
+                [](const Common& c) {
+                  return model::zoo::build_bert(c, "bert",
+                                                {.length = 9,
+                                                 .layers = 2,
+                                                 .hidden = 24,
+                                                 .heads = 3,
+                                                 .intermediate = 40,
+                                                 .vocabulary = 50,
+                                                 .positions = 16});
+                }},
+        ZooCase{"minilm",
+                [](const Common& c) {
+                  model::zoo::BertSizes sizes = model::zoo::minilm_sizes();
+                  sizes.length = 7;
+                  sizes.layers = 1;
+                  sizes.vocabulary = 50;
+                  return model::zoo::build_bert(c, "minilm", sizes);
+                }},
+        ZooCase{
+            "gpt2",
+            [](const Common& c) {
+              return model::zoo::build_gpt2(
+                  c, {.length = 9, .layers = 2, .hidden = 24, .heads = 3, .vocabulary = 50, .positions = 16});
+            }},
+        ZooCase{"vit",
+                [](const Common& c) {
+                  return model::zoo::build_vit(c, {.size = 32,
+                                                   .patch = 8,
+                                                   .layers = 2,
+                                                   .hidden = 24,
+                                                   .heads = 3,
+                                                   .intermediate = 40,
+                                                   .classes = 11});
+                }}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(ZooCommand, WritesAModelThatReadsBack) {
+  const testing_support::TemporaryFolder folder;
+  const std::string path = (folder / "m.onnx").string();
+  const auto result = testing_support::run_hone({"zoo", "mobilenet_v2", "-o", path, "--size", "64"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto graph = model::read_onnx(path);
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  EXPECT_EQ(graph->type(graph->inputs()[0]).text(), "f32[batch,3,64,64]");
+}
+
+TEST(ZooCommand, ListsItsModels) {
+  const auto result = testing_support::run_hone({"zoo", "--list"});
+  EXPECT_EQ(result.exit_code, 0);
+  for (const char* name : {"unet", "resnet50", "mobilenet_v2", "bert_base", "minilm", "gpt2", "vit"})
+    EXPECT_THAT(result.out, HasSubstr(name));
+}
+
+TEST(ZooCommand, SaysInOneLineWhatIsWrong) {
+  using testing_support::is_one_line_error;
+  using testing_support::run_hone;
+  const testing_support::TemporaryFolder folder;
+  const std::string path = (folder / "m.onnx").string();
+  EXPECT_TRUE(is_one_line_error(run_hone({"zoo", "alexnet", "-o", path}), {"alexnet", "unet"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"zoo", "unet", "-o", path, "--size", "250"}), {"multiple of 16"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"zoo", "gpt2", "-o", path, "--size", "2000"}), {"2000", "1024"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"zoo", "unet"}), {"-o"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"zoo"}), {"--list"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"zoo", "unet", "-o", path, "--batch", "-1"}), {"--batch"}));
+  EXPECT_TRUE(is_one_line_error(
+      run_hone({"zoo", "mobilenet_v2", "-o", (folder / "none" / "m.onnx").string()}), {"none"}));
+  EXPECT_TRUE(folder.names().empty());
+}
+
+}  // namespace
+}  // namespace hone
