@@ -75,7 +75,8 @@ TEST(Inference, MovementComputesExtents) {
   const ValueId x = t.x(f32({kBatch, 3, 8}));
   EXPECT_EQ(t.infer("Transpose", {x}, {{"perm", Ints{2, 0, 1}}}), "f32[8,batch,3]");
   EXPECT_EQ(t.infer("Concat", {x, x}, {{"axis", int64_t{1}}}), "f32[batch,6,8]");
-  EXPECT_EQ(t.infer("Slice", {x, t.ints({1, 0}), t.ints({-1, int64_t{1} << 31}), t.ints({2, 0})}), "f32[batch,3,6]");
+  EXPECT_EQ(t.infer("Slice", {x, t.ints({1, 0}), t.ints({-1, int64_t{1} << 31}), t.ints({2, 0})}),
+            "f32[batch,3,6]");
   EXPECT_EQ(t.infer("Pad", {x, t.ints({0, 1, 2, 0, 1, 0})}), "f32[batch,5,10]");
   EXPECT_EQ(t.infer("Expand", {t.x(f32({3, 1})), t.ints({2, 1, 4})}), "f32[2,3,4]");
   EXPECT_EQ(t.infer("Gather", {x, t.ints({0, 1})}, {{"axis", int64_t{-1}}}), "f32[batch,3,2]");
