@@ -8,8 +8,10 @@
 #include "apps/model_options.h"
 #include "core/file.h"
 #include "model/npy/npy.h"
+#include "passes/pipeline.h"
 #include "runtime/cpu/cpu_provider.h"
 #include "runtime/execute.h"
+#include "runtime/interpreter.h"
 
 namespace hone::apps {
 namespace {
@@ -43,11 +45,23 @@ Result<std::map<std::string, Tensor>> read_inputs(const Options& options) {
   return tensors;
 }
 
+// The model on inputs of these shapes. The chains by which exporters compute shapes fold away, exactly:
+// without them most models become plans.
+Result<graph::Graph> load_simplified(const ModelOptions& options,
+                                     const std::map<std::string, Shape>& shapes) {
+  HONE_ASSIGN(graph::Graph graph, load_model(options, shapes));
+  passes::PassContext context;
+  context.evaluate = runtime::interpret_node;
+  auto simplified = passes::run_pipeline(std::move(graph), context, {.disabled = {}, .only = {"simplify"}});
+  if (!simplified.ok()) return simplified.error().within(options.path);
+  return std::move(simplified->graph);
+}
+
 Status run(const Options& options) {
   HONE_ASSIGN(auto given, read_inputs(options));
   std::map<std::string, Shape> shapes;
   for (const auto& [name, tensor] : given) shapes[name] = tensor.shape();
-  HONE_ASSIGN(const graph::Graph graph, load_model(options.model, shapes));
+  HONE_ASSIGN(const graph::Graph graph, load_simplified(options.model, shapes));
 
   std::vector<Tensor> inputs;
   for (graph::ValueId id : graph.inputs()) {

@@ -15,6 +15,7 @@
 #include "lab/data/inputs.h"
 #include "lab/gate/numeric.h"
 #include "model/conformance/cases.h"
+#include "model/npy/npy.h"
 #include "model/onnx/reader.h"
 #include "model/onnx/writer.h"
 #include "passes/pipeline.h"
@@ -202,6 +203,29 @@ INSTANTIATE_TEST_SUITE_P(
                                                    .classes = 11});
                 }}),
     [](const auto& test) { return test.param.name; });
+
+TEST(RunCommand, PlansAModelWhoseShapesTheDataSettle) {
+  const testing_support::TemporaryFolder folder;
+  const auto cases = model::find_conformance_cases(kKept / "torchscript" / "bert");
+  ASSERT_TRUE(cases.ok()) << cases.error().message;
+  const model::ConformanceCase& test = cases->front();
+  const auto graph = model::read_onnx(test.model);
+  const auto data = model::load_conformance_data(test, 0, *graph);
+  ASSERT_TRUE(data.ok()) << data.error().message;
+  std::vector<std::string> arguments = {"run", test.model.string(), "--out", (folder / "out").string()};
+  for (std::size_t i = 0; i < data->inputs.size(); ++i) {
+    const std::string name = graph->value(graph->inputs()[i]).name;
+    ASSERT_TRUE(model::write_npy(folder / (name + ".npy"), data->inputs[i]).ok());
+    arguments.insert(arguments.end(), {"--input", name + "=" + (folder / (name + ".npy")).string()});
+  }
+  const auto result = testing_support::run_hone(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("plan of"));
+  const std::string output = graph->value(graph->outputs()[0]).name;
+  const auto written = model::read_npy(folder.path() / "out" / (output + ".npy"));
+  ASSERT_TRUE(written.ok()) << written.error().message;
+  expect_same(std::span(&*written, 1), data->outputs, "hone run");
+}
 
 TEST(ZooCommand, WritesAModelThatReadsBack) {
   const testing_support::TemporaryFolder folder;
