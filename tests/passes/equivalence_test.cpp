@@ -145,6 +145,14 @@ INSTANTIATE_TEST_SUITE_P(
                 .batch = 2,
                 .score = "%d: f32[*] = Div(%s, %root) %m: f32[*] = Where(%see, %d, %low)",
                 .wanted = "Where Attention"},
+        Writing{
+            .name = "causal",
+            .batch = 2,
+            .score =
+                "%triangle: f32[5,7] = constant dense(0.0, -inf, -inf, -inf, -inf, -inf, -inf, 0.0, 0.0, "
+                "-inf, -inf, -inf, -inf, -inf, 0.0, 0.0, 0.0, -inf, -inf, -inf, -inf, 0.0, 0.0, 0.0, 0.0, "
+                "-inf, -inf, -inf, 0.0, 0.0, 0.0, 0.0, 0.0, -inf, -inf) %m: f32[*] = Add(%s, %triangle)",
+            .wanted = "Attention"},
         Writing{.name = "masked_then_scaled",
                 .batch = 2,
                 .score = "%d: f32[*] = Add(%s, %mask) %m: f32[*] = Div(%d, %root)",
