@@ -4,9 +4,11 @@
 #include <cstdio>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/file.h"
 
 namespace hone::apps {
 
@@ -39,6 +41,11 @@ void watch_interrupts() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   std::signal(SIGXFSZ, SIG_IGN);  // a file past the size limit: the write fails and its error is reported
+}
+
+Status write_json(const std::string& path, const nlohmann::ordered_json& json) {
+  if (path.empty()) return {};
+  return write_file(path, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 ProgressBar::ProgressBar(std::string label)

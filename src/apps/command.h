@@ -6,6 +6,7 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/result.h"
 
@@ -48,6 +49,10 @@ class ProgressBar {
 // Set by SIGINT and SIGTERM: long work looks here and stops cleanly.
 bool interrupted();
 void watch_interrupts();
+
+// Writes `json` to the file that --json named; nothing where it named none. Text that is not UTF-8 (names of
+// a hostile model) is replaced.
+Status write_json(const std::string& path, const nlohmann::ordered_json& json);
 
 void add_bench_command(Program&);
 void add_ceilings_command(Program&);

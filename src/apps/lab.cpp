@@ -69,9 +69,7 @@ Status run(const Options& options, const std::string& command) {
   lab::ExperimentOptions experiment;
   std::map<std::string, Shape> shapes;
   HONE_CHECK(add_inputs(options, experiment, shapes));
-  ModelOptions model = options.model;
-  model.default_symbol = 1;
-  HONE_ASSIGN(const graph::Graph graph, load_model(model, shapes));
+  HONE_ASSIGN(const graph::Graph graph, load_model(options.model, shapes));
   for (const auto& [name, tensor] : experiment.inputs) {
     if (!graph.find_value(name).valid())
       return invalid(fmt::format("{}: there is no input '{}'", options.model.path, name));
@@ -121,15 +119,19 @@ void add_lab_command(Program& program) {
   CLI::App* command =
       program.add("lab", "the whole loop: measure a model, explain its time, make it faster, prove it",
                   [options, &program] { return run(*options, program.command_line); });
+  options->model.default_symbol = 1;
   options->model.add_to(*command);
   command->add_option("--device", options->device, "where to run")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   command->add_option("--out", options->out, "the folder for the report, the traces and the optimised model")
       ->capture_default_str();
-  command->add_option("--input", options->inputs, "data for an input: NAME=FILE.npy; others are made up");
-  command->add_option("--disable", options->disabled,
-                      "passes or groups that do not run (hone optimize --list names them)");
+  command->add_option("--input", options->inputs, "data for an input: NAME=FILE.npy; others are made up")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--disable", options->disabled,
+                   "passes or groups that do not run (hone optimize --list names them)")
+      ->allow_extra_args(false);
   command->add_option("--budget", options->budget_s, "seconds that the experiment may take, roughly")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

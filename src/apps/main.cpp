@@ -15,10 +15,12 @@ int main(int argc, char** argv) {
   program.app.set_version_flag("--version", fmt::format("hone {}", kVersion));
   program.app.require_subcommand(1);
   program.app.fallthrough(false);
-  apps::add_ceilings_command(program);
   for (int i = 0; i < argc; ++i)
     program.command_line += (i > 0 ? " " : "") + std::string(i > 0 ? argv[i] : "hone");
   apps::add_lab_command(program);
+  apps::add_ceilings_command(program);
+  apps::add_show_command(program);
+  apps::add_optimize_command(program);
   apps::add_run_command(program);
   apps::add_conformance_command(program);
   apps::add_zoo_command(program);

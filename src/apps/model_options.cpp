@@ -26,10 +26,16 @@ Result<std::pair<std::string, std::string>> split_assignment(const std::string& 
 
 }  // namespace
 
-void ModelOptions::add_to(CLI::App& command) {
-  command.add_option("MODEL", path, "an ONNX model")->required();
-  command.add_option("--bind", bindings, "what a symbolic extent stands for: --bind batch=8 (others are 1)");
-  command.add_option("--shape", shapes, "the shape of an input: --shape images=1x3x256x256");
+CLI::Option* ModelOptions::add_to(CLI::App& command) {
+  CLI::Option* model = command.add_option("MODEL", path, "an ONNX model")->required();
+  command
+      .add_option("--bind", bindings,
+                  std::string("what a symbolic extent stands for: --bind batch=8 (once for each") +
+                      (default_symbol > 0 ? fmt::format("; others are {})", default_symbol) : ")"))
+      ->allow_extra_args(false);  // what follows may be MODEL
+  command.add_option("--shape", shapes, "the shape of an input: --shape images=1x3x256x256")
+      ->allow_extra_args(false);
+  return model;
 }
 
 Result<graph::Graph> load_model(const ModelOptions& options, std::map<std::string, Shape> input_shapes) {

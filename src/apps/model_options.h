@@ -16,9 +16,9 @@ struct ModelOptions {
   std::string path;
   std::vector<std::string> bindings;  // "batch=8"
   std::vector<std::string> shapes;    // "input=1x3x224x224"
-  int64_t default_symbol = 0;         // what symbols not bound stand for; 0 leaves them open
+  int64_t default_symbol = 0;  // what symbols not bound stand for; 0 leaves them open; set before add_to()
 
-  void add_to(CLI::App& command);
+  CLI::Option* add_to(CLI::App& command);  // returns that of the model itself, which is required
 };
 
 // Reads the model. `input_shapes` (of given data) come before what --shape says.

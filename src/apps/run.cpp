@@ -104,7 +104,8 @@ void add_run_command(Program& program) {
   CLI::App* command =
       program.add("run", "run a model once on .npy inputs", [options] { return run(*options); });
   options->model.add_to(*command);
-  command->add_option("--input", options->inputs, "an input: NAME=FILE.npy (once for each input)");
+  command->add_option("--input", options->inputs, "an input: NAME=FILE.npy (once for each input)")
+      ->allow_extra_args(false);
   command->add_option("--out", options->out, "the folder for the outputs, one .npy each")->required();
   command->add_option("--threads", options->threads, "threads to use (default: every core)")
       ->check(CLI::PositiveNumber);

@@ -112,33 +112,47 @@ double avoidable_bytes(const Graph& graph, const Node& node, const std::string& 
   return 0;
 }
 
+bool all_static(const Graph& graph, const Node& node) {
+  for (const auto* ids : {&node.inputs, &node.outputs}) {
+    for (ValueId id : *ids) {
+      if (id.valid() && !graph.type(id).is_static()) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
+trace::Operator describe_operator(const Graph& graph, const Node& node) {
+  const graph::Cost cost = graph::node_cost(graph, node);
+  trace::Operator row;
+  row.name = node.name;
+  row.kind =
+      node.op == "hone.Fused" ? fmt::format("Fused {}", node.attributes.text("kind", "group")) : node.op;
+  row.op_class = class_of(node);
+  row.provenance = node.provenance;
+  row.dtype = node.has_output(0) ? graph.type(node.outputs[0]).dtype : DType::kUndefined;
+  if (!all_static(graph, node)) return row;
+  row.flops = cost.flops;
+  row.bytes_read = cost.bytes_read;
+  row.bytes_written = cost.bytes_written;
+  for (ValueId input : node.inputs) {
+    if (input.valid() && graph.value(input).is_constant()) row.constant_bytes += graph.type(input).bytes();
+  }
+  row.constant_bytes = std::min(row.constant_bytes, row.bytes_read);
+  row.fuses_with = fusable_producer(graph, node);
+  if (!row.fuses_with.empty())
+    row.avoidable_bytes = std::min(row.bytes(), avoidable_bytes(graph, node, row.fuses_with));
+  row.geometry = geometry_of(graph, node);
+  return row;
+}
+
 std::vector<trace::Operator> operator_table(const runtime::Plan& plan, const std::string& device) {
-  const Graph& graph = plan.graph();
   std::vector<trace::Operator> table;
   for (const runtime::PlanStep& step : plan.steps()) {
-    const Node& node = graph.node(step.node);
-    const graph::Cost cost = graph::node_cost(graph, node);
-    trace::Operator row;
+    trace::Operator row = describe_operator(plan.graph(), plan.graph().node(step.node));
     row.name = step.name;
-    row.kind =
-        step.op == "hone.Fused" ? fmt::format("Fused {}", node.attributes.text("kind", "group")) : step.op;
-    row.op_class = class_of(node);
-    row.provenance = node.provenance;
-    row.dtype = node.has_output(0) ? graph.type(node.outputs[0]).dtype : DType::kUndefined;
-    row.flops = cost.flops;
-    row.bytes_read = cost.bytes_read;
-    row.bytes_written = cost.bytes_written;
-    for (ValueId input : node.inputs) {
-      if (input.valid() && graph.value(input).is_constant()) row.constant_bytes += graph.type(input).bytes();
-    }
-    row.constant_bytes = std::min(row.constant_bytes, row.bytes_read);
-    row.fuses_with = fusable_producer(graph, node);
-    if (!row.fuses_with.empty())
-      row.avoidable_bytes = std::min(row.bytes(), avoidable_bytes(graph, node, row.fuses_with));
     row.implementation = step.implementation;
-    row.geometry = geometry_of(graph, node);
     row.device = device;
     table.push_back(std::move(row));
   }

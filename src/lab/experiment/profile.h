@@ -14,6 +14,9 @@
 
 namespace hone::lab {
 
+// What `node` costs and what kind of work it is: all that the graph alone knows. No costs and no geometry
+// where a type is not static.
+trace::Operator describe_operator(const graph::Graph& graph, const graph::Node& node);
 // One row a step of the plan.
 std::vector<trace::Operator> operator_table(const runtime::Plan& plan, const std::string& device);
 

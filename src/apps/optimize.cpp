@@ -1,0 +1,137 @@
+// hone optimize: the passes without the experiment.
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/command.h"
+#include "apps/model_options.h"
+#include "core/units.h"
+#include "model/onnx/writer.h"
+#include "passes/pipeline.h"
+#include "runtime/interpreter.h"
+
+namespace hone::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  ModelOptions model;
+  std::string out;
+  std::vector<std::string> disabled;
+  std::vector<std::string> only;
+  bool list = false;
+  bool quiet = false;
+  std::string json;
+};
+
+void print_list() {
+  fmt::print("{:<26}{:<11}{:<15}{}\n", "pass", "group", "numerics", "what it does");
+  for (const passes::Pass& pass : passes::pipeline())
+    fmt::print("{:<26}{:<11}{:<15}{}\n", pass.name, pass.group, numerics_name(pass.numerics), pass.summary);
+}
+
+// Before any work: a result that has nowhere to go is known now.
+Status check_paths(const Options& options) {
+  if (options.model.path.empty()) return invalid("optimize: which model? give the path of an ONNX file");
+  if (options.out.empty()) return invalid("optimize: where to? give -o OUT.onnx");
+  const fs::path out(options.out);
+  if (out.extension() == ".plan")
+    return unsupported(fmt::format("{}: plans cannot be saved yet; write the optimised model with -o {}",
+                                   options.out, out.stem().string() + ".onnx"));
+  std::error_code failed;
+  if (fs::is_directory(out, failed))
+    return invalid(fmt::format("{}: is a folder; give the name of a file in it", options.out));
+  if (fs::equivalent(out, options.model.path, failed))
+    return invalid(
+        fmt::format("{}: is the model itself; hone optimize never writes over its input, give another "
+                    "name after -o",
+                    options.out));
+  return {};
+}
+
+void print_notes(const char* label, const std::vector<passes::Note>& notes) {
+  for (const passes::Note& note : notes) fmt::print("    {} {}: {}\n", label, note.node, note.text);
+}
+
+void print_reports(const passes::PipelineResult& result, bool quiet) {
+  for (const passes::PassReport& report : result.reports) {
+    fmt::print("{:<26}{:<15}{:>4} changed{}\n", report.name, numerics_name(report.numerics),
+               report.done.size(),
+               report.missed.empty() ? "" : fmt::format(", {} not", report.missed.size()));
+    if (quiet) continue;
+    print_notes("+", report.done);
+    print_notes("-", report.missed);
+  }
+}
+
+nlohmann::ordered_json notes_json(const std::vector<passes::Note>& notes) {
+  auto json = nlohmann::ordered_json::array();
+  for (const passes::Note& note : notes) json.push_back({{"node", note.node}, {"text", note.text}});
+  return json;
+}
+
+nlohmann::ordered_json result_json(const Options& options, std::size_t before,
+                                   const passes::PipelineResult& result) {
+  nlohmann::ordered_json json;
+  json["schema"] = 1;
+  json["model"] = options.model.path;
+  json["output"] = options.out;
+  json["nodes"] = {{"before", before}, {"after", result.graph.nodes().size()}};
+  json["passes"] = nlohmann::ordered_json::array();
+  for (const passes::PassReport& report : result.reports) {
+    json["passes"].push_back({{"name", report.name},
+                              {"group", report.group},
+                              {"numerics", numerics_name(report.numerics)},
+                              {"done", notes_json(report.done)},
+                              {"missed", notes_json(report.missed)},
+                              {"pass_ms", report.pass_ms}});
+  }
+  return json;
+}
+
+Status run(const Options& options) {
+  if (options.list) {
+    print_list();
+    return {};
+  }
+  HONE_CHECK(check_paths(options));
+  HONE_ASSIGN(graph::Graph graph, load_model(options.model));
+  const std::size_t before = graph.nodes().size();
+  // The default target: plain layouts, which is what ONNX can say.
+  passes::PassContext context;
+  context.evaluate = runtime::interpret_node;
+  passes::PipelineOptions pipeline;
+  pipeline.disabled.insert(options.disabled.begin(), options.disabled.end());
+  pipeline.only.insert(options.only.begin(), options.only.end());
+  auto result = passes::run_pipeline(std::move(graph), context, pipeline);
+  if (!result.ok()) return result.error().within(options.model.path);
+  if (interrupted()) return Error{ErrorCode::kCancelled, "interrupted; nothing was written"};
+  HONE_CHECK(model::write_onnx(result->graph, options.out));
+  HONE_CHECK(write_json(options.json, result_json(options, before, *result)));
+  print_reports(*result, options.quiet);
+  fmt::print("{}: {} nodes became {} (a group counts as one; ONNX holds its operators one by one)\n",
+             options.out, before, result->graph.nodes().size());
+  return {};
+}
+
+}  // namespace
+
+void add_optimize_command(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add("optimize", "apply the passes to a model and write the result",
+                                  [options] { return run(*options); });
+  options->model.add_to(*command)->required(false);
+  command->add_option("-o,--out", options->out, "the file to write: OUT.onnx");
+  command->add_option("--disable", options->disabled, "a pass or group that does not run")
+      ->allow_extra_args(false);
+  command->add_option("--only", options->only, "nothing but this pass or group (once for each)")
+      ->allow_extra_args(false);
+  command->add_flag("--list", options->list, "list the passes: group, numerics, what each does");
+  command->add_flag("--quiet", options->quiet, "the passes' counts, without each change");
+  command->add_option("--json", options->json, "also write what each pass did to this file");
+}
+
+}  // namespace hone::apps

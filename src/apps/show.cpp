@@ -1,0 +1,163 @@
+// hone show: the graph, readable, with what each node costs and must take at least.
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/command.h"
+#include "apps/model_options.h"
+#include "apps/operators_page.h"
+#include "core/units.h"
+#include "graph/text.h"
+#include "lab/ceilings/cache.h"
+#include "lab/ceilings/ceilings.h"
+#include "lab/model_summary.h"
+#include "report/text.h"
+
+namespace hone::apps {
+namespace {
+
+using report::left;
+using report::right;
+using report::shortened;
+
+struct Options {
+  ModelOptions model;
+  bool text = false;
+  bool floors = false;
+  bool operators = false;
+  std::string json;
+};
+
+// The roofs of this machine where they are known; measuring takes seconds, so it happens only on request.
+Result<std::optional<Roofs>> find_roofs(bool measure) {
+  const lab::Machine machine = lab::describe_machine();
+  if (!measure) {
+    auto cached = lab::CeilingsCache({}, machine, machine.cores).read();
+    return cached.ok() ? std::optional<Roofs>(cached->roofs) : std::nullopt;
+  }
+  ProgressBar bar("measuring this machine's roofs");
+  lab::CeilingsOptions options;
+  options.quick = true;
+  options.progress = [&bar](double done) {
+    bar.update(done);
+    return !interrupted();
+  };
+  HONE_ASSIGN(const lab::Ceilings ceilings, lab::load_or_measure_ceilings(machine, options));
+  return std::optional<Roofs>(ceilings.roofs);
+}
+
+void print_interface(const graph::Graph& graph, const char* label, const std::vector<graph::ValueId>& ids) {
+  for (graph::ValueId id : ids)
+    fmt::print("{:<8}{}: {}\n", label, graph.value(id).name, graph.type(id).text());
+}
+
+void print_row(const lab::NodeSummary& row) {
+  std::string kind = row.op.kind;
+  if (row.body_nodes > 0) kind += fmt::format(" ({} inside)", row.body_nodes);
+  fmt::print("{} {} {}", left(shortened(row.op.name, 30), 30), left(shortened(kind, 20), 20),
+             left(shortened(row.type, 24), 24));
+  if (!row.has_costs) {
+    fmt::print(" {} {} {} {}\n", right("–", 12), right("–", 10), right("–", 9), right("–", 9));
+    return;
+  }
+  fmt::print(" {} {} {} {}{}\n", right(row.op.flops > 0 ? format_flops(row.op.flops) : "0", 12),
+             right(format_bytes(row.op.bytes()), 10), right(fmt::format("{:.2f}", row.intensity()), 9),
+             right(row.floor_ms > 0 ? format_ms(row.floor_ms) : "–", 9),
+             row.roof.empty() ? "" : "  " + row.roof);
+}
+
+void print_summary(const std::string& path, const graph::Graph& graph, const lab::ModelSummary& summary,
+                   const std::optional<Roofs>& roofs) {
+  fmt::print("{}: {} nodes, {} parameters ({})", path, summary.nodes.size(), format_count(summary.parameters),
+             format_bytes(summary.parameter_bytes));
+  const bool some = summary.without_costs < summary.nodes.size();
+  if (some) fmt::print(", {} and {} a step", format_flops(summary.flops), format_bytes(summary.bytes));
+  if (some && roofs) fmt::print(", floor {}", format_ms(summary.floor_ms));
+  fmt::print("\n");
+  if (summary.without_costs > 0) {
+    const std::vector<std::string> symbols = graph.symbols();
+    fmt::print("without costs: {} of {} nodes; {}\n", summary.without_costs, summary.nodes.size(),
+               symbols.empty() ? "their shapes are known only when the model runs, or they choose what runs"
+                               : fmt::format("their shapes depend on symbols (give --bind {}=1)",
+                                             fmt::join(symbols, "=1 --bind ")));
+  }
+  if (!roofs) fmt::print("no floors: this machine's roofs are not known; --floors measures them\n");
+  if (roofs) fmt::print("floors on {}, {} threads\n", roofs->machine, roofs->threads);
+  print_interface(graph, "input", graph.inputs());
+  print_interface(graph, "output", graph.outputs());
+  fmt::print("\n{} {} {} {} {} {} {}\n", left("node", 30), left("operator", 20), left("output", 24),
+             right("FLOPs", 12), right("bytes", 10), right("FLOP/byte", 9), right("floor", 9));
+  for (const lab::NodeSummary& row : summary.nodes) print_row(row);
+}
+
+nlohmann::ordered_json interface_json(const graph::Graph& graph, const std::vector<graph::ValueId>& ids) {
+  auto json = nlohmann::ordered_json::array();
+  for (graph::ValueId id : ids)
+    json.push_back({{"name", graph.value(id).name}, {"type", graph.type(id).text()}});
+  return json;
+}
+
+nlohmann::ordered_json summary_json(const std::string& path, const graph::Graph& graph,
+                                    const lab::ModelSummary& summary, bool has_floors) {
+  using Json = nlohmann::ordered_json;
+  Json json;
+  json["schema"] = 1;
+  json["model"] = path;
+  json["nodes"] = summary.nodes.size();
+  json["parameters"] = summary.parameters;
+  json["parameter_bytes"] = summary.parameter_bytes;
+  json["flops"] = summary.flops;
+  json["bytes"] = summary.bytes;
+  json["floor_ms"] = has_floors ? Json(summary.floor_ms) : Json(nullptr);
+  json["nodes_without_costs"] = summary.without_costs;
+  json["symbols"] = graph.symbols();
+  json["inputs"] = interface_json(graph, graph.inputs());
+  json["outputs"] = interface_json(graph, graph.outputs());
+  json["operators"] = Json::array();
+  for (const lab::NodeSummary& row : summary.nodes) {
+    Json node = {{"name", row.op.name}, {"op", row.op.kind}, {"type", row.type}};
+    node["flops"] = row.has_costs ? Json(row.op.flops) : Json(nullptr);
+    node["bytes"] = row.has_costs ? Json(row.op.bytes()) : Json(nullptr);
+    node["intensity"] = row.has_costs ? Json(row.intensity()) : Json(nullptr);
+    node["floor_ms"] = row.has_costs && has_floors ? Json(row.floor_ms) : Json(nullptr);
+    node["roof"] = row.roof;
+    json["operators"].push_back(std::move(node));
+  }
+  return json;
+}
+
+Status run(const Options& options) {
+  if (options.operators) {
+    fmt::print("{}", operators_page());
+    return {};
+  }
+  if (options.model.path.empty()) return invalid("show: which model? give the path of an ONNX file");
+  HONE_ASSIGN(const graph::Graph graph, load_model(options.model));
+  if (options.text) {
+    fmt::print("{}", graph::print(graph));
+    return {};
+  }
+  HONE_ASSIGN(const std::optional<Roofs> roofs, find_roofs(options.floors));
+  const lab::ModelSummary summary = lab::summarise_model(graph, roofs);
+  HONE_CHECK(write_json(options.json, summary_json(options.model.path, graph, summary, roofs.has_value())));
+  print_summary(options.model.path, graph, summary, roofs);
+  return {};
+}
+
+}  // namespace
+
+void add_show_command(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add("show", "the graph of a model, readable: shapes, FLOPs, bytes, floors",
+                                  [options] { return run(*options); });
+  options->model.add_to(*command)->required(false);
+  command->add_flag("--text", options->text, "the graph in hone's text form instead");
+  command->add_flag("--floors", options->floors,
+                    "measure this machine's roofs if they are not known yet (two seconds)");
+  command->add_flag("--operators", options->operators,
+                    "instead of a model: the operators that hone supports, as Markdown");
+  command->add_option("--json", options->json, "also write it to this file");
+}
+
+}  // namespace hone::apps

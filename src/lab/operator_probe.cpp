@@ -1,0 +1,108 @@
+#include "lab/operator_probe.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "graph/builder.h"
+
+namespace hone::lab {
+namespace {
+
+using graph::AttributeKind;
+using graph::GraphBuilder;
+using graph::OpEntry;
+
+constexpr int kMostInputs = 5;
+
+struct Example {
+  DType dtype;
+  Shape shape;
+  bool constant;
+};
+
+// What inputs of operators commonly are: images, matrices, filters, vectors, masks, indices, axes.
+const std::array<Example, 8>& examples() {
+  static const std::array<Example, 8> all = {{{DType::kF32, {2, 8, 6, 8}, false},
+                                              {DType::kF32, {8, 8, 3, 3}, true},
+                                              {DType::kF32, {8, 8}, false},
+                                              {DType::kF32, {8}, true},
+                                              {DType::kBool, {8, 8}, false},
+                                              {DType::kI64, {8, 8}, false},
+                                              {DType::kI64, {1}, true},
+                                              {DType::kI64, {4}, true}}};
+  return all;
+}
+
+graph::ValueId add_example(GraphBuilder& builder, const Example& example, int index) {
+  const std::string name = "in" + std::to_string(index);
+  if (!example.constant) return builder.input(name, graph::tensor_type(example.dtype, example.shape));
+  Tensor data = Tensor::zeros(example.dtype, example.shape);
+  if (example.dtype == DType::kI64) std::fill_n(data.as<int64_t>().begin(), data.size(), 1);
+  return builder.constant(name, std::move(data));
+}
+
+// Values for the attributes that must be given; nothing where none can be made up.
+std::optional<Attributes> required_attributes(const OpEntry& entry) {
+  Attributes attributes;
+  for (const graph::AttributeSpec& spec : entry.attributes) {
+    if (!spec.required) continue;
+    const std::string name(spec.name);
+    if (spec.kind == AttributeKind::kInt)
+      attributes.set(name, int64_t{2});
+    else if (spec.kind == AttributeKind::kFloat)
+      attributes.set(name, 1.0F);
+    else if (spec.kind == AttributeKind::kInts)
+      attributes.set(name, std::vector<int64_t>{1, 1});
+    else
+      return std::nullopt;
+  }
+  return attributes;
+}
+
+void ask(const OpEntry& entry, const Attributes& attributes, const std::vector<int>& choice,
+         const runtime::Provider& provider, std::set<std::string>& families) {
+  GraphBuilder builder("example");
+  graph::Node node;
+  node.op = std::string(entry.name);
+  node.name = "example";
+  node.attributes = attributes;
+  for (std::size_t i = 0; i < choice.size(); ++i)
+    node.inputs.push_back(
+        add_example(builder, examples()[static_cast<std::size_t>(choice[i])], static_cast<int>(i)));
+  const std::vector<std::string> outputs(static_cast<std::size_t>(std::max(1, entry.min_outputs)), "out");
+  auto added = builder.try_add(std::move(node), outputs);
+  if (!added.ok()) return;
+  builder.set_outputs(*added);
+  auto graph = std::move(builder).finish();
+  if (!graph.ok() || graph->nodes().size() != 1) return;
+  for (graph::ValueId id : graph->nodes()[0].outputs)
+    if (!graph->type(id).is_static()) return;
+  auto candidates = provider.candidates(*graph, graph->nodes()[0]);
+  if (!candidates.ok()) return;
+  for (const runtime::Candidate& candidate : *candidates) {
+    if (candidate.name.starts_with("reference")) continue;
+    // Candidates of convolutions and products go by the names of oneDNN's implementations.
+    families.insert(candidate.name.starts_with("hone") ? "hone" : "oneDNN");
+  }
+}
+
+}  // namespace
+
+std::set<std::string> kernel_families(const OpEntry& entry, const runtime::Provider& provider) {
+  std::set<std::string> families;
+  const std::optional<Attributes> attributes = required_attributes(entry);
+  if (!attributes || entry.min_inputs > kMostInputs || entry.op_class == graph::OpClass::kControl)
+    return families;
+  // An operator of any number of inputs gets two; each combination of examples is tried.
+  const int inputs = entry.max_inputs < 0 ? std::max(2, entry.min_inputs) : entry.min_inputs;
+  std::vector<int> choice(static_cast<std::size_t>(inputs), 0);
+  while (true) {
+    ask(entry, *attributes, choice, provider, families);
+    std::size_t at = 0;
+    while (at < choice.size() && ++choice[at] == static_cast<int>(examples().size())) choice[at++] = 0;
+    if (at == choice.size()) return families;
+  }
+}
+
+}  // namespace hone::lab

@@ -1,0 +1,18 @@
+// Which kernels a provider has for an operator, found by asking it: small example nodes are built until the
+// operator's type inference accepts one, and the provider is asked for candidates. For documentation; nothing
+// runs.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "graph/op_table.h"
+#include "runtime/provider.h"
+
+namespace hone::lab {
+
+// Whose candidates there are besides the reference ("hone", "oneDNN"); empty: none for any example. Examples are of f32 tensors of rank 1 to 4, with constant weights,
+// and of bools and integers; operators with bodies and of more than five inputs have no examples.
+std::set<std::string> kernel_families(const graph::OpEntry& entry, const runtime::Provider& provider);
+
+}  // namespace hone::lab
