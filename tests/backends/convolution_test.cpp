@@ -1,0 +1,163 @@
+// Convolutions on the CPU against the reference: forms, layouts, epilogues.
+#include <gtest/gtest.h>
+
+#include "tests/backends/compare.h"
+
+namespace hone::backends {
+namespace {
+
+using graph::GraphBuilder;
+using graph::ValueId;
+
+struct ConvCase {
+  Shape input, weights;
+  Attributes attributes;
+  bool bias = true;
+  std::string op = "Conv";
+};
+
+std::string text(const ConvCase& c) { return c.op + shape_text(c.input) + " * " + shape_text(c.weights); }
+
+ValueId conv(GraphBuilder& b, const ConvCase& c, ValueId x) {
+  const int64_t groups = c.attributes.integer("group", 1);
+  const int64_t channels = c.op == "Conv" ? c.weights[0] : c.weights[1] * groups;
+  std::vector<ValueId> inputs{x, f32_constant(b, c.weights, 3)};
+  if (c.bias) inputs.push_back(f32_constant(b, {channels}, 4));
+  return b.add(c.op, inputs, c.attributes);
+}
+
+const std::vector<ConvCase>& cases() {
+  static const std::vector<ConvCase> all = {
+      {{1, 3, 9, 7}, {5, 3, 3, 3}, {}},
+      {{2, 3, 9, 7}, {16, 3, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{2, 2}}}},
+      {{1, 16, 8, 8}, {32, 16, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}, false},
+      {{2, 20, 6, 5}, {17, 20, 1, 1}, {}},
+      {{2, 32, 7, 5}, {48, 32, 1, 1}, {{"strides", Ints{2, 2}}}},
+      {{1, 32, 7, 5}, {32, 32, 1, 1}, {}},
+      {{1, 8, 10, 11}, {12, 4, 3, 2}, {{"group", int64_t{2}}, {"pads", Ints{0, 1, 2, 0}}}},
+      {{1, 32, 10, 11}, {32, 16, 3, 3}, {{"group", int64_t{2}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {{2, 32, 9, 8}, {32, 1, 3, 3}, {{"group", int64_t{32}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {{1, 19, 9, 8}, {19, 1, 5, 3}, {{"group", int64_t{19}}, {"strides", Ints{2, 1}}}},
+      {{1, 6, 9, 8}, {12, 1, 3, 3}, {{"group", int64_t{6}}}},
+      {{1, 16, 13, 12}, {16, 16, 3, 3}, {{"dilations", Ints{2, 3}}, {"pads", Ints{2, 3, 2, 3}}}},
+      {{1, 3, 9, 8}, {4, 3, 3, 4}, {{"auto_pad", std::string("SAME_UPPER")}, {"strides", Ints{2, 2}}}},
+      {{1, 3, 9, 8}, {4, 3, 4, 2}, {{"auto_pad", std::string("SAME_LOWER")}, {"strides", Ints{1, 3}}}},
+      {{1, 3, 9, 8}, {4, 3, 3, 3}, {{"auto_pad", std::string("VALID")}}},
+      {{2, 5, 23}, {6, 5, 4}, {{"strides", Ints{3}}, {"pads", Ints{2, 1}}}},
+      {{1, 16, 23}, {32, 16, 3}, {{"pads", Ints{1, 1}}}},
+      {{1, 3, 5, 6, 7}, {4, 3, 3, 2, 3}, {{"pads", Ints{1, 0, 1, 1, 1, 1}}}},
+      {{1, 16, 5, 6, 7}, {16, 16, 3, 3, 3}, {{"pads", Ints{1, 1, 1, 1, 1, 1}}}},
+      {{1, 3, 5, 4}, {3, 4, 3, 3}, {}, true, "ConvTranspose"},
+      {{2, 16, 5, 4}, {16, 32, 2, 2}, {{"strides", Ints{2, 2}}}, true, "ConvTranspose"},
+      {{1, 16, 5, 4},
+       {16, 8, 3, 3},
+       {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}, {"output_padding", Ints{1, 1}}},
+       true,
+       "ConvTranspose"},
+      {{1, 4, 5, 4}, {4, 3, 3, 3}, {{"group", int64_t{2}}, {"strides", Ints{2, 1}}}, true, "ConvTranspose"},
+      {{1, 4, 6}, {4, 3, 3}, {{"strides", Ints{2}}}, false, "ConvTranspose"},
+      {{1, 4, 5, 4}, {4, 3, 3, 3}, {{"output_shape", Ints{10, 9}}, {"strides", Ints{2, 2}}}, true,
+       "ConvTranspose"},
+      {{1, 4, 5, 4},
+       {4, 3, 3, 3},
+       {{"auto_pad", std::string("SAME_UPPER")}, {"strides", Ints{2, 2}}},
+       true,
+       "ConvTranspose"},
+  };
+  return all;
+}
+
+TEST(Convolution, EveryFormAgreesInThePlainLayout) {
+  for (const ConvCase& c : cases()) {
+    SCOPED_TRACE(text(c));
+    compare_all_kernels([&](GraphBuilder& b) -> std::vector<ValueId> {
+      return {conv(b, c, f32_input(b, "x", c.input))};
+    });
+  }
+}
+
+class LayoutTest : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Convolution, LayoutTest, ::testing::Values("channels_last", "blocked16", "blocked8"));
+
+TEST_P(LayoutTest, EveryFormAgrees) {
+  for (const ConvCase& c : cases()) {
+    SCOPED_TRACE(text(c));
+    // oneDNN has no fast kernel for some channel counts that are no whole blocks.
+    CompareOptions options;
+    options.unsupported_allowed = c.input[1] % 16 != 0 || c.attributes.has("auto_pad");
+    const Build build = [&](GraphBuilder& b) -> std::vector<ValueId> {
+      const ValueId x = reorder(b, f32_input(b, "x", c.input), GetParam());
+      return {reorder(b, conv(b, c, x), "plain")};
+    };
+    compare_all_kernels(build, options);
+  }
+}
+
+// What can follow a convolution in its group; `like` is a value of the result's shape and layout.
+using Behind = std::function<ValueId(GraphBuilder&, ValueId x, const std::function<ValueId()>& like)>;
+
+std::vector<std::pair<std::string, Behind>> epilogues() {
+  std::vector<std::pair<std::string, Behind>> all;
+  for (const char* op : {"Relu", "LeakyRelu", "Sigmoid", "Tanh", "Gelu", "Swish", "HardSwish", "HardSigmoid",
+                         "Elu", "Mish", "Softplus", "Exp", "Abs"}) {
+    all.push_back({op, [op](GraphBuilder& b, ValueId x, const auto&) { return b.add(op, {x}); }});
+  }
+  all.push_back({"tanh Gelu", [](GraphBuilder& b, ValueId x, const auto&) {
+                   return b.add("Gelu", {x}, {{"approximate", std::string("tanh")}});
+                 }});
+  all.push_back({"Clip", [](GraphBuilder& b, ValueId x, const auto&) {
+                   return b.add("Clip", {x, scalar(b, 0.0F), scalar(b, 0.6F)});
+                 }});
+  all.push_back({"half-open Clip", [](GraphBuilder& b, ValueId x, const auto&) {
+                   return b.add("Clip", {x, graph::kNoValue, scalar(b, 0.2F)});
+                 }});
+  all.push_back({"Add, Relu", [](GraphBuilder& b, ValueId x, const auto& like) {
+                   return b.add("Relu", {b.add("Add", {x, like()})});
+                 }});
+  all.push_back({"Swish, Add", [](GraphBuilder& b, ValueId x, const auto& like) {
+                   return b.add("Add", {like(), b.add("Swish", {x}, {{"alpha", 1.5F}})});
+                 }});
+  all.push_back({"Mul by itself plus a half", [](GraphBuilder& b, ValueId x, const auto& like) {
+                   return b.add("Sub", {b.add("Mul", {like(), x}), scalar(b, 0.5F)});
+                 }});
+  return all;
+}
+
+TEST(Convolution, EveryEpilogueAgreesInEveryLayout) {
+  const ConvCase plain{{2, 16, 7, 6}, {32, 16, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}};
+  const ConvCase pointwise{{2, 16, 7, 6}, {32, 16, 1, 1}, {}};
+  const ConvCase depthwise{{2, 32, 7, 6}, {32, 1, 3, 3}, {{"group", int64_t{32}}, {"pads", Ints{1, 1, 1, 1}}}};
+  const ConvCase transposed{{2, 16, 4, 3}, {16, 32, 2, 2}, {{"strides", Ints{2, 2}}}, true, "ConvTranspose"};
+  for (const std::string layout : {"plain", "channels_last", "blocked16"}) {
+    for (const ConvCase& c : {plain, pointwise, depthwise, transposed}) {
+      for (const auto& [name, behind] : epilogues()) {
+        SCOPED_TRACE(layout + " " + text(c) + ": " + name);
+        const Build build = [&, &behind_ = behind](GraphBuilder& b) -> std::vector<ValueId> {
+          auto wanted = [&](ValueId v) { return layout == "plain" ? v : reorder(b, v, layout); };
+          const ValueId x = wanted(f32_input(b, "x", c.input));
+          const ValueId made = conv(b, c, x);
+          auto like = [&] { return wanted(f32_input(b, "r", b.type(made).shape())); };
+          return {reorder(b, behind_(b, made, like), "plain")};
+        };
+        compare_all_kernels(fused(build, "convolution"));
+      }
+    }
+  }
+}
+
+TEST(Convolution, AnOperandAChannelAgrees) {
+  for (const Shape& operand : {Shape{32, 1, 1}, Shape{1, 32, 1, 1}, Shape{1, 1, 1, 1}, Shape{1}}) {
+    for (const char* op : {"Mul", "Add", "Sub", "Div"}) {
+      SCOPED_TRACE(op + shape_text(operand));
+      const Build build = [&](GraphBuilder& b) -> std::vector<ValueId> {
+        const ValueId x = f32_input(b, "x", {1, 16, 7, 6});
+        const ValueId y = b.add("Conv", {x, f32_constant(b, {32, 16, 3, 3}, 3)});
+        return {b.add("Relu", {b.add(op, {y, b.constant("slope", random_floats(operand, 5, 0.5, 2))})})};
+      };
+      compare_all_kernels(fused(build, "convolution"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::backends
