@@ -56,7 +56,7 @@ class Fuser {
         note_shared(value, nodes);
         break;
       }
-      if (!fits(*reader, value, kind)) break;
+      if (!fits(*reader, value, kind) || repeats(*reader, nodes)) break;
       nodes.push_back(*reader);
       names += (names.empty() ? "" : ", ") + builder_.node(*reader).op;
     }
@@ -69,6 +69,18 @@ class Fuser {
     (void)group;
     outcome_.done.push_back({anchor_name, fmt::format("{} fused with {}", anchor_op, names)});
     return {};
+  }
+
+  // Whether the node is an activation that the group has already, perhaps with other parameters: the vendor
+  // library takes each function once.
+  bool repeats(NodeId id, const std::vector<NodeId>& nodes) {
+    auto function = [&](NodeId node) -> std::string_view {
+      const std::string& op = builder_.node(node).op;
+      return op == "LeakyRelu" ? "Relu" : op == "HardSigmoid" ? "Clip" : std::string_view(op);
+    };
+    return is_activation(builder_, builder_.node(id)) &&
+           std::any_of(nodes.begin() + 1, nodes.end(),
+                       [&](NodeId node) { return function(node) == function(id); });
   }
 
   bool fits(NodeId id, ValueId value, std::string_view kind) {

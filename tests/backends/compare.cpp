@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "core/onnx_dtype.h"
 #include "passes/rewrite.h"
 #include "runtime/cpu/cpu_provider.h"
 #include "runtime/interpreter.h"
@@ -44,7 +45,7 @@ Tensor random_tensor(const graph::TensorType& type, uint32_t seed, const Compare
   if (is_float(type.dtype)) {
     // The reference knows how each float type rounds.
     GraphBuilder b("cast");
-    const auto to = static_cast<int64_t>(type.dtype);
+    const auto to = dtype_to_onnx(type.dtype);
     b.output(b.add("Cast", {b.input("x", graph::tensor_type(DType::kF32, type.shape()))}, {{"to", to}}));
     return (*runtime::interpret(*std::move(b).finish(), std::vector{floats}))[0];
   }
@@ -144,9 +145,9 @@ void compare_all_kernels(const Graph& graph, const CompareOptions& options) {
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
     const bool given = i < options.inputs.size() && options.inputs[i].defined();
-    inputs.push_back(given ? options.inputs[i]
-                           : random_tensor(graph.type(graph.inputs()[i]), static_cast<uint32_t>(i) + 7,
-                                           options));
+    inputs.push_back(
+        given ? options.inputs[i]
+              : random_tensor(graph.type(graph.inputs()[i]), static_cast<uint32_t>(i) + 7, options));
   }
   auto want = runtime::interpret(graph, inputs);
   ASSERT_TRUE(want.ok()) << want.error().message;

@@ -1,7 +1,6 @@
 // Convolutions on the CPU against the reference: forms, layouts, epilogues.
-#include <gtest/gtest.h>
-
 #include "tests/backends/compare.h"
+#include <gtest/gtest.h>
 
 namespace hone::backends {
 namespace {
@@ -56,7 +55,10 @@ const std::vector<ConvCase>& cases() {
        "ConvTranspose"},
       {{1, 4, 5, 4}, {4, 3, 3, 3}, {{"group", int64_t{2}}, {"strides", Ints{2, 1}}}, true, "ConvTranspose"},
       {{1, 4, 6}, {4, 3, 3}, {{"strides", Ints{2}}}, false, "ConvTranspose"},
-      {{1, 4, 5, 4}, {4, 3, 3, 3}, {{"output_shape", Ints{10, 9}}, {"strides", Ints{2, 2}}}, true,
+      {{1, 4, 5, 4},
+       {4, 3, 3, 3},
+       {{"output_shape", Ints{10, 9}}, {"strides", Ints{2, 2}}},
+       true,
        "ConvTranspose"},
       {{1, 4, 5, 4},
        {4, 3, 3, 3},
@@ -70,14 +72,14 @@ const std::vector<ConvCase>& cases() {
 TEST(Convolution, EveryFormAgreesInThePlainLayout) {
   for (const ConvCase& c : cases()) {
     SCOPED_TRACE(text(c));
-    compare_all_kernels([&](GraphBuilder& b) -> std::vector<ValueId> {
-      return {conv(b, c, f32_input(b, "x", c.input))};
-    });
+    compare_all_kernels(
+        [&](GraphBuilder& b) -> std::vector<ValueId> { return {conv(b, c, f32_input(b, "x", c.input))}; });
   }
 }
 
 class LayoutTest : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Convolution, LayoutTest, ::testing::Values("channels_last", "blocked16", "blocked8"));
+INSTANTIATE_TEST_SUITE_P(Convolution, LayoutTest,
+                         ::testing::Values("channels_last", "blocked16", "blocked8"));
 
 TEST_P(LayoutTest, EveryFormAgrees) {
   for (const ConvCase& c : cases()) {
@@ -126,7 +128,8 @@ std::vector<std::pair<std::string, Behind>> epilogues() {
 TEST(Convolution, EveryEpilogueAgreesInEveryLayout) {
   const ConvCase plain{{2, 16, 7, 6}, {32, 16, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}};
   const ConvCase pointwise{{2, 16, 7, 6}, {32, 16, 1, 1}, {}};
-  const ConvCase depthwise{{2, 32, 7, 6}, {32, 1, 3, 3}, {{"group", int64_t{32}}, {"pads", Ints{1, 1, 1, 1}}}};
+  const ConvCase depthwise{
+      {2, 32, 7, 6}, {32, 1, 3, 3}, {{"group", int64_t{32}}, {"pads", Ints{1, 1, 1, 1}}}};
   const ConvCase transposed{{2, 16, 4, 3}, {16, 32, 2, 2}, {{"strides", Ints{2, 2}}}, true, "ConvTranspose"};
   for (const std::string layout : {"plain", "channels_last", "blocked16"}) {
     for (const ConvCase& c : {plain, pointwise, depthwise, transposed}) {
@@ -141,6 +144,38 @@ TEST(Convolution, EveryEpilogueAgreesInEveryLayout) {
         };
         compare_all_kernels(fused(build, "convolution"));
       }
+    }
+  }
+}
+
+// oneDNN 2.6 takes the parameters of one of them for both: nothing may be offered that does.
+TEST(Convolution, OneFunctionTwiceWithOtherParametersAgrees) {
+  CompareOptions options;
+  options.reference_allowed = options.unsupported_allowed = true;
+  for (const std::string layout : {"plain", "channels_last", "blocked16"}) {
+    for (const int64_t kernel : {1, 3}) {
+      SCOPED_TRACE(layout);
+      const auto with = [&](const Behind& behind) -> Build {
+        return [=](GraphBuilder& b) -> std::vector<ValueId> {
+          const ValueId x = reorder(b, f32_input(b, "x", {1, 16, 7, 6}), layout);
+          return {reorder(b, behind(b, b.add("Conv", {x, f32_constant(b, {32, 16, kernel, kernel})}), {}),
+                          "plain")};
+        };
+      };
+      const Build clips = with([](GraphBuilder& b, ValueId x, const auto&) {
+        const ValueId once = b.add("Clip", {x, scalar(b, -0.2F), scalar(b, 0.6F)});
+        return b.add("Clip", {b.add("Add", {once, scalar(b, -0.3F)}), scalar(b, -0.4F), scalar(b, 0.2F)});
+      });
+      compare_all_kernels(fused(clips, "convolution"), options);
+      const Build leaky = with([](GraphBuilder& b, ValueId x, const auto&) {
+        const ValueId once = b.add("LeakyRelu", {x}, {{"alpha", 0.5F}});
+        return b.add("Relu", {b.add("Sub", {once, scalar(b, 0.2F)})});
+      });
+      compare_all_kernels(fused(leaky, "convolution"), options);
+      const Build hard = with([](GraphBuilder& b, ValueId x, const auto&) {
+        return b.add("Clip", {b.add("HardSigmoid", {x}), scalar(b, 0.3F), scalar(b, 0.6F)});
+      });
+      compare_all_kernels(fused(hard, "convolution"), options);
     }
   }
 }

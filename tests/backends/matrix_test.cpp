@@ -1,7 +1,6 @@
 // Matrix products on the CPU against the reference: forms, constant and computed factors, epilogues.
-#include <gtest/gtest.h>
-
 #include "tests/backends/compare.h"
+#include <gtest/gtest.h>
 
 namespace hone::backends {
 namespace {
@@ -15,9 +14,9 @@ struct Shapes {
 
 const std::vector<Shapes>& products() {
   static const std::vector<Shapes> all = {
-      {{5, 7}, {7, 3}},          {{1, 33}, {33, 65}},         {{17, 1}, {1, 9}},
-      {{64, 64}, {64, 64}},      {{2, 5, 7}, {7, 3}},         {{2, 5, 7}, {2, 7, 3}},
-      {{2, 5, 7}, {1, 7, 3}},    {{1, 5, 7}, {2, 7, 3}},      {{5, 7}, {4, 7, 3}},
+      {{5, 7}, {7, 3}},          {{1, 33}, {33, 65}},          {{17, 1}, {1, 9}},
+      {{64, 64}, {64, 64}},      {{2, 5, 7}, {7, 3}},          {{2, 5, 7}, {2, 7, 3}},
+      {{2, 5, 7}, {1, 7, 3}},    {{1, 5, 7}, {2, 7, 3}},       {{5, 7}, {4, 7, 3}},
       {{2, 1, 5, 7}, {3, 7, 4}}, {{2, 3, 5, 7}, {2, 3, 7, 4}}, {{3, 1, 1, 7}, {1, 2, 7, 1}}};
   return all;
 }
@@ -38,7 +37,8 @@ TEST(MatMul, EveryFormAgrees) {
 }
 
 TEST(MatMul, VectorsAgree) {
-  for (const Shapes& s : {Shapes{{7}, {7, 3}}, Shapes{{5, 7}, {7}}, Shapes{{7}, {7}}, Shapes{{7}, {2, 7, 3}}}) {
+  for (const Shapes& s :
+       {Shapes{{7}, {7, 3}}, Shapes{{5, 7}, {7}}, Shapes{{7}, {7}}, Shapes{{7}, {2, 7, 3}}}) {
     SCOPED_TRACE(shape_text(s.a) + " x " + shape_text(s.b));
     compare_all_kernels([&](GraphBuilder& b) -> std::vector<ValueId> {
       return {b.add("MatMul", {f32_input(b, "a", s.a), f32_input(b, "b", s.b)})};
@@ -59,7 +59,8 @@ TEST(MatMul, ASquareFactorReadTwiceAgrees) {
 TEST(Gemm, EveryFormAgrees) {
   for (const int64_t transpose_a : {0, 1}) {
     for (const int64_t transpose_b : {0, 1}) {
-      for (const Shape& c : {Shape{}, Shape{1}, Shape{9}, Shape{1, 9}, Shape{5, 1}, Shape{5, 9}, Shape{1, 1}}) {
+      for (const Shape& c :
+           {Shape{}, Shape{1}, Shape{9}, Shape{1, 9}, Shape{5, 1}, Shape{5, 9}, Shape{1, 1}}) {
         for (const bool constant : {true, false}) {
           SCOPED_TRACE(testing::Message() << transpose_a << transpose_b << shape_text(c) << constant);
           auto build = [&](bool with_c, float alpha, float beta) -> Build {
@@ -68,14 +69,19 @@ TEST(Gemm, EveryFormAgrees) {
               std::vector<ValueId> in{f32_input(b, "a", transpose_a != 0 ? Shape{7, 5} : Shape{5, 7})};
               in.push_back(constant ? f32_constant(b, b_shape, 2) : f32_input(b, "b", b_shape));
               if (with_c) in.push_back(constant ? f32_constant(b, c, 5) : f32_input(b, "c", c));
-              return {b.add("Gemm", in,
-                            {{"transA", transpose_a}, {"transB", transpose_b}, {"alpha", alpha}, {"beta", beta}})};
+              return {b.add(
+                  "Gemm", in,
+                  {{"transA", transpose_a}, {"transB", transpose_b}, {"alpha", alpha}, {"beta", beta}})};
             };
           };
-          compare_all_kernels(build(true, 1, 1));
-          compare_all_kernels(build(true, 0.5F, -2));
-          compare_all_kernels(build(true, 0.5F, 0));
-          compare_all_kernels(build(false, 1.5F, 1));
+          CompareOptions options;  // one number a row: no kernel of oneDNN takes it
+          options.reference_allowed = c == Shape{5, 1};
+          compare_all_kernels(build(true, 1, 1), options);
+          compare_all_kernels(build(true, -2, -2), options);
+          compare_all_kernels(build(true, 0.5F, 0), options);
+          compare_all_kernels(build(false, 1.5F, 1), options);
+          options.reference_allowed |= !constant;  // two factors: oneDNN's epilogue takes one
+          compare_all_kernels(build(true, 0.5F, -2), options);
         }
       }
     }
@@ -86,38 +92,44 @@ using Behind = std::function<ValueId(GraphBuilder&, ValueId y)>;
 
 std::vector<std::pair<std::string, Behind>> epilogues() {
   auto vector = [](GraphBuilder& b, int64_t size) { return f32_constant(b, {size}, 11); };
-  return {
-      {"bias", [=](GraphBuilder& b, ValueId y) { return b.add("Add", {y, vector(b, 16)}); }},
-      {"bias, Gelu",
-       [=](GraphBuilder& b, ValueId y) { return b.add("Gelu", {b.add("Add", {vector(b, 16), y})}); }},
-      {"bias, tanh Gelu",
-       [=](GraphBuilder& b, ValueId y) {
-         return b.add("Gelu", {b.add("Add", {y, vector(b, 16)})}, {{"approximate", std::string("tanh")}});
-       }},
-      {"bias, residual",
-       [=](GraphBuilder& b, ValueId y) {
-         const Shape shape = b.type(y).shape();
-         return b.add("Add", {b.add("Add", {y, vector(b, 16)}), f32_input(b, "r", shape)});
-       }},
-      {"residual, bias",
-       [=](GraphBuilder& b, ValueId y) {
-         const Shape shape = b.type(y).shape();
-         return b.add("Add", {b.add("Add", {y, f32_input(b, "r", shape)}), vector(b, 16)});
-       }},
-      {"one bias twice",
-       [=](GraphBuilder& b, ValueId y) {
-         const ValueId bias = vector(b, 16);
-         return b.add("Add", {b.add("Relu", {b.add("Add", {y, bias})}), bias});
-       }},
-      {"scaled, clipped",
-       [=](GraphBuilder& b, ValueId y) {
-         return b.add("Clip", {b.add("Mul", {y, scalar(b, 3)}), scalar(b, -1), scalar(b, 1)});
-       }},
-      {"divided by a column",
-       [=](GraphBuilder& b, ValueId y) {
-         return b.add("Div", {y, b.constant("d", random_floats({1, 16}, 3, 1, 2))});
-       }},
-      {"Swish", [=](GraphBuilder& b, ValueId y) { return b.add("Swish", {y}, {{"alpha", 1.702F}}); }}};
+  return {{"bias",
+           [=](GraphBuilder& b, ValueId y) {
+             return b.add("Add", {y, vector(b, 16)});
+           }},
+          {"bias, Gelu",
+           [=](GraphBuilder& b, ValueId y) {
+             return b.add("Gelu", {b.add("Add", {vector(b, 16), y})});
+           }},
+          {"bias, tanh Gelu",
+           [=](GraphBuilder& b, ValueId y) {
+             return b.add("Gelu", {b.add("Add", {y, vector(b, 16)})}, {{"approximate", std::string("tanh")}});
+           }},
+          {"bias, residual",
+           [=](GraphBuilder& b, ValueId y) {
+             const Shape shape = b.type(y).shape();
+             return b.add("Add", {b.add("Add", {y, vector(b, 16)}), f32_input(b, "r", shape)});
+           }},
+          {"residual, bias",
+           [=](GraphBuilder& b, ValueId y) {
+             const Shape shape = b.type(y).shape();
+             return b.add("Add", {b.add("Add", {y, f32_input(b, "r", shape)}), vector(b, 16)});
+           }},
+          {"one bias twice",
+           [=](GraphBuilder& b, ValueId y) {
+             const ValueId bias = vector(b, 16);
+             return b.add("Add", {b.add("Relu", {b.add("Add", {y, bias})}), bias});
+           }},
+          {"scaled, clipped",
+           [=](GraphBuilder& b, ValueId y) {
+             return b.add("Clip", {b.add("Mul", {y, scalar(b, 3)}), scalar(b, -1), scalar(b, 1)});
+           }},
+          {"divided by a column",
+           [=](GraphBuilder& b, ValueId y) {
+             return b.add("Div", {y, b.constant("d", random_floats({1, 16}, 3, 1, 2))});
+           }},
+          {"Swish", [=](GraphBuilder& b, ValueId y) {
+             return b.add("Swish", {y}, {{"alpha", 1.702F}});
+           }}};
 }
 
 TEST(MatMul, EveryEpilogueAgrees) {
@@ -140,7 +152,8 @@ TEST(MatMul, EpiloguesOfBatchedProductsAgree) {
   for (const auto& [name, behind] : epilogues()) {
     SCOPED_TRACE(name);
     const Build build = [&, &behind_ = behind](GraphBuilder& b) -> std::vector<ValueId> {
-      return {behind_(b, b.add("MatMul", {f32_input(b, "a", {2, 3, 5, 7}), f32_input(b, "w", {2, 3, 7, 16})}))};
+      return {
+          behind_(b, b.add("MatMul", {f32_input(b, "a", {2, 3, 5, 7}), f32_input(b, "w", {2, 3, 7, 16})}))};
     };
     compare_all_kernels(fused(build, "matmul"));
   }

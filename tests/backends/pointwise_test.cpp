@@ -1,7 +1,8 @@
 // Pointwise operators and groups on the CPU against the reference.
+#include "tests/backends/compare.h"
 #include <gtest/gtest.h>
 
-#include "tests/backends/compare.h"
+#include "core/onnx_dtype.h"
 
 namespace hone::backends {
 namespace {
@@ -28,15 +29,46 @@ void compare_unary(const Range& r, const Shape& shape, Attributes attributes = {
 }
 
 TEST(Pointwise, EveryFunctionOfOneNumberAgrees) {
-  for (const Range& r : std::vector<Range>{
-           {"Neg"},         {"Abs"},          {"Sign"},       {"Sqrt", 0, 9},    {"Reciprocal", 0.1, 4},
-           {"Exp"},         {"Log", 0.01, 9}, {"Sin", -9, 9}, {"Cos", -9, 9},    {"Tan", -1.4, 1.4},
-           {"Asin", -1, 1}, {"Acos", -1, 1},  {"Atan"},       {"Sinh"},          {"Cosh"},
-           {"Tanh"},        {"Asinh"},        {"Acosh", 1, 5}, {"Atanh", -0.9, 0.9}, {"Erf"},
-           {"Floor"},       {"Ceil"},         {"Round"},      {"Relu"},          {"LeakyRelu"},
-           {"Sigmoid"},     {"HardSigmoid"},  {"Swish"},      {"HardSwish", -5, 5}, {"Mish"},
-           {"Elu"},         {"Celu"},         {"Selu"},       {"Softplus"},      {"Softsign"},
-           {"ThresholdedRelu"}, {"Shrink"},   {"IsNaN"},      {"IsInf"},         {"Gelu"}}) {
+  for (const Range& r : std::vector<Range>{{"Neg"},
+                                           {"Abs"},
+                                           {"Sign"},
+                                           {"Sqrt", 0, 9},
+                                           {"Reciprocal", 0.1, 4},
+                                           {"Exp"},
+                                           {"Log", 0.01, 9},
+                                           {"Sin", -9, 9},
+                                           {"Cos", -9, 9},
+                                           {"Tan", -1.4, 1.4},
+                                           {"Asin", -1, 1},
+                                           {"Acos", -1, 1},
+                                           {"Atan"},
+                                           {"Sinh"},
+                                           {"Cosh"},
+                                           {"Tanh"},
+                                           {"Asinh"},
+                                           {"Acosh", 1, 5},
+                                           {"Atanh", -0.9, 0.9},
+                                           {"Erf"},
+                                           {"Floor"},
+                                           {"Ceil"},
+                                           {"Round"},
+                                           {"Relu"},
+                                           {"LeakyRelu"},
+                                           {"Sigmoid"},
+                                           {"HardSigmoid"},
+                                           {"Swish"},
+                                           {"HardSwish", -5, 5},
+                                           {"Mish"},
+                                           {"Elu"},
+                                           {"Celu"},
+                                           {"Selu"},
+                                           {"Softplus"},
+                                           {"Softsign"},
+                                           {"ThresholdedRelu"},
+                                           {"Shrink"},
+                                           {"IsNaN"},
+                                           {"IsInf"},
+                                           {"Gelu"}}) {
     for (const Shape& shape : {Shape{}, Shape{1}, Shape{3, 5}, Shape{2, 3, 67}}) compare_unary(r, shape);
   }
 }
@@ -58,21 +90,25 @@ TEST(Pointwise, SpecialNumbersAgree) {
   const float inf = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
   CompareOptions options;
-  options.inputs = {Tensor::f32({9}, std::vector<float>{inf, -inf, nan, 0.0F, -0.0F, 1e30F, -1e30F, 88.8F, -104})};
-  for (const char* op : {"Neg", "Abs", "Sign", "Exp", "Tanh", "Sigmoid", "Erf", "Relu", "LeakyRelu", "Floor",
-                         "Round", "IsNaN", "IsInf", "Gelu", "Softplus", "Swish", "HardSwish", "Elu", "Atan"}) {
+  options.inputs = {
+      Tensor::f32({9}, std::vector<float>{inf, -inf, nan, 0.0F, -0.0F, 1e30F, -1e30F, 88.8F, -104})};
+  for (const char* op :
+       {"Neg", "Abs", "Sign", "Exp", "Tanh", "Sigmoid", "Erf", "Relu", "LeakyRelu", "Floor", "Round", "IsNaN",
+        "IsInf", "Gelu", "Softplus", "Swish", "HardSwish", "Elu", "Atan"}) {
     SCOPED_TRACE(op);
     compare_all_kernels(
-        [&](GraphBuilder& b) -> std::vector<ValueId> { return {b.add(op, {f32_input(b, "x", {9})})}; }, options);
+        [&](GraphBuilder& b) -> std::vector<ValueId> { return {b.add(op, {f32_input(b, "x", {9})})}; },
+        options);
   }
 }
 
 struct Pair {
   Shape a, b;
 };
-const std::vector<Pair> kPairs = {{{3, 5}, {3, 5}},       {{3, 5}, {5}},           {{3, 1}, {1, 5}},
-                                  {{2, 3, 4, 5}, {3, 1, 1}}, {{2, 1, 4, 1}, {3, 1, 5}}, {{}, {4, 19}},
-                                  {{2, 3, 70}, {2, 1, 70}}, {{1}, {1, 1}},          {{5, 1, 33}, {5, 7, 1}}};
+const std::vector<Pair> kPairs = {
+    {{3, 5}, {3, 5}},          {{3, 5}, {5}}, {{3, 1}, {1, 5}},         {{2, 3, 4, 5}, {3, 1, 1}},
+    {{2, 1, 4, 1}, {3, 1, 5}}, {{}, {4, 19}}, {{2, 3, 70}, {2, 1, 70}}, {{1}, {1, 1}},
+    {{5, 1, 33}, {5, 7, 1}}};
 
 void compare_binary(const std::string& op, DType dtype, const CompareOptions& options = {},
                     Attributes attributes = {}) {
@@ -150,8 +186,9 @@ TEST(Pointwise, ClipAgreesWithBoundsLeftOut) {
             return b.constant(name, dtype == DType::kF32 ? Tensor::scalar_f32(static_cast<float>(value) / 9)
                                                          : Tensor::scalar_i64(value));
           };
-          return {b.add("Clip", {input_of(b, "x", dtype, {3, 7}), (which & 1) != 0 ? bound("lo", -3) : graph::kNoValue,
-                                 (which & 2) != 0 ? bound("hi", 4) : graph::kNoValue})};
+          return {b.add(
+              "Clip", {input_of(b, "x", dtype, {3, 7}), (which & 1) != 0 ? bound("lo", -3) : graph::kNoValue,
+                       (which & 2) != 0 ? bound("hi", 4) : graph::kNoValue})};
         });
       }
     }
@@ -159,8 +196,9 @@ TEST(Pointwise, ClipAgreesWithBoundsLeftOut) {
 }
 
 TEST(Pointwise, EveryCastAgrees) {
-  const std::vector<DType> types = {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI64, DType::kI32,
-                                    DType::kI16, DType::kI8,  DType::kU8,  DType::kBool, DType::kU32};
+  const std::vector<DType> types = {DType::kF32, DType::kF64,  DType::kF16, DType::kBF16,
+                                    DType::kI64, DType::kI32,  DType::kI16, DType::kI8,
+                                    DType::kU8,  DType::kBool, DType::kU32};
   CompareOptions options;
   options.low = 0;
   options.high = 100;
@@ -171,7 +209,7 @@ TEST(Pointwise, EveryCastAgrees) {
       SCOPED_TRACE(std::string(dtype_name(from)) + " to " + std::string(dtype_name(to)));
       compare_all_kernels(
           [&](GraphBuilder& b) -> std::vector<ValueId> {
-            return {b.add("Cast", {input_of(b, "x", from, {3, 23})}, {{"to", static_cast<int64_t>(to)}})};
+            return {b.add("Cast", {input_of(b, "x", from, {3, 23})}, {{"to", dtype_to_onnx(to)}})};
           },
           options);
     }
@@ -184,7 +222,8 @@ TEST(Pointwise, VariadicOperatorsAgree) {
       SCOPED_TRACE(testing::Message() << op << count);
       compare_all_kernels([&](GraphBuilder& b) -> std::vector<ValueId> {
         std::vector<ValueId> in;
-        for (std::size_t i = 0; i < count; ++i) in.push_back(f32_input(b, "x", i % 2 == 0 ? Shape{3, 5} : Shape{5}));
+        for (std::size_t i = 0; i < count; ++i)
+          in.push_back(f32_input(b, "x", i % 2 == 0 ? Shape{3, 5} : Shape{5}));
         return {b.add(op, in)};
       });
     }
@@ -241,7 +280,7 @@ TEST(Pointwise, GroupsAgree) {
   compare_all_kernels(fused(swish, "pointwise"));
   const Build mask = [](GraphBuilder& b) -> std::vector<ValueId> {
     const ValueId m = input_of(b, "m", DType::kI64, {2, 1, 1, 9});
-    const ValueId f = b.add("Cast", {m}, {{"to", static_cast<int64_t>(DType::kF32)}});
+    const ValueId f = b.add("Cast", {m}, {{"to", dtype_to_onnx(DType::kF32)}});
     return {b.add("Mul", {b.add("Sub", {scalar(b, 1), f}), scalar(b, -3.4e38F)})};
   };
   compare_all_kernels(fused(mask, "pointwise"));

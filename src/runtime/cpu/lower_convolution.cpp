@@ -1,5 +1,6 @@
 // Conv and ConvTranspose, alone or as a group of kind "convolution": oneDNN's variants for the layouts in the
 // graph.
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -81,15 +82,22 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
   if (!desc) return;
   const Tensor weights = *group.constant(node.inputs[1]);
   const Tensor* bias = node.has_input(2) ? group.constant(node.inputs[2]) : nullptr;
-  std::vector<std::size_t> unread{*group.input_index(node.inputs[1])};
-  if (bias != nullptr) unread.push_back(*group.input_index(node.inputs[2]));
+  const auto input = group.input_index(node.inputs[0]);
+  if (!input) return;  // a constant within the group
+  // What is packed need not be there to be read, unless the epilogue reads it, too.
+  std::vector<std::size_t> unread;
+  for (std::size_t i = 1; i < node.inputs.size(); ++i) {
+    const auto index = node.has_input(i) ? group.input_index(node.inputs[i]) : std::nullopt;
+    const auto& read = epilogue->operand_inputs;
+    if (index && *index != *input && std::find(read.begin(), read.end(), *index) == read.end())
+      unread.push_back(*index);
+  }
   for (const kernels::ConvolutionVariant& variant : Convolution::candidates(*desc)) {
     if (variant.src_layout != desc->src_layout || variant.dst_layout != desc->dst_layout) continue;
     ConvolutionDesc chosen = *desc;
     variant.apply_to(chosen);
     found.push_back({variant.name(), [chosen, weights, bias = bias != nullptr ? *bias : Tensor(),
-                                      input = *group.input_index(node.inputs[0]),
-                                      operands = epilogue->operand_inputs, unread] {
+                                      input = *input, operands = epilogue->operand_inputs, unread] {
                        return make(chosen, weights, bias.defined() ? &bias : nullptr, input, operands,
                                    unread);
                      }});

@@ -15,6 +15,7 @@ namespace {
 
 using kernels::MatMul;
 using kernels::MatMulDesc;
+using kernels::PostOp;
 
 constexpr std::size_t kMaxOperands = 8;
 
@@ -24,6 +25,8 @@ struct Product {
   Tensor b;                // constant right factor; undefined if computed
   Tensor bias;             // constant addend a column; undefined if none
   bool flattened = false;  // all rows of all batches are one matrix
+  // What comes before the group's own epilogue: Gemm's factors and computed addend.
+  Epilogue own = {};
 };
 
 Tensor scaled(const Tensor& tensor, float factor) {
@@ -37,8 +40,12 @@ std::optional<Product> read_matmul(const GroupView& group) {
   const graph::Node& node = group.anchor();
   Product product;
   Shape a = group.type(node.inputs[0]).shape();
-  const Shape b = group.type(node.inputs[1]).shape();
-  if (a.size() < 2 || b.size() < 2) return std::nullopt;
+  Shape b = group.type(node.inputs[1]).shape();
+  if (a.empty() || b.empty()) return std::nullopt;
+  // Vectors are matrices of one row or column: the result lies in memory the same without that axis.
+  if ((a.size() == 1 || b.size() == 1) && !group.kind().empty()) return std::nullopt;
+  if (a.size() == 1) a = {1, a[0]};
+  if (b.size() == 1) b = {b[0], 1};
   if (const Tensor* constant = group.constant(node.inputs[1]); constant != nullptr && b.size() == 2) {
     product.b = *constant;
     product.desc.constant_b = true;
@@ -50,54 +57,78 @@ std::optional<Product> read_matmul(const GroupView& group) {
   return product;
 }
 
+bool is_row(const Tensor* c, int64_t columns) {
+  return c != nullptr && c->size() == columns && c->rank() > 0 && c->shape().back() == columns;
+}
+
+// One number a column from a scalar or a row, scaled.
+Tensor row_of(const Tensor& c, int64_t columns, float factor) {
+  Tensor row(DType::kF32, {columns});
+  for (int64_t i = 0; i < columns; ++i) {
+    row.as<float>()[static_cast<std::size_t>(i)] =
+        c.as<float>()[c.size() == 1 ? 0 : static_cast<std::size_t>(i)] * factor;
+  }
+  return row;
+}
+
+// alpha·A·B + beta·C. Constants are scaled here, once; a computed C makes it ((A·B)·(alpha / beta) + C)·beta.
 std::optional<Product> read_gemm(const GroupView& group) {
   const graph::Node& node = group.anchor();
   const Attributes& attributes = node.attributes;
   const float alpha = attributes.real("alpha", 1.0F);
   const float beta = attributes.real("beta", 1.0F);
-  const Tensor* b = group.constant(node.inputs[1]);
-  if (b == nullptr) return std::nullopt;  // rare: the reference serves it
   Product product;
   product.flattened = true;
-  const Shape a_stored = group.type(node.inputs[0]).shape();
+  const Shape a = group.type(node.inputs[0]).shape();
+  const Shape b = group.type(node.inputs[1]).shape();
   const bool transpose_a = attributes.integer("transA", 0) != 0;
   const bool transpose_b = attributes.integer("transB", 0) != 0;
-  product.desc.a_shape = transpose_a ? Shape{a_stored[1], a_stored[0]} : a_stored;
-  if (transpose_a) product.desc.a_strides = {1, a_stored[1]};
-  product.desc.b_shape = transpose_b ? Shape{b->shape()[1], b->shape()[0]} : b->shape();
-  if (transpose_b) product.desc.b_strides = {1, b->shape()[1]};
-  product.b = scaled(*b, alpha);
-  product.desc.constant_b = true;
-  if (node.has_input(2) && beta != 0.0F) {
-    const Tensor* c = group.constant(node.inputs[2]);
-    const int64_t columns = product.desc.b_shape[1];
-    if (c == nullptr || c->dtype() != DType::kF32) return std::nullopt;
-    if (c->size() != columns || c->shape().back() != columns) {
-      if (c->size() != 1) return std::nullopt;
-      Tensor spread(DType::kF32, {columns});
-      std::fill(spread.as<float>().begin(), spread.as<float>().end(), c->as<float>()[0] * beta);
-      product.bias = spread;
-    } else {
-      product.bias = scaled(*c, beta);
-    }
+  product.desc.a_shape = transpose_a ? Shape{a[1], a[0]} : a;
+  if (transpose_a) product.desc.a_strides = {1, a[1]};
+  product.desc.b_shape = transpose_b ? Shape{b[1], b[0]} : b;
+  if (transpose_b) product.desc.b_strides = {1, b[1]};
+  const Tensor* constant_b = group.constant(node.inputs[1]);
+  product.desc.constant_b = constant_b != nullptr;
+  const Tensor* c = node.has_input(2) ? group.constant(node.inputs[2]) : nullptr;
+  const int64_t columns = product.desc.b_shape[1];
+  const bool adds = node.has_input(2) && beta != 0.0F;
+  if (adds && c != nullptr && (c->size() == 1 || is_row(c, columns))) {
+    product.bias = row_of(*c, columns, beta);
     product.desc.has_bias = true;
   }
+  const bool operand = adds && !product.desc.has_bias;
+  const float before = operand ? alpha / beta : alpha;  // the factor of A·B before C is added
+  if (constant_b != nullptr)
+    product.b = scaled(*constant_b, before);
+  else if (before != 1.0F && product.desc.has_bias)
+    return std::nullopt;  // the library adds a bias before it scales
+  else if (before != 1.0F)
+    product.own.post_ops.push_back(PostOp::of(PostOp::Kind::kLinear, before));
+  if (!operand) return product;
+  const auto c_input = group.input_index(node.inputs[2]);
+  if (!c_input) return std::nullopt;
+  Shape shape = group.type(node.inputs[2]).shape();
+  shape.insert(shape.begin(), 2 - shape.size(), 1);
+  product.own.post_ops.push_back(PostOp::binary(PostOp::Kind::kBinaryAdd, shape));
+  product.own.operand_inputs.push_back(*c_input);
+  if (beta != 1.0F) product.own.post_ops.push_back(PostOp::of(PostOp::Kind::kLinear, beta));
   return product;
 }
 
 // The first Add of one constant a column is the bias: the kernel adds it while it accumulates.
 void take_bias(const GroupView& group, Product& product, Epilogue& epilogue,
                std::vector<std::size_t>& unread) {
-  if (product.desc.has_bias || !product.desc.constant_b || epilogue.post_ops.empty()) return;
-  const kernels::PostOp& first = epilogue.post_ops.front();
-  if (first.kind != kernels::PostOp::Kind::kBinaryAdd) return;
+  const bool first_step = product.own.post_ops.empty();
+  if (product.desc.has_bias || !product.desc.constant_b || !first_step || epilogue.post_ops.empty()) return;
+  const PostOp& first = epilogue.post_ops.front();
+  if (first.kind != PostOp::Kind::kBinaryAdd) return;
   const int64_t columns = product.desc.b_shape.back();
   const graph::ValueId operand =
       group.kind().empty() ? graph::kNoValue : group.graph().inputs()[epilogue.operand_inputs[0]];
   const Tensor* data = group.constant(operand);
   const auto uses =
       std::count(epilogue.operand_inputs.begin(), epilogue.operand_inputs.end(), epilogue.operand_inputs[0]);
-  if (uses != 1 || data == nullptr || data->size() != columns || data->shape().back() != columns) return;
+  if (uses != 1 || !is_row(data, columns)) return;
   product.bias = *data;
   product.desc.has_bias = true;
   unread.push_back(epilogue.operand_inputs[0]);
@@ -109,7 +140,7 @@ void take_bias(const GroupView& group, Product& product, Epilogue& epilogue,
 void flatten_operands(const Product& product, Epilogue& epilogue) {
   const int64_t rows = product.desc.a_shape[0];
   const int64_t columns = product.desc.b_shape[1];
-  for (kernels::PostOp& op : epilogue.post_ops) {
+  for (PostOp& op : epilogue.post_ops) {
     if (!op.is_binary()) continue;
     const int64_t size = element_count(op.operand_shape);
     op.operand_shape = size == 1 ? Shape{1, 1}
@@ -151,21 +182,34 @@ void lower_matmul(const LowerContext& context, std::vector<Candidate>& found) {
   auto product = node.op == "Gemm" ? read_gemm(group) : read_matmul(group);
   if (!product || element_count(product->desc.a_shape) == 0 || element_count(product->desc.b_shape) == 0)
     return;
+  const auto a_input = group.input_index(node.inputs[0]);
+  const auto b_input = group.input_index(node.inputs[1]);
+  if (!a_input || (!b_input && !product->desc.constant_b)) return;  // constants within a group
   std::vector<std::size_t> unread;
-  const std::size_t b_input = *group.input_index(node.inputs[1]);
-  if (product->desc.constant_b) unread.push_back(b_input);
-  if (node.op == "Gemm" && node.has_input(2)) unread.push_back(*group.input_index(node.inputs[2]));
+  if (b_input && product->desc.constant_b) unread.push_back(*b_input);
+  if (node.op == "Gemm" && node.has_input(2) && product->own.operand_inputs.empty()) {
+    if (const auto c_input = group.input_index(node.inputs[2])) unread.push_back(*c_input);
+  }
   take_bias(group, *product, *epilogue, unread);
   if (product->flattened) flatten_operands(*product, *epilogue);
+  epilogue->post_ops.insert(epilogue->post_ops.begin(), product->own.post_ops.begin(),
+                            product->own.post_ops.end());
+  epilogue->operand_inputs.insert(epilogue->operand_inputs.begin(), product->own.operand_inputs.begin(),
+                                  product->own.operand_inputs.end());
+  if (epilogue->operand_inputs.size() > kMaxOperands) return;
   product->desc.post_ops = epilogue->post_ops;
+  // A constant that was packed in one place may still be read as memory in another.
+  std::erase_if(unread, [&](std::size_t input) {
+    const auto& read = epilogue->operand_inputs;
+    return input == *a_input || std::find(read.begin(), read.end(), input) != read.end();
+  });
   for (const std::string& implementation : MatMul::candidates(product->desc)) {
     MatMulDesc desc = product->desc;
     desc.implementation = implementation;
-    found.push_back({implementation, [desc, b = product->b, bias = product->bias,
-                                      a_input = *group.input_index(node.inputs[0]), b_input,
-                                      operands = epilogue->operand_inputs, unread] {
-                       return make(desc, b, bias, a_input, b_input, operands, unread);
-                     }});
+    found.push_back(
+        {implementation, [desc, b = product->b, bias = product->bias, a_input = *a_input,
+                          b_input = b_input.value_or(*a_input), operands = epilogue->operand_inputs,
+                          unread] { return make(desc, b, bias, a_input, b_input, operands, unread); }});
   }
 }
 

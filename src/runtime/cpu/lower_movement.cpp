@@ -251,6 +251,10 @@ void lower_movement(const LowerContext& context, std::vector<Candidate>& found) 
                    0, 0}},
                  {}, found);
   }
+  if (node.op == "SpaceToDepth") {
+    const int64_t block = node.attributes.integer("blocksize", 1);
+    offer_copies({{kernels::space_to_depth_copy(size, context.in_shape(0), block), 0, 0}}, {}, found);
+  }
   // What views cannot alias (a graph input given out under another shape, say) is a copy.
   if (node.op == "Identity" || node.op == "Reshape" || node.op == "Flatten" || node.op == "Squeeze" ||
       node.op == "Unsqueeze") {

@@ -2,11 +2,13 @@
 // lies, whatever its layout.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "graph/op_table.h"
+#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/pointwise/pointwise.h"
 #include "runtime/cpu/families.h"
 #include "runtime/cpu/group_view.h"
@@ -87,6 +89,10 @@ constexpr std::array kDirect = {Direct{"Add", P::kAdd},
                                 Direct{"Greater", P::kGreater},
                                 Direct{"GreaterOrEqual", P::kGreaterEqual},
                                 Direct{"IsNaN", P::kIsNaN},
+                                Direct{"BitwiseAnd", P::kBitAnd},
+                                Direct{"BitwiseOr", P::kBitOr},
+                                Direct{"BitwiseXor", P::kBitXor},
+                                Direct{"BitwiseNot", P::kBitNot},
                                 Direct{"And", P::kAnd},
                                 Direct{"Or", P::kOr},
                                 Direct{"Xor", P::kXor},
@@ -218,11 +224,10 @@ class Lowering {
 
   bool add_node(const Node& node) {
     if (node.outputs.size() != 1) return false;
-    std::vector<int> operands;
+    std::vector<int> operands;  // -1 where an optional one (a bound of Clip) is absent
     for (ValueId input : node.inputs) {
-      if (!input.valid()) return false;
-      operands.push_back(operand(input));
-      if (operands.back() < 0) return false;
+      operands.push_back(input.valid() ? operand(input) : -1);
+      if (input.valid() ? operands.back() < 0 : node.op != "Clip") return false;
     }
     const int result = instruction(node, operands);
     if (result < 0) return false;
@@ -236,10 +241,20 @@ class Lowering {
       return program_.apply(
           node.attributes.text("approximate", "none") == "tanh" ? P::kGeluTanh : P::kGeluErf, operands[0]);
     }
-    if (node.op == "Clip") return clip(node, operands);
+    if (node.op == "Clip") return clip(operands);
+    if (node.op == "Mean") return mean(node, operands);
     if (node.op == "Mod")
       return program_.apply(node.attributes.integer("fmod", 0) != 0 ? P::kFmod : P::kMod, operands[0],
                             operands[1]);
+    if (node.op == "BitShift") {
+      const bool left = node.attributes.text("direction", "LEFT") == "LEFT";
+      return program_.apply(left ? P::kShiftLeft : P::kShiftRight, operands[0], operands[1]);
+    }
+    if (node.op == "IsInf") {
+      auto counts = [&](const char* sign) { return node.attributes.integer(sign, 1) != 0 ? 1.0F : 0.0F; };
+      return program_.apply(P::kIsInf, operands[0], -1, -1, counts("detect_negative"),
+                            counts("detect_positive"));
+    }
     const auto entry =
         std::find_if(kDirect.begin(), kDirect.end(), [&](const Direct& d) { return d.op == node.op; });
     if (entry == kDirect.end()) return -1;
@@ -260,12 +275,18 @@ class Lowering {
                           parameter(entry->beta));
   }
 
-  int clip(const Node& node, const std::vector<int>& operands) {
+  int clip(const std::vector<int>& operands) {
     int result = operands[0];
-    if (operands.size() > 1) result = program_.apply(P::kMax, result, operands[1]);
-    if (operands.size() > 2) result = program_.apply(P::kMin, result, operands[2]);
-    (void)node;
+    if (operands.size() > 1 && operands[1] >= 0) result = program_.apply(P::kMax, result, operands[1]);
+    if (operands.size() > 2 && operands[2] >= 0) result = program_.apply(P::kMin, result, operands[2]);
     return result;
+  }
+
+  int mean(const Node& node, const std::vector<int>& operands) {
+    int sum = operands[0];
+    for (std::size_t i = 1; i < operands.size(); ++i) sum = program_.apply(P::kAdd, sum, operands[i]);
+    const DType dtype = group_.type(node.outputs[0]).dtype;
+    return program_.apply(P::kDiv, sum, program_.constant(dtype, static_cast<double>(operands.size())));
   }
 
   const LowerContext& context_;
@@ -278,6 +299,40 @@ class Lowering {
 };
 
 constexpr std::size_t kMaxInputs = 32;
+
+// Where a blocked result has channels that are none: the end of the last block at every position of every
+// image. They must hold zeros (the kernels of convolutions read them), whatever the program makes of zeros.
+struct ChannelPadding {
+  int64_t images = 0, image_bytes = 0, last_block = 0;  // bytes from an image's start to its last block
+  int64_t positions = 0, position_bytes = 0;
+  int64_t first = 0, bytes = 0;  // the padding within a position
+
+  void clear(void* output) const noexcept {
+    kernels::parallel_for(images * positions, 4096, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i) {
+        std::byte* position = static_cast<std::byte*>(output) + i / positions * image_bytes + last_block +
+                              i % positions * position_bytes;
+        std::memset(position + first, 0, static_cast<std::size_t>(bytes));
+      }
+    });
+  }
+};
+
+ChannelPadding channel_padding(const TensorType& type) {
+  ChannelPadding padding;
+  const int64_t block = type.layout == Layout::kBlocked16 ? 16 : type.layout == Layout::kBlocked8 ? 8 : 0;
+  if (block == 0 || type.shape()[1] % block == 0) return padding;
+  const Shape shape = type.shape();
+  const auto size = static_cast<int64_t>(dtype_size(type.dtype));
+  padding.images = shape[0];
+  padding.positions = element_count(std::span(shape).subspan(2));
+  padding.position_bytes = block * size;
+  padding.last_block = shape[1] / block * padding.positions * padding.position_bytes;
+  padding.image_bytes = padding.last_block + padding.positions * padding.position_bytes;
+  padding.first = shape[1] % block * size;
+  padding.bytes = padding.position_bytes - padding.first;
+  return padding;
+}
 
 }  // namespace
 
@@ -298,23 +353,28 @@ void lower_pointwise(const LowerContext& context, std::vector<Candidate>& found)
     if (std::find(lowering.inputs().begin(), lowering.inputs().end(), input) == lowering.inputs().end())
       traits.unread.push_back(input);
   }
-  found.push_back({"hone pointwise",
-                   [program = lowering.program(), inputs = lowering.inputs(),
-                    traits]() -> Result<std::unique_ptr<Kernel>> {
-                     HONE_ASSIGN(kernels::Pointwise made, kernels::Pointwise::create(program));
-                     KernelTraits with_scratch = traits;
-                     with_scratch.scratch_bytes = made.scratch_bytes();
-                     return make_kernel(
-                         std::move(with_scratch),
-                         [made = std::move(made), inputs](const KernelArguments& arguments) -> Status {
-                           std::array<const void*, kMaxInputs> pointers{};
-                           for (std::size_t i = 0; i < inputs.size(); ++i)
-                             pointers[i] = arguments.inputs[inputs[i]];
-                           made.execute(std::span(pointers).first(inputs.size()), arguments.outputs,
-                                        arguments.scratch);
-                           return {};
-                         });
-                   }});
+  std::vector<ChannelPadding> paddings;  // one an output
+  for (std::size_t i = 0; i < context.node.outputs.size(); ++i)
+    paddings.push_back(channel_padding(context.out(i)));
+  found.push_back(
+      {"hone pointwise",
+       [program = lowering.program(), inputs = lowering.inputs(), traits,
+        paddings]() -> Result<std::unique_ptr<Kernel>> {
+         HONE_ASSIGN(kernels::Pointwise made, kernels::Pointwise::create(program));
+         KernelTraits with_scratch = traits;
+         with_scratch.scratch_bytes = made.scratch_bytes();
+         return make_kernel(
+             std::move(with_scratch),
+             [made = std::move(made), inputs, paddings](const KernelArguments& arguments) -> Status {
+               std::array<const void*, kMaxInputs> pointers{};
+               for (std::size_t i = 0; i < inputs.size(); ++i) pointers[i] = arguments.inputs[inputs[i]];
+               made.execute(std::span(pointers).first(inputs.size()), arguments.outputs, arguments.scratch);
+               for (std::size_t i = 0; i < paddings.size(); ++i) {
+                 if (paddings[i].images > 0) paddings[i].clear(arguments.outputs[i]);
+               }
+               return {};
+             });
+       }});
 }
 
 }  // namespace hone::runtime::cpu

@@ -96,9 +96,32 @@ Result<MemoryDesc> operand_desc(const PostOp& op, const Shape& output) {
   return memory_desc(shape, op.operand_layout);
 }
 
+// The library (2.6.3) computes a function that occurs twice with the parameters of one of them: such a list
+// is refused. Our HardSigmoid is a linear function and a clip there, Relu a leaky one.
+Status check_repeated(std::span<const PostOp> post_ops) {
+  const auto functions = [](const PostOp& op) -> std::pair<Kind, Kind> {
+    if (op.kind == Kind::kHardSigmoid) return {Kind::kLinear, Kind::kClip};
+    const Kind kind = op.kind == Kind::kRelu ? Kind::kLeakyRelu : op.kind;
+    return {kind, kind};
+  };
+  for (std::size_t i = 0; i < post_ops.size(); ++i) {
+    if (post_ops[i].is_binary() || post_ops[i].kind == Kind::kSum) continue;
+    for (std::size_t j = 0; j < i; ++j) {
+      const auto [a, b] = functions(post_ops[i]);
+      const auto [c, d] = functions(post_ops[j]);
+      const bool same = post_ops[i].kind == post_ops[j].kind && post_ops[i].alpha == post_ops[j].alpha &&
+                        post_ops[i].beta == post_ops[j].beta;
+      if (!same && (a == c || a == d || b == c || b == d))
+        return unsupported(fmt::format("post-op {} twice with other parameters", post_op_name(a)));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Epilogue> make_epilogue(std::span<const PostOp> post_ops, const Shape& output) {
+  HONE_CHECK(check_repeated(post_ops));
   Epilogue epilogue;
   dnnl::post_ops ops;
   for (const PostOp& op : post_ops) {
