@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
+#include "core/testing/scratch_path.h"
 #include "report/fabricate_report.h"
 #include "report/html.h"
 #include "report/json.h"
@@ -156,7 +157,7 @@ TEST(LabVerdict, ClaimsNoMoreThanWasMeasured) {
 }
 
 TEST(WriteLabReport, LeavesThreeFiles) {
-  std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "hone_write_report_test";
+  std::filesystem::path folder = scratch_path("hone_write_report_test");
   std::filesystem::remove_all(folder);
   auto page = write_lab_report(folder / "deeper", fabricate::resnet_report());
   ASSERT_TRUE(page.ok()) << page.error().message;

@@ -5,13 +5,14 @@
 #include <gtest/gtest.h>
 
 #include "core/file.h"
+#include "core/testing/scratch_path.h"
 
 namespace hone::trace {
 namespace {
 
 class RunFolderTest : public testing::Test {
  protected:
-  std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / "hone_run_folder_test";
+  std::filesystem::path folder_ = scratch_path("hone_run_folder_test");
   void SetUp() override { std::filesystem::remove_all(folder_); }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 };

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/file.h"
+#include "core/testing/scratch_path.h"
 #include "core/units.h"
 #include "lab/ceilings/cache.h"
 #include "lab/ceilings/roofs_json.h"
@@ -102,7 +103,7 @@ TEST(Ceilings, BrokenJsonIsNamed) {
 
 class CeilingsOnDisk : public testing::Test {
  protected:
-  std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "hone-ceilings-test";
+  std::filesystem::path folder = scratch_path("hone-ceilings-test");
   Machine machine = describe_machine();
 
   void SetUp() override { std::filesystem::remove_all(folder); }

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "core/file.h"
+#include "core/testing/scratch_path.h"
 
 namespace hone::model {
 namespace {
@@ -117,7 +118,7 @@ TEST(Npy, WrittenHeaderIsNumpysOwn) {
 }
 
 TEST(Npy, FilesRoundTrip) {
-  const auto path = std::filesystem::temp_directory_path() / "hone-npy-test.npy";
+  const auto path = scratch_path("hone-npy-test.npy");
   for (const DType dtype : {DType::kF16, DType::kF64, DType::kI8, DType::kU32, DType::kBool, DType::kC128}) {
     Tensor tensor = Tensor::zeros(dtype, {3, 1, 5});
     for (std::size_t i = 0; i < tensor.bytes(); ++i)
@@ -131,7 +132,7 @@ TEST(Npy, FilesRoundTrip) {
 }
 
 TEST(Npy, ErrorsNameTheFile) {
-  const auto path = std::filesystem::temp_directory_path() / "hone-npy-test-bad.npy";
+  const auto path = scratch_path("hone-npy-test-bad.npy");
   ASSERT_TRUE(write_file(path, "garbage").ok());
   EXPECT_THAT(read_npy(path).error().message, HasSubstr(path.string() + ": this is not a .npy file"));
   std::filesystem::remove(path);

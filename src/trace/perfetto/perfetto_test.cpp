@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/file.h"
+#include "core/testing/scratch_path.h"
 #include "trace/perfetto/lanes.h"
 #include "trace/perfetto/reader.h"
 #include "trace/perfetto/writer.h"
@@ -74,7 +75,7 @@ std::vector<Span> sorted_spans(const Trace& trace) {
 
 class PerfettoFile : public testing::Test {
  protected:
-  std::filesystem::path path_ = std::filesystem::path(testing::TempDir()) / "hone_perfetto_test.pftrace";
+  std::filesystem::path path_ = scratch_path("hone_perfetto_test.pftrace");
   void TearDown() override { std::filesystem::remove(path_); }
 };
 
