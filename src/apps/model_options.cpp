@@ -28,6 +28,11 @@ Result<std::pair<std::string, std::string>> split_assignment(const std::string& 
 
 CLI::Option* ModelOptions::add_to(CLI::App& command) {
   CLI::Option* model = command.add_option("MODEL", path, "an ONNX model")->required();
+  add_shapes_to(command);
+  return model;
+}
+
+void ModelOptions::add_shapes_to(CLI::App& command) {
   command
       .add_option("--bind", bindings,
                   std::string("what a symbolic extent stands for: --bind batch=8 (once for each") +
@@ -35,7 +40,6 @@ CLI::Option* ModelOptions::add_to(CLI::App& command) {
       ->allow_extra_args(false);  // what follows may be MODEL
   command.add_option("--shape", shapes, "the shape of an input: --shape images=1x3x256x256")
       ->allow_extra_args(false);
-  return model;
 }
 
 Result<graph::Graph> load_model(const ModelOptions& options, std::map<std::string, Shape> input_shapes) {

@@ -19,6 +19,7 @@ struct ModelOptions {
   int64_t default_symbol = 0;  // what symbols not bound stand for; 0 leaves them open; set before add_to()
 
   CLI::Option* add_to(CLI::App& command);  // returns that of the model itself, which is required
+  void add_shapes_to(CLI::App& command);   // all but the model
 };
 
 // Reads the model. `input_shapes` (of given data) come before what --shape says.

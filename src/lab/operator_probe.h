@@ -11,8 +11,9 @@
 
 namespace hone::lab {
 
-// Whose candidates there are besides the reference ("hone", "oneDNN"); empty: none for any example. Examples are of f32 tensors of rank 1 to 4, with constant weights,
-// and of bools and integers; operators with bodies and of more than five inputs have no examples.
+// Whose candidates there are besides the reference ("hone", "oneDNN"); empty: none for any example. Examples
+// are of f32 tensors of rank 1 to 4, with constant weights, and of bools and integers; operators with bodies
+// and of more than five inputs have no examples.
 std::set<std::string> kernel_families(const graph::OpEntry& entry, const runtime::Provider& provider);
 
 }  // namespace hone::lab

@@ -1,0 +1,166 @@
+// hone bench: latency percentiles and throughput of a model, alone and against other runtimes.
+#include "lab/bench/bench.h"
+
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/command.h"
+#include "apps/model_options.h"
+#include "core/units.h"
+#include "runtime/timing_cache.h"
+
+namespace hone::apps {
+namespace {
+
+struct Options {
+  ModelOptions model;
+  lab::BenchOptions bench;
+  std::vector<std::string> disabled;
+  std::vector<std::string> against;
+  std::string ort_library;
+  std::string json;
+  int64_t batch = 0;
+  bool no_cache = false;
+};
+
+// The symbols that stand for the batch: the first extents of the inputs. A fixed one must be what was asked
+// for.
+Result<std::vector<std::string>> batch_symbols(const Options& options) {
+  ModelOptions open = options.model;
+  open.default_symbol = 0;
+  HONE_ASSIGN(const graph::Graph graph, load_model(open));
+  std::vector<std::string> symbols;
+  for (graph::ValueId id : graph.inputs()) {
+    const graph::Value& value = graph.value(id);
+    if (!value.type.has_rank() || value.type.rank() == 0) continue;
+    const graph::Dim& first = (*value.type.dims)[0];
+    if (first.symbolic()) symbols.push_back(first.name());
+    if (first.known() && value.type.rank() > 1 && first.extent() != options.batch)
+      return invalid(
+          fmt::format("{}: --batch {}: input '{}' is {}, its first extent is fixed; export the model with "
+                      "a symbolic batch",
+                      options.model.path, options.batch, value.name, value.type.text()));
+  }
+  if (symbols.empty())
+    return invalid(fmt::format("{}: --batch {}: no input begins with a symbolic extent", options.model.path,
+                               options.batch));
+  return symbols;
+}
+
+nlohmann::ordered_json latency_json(const lab::Latency& latency) {
+  return {{"p50", latency.p50}, {"p90", latency.p90}, {"p99", latency.p99}, {"mean", latency.mean}};
+}
+
+nlohmann::ordered_json result_json(const Options& options, const lab::BenchResult& result) {
+  nlohmann::ordered_json json;
+  json["schema"] = 1;
+  json["model"] = options.model.path;
+  json["device"] = "cpu";
+  json["threads"] = result.threads;
+  json["batch"] = result.batch;
+  json["concurrency"] = result.concurrency;
+  json["latency_ms"] = latency_json(result.latency);
+  json["throughput_per_s"] = result.throughput_per_s;
+  json["runs"] = result.latency.runs;
+  json["against"] = nlohmann::ordered_json::object();
+  for (const lab::PeerResult& peer : result.against) {
+    const lab::Interval& ratio = peer.paired.ratio;
+    json["against"][peer.name] = {
+        {"version", peer.version},
+        {"latency_ms", latency_json(peer.latency)},
+        {"ratio", {{"median", ratio.median}, {"low", ratio.low}, {"high", ratio.high}}},
+        {"verdict", lab::verdict_name(peer.paired.verdict)},
+        {"rel_l2", peer.numbers.rel_l2},
+        {"outputs_agree", peer.numbers.passed}};
+  }
+  return json;
+}
+
+void print_latency(const std::string& who, const lab::Latency& latency) {
+  fmt::print("{:<22}{:>10}{:>10}{:>10}{:>10}{:>8}\n", who, format_ms(latency.p50), format_ms(latency.p90),
+             format_ms(latency.p99), format_ms(latency.mean), latency.runs);
+}
+
+void print_result(const Options& options, const lab::BenchResult& result) {
+  fmt::print("{}: cpu, {} threads{}, batch {}\n", options.model.path, result.threads,
+             result.concurrency > 1 ? fmt::format(" for each of {} plans", result.concurrency) : "",
+             result.batch);
+  fmt::print("{:<22}{:>10}{:>10}{:>10}{:>10}{:>8}\n", "", "p50", "p90", "p99", "mean", "runs");
+  print_latency("hone", result.latency);
+  for (const lab::PeerResult& peer : result.against)
+    print_latency(peer.name + " " + peer.version, peer.latency);
+  fmt::print("throughput: {:.4g} items/s\n", result.throughput_per_s);
+  for (const lab::PeerResult& peer : result.against) {
+    fmt::print("hone against {}: {} ({:.0f} % sure, {} interleaved blocks): hone is {}\n", peer.name,
+               lab::ratio_text(peer.paired.ratio), peer.paired.level * 100, peer.paired.block_ratios.size(),
+               peer.paired.verdict == lab::Verdict::kNoDifference
+                   ? "as fast as far as can be told"
+                   : std::string(lab::verdict_name(peer.paired.verdict)));
+    fmt::print("outputs {}: relative L2 {:.2e}{}\n", peer.numbers.passed ? "agree" : "DIFFER",
+               peer.numbers.rel_l2, peer.numbers.passed ? "" : "; " + peer.numbers.detail);
+  }
+}
+
+Status run(const Options& options, Program& program) {
+  ModelOptions model = options.model;
+  if (options.batch > 0) {
+    HONE_ASSIGN(const std::vector<std::string> symbols, batch_symbols(options));
+    for (const std::string& symbol : symbols)
+      model.bindings.push_back(fmt::format("{}={}", symbol, options.batch));
+  }
+  HONE_ASSIGN(const graph::Graph graph, load_model(model));
+  lab::BenchOptions bench = options.bench;
+  bench.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
+  bench.against_ort = !options.against.empty();
+  bench.ort_library = options.ort_library;
+  if (!options.no_cache) bench.timing_cache = runtime::TimingCache::default_path();
+  ProgressBar bar("hone bench");
+  bench.progress = [&bar](double fraction, const std::string& what) {
+    bar.update(fraction, what);
+    return !interrupted();
+  };
+  auto result = lab::run_bench(graph, options.model.path, bench);
+  if (!result.ok()) return result.error().within(options.model.path);
+  bar.finish();
+  HONE_CHECK(write_json(options.json, result_json(options, *result)));
+  print_result(options, *result);
+  for (const lab::PeerResult& peer : result->against)
+    if (!peer.numbers.passed) program.exit_code = 1;
+  return {};
+}
+
+}  // namespace
+
+void add_bench_command(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add("bench", "latency percentiles and throughput of a model, optimised",
+                                  [options, &program] { return run(*options, program); });
+  options->model.default_symbol = 1;
+  options->model.add_to(*command);
+  command->add_option("--threads", options->bench.threads, "threads to use (default: every core)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--batch", options->batch, "what the symbolic first extent of the inputs stands for")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--concurrency", options->bench.concurrency, "plans that run at once, sharing the threads")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--against", options->against, "another runtime to compare with, interleaved: ort")
+      ->check(CLI::IsMember({"ort"}))
+      ->allow_extra_args(false);
+  command->add_option(
+      "--ort-library", options->ort_library,
+      "ONNX Runtime's libonnxruntime.so (default: $HONE_ORT_LIBRARY, the loader's, python3's)");
+  command->add_option("--budget", options->bench.budget_s, "seconds that measuring may take, roughly")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--disable", options->disabled, "a pass or group that does not run")
+      ->allow_extra_args(false);
+  command->add_option("--seed", options->bench.seed, "of made-up inputs")->capture_default_str();
+  command->add_flag("--no-cache", options->no_cache, "neither read nor keep kernel timings");
+  command->add_option("--json", options->json, "also write bench.json to this file");
+}
+
+}  // namespace hone::apps

@@ -1,0 +1,163 @@
+// hone compare: two run folders, or two models.
+#include "analyze/compare.h"
+
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "analyze/analyze.h"
+#include "apps/command.h"
+#include "apps/model_options.h"
+#include "core/file.h"
+#include "core/units.h"
+#include "lab/bench/compare_models.h"
+#include "report/json.h"
+#include "report/terminal.h"
+#include "runtime/timing_cache.h"
+#include "trace/run_folder.h"
+
+namespace hone::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  ModelOptions model;  // bindings and shapes; of both
+  std::string a, b;
+  std::string json;
+  lab::BenchOptions bench;
+};
+
+// What a path names: a run folder, given as itself or by its trace, or a model.
+Result<std::optional<fs::path>> run_folder_of(const std::string& text) {
+  const fs::path path(text);
+  std::error_code failed;
+  if (!fs::exists(path, failed)) return not_found(fmt::format("{}: there is no such file or folder", text));
+  if (trace::is_run_folder(path)) return std::optional(path);
+  if (path.filename() == trace::kTraceFile) {
+    const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    if (trace::is_run_folder(folder)) return std::optional(folder);
+    return invalid(fmt::format("{}: has no {} beside it, which says what ran", text, trace::kRunFile));
+  }
+  if (!fs::is_directory(path, failed)) return std::optional<fs::path>();
+  if (trace::is_run_folder(path / "optimised"))
+    return invalid(
+        fmt::format("{0}: holds two runs of hone lab; name one: {0}/baseline or {0}/optimised", text));
+  return invalid(fmt::format("{}: is a folder without {}, so no run of hone", text, trace::kRunFile));
+}
+
+Result<analyze::Analysis> analyse(const fs::path& folder, const std::string& name) {
+  HONE_ASSIGN(const trace::RunFolder run, trace::read_run_folder(folder));
+  analyze::AnalyzeOptions options;
+  options.source = name;
+  auto analysis = analyze::analyze_trace(run.trace, run.info.roofs.value_or(Roofs{}), options);
+  if (!analysis.ok()) return analysis.error().within(name);
+  return analysis;
+}
+
+Status compare_runs(const Options& options, const fs::path& a, const fs::path& b) {
+  HONE_ASSIGN(const analyze::Analysis first, analyse(a, options.a));
+  HONE_ASSIGN(const analyze::Analysis second, analyse(b, options.b));
+  const analyze::Comparison comparison = analyze::compare(first, second);
+  if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::compare_json(comparison)));
+  fmt::print("{}", report::compare_terminal(comparison, report::terminal_style(STDOUT_FILENO)));
+  return {};
+}
+
+nlohmann::ordered_json models_json(const Options& options, const lab::ModelComparison& result) {
+  using Json = nlohmann::ordered_json;
+  const lab::Interval& ratio = result.paired.ratio;
+  const auto side = [](const lab::Latency& latency) {
+    return Json{{"median", latency.p50}, {"low", latency.median_ms.low}, {"high", latency.median_ms.high}};
+  };
+  Json json = {{"schema", 1},
+               {"a", options.a},
+               {"b", options.b},
+               {"a_ms", side(result.a)},
+               {"b_ms", side(result.b)},
+               {"ratio", {{"median", ratio.median}, {"low", ratio.low}, {"high", ratio.high}}},
+               {"sure", result.paired.verdict != lab::Verdict::kNoDifference},
+               {"verdict", lab::verdict_name(result.paired.verdict)},
+               {"level", result.paired.level},
+               {"blocks", result.paired.block_ratios.size()}};
+  json["outputs"] = Json::array();
+  for (const lab::OutputReport& output : result.numbers.outputs)
+    json["outputs"].push_back({{"name", output.name},
+                               {"rel_l2", output.rel_l2},
+                               {"max_rel_err", output.max_rel_err},
+                               {"agrees", output.passed}});
+  json["why_not_compared"] = result.why_not_compared;
+  return json;
+}
+
+void print_models(const Options& options, const lab::ModelComparison& result) {
+  fmt::print("A  {}: {}\nB  {}: {}\n", options.a, format_ms(result.a.p50), options.b,
+             format_ms(result.b.p50));
+  const double percent = result.paired.level * 100;
+  if (result.paired.verdict == lab::Verdict::kNoDifference)
+    fmt::print(
+        "no difference can be told: A takes {} of B's time ({:.0f} % interval, {} interleaved blocks)\n",
+        lab::ratio_text(result.paired.ratio), percent, result.paired.block_ratios.size());
+  else
+    fmt::print("B is {}: A takes {} of B's time ({:.0f} % interval, {} interleaved blocks)\n",
+               lab::verdict_name(result.paired.verdict), lab::ratio_text(result.paired.ratio), percent,
+               result.paired.block_ratios.size());
+  if (!result.why_not_compared.empty())
+    fmt::print("outputs not compared: {}\n", result.why_not_compared);
+  else
+    fmt::print("outputs {}: {}\n", result.numbers.passed ? "agree" : "DIFFER", result.numbers.detail);
+}
+
+Status compare_both_models(const Options& options) {
+  ModelOptions model = options.model;
+  model.path = options.a;
+  HONE_ASSIGN(const graph::Graph a, load_model(model));
+  model.path = options.b;
+  HONE_ASSIGN(const graph::Graph b, load_model(model));
+  ProgressBar bar("hone compare");
+  lab::BenchOptions bench = options.bench;
+  bench.timing_cache = runtime::TimingCache::default_path();
+  bench.progress = [&bar](double fraction, const std::string& what) {
+    bar.update(fraction, what);
+    return !interrupted();
+  };
+  HONE_ASSIGN(const lab::ModelComparison result, lab::compare_models(a, b, bench));
+  bar.finish();
+  HONE_CHECK(write_json(options.json, models_json(options, result)));
+  print_models(options, result);
+  return {};
+}
+
+Status run(const Options& options) {
+  HONE_ASSIGN(const std::optional<fs::path> a, run_folder_of(options.a));
+  HONE_ASSIGN(const std::optional<fs::path> b, run_folder_of(options.b));
+  if (a.has_value() != b.has_value())
+    return invalid(fmt::format("cannot compare a run ({}) with a model ({})", a ? options.a : options.b,
+                               a ? options.b : options.a));
+  return a ? compare_runs(options, *a, *b) : compare_both_models(options);
+}
+
+}  // namespace
+
+void add_compare_command(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      program.add("compare", "what changed between two runs or two models, by how much, how sure",
+                  [options] { return run(*options); });
+  command->add_option("A", options->a, "a run folder (of hone lab: DIR/baseline) or an ONNX model")
+      ->required();
+  command->add_option("B", options->b, "another of the same kind")->required();
+  options->model.default_symbol = 1;
+  options->model.add_shapes_to(*command);
+  command->add_option("--threads", options->bench.threads, "threads for models (default: every core)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--budget", options->bench.budget_s, "seconds that measuring models may take, roughly")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--json", options->json, "also write it to this file");
+}
+
+}  // namespace hone::apps

@@ -1,0 +1,187 @@
+#include "lab/bench/bench.h"
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "lab/bench/prepared.h"
+#include "lab/peers/ort.h"
+
+namespace hone::lab {
+namespace {
+
+using graph::Graph;
+using runtime::CpuProvider;
+using runtime::Plan;
+
+// Shares of the budget with a peer. The threads of both runtimes spin for a while after a call, so slots are
+// long against that: neither pays for the other's spinning.
+constexpr double kAloneShare = 0.25;
+constexpr double kPairedShare = 0.5;
+constexpr int64_t kPeerSlotNs = 20'000'000;
+
+class Bench {
+ public:
+  explicit Bench(const BenchOptions& options) : options_(options) {}
+
+  Progress part(double from, double to, const std::string& what) const {
+    return [this, from, to, what](double done) {
+      return !options_.progress || options_.progress(from + (to - from) * done, what);
+    };
+  }
+  Say say(double fraction) const {
+    return [this, fraction](const std::string& what) {
+      return !options_.progress || options_.progress(fraction, what);
+    };
+  }
+  LatencyOptions latency_options(double share, double from, double to, const std::string& what) const {
+    LatencyOptions latency;
+    latency.budget_ns = static_cast<int64_t>(options_.budget_s * share * 1e9);
+    latency.progress = part(from, to, what);
+    return latency;
+  }
+
+  Result<BenchResult> run(const Graph& graph, const std::filesystem::path& model) {
+    HONE_ASSIGN(const std::vector<Tensor> inputs, make_inputs(graph, options_.seed));
+    const CpuProvider whole(options_.threads);
+    const int share = whole.threads() / options_.concurrency;
+    if (share < 1)
+      return invalid(fmt::format("--concurrency {}: there are only {} threads to share", options_.concurrency,
+                                 whole.threads()));
+    const CpuProvider provider(share);
+    HONE_ASSIGN(const Graph optimised, optimise(graph, provider, options_.disabled_passes));
+    runtime::TimingCache cache = runtime::TimingCache::open(options_.timing_cache);
+    HONE_ASSIGN(const std::unique_ptr<Plan> plan,
+                compile_plan(optimised, provider, &cache, inputs, say(0.02)));
+    (void)cache.save();  // a convenience: the next run measures again if it could not be written
+
+    BenchResult result;
+    result.threads = share;
+    result.concurrency = options_.concurrency;
+    for (const Tensor& input : inputs) {
+      if (input.rank() < 2) continue;
+      result.batch = input.shape()[0];
+      break;
+    }
+    if (options_.concurrency > 1) {
+      HONE_CHECK(run_together(optimised, inputs, cache, result));
+      return result;
+    }
+    const double alone = options_.against_ort ? kAloneShare : 1;
+    HONE_ASSIGN(result.latency,
+                measure_latency([&] { return plan->run(); },
+                                latency_options(alone, 0.1, 0.1 + 0.9 * alone, "measuring hone")));
+    result.throughput_per_s = static_cast<double>(result.batch) * 1e3 / result.latency.mean;
+    if (options_.against_ort) {
+      HONE_ASSIGN(PeerResult ort, against_ort(*plan, share, model, inputs));
+      result.against.push_back(std::move(ort));
+    }
+    return result;
+  }
+
+ private:
+  // Each plan on a thread of its own, which has its own team: a thread's OpenMP setting is its own.
+  Status run_together(const Graph& graph, const std::vector<Tensor>& inputs, runtime::TimingCache& cache,
+                      BenchResult& result) {
+    std::mutex mutex;
+    Status failure;
+    std::vector<double> samples;
+    std::atomic<bool> stop = false;
+    std::barrier<> start(options_.concurrency);
+    int64_t began = now_ns();
+    const auto fail = [&](const Error& error) {
+      const std::lock_guard lock(mutex);
+      if (failure.ok()) failure = error;
+      stop = true;
+    };
+    const auto work = [&](int index) {
+      const CpuProvider provider(result.threads);
+      std::unique_ptr<Plan> plan;
+      {
+        const std::lock_guard lock(mutex);  // all kernels are in the cache: nothing is measured here
+        auto compiled = compile_plan(graph, provider, &cache, inputs, {});
+        if (compiled.ok())
+          plan = std::move(*compiled);
+        else if (failure.ok())
+          failure = compiled.error();
+      }
+      if (plan == nullptr) stop = true;
+      if (plan != nullptr && !stop)
+        if (const Status warm = plan->run(); !warm.ok()) fail(warm.error());
+      start.arrive_and_wait();
+      if (index == 0) began = now_ns();
+      std::vector<double> mine;
+      const int64_t end = now_ns() + static_cast<int64_t>(options_.budget_s * 1e9);
+      while (!stop && now_ns() < end) {
+        const int64_t before = now_ns();
+        if (const Status ran = plan->run(); !ran.ok()) fail(ran.error());
+        const int64_t after = now_ns();
+        mine.push_back(static_cast<double>(after - before) / 1e6);
+        const double done = 1 - static_cast<double>(end - after) / (options_.budget_s * 1e9);
+        if (index == 0 && !part(0.1, 1, "measuring plans side by side")(std::min(1.0, done)))
+          fail({ErrorCode::kCancelled, "interrupted; nothing was written"});
+      }
+      const std::lock_guard lock(mutex);
+      samples.insert(samples.end(), mine.begin(), mine.end());
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < options_.concurrency; ++i) threads.emplace_back(work, i);
+    for (std::thread& thread : threads) thread.join();
+    HONE_CHECK(failure);
+    const double seconds = static_cast<double>(now_ns() - began) / 1e9;
+    result.throughput_per_s =
+        static_cast<double>(samples.size()) * static_cast<double>(result.batch) / seconds;
+    result.latency = summarise_latency(std::move(samples));
+    return {};
+  }
+
+  Result<PeerResult> against_ort(Plan& plan, int threads, const std::filesystem::path& model,
+                                 const std::vector<Tensor>& inputs) {
+    HONE_ASSIGN(const OrtLibrary library, OrtLibrary::open(options_.ort_library));
+    const Graph& graph = plan.graph();
+    std::vector<NamedTensor> named;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      named.push_back({graph.value(graph.inputs()[i]).name, inputs[i].clone()});
+    std::vector<std::string> outputs;
+    for (graph::ValueId id : graph.outputs()) outputs.push_back(graph.value(id).name);
+    HONE_ASSIGN(const std::unique_ptr<OrtSession> session,
+                OrtSession::create(library, model, threads, std::move(named), outputs));
+    PeerResult peer;
+    peer.name = "ort";
+    peer.version = library.version();
+    HONE_CHECK(session->run());
+    HONE_ASSIGN(const std::vector<Tensor> theirs, session->outputs());
+    HONE_CHECK(plan.run());
+    const std::vector<Tensor> ours = plan_outputs(plan);
+    std::vector<ComparedOutput> compared;
+    for (std::size_t i = 0; i < ours.size(); ++i) compared.push_back({outputs[i], ours[i], theirs[i]});
+    peer.numbers = compare_outputs(compared, Numerics::kReassociating);
+    HONE_ASSIGN(peer.latency,
+                measure_latency([&] { return session->run(); },
+                                latency_options(kAloneShare, 0.35, 0.55, "measuring ONNX Runtime")));
+    PairedOptions paired;
+    paired.budget_ns = static_cast<int64_t>(options_.budget_s * kPairedShare * 1e9);
+    paired.min_slot_ns = kPeerSlotNs;
+    paired.progress = part(0.55, 1, "measuring both, interleaved");
+    HONE_ASSIGN(peer.paired, run_paired([&] { return session->run(); }, [&] { return plan.run(); }, paired));
+    return peer;
+  }
+
+  const BenchOptions& options_;
+};
+
+}  // namespace
+
+Result<BenchResult> run_bench(const Graph& graph, const std::filesystem::path& model,
+                              const BenchOptions& options) {
+  if (options.concurrency < 1) return invalid("--concurrency: give a positive number");
+  if (options.against_ort && options.concurrency > 1)
+    return invalid("--against compares one plan with one session; leave --concurrency out");
+  return Bench(options).run(graph, model);
+}
+
+}  // namespace hone::lab

@@ -1,0 +1,53 @@
+// How long a model takes here, optimised: latency percentiles and throughput, alone or several at once, and
+// in paired runs against other runtimes. The work of `hone bench`.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "graph/graph.h"
+#include "lab/gate/latency.h"
+#include "lab/gate/numeric.h"
+#include "lab/gate/paired.h"
+
+namespace hone::lab {
+
+struct BenchOptions {
+  int threads = 0;       // 0: every core
+  int concurrency = 1;   // plans that run at once, each with its share of the threads
+  double budget_s = 10;  // for the measurements, roughly; choosing kernels comes on top
+  std::set<std::string> disabled_passes;
+  uint64_t seed = 1;                   // of the inputs
+  std::filesystem::path timing_cache;  // empty: none
+  bool against_ort = false;            // needs concurrency 1
+  std::filesystem::path ort_library;   // empty: found (peers/ort.h)
+  // Told what is being done and how far it is; false cancels.
+  std::function<bool(double fraction, const std::string& what)> progress;
+};
+
+// Another runtime on the same model, inputs and threads.
+struct PeerResult {
+  std::string name;  // "ort"
+  std::string version;
+  Latency latency;
+  PairedResult paired;    // A: the peer, B: hone; a ratio above 1 says that hone is faster
+  NumericReport numbers;  // hone's outputs against the peer's
+};
+
+struct BenchResult {
+  int threads = 1;  // of each plan
+  int concurrency = 1;
+  int64_t batch = 1;            // extent 0 of the first input that has two axes or more
+  Latency latency;              // of one call
+  double throughput_per_s = 0;  // items (batch times calls) of all plans together
+  std::vector<PeerResult> against;
+};
+
+// `model`: the file that `graph` was read from, for peers. The types of the inputs must be static.
+Result<BenchResult> run_bench(const graph::Graph& graph, const std::filesystem::path& model,
+                              const BenchOptions& options);
+
+}  // namespace hone::lab
