@@ -1,14 +1,31 @@
 #include "runtime/cpu/cpu_provider.h"
 
+#include <fstream>
+
 #include <fmt/format.h>
 #include <omp.h>
 #include <sched.h>
 
+#include "kernels/cpu/roof/arithmetic.h"
+#include "kernels/cpu/roof/gemm.h"
 #include "runtime/cpu/families.h"
 #include "runtime/reference_kernel.h"
 
 namespace hone::runtime {
 namespace {
+
+// To be raised when hone's own kernels or their names change: timings taken before are then measured anew.
+constexpr int kKernelRevision = 2;
+
+// As the operating system names it; "unknown processor" where it does not.
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(':');
+    if (line.starts_with("model name") && colon + 2 < line.size()) return line.substr(colon + 2);
+  }
+  return "unknown processor";
+}
 
 int available_cores() {
   cpu_set_t set;
@@ -29,13 +46,14 @@ bool plain_everywhere(const graph::Graph& graph, const graph::Node& node) {
 
 CpuProvider::CpuProvider(int threads) : threads_(threads > 0 ? threads : available_cores()) {
   omp_set_num_threads(threads_);
+  signature_ = fmt::format("cpu {}, {}, oneDNN {}, kernels {}, threads={}", cpu_model(),
+                           kernels::roof::vector_features(), kernels::roof::dnnl_version_text(),
+                           kKernelRevision, threads_);
 }
 
 Layout CpuProvider::convolution_layout() const {
   return __builtin_cpu_supports("avx512f") ? Layout::kBlocked16 : Layout::kBlocked8;
 }
-
-std::string CpuProvider::signature() const { return fmt::format("cpu threads={}", threads_); }
 
 Result<std::vector<Candidate>> CpuProvider::candidates(const graph::Graph& graph,
                                                        const graph::Node& node) const {
@@ -44,9 +62,11 @@ Result<std::vector<Candidate>> CpuProvider::candidates(const graph::Graph& graph
   // Kernels write output 0 at least; a node of which only a later output is wanted is the reference's.
   const bool lowerable = node.has_output(0) && (node.inputs.empty() || node.has_input(0));
   for (const cpu::LowerFunction lower : {cpu::lower_convolution, cpu::lower_matmul, cpu::lower_pointwise,
-                                         cpu::lower_pooling, cpu::lower_normalization, cpu::lower_movement}) {
+                                         cpu::lower_pooling, cpu::lower_normalization, cpu::lower_movement,
+                                         cpu::lower_indexing, cpu::lower_reduction, cpu::lower_resize}) {
     if (lowerable) lower(context, found);
   }
+  cpu::lower_recurrent(context, found);  // any of its outputs may be absent
   if (found.empty() && plain_everywhere(graph, node)) found.push_back(reference_candidate(graph, node));
   return found;
 }

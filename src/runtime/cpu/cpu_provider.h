@@ -12,7 +12,8 @@ class CpuProvider : public Provider {
   // `threads`: 0 for every core this process may run on.
   explicit CpuProvider(int threads = 0);
   std::string_view name() const override { return "cpu"; }
-  std::string signature() const override;
+  // Processor, vector instructions, oneDNN's version, revision of hone's kernels, threads.
+  std::string signature() const override { return signature_; }
   int threads() const { return threads_; }
   // What its convolutions run fastest in: blocks as wide as the CPU's vectors.
   Layout convolution_layout() const;
@@ -21,6 +22,7 @@ class CpuProvider : public Provider {
 
  private:
   int threads_;
+  std::string signature_;
 };
 
 }  // namespace hone::runtime

@@ -12,5 +12,9 @@ void lower_pointwise(const LowerContext&, std::vector<Candidate>&);
 void lower_pooling(const LowerContext&, std::vector<Candidate>&);
 void lower_normalization(const LowerContext&, std::vector<Candidate>&);  // softmax and attention, too
 void lower_movement(const LowerContext&, std::vector<Candidate>&);
+void lower_indexing(const LowerContext&, std::vector<Candidate>&);
+void lower_reduction(const LowerContext&, std::vector<Candidate>&);
+void lower_resize(const LowerContext&, std::vector<Candidate>&);
+void lower_recurrent(const LowerContext&, std::vector<Candidate>&);
 
 }  // namespace hone::runtime::cpu

@@ -136,26 +136,6 @@ HWY_EXPORT(MixRows);
 HWY_EXPORT(LinearRow);
 HWY_EXPORT(NearestRow);
 
-double source_position(const ResizeDesc& desc, int64_t i, int64_t in, int64_t out, double scale) {
-  const auto x = static_cast<double>(i);
-  switch (desc.coordinates) {
-    case ResizeCoordinates::kHalfPixel:
-      return (x + 0.5) / scale - 0.5;
-    case ResizeCoordinates::kHalfPixelSymmetric: {
-      const double wanted = scale * static_cast<double>(in);
-      const double offset = static_cast<double>(in) / 2 * (1 - static_cast<double>(out) / wanted);
-      return offset + (x + 0.5) / scale - 0.5;
-    }
-    case ResizeCoordinates::kPytorchHalfPixel:
-      return out > 1 ? (x + 0.5) / scale - 0.5 : 0;
-    case ResizeCoordinates::kAlignCorners:
-      return out == 1 ? 0 : x * static_cast<double>(in - 1) / static_cast<double>(out - 1);
-    case ResizeCoordinates::kAsymmetric:
-      break;
-  }
-  return x / scale;
-}
-
 double rounded(double x, ResizeRounding rounding) {
   switch (rounding) {
     case ResizeRounding::kPreferFloor:
@@ -177,7 +157,7 @@ Resize::Table make_table(const ResizeDesc& desc, std::size_t axis) {
   const auto last = static_cast<double>(in - 1);
   Resize::Table table;
   for (int64_t i = 0; i < out; ++i) {
-    double x = source_position(desc, i, in, out, scale);
+    double x = source_coordinate({.input = in, .output = out, .scale = scale}, desc.coordinates, i);
     if (desc.mode == ResizeMode::kNearest) x = rounded(x, desc.rounding);
     x = std::clamp(x, 0.0, last);
     const double low = std::floor(x);
@@ -197,6 +177,8 @@ Result<Resize> Resize::create(const ResizeDesc& desc) {
     return unsupported(fmt::format("resize: {} spatial axes to {}; one to three are supported", rank,
                                    desc.out_spatial.size()));
   }
+  if (desc.coordinates == ResizeCoordinates::kTfCropAndResize)
+    return unsupported("resize: tf_crop_and_resize");
   for (std::size_t axis = 0; axis < rank; ++axis) {
     const bool sensible = desc.in_spatial[axis] > 0 && desc.in_spatial[axis] < (1 << 30) &&
                           desc.out_spatial[axis] >= 0 && (desc.scales.empty() || desc.scales[axis] > 0);

@@ -7,20 +7,13 @@
 #include <vector>
 
 #include "core/layout.h"
+#include "core/resize.h"
 #include "core/result.h"
 #include "core/shape.h"
 
 namespace hone::kernels {
 
 enum class ResizeMode : uint8_t { kNearest, kLinear };
-// Where an output position lies in the input (ONNX: coordinate_transformation_mode).
-enum class ResizeCoordinates : uint8_t {
-  kHalfPixel,
-  kHalfPixelSymmetric,
-  kPytorchHalfPixel,
-  kAlignCorners,
-  kAsymmetric
-};
 // Which neighbour nearest takes (ONNX: nearest_mode).
 enum class ResizeRounding : uint8_t { kPreferFloor, kPreferCeil, kFloor, kCeil };
 
@@ -32,7 +25,7 @@ struct ResizeDesc {
   Shape out_spatial = {};
   std::vector<double> scales = {};  // per spatial axis; empty: out / in
   ResizeMode mode = ResizeMode::kNearest;
-  ResizeCoordinates coordinates = ResizeCoordinates::kHalfPixel;
+  ResizeCoordinates coordinates = ResizeCoordinates::kHalfPixel;  // not kTfCropAndResize
   ResizeRounding rounding = ResizeRounding::kPreferFloor;
 };
 
