@@ -11,6 +11,7 @@
 #include "runtime/buffer_assignment.h"
 #include "runtime/interpreter.h"
 #include "runtime/memory_plan.h"
+#include "runtime/timing_cache.h"
 
 namespace hone::runtime {
 
@@ -174,7 +175,11 @@ Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provide
   auto state = std::make_unique<State>(std::move(graph));
   state->check_numbers = options.check_numbers;
   BufferAssignment buffers(state->graph);
-  HONE_CHECK(state->make_kernels(provider, options, buffers));
+  // Nodes of one signature are measured once, whether or not the caller keeps measurements.
+  TimingCache of_this_plan;
+  PlanOptions remembering = options;
+  if (remembering.cache == nullptr) remembering.cache = &of_this_plan;
+  HONE_CHECK(state->make_kernels(provider, remembering, buffers));
   state->share_buffers(buffers);
   state->place_buffers(buffers);
   state->resolve_arguments();

@@ -40,6 +40,32 @@ TEST(Plan, AnInPlaceChainNeedsTheInputAndOneBufferMore) {
   EXPECT_EQ((*plan)->memory().arena_bytes, 2 * 64u);
 }
 
+// Two equal candidates for every node; counts how often kernels are made.
+class TwoCandidates : public Provider {
+ public:
+  std::string_view name() const override { return "two"; }
+  std::string signature() const override { return "two"; }
+  Result<std::vector<Candidate>> candidates(const graph::Graph& graph,
+                                            const graph::Node& node) const override {
+    HONE_ASSIGN(const std::vector<Candidate> one, NullProvider().candidates(graph, node));
+    std::vector<Candidate> two;
+    for (const char* name : {"a", "b"}) {
+      two.push_back({name, [this, make = one[0].make] {
+                       ++made;
+                       return make();
+                     }});
+    }
+    return two;
+  }
+  mutable int made = 0;
+};
+
+TEST(Plan, EqualNodesAreMeasuredOnce) {
+  const TwoCandidates provider;
+  ASSERT_TRUE(Plan::compile(chain(10), provider).ok());
+  EXPECT_EQ(provider.made, 2 + 9);
+}
+
 TEST(Plan, RefusesUnknownShapesByName) {
   GraphBuilder b("g");
   ValueId x = b.input("tokens", graph::tensor_type(DType::kF32, graph::Dims{graph::Dim::symbol("batch"), 4}));
