@@ -2,6 +2,7 @@
 // into one line.
 #include <cstdio>
 #include <exception>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -31,7 +32,10 @@ int main(int argc, char** argv) {
     program.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.app.exit(error);  // --help, --version
-    fmt::print(stderr, "hone: {}; see hone --help\n", error.what());
+    // CLI11 says only that a subcommand is missing where an unknown one was given.
+    const bool unknown = program.app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-';
+    fmt::print(stderr, "hone: {}; see hone --help\n",
+               unknown ? fmt::format("there is no command '{}'", argv[1]) : error.what());
     return 2;
   }
   apps::watch_interrupts();
@@ -41,6 +45,9 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "hone: {}\n", status.error().message);
       return status.error().code == ErrorCode::kCancelled ? 130 : 1;
     }
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "hone: not enough memory for this model and these shapes\n");
+    return 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "hone: internal error (please report it): {}\n", error.what());
     return 70;

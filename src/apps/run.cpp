@@ -1,5 +1,6 @@
 // hone run: a model on given data, outputs to .npy files.
 #include <cctype>
+#include <cmath>
 #include <memory>
 
 #include <fmt/format.h>
@@ -57,6 +58,26 @@ Result<graph::Graph> load_simplified(const ModelOptions& options,
   return std::move(simplified->graph);
 }
 
+// What a user may not know of the data: NaN and infinities run through a model and come out as if nothing
+// were.
+std::string not_finite_text(const Tensor& tensor) {
+  if (!is_float(tensor.dtype())) return {};
+  int64_t nan = 0;
+  int64_t infinite = 0;
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    const double value = tensor.at(i);
+    nan += std::isnan(value) ? 1 : 0;
+    infinite += std::isinf(value) ? 1 : 0;
+  }
+  if (nan == 0 && infinite == 0) return {};
+  return fmt::format("{} of {} elements are NaN, {} infinite", nan, tensor.size(), infinite);
+}
+
+void print_not_finite(const char* what, const std::string& name, const Tensor& tensor) {
+  if (const std::string text = not_finite_text(tensor); !text.empty())
+    fmt::print("note: {} '{}': {}\n", what, name, text);
+}
+
 Status run(const Options& options) {
   HONE_ASSIGN(auto given, read_inputs(options));
   std::map<std::string, Shape> shapes;
@@ -94,6 +115,10 @@ Status run(const Options& options) {
                shape_text(execution->outputs[i].shape()));
   }
   fmt::print("{}\n", execution->how);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    print_not_finite("input", graph.value(graph.inputs()[i]).name, inputs[i]);
+  for (std::size_t i = 0; i < execution->outputs.size(); ++i)
+    print_not_finite("output", graph.value(graph.outputs()[i]).name, execution->outputs[i]);
   return {};
 }
 

@@ -168,6 +168,9 @@ Result<Tensor> synthesise_input(const InputSpec& spec, uint64_t seed) {
   if (content == Content::kUnsupported)
     return unsupported(fmt::format("input '{}': hone can't make up {} values; give them with --input",
                                    spec.name, dtype_name(spec.dtype)));
+  // Shapes come from users and files: too large a one is an error here, not in the middle of the filling.
+  if (auto room = Tensor::try_make(spec.dtype, spec.shape); !room.ok())
+    return room.error().within(fmt::format("input '{}'", spec.name));
   if (content == Content::kImages && *count > 0) return make_images(spec, seed);
   const Philox random(seed, hash(spec.name));
   const int64_t last = spec.shape.empty() ? 1 : std::max<int64_t>(1, spec.shape.back());
