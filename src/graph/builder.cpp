@@ -216,6 +216,7 @@ void GraphBuilder::append_input(NodeId node, ValueId value) {
 void GraphBuilder::erase(NodeId node) {
   for (ValueId input : nodes_[node.index].inputs) remove_user(input, node);
   nodes_[node.index].op.clear();
+  node_names_.erase(nodes_[node.index].name);  // whatever replaces it may take its name
 }
 
 void GraphBuilder::set_constant(ValueId value, Tensor data) {

@@ -67,7 +67,9 @@ std::optional<int64_t> extent(const GraphBuilder& builder, ValueId value, int64_
 
 Result<NodeId> fuse(GraphBuilder& builder, std::span<const NodeId> nodes, const std::string& kind) {
   const auto inside = [&](NodeId id) { return std::find(nodes.begin(), nodes.end(), id) != nodes.end(); };
-  const std::string name = builder.node(nodes.back()).name;
+  // A product's name is what people look for; of a chain of pointwise operators the last says what it gives.
+  const bool product = kind == "convolution" || kind == "matmul";
+  const std::string name = builder.node(product ? nodes.front() : nodes.back()).name;
   GraphBuilder body(name);
   Node group;
   group.op = "hone.Fused";
@@ -109,10 +111,14 @@ Result<NodeId> fuse(GraphBuilder& builder, std::span<const NodeId> nodes, const 
   std::vector<std::string> names;
   for (ValueId result : results) names.push_back(builder.value(result).name);
   builder.replacing(nodes);
+  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) builder.erase(*it);
   HONE_ASSIGN(const std::vector<ValueId> outputs, builder.try_add(std::move(group), names));
   builder.replacing({});
-  for (std::size_t i = 0; i < results.size(); ++i) builder.replace_all_uses(results[i], outputs[i]);
-  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) builder.erase(*it);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const bool interface = builder.is_output(results[i]);  // whose name moves along with its uses
+    builder.replace_all_uses(results[i], outputs[i]);
+    if (!interface) builder.swap_names(results[i], outputs[i]);
+  }
   return builder.value(outputs[0]).producer;
 }
 

@@ -49,7 +49,7 @@ std::optional<int64_t> extent(const GraphBuilder& builder, ValueId value, int64_
 
 // Replaces `nodes` (topologically ordered) by one hone.Fused node of this kind whose body they become. Inputs
 // are what they read from outside, in order of first use; outputs what is read outside, in order of
-// production. The last node's name is the group's. Errors only for bugs.
+// production. A product's group has the product's name, others that of their last node. Errors only for bugs.
 Result<NodeId> fuse(GraphBuilder& builder, std::span<const NodeId> nodes, const std::string& kind);
 
 }  // namespace hone::passes
