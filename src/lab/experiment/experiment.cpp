@@ -252,8 +252,8 @@ class Runner {
       experiment_.optimised_trace = experiment_.baseline_trace;
       report.result.speedup = {1, 1, 1};
     } else {
-      // Both profiles of the report are taken now, one right after the other: the machine may have been busier when the
-      // experiment began, and the two are compared row by row.
+      // Both profiles of the report are taken now, one right after the other: the machine may have been
+      // busier when the experiment began, and the two are compared row by row.
       HONE_CHECK(say(0.76, "profiling the baseline and the result"));
       HONE_ASSIGN(Profile before, profile_plan(*baseline_plan_, roofs_, profile_options("baseline")));
       report.baseline = std::move(before.analysis);
