@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "kernels/cpu/depthwise/depthwise.h"
 #include "kernels/cpu/dnnl/convolution.h"
+#include "kernels/cpu/gemm/pointwise_convolution.h"
 #include "runtime/cpu/families.h"
 #include "runtime/cpu/group_view.h"
 #include "runtime/cpu/make_kernel.h"
@@ -70,6 +72,38 @@ Result<std::unique_ptr<Kernel>> make(const ConvolutionDesc& desc, const Tensor& 
   });
 }
 
+// What a Conv's lowering knows beside the description; a copy lives in each candidate.
+struct Parts {
+  Tensor weights, bias;  // bias undefined if there is none
+  std::size_t input = 0;
+  std::vector<std::size_t> operands;
+  std::vector<std::size_t> unread;
+};
+
+// Offers an own kernel where it takes the description: it reads at most one operand, the residual.
+template <typename Own>
+void add_own(const ConvolutionDesc& desc, const Parts& parts, std::vector<Candidate>& found) {
+  if (!Own::supports(desc).ok()) return;
+  const auto make_own = [desc, parts]() -> Result<std::unique_ptr<Kernel>> {
+    HONE_ASSIGN(std::shared_ptr<Own> own,
+                Own::create(desc, parts.weights.data(), parts.bias.defined() ? parts.bias.data() : nullptr));
+    KernelTraits traits;
+    traits.implementation = fmt::format("hone {}", Own::kName);
+    traits.packed_bytes = own->packed_weight_bytes();
+    traits.unread = parts.unread;
+    const std::optional<std::size_t> residual =
+        parts.operands.empty() ? std::nullopt : std::optional(parts.operands[0]);
+    return make_kernel(
+        std::move(traits), [own, input = parts.input, residual](const KernelArguments& arguments) -> Status {
+          own->execute(static_cast<const float*>(arguments.inputs[input]),
+                       residual ? static_cast<const float*>(arguments.inputs[*residual]) : nullptr,
+                       static_cast<float*>(arguments.outputs[0]));
+          return {};
+        });
+  };
+  found.push_back({fmt::format("hone {}", Own::kName), make_own});
+}
+
 }  // namespace
 
 void lower_convolution(const LowerContext& context, std::vector<Candidate>& found) {
@@ -92,6 +126,8 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
     if (index && *index != *input && std::find(read.begin(), read.end(), *index) == read.end())
       unread.push_back(*index);
   }
+  const Parts parts{weights, bias != nullptr ? *bias : Tensor(), *input, epilogue->operand_inputs, unread};
+  add_own<kernels::DepthwiseConvolution>(*desc, parts, found);
   for (const kernels::ConvolutionVariant& variant : Convolution::candidates(*desc)) {
     if (variant.src_layout != desc->src_layout || variant.dst_layout != desc->dst_layout) continue;
     ConvolutionDesc chosen = *desc;
@@ -102,6 +138,7 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
                                    unread);
                      }});
   }
+  add_own<kernels::PointwiseConvolution>(*desc, parts, found);
 }
 
 }  // namespace hone::runtime::cpu

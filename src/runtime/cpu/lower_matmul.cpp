@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "kernels/cpu/dnnl/matmul.h"
+#include "kernels/cpu/gemm/packed_matmul.h"
 #include "runtime/cpu/families.h"
 #include "runtime/cpu/group_view.h"
 #include "runtime/cpu/make_kernel.h"
@@ -169,6 +170,34 @@ Result<std::unique_ptr<Kernel>> make(const MatMulDesc& desc, const Tensor& b, co
   });
 }
 
+// Offers the own product, which reads at most one operand, the residual. With more rows oneDNN is at nine
+// tenths of the machine's speed and there is nothing to gain (bench/results/own-kernels.json).
+void add_own(const Product& product, std::size_t a_input, const std::vector<std::size_t>& operands,
+             const std::vector<std::size_t>& unread, std::vector<Candidate>& found) {
+  using kernels::PackedMatMul;
+  constexpr int64_t kMostRows = 32;
+  if (!PackedMatMul::supports(product.desc).ok() || product.desc.a_shape[0] > kMostRows) return;
+  const std::string name = fmt::format("hone {}", PackedMatMul::kName);
+  const auto make_own = [=, desc = product.desc, b = product.b,
+                         bias = product.bias]() -> Result<std::unique_ptr<Kernel>> {
+    HONE_ASSIGN(std::shared_ptr<PackedMatMul> own,
+                PackedMatMul::create(desc, b.data(), bias.defined() ? bias.data() : nullptr));
+    KernelTraits traits;
+    traits.implementation = name;
+    traits.packed_bytes = own->packed_weight_bytes();
+    traits.unread = unread;
+    const std::optional<std::size_t> residual = operands.empty() ? std::nullopt : std::optional(operands[0]);
+    return make_kernel(
+        std::move(traits), [own, a_input, residual](const KernelArguments& arguments) -> Status {
+          own->execute(static_cast<const float*>(arguments.inputs[a_input]),
+                       residual ? static_cast<const float*>(arguments.inputs[*residual]) : nullptr,
+                       static_cast<float*>(arguments.outputs[0]));
+          return {};
+        });
+  };
+  found.push_back({name, make_own});
+}
+
 }  // namespace
 
 void lower_matmul(const LowerContext& context, std::vector<Candidate>& found) {
@@ -203,6 +232,7 @@ void lower_matmul(const LowerContext& context, std::vector<Candidate>& found) {
     const auto& read = epilogue->operand_inputs;
     return input == *a_input || std::find(read.begin(), read.end(), input) != read.end();
   });
+  add_own(*product, *a_input, epilogue->operand_inputs, unread, found);
   for (const std::string& implementation : MatMul::candidates(product->desc)) {
     MatMulDesc desc = product->desc;
     desc.implementation = implementation;

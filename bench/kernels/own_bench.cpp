@@ -1,0 +1,319 @@
+// The own f32 kernels (gemm/, depthwise/) against every oneDNN variant of the same layer and layout, run in
+// turn in one program. Prints JSON: medians, the best oneDNN variant, and how many times faster the own
+// kernel is. The cache is as a benchmark leaves it: warm as far as the layer fits.
+// bench_own [--threads N] [--seconds S a layer] [--only SUBSTRING]
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/tensor.h"
+#include "kernels/cpu/depthwise/depthwise.h"
+#include "kernels/cpu/dnnl/convolution.h"
+#include "kernels/cpu/dnnl/matmul.h"
+#include "kernels/cpu/gemm/packed_matmul.h"
+#include "kernels/cpu/gemm/pointwise_convolution.h"
+#include "kernels/cpu/parallel.h"
+
+namespace {
+
+using namespace hone;
+using namespace hone::kernels;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  int threads = 1;
+  double seconds = 0.4;
+  std::string only;
+};
+
+Tensor random_tensor(int64_t elements, unsigned seed) {
+  Tensor tensor(DType::kF32, {elements});
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0, 1);
+  for (float& value : tensor.as<float>()) value = normal(random);
+  return tensor;
+}
+
+struct Variant {
+  std::string name;
+  std::function<void()> run;
+  std::vector<double> seconds = {};
+};
+
+struct Layer {
+  std::string name;
+  double flops = 0;
+  double bytes = 0;                                // compulsory: each tensor once
+  std::function<std::vector<Variant>()> variants;  // the own kernel first
+};
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void measure(std::vector<Variant>& variants, double seconds) {
+  for (Variant& variant : variants) variant.run();
+  const auto start = Clock::now();
+  const auto since = [](Clock::time_point from) {
+    return std::chrono::duration<double>(Clock::now() - from).count();
+  };
+  for (int round = 0; round < 5 || (since(start) < seconds && round < 2000); ++round) {
+    for (Variant& variant : variants) {
+      const auto begin = Clock::now();
+      variant.run();
+      variant.seconds.push_back(since(begin));
+    }
+  }
+}
+
+// The tensors of one layer, shared by its variants.
+struct Data {
+  Tensor src, weights, bias, residual, dst, scratch;
+};
+
+template <typename Own>
+void add_own(std::vector<Variant>& variants, const std::shared_ptr<Data>& data, Own made) {
+  if (!made.ok()) std::abort();
+  std::shared_ptr kernel = *std::move(made);
+  variants.push_back({"own", [=] {
+                        kernel->execute(data->src.template as<float>().data(),
+                                        data->residual.template as<float>().data(),
+                                        data->dst.template as<float>().data());
+                      }});
+}
+
+std::vector<Variant> convolution_variants(const ConvolutionDesc& desc) {
+  const auto data = std::make_shared<Data>();
+  data->src = random_tensor(storage_elements(desc.src_shape(), desc.src_layout), 1);
+  data->weights = random_tensor(element_count(desc.weights_shape()), 2);
+  data->bias = random_tensor(desc.out_channels, 3);
+  const int64_t result = storage_elements(desc.dst_shape(), desc.dst_layout);
+  data->residual = random_tensor(result, 4);
+  data->dst = random_tensor(result, 5);
+  std::vector<Variant> variants;
+  if (desc.groups > 1) {
+    add_own(variants, data, DepthwiseConvolution::create(desc, data->weights.data(), data->bias.data()));
+  } else {
+    add_own(variants, data, PointwiseConvolution::create(desc, data->weights.data(), data->bias.data()));
+  }
+  for (const ConvolutionVariant& candidate : Convolution::candidates(desc)) {
+    if (candidate.src_layout != desc.src_layout || candidate.dst_layout != desc.dst_layout) continue;
+    ConvolutionDesc chosen = desc;
+    candidate.apply_to(chosen);
+    auto made = Convolution::create(chosen, data->weights.data(), data->bias.data());
+    if (!made.ok()) continue;
+    std::shared_ptr<Convolution> kernel = *std::move(made);
+    const auto scratch =
+        std::make_shared<Tensor>(DType::kU8, Shape{static_cast<int64_t>(kernel->scratch_bytes()) + 64});
+    variants.push_back({candidate.name(), [=] {
+                          const void* operands[] = {data->residual.data()};
+                          const std::size_t count = operand_count(chosen.post_ops);
+                          if (!kernel
+                                   ->execute(data->src.data(), data->dst.data(),
+                                             std::span<const void* const>(operands).first(count),
+                                             scratch->data())
+                                   .ok())
+                            std::abort();
+                        }});
+  }
+  return variants;
+}
+
+std::vector<Variant> product_variants(const MatMulDesc& desc) {
+  const auto data = std::make_shared<Data>();
+  data->src = random_tensor(element_count(desc.a_shape), 1);
+  data->weights = random_tensor(element_count(desc.b_shape), 2);
+  data->bias = random_tensor(desc.b_shape[1], 3);
+  data->dst = random_tensor(element_count(*desc.dst_shape()), 5);
+  data->residual = data->dst;
+  std::vector<Variant> variants;
+  add_own(variants, data, PackedMatMul::create(desc, data->weights.data(), data->bias.data()));
+  for (const std::string& name : MatMul::candidates(desc)) {
+    MatMulDesc chosen = desc;
+    chosen.implementation = name;
+    auto made = MatMul::create(chosen, data->weights.data(), data->bias.data());
+    if (!made.ok()) continue;
+    std::shared_ptr<MatMul> kernel = *std::move(made);
+    const auto scratch =
+        std::make_shared<Tensor>(DType::kU8, Shape{static_cast<int64_t>(kernel->scratch_bytes()) + 64});
+    variants.push_back(
+        {name, [=] {
+           if (!kernel->execute(data->src.data(), nullptr, data->dst.data(), {}, scratch->data()).ok())
+             std::abort();
+         }});
+  }
+  return variants;
+}
+
+Layer layer_of(std::string name, const ConvolutionDesc& desc) {
+  const int64_t results = element_count(desc.dst_shape()) * (operand_count(desc.post_ops) > 0 ? 2 : 1);
+  const int64_t floats = element_count(desc.src_shape()) + element_count(desc.weights_shape()) + results;
+  return {std::move(name), desc.flops(), 4 * static_cast<double>(floats),
+          [desc] { return convolution_variants(desc); }};
+}
+
+ConvolutionDesc square(int64_t in, int64_t out, int64_t side, int64_t kernel, int64_t stride) {
+  ConvolutionDesc desc;
+  desc.in_channels = in;
+  desc.out_channels = out;
+  desc.input = {side, side};
+  desc.kernel = {kernel, kernel};
+  desc.strides = {stride, stride};
+  desc.pads_begin = desc.pads_end = {kernel / 2, kernel / 2};
+  desc.has_bias = true;
+  desc.src_layout = desc.dst_layout = Layout::kBlocked16;
+  return desc;
+}
+
+Layer convolution(std::string name, int64_t in, int64_t out, int64_t side, int64_t stride,
+                  bool residual = false) {
+  ConvolutionDesc desc = square(in, out, side, 1, stride);
+  if (residual)
+    desc.post_ops.push_back(PostOp::binary(PostOp::Kind::kBinaryAdd, desc.dst_shape(), Layout::kBlocked16));
+  desc.post_ops.push_back(PostOp::relu());
+  return layer_of(std::move(name), desc);
+}
+
+Layer depthwise(std::string name, int64_t channels, int64_t side, int64_t kernel, int64_t stride) {
+  ConvolutionDesc desc = square(channels, channels, side, kernel, stride);
+  desc.groups = channels;
+  desc.post_ops = {PostOp::clip(0, 6)};
+  return layer_of(std::move(name), desc);
+}
+
+Layer product(std::string name, int64_t rows, int64_t depth, int64_t columns,
+              std::vector<PostOp> post_ops = {}) {
+  MatMulDesc desc;
+  desc.a_shape = {rows, depth};
+  desc.b_shape = {depth, columns};
+  desc.constant_b = true;
+  desc.has_bias = true;
+  desc.post_ops = std::move(post_ops);
+  const double floats = static_cast<double>(rows * depth + depth * columns + rows * columns);
+  return {std::move(name), desc.flops(), 4 * floats, [desc] { return product_variants(desc); }};
+}
+
+std::vector<Layer> layers() {
+  const PostOp gelu = PostOp::of(PostOp::Kind::kGeluErf);
+  return {
+      depthwise("mobilenet dw3x3 32 112", 32, 112, 3, 1),
+      depthwise("mobilenet dw3x3s2 96 112", 96, 112, 3, 2),
+      depthwise("mobilenet dw3x3 144 56", 144, 56, 3, 1),
+      depthwise("mobilenet dw3x3s2 144 56", 144, 56, 3, 2),
+      depthwise("mobilenet dw3x3 192 28", 192, 28, 3, 1),
+      depthwise("mobilenet dw3x3s2 192 28", 192, 28, 3, 2),
+      depthwise("mobilenet dw3x3 384 14", 384, 14, 3, 1),
+      depthwise("mobilenet dw3x3 576 14", 576, 14, 3, 1),
+      depthwise("mobilenet dw3x3s2 576 14", 576, 14, 3, 2),
+      depthwise("mobilenet dw3x3 960 7", 960, 7, 3, 1),
+      depthwise("efficientnet dw5x5 240 28", 240, 28, 5, 1),
+      depthwise("efficientnet dw5x5s2 144 56", 144, 56, 5, 2),
+      depthwise("efficientnet dw5x5 672 14", 672, 14, 5, 1),
+      convolution("resnet50 1x1 64-64 56", 64, 64, 56, 1),
+      convolution("resnet50 1x1 64-256 56 add", 64, 256, 56, 1, true),
+      convolution("resnet50 1x1 256-64 56", 256, 64, 56, 1),
+      convolution("resnet50 1x1 128-512 28 add", 128, 512, 28, 1, true),
+      convolution("resnet50 1x1 512-128 28", 512, 128, 28, 1),
+      convolution("resnet50 1x1 256-1024 14 add", 256, 1024, 14, 1, true),
+      convolution("resnet50 1x1 1024-256 14", 1024, 256, 14, 1),
+      convolution("resnet50 1x1 512-2048 7 add", 512, 2048, 7, 1, true),
+      convolution("resnet50 1x1 2048-512 7", 2048, 512, 7, 1),
+      convolution("resnet50 1x1s2 256-512 56", 256, 512, 56, 2),
+      convolution("resnet50 1x1s2 512-1024 28", 512, 1024, 28, 2),
+      convolution("resnet50 1x1s2 1024-2048 14", 1024, 2048, 14, 2),
+      convolution("mobilenet 1x1 32-16 112", 32, 16, 112, 1),
+      convolution("mobilenet 1x1 16-96 112", 16, 96, 112, 1),
+      convolution("mobilenet 1x1 96-24 56", 96, 24, 56, 1),
+      convolution("mobilenet 1x1 24-144 56", 24, 144, 56, 1),
+      convolution("mobilenet 1x1 192-32 28", 192, 32, 28, 1),
+      convolution("mobilenet 1x1 32-192 28", 32, 192, 28, 1),
+      convolution("mobilenet 1x1 64-384 14", 64, 384, 14, 1),
+      convolution("mobilenet 1x1 384-64 14", 384, 64, 14, 1),
+      convolution("mobilenet 1x1 576-96 14", 576, 96, 14, 1),
+      convolution("mobilenet 1x1 160-960 7", 160, 960, 7, 1),
+      convolution("mobilenet 1x1 960-320 7", 960, 320, 7, 1),
+      convolution("mobilenet 1x1 320-1280 7", 320, 1280, 7, 1),
+      convolution("unet 1x1 64-2 256", 64, 2, 256, 1),
+      product("gpt2 1x768x3072", 1, 768, 3072),
+      product("gpt2 1x3072x768", 1, 3072, 768),
+      product("gpt2 1x768x50257", 1, 768, 50257),
+      product("resnet50 1x2048x1000", 1, 2048, 1000),
+      product("gpt2 4x768x3072", 4, 768, 3072),
+      product("gpt2 8x768x3072", 8, 768, 3072),
+      product("gpt2 16x768x3072", 16, 768, 3072),
+      product("gpt2 16x768x3072 gelu", 16, 768, 3072, {gelu}),
+      product("gpt2 64x768x2304", 64, 768, 2304),
+      product("minilm 128x384x384", 128, 384, 384),
+      product("minilm 128x384x1536 gelu", 128, 384, 1536, {gelu}),
+      product("bert 128x768x768", 128, 768, 768),
+      product("bert 128x768x3072 gelu", 128, 768, 3072, {gelu}),
+      product("bert 128x3072x768", 128, 3072, 768),
+      product("vit 197x768x768", 197, 768, 768),
+      product("vit 197x768x3072 gelu", 197, 768, 3072, {gelu}),
+      product("vit 197x3072x768", 197, 3072, 768),
+  };
+}
+
+nlohmann::json record_layer(const Layer& layer, const Options& options) {
+  std::vector<Variant> variants = layer.variants();
+  measure(variants, options.seconds);
+  const double own = median(variants[0].seconds);
+  double best = 0;
+  std::string best_name;
+  for (std::size_t i = 1; i < variants.size(); ++i) {
+    const double seconds = median(variants[i].seconds);
+    if (best_name.empty() || seconds < best) {
+      best = seconds;
+      best_name = variants[i].name;
+    }
+  }
+  const double ratio = best / own;
+  std::fprintf(
+      stderr,
+      "%-32s own %9.1f us %6.1f GFLOP/s %6.1f GB/s | oneDNN %9.1f us %6.1f | %.2f x  (%s, %zu runs)\n",
+      layer.name.c_str(), own * 1e6, layer.flops / own * 1e-9, layer.bytes / own * 1e-9, best * 1e6,
+      layer.flops / best * 1e-9, ratio, best_name.c_str(), variants[0].seconds.size());
+  return {{"layer", layer.name},
+          {"flops", layer.flops},
+          {"bytes", layer.bytes},
+          {"runs", variants[0].seconds.size()},
+          {"own_us", own * 1e6},
+          {"own_gflops", layer.flops / own * 1e-9},
+          {"onednn", best_name},
+          {"onednn_us", best * 1e6},
+          {"onednn_gflops", layer.flops / best * 1e-9},
+          {"times_as_fast", ratio}};
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  Options options;
+  for (int i = 1; i + 1 < count; i += 2) {
+    const std::string name = arguments[i];
+    if (name == "--threads") options.threads = std::atoi(arguments[i + 1]);
+    if (name == "--seconds") options.seconds = std::atof(arguments[i + 1]);
+    if (name == "--only") options.only = arguments[i + 1];
+  }
+  set_thread_count(options.threads);
+  nlohmann::json report = {{"threads", options.threads}};
+  for (const Layer& layer : layers()) {
+    if (layer.name.find(options.only) == std::string::npos) continue;
+    report["layers"].push_back(record_layer(layer, options));
+  }
+  std::fputs(report.dump(1).c_str(), stdout);
+  std::fputc('\n', stdout);
+  return 0;
+}

@@ -1,0 +1,110 @@
+#include "kernels/cpu/gemm/fused_epilogue.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/gemm/fused_epilogue.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/cpu/simd/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace hone::kernels {
+namespace HWY_NAMESPACE {
+
+template <typename F>
+HWY_INLINE void each_vector(float* values, int64_t n, const F& f) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) hn::StoreU(f(hn::LoadU(kF32, values + i)), kF32, values + i);
+  if (i < n) store_first(f(load_first(values + i, n - i)), values + i, n - i);
+}
+
+void Activate(const PostOp& op, float* values, int64_t n) {
+  using Kind = PostOp::Kind;
+  const VF zero = hn::Zero(kF32);
+  const VF one = splat(1.0F);
+  const VF alpha = splat(op.alpha);
+  const VF beta = splat(op.beta);
+  switch (op.kind) {
+    case Kind::kRelu:
+      return each_vector(values, n, [=](VF x) HWY_ATTR { return max_second(zero, x); });
+    case Kind::kClip:
+      return each_vector(values, n, [=](VF x) HWY_ATTR { return min_second(beta, max_second(alpha, x)); });
+    case Kind::kLeakyRelu:
+      return each_vector(
+          values, n, [=](VF x) HWY_ATTR { return hn::IfThenElse(hn::Gt(x, zero), x, hn::Mul(x, alpha)); });
+    case Kind::kSigmoid:
+      return each_vector(values, n, [](VF x) HWY_ATTR { return sigmoid_f32(x); });
+    case Kind::kTanh:
+      return each_vector(values, n, [](VF x) HWY_ATTR { return tanh_f32(x); });
+    case Kind::kGeluErf:
+      return each_vector(values, n, [](VF x) HWY_ATTR { return gelu_erf_f32(x); });
+    case Kind::kGeluTanh:
+      return each_vector(values, n, [](VF x) HWY_ATTR { return gelu_tanh_f32(x); });
+    case Kind::kSwish:
+      return each_vector(values, n,
+                         [=](VF x) HWY_ATTR { return hn::Mul(x, sigmoid_f32(hn::Mul(x, alpha))); });
+    case Kind::kHardSigmoid:
+      return each_vector(values, n, [=](VF x) HWY_ATTR {
+        return min_second(one, max_second(zero, hn::MulAdd(x, alpha, beta)));
+      });
+    case Kind::kHardSwish:
+      return each_vector(values, n, [=](VF x) HWY_ATTR {
+        const VF gate = hn::MulAdd(x, splat(1.0F / 6), splat(0.5F));
+        return hn::Mul(x, min_second(one, max_second(zero, gate)));
+      });
+    default:
+      return;
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hone::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hone::kernels {
+namespace {
+
+HWY_EXPORT(Activate);
+
+bool is_activation(const PostOp& op) {
+  using Kind = PostOp::Kind;
+  constexpr Kind kKinds[] = {Kind::kRelu,        Kind::kClip,     Kind::kLeakyRelu, Kind::kSigmoid,
+                             Kind::kTanh,        Kind::kGeluErf,  Kind::kGeluTanh,  Kind::kSwish,
+                             Kind::kHardSigmoid, Kind::kHardSwish};
+  return std::find(std::begin(kKinds), std::end(kKinds), op.kind) != std::end(kKinds);
+}
+
+}  // namespace
+
+std::optional<FusedEpilogue> fuse_epilogue(std::span<const PostOp> post_ops, const Shape& shape,
+                                           Layout layout) {
+  FusedEpilogue fused;
+  if (!post_ops.empty() && post_ops[0].kind == PostOp::Kind::kBinaryAdd) {
+    if (post_ops[0].operand_shape != shape || post_ops[0].operand_layout != layout) return std::nullopt;
+    fused.residual = true;
+    post_ops = post_ops.subspan(1);
+  }
+  if (!post_ops.empty() && post_ops[0].kind == PostOp::Kind::kRelu) {
+    fused.low = 0;
+    post_ops = post_ops.subspan(1);
+  } else if (!post_ops.empty() && post_ops[0].kind == PostOp::Kind::kClip) {
+    fused.low = post_ops[0].alpha;
+    fused.high = post_ops[0].beta;
+    post_ops = post_ops.subspan(1);
+  }
+  if (!std::all_of(post_ops.begin(), post_ops.end(), is_activation)) return std::nullopt;
+  fused.activations.assign(post_ops.begin(), post_ops.end());
+  return fused;
+}
+
+void activate(std::span<const PostOp> activations, float* values, int64_t n) noexcept {
+  for (const PostOp& op : activations) HWY_DYNAMIC_DISPATCH(Activate)(op, values, n);
+}
+
+}  // namespace hone::kernels
+#endif
