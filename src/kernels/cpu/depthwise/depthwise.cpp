@@ -225,9 +225,9 @@ Result<std::unique_ptr<DepthwiseConvolution>> DepthwiseConvolution::create(const
 
 void DepthwiseConvolution::execute(const float* src, const float* residual, float* dst) const noexcept {
   const auto rows = HWY_DYNAMIC_DISPATCH(DepthwiseRows);
-  // A thread is worth waking for some ten thousand vector multiply-adds.
+  // A thread is worth waking for some five thousand vector multiply-adds.
   const int64_t work = layer_.out_columns * layer_.kernel * layer_.kernel;
-  parallel_for(layer_.planes * layer_.out_rows, std::max<int64_t>(1, 10'000 / std::max<int64_t>(1, work)),
+  parallel_for(layer_.planes * layer_.out_rows, std::max<int64_t>(1, 5'000 / std::max<int64_t>(1, work)),
                [&](int64_t begin, int64_t end, int) {
                  rows(layer_, src, epilogue_.residual ? residual : nullptr, dst, begin, end);
                  const int64_t row = layer_.out_columns * kBlockedChannels;
