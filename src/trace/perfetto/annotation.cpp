@@ -1,8 +1,8 @@
 #include "trace/perfetto/annotation.h"
 
-#include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
+#include "trace/perfetto/checked_reader.h"
 #include "trace/perfetto/fields.h"
 
 namespace hone::trace::perfetto {
@@ -80,7 +80,7 @@ std::string encode(const Annotation& annotation) {
 Annotation decode(protozero::data_view bytes, int depth) {
   if (depth > kMaxDepth) throw protozero::invalid_length_exception();
   Annotation annotation;
-  protozero::pbf_reader reader(bytes);
+  CheckedReader reader(bytes);
   while (reader.next()) {
     switch (reader.tag()) {
       case AnnotationField::name:

@@ -5,18 +5,16 @@
 
 #include <fmt/format.h>
 #include <protozero/exception.hpp>
-#include <protozero/pbf_reader.hpp>
 
 #include "core/file.h"
 #include "trace/perfetto/annotation.h"
+#include "trace/perfetto/checked_reader.h"
 #include "trace/perfetto/fields.h"
 #include "trace/perfetto/tables.h"
 
 namespace hone::trace {
 namespace perfetto {
 namespace {
-
-using protozero::pbf_reader;
 
 // A TrackEvent as far as hone uses it.
 struct Event {
@@ -31,7 +29,7 @@ struct Event {
 
 Event parse_event(protozero::data_view bytes) {
   Event event;
-  pbf_reader reader(bytes);
+  CheckedReader reader(bytes);
   while (reader.next()) {
     switch (reader.tag()) {
       case EventField::type:
@@ -67,7 +65,7 @@ Event parse_event(protozero::data_view bytes) {
 class Reader {
  public:
   Result<Trace> run(std::string_view bytes) {
-    pbf_reader reader(bytes.data(), bytes.size());
+    CheckedReader reader(bytes.data(), bytes.size());
     while (reader.next()) {
       if (reader.tag() != TraceField::packet) {
         reader.skip();
@@ -91,7 +89,7 @@ class Reader {
   Status packet(protozero::data_view bytes) {
     uint64_t time = 0;
     std::optional<protozero::data_view> event;
-    pbf_reader reader(bytes);
+    CheckedReader reader(bytes);
     while (reader.next()) {
       switch (reader.tag()) {
         case PacketField::timestamp:
@@ -111,14 +109,14 @@ class Reader {
   }
 
   Status interned(protozero::data_view bytes) {
-    pbf_reader reader(bytes);
+    CheckedReader reader(bytes);
     while (reader.next()) {
       if (reader.tag() != InternedField::event_names && reader.tag() != InternedField::event_categories) {
         reader.skip();
         continue;
       }
       bool is_name = reader.tag() == InternedField::event_names;
-      pbf_reader entry(reader.get_view());
+      CheckedReader entry(reader.get_view());
       uint64_t iid = 0;
       std::string name;
       while (entry.next()) {
