@@ -40,14 +40,20 @@ void add_timeline(const trace::Trace& trace, const StepWindow& step, Analysis& a
                    [](const TimelineSpan& a, const TimelineSpan& b) { return a.start_ms < b.start_ms; });
 }
 
-std::map<std::string, double> metrics_of(const StepProfile& profile, const Analysis& analysis) {
-  double flops = 0, bytes = 0, seconds = analysis.step.ms.median * 1e-3;
-  for (const OperatorTime& op : analysis.operators) {
+std::map<std::string, double> metrics_of(const trace::Trace& trace, const StepProfile& profile,
+                                         const Analysis& analysis) {
+  double flops = 0, least_flops = 0, executed_flops = 0, bytes = 0, seconds = analysis.step.ms.median * 1e-3;
+  for (const OperatorProfile& entry : profile.operators) {
+    const trace::Operator& op = trace.operators[entry.op];
     flops += op.flops;
-    bytes += op.bytes;
+    least_flops += op.fewest_flops();
+    executed_flops += op.kernel_flops();
+    bytes += op.bytes();
   }
   return {
       {"flop", flops},
+      {"least_flop", least_flops},
+      {"executed_flop", executed_flops},
       {"compulsory_bytes", bytes},
       {"achieved_gflop_per_s", seconds > 0 ? flops / seconds * 1e-9 : 0},
       {"achieved_gb_per_s", seconds > 0 ? bytes / seconds * 1e-9 : 0},
@@ -58,6 +64,20 @@ std::map<std::string, double> metrics_of(const StepProfile& profile, const Analy
   };
 }
 
+// Floors are bounds only as far as the roofs are: where operators beat theirs by more than noise, the roofs
+// are too low and the reader must know it. Empty where all is well.
+std::string faster_than_floors(const StepProfile& profile) {
+  double floor_row = 0;
+  for (const OperatorProfile& op : profile.operators) floor_row += op.split.floor_ms;
+  double beaten_ms = profile.floor_ms - floor_row;
+  if (beaten_ms <= 0.02 * profile.step_ms) return {};
+  return fmt::format(
+      "operators ran {} faster than the measured roofs allow: the roofs were measured while the machine was "
+      "busy; "
+      "measure them again with `hone ceilings`",
+      format_ms(beaten_ms));
+}
+
 std::vector<std::string> warnings_of(const trace::Trace& trace, const StepProfile& profile,
                                      const Roofs& roofs) {
   std::vector<std::string> warnings;
@@ -65,6 +85,7 @@ std::vector<std::string> warnings_of(const trace::Trace& trace, const StepProfil
     warnings.push_back(
         fmt::format("{} records were dropped while recording: gaps may be work that is missing here",
                     trace.meta.dropped));
+  if (std::string faster = faster_than_floors(profile); !faster.empty()) warnings.push_back(faster);
   double unknown_ms = 0;
   int unknown = 0;
   for (const OperatorProfile& op : profile.operators)
@@ -97,15 +118,14 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
   analysis.ranks = {options.rank};
   analysis.step = step_time(steps);
   analysis.ledger = make_ledger(trace, profile);
-  for (const LedgerRow& row : analysis.ledger)
-    if (row.cause == Cause::kFloor) analysis.floor_ms = row.ms;
+  analysis.floor_ms = profile.floor_ms;
   analysis.operators = operator_times(trace, profile);
   analysis.top = top_operators(trace, profile, context, options.top);
   analysis.verdict = make_verdict(analysis.ledger, analysis.step.ms.median);
   analysis.findings = make_findings(analysis.ledger);
   analysis.roofline = roofline_points(trace, profile);
   add_timeline(trace, steps[typical_step(steps)], analysis);
-  analysis.metrics = metrics_of(profile, analysis);
+  analysis.metrics = metrics_of(trace, profile, analysis);
   analysis.warnings = warnings_of(trace, profile, roofs);
   return analysis;
 }

@@ -21,6 +21,37 @@ bool time_follows_bytes(trace::OperatorClass op_class) {
   return op_class != trace::OperatorClass::kMatrix && op_class != trace::OperatorClass::kConvolution;
 }
 
+Bound bound_of(const trace::Operator& op, double flops, const CostContext& context, Bytes bytes) {
+  Bound bound;
+  bound.compute_roof = context.roofs.compute_roof(op.dtype, context.threads);
+  bound.compute_ms = time_ms(flops, bound.compute_roof);
+  double read = op.bytes_read, written = op.bytes_written;
+  if (bytes ==
+      Bytes::kUnavoidable) {  // half of what fusion saves is read, half written, where there is as much
+    double half = op.avoidable_bytes / 2;
+    double unread = std::min(read, half + std::max(0.0, half - written));
+    double unwritten = std::min(written, half + std::max(0.0, half - read));
+    read -= unread;
+    written -= unwritten;
+  }
+  double streamed = context.weights_stream ? op.constant_bytes : 0;
+  TrafficTime traffic = context.roofs.traffic(read, written, streamed, context.threads);
+  bound.memory_ms = traffic.seconds * 1e3;
+  bound.memory_level = traffic.level;
+  return bound;
+}
+
+// The time that a good kernel takes: arithmetic by the definition or by a faster algorithm, whichever is
+// sooner, or the traffic.
+double attainable_ms(const trace::Operator& op, const CostContext& context) {
+  const double fraction = attainable_fraction(op.op_class);
+  Bound floor = operator_floor(op, context, Bytes::kUnavoidable);
+  double arithmetic = time_ms(op.flops, floor.compute_roof) / fraction;
+  if (op.fewest_flops() < op.flops)
+    arithmetic = std::min(arithmetic, floor.compute_ms / kAttainableFastAlgorithm);
+  return std::max(arithmetic, floor.memory_ms / fraction);
+}
+
 }  // namespace
 
 CostContext cost_context(const trace::Trace& trace, const Roofs& roofs, int threads) {
@@ -29,28 +60,22 @@ CostContext cost_context(const trace::Trace& trace, const Roofs& roofs, int thre
   return {roofs, threads, weights > last_cache_bytes(roofs)};
 }
 
-Floor operator_floor(const trace::Operator& op, const CostContext& context, Bytes bytes) {
-  Floor floor;
-  floor.compute_roof = context.roofs.compute_roof(op.dtype, context.threads);
-  floor.compute_ms = time_ms(op.flops, floor.compute_roof);
-  double moved = op.bytes();
-  if (bytes == Bytes::kUnavoidable) moved = std::max(0.0, moved - op.avoidable_bytes);
-  double streamed = context.weights_stream ? std::min(moved, op.constant_bytes) : 0;
-  const MemoryRoof* level = context.roofs.memory_level(moved - streamed, context.threads);
-  if (level == nullptr) return floor;
-  double dram = context.roofs.dram_roof(context.threads);
-  double held_ms = time_ms(moved - streamed, level->bytes.median);
-  double streamed_ms = time_ms(streamed, dram);
-  floor.memory_ms = held_ms + streamed_ms;
-  bool mostly_streamed = streamed_ms > held_ms;
-  floor.memory_level = mostly_streamed ? "DRAM" : level->level;
-  floor.memory_roof = mostly_streamed ? dram : level->bytes.median;
-  return floor;
+Bound operator_floor(const trace::Operator& op, const CostContext& context, Bytes bytes) {
+  return bound_of(op, op.fewest_flops(), context, bytes);
 }
 
-std::string roof_name(const trace::Operator& op, const Floor& floor) {
-  if (!floor.known()) return "unknown";
-  if (floor.memory_bound()) return floor.memory_level;
+double step_floor_ms(const trace::Operator& op, const CostContext& context) {
+  if (op.op_class == trace::OperatorClass::kLayout) return 0;
+  return operator_floor(op, context, Bytes::kUnavoidable).ms();
+}
+
+Bound kernel_roof(const trace::Operator& op, const CostContext& context, Bytes bytes) {
+  return bound_of(op, op.kernel_flops(), context, bytes);
+}
+
+std::string roof_name(const trace::Operator& op, const Bound& bound) {
+  if (!bound.known()) return "unknown";
+  if (bound.memory_bound()) return bound.memory_level;
   return std::string(dtype_name(op.dtype)) + " compute";
 }
 
@@ -67,18 +92,18 @@ Split split_time(double ms, const trace::Operator& op, const CostContext& contex
     split.layout_ms = ms;
     return split;
   }
-  double floor = operator_floor(op, context, Bytes::kUnavoidable).ms();
+  double floor = step_floor_ms(op, context);
   split.floor_ms = std::min(ms, floor);
   double above = ms - split.floor_ms;
   if (op.avoidable_bytes > 0 && op.bytes() > 0 && time_follows_bytes(op.op_class))
     split.avoidable_ms = std::min(above, ms * std::min(1.0, op.avoidable_bytes / op.bytes()));
   split.inefficiency_ms = above - split.avoidable_ms;
+  double own = kernel_roof(op, context, Bytes::kUnavoidable).ms();
+  split.algorithm_ms = std::clamp(own - floor, 0.0, split.inefficiency_ms);
   // Without a known cost there is no roof to fall short of, hence nothing to promise.
-  if (floor > 0) {
-    double attainable_ms = floor / attainable_fraction(op.op_class);
+  if (floor > 0)
     split.recoverable_inefficiency_ms =
-        std::clamp(ms - split.avoidable_ms - attainable_ms, 0.0, split.inefficiency_ms);
-  }
+        std::clamp(ms - split.avoidable_ms - attainable_ms(op, context), 0.0, split.inefficiency_ms);
   return split;
 }
 

@@ -45,8 +45,10 @@ struct LedgerRow {
   double predicted_gain_ms = 0;       // what the fix should win; at most `ms`
 };
 
-// One operator of the step. Its floor counts every byte that it reads and writes; bytes that fusion would
-// save are `avoidable_ms` of the ledger instead, because for the step they are not compulsory.
+// One operator of the step. Its floor is that of the known algorithm with the fewest FLOPs; its fraction of
+// the roof that of the algorithm which ran: a direct convolution may be near its roof and far above its
+// floor. Both count every byte that it reads and writes; bytes that fusion would save are `avoidable_ms` of
+// the ledger instead, because for the step they are not compulsory.
 struct OperatorTime {
   uint32_t op = 0;   // row of the trace's operator table
   std::string name;  // unique in its plan
@@ -57,10 +59,10 @@ struct OperatorTime {
   Estimate ms;                     // its part of the step's wall time; median is what adds up in the ledger
   std::vector<double> samples_ms;  // one a step; not part of the JSON
   double share = 0;
-  double flops = 0;
+  double flops = 0;  // of the operator's definition
   double bytes = 0;
   double floor_ms = 0;
-  std::string roof;  // what bounds it: "f32 compute", "DRAM", "L3", …
+  std::string roof;  // what bounds the kernel that ran: "f32 compute", "DRAM", "L3", …
   double fraction_of_roof = 0;
   Cause main_cause = Cause::kFloor;  // the cause of the largest part of its time
 };
@@ -73,9 +75,12 @@ struct TopOperator {
   std::string kind;
   double ms = 0;
   double share = 0;
-  double flops = 0;
+  double flops = 0;           // of the operator's definition
+  double least_flops = 0;     // of the known algorithm that needs fewest
+  double executed_flops = 0;  // of the algorithm that ran
+  std::string algorithm;      // its name; empty: the definition
   double bytes = 0;
-  double intensity = 0;  // FLOP per byte
+  double intensity = 0;  // executed FLOP per byte
   std::string roof;
   double floor_ms = 0;
   double fraction_of_roof = 0;
@@ -87,8 +92,8 @@ struct RooflinePoint {
   std::string name;
   std::string kind;
   trace::OperatorClass op_class = trace::OperatorClass::kOther;
-  double intensity = 0;         // FLOP per byte
-  double flops_per_second = 0;  // achieved
+  double intensity = 0;         // executed FLOP per byte
+  double flops_per_second = 0;  // executed
   double ms = 0;
   double fraction_of_roof = 0;
   std::string roof;
@@ -129,7 +134,9 @@ struct Analysis {
   std::string device;
   std::vector<int> ranks = {0};
   StepTime step;
-  double floor_ms = 0;            // equals the ledger's `floor` row
+  // What the step's operators need at least: of the model and the machine, whatever ran. The ledger's `floor`
+  // row, unless an operator was faster than its floor; `warnings` say so then.
+  double floor_ms = 0;
   std::vector<LedgerRow> ledger;  // rows of 0 ms are left out
   std::vector<TopOperator> top;
   Verdict verdict;

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t kNamedOperators = 3;  // a row names its largest operators, not all of them
 
+constexpr double kWorthSaying = 0.01;  // below this share a part of a row is not mentioned
+
 // An operator's part of a row.
 struct Part {
   const OperatorProfile* profile;
@@ -79,12 +81,26 @@ void put(Arguments& arguments, const char* name, const std::string& value) {
   arguments.push_back(fmt::arg(name, value));
 }
 
+std::string superfluous_words(double ms, double row_ms) {
+  if (ms < kWorthSaying * row_ms) return {};
+  return fmt::format("; {} of it is arithmetic that a faster algorithm does without", format_ms(ms));
+}
+
+// Why a kernel near its own roof may still be far above the floor.
+std::string algorithm_words(const trace::Operator& op) {
+  if (!op.algorithm.empty()) return fmt::format(" ({})", op.algorithm);
+  double fewer = op.flops / std::max(1.0, op.fewest_flops());
+  if (fewer < kFasterAlgorithm) return {};
+  return fmt::format("; {} needs {:.1f} times fewer FLOPs", faster_algorithm(op.op_class), fewer);
+}
+
 Arguments row_arguments(const trace::Trace& trace, const Account& account, const StepProfile& profile,
                         Cause cause) {
-  double flops = 0, bytes = 0, avoidable = 0;
+  double flops = 0, bytes = 0, avoidable = 0, superfluous_ms = 0;
   for (const Part& part : account.parts) {
     const trace::Operator& op = trace.operators[part.profile->op];
-    flops += op.flops;
+    flops += cause == Cause::kFloor ? op.fewest_flops() : op.kernel_flops();
+    superfluous_ms += part.profile->split.algorithm_ms;
     bytes += op.bytes();
     avoidable += std::min(op.avoidable_bytes, op.bytes());
   }
@@ -98,6 +114,7 @@ Arguments row_arguments(const trace::Trace& trace, const Account& account, const
   put(arguments, "flops", format_flops(flops));
   put(arguments, "bytes", format_bytes(cause == Cause::kFloor ? bytes - avoidable : bytes));
   put(arguments, "avoidable", format_bytes(avoidable));
+  put(arguments, "superfluous", superfluous_words(superfluous_ms, account.ms));
   auto largest = account.parts.empty() ? trace::OperatorClass::kOther
                                        : trace.operators[account.parts.front().profile->op].op_class;
   put(arguments, "attainable", format_percent(attainable_fraction(largest)));
@@ -106,7 +123,6 @@ Arguments row_arguments(const trace::Trace& trace, const Account& account, const
 
 Arguments part_arguments(const trace::Operator& op, const Part& part) {
   const OperatorProfile& profile = *part.profile;
-  double fraction = std::min(1.0, profile.floor.ms() / profile.ms.median);
   Arguments arguments;
   put(arguments, "name", op.name);
   put(arguments, "kind", op.kind);
@@ -116,9 +132,11 @@ Arguments part_arguments(const trace::Operator& op, const Part& part) {
   put(arguments, "flops", format_flops(op.flops));
   put(arguments, "avoidable", format_bytes(std::min(op.avoidable_bytes, op.bytes())));
   put(arguments, "fuses_with", op.fuses_with.empty() ? std::string("its neighbour") : op.fuses_with);
-  put(arguments, "roof", roof_name(op, profile.floor));
+  put(arguments, "roof", roof_name(op, profile.roof));
   put(arguments, "floor", format_ms(profile.floor.ms()));
-  put(arguments, "fraction", format_percent(fraction));
+  put(arguments, "floor_roof", roof_name(op, profile.floor));
+  put(arguments, "fraction", format_percent(profile.fraction_of_roof()));
+  put(arguments, "algorithm", algorithm_words(op));
   put(arguments, "implementation", op.implementation.empty() ? std::string("its kernel") : op.implementation);
   return arguments;
 }

@@ -118,7 +118,8 @@ TEST(Ledger, AddsUpToTheStepForAnyTrace) {
   }
 }
 
-// conv (2 GFLOP: 10 ms at the roof) then relu (60 MB: 2 ms from DRAM) which could be the conv's epilogue.
+// conv (2 GFLOP: 10 ms at the roof) then relu (60 MB: 1.2 ms, half of it from a cache) which could be the
+// conv's epilogue.
 trace::Trace conv_then_relu(double conv_ms, double relu_ms, double gap_ms, bool fusable) {
   trace::Operator conv = op("conv_1", "Conv", OperatorClass::kConvolution, 2e9, 1e6, 30e6);
   trace::Operator relu = op("relu_1", "Relu", OperatorClass::kPointwise, 7.5e6, 30e6, 30e6);
@@ -154,11 +155,59 @@ TEST(Ledger, PutsAnUnfusedPointwiseOperatorUnderAvoidableTraffic) {
 }
 
 TEST(Ledger, PutsASlowKernelUnderKernelInefficiency) {
-  Analysis analysis = analysed(conv_then_relu(40, 2.1, 0, false));
+  Analysis analysis = analysed(conv_then_relu(40, 1.3, 0, false));
   EXPECT_EQ(analysis.verdict.cause, Cause::kKernelInefficiency);
   EXPECT_NEAR(row(analysis, Cause::kKernelInefficiency)->ms, 30, 1);
   // 75 % of the roof is what a good convolution reaches: 13.3 ms.
   EXPECT_NEAR(row(analysis, Cause::kKernelInefficiency)->predicted_gain_ms, 40 - 13.3, 1);
+}
+
+// One plan of two kernels for the same convolution: 2 GFLOP by its definition, 0.6 by the cheapest algorithm.
+trace::Trace convolution_by(double executed_flops, const char* algorithm, double ms) {
+  trace::Operator conv = op("conv_1", "Conv", OperatorClass::kConvolution, 2e9, 1e6, 3e6);
+  conv.least_flops = 6e8;
+  conv.executed_flops = executed_flops;
+  conv.algorithm = algorithm;
+  fabricate::Timeline timeline({conv});
+  for (int step = 0; step < 20; ++step) {
+    timeline.begin_step();
+    timeline.run(0, ms);
+    timeline.end_step();
+  }
+  return timeline.trace();
+}
+
+TEST(Ledger, HasTheSameFloorForTwoKernelsOfOneGraph) {
+  Analysis direct = analysed(convolution_by(0, "", 10.5));
+  Analysis winograd = analysed(convolution_by(6.4e8, "Winograd F(4x4,3x3)", 6));
+  EXPECT_DOUBLE_EQ(direct.floor_ms, 3);
+  EXPECT_DOUBLE_EQ(winograd.floor_ms, direct.floor_ms);
+  EXPECT_DOUBLE_EQ(direct.top[0].floor_ms, winograd.top[0].floor_ms);
+  for (const Analysis* analysis : {&direct, &winograd}) {
+    EXPECT_DOUBLE_EQ(row(*analysis, Cause::kFloor)->ms, 3);
+    EXPECT_NEAR(sum(*analysis), analysis->step.ms.median, 1e-9);
+    EXPECT_TRUE(analysis->warnings.empty());
+  }
+}
+
+TEST(Ledger, CountsTheArithmeticThatAFasterAlgorithmSparesAsInefficiency) {
+  Analysis analysis = analysed(convolution_by(0, "", 10.5));
+  const LedgerRow* lost = row(analysis, Cause::kKernelInefficiency);
+  ASSERT_NE(lost, nullptr);
+  EXPECT_NEAR(lost->ms, 7.5, 1e-9);
+  EXPECT_NEAR(lost->predicted_gain_ms, 10.5 - 3 / kAttainableFastAlgorithm, 1e-9);
+  EXPECT_NE(lost->evidence[0].find("7.00 ms of it is arithmetic"), std::string::npos) << lost->evidence[0];
+  EXPECT_NE(lost->evidence[1].find("Winograd's algorithm needs 3.3 times fewer"), std::string::npos)
+      << lost->evidence[1];
+}
+
+TEST(Ledger, AddsUpAndWarnsWhereAnOperatorIsFasterThanItsFloor) {
+  Analysis analysis = analysed(convolution_by(6.4e8, "Winograd F(4x4,3x3)", 2));
+  EXPECT_DOUBLE_EQ(analysis.floor_ms, 3);
+  EXPECT_NEAR(sum(analysis), 2, 1e-9);
+  EXPECT_NEAR(row(analysis, Cause::kFloor)->ms, 2, 1e-9);
+  ASSERT_EQ(analysis.warnings.size(), 1u);
+  EXPECT_NE(analysis.warnings[0].find("faster than the measured roofs allow"), std::string::npos);
 }
 
 TEST(Ledger, PutsTimeBetweenOperatorsUnderLaunch) {

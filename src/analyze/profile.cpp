@@ -66,7 +66,9 @@ StepProfile profile_steps(const trace::Trace& trace, std::span<const StepWindow>
     entry.ms.low = std::min(entry.ms.low, entry.ms.median);
     entry.ms.high = std::max(entry.ms.high, entry.ms.median);
     entry.floor = operator_floor(trace.operators[op], context, Bytes::kAll);
+    entry.roof = kernel_roof(trace.operators[op], context, Bytes::kAll);
     entry.split = split_time(operator_ms[op], trace.operators[op], context);
+    profile.floor_ms += step_floor_ms(trace.operators[op], context);
     profile.operators.push_back(std::move(entry));
   }
   std::stable_sort(

@@ -17,12 +17,17 @@ struct OperatorProfile {
   uint32_t op = 0;  // row of the operator table
   Estimate ms;  // median: its part of StepProfile::step_ms; low and high: interval of its median over steps
   std::vector<double> samples_ms;  // one a step
-  Floor floor;                     // with all its bytes
+  Bound floor;                     // with all its bytes
+  Bound roof;                      // of the kernel that ran, with all its bytes
   Split split;
+
+  // 1 where the roofs were measured lower than they are.
+  double fraction_of_roof() const { return ms.median > roof.ms() ? roof.ms() / ms.median : 1; }
 };
 
 struct StepProfile {
   double step_ms = 0;                      // the median step
+  double floor_ms = 0;                     // what its operators need at least, whatever they took
   std::vector<OperatorProfile> operators;  // those that ran, longest first
   std::array<double, kCauseCount> waiting_ms{};
   double gaps = 0;        // per step

@@ -9,8 +9,8 @@ namespace {
 constexpr std::array<Rule, kCauseCount> kRules = {{
     {Cause::kFloor, 1.0, Gain::kNone, 0,
      "{share} of the step is what this machine needs for the arithmetic and the compulsory bytes",
-     "{count} operators: {flops} and {bytes} of compulsory traffic at the measured roofs",
-     "{name} ({kind}): floor {floor}, set by {roof}", "", ""},
+     "{count} operators: at least {flops} and {bytes} of compulsory traffic at the measured roofs",
+     "{name} ({kind}): floor {floor}, set by {floor_roof}", "", ""},
     {Cause::kPrecision, 0.05, Gain::kShareOfRow, 0.8,
      "{ms} per step goes to arithmetic in a wider type than it needs", "{count} operators",
      "{name} ({kind}): {ms}", "run these operators in a narrower type (--lossy)",
@@ -27,10 +27,11 @@ constexpr std::array<Rule, kCauseCount> kRules = {{
      "fuse these operators with their neighbours (passes: fold, epilogue, group)",
      "a fused epilogue still costs its arithmetic, usually hidden behind the neighbour's memory accesses"},
     {Cause::kKernelInefficiency, 0.05, Gain::kAboveAttainable, 0,
-     "{ms} per step is lost because kernels run below their own roofs",
-     "{count} operators above their floors",
-     "{name} ({kind}): {ms} above its floor of {floor}; {fraction} of the {roof} roof with {implementation}",
-     "try other kernels and layouts for these shapes (autotuning)",
+     "{ms} per step is lost in kernels that take longer than the floor",
+     "{count} operators above their floors{superfluous}",
+     "{name} ({kind}): {ms} above its floor of {floor}; {fraction} of the {roof} roof with "
+     "{implementation}{algorithm}",
+     "try other kernels, algorithms and layouts for these shapes (autotuning)",
      "the gain assumes that a good kernel exists: {attainable} of the roof for the largest operator's class"},
     {Cause::kLaunch, 0.03, Gain::kAboveDispatch, 0, "{ms} per step passes between operators, while none runs",
      "{count} gaps, {gap} each on average", "", "run a static plan with fewer, larger operators",
@@ -109,6 +110,10 @@ double attainable_fraction(trace::OperatorClass op_class) {
   for (const AttainableRow& row : kAttainable)
     if (row.op_class == op_class) return row.fraction;
   return 0.5;
+}
+
+std::string_view faster_algorithm(trace::OperatorClass op_class) {
+  return op_class == trace::OperatorClass::kConvolution ? "Winograd's algorithm" : "a faster algorithm";
 }
 
 std::optional<Cause> waiting_cause(trace::Category category) {

@@ -14,8 +14,9 @@ namespace hone::analyze {
 inline constexpr double kHealthyShare = 0.10;    // nothing recoverable above this share: healthy
 inline constexpr double kDispatchFloorUs = 1.0;  // what issuing one operator costs a good executor
 inline constexpr double kSmallOperatorFactor =
-    4;                                    // below so many parallel regions an operator is "too small"
-inline constexpr double kNearRoof = 0.8;  // at this fraction of its roof a kernel is done
+    4;                                           // below so many parallel regions an operator is "too small"
+inline constexpr double kFasterAlgorithm = 1.2;  // fewer FLOPs by this factor are worth another algorithm
+inline constexpr double kNearRoof = 0.8;         // at this fraction of its roof a kernel is done
 
 // What a rule's gain is computed from.
 enum class Gain {
@@ -25,9 +26,10 @@ enum class Gain {
   kAboveDispatch,    // gaps beyond kDispatchFloorUs each
 };
 
-// Texts are fmt templates. Of a row: {ms} {share} {count} (operators or gaps in it) {gap}. Of one of its
-// operators: {name} {kind} {ms} (its part of the row) {op_ms} {bytes} {flops} {avoidable} {fuses_with} {roof}
-// {floor} {fraction} {implementation}.
+// Texts are fmt templates. Of a row: {ms} {share} {count} (operators or gaps in it) {gap} {superfluous} (a
+// clause about arithmetic that a faster algorithm spares, or nothing). Of one of its operators: {name} {kind}
+// {ms} (its part of the row) {op_ms} {bytes} {flops} {avoidable} {fuses_with} {roof} {floor} {floor_roof}
+// {fraction} {implementation} {algorithm} (a clause about its algorithm, or nothing).
 struct Rule {
   Cause cause;
   double threshold;  // share of the step from which the row is a finding
@@ -40,6 +42,14 @@ struct Rule {
   std::string_view caveat;
 };
 const Rule& rule_of(Cause cause);
+
+// The fraction of the compute roof that a good kernel reaches with an algorithm of fewer FLOPs, by those
+// FLOPs: transforms move data more than they compute. oneDNN's F(4x4,3x3) gains 1.2 to 1.9 times of its 3 to
+// 4 (docs/decisions/0005-onednn-version.md).
+inline constexpr double kAttainableFastAlgorithm = 0.4;
+
+// What may need fewer FLOPs than the definition of an operator of this class, for sentences.
+std::string_view faster_algorithm(trace::OperatorClass op_class);
 
 // The fraction of its roof that a good kernel of this class reaches on real shapes.
 double attainable_fraction(trace::OperatorClass op_class);

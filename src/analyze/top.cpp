@@ -10,11 +10,7 @@
 namespace hone::analyze {
 namespace {
 
-double fraction_of_roof(const OperatorProfile& profile) {
-  return profile.ms.median > 0 ? std::min(1.0, profile.floor.ms() / profile.ms.median) : 0;
-}
-
-double intensity(const trace::Operator& op) { return op.bytes() > 0 ? op.flops / op.bytes() : 0; }
+double intensity(const trace::Operator& op) { return op.bytes() > 0 ? op.kernel_flops() / op.bytes() : 0; }
 
 // Two digits that count: "0.12", "3.4", "84".
 std::string intensity_text(const trace::Operator& op) {
@@ -35,25 +31,39 @@ std::string memory_words(const trace::Operator& op, const OperatorProfile& profi
   std::string words = fmt::format(
       "memory-bound at {} FLOP/byte: moves {} at {}, {} of this machine's {} roof", intensity_text(op),
       format_bytes(op.bytes()), format_byte_rate(per_second(op.bytes(), profile.ms.median)),
-      format_percent(fraction_of_roof(profile)), profile.floor.memory_level);
+      format_percent(profile.fraction_of_roof()), profile.roof.memory_level);
   if (op.bytes() > 0 && op.avoidable_bytes > 0.3 * op.bytes())
     words += avoidable_words(op);
-  else if (fraction_of_roof(profile) >= kNearRoof)
+  else if (profile.fraction_of_roof() >= kNearRoof)
     words += "; only fewer bytes would make it faster";
   return words;
+}
+
+// What the algorithm that ran is worth, or what another would spare; empty where there is but one.
+std::string algorithm_words(const trace::Operator& op, const OperatorProfile& profile) {
+  if (!op.algorithm.empty())
+    return fmt::format("; by {}: a direct kernel would need {}", op.algorithm,
+                       format_flop_rate(per_second(op.flops, profile.ms.median)));
+  double fewer = op.flops / std::max(1.0, op.fewest_flops());
+  return fewer >= kFasterAlgorithm
+             ? fmt::format("; {} needs {:.1f} times fewer", faster_algorithm(op.op_class), fewer)
+             : "";
 }
 
 std::string compute_words(const trace::Operator& op, const OperatorProfile& profile) {
   std::string subject = op.geometry.empty() ? "" : op.geometry + ": ";
   std::string words =
       fmt::format("{}compute-bound at {} FLOP/byte, {} of the {} roof ({} of {})", subject,
-                  intensity_text(op), format_percent(fraction_of_roof(profile)), dtype_name(op.dtype),
-                  format_flop_rate(per_second(op.flops, profile.ms.median)),
-                  format_flop_rate(profile.floor.compute_roof));
-  if (fraction_of_roof(profile) >= kNearRoof) return words + "; close to what this machine can do";
-  if (profile.floor.memory_ms > 0.5 * profile.floor.compute_ms)
+                  intensity_text(op), format_percent(profile.fraction_of_roof()), dtype_name(op.dtype),
+                  format_flop_rate(per_second(op.kernel_flops(), profile.ms.median)),
+                  format_flop_rate(profile.roof.compute_roof));
+  std::string algorithm = algorithm_words(op, profile);
+  words += algorithm;
+  if (profile.fraction_of_roof() >= kNearRoof)
+    return algorithm.empty() ? words + "; close to what this machine can do" : words;
+  if (profile.roof.memory_ms > 0.5 * profile.roof.compute_ms)
     return words + fmt::format("; its {} alone take {} at the {} roof", format_bytes(op.bytes()),
-                               format_ms(profile.floor.memory_ms), profile.floor.memory_level);
+                               format_ms(profile.roof.memory_ms), profile.roof.memory_level);
   if (!op.implementation.empty()) return words + fmt::format("; runs on {}", op.implementation);
   return words;
 }
@@ -64,13 +74,13 @@ std::string why(const trace::Operator& op, const OperatorProfile& profile, const
   if (op.op_class == trace::OperatorClass::kLayout)
     return fmt::format("moves {} at {} only to change the order of elements; no arithmetic",
                        format_bytes(op.bytes()), format_byte_rate(per_second(op.bytes(), profile.ms.median)));
-  if (!profile.floor.known())
+  if (!profile.roof.known())
     return "its FLOPs and bytes are not known here, so there is no roof to compare it with";
   double region_ms = (context.roofs.thread_start.median + context.roofs.barrier.median) * 1e3;
   if (context.threads > 1 && profile.ms.median < kSmallOperatorFactor * region_ms)
     return fmt::format("too small for {} threads: takes {}, of which starting and joining them is about {}",
                        context.threads, format_ms(profile.ms.median), format_ms(region_ms));
-  return profile.floor.memory_bound() ? memory_words(op, profile) : compute_words(op, profile);
+  return profile.roof.memory_bound() ? memory_words(op, profile) : compute_words(op, profile);
 }
 
 std::vector<OperatorTime> operator_times(const trace::Trace& trace, const StepProfile& profile) {
@@ -89,9 +99,9 @@ std::vector<OperatorTime> operator_times(const trace::Trace& trace, const StepPr
     row.share = profile.step_ms > 0 ? entry.ms.median / profile.step_ms : 0;
     row.flops = op.flops;
     row.bytes = op.bytes();
-    row.floor_ms = std::min(entry.floor.ms(), entry.ms.median);
-    row.roof = roof_name(op, entry.floor);
-    row.fraction_of_roof = fraction_of_roof(entry);
+    row.floor_ms = entry.floor.ms();
+    row.roof = roof_name(op, entry.roof);
+    row.fraction_of_roof = entry.fraction_of_roof();
     row.main_cause = entry.split.main_cause();
     rows.push_back(std::move(row));
   }
@@ -113,11 +123,14 @@ std::vector<TopOperator> top_operators(const trace::Trace& trace, const StepProf
     row.ms = entry.ms.median;
     row.share = profile.step_ms > 0 ? row.ms / profile.step_ms : 0;
     row.flops = op.flops;
+    row.least_flops = op.fewest_flops();
+    row.executed_flops = op.kernel_flops();
+    row.algorithm = op.algorithm;
     row.bytes = op.bytes();
     row.intensity = intensity(op);
-    row.roof = roof_name(op, entry.floor);
-    row.floor_ms = std::min(entry.floor.ms(), row.ms);
-    row.fraction_of_roof = fraction_of_roof(entry);
+    row.roof = roof_name(op, entry.roof);
+    row.floor_ms = entry.floor.ms();
+    row.fraction_of_roof = entry.fraction_of_roof();
     row.why = why(op, entry, context);
     rows.push_back(std::move(row));
   }
@@ -129,8 +142,9 @@ std::vector<RooflinePoint> roofline_points(const trace::Trace& trace, const Step
   for (const OperatorProfile& entry : profile.operators) {
     const trace::Operator& op = trace.operators[entry.op];
     if (op.flops <= 0 || op.bytes() <= 0) continue;
-    points.push_back({op.name, op.kind, op.op_class, intensity(op), per_second(op.flops, entry.ms.median),
-                      entry.ms.median, fraction_of_roof(entry), roof_name(op, entry.floor)});
+    points.push_back({op.name, op.kind, op.op_class, intensity(op),
+                      per_second(op.kernel_flops(), entry.ms.median), entry.ms.median,
+                      entry.fraction_of_roof(), roof_name(op, entry.roof)});
   }
   return points;
 }

@@ -38,6 +38,12 @@ struct MemoryRoof {
   Rate bytes;                 // bytes/s
 };
 
+// The least time that a traffic can take, and the level that takes most of it.
+struct TrafficTime {
+  double seconds = 0;
+  std::string level;  // empty if no level was measured
+};
+
 struct Roofs {
   std::string machine;  // "AMD EPYC 9R45, 2 cores"
   int threads = 1;      // all the cores that hone uses here
@@ -53,8 +59,11 @@ struct Roofs {
   double dram_roof(int thread_count) const;
   // The roof of the smallest level that holds `working_set_bytes`; null if no level was measured.
   const MemoryRoof* memory_level(double working_set_bytes, int thread_count) const;
-  // Its bandwidth, in bytes/s; 0 if no level was measured.
-  double memory_roof(double working_set_bytes, int thread_count) const;
+  // The least time to read and write so many bytes, each once, when `from_dram` of those read cannot be in a
+  // cache and all others may be: each level serves as much as it holds beyond the levels inside it, and DRAM
+  // the rest. So the time has no jump where a tensor outgrows a cache, and data that the operator before left
+  // there cannot beat it.
+  TrafficTime traffic(double read_bytes, double written_bytes, double from_dram, int thread_count) const;
 };
 
 }  // namespace hone

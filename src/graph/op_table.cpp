@@ -222,6 +222,8 @@ Cost node_cost(const Graph& graph, const Node& node) {
     if (id.valid() && !graph.type(id).is_static()) return cost;
   }
   cost.flops = entry->flops != nullptr ? entry->flops(context) : default_flops(*entry, context);
+  cost.least_flops = cost.flops;
+  if (entry->least_flops != nullptr) cost.least_flops = std::min(cost.flops, entry->least_flops(context));
   if (entry->op_class == OpClass::kView) return cost;  // no bytes move
   if (entry->bytes != nullptr) {
     entry->bytes(context, cost);

@@ -73,7 +73,8 @@ class InferContext {
 // The cost of one execution with static shapes. Bytes are compulsory ones: every input read once (only the
 // rows that a gather touches), every output written once.
 struct Cost {
-  double flops = 0;  // a multiply-add counts two; an elementwise transcendental counts one
+  double flops = 0;        // of the definition; a multiply-add counts two, an elementwise transcendental one
+  double least_flops = 0;  // of the algorithm with the fewest that is known; at most `flops`
   double bytes_read = 0;
   double bytes_written = 0;
 
@@ -111,6 +112,7 @@ struct OpEntry {
   std::vector<AttributeSpec> attributes = {};
   InferFunction infer = nullptr;  // never null in the table
   FlopsFunction flops = nullptr;
+  FlopsFunction least_flops = nullptr;  // of a known algorithm that may need fewer; null: none does
   BytesFunction bytes = nullptr;
   GradientFunction gradient = nullptr;
   bool pure = true;          // the same inputs give the same outputs: may be folded, merged and dropped

@@ -71,7 +71,7 @@ ModelSummary summarise_model(const Graph& graph, const std::optional<Roofs>& roo
     }
     row.body_nodes = node.op == "hone.Fused" ? 0 : count_body_nodes(node);
     if (row.has_costs && roofs) {
-      const analyze::Floor floor = analyze::operator_floor(row.op, context, analyze::Bytes::kAll);
+      const analyze::Bound floor = analyze::operator_floor(row.op, context, analyze::Bytes::kAll);
       row.floor_ms = floor.ms();
       row.roof = floor.known() ? analyze::roof_name(row.op, floor) : "";
     }

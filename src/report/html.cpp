@@ -22,9 +22,11 @@ std::string page(std::string_view title, const Markup& body) {
 Markup footer(std::string_view version) {
   return tag(
       "footer",
-      fmt::format("Written by hone{}{}. Floor: the larger of FLOPs ÷ compute roof and compulsory bytes ÷ "
-                  "bandwidth roof, summed over operators. Roofs: measured on this machine.",
-                  version.empty() ? "" : " ", version));
+      fmt::format(
+          "Written by hone{}{}. Floor: the larger of FLOPs ÷ compute roof and compulsory bytes ÷ "
+          "bandwidth roof, summed over operators; FLOPs are those of the cheapest known algorithm, so the "
+          "floor is the same whatever kernels run. Roofs: measured on this machine.",
+          version.empty() ? "" : " ", version));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/result.h"
 
@@ -19,12 +20,19 @@ struct KernelArguments {
   void* scratch = nullptr;  // scratch_bytes() bytes, aligned to kTensorAlignment
 };
 
+// What a kernel computes by, where that is not the operator's definition as written.
+struct FastAlgorithm {
+  std::string_view name;   // "Winograd F(4x4,3x3)", a literal; empty: the definition
+  double flops_saved = 0;  // FLOPs of the definition that one run does without
+};
+
 class Kernel {
  public:
   virtual ~Kernel() = default;
 
   // What runs, for people and traces: "jit_avx512_core (blocked16)", "hone pointwise".
   virtual std::string implementation() const = 0;
+  virtual FastAlgorithm algorithm() const { return {}; }
   virtual std::size_t scratch_bytes() const { return 0; }
   // Bytes that the kernel holds itself: weights in its own format.
   virtual std::size_t packed_bytes() const { return 0; }

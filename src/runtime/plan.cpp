@@ -77,6 +77,7 @@ Status Plan::State::make_kernels(const Provider& provider, const PlanOptions& op
     step.name = node.name;
     step.op = node.op;
     step.implementation = chosen->kernel->implementation();
+    step.algorithm = chosen->kernel->algorithm();
     step.scratch_bytes = chosen->kernel->scratch_bytes();
     step.packed_bytes = chosen->kernel->packed_bytes();
     step.choice = chosen->why;

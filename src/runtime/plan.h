@@ -11,6 +11,7 @@
 #include "core/result.h"
 #include "core/tensor.h"
 #include "graph/graph.h"
+#include "runtime/kernel.h"
 #include "runtime/provider.h"
 
 namespace hone::runtime {
@@ -34,6 +35,7 @@ struct PlanStep {
   std::string name;  // the node's
   std::string op;
   std::string implementation;  // the kernel's
+  FastAlgorithm algorithm;     // the kernel's
   std::size_t scratch_bytes = 0;
   std::size_t packed_bytes = 0;
   std::string choice;  // why this kernel: "fastest of 3: …", "only candidate"

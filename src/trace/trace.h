@@ -70,17 +70,23 @@ struct Operator {
   OperatorClass op_class = OperatorClass::kOther;
   std::vector<std::string> provenance;  // names in the user's model
   DType dtype = DType::kUndefined;      // of the arithmetic
-  double flops = 0;
+  double flops = 0;                     // of the operator's definition
+  double least_flops = 0;               // of the known algorithm that needs fewest; 0: as `flops`
+  double executed_flops =
+      0;                  // of the kernel that ran, where its algorithm needs another number; 0: as `flops`
   double bytes_read = 0;  // compulsory: every input once
   double bytes_written = 0;
   double constant_bytes = 0;   // the part of bytes_read that is weights: the same memory in every step
   double avoidable_bytes = 0;  // the part of all bytes that fusing it with `fuses_with` would not move
   std::string fuses_with;      // the operator it could be fused with; empty: none
   std::string implementation;  // the kernel that ran: "onednn:brgemm avx512", "hone:pointwise"
+  std::string algorithm;       // what the kernel computes by, if not the definition: "Winograd F(4x4,3x3)"
   std::string geometry;        // in words: "3×3 convolution, 64 → 64 channels, 56×56 positions"
   std::string device;          // "cpu", "cuda:0"
 
   double bytes() const { return bytes_read + bytes_written; }
+  double fewest_flops() const { return least_flops > 0 ? least_flops : flops; }
+  double kernel_flops() const { return executed_flops > 0 ? executed_flops : flops; }
   friend bool operator==(const Operator&, const Operator&) = default;
 };
 

@@ -2,6 +2,9 @@
 #include "tests/backends/compare.h"
 #include <gtest/gtest.h>
 
+#include "graph/op_table.h"
+#include "runtime/cpu/cpu_provider.h"
+
 namespace hone::backends {
 namespace {
 
@@ -191,6 +194,27 @@ TEST(Convolution, AnOperandAChannelAgrees) {
       };
       compare_all_kernels(fused(build, "convolution"));
     }
+  }
+}
+
+// Floors are right only if no kernel gets along with fewer FLOPs than the cheapest algorithm is said to need.
+TEST(Convolution, KernelsNameTheirAlgorithmAndNeedNoFewerFlopsThanTheCheapest) {
+  const graph::Graph graph = make_graph([](GraphBuilder& b) -> std::vector<ValueId> {
+    const ValueId x = reorder(b, f32_input(b, "x", {1, 64, 18, 15}), "blocked16");
+    return {b.add("Conv", {x, f32_constant(b, {64, 64, 3, 3})}, {{"pads", Ints{1, 1, 1, 1}}})};
+  });
+  const graph::Node& node = graph.nodes().back();
+  const graph::Cost cost = graph::node_cost(graph, node);
+  const auto candidates = runtime::CpuProvider(1).candidates(graph, node);
+  ASSERT_TRUE(candidates.ok()) << candidates.error().message;
+  for (const runtime::Candidate& candidate : *candidates) {
+    const auto kernel = candidate.make();
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    const runtime::FastAlgorithm algorithm = (*kernel)->algorithm();
+    const bool winograd = (*kernel)->implementation().find("wino") != std::string::npos;
+    EXPECT_EQ(algorithm.name.starts_with("Winograd"), winograd) << (*kernel)->implementation();
+    EXPECT_EQ(algorithm.flops_saved > 0, winograd) << (*kernel)->implementation();
+    EXPECT_GE(cost.flops - algorithm.flops_saved, cost.least_flops) << (*kernel)->implementation();
   }
 }
 

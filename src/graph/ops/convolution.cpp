@@ -1,7 +1,10 @@
 // Convolutions: Conv, ConvTranspose, the integer and quantized forms, deformable and causal ones, Col2Im.
 // Pooling is in pooling.cpp.
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "core/winograd.h"
 #include "graph/ops/parts.h"
 #include "graph/ops/window_infer.h"
 
@@ -172,6 +175,34 @@ double conv_flops_as(const CostContext& context, std::size_t w, std::size_t bias
 }
 
 double conv_flops(const CostContext& context) { return conv_flops_as(context, 1, 2); }
+// Whether Winograd's algorithm applies: two spatial axes, 3x3, stride and dilation 1, in a type with digits
+// to spare.
+bool filters_minimally(const CostContext& context) {
+  const auto all_ones = [&](std::string_view name) {
+    const Ints values = context.node.attributes.ints(name);
+    return std::all_of(values.begin(), values.end(), [](int64_t value) { return value == 1; });
+  };
+  const DType dtype = context.out(0).dtype;
+  const Shape weight = context.in(1).shape();
+  return (dtype == DType::kF32 || dtype == DType::kF64) && weight.size() == 4 && weight[2] == 3 &&
+         weight[3] == 3 && all_ones("strides") && all_ones("dilations");
+}
+
+double least_conv_flops(const CostContext& context) {
+  const double direct = conv_flops(context);
+  if (!filters_minimally(context)) return direct;
+  const Shape in = context.in(0).shape();
+  const Shape out = context.out(0).shape();
+  const bool biased = context.inputs.size() > 2 && context.inputs[2] != nullptr;
+  return least_winograd_flops({.images = out[0],
+                               .in_channels = in[1],
+                               .out_channels = out[1],
+                               .groups = context.node.attributes.integer("group", 1),
+                               .out_height = out[2],
+                               .out_width = out[3]}) +
+         (biased ? infer::elements(context.out(0)) : 0);
+}
+
 double conv_integer_flops(const CostContext& context) { return conv_flops_as(context, 1, 9); }
 double qlinear_conv_flops(const CostContext& context) {  // requantization: scale, round, shift
   return conv_flops_as(context, 3, 8) + 3 * infer::elements(context.out(0));
@@ -216,6 +247,7 @@ void add_convolution_ops(OpTable& table) {
              .attributes = conv_attributes({{kOutputLayout, kString}}),
              .infer = infer_conv,
              .flops = conv_flops,
+             .least_flops = least_conv_flops,
              .summary = "convolution over any number of spatial axes"});
   table.add({.name = "ConvTranspose",
              .op_class = OpClass::kConvolution,

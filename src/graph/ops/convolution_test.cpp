@@ -62,5 +62,18 @@ TEST(ConvolutionCost, CountsMultiplyAddsTwiceAndEveryByteOnce) {
             2.0 * 4 * 64 * 6 * 4);
 }
 
+TEST(ConvolutionCost, KnowsTheFewestFlopsWhereWinogradsAlgorithmApplies) {
+  const auto ratio = [](const TensorType& x, const TensorType& w, Attributes attributes = {}) {
+    const Cost cost = cost_of("Conv", {x, w}, std::move(attributes));
+    return cost.flops / cost.least_flops;
+  };
+  EXPECT_NEAR(ratio(f32({1, 512, 34, 34}), f32({512, 512, 3, 3})), 4, 0.1);
+  EXPECT_EQ(ratio(f32({1, 512, 34, 34}), f32({512, 512, 3, 3}), {{"strides", Ints{2, 2}}}), 1);
+  EXPECT_EQ(ratio(f32({1, 512, 34, 34}), f32({512, 512, 3, 3}), {{"dilations", Ints{2, 2}}}), 1);
+  EXPECT_EQ(ratio(f32({1, 512, 34, 34}), f32({512, 512, 1, 1})), 1);
+  EXPECT_EQ(ratio(f32({1, 512, 34, 34}), f32({512, 1, 3, 3}), {{"group", int64_t{512}}}), 1);
+  EXPECT_EQ(ratio(f32({1, 16, 34}), f32({16, 16, 3})), 1);
+}
+
 }  // namespace
 }  // namespace hone::graph

@@ -30,6 +30,13 @@ double fused_flops(const CostContext& context) {
   return flops;
 }
 
+double least_fused_flops(const CostContext& context) {
+  const Graph& body = *context.node.bodies[0];
+  double flops = 0;
+  for (const Node& node : body.nodes()) flops += node_cost(body, node).least_flops;
+  return flops;
+}
+
 Status infer_reorder(InferContext& context) {
   const std::string wanted = context.attributes().text("layout", "");
   const auto layout = layout_from_name(wanted);
@@ -55,6 +62,7 @@ void add_hone_ops(OpTable& table) {
              .attributes = {{"kind", AttributeKind::kString, true}, {"body", AttributeKind::kGraph, true}},
              .infer = infer_fused,
              .flops = fused_flops,
+             .least_flops = least_fused_flops,
              .summary = "a group of operators that one kernel executes; the body says what it computes"});
   table.add({.name = "hone.Reorder",
              .op_class = OpClass::kMovement,

@@ -65,7 +65,7 @@ inline Cost cost_of(const std::string& op, const std::vector<TensorType>& inputs
   for (const TensorType& type : inputs) ids.push_back(builder.input("x" + std::to_string(ids.size()), type));
   for (ValueId output : builder.add_many(op, ids, outputs, std::move(attributes))) builder.output(output);
   auto graph = std::move(builder).finish();
-  return graph.ok() ? node_cost(*graph, graph->nodes().front()) : Cost{-1, -1, -1};
+  return graph.ok() ? node_cost(*graph, graph->nodes().front()) : Cost{-1, -1, -1, -1};
 }
 
 }  // namespace hone::graph

@@ -134,6 +134,7 @@ trace::Operator describe_operator(const Graph& graph, const Node& node) {
   row.dtype = node.has_output(0) ? graph.type(node.outputs[0]).dtype : DType::kUndefined;
   if (!all_static(graph, node)) return row;
   row.flops = cost.flops;
+  row.least_flops = cost.least_flops;
   row.bytes_read = cost.bytes_read;
   row.bytes_written = cost.bytes_written;
   for (ValueId input : node.inputs) {
@@ -153,6 +154,8 @@ std::vector<trace::Operator> operator_table(const runtime::Plan& plan, const std
     trace::Operator row = describe_operator(plan.graph(), plan.graph().node(step.node));
     row.name = step.name;
     row.implementation = step.implementation;
+    row.algorithm = step.algorithm.name;
+    if (step.algorithm.flops_saved != 0) row.executed_flops = row.flops - step.algorithm.flops_saved;
     row.device = device;
     table.push_back(std::move(row));
   }

@@ -52,7 +52,7 @@ Markup ledger_part(const analyze::Analysis& before, const analyze::Analysis* aft
   return section(
       "ledger", "Where the time goes",
       "The step, split by cause. Rows do not overlap and add up to the whole; the floor is what this machine "
-      "needs at its measured roofs. Open a row for the evidence.",
+      "needs at its measured roofs with the cheapest known algorithms. Open a row for the evidence.",
       card + tag("div", {{"style", "margin-top:24px"}}, details));
 }
 

@@ -72,7 +72,7 @@ Markup top_part(const analyze::Analysis& before, const analyze::Analysis* after)
   Markup content =
       after == nullptr ? table(before) : tabs("top-rows", "Before", table(before), "After", table(*after));
   return section("top", fmt::format("The {} operators that take the most time", before.top.size()),
-                 "Each against the roof that bounds it, with the reason in words.", content);
+                 "Each kernel against the roof that bounds it, with the reason in words.", content);
 }
 
 Markup roofline_part(const Roofs& roofs, const analyze::Analysis& before, const analyze::Analysis* after) {
@@ -84,7 +84,8 @@ Markup roofline_part(const Roofs& roofs, const analyze::Analysis& before, const 
     sides =
         Markup::literal("<span><i class=\"ring\"></i>before</span><span><i class=\"dot\"></i>after</span>");
   return section("roofline", "Roofline",
-                 "Each point is an operator, its area the time it takes; the lines are what this machine was "
+                 "Each point is an operator by the FLOPs that its kernel executes, its area the time it "
+                 "takes; the lines are what this machine was "
                  "measured to "
                  "reach. Points far below their line have room.",
                  tag("div", {{"class", "card"}}, class_legend(before, after, sides) + charts));

@@ -52,6 +52,20 @@ std::optional<ConvolutionDesc> describe(const GroupView& group, const Epilogue& 
   return desc;
 }
 
+FastAlgorithm algorithm_of(const Convolution& convolution, const ConvolutionDesc& desc) {
+  const auto tile = convolution.winograd_tile();
+  if (!tile) return {};
+  const Shape output = desc.output();
+  const double executed = winograd_flops({.images = desc.batch,
+                                          .in_channels = desc.in_channels,
+                                          .out_channels = desc.out_channels,
+                                          .groups = desc.groups,
+                                          .out_height = output[0],
+                                          .out_width = output[1]},
+                                         *tile);
+  return {winograd_name(*tile), desc.flops() - executed};
+}
+
 Result<std::unique_ptr<Kernel>> make(const ConvolutionDesc& desc, const Tensor& weights, const Tensor* bias,
                                      std::size_t input, std::vector<std::size_t> operands,
                                      std::vector<std::size_t> unread) {
@@ -60,6 +74,7 @@ Result<std::unique_ptr<Kernel>> make(const ConvolutionDesc& desc, const Tensor& 
   KernelTraits traits;
   traits.implementation = fmt::format("oneDNN {} ({} → {})", convolution->name(),
                                       layout_name(desc.src_layout), layout_name(desc.dst_layout));
+  traits.algorithm = algorithm_of(*convolution, desc);
   traits.scratch_bytes = convolution->scratch_bytes();
   traits.packed_bytes = convolution->packed_weight_bytes();
   traits.unread = std::move(unread);

@@ -13,6 +13,7 @@ namespace hone::runtime::cpu {
 
 struct KernelTraits {
   std::string implementation;
+  FastAlgorithm algorithm = {};
   std::size_t scratch_bytes = 0;
   std::size_t packed_bytes = 0;
   std::vector<std::size_t> unread = {};  // inputs that the kernel packed or knows
@@ -25,6 +26,7 @@ class FunctionKernel : public Kernel {
   FunctionKernel(KernelTraits traits, F function)
       : traits_(std::move(traits)), function_(std::move(function)) {}
   std::string implementation() const override { return traits_.implementation; }
+  FastAlgorithm algorithm() const override { return traits_.algorithm; }
   std::size_t scratch_bytes() const override { return traits_.scratch_bytes; }
   std::size_t packed_bytes() const override { return traits_.packed_bytes; }
   bool reads(std::size_t input) const override {

@@ -41,6 +41,9 @@ Trace random_trace(uint32_t seed, int span_count) {
     op.avoidable_bytes = i;
     op.fuses_with = i > 0 ? "op_0" : "";
     op.implementation = "onednn";
+    op.least_flops = 1.5e8;
+    op.executed_flops = 2e8;
+    op.algorithm = "Winograd F(4x4,3x3)";
     op.geometry = "3×3";
     op.device = "cpu";
     trace.add_operator(op);

@@ -48,12 +48,15 @@ Annotation from_operator(const Operator& op) {
                   text("class", operator_class_name(op.op_class)),
                   text("dtype", dtype_name(op.dtype)),
                   real("flops", op.flops),
+                  real("least_flops", op.least_flops),
+                  real("executed_flops", op.executed_flops),
                   real("bytes_read", op.bytes_read),
                   real("bytes_written", op.bytes_written),
                   real("constant_bytes", op.constant_bytes),
                   real("avoidable_bytes", op.avoidable_bytes),
                   text("fuses_with", op.fuses_with),
                   text("implementation", op.implementation),
+                  text("algorithm", op.algorithm),
                   text("geometry", op.geometry),
                   text("device", op.device),
                   {"provenance", std::move(provenance)},
@@ -97,12 +100,15 @@ Operator to_operator(const Annotation& from) {
   op.op_class = operator_class_from_name(from.text("class")).value_or(OperatorClass::kOther);
   op.dtype = dtype_from_name(from.text("dtype")).value_or(DType::kUndefined);
   op.flops = from.real("flops");
+  op.least_flops = from.real("least_flops");
+  op.executed_flops = from.real("executed_flops");
   op.bytes_read = from.real("bytes_read");
   op.bytes_written = from.real("bytes_written");
   op.constant_bytes = from.real("constant_bytes");
   op.avoidable_bytes = from.real("avoidable_bytes");
   op.fuses_with = from.text("fuses_with");
   op.implementation = from.text("implementation");
+  op.algorithm = from.text("algorithm");
   op.geometry = from.text("geometry");
   op.device = from.text("device");
   for (const Annotation& source : from.items("provenance"))

@@ -94,6 +94,7 @@ void add_annotations(pbf_writer& event, const Trace& trace, const Span& span) {
   if (op.flops > 0) add_annotation(event, "flops", op.flops);
   if (op.bytes() > 0) add_annotation(event, "bytes", op.bytes());
   if (!op.implementation.empty()) add_annotation(event, "implementation", op.implementation);
+  if (!op.algorithm.empty()) add_annotation(event, "algorithm", op.algorithm);
   if (!op.geometry.empty()) add_annotation(event, "geometry", op.geometry);
 }
 

@@ -300,6 +300,13 @@ std::vector<ConvolutionVariant> Convolution::candidates(const ConvolutionDesc& d
 }
 
 std::string_view Convolution::name() const { return execution_->name(); }
+
+// By oneDNN's names: "jit_wino_4x3:avx512_core", "jit_fp32_wino_2x3:avx512_core".
+std::optional<WinogradTile> Convolution::winograd_tile() const {
+  if (name().find("wino") == std::string_view::npos) return std::nullopt;
+  return name().find("wino_4x3") != std::string_view::npos ? WinogradTile::k4x4 : WinogradTile::k2x2;
+}
+
 std::size_t Convolution::scratch_bytes() const { return execution_->scratch_bytes(); }
 std::size_t Convolution::packed_weight_bytes() const { return execution_->constant_bytes(); }
 

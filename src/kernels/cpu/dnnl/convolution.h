@@ -4,11 +4,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/result.h"
+#include "core/winograd.h"
 #include "kernels/cpu/dnnl/convolution_desc.h"
 
 namespace hone::kernels {
@@ -34,6 +36,8 @@ class Convolution {
 
   // oneDNN's name of the implementation: "jit:avx512_core", …
   std::string_view name() const;
+  // The tile of a Winograd implementation; none: direct, or as a matrix product.
+  std::optional<WinogradTile> winograd_tile() const;
   std::size_t scratch_bytes() const;
   std::size_t packed_weight_bytes() const;
 
