@@ -1,6 +1,8 @@
 // hone bench: latency percentiles and throughput of a model, alone and against other runtimes.
 #include "lab/bench/bench.h"
 
+#include <charconv>
+#include <iostream>
 #include <memory>
 
 #include <fmt/format.h>
@@ -23,6 +25,7 @@ struct Options {
   std::string json;
   int64_t batch = 0;
   bool no_cache = false;
+  bool on_request = false;
 };
 
 // The symbols that stand for the batch: the first extents of the inputs. A fixed one must be what was asked
@@ -103,6 +106,27 @@ void print_result(const Options& options, const lab::BenchResult& result) {
   }
 }
 
+// Answers each line N of stdin with the mean milliseconds of N steps. For drivers that take turns among
+// runtimes, each in a process of its own, so that no runtime's waiting threads disturb another's step.
+Status answer_requests(const graph::Graph& graph, const lab::BenchOptions& bench) {
+  HONE_ASSIGN(const lab::Workload step, lab::ready_to_run(graph, bench));
+  std::cout << "ready" << std::endl;
+  for (std::string line; std::getline(std::cin, line);) {
+    int64_t steps = 0;
+    const char* end = line.data() + line.size();
+    if (const auto [read, failed] = std::from_chars(line.data(), end, steps);
+        failed != std::errc() || read != end || steps < 1)
+      return invalid(fmt::format("--on-request: '{}' on stdin; give a number of steps a line", line));
+    const int64_t start = now_ns();
+    for (int64_t i = 0; i < steps && !interrupted(); ++i) HONE_CHECK(step());
+    const double mean_ms = static_cast<double>(now_ns() - start) / 1e6 / static_cast<double>(steps);
+    if (interrupted()) break;
+    std::cout << fmt::format("{:.6f}", mean_ms) << std::endl;
+  }
+  if (interrupted()) return Error{ErrorCode::kCancelled, "interrupted"};
+  return {};
+}
+
 Status run(const Options& options, Program& program) {
   ModelOptions model = options.model;
   if (options.batch > 0) {
@@ -121,6 +145,10 @@ Status run(const Options& options, Program& program) {
     bar.update(fraction, what);
     return !interrupted();
   };
+  if (options.on_request) {
+    const Status answered = answer_requests(graph, bench);
+    return answered.ok() ? answered : answered.error().within(options.model.path);
+  }
   auto result = lab::run_bench(graph, options.model.path, bench);
   if (!result.ok()) return result.error().within(options.model.path);
   bar.finish();
@@ -160,7 +188,15 @@ void add_bench_command(Program& program) {
       ->allow_extra_args(false);
   command->add_option("--seed", options->bench.seed, "of made-up inputs")->capture_default_str();
   command->add_flag("--no-cache", options->no_cache, "neither read nor keep kernel timings");
-  command->add_option("--json", options->json, "also write bench.json to this file");
+  CLI::Option* json = command->add_option("--json", options->json, "also write bench.json to this file");
+  command
+      ->add_flag("--on-request", options->on_request,
+                 "say 'ready' when compiled; then run N steps for each line N of stdin and print their mean "
+                 "in milliseconds")
+      ->excludes(json)
+      ->excludes("--against")
+      ->excludes("--concurrency")
+      ->excludes("--budget");
 }
 
 }  // namespace hone::apps

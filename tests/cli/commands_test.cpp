@@ -1,5 +1,7 @@
 // The commands as a user types them: their help is true, they do what they say, and their JSON keeps the
 // contract of docs (fields grow, never change).
+#include <sstream>
+
 #include "tests/cli/run_program.h"
 #include "tests/cli/test_models.h"
 #include <gtest/gtest.h>
@@ -39,7 +41,8 @@ TEST(Help, EveryCommandNamesItsOptionsAndSaysWhatItDoes) {
   const std::map<std::string, std::vector<std::string>> commands = {
       {"lab", {"MODEL", "--out", "--budget", "--input", "--disable", "--top", "--threads", "--json"}},
       {"bench",
-       {"MODEL", "--threads", "--batch", "--concurrency", "--against", "--budget", "--json", "--disable"}},
+       {"MODEL", "--threads", "--batch", "--concurrency", "--against", "--budget", "--json", "--disable",
+        "--on-request"}},
       {"run", {"MODEL", "--input", "--out", "--threads", "--bind", "--shape"}},
       {"show", {"MODEL", "--text", "--floors", "--bind", "--json", "--operators"}},
       {"optimize", {"MODEL", "--out", "--disable", "--only", "--list", "--json"}},
@@ -121,6 +124,21 @@ TEST_F(Commands, BenchKeepsItsContract) {
   const json two = json_of({"bench", model, "--concurrency", "2", "--budget", "0.2", "--threads", "2"});
   EXPECT_EQ(two["concurrency"], 2);
   EXPECT_EQ(two["threads"], 1);
+}
+
+TEST_F(Commands, BenchMeasuresOnRequest) {
+  RunOptions requests = options;
+  requests.input = "3\n1\n";
+  const ProgramResult result = run_hone({"bench", model, "--on-request", "--threads", "1"}, requests);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  std::istringstream lines(result.out);
+  std::string ready;
+  double first = 0, second = 0;
+  lines >> ready >> first >> second;
+  EXPECT_EQ(ready, "ready");
+  EXPECT_GT(first, 0);
+  EXPECT_GT(second, 0);
+  EXPECT_TRUE((lines >> std::ws).eof()) << result.out;
 }
 
 TEST_F(Commands, LabLeavesReportTracesAndModelAndCompareReadsThem) {

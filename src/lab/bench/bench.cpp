@@ -24,6 +24,13 @@ constexpr double kAloneShare = 0.25;
 constexpr double kPairedShare = 0.5;
 constexpr int64_t kPeerSlotNs = 20'000'000;
 
+struct Ready {
+  std::vector<Tensor> inputs;
+  Graph optimised;
+  runtime::TimingCache cache;
+  std::unique_ptr<Plan> plan;
+};
+
 class Bench {
  public:
   explicit Bench(const BenchOptions& options) : options_(options) {}
@@ -45,30 +52,35 @@ class Bench {
     return latency;
   }
 
+  Result<Ready> prepare(const Graph& graph, const CpuProvider& provider) const {
+    HONE_ASSIGN(std::vector<Tensor> inputs, make_inputs(graph, options_.seed));
+    HONE_ASSIGN(Graph optimised, optimise(graph, provider, options_.disabled_passes));
+    runtime::TimingCache cache = runtime::TimingCache::open(options_.timing_cache);
+    HONE_ASSIGN(std::unique_ptr<Plan> plan, compile_plan(optimised, provider, &cache, inputs, say(0.02)));
+    (void)cache.save();  // a convenience: the next run measures again if it could not be written
+    return Ready{std::move(inputs), std::move(optimised), std::move(cache), std::move(plan)};
+  }
+
   Result<BenchResult> run(const Graph& graph, const std::filesystem::path& model) {
-    HONE_ASSIGN(const std::vector<Tensor> inputs, make_inputs(graph, options_.seed));
     const CpuProvider whole(options_.threads);
     const int share = whole.threads() / options_.concurrency;
     if (share < 1)
       return invalid(fmt::format("--concurrency {}: there are only {} threads to share", options_.concurrency,
                                  whole.threads()));
     const CpuProvider provider(share);
-    HONE_ASSIGN(const Graph optimised, optimise(graph, provider, options_.disabled_passes));
-    runtime::TimingCache cache = runtime::TimingCache::open(options_.timing_cache);
-    HONE_ASSIGN(const std::unique_ptr<Plan> plan,
-                compile_plan(optimised, provider, &cache, inputs, say(0.02)));
-    (void)cache.save();  // a convenience: the next run measures again if it could not be written
+    HONE_ASSIGN(Ready ready, prepare(graph, provider));
+    Plan* const plan = ready.plan.get();
 
     BenchResult result;
     result.threads = share;
     result.concurrency = options_.concurrency;
-    for (const Tensor& input : inputs) {
+    for (const Tensor& input : ready.inputs) {
       if (input.rank() < 2) continue;
       result.batch = input.shape()[0];
       break;
     }
     if (options_.concurrency > 1) {
-      HONE_CHECK(run_together(optimised, inputs, cache, result));
+      HONE_CHECK(run_together(ready.optimised, ready.inputs, ready.cache, result));
       return result;
     }
     const double alone = options_.against_ort ? kAloneShare : 1;
@@ -77,7 +89,7 @@ class Bench {
                                 latency_options(alone, 0.1, 0.1 + 0.9 * alone, "measuring hone")));
     result.throughput_per_s = static_cast<double>(result.batch) * 1e3 / result.latency.mean;
     if (options_.against_ort) {
-      HONE_ASSIGN(PeerResult ort, against_ort(*plan, share, model, inputs));
+      HONE_ASSIGN(PeerResult ort, against_ort(*plan, share, model, ready.inputs));
       result.against.push_back(std::move(ort));
     }
     return result;
@@ -182,6 +194,13 @@ Result<BenchResult> run_bench(const Graph& graph, const std::filesystem::path& m
   if (options.against_ort && options.concurrency > 1)
     return invalid("--against compares one plan with one session; leave --concurrency out");
   return Bench(options).run(graph, model);
+}
+
+Result<Workload> ready_to_run(const Graph& graph, const BenchOptions& options) {
+  HONE_ASSIGN(Ready ready, Bench(options).prepare(graph, CpuProvider(options.threads)));
+  const std::shared_ptr<Plan> plan = std::move(ready.plan);
+  HONE_CHECK(plan->run());
+  return Workload([plan] { return plan->run(); });
 }
 
 }  // namespace hone::lab

@@ -50,4 +50,7 @@ struct BenchResult {
 Result<BenchResult> run_bench(const graph::Graph& graph, const std::filesystem::path& model,
                               const BenchOptions& options);
 
+// The same plan for a caller that decides itself when to measure: one call is one step. It has run once.
+Result<Workload> ready_to_run(const graph::Graph& graph, const BenchOptions& options);
+
 }  // namespace hone::lab
