@@ -175,6 +175,14 @@ TEST_F(BadInput, BenchOptionsThatCannotBe) {
       hone({"bench", model, "--budget", "0.1", "--against", "ort", "--ort-library", model}), {"small.onnx"}));
 }
 
+TEST_F(BadInput, BenchOnRequestOfSomethingElseThanSteps) {
+  for (const char* line : {"many\n", "0\n", "-3\n", "3 4\n", "\n"}) {
+    RunOptions requests = options;
+    requests.input = line;
+    EXPECT_TRUE(is_one_line_error(run_hone({"bench", model, "--on-request"}, requests), {"--on-request"}));
+  }
+}
+
 // Interrupted as by Ctrl-C, `after` seconds in, by a shell that waits for it.
 ProgramResult interrupt(const std::vector<std::string>& arguments, const std::string& after,
                         const RunOptions& options) {
@@ -193,9 +201,11 @@ TEST_F(BadInput, AnInterruptedLabWritesNothing) {
 }
 
 TEST_F(BadInput, AnInterruptedBenchWritesNothing) {
+  // A batch large enough that the most steps which bench runs take longer than the second until the
+  // interrupt.
   for (const char* concurrency : {"1", "2"}) {
     const ProgramResult result = interrupt({"bench", model, "--threads", "2", "--concurrency", concurrency,
-                                            "--budget", "30", "--json", path("bench.json")},
+                                            "--batch", "512", "--budget", "30", "--json", path("bench.json")},
                                            "1", options);
     EXPECT_EQ(result.exit_code, 130) << result.out << result.err;
     EXPECT_NE(result.err.find("interrupted"), std::string::npos) << result.err;
