@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "lab/bench/prepared.h"
 #include "lab/peers/ort.h"
+#include "lab/prepared.h"
 
 namespace hone::lab {
 namespace {
@@ -40,11 +40,6 @@ class Bench {
       return !options_.progress || options_.progress(from + (to - from) * done, what);
     };
   }
-  Say say(double fraction) const {
-    return [this, fraction](const std::string& what) {
-      return !options_.progress || options_.progress(fraction, what);
-    };
-  }
   LatencyOptions latency_options(double share, double from, double to, const std::string& what) const {
     LatencyOptions latency;
     latency.budget_ns = static_cast<int64_t>(options_.budget_s * share * 1e9);
@@ -53,12 +48,16 @@ class Bench {
   }
 
   Result<Ready> prepare(const Graph& graph, const CpuProvider& provider) const {
-    HONE_ASSIGN(std::vector<Tensor> inputs, make_inputs(graph, options_.seed));
+    HONE_ASSIGN(Inputs inputs, make_inputs(graph, options_.seed));
     HONE_ASSIGN(Graph optimised, optimise(graph, provider, options_.disabled_passes));
     runtime::TimingCache cache = runtime::TimingCache::open(options_.timing_cache);
-    HONE_ASSIGN(std::unique_ptr<Plan> plan, compile_plan(optimised, provider, &cache, inputs, say(0.02)));
+    const auto progress = [&](std::size_t done, std::size_t total, const std::string& node) {
+      return !options_.progress || options_.progress(0.02, choosing(done, total, node));
+    };
+    HONE_ASSIGN(std::unique_ptr<Plan> plan,
+                compile_plan(optimised, provider, inputs.tensors, {&cache, false, progress}));
     (void)cache.save();  // a convenience: the next run measures again if it could not be written
-    return Ready{std::move(inputs), std::move(optimised), std::move(cache), std::move(plan)};
+    return Ready{std::move(inputs.tensors), std::move(optimised), std::move(cache), std::move(plan)};
   }
 
   Result<BenchResult> run(const Graph& graph, const std::filesystem::path& model) {
@@ -115,7 +114,7 @@ class Bench {
       std::unique_ptr<Plan> plan;
       {
         const std::lock_guard lock(mutex);  // all kernels are in the cache: nothing is measured here
-        auto compiled = compile_plan(graph, provider, &cache, inputs, {});
+        auto compiled = compile_plan(graph, provider, inputs, {&cache});
         if (compiled.ok())
           plan = std::move(*compiled);
         else if (failure.ok())
@@ -168,10 +167,7 @@ class Bench {
     HONE_CHECK(session->run());
     HONE_ASSIGN(const std::vector<Tensor> theirs, session->outputs());
     HONE_CHECK(plan.run());
-    const std::vector<Tensor> ours = plan_outputs(plan);
-    std::vector<ComparedOutput> compared;
-    for (std::size_t i = 0; i < ours.size(); ++i) compared.push_back({outputs[i], ours[i], theirs[i]});
-    peer.numbers = compare_outputs(compared, Numerics::kReassociating);
+    peer.numbers = compare_with(theirs, plan, Numerics::kReassociating);
     HONE_ASSIGN(peer.latency,
                 measure_latency([&] { return session->run(); },
                                 latency_options(kAloneShare, 0.35, 0.55, "measuring ONNX Runtime")));

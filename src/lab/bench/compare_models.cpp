@@ -2,17 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "lab/bench/prepared.h"
+#include "lab/prepared.h"
 
 namespace hone::lab {
 namespace {
 
 using graph::Graph;
-
-struct Side {
-  std::vector<Tensor> inputs;
-  std::unique_ptr<runtime::Plan> plan;
-};
 
 std::string names_of(const Graph& graph, const std::vector<graph::ValueId>& ids) {
   std::string text;
@@ -38,40 +33,33 @@ std::string interface_difference(const Graph& a, const Graph& b) {
 Result<ModelComparison> compare_models(const Graph& a, const Graph& b, const BenchOptions& options) {
   const runtime::CpuProvider provider(options.threads);
   runtime::TimingCache cache = runtime::TimingCache::open(options.timing_cache);
-  Side sides[2];
+  std::unique_ptr<runtime::Plan> plans[2];
   const Graph* graphs[2] = {&a, &b};
   for (int i = 0; i < 2; ++i) {
     // The seed and the name decide an input's data: inputs of one name and type are the same for both.
     const std::string side = i == 0 ? "A" : "B";
     auto inputs = make_inputs(*graphs[i], options.seed);
     if (!inputs.ok()) return inputs.error().within(side);
-    sides[i].inputs = std::move(*inputs);
     HONE_ASSIGN(const Graph optimised, optimise(*graphs[i], provider, options.disabled_passes));
-    const Say say = [&](const std::string& what) {
-      return !options.progress || options.progress(0.02 + 0.1 * i, side + ": " + what);
+    const auto progress = [&](std::size_t done, std::size_t total, const std::string& node) {
+      return !options.progress || options.progress(0.02 + 0.1 * i, side + ": " + choosing(done, total, node));
     };
-    HONE_ASSIGN(sides[i].plan, compile_plan(optimised, provider, &cache, sides[i].inputs, say));
-    HONE_CHECK(sides[i].plan->run());
+    HONE_ASSIGN(plans[i], compile_plan(optimised, provider, inputs->tensors, {&cache, false, progress}));
+    HONE_CHECK(plans[i]->run());
   }
   (void)cache.save();  // a convenience: the next run measures again if it could not be written
 
   ModelComparison comparison;
   comparison.why_not_compared = interface_difference(a, b);
-  if (comparison.why_not_compared.empty()) {
-    const std::vector<Tensor> ours = plan_outputs(*sides[1].plan);
-    const std::vector<Tensor> reference = plan_outputs(*sides[0].plan);
-    std::vector<ComparedOutput> compared;
-    for (std::size_t i = 0; i < ours.size(); ++i)
-      compared.push_back({a.value(a.outputs()[i]).name, ours[i], reference[i]});
-    comparison.numbers = compare_outputs(compared, Numerics::kReassociating);
-  }
+  if (comparison.why_not_compared.empty())
+    comparison.numbers = compare_with(plan_outputs(*plans[0]), *plans[1], Numerics::kReassociating);
   PairedOptions paired;
   paired.budget_ns = static_cast<int64_t>(options.budget_s * 1e9);
   paired.progress = [&](double done) {
     return !options.progress || options.progress(0.2 + 0.8 * done, "measuring both, interleaved");
   };
   HONE_ASSIGN(comparison.paired,
-              run_paired([&] { return sides[0].plan->run(); }, [&] { return sides[1].plan->run(); }, paired));
+              run_paired([&] { return plans[0]->run(); }, [&] { return plans[1]->run(); }, paired));
   comparison.a = summarise_latency(comparison.paired.a_ms);
   comparison.b = summarise_latency(comparison.paired.b_ms);
   return comparison;

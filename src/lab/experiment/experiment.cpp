@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -10,11 +9,11 @@
 #include "core/clock.h"
 #include "core/units.h"
 #include "graph/op_table.h"
-#include "lab/data/inputs.h"
 #include "lab/experiment/price.h"
 #include "lab/experiment/profile.h"
 #include "lab/experiment/target.h"
 #include "lab/gate/gate.h"
+#include "lab/prepared.h"
 #include "passes/pipeline.h"
 #include "runtime/interpreter.h"
 #include "trace/run_folder.h"
@@ -78,46 +77,22 @@ class Runner {
     fold.only = {"fold_constants"};
     HONE_ASSIGN(passes::PipelineResult folded, passes::run_pipeline(graph, context_, fold));
     baseline_graph_ = std::move(folded.graph);
-    for (graph::ValueId id : baseline_graph_.inputs()) {
-      const graph::Value& value = baseline_graph_.value(id);
-      auto given = options_.inputs.find(value.name);
-      if (given != options_.inputs.end()) {
-        inputs_.push_back(given->second);
-        input_notes_.push_back(fmt::format("{}: given", value.name));
-        continue;
-      }
-      if (!value.type.is_static())
-        return invalid(fmt::format("input '{}' has type {}; give its shape with --bind or --shape",
-                                   value.name, value.type.text()));
-      const InputSpec spec{value.name, value.type.dtype, value.type.shape(), std::nullopt};
-      HONE_ASSIGN(Tensor made, synthesise_input(spec, options_.seed));
-      input_notes_.push_back(fmt::format("{}: {}, seed {}", value.name, describe_input(spec), options_.seed));
-      inputs_.push_back(std::move(made));
-    }
-    return runtime::check_inputs(baseline_graph_, inputs_);
+    HONE_ASSIGN(inputs_, make_inputs(baseline_graph_, options_.seed, options_.inputs));
+    return runtime::check_inputs(baseline_graph_, inputs_.tensors);
   }
 
   Status compute_reference() {
     HONE_CHECK(say(0.03, "computing the reference in double precision"));
-    HONE_ASSIGN(reference_, runtime::interpret(baseline_graph_, inputs_));
+    HONE_ASSIGN(reference_, runtime::interpret(baseline_graph_, inputs_.tensors));
     return {};
   }
 
   Result<std::unique_ptr<Plan>> compile(const Graph& graph, double fraction, const std::string& what) {
-    runtime::PlanOptions plan_options;
-    plan_options.cache = &cache_;
-    plan_options.measure_single = true;
-    bool cancelled = false;
-    plan_options.progress = [&](std::size_t done, std::size_t total, const std::string& node) {
+    const auto progress = [&](std::size_t done, std::size_t total, const std::string& node) {
       const double part = static_cast<double>(done) / static_cast<double>(std::max<std::size_t>(1, total));
-      cancelled = cancelled || !say(fraction + 0.02 * part, what + (node.empty() ? "" : ": " + node)).ok();
+      return say(fraction + 0.02 * part, what + (node.empty() ? "" : ": " + node)).ok();
     };
-    HONE_ASSIGN(std::unique_ptr<Plan> plan, Plan::compile(graph, provider_, plan_options));
-    HONE_CHECK(say(fraction + 0.02, what));
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (inputs_[i].bytes() > 0) std::memcpy(plan->input(i).data, inputs_[i].data(), inputs_[i].bytes());
-    }
-    return plan;
+    return compile_plan(graph, provider_, inputs_.tensors, {&cache_, true, progress});
   }
 
   ProfileOptions profile_options(const std::string& source) const {
@@ -142,18 +117,6 @@ class Runner {
     const double alone = passes::price_graph(baseline_graph_, context_);
     if (alone > 0) prices_.set_scale(experiment_.report.baseline.step.ms.median / alone);
     return {};
-  }
-
-  NumericReport check_numbers(Plan& plan, Numerics numerics) {
-    std::vector<ComparedOutput> compared;
-    for (std::size_t i = 0; i < reference_.size(); ++i) {
-      const ConstTensorView view = plan.output(i);
-      const Tensor output =
-          Tensor::borrowed(view.dtype, Shape(view.shape.begin(), view.shape.end()), view.data, nullptr);
-      compared.push_back(
-          {baseline_graph_.value(baseline_graph_.outputs()[i]).name, output.clone(), reference_[i]});
-    }
-    return compare_outputs(compared, numerics);
   }
 
   // Groups in order. A group that changes the graph without a gain of its own is carried: what follows builds
@@ -186,7 +149,7 @@ class Runner {
       HONE_ASSIGN(const PairedResult speed,
                   run_paired([&] { return before.run(); }, [&] { return plan->run(); },
                              paired_options(seconds, from, to, "measuring " + groups[g])));
-      const NumericReport numbers = check_numbers(*plan, Numerics::kReassociating);
+      const NumericReport numbers = compare_with(reference_, *plan, Numerics::kReassociating);
       const GateDecision decision = decide(speed, numbers);
       const double step = median_ms(speed.a_ms);
       row.measured_gain_ms = Estimate{step - step / speed.ratio.median, step - step / speed.ratio.low,
@@ -271,7 +234,7 @@ class Runner {
     }
     Plan& plan = optimised_plan_ != nullptr ? *optimised_plan_ : *baseline_plan_;
     HONE_CHECK(plan.run());
-    const NumericReport numbers = check_numbers(plan, Numerics::kReassociating);
+    const NumericReport numbers = compare_with(reference_, plan, Numerics::kReassociating);
     report.result.max_rel_err = numbers.max_rel_err;
     report.result.passed = numbers.passed;
     for (const OutputReport& output : numbers.outputs) {
@@ -321,7 +284,7 @@ class Runner {
     report.baseline_memory = memory_of(*baseline_plan_);
     report.optimised_memory = memory_of(optimised_plan_ != nullptr ? *optimised_plan_ : *baseline_plan_);
     report.reproduce.command = options_.command;
-    report.reproduce.notes = input_notes_;
+    report.reproduce.notes = inputs_.notes;
     report.reproduce.notes.push_back(fmt::format(
         "predictions: kernels timed alone, scaled by {:.2f} so that the baseline's add up to its step",
         prices_.scale()));
@@ -336,8 +299,7 @@ class Runner {
   PriceList prices_;
   passes::PassContext context_;
   Graph baseline_graph_;
-  std::vector<Tensor> inputs_;
-  std::vector<std::string> input_notes_;
+  Inputs inputs_;
   std::vector<Tensor> reference_;
   std::unique_ptr<Plan> baseline_plan_;
   std::unique_ptr<Plan> optimised_plan_;

@@ -1,4 +1,4 @@
-#include "lab/bench/prepared.h"
+#include "lab/prepared.h"
 
 #include <cstring>
 
@@ -11,16 +11,23 @@
 
 namespace hone::lab {
 
-Result<std::vector<Tensor>> make_inputs(const graph::Graph& graph, uint64_t seed) {
-  std::vector<Tensor> inputs;
+Result<Inputs> make_inputs(const graph::Graph& graph, uint64_t seed,
+                           const std::map<std::string, Tensor>& given) {
+  Inputs inputs;
   for (graph::ValueId id : graph.inputs()) {
     const graph::Value& value = graph.value(id);
+    if (const auto found = given.find(value.name); found != given.end()) {
+      inputs.tensors.push_back(found->second);
+      inputs.notes.push_back(fmt::format("{}: given", value.name));
+      continue;
+    }
     if (!value.type.is_static())
       return invalid(fmt::format("input '{}' has type {}; give its shape with --bind or --shape", value.name,
                                  value.type.text()));
     const InputSpec spec{value.name, value.type.dtype, value.type.shape(), std::nullopt};
     HONE_ASSIGN(Tensor made, synthesise_input(spec, seed));
-    inputs.push_back(std::move(made));
+    inputs.tensors.push_back(std::move(made));
+    inputs.notes.push_back(fmt::format("{}: {}, seed {}", value.name, describe_input(spec), seed));
   }
   return inputs;
 }
@@ -34,18 +41,22 @@ Result<graph::Graph> optimise(graph::Graph graph, const runtime::CpuProvider& pr
   return std::move(result.graph);
 }
 
+std::string choosing(std::size_t done, std::size_t total, const std::string& node) {
+  return fmt::format("choosing kernels ({} of {}): {}", done, total, node);
+}
+
 Result<std::unique_ptr<runtime::Plan>> compile_plan(const graph::Graph& graph,
                                                     const runtime::CpuProvider& provider,
-                                                    runtime::TimingCache* cache,
-                                                    const std::vector<Tensor>& inputs, const Say& say) {
-  runtime::PlanOptions options;
-  options.cache = cache;
+                                                    std::span<const Tensor> inputs,
+                                                    const CompileOptions& options) {
+  runtime::PlanOptions plan_options;
+  plan_options.cache = options.cache;
+  plan_options.measure_single = options.measure_single;
   bool cancelled = false;
-  options.progress = [&](std::size_t done, std::size_t total, const std::string& node) {
-    const std::string what = fmt::format("choosing kernels ({} of {}): {}", done, total, node);
-    cancelled = cancelled || (say && !say(what));
+  plan_options.progress = [&](std::size_t done, std::size_t total, const std::string& node) {
+    cancelled = cancelled || (options.progress && !options.progress(done, total, node));
   };
-  HONE_ASSIGN(std::unique_ptr<runtime::Plan> plan, runtime::Plan::compile(graph, provider, options));
+  HONE_ASSIGN(std::unique_ptr<runtime::Plan> plan, runtime::Plan::compile(graph, provider, plan_options));
   if (cancelled) return Error{ErrorCode::kCancelled, "interrupted; nothing was written"};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].bytes() > 0) std::memcpy(plan->input(i).data, inputs[i].data(), inputs[i].bytes());
@@ -62,6 +73,15 @@ std::vector<Tensor> plan_outputs(const runtime::Plan& plan) {
             .clone());
   }
   return outputs;
+}
+
+NumericReport compare_with(std::span<const Tensor> reference, const runtime::Plan& plan, Numerics numerics) {
+  const std::vector<Tensor> outputs = plan_outputs(plan);
+  const graph::Graph& graph = plan.graph();
+  std::vector<ComparedOutput> compared;
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    compared.push_back({graph.value(graph.outputs()[i]).name, outputs[i], reference[i]});
+  return compare_outputs(compared, numerics);
 }
 
 }  // namespace hone::lab

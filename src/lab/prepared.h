@@ -1,0 +1,58 @@
+// A model made ready to be measured: inputs, passes, a compiled plan with the inputs in place, its outputs
+// against a reference. Shared by everything that runs plans for their time.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "graph/graph.h"
+#include "lab/gate/numeric.h"
+#include "runtime/cpu/cpu_provider.h"
+#include "runtime/plan.h"
+#include "runtime/timing_cache.h"
+
+namespace hone::lab {
+
+struct Inputs {
+  std::vector<Tensor> tensors;     // one an input of the graph
+  std::vector<std::string> notes;  // what each is: "x: standard normal, seed 1"
+};
+
+// Those of `given` by name, the others made up (data/inputs.h). The types of those must be static; the error
+// says how to bind what is not.
+Result<Inputs> make_inputs(const graph::Graph& graph, uint64_t seed,
+                           const std::map<std::string, Tensor>& given = {});
+
+// The whole pipeline, for this provider.
+Result<graph::Graph> optimise(graph::Graph graph, const runtime::CpuProvider& provider,
+                              const std::set<std::string>& disabled_passes);
+
+// What `progress` below may say: "choosing kernels (3 of 17): conv1".
+std::string choosing(std::size_t done, std::size_t total, const std::string& node);
+
+struct CompileOptions {
+  runtime::TimingCache* cache = nullptr;
+  bool measure_single = false;  // PlanOptions
+  // Told how many nodes have their kernels, and the next one; false cancels.
+  std::function<bool(std::size_t done, std::size_t total, const std::string& node)> progress = {};
+};
+
+// Compiled with kernels chosen by measuring, `inputs` copied in.
+Result<std::unique_ptr<runtime::Plan>> compile_plan(const graph::Graph& graph,
+                                                    const runtime::CpuProvider& provider,
+                                                    std::span<const Tensor> inputs,
+                                                    const CompileOptions& options);
+
+// Copies of the outputs of the last run.
+std::vector<Tensor> plan_outputs(const runtime::Plan& plan);
+
+// The outputs of the last run against a reference's, in the order of the graph.
+NumericReport compare_with(std::span<const Tensor> reference, const runtime::Plan& plan, Numerics numerics);
+
+}  // namespace hone::lab
