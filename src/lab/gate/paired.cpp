@@ -27,6 +27,7 @@ class Interleaver {
 
  private:
   Result<int64_t> time_calls(int which, int calls);
+  Status settle(int which);
 
   std::array<const Workload*, 2> workloads_;
   const PairedOptions& options_;
@@ -40,6 +41,13 @@ Result<int64_t> Interleaver::time_calls(int which, int calls) {
   const int64_t start = options_.clock();
   for (int i = 0; i < calls; ++i) HONE_CHECK(work());
   return options_.clock() - start;
+}
+
+Status Interleaver::settle(int which) {
+  const int64_t start = options_.clock();
+  do HONE_CHECK(time_calls(which, 1));
+  while (options_.clock() - start < options_.settle_ns);
+  return {};
 }
 
 Status Interleaver::warm_up() {
@@ -61,7 +69,7 @@ Status Interleaver::run_block(PairedResult& result, std::vector<double>& log_rat
   const int outer = static_cast<int>(coin_() >> 63);  // 0: A B B A, 1: B A A B
   double log_ratio = 0;
   for (int which : {outer, 1 - outer, 1 - outer, outer}) {
-    if (options_.settle && which != last_) HONE_CHECK(time_calls(which, 1));
+    if (options_.settle && which != last_) HONE_CHECK(settle(which));
     last_ = which;
     HONE_ASSIGN(const int64_t elapsed, time_calls(which, calls_));
     const double call_ns = static_cast<double>(std::max<int64_t>(1, elapsed)) / calls_;

@@ -49,6 +49,7 @@ struct PairedOptions {
   double precision = 0.005;   // stop early when the interval is within ± this share of the ratio
   double min_effect = 0.002;  // smaller differences are never claimed (code placement alone makes them)
   bool settle = true;         // after a change of workload run one unmeasured call: caches as in steady use
+  int64_t settle_ns = 0;      // … and more, until this has passed: what the other left running must end
   uint64_t seed = 1;          // of the coin
   Progress progress;
   std::function<int64_t()> clock = now_ns;
