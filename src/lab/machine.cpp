@@ -10,11 +10,11 @@
 
 #include <fmt/format.h>
 #include <omp.h>
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "core/version.h"
+#include "kernels/cpu/cores.h"
 #include "kernels/cpu/roof/arithmetic.h"
 #include "kernels/cpu/roof/gemm.h"
 
@@ -41,27 +41,6 @@ std::string value_of(const std::filesystem::path& path, const std::string& key, 
     return begin == std::string::npos ? "" : line.substr(begin, end - begin + 1);
   }
   return {};
-}
-
-std::vector<int> usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof set, &set) == 0)
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-      if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  if (cpus.empty()) cpus.push_back(0);
-  return cpus;
-}
-
-// Cores among `cpus`: hardware threads of one core have the same list of siblings.
-int count_cores(const std::vector<int>& cpus) {
-  std::set<std::string> cores;
-  for (int cpu : cpus) {
-    const std::string siblings = first_line(kCpus / fmt::format("cpu{}/topology/thread_siblings_list", cpu));
-    cores.insert(siblings.empty() ? std::to_string(cpu) : siblings);
-  }
-  return static_cast<int>(cores.size());
 }
 
 std::vector<CacheLevel> read_caches(const std::vector<int>& cpus) {
@@ -146,9 +125,9 @@ Machine describe_machine() {
     machine.kernel = fmt::format("{} {}", system.sysname, system.release);
   }
   machine.cpu = cpu_name(machine.architecture);
-  const std::vector<int> cpus = usable_cpus();
+  const std::vector<int> cpus = kernels::usable_cpus();
   machine.hardware_threads = static_cast<int>(cpus.size());
-  machine.cores = count_cores(cpus);
+  machine.cores = static_cast<int>(kernels::one_cpu_per_core(cpus).size());
   machine.installed_threads = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   if (const int quota = internal::parse_cpu_quota(first_line("/sys/fs/cgroup/cpu.max")); quota > 0) {
     machine.hardware_threads = std::min(machine.hardware_threads, quota);

@@ -4,38 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <vector>
 
 #include <omp.h>
-#include <sched.h>
 
 namespace hone::kernels {
 
 int thread_count() noexcept { return omp_in_parallel() != 0 ? 1 : omp_get_max_threads(); }
 
 void set_thread_count(int count) noexcept { omp_set_num_threads(std::max(count, 1)); }
-
-bool pin_threads(std::span<const int> cpus) {
-  std::vector<int> order(cpus.begin(), cpus.end());
-  if (order.empty()) {
-    cpu_set_t allowed;
-    CPU_ZERO(&allowed);
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (CPU_ISSET(cpu, &allowed)) order.push_back(cpu);
-    }
-  }
-  if (order.empty()) return false;
-  int refused = 0;
-#pragma omp parallel reduction(+ : refused)
-  {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(order[static_cast<std::size_t>(omp_get_thread_num()) % order.size()], &one);
-    refused += sched_setaffinity(0, sizeof one, &one) != 0 ? 1 : 0;
-  }
-  return refused == 0;
-}
 
 namespace internal {
 

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <type_traits>
 
 namespace hone::kernels {
@@ -15,10 +14,6 @@ namespace hone::kernels {
 // every branch of a graph its own share of the cores.
 int thread_count() noexcept;
 void set_thread_count(int count) noexcept;
-
-// Binds the threads of the calling thread's team to one CPU each of those that the process may use, in order
-// of `cpus` (empty: of the process's affinity mask). False if the operating system refused.
-bool pin_threads(std::span<const int> cpus = {});
 
 namespace internal {
 using RangeFunction = void (*)(const void* context, int64_t begin, int64_t end, int thread);

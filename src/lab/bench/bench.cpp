@@ -4,10 +4,12 @@
 #include <atomic>
 #include <barrier>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "kernels/cpu/cores.h"
 #include "lab/peers/ort.h"
 #include "lab/prepared.h"
 
@@ -69,6 +71,8 @@ class Bench {
       return invalid(fmt::format("--concurrency {}: there are only {} threads to share", options_.concurrency,
                                  whole.threads()));
     const CpuProvider provider(share);
+    std::optional<kernels::PinnedTeam> pinned;
+    if (options_.concurrency == 1) pinned.emplace();
     HONE_ASSIGN(Ready ready, prepare(graph, provider));
     Plan* const plan = ready.plan.get();
 
@@ -90,6 +94,7 @@ class Bench {
                                 latency_options(alone, 0.1, 0.1 + 0.9 * alone, "measuring hone")));
     result.throughput_per_s = static_cast<double>(result.batch) * 1e3 / result.latency.mean;
     if (options_.against_ort) {
+      pinned.reset();  // a peer's threads would inherit this one's core
       HONE_ASSIGN(PeerResult ort, against_ort(*plan, share, model, ready.inputs));
       result.against.push_back(std::move(ort));
     }
@@ -173,6 +178,7 @@ class Bench {
     HONE_ASSIGN(peer.latency,
                 measure_latency([&] { return session->run(); },
                                 latency_options(kAloneShare, 0.28, 0.46, "measuring ONNX Runtime")));
+    const kernels::PinnedTeam pinned;
     PairedOptions paired;
     paired.budget_ns = static_cast<int64_t>(options_.budget_s * kPairedShare * 1e9);
     paired.min_slot_ns = kPeerSlotNs;
@@ -196,7 +202,9 @@ Result<BenchResult> run_bench(const Graph& graph, const std::filesystem::path& m
 }
 
 Result<Workload> ready_to_run(const Graph& graph, const BenchOptions& options) {
-  HONE_ASSIGN(Ready ready, Bench(options).prepare(graph, CpuProvider(options.threads)));
+  const CpuProvider provider(options.threads);
+  const kernels::PinnedTeam pinned;
+  HONE_ASSIGN(Ready ready, Bench(options).prepare(graph, provider));
   const std::shared_ptr<Plan> plan = std::move(ready.plan);
   HONE_CHECK(plan->run());
   return Workload([plan] { return plan->run(); });

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/cpu/cores.h"
 #include "lab/prepared.h"
 
 namespace hone::lab {
@@ -32,6 +33,7 @@ std::string interface_difference(const Graph& a, const Graph& b) {
 
 Result<ModelComparison> compare_models(const Graph& a, const Graph& b, const BenchOptions& options) {
   const runtime::CpuProvider provider(options.threads);
+  const kernels::PinnedTeam pinned;
   runtime::TimingCache cache = runtime::TimingCache::open(options.timing_cache);
   std::unique_ptr<runtime::Plan> plans[2];
   const Graph* graphs[2] = {&a, &b};

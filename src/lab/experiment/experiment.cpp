@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/units.h"
 #include "graph/op_table.h"
+#include "kernels/cpu/cores.h"
 #include "lab/experiment/price.h"
 #include "lab/experiment/profile.h"
 #include "lab/experiment/target.h"
@@ -44,6 +45,7 @@ class Runner {
         prices_(provider, cache_) {}
 
   Result<Experiment> run(const Graph& graph) {
+    const kernels::PinnedTeam pinned;
     HONE_CHECK(prepare_baseline(graph));
     HONE_CHECK(compute_reference());
     HONE_CHECK(measure_baseline());

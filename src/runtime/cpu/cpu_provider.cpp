@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 #include <omp.h>
-#include <sched.h>
 
+#include "kernels/cpu/cores.h"
 #include "kernels/cpu/roof/arithmetic.h"
 #include "kernels/cpu/roof/gemm.h"
 #include "runtime/cpu/families.h"
@@ -27,12 +27,6 @@ std::string cpu_model() {
   return "unknown processor";
 }
 
-int available_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 bool plain_everywhere(const graph::Graph& graph, const graph::Node& node) {
   for (const auto* ids : {&node.inputs, &node.outputs}) {
     for (graph::ValueId id : *ids) {
@@ -44,7 +38,7 @@ bool plain_everywhere(const graph::Graph& graph, const graph::Node& node) {
 
 }  // namespace
 
-CpuProvider::CpuProvider(int threads) : threads_(threads > 0 ? threads : available_cores()) {
+CpuProvider::CpuProvider(int threads) : threads_(threads > 0 ? threads : kernels::default_thread_count()) {
   omp_set_num_threads(threads_);
   signature_ = fmt::format("cpu {}, {}, oneDNN {}, kernels {}, threads={}", cpu_model(),
                            kernels::roof::vector_features(), kernels::roof::dnnl_version_text(),

@@ -9,7 +9,7 @@ namespace hone::runtime {
 
 class CpuProvider : public Provider {
  public:
-  // `threads`: 0 for every core this process may run on.
+  // `threads`: 0 for every core that this process may use (kernels/cpu/cores.h).
   explicit CpuProvider(int threads = 0);
   std::string_view name() const override { return "cpu"; }
   // Processor, vector instructions, oneDNN's version, revision of hone's kernels, threads.
