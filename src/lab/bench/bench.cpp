@@ -203,11 +203,11 @@ Result<BenchResult> run_bench(const Graph& graph, const std::filesystem::path& m
 
 Result<Workload> ready_to_run(const Graph& graph, const BenchOptions& options) {
   const CpuProvider provider(options.threads);
-  const kernels::PinnedTeam pinned;
+  const auto pinned = std::make_shared<const kernels::PinnedTeam>();
   HONE_ASSIGN(Ready ready, Bench(options).prepare(graph, provider));
   const std::shared_ptr<Plan> plan = std::move(ready.plan);
   HONE_CHECK(plan->run());
-  return Workload([plan] { return plan->run(); });
+  return Workload([plan, pinned] { return plan->run(); });
 }
 
 }  // namespace hone::lab
