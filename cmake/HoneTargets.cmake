@@ -131,14 +131,14 @@ function(hone_fuzz_targets)
   add_custom_target(fuzzers DEPENDS ${targets})
 endfunction()
 
-# One Google Benchmark program bench_x a file bench/{kernels,runtime}/x_bench.cpp; none without Google Benchmark.
+# One benchmark program bench_x a file bench/{kernels,runtime,lab}/x_bench.cpp; none without Google Benchmark.
 function(hone_benchmarks)
   find_package(benchmark QUIET)
   if(NOT benchmark_FOUND)
     message(STATUS "hone: no Google Benchmark (libbenchmark-dev): the programs of bench/ are not built")
     return()
   endif()
-  foreach(library kernels runtime)
+  foreach(library kernels runtime lab)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/${library}/*_bench.cpp)
     foreach(source ${sources})
       get_filename_component(name ${source} NAME_WE)
