@@ -28,6 +28,7 @@ struct Options {
   ModelOptions model;  // bindings and shapes; of both
   std::string a, b;
   std::string json;
+  std::vector<std::string> disabled;
   lab::BenchOptions bench;
 };
 
@@ -119,6 +120,7 @@ Status compare_both_models(const Options& options) {
   HONE_ASSIGN(const graph::Graph b, load_model(model));
   ProgressBar bar("hone compare");
   lab::BenchOptions bench = options.bench;
+  bench.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
   bench.timing_cache = runtime::TimingCache::default_path();
   bench.progress = [&bar](double fraction, const std::string& what) {
     bar.update(fraction, what);
@@ -157,6 +159,8 @@ void add_compare_command(Program& program) {
   command->add_option("--budget", options->bench.budget_s, "seconds that measuring models may take, roughly")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  command->add_option("--disable", options->disabled, "a pass or group that runs on neither model")
+      ->allow_extra_args(false);
   command->add_option("--json", options->json, "also write it to this file");
 }
 

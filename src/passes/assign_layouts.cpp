@@ -20,8 +20,8 @@ bool is_convolution(const Node& node) {
 
 // Operators that may work in any layout: what they do does not depend on where elements lie.
 bool follows_layout(const Node& node) {
-  static constexpr std::string_view kFollowers[] = {"MaxPool",       "AveragePool", "GlobalAveragePool",
-                                                    "GlobalMaxPool", "Concat",      "Resize"};
+  static constexpr std::string_view kFollowers[] = {
+      "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "Concat", "Split", "Resize"};
   if (node.op == "hone.Fused") return node.attributes.text("kind", "") == "pointwise";
   return is_class(node, graph::OpClass::kPointwise) ||
          std::find(std::begin(kFollowers), std::end(kFollowers), node.op) != std::end(kFollowers);
@@ -89,7 +89,9 @@ class Assigner {
 
   // Layouts of inputs and of the result worth trying, best first; none: plain.
   std::vector<std::pair<Layout, Layout>> choices(const Node& node) {
-    if (node.outputs.size() != 1 || !node.has_output(0) || !node.has_input(0)) return {};
+    const bool whole =
+        std::all_of(node.outputs.begin(), node.outputs.end(), [](ValueId v) { return v.valid(); });
+    if (!whole || (node.outputs.size() != 1 && node.op != "Split") || !node.has_input(0)) return {};
     const graph::TensorType& out = graph_.type(node.outputs[0]);
     const graph::TensorType& in = graph_.type(node.inputs[0]);
     if (out.dtype != DType::kF32 || !out.is_static() || !in.is_static() || out.rank() < 4) return {};
@@ -176,10 +178,11 @@ class Assigner {
       node.inputs[i] =
           value.is_constant() ? alone.constant(value.name, *value.constant) : alone.input(value.name, type);
     }
-    const std::vector<std::string> names{graph_.value(original.outputs[0]).name};
+    std::vector<std::string> names;
+    for (ValueId output : original.outputs) names.push_back(graph_.value(output).name);
     auto outputs = alone.try_add(std::move(node), names);
     if (!outputs.ok()) return false;
-    alone.output((*outputs)[0]);
+    alone.set_outputs(*outputs);
     auto graph = std::move(alone).finish();
     return graph.ok() && !graph->nodes().empty() && context_.target.runs(*graph, graph->nodes()[0]);
   }

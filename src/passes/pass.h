@@ -27,6 +27,7 @@ struct Target {
   bool fused_pointwise = true;  // it runs kind "pointwise" groups
   bool fused_epilogues = true;  // it runs kind "convolution" and "matmul" groups
   bool fused_attention = true;  // it runs Attention without the T×T matrix in memory
+  bool split_attention = true;  // it runs kind "attention" groups: operands are read as parts of wider rows
 };
 
 struct PassContext {

@@ -9,9 +9,11 @@
 #include "passes/assign_layouts.h"
 #include "passes/fold_batch_norm.h"
 #include "passes/fold_constants.h"
+#include "passes/fuse_attention.h"
 #include "passes/fuse_epilogues.h"
 #include "passes/fuse_pointwise.h"
 #include "passes/merge_common.h"
+#include "passes/merge_parallel.h"
 #include "passes/recognise_activations.h"
 #include "passes/recognise_attention.h"
 #include "passes/recognise_normalization.h"
@@ -46,6 +48,12 @@ const std::vector<Pass>& pipeline() {
       // Before epilogues: the activation then stands directly behind the convolution.
       {"fold_batch_norm", "fold", Numerics::kReassociating,
        "fold batch normalisation and scales into the convolution before", fold_batch_norm},
+      // After all that looks for a product behind a value, before layouts, which a merged convolution chooses
+      // once.
+      {"merge_parallel", "merge", Numerics::kReassociating,
+       "compute products of the same input as one, where its parts need no copy", merge_parallel},
+      {"fuse_attention", "merge", Numerics::kExact,
+       "let attention read queries, keys and values where one product left them", fuse_attention},
       // Before fusion, which is worth it only for kernels that work in the right layout: oneDNN's products on
       // rows of
       // pixels apply epilogues slower than separate operators do.

@@ -90,6 +90,21 @@ TEST(Movement, SplitAgrees) {
   }
 }
 
+TEST(Movement, SplitOfOtherLayoutsAgrees) {
+  for (const std::string layout : {"channels_last", "blocked16", "blocked8"}) {
+    for (const int64_t batch : {1, 2}) {
+      SCOPED_TRACE(layout);
+      compare_all_kernels([&](GraphBuilder& b) -> std::vector<ValueId> {
+        const ValueId x = b.add("Relu", {reorder(b, f32_input(b, "x", {batch, 64, 5, 3}), layout)});
+        std::vector<ValueId> results;
+        for (ValueId part : b.add_many("Split", {x, ints(b, {16, 48})}, 2, {{"axis", int64_t{1}}}))
+          results.push_back(reorder(b, b.add("Exp", {part}), "plain"));
+        return results;
+      });
+    }
+  }
+}
+
 TEST(Movement, SliceAgrees) {
   struct Case {
     std::vector<int64_t> starts, ends, axes, steps;

@@ -183,7 +183,61 @@ TEST(Equivalence, OneProductForQueriesKeysAndValuesWithACausalMask) {
     %y: f32[*] = Reshape(%t, %rows)
     return %y
   })"),
-            "Split Attention");
+            "attention");
+}
+
+// Three projections of one input, with biases and a scaled query, as BERT has them.
+std::string projected_attention(const char* keys) {
+  std::mt19937 random(5);
+  const auto numbers = [&](int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i)
+      text += fmt::format("{}{:.2f}", i > 0 ? ", " : "", static_cast<double>(random() % 200) / 100 - 1.0);
+    return text;
+  };
+  std::string text = "(%x: f32[2,4,6], %other: f32[2,4,6], %mask: f32[2,1,1,4]) {\n";
+  for (const char* name : {"q", "k", "v"}) {
+    const char* input = name == std::string("q") ? "x" : keys;
+    text += fmt::format(R"(
+    %w{0}: f32[6,6] = constant dense({1})
+    %b{0}: f32[6] = constant dense({2})
+    %{0}m: f32[*] = MatMul(%{3}, %w{0})
+    %{0}: f32[*] = Add(%b{0}, %{0}m)
+)",
+                        name, numbers(36), numbers(6), input);
+  }
+  return text + R"(
+    %y: f32[*] = Attention(%q, %k, %v, %mask) {q_num_heads = 2, kv_num_heads = 2}
+    return %y
+  })";
+}
+
+TEST(Equivalence, ProjectionsOfOneInputAreOneProduct) {
+  EXPECT_EQ(optimised(projected_attention("x")), "matmul attention");
+  EXPECT_EQ(optimised(projected_attention("other")), "matmul matmul attention");
+}
+
+TEST(Equivalence, ParallelConvolutionsAreOne) {
+  const std::string text = R"((%x: f32[{batch},2,5,4]) {
+    %wa: f32[3,2,1,1] = constant dense(1.0, 2.0, -1.0, 0.5, 0.25, 3.0)
+    %wb: f32[1,2,1,1] = constant dense(-2.0, 1.5)
+    %wc: f32[1,3,3,3] = constant dense(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+    %ba: f32[3] = constant dense(0.5, -0.5, 1.0)
+    %bb: f32[1] = constant dense(0.25)
+    %a: f32[*] = Conv(%x, %wa, %ba)
+    %b: f32[*] = Conv(%x, %wb, %bb)
+    %ra: f32[*] = Relu(%a)
+    %rb: f32[*] = Relu(%b)
+    %c: f32[*] = Conv(%ra, %wc) {pads = [1,1,1,1]}
+    %y: f32[*] = Add(%c, %rb)
+    return %y, %rb
+  })";
+  const auto of_batch = [&](const char* batch) {
+    std::string result = text;
+    return result.replace(result.find("{batch}"), 7, batch);
+  };
+  EXPECT_EQ(optimised(of_batch("1")), "convolution Split convolution");
+  EXPECT_EQ(optimised(of_batch("2")), "convolution convolution convolution");
 }
 
 TEST(Equivalence, LayerNormInTwoWritings) {

@@ -126,10 +126,15 @@ Status infer_split(InferContext& context) {
   HONE_ASSIGN(const int64_t axis, infer::axis(context, "axis", 0, x.rank()));
   const auto at = static_cast<std::size_t>(axis);
   HONE_ASSIGN(const Dims parts, split_parts(context, (*x.dims)[at]));
+  const int64_t block = axis == 1 ? channel_block(x.layout) : 1;
   for (std::size_t i = 0; i < context.output_count(); ++i) {
+    if (block > 1 && (!parts[i].known() || parts[i].extent() % block != 0))
+      return context.error(fmt::format("part {} of {} ends within a block of channels", i, x.text()));
     Dims dims = *x.dims;
     dims[at] = parts[i];
-    context.set_output(i, tensor_type(x.dtype, std::move(dims)));
+    TensorType type = tensor_type(x.dtype, std::move(dims));
+    type.layout = x.layout;
+    context.set_output(i, std::move(type));
   }
   return {};
 }

@@ -55,9 +55,10 @@ Result<std::vector<Candidate>> CpuProvider::candidates(const graph::Graph& graph
   const cpu::LowerContext context{graph, node};
   // Kernels write output 0 at least; a node of which only a later output is wanted is the reference's.
   const bool lowerable = node.has_output(0) && (node.inputs.empty() || node.has_input(0));
-  for (const cpu::LowerFunction lower : {cpu::lower_convolution, cpu::lower_matmul, cpu::lower_pointwise,
-                                         cpu::lower_pooling, cpu::lower_normalization, cpu::lower_movement,
-                                         cpu::lower_indexing, cpu::lower_reduction, cpu::lower_resize}) {
+  for (const cpu::LowerFunction lower :
+       {cpu::lower_convolution, cpu::lower_matmul, cpu::lower_pointwise, cpu::lower_pooling,
+        cpu::lower_normalization, cpu::lower_attention, cpu::lower_movement, cpu::lower_indexing,
+        cpu::lower_reduction, cpu::lower_resize}) {
     if (lowerable) lower(context, found);
   }
   cpu::lower_recurrent(context, found);  // any of its outputs may be absent

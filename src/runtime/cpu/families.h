@@ -10,7 +10,8 @@ void lower_convolution(const LowerContext&, std::vector<Candidate>&);
 void lower_matmul(const LowerContext&, std::vector<Candidate>&);
 void lower_pointwise(const LowerContext&, std::vector<Candidate>&);
 void lower_pooling(const LowerContext&, std::vector<Candidate>&);
-void lower_normalization(const LowerContext&, std::vector<Candidate>&);  // softmax and attention, too
+void lower_normalization(const LowerContext&, std::vector<Candidate>&);  // softmax, too
+void lower_attention(const LowerContext&, std::vector<Candidate>&);
 void lower_movement(const LowerContext&, std::vector<Candidate>&);
 void lower_indexing(const LowerContext&, std::vector<Candidate>&);
 void lower_reduction(const LowerContext&, std::vector<Candidate>&);

@@ -197,27 +197,40 @@ void lower_reorder(const LowerContext& context, std::vector<Candidate>& found) {
        }});
 }
 
-// Concat along channels of blocked tensors: the blocks of each part, one after another, for each image.
-void lower_blocked_concat(const LowerContext& context, std::size_t size, std::vector<Candidate>& found) {
-  const graph::TensorType& type = context.out();
-  const int64_t block = type.layout == Layout::kBlocked16 ? 16 : type.layout == Layout::kBlocked8 ? 8 : 0;
+// The extents by which blocked or channels-last tensors are copied along their channels: images, blocks (or
+// positions), and what of a block (or position) lies together.
+Shape physical_shape(const Shape& shape, int64_t block) {
+  const int64_t spatial = element_count(std::span(shape).subspan(2));
+  return block > 1 ? Shape{shape[0], shape[1] / block, spatial * block} : Shape{shape[0], spatial, shape[1]};
+}
+
+// Concat and Split along channels of tensors that are not plain: the blocks of each part, one after another,
+// for each image.
+void lower_blocked_parts(const LowerContext& context, std::size_t size, std::vector<Candidate>& found) {
+  const bool split = context.node.op == "Split";
+  const graph::TensorType& type = split ? context.in(0) : context.out();
+  const int64_t block = channel_block(type.layout);
   const Shape shape = type.shape();
   auto axis = normalize_axis(context.node.attributes.integer("axis", 0), static_cast<int64_t>(shape.size()));
   if (!axis.ok() || *axis != 1) return;
-  auto physical = [&](const Shape& s) {
-    const int64_t spatial = element_count(std::span(s).subspan(2));
-    return block > 0 ? Shape{s[0], s[1] / block, spatial * block} : Shape{s[0], spatial, s[1]};
-  };
+  const Shape whole = physical_shape(shape, block);
+  const std::size_t copy_axis = block > 1 ? 1 : 2;
+  std::vector<int64_t> start(whole.size(), 0);
+  const std::vector<int64_t> steps(whole.size(), 1);
   std::vector<Copy> copies;
-  int64_t at = 0;
-  for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
-    const Shape part = context.in_shape(i);
-    if (context.in(i).layout != type.layout || (block > 0 && part[1] % block != 0)) return;
-    const int64_t copy_axis = block > 0 ? 1 : 2;
-    copies.push_back({kernels::concat_copy(size, physical(part), copy_axis, at, physical(shape)), i, 0});
-    at += block > 0 ? part[1] / block : part[1];
+  const std::size_t parts = split ? context.node.outputs.size() : context.node.inputs.size();
+  for (std::size_t i = 0; i < parts; ++i) {
+    if (split && !context.node.has_output(i)) return;
+    const graph::TensorType& part = split ? context.out(i) : context.in(i);
+    if (part.layout != type.layout || part.shape()[1] % block != 0) return;
+    const Shape own = physical_shape(part.shape(), block);
+    copies.push_back(split ? Copy{kernels::slice_copy(size, whole, start, steps, own), 0, i}
+                           : Copy{kernels::concat_copy(size, own, static_cast<int64_t>(copy_axis),
+                                                       start[copy_axis], whole),
+                                  i, 0});
+    start[copy_axis] += own[copy_axis];
   }
-  offer_copies(std::move(copies), {}, found);
+  offer_copies(std::move(copies), split ? parameters(context) : std::vector<std::size_t>{}, found);
 }
 
 }  // namespace
@@ -228,8 +241,8 @@ void lower_movement(const LowerContext& context, std::vector<Candidate>& found) 
   const std::size_t size = dtype_size(context.in(0).dtype);
   if (size == 0 || element_count(context.out_shape()) == 0) return;
   if (node.op == "hone.Reorder") return lower_reorder(context, found);
-  if (node.op == "Concat" && context.out().layout != Layout::kPlain)
-    return lower_blocked_concat(context, size, found);
+  if ((node.op == "Concat" || node.op == "Split") && context.out().layout != Layout::kPlain)
+    return lower_blocked_parts(context, size, found);
   if (context.in(0).layout != Layout::kPlain || context.out().layout != Layout::kPlain) return;
   if (node.op == "Transpose") lower_transpose(context, size, found);
   if (node.op == "Concat") lower_concat(context, size, found);

@@ -1,7 +1,6 @@
-// Softmax, layer and group normalisation, attention: hone's own kernels, f32.
+// Softmax, layer and group normalisation: hone's own kernels, f32.
 #include <fmt/format.h>
 
-#include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/normalization/normalization.h"
 #include "kernels/cpu/softmax/softmax.h"
 #include "runtime/cpu/families.h"
@@ -94,77 +93,6 @@ void lower_group_norm(const LowerContext& context, std::vector<Candidate>& found
                    }});
 }
 
-// One operand of Attention: [B, H, T, D], or [B, T, H·D] with the number of heads in an attribute.
-struct Operand {
-  int64_t heads = 0, rows = 0, columns = 0;
-  kernels::AttentionStrides strides;
-};
-
-Operand read_operand(const Shape& shape, int64_t heads) {
-  if (shape.size() == 4) {
-    return {shape[1], shape[2], shape[3], {shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1}};
-  }
-  const int64_t columns = shape[2] / std::max<int64_t>(1, heads);
-  return {heads, shape[1], columns, {shape[1] * shape[2], columns, shape[2], 1}};
-}
-
-// Strides of an additive mask [.., Tq, Tk] broadcast to [B, H, Tq, Tk]; false if its shape does not fit.
-bool read_mask(const Shape& shape, const kernels::AttentionDesc& desc, kernels::AttentionStrides& strides) {
-  const Shape whole{desc.batch, desc.heads, desc.queries, desc.keys};
-  if (shape.size() > 4) return false;
-  const std::vector<int64_t> own = row_major_strides(shape);
-  std::array<int64_t, 4> result{};
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    const std::size_t at = 4 - shape.size() + i;
-    if (shape[i] != whole[at] && shape[i] != 1) return false;
-    result[at] = shape[i] == 1 ? 0 : own[i];
-  }
-  strides = {result[0], result[1], result[2], result[3]};
-  return true;
-}
-
-void lower_attention(const LowerContext& context, std::vector<Candidate>& found) {
-  const graph::Node& node = context.node;
-  const Attributes& a = node.attributes;
-  const bool plain_form = node.outputs.size() == 1 && !context.has(4) && !context.has(5) && !context.has(6) &&
-                          a.real("softcap", 0.0F) == 0.0F && a.integer("softmax_precision", 1) == 1;
-  if (!plain_form || (context.has(3) && context.in(3).dtype != DType::kF32)) return;
-  const Shape q_shape = context.in_shape(0);
-  const Operand q = read_operand(q_shape, a.integer("q_num_heads", 0));
-  const Operand k = read_operand(context.in_shape(1), a.integer("kv_num_heads", 0));
-  const Operand v = read_operand(context.in_shape(2), a.integer("kv_num_heads", 0));
-  const Operand out = read_operand(context.out_shape(), a.integer("q_num_heads", 0));
-  kernels::AttentionDesc desc;
-  desc.batch = q_shape[0];
-  desc.heads = q.heads;
-  desc.kv_heads = k.heads;
-  desc.queries = q.rows;
-  desc.keys = k.rows;
-  desc.head_dim = q.columns;
-  desc.value_dim = v.columns;
-  desc.scale = a.real("scale", 1.0F / std::sqrt(static_cast<float>(q.columns)));
-  desc.causal = a.integer("is_causal", 0) != 0;
-  desc.q = q.strides;
-  desc.k = k.strides;
-  desc.v = v.strides;
-  desc.out = out.strides;
-  desc.masked = context.has(3);
-  if (desc.masked && !read_mask(context.in_shape(3), desc, desc.mask)) return;
-  found.push_back(
-      {"hone attention", [desc]() -> Result<std::unique_ptr<Kernel>> {
-         HONE_ASSIGN(kernels::Attention attention, kernels::Attention::create(desc));
-         KernelTraits traits{.implementation = "hone attention", .scratch_bytes = attention.scratch_bytes()};
-         return make_kernel(std::move(traits),
-                            [attention, masked = desc.masked](const KernelArguments& arguments) -> Status {
-                              attention.execute(f32(arguments.inputs[0]), f32(arguments.inputs[1]),
-                                                f32(arguments.inputs[2]),
-                                                masked ? f32(arguments.inputs[3]) : nullptr,
-                                                f32(arguments.outputs[0]), arguments.scratch);
-                              return {};
-                            });
-       }});
-}
-
 }  // namespace
 
 void lower_normalization(const LowerContext& context, std::vector<Candidate>& found) {
@@ -177,7 +105,6 @@ void lower_normalization(const LowerContext& context, std::vector<Candidate>& fo
   if (node.op == "Softmax" || node.op == "LogSoftmax") lower_softmax(context, found);
   if (node.op == "LayerNormalization" || node.op == "RMSNormalization") lower_layer_norm(context, found);
   if (node.op == "InstanceNormalization" || node.op == "GroupNormalization") lower_group_norm(context, found);
-  if (node.op == "Attention") lower_attention(context, found);
 }
 
 }  // namespace hone::runtime::cpu
