@@ -73,6 +73,7 @@ class Expander {
       values[node.outputs[0]] = copy.inputs.at(0);
       return {};
     }
+    if (node.op == "Attention") HONE_CHECK(give_mask_all_rows(copy));
     for (auto& body : copy.bodies) {
       HONE_ASSIGN(Graph expanded, expand_groups(*body));
       body = std::make_shared<const Graph>(std::move(expanded));
@@ -90,6 +91,31 @@ class Expander {
                 builder_.try_add(std::move(copy), output_names, declared));
     for (std::size_t i = 0; i < outputs.size(); ++i)
       if (node.outputs[i].valid()) values[node.outputs[i]] = outputs[i];
+    return {};
+  }
+
+  // ONNX lets a mask of one row stand for all queries; ONNX Runtime (1.31) wants a row for each.
+  Status give_mask_all_rows(Node& attention) {
+    if (!attention.has_input(3) || !builder_.type(attention.inputs[3]).is_static() ||
+        !builder_.type(attention.inputs[0]).is_static())
+      return {};
+    const Shape q = builder_.type(attention.inputs[0]).shape();
+    Shape rows = builder_.type(attention.inputs[3]).shape();
+    if (rows.size() < 2 || q.size() < 3) return {};
+    const int64_t queries = q[q.size() == 4 ? 2 : 1];
+    if (rows[rows.size() - 2] == queries) return {};
+    rows[rows.size() - 2] = queries;
+    const std::string name = attention.name + ".mask_rows";
+    Node expand;
+    expand.op = "Expand";
+    expand.name = name;
+    expand.provenance = attention.provenance;
+    expand.inputs = {
+        attention.inputs[3],
+        builder_.constant(name + ".shape", Tensor::i64({static_cast<int64_t>(rows.size())}, rows))};
+    HONE_ASSIGN(const std::vector<ValueId> outputs,
+                builder_.try_add(std::move(expand), std::vector<std::string>{name}));
+    attention.inputs[3] = outputs[0];
     return {};
   }
 

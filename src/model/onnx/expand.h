@@ -7,8 +7,8 @@
 namespace hone::model::onnx {
 
 // The same graph without hone.Fused (its body's operators stand in its place) and hone.Reorder (every value
-// is plain), in sub-graphs, too. Names of inputs and outputs stay. An error for constants that lie in another
-// layout than plain.
+// is plain), in sub-graphs, too. Masks of Attention have a row for each query. Names of inputs and outputs
+// stay. An error for constants that lie in another layout than plain.
 Result<graph::Graph> expand_groups(const graph::Graph& graph);
 
 }  // namespace hone::model::onnx

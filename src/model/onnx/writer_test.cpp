@@ -137,6 +137,18 @@ TEST_F(Writer, OpensGroupsAndForgetsReorders) {
   EXPECT_EQ(back.value(back.outputs()[0]).name, output);
 }
 
+// ONNX Runtime refuses a mask with one row for all queries.
+TEST_F(Writer, GivesAttentionsMaskARowForEachQuery) {
+  GraphBuilder b("mask");
+  const ValueId x = b.input("x", tensor_type(DType::kF32, Shape{2, 3, 4}));
+  const ValueId mask = b.input("mask", tensor_type(DType::kF32, Shape{2, 1, 1, 3}));
+  b.output(b.add("Attention", {x, x, x, mask}, {{"q_num_heads", int64_t{2}}, {"kv_num_heads", int64_t{2}}}));
+  const Graph back = round_trip(finished(std::move(b)));
+  ASSERT_EQ(back.nodes().size(), 2u);
+  EXPECT_EQ(back.nodes()[0].op, "Expand");
+  EXPECT_EQ(back.type(back.nodes()[1].inputs[3]).shape(), (Shape{2, 1, 3, 3}));
+}
+
 // if (flag) then x * 0.5 else w, with x and w from outside and names that clash with theirs.
 TEST_F(Writer, TurnsCapturesBackIntoOuterNames) {
   const auto branch = [](const std::string& op) {
