@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/order_statistics.h"
+#include "analyze/estimate.h"
 #include "core/units.h"
 
 namespace hone::analyze {
@@ -56,8 +56,6 @@ void add_samples(std::vector<double>& sum, const std::vector<double>& samples) {
   for (std::size_t k = 0; k < samples.size(); ++k) sum[k] += samples[k];
 }
 
-bool excludes_zero(const Estimate& change) { return change.low > 0 || change.high < 0; }
-
 OperatorChange change_of(const std::vector<const OperatorTime*>& all, const std::vector<std::size_t>& members,
                          std::size_t a_count, std::size_t a_steps, std::size_t b_steps) {
   OperatorChange change;
@@ -71,8 +69,9 @@ OperatorChange change_of(const std::vector<const OperatorTime*>& all, const std:
     add_samples(first ? a_samples : b_samples, op.samples_ms);
     if (change.kind.empty() || !first) change.kind = op.kind;
   }
-  change.change_ms = shift_estimate(a_samples, b_samples);
-  change.sure = excludes_zero(change.change_ms);
+  const Shift shift = shift_estimate(a_samples, b_samples);
+  change.change_ms = shift.change;
+  change.sure = shift.sure;
   return change;
 }
 
@@ -123,8 +122,9 @@ Comparison compare(const Analysis& a, const Analysis& b) {
   result.b = b.source;
   result.a_ms = a.step.ms;
   result.b_ms = b.step.ms;
-  result.change_ms = shift_estimate(a.step.samples_ms, b.step.samples_ms);
-  result.sure = excludes_zero(result.change_ms);
+  const Shift shift = shift_estimate(a.step.samples_ms, b.step.samples_ms);
+  result.change_ms = shift.change;
+  result.sure = shift.sure;
   result.ratio = b.step.ms.median > 0 ? a.step.ms.median / b.step.ms.median : 1;
   result.ledger = compare_ledgers(a, b);
   result.operators = compare_operators(a, b);

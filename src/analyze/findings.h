@@ -17,7 +17,7 @@
 
 namespace hone::analyze {
 
-// A median with the ends of its distribution-free interval (order_statistics.h). No number without its
+// A median with the ends of its distribution-free interval (estimate.h). No number without its
 // spread.
 struct Estimate {
   double median = 0;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analyze/attribution.h"
-#include "analyze/order_statistics.h"
+#include "analyze/estimate.h"
 
 namespace hone::analyze {
 namespace {

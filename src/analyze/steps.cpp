@@ -4,7 +4,8 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "analyze/order_statistics.h"
+#include "analyze/estimate.h"
+#include "core/statistics.h"
 
 namespace hone::analyze {
 namespace {
@@ -59,10 +60,10 @@ std::vector<std::size_t> central_steps(std::span<const StepWindow> steps) {
 
 std::size_t typical_step(std::span<const StepWindow> steps) {
   std::vector<double> times = times_of(steps);
-  double median = quantile(times, 0.5);
+  double middle = median(times);
   std::size_t best = 0;
   for (std::size_t k = 1; k < times.size(); ++k)
-    if (std::abs(times[k] - median) < std::abs(times[best] - median)) best = k;
+    if (std::abs(times[k] - middle) < std::abs(times[best] - middle)) best = k;
   return best;
 }
 

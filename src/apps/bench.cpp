@@ -69,7 +69,7 @@ nlohmann::ordered_json result_json(const Options& options, const lab::BenchResul
   json["runs"] = result.latency.runs;
   json["against"] = nlohmann::ordered_json::object();
   for (const lab::PeerResult& peer : result.against) {
-    const lab::Interval& ratio = peer.paired.ratio;
+    const Interval& ratio = peer.paired.ratio;
     json["against"][peer.name] = {
         {"version", peer.version},
         {"latency_ms", latency_json(peer.latency)},

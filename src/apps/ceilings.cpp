@@ -8,7 +8,7 @@
 #include "apps/command.h"
 #include "core/file.h"
 #include "core/units.h"
-#include "lab/ceilings/roofs_json.h"
+#include "lab/ceilings/ceilings_json.h"
 
 namespace hone::apps {
 namespace {
@@ -65,7 +65,7 @@ Status run(const Options& options) {
   print_duration("barrier", ceilings.roofs.barrier);
   for (const std::string& note : ceilings.notes) fmt::print("note: {}\n", note);
   if (options.json.empty()) return {};
-  nlohmann::json json = lab::ceilings_json(ceilings);
+  nlohmann::ordered_json json = lab::ceilings_json(ceilings);
   json["environment"] = lab::machine_json(machine);
   return write_file(options.json, json.dump(1) + "\n");
 }

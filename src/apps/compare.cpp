@@ -70,7 +70,7 @@ Status compare_runs(const Options& options, const fs::path& a, const fs::path& b
 
 nlohmann::ordered_json models_json(const Options& options, const lab::ModelComparison& result) {
   using Json = nlohmann::ordered_json;
-  const lab::Interval& ratio = result.paired.ratio;
+  const Interval& ratio = result.paired.ratio;
   const auto side = [](const lab::Latency& latency) {
     return Json{{"median", latency.p50}, {"low", latency.median_ms.low}, {"high", latency.median_ms.high}};
   };

@@ -1,5 +1,8 @@
 #include "trace/roofs_json.h"
 
+#include <cmath>
+#include <stdexcept>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -8,49 +11,38 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json rate_to_json(const Rate& rate) {
-  return {{"median", rate.median}, {"low", rate.low}, {"high", rate.high}};
+template <typename Spread>  // Rate or Duration
+Json spread_to_json(const Spread& spread) {
+  return {{"median", spread.median}, {"low", spread.low}, {"high", spread.high}};
 }
 
-Rate rate_from_json(const Json& json) {
-  return {json.value("median", 0.0), json.value("low", 0.0), json.value("high", 0.0)};
+template <typename Spread>
+Spread spread_from_json(const Json& json, const char* field) {
+  const Json& object = json.at(field);
+  const Spread spread{object.at("median").get<double>(), object.at("low").get<double>(),
+                      object.at("high").get<double>()};
+  const bool good = std::isfinite(spread.high) && spread.low >= 0 && spread.low <= spread.median &&
+                    spread.median <= spread.high;
+  if (!good) throw std::domain_error(fmt::format("'{}' is not a measurement with its spread", field));
+  return spread;
 }
-
-Json duration_to_json(const Duration& time) {
-  return {{"median", time.median}, {"low", time.low}, {"high", time.high}};
-}
-
-Duration duration_from_json(const Json& json, const char* name) {
-  if (!json.contains(name)) return {};
-  const Json& time = json.at(name);
-  return {time.value("median", 0.0), time.value("low", 0.0), time.value("high", 0.0)};
-}
-
-Json list(const Json& json, const char* name) { return json.contains(name) ? json.at(name) : Json::array(); }
 
 Roofs parse(const Json& json) {
   Roofs roofs;
-  roofs.machine = json.value("machine", "");
-  roofs.threads = json.value("threads", 1);
-  roofs.barrier = duration_from_json(json, "barrier_s");
-  roofs.thread_start = duration_from_json(json, "thread_start_s");
-  for (const Json& entry : list(json, "compute")) {
-    ComputeRoof roof;
-    roof.dtype = dtype_from_name(entry.value("dtype", "f32")).value_or(DType::kUndefined);
-    roof.method = entry.value("method", "");
-    roof.threads = entry.value("threads", 1);
-    roof.flops = rate_from_json(entry.at("flops_per_s"));
-    roofs.compute.push_back(std::move(roof));
+  roofs.machine = json.at("machine").get<std::string>();
+  roofs.threads = json.at("threads").get<int>();
+  for (const Json& row : json.at("compute")) {
+    const auto dtype = dtype_from_name(row.at("dtype").get<std::string>());
+    if (!dtype) throw std::domain_error("'dtype' is not one");
+    roofs.compute.push_back({*dtype, row.at("method").get<std::string>(), row.at("threads").get<int>(),
+                             spread_from_json<Rate>(row, "flops_per_s")});
   }
-  for (const Json& entry : list(json, "memory")) {
-    MemoryRoof roof;
-    roof.level = entry.value("level", "");
-    roof.operation = entry.value("operation", "");
-    roof.threads = entry.value("threads", 1);
-    roof.capacity_bytes = entry.value("capacity_bytes", 0.0);
-    roof.bytes = rate_from_json(entry.at("bytes_per_s"));
-    roofs.memory.push_back(std::move(roof));
-  }
+  for (const Json& row : json.at("memory"))
+    roofs.memory.push_back({row.at("level").get<std::string>(), row.at("operation").get<std::string>(),
+                            row.at("threads").get<int>(), row.at("capacity_bytes").get<double>(),
+                            spread_from_json<Rate>(row, "bytes_per_s")});
+  roofs.barrier = spread_from_json<Duration>(json, "barrier_s");
+  roofs.thread_start = spread_from_json<Duration>(json, "thread_start_s");
   return roofs;
 }
 
@@ -62,25 +54,27 @@ Json roofs_to_json(const Roofs& roofs) {
     compute.push_back({{"dtype", std::string(dtype_name(roof.dtype))},
                        {"method", roof.method},
                        {"threads", roof.threads},
-                       {"flops_per_s", rate_to_json(roof.flops)}});
+                       {"flops_per_s", spread_to_json(roof.flops)}});
   for (const MemoryRoof& roof : roofs.memory)
     memory.push_back({{"level", roof.level},
                       {"operation", roof.operation},
                       {"threads", roof.threads},
                       {"capacity_bytes", roof.capacity_bytes},
-                      {"bytes_per_s", rate_to_json(roof.bytes)}});
+                      {"bytes_per_s", spread_to_json(roof.bytes)}});
   return {{"machine", roofs.machine},
           {"threads", roofs.threads},
           {"compute", std::move(compute)},
           {"memory", std::move(memory)},
-          {"barrier_s", duration_to_json(roofs.barrier)},
-          {"thread_start_s", duration_to_json(roofs.thread_start)}};
+          {"barrier_s", spread_to_json(roofs.barrier)},
+          {"thread_start_s", spread_to_json(roofs.thread_start)}};
 }
 
 Result<Roofs> roofs_from_json(const Json& json) {
   try {
     return parse(json);
   } catch (const nlohmann::json::exception& error) {
+    return corrupt(fmt::format("roofs: {}", error.what()));
+  } catch (const std::domain_error& error) {
     return corrupt(fmt::format("roofs: {}", error.what()));
   }
 }

@@ -7,7 +7,7 @@
 
 #include "core/file.h"
 #include "core/version.h"
-#include "lab/ceilings/roofs_json.h"
+#include "lab/ceilings/ceilings_json.h"
 
 namespace hone::lab {
 namespace {
@@ -48,7 +48,7 @@ Result<Ceilings> CeilingsCache::read() const {
   if (path_.empty() || !std::filesystem::exists(path_, ignored))
     return not_found("measured roofs: none kept for this machine");
   HONE_ASSIGN(const std::string text, read_file(path_));
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
   const auto bad = [&](const std::string& what) {
     return corrupt(fmt::format("{}: measured roofs: {}", path_.string(), what));
   };
@@ -65,7 +65,7 @@ Status CeilingsCache::write(const Ceilings& ceilings) const {
   if (path_.empty())
     return not_found("measured roofs: no cache folder (neither XDG_CACHE_HOME nor HOME is set)");
   HONE_CHECK(make_folder(path_.parent_path()));
-  nlohmann::json json = ceilings_json(ceilings);
+  nlohmann::ordered_json json = ceilings_json(ceilings);
   json["key"] = key_;
   return write_file(path_, json.dump(1) + "\n");
 }

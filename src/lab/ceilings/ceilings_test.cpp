@@ -8,7 +8,7 @@
 #include "core/testing/scratch_path.h"
 #include "core/units.h"
 #include "lab/ceilings/cache.h"
-#include "lab/ceilings/roofs_json.h"
+#include "lab/ceilings/ceilings_json.h"
 #include "lab/ceilings/team.h"
 
 namespace hone::lab {
@@ -91,18 +91,20 @@ TEST(Ceilings, OuterLevelsAreSlower) {
 
 TEST(Ceilings, TheJsonFormRoundTrips) {
   const auto json = ceilings_json(quick_ceilings());
-  const auto again = ceilings_from_json(nlohmann::json::parse(json.dump()));
+  const auto again = ceilings_from_json(nlohmann::ordered_json::parse(json.dump()));
   ASSERT_TRUE(again.ok()) << again.error().message;
   EXPECT_EQ(ceilings_json(*again), json);
 }
 
 TEST(Ceilings, BrokenJsonIsNamed) {
-  auto json = roofs_json(quick_ceilings().roofs);
-  json["compute"][0]["flops_per_s"]["median"] = -1;
-  EXPECT_NE(roofs_from_json(json).error().message.find("flops_per_s"), std::string::npos);
-  json["compute"][0].erase("dtype");
-  EXPECT_NE(roofs_from_json(json).error().message.find("dtype"), std::string::npos);
-  EXPECT_FALSE(roofs_from_json(nlohmann::json::array()).ok());
+  auto json = ceilings_json(quick_ceilings());
+  json["roofs"]["compute"][0]["flops_per_s"]["median"] = -1;
+  EXPECT_NE(ceilings_from_json(json).error().message.find("flops_per_s"), std::string::npos);
+  json["roofs"]["compute"][0].erase("dtype");
+  EXPECT_NE(ceilings_from_json(json).error().message.find("dtype"), std::string::npos);
+  json["roofs"]["compute"] = nlohmann::ordered_json::array();
+  EXPECT_NE(ceilings_from_json(json).error().message.find("no roofs"), std::string::npos);
+  EXPECT_FALSE(ceilings_from_json(nlohmann::ordered_json::array()).ok());
 }
 
 class CeilingsOnDisk : public testing::Test {
@@ -121,7 +123,7 @@ TEST_F(CeilingsOnDisk, WhatIsWrittenIsReadAgain) {
   const auto read = cache.read();
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_TRUE(read->from_cache);
-  EXPECT_EQ(roofs_json(read->roofs), roofs_json(quick_ceilings().roofs));
+  EXPECT_EQ(ceilings_json(*read), ceilings_json(quick_ceilings()));
 }
 
 TEST_F(CeilingsOnDisk, AnotherMachineIsAnotherFile) {

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "core/clock.h"
-#include "lab/gate/statistics.h"
+#include "core/statistics.h"
 
 namespace hone::lab {
 namespace {

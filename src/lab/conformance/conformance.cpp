@@ -31,12 +31,6 @@ bool draws_random_numbers(const graph::Graph& graph) {
   });
 }
 
-// Absolute tolerances of tests whose expected data are rounding noise around zero: an inverse transform of
-// f32 data expects ±2e-7 where the exact result is 0.
-double absolute_tolerance(const model::ConformanceCase& test) {
-  return test.name.find("test_dft_inverse") != std::string::npos ? 1e-6 : test.atol;
-}
-
 // Empty if equal within the tolerances, as numpy.testing.assert_allclose judges; otherwise what differs.
 std::string difference(const Tensor& got, const Tensor& wanted, const model::ConformanceCase& test) {
   if (got.dtype() != wanted.dtype() || got.shape() != wanted.shape()) {
@@ -54,8 +48,7 @@ std::string difference(const Tensor& got, const Tensor& wanted, const model::Con
   for (int64_t i = 0; i < count; ++i) {
     const double a = element(got, i);
     const double b = element(wanted, i);
-    if (!close(a, b, test.rtol, absolute_tolerance(test)))
-      return fmt::format("element {} is {}, expected {}", i, a, b);
+    if (!close(a, b, test.rtol, test.atol)) return fmt::format("element {} is {}, expected {}", i, a, b);
   }
   return {};
 }

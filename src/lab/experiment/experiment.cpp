@@ -153,7 +153,7 @@ class Runner {
                              paired_options(seconds, from, to, "measuring " + groups[g])));
       const NumericReport numbers = compare_with(reference_, *plan, Numerics::kReassociating);
       const GateDecision decision = decide(speed, numbers);
-      const double step = median_ms(speed.a_ms);
+      const double step = median(speed.a_ms);
       row.measured_gain_ms = Estimate{step - step / speed.ratio.median, step - step / speed.ratio.low,
                                       step - step / speed.ratio.high};
       row.max_rel_err = numbers.max_rel_err;
@@ -180,12 +180,6 @@ class Runner {
     experiment_.optimised = std::move(kept);
     optimised_plan_ = std::move(kept_plan);
     return {};
-  }
-
-  static double median_ms(std::vector<double> values) {
-    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                     values.end());
-    return values.empty() ? 0 : values[values.size() / 2];
   }
 
   analyze::PassRow make_row(const std::string& group, const passes::PipelineResult& tried) const {

@@ -8,8 +8,8 @@
 
 #include "core/clock.h"
 #include "core/result.h"
+#include "core/statistics.h"
 #include "lab/gate/paired.h"
-#include "lab/gate/statistics.h"
 
 namespace hone::lab {
 

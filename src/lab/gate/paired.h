@@ -24,7 +24,7 @@
 
 #include "core/clock.h"
 #include "core/result.h"
-#include "lab/gate/statistics.h"
+#include "core/statistics.h"
 
 namespace hone::lab {
 

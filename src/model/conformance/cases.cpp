@@ -26,6 +26,8 @@ ConformanceCase folder_case(const fs::path& folder) {
   for (const fs::path& entry : sorted_entries(folder))
     if (fs::is_directory(entry) && entry.filename().string().starts_with("test_data_set_"))
       test.data_sets.push_back(entry);
+  // An inverse transform of f32 data expects rounding noise of ±2e-7 where the exact result is 0.
+  if (test.name.find("test_dft_inverse") != std::string::npos) test.atol = 1e-6;
   return test;
 }
 

@@ -1,10 +1,10 @@
-// The statistics that the gate stands on: quantiles and distribution-free intervals. Pure functions of
-// numbers. No assumption of normal noise anywhere: timings have heavy tails.
+// The statistics that analysis and the gate stand on: quantiles and distribution-free intervals. Pure
+// functions of numbers. No assumption of normal noise anywhere: timings have heavy tails.
 #pragma once
 
 #include <span>
 
-namespace hone::lab {
+namespace hone {
 
 // An estimate and an interval that covers the true value with probability `level` or more.
 struct Interval {
@@ -30,7 +30,13 @@ Interval median_interval(std::span<const double> values, double level);
 // time and memory.
 Interval signed_rank_interval(std::span<const double> values, double level);
 
+// How far `b` lies above `a`, independent samples: the Hodges-Lehmann shift (median of all differences b - a)
+// with the interval that inverts the Mann-Whitney test (same book, §4.2 and §4.3; normal approximation).
+// -inf..inf where there are too few values for `level`. O(n·m) memory: larger samples are thinned evenly to
+// 256 each.
+Interval shift_interval(std::span<const double> a, std::span<const double> b, double level);
+
 // The smallest c that a binomial(n, p) variable exceeds with probability at most `tail`.
 int binomial_upper_bound(int n, double p, double tail);
 
-}  // namespace hone::lab
+}  // namespace hone

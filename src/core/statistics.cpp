@@ -1,4 +1,4 @@
-#include "lab/gate/statistics.h"
+#include "core/statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace hone::lab {
+namespace hone {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -14,6 +14,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Up to this many values the distribution of the signed-rank statistic is computed exactly; above, its normal
 // approximation is good to far more digits than matter.
 constexpr int kExactSignedRank = 60;
+
+constexpr std::size_t kShiftSamples = 256;
 
 // z with P(N(0,1) < -z) = tail, by bisection: called a few times a comparison.
 double normal_quantile(double tail) {
@@ -64,6 +66,20 @@ double binomial_probability(int n, int k, double p) {
   return std::exp(log_choose(n, k) + k * std::log(p) + (n - k) * std::log1p(-p));
 }
 
+std::vector<double> sorted_copy(std::span<const double> values) {
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+// Every k-th value, so that no more than kShiftSamples are left.
+std::vector<double> thinned(std::span<const double> values) {
+  if (values.size() <= kShiftSamples) return {values.begin(), values.end()};
+  std::vector<double> kept(kShiftSamples);
+  for (std::size_t i = 0; i < kShiftSamples; ++i) kept[i] = values[i * values.size() / kShiftSamples];
+  return kept;
+}
+
 // Quantile of values that are already sorted.
 double sorted_quantile(std::span<const double> sorted, double q) {
   const double position = q * static_cast<double>(sorted.size() - 1);
@@ -76,9 +92,7 @@ double sorted_quantile(std::span<const double> sorted, double q) {
 
 double quantile(std::span<const double> values, double q) {
   if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  std::vector<double> sorted(values.begin(), values.end());
-  std::sort(sorted.begin(), sorted.end());
-  return sorted_quantile(sorted, q);
+  return sorted_quantile(sorted_copy(values), q);
 }
 
 double median(std::span<const double> values) { return quantile(values, 0.5); }
@@ -86,8 +100,7 @@ double median(std::span<const double> values) { return quantile(values, 0.5); }
 Interval median_interval(std::span<const double> values, double level) {
   Interval interval{median(values), -kInfinity, kInfinity, level};
   const int n = static_cast<int>(values.size());
-  std::vector<double> sorted(values.begin(), values.end());
-  std::sort(sorted.begin(), sorted.end());
+  const std::vector<double> sorted = sorted_copy(values);
   // The truth lies below the (k+1)-th smallest value with probability P(binomial(n, 1/2) ≤ k).
   double cumulative = 0;
   int outside = 0;  // values left out at either end
@@ -121,6 +134,25 @@ Interval signed_rank_interval(std::span<const double> values, double level) {
   return interval;
 }
 
+Interval shift_interval(std::span<const double> a, std::span<const double> b, double level) {
+  Interval interval{std::numeric_limits<double>::quiet_NaN(), -kInfinity, kInfinity, level};
+  if (a.empty() || b.empty()) return interval;
+  const std::vector<double> left = thinned(a), right = thinned(b);
+  std::vector<double> differences;
+  differences.reserve(left.size() * right.size());
+  for (double x : left)
+    for (double y : right) differences.push_back(y - x);
+  std::sort(differences.begin(), differences.end());
+  interval.median = sorted_quantile(differences, 0.5);
+  const auto n = static_cast<double>(left.size()), m = static_cast<double>(right.size());
+  const double half_width = normal_quantile((1 - level) / 2) * std::sqrt(n * m * (n + m + 1) / 12);
+  const double cut = std::floor(n * m / 2 - half_width);
+  if (cut < 1) return interval;
+  interval.low = differences[static_cast<std::size_t>(cut) - 1];
+  interval.high = differences[differences.size() - static_cast<std::size_t>(cut)];
+  return interval;
+}
+
 int binomial_upper_bound(int n, double p, double tail) {
   double cumulative = 0;
   for (int k = 0; k < n; ++k) {
@@ -130,4 +162,4 @@ int binomial_upper_bound(int n, double p, double tail) {
   return n;
 }
 
-}  // namespace hone::lab
+}  // namespace hone

@@ -1,4 +1,4 @@
-#include "lab/gate/statistics.h"
+#include "core/statistics.h"
 
 #include <cmath>
 #include <random>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hone::lab {
+namespace hone {
 namespace {
 
 TEST(Statistics, QuantilesInterpolateBetweenOrderStatistics) {
@@ -81,6 +81,32 @@ TEST(Statistics, IntervalsCoverTheTruthUnderHeavyTails) {
   EXPECT_GT(signed_rank_missed, samples / 50) << "an interval that never misses is too wide to be useful";
 }
 
+TEST(Statistics, ShiftIntervalFindsAShiftAndClaimsNoneWhereThereIsNone) {
+  std::mt19937 random(2);
+  std::lognormal_distribution<double> skewed(0, 0.5);
+  int false_claims = 0;
+  const int trials = 400;
+  for (int trial = 0; trial < trials; ++trial) {
+    std::vector<double> a(30), b(35), shifted;
+    for (double& x : a) x = skewed(random);
+    for (double& x : b) x = skewed(random);
+    const Interval same = shift_interval(a, b, 0.95);
+    false_claims += same.low > 0 || same.high < 0 ? 1 : 0;
+    for (double x : a) shifted.push_back(x + 5);
+    const Interval moved = shift_interval(a, shifted, 0.95);
+    EXPECT_NEAR(moved.median, 5, 1e-9);
+    EXPECT_GT(moved.low, 4);
+  }
+  EXPECT_LE(false_claims, binomial_upper_bound(trials, 0.05, 1e-3));
+}
+
+TEST(Statistics, ShiftIntervalOfTooFewValuesIsUnbounded) {
+  const std::vector<double> one = {1}, two = {3, 4};
+  EXPECT_DOUBLE_EQ(shift_interval(one, two, 0.95).median, 2.5);
+  EXPECT_TRUE(std::isinf(shift_interval(one, two, 0.95).low));
+  EXPECT_TRUE(std::isnan(shift_interval({}, two, 0.95).median));
+}
+
 TEST(Statistics, BinomialUpperBoundIsTheSmallestUnlikelyCount) {
   EXPECT_EQ(binomial_upper_bound(10, 0.5, 0.5), 5);
   EXPECT_EQ(binomial_upper_bound(10, 0, 0.01), 0);
@@ -89,4 +115,4 @@ TEST(Statistics, BinomialUpperBoundIsTheSmallestUnlikelyCount) {
 }
 
 }  // namespace
-}  // namespace hone::lab
+}  // namespace hone
