@@ -116,8 +116,7 @@ class Runner {
     context_.price = [this](const Graph& graph, const graph::Node& node) {
       return prices_.price(graph, node);
     };
-    const double alone = passes::price_graph(baseline_graph_, context_);
-    if (alone > 0) prices_.set_scale(experiment_.report.baseline.step.ms.median / alone);
+    prices_.learn(*baseline_plan_, experiment_.baseline_trace);
     return {};
   }
 
@@ -281,9 +280,11 @@ class Runner {
     report.optimised_memory = memory_of(optimised_plan_ != nullptr ? *optimised_plan_ : *baseline_plan_);
     report.reproduce.command = options_.command;
     report.reproduce.notes = inputs_.notes;
-    report.reproduce.notes.push_back(fmt::format(
-        "predictions: kernels timed alone, scaled by {:.2f} so that the baseline's add up to its step",
-        prices_.scale()));
+    report.reproduce.notes.push_back(
+        fmt::format("predictions: operators of the baseline as profiled; new ones timed alone and scaled by "
+                    "{:.2f}, the median "
+                    "of profiled to alone",
+                    prices_.scale()));
     if (!cache_.note().empty()) report.warnings.push_back(cache_.note());
   }
 

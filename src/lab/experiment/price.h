@@ -1,5 +1,6 @@
-// Prices: what a node is expected to take on a provider, from its kernel timed alone (and remembered). Summed
-// over a graph they predict a step; the lab shows that prediction beside what the paired measurement finds.
+// Prices: what a node is expected to take on a provider: as the profile of a plan saw it, else from its
+// kernel timed alone (and remembered). Summed over a graph they predict a step; the lab shows that prediction
+// beside what the paired measurement finds.
 #pragma once
 
 #include <string>
@@ -9,6 +10,7 @@
 #include "runtime/plan.h"
 #include "runtime/provider.h"
 #include "runtime/timing_cache.h"
+#include "trace/trace.h"
 
 namespace hone::lab {
 
@@ -22,15 +24,21 @@ class PriceList {
   // run.
   double price(const graph::Graph& graph, const graph::Node& node);
 
-  // Kernels run alone find their data in the caches, and a step is not the sum of its parts: prices are
-  // multiplied by this. Set it so that the baseline's prices add up to the baseline as measured.
-  void set_scale(double scale) { scale_ = scale; }
+  // From now on the nodes of `plan`, and others like them, cost what `profile` of it saw: the median over all
+  // runs of one signature. Kernels timed alone find their weights in the caches, or met a busier machine:
+  // what the profile did not see is multiplied by scale(), the median ratio of seen to alone over the nodes
+  // that take long enough to tell.
+  void learn(const runtime::Plan& plan, const trace::Trace& profile);
   double scale() const { return scale_; }
 
  private:
   const runtime::Provider& provider_;
   runtime::TimingCache& cache_;
-  std::unordered_map<std::string, double> seconds_;  // by node signature
+  // Seconds of a kernel timed alone; 0 where there is none.
+  double alone(const graph::Graph& graph, const graph::Node& node, const std::string& signature);
+
+  std::unordered_map<std::string, double> seen_;   // seconds by node signature, from profiles
+  std::unordered_map<std::string, double> alone_;  // seconds by node signature, timed alone
   double scale_ = 1;
 };
 
