@@ -8,16 +8,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "in_turn.h"
 #include <dnnl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <omp.h>
 
-#include "core/tensor.h"
+#include "core/statistics.h"
 #include "kernels/cpu/dnnl/convolution.h"
 #include "kernels/cpu/dnnl/matmul.h"
 
@@ -25,53 +25,8 @@ namespace {
 
 using namespace hone;
 using namespace hone::kernels;
+using namespace hone::bench;
 using Clock = std::chrono::steady_clock;
-
-struct Options {
-  int threads = 2;
-  double seconds = 0.6;  // a layer, shared by its variants
-  std::string only;
-};
-
-Tensor random_tensor(const Shape& shape, unsigned seed) {
-  Tensor tensor(DType::kF32, shape);
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0, 1);
-  for (float& value : tensor.as<float>()) value = normal(random);
-  return tensor;
-}
-
-// One thing to time.
-struct Variant {
-  std::string name;
-  std::function<void()> run;
-  std::function<std::vector<float>()> output;  // in plain order; empty if not comparable
-  std::vector<double> seconds;
-};
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
-
-double timed(const std::function<void()>& run) {
-  const auto start = Clock::now();
-  run();
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// Round-robin over the variants until the time is spent, so that a noisy neighbour hits all alike.
-void measure(std::vector<Variant>& variants, double seconds) {
-  for (Variant& variant : variants) variant.run();
-  const auto start = Clock::now();
-  int rounds = 0;
-  while (rounds < 5 || std::chrono::duration<double>(Clock::now() - start).count() < seconds) {
-    for (Variant& variant : variants) variant.seconds.push_back(timed(variant.run));
-    if (++rounds >= 2000) break;
-  }
-}
 
 double relative_error(const std::vector<float>& got, const std::vector<float>& want) {
   double difference = 0;
@@ -343,13 +298,7 @@ nlohmann::json record_layer(const Layer& layer, const Options& options) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  Options options;
-  for (int i = 1; i + 1 < count; i += 2) {
-    const std::string name = arguments[i];
-    if (name == "--threads") options.threads = std::atoi(arguments[i + 1]);
-    if (name == "--seconds") options.seconds = std::atof(arguments[i + 1]);
-    if (name == "--only") options.only = arguments[i + 1];
-  }
+  const Options options = parse_options(count, arguments, {.threads = 2, .seconds = 0.6, .only = {}});
   omp_set_num_threads(options.threads);
   const dnnl_version_t* version = dnnl_version();
   nlohmann::json report = {

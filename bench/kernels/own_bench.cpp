@@ -2,21 +2,18 @@
 // turn in one program. Prints JSON: medians, the best oneDNN variant, and how many times faster the own
 // kernel is. The cache is as a benchmark leaves it: warm as far as the layer fits.
 // bench_own [--threads N] [--seconds S a layer] [--only SUBSTRING]
-#include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "in_turn.h"
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/tensor.h"
+#include "core/statistics.h"
 #include "kernels/cpu/depthwise/depthwise.h"
 #include "kernels/cpu/dnnl/convolution.h"
 #include "kernels/cpu/dnnl/matmul.h"
@@ -28,27 +25,7 @@ namespace {
 
 using namespace hone;
 using namespace hone::kernels;
-using Clock = std::chrono::steady_clock;
-
-struct Options {
-  int threads = 1;
-  double seconds = 0.4;
-  std::string only;
-};
-
-Tensor random_tensor(int64_t elements, unsigned seed) {
-  Tensor tensor(DType::kF32, {elements});
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0, 1);
-  for (float& value : tensor.as<float>()) value = normal(random);
-  return tensor;
-}
-
-struct Variant {
-  std::string name;
-  std::function<void()> run;
-  std::vector<double> seconds = {};
-};
+using namespace hone::bench;
 
 struct Layer {
   std::string name;
@@ -56,27 +33,6 @@ struct Layer {
   double bytes = 0;                                // compulsory: each tensor once
   std::function<std::vector<Variant>()> variants;  // the own kernel first
 };
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-void measure(std::vector<Variant>& variants, double seconds) {
-  for (Variant& variant : variants) variant.run();
-  const auto start = Clock::now();
-  const auto since = [](Clock::time_point from) {
-    return std::chrono::duration<double>(Clock::now() - from).count();
-  };
-  for (int round = 0; round < 5 || (since(start) < seconds && round < 2000); ++round) {
-    for (Variant& variant : variants) {
-      const auto begin = Clock::now();
-      variant.run();
-      variant.seconds.push_back(since(begin));
-    }
-  }
-}
 
 // The tensors of one layer, shared by its variants.
 struct Data {
@@ -96,12 +52,12 @@ void add_own(std::vector<Variant>& variants, const std::shared_ptr<Data>& data, 
 
 std::vector<Variant> convolution_variants(const ConvolutionDesc& desc) {
   const auto data = std::make_shared<Data>();
-  data->src = random_tensor(storage_elements(desc.src_shape(), desc.src_layout), 1);
-  data->weights = random_tensor(element_count(desc.weights_shape()), 2);
-  data->bias = random_tensor(desc.out_channels, 3);
+  data->src = random_tensor({storage_elements(desc.src_shape(), desc.src_layout)}, 1);
+  data->weights = random_tensor({element_count(desc.weights_shape())}, 2);
+  data->bias = random_tensor({desc.out_channels}, 3);
   const int64_t result = storage_elements(desc.dst_shape(), desc.dst_layout);
-  data->residual = random_tensor(result, 4);
-  data->dst = random_tensor(result, 5);
+  data->residual = random_tensor({result}, 4);
+  data->dst = random_tensor({result}, 5);
   std::vector<Variant> variants;
   if (desc.groups > 1) {
     add_own(variants, data, DepthwiseConvolution::create(desc, data->weights.data(), data->bias.data()));
@@ -133,10 +89,10 @@ std::vector<Variant> convolution_variants(const ConvolutionDesc& desc) {
 
 std::vector<Variant> product_variants(const MatMulDesc& desc) {
   const auto data = std::make_shared<Data>();
-  data->src = random_tensor(element_count(desc.a_shape), 1);
-  data->weights = random_tensor(element_count(desc.b_shape), 2);
-  data->bias = random_tensor(desc.b_shape[1], 3);
-  data->dst = random_tensor(element_count(*desc.dst_shape()), 5);
+  data->src = random_tensor({element_count(desc.a_shape)}, 1);
+  data->weights = random_tensor({element_count(desc.b_shape)}, 2);
+  data->bias = random_tensor({desc.b_shape[1]}, 3);
+  data->dst = random_tensor({element_count(*desc.dst_shape())}, 5);
   data->residual = data->dst;
   std::vector<Variant> variants;
   add_own(variants, data, PackedMatMul::create(desc, data->weights.data(), data->bias.data()));
@@ -300,13 +256,7 @@ nlohmann::json record_layer(const Layer& layer, const Options& options) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  Options options;
-  for (int i = 1; i + 1 < count; i += 2) {
-    const std::string name = arguments[i];
-    if (name == "--threads") options.threads = std::atoi(arguments[i + 1]);
-    if (name == "--seconds") options.seconds = std::atof(arguments[i + 1]);
-    if (name == "--only") options.only = arguments[i + 1];
-  }
+  const Options options = parse_options(count, arguments, {.threads = 1, .seconds = 0.4, .only = {}});
   set_thread_count(options.threads);
   nlohmann::json report = {{"threads", options.threads}};
   for (const Layer& layer : layers()) {

@@ -18,6 +18,7 @@ struct ConvShape {
   int64_t batch = 0, group = 1;
   int64_t group_in = 0, group_out = 0;  // channels of one group
   Shape output;                         // whole
+  bool transposed = false;
 };
 
 Result<ConvShape> plan_conv(const Attributes& attributes, const Shape& x, const Shape& w, bool transposed) {
@@ -35,6 +36,7 @@ Result<ConvShape> plan_conv(const Attributes& attributes, const Shape& x, const 
     return invalid(fmt::format("input {} and weight {} do not fit as a convolution of {} groups",
                                shape_text(x), shape_text(w), plan.group));
   }
+  plan.transposed = transposed;
   plan.batch = x[0];
   plan.group_in = channels / plan.group;
   plan.group_out = transposed ? w[1] : w[0] / plan.group;
@@ -90,47 +92,36 @@ Shape kernel_of(const WindowSpec& windows) {
   return kernel;
 }
 
-// The convolution in double: for each output channel, each weight scales a shifted copy of its input plane.
+// Adds what one tap brings from a plane of the input to a plane of the output.
+void gather_tap(const ConvShape& plan, const std::vector<int64_t>& tap, double weight, const double* in,
+                double* out) {
+  const int64_t stride = plan.windows.axes.back().stride;
+  for_each_run(plan.windows.axes, tap, plan.out, plan.in, [&](int64_t to, int64_t from, int64_t count) {
+    if (stride == 1) {  // apart, so that the compiler vectorises it
+      for (int64_t i = 0; i < count; ++i) out[to + i] += weight * in[from + i];
+    } else {
+      for (int64_t i = 0; i < count; ++i) out[to + i] += weight * in[from + i * stride];
+    }
+  });
+}
+
+// The same in the transpose of a convolution: each input element adds a scaled copy of the kernel to the
+// output.
+void scatter_tap(const ConvShape& plan, const std::vector<int64_t>& tap, double weight, const double* in,
+                 double* out) {
+  const int64_t stride = plan.windows.axes.back().stride;
+  for_each_run(plan.windows.axes, tap, plan.in, plan.out, [&](int64_t from, int64_t to, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) out[to + i * stride] += weight * in[from + i];
+  });
+}
+
+// The convolution, or its transpose, in double: for each output channel, each weight scales a shifted copy of
+// its input plane.
 Wide convolve(const ConvShape& plan, const Wide& x, const Wide& w, const Wide& bias) {
   const int64_t in_plane = element_count(plan.in);
   const int64_t out_plane = element_count(plan.out);
   const Shape kernel = kernel_of(plan.windows);
   const int64_t taps = element_count(kernel);
-  const int64_t stride = plan.windows.axes.back().stride;
-  Wide y(static_cast<std::size_t>(element_count(plan.output)), 0);
-  for (int64_t n = 0; n < plan.batch; ++n) {
-    for (int64_t oc = 0; oc < plan.group * plan.group_out; ++oc) {
-      double* out = y.data() + (n * plan.group * plan.group_out + oc) * out_plane;
-      if (!bias.empty()) std::fill(out, out + out_plane, bias[static_cast<std::size_t>(oc)]);
-      const int64_t first_channel = oc / plan.group_out * plan.group_in;
-      for (int64_t ic = 0; ic < plan.group_in; ++ic) {
-        const double* in = x.data() + (n * plan.group * plan.group_in + first_channel + ic) * in_plane;
-        const double* weights = w.data() + (oc * plan.group_in + ic) * taps;
-        std::vector<int64_t> tap(kernel.size(), 0);
-        do {
-          const double weight = *weights++;
-          for_each_run(plan.windows.axes, tap, plan.out, plan.in,
-                       [&](int64_t to, int64_t from, int64_t count) {
-                         if (stride == 1) {  // apart, so that the compiler vectorises it
-                           for (int64_t i = 0; i < count; ++i) out[to + i] += weight * in[from + i];
-                         } else {
-                           for (int64_t i = 0; i < count; ++i) out[to + i] += weight * in[from + i * stride];
-                         }
-                       });
-        } while (next_index(tap, kernel));
-      }
-    }
-  }
-  return y;
-}
-
-// The transpose of convolve: each input element adds a scaled copy of the kernel to the output.
-Wide convolve_transposed(const ConvShape& plan, const Wide& x, const Wide& w, const Wide& bias) {
-  const int64_t in_plane = element_count(plan.in);
-  const int64_t out_plane = element_count(plan.out);
-  const Shape kernel = kernel_of(plan.windows);
-  const int64_t taps = element_count(kernel);
-  const int64_t stride = plan.windows.axes.back().stride;
   Wide y(static_cast<std::size_t>(element_count(plan.output)), 0);
   for (int64_t n = 0; n < plan.batch; ++n) {
     for (int64_t oc = 0; oc < plan.group * plan.group_out; ++oc) {
@@ -139,14 +130,12 @@ Wide convolve_transposed(const ConvShape& plan, const Wide& x, const Wide& w, co
       const int64_t first_channel = oc / plan.group_out * plan.group_in;
       for (int64_t ic = first_channel; ic < first_channel + plan.group_in; ++ic) {
         const double* in = x.data() + (n * plan.group * plan.group_in + ic) * in_plane;
-        const double* weights = w.data() + (ic * plan.group_out + oc % plan.group_out) * taps;
+        const int64_t kernel_at = plan.transposed ? ic * plan.group_out + oc % plan.group_out
+                                                  : oc * plan.group_in + ic - first_channel;
+        const double* weights = w.data() + kernel_at * taps;
         std::vector<int64_t> tap(kernel.size(), 0);
         do {
-          const double weight = *weights++;
-          for_each_run(plan.windows.axes, tap, plan.in, plan.out,
-                       [&](int64_t from, int64_t to, int64_t count) {
-                         for (int64_t i = 0; i < count; ++i) out[to + i * stride] += weight * in[from + i];
-                       });
+          (plan.transposed ? scatter_tap : gather_tap)(plan, tap, *weights++, in, out);
         } while (next_index(tap, kernel));
       }
     }
@@ -166,7 +155,7 @@ Result<std::vector<Tensor>> conv(const RefCall& call) {
   HONE_ASSIGN(const ConvShape plan, plan_conv(call.attributes, x.shape(), w.shape(), transposed));
   HONE_CHECK(check_bias(call, 2, plan));
   const Wide bias = call.has(2) ? widen(call.inputs[2]) : Wide{};
-  const Wide y = (transposed ? convolve_transposed : convolve)(plan, widen(x), widen(w), bias);
+  const Wide y = convolve(plan, widen(x), widen(w), bias);
   return std::vector<Tensor>{rounded(x.dtype(), plan.output, y)};
 }
 

@@ -24,24 +24,7 @@ ConvolutionDesc depthwise(int64_t channels, Shape input, int64_t kernel, int64_t
   return desc;
 }
 
-void expect_right(const ConvolutionDesc& desc) {
-  SCOPED_TRACE(shape_text(desc.src_shape()) + " kernel " + shape_text(desc.kernel) + " strides " +
-               shape_text(desc.strides) + " pads " + shape_text(desc.pads_begin) + " [" +
-               post_ops_text(desc.post_ops) + "]");
-  const Tensor src = random_tensor(desc.src_shape(), 1);
-  const Tensor weights = random_tensor(desc.weights_shape(), 2);
-  const Tensor bias = random_tensor({desc.out_channels}, 3);
-  const Tensor residual = random_tensor(desc.dst_shape(), 4);
-  const auto made = DepthwiseConvolution::create(desc, weights.data(), bias.data());
-  ASSERT_TRUE(made.ok()) << made.error().message;
-  const Tensor input = stored(src, desc.src_shape(), Layout::kBlocked16);
-  const Tensor other = stored(residual, desc.dst_shape(), Layout::kBlocked16);
-  Tensor dst = poisoned(storage_elements(desc.dst_shape(), Layout::kBlocked16));
-  (*made)->execute(input.as<float>().data(), other.as<float>().data(), dst.as<float>().data());
-  Values want = convolve(desc, src, weights, bias);
-  apply_epilogue(desc.post_ops, desc.dst_shape(), {residual}, {}, want);
-  expect_stored(dst, want, desc.dst_shape(), Layout::kBlocked16, 1e-6);
-}
+void expect_right(const ConvolutionDesc& desc) { expect_own_right<DepthwiseConvolution>(desc, 1e-6); }
 
 TEST(DepthwiseConvolution, IsRightAtEveryWidthAndBorder) {
   for (const int64_t kernel : {3, 5}) {

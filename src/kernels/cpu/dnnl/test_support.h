@@ -296,6 +296,27 @@ inline void apply_epilogue(const std::vector<PostOp>& post_ops, const Shape& sha
   }
 }
 
+// An own kernel of a blocked convolution, with a bias and at most a residual, against the definition.
+template <typename Own>
+void expect_own_right(const ConvolutionDesc& desc, double tolerance) {
+  SCOPED_TRACE(shape_text(desc.src_shape()) + " kernel " + shape_text(desc.kernel) + " strides " +
+               shape_text(desc.strides) + " pads " + shape_text(desc.pads_begin) + " to " +
+               shape_text(desc.dst_shape()) + " [" + post_ops_text(desc.post_ops) + "]");
+  const Tensor src = random_tensor(desc.src_shape(), 1);
+  const Tensor weights = random_tensor(desc.weights_shape(), 2);
+  const Tensor bias = random_tensor({desc.out_channels}, 3);
+  const Tensor residual = random_tensor(desc.dst_shape(), 4);
+  const auto made = Own::create(desc, weights.data(), bias.data());
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  const Tensor input = stored(src, desc.src_shape(), desc.src_layout);
+  const Tensor other = stored(residual, desc.dst_shape(), desc.dst_layout);
+  Tensor dst = poisoned(storage_elements(desc.dst_shape(), desc.dst_layout));
+  (*made)->execute(input.as<float>().data(), other.as<float>().data(), dst.as<float>().data());
+  Values want = convolve(desc, src, weights, bias);
+  apply_epilogue(desc.post_ops, desc.dst_shape(), {residual}, {}, want);
+  expect_stored(dst, want, desc.dst_shape(), desc.dst_layout, tolerance);
+}
+
 inline const std::vector<Layout>& all_layouts() {
   static const std::vector<Layout> layouts = {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked8,
                                               Layout::kBlocked16};

@@ -140,21 +140,7 @@ TEST(PackedMatMul, KeepsNaNThroughTheClamp) {
 }
 
 void expect_convolution_right(const ConvolutionDesc& desc) {
-  SCOPED_TRACE(shape_text(desc.src_shape()) + " to " + shape_text(desc.dst_shape()) + " [" +
-               post_ops_text(desc.post_ops) + "]");
-  const Tensor src = random_tensor(desc.src_shape(), 1);
-  const Tensor weights = random_tensor(desc.weights_shape(), 2);
-  const Tensor bias = random_tensor({desc.out_channels}, 3);
-  const Tensor residual = random_tensor(desc.dst_shape(), 4);
-  const auto made = PointwiseConvolution::create(desc, weights.data(), bias.data());
-  ASSERT_TRUE(made.ok()) << made.error().message;
-  const Tensor input = stored(src, desc.src_shape(), Layout::kBlocked16);
-  const Tensor other = stored(residual, desc.dst_shape(), Layout::kBlocked16);
-  Tensor dst = poisoned(storage_elements(desc.dst_shape(), Layout::kBlocked16));
-  (*made)->execute(input.as<float>().data(), other.as<float>().data(), dst.as<float>().data());
-  Values want = convolve(desc, src, weights, bias);
-  apply_epilogue(desc.post_ops, desc.dst_shape(), {residual}, {}, want);
-  expect_stored(dst, want, desc.dst_shape(), Layout::kBlocked16, 3e-6);
+  expect_own_right<PointwiseConvolution>(desc, 3e-6);
 }
 
 ConvolutionDesc pointwise(int64_t in, int64_t out, Shape input, Shape strides) {
