@@ -36,7 +36,8 @@ PACKAGES = {"ort": "onnxruntime", "openvino": "openvino", "torch": "torch"}
 SETTLE_MS, SETTLE_CALLS = 30, 2  # unmeasured, before a slot: caches and threads as in steady use
 SLOT_MS, SLOT_CALLS = 150, 3
 PAUSE_S = 0.05  # before a slot: the threads of the runtime before have gone to sleep
-TOLERANCE = 1e-3  # relative L2 between any two runtimes' outputs
+TOLERANCE = 1e-3  # relative L2 between hone's outputs and a peer's
+DISTURBED = 0.05  # share of the CPU time that other processes may have without a warning
 
 
 class Worker:
@@ -46,7 +47,8 @@ class Worker:
         self.name = name
         self.log = log
         # Large outputs stay in the heap: glibc would map and unmap them, and fault every page, at each step.
-        environment = dict(os.environ, MALLOC_MMAP_THRESHOLD_="33554432", MALLOC_TRIM_THRESHOLD_="4294967296")
+        environment = dict(os.environ, MALLOC_MMAP_THRESHOLD_="33554432", MALLOC_TRIM_THRESHOLD_="4294967296",
+                           TORCHINDUCTOR_CACHE_DIR=str(log.parent / "inductor"))
         with open(log, "w") as errors:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
                                             text=True, env=environment)
@@ -77,6 +79,11 @@ class Worker:
         self.measure(self.settle_calls)
         return self.measure(self.slot_calls)
 
+    def cpu_ticks(self):
+        """CPU time so far, of all its threads."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
     def close(self):
         self.process.stdin.close()
         self.process.wait()
@@ -94,6 +101,23 @@ def make_inputs(model):
             low, high = {"attention_mask": (1, 2), "token_type_ids": (0, 1)}.get(value.name, (0, 30000))
             inputs[value.name] = generator.integers(low, high, shape, dtype=np.int64)
     return inputs
+
+
+class OthersCpu:
+    """Which share of the machine's CPU time goes to processes other than the workers."""
+
+    def __init__(self, workers):
+        self.workers = workers
+        self.start = self.ticks()
+
+    def ticks(self):
+        times = [int(field) for field in pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+        idle = times[3] + times[4]
+        return np.array([sum(times), sum(times) - idle - sum(worker.cpu_ticks() for worker in self.workers)])
+
+    def share(self):
+        total, others = self.ticks() - self.start
+        return round(max(0.0, float(others / total)), 4)
 
 
 def relative_l2(outputs, reference):
@@ -157,11 +181,13 @@ class Model:
             open_workers.callback(workers["hone"].close)
             for worker in workers.values():
                 worker.calibrate()
+            others = OthersCpu(workers.values())
             slots = {name: [] for name in workers}
             for _ in range(self.options.rounds):
                 for name in random.sample(list(workers), len(workers)):
                     slots[name].append(workers[name].slot())
-        result = {"inputs": {name: list(value.shape) for name, value in self.inputs.items()}, "runtimes": {}}
+            result = {"inputs": {name: list(value.shape) for name, value in self.inputs.items()},
+                      "others_cpu": others.share(), "runtimes": {}}
         reference = self.outputs["hone"]
         for name, times in slots.items():
             entry = {"p50_ms": float(np.median(times)), "slots_ms": [round(ms, 5) for ms in times]}
@@ -180,7 +206,10 @@ def print_row(name, result, peers):
         cells.append(f"{runtimes[peer]['p50_ms']:>9.3f}  {r['median']:.3f} ({r['low']:.3f}–{r['high']:.3f})")
     worst = max(runtimes[peer]["rel_l2"] for peer in peers)
     best = min(peers, key=lambda peer: runtimes[peer]["p50_ms"])
-    print("  ".join(cells) + f"  {best:<9} {worst:.1e}" + ("" if worst <= TOLERANCE else "  OUTPUTS DIFFER"), flush=True)
+    remarks = ["OUTPUTS DIFFER"] if worst > TOLERANCE else []
+    if result["others_cpu"] > DISTURBED:
+        remarks.append(f"disturbed: {result['others_cpu']:.0%} of the CPU went to other processes")
+    print("  ".join(cells) + f"  {best:<9} {worst:.1e}", *remarks, sep="  ", flush=True)
 
 
 def geometric_means(models, peers):
@@ -227,7 +256,7 @@ def main():
         "models": {},
     }
     print(f"{'p50 in ms':<13}{'hone':>9}", *(f"{peer + ' ' + versions[peer] + ', ratio':>31}" for peer in options.peers),
-          " fastest   worst relative L2")
+          " best peer worst relative L2")
     agree = True
     with contextlib.ExitStack() as stack:
         folder = options.folder or pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hone-peers-")))

@@ -69,7 +69,6 @@ def torch_step(model, inputs, threads, mode):
 
     torch.set_num_threads(threads)
     torch._inductor.config.freezing = True
-    torch._inductor.config.cpp_wrapper = True  # no Python between kernels
     module = load_model(pathlib.Path(model))
     output_names = module.output_names
     compiled = torch.compile(module, fullgraph=True, dynamic=False, mode=mode)
@@ -77,13 +76,13 @@ def torch_step(model, inputs, threads, mode):
     last = [None]
 
     def step():
-        last[0] = compiled(*tensors)
+        with torch.inference_mode():
+            last[0] = compiled(*tensors)
 
     def outputs():
         values = last[0] if isinstance(last[0], tuple) else (last[0],)
         return {name: value.numpy() for name, value in zip(output_names, values)}
 
-    torch.inference_mode().__enter__()  # for the rest of the process
     return step, outputs
 
 
