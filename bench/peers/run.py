@@ -20,12 +20,13 @@ import shlex
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
 import onnx
 
 from paired import ratio
+from processes import OthersCpu, Worker, WorkerFailed
+from progress import Progress
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -33,60 +34,8 @@ MODELS = ["unet", "resnet50", "mobilenet_v2", "bert_base", "minilm", "gpt2", "vi
 # A peer and the ways to run it; the fastest on a model stands for it there.
 PEERS = {"ort": ["ort"], "openvino": ["openvino"], "torch": ["torch", "torch-max-autotune"]}
 PACKAGES = {"ort": "onnxruntime", "openvino": "openvino", "torch": "torch"}
-SETTLE_MS, SETTLE_CALLS = 30, 2  # unmeasured, before a slot: caches and threads as in steady use
-SLOT_MS, SLOT_CALLS = 150, 3
-PAUSE_S = 0.05  # before a slot: the threads of the runtime before have gone to sleep
 TOLERANCE = 1e-3  # relative L2 between hone's outputs and a peer's
 DISTURBED = 0.05  # share of the CPU time that other processes may have without a warning
-
-
-class Worker:
-    """A process that measures on request."""
-
-    def __init__(self, name, command, log):
-        self.name = name
-        self.log = log
-        # Large outputs stay in the heap: glibc would map and unmap them, and fault every page, at each step.
-        environment = dict(os.environ, MALLOC_MMAP_THRESHOLD_="33554432", MALLOC_TRIM_THRESHOLD_="4294967296",
-                           TORCHINDUCTOR_CACHE_DIR=str(log.parent / "inductor"))
-        with open(log, "w") as errors:
-            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-                                            text=True, env=environment)
-        if self.answer() != "ready":
-            raise RuntimeError(f"{name} is not ready; see {log}")
-
-    def answer(self):
-        line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"{self.name} ended:\n{self.log.read_text()[-2000:]}")
-        return line.strip()
-
-    def measure(self, calls):
-        self.process.stdin.write(f"{calls}\n")
-        self.process.stdin.flush()
-        return float(self.answer())
-
-    def calibrate(self):
-        """Decides how many calls make a slot; returns the milliseconds of one."""
-        self.measure(2)
-        ms = min(self.measure(max(2, math.ceil(100 / self.measure(2)))) for _ in range(2))
-        self.settle_calls = max(SETTLE_CALLS, math.ceil(SETTLE_MS / ms))
-        self.slot_calls = max(SLOT_CALLS, math.ceil(SLOT_MS / ms))
-        return ms
-
-    def slot(self):
-        time.sleep(PAUSE_S)
-        self.measure(self.settle_calls)
-        return self.measure(self.slot_calls)
-
-    def cpu_ticks(self):
-        """CPU time so far, of all its threads."""
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return int(fields[11]) + int(fields[12])
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 def make_inputs(model):
@@ -103,23 +52,6 @@ def make_inputs(model):
     return inputs
 
 
-class OthersCpu:
-    """Which share of the machine's CPU time goes to processes other than the workers."""
-
-    def __init__(self, workers):
-        self.workers = workers
-        self.start = self.ticks()
-
-    def ticks(self):
-        times = [int(field) for field in pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
-        idle = times[3] + times[4]
-        return np.array([sum(times), sum(times) - idle - sum(worker.cpu_ticks() for worker in self.workers)])
-
-    def share(self):
-        total, others = self.ticks() - self.start
-        return round(max(0.0, float(others / total)), 4)
-
-
 def relative_l2(outputs, reference):
     """The worst over the outputs."""
     return max(float(np.linalg.norm(outputs[name] - expected) / np.linalg.norm(expected))
@@ -129,8 +61,9 @@ def relative_l2(outputs, reference):
 class Model:
     """One model's files in the working folder, and the runtimes started on them."""
 
-    def __init__(self, name, options, folder):
+    def __init__(self, name, options, folder, missing_packages, progress):
         self.name, self.options, self.folder = name, options, folder
+        self.missing_packages, self.progress = missing_packages, progress
         self.path = folder / f"{name}.onnx"
         if not self.path.exists():
             subprocess.run([options.hone, "zoo", name, "-o", self.path], check=True, stdout=subprocess.DEVNULL)
@@ -139,6 +72,7 @@ class Model:
         self.outputs = {}
 
     def start_hone(self):
+        self.progress.say("starting hone")
         out = self.folder / f"{self.name}.hone"
         command = [self.options.hone, "run", self.path, "--out", out, "--threads", str(self.options.threads)]
         for name, value in self.inputs.items():
@@ -158,67 +92,118 @@ class Model:
         return worker
 
     def start_fastest(self, peer):
-        """The peer in its fastest way, and how long a call took in each."""
-        best, times = None, {}
+        """The peer in its fastest way; how long a call took in each; why a way could not be measured."""
+        best, times, failed = None, {}, {}
         for way in PEERS[peer]:
-            worker = self.start(way)
-            times[way] = worker.calibrate()
+            self.progress.say(f"starting {way}")
+            try:
+                worker = self.start(way)
+                times[way] = worker.calibrate()
+            except WorkerFailed as failure:
+                failed[way] = str(failure)
+                continue
             loser = worker
             if best is None or times[way] < times[best.name]:
                 best, loser = worker, best
             if loser is not None:
                 loser.close()
-        return best, times
+        if best is None:
+            raise WorkerFailed("; ".join(failed.values()))
+        return best, {"ways_ms": times} | ({"ways_failed": failed} if failed else {})
 
     def compare(self):
         """Runs the rounds; returns the results as they stand in the JSON file."""
+        missing = dict(self.missing_packages)
         with contextlib.ExitStack() as open_workers:
             workers, ways = {}, {}
             for peer in self.options.peers:
-                workers[peer], ways[peer] = self.start_fastest(peer)
-                open_workers.callback(workers[peer].close)
+                if peer in missing:
+                    continue
+                try:
+                    workers[peer], ways[peer] = self.start_fastest(peer)
+                    open_workers.callback(workers[peer].close)
+                except WorkerFailed as failure:
+                    missing[peer] = str(failure)
             workers["hone"] = self.start_hone()
             open_workers.callback(workers["hone"].close)
             for worker in workers.values():
                 worker.calibrate()
-            others = OthersCpu(workers.values())
-            slots = {name: [] for name in workers}
-            for _ in range(self.options.rounds):
-                for name in random.sample(list(workers), len(workers)):
-                    slots[name].append(workers[name].slot())
+            others = OthersCpu(list(workers.values()))
+            slots = self.run_rounds(workers, missing)
             result = {"inputs": {name: list(value.shape) for name, value in self.inputs.items()},
                       "others_cpu": others.share(), "runtimes": {}}
         reference = self.outputs["hone"]
         for name, times in slots.items():
             entry = {"p50_ms": float(np.median(times)), "slots_ms": [round(ms, 5) for ms in times]}
             if name != "hone":
-                entry |= {"way": workers[name].name, "ways_ms": ways[name], "ratio": ratio(times, slots["hone"]),
+                entry |= {"way": workers[name].name, **ways[name], "ratio": ratio(times, slots["hone"]),
                           "rel_l2": relative_l2(self.outputs[workers[name].name], reference)}
             result["runtimes"][name] = entry
+        if missing:
+            result["missing"] = missing
         return result
+
+    def run_rounds(self, workers, missing):
+        """The slots of each worker, in milliseconds; a peer that ends meanwhile goes to `missing`."""
+        slots = {name: [] for name in workers}
+        for done in range(self.options.rounds):
+            self.progress.round(done, self.options.rounds)
+            for name in random.sample(list(slots), len(slots)):
+                try:
+                    slots[name].append(workers[name].slot())
+                except WorkerFailed as failure:
+                    if name == "hone":
+                        raise
+                    missing[name] = str(failure)
+                    del slots[name]
+        return slots
 
 
 def print_row(name, result, peers):
-    runtimes = result["runtimes"]
+    runtimes, missing = result["runtimes"], result.get("missing", {})
+    measured = [peer for peer in peers if peer in runtimes]
     cells = [f"{name:<13}{runtimes['hone']['p50_ms']:>9.3f}"]
     for peer in peers:
+        if peer in missing:
+            cells.append(f"{'missing':>9}{'':>21}")
+            continue
         r = runtimes[peer]["ratio"]
         cells.append(f"{runtimes[peer]['p50_ms']:>9.3f}  {r['median']:.3f} ({r['low']:.3f}–{r['high']:.3f})")
-    worst = max(runtimes[peer]["rel_l2"] for peer in peers)
-    best = min(peers, key=lambda peer: runtimes[peer]["p50_ms"])
+    worst = max((runtimes[peer]["rel_l2"] for peer in measured), default=0.0)
+    best = min(measured, key=lambda peer: runtimes[peer]["p50_ms"], default="none")
     remarks = ["OUTPUTS DIFFER"] if worst > TOLERANCE else []
     if result["others_cpu"] > DISTURBED:
         remarks.append(f"disturbed: {result['others_cpu']:.0%} of the CPU went to other processes")
     print("  ".join(cells) + f"  {best:<9} {worst:.1e}", *remarks, sep="  ", flush=True)
+    for peer, reason in missing.items():
+        print(f"{'':<13}{peer} is missing: {reason}", flush=True)
 
 
 def geometric_means(models, peers):
-    def mean(ratios):
-        return math.exp(sum(map(math.log, ratios)) / len(ratios))
-    rows = [model["runtimes"] for model in models.values()]
-    means = {peer: mean([row[peer]["ratio"]["median"] for row in rows]) for peer in peers}
-    means["best of them"] = mean([min(row[peer]["ratio"]["median"] for peer in peers) for row in rows])
-    return means
+    """Of each peer over the models on which it was measured, and of the best one on each model."""
+    rows = [{peer: model["runtimes"][peer]["ratio"]["median"] for peer in peers if peer in model["runtimes"]}
+            for model in models.values()]
+    ratios = {peer: [row[peer] for row in rows if peer in row] for peer in peers}
+    ratios["best of them"] = [min(row.values()) for row in rows if row]
+    return {peer: math.exp(sum(map(math.log, values)) / len(values)) for peer, values in ratios.items() if values}
+
+
+def write_whole(path, report):
+    """The file is whole at every moment: what a run that is cut short has measured can be read."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+    part.replace(path)
+
+
+def package_versions(peers):
+    """The version of each peer's package, and why there is none."""
+    versions, missing = {}, {}
+    for peer in peers:
+        try:
+            versions[peer] = importlib.metadata.version(PACKAGES[peer])
+        except importlib.metadata.PackageNotFoundError:
+            missing[peer] = f"package {PACKAGES[peer]} is not installed for {sys.executable}"
+    return versions, missing
 
 
 def processor():
@@ -236,14 +221,14 @@ def arguments():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="default: every core")
     parser.add_argument("--hone", type=pathlib.Path, default=ROOT / "build" / "hone", help="default: build/hone")
     parser.add_argument("--folder", type=pathlib.Path, help="where models and logs stay (default: a temporary folder)")
-    parser.add_argument("--json", type=pathlib.Path, help="also write the results to this file")
+    parser.add_argument("--json", type=pathlib.Path, help="also write the results to this file, after every model")
     return parser.parse_args()
 
 
 def main():
     options = arguments()
     commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True)
-    versions = {peer: importlib.metadata.version(PACKAGES[peer]) for peer in options.peers}
+    versions, missing_packages = package_versions(options.peers)
     report = {
         "schema": 1,
         "date": datetime.date.today().isoformat(),
@@ -255,21 +240,26 @@ def main():
         "ratio": "a peer's time over hone's: above 1, hone is faster; Hodges-Lehmann, 95 % signed-rank interval",
         "models": {},
     }
-    print(f"{'p50 in ms':<13}{'hone':>9}", *(f"{peer + ' ' + versions[peer] + ', ratio':>31}" for peer in options.peers),
-          " best peer worst relative L2")
+    print(f"{'p50 in ms':<13}{'hone':>9}",
+          *(f"{peer + ' ' + versions.get(peer, '') + ', ratio':>31}" for peer in options.peers),
+          " best peer worst relative L2", flush=True)
     agree = True
     with contextlib.ExitStack() as stack:
         folder = options.folder or pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hone-peers-")))
         folder.mkdir(parents=True, exist_ok=True)
+        progress = Progress(options.models)
         for name in options.models:
-            result = report["models"][name] = Model(name, options, folder).compare()
+            progress.model(name)
+            result = report["models"][name] = Model(name, options, folder, missing_packages, progress).compare()
+            progress.clear()
             print_row(name, result, options.peers)
-            agree &= all(result["runtimes"][peer]["rel_l2"] <= TOLERANCE for peer in options.peers)
-    report["geometric_mean"] = geometric_means(report["models"], options.peers)
+            agree &= all(result["runtimes"][peer]["rel_l2"] <= TOLERANCE
+                         for peer in options.peers if peer in result["runtimes"])
+            report["geometric_mean"] = geometric_means(report["models"], options.peers)
+            if options.json:
+                write_whole(options.json, report)
     print("geometric mean of the ratios:", ", ".join(f"{peer} {mean:.3f}"
                                                      for peer, mean in report["geometric_mean"].items()))
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     return 0 if agree else 1
 
 
