@@ -217,12 +217,15 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS, metavar="NAME")
     parser.add_argument("--peers", nargs="+", choices=list(PEERS), default=list(PEERS), metavar="NAME")
-    parser.add_argument("--rounds", type=int, default=15, help="default 15; fewer than 6 give no interval")
+    parser.add_argument("--rounds", type=int, default=15, help="default 15; at least 6: fewer give no interval")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="default: every core")
     parser.add_argument("--hone", type=pathlib.Path, default=ROOT / "build" / "hone", help="default: build/hone")
     parser.add_argument("--folder", type=pathlib.Path, help="where models and logs stay (default: a temporary folder)")
     parser.add_argument("--json", type=pathlib.Path, help="also write the results to this file, after every model")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.rounds < 6:
+        parser.error("--rounds: at least 6; fewer give no 95 % interval")
+    return options
 
 
 def main():
