@@ -54,9 +54,10 @@ def make_inputs(session, random):
 
 def run_hone(hone, model, inputs, names, folder):
     command = [hone, "run", str(model), "--out", str(folder)]
-    for name, data in inputs.items():
-        numpy.save(folder / f"in_{name}.npy", data)
-        command += ["--input", f"{name}={folder / f'in_{name}.npy'}"]
+    for index, (name, data) in enumerate(inputs.items()):
+        file = folder / f"in_{index}.npy"  # not by name: "gpu_0/data_0" is one
+        numpy.save(file, data)
+        command += ["--input", f"{name}={file}"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     files = [re.sub(r"[^A-Za-z0-9_.-]", "_", name) + ".npy" for name in names]
     return [numpy.load(folder / file) for file in files], done.stdout.splitlines()[-1]
