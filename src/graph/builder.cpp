@@ -60,6 +60,10 @@ void GraphBuilder::replacing(std::span<const NodeId> nodes) {
   }
 }
 
+void GraphBuilder::reorder(std::span<const NodeId> order) {
+  for (uint32_t i = 0; i < order.size(); ++i) positions_[order[i].index] = i;
+}
+
 std::string GraphBuilder::unique_name(const std::string& wanted) { return claim(names_, wanted); }
 
 ValueId GraphBuilder::input(std::string name, TensorType type) {

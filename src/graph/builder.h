@@ -55,6 +55,9 @@ class GraphBuilder {
   void replacing(std::span<const NodeId> nodes);
   // `node` stands in the order where `like` stands.
   void set_position(NodeId node, NodeId like) { positions_[node.index] = positions_[like.index]; }
+  // The finished graph has its nodes in this order, as far as reading after writing allows; all nodes are
+  // named.
+  void reorder(std::span<const NodeId> order);
   void replacing(std::initializer_list<NodeId> nodes) { replacing(std::span(nodes.begin(), nodes.size())); }
 
   // --- looking ---

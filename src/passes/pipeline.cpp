@@ -14,6 +14,7 @@
 #include "passes/fuse_pointwise.h"
 #include "passes/merge_common.h"
 #include "passes/merge_parallel.h"
+#include "passes/order_for_memory.h"
 #include "passes/recognise_activations.h"
 #include "passes/recognise_attention.h"
 #include "passes/recognise_normalization.h"
@@ -59,13 +60,16 @@ const std::vector<Pass>& pipeline() {
       // pixels apply epilogues slower than separate operators do.
       {"assign_layouts", "layout", Numerics::kReassociating,
        "let convolutions and what lies between them work on blocked channels", assign_layouts},
-      // Last, on operators that are what they will be: first into the products that computed the value, whose
+      // On operators that are what they will be: first into the products that computed the value, whose
       // kernels apply an epilogue for free.
       {"fuse_epilogues", "fuse", Numerics::kReassociating,
        "apply bias, activation and residual while a product's results are in registers", fuse_epilogues},
       // What no product took: connected pointwise operators in one trip through memory.
       {"fuse_pointwise", "fuse", Numerics::kExact,
        "compute connected pointwise operators in one pass over memory", fuse_pointwise},
+      // When the operators are what will run: which values are alive together is now the order's doing alone.
+      {"order_for_memory", "order", Numerics::kExact,
+       "run operators in an order that keeps fewer bytes alive at once", order_for_memory},
   };
   return passes;
 }

@@ -6,15 +6,17 @@
 #include <fmt/format.h>
 
 #include "core/scope.h"
+#include "graph/buffer_assignment.h"
 #include "graph/op_table.h"
 #include "runtime/autotune.h"
-#include "runtime/buffer_assignment.h"
 #include "runtime/interpreter.h"
 #include "runtime/memory_plan.h"
 #include "runtime/timing_cache.h"
 
 namespace hone::runtime {
 
+using graph::BufferAssignment;
+using graph::BufferPlace;
 using graph::Graph;
 using graph::Node;
 using graph::NodeId;

@@ -4,7 +4,6 @@
 
 #include "core/clock.h"
 #include "graph/builder.h"
-#include "runtime/buffer_assignment.h"
 #include "runtime/interpreter.h"
 #include "runtime/null/null_provider.h"
 
@@ -73,53 +72,6 @@ TEST(Plan, RefusesUnknownShapesByName) {
   auto plan = Plan::compile(*std::move(b).finish(), NullProvider());
   ASSERT_FALSE(plan.ok());
   EXPECT_NE(plan.error().message.find("tokens"), std::string::npos) << plan.error().message;
-}
-
-TEST(BufferAssignment, ConcatOfWholeRowsIsWrittenInPlace) {
-  GraphBuilder b("g");
-  ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{1, 2, 3}));
-  ValueId left = b.add("Relu", {x});
-  ValueId right = b.add("Neg", {x});
-  ValueId joined = b.add("Concat", {left, right}, {{"axis", int64_t{1}}});
-  b.output(b.add("Abs", {joined}));
-  const graph::Graph g = *std::move(b).finish();
-  const BufferAssignment buffers(g);
-  EXPECT_TRUE(buffers.elided(graph::NodeId{2}));
-  const ValueId whole = g.nodes()[2].outputs[0];
-  EXPECT_EQ(buffers.place(g.nodes()[0].outputs[0]).root, whole);
-  EXPECT_EQ(buffers.place(g.nodes()[1].outputs[0]).root, whole);
-  EXPECT_EQ(buffers.place(g.nodes()[1].outputs[0]).offset, 24u);
-  EXPECT_EQ(buffers.first_definition(whole), 0u);
-}
-
-TEST(BufferAssignment, ConcatAcrossRowsIsNot) {
-  GraphBuilder b("g");
-  ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{2, 2}));
-  ValueId joined = b.add("Concat", {b.add("Relu", {x}), b.add("Neg", {x})}, {{"axis", int64_t{1}}});
-  b.output(joined);
-  const graph::Graph g = *std::move(b).finish();
-  EXPECT_FALSE(BufferAssignment(g).elided(graph::NodeId{2}));
-}
-
-TEST(BufferAssignment, AnInputIsNeverOverwritten) {
-  GraphBuilder b("g");
-  ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{4}));
-  b.output(b.add("Relu", {x}));
-  const graph::Graph g = *std::move(b).finish();
-  BufferAssignment buffers(g);
-  EXPECT_FALSE(buffers.try_in_place(graph::NodeId{0}, 0));
-}
-
-TEST(BufferAssignment, AnOperandStillReadLaterIsNotOverwritten) {
-  GraphBuilder b("g");
-  ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{4}));
-  ValueId a = b.add("Relu", {x});
-  ValueId c = b.add("Neg", {a});
-  b.output(b.add("Add", {a, c}));
-  const graph::Graph g = *std::move(b).finish();
-  BufferAssignment buffers(g);
-  EXPECT_FALSE(buffers.try_in_place(graph::NodeId{1}, 0));
-  EXPECT_TRUE(buffers.try_in_place(graph::NodeId{2}, 0));
 }
 
 }  // namespace

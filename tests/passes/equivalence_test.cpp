@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
         Writing{.name = "masked_then_scaled",
                 .batch = 2,
                 .score = "%d: f32[*] = Add(%s, %mask) %m: f32[*] = Div(%d, %root)",
-                .wanted = "Reshape Reshape Reshape Transpose Transpose Transpose MatMul pointwise Softmax "
+                .wanted = "Reshape Reshape Reshape Transpose Transpose MatMul pointwise Softmax Transpose "
                           "MatMul Transpose Reshape"}),
     [](const auto& test) { return std::string(test.param.name); });
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "graph/buffer_assignment.h"
 #include "runtime/autotune.h"
-#include "runtime/buffer_assignment.h"
 
 namespace hone::lab {
 namespace {
@@ -22,7 +22,7 @@ double median_of(std::vector<double>& values) {
 double PriceList::alone(const graph::Graph& graph, const graph::Node& node, const std::string& signature) {
   if (auto known = alone_.find(signature); known != alone_.end()) return known->second;
   double seconds = 0;
-  if (!runtime::BufferAssignment::always_elided(graph, node)) {
+  if (!graph::BufferAssignment::always_elided(graph, node)) {
     auto remembered = cache_.find(provider_.signature(), signature);
     if (!remembered) {
       runtime::PlanOptions options;

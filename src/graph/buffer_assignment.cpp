@@ -1,17 +1,11 @@
-#include "runtime/buffer_assignment.h"
+#include "graph/buffer_assignment.h"
 
 #include <algorithm>
 
 #include "graph/op_table.h"
 
-namespace hone::runtime {
+namespace hone::graph {
 namespace {
-
-using graph::Graph;
-using graph::Node;
-using graph::NodeId;
-using graph::TensorType;
-using graph::ValueId;
 
 std::size_t byte_size(const TensorType& type) {
   return static_cast<std::size_t>(storage_elements(type.shape(), type.layout)) * dtype_size(type.dtype);
@@ -32,8 +26,8 @@ bool contiguous_along(const TensorType& whole, int64_t axis, std::span<const int
 }
 
 bool is_view(const Node& node) {
-  const graph::OpEntry* entry = graph::op_table().find(node.op);
-  return entry != nullptr && entry->op_class == graph::OpClass::kView && !node.outputs.empty();
+  const OpEntry* entry = op_table().find(node.op);
+  return entry != nullptr && entry->op_class == OpClass::kView && !node.outputs.empty();
 }
 
 }  // namespace
@@ -151,7 +145,7 @@ bool BufferAssignment::place_parts_of_output(NodeId id) {
   Ints extents;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const ValueId input = node.inputs[i];
-    const graph::Value& value = graph_.value(input);
+    const Value& value = graph_.value(input);
     const bool own = places_[input.index].root == input && value.producer.valid() && !graph_.is_output(input);
     const bool once = std::count(node.inputs.begin(), node.inputs.end(), input) == 1;
     if (!own || !once || value.type.layout != type.layout) return false;
@@ -170,7 +164,7 @@ void BufferAssignment::find_lifetimes() {
   const auto count = static_cast<uint32_t>(graph_.nodes().size());
   first_definition_.assign(places_.size(), count);
   for (uint32_t i = 0; i < places_.size(); ++i) {
-    const graph::Value& value = graph_.values()[i];
+    const Value& value = graph_.values()[i];
     const uint32_t root = places_[i].root.index;
     const uint32_t defined = value.producer.valid() ? value.producer.index : 0;
     first_definition_[root] = std::min(first_definition_[root], defined);
@@ -191,7 +185,7 @@ bool BufferAssignment::try_in_place(NodeId id, std::size_t input) {
   const ValueId from = node.inputs[input];
   const ValueId to = node.outputs[0];
   const ValueId root = places_[from.index].root;
-  const graph::Value& owner = graph_.value(root);
+  const Value& owner = graph_.value(root);
   if (owner.is_constant() || !owner.producer.valid()) return false;  // not the plan's to overwrite
   if (places_[to.index].root != to || last_use_[root.index] != id.index) return false;
   if (byte_size(graph_.type(from)) != byte_size(graph_.type(to))) return false;
@@ -205,4 +199,4 @@ bool BufferAssignment::try_in_place(NodeId id, std::size_t input) {
   return true;
 }
 
-}  // namespace hone::runtime
+}  // namespace hone::graph
