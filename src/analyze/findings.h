@@ -149,6 +149,13 @@ struct Analysis {
   std::vector<std::string> warnings;
 };
 
+// What a pass that aims at memory did to the arena of the plan.
+struct ArenaGain {
+  double before_bytes = 0;
+  double after_bytes = 0;
+  double predicted_gain_bytes = 0;
+};
+
 // What became of one pass (or group of passes) in the experiment.
 struct PassRow {
   std::string name;
@@ -156,8 +163,9 @@ struct PassRow {
   double predicted_gain_ms = 0;
   std::optional<Estimate> measured_gain_ms;  // none: it changed nothing, so there was nothing to measure
   bool kept = false;
-  std::string reason;      // why kept or dropped, or why it did not fire
-  double max_rel_err = 0;  // against the reference, after this pass
+  std::string reason;                   // why kept or dropped, or why it did not fire
+  double max_rel_err = 0;               // against the reference, after this pass
+  std::optional<ArenaGain> arena = {};  // of what aims at memory and changed something
 };
 
 struct MemoryUse {

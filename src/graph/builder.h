@@ -53,12 +53,12 @@ class GraphBuilder {
   // Nodes added from here on stand for these: they take their provenance, and the place of the last of them
   // in the order of the finished graph. Empty: new nodes stand for themselves again, at the end.
   void replacing(std::span<const NodeId> nodes);
+  void replacing(std::initializer_list<NodeId> nodes) { replacing(std::span(nodes.begin(), nodes.size())); }
   // `node` stands in the order where `like` stands.
   void set_position(NodeId node, NodeId like) { positions_[node.index] = positions_[like.index]; }
   // The finished graph has its nodes in this order, as far as reading after writing allows; all nodes are
   // named.
   void reorder(std::span<const NodeId> order);
-  void replacing(std::initializer_list<NodeId> nodes) { replacing(std::span(nodes.begin(), nodes.size())); }
 
   // --- looking ---
   const std::vector<Node>& nodes() const { return nodes_; }  // erased nodes stay, with an empty op

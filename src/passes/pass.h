@@ -53,6 +53,9 @@ struct PassOutcome {
   bool changed() const { return !done.empty(); }
 };
 
+// What a pass is there to lower: what it is judged by.
+enum class Aim : uint8_t { kTime, kMemory };
+
 using PassFunction = Result<PassOutcome> (*)(const graph::Graph&, const PassContext&);
 
 struct Pass {
@@ -61,6 +64,7 @@ struct Pass {
   Numerics numerics = Numerics::kExact;
   std::string_view summary;  // one line: what it does and why
   PassFunction run = nullptr;
+  Aim aim = Aim::kTime;  // the same for all passes of a group
 };
 
 }  // namespace hone::passes

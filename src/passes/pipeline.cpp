@@ -69,7 +69,7 @@ const std::vector<Pass>& pipeline() {
        "compute connected pointwise operators in one pass over memory", fuse_pointwise},
       // When the operators are what will run: which values are alive together is now the order's doing alone.
       {"order_for_memory", "order", Numerics::kExact,
-       "run operators in an order that keeps fewer bytes alive at once", order_for_memory},
+       "run operators in an order that keeps fewer bytes alive at once", order_for_memory, Aim::kMemory},
   };
   return passes;
 }
@@ -80,6 +80,13 @@ std::vector<std::string> groups() {
     if (std::find(names.begin(), names.end(), pass.group) == names.end()) names.emplace_back(pass.group);
   }
   return names;
+}
+
+Aim aim_of(std::string_view group) {
+  const auto& passes = pipeline();
+  const auto first =
+      std::find_if(passes.begin(), passes.end(), [&](const Pass& pass) { return pass.group == group; });
+  return first == passes.end() ? Aim::kTime : first->aim;
 }
 
 double price_graph(const graph::Graph& graph, const PassContext& context) {

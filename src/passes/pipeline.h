@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "passes/pass.h"
@@ -15,6 +16,9 @@ const std::vector<Pass>& pipeline();
 
 // The groups of the pipeline, in order, each once: the units of the lab's experiment.
 std::vector<std::string> groups();
+
+// What the passes of `group` are judged by.
+Aim aim_of(std::string_view group);
 
 struct PipelineOptions {
   std::set<std::string> disabled;  // names of passes or groups that do not run

@@ -13,6 +13,7 @@ TEST(Pipeline, NamesEveryPassOnceAndKeepsGroupsTogether) {
     EXPECT_TRUE(names.insert(pass.name).second) << pass.name;
     EXPECT_FALSE(pass.summary.empty()) << pass.name;
     ASSERT_NE(pass.run, nullptr) << pass.name;
+    EXPECT_EQ(pass.aim, aim_of(pass.group)) << pass.name;
   }
 }
 

@@ -41,8 +41,8 @@ TEST(LabJson, KeepsTheContractOfSchemaOne) {
                              "floor_ms", "fraction_of_roof", "why"})
       EXPECT_TRUE(json[side]["top"][0].contains(name)) << name;
   }
-  for (const char* name :
-       {"name", "numerics", "predicted_gain_ms", "measured_gain_ms", "kept", "reason", "max_rel_err"})
+  for (const char* name : {"name", "numerics", "predicted_gain_ms", "measured_gain_ms", "kept", "reason",
+                           "max_rel_err", "arena_bytes"})
     EXPECT_TRUE(json["passes"][0].contains(name)) << name;
   EXPECT_TRUE(json["passes"][5]["measured_gain_ms"].is_null());
   EXPECT_TRUE(json["result"]["passed"]);

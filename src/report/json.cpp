@@ -98,6 +98,13 @@ Json side(const Analysis& analysis, const analyze::MemoryUse& memory) {
           {"warnings", analysis.warnings}};
 }
 
+Json arena_gain(const analyze::ArenaGain& arena) {
+  return {{"before", arena.before_bytes},
+          {"after", arena.after_bytes},
+          {"predicted_gain", arena.predicted_gain_bytes},
+          {"measured_gain", arena.before_bytes - arena.after_bytes}};
+}
+
 Json passes(const std::vector<analyze::PassRow>& rows) {
   Json list = Json::array();
   for (const analyze::PassRow& row : rows)
@@ -107,7 +114,8 @@ Json passes(const std::vector<analyze::PassRow>& rows) {
                     {"measured_gain_ms", row.measured_gain_ms ? estimate(*row.measured_gain_ms) : Json()},
                     {"kept", row.kept},
                     {"reason", row.reason},
-                    {"max_rel_err", row.max_rel_err}});
+                    {"max_rel_err", row.max_rel_err},
+                    {"arena_bytes", row.arena ? arena_gain(*row.arena) : Json()}});
   return list;
 }
 

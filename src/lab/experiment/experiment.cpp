@@ -10,6 +10,7 @@
 #include "core/units.h"
 #include "graph/op_table.h"
 #include "kernels/cpu/cores.h"
+#include "lab/experiment/arena_gain.h"
 #include "lab/experiment/price.h"
 #include "lab/experiment/profile.h"
 #include "lab/experiment/target.h"
@@ -151,13 +152,15 @@ class Runner {
                   run_paired([&] { return before.run(); }, [&] { return plan->run(); },
                              paired_options(seconds, from, to, "measuring " + groups[g])));
       const NumericReport numbers = compare_with(reference_, *plan, Numerics::kReassociating);
-      const GateDecision decision = decide(speed, numbers);
+      if (passes::aim_of(groups[g]) == passes::Aim::kMemory)
+        row.arena = arena_gain(current, before, tried.graph, *plan);
+      const GateDecision decision = decide(speed, numbers, arena_change(row.arena));
       const double step = median(speed.a_ms);
       row.measured_gain_ms = Estimate{step - step / speed.ratio.median, step - step / speed.ratio.low,
                                       step - step / speed.ratio.high};
       row.max_rel_err = numbers.max_rel_err;
       row.kept = decision.kept;
-      row.reason = decision.reason;
+      row.reason = decision.reason + arena_words(row.arena);
       const bool may_carry = !decision.kept && numbers.passed && speed.verdict == Verdict::kNoDifference;
       experiment_.report.passes.push_back(std::move(row));
       const std::size_t index = experiment_.report.passes.size() - 1;

@@ -44,8 +44,26 @@ TEST(Gate, DropsWrongNumbersHoweverFast) {
 }
 
 TEST(Gate, CanAskForMoreThanAClaimedGain) {
-  EXPECT_FALSE(decide(speed(Verdict::kFaster, 1.01, 1.005, 1.015), numbers(1), {0.02}).kept);
-  EXPECT_TRUE(decide(speed(Verdict::kFaster, 1.05, 1.04, 1.06), numbers(1), {0.02}).kept);
+  EXPECT_FALSE(decide(speed(Verdict::kFaster, 1.01, 1.005, 1.015), numbers(1), {}, {0.02}).kept);
+  EXPECT_TRUE(decide(speed(Verdict::kFaster, 1.05, 1.04, 1.06), numbers(1), {}, {0.02}).kept);
+}
+
+TEST(Gate, KeepsWhatSavesMemoryAtNoCostOfTime) {
+  const PairedResult same = speed(Verdict::kNoDifference, 1.001, 0.985, 1.02);
+  EXPECT_EQ(decide(same, numbers(1), ArenaChange{1000, 900}).reason,
+            "kept: saves 10.0 % of the arena at no cost of time, 1.00× (0.98–1.02), bitwise equal");
+  EXPECT_EQ(decide(same, numbers(1), ArenaChange{1000, 995}).reason,
+            "dropped: saves 0.5 % of the arena, less than the 1.0 % asked for; time 1.00× (0.98–1.02)");
+  EXPECT_FALSE(decide(same, numbers(2), ArenaChange{1000, 100}).kept);
+  EXPECT_FALSE(decide(same, numbers(1), ArenaChange{0, 0}).kept);
+}
+
+TEST(Gate, DoesNotPayForMemoryWithTime) {
+  EXPECT_FALSE(decide(speed(Verdict::kSlower, 0.9, 0.89, 0.92), numbers(1), ArenaChange{1000, 100}).kept);
+  EXPECT_EQ(
+      decide(speed(Verdict::kNoDifference, 0.98, 0.9, 1.05), numbers(1), ArenaChange{1000, 900}).reason,
+      "dropped: saves 10.0 % of the arena, but may cost more than 2.0 % of the time, 0.98× (0.90–1.05)");
+  EXPECT_TRUE(decide(speed(Verdict::kFaster, 1.1, 1.05, 1.2), numbers(1), ArenaChange{1000, 1000}).kept);
 }
 
 }  // namespace
