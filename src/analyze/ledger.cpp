@@ -203,8 +203,8 @@ Verdict make_verdict(std::span<const LedgerRow> ledger, double step_ms) {
     verdict.share = worst->predicted_gain_ms / step_ms;
   }
   if (verdict.share <= kHealthyShare) {
-    verdict.sentence = fmt::format("Healthy: no single cause could win back more than {} of the {} step.",
-                                   format_percent(kHealthyShare), format_ms(step_ms));
+    verdict.sentence = fmt::format("Healthy: no single cause could win back more than {:g} % of the {} step.",
+                                   kHealthyShare * 100, format_ms(step_ms));
     return verdict;
   }
   verdict.cause = worst->cause;

@@ -12,12 +12,6 @@ namespace {
 
 double intensity(const trace::Operator& op) { return op.bytes() > 0 ? op.kernel_flops() / op.bytes() : 0; }
 
-// Two digits that count: "0.12", "3.4", "84".
-std::string intensity_text(const trace::Operator& op) {
-  double value = intensity(op);
-  return value < 10 ? fmt::format("{:.2g}", value) : fmt::format("{:.0f}", value);
-}
-
 double per_second(double amount, double ms) { return ms > 0 ? amount / (ms * 1e-3) : 0; }
 
 std::string avoidable_words(const trace::Operator& op) {
@@ -28,10 +22,10 @@ std::string avoidable_words(const trace::Operator& op) {
 }
 
 std::string memory_words(const trace::Operator& op, const OperatorProfile& profile) {
-  std::string words = fmt::format(
-      "memory-bound at {} FLOP/byte: moves {} at {}, {} of this machine's {} roof", intensity_text(op),
-      format_bytes(op.bytes()), format_byte_rate(per_second(op.bytes(), profile.ms.median)),
-      format_percent(profile.fraction_of_roof()), profile.roof.memory_level);
+  std::string words = fmt::format("memory-bound at {}: moves {} at {}, {} of this machine's {} roof",
+                                  format_intensity(intensity(op)), format_bytes(op.bytes()),
+                                  format_byte_rate(per_second(op.bytes(), profile.ms.median)),
+                                  format_percent(profile.fraction_of_roof()), profile.roof.memory_level);
   if (op.bytes() > 0 && op.avoidable_bytes > 0.3 * op.bytes())
     words += avoidable_words(op);
   else if (profile.fraction_of_roof() >= kNearRoof)
@@ -46,16 +40,16 @@ std::string algorithm_words(const trace::Operator& op, const OperatorProfile& pr
                        format_flop_rate(per_second(op.flops, profile.ms.median)));
   double fewer = op.flops / std::max(1.0, op.fewest_flops());
   return fewer >= kFasterAlgorithm
-             ? fmt::format("; {} needs {:.1f} times fewer", faster_algorithm(op.op_class), fewer)
+             ? fmt::format("; {} needs {:.1f} times fewer FLOPs", faster_algorithm(op.op_class), fewer)
              : "";
 }
 
 std::string compute_words(const trace::Operator& op, const OperatorProfile& profile) {
   std::string subject = op.geometry.empty() ? "" : op.geometry + ": ";
   std::string words =
-      fmt::format("{}compute-bound at {} FLOP/byte, {} of the {} roof ({} of {})", subject,
-                  intensity_text(op), format_percent(profile.fraction_of_roof()), dtype_name(op.dtype),
-                  format_flop_rate(per_second(op.kernel_flops(), profile.ms.median)),
+      fmt::format("{}compute-bound at {}, {} of the {} roof ({} of {})", subject,
+                  format_intensity(intensity(op)), format_percent(profile.fraction_of_roof()),
+                  dtype_name(op.dtype), format_flop_rate(per_second(op.kernel_flops(), profile.ms.median)),
                   format_flop_rate(profile.roof.compute_roof));
   std::string algorithm = algorithm_words(op, profile);
   words += algorithm;

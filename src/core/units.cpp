@@ -54,6 +54,10 @@ std::string format_flops(double flops) { return scaled(flops, 1000, kFlops, true
 std::string format_flop_rate(double per_second) { return scaled(per_second, 1000, kFlopRates, true); }
 std::string format_byte_rate(double per_second) { return scaled(per_second, 1000, kByteRates, true); }
 std::string format_count(double count) { return scaled(count, 1000, kCounts, true); }
+std::string format_intensity(double intensity) {
+  if (!std::isfinite(intensity)) return "n/a";
+  return (intensity < 0.1 ? fmt::format("{:.2g}", intensity) : three_digits(intensity)) + " FLOP/byte";
+}
 
 std::string format_percent(double fraction) {
   if (!std::isfinite(fraction)) return "n/a";

@@ -11,6 +11,7 @@ std::string format_flops(double flops);           // "3.20 GFLOP"
 std::string format_flop_rate(double per_second);  // "250 GFLOP/s"
 std::string format_byte_rate(double per_second);  // "35.1 GB/s" (decimal, as vendors and STREAM count)
 std::string format_count(double count);           // "25.6 M"
+std::string format_intensity(double intensity);   // "14.0 FLOP/byte"
 std::string format_percent(double fraction);      // 0.123 → "12.3 %"
 
 }  // namespace hone

@@ -42,7 +42,15 @@ TEST(Units, CountsAndShares) {
   EXPECT_EQ(format_percent(-1e-9), "0.0 %");
 }
 
+TEST(Units, IntensitiesKeepThreeDigits) {
+  EXPECT_EQ(format_intensity(14), "14.0 FLOP/byte");
+  EXPECT_EQ(format_intensity(191.2), "191 FLOP/byte");
+  EXPECT_EQ(format_intensity(0.25), "0.25 FLOP/byte");
+  EXPECT_EQ(format_intensity(0.0031), "0.0031 FLOP/byte");
+}
+
 TEST(Units, WhatIsNoNumberSaysSo) {
+  EXPECT_EQ(format_intensity(std::numeric_limits<double>::quiet_NaN()), "n/a");
   EXPECT_EQ(format_ms(std::numeric_limits<double>::quiet_NaN()), "n/a");
   EXPECT_EQ(format_count(std::numeric_limits<double>::infinity()), "n/a");
   EXPECT_EQ(format_percent(std::numeric_limits<double>::quiet_NaN()), "n/a");

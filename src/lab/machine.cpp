@@ -117,6 +117,21 @@ int internal::parse_cpu_quota(const std::string& text) {
   return static_cast<int>((quota + period - 1) / period);
 }
 
+std::string internal::openmp_version(int month) {
+  switch (month) {
+    case 201511:
+      return "4.5";
+    case 201811:
+      return "5.0";
+    case 202011:
+      return "5.1";
+    case 202111:
+      return "5.2";
+    default:
+      return std::to_string(month);
+  }
+}
+
 Machine describe_machine() {
   Machine machine;
   utsname system{};
@@ -145,7 +160,8 @@ Machine describe_machine() {
 #else
   machine.compiler = "g++ " __VERSION__;
 #endif
-  machine.libraries = {{"oneDNN", kernels::roof::dnnl_version_text()}, {"OpenMP", std::to_string(_OPENMP)}};
+  machine.libraries = {{"oneDNN", kernels::roof::dnnl_version_text()},
+                       {"OpenMP", internal::openmp_version(_OPENMP)}};
   return machine;
 }
 

@@ -49,6 +49,8 @@ std::vector<int> parse_cpu_list(const std::string& text);
 int64_t parse_cache_size(const std::string& text);
 // cgroup v2 "max 100000" or "150000 100000" → CPUs, rounded up; 0: no limit.
 int parse_cpu_quota(const std::string& text);
+// The value of _OPENMP, a month, as the version of the standard: 201511 → "4.5"; the month itself if unknown.
+std::string openmp_version(int month);
 }  // namespace internal
 
 }  // namespace hone::lab

@@ -47,5 +47,10 @@ TEST(Machine, ContainerQuotasAreRoundedUp) {
   EXPECT_EQ(parse_cpu_quota(""), 0);
 }
 
+TEST(Machine, NamesTheVersionOfOpenMp) {
+  EXPECT_EQ(internal::openmp_version(201511), "4.5");
+  EXPECT_EQ(internal::openmp_version(209912), "209912");
+}
+
 }  // namespace
 }  // namespace hone::lab

@@ -92,7 +92,12 @@ class ResNet {
     if (fused_) conv.provenance = {name, name + ".bn", name + ".relu"};
     double efficiency = (kernel == 1 ? 0.72 : 0.84) + spread_(random_);
     if (in == 3) efficiency = 0.38;
-    plan_.add(conv, conv.flops / 262e9 * 1e3 / efficiency);
+    const bool winograd = fused_ && kernel == 3;
+    if (winograd) {
+      conv.algorithm = "Winograd F(2x2,3x3)";
+      conv.least_flops = conv.executed_flops = conv.flops / 2.25;
+    }
+    plan_.add(conv, conv.kernel_flops() / 262e9 * 1e3 / efficiency);
     if (fused_) return;
     pointwise(name + ".bn", "BatchNormalization", OperatorClass::kNormalization, out * positions, name);
     if (!no_activation)

@@ -50,12 +50,12 @@ std::string table(const Cells& head, std::size_t texts, const std::vector<Cells>
 }
 
 std::string ledger(const Analysis& side) {
+  const double step = side.step.ms.median;
   std::vector<Cells> rows;
   for (const analyze::LedgerRow& line : side.ledger)
-    rows.push_back({std::string(analyze::cause_label(line.cause)), fixed_ms(line.ms),
-                    format_percent(line.share),
-                    line.predicted_gain_ms > 0 ? format_ms(line.predicted_gain_ms) : ""});
-  rows.push_back({"**step**", fmt::format("**{}**", fixed_ms(side.step.ms.median)), "100 %", ""});
+    rows.push_back({std::string(analyze::cause_label(line.cause)), fixed_ms(line.ms, step),
+                    format_percent(line.share), gain_text(line, step)});
+  rows.push_back({"**step**", fmt::format("**{}**", fixed_ms(step, step)), "100 %", ""});
   std::string out = table({"cause", "per step", "share", "a fix could win"}, 1, rows);
   for (const analyze::LedgerRow& line : side.ledger) {
     out += fmt::format("- **{}**: {}.", analyze::cause_label(line.cause), plain(line.title));
@@ -69,12 +69,12 @@ std::string ledger(const Analysis& side) {
 std::string top(const Analysis& side) {
   std::vector<Cells> rows;
   for (const analyze::TopOperator& op : side.top)
-    rows.push_back({fmt::format("{}", op.rank), code(op.name), plain(op.why), fixed_ms(op.ms),
-                    format_percent(op.share), format_flops(op.flops), format_bytes(op.bytes),
-                    fmt::format("{:.3g}", op.intensity), plain(op.roof),
-                    format_percent(op.fraction_of_roof)});
-  return table({"#", "operator", "why", "time", "share", "work", "traffic", "FLOP/B", "roof", "of roof"}, 3,
-               rows);
+    rows.push_back({fmt::format("{}", op.rank), code(op.name), plain(op.why),
+                    fixed_ms(op.ms, side.step.ms.median), format_percent(op.share), format_flops(op.flops),
+                    format_bytes(op.bytes), op.bytes > 0 ? format_intensity(op.intensity) : "–",
+                    plain(op.roof), format_percent(op.fraction_of_roof)});
+  return table({"#", "operator", "why", "time", "share", "work", "traffic", "intensity", "roof", "of roof"},
+               3, rows);
 }
 
 std::string passes(const analyze::LabReport& report) {
@@ -82,7 +82,7 @@ std::string passes(const analyze::LabReport& report) {
   for (const analyze::PassRow& pass : report.passes) {
     bool fired = pass.measured_gain_ms.has_value();
     rows.push_back({code(pass.name), plain(pass.numerics), pass_outcome(pass), plain(pass.reason),
-                    fired ? fixed_ms(pass.predicted_gain_ms) : "",
+                    fired ? fixed_ms(pass.predicted_gain_ms, report.baseline.step.ms.median) : "",
                     fired ? estimate_ms(*pass.measured_gain_ms) : "", error_text(pass.max_rel_err)});
   }
   return table({"pass", "numerics", "outcome", "reason", "predicted gain", "measured gain", "error"}, 4,
@@ -93,8 +93,8 @@ std::string memory(const analyze::LabReport& report) {
   const analyze::MemoryUse &a = report.baseline_memory, &b = report.optimised_memory;
   return table({"memory", "before", "after"}, 1,
                {{"activations (one arena)", format_bytes(a.arena_bytes), format_bytes(b.arena_bytes)},
-                {"weights, prepacked", format_bytes(a.weights_bytes), format_bytes(b.weights_bytes)},
-                {"peak of the process", format_bytes(a.peak_bytes), format_bytes(b.peak_bytes)}});
+                {"weights, prepacked", format_bytes(a.weights_bytes), format_bytes(b.weights_bytes)}}) +
+         peak_text(report) + "\n\n";
 }
 
 std::string environment(const analyze::Environment& where) {
@@ -138,8 +138,10 @@ std::string lab_markdown(const analyze::LabReport& report) {
   out += fmt::format("Speed-up {} from {} paired runs. Step {} before, {} after.\n\n",
                      ratio_text(report.result.speedup), report.result.pairs,
                      estimate_ms(report.baseline.step.ms), estimate_ms(report.optimised.step.ms));
+  out += std::string(speedup_note()) + "\n\n";
   out += "## Where the time went\n\n" + ledger(report.baseline) + "## Top operators before\n\n" +
          top(report.baseline);
+  out += std::string(kernel_flops_note()) + "\n\n";
   out += "## What was tried\n\n" + passes(report);
   out += "## What is left\n\n" + plain(report.optimised.verdict.sentence) + "\n\n" + ledger(report.optimised);
   out += "## Top operators after\n\n" + top(report.optimised);
@@ -157,13 +159,14 @@ std::string explain_markdown(const Analysis& analysis) {
 }
 
 std::string compare_markdown(const analyze::Comparison& comparison) {
+  const double step = comparison.a_ms.median;
   std::vector<Cells> causes, operators;
   for (const analyze::CauseChange& line : comparison.ledger)
-    causes.push_back({std::string(analyze::cause_label(line.cause)), fixed_ms(line.a_ms), fixed_ms(line.b_ms),
-                      fixed_ms(line.b_ms - line.a_ms)});
+    causes.push_back({std::string(analyze::cause_label(line.cause)), fixed_ms(line.a_ms, step),
+                      fixed_ms(line.b_ms, step), fixed_ms(line.b_ms - line.a_ms, step)});
   for (const analyze::OperatorChange& line : comparison.operators)
-    operators.push_back({names(line.a), names(line.b), line.sure ? "yes" : "no", fixed_ms(line.a_ms),
-                         fixed_ms(line.b_ms), fixed_ms(line.b_ms - line.a_ms)});
+    operators.push_back({names(line.a), names(line.b), line.sure ? "yes" : "no", fixed_ms(line.a_ms, step),
+                         fixed_ms(line.b_ms, step), fixed_ms(line.b_ms - line.a_ms, step)});
   return fmt::format("# {} against {}\n\n{}\n\n", plain(comparison.a), plain(comparison.b),
                      plain(comparison.sentence)) +
          warnings(comparison.caveats) + table({"cause", "first", "second", "change"}, 1, causes) +

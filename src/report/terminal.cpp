@@ -72,18 +72,19 @@ std::string name_cell(const std::string& name, std::size_t width) {
 
 std::string ledger_table(const Analysis& side, const TerminalStyle& style) {
   constexpr std::size_t kLabel = 20, kMs = 11, kShare = 8, kGain = 18;
+  const double step = side.step.ms.median;
   std::size_t bar_width = style.width - 2 - kLabel - kMs - kShare - kGain - 2;
   std::string out;
   for (const analyze::LedgerRow& row : side.ledger) {
-    std::string gain =
-        row.predicted_gain_ms > 0 ? fmt::format("  can win {}", format_ms(row.predicted_gain_ms)) : "";
+    std::string gain = gain_text(row, step);
+    if (!gain.empty()) gain = "  can win " + gain;
     std::string drawn = bar(row.share, bar_width);
     if (gain.empty()) drawn.erase(drawn.find_last_not_of(' ') + 1);
-    out += "  " + left(analyze::cause_label(row.cause), kLabel) + right(fixed_ms(row.ms), kMs) +
+    out += "  " + left(analyze::cause_label(row.cause), kLabel) + right(fixed_ms(row.ms, step), kMs) +
            right(format_percent(row.share), kShare) + "  " + paint(drawn, colour_of(row.cause), style) +
            paint(gain, Colour::kFaint, style) + "\n";
   }
-  out += "  " + left("step", kLabel) + right(fixed_ms(side.step.ms.median), kMs) + right("100 %", kShare) +
+  out += "  " + left("step", kLabel) + right(fixed_ms(step, step), kMs) + right("100 %", kShare) +
          fmt::format("  {} to {} over {} steps\n", format_ms(side.step.ms.low), format_ms(side.step.ms.high),
                      side.step.count);
   return out;
@@ -102,10 +103,10 @@ std::string top_table(const Analysis& side, const TerminalStyle& style) {
       line("  #  " + left("operator", name_width), "time", "share", "work", "traffic", "roof", "of it");
   std::string out = paint(head, Colour::kFaint, style) + "\n";
   for (const analyze::TopOperator& row : side.top) {
-    out += line(fmt::format("{:3}  ", row.rank) + name_cell(row.name, name_width), fixed_ms(row.ms),
-                format_percent(row.share), row.flops > 0 ? format_flops(row.flops) : "–",
-                row.bytes > 0 ? format_bytes(row.bytes) : "–", shortened(clean_utf8(row.roof), 12),
-                fmt::format("{:.0f} %", row.fraction_of_roof * 100)) +
+    out += line(fmt::format("{:3}  ", row.rank) + name_cell(row.name, name_width),
+                fixed_ms(row.ms, side.step.ms.median), format_percent(row.share),
+                row.flops > 0 ? format_flops(row.flops) : "–", row.bytes > 0 ? format_bytes(row.bytes) : "–",
+                shortened(clean_utf8(row.roof), 12), fmt::format("{:.0f} %", row.fraction_of_roof * 100)) +
            "\n";
     out += paint(wrapped(row.why, 5, style), Colour::kFaint, style);
   }
@@ -113,21 +114,22 @@ std::string top_table(const Analysis& side, const TerminalStyle& style) {
 }
 
 std::string pass_table(const analyze::LabReport& report, const TerminalStyle& style) {
-  const std::size_t name_width = style.width - 2 - 12 - 11 - 2 - 22 - 12;
+  const double step = report.baseline.step.ms.median;
+  const std::size_t name_width = style.width - 2 - 12 - 11 - 2 - 23 - 12;
   std::string out = paint("  " + left("pass", name_width) + right("predicted", 12) + right("measured", 11) +
-                              "  " + left("interval", 22) + "outcome",
+                              "  " + left("interval", 23) + "outcome",
                           Colour::kFaint, style) +
                     "\n";
   for (const analyze::PassRow& pass : report.passes) {
     bool fired = pass.measured_gain_ms.has_value();
     std::string outcome = pass_outcome(pass);
     out += "  " + name_cell(pass.name, name_width) +
-           right(fired ? fixed_ms(pass.predicted_gain_ms) : "–", 12) +
-           right(fired ? fixed_ms(pass.measured_gain_ms->median) : "–", 11) + "  " +
-           left(fired ? fmt::format("{} to {}", fixed_ms(pass.measured_gain_ms->low),
-                                    fixed_ms(pass.measured_gain_ms->high))
+           right(fired ? fixed_ms(pass.predicted_gain_ms, step) : "–", 12) +
+           right(fired ? fixed_ms(pass.measured_gain_ms->median, step) : "–", 11) + "  " +
+           left(fired ? fmt::format("{} to {}", fixed_number(pass.measured_gain_ms->low, step),
+                                    fixed_ms(pass.measured_gain_ms->high, step))
                       : "",
-                22) +
+                23) +
            paint(outcome, pass.kept ? Colour::kGreen : Colour::kFaint, style) + "\n";
     out += paint(wrapped(pass.reason, 4, style), Colour::kFaint, style);
   }
@@ -141,9 +143,10 @@ std::string before_after(const analyze::LabReport& report, const TerminalStyle& 
       paint("  " + left("", 20) + right("before", 12) + right("after", 12) + right("change", 13),
             Colour::kFaint, style) +
       "\n";
+  const double step = report.baseline.step.ms.median;
   auto line = [&](std::string_view label, double a, double b) {
-    return "  " + left(label, 20) + right(fixed_ms(a), 12) + right(fixed_ms(b), 12) +
-           right(fixed_ms(b - a), 13) + "\n";
+    return "  " + left(label, 20) + right(fixed_ms(a, step), 12) + right(fixed_ms(b, step), 12) +
+           right(fixed_ms(b - a, step), 13) + "\n";
   };
   for (const analyze::CauseChange& row : sides.ledger)
     out += line(analyze::cause_label(row.cause), row.a_ms, row.b_ms);
@@ -222,15 +225,16 @@ std::string compare_terminal(const analyze::Comparison& comparison, const Termin
   std::string out = "\n" + paint(wrapped(comparison.sentence, 0, style), Colour::kBold, style);
   out += warnings(comparison.caveats, style);
   out += heading("By cause", style);
+  const double step = comparison.a_ms.median;
   for (const analyze::CauseChange& row : comparison.ledger)
-    out += "  " + left(analyze::cause_label(row.cause), 20) + right(fixed_ms(row.a_ms), 12) +
-           right(fixed_ms(row.b_ms), 12) + right(fixed_ms(row.b_ms - row.a_ms), 13) + "\n";
+    out += "  " + left(analyze::cause_label(row.cause), 20) + right(fixed_ms(row.a_ms, step), 12) +
+           right(fixed_ms(row.b_ms, step), 12) + right(fixed_ms(row.b_ms - row.a_ms, step), 13) + "\n";
   out += heading("By operator, largest change first", style);
   std::size_t shown = std::min(kNamedChanges, comparison.operators.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const analyze::OperatorChange& row = comparison.operators[i];
-    out += "  " + name_cell(change_name(row), style.width - 46) + right(fixed_ms(row.a_ms), 12) +
-           right(fixed_ms(row.b_ms), 12) + right(fixed_ms(row.b_ms - row.a_ms), 12) +
+    out += "  " + name_cell(change_name(row), style.width - 46) + right(fixed_ms(row.a_ms, step), 12) +
+           right(fixed_ms(row.b_ms, step), 12) + right(fixed_ms(row.b_ms - row.a_ms, step), 12) +
            (row.sure ? "  sure" : "") + "\n";
   }
   if (comparison.operators.size() > shown)

@@ -112,10 +112,16 @@ std::string bar(double fraction, std::size_t width) {
   return left(result, width);
 }
 
-std::string fixed_ms(double ms) {
+std::string fixed_number(double ms, double largest) {
   if (!std::isfinite(ms)) return "n/a";
-  if (ms != 0 && std::abs(ms) < 0.005) return fmt::format("{:.4f} ms", ms);
-  return std::abs(ms) < 1000 ? fmt::format("{:.2f} ms", ms) : fmt::format("{:.0f} ms", ms);
+  const int decimals = std::abs(largest) >= 1000 ? 0 : std::abs(largest) >= 1 ? 2 : 4;
+  const double least = std::pow(10, -decimals);
+  if (ms == 0 || std::abs(ms) >= least / 2) return fmt::format("{:.{}f}", ms, decimals);
+  return ms > 0 ? fmt::format("<{:.{}f}", least, decimals) : fmt::format("{:.{}f}", 0.0, decimals);
+}
+
+std::string fixed_ms(double ms, double largest) {
+  return fixed_number(ms, largest) + (std::isfinite(ms) ? " ms" : "");
 }
 
 std::string ratio_text(double ratio) { return fmt::format("{:.2f}×", ratio); }
@@ -126,11 +132,7 @@ std::string estimate_ms(const analyze::Estimate& ms) {
   return fmt::format("{} ({} to {})", format_ms(ms.median), format_ms(ms.low), format_ms(ms.high));
 }
 std::string error_text(double relative_error) {
-  if (relative_error == 0) return "0";
-  std::string text = fmt::format("{:.1e}", relative_error);  // "2.4e-06"
-  std::size_t zero = text.find("e-0");
-  if (zero != std::string::npos) text.erase(zero + 2, 1);
-  return text;
+  return relative_error == 0 ? "0" : fmt::format("{:.1e}", relative_error);
 }
 
 }  // namespace hone::report

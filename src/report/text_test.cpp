@@ -1,10 +1,12 @@
 #include "report/text.h"
 
+#include <cmath>
 #include <random>
 
 #include <gtest/gtest.h>
 
 #include "report/markup.h"
+#include "report/words.h"
 
 namespace hone::report {
 namespace {
@@ -48,6 +50,27 @@ TEST(Bar, FillsInEighthsAndNeverHidesASmallPart) {
 TEST(BindUnits, KeepsANumberWithItsUnit) {
   EXPECT_EQ(bind_units("20.3 % of 12 ms at 3 µs"), "20.3\u00a0% of 12\u00a0ms at 3\u00a0µs");
   EXPECT_EQ(bind_units("2 threads"), "2 threads");
+}
+
+TEST(FixedMs, LinesUpAndNeverWritesSomethingAsNothing) {
+  EXPECT_EQ(fixed_ms(7.376, 49.6), "7.38 ms");
+  EXPECT_EQ(fixed_ms(0, 49.6), "0.00 ms");
+  EXPECT_EQ(fixed_ms(0.0002, 49.6), "<0.01 ms");
+  EXPECT_EQ(fixed_ms(-0.0002, 49.6), "0.00 ms");  // a change
+  EXPECT_EQ(fixed_ms(-3.31, 49.6), "-3.31 ms");
+  EXPECT_EQ(fixed_ms(0.0312, 0.2), "0.0312 ms");
+  EXPECT_EQ(fixed_ms(12.4, 2100), "12 ms");
+  EXPECT_EQ(fixed_number(0.3, 2100), "<1");
+  EXPECT_EQ(fixed_ms(std::nan(""), 1), "n/a");
+}
+
+TEST(GainText, LeavesOutWhatWouldReadAsNothing) {
+  analyze::LedgerRow row;
+  EXPECT_EQ(gain_text(row, 20), "");
+  row.predicted_gain_ms = 0.864;
+  EXPECT_EQ(gain_text(row, 20), "0.86 ms");
+  row.predicted_gain_ms = 0.003;
+  EXPECT_EQ(gain_text(row, 20), "");
 }
 
 TEST(Markup, EscapesTextAndAttributes) {

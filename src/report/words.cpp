@@ -1,5 +1,7 @@
 #include "report/words.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/units.h"
@@ -35,6 +37,31 @@ LabVerdict lab_verdict(const analyze::LabReport& report) {
 std::string pass_outcome(const analyze::PassRow& pass) {
   if (pass.kept) return "kept";
   return pass.measured_gain_ms ? "dropped" : "did not fire";
+}
+
+std::string gain_text(const analyze::LedgerRow& row, double step_ms) {
+  if (row.predicted_gain_ms <= 0) return "";
+  const std::string gain = fixed_ms(row.predicted_gain_ms, step_ms);
+  return gain.front() == '<' ? "" : gain;
+}
+
+std::string peak_text(const analyze::LabReport& report) {
+  const double peak = std::max(report.baseline_memory.peak_bytes, report.optimised_memory.peak_bytes);
+  return fmt::format(
+      "The process of this experiment, which holds several plans at once, took {} at its peak.",
+      format_bytes(peak));
+}
+
+std::string_view speedup_note() {
+  return "The speed-up is from paired runs, in which the two plans take turns and share the caches; the "
+         "times of "
+         "the steps and their parts are those of each plan running alone.";
+}
+
+std::string_view kernel_flops_note() {
+  return "Work is what the operator's definition takes. Intensity and the share of the roof count what its "
+         "kernel "
+         "executes, which is less with an algorithm such as Winograd's.";
 }
 
 }  // namespace hone::report

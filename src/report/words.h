@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "analyze/findings.h"
 
@@ -16,5 +17,17 @@ LabVerdict lab_verdict(const analyze::LabReport& report);
 
 // "kept", "dropped", "did not fire".
 std::string pass_outcome(const analyze::PassRow& pass);
+
+// What the fix of a row could win; empty where it would read as nothing beside a step of `step_ms`.
+std::string gain_text(const analyze::LedgerRow& row, double step_ms);
+
+// What the process took at its peak.
+std::string peak_text(const analyze::LabReport& report);
+
+// Why the speed-up is not the quotient of the two steps' times.
+std::string_view speedup_note();
+
+// Which FLOPs are counted where.
+std::string_view kernel_flops_note();
 
 }  // namespace hone::report

@@ -160,16 +160,12 @@ class Runner {
                                       step - step / speed.ratio.high};
       row.max_rel_err = numbers.max_rel_err;
       row.kept = decision.kept;
-      row.reason = decision.reason + arena_words(row.arena);
+      row.reason += "; " + decision.reason + arena_words(row.arena);
       const bool may_carry = !decision.kept && numbers.passed && speed.verdict == Verdict::kNoDifference;
       experiment_.report.passes.push_back(std::move(row));
       const std::size_t index = experiment_.report.passes.size() - 1;
       if (decision.kept) {
-        for (std::size_t earlier : carried) {
-          analyze::PassRow& carried_row = experiment_.report.passes[earlier];
-          carried_row.kept = true;
-          carried_row.reason += fmt::format("; kept with {}, which builds on it", groups[g]);
-        }
+        for (std::size_t earlier : carried) keep_with(groups[g], experiment_.report.passes[earlier]);
         carried.clear();
         current = std::move(tried.graph);
         kept = current;
@@ -182,6 +178,15 @@ class Runner {
     experiment_.optimised = std::move(kept);
     optimised_plan_ = std::move(kept_plan);
     return {};
+  }
+
+  // A group that was dropped alone and stays for the sake of a later one.
+  static void keep_with(const std::string& later, analyze::PassRow& row) {
+    constexpr std::string_view kDropped = "dropped: ";
+    const std::size_t at = row.reason.find(kDropped);
+    if (at != std::string::npos) row.reason.replace(at, kDropped.size(), "alone ");
+    row.reason += fmt::format("; kept with {}, which builds on it", later);
+    row.kept = true;
   }
 
   analyze::PassRow make_row(const std::string& group, const passes::PipelineResult& tried) const {

@@ -47,15 +47,15 @@ Markup lab_hero(const analyze::LabReport& report) {
       report.model.name,
       {where.machine, fmt::format("{}, {} threads", where.device, where.threads), where.when.substr(0, 10)});
   hero += verdict_line(report);
-  hero += tag("p", {{"class", "sub"}}, prose("Before: " + report.baseline.verdict.sentence));
-  hero += tag("p", {{"class", "sub"}}, prose("Now: " + report.optimised.verdict.sentence));
+  hero += tag("p", {{"class", "sub"}}, tag("b", "Before:") + prose(" " + report.baseline.verdict.sentence));
+  hero += tag("p", {{"class", "sub"}}, tag("b", "After:") + prose(" " + report.optimised.verdict.sentence));
   const analyze::Estimate& speedup = report.result.speedup;
   double after = report.optimised.step.ms.median;
   Markup tiles =
       tile("step before", format_ms(report.baseline.step.ms.median), range(report.baseline.step.ms));
   tiles += tile("step after", format_ms(after), range(report.optimised.step.ms));
   tiles += tile("speed-up", ratio_text(speedup.median),
-                fmt::format("{:.2f}× to {:.2f}×", speedup.low, speedup.high));
+                fmt::format("{:.2f}× to {:.2f}×, taking turns", speedup.low, speedup.high));
   double share = after > 0 ? report.optimised.floor_ms / after : 0;
   tiles += tile("floor", format_ms(report.optimised.floor_ms),
                 fmt::format("{} of the step after", format_percent(share)));

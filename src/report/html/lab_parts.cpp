@@ -28,16 +28,16 @@ GainScale gain_scale(const std::vector<analyze::PassRow>& passes) {
   return scale;
 }
 
-Markup pass_row(const analyze::PassRow& pass, const GainScale& scale) {
+Markup pass_row(const analyze::PassRow& pass, const GainScale& scale, double step_ms) {
   bool fired = pass.measured_gain_ms.has_value();
   Markup name = tag("code", shortened(clean_utf8(pass.name), 48)) + Markup::text(" ") +
                 tag("span", {{"class", "tag"}}, pass.numerics) +
                 tag("span", {{"class", "kind"}}, pass.reason);
   Markup cells = tag("td", name);
-  cells +=
-      tag("td", {{"class", "n"}, {"data-name", "predicted"}}, fired ? fixed_ms(pass.predicted_gain_ms) : "–");
+  cells += tag("td", {{"class", "n"}, {"data-name", "predicted"}},
+               fired ? fixed_ms(pass.predicted_gain_ms, step_ms) : "–");
   cells += tag("td", {{"class", "n"}, {"data-name", "measured"}},
-               fired ? fixed_ms(pass.measured_gain_ms->median) : "–");
+               fired ? fixed_ms(pass.measured_gain_ms->median, step_ms) : "–");
   cells += tag("td", fired ? svg::gain(pass.predicted_gain_ms, pass.measured_gain_ms, scale.low, scale.high)
                            : Markup());
   cells += tag("td", tag("span", {{"class", pass.kept ? "yes" : "no"}}, pass_outcome(pass)));
@@ -61,8 +61,8 @@ Markup memory_table(const analyze::LabReport& report) {
   const analyze::MemoryUse &a = report.baseline_memory, &b = report.optimised_memory;
   row("activations (one arena)", a.arena_bytes, b.arena_bytes);
   row("weights, prepacked", a.weights_bytes, b.weights_bytes);
-  row("peak of the process", a.peak_bytes, b.peak_bytes);
-  return tag("table", rows);
+  return tag("table", rows) +
+         tag("p", {{"class", "notes"}, {"style", "padding:0"}}, prose(peak_text(report)));
 }
 
 Markup numerics_table(const analyze::LabReport& report) {
@@ -111,7 +111,8 @@ Markup passes_part(const analyze::LabReport& report) {
       "<thead><tr><th>pass</th><th class=\"n\">predicted</th><th "
       "class=\"n\">measured</th><th></th><th></th></tr></thead>");
   Markup body;
-  for (const analyze::PassRow& pass : report.passes) body += pass_row(pass, scale);
+  for (const analyze::PassRow& pass : report.passes)
+    body += pass_row(pass, scale, report.baseline.step.ms.median);
   Markup legend = Markup::literal(
       "<div class=\"legend\"><span><i class=\"dot\" style=\"background:var(--accent)\"></i>measured, with "
       "its interval</span>"
@@ -119,9 +120,10 @@ Markup passes_part(const analyze::LabReport& report) {
   return section(
       "passes", "What was tried",
       "Gain per step. Every pass was measured against the plan before it, in paired, interleaved "
-      "runs; it stays "
-      "only if the interval excludes zero and the numbers come out right. A pass that aims at memory "
-      "stays, too, if it saves 1 % of the arena at no cost of time.",
+      "runs. It stays only if the numbers come out right and the interval excludes zero, for it alone or "
+      "together with a later one that builds on it. A pass that aims at memory stays, too, if it saves 1 % "
+      "of "
+      "the arena at no cost of time.",
       legend + tag("table", {{"class", "cards"}}, head + tag("tbody", body)));
 }
 
@@ -141,9 +143,10 @@ Markup facts_part(const analyze::LabReport& report) {
   Markup command = tag("div", {{"class", "command"}}, tag("code", report.reproduce.command));
   Markup notes;
   for (const std::string& note : report.reproduce.notes) notes += tag("li", note);
-  notes += tag("li",
-               fmt::format("Intervals are distribution-free, at {:g} %; the speed-up is from {} paired runs.",
-                           report.result.confidence * 100, report.result.pairs));
+  notes +=
+      tag("li", fmt::format("Intervals are distribution-free, at {:g} %; the speed-up's is from {} pairs.",
+                            report.result.confidence * 100, report.result.pairs));
+  notes += tag("li", speedup_note());
   return section("facts", "What ran, and how to repeat it", "Everything that the numbers depend on.",
                  command + tag("ul", {{"class", "notes"}}, notes) +
                      tag("div", {{"class", "grid-2"}, {"style", "margin-top:24px"}}, cards));

@@ -5,6 +5,7 @@
 #include "report/html/parts.h"
 #include "report/svg/waterfall.h"
 #include "report/text.h"
+#include "report/words.h"
 
 namespace hone::report::html {
 namespace {
@@ -18,13 +19,12 @@ Markup evidence(const analyze::LedgerRow& row) {
   return tag("div", {{"class", "evidence"}}, inside);
 }
 
-Markup ledger_row(const analyze::LedgerRow& row) {
-  std::string gain = row.predicted_gain_ms > 0 ? format_ms(row.predicted_gain_ms) : "";
+Markup ledger_row(const analyze::LedgerRow& row, double step_ms) {
   Markup summary = tag("span", {{"class", "chip-dot " + svg::cause_class(row.cause)}}, Markup());
   summary += tag("span", analyze::cause_label(row.cause));
-  summary += tag("span", {{"class", "n"}}, fixed_ms(row.ms));
+  summary += tag("span", {{"class", "n"}}, fixed_ms(row.ms, step_ms));
   summary += tag("span", {{"class", "n"}}, format_percent(row.share));
-  summary += tag("span", {{"class", "gain-note"}}, gain);
+  summary += tag("span", {{"class", "gain-note"}}, gain_text(row, step_ms));
   summary += tag("span", {{"class", "more"}, {"aria-hidden", "true"}}, "›");
   return tag("details", tag("summary", summary) + evidence(row));
 }
@@ -33,7 +33,7 @@ Markup rows(const analyze::Analysis& side) {
   Markup all = tag("div", {{"class", "heads"}},
                    Markup::literal("<span></span><span></span><span>per step</span><span>share</span>"
                                    "<span>a fix could win</span><span></span>"));
-  for (const analyze::LedgerRow& row : side.ledger) all += ledger_row(row);
+  for (const analyze::LedgerRow& row : side.ledger) all += ledger_row(row, side.step.ms.median);
   return all;
 }
 

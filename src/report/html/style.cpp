@@ -38,6 +38,7 @@ text-wrap:balance}
 .verdict em.bad{color:var(--bad)}
 .sub{color:var(--soft);max-width:46em}
 .sub+.sub{margin-top:6px}
+.sub b{font-weight:600;color:var(--ink)}
 .tiles{display:grid;grid-template-columns:repeat(4,1fr);gap:1px;background:var(--rule);border:1px solid var(--rule);
 border-radius:10px;overflow:hidden;margin:30px 0 0}
 .tile{background:var(--card);padding:16px 20px 15px}
@@ -69,6 +70,7 @@ svg .grid{stroke:var(--rule);stroke-width:1}
 svg .tick,svg .zero{stroke:var(--faint);stroke-width:1}
 svg .roof{stroke:var(--soft);stroke-width:1.5}
 svg .roof-label{fill:var(--soft);font-size:11.5px}
+svg.compact .roof-label{font-size:10px}
 svg .rank{fill:var(--card);font-size:10.5px;font-weight:700;pointer-events:none}
 svg .track{fill:var(--track)}
 svg .total{--c:var(--total);fill:var(--c)}

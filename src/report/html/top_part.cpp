@@ -9,6 +9,7 @@
 #include "report/svg/roofline.h"
 #include "report/svg/timeline.h"
 #include "report/text.h"
+#include "report/words.h"
 
 namespace hone::report::html {
 namespace {
@@ -23,16 +24,16 @@ trace::OperatorClass class_of(const analyze::Analysis& side, uint32_t op) {
   return trace::OperatorClass::kOther;
 }
 
-Markup operator_rows(const analyze::TopOperator& row, std::string_view css) {
+Markup operator_rows(const analyze::TopOperator& row, std::string_view css, double step_ms) {
   Markup cells = tag("td", {{"class", "n rank"}}, fmt::format("{}", row.rank));
   cells += tag("td", tag("code", shortened(clean_utf8(row.name), 64)) +
                          tag("span", {{"class", "kind"}}, shortened(clean_utf8(row.kind), 40)));
-  cells += cell("takes", fixed_ms(row.ms));
+  cells += cell("takes", fixed_ms(row.ms, step_ms));
   cells += tag("td", {{"class", "sharecell"}},
                Markup::text(format_percent(row.share)) + svg::share(row.share, css));
   cells += cell("does", row.flops > 0 ? format_flops(row.flops) : "–");
   cells += cell("moves", row.bytes > 0 ? format_bytes(row.bytes) : "–");
-  cells += cell("at", row.bytes > 0 ? fmt::format("{:.3g} FLOP/B", row.intensity) : "–");
+  cells += cell("at", row.bytes > 0 ? format_intensity(row.intensity) : "–");
   cells += cell("roof", row.roof);
   cells += cell("reaches", format_percent(row.fraction_of_roof));
   Markup why = tag("td", {{"class", "rank"}}, Markup()) + Markup::literal("<td colspan=\"8\">") +
@@ -48,7 +49,7 @@ Markup table(const analyze::Analysis& side) {
       "<th class=\"n\">of roof</th></tr></thead>");
   Markup body;
   for (const analyze::TopOperator& row : side.top)
-    body += operator_rows(row, svg::operator_class_css(class_of(side, row.op)));
+    body += operator_rows(row, svg::operator_class_css(class_of(side, row.op)), side.step.ms.median);
   return tag("table", {{"class", "cards"}}, head + tag("tbody", body));
 }
 
@@ -72,7 +73,9 @@ Markup top_part(const analyze::Analysis& before, const analyze::Analysis* after)
   Markup content =
       after == nullptr ? table(before) : tabs("top-rows", "Before", table(before), "After", table(*after));
   return section("top", fmt::format("The {} operators that take the most time", before.top.size()),
-                 "Each kernel against the roof that bounds it, with the reason in words.", content);
+                 fmt::format("Each kernel against the roof that bounds it, with the reason in words. {}",
+                             kernel_flops_note()),
+                 content);
 }
 
 Markup roofline_part(const Roofs& roofs, const analyze::Analysis& before, const analyze::Analysis* after) {

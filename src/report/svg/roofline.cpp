@@ -71,7 +71,10 @@ class Painter {
       }
     }
     double left = canvas_.compact ? 34 : 64, right = canvas_.width - (canvas_.compact ? 4 : 12);
-    x_ = {low_x * 0.4, high_x * 2.5, left, right};
+    // The names of the memory levels stand on their lines, left of every point.
+    double names = canvas_.compact ? 56 : 128, points = right - left - names;
+    high_x *= 2.5;
+    x_ = {low_x * std::pow(low_x / high_x, names / points), high_x, left, right};
     // Not more than five decades down: a trivial operator must not flatten the picture.
     double bottom = std::max(low_y * 0.4, high_y * 1e-5);
     y_ = {bottom, high_y * 2.2, height_ - 40, canvas_.compact ? 8.0 : 12.0};
@@ -139,7 +142,7 @@ class Painter {
     double x = x1 + (x2 - x1) * along / length, y = y1 + (y2 - y1) * along / length;
     return tag(
         "g", {{"transform", fmt::format("translate({} {}) rotate({})", number(x), number(y), number(angle))}},
-        text(0, -6, words, "roof-label"));
+        text(0, canvas_.compact ? -3 : -6, words, "roof-label"));
   }
 
   Markup points(const Analysis& side, std::string_view css, bool ranked) const {
@@ -150,10 +153,11 @@ class Painter {
       if (point.flops_per_second < y_.low) continue;
       double px = x_(point.intensity), py = y_(point.flops_per_second);
       double radius = (canvas_.compact ? 7 : 9) * std::sqrt(std::min(1.0, point.ms / longest)) + 2;
-      std::string tip = fmt::format("{} ({}){}\n{} at {:.3g} FLOP/byte\n{}, {} of the {} roof", point.name,
-                                    point.kind, after_ == nullptr ? "" : fmt::format(", {}", css),
-                                    format_flop_rate(point.flops_per_second), point.intensity,
-                                    format_ms(point.ms), format_percent(point.fraction_of_roof), point.roof);
+      std::string tip =
+          fmt::format("{} ({}){}\n{} at {}\n{}, {} of the {} roof", point.name, point.kind,
+                      after_ == nullptr ? "" : fmt::format(", {}", css),
+                      format_flop_rate(point.flops_per_second), format_intensity(point.intensity),
+                      format_ms(point.ms), format_percent(point.fraction_of_roof), point.roof);
       marks += tag("circle",
                    {{"cx", number(px)},
                     {"cy", number(py)},
@@ -170,8 +174,8 @@ class Painter {
     Markup marks;
     std::vector<std::pair<double, double>> placed;
     for (const analyze::TopOperator& top : side.top) {
-      if (top.flops <= 0 || top.bytes <= 0 || top.ms <= 0) continue;
-      double px = x_(top.intensity), py = y_(top.flops / (top.ms * 1e-3));
+      if (top.executed_flops <= 0 || top.bytes <= 0 || top.ms <= 0) continue;
+      double px = x_(top.intensity), py = y_(top.executed_flops / (top.ms * 1e-3));
       bool covered = std::any_of(placed.begin(), placed.end(), [&](const auto& at) {
         return std::abs(at.first - px) < 13 && std::abs(at.second - py) < 13;
       });

@@ -87,8 +87,8 @@ class Painter {
   }
 
   std::string values(double before_ms, double after_ms) const {
-    if (after_ == nullptr) return fixed_ms(before_ms);
-    return fmt::format("{:.2f} → {}", before_ms, fixed_ms(after_ms));
+    if (after_ == nullptr) return fixed_ms(before_ms, limit_);
+    return fmt::format("{} → {}", fixed_number(before_ms, limit_), fixed_ms(after_ms, limit_));
   }
 
   void labels(std::string_view name, const std::string& value, std::string_view css) {
