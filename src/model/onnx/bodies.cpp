@@ -14,9 +14,15 @@ using graph::TensorType;
 using graph::ValueId;
 
 struct Capture {
-  std::string_view name;
-  ValueId value;    // outside
-  TensorType type;  // that the bodies see
+  std::string_view name;  // that leads to it; empty for an element of a sequence that no name leads to
+  ValueId value;          // outside
+  TensorType type;        // that the bodies see
+};
+
+// What the sub-graphs of one node read from outside.
+struct Captures {
+  std::vector<Capture> values;  // elements of sequences, too
+  std::vector<std::pair<std::string_view, SequencePtr>> sequences;
 };
 
 std::vector<const GraphProto*> body_protos(const NodeProto& proto) {
@@ -86,8 +92,8 @@ Result<BodyShape> body_shape(const Frame& frame, const graph::Node& node) {
 // Inputs of the body: formal ones, then captures. `trust_declared`: what the file says of formal ones is
 // merged.
 Status add_body_inputs(const ModelContext& context, const Frame& outer, const GraphProto& proto,
-                       const std::vector<TensorType>& formal, bool trust_declared,
-                       const std::vector<Capture>& captures, Frame& frame) {
+                       const std::vector<TensorType>& formal, bool trust_declared, const Captures& captures,
+                       Frame& frame) {
   if (proto.inputs.size() != formal.size())
     return corrupt(fmt::format("its sub-graph {} takes {} inputs, but {} are given", in_quotes(proto.name),
                                proto.inputs.size(), formal.size()));
@@ -101,19 +107,26 @@ Status add_body_inputs(const ModelContext& context, const Frame& outer, const Gr
     if (!frame.values.emplace(input.name, frame.builder.input(std::string(input.name), type)).second)
       return corrupt(fmt::format("two inputs of its sub-graph are named {}", in_quotes(input.name)));
   }
-  for (const Capture& capture : captures) {
+  std::unordered_map<ValueId, ValueId> inner_values;
+  for (const Capture& capture : captures.values) {
     const graph::Value& value = outer.builder.value(capture.value);
-    const ValueId inner = value.is_constant()
-                              ? frame.builder.constant(std::string(capture.name), *value.constant)
-                              : frame.builder.input(std::string(capture.name), capture.type);
-    frame.values.emplace(capture.name, inner);
+    const std::string name = capture.name.empty() ? value.name : std::string(capture.name);
+    const ValueId inner = value.is_constant() ? frame.builder.constant(name, *value.constant)
+                                              : frame.builder.input(name, capture.type);
+    inner_values.emplace(capture.value, inner);
+    if (!capture.name.empty()) frame.values.emplace(capture.name, inner);
+  }
+  for (const auto& [name, outside] : captures.sequences) {
+    Sequence inside{outside->dtype, {}};
+    for (const ValueId element : outside->elements) inside.elements.push_back(inner_values.at(element));
+    frame.sequences.emplace(name, std::make_shared<const Sequence>(std::move(inside)));
   }
   return {};
 }
 
 Result<graph::Graph> read_body(ModelContext& context, const Frame& outer, const GraphProto& proto,
                                const std::vector<TensorType>& formal, bool trust_declared,
-                               const std::vector<Capture>& captures) {
+                               const Captures& captures) {
   graph::GraphBuilder builder(proto.name.empty() ? "body" : std::string(proto.name));
   Frame frame(builder, outer.opsets);
   frame.depth = outer.depth + 1;
@@ -159,7 +172,7 @@ Result<bool> widen_states(BodyShape& shape, const graph::Graph& body) {
 }
 
 Status add_bodies(ModelContext& context, const Frame& frame, const NodeProto& proto, BodyShape shape,
-                  const std::vector<Capture>& captures, graph::Node& node) {
+                  const Captures& captures, graph::Node& node) {
   node.bodies.clear();
   for (const GraphProto* body_proto : body_protos(proto)) {
     // A carried value may change its shape from one iteration to the next: read the body with what the first
@@ -177,6 +190,30 @@ Status add_bodies(ModelContext& context, const Frame& frame, const NodeProto& pr
   return {};
 }
 
+Result<Captures> find_captures(ModelContext& context, const Frame& frame, const NodeProto& proto) {
+  Captures captures;
+  for (const std::string_view name : free_names(proto)) {
+    if (const auto sequence = frame.sequences.find(name); sequence != frame.sequences.end()) {
+      captures.sequences.emplace_back(name, sequence->second);
+      HONE_CHECK(spend_elements(context.sequence_budget, sequence->second->elements.size()));
+      continue;
+    }
+    const auto value = frame.values.find(name);
+    if (value == frame.values.end())
+      return corrupt(
+          fmt::format("its sub-graph reads {}, which exists neither there nor outside", in_quotes(name)));
+    if (value->second.valid())
+      captures.values.push_back({name, value->second, frame.builder.type(value->second)});
+  }
+  std::unordered_set<ValueId> captured;
+  for (const Capture& capture : captures.values) captured.insert(capture.value);
+  for (const auto& [name, sequence] : captures.sequences)
+    for (const ValueId element : sequence->elements)
+      if (captured.insert(element).second)
+        captures.values.push_back({{}, element, frame.builder.type(element)});
+  return captures;
+}
+
 }  // namespace
 
 Status attach_bodies(ModelContext& context, Frame& frame, const NodeProto& proto, graph::Node& node) {
@@ -184,22 +221,15 @@ Status attach_bodies(ModelContext& context, Frame& frame, const NodeProto& proto
   if (frame.depth >= kMaxDepth) return corrupt("sub-graphs are nested too deep");
   if (node.op == "Loop" && node.inputs.size() < 2) node.inputs.resize(2, kNoValue);
   HONE_ASSIGN(const BodyShape shape, body_shape(frame, node));
-  std::vector<Capture> captures;
-  for (const std::string_view name : free_names(proto)) {
-    const auto value = frame.values.find(name);
-    if (value == frame.values.end())
-      return corrupt(
-          fmt::format("its sub-graph reads {}, which exists neither there nor outside", in_quotes(name)));
-    if (value->second.valid()) captures.push_back({name, value->second, frame.builder.type(value->second)});
-  }
+  HONE_ASSIGN(Captures captures, find_captures(context, frame, proto));
   if (Status status = add_bodies(context, frame, proto, shape, captures, node); !status.ok()) {
     if (node.op != "If" || status.error().code == ErrorCode::kUnsupported) return status;
     // A branch may be there for other shapes than those given, and contradict these. It will not be taken:
     // read both again without knowing shapes. What is wrong for all shapes fails again.
-    for (Capture& capture : captures) capture.type.dims.reset();
+    for (Capture& capture : captures.values) capture.type.dims.reset();
     if (!add_bodies(context, frame, proto, shape, captures, node).ok()) return status;
   }
-  for (const Capture& capture : captures) {
+  for (const Capture& capture : captures.values) {
     if (frame.builder.value(capture.value).is_constant()) continue;
     node.inputs.push_back(capture.value);
     ++node.captures;

@@ -107,13 +107,30 @@ Status NodeReader::add_initializers(const GraphProto& graph) {
 Result<ValueId> NodeReader::find(std::string_view name) const {
   if (name.empty()) return kNoValue;
   const auto value = frame_.values.find(name);
-  if (value == frame_.values.end())
-    return corrupt(
-        fmt::format("reads {}, which is no input, no initializer and no node's output", in_quotes(name)));
-  return value->second;
+  if (value != frame_.values.end()) return value->second;
+  if (frame_.sequences.contains(name))
+    return unsupported(
+        fmt::format("unsupported: {} is a sequence, which is known to sequence operators only; take its "
+                    "elements with SequenceAt or join them with ConcatFromSequence",
+                    in_quotes(name)));
+  return corrupt(
+      fmt::format("reads {}, which is no input, no initializer and no node's output", in_quotes(name)));
 }
 
-void NodeReader::define(std::string_view name, ValueId value) { frame_.values.insert_or_assign(name, value); }
+Result<Operand> NodeReader::find_operand(std::string_view name) const {
+  const auto sequence = frame_.sequences.find(name);
+  if (sequence != frame_.sequences.end()) return Operand(sequence->second);
+  HONE_ASSIGN(const ValueId value, find(name));
+  return Operand(value);
+}
+
+void NodeReader::define(std::string_view name, const Operand& operand) {
+  if (const auto* sequence = std::get_if<SequencePtr>(&operand)) {
+    frame_.sequences.insert_or_assign(name, *sequence);
+  } else {
+    frame_.values.insert_or_assign(name, std::get<ValueId>(operand));
+  }
+}
 
 std::string NodeReader::name_of(const NodeProto& proto) const { return frame_.prefix + node_name(proto); }
 
@@ -127,6 +144,10 @@ Status NodeReader::read_node(const NodeProto& proto) {
     return corrupt(fmt::format("the model imports no opset of its domain {}; add it to opset_import",
                                in_quotes(domain)));
   if (op == "Constant") return read_constant(proto);
+  if (is_sequence_operator(op)) return read_sequence(proto, op);
+  if (op == "Identity" && proto.inputs.size() == 1 && proto.outputs.size() == 1)
+    if (const auto same = frame_.sequences.find(proto.inputs[0]); same != frame_.sequences.end())
+      return define_output(proto.outputs[0], same->second);
   if (op == "Scan" && opset->second < 9)
     return unsupported("unsupported: Scan in its opset 8 form (batched); upgrade the model to opset 9");
   if (graph::op_table().find(op) == nullptr && !(domain.empty() && has_upgrade(op)))
@@ -143,6 +164,19 @@ Status NodeReader::read_constant(const NodeProto& proto) {
   const ValueId value =
       frame_.builder.constant(frame_.prefix + std::string(proto.outputs[0]), std::move(tensor));
   return define_outputs(proto, {value});
+}
+
+Status NodeReader::read_sequence(const NodeProto& proto, const std::string& op) {
+  if (proto.outputs.size() != 1 || proto.outputs[0].empty())
+    return corrupt("gives another number of outputs than one");
+  SequenceNode node;
+  node.op = op;
+  node.name = name_of(proto);
+  node.output_name = frame_.prefix + std::string(proto.outputs[0]);
+  HONE_ASSIGN(node.attributes, read_attributes(proto));
+  HONE_ASSIGN(node.inputs, find_operands(proto));
+  HONE_ASSIGN(const Operand made, read_sequence_node(frame_.builder, node, context_.sequence_budget));
+  return define_output(proto.outputs[0], made);
 }
 
 Status NodeReader::read_operator(const NodeProto& proto, const std::string& op, int64_t opset) {
@@ -171,15 +205,19 @@ Status NodeReader::read_operator(const NodeProto& proto, const std::string& op, 
 }
 
 Status NodeReader::define_outputs(const NodeProto& proto, const std::vector<ValueId>& values) {
-  for (std::size_t i = 0; i < proto.outputs.size() && i < values.size(); ++i) {
-    const std::string_view name = proto.outputs[i];
-    if (name.empty() || !values[i].valid()) continue;
-    if (frame_.values.contains(name))
-      return corrupt(
-          fmt::format("produces {}, which already exists; give each value its own name", in_quotes(name)));
-    if (!frame_.builder.value(values[i]).is_constant()) merge_declared(frame_, name, values[i]);
-    define(name, values[i]);
-  }
+  for (std::size_t i = 0; i < proto.outputs.size() && i < values.size(); ++i)
+    HONE_CHECK(define_output(proto.outputs[i], values[i]));
+  return {};
+}
+
+Status NodeReader::define_output(std::string_view name, const Operand& operand) {
+  const ValueId* value = std::get_if<ValueId>(&operand);
+  if (name.empty() || (value != nullptr && !value->valid())) return {};
+  if (frame_.values.contains(name) || frame_.sequences.contains(name))
+    return corrupt(
+        fmt::format("produces {}, which already exists; give each value its own name", in_quotes(name)));
+  if (value != nullptr && frame_.builder.producer(*value) != nullptr) merge_declared(frame_, name, *value);
+  define(name, operand);
   return {};
 }
 
@@ -190,6 +228,15 @@ Result<std::vector<ValueId>> NodeReader::find_inputs(const NodeProto& proto) con
     inputs.push_back(value);
   }
   return inputs;
+}
+
+Result<std::vector<Operand>> NodeReader::find_operands(const NodeProto& proto) const {
+  std::vector<Operand> operands;
+  for (const std::string_view name : proto.inputs) {
+    HONE_ASSIGN(const Operand operand, find_operand(name));
+    operands.push_back(operand);
+  }
+  return operands;
 }
 
 Result<const AttributeProto*> NodeReader::resolve(const AttributeProto& attribute) const {
@@ -235,18 +282,17 @@ Status NodeReader::inline_function(const NodeProto& proto, const FunctionProto& 
   body.depth = frame_.depth + 1;
   body.arguments = &arguments;
   body.read.insert(function.outputs.begin(), function.outputs.end());
-  HONE_ASSIGN(std::vector<ValueId> inputs, find_inputs(proto));
+  HONE_ASSIGN(std::vector<Operand> inputs, find_operands(proto));
   inputs.resize(function.inputs.size(), kNoValue);
-  for (std::size_t i = 0; i < inputs.size(); ++i) body.values.insert_or_assign(function.inputs[i], inputs[i]);
   NodeReader reader(context_, body);
+  for (std::size_t i = 0; i < inputs.size(); ++i) reader.define(function.inputs[i], inputs[i]);
   HONE_CHECK(reader.read(function.nodes));
 
-  std::vector<ValueId> outputs;
   for (std::size_t i = 0; i < proto.outputs.size(); ++i) {
-    HONE_ASSIGN(const ValueId value, reader.find(function.outputs[i]));
-    outputs.push_back(value);
+    HONE_ASSIGN(const Operand output, reader.find_operand(function.outputs[i]));
+    HONE_CHECK(define_output(proto.outputs[i], output));
   }
-  return define_outputs(proto, outputs);
+  return {};
 }
 
 namespace {
@@ -287,6 +333,7 @@ Status set_main_outputs(const ModelContext& context, Frame& frame, const NodeRea
     if (output.name.empty()) return corrupt("an output has no name");
     if (!names.insert(output.name).second) return corrupt(where + " is listed twice");
     auto value = reader.find(output.name);
+    if (!value.ok() && value.error().code == ErrorCode::kUnsupported) return value.error().within(where);
     if (!value.ok()) return corrupt(where + " is no input, no initializer and no node's output");
     auto declared = context.bindings.declared_type(output.type);
     if (!declared.ok()) return declared.error().within(where);

@@ -13,6 +13,7 @@
 #include "core/result.h"
 #include "graph/builder.h"
 #include "model/onnx/proto.h"
+#include "model/onnx/sequences.h"
 #include "model/onnx/tensor_proto.h"
 #include "model/onnx/type_proto.h"
 
@@ -37,6 +38,7 @@ struct ModelContext {
   SymbolBindings bindings;
   // Nodes that may still be made: functions that call functions and loops in loops multiply them.
   int64_t node_budget = kMostNodes;
+  int64_t sequence_budget = kMostSequenceElements;
 };
 
 // "" for both spellings of the default domain.
@@ -54,6 +56,8 @@ struct Frame {
   graph::GraphBuilder& builder;
   const OpsetImports& opsets;
   std::unordered_map<std::string_view, graph::ValueId> values;
+  std::unordered_map<std::string_view, SequencePtr>
+      sequences;                              // names that stand for no value, but for several
   std::unordered_set<std::string_view> read;  // names that a node or the outside reads
   std::unordered_map<std::string_view, graph::TensorType> declared;
   std::string prefix;  // of names of values and nodes: the inlined calls around, each with a '/'
@@ -74,14 +78,18 @@ class NodeReader {
  private:
   Status read_node(const NodeProto& proto);
   Status read_constant(const NodeProto& proto);
+  Status read_sequence(const NodeProto& proto, const std::string& op);
   Status read_operator(const NodeProto& proto, const std::string& op, int64_t opset);
   Status inline_function(const NodeProto& proto, const FunctionProto& function);
   Result<Attributes> read_attributes(const NodeProto& proto) const;
   // The attribute itself or, for a reference, the function's argument (null where the caller gave none).
   Result<const AttributeProto*> resolve(const AttributeProto& attribute) const;
   Result<std::vector<graph::ValueId>> find_inputs(const NodeProto& proto) const;
+  Result<Operand> find_operand(std::string_view name) const;
+  Result<std::vector<Operand>> find_operands(const NodeProto& proto) const;
   std::string name_of(const NodeProto& proto) const;
-  void define(std::string_view name, graph::ValueId value);
+  void define(std::string_view name, const Operand& operand);
+  Status define_output(std::string_view name, const Operand& operand);
   Status define_outputs(const NodeProto& proto, const std::vector<graph::ValueId>& values);
 
   ModelContext& context_;
