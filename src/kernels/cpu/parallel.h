@@ -40,7 +40,8 @@ void parallel_for(int64_t count, int64_t grain, const F& f) noexcept {
 // The grain, at least `grain`, that keeps parallel_for's thread indices below `threads`: for kernels whose
 // scratch was sized for that many, whatever the team is now.
 inline int64_t grain_within(int64_t count, int64_t grain, int threads) {
-  const int64_t share = (count + threads - 1) / threads;
+  if (thread_count() <= threads) return grain;
+  const int64_t share = count / (threads + 1) + 1;  // one more thread would find less
   return share > grain ? share : grain;
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/cpu/parallel.h"
 
+#include <algorithm>
 #include <atomic>
 #include <vector>
 
@@ -30,6 +31,26 @@ TEST(Parallel, WorkBelowTheGrainStaysOnOneThread) {
     ++calls;
   });
   EXPECT_EQ(calls.load(), 1);
+}
+
+TEST(Parallel, ScratchForFewThreadsBoundsTheIndicesAndKeepsThemBusy) {
+  const int team = thread_count();
+  for (const int now : {1, 2, 3, 5}) {
+    set_thread_count(now);
+    for (const int threads : {1, 2, 4}) {
+      for (const int64_t count : {1, 2, 3, 7, 147, 148}) {
+        std::atomic<int> most{0};
+        parallel_for(count, grain_within(count, 1, threads), [&](int64_t, int64_t, int thread) {
+          for (int seen = most; seen < thread && !most.compare_exchange_weak(seen, thread);) continue;
+        });
+        EXPECT_LT(most, threads);
+        if (count >= 7 * now) {
+          EXPECT_EQ(most, std::min(now, threads) - 1) << count << " on " << now;
+        }
+      }
+    }
+  }
+  set_thread_count(team);
 }
 
 TEST(Parallel, TasksRunOnceAndNestedCallsStayOnTheirThread) {

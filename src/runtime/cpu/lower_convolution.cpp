@@ -8,6 +8,7 @@
 #include "kernels/cpu/depthwise/depthwise.h"
 #include "kernels/cpu/dnnl/convolution.h"
 #include "kernels/cpu/gemm/pointwise_convolution.h"
+#include "kernels/cpu/winograd/winograd.h"
 #include "runtime/cpu/families.h"
 #include "runtime/cpu/group_view.h"
 #include "runtime/cpu/make_kernel.h"
@@ -18,6 +19,7 @@ namespace {
 
 using kernels::Convolution;
 using kernels::ConvolutionDesc;
+using kernels::WinogradConvolution;
 
 constexpr std::size_t kMaxOperands = 8;
 
@@ -52,9 +54,7 @@ std::optional<ConvolutionDesc> describe(const GroupView& group, const Epilogue& 
   return desc;
 }
 
-FastAlgorithm algorithm_of(const Convolution& convolution, const ConvolutionDesc& desc) {
-  const auto tile = convolution.winograd_tile();
-  if (!tile) return {};
+FastAlgorithm winograd_algorithm(WinogradTile tile, const ConvolutionDesc& desc) {
   const Shape output = desc.output();
   const double executed = winograd_flops({.images = desc.batch,
                                           .in_channels = desc.in_channels,
@@ -62,8 +62,8 @@ FastAlgorithm algorithm_of(const Convolution& convolution, const ConvolutionDesc
                                           .groups = desc.groups,
                                           .out_height = output[0],
                                           .out_width = output[1]},
-                                         *tile);
-  return {winograd_name(*tile), desc.flops() - executed};
+                                         tile);
+  return {winograd_name(tile), desc.flops() - executed};
 }
 
 Result<std::unique_ptr<Kernel>> make(const ConvolutionDesc& desc, const Tensor& weights, const Tensor* bias,
@@ -74,7 +74,7 @@ Result<std::unique_ptr<Kernel>> make(const ConvolutionDesc& desc, const Tensor& 
   KernelTraits traits;
   traits.implementation = fmt::format("oneDNN {} ({} → {})", convolution->name(),
                                       layout_name(desc.src_layout), layout_name(desc.dst_layout));
-  traits.algorithm = algorithm_of(*convolution, desc);
+  if (const auto tile = convolution->winograd_tile()) traits.algorithm = winograd_algorithm(*tile, desc);
   traits.scratch_bytes = convolution->scratch_bytes();
   traits.packed_bytes = convolution->packed_weight_bytes();
   traits.unread = std::move(unread);
@@ -95,28 +95,56 @@ struct Parts {
   std::vector<std::size_t> unread;
 };
 
-// Offers an own kernel where it takes the description: it reads at most one operand, the residual.
-template <typename Own>
-void add_own(const ConvolutionDesc& desc, const Parts& parts, std::vector<Candidate>& found) {
-  if (!Own::supports(desc).ok()) return;
-  const auto make_own = [desc, parts]() -> Result<std::unique_ptr<Kernel>> {
-    HONE_ASSIGN(std::shared_ptr<Own> own,
-                Own::create(desc, parts.weights.data(), parts.bias.defined() ? parts.bias.data() : nullptr));
+// Offers an own kernel, made by create(weights, bias): it reads at most one operand, the residual.
+template <typename Create>
+void add_own(std::string name, FastAlgorithm algorithm, const Parts& parts, const Create& create,
+             std::vector<Candidate>& found) {
+  const auto make_own = [name, algorithm, parts, create]() -> Result<std::unique_ptr<Kernel>> {
+    HONE_ASSIGN(auto made, create(parts.weights.data(), parts.bias.defined() ? parts.bias.data() : nullptr));
+    const std::shared_ptr own = std::move(made);
+    constexpr bool kScratch = requires { own->scratch_bytes(); };
     KernelTraits traits;
-    traits.implementation = fmt::format("hone {}", Own::kName);
+    traits.implementation = name;
+    traits.algorithm = algorithm;
+    if constexpr (kScratch) traits.scratch_bytes = own->scratch_bytes();
     traits.packed_bytes = own->packed_weight_bytes();
     traits.unread = parts.unread;
     const std::optional<std::size_t> residual =
         parts.operands.empty() ? std::nullopt : std::optional(parts.operands[0]);
     return make_kernel(
         std::move(traits), [own, input = parts.input, residual](const KernelArguments& arguments) -> Status {
-          own->execute(static_cast<const float*>(arguments.inputs[input]),
-                       residual ? static_cast<const float*>(arguments.inputs[*residual]) : nullptr,
-                       static_cast<float*>(arguments.outputs[0]));
+          const auto* from = static_cast<const float*>(arguments.inputs[input]);
+          const auto* other = residual ? static_cast<const float*>(arguments.inputs[*residual]) : nullptr;
+          auto* to = static_cast<float*>(arguments.outputs[0]);
+          if constexpr (kScratch) {
+            own->execute(from, other, to, arguments.scratch);
+          } else {
+            own->execute(from, other, to);
+          }
           return {};
         });
   };
-  found.push_back({fmt::format("hone {}", Own::kName), make_own});
+  found.push_back({std::move(name), make_own});
+}
+
+template <typename Own>
+void add_own_if_supported(const ConvolutionDesc& desc, const Parts& parts, std::vector<Candidate>& found) {
+  if (!Own::supports(desc).ok()) return;
+  add_own(
+      fmt::format("hone {}", Own::kName), {}, parts,
+      [desc](const void* weights, const void* bias) { return Own::create(desc, weights, bias); }, found);
+}
+
+void add_winograd(const ConvolutionDesc& desc, const Parts& parts, std::vector<Candidate>& found) {
+  if (!WinogradConvolution::supports(desc).ok()) return;
+  for (const WinogradTile tile : {WinogradTile::k4x4, WinogradTile::k2x2}) {
+    add_own(
+        fmt::format("hone {}", WinogradConvolution::name(tile)), winograd_algorithm(tile, desc), parts,
+        [desc, tile](const void* weights, const void* bias) {
+          return WinogradConvolution::create(desc, tile, weights, bias);
+        },
+        found);
+  }
 }
 
 }  // namespace
@@ -142,7 +170,7 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
       unread.push_back(*index);
   }
   const Parts parts{weights, bias != nullptr ? *bias : Tensor(), *input, epilogue->operand_inputs, unread};
-  add_own<kernels::DepthwiseConvolution>(*desc, parts, found);
+  add_own_if_supported<kernels::DepthwiseConvolution>(*desc, parts, found);
   for (const kernels::ConvolutionVariant& variant : Convolution::candidates(*desc)) {
     if (variant.src_layout != desc->src_layout || variant.dst_layout != desc->dst_layout) continue;
     ConvolutionDesc chosen = *desc;
@@ -153,7 +181,8 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
                                    unread);
                      }});
   }
-  add_own<kernels::PointwiseConvolution>(*desc, parts, found);
+  add_own_if_supported<kernels::PointwiseConvolution>(*desc, parts, found);
+  add_winograd(*desc, parts, found);
 }
 
 }  // namespace hone::runtime::cpu

@@ -296,9 +296,24 @@ inline void apply_epilogue(const std::vector<PostOp>& post_ops, const Shape& sha
   }
 }
 
-// An own kernel of a blocked convolution, with a bias and at most a residual, against the definition.
+// Runs an own kernel, with scratch memory full of NaN if it wants some.
 template <typename Own>
-void expect_own_right(const ConvolutionDesc& desc, double tolerance) {
+void run_own(const Own& own, const Tensor& src, const Tensor& residual, Tensor& dst) {
+  const float* from = src.as<float>().data();
+  const float* other = residual.as<float>().data();
+  if constexpr (requires { own.scratch_bytes(); }) {
+    Tensor scratch = poisoned(static_cast<int64_t>(own.scratch_bytes() / sizeof(float)) + 1);
+    own.execute(from, other, dst.as<float>().data(), scratch.data());
+    EXPECT_TRUE(std::isnan(scratch.as<float>().back())) << "written beyond the scratch memory";
+  } else {
+    own.execute(from, other, dst.as<float>().data());
+  }
+}
+
+// An own kernel of a blocked convolution, with a bias and at most a residual, against the definition.
+// create(description, weights, bias) makes it.
+template <typename Create>
+void expect_created_right(const ConvolutionDesc& desc, const Create& create, double tolerance) {
   SCOPED_TRACE(shape_text(desc.src_shape()) + " kernel " + shape_text(desc.kernel) + " strides " +
                shape_text(desc.strides) + " pads " + shape_text(desc.pads_begin) + " to " +
                shape_text(desc.dst_shape()) + " [" + post_ops_text(desc.post_ops) + "]");
@@ -306,15 +321,25 @@ void expect_own_right(const ConvolutionDesc& desc, double tolerance) {
   const Tensor weights = random_tensor(desc.weights_shape(), 2);
   const Tensor bias = random_tensor({desc.out_channels}, 3);
   const Tensor residual = random_tensor(desc.dst_shape(), 4);
-  const auto made = Own::create(desc, weights.data(), bias.data());
+  const auto made = create(desc, weights.data(), bias.data());
   ASSERT_TRUE(made.ok()) << made.error().message;
   const Tensor input = stored(src, desc.src_shape(), desc.src_layout);
   const Tensor other = stored(residual, desc.dst_shape(), desc.dst_layout);
   Tensor dst = poisoned(storage_elements(desc.dst_shape(), desc.dst_layout));
-  (*made)->execute(input.as<float>().data(), other.as<float>().data(), dst.as<float>().data());
+  run_own(**made, input, other, dst);
   Values want = convolve(desc, src, weights, bias);
   apply_epilogue(desc.post_ops, desc.dst_shape(), {residual}, {}, want);
   expect_stored(dst, want, desc.dst_shape(), desc.dst_layout, tolerance);
+}
+
+template <typename Own>
+void expect_own_right(const ConvolutionDesc& desc, double tolerance) {
+  expect_created_right(
+      desc,
+      [](const ConvolutionDesc& d, const void* weights, const void* bias) {
+        return Own::create(d, weights, bias);
+      },
+      tolerance);
 }
 
 inline const std::vector<Layout>& all_layouts() {
