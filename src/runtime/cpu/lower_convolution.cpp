@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/depthwise/depthwise.h"
 #include "kernels/cpu/dnnl/convolution.h"
+#include "kernels/cpu/gemm/gathered_convolution.h"
 #include "kernels/cpu/gemm/pointwise_convolution.h"
 #include "kernels/cpu/winograd/winograd.h"
 #include "runtime/cpu/families.h"
@@ -182,6 +183,7 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
                      }});
   }
   add_own_if_supported<kernels::PointwiseConvolution>(*desc, parts, found);
+  add_own_if_supported<kernels::GatheredConvolution>(*desc, parts, found);
   add_winograd(*desc, parts, found);
 }
 

@@ -40,6 +40,25 @@ struct Tile {
   int64_t column;
 };
 
+// What an earlier part of the depth left in C.
+template <int kRows, int kVectors>
+HWY_INLINE void load_sums(const Tile& tile, VF (&sum)[kRows][kVectors]) {
+  const TileJob& job = *tile.job;
+#pragma GCC unroll 16
+  for (int v = 0; v < kVectors; ++v) {
+    const int64_t column = tile.column + v * kLanes;
+    const int64_t valid = job.columns - column;
+    const float* c = tile.c + column / kBlock * job.c_strides.block + column % kBlock;
+    if (HWY_LIKELY(valid >= kLanes)) {
+#pragma GCC unroll 16
+      for (int m = 0; m < kRows; ++m) sum[m][v] = hn::LoadU(kF32, c + m * job.c_strides.row);
+    } else if (valid > 0) {
+#pragma GCC unroll 16
+      for (int m = 0; m < kRows; ++m) sum[m][v] = load_first(c + m * job.c_strides.row, valid);
+    }
+  }
+}
+
 // kARow: floats from a row of A to the next if known when compiled, else 0.
 template <int kRows, int kVectors, int kARow>
 void run_tile(const Tile& tile) {
@@ -55,6 +74,7 @@ void run_tile(const Tile& tile) {
 #pragma GCC unroll 16
     for (int m = 0; m < kRows; ++m) sum[m][v] = bias;
   }
+  if (job.accumulate) load_sums<kRows, kVectors>(tile, sum);
   const float* a_block = tile.a;
   for (int64_t k = 0; k < depth; k += kBlock, a_block += job.a_strides.block) {
     const float* a = a_block;

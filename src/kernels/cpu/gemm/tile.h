@@ -39,6 +39,7 @@ struct TileJob {
   int64_t rows = 0;
   int64_t depth = 0;
   int64_t columns = 0;
+  bool accumulate = false;  // c holds the sum over earlier parts of the depth, the bias among it
   float low = -std::numeric_limits<float>::infinity();
   float high = std::numeric_limits<float>::infinity();
 };
