@@ -102,6 +102,7 @@ const OpTable& op_table() {
     add_signal_ops(t);
     add_random_ops(t);
     add_loss_ops(t);
+    add_string_ops(t);
     add_control_ops(t);
     add_hone_ops(t);
     return t;

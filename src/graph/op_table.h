@@ -145,6 +145,7 @@ void add_vision_ops(OpTable&);         // Resize, GridSample, RoiAlign, NonMaxSu
 void add_signal_ops(OpTable&);         // DFT, STFT, windows, …
 void add_random_ops(OpTable&);         // RandomNormal, Bernoulli, Dropout, …
 void add_loss_ops(OpTable&);           // SoftmaxCrossEntropyLoss, NegativeLogLikelihoodLoss
+void add_string_ops(OpTable&);         // StringNormalizer
 void add_control_ops(OpTable&);        // If, Loop, Scan
 void add_hone_ops(OpTable&);           // hone.Fused, hone.Reorder
 

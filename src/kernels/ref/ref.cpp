@@ -36,6 +36,7 @@ const RefTable& ref_table() {
     add_signal_kernels(t);
     add_random_kernels(t);
     add_loss_kernels(t);
+    add_string_kernels(t);
     return t;
   }();
   return table;

@@ -56,5 +56,6 @@ void add_vision_kernels(RefTable&);
 void add_signal_kernels(RefTable&);
 void add_random_kernels(RefTable&);
 void add_loss_kernels(RefTable&);
+void add_string_kernels(RefTable&);
 
 }  // namespace hone::kernels::ref
