@@ -168,27 +168,37 @@ void add_bench_command(Program& program) {
   options->model.default_symbol = 1;
   options->model.add_to(*command);
   command->add_option("--threads", options->bench.threads, "threads to use (default: every core)")
+      ->type_name("N")
       ->check(CLI::PositiveNumber);
   command->add_option("--batch", options->batch, "what the symbolic first extent of the inputs stands for")
+      ->type_name("N")
       ->check(CLI::PositiveNumber);
   command
       ->add_option("--concurrency", options->bench.concurrency, "plans that run at once, sharing the threads")
+      ->type_name("N")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--against", options->against, "another runtime to compare with, interleaved: ort")
+      ->type_name("ort")
       ->check(CLI::IsMember({"ort"}))
       ->allow_extra_args(false);
-  command->add_option(
-      "--ort-library", options->ort_library,
-      "ONNX Runtime's libonnxruntime.so (default: $HONE_ORT_LIBRARY, the loader's, python3's)");
+  command
+      ->add_option("--ort-library", options->ort_library,
+                   "ONNX Runtime's libonnxruntime.so (default: $HONE_ORT_LIBRARY, the loader's, python3's)")
+      ->type_name("FILE");
   command->add_option("--budget", options->bench.budget_s, "seconds that measuring may take, roughly")
+      ->type_name("SECONDS")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--disable", options->disabled, "a pass or group that does not run")
+      ->type_name("PASS")
       ->allow_extra_args(false);
-  command->add_option("--seed", options->bench.seed, "of made-up inputs")->capture_default_str();
+  command->add_option("--seed", options->bench.seed, "of made-up inputs")
+      ->type_name("N")
+      ->capture_default_str();
   command->add_flag("--no-cache", options->no_cache, "neither read nor keep kernel timings");
-  CLI::Option* json = command->add_option("--json", options->json, "also write bench.json to this file");
+  CLI::Option* json =
+      command->add_option("--json", options->json, "also write bench.json to this file")->type_name("FILE");
   command
       ->add_flag("--on-request", options->on_request,
                  "say 'ready' when compiled; then run N steps for each line N of stdin and print their mean "

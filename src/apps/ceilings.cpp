@@ -76,11 +76,13 @@ void add_ceilings_command(Program& program) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       program.add("ceilings", "measure the roofs of this machine", [options] { return run(*options); });
-  command->add_option("--threads", options->measure.threads,
-                      "threads of the all-cores rows (default: all cores)");
+  command
+      ->add_option("--threads", options->measure.threads,
+                   "threads of the all-cores rows (default: all cores)")
+      ->type_name("N");
   command->add_flag("--quick", options->measure.quick, "two seconds instead of eight");
   command->add_flag("--refresh", options->measure.refresh, "measure even if this machine's roofs are known");
-  command->add_option("--json", options->json, "also write them to this file");
+  command->add_option("--json", options->json, "also write them to this file")->type_name("FILE");
 }
 
 }  // namespace hone::apps

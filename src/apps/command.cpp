@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "core/file.h"
+#include "report/text.h"
 
 namespace hone::apps {
 
@@ -65,14 +66,16 @@ void ProgressBar::update(double fraction, const std::string& detail) {
   last_ns_ = now;
   shown_ = true;
   if (!terminal_) {
-    fmt::print(stderr, "{}: {:.0f} %{}{}\n", label_, fraction * 100, detail.empty() ? "" : ", ", detail);
+    fmt::print(stderr, "{}: {:.0f} %{}{}\n", label_, fraction * 100, detail.empty() ? "" : ", ",
+               report::clean_utf8(detail));
     return;
   }
   constexpr int kWidth = 24;
   const int filled = static_cast<int>(fraction * kWidth);
   std::string bar;
   for (int i = 0; i < kWidth; ++i) bar += i < filled ? "█" : "░";
-  fmt::print(stderr, "\r\033[K{} {} {:3.0f} % {}", label_, bar, fraction * 100, detail.substr(0, 60));
+  fmt::print(stderr, "\r\033[K{} {} {:3.0f} % {}", label_, bar, fraction * 100,
+             report::shortened(report::clean_utf8(detail), 40));
   std::fflush(stderr);
 }
 

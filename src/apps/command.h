@@ -15,7 +15,7 @@ namespace hone::apps {
 // Collects what the chosen subcommand has to run; main runs it after parsing.
 struct Program {
   CLI::App app{
-      "hone: measure an AI program, say where every millisecond goes, make it faster, and prove it."};
+      "hone: measure an AI program, say where every millisecond goes,\nmake it faster, and prove it."};
   std::function<Status()> chosen;
   std::string command_line;  // as typed, for reports
   int exit_code = 0;  // of a command that succeeded in running, but found something wrong (failed tests, say)

@@ -150,18 +150,22 @@ void add_compare_command(Program& program) {
       program.add("compare", "what changed between two runs or two models, by how much, how sure",
                   [options] { return run(*options); });
   command->add_option("A", options->a, "a run folder (of hone lab: DIR/baseline) or an ONNX model")
+      ->type_name("")
       ->required();
-  command->add_option("B", options->b, "another of the same kind")->required();
+  command->add_option("B", options->b, "another of the same kind")->type_name("")->required();
   options->model.default_symbol = 1;
   options->model.add_shapes_to(*command);
   command->add_option("--threads", options->bench.threads, "threads for models (default: every core)")
+      ->type_name("N")
       ->check(CLI::PositiveNumber);
   command->add_option("--budget", options->bench.budget_s, "seconds that measuring models may take, roughly")
+      ->type_name("SECONDS")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--disable", options->disabled, "a pass or group that runs on neither model")
+      ->type_name("PASS")
       ->allow_extra_args(false);
-  command->add_option("--json", options->json, "also write it to this file");
+  command->add_option("--json", options->json, "also write it to this file")->type_name("FILE");
 }
 
 }  // namespace hone::apps

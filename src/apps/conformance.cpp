@@ -62,11 +62,12 @@ void add_conformance_command(Program& program) {
   command
       ->add_option("DIR", options->folder,
                    "the tests: onnx/backend/test/data, one kind's folder, or one test's")
+      ->type_name("")
       ->required();
-  command->add_option("--filter", options->filter, "only tests whose name contains this");
+  command->add_option("--filter", options->filter, "only tests whose name contains this")->type_name("TEXT");
   command->add_flag("--optimise", options->optimise, "run the models through the pass pipeline first");
   command->add_flag("--list-unsupported", options->list_unsupported, "name every unsupported test");
-  command->add_option("--json", options->json, "write the results here as JSON");
+  command->add_option("--json", options->json, "write the results here as JSON")->type_name("FILE");
 }
 
 }  // namespace hone::apps

@@ -121,28 +121,35 @@ void add_lab_command(Program& program) {
                   [options, &program] { return run(*options, program.command_line); });
   options->model.default_symbol = 1;
   options->model.add_to(*command);
-  command->add_option("--device", options->device, "where to run")
+  command->add_option("--device", options->device, "where to run: cpu")
+      ->type_name("DEVICE")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   command->add_option("--out", options->out, "the folder for the report, the traces and the optimised model")
+      ->type_name("DIR")
       ->capture_default_str();
   command->add_option("--input", options->inputs, "data for an input: NAME=FILE.npy; others are made up")
+      ->type_name("NAME=FILE.npy")
       ->allow_extra_args(false);
   command
       ->add_option("--disable", options->disabled,
                    "passes or groups that do not run (hone optimize --list names them)")
+      ->type_name("PASS")
       ->allow_extra_args(false);
   command->add_option("--budget", options->budget_s, "seconds that the experiment may take, roughly")
+      ->type_name("SECONDS")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--top", options->top, "operators to name")
+      ->type_name("N")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--threads", options->threads, "threads to use (default: every core)")
+      ->type_name("N")
       ->check(CLI::PositiveNumber);
-  command->add_option("--seed", options->seed, "of made-up inputs")->capture_default_str();
+  command->add_option("--seed", options->seed, "of made-up inputs")->type_name("N")->capture_default_str();
   command->add_flag("--no-cache", options->no_cache, "neither read nor keep kernel timings");
-  command->add_option("--json", options->json, "write report.json here, too");
+  command->add_option("--json", options->json, "write report.json here, too")->type_name("FILE");
 }
 
 }  // namespace hone::apps

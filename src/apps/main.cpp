@@ -7,12 +7,15 @@
 #include <fmt/format.h>
 
 #include "apps/command.h"
+#include "apps/help.h"
 #include "core/version.h"
+#include "report/text.h"
 
 int main(int argc, char** argv) {
   using namespace hone;
   apps::Program program;
   program.app.name("hone");
+  program.app.formatter(apps::help_formatter());
   program.app.set_version_flag("--version", fmt::format("hone {}", kVersion));
   program.app.require_subcommand(1);
   program.app.fallthrough(false);
@@ -35,14 +38,17 @@ int main(int argc, char** argv) {
     // CLI11 says only that a subcommand is missing where an unknown one was given.
     const bool unknown = program.app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-';
     fmt::print(stderr, "hone: {}; see hone --help\n",
-               unknown ? fmt::format("there is no command '{}'", argv[1]) : error.what());
+               unknown    ? fmt::format("there is no command '{}'", argv[1])
+               : argc < 2 ? "no command was given"
+                          : error.what());
     return 2;
   }
   apps::watch_interrupts();
   try {
     const Status status = program.chosen();
     if (!status.ok()) {
-      fmt::print(stderr, "hone: {}\n", status.error().message);
+      // One line, whatever is in the names of a hostile model.
+      fmt::print(stderr, "hone: {}\n", report::clean_utf8(status.error().message));
       return status.error().code == ErrorCode::kCancelled ? 130 : 1;
     }
   } catch (const std::bad_alloc&) {

@@ -27,7 +27,7 @@ Result<std::pair<std::string, std::string>> split_assignment(const std::string& 
 }  // namespace
 
 CLI::Option* ModelOptions::add_to(CLI::App& command) {
-  CLI::Option* model = command.add_option("MODEL", path, "an ONNX model")->required();
+  CLI::Option* model = command.add_option("MODEL", path, "an ONNX model")->type_name("")->required();
   add_shapes_to(command);
   return model;
 }
@@ -37,8 +37,10 @@ void ModelOptions::add_shapes_to(CLI::App& command) {
       .add_option("--bind", bindings,
                   std::string("what a symbolic extent stands for: --bind batch=8 (once for each") +
                       (default_symbol > 0 ? fmt::format("; others are {})", default_symbol) : ")"))
+      ->type_name("SYMBOL=N")
       ->allow_extra_args(false);  // what follows may be MODEL
   command.add_option("--shape", shapes, "the shape of an input: --shape images=1x3x256x256")
+      ->type_name("INPUT=NxM")
       ->allow_extra_args(false);
 }
 

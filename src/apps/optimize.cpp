@@ -10,6 +10,7 @@
 #include "core/units.h"
 #include "model/onnx/writer.h"
 #include "passes/pipeline.h"
+#include "report/text.h"
 #include "runtime/interpreter.h"
 
 namespace hone::apps {
@@ -53,7 +54,8 @@ Status check_paths(const Options& options) {
 }
 
 void print_notes(const char* label, const std::vector<passes::Note>& notes) {
-  for (const passes::Note& note : notes) fmt::print("    {} {}: {}\n", label, note.node, note.text);
+  for (const passes::Note& note : notes)
+    fmt::print("    {} {}: {}\n", label, report::clean_utf8(note.node), report::clean_utf8(note.text));
 }
 
 void print_reports(const passes::PipelineResult& result, bool quiet) {
@@ -124,14 +126,17 @@ void add_optimize_command(Program& program) {
   CLI::App* command = program.add("optimize", "apply the passes to a model and write the result",
                                   [options] { return run(*options); });
   options->model.add_to(*command)->required(false);
-  command->add_option("-o,--out", options->out, "the file to write: OUT.onnx");
+  command->add_option("-o,--out", options->out, "the file to write: OUT.onnx")->type_name("FILE.onnx");
   command->add_option("--disable", options->disabled, "a pass or group that does not run")
+      ->type_name("PASS")
       ->allow_extra_args(false);
   command->add_option("--only", options->only, "nothing but this pass or group (once for each)")
+      ->type_name("PASS")
       ->allow_extra_args(false);
   command->add_flag("--list", options->list, "list the passes: group, numerics, what each does");
   command->add_flag("--quiet", options->quiet, "the passes' counts, without each change");
-  command->add_option("--json", options->json, "also write what each pass did to this file");
+  command->add_option("--json", options->json, "also write what each pass did to this file")
+      ->type_name("FILE");
 }
 
 }  // namespace hone::apps

@@ -4,12 +4,14 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "apps/command.h"
 #include "apps/model_options.h"
 #include "core/file.h"
 #include "model/npy/npy.h"
 #include "passes/pipeline.h"
+#include "report/text.h"
 #include "runtime/cpu/cpu_provider.h"
 #include "runtime/execute.h"
 #include "runtime/interpreter.h"
@@ -21,6 +23,7 @@ struct Options {
   ModelOptions model;
   std::vector<std::string> inputs;  // "NAME=FILE.npy"
   std::string out;
+  std::string json;
   int threads = 0;
 };
 
@@ -75,7 +78,7 @@ std::string not_finite_text(const Tensor& tensor) {
 
 void print_not_finite(const char* what, const std::string& name, const Tensor& tensor) {
   if (const std::string text = not_finite_text(tensor); !text.empty())
-    fmt::print("note: {} '{}': {}\n", what, name, text);
+    fmt::print("note: {} '{}': {}\n", what, report::clean_utf8(name), text);
 }
 
 Status run(const Options& options) {
@@ -108,18 +111,27 @@ Status run(const Options& options) {
   auto execution = runtime::execute(graph, provider, inputs, plan);
   if (!execution.ok()) return execution.error().within(options.model.path);
   HONE_CHECK(make_folder(options.out));
+  auto outputs = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < execution->outputs.size(); ++i) {
     const std::string path = options.out + "/" + file_name(graph.value(graph.outputs()[i]).name);
     HONE_CHECK(model::write_npy(path, execution->outputs[i]));
     fmt::print("{}: {}{}\n", path, dtype_name(execution->outputs[i].dtype()),
                shape_text(execution->outputs[i].shape()));
+    outputs.push_back({{"name", graph.value(graph.outputs()[i]).name},
+                       {"file", path},
+                       {"dtype", dtype_name(execution->outputs[i].dtype())},
+                       {"shape", execution->outputs[i].shape()},
+                       {"not_finite", not_finite_text(execution->outputs[i])}});
   }
   fmt::print("{}\n", execution->how);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     print_not_finite("input", graph.value(graph.inputs()[i]).name, inputs[i]);
   for (std::size_t i = 0; i < execution->outputs.size(); ++i)
     print_not_finite("output", graph.value(graph.outputs()[i]).name, execution->outputs[i]);
-  return {};
+  return write_json(options.json, {{"schema", 1},
+                                   {"model", options.model.path},
+                                   {"how", execution->how},
+                                   {"outputs", std::move(outputs)}});
 }
 
 }  // namespace
@@ -130,10 +142,17 @@ void add_run_command(Program& program) {
       program.add("run", "run a model once on .npy inputs", [options] { return run(*options); });
   options->model.add_to(*command);
   command->add_option("--input", options->inputs, "an input: NAME=FILE.npy (once for each input)")
+      ->type_name("NAME=FILE.npy")
       ->allow_extra_args(false);
-  command->add_option("--out", options->out, "the folder for the outputs, one .npy each")->required();
+  command->add_option("--out", options->out, "the folder for the outputs, one .npy each")
+      ->type_name("DIR")
+      ->required();
   command->add_option("--threads", options->threads, "threads to use (default: every core)")
+      ->type_name("N")
       ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--json", options->json, "also write names, files and shapes of the outputs to this file")
+      ->type_name("FILE");
 }
 
 }  // namespace hone::apps

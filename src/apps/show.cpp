@@ -1,4 +1,6 @@
 // hone show: the graph, readable, with what each node costs and must take at least.
+#include <algorithm>
+#include <array>
 #include <memory>
 
 #include <fmt/format.h>
@@ -17,6 +19,7 @@
 namespace hone::apps {
 namespace {
 
+using report::clean_utf8;
 using report::left;
 using report::right;
 using report::shortened;
@@ -49,14 +52,45 @@ Result<std::optional<Roofs>> find_roofs(bool measure) {
 
 void print_interface(const graph::Graph& graph, const char* label, const std::vector<graph::ValueId>& ids) {
   for (graph::ValueId id : ids)
-    fmt::print("{:<8}{}: {}\n", label, graph.value(id).name, graph.type(id).text());
+    fmt::print("{:<8}{}: {}\n", label, clean_utf8(graph.value(id).name), graph.type(id).text());
 }
 
-void print_row(const lab::NodeSummary& row) {
-  std::string kind = row.op.kind;
-  if (row.body_nodes > 0) kind += fmt::format(" ({} inside)", row.body_nodes);
-  fmt::print("{} {} {}", left(shortened(row.op.name, 30), 30), left(shortened(kind, 20), 20),
-             left(shortened(row.type, 24), 24));
+// A node's name, operator and output, each as wide as its longest, within limits.
+class TextColumns {
+ public:
+  explicit TextColumns(const std::vector<lab::NodeSummary>& rows) {
+    for (const lab::NodeSummary& row : rows) {
+      const std::array texts = texts_of(row);
+      for (std::size_t i = 0; i < texts.size(); ++i)
+        widths_[i] = std::clamp(report::columns(texts[i]), widths_[i], kLimits[i]);
+    }
+  }
+
+  std::string head() const { return cells({"node", "operator", "output"}); }
+  std::string of(const lab::NodeSummary& row) const { return cells(texts_of(row)); }
+
+ private:
+  using Texts = std::array<std::string, 3>;
+  static constexpr std::array<std::size_t, 3> kLimits = {30, 20, 24};
+
+  static Texts texts_of(const lab::NodeSummary& row) {
+    std::string kind = row.op.kind;
+    if (row.body_nodes > 0) kind += fmt::format(" ({} inside)", row.body_nodes);
+    return {clean_utf8(row.op.name), clean_utf8(kind), clean_utf8(row.type)};
+  }
+
+  std::string cells(const Texts& texts) const {
+    std::string line;
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      line += (i > 0 ? " " : "") + left(shortened(texts[i], widths_[i]), widths_[i]);
+    return line;
+  }
+
+  std::array<std::size_t, 3> widths_ = {4, 8, 6};  // of the heads
+};
+
+void print_row(const lab::NodeSummary& row, const TextColumns& columns) {
+  fmt::print("{}", columns.of(row));
   if (!row.has_costs) {
     fmt::print(" {} {} {} {}\n", right("–", 12), right("–", 10), right("–", 9), right("–", 9));
     return;
@@ -86,9 +120,10 @@ void print_summary(const std::string& path, const graph::Graph& graph, const lab
   if (roofs) fmt::print("floors on {}, {} threads\n", roofs->machine, roofs->threads);
   print_interface(graph, "input", graph.inputs());
   print_interface(graph, "output", graph.outputs());
-  fmt::print("\n{} {} {} {} {} {} {}\n", left("node", 30), left("operator", 20), left("output", 24),
-             right("FLOPs", 12), right("bytes", 10), right("FLOP/byte", 9), right("floor", 9));
-  for (const lab::NodeSummary& row : summary.nodes) print_row(row);
+  const TextColumns columns(summary.nodes);
+  fmt::print("\n{} {} {} {} {}\n", columns.head(), right("FLOPs", 12), right("bytes", 10),
+             right("FLOP/byte", 9), right("floor", 9));
+  for (const lab::NodeSummary& row : summary.nodes) print_row(row, columns);
 }
 
 nlohmann::ordered_json interface_json(const graph::Graph& graph, const std::vector<graph::ValueId>& ids) {
@@ -157,7 +192,7 @@ void add_show_command(Program& program) {
                     "measure this machine's roofs if they are not known yet (two seconds)");
   command->add_flag("--operators", options->operators,
                     "instead of a model: the operators that hone supports, as Markdown");
-  command->add_option("--json", options->json, "also write it to this file");
+  command->add_option("--json", options->json, "also write it to this file")->type_name("FILE");
 }
 
 }  // namespace hone::apps

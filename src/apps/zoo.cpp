@@ -5,6 +5,7 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "apps/command.h"
 #include "core/units.h"
@@ -16,6 +17,7 @@ namespace {
 struct Options {
   std::string name;
   std::string out;
+  std::string json;
   model::ZooOptions zoo;
   bool list = false;
 };
@@ -39,7 +41,11 @@ Status run(const Options& options) {
   HONE_CHECK(model::write_onnx(graph, options.out));
   fmt::print("{}: {}, {} nodes, seed {}\n", options.out, options.name, graph.nodes().size(),
              options.zoo.seed);
-  return {};
+  return write_json(options.json, {{"schema", 1},
+                                   {"name", options.name},
+                                   {"output", options.out},
+                                   {"seed", options.zoo.seed},
+                                   {"nodes", graph.nodes().size()}});
 }
 
 }  // namespace
@@ -48,14 +54,17 @@ void add_zoo_command(Program& program) {
   auto options = std::make_shared<Options>();
   CLI::App* command = program.add("zoo", "write a well-known model with seeded weights as ONNX",
                                   [options] { return run(*options); });
-  command->add_option("NAME", options->name, "the model; --list shows them");
-  command->add_option("-o,--out", options->out, "the file to write");
-  command->add_option("--seed", options->zoo.seed, "of the weights (default 0)");
+  command->add_option("NAME", options->name, "the model; --list shows them")->type_name("");
+  command->add_option("-o,--out", options->out, "the file to write")->type_name("FILE.onnx");
+  command->add_option("--seed", options->zoo.seed, "of the weights (default 0)")->type_name("N");
   command->add_option("--batch", options->zoo.batch, "a fixed batch size (default: the symbol 'batch')")
+      ->type_name("N")
       ->check(CLI::PositiveNumber);
   command->add_option("--size", options->zoo.size, "image side or sequence length (default: the model's)")
+      ->type_name("N")
       ->check(CLI::PositiveNumber);
   command->add_flag("--list", options->list, "list the models");
+  command->add_option("--json", options->json, "also write what was made to this file")->type_name("FILE");
 }
 
 }  // namespace hone::apps

@@ -225,6 +225,8 @@ std::string compare_terminal(const analyze::Comparison& comparison, const Termin
   std::string out = "\n" + paint(wrapped(comparison.sentence, 0, style), Colour::kBold, style);
   out += warnings(comparison.caveats, style);
   out += heading("By cause", style);
+  out += paint("  " + left("", 20) + right("first", 12) + right("second", 12) + right("change", 13) + "\n",
+               Colour::kFaint, style);
   const double step = comparison.a_ms.median;
   for (const analyze::CauseChange& row : comparison.ledger)
     out += "  " + left(analyze::cause_label(row.cause), 20) + right(fixed_ms(row.a_ms, step), 12) +

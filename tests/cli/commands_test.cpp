@@ -43,13 +43,13 @@ TEST(Help, EveryCommandNamesItsOptionsAndSaysWhatItDoes) {
       {"bench",
        {"MODEL", "--threads", "--batch", "--concurrency", "--against", "--budget", "--json", "--disable",
         "--on-request"}},
-      {"run", {"MODEL", "--input", "--out", "--threads", "--bind", "--shape"}},
+      {"run", {"MODEL", "--input", "--out", "--threads", "--bind", "--shape", "--json"}},
       {"show", {"MODEL", "--text", "--floors", "--bind", "--json", "--operators"}},
       {"optimize", {"MODEL", "--out", "--disable", "--only", "--list", "--json"}},
       {"compare", {"A", "B", "--json", "--budget"}},
       {"ceilings", {"--threads", "--quick", "--refresh", "--json"}},
       {"conformance", {"DIR", "--filter", "--json"}},
-      {"zoo", {"NAME", "--out", "--seed", "--list"}}};
+      {"zoo", {"NAME", "--out", "--seed", "--list", "--json"}}};
   const ProgramResult all = run_hone({"--help"});
   EXPECT_EQ(all.exit_code, 0);
   for (const auto& [command, names] : commands) {
@@ -59,6 +59,16 @@ TEST(Help, EveryCommandNamesItsOptionsAndSaysWhatItDoes) {
     EXPECT_EQ(help.err, "") << command;
     for (const std::string& name : names)
       EXPECT_NE(help.out.find(name), std::string::npos) << command << " " << name;
+  }
+}
+
+TEST(Help, FitsATerminalOfEightyColumns) {
+  for (const char* command :
+       {"", "lab", "bench", "run", "show", "optimize", "compare", "ceilings", "zoo", "conformance"}) {
+    std::vector<std::string> arguments = {"--help"};
+    if (*command != '\0') arguments.insert(arguments.begin(), command);
+    std::istringstream lines(run_hone(arguments).out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
   }
 }
 
@@ -158,10 +168,11 @@ TEST_F(Commands, LabLeavesReportTracesAndModelAndCompareReadsThem) {
 
 TEST_F(Commands, RunWritesItsOutputs) {
   write_f32_npy(folder / "x.npy", {1, 3, 8, 8}, 1);
-  const ProgramResult result =
-      hone({"run", model, "--input", "x=" + (folder / "x.npy").string(), "--out", (folder / "out").string()});
+  const ProgramResult result = hone({"run", model, "--input", "x=" + (folder / "x.npy").string(), "--out",
+                                     (folder / "out").string(), "--json", (folder / "run.json").string()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(std::filesystem::exists(folder / "out/y.npy"));
+  EXPECT_NE(read_text(folder / "run.json").find("out/y.npy"), std::string::npos);
 }
 
 }  // namespace

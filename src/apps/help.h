@@ -1,0 +1,17 @@
+// How --help reads: options with what they take (FILE, N), descriptions wrapped to 80 columns, defaults at
+// their end.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+namespace hone::apps {
+
+// `text` in lines of at most `width` columns, broken between words; a longer word has its own line.
+std::string wrapped_lines(const std::string& text, std::size_t width);
+
+std::shared_ptr<CLI::FormatterBase> help_formatter();
+
+}  // namespace hone::apps
