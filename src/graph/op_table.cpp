@@ -206,6 +206,12 @@ Result<std::vector<TensorType>> infer_types(const Node& node, std::vector<const 
   }
   InferContext context(node, std::move(inputs));
   HONE_CHECK(entry->infer(context));
+  // Sizes out of a model's constants (ConstantOfShape, Pad, Resize) may be of any magnitude.
+  for (const TensorType& type : context.outputs()) {
+    if (!type.is_static()) continue;
+    auto count = checked_element_count(type.shape());
+    if (!count.ok()) return invalid("its output's " + count.error().message);
+  }
   return context.outputs();
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -86,6 +87,20 @@ Tensor empty_scan(const graph::TensorType& type, int64_t axis) {
   return Tensor(type.dtype, shape);
 }
 
+// Whether Loop's body hands its condition on as it got it.
+bool keeps_condition(const Graph& body) {
+  graph::ValueId condition = body.outputs()[0];
+  while (body.value(condition).producer.valid()) {
+    const Node& node = body.node(body.value(condition).producer);
+    if (node.op != "Identity") return false;
+    condition = node.inputs[0];
+  }
+  const graph::Value& value = body.value(condition);
+  return condition == body.inputs()[1] ||
+         (value.is_constant() && value.constant->size() == 1 && value.constant->dtype() == DType::kBool &&
+          value.constant->int_at(0));
+}
+
 }  // namespace
 
 Result<std::vector<Tensor>> interpret_if(const Node& node, std::span<const Tensor> inputs) {
@@ -108,6 +123,11 @@ Result<std::vector<Tensor>> interpret_loop(const Node& node, std::span<const Ten
   if (inputs[1].defined()) {
     HONE_ASSIGN(going, read_condition(inputs[1], "the condition of Loop"));
   }
+  // More iterations than any machine does in a lifetime, and nothing that could end them earlier.
+  constexpr int64_t kEndless = int64_t{1} << 50;
+  if (going && trips >= kEndless && keeps_condition(body))
+    return invalid("the loop never ends: nothing in its body changes the condition, and its trip count is " +
+                   (inputs[0].defined() ? std::to_string(trips) : std::string("absent")));
   std::vector<Tensor> state(inputs.begin() + 2, inputs.begin() + static_cast<std::ptrdiff_t>(formal));
   std::vector<std::vector<Tensor>> collected(scans);
   for (int64_t trip = 0; trip < trips && going; ++trip) {

@@ -4,8 +4,10 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "core/scope.h"
+#include "core/units.h"
 #include "graph/buffer_assignment.h"
 #include "graph/op_table.h"
 #include "runtime/autotune.h"
@@ -28,12 +30,27 @@ std::size_t byte_size(const graph::TensorType& type) {
   return static_cast<std::size_t>(storage_elements(type.shape(), type.layout)) * dtype_size(type.dtype);
 }
 
-Status check_static(const Graph& graph) {
+std::size_t physical_memory() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
+}
+
+// Whether `graph` can be a plan: every shape known and no larger than memory, no strings.
+Status check_values(const Graph& graph) {
+  const std::size_t memory = physical_memory();
   for (const graph::Value& value : graph.values()) {
-    if (value.type.is_static()) continue;
-    return invalid(
-        fmt::format("'{}' has type {}: a plan needs every shape known; bind the model's symbolic extents",
-                    value.name, value.type.text()));
+    if (!value.type.is_static())
+      return invalid(
+          fmt::format("'{}' has type {}: a plan needs every shape known; bind the model's symbolic extents",
+                      value.name, value.type.text()));
+    if (value.type.dtype == DType::kString)
+      return unsupported(
+          fmt::format("unsupported: '{}' has type {}; strings have no place in a plan, only "
+                      "hone run computes with them",
+                      value.name, value.type.text()));
+    if (const auto bytes = static_cast<double>(byte_size(value.type)); bytes > static_cast<double>(memory))
+      return invalid(fmt::format(
+          "'{}' ({}) takes {}, more than this machine's memory of {}; give smaller shapes", value.name,
+          value.type.text(), format_bytes(bytes), format_bytes(static_cast<double>(memory))));
   }
   return {};
 }
@@ -45,7 +62,7 @@ struct Plan::State {
 
   Status make_kernels(const Provider& provider, const PlanOptions& options, const BufferAssignment& buffers);
   void share_buffers(BufferAssignment& buffers);
-  void place_buffers(const BufferAssignment& buffers);
+  Status place_buffers(const BufferAssignment& buffers);
   void resolve_arguments();
   Error failed(std::size_t step, const Error& error) const;
   Status look_for_bad_numbers(std::size_t step) const;
@@ -97,7 +114,7 @@ void Plan::State::share_buffers(BufferAssignment& buffers) {
   }
 }
 
-void Plan::State::place_buffers(const BufferAssignment& buffers) {
+Status Plan::State::place_buffers(const BufferAssignment& buffers) {
   std::vector<Lifetime> lifetimes;
   std::vector<std::size_t> place_of(graph.values().size(), SIZE_MAX);
   for (uint32_t i = 0; i < graph.values().size(); ++i) {
@@ -112,6 +129,10 @@ void Plan::State::place_buffers(const BufferAssignment& buffers) {
     lifetimes.push_back({step.scratch_bytes, step.node.index, step.node.index});
   }
   placement = plan_memory(lifetimes);
+  if (const std::size_t memory = physical_memory(); placement.arena_bytes > memory)
+    return invalid(fmt::format(
+        "a plan of it takes {} of memory, more than this machine's {}; give smaller shapes",
+        format_bytes(static_cast<double>(placement.arena_bytes)), format_bytes(static_cast<double>(memory))));
   arena = Tensor(DType::kU8, {static_cast<int64_t>(placement.arena_bytes + kTensorAlignment)});
   // Touch the pages now: the first run is not where they should be mapped. 0xff is a NaN in every float
   // format, so that a read of something never written shows.
@@ -126,6 +147,7 @@ void Plan::State::place_buffers(const BufferAssignment& buffers) {
                                           : base + placement.offsets[place_of[place.root.index]];
     addresses[i] = start + place.offset;
   }
+  return {};
 }
 
 void Plan::State::resolve_arguments() {
@@ -174,7 +196,7 @@ Plan::~Plan() = default;
 
 Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provider,
                                             const PlanOptions& options) {
-  HONE_CHECK(check_static(graph));
+  HONE_CHECK(check_values(graph));
   auto state = std::make_unique<State>(std::move(graph));
   state->check_numbers = options.check_numbers;
   BufferAssignment buffers(state->graph);
@@ -184,7 +206,7 @@ Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provide
   if (remembering.cache == nullptr) remembering.cache = &of_this_plan;
   HONE_CHECK(state->make_kernels(provider, remembering, buffers));
   state->share_buffers(buffers);
-  state->place_buffers(buffers);
+  HONE_CHECK(state->place_buffers(buffers));
   state->resolve_arguments();
   return std::unique_ptr<Plan>(new Plan(std::move(state)));
 }

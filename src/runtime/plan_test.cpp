@@ -1,5 +1,7 @@
 #include "runtime/plan.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "core/clock.h"
@@ -37,6 +39,56 @@ TEST(Plan, AnInPlaceChainNeedsTheInputAndOneBufferMore) {
   auto plan = Plan::compile(chain(20), NullProvider());
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   EXPECT_EQ((*plan)->memory().arena_bytes, 2 * 64u);
+}
+
+TEST(Plan, RefusesWhatMemoryCannotHoldAndNamesIt) {
+  GraphBuilder b("vast");
+  ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{int64_t{1} << 22, int64_t{1} << 22}));
+  b.output(b.add("Relu", {x}));
+  auto plan = Plan::compile(*std::move(b).finish(), NullProvider());
+  ASSERT_FALSE(plan.ok());
+  EXPECT_NE(plan.error().message.find("'x' (f32[4194304,4194304]) takes 64.0 TiB"), std::string::npos)
+      << plan.error().message;
+}
+
+TEST(Plan, RefusesStrings) {
+  GraphBuilder b("words");
+  b.output(b.add("Identity", {b.input("x", graph::tensor_type(DType::kString, Shape{2}))}));
+  auto plan = Plan::compile(*std::move(b).finish(), NullProvider());
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().code, ErrorCode::kUnsupported);
+}
+
+// The exporters' idiom for "while": as many trips as an int64 can say. Only what can never end is refused.
+graph::Graph while_loop(bool ends) {
+  GraphBuilder body("body");
+  body.input("trip", graph::tensor_type(DType::kI64, Shape{}));
+  ValueId going = body.input("going", graph::tensor_type(DType::kBool, Shape{}));
+  ValueId x = body.input("x", graph::tensor_type(DType::kF32, Shape{}));
+  ValueId next = body.add("Add", {x, body.constant("one", Tensor::scalar_f32(1))});
+  body.output(ends ? body.add("Less", {next, body.constant("limit", Tensor::scalar_f32(7))})
+                   : body.add("Identity", {going}));
+  body.output(next);
+  GraphBuilder b("loop");
+  graph::Node node;
+  node.op = "Loop";
+  node.inputs = {b.constant("trips", Tensor::scalar_i64(std::numeric_limits<int64_t>::max())),
+                 graph::kNoValue, b.input("x", graph::tensor_type(DType::kF32, Shape{}))};
+  node.bodies = {std::make_shared<const graph::Graph>(*std::move(body).finish())};
+  const std::string name = "y";
+  b.output((*b.try_add(std::move(node), std::span(&name, 1)))[0]);
+  return *std::move(b).finish();
+}
+
+TEST(Loop, ThatNothingCanEndIsRefused) {
+  const Tensor zero = Tensor::scalar_f32(0);
+  auto outputs = interpret(while_loop(true), std::vector{zero});
+  ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+  EXPECT_EQ((*outputs)[0].at(0), 7);
+  outputs = interpret(while_loop(false), std::vector{zero});
+  ASSERT_FALSE(outputs.ok());
+  EXPECT_NE(outputs.error().message.find("the loop never ends"), std::string::npos)
+      << outputs.error().message;
 }
 
 // Two equal candidates for every node; counts how often kernels are made.

@@ -59,6 +59,11 @@ Status infer_if(InferContext& context) {
     }
   }
   for (std::size_t i = 0; i < context.output_count(); ++i) {
+    const DType then_dtype = then_body.type(then_body.outputs()[i]).dtype;
+    const DType else_dtype = else_body.type(else_body.outputs()[i]).dtype;
+    if (then_dtype != else_dtype && then_dtype != DType::kUndefined && else_dtype != DType::kUndefined)
+      return context.error(fmt::format("its branches give {} and {} for output {}; they must agree",
+                                       dtype_name(then_dtype), dtype_name(else_dtype), i));
     context.set_output(
         i, either(then_body.type(then_body.outputs()[i]), else_body.type(else_body.outputs()[i])));
   }

@@ -172,6 +172,53 @@ TEST(BadModel, ControlCharactersInNamesStayOutOfMessages) {
   EXPECT_LT(message.size(), 600u);
 }
 
+TEST(BadModel, SizesOutOfConstantsThatNoMemoryHoldsNameTheNode) {
+  TestGraph graph = relu();
+  graph.nodes = {node("ConstantOfShape", {"s"}, {"y"}, {}, "vast")};
+  graph.initializers = {int_tensor("s", {2}, {int64_t{1} << 62, 2})};
+  graph.outputs = {value_info("y", {})};
+  EXPECT_THAT(error_of(graph), HasSubstr("node 'vast' (ConstantOfShape): its output's shape"));
+  EXPECT_THAT(error_of(graph), HasSubstr("more elements than memory can hold"));
+}
+
+TEST(BadModel, BranchesOfDifferentDtypesAreRefused) {
+  TestGraph then_branch;
+  then_branch.nodes = {node("Relu", {"x"}, {"a"})};
+  then_branch.outputs = {value_info("a", {2, 3})};
+  TestGraph else_branch;
+  else_branch.nodes = {node("Cast", {"x"}, {"b"}, {attribute("to", int64_t{kInt64})})};
+  else_branch.outputs = {value_info("b", {2, 3}, kInt64)};
+  TestGraph graph = relu();
+  graph.inputs.push_back(value_info("flag", {}, 9));  // bool
+  graph.nodes = {node("If", {"flag"}, {"y"},
+                      {graph_attribute("then_branch", then_branch.to_proto()),
+                       graph_attribute("else_branch", else_branch.to_proto())},
+                      "choice")};
+  EXPECT_THAT(error_of(graph), HasSubstr("node 'choice' (If): its branches give f32 and i64 for output 0"));
+}
+
+TEST(BadModel, FunctionsInACircleAreNamed) {
+  const auto function = [](const std::string& name, const std::string& calls) {
+    return Proto()
+        .bytes(1, name)
+        .bytes(10, "local")
+        .bytes(4, "a")
+        .bytes(5, "b")
+        .message(7, node(calls, {"a"}, {"b"}, {}, "", "local"))
+        .message(9, opset_import("local", 1));
+  };
+  TestGraph graph = relu();
+  graph.nodes = {node("f", {"x"}, {"y"}, {}, "call", "local")};
+  const std::string message = error_of(model(graph, 21, {function("f", "g"), function("g", "f")}));
+  EXPECT_THAT(message, HasSubstr("function 'f' calls itself"));
+  EXPECT_LT(message.size(), 200u) << message;
+}
+
+TEST(BadModel, APointerOfGitLfsIsToldFromAModel) {
+  EXPECT_THAT(error_of("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 7\n"),
+              HasSubstr("git lfs pull"));
+}
+
 // If in If in If …; or a sequence of sequences of …
 TEST(BadModel, DeepNestingIsRefused) {
   TestGraph inner;

@@ -130,6 +130,7 @@ Result<graph::Graph> read_body(ModelContext& context, const Frame& outer, const 
   graph::GraphBuilder builder(proto.name.empty() ? "body" : std::string(proto.name));
   Frame frame(builder, outer.opsets);
   frame.depth = outer.depth + 1;
+  frame.outer = &outer;
   frame.arguments = outer.arguments;
   HONE_CHECK(add_body_inputs(context, outer, proto, formal, trust_declared, captures, frame));
   NodeReader reader(context, frame);

@@ -56,7 +56,8 @@ Result<OpsetImports> make_opset_imports(const std::vector<OperatorSetId>& import
   for (const OperatorSetId& import : imports) {
     const std::string_view domain = normal_domain(import.domain);
     if (import.version < 1)
-      return corrupt(fmt::format("imports opset {} of domain {}", import.version, in_quotes(domain)));
+      return corrupt(fmt::format("imports opset {} of domain {}; opsets begin with 1", import.version,
+                                 in_quotes(domain)));
     if (domain.empty() && import.version > kNewestOpset)
       return unsupported(
           fmt::format("imports opset {}, newer than {}, the newest that hone knows; export the model "
@@ -264,7 +265,12 @@ Result<Attributes> NodeReader::read_attributes(const NodeProto& proto) const {
 }
 
 Status NodeReader::inline_function(const NodeProto& proto, const FunctionProto& function) {
-  if (frame_.depth >= kMaxDepth) return corrupt("functions call each other too deep, or in a circle");
+  for (const Frame* caller = &frame_; caller != nullptr; caller = caller->outer)
+    if (caller->function == &function)
+      return corrupt(
+          fmt::format("function {} calls itself, directly or through others; ONNX knows no recursion",
+                      in_quotes(function.name)));
+  if (frame_.depth >= kMaxDepth) return corrupt("functions call each other too deep");
   if (proto.inputs.size() > function.inputs.size() || proto.outputs.size() > function.outputs.size())
     return corrupt("gives its function more inputs or outputs than that has");
   HONE_ASSIGN(OpsetImports opsets, make_opset_imports(function.opset_imports, context_.model->ir_version));
@@ -281,6 +287,8 @@ Status NodeReader::inline_function(const NodeProto& proto, const FunctionProto& 
   body.prefix = name_of(proto) + "/";
   body.depth = frame_.depth + 1;
   body.arguments = &arguments;
+  body.function = &function;
+  body.outer = &frame_;
   body.read.insert(function.outputs.begin(), function.outputs.end());
   HONE_ASSIGN(std::vector<Operand> inputs, find_operands(proto));
   inputs.resize(function.inputs.size(), kNoValue);

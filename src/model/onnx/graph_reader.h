@@ -63,7 +63,9 @@ struct Frame {
   std::string prefix;  // of names of values and nodes: the inlined calls around, each with a '/'
   int depth = 0;       // of sub-graphs and function calls around
   const std::map<std::string_view, const AttributeProto*>* arguments =
-      nullptr;  // of the function, in its body
+      nullptr;                              // of the function, in its body
+  const FunctionProto* function = nullptr;  // whose body this is
+  const Frame* outer = nullptr;             // of the sub-graph's or the call's node
 };
 
 // Reads the nodes of `frame`'s graph into its builder.

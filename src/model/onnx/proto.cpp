@@ -416,6 +416,8 @@ auto guarded(const char* what, Decode decode) -> Result<decltype(decode())> {
 }  // namespace
 
 Result<ModelProto> decode_model(std::string_view bytes) {
+  if (bytes.starts_with("version https://git-lfs"))
+    return corrupt("not an ONNX model, but a pointer to one in Git LFS; fetch it with 'git lfs pull'");
   return guarded("ONNX model", [&] { return decode_model_message(Message(bytes)); });
 }
 
