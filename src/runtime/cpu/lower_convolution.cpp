@@ -9,6 +9,7 @@
 #include "kernels/cpu/dnnl/convolution.h"
 #include "kernels/cpu/gemm/gathered_convolution.h"
 #include "kernels/cpu/gemm/pointwise_convolution.h"
+#include "kernels/cpu/gemm/transposed_convolution.h"
 #include "kernels/cpu/winograd/winograd.h"
 #include "runtime/cpu/families.h"
 #include "runtime/cpu/group_view.h"
@@ -184,6 +185,7 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
   }
   add_own_if_supported<kernels::PointwiseConvolution>(*desc, parts, found);
   add_own_if_supported<kernels::GatheredConvolution>(*desc, parts, found);
+  add_own_if_supported<kernels::TransposedConvolution>(*desc, parts, found);
   add_winograd(*desc, parts, found);
 }
 

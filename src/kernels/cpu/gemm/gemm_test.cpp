@@ -4,6 +4,7 @@
 #include "kernels/cpu/gemm/gathered_convolution.h"
 #include "kernels/cpu/gemm/packed_matmul.h"
 #include "kernels/cpu/gemm/pointwise_convolution.h"
+#include "kernels/cpu/gemm/transposed_convolution.h"
 #include "kernels/cpu/parallel.h"
 
 namespace hone::kernels {
@@ -268,6 +269,66 @@ TEST(GatheredConvolution, RefusesWhatItDoesNotCompute) {
   desc = window(32, 32, {6, 7}, {3, 3}, {2, 2});
   desc.dst_layout = Layout::kPlain;
   EXPECT_FALSE(GatheredConvolution::supports(desc).ok());
+}
+
+ConvolutionDesc enlarging(int64_t in, int64_t out, Shape input, Shape factors) {
+  ConvolutionDesc desc = pointwise(in, out, std::move(input), factors);
+  desc.kernel = std::move(factors);
+  desc.transposed = true;
+  return desc;
+}
+
+void expect_transposed_right(const ConvolutionDesc& desc) {
+  expect_own_right<TransposedConvolution>(desc, 3e-6);
+}
+
+TEST(TransposedConvolution, OddChannelsPixelsAndFactorsAreRight) {
+  const int team = thread_count();
+  for (const int threads : {1, 2, 3}) {
+    set_thread_count(threads);
+    for (const int64_t channels : {1, 16, 19, 70}) {
+      for (const Shape& factors : {Shape{1, 1}, Shape{2, 2}, Shape{3, 1}, Shape{1, 4}}) {
+        expect_transposed_right(enlarging(channels, 48, {5, 7}, factors));
+        expect_transposed_right(enlarging(24, channels, {3, 17}, factors));
+      }
+    }
+    expect_transposed_right(enlarging(130, 100, {11, 29}, {2, 2}));
+  }
+  set_thread_count(team);
+}
+
+TEST(TransposedConvolution, BatchesAndEpiloguesAreRight) {
+  ConvolutionDesc desc = enlarging(35, 52, {6, 7}, {2, 2});
+  desc.batch = 3;
+  const PostOp add = PostOp::binary(Kind::kBinaryAdd, desc.dst_shape(), Layout::kBlocked16);
+  for (const std::vector<PostOp>& epilogue :
+       {std::vector<PostOp>{PostOp::relu()}, {PostOp::clip(0, 6)}, {add}, {add, PostOp::relu()}}) {
+    desc.post_ops = epilogue;
+    expect_transposed_right(desc);
+  }
+  desc = enlarging(35, 64, {6, 7}, {2, 3});
+  desc.post_ops = {PostOp::of(Kind::kSwish, 1)};
+  expect_transposed_right(desc);
+}
+
+TEST(TransposedConvolution, RefusesWhatItDoesNotCompute) {
+  const ConvolutionDesc good = enlarging(32, 32, {6, 7}, {2, 2});
+  EXPECT_TRUE(TransposedConvolution::supports(good).ok());
+  ConvolutionDesc desc = good;
+  desc.kernel = {3, 3};  // windows overlap
+  EXPECT_FALSE(TransposedConvolution::supports(desc).ok());
+  desc = good;
+  desc.output_padding = {1, 0};
+  EXPECT_FALSE(TransposedConvolution::supports(desc).ok());
+  desc = good;
+  desc.pads_end = {0, 1};
+  EXPECT_FALSE(TransposedConvolution::supports(desc).ok());
+  desc = good;
+  desc.groups = 2;
+  EXPECT_FALSE(TransposedConvolution::supports(desc).ok());
+  desc = good;
+  desc.transposed = false;
+  EXPECT_FALSE(TransposedConvolution::supports(desc).ok());
 }
 
 }  // namespace
