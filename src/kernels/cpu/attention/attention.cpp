@@ -35,16 +35,33 @@ struct AttentionTask {
   float* scratch = nullptr;
 };
 
-// Floats of scratch that a task of `queries` queries takes.
-inline int64_t attention_scratch(const AttentionDesc& desc, int64_t queries) {
-  const int64_t value_width = round_up(desc.value_dim, kMaxLanes);
-  return round_up(desc.head_dim, kMaxLanes) * kKeyBlock    // Kᵀ
-         + value_width * kKeyBlock                         // V, where it needs packing
-         + value_width * queries                           // accumulators
-         + 2 * round_up(queries, kMaxLanes)                // running maximum and sum
-         + kMaxRows * kKeyBlock                            // scores
-         + kMaxRows * round_up(desc.head_dim, kMaxLanes);  // Q, where it needs packing
-}
+// A task's scratch: where each part stands behind `at`, and how many floats all take.
+struct AttentionScratch {
+  AttentionScratch(const AttentionDesc& desc, int64_t queries, float* at)
+      : key_width(round_up(desc.head_dim, kMaxLanes)), value_width(round_up(desc.value_dim, kMaxLanes)) {
+    const auto take = [&](float*& part, int64_t count) {
+      part = at == nullptr ? nullptr : at + floats;
+      floats += count;
+    };
+    take(keys, key_width * kKeyBlock);
+    take(values, value_width * kKeyBlock);
+    take(sums_of_values, value_width * queries);
+    take(maxima, round_up(queries, kMaxLanes));
+    take(totals, round_up(queries, kMaxLanes));
+    take(scores, kMaxRows * kKeyBlock);
+    take(queries_packed, kMaxRows * key_width);
+  }
+
+  int64_t key_width, value_width;
+  float* keys = nullptr;            // Kᵀ of a block
+  float* values = nullptr;          // V of a block, where it needs packing
+  float* sums_of_values = nullptr;  // of each query, weighted
+  float* maxima = nullptr;          // of each query's scores so far
+  float* totals = nullptr;          // of each query's weights so far
+  float* scores = nullptr;          // of a block, kMaxRows queries
+  float* queries_packed = nullptr;  // Q, where it needs packing
+  int64_t floats = 0;
+};
 
 }  // namespace hone::kernels::internal
 #endif
@@ -208,75 +225,22 @@ float exponentiate(float* scores, int64_t width, float max) {
   return sum_of(sum);
 }
 
-void AttentionRun(const AttentionDesc& desc, const AttentionTask& task) {
-  const int64_t depth = desc.head_dim;
-  const int64_t q_width = round_up(depth, kMaxLanes);
-  const int64_t value_width = round_up(desc.value_dim, kMaxLanes);
-  const int64_t value_vectors = (desc.value_dim + kLanes - 1) / kLanes;
-  float* packed_keys = task.scratch;
-  float* packed_values = packed_keys + q_width * kKeyBlock;
-  float* sums_of_values = packed_values + value_width * kKeyBlock;
-  float* maxima = sums_of_values + value_width * task.queries;
-  float* totals = maxima + round_up(task.queries, kMaxLanes);
-  float* scores = totals + round_up(task.queries, kMaxLanes);
-  float* packed_queries = scores + kMaxRows * kKeyBlock;
-  const bool q_dense = desc.q.column == 1;
-  const bool v_dense = desc.v.column == 1 && desc.value_dim % kLanes == 0;
-  std::fill_n(maxima, task.queries, -INFINITY);
-  std::fill_n(totals, task.queries, 0.0f);
-  std::fill_n(sums_of_values, value_width * task.queries, 0.0f);
+// Turns a row of scores into weights e^(score - max) and brings `max` and `total` of its query up to date.
+// Returns the factor by which what was summed with the maximum before shrinks.
+float weigh(const AttentionDesc& desc, const float* mask, int64_t visible, int64_t width, float* row,
+            float& max, float& total) {
+  const float before = max;
+  max = std::max(before, finish_scores(row, width, visible, desc.scale, mask, desc.mask.column));
+  // A row that has seen no key yet keeps the exponent finite, so that hidden scores become 0.
+  const float finite_max = max == -INFINITY ? 0.0f : max;
+  const float factor = before == -INFINITY ? 0.0f : std::exp(before - finite_max);
+  total = total * factor + exponentiate(row, width, finite_max);
+  return factor;
+}
 
-  int64_t keys = desc.keys;
-  if (desc.causal) {
-    keys = std::min(keys, task.first_query + task.queries + desc.causal_offset);
-  }
-  for (int64_t first = 0; first < keys; first += kKeyBlock) {
-    const int64_t count = std::min(kKeyBlock, keys - first);
-    const int64_t vectors = (count + kLanes - 1) / kLanes;
-    const int64_t width = vectors * kLanes;
-    pack_keys(task.k + first * desc.k.row, desc.k, count, depth, packed_keys);
-    const float* values = task.v + first * desc.v.row;
-    int64_t value_stride = desc.v.row;
-    if (!v_dense) {
-      pack_rows(values, desc.v, count, desc.value_dim, value_width, packed_values);
-      values = packed_values;
-      value_stride = value_width;
-    }
-    for (int64_t query = 0; query < task.queries; query += kRows) {
-      const int64_t rows = std::min<int64_t>(kRows, task.queries - query);
-      // Keys of this block that query + r sees; with a causal mask a block may be beyond all of these rows.
-      const auto visible = [&](int64_t r) HWY_ATTR {
-        const int64_t limit = task.first_query + query + r + desc.causal_offset + 1 - first;
-        return desc.causal ? std::max<int64_t>(0, std::min(count, limit)) : count;
-      };
-      if (visible(rows - 1) == 0) continue;
-      const float* q = task.q + query * desc.q.row;
-      int64_t q_stride = desc.q.row;
-      if (!q_dense) {
-        pack_rows(q, desc.q, rows, depth, q_width, packed_queries);
-        q = packed_queries;
-        q_stride = q_width;
-      }
-      product_rows(rows, q, q_stride, packed_keys, kPanel, depth, scores, kKeyBlock, nullptr, vectors,
-                   kPanel * depth);
-      float factors[kRows];
-      for (int64_t r = 0; r < rows; ++r) {
-        float* row = scores + r * kKeyBlock;
-        const float* mask = task.mask;
-        if (mask != nullptr) mask += (query + r) * desc.mask.row + first * desc.mask.column;
-        const float max = std::max(maxima[query + r],
-                                   finish_scores(row, width, visible(r), desc.scale, mask, desc.mask.column));
-        // A row that has seen no key yet keeps the exponent finite, so that hidden scores become 0.
-        const float finite_max = max == -INFINITY ? 0.0f : max;
-        factors[r] = maxima[query + r] == -INFINITY ? 0.0f : std::exp(maxima[query + r] - finite_max);
-        totals[query + r] = totals[query + r] * factors[r] + exponentiate(row, width, finite_max);
-        maxima[query + r] = max;
-      }
-      product_rows(rows, scores, kKeyBlock, values, value_stride, count, sums_of_values + query * value_width,
-                   value_width, factors, value_vectors, kVectors * kLanes);
-    }
-  }
-
+// out := the sums of weighted values over the sums of weights; 0 where a query saw no key.
+void write_means(const AttentionDesc& desc, const AttentionTask& task, const float* sums_of_values,
+                 int64_t value_width, const float* totals) {
   for (int64_t query = 0; query < task.queries; ++query) {
     const float* from = sums_of_values + query * value_width;
     float* to = task.out + query * desc.out.row;
@@ -293,6 +257,64 @@ void AttentionRun(const AttentionDesc& desc, const AttentionTask& task) {
       store_first(hn::Mul(hn::LoadU(kF32, from + c), splat(inverse)), to + c, desc.value_dim - c);
     }
   }
+}
+
+void AttentionRun(const AttentionDesc& desc, const AttentionTask& task) {
+  const int64_t depth = desc.head_dim;
+  const int64_t value_vectors = (desc.value_dim + kLanes - 1) / kLanes;
+  const AttentionScratch at(desc, task.queries, task.scratch);
+  const bool q_dense = desc.q.column == 1;
+  const bool v_dense = desc.v.column == 1 && desc.value_dim % kLanes == 0;
+  std::fill_n(at.maxima, task.queries, -INFINITY);
+  std::fill_n(at.totals, task.queries, 0.0f);
+  std::fill_n(at.sums_of_values, at.value_width * task.queries, 0.0f);
+
+  int64_t keys = desc.keys;
+  if (desc.causal) {
+    keys = std::min(keys, task.first_query + task.queries + desc.causal_offset);
+  }
+  for (int64_t first = 0; first < keys; first += kKeyBlock) {
+    const int64_t count = std::min(kKeyBlock, keys - first);
+    const int64_t vectors = (count + kLanes - 1) / kLanes;
+    const int64_t width = vectors * kLanes;
+    pack_keys(task.k + first * desc.k.row, desc.k, count, depth, at.keys);
+    const float* values = task.v + first * desc.v.row;
+    int64_t value_stride = desc.v.row;
+    if (!v_dense) {
+      pack_rows(values, desc.v, count, desc.value_dim, at.value_width, at.values);
+      values = at.values;
+      value_stride = at.value_width;
+    }
+    for (int64_t query = 0; query < task.queries; query += kRows) {
+      const int64_t rows = std::min<int64_t>(kRows, task.queries - query);
+      // Keys of this block that query + r sees; with a causal mask a block may be beyond all of these rows.
+      const auto visible = [&](int64_t r) HWY_ATTR {
+        const int64_t limit = task.first_query + query + r + desc.causal_offset + 1 - first;
+        return desc.causal ? std::max<int64_t>(0, std::min(count, limit)) : count;
+      };
+      if (visible(rows - 1) == 0) continue;
+      const float* q = task.q + query * desc.q.row;
+      int64_t q_stride = desc.q.row;
+      if (!q_dense) {
+        pack_rows(q, desc.q, rows, depth, at.key_width, at.queries_packed);
+        q = at.queries_packed;
+        q_stride = at.key_width;
+      }
+      product_rows(rows, q, q_stride, at.keys, kPanel, depth, at.scores, kKeyBlock, nullptr, vectors,
+                   kPanel * depth);
+      float factors[kRows];
+      for (int64_t r = 0; r < rows; ++r) {
+        const float* mask = task.mask;
+        if (mask != nullptr) mask += (query + r) * desc.mask.row + first * desc.mask.column;
+        factors[r] = weigh(desc, mask, visible(r), width, at.scores + r * kKeyBlock, at.maxima[query + r],
+                           at.totals[query + r]);
+      }
+      product_rows(rows, at.scores, kKeyBlock, values, value_stride, count,
+                   at.sums_of_values + query * at.value_width, at.value_width, factors, value_vectors,
+                   kVectors * kLanes);
+    }
+  }
+  write_means(desc, task, at.sums_of_values, at.value_width, at.totals);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -324,7 +346,8 @@ Result<Attention> Attention::create(const AttentionDesc& desc) {
   kernel.queries_per_task_ =
       std::min<int64_t>({internal::round_up(per_task, 6), 252, std::max<int64_t>(desc.queries, 1)});
   kernel.tasks_per_head_ = (desc.queries + kernel.queries_per_task_ - 1) / kernel.queries_per_task_;
-  const auto floats = static_cast<std::size_t>(internal::attention_scratch(desc, kernel.queries_per_task_));
+  const auto floats =
+      static_cast<std::size_t>(internal::AttentionScratch(desc, kernel.queries_per_task_, nullptr).floats);
   kernel.scratch_per_thread_ = (floats * sizeof(float) + 63) / 64 * 64;
   return kernel;
 }

@@ -41,6 +41,73 @@ void copy_strided(std::size_t element, const std::byte* in, int64_t in_stride, s
 
 }  // namespace
 
+// Sorted by the output's strides, so that it is written in order; neighbours that both sides walk as one,
+// joined.
+std::vector<StridedCopy::Axis> StridedCopy::merge_axes(const StridedCopyDesc& desc) {
+  std::vector<Axis> axes;
+  for (std::size_t i = 0; i < desc.shape.size(); ++i) {
+    if (desc.shape[i] > 1) axes.push_back({desc.shape[i], desc.in_strides[i], desc.out_strides[i]});
+  }
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](const Axis& a, const Axis& b) { return std::abs(a.out) > std::abs(b.out); });
+  std::vector<Axis> merged;
+  for (const Axis& axis : axes) {
+    const bool joins = !merged.empty() && merged.back().in == axis.in * axis.extent &&
+                       merged.back().out == axis.out * axis.extent;
+    if (joins) {
+      merged.back() = {merged.back().extent * axis.extent, axis.in, axis.out};
+    } else {
+      merged.push_back(axis);
+    }
+  }
+  return merged;
+}
+
+// A short contiguous run is one wider element, if everything else steps in whole runs.
+void StridedCopy::widen_element(std::vector<Axis>& axes) {
+  if (axes.size() < 2 || axes.back().in != 1 || axes.back().out != 1) return;
+  const int64_t run = axes.back().extent;
+  const bool power = (run & (run - 1)) == 0 && run * static_cast<int64_t>(element_) <= 16;
+  const bool whole = std::all_of(axes.begin(), axes.end() - 1,
+                                 [&](const Axis& axis) { return axis.in % run == 0 && axis.out % run == 0; });
+  // Pointers must be aligned to the wider element too: x86 does not mind, and copies are through memory
+  // types.
+  if (!power || !whole || in_offset_ % run != 0 || out_offset_ % run != 0) return;
+  axes.pop_back();
+  for (Axis& axis : axes) axis.in /= run, axis.out /= run;
+  element_ *= static_cast<std::size_t>(run);
+  in_offset_ /= run;
+  out_offset_ /= run;
+}
+
+// Takes the row, and for a transpose the column, out of `axes`; long ones leave pieces there, which threads
+// can share.
+void StridedCopy::choose_inner(std::vector<Axis>& axes) {
+  if (axes.empty()) axes.push_back({1, 1, 1});
+  row_ = axes.back();
+  axes.pop_back();
+  if (row_.in == 1 && row_.out == 1) {
+    inner_ = Inner::kRun;
+    constexpr int64_t kPiece = 1 << 13;
+    if (axes.empty() && row_.extent > 2 * kPiece && row_.extent % kPiece == 0) {
+      axes.push_back({row_.extent / kPiece, kPiece, kPiece});
+      row_.extent = kPiece;
+    }
+    return;
+  }
+  inner_ = Inner::kStrided;
+  const auto unit = std::find_if(axes.begin(), axes.end(), [](const Axis& axis) { return axis.in == 1; });
+  if (element_ != 4 || row_.out != 1 || unit == axes.end()) return;
+  inner_ = Inner::kTranspose;
+  column_ = *unit;
+  axes.erase(unit);
+  constexpr int64_t kPiece = 64;  // whole cache lines of the input
+  if (column_.extent % kPiece == 0 && column_.extent > kPiece) {
+    axes.push_back({column_.extent / kPiece, kPiece, kPiece * column_.out});
+    column_.extent = kPiece;
+  }
+}
+
 Result<StridedCopy> StridedCopy::create(const StridedCopyDesc& desc) {
   const std::size_t rank = desc.shape.size();
   if (desc.in_strides.size() != rank || desc.out_strides.size() != rank || rank > kMaxAxes) {
@@ -57,72 +124,12 @@ Result<StridedCopy> StridedCopy::create(const StridedCopyDesc& desc) {
   kernel.in_offset_ = desc.in_offset;
   kernel.out_offset_ = desc.out_offset;
   if (element_count(desc.shape) == 0) return kernel;  // rows_ 0: nothing to do
-
-  // Sorted by the output's strides, so that it is written in order; neighbours that both sides walk as one,
-  // joined.
-  std::vector<Axis> axes;
-  for (std::size_t i = 0; i < rank; ++i) {
-    if (desc.shape[i] > 1) axes.push_back({desc.shape[i], desc.in_strides[i], desc.out_strides[i]});
-  }
-  std::stable_sort(axes.begin(), axes.end(),
-                   [](const Axis& a, const Axis& b) { return std::abs(a.out) > std::abs(b.out); });
-  std::vector<Axis> merged;
-  for (const Axis& axis : axes) {
-    const bool joins = !merged.empty() && merged.back().in == axis.in * axis.extent &&
-                       merged.back().out == axis.out * axis.extent;
-    if (joins) {
-      merged.back() = {merged.back().extent * axis.extent, axis.in, axis.out};
-    } else {
-      merged.push_back(axis);
-    }
-  }
-  // A short contiguous run is one wider element, if everything else steps in whole runs.
-  if (merged.size() > 1 && merged.back().in == 1 && merged.back().out == 1) {
-    const int64_t run = merged.back().extent;
-    const bool power = (run & (run - 1)) == 0 && run * static_cast<int64_t>(kernel.element_) <= 16;
-    const bool whole = std::all_of(merged.begin(), merged.end() - 1, [&](const Axis& axis) {
-      return axis.in % run == 0 && axis.out % run == 0;
-    });
-    // Pointers must be aligned to the wider element too: x86 does not mind, and copies are through memory
-    // types.
-    if (power && whole && desc.in_offset % run == 0 && desc.out_offset % run == 0) {
-      merged.pop_back();
-      for (Axis& axis : merged) axis.in /= run, axis.out /= run;
-      kernel.element_ *= static_cast<std::size_t>(run);
-      kernel.in_offset_ /= run;
-      kernel.out_offset_ /= run;
-    }
-  }
-  if (merged.empty()) merged.push_back({1, 1, 1});
-  kernel.row_ = merged.back();
-  merged.pop_back();
-  if (kernel.row_.in == 1 && kernel.row_.out == 1) {
-    kernel.inner_ = Inner::kRun;
-    // One long run is split so that threads can share it.
-    constexpr int64_t kPiece = 1 << 13;
-    if (merged.empty() && kernel.row_.extent > 2 * kPiece && kernel.row_.extent % kPiece == 0) {
-      merged.push_back({kernel.row_.extent / kPiece, kPiece, kPiece});
-      kernel.row_.extent = kPiece;
-    }
-  } else {
-    kernel.inner_ = Inner::kStrided;
-    const auto unit =
-        std::find_if(merged.begin(), merged.end(), [](const Axis& axis) { return axis.in == 1; });
-    if (kernel.element_ == 4 && kernel.row_.out == 1 && unit != merged.end()) {
-      kernel.inner_ = Inner::kTranspose;
-      kernel.column_ = *unit;
-      merged.erase(unit);
-      // Pieces of the transpose for the threads, whole cache lines of the input each.
-      constexpr int64_t kPiece = 64;
-      if (kernel.column_.extent % kPiece == 0 && kernel.column_.extent > kPiece) {
-        merged.push_back({kernel.column_.extent / kPiece, kPiece, kPiece * kernel.column_.out});
-        kernel.column_.extent = kPiece;
-      }
-    }
-  }
+  std::vector<Axis> axes = merge_axes(desc);
+  kernel.widen_element(axes);
+  kernel.choose_inner(axes);
   kernel.rows_ = 1;
-  for (const Axis& axis : merged) kernel.rows_ *= axis.extent;
-  kernel.outer_ = std::move(merged);
+  for (const Axis& axis : axes) kernel.rows_ *= axis.extent;
+  kernel.outer_ = std::move(axes);
   return kernel;
 }
 

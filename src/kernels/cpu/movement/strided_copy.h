@@ -33,6 +33,9 @@ class StridedCopy {
   struct Axis {
     int64_t extent, in, out;
   };
+  static std::vector<Axis> merge_axes(const StridedCopyDesc& desc);
+  void widen_element(std::vector<Axis>& axes);
+  void choose_inner(std::vector<Axis>& axes);
   void copy_rows(const std::byte* in, std::byte* out, int64_t begin, int64_t end) const noexcept;
 
   std::vector<Axis> outer_;  // walked like an odometer

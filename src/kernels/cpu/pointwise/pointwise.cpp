@@ -196,79 +196,85 @@ void Pointwise::merge_axes(const PointwiseProgram& program) {
   }
 }
 
-// Gives each value a place: inputs and constants their own, results a buffer that a dead value left, or, for
-// a result that is an output as it stands, the output's memory if nothing reads an input afterwards (which
-// the output might overwrite).
-void Pointwise::place_values(const PointwiseProgram& program) {
+// Which instruction reads each value last (-1: none; their count: the outputs do), and which one an input.
+struct Pointwise::LastUses {
+  std::vector<int> of_value;
+  int of_inputs = -1;
+};
+
+Pointwise::LastUses Pointwise::find_last_uses(const PointwiseProgram& program) const {
   const int count = static_cast<int>(program.instructions.size());
-  std::vector<int> last_use(static_cast<std::size_t>(count), -1);
-  int last_input_read = -1;
+  LastUses last{std::vector<int>(program.instructions.size(), -1)};
+  const auto use = [&](int value, int by) {
+    last.of_value[static_cast<std::size_t>(value)] = by;
+    if (program.instructions[static_cast<std::size_t>(value)].op == Op::kInput) last.of_inputs = by;
+  };
   for (int i = 0; i < count; ++i) {
     const PointwiseInstruction& instruction = program.instructions[static_cast<std::size_t>(i)];
     const std::array operands = {instruction.a, instruction.b, instruction.c};
-    for (int k = 0; k < pointwise_arity(instruction.op); ++k) {
-      const auto operand = static_cast<std::size_t>(operands[static_cast<std::size_t>(k)]);
-      last_use[operand] = i;
-      if (program.instructions[operand].op == Op::kInput) last_input_read = i;
-    }
+    for (int k = 0; k < pointwise_arity(instruction.op); ++k) use(operands[static_cast<std::size_t>(k)], i);
   }
-  for (const PointwiseOutput& output : outputs_) {
-    last_use[static_cast<std::size_t>(output.value)] = count;
-    if (program.instructions[static_cast<std::size_t>(output.value)].op == Op::kInput)
-      last_input_read = count;
-  }
+  for (const PointwiseOutput& output : outputs_) use(output.value, count);
+  return last;
+}
+
+// Gives each value a place: inputs and constants their own, results what place_result() finds.
+void Pointwise::place_values(const PointwiseProgram& program) {
+  LastUses last = find_last_uses(program);
   std::size_t widest = 4;
-  for (const PointwiseOutput& output : outputs_) {
+  for (const PointwiseOutput& output : outputs_)
     widest = std::max(widest, dtype_size(compute_type(output.dtype)));
-  }
-  std::vector<std::pair<int, std::size_t>> free;  // buffer and the element size of the value it last held
   for (Input& input : inputs_) input.buffer = buffers_++;
-  for (int i = 0; i < count; ++i) {
+  std::vector<int> free;  // buffers that dead values left
+  for (const PointwiseInstruction& instruction : program.instructions) {
     Value value;
-    value.instruction = program.instructions[static_cast<std::size_t>(i)];
-    value.held = compute_type(value.instruction.dtype);
-    const std::size_t size = dtype_size(value.held);
-    widest = std::max(widest, size);
-    if (value.instruction.op == Op::kInput) {
+    value.instruction = instruction;
+    value.held = compute_type(instruction.dtype);
+    widest = std::max(widest, dtype_size(value.held));
+    if (instruction.op == Op::kInput) {
       value.place = Place::kInput;
-      value.index = value.instruction.a;
-    } else if (value.instruction.op == Op::kConstant) {
+      value.index = instruction.a;
+    } else if (instruction.op == Op::kConstant) {
       value.place = Place::kSplat;
       value.index = static_cast<int>(constants_.size());
-      write_splat(value.instruction, value.held, constants_.emplace_back().bytes);
+      write_splat(instruction, value.held, constants_.emplace_back().bytes);
     } else {
-      cost_ns_ += instruction_ns(value.instruction.op, value.held);
-      const std::array operands = {value.instruction.a, value.instruction.b, value.instruction.c};
-      std::vector<int> released;  // buffers of operands of another size: free after this instruction
-      for (int k = 0; k < pointwise_arity(value.instruction.op); ++k) {
-        const auto operand = static_cast<std::size_t>(operands[static_cast<std::size_t>(k)]);
-        if (last_use[operand] != i || values_[operand].place != Place::kBuffer) continue;
-        last_use[operand] = -1;  // an operand used twice is freed once
-        if (dtype_size(values_[operand].held) == size) {
-          free.push_back({values_[operand].index, size});
-        } else {
-          released.push_back(values_[operand].index);
-        }
-      }
-      const auto direct = std::find_if(outputs_.begin(), outputs_.end(), [&](const PointwiseOutput& output) {
-        return output.value == i && output.reduce == ReduceOp::kNone && output.dtype == value.held;
-      });
-      if (direct != outputs_.end() && i >= last_input_read) {
-        value.place = Place::kOutput;
-        value.index = static_cast<int>(direct - outputs_.begin());
-      } else if (!free.empty()) {
-        value.index = free.back().first;
-        free.pop_back();
-      } else {
-        value.index = buffers_++;
-      }
-      for (int buffer : released) free.push_back({buffer, 0});
+      cost_ns_ += instruction_ns(instruction.op, value.held);
+      place_result(value, last, free);
     }
     values_.push_back(value);
   }
   // A line more than a power of two: tiles that differ by 4096 bytes would look like each other to the store
   // buffer.
   buffer_bytes_ = static_cast<std::size_t>(kTile) * widest + 64;
+}
+
+// The next of values_: into the output's memory if it is an output as it stands and nothing reads an input
+// afterwards (which the output might overwrite); else into a buffer that a dead value left, or a new one.
+void Pointwise::place_result(Value& value, LastUses& last, std::vector<int>& free) {
+  const int i = static_cast<int>(values_.size());
+  const std::array operands = {value.instruction.a, value.instruction.b, value.instruction.c};
+  std::vector<int> released;  // buffers of operands of another size: free after this instruction
+  for (int k = 0; k < pointwise_arity(value.instruction.op); ++k) {
+    const auto operand = static_cast<std::size_t>(operands[static_cast<std::size_t>(k)]);
+    if (last.of_value[operand] != i || values_[operand].place != Place::kBuffer) continue;
+    last.of_value[operand] = -1;  // an operand used twice is freed once
+    const bool same_size = dtype_size(values_[operand].held) == dtype_size(value.held);
+    (same_size ? free : released).push_back(values_[operand].index);
+  }
+  const auto direct = std::find_if(outputs_.begin(), outputs_.end(), [&](const PointwiseOutput& output) {
+    return output.value == i && output.reduce == ReduceOp::kNone && output.dtype == value.held;
+  });
+  if (direct != outputs_.end() && i >= last.of_inputs) {
+    value.place = Place::kOutput;
+    value.index = static_cast<int>(direct - outputs_.begin());
+  } else if (!free.empty()) {
+    value.index = free.back();
+    free.pop_back();
+  } else {
+    value.index = buffers_++;
+  }
+  free.insert(free.end(), released.begin(), released.end());
 }
 
 // Tiles never cross a unit: the row of the innermost axis, or the group that one reduced element comes from.

@@ -46,9 +46,12 @@ class Pointwise {
     std::byte bytes[64];
   };
   struct Worker;
+  struct LastUses;
 
   void merge_axes(const PointwiseProgram& program);
+  LastUses find_last_uses(const PointwiseProgram& program) const;
   void place_values(const PointwiseProgram& program);
+  void place_result(Value& value, LastUses& last, std::vector<int>& free);
   void plan_tiles();
   void load_input(Worker& worker, std::size_t input, int64_t begin, int64_t n) const noexcept;
   void run_tile(Worker& worker, int64_t begin, int64_t n) const noexcept;
