@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "graph/gradients/context.h"
 #include "graph/op_table.h"
 #include "kernels/ref/ref.h"
 #include "lab/operator_probe.h"
@@ -68,6 +69,11 @@ std::string cpu_text(const OpEntry& entry, const runtime::Provider& provider) {
   return families.empty() ? "reference" : fmt::format("{}", fmt::join(families, ", "));
 }
 
+std::string_view gradient_text(const OpEntry& entry) {
+  if (entry.gradient == nullptr) return "no";
+  return entry.gradient == graph::no_gradient ? "zero" : "yes";
+}
+
 }  // namespace
 
 std::string operators_page() {
@@ -85,7 +91,7 @@ and hone's own. [Adding an operator](adding-an-operator.md) shows how one comes 
   interpreter, through their bodies.
 - **CPU**: whose fast kernels the CPU provider offers for small examples (f32, plain layout); `reference` where it runs
   the reference kernel. A plan times all candidates for its own shapes, and says in its report which one runs where.
-- **Gradient**: whether the operator has a rule for training.
+- **Gradient**: whether the operator has a rule for training; `zero` where its derivative is zero wherever there is one.
 )",
                                  entries.size(), graph::kCanonicalOpset);
   const runtime::CpuProvider provider;
@@ -99,8 +105,7 @@ and hone's own. [Adding an operator](adding-an-operator.md) shows how one comes 
       page += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} | {} |\n", entry->name, entry->summary,
                           count_text(entry->min_inputs, entry->max_inputs),
                           count_text(entry->min_outputs, entry->max_outputs), attributes_text(*entry),
-                          oracle_text(*entry), cpu_text(*entry, provider),
-                          entry->gradient != nullptr ? "yes" : "no");
+                          oracle_text(*entry), cpu_text(*entry, provider), gradient_text(*entry));
     }
   }
   return page;

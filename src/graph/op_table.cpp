@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "graph/gradients/context.h"
+
 namespace hone::graph {
 
 std::string_view op_class_name(OpClass op_class) {
@@ -75,6 +77,13 @@ void OpTable::add(OpEntry entry) {
   entries_.insert(at, std::make_unique<OpEntry>(std::move(entry)));
 }
 
+void OpTable::set_gradient(std::string_view name, GradientFunction rule) {
+  auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const auto& e) { return e->name == name; });
+  if (entry == entries_.end() || (*entry)->gradient != nullptr)
+    throw std::logic_error(fmt::format("operator {} is not there, or has a gradient rule already", name));
+  (*entry)->gradient = rule;
+}
+
 const OpEntry* OpTable::find(std::string_view name) const {
   auto at = std::lower_bound(entries_.begin(), entries_.end(), name,
                              [](const auto& e, std::string_view wanted) { return e->name < wanted; });
@@ -105,6 +114,7 @@ const OpTable& op_table() {
     add_string_ops(t);
     add_control_ops(t);
     add_hone_ops(t);
+    add_gradients(t);
     return t;
   }();
   return table;

@@ -96,11 +96,11 @@ using FlopsFunction = double (*)(const CostContext&);
 // Compulsory bytes, where they are not simply all inputs read and all outputs written. Null: that.
 using BytesFunction = void (*)(const CostContext&, Cost&);
 
-class GraphBuilder;
-// Emits the gradient of `node`: given the gradients of its outputs (kNoValue where there is none), returns
-// those of its inputs (kNoValue where not differentiable). One local rule an operator; passes/autodiff walks.
-using GradientFunction = std::vector<ValueId> (*)(GraphBuilder&, const Node& node,
-                                                  std::span<const ValueId> output_gradients);
+class GradientContext;
+// Emits the gradients of a node's inputs as ordinary nodes, given those of its outputs. One local rule an
+// operator (gradients/); differentiate() walks. Null in the entry: no rule yet. no_gradient(): the derivative
+// is zero.
+using GradientFunction = Status (*)(GradientContext&);
 
 struct OpEntry {
   std::string_view name;
@@ -122,6 +122,7 @@ struct OpEntry {
 class OpTable {
  public:
   void add(OpEntry entry);  // a second entry of one name is a bug: throws std::logic_error
+  void set_gradient(std::string_view name, GradientFunction rule);  // once an entry: std::logic_error
   const OpEntry* find(std::string_view name) const;
   std::vector<const OpEntry*> entries() const;  // by name
 

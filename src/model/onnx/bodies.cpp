@@ -131,6 +131,7 @@ Result<graph::Graph> read_body(ModelContext& context, const Frame& outer, const 
   Frame frame(builder, outer.opsets);
   frame.depth = outer.depth + 1;
   frame.outer = &outer;
+  frame.in_body = true;
   frame.arguments = outer.arguments;
   HONE_CHECK(add_body_inputs(context, outer, proto, formal, trust_declared, captures, frame));
   NodeReader reader(context, frame);

@@ -145,6 +145,7 @@ Status NodeReader::read_node(const NodeProto& proto) {
     return corrupt(fmt::format("the model imports no opset of its domain {}; add it to opset_import",
                                in_quotes(domain)));
   if (op == "Constant") return read_constant(proto);
+  if (is_gradient(proto)) return read_gradient(proto);
   if (is_sequence_operator(op)) return read_sequence(proto, op);
   if (op == "Identity" && proto.inputs.size() == 1 && proto.outputs.size() == 1)
     if (const auto same = frame_.sequences.find(proto.inputs[0]); same != frame_.sequences.end())
@@ -286,6 +287,7 @@ Status NodeReader::inline_function(const NodeProto& proto, const FunctionProto& 
   Frame body(frame_.builder, opsets);
   body.prefix = name_of(proto) + "/";
   body.depth = frame_.depth + 1;
+  body.in_body = frame_.in_body;
   body.arguments = &arguments;
   body.function = &function;
   body.outer = &frame_;

@@ -60,8 +60,9 @@ struct Frame {
       sequences;                              // names that stand for no value, but for several
   std::unordered_set<std::string_view> read;  // names that a node or the outside reads
   std::unordered_map<std::string_view, graph::TensorType> declared;
-  std::string prefix;  // of names of values and nodes: the inlined calls around, each with a '/'
-  int depth = 0;       // of sub-graphs and function calls around
+  std::string prefix;    // of names of values and nodes: the inlined calls around, each with a '/'
+  int depth = 0;         // of sub-graphs and function calls around
+  bool in_body = false;  // of If, Loop or Scan: values from outside are inputs of the builder
   const std::map<std::string_view, const AttributeProto*>* arguments =
       nullptr;                              // of the function, in its body
   const FunctionProto* function = nullptr;  // whose body this is
@@ -81,6 +82,7 @@ class NodeReader {
   Status read_node(const NodeProto& proto);
   Status read_constant(const NodeProto& proto);
   Status read_sequence(const NodeProto& proto, const std::string& op);
+  Status read_gradient(const NodeProto& proto);
   Status read_operator(const NodeProto& proto, const std::string& op, int64_t opset);
   Status inline_function(const NodeProto& proto, const FunctionProto& function);
   Result<Attributes> read_attributes(const NodeProto& proto) const;

@@ -100,11 +100,22 @@ std::string node_name(const NodeProto& node) {
 
 std::string node_label(const NodeProto& node) { return in_quotes(node_name(node)); }
 
+bool is_gradient(const NodeProto& node) {
+  return node.op_type == "Gradient" && node.domain == "ai.onnx.preview.training";
+}
+
 std::vector<std::string_view> free_names(const NodeProto& node) {
   std::vector<std::string_view> found;
   Names seen;
   for (const AttributeProto& attribute : node.attributes)
     for (const GraphProto& graph : attribute.graphs) collect_free(graph, seen, found);
+  if (!is_gradient(node)) return found;
+  for (const AttributeProto& attribute : node.attributes) {
+    if (attribute.name == "y" && seen.insert(attribute.s).second) found.push_back(attribute.s);
+    if (attribute.name != "xs" && attribute.name != "zs") continue;
+    for (const std::string_view name : attribute.strings)
+      if (seen.insert(name).second) found.push_back(name);
+  }
   return found;
 }
 

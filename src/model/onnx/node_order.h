@@ -13,7 +13,11 @@ namespace hone::model::onnx {
 std::string node_name(const NodeProto& node);
 std::string node_label(const NodeProto& node);
 
-// What the sub-graphs of a node read from outside themselves, in order of first use, each once.
+// Whether the node is a Gradient of the training domain, whose attributes name values.
+bool is_gradient(const NodeProto& node);
+
+// What a node reads beyond its inputs: what its sub-graphs read from outside themselves, and the values that
+// a Gradient names. In order of first use, each once.
 std::vector<std::string_view> free_names(const NodeProto& node);
 
 // Indices of `nodes` in topological order; among the nodes that can run, the one listed first comes first. An

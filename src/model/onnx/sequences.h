@@ -28,7 +28,7 @@ using SequencePtr = std::shared_ptr<const Sequence>;
 using Operand = std::variant<graph::ValueId, SequencePtr>;
 
 // More elements than the sequences of any real model have in all, few enough to refuse a hostile one at once.
-inline constexpr int64_t kMostSequenceElements = 1'000'000;
+inline constexpr int64_t kMostSequenceElements = 250'000;
 
 struct SequenceNode {
   std::string op;

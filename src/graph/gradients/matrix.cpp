@@ -1,0 +1,73 @@
+// Gradients of matrix products: matrix products with the other operand transposed.
+#include <numeric>
+
+#include "graph/gradients/context.h"
+
+namespace hone::graph {
+namespace {
+
+// The last two axes swapped.
+ValueId transposed(GradientContext& c, ValueId value) {
+  Ints perm(c.type(value).has_rank() ? c.type(value).dims->size() : 0);
+  std::iota(perm.begin(), perm.end(), 0);
+  if (perm.size() >= 2) std::swap(perm[perm.size() - 2], perm.back());
+  return c.add("Transpose", {value}, {{"perm", perm}});
+}
+
+// The gradient of a matrix b that all matrices of a stack a are multiplied by: one product over all rows.
+ValueId shared_matrix_gradient(GradientContext& c, ValueId a, ValueId g) {
+  const Attributes rows{{"axis", int64_t{-1}}};
+  return c.add("MatMul", {transposed(c, c.add("Flatten", {a}, rows)), c.add("Flatten", {g}, rows)});
+}
+
+// Vectors count as a row on the left, as a column on the right; stacks of matrices may be broadcast.
+Status matmul_rule(GradientContext& c) {
+  ValueId a = c.input(0), b = c.input(1), g = c.gradient();
+  if (!c.type(a).has_rank() || !c.type(b).has_rank())
+    return unsupported("unsupported: the gradient of MatMul of tensors whose rank is not known");
+  const bool row = c.type(a).rank() == 1;
+  const bool column = c.type(b).rank() == 1;
+  if (column) g = c.add("Unsqueeze", {g, c.ints({-1})});
+  if (row) g = c.add("Unsqueeze", {g, c.ints({-2})});
+  if (row) a = c.add("Unsqueeze", {a, c.ints({0})});
+  if (column) b = c.add("Unsqueeze", {b, c.ints({1})});
+  if (c.wants(0)) {
+    const ValueId da = c.summed_to(c.add("MatMul", {g, transposed(c, b)}), a);
+    c.set(0, row ? c.add("Squeeze", {da, c.ints({0})}) : da);
+  }
+  if (c.wants(1)) {
+    const bool shared =
+        c.type(a).has_rank() && c.type(a).rank() > 2 && c.type(b).has_rank() && c.type(b).rank() == 2;
+    const ValueId db =
+        shared ? shared_matrix_gradient(c, a, g) : c.summed_to(c.add("MatMul", {transposed(c, a), g}), b);
+    c.set(1, column ? c.add("Squeeze", {db, c.ints({1})}) : db);
+  }
+  return {};
+}
+
+// Y = α A' B' + β C, where A' and B' are transposed on request.
+Status gemm_rule(GradientContext& c) {
+  const int64_t trans_a = c.attributes().integer("transA", 0) != 0;
+  const int64_t trans_b = c.attributes().integer("transB", 0) != 0;
+  const float alpha = c.attributes().real("alpha", 1);
+  const ValueId a = c.input(0), b = c.input(1), g = c.gradient();
+  const auto product = [&](ValueId left, ValueId right, int64_t trans_left, int64_t trans_right) {
+    return c.add("Gemm", {left, right}, {{"alpha", alpha}, {"transA", trans_left}, {"transB", trans_right}});
+  };
+  if (c.wants(0)) c.set(0, trans_a ? product(b, g, trans_b, 1) : product(g, b, 0, 1 - trans_b));
+  if (c.wants(1)) c.set(1, trans_b ? product(g, a, 1, trans_a) : product(a, g, 1 - trans_a, 0));
+  if (c.has_input(2) && c.wants(2)) {
+    const float beta = c.attributes().real("beta", 1);
+    c.set_summed(2, beta == 1 ? g : c.times(g, beta));
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_matrix_gradients(OpTable& table) {
+  table.set_gradient("MatMul", matmul_rule);
+  table.set_gradient("Gemm", gemm_rule);
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,231 @@
+// Gradients of operators that move elements: the same movement backwards. What is read twice adds up.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "graph/gradients/context.h"
+
+namespace hone::graph {
+namespace {
+
+Status same_rule(GradientContext& c) {
+  c.set(0, c.gradient());
+  return {};
+}
+
+Status reshape_rule(GradientContext& c) {
+  c.set(0, c.reshaped_to(c.gradient(), c.input(0)));
+  return {};
+}
+
+Status expand_rule(GradientContext& c) {
+  c.set_summed(0, c.gradient());
+  return {};
+}
+
+Status transpose_rule(GradientContext& c) {
+  Attributes attributes;
+  if (c.attributes().has("perm")) {
+    const Ints perm = c.attributes().ints("perm");
+    Ints inverse(perm.size());
+    for (std::size_t i = 0; i < perm.size(); ++i) {
+      HONE_ASSIGN(const int64_t from, normalize_axis(perm[i], static_cast<int64_t>(perm.size())));
+      inverse[static_cast<std::size_t>(from)] = static_cast<int64_t>(i);
+    }
+    attributes.set("perm", inverse);
+  }
+  c.set(0, c.add("Transpose", {c.gradient()}, std::move(attributes)));
+  return {};
+}
+
+// How long each input is along the axis that they are joined at. Their ranks are known.
+ValueId joined_extents(GradientContext& c, int64_t axis) {
+  Ints known;
+  std::vector<ValueId> parts;
+  for (std::size_t i = 0; i < c.input_count(); ++i) {
+    const TensorType& type = c.type(c.input(i));
+    const Dim& dim = (*type.dims)[static_cast<std::size_t>(axis < 0 ? axis + type.rank() : axis)];
+    if (dim.known()) known.push_back(dim.extent());
+  }
+  if (known.size() == c.input_count()) return c.ints(known);
+  for (std::size_t i = 0; i < c.input_count(); ++i) {
+    Attributes range{{"start", axis}};
+    if (axis != -1) range.set("end", axis + 1);
+    parts.push_back(c.add("Shape", {c.input(i)}, std::move(range)));
+  }
+  return c.add("Concat", std::move(parts), {{"axis", int64_t{0}}});
+}
+
+Status concat_rule(GradientContext& c) {
+  const int64_t axis = c.attributes().integer("axis", 0);
+  if (c.input_count() == 1) return same_rule(c);
+  for (std::size_t i = 0; i < c.input_count(); ++i)
+    if (!c.type(c.input(i)).has_rank())
+      return unsupported("unsupported: the gradient of Concat of tensors whose rank is not known");
+  const std::vector<ValueId> parts =
+      c.add_many("Split", {c.gradient(), joined_extents(c, axis)}, c.input_count(), {{"axis", axis}});
+  for (std::size_t i = 0; i < parts.size(); ++i) c.set(i, parts[i]);
+  return {};
+}
+
+Status split_rule(GradientContext& c) {
+  std::vector<ValueId> parts;
+  for (std::size_t i = 0; i < c.node().outputs.size(); ++i) {
+    if (!c.output(i).valid()) return unsupported("unsupported: the gradient of Split with an absent output");
+    parts.push_back(c.gradient(i).valid() ? c.gradient(i) : c.zeros_like(c.output(i)));
+  }
+  c.set(0, c.add("Concat", std::move(parts), {{"axis", c.attributes().integer("axis", 0)}}));
+  return {};
+}
+
+// An axis that is sliced with steps takes an index for each of its elements, as a constant of the model.
+constexpr int64_t kLongestStrided = int64_t{1} << 22;
+
+// One axis of a slice: `count` elements from `start` on, each `step` after the last.
+struct Range {
+  int64_t axis = 0;
+  int64_t extent = 0;  // of the axis before it was sliced
+  int64_t start = 0;
+  int64_t step = 1;
+  int64_t count = 0;
+};
+
+Result<std::vector<Range>> sliced_ranges(const GradientContext& c) {
+  const TensorType& x = c.type(c.input(0));
+  const TensorType& y = c.type(c.output(0));
+  const auto starts = c.constant_ints(1);
+  const auto given_axes = c.constant_ints(3);
+  const auto given_steps = c.constant_ints(4);
+  const bool computed =
+      !starts || !c.constant_ints(2) || (c.has_input(3) && !given_axes) || (c.has_input(4) && !given_steps);
+  if (computed || !x.has_rank() || !y.has_rank())
+    return unsupported("unsupported: the gradient of Slice with ranges that are computed");
+  Ints axes(starts->size());
+  std::iota(axes.begin(), axes.end(), 0);
+  if (given_axes) axes = *given_axes;
+  const Ints steps = given_steps ? *given_steps : Ints(axes.size(), 1);
+  if (starts->size() < axes.size() || steps.size() < axes.size())
+    return invalid("starts, axes and steps differ in length");
+  std::vector<Range> ranges;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = axes[i] < 0 ? axes[i] + x.rank() : axes[i];
+    const Dim& extent = (*x.dims)[static_cast<std::size_t>(axis)];
+    const Dim& count = (*y.dims)[static_cast<std::size_t>(axis)];
+    if (extent.same_as(count) && steps[i] == 1) continue;  // the whole axis
+    if (!extent.known() || !count.known())
+      return unsupported(
+          fmt::format("unsupported: the gradient of Slice along axis {} of {}, whose extent is not known; "
+                      "read the model with numbers for its symbols",
+                      axis, x.text()));
+    const int64_t last = steps[i] > 0 ? extent.extent() : extent.extent() - 1;
+    const int64_t first = (*starts)[i] < 0 ? (*starts)[i] + extent.extent() : (*starts)[i];
+    const int64_t start = std::clamp<int64_t>(first, 0, std::max<int64_t>(last, 0));
+    if (steps[i] != 1 && extent.extent() > kLongestStrided)
+      return unsupported(
+          fmt::format("unsupported: the gradient of Slice with steps along {} elements, more than {}",
+                      extent.extent(), kLongestStrided));
+    ranges.push_back({axis, extent.extent(), start, steps[i], count.extent()});
+  }
+  return ranges;
+}
+
+// Zeros around `value` along some axes: as many before and after as `pads` says.
+ValueId padded(GradientContext& c, ValueId value, const Ints& axes, const Ints& pads) {
+  return c.add("Pad", {value, c.ints(pads), kNoValue, c.ints(axes)});
+}
+
+// Elements that lie apart: each place of the longer axis takes its element, or the zero put behind the last.
+ValueId scattered(GradientContext& c, ValueId value, const Range& range) {
+  Ints source(static_cast<std::size_t>(range.extent), range.count);
+  for (int64_t i = 0; i < range.count; ++i)
+    source[static_cast<std::size_t>(range.start + i * range.step)] = i;
+  const ValueId with_zero = padded(c, value, {range.axis}, {0, 1});
+  return c.add("Gather", {with_zero, c.ints(source)}, {{"axis", range.axis}});
+}
+
+Status slice_rule(GradientContext& c) {
+  HONE_ASSIGN(const std::vector<Range> ranges, sliced_ranges(c));
+  Ints axes, before, after;
+  ValueId g = c.gradient();
+  for (const Range& range : ranges) {
+    if (range.step != 1) {
+      g = scattered(c, g, range);
+      continue;
+    }
+    axes.push_back(range.axis);
+    before.push_back(range.start);
+    after.push_back(range.extent - range.start - range.count);
+  }
+  before.insert(before.end(), after.begin(), after.end());
+  c.set(0, axes.empty() ? g : padded(c, g, axes, before));
+  return {};
+}
+
+// What was put around is cut off: pads may be negative.
+Status pad_rule(GradientContext& c) {
+  const auto pads = c.constant_ints(1);
+  if (c.attributes().text("mode", "constant") != "constant" || !pads || (c.has_input(2) && c.wants(2)))
+    return unsupported("unsupported: the gradient of Pad other than by a constant, with constant pads");
+  Ints negative = *pads;
+  for (int64_t& pad : negative) {
+    if (pad == std::numeric_limits<int64_t>::min()) return invalid("a pad is too large");
+    pad = -pad;
+  }
+  std::vector<ValueId> inputs{c.gradient(), c.ints(negative)};
+  if (c.has_input(3)) inputs.insert(inputs.end(), {kNoValue, c.input(3)});
+  c.set(0, c.add("Pad", std::move(inputs)));
+  return {};
+}
+
+// `axes` of `value` first, the others after them.
+ValueId brought_forward(GradientContext& c, ValueId value, int64_t first, int64_t count) {
+  Ints perm(c.type(value).has_rank() ? c.type(value).dims->size() : 0);
+  std::iota(perm.begin(), perm.end(), 0);
+  std::rotate(perm.begin(), perm.begin() + first, perm.begin() + first + count);
+  return first == 0 ? value : c.add("Transpose", {value}, {{"perm", perm}});
+}
+
+// Rows go back to where they came from; a row that was read twice gets the sum.
+Status gather_rule(GradientContext& c) {
+  const ValueId x = c.input(0);
+  const TensorType& indices = c.type(c.input(1));
+  const TensorType& g = c.type(c.gradient());
+  if (!c.type(x).has_rank() || !indices.has_rank() || !g.has_rank())
+    return unsupported("unsupported: the gradient of Gather of tensors whose rank is not known");
+  const int64_t given = c.attributes().integer("axis", 0);
+  const int64_t axis = given < 0 ? given + c.type(x).rank() : given;
+  const int64_t index_rank = indices.rank();
+  const ValueId rows = brought_forward(c, c.gradient(), axis, index_rank);
+  const ValueId places = c.add("Unsqueeze", {c.input(1), c.ints({-1})});
+  const ValueId zeros = brought_forward(c, c.zeros_like(x), axis, 1);
+  ValueId sum = c.add("ScatterND", {zeros, c.cast(places, DType::kI64), rows}, {{"reduction", "add"}});
+  if (axis != 0) {
+    Ints back(c.type(x).dims->size());
+    std::iota(back.begin(), back.end(), 0);
+    std::rotate(back.begin(), back.begin() + 1, back.begin() + axis + 1);
+    sum = c.add("Transpose", {sum}, {{"perm", back}});
+  }
+  c.set(0, sum);
+  return {};
+}
+
+}  // namespace
+
+void add_movement_gradients(OpTable& table) {
+  table.set_gradient("Identity", same_rule);
+  for (std::string_view op : {"Reshape", "Flatten", "Squeeze", "Unsqueeze"})
+    table.set_gradient(op, reshape_rule);
+  table.set_gradient("Expand", expand_rule);
+  table.set_gradient("Transpose", transpose_rule);
+  table.set_gradient("Concat", concat_rule);
+  table.set_gradient("Split", split_rule);
+  table.set_gradient("Slice", slice_rule);
+  table.set_gradient("Pad", pad_rule);
+  table.set_gradient("Gather", gather_rule);
+  for (std::string_view op : {"Shape", "Size", "ConstantOfShape", "EyeLike", "NonZero"})
+    table.set_gradient(op, no_gradient);
+}
+
+}  // namespace hone::graph
