@@ -238,6 +238,7 @@ Result<Operand> Reader::split() {
   const bool given = has_input(1);
   ValueId sizes = kNoValue;
   int64_t count = 0;
+  bool single = false;  // parts of one element, not by a list
   if (given) {
     HONE_ASSIGN(sizes, tensor_input(1));
     if (!builder_.type(sizes).has_rank() || builder_.type(sizes).rank() > 1)
@@ -254,6 +255,7 @@ Result<Operand> Reader::split() {
     HONE_ASSIGN(const Ints equal, equal_parts(builder_.type(x), part));
     count = static_cast<int64_t>(equal.size());
     sizes = ints("sizes", equal);
+    single = part == 1;
   }
   Sequence parts{builder_.type(x).dtype, {}};
   if (count == 0) return made(std::move(parts));
@@ -262,7 +264,9 @@ Result<Operand> Reader::split() {
   for (int64_t i = 0; i < count; ++i) names.push_back(fmt::format("{}.{}", node_.output_name, i));
   const int64_t axis = node_.attributes.integer("axis", 0);
   HONE_ASSIGN(parts.elements, emit("Split", {x, sizes}, {{"axis", axis}}, names));
-  if (!given && node_.attributes.integer("keepdims", 1) == 0) {
+  // ONNX says that keepdims is ignored where `split` is given. PyTorch's exporter writes unbind() with both,
+  // and ONNX Runtime (1.31) drops the axis: so do we where each part is one element.
+  if (single && node_.attributes.integer("keepdims", 1) == 0) {
     HONE_ASSIGN(parts.elements, reshape_each("Squeeze", parts.elements, axis));
   }
   return made(std::move(parts));

@@ -122,6 +122,7 @@ TEST(Sequences, SplitAlongAnAxis) {
   const Proto flat = attribute("keepdims", int64_t{0});
   EXPECT_EQ(type({"a"}, {}), "f32[1,3]");
   EXPECT_EQ(type({"a"}, {axis, flat}), "f32[2]");
+  EXPECT_EQ(type({"a", "p1"}, {axis, flat}), "f32[2]");  // as PyTorch's unbind() is exported
   EXPECT_EQ(type({"a", "p2"}, {axis, flat}), "f32[2,1]");
   EXPECT_EQ(type({"a", "list"}, {axis, flat}), "f32[2,2]");
 }
