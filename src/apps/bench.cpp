@@ -64,6 +64,7 @@ nlohmann::ordered_json result_json(const Options& options, const lab::BenchResul
   json["threads"] = result.threads;
   json["batch"] = result.batch;
   json["concurrency"] = result.concurrency;
+  json["operators"] = {{"count", result.operators}, {"side_by_side", result.side_by_side}};
   json["latency_ms"] = latency_json(result.latency);
   json["throughput_per_s"] = result.throughput_per_s;
   json["runs"] = result.latency.runs;
@@ -95,6 +96,8 @@ void print_result(const Options& options, const lab::BenchResult& result) {
   for (const lab::PeerResult& peer : result.against)
     print_latency(peer.name + " " + peer.version, peer.latency);
   fmt::print("throughput: {:.4g} items/s\n", result.throughput_per_s);
+  if (result.side_by_side > 0)
+    fmt::print("{} of {} operators run side by side, a thread each\n", result.side_by_side, result.operators);
   for (const lab::PeerResult& peer : result.against) {
     fmt::print("hone against {}: {} ({:.0f} % sure, {} interleaved blocks): hone is {}\n", peer.name,
                lab::ratio_text(peer.paired.ratio), peer.paired.level * 100, peer.paired.block_ratios.size(),
@@ -196,6 +199,8 @@ void add_bench_command(Program& program) {
   command->add_option("--seed", options->bench.seed, "of made-up inputs")
       ->type_name("N")
       ->capture_default_str();
+  command->add_flag("--no-overlap{false}", options->bench.overlap,
+                    "run operators one after another, even where side by side is faster");
   command->add_flag("--no-cache", options->no_cache, "neither read nor keep kernel timings");
   CLI::Option* json =
       command->add_option("--json", options->json, "also write bench.json to this file")->type_name("FILE");

@@ -165,6 +165,8 @@ void add_compare_command(Program& program) {
   command->add_option("--disable", options->disabled, "a pass or group that runs on neither model")
       ->type_name("PASS")
       ->allow_extra_args(false);
+  command->add_flag("--no-overlap{false}", options->bench.overlap,
+                    "run operators one after another, even where side by side is faster");
   command->add_option("--json", options->json, "also write it to this file")->type_name("FILE");
 }
 

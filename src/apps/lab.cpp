@@ -31,6 +31,7 @@ struct Options {
   int threads = 0;
   uint64_t seed = 1;
   bool no_cache = false;
+  bool no_overlap = false;
 };
 
 Status add_inputs(const Options& options, lab::ExperimentOptions& experiment,
@@ -88,6 +89,7 @@ Status run(const Options& options, const std::string& command) {
   HONE_ASSIGN(const lab::Ceilings ceilings, lab::load_or_measure_ceilings(machine, measure));
   experiment.budget_s = options.budget_s;
   experiment.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
+  experiment.overlap = !options.no_overlap;
   experiment.seed = options.seed;
   experiment.top = options.top;
   experiment.model_path = options.model.path;
@@ -149,6 +151,8 @@ void add_lab_command(Program& program) {
       ->check(CLI::PositiveNumber);
   command->add_option("--seed", options->seed, "of made-up inputs")->type_name("N")->capture_default_str();
   command->add_flag("--no-cache", options->no_cache, "neither read nor keep kernel timings");
+  command->add_flag("--no-overlap", options->no_overlap,
+                    "run operators one after another, even where side by side is faster");
   command->add_option("--json", options->json, "write report.json here, too")->type_name("FILE");
 }
 

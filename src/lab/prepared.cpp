@@ -52,6 +52,7 @@ Result<std::unique_ptr<runtime::Plan>> compile_plan(const graph::Graph& graph,
   runtime::PlanOptions plan_options;
   plan_options.cache = options.cache;
   plan_options.measure_single = options.measure_single;
+  if (!options.overlap) plan_options.overlap = runtime::Overlap::kNever;
   bool cancelled = false;
   plan_options.progress = [&](std::size_t done, std::size_t total, const std::string& node) {
     cancelled = cancelled || (options.progress && !options.progress(done, total, node));

@@ -41,6 +41,7 @@ struct CompileOptions {
   bool measure_single = false;  // PlanOptions
   // Told how many nodes have their kernels, and the next one; false cancels.
   std::function<bool(std::size_t done, std::size_t total, const std::string& node)> progress = {};
+  bool overlap = true;  // operators side by side where that is measured to be faster
 };
 
 // Compiled with kernels chosen by measuring, `inputs` copied in.

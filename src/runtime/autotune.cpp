@@ -20,12 +20,10 @@ std::size_t byte_size(const graph::TensorType& type) {
   return static_cast<std::size_t>(storage_elements(type.shape(), type.layout)) * dtype_size(type.dtype);
 }
 
-// Memory for one node's run on made-up data. Floats are random (zeros can run faster than real data),
-// everything else is zero: a valid index, axis or length.
+// Memory for one node's run on made-up data.
 class Sandbox {
  public:
   Sandbox(const Graph& graph, const Node& node) {
-    std::minstd_rand random(12345);
     for (graph::ValueId id : node.inputs) {
       if (!id.valid()) {
         inputs_.push_back(nullptr);
@@ -37,11 +35,7 @@ class Sandbox {
         continue;
       }
       Tensor& tensor = allocate(byte_size(value.type));
-      if (value.type.dtype == DType::kF32) {
-        for (float& x : std::span(static_cast<float*>(tensor.data()), tensor.bytes() / sizeof(float))) {
-          x = static_cast<float>(random() % 2001) / 1000.0F - 1.0F;
-        }
-      }
+      make_up(value.type.dtype, tensor.data(), tensor.bytes());
       inputs_.push_back(tensor.data());
     }
     for (graph::ValueId id : node.outputs) {
@@ -84,6 +78,16 @@ double measure(Kernel& kernel, Sandbox& sandbox, double budget_ms) {
 }
 
 }  // namespace
+
+void make_up(DType dtype, void* data, std::size_t bytes) {
+  std::minstd_rand random(12345);
+  if (dtype != DType::kF32) {
+    std::memset(data, 0, bytes);
+    return;
+  }
+  for (float& x : std::span(static_cast<float*>(data), bytes / sizeof(float)))
+    x = static_cast<float>(random() % 2001) / 1000.0F - 1.0F;
+}
 
 Result<Chosen> choose_kernel(const Graph& graph, const Node& node, const Provider& provider,
                              const PlanOptions& options) {

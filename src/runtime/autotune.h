@@ -20,4 +20,8 @@ struct Chosen {
 Result<Chosen> choose_kernel(const graph::Graph& graph, const graph::Node& node, const Provider& provider,
                              const PlanOptions& options);
 
+// Data to measure with. Floats are random (zeros can run faster than real data), everything else is zero: a
+// valid index, axis or length.
+void make_up(DType dtype, void* data, std::size_t bytes);
+
 }  // namespace hone::runtime

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "core/tensor.h"
@@ -13,9 +14,13 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
 }
 
-bool alive_together(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
+bool alive_together(const Lifetime& a, const Lifetime& b) {
+  if (a.lane >= 0 && a.lane == b.lane) return a.lane_first <= b.lane_last && b.lane_first <= a.lane_last;
+  return a.first <= b.last && b.first <= a.last;
+}
 
-std::size_t most_alive_bytes(std::span<const Lifetime> buffers) {
+// The most bytes alive at one step, where no lanes are told apart.
+std::size_t most_alive_at_once(std::span<const Lifetime> buffers) {
   uint32_t steps = 0;
   for (const Lifetime& buffer : buffers) steps = std::max(steps, buffer.last + 1);
   std::vector<std::ptrdiff_t> change(steps + 1, 0);
@@ -27,6 +32,23 @@ std::size_t most_alive_bytes(std::span<const Lifetime> buffers) {
   std::ptrdiff_t most = 0;
   for (std::ptrdiff_t c : change) most = std::max(most, alive += c);
   return static_cast<std::size_t>(most);
+}
+
+// A lane's own buffers together need what most of them need at one of its steps.
+std::size_t most_alive_bytes(std::span<const Lifetime> buffers) {
+  std::vector<Lifetime> together;
+  std::map<int, std::vector<Lifetime>> lanes;
+  for (const Lifetime& buffer : buffers) (buffer.lane < 0 ? together : lanes[buffer.lane]).push_back(buffer);
+  for (auto& [number, own] : lanes) {
+    Lifetime lane = own.front();
+    for (Lifetime& buffer : own) {
+      buffer.first = buffer.lane_first;
+      buffer.last = buffer.lane_last;
+    }
+    lane.bytes = most_alive_at_once(own);
+    together.push_back(lane);
+  }
+  return most_alive_at_once(together);
 }
 
 // The lowest gap of `bytes` between the buffers in `placed` (sorted by offset) that are alive with `buffer`.

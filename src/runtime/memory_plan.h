@@ -9,11 +9,16 @@
 
 namespace hone::runtime {
 
-// A buffer that lives from step `first` to step `last`, both included.
+// A buffer that lives from step `first` to step `last`, both included. Of steps that run at once in lanes,
+// only the order within a lane is known: a buffer that one lane alone uses lives as long as all of them
+// beside any other buffer, but beside the same lane's buffers only from `lane_first` to `lane_last`.
 struct Lifetime {
   std::size_t bytes = 0;
   uint32_t first = 0;
   uint32_t last = 0;
+  int lane = -1;  // a number of its own for each lane of the plan; negative: not one lane's alone
+  uint32_t lane_first = 0;
+  uint32_t lane_last = 0;
 };
 
 struct MemoryPlan {

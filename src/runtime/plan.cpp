@@ -1,5 +1,7 @@
 #include "runtime/plan.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -13,6 +15,8 @@
 #include "runtime/autotune.h"
 #include "runtime/interpreter.h"
 #include "runtime/memory_plan.h"
+#include "runtime/overlap.h"
+#include "runtime/overlap_choice.h"
 #include "runtime/timing_cache.h"
 
 namespace hone::runtime {
@@ -55,15 +59,36 @@ Status check_values(const Graph& graph) {
   return {};
 }
 
+// A lane of steps, and how its last run ended.
+struct RunningLane {
+  std::vector<std::size_t> steps;
+  Status status;
+};
+
+// Steps [first, last) of a plan: a section where there are lanes, otherwise one step after another.
+struct Stretch {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::vector<RunningLane> lanes;
+};
+
 }  // namespace
 
 struct Plan::State {
   explicit State(Graph g) : graph(std::move(g)) {}
 
   Status make_kernels(const Provider& provider, const PlanOptions& options, const BufferAssignment& buffers);
+  // Which sections run side by side; their steps get the kernels of a lane.
+  Status overlap(const Provider& provider, const PlanOptions& options, const BufferAssignment& buffers);
+  Status use_lanes(const OverlapChoice& choice, const Lanes& lanes, const PlanOptions& options);
+  void take_kernel(std::size_t step, Chosen chosen);
+  const Section* section_of(NodeId node) const;  // null: the node has all threads
+  void find_stretches();
   void share_buffers(BufferAssignment& buffers);
   Status place_buffers(const BufferAssignment& buffers);
   void resolve_arguments();
+  Status run_step(std::size_t step);
+  Status run_lanes(Stretch& stretch);
   Error failed(std::size_t step, const Error& error) const;
   Status look_for_bad_numbers(std::size_t step) const;
 
@@ -80,6 +105,11 @@ struct Plan::State {
   MemoryPlan placement;
   std::size_t weights_bytes = 0;
   bool check_numbers = false;
+
+  std::vector<Section> sections;   // that run side by side
+  std::vector<Stretch> stretches;  // all steps, in order
+  void (*start_lanes)(int lanes, void (*work)(void* context, int lane), void* context) = nullptr;
+  std::atomic<bool> lane_failed{false};
 };
 
 Status Plan::State::make_kernels(const Provider& provider, const PlanOptions& options,
@@ -91,26 +121,88 @@ Status Plan::State::make_kernels(const Provider& provider, const PlanOptions& op
     if (buffers.elided(NodeId{i})) continue;
     auto chosen = choose_kernel(graph, node, provider, options);
     if (!chosen.ok()) return chosen.error().within(fmt::format("node '{}' ({})", node.name, node.op));
-    PlanStep step;
+    PlanStep& step = steps.emplace_back();
     step.node = NodeId{i};
     step.name = node.name;
     step.op = node.op;
-    step.implementation = chosen->kernel->implementation();
-    step.algorithm = chosen->kernel->algorithm();
-    step.scratch_bytes = chosen->kernel->scratch_bytes();
-    step.packed_bytes = chosen->kernel->packed_bytes();
-    step.choice = chosen->why;
-    weights_bytes += step.packed_bytes;
-    steps.push_back(std::move(step));
-    kernels.push_back(std::move(chosen->kernel));
+    kernels.emplace_back();
+    take_kernel(steps.size() - 1, std::move(*chosen));
   }
   if (options.progress) options.progress(total, total, "");
   return {};
 }
 
+void Plan::State::take_kernel(std::size_t index, Chosen chosen) {
+  PlanStep& step = steps[index];
+  step.implementation = chosen.kernel->implementation();
+  step.algorithm = chosen.kernel->algorithm();
+  step.scratch_bytes = chosen.kernel->scratch_bytes();
+  step.packed_bytes = chosen.kernel->packed_bytes();
+  step.choice = std::move(chosen.why);
+  kernels[index] = std::move(chosen.kernel);
+}
+
+Status Plan::State::overlap(const Provider& provider, const PlanOptions& options,
+                            const BufferAssignment& buffers) {
+  if (options.overlap == Overlap::kNever) return {};
+  const Lanes lanes = provider.lanes();
+  HONE_ASSIGN(const std::vector<OverlapChoice> choices,
+              choose_overlap(graph, buffers, provider, lanes, options));
+  for (const OverlapChoice& choice : choices) HONE_CHECK(use_lanes(choice, lanes, options));
+  start_lanes = lanes.run;
+  return {};
+}
+
+Status Plan::State::use_lanes(const OverlapChoice& choice, const Lanes& lanes, const PlanOptions& options) {
+  const Section& section = choice.section;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    PlanStep& step = steps[i];
+    if (!section.holds(step.node)) continue;
+    const auto lane = std::find_if(section.lanes.begin(), section.lanes.end(), [&](const auto& nodes) {
+      return std::find(nodes.begin(), nodes.end(), step.node) != nodes.end();
+    });
+    auto chosen = choose_in_lane(graph, graph.node(step.node), lanes, options);
+    if (!chosen.ok()) return failed(i, chosen.error());
+    take_kernel(i, std::move(*chosen));
+    step.lane = static_cast<int>(lane - section.lanes.begin());
+    step.lanes = static_cast<int>(section.lanes.size());
+    step.choice += fmt::format("; lane {} of {}: {}", step.lane + 1, step.lanes, choice.why);
+  }
+  sections.push_back(section);
+  return {};
+}
+
+const Section* Plan::State::section_of(NodeId node) const {
+  const auto found =
+      std::find_if(sections.begin(), sections.end(), [&](const Section& s) { return s.holds(node); });
+  return found != sections.end() ? &*found : nullptr;
+}
+
+void Plan::State::find_stretches() {
+  const Section* before = nullptr;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Section* section = section_of(steps[i].node);
+    if (stretches.empty() || section != before) {
+      stretches.push_back({i, i, {}});
+      if (section != nullptr) stretches.back().lanes.resize(section->lanes.size());
+    }
+    before = section;
+    stretches.back().last = i + 1;
+    if (section != nullptr)
+      stretches.back().lanes[static_cast<std::size_t>(steps[i].lane)].steps.push_back(i);
+  }
+}
+
 void Plan::State::share_buffers(BufferAssignment& buffers) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (auto input = kernels[i]->in_place_input()) buffers.try_in_place(steps[i].node, *input);
+    const auto input = kernels[i]->in_place_input();
+    if (!input) continue;
+    const Node& node = graph.node(steps[i].node);
+    const Section* section = section_of(steps[i].node);
+    if (section != nullptr && node.has_input(*input) &&
+        !only_lane(graph, buffers, *section, node.inputs[*input]))
+      continue;
+    buffers.try_in_place(steps[i].node, *input);
   }
 }
 
@@ -123,10 +215,13 @@ Status Plan::State::place_buffers(const BufferAssignment& buffers) {
     place_of[i] = lifetimes.size();
     lifetimes.push_back(
         {byte_size(value.type), buffers.first_definition(ValueId{i}), buffers.last_use(ValueId{i})});
+    widen(lifetimes.back(), sections,
+          [&](const Section& section) { return only_lane(graph, buffers, section, ValueId{i}); });
   }
   for (const PlanStep& step : steps) {
     scratch_places.push_back(lifetimes.size());
     lifetimes.push_back({step.scratch_bytes, step.node.index, step.node.index});
+    widen(lifetimes.back(), sections, [&](const Section&) { return std::optional<std::size_t>(step.lane); });
   }
   placement = plan_memory(lifetimes);
   if (const std::size_t memory = physical_memory(); placement.arena_bytes > memory)
@@ -153,6 +248,7 @@ Status Plan::State::place_buffers(const BufferAssignment& buffers) {
 void Plan::State::resolve_arguments() {
   std::vector<bool> counted(graph.values().size(), false);
   auto* base = static_cast<std::byte*>(arena.data());
+  for (const PlanStep& step : steps) weights_bytes += step.packed_bytes;
   for (const graph::Value& value : graph.values()) shapes.push_back(value.type.shape());
   inputs.resize(steps.size());
   outputs.resize(steps.size());
@@ -191,6 +287,46 @@ Status Plan::State::look_for_bad_numbers(std::size_t step) const {
   return {};
 }
 
+inline Status Plan::State::run_step(std::size_t step) {
+  const Scope scope(ScopeListener::Kind::kOperator, static_cast<uint32_t>(step));
+  if (Status status = kernels[step]->run(arguments[step]); !status.ok()) [[unlikely]]
+    return failed(step, status.error());
+  if (check_numbers) [[unlikely]]
+    HONE_CHECK(look_for_bad_numbers(step));
+  return {};
+}
+
+Status Plan::State::run_lanes(Stretch& stretch) {
+  struct Work {
+    State& state;
+    Stretch& stretch;
+  } work{*this, stretch};
+  lane_failed.store(false, std::memory_order_relaxed);
+  start_lanes(
+      static_cast<int>(stretch.lanes.size()),
+      [](void* context, int index) {
+        const Work& mine = *static_cast<Work*>(context);
+        RunningLane& lane = mine.stretch.lanes[static_cast<std::size_t>(index)];
+        for (std::size_t step : lane.steps) {
+          if (mine.state.lane_failed.load(std::memory_order_relaxed)) [[unlikely]]
+            return;
+          lane.status = mine.state.run_step(step);
+          if (lane.status.ok()) continue;
+          mine.state.lane_failed.store(true, std::memory_order_relaxed);
+          return;
+        }
+      },
+      &work);
+  if (!lane_failed.load(std::memory_order_relaxed)) [[likely]]
+    return {};
+  Status first;
+  for (RunningLane& lane : stretch.lanes) {
+    if (first.ok() && !lane.status.ok()) first = std::move(lane.status);
+    lane.status = {};
+  }
+  return first;
+}
+
 Plan::Plan(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Plan::~Plan() = default;
 
@@ -205,6 +341,8 @@ Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provide
   PlanOptions remembering = options;
   if (remembering.cache == nullptr) remembering.cache = &of_this_plan;
   HONE_CHECK(state->make_kernels(provider, remembering, buffers));
+  HONE_CHECK(state->overlap(provider, remembering, buffers));
+  state->find_stretches();
   state->share_buffers(buffers);
   HONE_CHECK(state->place_buffers(buffers));
   state->resolve_arguments();
@@ -231,14 +369,12 @@ ConstTensorView Plan::output(std::size_t i) const {
 Status Plan::run() {
   State& state = *state_;
   const Scope whole(ScopeListener::Kind::kStep, 0);
-  const std::size_t count = state.kernels.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    const Scope scope(ScopeListener::Kind::kOperator, static_cast<uint32_t>(i));
-    if (Status status = state.kernels[i]->run(state.arguments[i]); !status.ok()) [[unlikely]] {
-      return state.failed(i, status.error());
+  for (Stretch& stretch : state.stretches) {
+    if (!stretch.lanes.empty()) {
+      HONE_CHECK(state.run_lanes(stretch));
+      continue;
     }
-    if (state.check_numbers) [[unlikely]]
-      HONE_CHECK(state.look_for_bad_numbers(i));
+    for (std::size_t i = stretch.first; i < stretch.last; ++i) HONE_CHECK(state.run_step(i));
   }
   return {};
 }

@@ -18,11 +18,19 @@ namespace hone::runtime {
 
 class TimingCache;
 
+// Whether operators that do not depend on each other run side by side, one thread each (overlap.h).
+enum class Overlap : uint8_t {
+  kNever,
+  kMeasured,  // where a trial of both ways shows that it is faster; never without autotune
+  kAlways,    // wherever it can be done, faster or not
+};
+
 struct PlanOptions {
   bool autotune = true;  // false: a node's first candidate, unmeasured
   bool measure_single =
       false;  // measure a node's only candidate, too: the cache then has a time for every node
   double tune_ms_per_node = 20;  // the most time that measuring one node's candidates may take, roughly
+  Overlap overlap = Overlap::kMeasured;
   TimingCache* cache = nullptr;  // measurements kept from earlier plans; may be null
   bool check_numbers =
       false;  // after each step, look for NaN and Inf that its inputs did not have (debugging)
@@ -39,6 +47,9 @@ struct PlanStep {
   std::size_t scratch_bytes = 0;
   std::size_t packed_bytes = 0;
   std::string choice;  // why this kernel: "fastest of 3: …", "only candidate"
+  // Steps that run side by side have lanes, each one thread; a step with one lane has all threads.
+  int lane = 0;
+  int lanes = 1;
 };
 
 struct PlanMemory {
@@ -65,7 +76,8 @@ class Plan {
   ConstTensorView output(std::size_t i) const;
 
   // Runs once over the buffers above. Marks a kStep scope and a kOperator scope a step (id: the step's
-  // index).
+  // index), each on the thread that runs it: those of lanes overlap. An error is the first of a lane; the
+  // other lanes then stop early.
   Status run();
   // Copies in, runs, copies out into new tensors.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);

@@ -21,6 +21,16 @@ struct Candidate {
   std::function<Result<std::unique_ptr<Kernel>>()> make;
 };
 
+class Provider;
+
+// How a provider runs operators side by side.
+struct Lanes {
+  int count = 1;                       // lanes that can run at once; 1: none beside another
+  std::unique_ptr<Provider> provider;  // of the kernels for a lane; make and time them inside run(1, …)
+  // Calls work(context, lane) for each lane in [0, lanes) at once and waits for all. Outlives the provider.
+  void (*run)(int lanes, void (*work)(void* context, int lane), void* context) = nullptr;
+};
+
 class Provider {
  public:
   virtual ~Provider() = default;
@@ -31,6 +41,7 @@ class Provider {
   // reference kernel stands in silently: the list then holds the reference, named so.
   virtual Result<std::vector<Candidate>> candidates(const graph::Graph& graph,
                                                     const graph::Node& node) const = 0;
+  virtual Lanes lanes() const { return {}; }
 };
 
 }  // namespace hone::runtime

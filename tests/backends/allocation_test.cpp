@@ -59,9 +59,10 @@ using graph::GraphBuilder;
 using graph::ValueId;
 
 // Allocations of one run, once warm.
-double allocations_per_run(const Build& build) {
+double allocations_per_run(const Build& build, runtime::Overlap overlap = runtime::Overlap::kNever) {
   runtime::PlanOptions options;
   options.autotune = false;
+  options.overlap = overlap;
   auto plan = runtime::Plan::compile(make_graph(build), runtime::CpuProvider(), options);
   if (!plan.ok()) {
     ADD_FAILURE() << plan.error().message;
@@ -91,6 +92,22 @@ TEST(Allocation, OwnKernelsAllocateNothing) {
     return {b.add("ReduceMean", {large, ints(b, {2, 3})}),
             b.add("ArgMax", {attended}, {{"axis", int64_t{-1}}})};
   });
+  EXPECT_EQ(count, 0);
+}
+
+TEST(Allocation, LanesAllocateNothing) {
+  const double count = allocations_per_run(
+      [](GraphBuilder& b) -> std::vector<ValueId> {
+        const ValueId x = f32_input(b, "x", {4, 64, 512});
+        std::vector<ValueId> ends;
+        for (int branch = 0; branch < 3; ++branch) {
+          ValueId y = b.add("Gelu", {x});
+          y = b.add("LayerNormalization", {y, f32_constant(b, {512}), f32_constant(b, {512})});
+          ends.push_back(b.add("Softmax", {y}));
+        }
+        return {b.add("Concat", ends, {{"axis", int64_t{2}}})};
+      },
+      runtime::Overlap::kAlways);
   EXPECT_EQ(count, 0);
 }
 

@@ -39,10 +39,12 @@ class Commands : public ::testing::Test {
 
 TEST(Help, EveryCommandNamesItsOptionsAndSaysWhatItDoes) {
   const std::map<std::string, std::vector<std::string>> commands = {
-      {"lab", {"MODEL", "--out", "--budget", "--input", "--disable", "--top", "--threads", "--json"}},
+      {"lab",
+       {"MODEL", "--out", "--budget", "--input", "--disable", "--top", "--threads", "--json",
+        "--no-overlap"}},
       {"bench",
        {"MODEL", "--threads", "--batch", "--concurrency", "--against", "--budget", "--json", "--disable",
-        "--on-request"}},
+        "--on-request", "--no-overlap"}},
       {"run", {"MODEL", "--input", "--out", "--threads", "--bind", "--shape", "--json"}},
       {"show", {"MODEL", "--text", "--floors", "--bind", "--json", "--operators"}},
       {"optimize", {"MODEL", "--out", "--disable", "--only", "--list", "--json"}},

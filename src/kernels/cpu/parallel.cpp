@@ -13,6 +13,24 @@ int thread_count() noexcept { return omp_in_parallel() != 0 ? 1 : omp_get_max_th
 
 void set_thread_count(int count) noexcept { omp_set_num_threads(std::max(count, 1)); }
 
+void run_lanes(int lanes, LaneFunction work, void* context) noexcept {
+  const int team = omp_get_max_threads();
+  if (lanes == 1 || thread_count() < lanes) {
+    omp_set_num_threads(1);
+    for (int lane = 0; lane < lanes; ++lane) work(context, lane);
+    omp_set_num_threads(team);
+    return;
+  }
+#pragma omp parallel
+  {
+    // For libraries that ask for the size of the next team rather than whether they are inside one. The
+    // setting is the region's own.
+    omp_set_num_threads(1);
+    const int thread = omp_get_thread_num();
+    if (thread < lanes) work(context, thread);
+  }
+}
+
 namespace internal {
 
 void run_ranges(int64_t count, int64_t grain, RangeFunction function, const void* context) noexcept {

@@ -58,4 +58,18 @@ void parallel_tasks(int64_t count, int threads, const F& f) noexcept {
       std::addressof(f));
 }
 
+using LaneFunction = void (*)(void* context, int lane);
+
+// Calls work(context, lane) for each lane in [0, lanes) at the same time, each on a thread of its own, on
+// which thread_count() is 1: what a lane runs does not spread over the team. One after another on the calling
+// thread where the team has fewer threads than lanes. No allocation.
+void run_lanes(int lanes, LaneFunction work, void* context) noexcept;
+
+// Calls f() here, without a team: for work that threads would only slow down, and to make kernels for a lane.
+template <typename F>
+void on_one_thread(F f) {
+  run_lanes(
+      1, [](void* context, int) { (*static_cast<F*>(context))(); }, std::addressof(f));
+}
+
 }  // namespace hone::kernels

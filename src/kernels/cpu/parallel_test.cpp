@@ -64,5 +64,25 @@ TEST(Parallel, TasksRunOnceAndNestedCallsStayOnTheirThread) {
   for (auto& times : seen) EXPECT_EQ(times.load(), 10);
 }
 
+TEST(Parallel, LanesRunOnceEachWithoutATeamOfTheirOwn) {
+  const int team = thread_count();
+  for (int threads : {1, 2, 4}) {
+    set_thread_count(threads);
+    for (int lanes = 1; lanes <= 4; ++lanes) {
+      std::vector<std::atomic<int>> seen(static_cast<std::size_t>(lanes));
+      run_lanes(
+          lanes,
+          [](void* context, int lane) {
+            EXPECT_EQ(thread_count(), 1);
+            ++(*static_cast<std::vector<std::atomic<int>>*>(context))[static_cast<std::size_t>(lane)];
+          },
+          &seen);
+      for (auto& times : seen) EXPECT_EQ(times.load(), 1);
+      EXPECT_EQ(thread_count(), threads) << "the caller keeps its team";
+    }
+  }
+  set_thread_count(team);
+}
+
 }  // namespace
 }  // namespace hone::kernels

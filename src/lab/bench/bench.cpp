@@ -58,8 +58,8 @@ class Bench {
     const auto progress = [&](std::size_t done, std::size_t total, const std::string& node) {
       return !options_.progress || options_.progress(0.02, choosing(done, total, node));
     };
-    HONE_ASSIGN(std::unique_ptr<Plan> plan,
-                compile_plan(optimised, provider, inputs.tensors, {&cache, false, progress}));
+    HONE_ASSIGN(std::unique_ptr<Plan> plan, compile_plan(optimised, provider, inputs.tensors,
+                                                         {&cache, false, progress, options_.overlap}));
     (void)cache.save();  // a convenience: the next run measures again if it could not be written
     return Ready{std::move(inputs.tensors), std::move(optimised), std::move(cache), std::move(plan)};
   }
@@ -78,6 +78,9 @@ class Bench {
 
     BenchResult result;
     result.threads = share;
+    result.operators = static_cast<int>(plan->steps().size());
+    result.side_by_side = static_cast<int>(std::count_if(plan->steps().begin(), plan->steps().end(),
+                                                         [](const auto& step) { return step.lanes > 1; }));
     result.concurrency = options_.concurrency;
     for (const Tensor& input : ready.inputs) {
       if (input.rank() < 2) continue;
@@ -121,7 +124,7 @@ class Bench {
       std::unique_ptr<Plan> plan;
       {
         const std::lock_guard lock(mutex);  // all kernels are in the cache: nothing is measured here
-        auto compiled = compile_plan(graph, provider, inputs, {&cache});
+        auto compiled = compile_plan(graph, provider, inputs, {&cache, false, {}, options_.overlap});
         if (compiled.ok())
           plan = std::move(*compiled);
         else if (failure.ok())

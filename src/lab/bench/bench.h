@@ -20,6 +20,7 @@ struct BenchOptions {
   int concurrency = 1;   // plans that run at once, each with its share of the threads
   double budget_s = 10;  // for the measurements, roughly; choosing kernels comes on top
   std::set<std::string> disabled_passes;
+  bool overlap = true;                 // operators side by side where that is measured to be faster
   uint64_t seed = 1;                   // of the inputs
   std::filesystem::path timing_cache;  // empty: none
   bool against_ort = false;            // needs concurrency 1
@@ -41,6 +42,8 @@ struct BenchResult {
   int threads = 1;  // of each plan
   int concurrency = 1;
   int64_t batch = 1;            // extent 0 of the first input that has two axes or more
+  int operators = 0;            // steps of the plan
+  int side_by_side = 0;         // of these, those that run beside others
   Latency latency;              // of one call
   double throughput_per_s = 0;  // items (batch times calls) of all plans together
   std::vector<PeerResult> against;

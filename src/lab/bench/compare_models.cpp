@@ -46,7 +46,8 @@ Result<ModelComparison> compare_models(const Graph& a, const Graph& b, const Ben
     const auto progress = [&](std::size_t done, std::size_t total, const std::string& node) {
       return !options.progress || options.progress(0.02 + 0.1 * i, side + ": " + choosing(done, total, node));
     };
-    HONE_ASSIGN(plans[i], compile_plan(optimised, provider, inputs->tensors, {&cache, false, progress}));
+    HONE_ASSIGN(plans[i], compile_plan(optimised, provider, inputs->tensors,
+                                       {&cache, false, progress, options.overlap}));
     HONE_CHECK(plans[i]->run());
   }
   (void)cache.save();  // a convenience: the next run measures again if it could not be written

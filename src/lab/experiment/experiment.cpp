@@ -95,7 +95,7 @@ class Runner {
       const double part = static_cast<double>(done) / static_cast<double>(std::max<std::size_t>(1, total));
       return say(fraction + 0.02 * part, what + (node.empty() ? "" : ": " + node)).ok();
     };
-    return compile_plan(graph, provider_, inputs_.tensors, {&cache_, true, progress});
+    return compile_plan(graph, provider_, inputs_.tensors, {&cache_, true, progress, options_.overlap});
   }
 
   ProfileOptions profile_options(const std::string& source) const {

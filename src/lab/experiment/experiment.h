@@ -21,6 +21,7 @@ struct ExperimentOptions {
   double budget_s = 40;  // for the whole experiment, roughly; the least that is sound may take longer
   std::set<std::string> disabled_passes;  // names of passes or groups
   std::map<std::string, Tensor> inputs;   // by name; others are made up
+  bool overlap = true;                    // operators side by side where that is measured to be faster
   uint64_t seed = 1;                      // of those
   int top = 5;
   std::string model_path;

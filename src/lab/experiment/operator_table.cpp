@@ -154,6 +154,7 @@ std::vector<trace::Operator> operator_table(const runtime::Plan& plan, const std
     trace::Operator row = describe_operator(plan.graph(), plan.graph().node(step.node));
     row.name = step.name;
     row.implementation = step.implementation;
+    if (step.lanes > 1) row.implementation += fmt::format(" (lane {} of {})", step.lane + 1, step.lanes);
     row.algorithm = step.algorithm.name;
     if (step.algorithm.flops_saved != 0) row.executed_flops = row.flops - step.algorithm.flops_saved;
     row.device = device;

@@ -50,9 +50,11 @@ void PriceList::learn(const runtime::Plan& plan, const trace::Trace& profile) {
   for (std::size_t i = 0; i < profile.spans.size(); ++i) {
     const trace::Span span = profile.spans.row(i);
     if (span.category != trace::Category::kOperator || !span.op.valid()) continue;
-    const graph::Node& node = graph.node(plan.steps()[span.op.index].node);
+    const runtime::PlanStep& step = plan.steps()[span.op.index];
+    const graph::Node& node = graph.node(step.node);
     const std::string signature = runtime::node_signature(graph, node);
-    runs[signature].push_back(static_cast<double>(span.duration_ns) * 1e-9);
+    // A step in a lane has the time to itself only in part: what it costs the whole is its share.
+    runs[signature].push_back(static_cast<double>(span.duration_ns) * 1e-9 / step.lanes);
     nodes[signature] = &node;
   }
   std::vector<double> ratios;

@@ -6,6 +6,7 @@
 #include <omp.h>
 
 #include "kernels/cpu/cores.h"
+#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/roof/arithmetic.h"
 #include "kernels/cpu/roof/gemm.h"
 #include "runtime/cpu/families.h"
@@ -36,13 +37,24 @@ bool plain_everywhere(const graph::Graph& graph, const graph::Node& node) {
   return true;
 }
 
+std::string signature_of(int threads) {
+  return fmt::format("cpu {}, {}, oneDNN {}, kernels {}, threads={}", cpu_model(),
+                     kernels::roof::vector_features(), kernels::roof::dnnl_version_text(), kKernelRevision,
+                     threads);
+}
+
 }  // namespace
 
 CpuProvider::CpuProvider(int threads) : threads_(threads > 0 ? threads : kernels::default_thread_count()) {
   omp_set_num_threads(threads_);
-  signature_ = fmt::format("cpu {}, {}, oneDNN {}, kernels {}, threads={}", cpu_model(),
-                           kernels::roof::vector_features(), kernels::roof::dnnl_version_text(),
-                           kKernelRevision, threads_);
+  signature_ = signature_of(threads_);
+}
+
+CpuProvider::CpuProvider(OneLane) : threads_(1), signature_(signature_of(1)) {}
+
+Lanes CpuProvider::lanes() const {
+  if (threads_ < 2) return {};
+  return {threads_, std::unique_ptr<Provider>(new CpuProvider(OneLane{})), kernels::run_lanes};
 }
 
 Layout CpuProvider::convolution_layout() const {

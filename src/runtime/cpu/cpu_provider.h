@@ -19,8 +19,13 @@ class CpuProvider : public Provider {
   Layout convolution_layout() const;
   Result<std::vector<Candidate>> candidates(const graph::Graph& graph,
                                             const graph::Node& node) const override;
+  // A lane is one thread.
+  Lanes lanes() const override;
 
  private:
+  struct OneLane {};
+  explicit CpuProvider(OneLane);  // leaves the calling thread's team as it is
+
   int threads_;
   std::string signature_;
 };

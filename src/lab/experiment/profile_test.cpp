@@ -1,0 +1,73 @@
+#include "lab/experiment/profile.h"
+
+#include <cstring>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "graph/builder.h"
+#include "lab/prepared.h"
+#include "runtime/cpu/cpu_provider.h"
+
+namespace hone::lab {
+namespace {
+
+using graph::GraphBuilder;
+using graph::ValueId;
+
+// Three branches of pointwise and normalising operators, joined.
+graph::Graph branches() {
+  GraphBuilder b("branches");
+  const ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{16, 4096}));
+  std::vector<ValueId> ends;
+  for (int i = 0; i < 3; ++i) ends.push_back(b.add("Softmax", {b.add("Gelu", {b.add("Tanh", {x})})}));
+  b.output(b.add("Add", {b.add("Add", {ends[0], ends[1]}), ends[2]}));
+  return *std::move(b).finish();
+}
+
+TEST(Profile, LedgerOfOverlappingOperatorsAddsUpToTheStep) {
+  const graph::Graph graph = branches();
+  const runtime::CpuProvider provider(2);
+  const auto inputs = make_inputs(graph, 1);
+  ASSERT_TRUE(inputs.ok());
+  runtime::PlanOptions options;
+  options.overlap = runtime::Overlap::kAlways;
+  auto plan = runtime::Plan::compile(graph, provider, options);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  std::memcpy((*plan)->input(0).data, inputs->tensors[0].data(), inputs->tensors[0].bytes());
+  ProfileOptions profile_options;
+  profile_options.max_steps = 60;
+  profile_options.threads = 2;
+  const auto profile = profile_plan(**plan, Roofs{}, profile_options);
+  ASSERT_TRUE(profile.ok()) << profile.error().message;
+
+  // The trace holds the lanes as they ran: on two threads, at the same time.
+  const trace::SpanTable& spans = profile->trace.spans;
+  std::set<uint32_t> tracks;
+  bool overlap = false;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    if (spans.category[i] != trace::Category::kOperator) continue;
+    tracks.insert(spans.track[i].index);
+    for (std::size_t j = i + 1; j < spans.size(); ++j) {
+      overlap =
+          overlap || (spans.category[j] == trace::Category::kOperator && spans.track[i] != spans.track[j] &&
+                      spans.start_ns[i] < spans.start_ns[j] + spans.duration_ns[j] &&
+                      spans.start_ns[j] < spans.start_ns[i] + spans.duration_ns[i]);
+    }
+  }
+  EXPECT_EQ(tracks.size(), 2u);
+  EXPECT_TRUE(overlap);
+
+  // The ledger counts no instant twice.
+  double rows = 0;
+  for (const analyze::LedgerRow& row : profile->analysis.ledger) rows += row.ms;
+  EXPECT_NEAR(rows, profile->analysis.step.ms.median, 0.005 * profile->analysis.step.ms.median);
+  double operators = 0;
+  for (const analyze::OperatorTime& op : profile->analysis.operators) operators += op.ms.median;
+  EXPECT_LE(operators, 1.005 * profile->analysis.step.ms.median);
+  EXPECT_NE(profile->trace.operators[0].implementation.find("lane "), std::string::npos)
+      << profile->trace.operators[0].implementation;
+}
+
+}  // namespace
+}  // namespace hone::lab

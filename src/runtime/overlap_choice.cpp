@@ -1,0 +1,248 @@
+#include "runtime/overlap_choice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "core/clock.h"
+#include "graph/builder.h"
+#include "runtime/autotune.h"
+#include "runtime/timing_cache.h"
+
+namespace hone::runtime {
+namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::NodeId;
+using graph::ValueId;
+
+// Starting and joining the lanes: what a section must gain at least to be tried.
+constexpr double kSectionUs = 2;
+constexpr double kLeastGainNs = 500;  // and as much less at least
+constexpr double kMargin = 0.97;      // lanes must take less than this share of the time in order
+constexpr double kBudgetNs = 60e6;    // of a trial, roughly
+constexpr double kSlotNs = 50e3;      // the least that is timed at once: the clock must not matter
+constexpr std::size_t kMostRounds = 60;
+constexpr std::size_t kLeastRounds = 5;
+
+constexpr const char* kOverlap = "side by side";
+constexpr const char* kInOrder = "one after another";
+
+// Calls of `plan` in nanoseconds each; the first error ends it.
+Result<double> time_calls(Plan& plan, int calls) {
+  const int64_t start = now_ns();
+  for (int i = 0; i < calls; ++i) HONE_CHECK(plan.run());
+  return static_cast<double>(now_ns() - start) / calls;
+}
+
+double median_of(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+struct BothWays {
+  double in_order_ns = 0;
+  double overlap_ns = 0;
+};
+
+Result<BothWays> measure(Plan& in_order, Plan& overlap) {
+  double longest = 0;
+  for (Plan* plan : {&in_order, &overlap}) {
+    HONE_CHECK(time_calls(*plan, 2));
+    HONE_ASSIGN(const double once, time_calls(*plan, 1));
+    longest = std::max(longest, once);
+  }
+  const int calls = std::max(1, static_cast<int>(std::ceil(kSlotNs / std::max(longest, 1.0))));
+  std::vector<double> a, b;
+  const int64_t end = now_ns() + static_cast<int64_t>(kBudgetNs);
+  while (a.size() < kLeastRounds || (a.size() < kMostRounds && now_ns() < end)) {
+    // Which comes first alternates: a clock that speeds up favours nobody.
+    const bool in_order_first = a.size() % 2 == 0;
+    Plan& first = in_order_first ? in_order : overlap;
+    Plan& second = in_order_first ? overlap : in_order;
+    HONE_ASSIGN(const double one, time_calls(first, calls));
+    HONE_ASSIGN(const double other, time_calls(second, calls));
+    a.push_back(in_order_first ? one : other);
+    b.push_back(in_order_first ? other : one);
+  }
+  return BothWays{median_of(a), median_of(b)};
+}
+
+// What two sections share that are equally fast either way: signatures of the nodes and their connections.
+std::string section_signature(const Graph& graph, const Section& section) {
+  std::string text;
+  for (uint32_t i = section.first; i <= section.last; ++i) {
+    const Node& node = graph.nodes()[i];
+    text += node_signature(graph, node);
+    for (ValueId input : node.inputs) {
+      const NodeId producer = input.valid() ? graph.value(input).producer : NodeId{};
+      const bool inside = producer.valid() && producer.index >= section.first;
+      text += inside ? fmt::format(" <{}", producer.index - section.first) : " <";
+    }
+    text += ';';
+  }
+  uint64_t hash = 14695981039346656037ULL;  // FNV-1a
+  for (unsigned char c : text) hash = (hash ^ c) * 1099511628211ULL;
+  return fmt::format("section of {} nodes from {}, {:016x}", section.last - section.first + 1,
+                     graph.nodes()[section.first].op, hash);
+}
+
+void write_inputs(Plan& plan) {
+  for (std::size_t i = 0; i < plan.graph().inputs().size(); ++i) {
+    const TensorView view = plan.input(i);
+    const graph::TensorType& type = plan.graph().type(plan.graph().inputs()[i]);
+    make_up(view.dtype, view.data,
+            static_cast<std::size_t>(storage_elements(type.shape(), type.layout)) * dtype_size(type.dtype));
+  }
+}
+
+struct Trial {
+  bool overlap = false;
+  std::string why;
+};
+
+// Both ways, unless the cache remembers it.
+Result<Trial> try_section(const Graph& graph, const Section& section, const Provider& provider,
+                          const PlanOptions& options) {
+  const std::string signature = section_signature(graph, section);
+  if (options.cache != nullptr) {
+    if (const auto known = options.cache->find(provider.signature(), signature))
+      return Trial{known->candidate == kOverlap,
+                   fmt::format("{} {:.1f} µs (remembered)", known->candidate, known->microseconds)};
+  }
+  PlanOptions each = options;
+  each.progress = nullptr;
+  each.check_numbers = false;
+  std::unique_ptr<Plan> plans[2];
+  for (const Overlap overlap : {Overlap::kNever, Overlap::kAlways}) {
+    each.overlap = overlap;
+    HONE_ASSIGN(Graph alone, graph_of_section(graph, section));
+    auto& plan = plans[overlap == Overlap::kAlways ? 1 : 0];
+    HONE_ASSIGN(plan, Plan::compile(std::move(alone), provider, each));
+    write_inputs(*plan);
+  }
+  HONE_ASSIGN(const BothWays times, measure(*plans[0], *plans[1]));
+  Trial trial;
+  trial.overlap = times.overlap_ns < std::min(kMargin * times.in_order_ns, times.in_order_ns - kLeastGainNs);
+  trial.why = fmt::format("{} {:.1f} µs, {} {:.1f} µs", kOverlap, times.overlap_ns / 1e3, kInOrder,
+                          times.in_order_ns / 1e3);
+  if (options.cache != nullptr)
+    options.cache->put(
+        provider.signature(), signature,
+        {trial.overlap ? kOverlap : kInOrder, std::min(times.overlap_ns, times.in_order_ns) / 1e3});
+  return trial;
+}
+
+// Measures `node` on all threads, unless that is known.
+double time_in_team(const Graph& graph, const Node& node, const Provider& provider,
+                    const PlanOptions& options) {
+  const std::string signature = node_signature(graph, node);
+  auto known = options.cache->find(provider.signature(), signature);
+  if (!known) {  // an only candidate, which nobody had to measure yet
+    (void)choose_kernel(graph, node, provider, options);
+    known = options.cache->find(provider.signature(), signature);
+  }
+  return known ? known->microseconds : 0;
+}
+
+// The same in a lane; infinite where a lane has no kernel for it.
+double time_in_lane(const Graph& graph, const Node& node, const Lanes& lanes, const PlanOptions& options) {
+  const std::string signature = node_signature(graph, node);
+  auto known = options.cache->find(lanes.provider->signature(), signature);
+  if (!known) {
+    (void)choose_in_lane(graph, node, lanes, options);
+    known = options.cache->find(lanes.provider->signature(), signature);
+  }
+  return known ? known->microseconds : std::numeric_limits<double>::infinity();
+}
+
+// Of all nodes that have company; without autotune every step counts the same.
+std::vector<NodeTime> time_nodes(const Graph& graph, const graph::BufferAssignment& buffers,
+                                 const Provider& provider, const Lanes& lanes, const PlanOptions& options) {
+  PlanOptions timing = options;
+  timing.measure_single = true;
+  const std::vector<bool> company = nodes_with_company(graph, buffers);
+  std::vector<NodeTime> times(graph.nodes().size());
+  for (uint32_t i = 0; i < times.size(); ++i) {
+    const Node& node = graph.nodes()[i];
+    if (!company[i] || buffers.elided(NodeId{i})) continue;
+    times[i] = options.autotune ? NodeTime{time_in_team(graph, node, provider, timing),
+                                           time_in_lane(graph, node, lanes, timing)}
+                                : NodeTime{1, 1};
+  }
+  return times;
+}
+
+}  // namespace
+
+Result<Graph> graph_of_section(const Graph& graph, const Section& section) {
+  graph::GraphBuilder builder(graph);
+  std::vector<ValueId> stand_ins(graph.values().size());
+  std::vector<ValueId> outputs;
+  for (uint32_t i = section.first; i <= section.last; ++i) {
+    const Node& node = graph.nodes()[i];
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const ValueId input = node.inputs[k];
+      const NodeId producer = input.valid() ? graph.value(input).producer : NodeId{};
+      if (!producer.valid() || section.holds(producer))
+        continue;  // a constant, an input, or the section's own
+      ValueId& stand_in = stand_ins[input.index];
+      if (!stand_in.valid()) stand_in = builder.input(graph.value(input).name, graph.type(input));
+      builder.replace_input(NodeId{i}, k, stand_in);
+    }
+    for (ValueId output : node.outputs) {
+      if (!output.valid()) continue;
+      const auto& users = graph.users(output);
+      const bool read_outside =
+          std::any_of(users.begin(), users.end(), [&](NodeId id) { return !section.holds(id); });
+      if (read_outside || graph.is_output(output)) outputs.push_back(output);
+    }
+  }
+  builder.set_outputs(std::move(outputs));
+  return std::move(builder).finish();
+}
+
+Result<Chosen> choose_in_lane(const Graph& graph, const Node& node, const Lanes& lanes,
+                              const PlanOptions& options) {
+  struct Work {
+    const Graph& graph;
+    const Node& node;
+    const Lanes& lanes;
+    const PlanOptions& options;
+    std::optional<Result<Chosen>> chosen;
+  } work{graph, node, lanes, options, {}};
+  lanes.run(
+      1,
+      [](void* context, int) {
+        auto& w = *static_cast<Work*>(context);
+        w.chosen = choose_kernel(w.graph, w.node, *w.lanes.provider, w.options);
+      },
+      &work);
+  return std::move(*work.chosen);
+}
+
+Result<std::vector<OverlapChoice>> choose_overlap(const Graph& graph, const graph::BufferAssignment& buffers,
+                                                  const Provider& provider, const Lanes& lanes,
+                                                  const PlanOptions& options) {
+  std::vector<OverlapChoice> choices;
+  const bool always = options.overlap == Overlap::kAlways;
+  if (options.overlap == Overlap::kNever || lanes.count < 2 || (!always && !options.autotune)) return choices;
+  std::vector<NodeTime> times = time_nodes(graph, buffers, provider, lanes, options);
+  if (always) {  // as if a team were a thousand times slower
+    for (NodeTime& time : times) time.team_us = 1e3 * std::max(1.0, time.team_us);
+  }
+  for (Section& section : choose_sections(graph, buffers, times, lanes.count, always ? 0 : kSectionUs)) {
+    Trial trial{true, "wherever it can be done"};
+    if (!always) {
+      HONE_ASSIGN(trial, try_section(graph, section, provider, options));
+    }
+    if (trial.overlap) choices.push_back({std::move(section), std::move(trial.why)});
+  }
+  return choices;
+}
+
+}  // namespace hone::runtime
