@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "kernels/cpu/dnnl/matmul.h"
+#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/recurrent/cells.h"
 #include "runtime/cpu/families.h"
 #include "runtime/cpu/make_kernel.h"
@@ -111,17 +112,20 @@ struct Scratch {
 
 class RecurrentKernel : public Kernel {
  public:
-  RecurrentKernel(LayerDesc layer, std::vector<Direction> directions, std::vector<std::size_t> unread)
-      : layer_(std::move(layer)), directions_(std::move(directions)), unread_(std::move(unread)) {}
+  // `in_lanes`: each direction on one thread, both at once; its products were made for that.
+  RecurrentKernel(LayerDesc layer, std::vector<Direction> directions, std::vector<std::size_t> unread,
+                  bool in_lanes)
+      : layer_(std::move(layer)),
+        directions_(std::move(directions)),
+        unread_(std::move(unread)),
+        in_lanes_(in_lanes) {}
 
   std::string implementation() const override {
-    return fmt::format("oneDNN {} + hone {} cell", directions_[0].recurrent->name(),
-                       layer_.lstm ? "LSTM" : "GRU");
+    return fmt::format("oneDNN {} + hone {} cell{}", directions_[0].recurrent->name(),
+                       layer_.lstm ? "LSTM" : "GRU", in_lanes_ ? ", one thread a direction" : "");
   }
   std::size_t scratch_bytes() const override {
-    std::size_t library = 0;
-    for_each_product([&](const MatMul& m) { library = std::max(library, m.scratch_bytes()); });
-    return Scratch().lay_out(layer_, nullptr) + library;
+    return direction_scratch_bytes() * (in_lanes_ ? directions_.size() : 1);
   }
   std::size_t packed_bytes() const override {
     std::size_t bytes = 0;
@@ -133,6 +137,7 @@ class RecurrentKernel : public Kernel {
   }
 
   Status run(const KernelArguments& arguments) override {
+    if (in_lanes_) return run_in_lanes(arguments);
     Scratch scratch{};
     scratch.lay_out(layer_, arguments.scratch);
     for (std::size_t d = 0; d < directions_.size(); ++d) HONE_CHECK(run_direction(d, arguments, scratch));
@@ -140,6 +145,34 @@ class RecurrentKernel : public Kernel {
   }
 
  private:
+  // A multiple of a cache line: directions that run at once write to lines of their own.
+  std::size_t direction_scratch_bytes() const {
+    std::size_t library = 0;
+    for_each_product([&](const MatMul& m) { library = std::max(library, m.scratch_bytes()); });
+    return Scratch().lay_out(layer_, nullptr) + (library + 63) / 64 * 64;
+  }
+
+  Status run_in_lanes(const KernelArguments& arguments) {
+    struct Work {
+      RecurrentKernel& kernel;
+      const KernelArguments& arguments;
+      std::size_t stride;
+      std::array<Status, 2> ended;
+    } work{*this, arguments, direction_scratch_bytes(), {}};
+    kernels::run_lanes(
+        static_cast<int>(directions_.size()),
+        [](void* context, int lane) {
+          Work& w = *static_cast<Work*>(context);
+          const auto d = static_cast<std::size_t>(lane);
+          Scratch scratch{};
+          scratch.lay_out(w.kernel.layer_, static_cast<std::byte*>(w.arguments.scratch) + d * w.stride);
+          w.ended[d] = w.kernel.run_direction(d, w.arguments, scratch);
+        },
+        &work);
+    for (Status& ended : work.ended) HONE_CHECK(std::move(ended));
+    return {};
+  }
+
   template <typename F>
   void for_each_product(const F& f) const {
     for (const Direction& direction : directions_) {
@@ -223,6 +256,7 @@ class RecurrentKernel : public Kernel {
   LayerDesc layer_;
   std::vector<Direction> directions_;
   std::vector<std::size_t> unread_;
+  const bool in_lanes_;
 };
 
 // Only the default functions have kernels.
@@ -270,16 +304,23 @@ void lower_recurrent(const LowerContext& context, std::vector<Candidate>& found)
   if (context.has(kLengths) && context.in(kLengths).dtype != DType::kI32) return;
   const auto layer = read_layer(context);
   if (!layer) return;
-  found.push_back({"oneDNN products, hone cell",
-                   [layer = *layer, w = *w, r = *r,
-                    b = b != nullptr ? *b : Tensor()]() -> Result<std::unique_ptr<Kernel>> {
-                     std::vector<Direction> directions;
-                     for (std::size_t d = 0; d < layer.reverse.size(); ++d) {
-                       HONE_ASSIGN(Direction made, make_direction(layer, static_cast<int64_t>(d), w, r, b));
-                       directions.push_back(std::move(made));
-                     }
-                     return std::unique_ptr<Kernel>(std::make_unique<RecurrentKernel>(
-                         layer, std::move(directions), std::vector<std::size_t>{kW, kR, kB}));
+  const auto make = [layer = *layer, w = *w, r = *r,
+                     b = b != nullptr ? *b : Tensor()](bool in_lanes) -> Result<std::unique_ptr<Kernel>> {
+    std::vector<Direction> directions;
+    for (std::size_t d = 0; d < layer.reverse.size(); ++d) {
+      HONE_ASSIGN(Direction made, make_direction(layer, static_cast<int64_t>(d), w, r, b));
+      directions.push_back(std::move(made));
+    }
+    return std::unique_ptr<Kernel>(std::make_unique<RecurrentKernel>(
+        layer, std::move(directions), std::vector<std::size_t>{kW, kR, kB}, in_lanes));
+  };
+  found.push_back({"oneDNN products, hone cell", [make] { return make(false); }});
+  // A step of the sequence is little work, and threads meet several times in each.
+  if (kernels::thread_count() == 1) return;
+  found.push_back({"oneDNN products, hone cell, one thread a direction", [make] {
+                     std::optional<Result<std::unique_ptr<Kernel>>> made;
+                     kernels::on_one_thread([&] { made = make(true); });
+                     return std::move(*made);
                    }});
 }
 
