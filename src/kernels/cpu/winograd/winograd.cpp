@@ -118,10 +118,13 @@ WinogradConvolution::Schedule WinogradConvolution::make_schedule(int threads) co
     schedule.slots = threads;
     return schedule;
   }
+  // Every chunk reads all weights again: the more there are, the more room is worth it.
+  constexpr int64_t kSharedFloats = 2 * 1024 * 1024;  // 8 MiB
+  const int64_t room = std::max(kSharedFloats, panels_.size() / 4);
   schedule.share_data = true;
   schedule.group_panels = panel_count_;
-  constexpr int64_t kSharedFloats = 2 * 1024 * 1024;  // 8 MiB
-  chunk = std::max(unit, kSharedFloats / tile_floats / unit * unit);
+  const int64_t shared_floats = points * (tiling_.in_blocks * kBlock + panel_count_ * kPanel);
+  chunk = std::max(unit, room / shared_floats / unit * unit);
   const int64_t chunks = (tiles + chunk - 1) / chunk;
   schedule.chunk_tiles = (tiles + chunks - 1) / chunks;
   return schedule;
