@@ -1,7 +1,7 @@
-// The own f32 kernels (gemm/, depthwise/) against every oneDNN variant of the same layer and layout, run in
-// turn in one program. Prints JSON: medians, the best oneDNN variant, and how many times faster the own
-// kernel is. The cache is as a benchmark leaves it: warm as far as the layer fits.
-// bench_own [--threads N] [--seconds S a layer] [--only SUBSTRING]
+// The own f32 kernels (gemm/, depthwise/, winograd/) against every oneDNN variant of the same layer and
+// layout, run in turn in one program. Prints JSON: medians, the best of each side, and how many times faster
+// the own kernel is. The cache is as a benchmark leaves it: warm as far as the layer fits. bench_own
+// [--threads N] [--seconds S a layer] [--only SUBSTRING]
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -17,9 +17,12 @@
 #include "kernels/cpu/depthwise/depthwise.h"
 #include "kernels/cpu/dnnl/convolution.h"
 #include "kernels/cpu/dnnl/matmul.h"
+#include "kernels/cpu/gemm/gathered_convolution.h"
 #include "kernels/cpu/gemm/packed_matmul.h"
 #include "kernels/cpu/gemm/pointwise_convolution.h"
+#include "kernels/cpu/gemm/transposed_convolution.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/winograd/winograd.h"
 
 namespace {
 
@@ -30,8 +33,8 @@ using namespace hone::bench;
 struct Layer {
   std::string name;
   double flops = 0;
-  double bytes = 0;                                // compulsory: each tensor once
-  std::function<std::vector<Variant>()> variants;  // the own kernel first
+  double bytes = 0;  // compulsory: each tensor once
+  std::function<std::vector<Variant>()> variants;
 };
 
 // The tensors of one layer, shared by its variants.
@@ -39,15 +42,34 @@ struct Data {
   Tensor src, weights, bias, residual, dst, scratch;
 };
 
+constexpr std::string_view kOwn = "own ";  // names of own kernels begin so
+
 template <typename Own>
-void add_own(std::vector<Variant>& variants, const std::shared_ptr<Data>& data, Own made) {
+void add_own(std::string_view name, std::vector<Variant>& variants, const std::shared_ptr<Data>& data,
+             Own made) {
   if (!made.ok()) std::abort();
   std::shared_ptr kernel = *std::move(made);
-  variants.push_back({"own", [=] {
-                        kernel->execute(data->src.template as<float>().data(),
-                                        data->residual.template as<float>().data(),
-                                        data->dst.template as<float>().data());
-                      }});
+  constexpr bool kScratch = requires { kernel->scratch_bytes(); };
+  auto scratch = std::make_shared<Tensor>();
+  if constexpr (kScratch) *scratch = Tensor(DType::kU8, {static_cast<int64_t>(kernel->scratch_bytes()) + 64});
+  const auto run = [=] {
+    const float* src = data->src.template as<float>().data();
+    const float* residual = data->residual.template as<float>().data();
+    float* dst = data->dst.template as<float>().data();
+    if constexpr (kScratch) {
+      kernel->execute(src, residual, dst, scratch->data());
+    } else {
+      kernel->execute(src, residual, dst);
+    }
+  };
+  variants.push_back({std::string(kOwn) + std::string(name), run});
+}
+
+template <typename Own>
+void add_if_supported(const ConvolutionDesc& desc, std::vector<Variant>& variants,
+                      const std::shared_ptr<Data>& data) {
+  if (!Own::supports(desc).ok()) return;
+  add_own(Own::kName, variants, data, Own::create(desc, data->weights.data(), data->bias.data()));
 }
 
 std::vector<Variant> convolution_variants(const ConvolutionDesc& desc) {
@@ -59,10 +81,15 @@ std::vector<Variant> convolution_variants(const ConvolutionDesc& desc) {
   data->residual = random_tensor({result}, 4);
   data->dst = random_tensor({result}, 5);
   std::vector<Variant> variants;
-  if (desc.groups > 1) {
-    add_own(variants, data, DepthwiseConvolution::create(desc, data->weights.data(), data->bias.data()));
-  } else {
-    add_own(variants, data, PointwiseConvolution::create(desc, data->weights.data(), data->bias.data()));
+  add_if_supported<DepthwiseConvolution>(desc, variants, data);
+  add_if_supported<PointwiseConvolution>(desc, variants, data);
+  add_if_supported<GatheredConvolution>(desc, variants, data);
+  add_if_supported<TransposedConvolution>(desc, variants, data);
+  if (WinogradConvolution::supports(desc).ok()) {
+    for (const WinogradTile tile : {WinogradTile::k2x2, WinogradTile::k4x4}) {
+      add_own(WinogradConvolution::name(tile), variants, data,
+              WinogradConvolution::create(desc, tile, data->weights.data(), data->bias.data()));
+    }
   }
   for (const ConvolutionVariant& candidate : Convolution::candidates(desc)) {
     if (candidate.src_layout != desc.src_layout || candidate.dst_layout != desc.dst_layout) continue;
@@ -95,7 +122,8 @@ std::vector<Variant> product_variants(const MatMulDesc& desc) {
   data->dst = random_tensor({element_count(*desc.dst_shape())}, 5);
   data->residual = data->dst;
   std::vector<Variant> variants;
-  add_own(variants, data, PackedMatMul::create(desc, data->weights.data(), data->bias.data()));
+  add_own(PackedMatMul::kName, variants, data,
+          PackedMatMul::create(desc, data->weights.data(), data->bias.data()));
   for (const std::string& name : MatMul::candidates(desc)) {
     MatMulDesc chosen = desc;
     chosen.implementation = name;
@@ -149,6 +177,19 @@ Layer depthwise(std::string name, int64_t channels, int64_t side, int64_t kernel
   return layer_of(std::move(name), desc);
 }
 
+Layer window(std::string name, int64_t in, int64_t out, int64_t side, int64_t stride) {
+  ConvolutionDesc desc = square(in, out, side, 3, stride);
+  desc.post_ops = {PostOp::relu()};
+  return layer_of(std::move(name), desc);
+}
+
+Layer enlarging(std::string name, int64_t in, int64_t out, int64_t side) {
+  ConvolutionDesc desc = square(in, out, side, 2, 2);
+  desc.pads_begin = desc.pads_end = {};
+  desc.transposed = true;
+  return layer_of(std::move(name), desc);
+}
+
 Layer product(std::string name, int64_t rows, int64_t depth, int64_t columns,
               std::vector<PostOp> post_ops = {}) {
   MatMulDesc desc;
@@ -189,6 +230,23 @@ std::vector<Layer> layers() {
       convolution("resnet50 1x1s2 256-512 56", 256, 512, 56, 2),
       convolution("resnet50 1x1s2 512-1024 28", 512, 1024, 28, 2),
       convolution("resnet50 1x1s2 1024-2048 14", 1024, 2048, 14, 2),
+      window("resnet50 3x3 64 56", 64, 64, 56, 1),
+      window("resnet50 3x3 128 28", 128, 128, 28, 1),
+      window("resnet50 3x3 256 14", 256, 256, 14, 1),
+      window("resnet50 3x3 512 7", 512, 512, 7, 1),
+      window("resnet50 3x3s2 128 56", 128, 128, 56, 2),
+      window("resnet50 3x3s2 256 28", 256, 256, 28, 2),
+      window("resnet50 3x3s2 512 14", 512, 512, 14, 2),
+      window("unet 3x3 64 256", 64, 64, 256, 1),
+      window("unet 3x3 128 128", 128, 128, 128, 1),
+      window("unet 3x3 256 64", 256, 256, 64, 1),
+      window("unet 3x3 512 32", 512, 512, 32, 1),
+      window("unet 3x3 1024-512 32", 1024, 512, 32, 1),
+      window("unet 3x3 1024 16", 1024, 1024, 16, 1),
+      enlarging("unet up 1024-512 16", 1024, 512, 16),
+      enlarging("unet up 512-256 32", 512, 256, 32),
+      enlarging("unet up 256-128 64", 256, 128, 64),
+      enlarging("unet up 128-64 128", 128, 64, 128),
       convolution("mobilenet 1x1 32-16 112", 32, 16, 112, 1),
       convolution("mobilenet 1x1 16-96 112", 16, 96, 112, 1),
       convolution("mobilenet 1x1 96-24 56", 96, 24, 56, 1),
@@ -222,34 +280,43 @@ std::vector<Layer> layers() {
   };
 }
 
+struct Best {
+  std::string name;
+  double seconds = 0;
+};
+
+Best best_of(const std::vector<Variant>& variants, bool own) {
+  Best best;
+  for (const Variant& variant : variants) {
+    if (variant.name.starts_with(kOwn) != own) continue;
+    const double seconds = median(variant.seconds);
+    if (best.name.empty() || seconds < best.seconds)
+      best = {own ? variant.name.substr(kOwn.size()) : variant.name, seconds};
+  }
+  return best;
+}
+
 nlohmann::json record_layer(const Layer& layer, const Options& options) {
   std::vector<Variant> variants = layer.variants();
   measure(variants, options.seconds);
-  const double own = median(variants[0].seconds);
-  double best = 0;
-  std::string best_name;
-  for (std::size_t i = 1; i < variants.size(); ++i) {
-    const double seconds = median(variants[i].seconds);
-    if (best_name.empty() || seconds < best) {
-      best = seconds;
-      best_name = variants[i].name;
-    }
-  }
-  const double ratio = best / own;
-  std::fprintf(
-      stderr,
-      "%-32s own %9.1f us %6.1f GFLOP/s %6.1f GB/s | oneDNN %9.1f us %6.1f | %.2f x  (%s, %zu runs)\n",
-      layer.name.c_str(), own * 1e6, layer.flops / own * 1e-9, layer.bytes / own * 1e-9, best * 1e6,
-      layer.flops / best * 1e-9, ratio, best_name.c_str(), variants[0].seconds.size());
+  const Best own = best_of(variants, true), library = best_of(variants, false);
+  const double ratio = library.seconds / own.seconds;
+  std::fprintf(stderr,
+               "%-32s own %9.1f us %6.1f GFLOP/s %6.1f GB/s | oneDNN %9.1f us %6.1f | %.2f x  (%s; %s, %zu "
+               "runs)\n",
+               layer.name.c_str(), own.seconds * 1e6, layer.flops / own.seconds * 1e-9,
+               layer.bytes / own.seconds * 1e-9, library.seconds * 1e6, layer.flops / library.seconds * 1e-9,
+               ratio, own.name.c_str(), library.name.c_str(), variants[0].seconds.size());
   return {{"layer", layer.name},
           {"flops", layer.flops},
           {"bytes", layer.bytes},
           {"runs", variants[0].seconds.size()},
-          {"own_us", own * 1e6},
-          {"own_gflops", layer.flops / own * 1e-9},
-          {"onednn", best_name},
-          {"onednn_us", best * 1e6},
-          {"onednn_gflops", layer.flops / best * 1e-9},
+          {"own", own.name},
+          {"own_us", own.seconds * 1e6},
+          {"own_gflops", layer.flops / own.seconds * 1e-9},
+          {"onednn", library.name},
+          {"onednn_us", library.seconds * 1e6},
+          {"onednn_gflops", layer.flops / library.seconds * 1e-9},
           {"times_as_fast", ratio}};
 }
 
