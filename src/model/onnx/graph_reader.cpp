@@ -178,6 +178,7 @@ Status NodeReader::read_sequence(const NodeProto& proto, const std::string& op) 
   HONE_ASSIGN(node.attributes, read_attributes(proto));
   HONE_ASSIGN(node.inputs, find_operands(proto));
   HONE_ASSIGN(const Operand made, read_sequence_node(frame_.builder, node, context_.sequence_budget));
+  if (drops_axis_unlike_onnx(node)) context_.trust_declared_outputs = false;
   return define_output(proto.outputs[0], made);
 }
 
@@ -348,8 +349,8 @@ Status set_main_outputs(const ModelContext& context, Frame& frame, const NodeRea
     auto declared = context.bindings.declared_type(output.type);
     if (!declared.ok()) return declared.error().within(where);
     auto merged = graph::merge_types(*declared, frame.builder.type(*value));
-    if (!merged.ok()) return merged.error().within(where);
-    if (frame.builder.producer(*value) != nullptr) frame.builder.set_type(*value, *merged);
+    if (!merged.ok() && context.trust_declared_outputs) return merged.error().within(where);
+    if (merged.ok() && frame.builder.producer(*value) != nullptr) frame.builder.set_type(*value, *merged);
     HONE_ASSIGN(const ValueId named, named_output(frame, *value, std::string(output.name)));
     frame.builder.output(named);
   }

@@ -39,6 +39,9 @@ struct ModelContext {
   // Nodes that may still be made: functions that call functions and loops in loops multiply them.
   int64_t node_budget = kMostNodes;
   int64_t sequence_budget = kMostSequenceElements;
+  // Whether an output that contradicts its declared type is an error. Exporters declare what ONNX's own rule
+  // says also behind nodes that mean something else.
+  bool trust_declared_outputs = true;
 };
 
 // "" for both spellings of the default domain.

@@ -264,8 +264,7 @@ Result<Operand> Reader::split() {
   for (int64_t i = 0; i < count; ++i) names.push_back(fmt::format("{}.{}", node_.output_name, i));
   const int64_t axis = node_.attributes.integer("axis", 0);
   HONE_ASSIGN(parts.elements, emit("Split", {x, sizes}, {{"axis", axis}}, names));
-  // ONNX says that keepdims is ignored where `split` is given. PyTorch's exporter writes unbind() with both,
-  // and ONNX Runtime (1.31) drops the axis: so do we where each part is one element.
+  // Parts of one element lose the axis also where `split` is given: drops_axis_unlike_onnx().
   if (single && node_.attributes.integer("keepdims", 1) == 0) {
     HONE_ASSIGN(parts.elements, reshape_each("Squeeze", parts.elements, axis));
   }
@@ -325,6 +324,11 @@ Status spend_elements(int64_t& budget, std::size_t elements) {
         fmt::format("the model's sequences have more than {} elements in all", kMostSequenceElements));
   budget -= static_cast<int64_t>(elements);
   return {};
+}
+
+bool drops_axis_unlike_onnx(const SequenceNode& node) {
+  return node.op == "SplitToSequence" && node.inputs.size() == 2 &&
+         node.attributes.integer("keepdims", 1) == 0;
 }
 
 bool is_sequence_operator(std::string_view op) { return entries().contains(op); }

@@ -38,6 +38,11 @@ struct SequenceNode {
   std::vector<Operand> inputs;
 };
 
+// Whether the node drops an axis that ONNX's text says it keeps: SplitToSequence with both `split` and
+// keepdims = 0. PyTorch's exporter writes unbind() so, and ONNX Runtime (1.31) reads it so; the types that
+// are declared in such files are those of ONNX's text.
+bool drops_axis_unlike_onnx(const SequenceNode& node);
+
 // Takes `elements` from what sequences may still have in all (ModelContext::sequence_budget).
 Status spend_elements(int64_t& budget, std::size_t elements);
 

@@ -127,6 +127,17 @@ TEST(Sequences, SplitAlongAnAxis) {
   EXPECT_EQ(type({"a", "list"}, {axis, flat}), "f32[2,2]");
 }
 
+TEST(Sequences, OfUnboundTensorsGoBeforeDeclaredTypes) {
+  TestGraph graph = with({node("SplitToSequence", {"a", "p1"}, {"s"}, {attribute("keepdims", int64_t{0})}),
+                          node("SequenceAt", {"s", "p1"}, {"y"})});
+  graph.outputs = {value_info("y", {1, 3})};  // what ONNX's own inference says
+  const graph::Graph read_back = read(graph);
+  EXPECT_EQ(read_back.type(read_back.outputs()[0]).text(), "f32[3]");
+  graph.nodes[0] = node("SplitToSequence", {"a", "p1"}, {"s"});
+  graph.outputs = {value_info("y", {3})};
+  EXPECT_THAT(error_of(graph), HasSubstr("output 'y'"));
+}
+
 TEST(Sequences, SplitByComputedSizesHasAKnownNumberOfParts) {
   TestGraph graph = with({node("SplitToSequence", {"a", "sizes"}, {"s"}, {attribute("axis", int64_t{1})}),
                           node("SequenceLength", {"s"}, {"n"}), node("SequenceAt", {"s", "p1"}, {"y"})});
