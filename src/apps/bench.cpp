@@ -172,14 +172,14 @@ void add_bench_command(Program& program) {
   options->model.add_to(*command);
   command->add_option("--threads", options->bench.threads, "threads to use (default: every core)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command->add_option("--batch", options->batch, "what the symbolic first extent of the inputs stands for")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command
       ->add_option("--concurrency", options->bench.concurrency, "plans that run at once, sharing the threads")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   command->add_option("--against", options->against, "another runtime to compare with, interleaved: ort")
       ->type_name("ort")
@@ -191,7 +191,7 @@ void add_bench_command(Program& program) {
       ->type_name("FILE");
   command->add_option("--budget", options->bench.budget_s, "seconds that measuring may take, roughly")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   command->add_option("--disable", options->disabled, "a pass or group that does not run")
       ->type_name("PASS")

@@ -41,9 +41,10 @@ void print_duration(const char* name, const Duration& duration) {
 
 Status run(const Options& options) {
   lab::CeilingsOptions measure = options.measure;
-  if (measure.threads < 0)
-    return invalid(fmt::format("--threads {}: give a positive number", measure.threads));
   const lab::Machine machine = lab::describe_machine();
+  if (measure.threads > machine.hardware_threads)
+    return invalid(
+        fmt::format("--threads {}: this process may use {} only", measure.threads, machine.hardware_threads));
   Result<lab::Ceilings> measured = Error{};
   {
     ProgressBar bar("measuring roofs");
@@ -79,7 +80,8 @@ void add_ceilings_command(Program& program) {
   command
       ->add_option("--threads", options->measure.threads,
                    "threads of the all-cores rows (default: all cores)")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(positive());
   command->add_flag("--quick", options->measure.quick, "two seconds instead of eight");
   command->add_flag("--refresh", options->measure.refresh, "measure even if this machine's roofs are known");
   command->add_option("--json", options->json, "also write them to this file")->type_name("FILE");

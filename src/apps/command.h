@@ -50,6 +50,15 @@ class ProgressBar {
 bool interrupted();
 void watch_interrupts();
 
+// For options that take a number above 0.
+CLI::Validator positive();
+
+// The one line, "hone: …" apart, that says what is wrong with the command line.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv);
+
+// Whether the file that --json of the chosen command names can be written: known before the work.
+Status check_json_path(const CLI::App& app);
+
 // Writes `json` to the file that --json named; nothing where it named none. Text that is not UTF-8 (names of
 // a hostile model) is replaced.
 Status write_json(const std::string& path, const nlohmann::ordered_json& json);

@@ -157,10 +157,10 @@ void add_compare_command(Program& program) {
   options->model.add_shapes_to(*command);
   command->add_option("--threads", options->bench.threads, "threads for models (default: every core)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command->add_option("--budget", options->bench.budget_s, "seconds that measuring models may take, roughly")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   command->add_option("--disable", options->disabled, "a pass or group that runs on neither model")
       ->type_name("PASS")

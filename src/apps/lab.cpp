@@ -140,15 +140,15 @@ void add_lab_command(Program& program) {
       ->allow_extra_args(false);
   command->add_option("--budget", options->budget_s, "seconds that the experiment may take, roughly")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   command->add_option("--top", options->top, "operators to name")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   command->add_option("--threads", options->threads, "threads to use (default: every core)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command->add_option("--seed", options->seed, "of made-up inputs")->type_name("N")->capture_default_str();
   command->add_flag("--no-cache", options->no_cache, "neither read nor keep kernel timings");
   command->add_flag("--no-overlap", options->no_overlap,

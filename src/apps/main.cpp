@@ -35,17 +35,13 @@ int main(int argc, char** argv) {
     program.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.app.exit(error);  // --help, --version
-    // CLI11 says only that a subcommand is missing where an unknown one was given.
-    const bool unknown = program.app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-';
-    fmt::print(stderr, "hone: {}; see hone --help\n",
-               unknown    ? fmt::format("there is no command '{}'", argv[1])
-               : argc < 2 ? "no command was given"
-                          : error.what());
+    fmt::print(stderr, "hone: {}\n", apps::usage_error(program.app, error, argc, argv));
     return 2;
   }
   apps::watch_interrupts();
   try {
-    const Status status = program.chosen();
+    Status status = apps::check_json_path(program.app);
+    if (status.ok()) status = program.chosen();
     if (!status.ok()) {
       // One line, whatever is in the names of a hostile model.
       fmt::print(stderr, "hone: {}\n", report::clean_utf8(status.error().message));

@@ -149,7 +149,7 @@ void add_run_command(Program& program) {
       ->required();
   command->add_option("--threads", options->threads, "threads to use (default: every core)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command
       ->add_option("--json", options->json, "also write names, files and shapes of the outputs to this file")
       ->type_name("FILE");

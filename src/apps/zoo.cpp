@@ -59,10 +59,10 @@ void add_zoo_command(Program& program) {
   command->add_option("--seed", options->zoo.seed, "of the weights (default 0)")->type_name("N");
   command->add_option("--batch", options->zoo.batch, "a fixed batch size (default: the symbol 'batch')")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command->add_option("--size", options->zoo.size, "image side or sequence length (default: the model's)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command->add_flag("--list", options->list, "list the models");
   command->add_option("--json", options->json, "also write what was made to this file")->type_name("FILE");
 }

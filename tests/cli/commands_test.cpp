@@ -78,7 +78,13 @@ TEST(Help, AnUnknownCommandOrOptionIsOneLine) {
   EXPECT_TRUE(is_one_line_error(run_hone({"polish"}), {"polish", "--help"}));
   EXPECT_TRUE(is_one_line_error(run_hone({}), {"--help"}));
   EXPECT_TRUE(is_one_line_error(run_hone({"show", "--colour"}), {"--colour"}));
-  EXPECT_TRUE(is_one_line_error(run_hone({"bench", "m.onnx", "--threads", "-1"}), {"--threads"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"--colour"}), {"--colour", "hone --help"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"lab"}), {"MODEL", "hone lab --help"}));
+  for (const char* number : {"-1", "0", "many"})
+    EXPECT_TRUE(is_one_line_error(run_hone({"bench", "m.onnx", "--threads", number}),
+                                  {"--threads", "not a number above 0", "hone bench --help"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"ceilings", "--threads", "9999"}), {"--threads 9999"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"ceilings", "--json", "/nowhere/c.json"}), {"'/nowhere'"}));
 }
 
 TEST_F(Commands, ShowListsNodesWithCostsOnceShapesAreBound) {
