@@ -219,6 +219,12 @@ struct LabResult {
   double confidence = 0.95;  // of its interval
 };
 
+// A part of what an experiment did itself, and how long it took on the wall.
+struct PhaseTime {
+  std::string name;  // "choosing kernels"
+  double seconds = 0;
+};
+
 // Everything that `hone lab` leaves: the input of every form of the report.
 struct LabReport {
   int schema = 1;
@@ -233,6 +239,7 @@ struct LabReport {
   MemoryUse baseline_memory;
   MemoryUse optimised_memory;
   ReproduceInfo reproduce;
+  std::vector<PhaseTime> phases;  // of the experiment; together, its wall time
   std::vector<std::string> warnings;
 };
 

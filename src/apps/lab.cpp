@@ -6,6 +6,7 @@
 
 #include "apps/command.h"
 #include "apps/model_options.h"
+#include "core/clock.h"
 #include "core/file.h"
 #include "lab/experiment/experiment.h"
 #include "model/npy/npy.h"
@@ -86,7 +87,9 @@ Status run(const Options& options, const std::string& command) {
     bar.update(0, fmt::format("measuring this machine's roofs ({:.0f} %)", done * 100));
     return !interrupted();
   };
+  const int64_t start = now_ns();
   HONE_ASSIGN(const lab::Ceilings ceilings, lab::load_or_measure_ceilings(machine, measure));
+  const analyze::PhaseTime roofs{"roofs", static_cast<double>(now_ns() - start) * 1e-9};
   experiment.budget_s = options.budget_s;
   experiment.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
   experiment.overlap = !options.no_overlap;
@@ -101,6 +104,7 @@ Status run(const Options& options, const std::string& command) {
   };
   auto result = lab::run_experiment(graph, provider, machine, ceilings.roofs, experiment);
   if (!result.ok()) return result.error().within(options.model.path);
+  result->report.phases.insert(result->report.phases.begin(), roofs);
   bar.finish();
 
   const std::filesystem::path out(options.out);

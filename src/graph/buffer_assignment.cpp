@@ -32,13 +32,6 @@ bool is_view(const Node& node) {
 
 }  // namespace
 
-bool BufferAssignment::always_elided(const Graph& graph, const Node& node) {
-  if (!is_view(node) || !node.has_output(0) || !node.has_input(0)) return false;
-  const TensorType& from = graph.type(node.inputs[0]);
-  const TensorType& to = graph.type(node.outputs[0]);
-  return from.layout == Layout::kPlain && to.layout == Layout::kPlain;
-}
-
 BufferAssignment::BufferAssignment(const Graph& graph)
     : graph_(graph),
       elided_(graph.nodes().size(), false),

@@ -25,8 +25,6 @@ class BufferAssignment {
  public:
   explicit BufferAssignment(const Graph& graph);
 
-  // Whether `node` needs no kernel wherever it stands: what prices need to know of one node alone.
-  static bool always_elided(const Graph& graph, const Node& node);
   bool elided(NodeId node) const { return elided_[node.index]; }
   const BufferPlace& place(ValueId value) const { return places_[value.index]; }
 

@@ -51,7 +51,7 @@ Result<std::unique_ptr<runtime::Plan>> compile_plan(const graph::Graph& graph,
                                                     const CompileOptions& options) {
   runtime::PlanOptions plan_options;
   plan_options.cache = options.cache;
-  plan_options.measure_single = options.measure_single;
+  plan_options.step_bytes = options.step_bytes;
   if (!options.overlap) plan_options.overlap = runtime::Overlap::kNever;
   bool cancelled = false;
   plan_options.progress = [&](std::size_t done, std::size_t total, const std::string& node) {

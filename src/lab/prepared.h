@@ -38,7 +38,7 @@ std::string choosing(std::size_t done, std::size_t total, const std::string& nod
 
 struct CompileOptions {
   runtime::TimingCache* cache = nullptr;
-  bool measure_single = false;  // PlanOptions
+  std::size_t step_bytes = 0;  // PlanOptions
   // Told how many nodes have their kernels, and the next one; false cancels.
   std::function<bool(std::size_t done, std::size_t total, const std::string& node)> progress = {};
   bool overlap = true;  // operators side by side where that is measured to be faster

@@ -33,9 +33,8 @@ struct Target {
 struct PassContext {
   // Runs one node on known inputs (constant folding). Null: nothing is folded.
   std::function<Result<std::vector<Tensor>>(const graph::Node&, std::span<const Tensor>)> evaluate;
-  // The expected time of a node on the target, in seconds: from measurements where there are some, from costs
-  // and roofs otherwise. Null: no gains are predicted.
-  std::function<double(const graph::Graph&, const graph::Node&)> price;
+  // The expected time of one step of a graph on the target, in seconds. Null: no gains are predicted.
+  std::function<double(const graph::Graph&)> price;
   Target target;
 };
 

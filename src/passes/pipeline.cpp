@@ -89,14 +89,12 @@ Aim aim_of(std::string_view group) {
   return first == passes.end() ? Aim::kTime : first->aim;
 }
 
-double price_graph(const graph::Graph& graph, const PassContext& context) {
-  if (!context.price) return 0;
-  double seconds = 0;
-  for (const graph::Node& node : graph.nodes()) seconds += context.price(graph, node);
-  return seconds * 1e3;
-}
-
 namespace {
+
+// Milliseconds of one step; 0 without prices.
+double price_of(const graph::Graph& graph, const PassContext& context) {
+  return context.price ? context.price(graph) * 1e3 : 0;
+}
 
 bool named(const std::set<std::string>& names, const Pass& pass) {
   return names.contains(std::string(pass.name)) || names.contains(std::string(pass.group));
@@ -124,7 +122,7 @@ Result<PipelineResult> run_pipeline(graph::Graph graph, const PassContext& conte
   // Operators that nothing reads are no part of the step, and readers that do no work.
   HONE_ASSIGN(graph, graph::GraphBuilder(graph).finish());
   PipelineResult result{std::move(graph), {}};
-  double price = price_graph(result.graph, context);
+  double price = price_of(result.graph, context);
   for (const Pass& pass : pipeline()) {
     if (named(options.disabled, pass) || (!options.only.empty() && !named(options.only, pass))) continue;
     const int64_t start = now_ns();
@@ -143,7 +141,7 @@ Result<PipelineResult> run_pipeline(graph::Graph graph, const PassContext& conte
         if (!valid.ok())
           return valid.error().within(fmt::format("pass {} broke the graph (a bug in hone)", pass.name));
       }
-      const double after = price_graph(outcome->graph, context);
+      const double after = price_of(outcome->graph, context);
       report.predicted_gain_ms = price - after;
       price = after;
       result.graph = std::move(outcome->graph);

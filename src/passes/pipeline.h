@@ -46,7 +46,4 @@ struct PipelineResult {
 Result<PipelineResult> run_pipeline(graph::Graph graph, const PassContext& context,
                                     const PipelineOptions& options = {});
 
-// The expected time of one step of `graph`, in milliseconds; 0 without prices.
-double price_graph(const graph::Graph& graph, const PassContext& context);
-
 }  // namespace hone::passes

@@ -46,6 +46,7 @@ TEST(LabJson, KeepsTheContractOfSchemaOne) {
     EXPECT_TRUE(json["passes"][0].contains(name)) << name;
   EXPECT_TRUE(json["passes"][5]["measured_gain_ms"].is_null());
   EXPECT_TRUE(json["result"]["passed"]);
+  EXPECT_EQ(json["phases"][1], (Json{{"name", "choosing kernels"}, {"seconds", 4.25}}));
   EXPECT_GT(json["result"]["speedup"]["median"], 1);
 }
 
@@ -143,6 +144,17 @@ TEST(Markdown, KeepsTablesWholeWhateverTheNames) {
     if (cells == 0) cells = count;
     EXPECT_EQ(count, cells) << line;
   }
+}
+
+TEST(PhasesSentence, SaysWhereTheExperimentsTimeWent) {
+  analyze::LabReport report = fabricate::resnet_report();
+  const std::string sentence =
+      "The experiment took 18 s: roofs 1.6 s, choosing kernels 4.2 s, paired runs 12.5 s.";
+  EXPECT_EQ(phases_sentence(report), sentence);
+  for (const std::string& form : {lab_markdown(report), lab_html(report), lab_terminal(report, {200, false})})
+    EXPECT_NE(form.find("choosing kernels 4.2"), std::string::npos);
+  report.phases.clear();
+  EXPECT_EQ(phases_sentence(report), "");
 }
 
 TEST(LabVerdict, ClaimsNoMoreThanWasMeasured) {

@@ -119,6 +119,12 @@ Json passes(const std::vector<analyze::PassRow>& rows) {
   return list;
 }
 
+Json phases(const std::vector<analyze::PhaseTime>& rows) {
+  Json list = Json::array();
+  for (const analyze::PhaseTime& row : rows) list.push_back({{"name", row.name}, {"seconds", row.seconds}});
+  return list;
+}
+
 Json model_info(const analyze::ModelInfo& model) {
   return {{"path", model.path},   {"nodes", model.nodes},          {"parameters", model.parameters},
           {"flops", model.flops}, {"inputs", pairs(model.inputs)}, {"outputs", pairs(model.outputs)}};
@@ -169,6 +175,7 @@ std::string lab_json(const analyze::LabReport& report) {
                {"model_info", model_info(report.model)},
                {"environment", environment(report.environment)},
                {"roofs", trace::roofs_to_json(report.roofs)},
+               {"phases", phases(report.phases)},
                {"reproduce", {{"command", report.reproduce.command}, {"notes", report.reproduce.notes}}},
                {"warnings", report.warnings}});
 }

@@ -149,6 +149,7 @@ std::string lab_markdown(const analyze::LabReport& report) {
   out += "## Environment\n\n" + environment(report.environment);
   out += "## How to reproduce\n\n    " + clean_utf8(report.reproduce.command) + "\n\n";
   for (const std::string& note : report.reproduce.notes) out += fmt::format("- {}\n", plain(note));
+  if (!report.phases.empty()) out += fmt::format("- {}\n", plain(phases_sentence(report)));
   return out;
 }
 

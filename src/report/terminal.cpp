@@ -202,7 +202,10 @@ std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& 
                      ratio_text(report.result.speedup), report.result.pairs,
                      error_text(report.result.max_rel_err));
   out += heading("After: what is left", style) + ledger_table(report.optimised, style);
-  return out + wrapped(report.optimised.verdict.sentence, 2, style);
+  out += wrapped(report.optimised.verdict.sentence, 2, style);
+  if (!report.phases.empty())
+    out += "\n" + paint(wrapped(phases_sentence(report), 0, style), Colour::kFaint, style);
+  return out;
 }
 
 std::string explain_terminal(const Analysis& analysis, const TerminalStyle& style) {

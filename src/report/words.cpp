@@ -34,6 +34,16 @@ LabVerdict lab_verdict(const analyze::LabReport& report) {
           true};
 }
 
+std::string phases_sentence(const analyze::LabReport& report) {
+  double total = 0;
+  for (const analyze::PhaseTime& phase : report.phases) total += phase.seconds;
+  std::string text = fmt::format("The experiment took {:.0f} s:", total);
+  for (const analyze::PhaseTime& phase : report.phases)
+    text +=
+        fmt::format("{} {} {:.1f} s", &phase == &report.phases.front() ? "" : ",", phase.name, phase.seconds);
+  return report.phases.empty() ? "" : text + ".";
+}
+
 std::string pass_outcome(const analyze::PassRow& pass) {
   if (pass.kept) return "kept";
   return pass.measured_gain_ms ? "dropped" : "did not fire";

@@ -15,6 +15,9 @@ struct LabVerdict {
 };
 LabVerdict lab_verdict(const analyze::LabReport& report);
 
+// "The experiment took 41 s: choosing kernels 12.3 s, paired runs 19.0 s, …"; empty without phases.
+std::string phases_sentence(const analyze::LabReport& report);
+
 // "kept", "dropped", "did not fire".
 std::string pass_outcome(const analyze::PassRow& pass);
 

@@ -1,14 +1,14 @@
 #include "runtime/autotune.h"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <bit>
 #include <limits>
-#include <random>
 
 #include <fmt/format.h>
 
 #include "core/clock.h"
-#include "runtime/timing_cache.h"
+#include "core/statistics.h"
 
 namespace hone::runtime {
 namespace {
@@ -16,140 +16,201 @@ namespace {
 using graph::Graph;
 using graph::Node;
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+constexpr std::size_t kLeastReadings = 3;  // below, one disturbance can decide
+constexpr std::size_t kMostReadings = 24;
+constexpr std::size_t kEnoughAlone = 7;  // of the last contender left
+
 std::size_t byte_size(const graph::TensorType& type) {
   return static_cast<std::size_t>(storage_elements(type.shape(), type.layout)) * dtype_size(type.dtype);
 }
 
-// Memory for one node's run on made-up data.
-class Sandbox {
- public:
-  Sandbox(const Graph& graph, const Node& node) {
-    for (graph::ValueId id : node.inputs) {
-      if (!id.valid()) {
-        inputs_.push_back(nullptr);
-        continue;
-      }
-      const graph::Value& value = graph.value(id);
-      if (value.is_constant()) {
-        inputs_.push_back(value.constant->data());
-        continue;
-      }
-      Tensor& tensor = allocate(byte_size(value.type));
-      make_up(value.type.dtype, tensor.data(), tensor.bytes());
-      inputs_.push_back(tensor.data());
-    }
-    for (graph::ValueId id : node.outputs) {
-      outputs_.push_back(id.valid() ? allocate(byte_size(graph.type(id))).data() : nullptr);
-    }
+double best_of(const Contender& contender) {
+  return contender.readings.empty() ? kInfinity
+                                    : *std::min_element(contender.readings.begin(), contender.readings.end());
+}
+
+// How many times the best reading of all a contender's best may be for it to stay. One reading says little: a
+// time slice lost to another program is longer than most kernels.
+double hopeless(const Contender& contender) {
+  if (contender.readings.size() < 2) return kInfinity;
+  return contender.readings.size() < 4 ? 1.5 : 1.2;
+}
+
+// Times those still in; returns who is left.
+std::vector<Contender*> run_round(const std::vector<Contender*>& running) {
+  double best = kInfinity;
+  for (Contender* contender : running) {
+    const Result<double> reading = contender->time();
+    contender->failed = !reading.ok();
+    if (reading.ok()) contender->readings.push_back(*reading);
+    if (reading.ok()) best = std::min(best, best_of(*contender));
   }
-
-  KernelArguments arguments(const Kernel& kernel) {
-    if (scratch_.bytes() < kernel.scratch_bytes())
-      scratch_ = Tensor::zeros(DType::kU8, {static_cast<int64_t>(kernel.scratch_bytes())});
-    return {inputs_, outputs_, scratch_.data()};
+  std::vector<Contender*> left;
+  for (Contender* contender : running) {
+    if (!contender->failed && best_of(*contender) <= hopeless(*contender) * best) left.push_back(contender);
   }
+  return left;
+}
 
- private:
-  Tensor& allocate(std::size_t bytes) {
-    return owned_.emplace_back(
-        Tensor::zeros(DType::kU8, {static_cast<int64_t>(std::max<std::size_t>(bytes, 64))}));
-  }
-
-  std::vector<const void*> inputs_;
-  std::vector<void*> outputs_;
-  std::vector<Tensor> owned_;
-  Tensor scratch_;
-};
-
-// The median of repeated runs, in microseconds; infinity if the kernel fails on made-up data.
-double measure(Kernel& kernel, Sandbox& sandbox, double budget_ms) {
-  const KernelArguments arguments = sandbox.arguments(kernel);
-  if (!kernel.run(arguments).ok()) return std::numeric_limits<double>::infinity();
-  std::vector<double> times;
-  const auto budget_ns = static_cast<int64_t>(budget_ms * 1e6);
-  const int64_t end = now_ns() + budget_ns;
-  do {
-    const int64_t start = now_ns();
-    if (!kernel.run(arguments).ok()) return std::numeric_limits<double>::infinity();
-    times.push_back(static_cast<double>(now_ns() - start) / 1e3);
-  } while (times.size() < 50 && (now_ns() < end || (times.size() < 3 && now_ns() < end + 4 * budget_ns)));
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-  return times[times.size() / 2];
+// What the caches are swept with: rounded down to a power of two, so that steps of about the same size share
+// their timings; nothing for steps that fit the smallest caches.
+std::size_t swept(std::size_t step_bytes, std::size_t cache_bytes) {
+  const std::size_t bytes = std::min(step_bytes, 2 * cache_bytes);
+  return bytes < (std::size_t{1} << 18) ? 0 : std::bit_floor(bytes);
 }
 
 }  // namespace
 
-void make_up(DType dtype, void* data, std::size_t bytes) {
-  std::minstd_rand random(12345);
-  if (dtype != DType::kF32) {
-    std::memset(data, 0, bytes);
-    return;
-  }
-  for (float& x : std::span(static_cast<float*>(data), bytes / sizeof(float)))
-    x = static_cast<float>(random() % 2001) / 1000.0F - 1.0F;
+double Contender::estimate() const {
+  return readings.empty() ? kInfinity : quantile(readings, kReadingQuantile);
 }
 
-Result<Chosen> choose_kernel(const Graph& graph, const Node& node, const Provider& provider,
-                             const PlanOptions& options) {
-  HONE_ASSIGN(const std::vector<Candidate> candidates, provider.candidates(graph, node));
+void run_rounds(std::span<Contender> contenders, double budget_ms) {
+  const int64_t end = now_ns() + static_cast<int64_t>(budget_ms * 1e6);
+  std::vector<Contender*> running;
+  for (Contender& contender : contenders) running.push_back(&contender);
+  running = run_round(running);
+  for (Contender* contender : running) contender->readings.clear();  // of code and memory never used before
+  while (!running.empty()) {
+    const std::size_t readings = running[0]->readings.size();
+    if (readings >= kMostReadings || (readings >= kLeastReadings && now_ns() >= end)) return;
+    if (running.size() == 1 && readings >= kEnoughAlone) return;
+    running = run_round(running);
+  }
+}
+
+std::size_t step_bytes(const Graph& graph) {
+  std::size_t constants = 0, largest = 0;
+  for (const graph::Value& value : graph.values()) {
+    const std::size_t bytes = byte_size(value.type);
+    if (value.is_constant())
+      constants += bytes;
+    else
+      largest = std::max(largest, bytes);
+  }
+  return constants + 2 * largest;
+}
+
+Tuner::Tuner(const Provider& provider, const PlanOptions& options)
+    : provider_(provider),
+      options_(options),
+      cache_(options.cache != nullptr ? *options.cache : own_),
+      sweep_bytes_(swept(options.step_bytes, provider.cache_bytes())),
+      key_(fmt::format("{}, caches swept by {} KiB", provider.signature(), sweep_bytes_ >> 10)) {}
+
+const CacheSweep& Tuner::sweep() {
+  if (!sweep_) sweep_.emplace(sweep_bytes_);
+  return *sweep_;
+}
+
+Result<Chosen> Tuner::first_that_can_be_made(const std::vector<Candidate>& candidates,
+                                             const Node& node) const {
   Error last = unsupported(
-      fmt::format("unsupported: {} (provider {} has no kernel for it)", node.op, provider.name()));
-  const bool measured =
-      options.autotune && (candidates.size() > 1 || (options.measure_single && options.cache != nullptr));
-  if (!measured) {
+      fmt::format("unsupported: {} (provider {} has no kernel for it)", node.op, provider_.name()));
+  for (const Candidate& candidate : candidates) {
+    auto kernel = candidate.make();
+    if (kernel.ok())
+      return Chosen{std::move(*kernel), candidates.size() == 1
+                                            ? "only candidate"
+                                            : "first of " + std::to_string(candidates.size())};
+    last = kernel.error();
+  }
+  return last;
+}
+
+Result<Chosen> Tuner::choose(const Graph& graph, const Node& node) {
+  HONE_ASSIGN(const std::vector<Candidate> candidates, provider_.candidates(graph, node));
+  if (!options_.autotune || candidates.size() < 2) return first_that_can_be_made(candidates, node);
+  if (const auto known = cache_.find(key_, node_signature(graph, node))) {
     for (const Candidate& candidate : candidates) {
+      if (candidate.name != known->candidate) continue;
       auto kernel = candidate.make();
-      if (kernel.ok()) {
-        return Chosen{std::move(*kernel), candidates.size() == 1
-                                              ? "only candidate"
-                                              : "first of " + std::to_string(candidates.size())};
-      }
-      last = kernel.error();
-    }
-    return last;
-  }
-
-  const std::string signature = node_signature(graph, node);
-  if (options.cache != nullptr) {
-    if (auto known = options.cache->find(provider.signature(), signature)) {
-      for (const Candidate& candidate : candidates) {
-        if (candidate.name != known->candidate) continue;
-        auto kernel = candidate.make();
-        if (kernel.ok()) {
-          return Chosen{std::move(*kernel), fmt::format("fastest of {} (remembered): {:.1f} µs",
-                                                        candidates.size(), known->microseconds)};
-        }
-      }
+      if (kernel.ok())
+        return Chosen{std::move(*kernel), fmt::format("fastest of {} (remembered): {:.1f} µs",
+                                                      candidates.size(), known->microseconds)};
     }
   }
+  return measure(graph, node, candidates);
+}
 
+Contender Tuner::contender(Sandbox& sandbox, Kernel& kernel) {
+  return {[&sandbox, &kernel, this]() -> Result<double> {
+            HONE_ASSIGN(const int64_t ns, sandbox.time(kernel, sweep()));
+            return static_cast<double>(ns) * 1e-3;
+          },
+          {},
+          false};
+}
+
+Result<Chosen> Tuner::measure(const Graph& graph, const Node& node,
+                              const std::vector<Candidate>& candidates) {
+  Error last = unsupported(
+      fmt::format("unsupported: {} (provider {} has no kernel for it)", node.op, provider_.name()));
   Sandbox sandbox(graph, node);
-  Chosen best;
-  double best_time = std::numeric_limits<double>::infinity();
-  double second_time = best_time;
-  std::string best_name;
+  std::vector<std::unique_ptr<Kernel>> kernels;
+  std::vector<const Candidate*> made;
   for (const Candidate& candidate : candidates) {
     auto kernel = candidate.make();
     if (!kernel.ok()) {
       last = kernel.error();
       continue;
     }
-    const double time =
-        measure(**kernel, sandbox, options.tune_ms_per_node / static_cast<double>(candidates.size()));
-    if (best.kernel == nullptr || time < best_time) {
-      second_time = best_time;
-      best_time = time;
-      best.kernel = std::move(*kernel);
-      best_name = candidate.name;
-    } else {
-      second_time = std::min(second_time, time);
-    }
+    kernels.push_back(std::move(*kernel));
+    made.push_back(&candidate);
   }
-  if (best.kernel == nullptr) return last;
-  best.why =
-      fmt::format("fastest of {}: {:.1f} µs, next {:.1f} µs", candidates.size(), best_time, second_time);
-  if (options.cache != nullptr) options.cache->put(provider.signature(), signature, {best_name, best_time});
-  return best;
+  if (kernels.empty()) return last;
+  std::vector<Contender> contenders;
+  for (const auto& kernel : kernels) contenders.push_back(contender(sandbox, *kernel));
+  run_rounds(contenders, options_.tune_ms_per_node);
+  std::vector<double> times;
+  for (const Contender& contender : contenders)
+    times.push_back(contender.failed ? kInfinity : contender.estimate());
+  // One that fails on made-up data may do on real data: kept where there is no other.
+  const auto best = static_cast<std::size_t>(std::min_element(times.begin(), times.end()) - times.begin());
+  const double time = times[best];
+  times.erase(times.begin() + static_cast<std::ptrdiff_t>(best));
+  const double next = times.empty() ? kInfinity : *std::min_element(times.begin(), times.end());
+  if (time < kInfinity) cache_.put(key_, node_signature(graph, node), {made[best]->name, time});
+  return Chosen{std::move(kernels[best]),
+                fmt::format("fastest of {}: {:.1f} µs, next {:.1f} µs", candidates.size(), time, next)};
 }
+
+void Tuner::look_again(const Graph& graph, const Node& node) {
+  const std::string signature = node_signature(graph, node);
+  const auto known = cache_.find(key_, signature);
+  const auto candidates = provider_.candidates(graph, node);
+  if (!known || !candidates.ok()) return;
+  for (const Candidate& candidate : *candidates) {
+    if (candidate.name != known->candidate) continue;
+    const auto kernel = candidate.make();
+    if (!kernel.ok()) return;
+    Sandbox sandbox(graph, node);
+    std::array<Contender, 1> only = {contender(sandbox, **kernel)};
+    run_rounds(only, options_.tune_ms_per_node / 2);
+    cache_.put(key_, signature, {known->candidate, std::min(known->microseconds, only[0].estimate())});
+    return;
+  }
+}
+
+std::optional<double> Tuner::remembered(const Graph& graph, const Node& node) const {
+  const auto entry = cache_.find(key_, node_signature(graph, node));
+  return entry ? std::optional(entry->microseconds * 1e-6) : std::nullopt;
+}
+
+Result<double> Tuner::seconds(const Graph& graph, const Node& node) {
+  if (const auto known = remembered(graph, node)) return *known;
+  HONE_ASSIGN(const std::vector<Candidate> candidates, provider_.candidates(graph, node));
+  HONE_CHECK(measure(graph, node, candidates));
+  if (const auto known = remembered(graph, node)) return *known;
+  return invalid(fmt::format("node '{}' ({}): no kernel runs on made-up data", node.name, node.op));
+}
+
+void Tuner::remember(const Graph& graph, const Node& node, TimingCache::Entry entry) {
+  cache_.put(key_, node_signature(graph, node), std::move(entry));
+}
+
+void Tuner::forget(const Graph& graph, const Node& node) { cache_.erase(key_, node_signature(graph, node)); }
 
 }  // namespace hone::runtime

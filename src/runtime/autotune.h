@@ -1,24 +1,88 @@
-// Kernel choice by measurement: each candidate of a node runs on random data, the fastest is kept and
-// remembered.
+// Kernel choice by measurement: the candidates of a node run in turns, with the caches as a step leaves them;
+// the fastest is kept and remembered.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "core/result.h"
 #include "runtime/plan.h"
 #include "runtime/provider.h"
+#include "runtime/sandbox.h"
+#include "runtime/timing_cache.h"
 
 namespace hone::runtime {
 
 struct Chosen {
   std::unique_ptr<Kernel> kernel;
-  std::string why;  // "only candidate", "fastest of 3: 41 µs, next 55 µs", "fastest of 3 (remembered)"
+  std::string why;  // "only candidate", "fastest of 3: 41.0 µs, next 55.2 µs", "fastest of 3 (remembered)"
 };
 
-// The kernel for `node`. Candidates that cannot be made are passed over; an error if none can be.
-Result<Chosen> choose_kernel(const graph::Graph& graph, const graph::Node& node, const Provider& provider,
-                             const PlanOptions& options);
+// The quantile that stands for all readings of one piece of work. Low, because whatever disturbs a run makes
+// it slower; not the lowest, which is a lucky one.
+inline constexpr double kReadingQuantile = 0.25;
+
+// Bytes that one step of `graph` goes through: its constants, and activations in a buffer reused. What a node
+// finds in the caches is what a step of this size leaves there.
+std::size_t step_bytes(const graph::Graph& graph);
+
+// A kernel being compared. `time` runs it once and says how long that took.
+struct Contender {
+  std::function<Result<double>()> time;
+  std::vector<double> readings;  // µs
+  bool failed = false;
+
+  double estimate() const;  // infinity without readings
+};
+
+// Times the contenders in turns (A B C A B C …), so that what disturbs the machine for a while disturbs all.
+// One that is clearly slower than another sits out the rest. Ends when `budget_ms` is spent and there are
+// readings enough to tell, or earlier when it is clear who wins.
+void run_rounds(std::span<Contender> contenders, double budget_ms);
+
+class Tuner {
+ public:
+  // For the nodes of a step that touches options.step_bytes. `provider` and the cache of `options` must
+  // outlive the tuner.
+  Tuner(const Provider& provider, const PlanOptions& options);
+  Tuner(const Tuner&) = delete;  // cache_ may be its own
+  Tuner& operator=(const Tuner&) = delete;
+
+  // The kernel for `node`. Candidates that cannot be made are passed over; an error if none can be.
+  Result<Chosen> choose(const graph::Graph& graph, const graph::Node& node);
+  // Seconds of one run of the node's fastest kernel, remembered or measured now; an error if it has none.
+  Result<double> seconds(const graph::Graph& graph, const graph::Node& node);
+  // The same, if it is remembered.
+  std::optional<double> remembered(const graph::Graph& graph, const graph::Node& node) const;
+  // Times the node's fastest kernel once more and remembers the shorter time: a machine may be slow for
+  // longer than all readings of one node take. For later, after other nodes; nothing where nothing is
+  // remembered.
+  void look_again(const graph::Graph& graph, const graph::Node& node);
+  // As if it had been measured.
+  void remember(const graph::Graph& graph, const graph::Node& node, TimingCache::Entry entry);
+  // The next plan measures this node again: its reading was disturbed.
+  void forget(const graph::Graph& graph, const graph::Node& node);
+
+ private:
+  Result<Chosen> first_that_can_be_made(const std::vector<Candidate>& candidates,
+                                        const graph::Node& node) const;
+  Result<Chosen> measure(const graph::Graph& graph, const graph::Node& node,
+                         const std::vector<Candidate>& candidates);
+  Contender contender(Sandbox& sandbox, Kernel& kernel);
+  const CacheSweep& sweep();
+
+  const Provider& provider_;
+  PlanOptions options_;
+  TimingCache own_;  // where the options name no cache
+  TimingCache& cache_;
+  std::size_t sweep_bytes_;
+  std::string key_;                  // of the provider, in the cache
+  std::optional<CacheSweep> sweep_;  // made when first needed
+};
 
 // Data to measure with. Floats are random (zeros can run faster than real data), everything else is zero: a
 // valid index, axis or length.

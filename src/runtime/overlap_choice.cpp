@@ -100,6 +100,23 @@ void write_inputs(Plan& plan) {
   }
 }
 
+// What `f` returns, called as a lane calls its work.
+template <typename F>
+auto in_lane(const Lanes& lanes, const F& f) {
+  struct Work {
+    const F& f;
+    std::optional<decltype(f())> result;
+  } work{f, {}};
+  lanes.run(
+      1,
+      [](void* context, int) {
+        auto& w = *static_cast<Work*>(context);
+        w.result = w.f();
+      },
+      &work);
+  return std::move(*work.result);
+}
+
 struct Trial {
   bool overlap = false;
   std::string why;
@@ -137,42 +154,29 @@ Result<Trial> try_section(const Graph& graph, const Section& section, const Prov
   return trial;
 }
 
-// Measures `node` on all threads, unless that is known.
-double time_in_team(const Graph& graph, const Node& node, const Provider& provider,
-                    const PlanOptions& options) {
-  const std::string signature = node_signature(graph, node);
-  auto known = options.cache->find(provider.signature(), signature);
-  if (!known) {  // an only candidate, which nobody had to measure yet
-    (void)choose_kernel(graph, node, provider, options);
-    known = options.cache->find(provider.signature(), signature);
+// Of one run of `node` in a lane; infinite where a lane has no kernel for it.
+double time_in_lane(const Graph& graph, const Node& node, const Lanes& lanes, Tuner& tuner) {
+  auto seconds = tuner.remembered(graph, node);
+  if (!seconds) {
+    const auto measured = in_lane(lanes, [&] { return tuner.seconds(graph, node); });
+    if (measured.ok()) seconds = *measured;
   }
-  return known ? known->microseconds : 0;
-}
-
-// The same in a lane; infinite where a lane has no kernel for it.
-double time_in_lane(const Graph& graph, const Node& node, const Lanes& lanes, const PlanOptions& options) {
-  const std::string signature = node_signature(graph, node);
-  auto known = options.cache->find(lanes.provider->signature(), signature);
-  if (!known) {
-    (void)choose_in_lane(graph, node, lanes, options);
-    known = options.cache->find(lanes.provider->signature(), signature);
-  }
-  return known ? known->microseconds : std::numeric_limits<double>::infinity();
+  return seconds ? *seconds * 1e6 : std::numeric_limits<double>::infinity();
 }
 
 // Of all nodes that have company; without autotune every step counts the same.
 std::vector<NodeTime> time_nodes(const Graph& graph, const graph::BufferAssignment& buffers,
                                  const Provider& provider, const Lanes& lanes, const PlanOptions& options) {
-  PlanOptions timing = options;
-  timing.measure_single = true;
+  Tuner team(provider, options), alone(*lanes.provider, options);
   const std::vector<bool> company = nodes_with_company(graph, buffers);
   std::vector<NodeTime> times(graph.nodes().size());
   for (uint32_t i = 0; i < times.size(); ++i) {
     const Node& node = graph.nodes()[i];
     if (!company[i] || buffers.elided(NodeId{i})) continue;
-    times[i] = options.autotune ? NodeTime{time_in_team(graph, node, provider, timing),
-                                           time_in_lane(graph, node, lanes, timing)}
-                                : NodeTime{1, 1};
+    times[i] = {1, 1};
+    if (!options.autotune) continue;
+    const Result<double> in_team = team.seconds(graph, node);
+    times[i] = {in_team.ok() ? *in_team * 1e6 : 0, time_in_lane(graph, node, lanes, alone)};
   }
   return times;
 }
@@ -206,23 +210,8 @@ Result<Graph> graph_of_section(const Graph& graph, const Section& section) {
   return std::move(builder).finish();
 }
 
-Result<Chosen> choose_in_lane(const Graph& graph, const Node& node, const Lanes& lanes,
-                              const PlanOptions& options) {
-  struct Work {
-    const Graph& graph;
-    const Node& node;
-    const Lanes& lanes;
-    const PlanOptions& options;
-    std::optional<Result<Chosen>> chosen;
-  } work{graph, node, lanes, options, {}};
-  lanes.run(
-      1,
-      [](void* context, int) {
-        auto& w = *static_cast<Work*>(context);
-        w.chosen = choose_kernel(w.graph, w.node, *w.lanes.provider, w.options);
-      },
-      &work);
-  return std::move(*work.chosen);
+Result<Chosen> choose_in_lane(const Graph& graph, const Node& node, const Lanes& lanes, Tuner& tuner) {
+  return in_lane(lanes, [&] { return tuner.choose(graph, node); });
 }
 
 Result<std::vector<OverlapChoice>> choose_overlap(const Graph& graph, const graph::BufferAssignment& buffers,

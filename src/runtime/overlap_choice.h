@@ -28,9 +28,9 @@ Result<std::vector<OverlapChoice>> choose_overlap(const graph::Graph& graph,
                                                   const Provider& provider, const Lanes& lanes,
                                                   const PlanOptions& options);
 
-// The kernel for `node` in a lane: made and measured as a lane runs it.
+// The kernel for `node` in a lane: made and measured as a lane runs it. `tuner` is of lanes.provider.
 Result<Chosen> choose_in_lane(const graph::Graph& graph, const graph::Node& node, const Lanes& lanes,
-                              const PlanOptions& options);
+                              Tuner& tuner);
 
 // The nodes of a section as a graph: its outputs are what is read outside, or an output of `graph`.
 Result<graph::Graph> graph_of_section(const graph::Graph& graph, const Section& section);

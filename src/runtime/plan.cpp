@@ -114,12 +114,13 @@ struct Plan::State {
 
 Status Plan::State::make_kernels(const Provider& provider, const PlanOptions& options,
                                  const BufferAssignment& buffers) {
+  Tuner tuner(provider, options);
   const std::size_t total = graph.nodes().size();
   for (uint32_t i = 0; i < total; ++i) {
     const Node& node = graph.nodes()[i];
     if (options.progress) options.progress(i, total, node.name);
     if (buffers.elided(NodeId{i})) continue;
-    auto chosen = choose_kernel(graph, node, provider, options);
+    auto chosen = tuner.choose(graph, node);
     if (!chosen.ok()) return chosen.error().within(fmt::format("node '{}' ({})", node.name, node.op));
     PlanStep& step = steps.emplace_back();
     step.node = NodeId{i};
@@ -155,13 +156,14 @@ Status Plan::State::overlap(const Provider& provider, const PlanOptions& options
 
 Status Plan::State::use_lanes(const OverlapChoice& choice, const Lanes& lanes, const PlanOptions& options) {
   const Section& section = choice.section;
+  Tuner tuner(*lanes.provider, options);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     PlanStep& step = steps[i];
     if (!section.holds(step.node)) continue;
     const auto lane = std::find_if(section.lanes.begin(), section.lanes.end(), [&](const auto& nodes) {
       return std::find(nodes.begin(), nodes.end(), step.node) != nodes.end();
     });
-    auto chosen = choose_in_lane(graph, graph.node(step.node), lanes, options);
+    auto chosen = choose_in_lane(graph, graph.node(step.node), lanes, tuner);
     if (!chosen.ok()) return failed(i, chosen.error());
     take_kernel(i, std::move(*chosen));
     step.lane = static_cast<int>(lane - section.lanes.begin());
@@ -336,12 +338,13 @@ Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provide
   auto state = std::make_unique<State>(std::move(graph));
   state->check_numbers = options.check_numbers;
   BufferAssignment buffers(state->graph);
+  PlanOptions complete = options;
+  if (complete.step_bytes == 0) complete.step_bytes = step_bytes(state->graph);
   // Nodes of one signature are measured once, whether or not the caller keeps measurements.
   TimingCache of_this_plan;
-  PlanOptions remembering = options;
-  if (remembering.cache == nullptr) remembering.cache = &of_this_plan;
-  HONE_CHECK(state->make_kernels(provider, remembering, buffers));
-  HONE_CHECK(state->overlap(provider, remembering, buffers));
+  if (complete.cache == nullptr) complete.cache = &of_this_plan;
+  HONE_CHECK(state->make_kernels(provider, complete, buffers));
+  HONE_CHECK(state->overlap(provider, complete, buffers));
   state->find_stretches();
   state->share_buffers(buffers);
   HONE_CHECK(state->place_buffers(buffers));

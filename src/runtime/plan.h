@@ -26,11 +26,10 @@ enum class Overlap : uint8_t {
 };
 
 struct PlanOptions {
-  bool autotune = true;  // false: a node's first candidate, unmeasured
-  bool measure_single =
-      false;  // measure a node's only candidate, too: the cache then has a time for every node
+  bool autotune = true;          // false: a node's first candidate, unmeasured
   double tune_ms_per_node = 20;  // the most time that measuring one node's candidates may take, roughly
   Overlap overlap = Overlap::kMeasured;
+  std::size_t step_bytes = 0;    // that a step touches: how cold kernels are timed; 0: found from the graph
   TimingCache* cache = nullptr;  // measurements kept from earlier plans; may be null
   bool check_numbers =
       false;  // after each step, look for NaN and Inf that its inputs did not have (debugging)

@@ -37,6 +37,8 @@ class Provider {
   virtual std::string_view name() const = 0;
   // What the timing cache keys measurements by: device, library versions, threads.
   virtual std::string signature() const = 0;
+  // Of the largest cache: timings are taken with caches as a step leaves them. 0: caches are left alone.
+  virtual std::size_t cache_bytes() const { return 0; }
   // Kernels for a node whose types are all static, best guess first. Empty: the provider has none, and no
   // reference kernel stands in silently: the list then holds the reference, named so.
   virtual Result<std::vector<Candidate>> candidates(const graph::Graph& graph,

@@ -119,6 +119,10 @@ void TimingCache::put(const std::string& provider, const std::string& node, Entr
   dirty_ = true;
 }
 
+void TimingCache::erase(const std::string& provider, const std::string& node) {
+  dirty_ = entries_.erase(provider + " | " + node) > 0 || dirty_;
+}
+
 Status TimingCache::save() const {
   if (path_.empty() || !dirty_) return {};
   HONE_CHECK(make_folder(path_.parent_path()));

@@ -30,6 +30,7 @@ class TimingCache {
   };
   std::optional<Entry> find(const std::string& provider, const std::string& node) const;
   void put(const std::string& provider, const std::string& node, Entry entry);
+  void erase(const std::string& provider, const std::string& node);
   Status save() const;
   const std::string& note() const { return note_; }
   std::size_t size() const { return entries_.size(); }

@@ -67,6 +67,22 @@ TEST(GroupNormalization, EveryFormAgrees) {
   }
 }
 
+TEST(BatchNormalization, ByGivenStatisticsEveryFormAgrees) {
+  for (const Shape& shape : {Shape{2, 6}, Shape{1, 6, 33}, Shape{3, 6, 5, 7}, Shape{1, 6, 1, 4000}}) {
+    for (const float epsilon : {1e-5F, 0.5F}) {
+      SCOPED_TRACE(testing::Message() << shape_text(shape) << epsilon);
+      compare_all_kernels([&](GraphBuilder& b) -> std::vector<ValueId> {
+        const ValueId variance =
+            b.constant("variance", Tensor::f32({6}, std::vector<float>{1, 4, 0.1F, 2, 0, 9}));
+        return {b.add("BatchNormalization",
+                      {fresh(b, shape), f32_constant(b, {6}), f32_constant(b, {6}, 2),
+                       f32_constant(b, {6}, 3), variance},
+                      {{"epsilon", epsilon}})};
+      });
+    }
+  }
+}
+
 struct AttentionCase {
   Shape q, k, v;
   Attributes attributes;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/window.h"
+#include "kernels/cpu/parallel.h"
 #include "kernels/ref/parts.h"
 #include "kernels/ref/wide.h"
 
@@ -53,37 +54,32 @@ Result<ConvShape> plan_conv(const Attributes& attributes, const Shape& x, const 
   return plan;
 }
 
-// Calls `body(small_offset, big_offset, count)` for each run of positions along the last axis at which tap
-// `tap` of the windows joins the smaller, strided side (a convolution's output) with the larger one (its
-// input).
-template <typename Body>
-void for_each_run(const std::vector<Window>& windows, const std::vector<int64_t>& tap, const Shape& small,
-                  const Shape& big, Body body) {
+// Positions along the last axis at which one tap of the windows joins the smaller, strided side (a
+// convolution's output) with the larger one (its input): `count` of them, from these offsets into planes.
+struct Run {
+  int64_t small = 0, big = 0, count = 0;
+};
+
+// The run of tap `tap` in the row `index` (along all axes but the last) of the smaller side; count 0: none.
+Run run_of(const std::vector<Window>& windows, const std::vector<int64_t>& tap, const Shape& index,
+           const Shape& small, const Shape& big) {
   const std::size_t last = small.size() - 1;
+  int64_t small_row = 0;
+  int64_t big_row = 0;
+  for (std::size_t axis = 0; axis < last; ++axis) {
+    const Window& window = windows[axis];
+    const int64_t at = index[axis] * window.stride + tap[axis] * window.dilation - window.pad_begin;
+    if (at < 0 || at >= big[axis]) return {};
+    small_row = small_row * small[axis] + index[axis];
+    big_row = big_row * big[axis] + at;
+  }
   const Window& inner = windows[last];
   const int64_t shift = tap[last] * inner.dilation - inner.pad_begin;  // big = small * stride + shift
   const int64_t first = shift >= 0 ? 0 : (-shift + inner.stride - 1) / inner.stride;
   const int64_t room = big[last] - 1 - shift;
   const int64_t end = room < 0 ? 0 : std::min(small[last], room / inner.stride + 1);
-  if (first >= end) return;
-  const Shape outer(small.begin(), small.end() - 1);
-  if (element_count(outer) == 0) return;
-  std::vector<int64_t> index(last, 0);
-  do {
-    int64_t small_row = 0;
-    int64_t big_row = 0;
-    bool inside = true;
-    for (std::size_t axis = 0; axis < last && inside; ++axis) {
-      const Window& window = windows[axis];
-      const int64_t at = index[axis] * window.stride + tap[axis] * window.dilation - window.pad_begin;
-      inside = at >= 0 && at < big[axis];
-      small_row = small_row * small[axis] + index[axis];
-      big_row = big_row * big[axis] + at;
-    }
-    if (inside) {
-      body(small_row * small[last] + first, big_row * big[last] + first * inner.stride + shift, end - first);
-    }
-  } while (next_index(index, outer));
+  if (first >= end) return {};
+  return {small_row * small[last] + first, big_row * big[last] + first * inner.stride + shift, end - first};
 }
 
 Shape kernel_of(const WindowSpec& windows) {
@@ -92,54 +88,102 @@ Shape kernel_of(const WindowSpec& windows) {
   return kernel;
 }
 
-// Adds what one tap brings from a plane of the input to a plane of the output.
-void gather_tap(const ConvShape& plan, const std::vector<int64_t>& tap, double weight, const double* in,
-                double* out) {
-  const int64_t stride = plan.windows.axes.back().stride;
-  for_each_run(plan.windows.axes, tap, plan.out, plan.in, [&](int64_t to, int64_t from, int64_t count) {
-    if (stride == 1) {  // apart, so that the compiler vectorises it
-      for (int64_t i = 0; i < count; ++i) out[to + i] += weight * in[from + i];
-    } else {
-      for (int64_t i = 0; i < count; ++i) out[to + i] += weight * in[from + i * stride];
-    }
-  });
-}
-
-// The same in the transpose of a convolution: each input element adds a scaled copy of the kernel to the
-// output.
-void scatter_tap(const ConvShape& plan, const std::vector<int64_t>& tap, double weight, const double* in,
-                 double* out) {
-  const int64_t stride = plan.windows.axes.back().stride;
-  for_each_run(plan.windows.axes, tap, plan.in, plan.out, [&](int64_t from, int64_t to, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) out[to + i * stride] += weight * in[from + i];
-  });
-}
-
-// The convolution, or its transpose, in double: for each output channel, each weight scales a shifted copy of
-// its input plane.
-Wide convolve(const ConvShape& plan, const Wide& x, const Wide& w, const Wide& bias) {
-  const int64_t in_plane = element_count(plan.in);
-  const int64_t out_plane = element_count(plan.out);
+// The runs of all taps in all rows of the smaller side, taps innermost. The same for all channels.
+std::vector<Run> plan_runs(const ConvShape& plan) {
+  const Shape& small = plan.transposed ? plan.in : plan.out;
+  const Shape& big = plan.transposed ? plan.out : plan.in;
   const Shape kernel = kernel_of(plan.windows);
-  const int64_t taps = element_count(kernel);
-  Wide y(static_cast<std::size_t>(element_count(plan.output)), 0);
-  for (int64_t n = 0; n < plan.batch; ++n) {
-    for (int64_t oc = 0; oc < plan.group * plan.group_out; ++oc) {
-      double* out = y.data() + (n * plan.group * plan.group_out + oc) * out_plane;
-      if (!bias.empty()) std::fill(out, out + out_plane, bias[static_cast<std::size_t>(oc)]);
-      const int64_t first_channel = oc / plan.group_out * plan.group_in;
-      for (int64_t ic = first_channel; ic < first_channel + plan.group_in; ++ic) {
-        const double* in = x.data() + (n * plan.group * plan.group_in + ic) * in_plane;
-        const int64_t kernel_at = plan.transposed ? ic * plan.group_out + oc % plan.group_out
-                                                  : oc * plan.group_in + ic - first_channel;
-        const double* weights = w.data() + kernel_at * taps;
-        std::vector<int64_t> tap(kernel.size(), 0);
-        do {
-          (plan.transposed ? scatter_tap : gather_tap)(plan, tap, *weights++, in, out);
-        } while (next_index(tap, kernel));
+  const Shape rows(small.begin(), small.end() - 1);
+  std::vector<Run> runs;
+  if (element_count(small) == 0 || element_count(kernel) == 0) return runs;
+  Shape row(rows.size(), 0);
+  do {
+    std::vector<int64_t> tap(kernel.size(), 0);
+    do {
+      runs.push_back(run_of(plan.windows.axes, tap, row, small, big));
+    } while (next_index(tap, kernel));
+  } while (next_index(row, rows));
+  return runs;
+}
+
+// Where the data of one image and a few neighbouring output channels of one group lie, and what they share.
+struct Channels {
+  const double* in = nullptr;       // the group's first input plane
+  const double* weights = nullptr;  // of the first output channel
+  double* out = nullptr;            // the first output plane
+  int64_t count = 0;                // of output channels
+};
+
+// Output channels that are computed together: each input row, once in the L1 cache, serves all of them, whose
+// rows stay there, too.
+constexpr int64_t kChannelsTogether = 8;
+
+// Each output row of each channel gathers all input channels and taps.
+void gather(const ConvShape& plan, const std::vector<Run>& runs, int64_t taps, const Channels& channels) {
+  const int64_t in_plane = element_count(plan.in), out_plane = element_count(plan.out);
+  const int64_t stride = plan.windows.axes.back().stride;
+  for (std::size_t row = 0; row < runs.size(); row += static_cast<std::size_t>(taps)) {
+    for (int64_t ic = 0; ic < plan.group_in; ++ic) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const Run& run = runs[row + static_cast<std::size_t>(tap)];
+        const double* from = channels.in + ic * in_plane + run.big;
+        for (int64_t oc = 0; oc < channels.count; ++oc) {
+          const double weight = channels.weights[(oc * plan.group_in + ic) * taps + tap];
+          double* to = channels.out + oc * out_plane + run.small;
+          if (stride == 1) {  // apart, so that the compiler vectorises it
+            for (int64_t i = 0; i < run.count; ++i) to[i] += weight * from[i];
+          } else {
+            for (int64_t i = 0; i < run.count; ++i) to[i] += weight * from[i * stride];
+          }
+        }
       }
     }
   }
+}
+
+// The transpose of that: each input element adds a scaled copy of the kernel to the output.
+void scatter(const ConvShape& plan, const std::vector<Run>& runs, int64_t taps, const Channels& channels) {
+  const int64_t in_plane = element_count(plan.in), out_plane = element_count(plan.out);
+  const int64_t stride = plan.windows.axes.back().stride;
+  for (int64_t ic = 0; ic < plan.group_in; ++ic) {
+    for (std::size_t row = 0; row < runs.size(); row += static_cast<std::size_t>(taps)) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const Run& run = runs[row + static_cast<std::size_t>(tap)];
+        const double* from = channels.in + ic * in_plane + run.small;
+        for (int64_t oc = 0; oc < channels.count; ++oc) {
+          const double weight = channels.weights[(ic * plan.group_out + oc) * taps + tap];
+          double* to = channels.out + oc * out_plane + run.big;
+          for (int64_t i = 0; i < run.count; ++i) to[i * stride] += weight * from[i];
+        }
+      }
+    }
+  }
+}
+
+// The convolution, or its transpose, in double, on all threads: each output channel is computed by one of
+// them, in one order, however many there are.
+Wide convolve(const ConvShape& plan, const Wide& x, const Wide& w, const Wide& bias) {
+  const int64_t in_plane = element_count(plan.in), out_plane = element_count(plan.out);
+  const int64_t taps = element_count(kernel_of(plan.windows));
+  const std::vector<Run> runs = plan_runs(plan);
+  Wide y(static_cast<std::size_t>(element_count(plan.output)), 0);
+  const int64_t blocks = (plan.group_out + kChannelsTogether - 1) / kChannelsTogether;  // of a group
+  parallel_tasks(plan.batch * plan.group * blocks, thread_count(), [&](int64_t task, int) {
+    const int64_t image_group = task / blocks, group = image_group % plan.group;
+    const int64_t first = task % blocks * kChannelsTogether;  // output channel in the group
+    Channels channels;
+    channels.count = std::min(kChannelsTogether, plan.group_out - first);
+    channels.in = x.data() + image_group * plan.group_in * in_plane;
+    channels.out = y.data() + (image_group * plan.group_out + first) * out_plane;
+    // Weights: [group · out, in, taps]; transposed: [group · in, out, taps].
+    channels.weights = w.data() + (plan.transposed ? group * plan.group_in * plan.group_out + first
+                                                   : (group * plan.group_out + first) * plan.group_in) *
+                                      taps;
+    for (int64_t oc = 0; oc < channels.count && !bias.empty(); ++oc)
+      std::fill_n(channels.out + oc * out_plane, out_plane,
+                  bias[static_cast<std::size_t>(group * plan.group_out + first + oc)]);
+    (plan.transposed ? scatter : gather)(plan, runs, taps, channels);
+  });
   return y;
 }
 

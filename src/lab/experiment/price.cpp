@@ -1,70 +1,120 @@
 #include "lab/experiment/price.h"
 
-#include <algorithm>
-#include <vector>
+#include <fmt/format.h>
 
+#include "core/statistics.h"
 #include "graph/buffer_assignment.h"
-#include "runtime/autotune.h"
+#include "lab/experiment/profile.h"
+#include "runtime/timing_cache.h"
 
 namespace hone::lab {
 namespace {
 
 constexpr double kLongEnough = 20e-6;  // seconds; below, a reading is mostly the cost of starting threads
 
-double median_of(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+// What a profile saw of the nodes of one signature.
+struct Sightings {
+  const graph::Node* node = nullptr;
+  std::vector<double> seconds;
+};
+
+std::unordered_map<std::string, Sightings> sightings_in(const runtime::Plan& plan,
+                                                        const trace::Trace& profile) {
+  std::unordered_map<std::string, Sightings> found;
+  struct OfStep {
+    Sightings* sightings = nullptr;
+    int lanes = 1;
+  };
+  std::vector<OfStep> of_step;
+  for (const runtime::PlanStep& step : plan.steps()) {
+    const graph::Node& node = plan.graph().node(step.node);
+    Sightings& sightings = found[runtime::node_signature(plan.graph(), node)];
+    sightings.node = &node;
+    of_step.push_back({&sightings, step.lanes});  // references into an unordered_map stay valid
+  }
+  for (std::size_t i = 0; i < profile.spans.size(); ++i) {
+    const trace::Span span = profile.spans.row(i);
+    if (span.category != trace::Category::kOperator || !span.op.valid()) continue;
+    // A step in a lane has the time to itself only in part: what it costs the whole is its share.
+    const OfStep& step = of_step[span.op.index];
+    step.sightings->seconds.push_back(static_cast<double>(span.duration_ns) * 1e-9 / step.lanes);
+  }
+  return found;
 }
 
 }  // namespace
 
-double PriceList::alone(const graph::Graph& graph, const graph::Node& node, const std::string& signature) {
-  if (auto known = alone_.find(signature); known != alone_.end()) return known->second;
-  double seconds = 0;
-  if (!graph::BufferAssignment::always_elided(graph, node)) {
-    auto remembered = cache_.find(provider_.signature(), signature);
-    if (!remembered) {
-      runtime::PlanOptions options;
-      options.cache = &cache_;
-      options.measure_single = true;
-      if (runtime::choose_kernel(graph, node, provider_, options).ok())
-        remembered = cache_.find(provider_.signature(), signature);
-    }
-    if (remembered) seconds = remembered->microseconds / 1e6;
+double PriceList::step(const graph::Graph& graph) {
+  const graph::BufferAssignment buffers(graph);
+  std::vector<std::string> signatures;
+  std::unordered_map<std::string, const graph::Node*> unknown;
+  for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
+    if (buffers.elided(graph::NodeId{i})) continue;
+    const graph::Node& node = graph.nodes()[i];
+    signatures.push_back(runtime::node_signature(graph, node));
+    if (!prices_.contains(signatures.back())) unknown.emplace(signatures.back(), &node);
   }
-  alone_.emplace(signature, seconds);
+  for (const auto& [signature, seconds] : time_alone(graph, unknown))
+    prices_[signature] = seconds * step_to_alone(describe_operator(graph, *unknown.at(signature)).op_class);
+  double seconds = 0;
+  for (const std::string& signature : signatures) {
+    const auto price = prices_.find(signature);
+    if (price != prices_.end()) seconds += price->second;
+  }
   return seconds;
 }
 
-double PriceList::price(const graph::Graph& graph, const graph::Node& node) {
-  const std::string signature = runtime::node_signature(graph, node);
-  if (auto seen = seen_.find(signature); seen != seen_.end()) return seen->second;
-  return alone(graph, node, signature) * scale_;
+std::unordered_map<std::string, double> PriceList::time_alone(const graph::Graph& graph, const Nodes& nodes) {
+  std::vector<const graph::Node*> timed;  // now; the others are remembered
+  for (const auto& [signature, node] : nodes) {
+    if (!tuner_.remembered(graph, *node) && tuner_.seconds(graph, *node).ok()) timed.push_back(node);
+  }
+  for (const graph::Node* node : timed) tuner_.look_again(graph, *node);
+  std::unordered_map<std::string, double> seconds;
+  for (const auto& [signature, node] : nodes) {
+    if (const auto alone = tuner_.remembered(graph, *node)) seconds[signature] = *alone;
+  }
+  return seconds;
 }
 
-void PriceList::learn(const runtime::Plan& plan, const trace::Trace& profile) {
+double PriceList::step_to_alone(trace::OperatorClass op_class) const {
+  const auto sums = of_class_.find(op_class);
+  return sums != of_class_.end() ? sums->second.ratio(all_.ratio(1)) : all_.ratio(1);
+}
+
+std::string PriceList::ratios_text() const {
+  std::string text;
+  for (const auto& [op_class, sums] : of_class_)
+    text += fmt::format("{}{} {:.2f}", text.empty() ? "" : ", ", trace::operator_class_name(op_class),
+                        sums.ratio(1));
+  return text;
+}
+
+std::vector<Contradiction> PriceList::learn(const runtime::Plan& plan, const trace::Trace& profile) {
+  std::vector<Contradiction> contradictions;
   const graph::Graph& graph = plan.graph();
-  std::unordered_map<std::string, std::vector<double>> runs;
-  std::unordered_map<std::string, const graph::Node*> nodes;
-  for (std::size_t i = 0; i < profile.spans.size(); ++i) {
-    const trace::Span span = profile.spans.row(i);
-    if (span.category != trace::Category::kOperator || !span.op.valid()) continue;
-    const runtime::PlanStep& step = plan.steps()[span.op.index];
-    const graph::Node& node = graph.node(step.node);
-    const std::string signature = runtime::node_signature(graph, node);
-    // A step in a lane has the time to itself only in part: what it costs the whole is its share.
-    runs[signature].push_back(static_cast<double>(span.duration_ns) * 1e-9 / step.lanes);
-    nodes[signature] = &node;
+  all_ = {};
+  of_class_.clear();
+  const auto sightings = sightings_in(plan, profile);
+  Nodes nodes;
+  for (const auto& [signature, seen] : sightings) nodes.emplace(signature, seen.node);
+  for (const auto& [signature, alone] : time_alone(graph, nodes)) {
+    const Sightings& seen = sightings.at(signature);
+    if (seen.seconds.empty()) continue;
+    const double in_step = quantile(seen.seconds, runtime::kReadingQuantile);
+    prices_[signature] = in_step;
+    if (in_step > kLongEnough && alone >= kContradiction * in_step) {
+      contradictions.push_back({seen.node->name, alone, in_step});
+      tuner_.forget(graph, *seen.node);
+      continue;
+    }
+    for (Sums* sums : {&all_, &of_class_[describe_operator(graph, *seen.node).op_class]}) {
+      const auto runs = static_cast<double>(seen.seconds.size());
+      sums->seen += runs * in_step;
+      sums->alone += runs * alone;
+    }
   }
-  std::vector<double> ratios;
-  for (auto& [signature, seconds] : runs) {
-    const double seen = median_of(seconds);
-    seen_[signature] = seen;
-    const double by_itself = alone(graph, *nodes[signature], signature);
-    if (seen > kLongEnough && by_itself > kLongEnough) ratios.push_back(seen / by_itself);
-  }
-  if (!ratios.empty()) scale_ = median_of(ratios);
+  return contradictions;
 }
 
 }  // namespace hone::lab

@@ -34,6 +34,7 @@ class Interleaver {
   std::mt19937_64 coin_;
   int calls_ = 1;
   int last_ = -1;
+  bool settles_ = true;
 };
 
 Result<int64_t> Interleaver::time_calls(int which, int calls) {
@@ -58,6 +59,7 @@ Status Interleaver::warm_up() {
     HONE_ASSIGN(const int64_t b_ns, time_calls(1, calls_));
     const int64_t shorter = std::max<int64_t>(1, std::min(a_ns, b_ns));
     last_ = 1;
+    settles_ = options_.settle && (options_.settle_ns > 0 || shorter < options_.settled_ns * calls_);
     if (shorter >= options_.min_slot_ns || calls_ >= kMaxCallsPerSlot) return {};
     const int64_t wanted = (options_.min_slot_ns * calls_ + shorter - 1) / shorter;
     // At least doubling ends the loop soon; at most ×16 keeps one lucky reading from overshooting far.
@@ -69,7 +71,7 @@ Status Interleaver::run_block(PairedResult& result, std::vector<double>& log_rat
   const int outer = static_cast<int>(coin_() >> 63);  // 0: A B B A, 1: B A A B
   double log_ratio = 0;
   for (int which : {outer, 1 - outer, 1 - outer, outer}) {
-    if (options_.settle && which != last_) HONE_CHECK(settle(which));
+    if (settles_ && which != last_) HONE_CHECK(settle(which));
     last_ = which;
     HONE_ASSIGN(const int64_t elapsed, time_calls(which, calls_));
     const double call_ns = static_cast<double>(std::max<int64_t>(1, elapsed)) / calls_;

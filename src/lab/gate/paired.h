@@ -48,9 +48,12 @@ struct PairedOptions {
       100'000;                // a slot repeats the call until it takes this long: the clock must not matter
   double precision = 0.005;   // stop early when the interval is within ± this share of the ratio
   double min_effect = 0.002;  // smaller differences are never claimed (code placement alone makes them)
-  bool settle = true;         // after a change of workload run one unmeasured call: caches as in steady use
-  int64_t settle_ns = 0;      // … and more, until this has passed: what the other left running must end
-  uint64_t seed = 1;          // of the coin
+  // After a change of workload run one unmeasured call: caches as in steady use. Not where both workloads
+  // take longer than `settled_ns` a call: filling the caches anew, a millisecond or so, is nothing to that.
+  bool settle = true;
+  int64_t settled_ns = 100'000'000;
+  int64_t settle_ns = 0;  // … and more, until this has passed: what the other left running must end
+  uint64_t seed = 1;      // of the coin
   Progress progress;
   std::function<int64_t()> clock = now_ns;
 };

@@ -158,6 +158,32 @@ TEST(Paired, RepeatsShortCallsUntilTheClockDoesNotMatter) {
   EXPECT_NEAR(result->ratio.median, 1.25, 0.001);
 }
 
+// Workloads of one call each that say when they ran.
+std::string order_of_calls(PairedOptions options, int64_t call_ns) {
+  std::string order;
+  int64_t now = 0;
+  options.clock = [&] { return now; };
+  options.min_blocks = options.max_blocks = 6;
+  const auto call = [&](char name) {
+    return [&, name]() -> Status {
+      order += name;
+      now += call_ns;
+      return {};
+    };
+  };
+  EXPECT_TRUE(run_paired(call('A'), call('B'), options).ok());
+  return order;
+}
+
+TEST(Paired, SettlesAfterAChangeUnlessCallsAreLong) {
+  const std::string settled = order_of_calls({}, 1'000'000), unsettled = order_of_calls({}, 200'000'000);
+  EXPECT_EQ(unsettled.size(), 4 + 6 * 4U) << "two calls each to warm up, then four a block";
+  EXPECT_GE(settled.size(), 4 + 6 * 6U) << "and one more after each change, two or three a block";
+  PairedOptions must_wait;
+  must_wait.settle_ns = 1;
+  EXPECT_GT(order_of_calls(must_wait, 200'000'000).size(), unsettled.size());
+}
+
 TEST(Paired, RunsTheMinimumEvenWhenTheBudgetIsTooSmall) {
   SimulatedMachine machine(Noise::kGaussian, 0.01, 6);
   PairedOptions options = simulated_options(machine, 1);

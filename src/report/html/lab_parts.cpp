@@ -143,6 +143,7 @@ Markup facts_part(const analyze::LabReport& report) {
   Markup command = tag("div", {{"class", "command"}}, tag("code", report.reproduce.command));
   Markup notes;
   for (const std::string& note : report.reproduce.notes) notes += tag("li", note);
+  if (!report.phases.empty()) notes += tag("li", phases_sentence(report));
   notes +=
       tag("li", fmt::format("Intervals are distribution-free, at {:g} %; the speed-up's is from {} pairs.",
                             report.result.confidence * 100, report.result.pairs));

@@ -28,6 +28,16 @@ std::string cpu_model() {
   return "unknown processor";
 }
 
+// The last level's, as the first CPU sees it; what is common where the system does not tell.
+std::size_t last_level_cache() {
+  for (int index = 4; index >= 2; --index) {
+    std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));
+    std::size_t kib = 0;  // written as "32768K"
+    if (file >> kib && kib > 0) return kib << 10;
+  }
+  return std::size_t{32} << 20;
+}
+
 bool plain_everywhere(const graph::Graph& graph, const graph::Node& node) {
   for (const auto* ids : {&node.inputs, &node.outputs}) {
     for (graph::ValueId id : *ids) {
@@ -45,7 +55,8 @@ std::string signature_of(int threads) {
 
 }  // namespace
 
-CpuProvider::CpuProvider(int threads) : threads_(threads > 0 ? threads : kernels::default_thread_count()) {
+CpuProvider::CpuProvider(int threads)
+    : threads_(threads > 0 ? threads : kernels::default_thread_count()), cache_bytes_(last_level_cache()) {
   omp_set_num_threads(threads_);
   signature_ = signature_of(threads_);
 }

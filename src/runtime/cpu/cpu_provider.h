@@ -14,6 +14,7 @@ class CpuProvider : public Provider {
   std::string_view name() const override { return "cpu"; }
   // Processor, vector instructions, oneDNN's version, revision of hone's kernels, threads.
   std::string signature() const override { return signature_; }
+  std::size_t cache_bytes() const override { return cache_bytes_; }
   int threads() const { return threads_; }
   // What its convolutions run fastest in: blocks as wide as the CPU's vectors.
   Layout convolution_layout() const;
@@ -28,6 +29,7 @@ class CpuProvider : public Provider {
 
   int threads_;
   std::string signature_;
+  std::size_t cache_bytes_;
 };
 
 }  // namespace hone::runtime

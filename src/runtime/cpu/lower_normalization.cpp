@@ -1,4 +1,4 @@
-// Softmax, layer and group normalisation: hone's own kernels, f32.
+// Softmax, layer, group and batch normalisation: hone's own kernels, f32.
 #include <fmt/format.h>
 
 #include "kernels/cpu/normalization/normalization.h"
@@ -93,6 +93,35 @@ void lower_group_norm(const LowerContext& context, std::vector<Candidate>& found
                    }});
 }
 
+// By the statistics given: at inference.
+void lower_batch_norm(const LowerContext& context, std::vector<Candidate>& found) {
+  const graph::Node& node = context.node;
+  const Shape shape = context.in_shape(0);
+  if (shape.size() < 2 || node.inputs.size() != 5 || node.outputs.size() != 1 ||
+      node.attributes.integer("training_mode", 0) != 0)
+    return;
+  for (std::size_t i = 1; i < 5; ++i) {
+    if (!context.has(i) || context.in(i).dtype != DType::kF32 ||
+        element_count(context.in_shape(i)) != shape[1])
+      return;
+  }
+  kernels::BatchNormDesc desc;
+  desc.batch = shape[0];
+  desc.channels = shape[1];
+  desc.spatial = product(shape, 2, shape.size());
+  desc.epsilon = node.attributes.real("epsilon", 1e-5F);
+  found.push_back({"hone batch norm", [desc]() -> Result<std::unique_ptr<Kernel>> {
+                     HONE_ASSIGN(kernels::BatchNorm norm, kernels::BatchNorm::create(desc));
+                     return make_kernel(
+                         {.implementation = "hone batch norm", .in_place = 0},
+                         [norm](const KernelArguments& a) -> Status {
+                           norm.execute({f32(a.inputs[0]), f32(a.inputs[1]), f32(a.inputs[2]),
+                                         f32(a.inputs[3]), f32(a.inputs[4]), f32(a.outputs[0])});
+                           return {};
+                         });
+                   }});
+}
+
 }  // namespace
 
 void lower_normalization(const LowerContext& context, std::vector<Candidate>& found) {
@@ -104,6 +133,7 @@ void lower_normalization(const LowerContext& context, std::vector<Candidate>& fo
   }
   if (node.op == "Softmax" || node.op == "LogSoftmax") lower_softmax(context, found);
   if (node.op == "LayerNormalization" || node.op == "RMSNormalization") lower_layer_norm(context, found);
+  if (node.op == "BatchNormalization") lower_batch_norm(context, found);
   if (node.op == "InstanceNormalization" || node.op == "GroupNormalization") lower_group_norm(context, found);
 }
 

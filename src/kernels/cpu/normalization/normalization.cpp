@@ -146,6 +146,29 @@ void GroupNormGroup(const GroupNormDesc& desc, const float* x, const float* scal
   }
 }
 
+// y = (x - mean)·a + bias: the difference first, so that a large mean costs no digits.
+HWY_INLINE void center_scale(const float* x, float* y, int64_t n, float mean, float a, float bias) {
+  const VF vm = splat(mean), va = splat(a), vb = splat(bias);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    hn::StoreU(hn::MulAdd(hn::Sub(hn::LoadU(kF32, x + i), vm), va, vb), kF32, y + i);
+  if (i < n) store_first(hn::MulAdd(hn::Sub(load_first(x + i, n - i), vm), va, vb), y + i, n - i);
+}
+
+// Planes [begin, end) of batch × channels.
+void BatchNormPlanes(const BatchNormDesc& desc, const BatchNormArguments& arguments, int64_t begin,
+                     int64_t end) {
+  for (int64_t plane = begin; plane < end; ++plane) {
+    const int64_t channel = plane % desc.channels;
+    const double deviation =
+        std::sqrt(static_cast<double>(arguments.variance[channel]) + static_cast<double>(desc.epsilon));
+    center_scale(arguments.x + plane * desc.spatial, arguments.y + plane * desc.spatial, desc.spatial,
+                 arguments.mean[channel],
+                 static_cast<float>(static_cast<double>(arguments.scale[channel]) / deviation),
+                 arguments.bias[channel]);
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace hone::kernels
 HWY_AFTER_NAMESPACE();
@@ -156,6 +179,7 @@ namespace {
 
 HWY_EXPORT(LayerNormRows);
 HWY_EXPORT(GroupNormGroup);
+HWY_EXPORT(BatchNormPlanes);
 constexpr int64_t kParallelElements = 16384;
 
 }  // namespace
@@ -192,6 +216,21 @@ void GroupNorm::execute(const float* x, const float* scale, const float* bias, f
                  for (int64_t group = begin; group < end; ++group) {
                    HWY_DYNAMIC_DISPATCH(GroupNormGroup)(desc_, x, scale, bias, y, group);
                  }
+               });
+}
+
+Result<BatchNorm> BatchNorm::create(BatchNormDesc desc) {
+  if (desc.batch < 0 || desc.channels < 0 || desc.spatial < 0) return invalid("batch norm: negative extent");
+  BatchNorm kernel;
+  kernel.desc_ = desc;
+  return kernel;
+}
+
+void BatchNorm::execute(const BatchNormArguments& arguments) const noexcept {
+  if (desc_.spatial == 0) return;
+  parallel_for(desc_.batch * desc_.channels, kParallelElements / desc_.spatial + 1,
+               [&](int64_t begin, int64_t end, int) {
+                 HWY_DYNAMIC_DISPATCH(BatchNormPlanes)(desc_, arguments, begin, end);
                });
 }
 

@@ -1,6 +1,5 @@
 // Normalisation by mean and variance in f32: LayerNorm, RMSNorm, with a residual sum in front if wanted;
-// GroupNorm and InstanceNorm on the plain layout. BatchNorm at inference is a scale and a shift: a pointwise
-// program.
+// GroupNorm, InstanceNorm, and BatchNorm by given statistics on the plain layout.
 #pragma once
 
 #include <cstddef>
@@ -59,6 +58,34 @@ class GroupNorm {
 
  private:
   GroupNormDesc desc_;
+};
+
+// x: [batch, channels, spatial], row-major. Channel c becomes (x - mean[c]) / sqrt(variance[c] + epsilon) ·
+// scale[c] + bias[c]: BatchNorm at inference, which passes fold away where a product stands before it.
+struct BatchNormDesc {
+  int64_t batch = 0;
+  int64_t channels = 0;
+  int64_t spatial = 0;
+  float epsilon = 1e-5f;
+};
+
+struct BatchNormArguments {
+  const float* x = nullptr;
+  const float* scale = nullptr;  // [channels], these four
+  const float* bias = nullptr;
+  const float* mean = nullptr;
+  const float* variance = nullptr;
+  float* y = nullptr;  // may be x
+};
+
+class BatchNorm {
+ public:
+  static Result<BatchNorm> create(BatchNormDesc desc);
+  static std::size_t scratch_bytes() { return 0; }
+  void execute(const BatchNormArguments& arguments) const noexcept;
+
+ private:
+  BatchNormDesc desc_;
 };
 
 }  // namespace hone::kernels

@@ -1,0 +1,51 @@
+#include "lab/experiment/describe.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include "graph/op_table.h"
+#include "trace/run_folder.h"
+
+namespace hone::lab {
+
+analyze::ModelInfo describe_model(const graph::Graph& graph, const std::string& path) {
+  analyze::ModelInfo model;
+  model.name = graph.name();
+  model.path = path;
+  model.nodes = static_cast<int>(graph.nodes().size());
+  for (const graph::Value& value : graph.values()) {
+    if (value.is_constant() && is_float(value.type.dtype))
+      model.parameters += static_cast<double>(value.constant->size());
+  }
+  for (const graph::Node& node : graph.nodes()) model.flops += graph::node_cost(graph, node).flops;
+  for (graph::ValueId id : graph.inputs())
+    model.inputs.emplace_back(graph.value(id).name, graph.type(id).text());
+  for (graph::ValueId id : graph.outputs())
+    model.outputs.emplace_back(graph.value(id).name, graph.type(id).text());
+  return model;
+}
+
+analyze::Environment describe_environment(const Machine& machine, int threads) {
+  analyze::Environment environment;
+  environment.machine = machine_title(machine);
+  environment.device = "cpu";
+  environment.threads = threads;
+  environment.os = fmt::format("{}, {}", machine.os, machine.kernel);
+  environment.hone_version = machine.hone;
+  environment.compiler = machine.compiler;
+  environment.libraries = machine.libraries;
+  environment.settings = {{"vector instructions", machine.vector_features}};
+  if (!machine.governor.empty()) environment.settings.emplace_back("frequency governor", machine.governor);
+  environment.when = trace::timestamp_now();
+  return environment;
+}
+
+analyze::MemoryUse describe_memory(const runtime::Plan& plan) {
+  const runtime::PlanMemory memory = plan.memory();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return {static_cast<double>(memory.arena_bytes), static_cast<double>(memory.weights_bytes),
+          static_cast<double>(usage.ru_maxrss) * 1024};
+}
+
+}  // namespace hone::lab

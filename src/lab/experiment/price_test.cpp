@@ -1,0 +1,110 @@
+#include "lab/experiment/price.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/builder.h"
+#include "lab/experiment/profile.h"
+#include "runtime/cpu/cpu_provider.h"
+
+namespace hone::lab {
+namespace {
+
+using graph::GraphBuilder;
+using graph::ValueId;
+
+constexpr int64_t kRows = 512;
+
+graph::Graph chain(const std::vector<std::string>& ops) {
+  GraphBuilder b("chain");
+  ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{kRows, 1024}));
+  for (const std::string& op : ops) x = b.add(op, {x});
+  b.output(b.add("Reshape", {x, b.constant("to", Tensor::i64({1}, std::vector<int64_t>{kRows * 1024}))}));
+  return *std::move(b).finish();
+}
+
+class Prices : public testing::Test {
+ protected:
+  Prices() {
+    options_.cache = &cache_;
+    options_.step_bytes = std::size_t{6} << 20;
+  }
+
+  trace::Trace profile(runtime::Plan& plan) {
+    ProfileOptions profile;
+    profile.budget_ns = 20'000'000;
+    auto seen = profile_plan(plan, Roofs{}, profile);
+    EXPECT_TRUE(seen.ok());
+    return std::move(seen->trace);
+  }
+  std::unique_ptr<runtime::Plan> compile(const graph::Graph& graph) {
+    auto plan = runtime::Plan::compile(graph, provider_, options_);
+    EXPECT_TRUE(plan.ok());
+    std::fill_n(static_cast<float*>((*plan)->input(0).data), (*plan)->input(0).size(), 0.5F);
+    return std::move(*plan);
+  }
+
+  const runtime::CpuProvider provider_{0};
+  runtime::TimingCache cache_;
+  runtime::PlanOptions options_;
+};
+
+TEST_F(Prices, ANodeCostsWhatItsProfileSawAndAViewNothing) {
+  const graph::Graph graph = chain({"Exp", "Relu"});
+  runtime::Tuner tuner(provider_, options_);
+  PriceList prices(tuner);
+  EXPECT_EQ(prices.step(chain({})), 0);
+  const auto plan = compile(graph);
+  trace::Trace seen = profile(*plan);
+  for (std::size_t i = 0; i < seen.spans.size(); ++i) EXPECT_GT(seen.spans.row(i).duration_ns, 0);
+  prices.learn(*plan, seen);
+  double operators_ns = 0;
+  int steps = 0;
+  for (std::size_t i = 0; i < seen.spans.size(); ++i) {
+    const trace::Span span = seen.spans.row(i);
+    operators_ns += span.category == trace::Category::kOperator ? static_cast<double>(span.duration_ns) : 0;
+    steps += span.category == trace::Category::kStep ? 1 : 0;
+  }
+  // The lower quartile against the mean, of runs that others may have disturbed.
+  EXPECT_LE(prices.step(graph), 1.05 * operators_ns * 1e-9 / steps);
+  EXPECT_GT(prices.step(graph), 0);
+}
+
+TEST_F(Prices, ANewNodeCostsItsTimeAloneAsItsClassDoesInAStep) {
+  const graph::Graph graph = chain({"Exp", "Relu"});
+  runtime::Tuner tuner(provider_, options_);
+  PriceList prices(tuner);
+  const auto plan = compile(graph);
+  prices.learn(*plan, profile(*plan));
+  const graph::Graph changed = chain({"Tanh"});
+  const double price = prices.step(changed);
+  const auto alone = tuner.remembered(changed, changed.nodes()[0]);
+  ASSERT_TRUE(alone);
+  EXPECT_DOUBLE_EQ(price, *alone * prices.step_to_alone(trace::OperatorClass::kPointwise));
+  EXPECT_DOUBLE_EQ(prices.step_to_alone(trace::OperatorClass::kConvolution),
+                   prices.step_to_alone(trace::OperatorClass::kPointwise))
+      << "a class that the profile did not have is taken as all others together";
+  EXPECT_TRUE(prices.ratios_text().starts_with("pointwise ")) << prices.ratios_text();
+}
+
+TEST_F(Prices, AReadingFarAboveTheProfileIsForgottenAndNamed) {
+  const graph::Graph graph = chain({"Exp", "Relu"});
+  runtime::Tuner tuner(provider_, options_);
+  const graph::Node& exp = graph.nodes()[0];
+  ASSERT_TRUE(tuner.seconds(graph, exp).ok());
+  runtime::TimingCache disturbed;  // the same reading, as if something else had run meanwhile
+  runtime::PlanOptions options;
+  options.cache = &disturbed;
+  options.step_bytes = options_.step_bytes;
+  runtime::Tuner remembers(provider_, options);
+  remembers.remember(graph, exp, {"any", 1e6});
+  PriceList prices(remembers);
+  const auto plan = compile(graph);
+  const auto contradictions = prices.learn(*plan, profile(*plan));
+  ASSERT_EQ(contradictions.size(), 1U);
+  EXPECT_EQ(contradictions[0].node, exp.name);
+  EXPECT_DOUBLE_EQ(contradictions[0].alone, 1.0);
+  EXPECT_FALSE(remembers.remembered(graph, exp));
+}
+
+}  // namespace
+}  // namespace hone::lab
