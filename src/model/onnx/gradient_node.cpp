@@ -11,6 +11,10 @@ namespace {
 
 using graph::ValueId;
 
+// Of one Gradient: more nodes than the backward half of any real model has, few enough that a hostile chain
+// of gradients of gradients is refused in a second.
+constexpr int64_t kMostGradientNodes = 100'000;
+
 // The node's attributes: y is a function of the xs and of the zs; it is differentiated by the xs.
 struct GradientNames {
   std::string y;
@@ -62,7 +66,8 @@ Status NodeReader::read_gradient(const NodeProto& proto) {
 
   graph::DifferentiateOptions options;
   options.provenance = {name_of(proto)};
-  options.most_nodes = static_cast<std::size_t>(std::max<int64_t>(context_.node_budget, 0));
+  options.most_nodes =
+      static_cast<std::size_t>(std::clamp<int64_t>(context_.node_budget, 0, kMostGradientNodes));
   const std::size_t before = frame_.builder.nodes().size();
   std::vector<ValueId> variables;
   std::unordered_map<ValueId, ValueId> replacements;
