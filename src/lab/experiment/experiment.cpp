@@ -183,6 +183,7 @@ class Runner {
   }
 
   std::vector<Contradiction> learn(const Plan& plan, const trace::Trace& seen) {
+    phases_.enter("choosing kernels");  // what was not yet timed alone is now
     std::vector<Contradiction> contradictions = prices_->learn(plan, seen);
     for (const Contradiction& found : contradictions)
       contradictions_.push_back(fmt::format("{} ({:.2f} ms alone, {:.2f} ms in the step)", found.node,
