@@ -197,6 +197,19 @@ TEST(Convolution, AnOperandAChannelAgrees) {
   }
 }
 
+TEST(Convolution, AnEmptyBatchIsLeftToTheReference) {
+  for (const char* op : {"Conv", "ConvTranspose"}) {
+    SCOPED_TRACE(op);
+    const graph::Graph graph = make_graph([&](GraphBuilder& b) -> std::vector<ValueId> {
+      return {b.add(op, {f32_input(b, "x", {0, 16, 7, 6}), f32_constant(b, {16, 16, 3, 3})})};
+    });
+    const auto candidates = runtime::CpuProvider(1).candidates(graph, graph.nodes().back());
+    ASSERT_TRUE(candidates.ok()) << candidates.error().message;
+    ASSERT_EQ(candidates->size(), 1u);
+    EXPECT_EQ(candidates->front().name, "reference");
+  }
+}
+
 // Floors are right only if no kernel gets along with fewer FLOPs than the cheapest algorithm is said to need.
 TEST(Convolution, KernelsNameTheirAlgorithmAndNeedNoFewerFlopsThanTheCheapest) {
   const graph::Graph graph = make_graph([](GraphBuilder& b) -> std::vector<ValueId> {

@@ -159,6 +159,8 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
   if (!epilogue || epilogue->operand_inputs.size() > kMaxOperands) return;
   const auto desc = describe(group, *epilogue);
   if (!desc) return;
+  // Of nothing or to nothing: the reference's.
+  if (element_count(desc->src_shape()) == 0 || element_count(desc->dst_shape()) == 0) return;
   const Tensor weights = *group.constant(node.inputs[1]);
   const Tensor* bias = node.has_input(2) ? group.constant(node.inputs[2]) : nullptr;
   const auto input = group.input_index(node.inputs[0]);
