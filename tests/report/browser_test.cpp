@@ -68,8 +68,8 @@ window.addEventListener('load', function () {
   page.querySelectorAll('svg text.rank').forEach(function (rank) {
     var at = middle(rank);
     if (visible(rank) && !Array.from(rank.closest('svg').querySelectorAll('circle.after')).some(function (point) {
-      var c = middle(point); return Math.hypot(c[0] - at[0], c[1] - at[1]) < 3; }))
-      fault('rank ' + rank.textContent + ' stands on no point');
+      var c = middle(point); return Math.hypot(c[0] - at[0], c[1] - at[1]) < 18; }))
+      fault('rank ' + rank.textContent + ' stands beside no point');
   });
   var body = inside.getComputedStyle(page.body);
   var light = function (color) { return color.match(/[\d.]+/g).slice(0, 3).reduce(function (s, v) { return s + +v; }, 0); };

@@ -71,7 +71,8 @@ svg .tick,svg .zero{stroke:var(--faint);stroke-width:1}
 svg .roof{stroke:var(--soft);stroke-width:1.5}
 svg .roof-label{fill:var(--soft);font-size:11.5px}
 svg.compact .roof-label{font-size:10px}
-svg .rank{fill:var(--card);font-size:10.5px;font-weight:700;pointer-events:none}
+svg .rank{font-size:11px;font-weight:700;pointer-events:none;paint-order:stroke;stroke:var(--card);stroke-width:3px;
+stroke-linejoin:round}
 svg .track{fill:var(--track)}
 svg .total{--c:var(--total);fill:var(--c)}
 svg .point{stroke-width:1.6;stroke:var(--c);fill:var(--c)}

@@ -90,7 +90,7 @@ Markup roofline_part(const Roofs& roofs, const analyze::Analysis& before, const 
                  "Each point is an operator by the FLOPs that its kernel executes, its area the time it "
                  "takes; the lines are what this machine was "
                  "measured to "
-                 "reach. Points far below their line have room.",
+                 "reach. Points far below their line have room. Numbers are the ranks above.",
                  tag("div", {{"class", "card"}}, class_legend(before, after, sides) + charts));
 }
 

@@ -42,6 +42,7 @@ class Painter {
       : before_(before), after_(after), canvas_(canvas), memory_(memory_lines(roofs)) {
     peak_ = roofs.compute_roof(DType::kF32, roofs.threads);
     height_ = canvas.compact ? 330 : 460;
+    for (const RooflinePoint& point : before.roofline) longest_ = std::max(longest_, point.ms);
     scales();
   }
 
@@ -145,14 +146,17 @@ class Painter {
         text(0, canvas_.compact ? -3 : -6, words, "roof-label"));
   }
 
+  // Areas are times; the largest is the longest operator's before.
+  double radius_of(double ms) const {
+    return (canvas_.compact ? 7 : 9) * std::sqrt(std::min(1.0, ms / longest_)) + 2;
+  }
+
   Markup points(const Analysis& side, std::string_view css, bool ranked) const {
     Markup marks;
-    double longest = 1e-12;
-    for (const RooflinePoint& point : before_.roofline) longest = std::max(longest, point.ms);
     for (const RooflinePoint& point : side.roofline) {
       if (point.flops_per_second < y_.low) continue;
       double px = x_(point.intensity), py = y_(point.flops_per_second);
-      double radius = (canvas_.compact ? 7 : 9) * std::sqrt(std::min(1.0, point.ms / longest)) + 2;
+      double radius = radius_of(point.ms);
       std::string tip =
           fmt::format("{} ({}){}\n{} at {}\n{}, {} of the {} roof", point.name, point.kind,
                       after_ == nullptr ? "" : fmt::format(", {}", css),
@@ -181,7 +185,8 @@ class Painter {
       });
       if (covered) continue;
       placed.emplace_back(px, py);
-      marks += text(px, py + 3.8, fmt::format("{}", top.rank), "rank", Anchor::kMiddle);
+      double corner = radius_of(top.ms) * 0.7 + 1;
+      marks += text(px + corner, py - corner + 2, fmt::format("{}", top.rank), "rank");
     }
     return marks;
   }
@@ -192,6 +197,7 @@ class Painter {
   std::vector<MemoryLine> memory_;
   double peak_ = 0;
   double height_ = 0;
+  double longest_ = 1e-12;  // operator before, ms
   LogScale x_, y_;
 };
 
