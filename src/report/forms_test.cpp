@@ -91,6 +91,13 @@ TEST(Terminal, ColoursOnlyWhenAsked) {
   EXPECT_NE(lab_terminal(report, {96, true}).find("\x1b[32m"), std::string::npos);
 }
 
+// The headline's "instead of" is nobody's time but hone's own without passes.
+TEST(Forms, SayWhatBeforeStandsFor) {
+  const analyze::LabReport report = fabricate::resnet_report();
+  for (const std::string& form : {lab_html(report), lab_markdown(report), lab_terminal(report, {200, false})})
+    EXPECT_NE(form.find("Before is the model as its file has it"), std::string::npos);
+}
+
 TEST(Html, EscapesEveryName) {
   analyze::LabReport report = fabricate::hostile_report();
   for (const std::string& page : {lab_html(report), explain_html(report.baseline, report.roofs)}) {

@@ -138,7 +138,7 @@ std::string lab_markdown(const analyze::LabReport& report) {
   out += fmt::format("Speed-up {} from {} paired runs. Step {} before, {} after.\n\n",
                      ratio_text(report.result.speedup), report.result.pairs,
                      estimate_ms(report.baseline.step.ms), estimate_ms(report.optimised.step.ms));
-  out += std::string(speedup_note()) + "\n\n";
+  out += fmt::format("{} {}\n\n", baseline_note(), speedup_note());
   out += "## Where the time went\n\n" + ledger(report.baseline) + "## Top operators before\n\n" +
          top(report.baseline);
   out += std::string(kernel_flops_note()) + "\n\n";

@@ -62,6 +62,12 @@ std::string peak_text(const analyze::LabReport& report) {
       format_bytes(peak));
 }
 
+std::string_view baseline_note() {
+  return "Before is the model as its file has it, run by hone: each operator by itself, in the plain layout, "
+         "with the kernel that timing chose. Other runtimes rewrite models, too: hone bench --against ort "
+         "compares with one.";
+}
+
 std::string_view speedup_note() {
   return "The speed-up is from paired runs, in which the two plans take turns and share the caches; the "
          "times of "

@@ -27,6 +27,9 @@ std::string gain_text(const analyze::LedgerRow& row, double step_ms);
 // What the process took at its peak.
 std::string peak_text(const analyze::LabReport& report);
 
+// What "before" stands for, so that nobody takes it for another runtime's time.
+std::string_view baseline_note();
+
 // Why the speed-up is not the quotient of the two steps' times.
 std::string_view speedup_note();
 

@@ -49,6 +49,7 @@ Markup lab_hero(const analyze::LabReport& report) {
   hero += verdict_line(report);
   hero += tag("p", {{"class", "sub"}}, tag("b", "Before:") + prose(" " + report.baseline.verdict.sentence));
   hero += tag("p", {{"class", "sub"}}, tag("b", "After:") + prose(" " + report.optimised.verdict.sentence));
+  hero += tag("p", {{"class", "sub"}}, prose(baseline_note()));
   const analyze::Estimate& speedup = report.result.speedup;
   double after = report.optimised.step.ms.median;
   Markup tiles =
