@@ -1,6 +1,7 @@
 #include "lab/ceilings/ceilings.h"
 
 #include <cstdio>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -14,16 +15,28 @@
 namespace hone::lab {
 namespace {
 
+Ceilings measure_quickly() {
+  CeilingsOptions options;
+  options.quick = true;
+  auto measured = measure_ceilings(describe_machine(), options);
+  EXPECT_TRUE(measured.ok());
+  return *measured;
+}
+
 // Measured once for all tests of this file.
 const Ceilings& quick_ceilings() {
-  static const Ceilings ceilings = [] {
-    CeilingsOptions options;
-    options.quick = true;
-    auto measured = measure_ceilings(describe_machine(), options);
-    EXPECT_TRUE(measured.ok());
-    return *measured;
-  }();
+  static const Ceilings ceilings = measure_quickly();
   return ceilings;
+}
+
+// An order between rates holds for the machine, but not for one measurement while others use the machine: the
+// readings are seconds apart. Measures anew, up to five times, until `find_fault` finds none; returns the
+// last fault.
+template <typename FindFault>
+std::string fault_of_every_measurement(FindFault find_fault) {
+  std::string fault = find_fault(quick_ceilings().roofs);
+  for (int again = 0; again < 4 && !fault.empty(); ++again) fault = find_fault(measure_quickly().roofs);
+  return fault;
 }
 
 double memory_rate(const Roofs& roofs, std::string_view level, std::string_view operation, int threads) {
@@ -64,29 +77,31 @@ TEST(Ceilings, NothingBeatsTheRegisterMicroKernel) {
   GTEST_SKIP()
       << "the sanitizer slows the micro-kernel, but not the library's product: there is nothing to compare";
 #endif
-  const Roofs& roofs = quick_ceilings().roofs;
-  for (const ComputeRoof& row : roofs.compute) {
-    if (row.method != "gemm" || row.threads != 1) continue;
-    const double fma = compute_rate(roofs, row.dtype, "fma", 1);
-    if (fma > 0) {
-      EXPECT_GE(fma, 0.9 * row.flops.high) << dtype_name(row.dtype);
-    }
-  }
-  EXPECT_GT(compute_rate(roofs, DType::kF32, "gemm", 1), 0);
+  EXPECT_EQ(fault_of_every_measurement([](const Roofs& roofs) -> std::string {
+              for (const ComputeRoof& row : roofs.compute) {
+                if (row.method != "gemm" || row.threads != 1) continue;
+                const double fma = compute_rate(roofs, row.dtype, "fma", 1);
+                if (fma > 0 && fma < 0.9 * row.flops.high) return std::string(dtype_name(row.dtype));
+              }
+              return {};
+            }),
+            "");
+  EXPECT_GT(compute_rate(quick_ceilings().roofs, DType::kF32, "gemm", 1), 0);
 }
 
 TEST(Ceilings, OuterLevelsAreSlower) {
-  const Roofs& roofs = quick_ceilings().roofs;
-  double inner = 0;
-  for (const char* level : {"L1", "L2", "L3", "DRAM"}) {
-    const double rate = memory_rate(roofs, level, "read", 1);
-    if (rate == 0) continue;  // this machine has no such level, or doesn't tell
-    if (inner > 0) {
-      EXPECT_LT(rate, 1.25 * inner) << level;
-    }
-    inner = rate;
-  }
-  EXPECT_GT(memory_rate(roofs, "DRAM", "copy", 1), 0);
+  EXPECT_EQ(fault_of_every_measurement([](const Roofs& roofs) -> std::string {
+              double inner = 0;
+              for (const char* level : {"L1", "L2", "L3", "DRAM"}) {
+                const double rate = memory_rate(roofs, level, "read", 1);
+                if (rate == 0) continue;  // this machine has no such level, or doesn't tell
+                if (inner > 0 && rate >= 1.25 * inner) return level;
+                inner = rate;
+              }
+              return {};
+            }),
+            "");
+  EXPECT_GT(memory_rate(quick_ceilings().roofs, "DRAM", "copy", 1), 0);
 }
 
 TEST(Ceilings, TheJsonFormRoundTrips) {
