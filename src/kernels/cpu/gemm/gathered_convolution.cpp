@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
+#include "kernels/cpu/gemm/blocked_support.h"
 #include "kernels/cpu/gemm/tile.h"
 #include "kernels/cpu/parallel.h"
 
@@ -20,18 +19,9 @@ int64_t or_one(const Shape& extents, std::size_t axis) { return extents.empty() 
 }  // namespace
 
 Status GatheredConvolution::supports(const ConvolutionDesc& desc) {
-  const auto refuse = [&](std::string_view reason) {
-    return unsupported(fmt::format("{}: {} {}", describe(desc), kName, reason));
-  };
-  if (desc.dtype != DType::kF32) return refuse("takes f32 only");
-  if (desc.transposed || desc.groups != 1) return refuse("takes neither groups nor transposition");
-  if (desc.input.size() != 2) return refuse("takes two spatial axes");
-  if (desc.src_layout != Layout::kBlocked16 || desc.dst_layout != Layout::kBlocked16)
-    return refuse("takes blocked16");
-  const auto epilogue = fuse_epilogue(desc.post_ops, desc.dst_shape(), Layout::kBlocked16);
-  if (!epilogue) return refuse("fuses none of these post-ops");
-  if (desc.out_channels % kBlock != 0 && !epilogue->keeps_zero())
-    return refuse("cannot keep the channel padding zero");
+  HONE_CHECK(gemm::supports_blocked16(desc, kName));
+  if (desc.transposed) return gemm::refuse(desc, kName, "takes no transposition");
+  if (desc.input.size() != 2) return gemm::refuse(desc, kName, "takes two spatial axes");
   return {};
 }
 

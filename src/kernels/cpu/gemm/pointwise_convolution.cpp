@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
+#include "kernels/cpu/gemm/blocked_support.h"
 #include "kernels/cpu/gemm/split.h"
 #include "kernels/cpu/gemm/tile.h"
 
@@ -19,20 +18,12 @@ int64_t blocks_of(int64_t channels) { return (channels + gemm::kBlock - 1) / gem
 }  // namespace
 
 Status PointwiseConvolution::supports(const ConvolutionDesc& desc) {
-  const auto refuse = [&](std::string_view reason) {
-    return unsupported(fmt::format("{}: {} {}", describe(desc), kName, reason));
-  };
-  if (desc.dtype != DType::kF32) return refuse("takes f32 only");
-  if (desc.transposed || desc.groups != 1) return refuse("takes neither groups nor transposition");
-  if (desc.input.empty() || desc.input.size() > 2) return refuse("takes one or two spatial axes");
+  HONE_CHECK(gemm::supports_blocked16(desc, kName));
+  if (desc.transposed) return gemm::refuse(desc, kName, "takes no transposition");
+  if (desc.input.empty() || desc.input.size() > 2)
+    return gemm::refuse(desc, kName, "takes one or two spatial axes");
   if (!all_are(desc.kernel, 1) || !all_are(desc.pads_begin, 0) || !all_are(desc.pads_end, 0))
-    return refuse("takes a 1x1 kernel without padding");
-  if (desc.src_layout != Layout::kBlocked16 || desc.dst_layout != Layout::kBlocked16)
-    return refuse("takes blocked16");
-  const auto epilogue = fuse_epilogue(desc.post_ops, desc.dst_shape(), Layout::kBlocked16);
-  if (!epilogue) return refuse("fuses none of these post-ops");
-  if (desc.out_channels % gemm::kBlock != 0 && !epilogue->keeps_zero())
-    return refuse("cannot keep the channel padding zero");
+    return gemm::refuse(desc, kName, "takes a 1x1 kernel without padding");
   return {};
 }
 

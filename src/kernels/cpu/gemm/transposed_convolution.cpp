@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
+#include "kernels/cpu/gemm/blocked_support.h"
 #include "kernels/cpu/gemm/split.h"
 #include "kernels/cpu/gemm/tile.h"
 
@@ -19,22 +18,13 @@ int64_t blocks_of(int64_t channels) { return (channels + gemm::kBlock - 1) / gem
 }  // namespace
 
 Status TransposedConvolution::supports(const ConvolutionDesc& desc) {
-  const auto refuse = [&](std::string_view reason) {
-    return unsupported(fmt::format("{}: {} {}", describe(desc), kName, reason));
-  };
-  if (desc.dtype != DType::kF32) return refuse("takes f32 only");
-  if (!desc.transposed || desc.groups != 1) return refuse("takes transposed convolutions without groups");
-  if (desc.input.size() != 2) return refuse("takes two spatial axes");
+  HONE_CHECK(gemm::supports_blocked16(desc, kName));
+  if (!desc.transposed) return gemm::refuse(desc, kName, "takes transposed convolutions only");
+  if (desc.input.size() != 2) return gemm::refuse(desc, kName, "takes two spatial axes");
   const Shape strides = desc.strides.empty() ? Shape{1, 1} : desc.strides;
   if (desc.kernel != strides || !all_are(desc.dilations, 1) || !all_are(desc.pads_begin, 0) ||
       !all_are(desc.pads_end, 0) || !all_are(desc.output_padding, 0))
-    return refuse("takes strides as long as the kernel, without dilation and padding");
-  if (desc.src_layout != Layout::kBlocked16 || desc.dst_layout != Layout::kBlocked16)
-    return refuse("takes blocked16");
-  const auto epilogue = fuse_epilogue(desc.post_ops, desc.dst_shape(), Layout::kBlocked16);
-  if (!epilogue) return refuse("fuses none of these post-ops");
-  if (desc.out_channels % gemm::kBlock != 0 && !epilogue->keeps_zero())
-    return refuse("cannot keep the channel padding zero");
+    return gemm::refuse(desc, kName, "takes strides as long as the kernel, without dilation and padding");
   return {};
 }
 

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
-
+#include "kernels/cpu/gemm/blocked_support.h"
 #include "kernels/cpu/gemm/tile.h"
 #include "kernels/cpu/parallel.h"
 
@@ -53,19 +52,11 @@ std::string_view WinogradConvolution::name(WinogradTile tile) {
 }
 
 Status WinogradConvolution::supports(const ConvolutionDesc& desc) {
-  const auto refuse = [&](std::string_view reason) {
-    return unsupported(fmt::format("{}: the own Winograd kernel {}", describe(desc), reason));
-  };
-  if (desc.dtype != DType::kF32) return refuse("takes f32 only");
-  if (desc.transposed || desc.groups != 1) return refuse("takes neither groups nor transposition");
+  constexpr std::string_view kSelf = "the own Winograd kernel";
+  HONE_CHECK(gemm::supports_blocked16(desc, kSelf));
+  if (desc.transposed) return gemm::refuse(desc, kSelf, "takes no transposition");
   if (desc.kernel != Shape{3, 3} || !all_are(desc.strides, 1) || !all_are(desc.dilations, 1))
-    return refuse("takes a 3x3 kernel of stride 1 without dilation");
-  if (desc.src_layout != Layout::kBlocked16 || desc.dst_layout != Layout::kBlocked16)
-    return refuse("takes blocked16");
-  const auto epilogue = fuse_epilogue(desc.post_ops, desc.dst_shape(), Layout::kBlocked16);
-  if (!epilogue) return refuse("fuses none of these post-ops");
-  if (desc.out_channels % kBlock != 0 && !epilogue->keeps_zero())
-    return refuse("cannot keep the channel padding zero");
+    return gemm::refuse(desc, kSelf, "takes a 3x3 kernel of stride 1 without dilation");
   return {};
 }
 
