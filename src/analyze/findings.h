@@ -14,6 +14,7 @@
 #include "analyze/cause.h"
 #include "core/roofs.h"
 #include "trace/operator_class.h"
+#include "trace/trace.h"
 
 namespace hone::analyze {
 
@@ -31,6 +32,7 @@ struct StepTime {
   int count = 0;                   // steps measured
   std::vector<double> samples_ms;  // one a step, in order of time; not part of the JSON
   std::string how_found;           // "marked by the runtime", "ProfilerStep ranges", …
+  std::vector<std::string> notes;  // warm-up and outlier steps by name; how sure, where steps were inferred
 };
 
 // One cause's part of the step. The rows of a ledger do not overlap and add up to the step.
@@ -107,6 +109,8 @@ struct TimelineSpan {
   std::string name;
   std::string kind;
   trace::OperatorClass op_class = trace::OperatorClass::kOther;
+  int depth = 0;      // of nesting on its track
+  uint64_t link = 0;  // the same for a launch and what it launched; 0: none
 };
 
 struct Verdict {
@@ -128,6 +132,82 @@ struct Finding {
   double predicted_gain_ms = 0;
 };
 
+// A kernel of the device, all its launches in a step together.
+struct KernelTime {
+  std::string name;       // short enough to read
+  std::string full_name;  // as the trace has it
+  std::string family;     // "matrix product, cuBLAS", "NCCL collective"
+  std::string precision;  // "bf16 on tensor cores"; empty: unknown
+  double launches = 0;    // a step
+  double ms = 0;          // its part of the step's wall time
+  double share = 0;
+  double mean_us = 0;
+  Cause main_cause = Cause::kFloor;
+  std::vector<std::string> operators;  // that launch it, largest first
+  std::string why;
+};
+
+// A number that people steer by, with what it should be.
+struct Metric {
+  std::string name;   // "gpu_busy_share": JSON
+  std::string label;  // "GPU busy"
+  double value = 0;
+  std::string unit;  // "%", "ms", "us", "GB/s", "TFLOP/s", "1/step"; empty: a plain number
+  std::optional<double> target;
+  bool higher_is_better = true;
+  std::string formula;  // in words
+  std::string note;     // what to know before trusting it; may be empty
+  bool reached() const { return !target || (higher_is_better ? value >= *target : value <= *target); }
+};
+
+struct PhaseShare {
+  trace::Phase phase = trace::Phase::kUnknown;
+  double ms = 0;  // device-busy wall time of a step
+  double share = 0;
+};
+
+// A stretch of the longest chain of things that waited for each other.
+struct PathSegment {
+  std::string track;  // "rank 0 · thread 597", "rank 0 · stream 7"
+  std::string name;
+  std::string kind;  // "host", "kernel", "copy", "collective", "latency"
+  double start_ms = 0;
+  double ms = 0;
+};
+
+// One process of a distributed step.
+struct RankSummary {
+  int rank = 0;
+  std::string source;  // its file
+  std::string device;
+  double step_ms = 0;
+  double busy_share = 0;
+  double compute_ms = 0;      // device time of its own, without collectives
+  double lateness_ms = 0;     // arrival at the collectives after the first rank, summed over a step
+  double waiting_ms = 0;      // in collectives for ranks that came later
+  double clock_shift_us = 0;  // added to its clock to align the ends of collectives
+};
+
+// The collectives of one kind in one process group.
+struct CollectiveSummary {
+  std::string name;             // "all_reduce"
+  std::string group;            // "default_pg (2 ranks)"
+  double count = 0;             // a step
+  double bytes = 0;             // a step, of one rank
+  double ms = 0;                // a step, from the arrival of the last rank to the end
+  double exposed_ms = 0;        // of it while the device computed nothing
+  double bus_bytes_per_s = 0;   // "busbw": bytes on the busiest link ÷ ms
+  double roof_bytes_per_s = 0;  // 0: unknown
+};
+
+// How much of the device's time the analysis can speak about.
+struct Coverage {
+  double linked_share = 0;  // with an operator that launched it
+  double costed_share = 0;  // with known FLOPs or bytes
+  double unlinked_kernels = 0;
+  std::vector<std::string> unknown;  // the largest operators and kernels without costs
+};
+
 // Everything known about one run: the "baseline" and "optimised" of report.json, the body of explain.json.
 struct Analysis {
   std::string source;  // the run folder, file or model that was analysed
@@ -146,6 +226,14 @@ struct Analysis {
   std::vector<std::string> timeline_tracks;
   std::vector<TimelineSpan> timeline;
   std::map<std::string, double> metrics;  // by name with its unit: "achieved_gflop_per_s"
+  // What only traces of devices have.
+  std::vector<Metric> targets;  // the table of numbers that people steer by
+  std::vector<KernelTime> kernels;
+  std::vector<PhaseShare> phases;
+  std::vector<PathSegment> critical_path;
+  std::vector<RankSummary> rank_summaries;
+  std::vector<CollectiveSummary> collectives;
+  std::optional<Coverage> coverage;
   std::vector<std::string> warnings;
 };
 

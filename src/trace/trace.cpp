@@ -9,11 +9,23 @@ namespace hone::trace {
 namespace {
 
 constexpr std::array<std::string_view, kCategoryCount> kCategoryNames = {
-    "step",       "operator", "region", "kernel",  "memcpy",        "memset", "runtime", "synchronization",
-    "allocation", "input",    "io",     "compile", "communication", "other",
+    "step",       "operator", "region", "kernel",  "memcpy",        "memset",   "runtime",  "synchronization",
+    "allocation", "input",    "io",     "compile", "communication", "function", "overhead", "other",
+};
+
+constexpr std::array<std::string_view, kPhaseCount> kPhaseNames = {
+    "unknown", "forward", "backward", "optimizer", "data", "communication",
 };
 
 bool in_range(uint32_t index, std::size_t size) { return index < size; }
+
+template <typename Detail>
+Status check_details(const std::vector<Detail>& details, std::size_t rows, std::string_view what) {
+  for (std::size_t i = 0; i < details.size(); ++i)
+    if (!in_range(details[i].span, rows) || (i > 0 && details[i].span <= details[i - 1].span))
+      return corrupt(fmt::format("trace: {} {} is of a span that is not there, or out of order", what, i));
+  return {};
+}
 
 }  // namespace
 
@@ -24,6 +36,14 @@ std::string_view category_name(Category category) {
 std::optional<Category> category_from_name(std::string_view name) {
   for (std::size_t i = 0; i < kCategoryNames.size(); ++i)
     if (kCategoryNames[i] == name) return static_cast<Category>(i);
+  return std::nullopt;
+}
+
+std::string_view phase_name(Phase phase) { return kPhaseNames[static_cast<std::size_t>(phase)]; }
+
+std::optional<Phase> phase_from_name(std::string_view name) {
+  for (std::size_t i = 0; i < kPhaseNames.size(); ++i)
+    if (kPhaseNames[i] == name) return static_cast<Phase>(i);
   return std::nullopt;
 }
 
@@ -84,7 +104,10 @@ Status Trace::validate() const {
     if (span.name.valid() && !in_range(span.name.index, strings.size()))
       return corrupt(fmt::format("trace: span {} has a name that is not there", i));
   }
-  return {};
+  HONE_CHECK(check_details(calls, rows, "call"));
+  HONE_CHECK(check_details(launches, rows, "launch"));
+  HONE_CHECK(check_details(copies, rows, "copy"));
+  return check_details(collectives, rows, "collective");
 }
 
 }  // namespace hone::trace

@@ -15,6 +15,7 @@
 #include "core/dtype.h"
 #include "core/ids.h"
 #include "core/result.h"
+#include "trace/details.h"
 #include "trace/operator_class.h"
 #include "trace/strings.h"
 
@@ -40,9 +41,17 @@ enum class Category : uint8_t {
   kIo,               // disk, network file system
   kCompile,
   kCommunication,  // collectives, sends and receives
+  kFunction,       // a function of the host's program, as a stack sampler or tracer saw it
+  kOverhead,       // of the recording itself
   kOther,
 };
-inline constexpr int kCategoryCount = 14;
+inline constexpr int kCategoryCount = 16;
+
+// Which part of a training step an operator serves.
+enum class Phase : uint8_t { kUnknown, kForward, kBackward, kOptimizer, kData, kCommunication };
+inline constexpr int kPhaseCount = 6;
+std::string_view phase_name(Phase phase);  // "forward"; "unknown"
+std::optional<Phase> phase_from_name(std::string_view name);
 
 std::string_view category_name(Category category);
 std::optional<Category> category_from_name(std::string_view name);
@@ -83,6 +92,8 @@ struct Operator {
   std::string algorithm;       // what the kernel computes by, if not the definition: "Winograd F(4x4,3x3)"
   std::string geometry;        // in words: "3×3 convolution, 64 → 64 channels, 56×56 positions"
   std::string device;          // "cpu", "cuda:0"
+  Phase phase = Phase::kUnknown;
+  std::string module;  // the ranges that the program named around it, outermost first: "encoder/layer.3"
 
   double bytes() const { return bytes_read + bytes_written; }
   double fewest_flops() const { return least_flops > 0 ? least_flops : flops; }
@@ -131,6 +142,9 @@ struct Meta {
   int threads = 1;
   uint64_t dropped = 0;  // records lost while recording: findings must say so
   std::vector<std::pair<std::string, std::string>> notes;
+  std::vector<DeviceInfo> devices = {};
+  std::vector<RankInfo> ranks = {};        // of a trace that was imported, one a file
+  std::vector<std::string> warnings = {};  // what an importer repaired, left out or could not read
 
   friend bool operator==(const Meta&, const Meta&) = default;
 };
@@ -141,11 +155,16 @@ struct Trace {
   std::vector<Track> tracks;
   std::vector<Operator> operators;
   SpanTable spans;
+  std::vector<Call> calls;  // details, each ordered by span
+  std::vector<Launch> launches;
+  std::vector<Copy> copies;
+  std::vector<Collective> collectives;
 
   TrackId add_track(Track track);
   OperatorId add_operator(Operator op);
   std::string_view name(const Span& span) const { return strings.text(span.name); }
-  // Columns of one length, ids in range, times not negative: an error names the first row that breaks a rule.
+  // Columns of one length, ids in range, times not negative, details in order: an error names the first row
+  // that breaks a rule.
   Status validate() const;
 };
 
