@@ -1,0 +1,102 @@
+"""Programs on two GPUs with one planted fault each; as programs.py, a rank a process."""
+import os
+import time
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from models import Gpt
+
+
+def start(rank):
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+
+
+def together():
+    dist.barrier()
+    torch.cuda.synchronize()
+
+
+def finish():
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def tokens(batch, length, vocabulary):
+    generator = torch.Generator().manual_seed(dist.get_rank())
+    ids = torch.randint(0, vocabulary, (batch, length + 1), generator=generator).cuda()
+    return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
+
+
+def ddp_step(model, batch, before=lambda: None):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+
+    def step():
+        before()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = model(*batch)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss
+
+    return step
+
+
+def comm_after_backward(repaired):
+    """Gradients reduced one by one when backward is over; repaired: DDP, which hides them behind it."""
+    model = Gpt(layers=6).cuda()
+    batch = tokens(8, 512, 16384)
+    if repaired:
+        return ddp_step(DistributedDataParallel(model, gradient_as_bucket_view=True), batch)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+
+    def step():
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = model(*batch)
+        loss.backward()
+        for parameter in model.parameters():
+            dist.all_reduce(parameter.grad, op=dist.ReduceOp.AVG)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss
+
+    return step
+
+
+def comm_tiny_buckets(repaired):
+    model = DistributedDataParallel(Gpt(layers=6).cuda(), bucket_cap_mb=25 if repaired else 0.05,
+                                    gradient_as_bucket_view=True)
+    return ddp_step(model, tokens(4, 512, 16384))
+
+
+def straggler_sleeps(repaired):
+    def before():
+        if dist.get_rank() == 1 and not repaired:
+            time.sleep(0.02)
+
+    return ddp_step(DistributedDataParallel(Gpt(layers=4).cuda(), gradient_as_bucket_view=True),
+                    tokens(8, 512, 16384), before)
+
+
+def straggler_longer_batch(repaired):
+    """Rank 1 has three times the sequences of rank 0; repaired: both have the mean."""
+    share = 16 if repaired else (8, 24)[dist.get_rank()]
+    return ddp_step(DistributedDataParallel(Gpt(layers=4).cuda(), gradient_as_bucket_view=True),
+                    tokens(share, 512, 16384))
+
+
+def healthy_ddp(repaired):
+    return ddp_step(DistributedDataParallel(torch.compile(Gpt(layers=4).cuda()), gradient_as_bucket_view=True),
+                    tokens(32, 512, 16384))
+
+
+CAUSES = {
+    "comm_after_backward": "comm",
+    "comm_tiny_buckets": "comm",
+    "straggler_sleeps": "straggler",
+    "straggler_longer_batch": "straggler",
+    "healthy_ddp": "healthy",
+}
