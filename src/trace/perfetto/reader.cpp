@@ -10,6 +10,7 @@
 #include "trace/perfetto/annotation.h"
 #include "trace/perfetto/checked_reader.h"
 #include "trace/perfetto/fields.h"
+#include "trace/perfetto/slice.h"
 #include "trace/perfetto/tables.h"
 
 namespace hone::trace {
@@ -167,15 +168,9 @@ class Reader {
     if (auto found = categories_.find(event.category_iid); found != categories_.end())
       span.category = found->second;
     span.correlation = event.correlation;
-    for (protozero::data_view bytes : event.annotations) {
-      Annotation annotation = decode(bytes);
-      const auto* number = std::get_if<int64_t>(&annotation.value);
-      if (number == nullptr) continue;
-      if (annotation.name == "step") span.step = static_cast<int32_t>(*number);
-      if (annotation.name == "operator") span.op = {static_cast<uint32_t>(*number)};
-    }
     open_[event.track_uuid].push_back(trace_.spans.size());
     trace_.spans.add(span);
+    for (protozero::data_view bytes : event.annotations) read_slice_annotation(decode(bytes), trace_);
     return {};
   }
 

@@ -11,8 +11,49 @@ Annotation text(std::string_view name, std::string_view value) {
 Annotation integer(std::string_view name, int64_t value) { return {std::string(name), value}; }
 Annotation real(std::string_view name, double value) { return {std::string(name), value}; }
 
+Annotation from_text(const std::string& value) { return text("", value); }
+
+template <typename Row, typename Convert>
+Annotation list(std::string_view name, const std::vector<Row>& rows, Convert convert) {
+  Annotation::Array array;
+  for (const Row& row : rows) array.items.push_back(convert(row));
+  return {std::string(name), std::move(array)};
+}
+
 // An index with -1 for none.
 int64_t index_or_none(uint32_t index, bool valid) { return valid ? static_cast<int64_t>(index) : -1; }
+
+Annotation from_device(const DeviceInfo& device) {
+  return {"", Annotation::Dict{{
+                  integer("rank", device.rank),
+                  integer("index", device.index),
+                  text("name", device.name),
+                  real("memory_bytes", device.memory_bytes),
+                  integer("multiprocessors", device.multiprocessors),
+                  integer("compute_major", device.compute_major),
+                  integer("compute_minor", device.compute_minor),
+              }}};
+}
+
+Annotation from_group(const ProcessGroup& group) {
+  Annotation::Array ranks;
+  for (int rank : group.ranks) ranks.items.push_back(integer("", rank));
+  return {"", Annotation::Dict{{
+                  text("name", group.name),
+                  text("description", group.description),
+                  {"ranks", std::move(ranks)},
+              }}};
+}
+
+Annotation from_rank(const RankInfo& rank) {
+  return {"", Annotation::Dict{{
+                  integer("rank", rank.rank),
+                  integer("world_size", rank.world_size),
+                  text("source", rank.source),
+                  text("backend", rank.backend),
+                  list("groups", rank.groups, from_group),
+              }}};
+}
 
 Annotation from_meta(const Meta& meta) {
   Annotation::Array notes;
@@ -24,6 +65,9 @@ Annotation from_meta(const Meta& meta) {
                       integer("threads", meta.threads),
                       integer("dropped", static_cast<int64_t>(meta.dropped)),
                       {"notes", std::move(notes)},
+                      list("devices", meta.devices, from_device),
+                      list("ranks", meta.ranks, from_rank),
+                      list("warnings", meta.warnings, from_text),
                   }}};
 }
 
@@ -40,8 +84,6 @@ Annotation from_track(const Track& track) {
 }
 
 Annotation from_operator(const Operator& op) {
-  Annotation::Array provenance;
-  for (const std::string& source : op.provenance) provenance.items.push_back(text("", source));
   return {"", Annotation::Dict{{
                   text("name", op.name),
                   text("kind", op.kind),
@@ -59,8 +101,45 @@ Annotation from_operator(const Operator& op) {
                   text("algorithm", op.algorithm),
                   text("geometry", op.geometry),
                   text("device", op.device),
-                  {"provenance", std::move(provenance)},
+                  text("phase", phase_name(op.phase)),
+                  text("module", op.module),
+                  list("provenance", op.provenance, from_text),
               }}};
+}
+
+std::vector<std::string> to_texts(const std::vector<Annotation>& items) {
+  std::vector<std::string> texts;
+  for (const Annotation& item : items)
+    if (const auto* value = std::get_if<std::string>(&item.value)) texts.push_back(*value);
+  return texts;
+}
+
+DeviceInfo to_device(const Annotation& from) {
+  DeviceInfo device;
+  device.rank = static_cast<int>(from.integer("rank"));
+  device.index = static_cast<int>(from.integer("index"));
+  device.name = from.text("name");
+  device.memory_bytes = from.real("memory_bytes");
+  device.multiprocessors = static_cast<int>(from.integer("multiprocessors"));
+  device.compute_major = static_cast<int>(from.integer("compute_major"));
+  device.compute_minor = static_cast<int>(from.integer("compute_minor"));
+  return device;
+}
+
+RankInfo to_rank(const Annotation& from) {
+  RankInfo rank;
+  rank.rank = static_cast<int>(from.integer("rank"));
+  rank.world_size = static_cast<int>(from.integer("world_size"));
+  rank.source = from.text("source");
+  rank.backend = from.text("backend");
+  for (const Annotation& item : from.items("groups")) {
+    ProcessGroup group{item.text("name"), item.text("description"), {}};
+    for (const Annotation& member : item.items("ranks"))
+      if (const auto* number = std::get_if<int64_t>(&member.value))
+        group.ranks.push_back(static_cast<int>(*number));
+    rank.groups.push_back(std::move(group));
+  }
+  return rank;
 }
 
 Meta to_meta(const Annotation& from) {
@@ -72,6 +151,9 @@ Meta to_meta(const Annotation& from) {
   meta.dropped = static_cast<uint64_t>(from.integer("dropped"));
   for (const Annotation& note : from.items("notes"))
     if (const auto* value = std::get_if<std::string>(&note.value)) meta.notes.emplace_back(note.name, *value);
+  for (const Annotation& device : from.items("devices")) meta.devices.push_back(to_device(device));
+  for (const Annotation& rank : from.items("ranks")) meta.ranks.push_back(to_rank(rank));
+  meta.warnings = to_texts(from.items("warnings"));
   return meta;
 }
 
@@ -111,8 +193,9 @@ Operator to_operator(const Annotation& from) {
   op.algorithm = from.text("algorithm");
   op.geometry = from.text("geometry");
   op.device = from.text("device");
-  for (const Annotation& source : from.items("provenance"))
-    if (const auto* name = std::get_if<std::string>(&source.value)) op.provenance.push_back(*name);
+  op.phase = phase_from_name(from.text("phase")).value_or(Phase::kUnknown);
+  op.module = from.text("module");
+  op.provenance = to_texts(from.items("provenance"));
   return op;
 }
 

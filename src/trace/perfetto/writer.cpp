@@ -9,6 +9,7 @@
 #include "trace/perfetto/annotation.h"
 #include "trace/perfetto/fields.h"
 #include "trace/perfetto/lanes.h"
+#include "trace/perfetto/slice.h"
 #include "trace/perfetto/tables.h"
 
 namespace hone::trace {
@@ -78,24 +79,6 @@ std::string interned_data(const Trace& trace) {
   for (uint32_t i = 0; i < trace.strings.size(); ++i)
     add_interned(writer, InternedField::event_names, uint64_t{i} + 1, trace.strings.text({i}));
   return bytes;
-}
-
-void add_annotation(pbf_writer& event, std::string name, decltype(Annotation::value) value) {
-  event.add_message(EventField::debug_annotations, encode({std::move(name), std::move(value)}));
-}
-
-// What a click on a slice shows. The reader needs `step` and `operator` only.
-void add_annotations(pbf_writer& event, const Trace& trace, const Span& span) {
-  if (span.step != kNoStep) add_annotation(event, "step", int64_t{span.step});
-  if (!span.op.valid()) return;
-  const Operator& op = trace.operators[span.op.index];
-  add_annotation(event, "operator", int64_t{span.op.index});
-  add_annotation(event, "kind", op.kind);
-  if (op.flops > 0) add_annotation(event, "flops", op.flops);
-  if (op.bytes() > 0) add_annotation(event, "bytes", op.bytes());
-  if (!op.implementation.empty()) add_annotation(event, "implementation", op.implementation);
-  if (!op.algorithm.empty()) add_annotation(event, "algorithm", op.algorithm);
-  if (!op.geometry.empty()) add_annotation(event, "geometry", op.geometry);
 }
 
 class Writer {
@@ -191,7 +174,8 @@ class Writer {
       event.add_uint64(EventField::category_iids, static_cast<uint64_t>(span.category) + 1);
       if (span.name.valid()) event.add_uint64(EventField::name_iid, uint64_t{span.name.index} + 1);
       if (span.correlation != 0) event.add_fixed64(EventField::flow_ids, span.correlation);
-      add_annotations(event, trace_, span);
+      for (const Annotation& annotation : slice_annotations(trace_, lane_event.row))
+        event.add_message(EventField::debug_annotations, encode(annotation));
     });
   }
 

@@ -1,0 +1,117 @@
+// Traces made up for tests of readers and writers: every table and column filled, spans anywhere. They make
+// no sense to analysis. Not part of the product.
+#pragma once
+
+#include <random>
+#include <string>
+
+#include "trace/trace.h"
+
+namespace hone::trace {
+
+class RandomTrace {
+ public:
+  RandomTrace(uint32_t seed, int spans) : random_(seed) {
+    add_meta();
+    add_tracks();
+    for (int i = 0; i < 5; ++i) add_operator(i);
+    for (int i = 0; i < spans; ++i) add_span();
+  }
+  Trace take() { return std::move(trace_); }
+
+ private:
+  int below(int n) { return static_cast<int>(random_() % static_cast<uint32_t>(n)); }
+  uint64_t word() { return random_() | (uint64_t{random_()} << 32); }
+  StringId text(const char* stem) { return trace_.strings.intern(stem + std::to_string(below(20))); }
+
+  void add_meta() {
+    Meta& meta = trace_.meta;
+    meta = {"hone test", "a machine", "cpu", 2, 3, {{"driver", "1.2"}, {"odd \"name\"", "väl\nue"}}};
+    meta.devices = {{0, 0, "NVIDIA H200", 141e9, 132, 9, 0}, {1, 1, "NVIDIA H200", 141e9, 132, 9, 0}};
+    meta.ranks = {{0, 2, "rank0.json", "nccl", {{"0", "default_pg", {0, 1}}, {"1", "", {}}}},
+                  {1, 2, "rank1.json", "nccl", {}}};
+    meta.warnings = {"2 events had no duration", ""};
+  }
+
+  void add_tracks() {
+    TrackId process = trace_.add_track({TrackKind::kProcess, "rank 0", {}, 42, 42, 0, -1});
+    trace_.add_track({TrackKind::kThread, "main", process, 42, 42, 0, -1});
+    trace_.add_track({TrackKind::kThread, "worker", process, 42, 43, 0, -1});
+    // The same pid elsewhere.
+    TrackId other = trace_.add_track({TrackKind::kProcess, "rank 1", {}, 42, 42, 1, -1});
+    trace_.add_track({TrackKind::kStream, "stream 7", other, 42, 7, 1, 0});
+  }
+
+  void add_operator(int i) {
+    Operator op;
+    op.name = "op_" + std::to_string(i);
+    op.kind = "Conv";
+    op.op_class = static_cast<OperatorClass>(i);
+    op.provenance = {"conv", "relu"};
+    op.dtype = DType::kF32;
+    op.flops = 1e9 * i;
+    op.bytes_read = 1e6;
+    op.bytes_written = 2e6;
+    op.constant_bytes = 5e5;
+    op.avoidable_bytes = i;
+    op.fuses_with = i > 0 ? "op_0" : "";
+    op.implementation = "onednn";
+    op.least_flops = 1.5e8;
+    op.executed_flops = 2e8;
+    op.algorithm = "Winograd F(4x4,3x3)";
+    op.geometry = "3×3";
+    op.device = "cpu";
+    op.phase = static_cast<Phase>(i);
+    op.module = i % 2 == 0 ? "encoder/layer.3" : "";
+    trace_.add_operator(op);
+  }
+
+  void add_span() {
+    Span span;
+    span.start_ns = 1'000'000 + below(300);
+    span.duration_ns = below(4) == 0 ? 0 : below(100);
+    span.track = {static_cast<uint32_t>(below(5))};
+    if (below(10) > 0) span.name = text("name ");
+    span.category = static_cast<Category>(below(kCategoryCount));
+    span.step = below(4) - 1;
+    if (below(3) > 0) span.op = {static_cast<uint32_t>(below(5))};
+    if (below(3) == 0) span.correlation = word();
+    trace_.spans.add(span);
+    add_details(static_cast<uint32_t>(trace_.spans.size() - 1));
+  }
+
+  void add_details(uint32_t row) {
+    switch (below(6)) {
+      case 0:
+        trace_.calls.push_back({row, below(2) == 0 ? text("f32[8,") : StringId{}, below(3) - 1, word()});
+        break;
+      case 1:
+        trace_.launches.push_back({row,
+                                   word(),
+                                   {static_cast<uint32_t>(below(9)), 2, 1},
+                                   {128, 1, static_cast<uint32_t>(below(2))},
+                                   static_cast<uint32_t>(below(255)),
+                                   static_cast<uint32_t>(below(48000)),
+                                   below(2) == 0 ? word() : 0});
+        break;
+      case 2:
+        trace_.copies.push_back({row, word(), static_cast<MemoryKind>(below(5)),
+                                 static_cast<MemoryKind>(below(5)), 1e3 * below(100)});
+        break;
+      case 3:
+        trace_.collectives.push_back({row, text("allreduce "), text("group "), 2,
+                                      below(2) == 0 ? DType::kBF16 : DType::kUndefined,
+                                      static_cast<double>(row), 1e6});
+        break;
+      default:
+        break;
+    }
+  }
+
+  std::mt19937 random_;
+  Trace trace_;
+};
+
+inline Trace random_trace(uint32_t seed, int spans) { return RandomTrace(seed, spans).take(); }
+
+}  // namespace hone::trace
