@@ -47,8 +47,8 @@ def ddp_step(model, batch, before=lambda: None):
 
 def comm_after_backward(repaired):
     """Gradients reduced one by one when backward is over; repaired: DDP, which hides them behind it."""
-    model = Gpt(layers=6).cuda()
-    batch = tokens(8, 512, 16384)
+    model = Gpt(layers=2, width=4096, heads=32).cuda()
+    batch = tokens(4, 512, 16384)
     if repaired:
         return ddp_step(DistributedDataParallel(model, gradient_as_bucket_view=True), batch)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
@@ -83,9 +83,44 @@ def straggler_sleeps(repaired):
 
 def straggler_longer_batch(repaired):
     """Rank 1 has three times the sequences of rank 0; repaired: both have the mean."""
-    share = 16 if repaired else (8, 24)[dist.get_rank()]
+    share = 48 if repaired else (24, 72)[dist.get_rank()]
     return ddp_step(DistributedDataParallel(Gpt(layers=4).cuda(), gradient_as_bucket_view=True),
                     tokens(share, 512, 16384))
+
+
+def bubble_one_microbatch(repaired):
+    """Two halves of a network on two ranks; with one micro-batch one of them always waits. Repaired: eight."""
+    rank, count = dist.get_rank(), 8 if repaired else 1
+    half = torch.nn.Sequential(*[torch.nn.Linear(4096, 4096) for _ in range(8)]).cuda().to(torch.bfloat16)
+    optimizer = torch.optim.SGD(half.parameters(), lr=1e-6)
+    rows = 16384 // count
+    x = torch.randn(rows, 4096, device="cuda", dtype=torch.bfloat16)
+
+    def first():
+        kept = []
+        for _ in range(count):
+            y = half(x)
+            dist.send(y.detach(), 1)
+            kept.append(y)
+        for y in kept:
+            gradient = torch.empty_like(y)
+            dist.recv(gradient, 1)
+            y.backward(gradient)
+
+    def second():
+        for _ in range(count):
+            y = torch.empty(rows, 4096, device="cuda", dtype=torch.bfloat16)
+            dist.recv(y, 0)
+            y.requires_grad_(True)
+            half(y).square().mean().backward()
+            dist.send(y.grad, 0)
+
+    def step():
+        (first if rank == 0 else second)()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return step
 
 
 def healthy_ddp(repaired):
@@ -98,5 +133,6 @@ CAUSES = {
     "comm_tiny_buckets": "comm",
     "straggler_sleeps": "straggler",
     "straggler_longer_batch": "straggler",
+    "bubble_one_microbatch": "bubble",
     "healthy_ddp": "healthy",
 }

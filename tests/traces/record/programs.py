@@ -328,6 +328,86 @@ def experts_in_a_loop(repaired):
     return run
 
 
+class Sorted(torch.utils.data.Dataset):
+    """A data set that sorts each image on the host."""
+
+    def __len__(self):
+        return 1 << 20
+
+    def __getitem__(self, index):
+        return torch.from_numpy(augment(images_on_host(1, 128, index)))[0]
+
+
+def input_loader_without_workers(repaired):
+    model = Cnn(channels=64, blocks=2).to(GPU, memory_format=torch.channels_last)
+    holder = [None, torch.zeros(16, dtype=torch.long, device=GPU)]
+    step = trained(model, holder)
+    how = {"num_workers": 8, "pin_memory": True, "prefetch_factor": 4} if repaired else {}
+    batches = iter(torch.utils.data.DataLoader(Sorted(), batch_size=16, **how))
+
+    def run():
+        images = next(batches).to(GPU, non_blocking=repaired)
+        holder[0] = images.contiguous(memory_format=torch.channels_last)
+        return step()
+
+    return run
+
+
+def layout_permutes(repaired):
+    """A network that thinks in channels-last and copies into channels-first around every normalisation."""
+    width = 512
+    norm = nn.LayerNorm(width).to(GPU, torch.bfloat16).requires_grad_(False)
+    mix = torch.randn(width, width, device=GPU, dtype=torch.bfloat16) * 0.03
+    x = torch.randn(16, 64, 64, width, device=GPU, dtype=torch.bfloat16)
+
+    def run():
+        y = x
+        for _ in range(12):
+            y = norm(y @ mix)
+            if not repaired:
+                y = y.permute(0, 3, 1, 2).contiguous()
+                y = y.permute(0, 2, 3, 1).contiguous()
+        return y.sum()
+
+    return run
+
+
+def precision_f64_leak(repaired):
+    """A constant made by numpy turns a layer's products into double precision."""
+    weight = torch.randn(2048, 2048, device=GPU) * 0.02
+    scale = torch.tensor(numpy.ones(2048) * 0.5, device=GPU)
+    x = torch.randn(4096, 2048, device=GPU)
+    torch.set_float32_matmul_precision("high")
+
+    def run():
+        y = x
+        for _ in range(4):
+            if repaired:
+                y = (y * scale.float()) @ weight
+            else:
+                y = ((y * scale) @ weight.double()).float()
+        return y.sum()
+
+    return run
+
+
+def copy_results_each_layer(repaired):
+    """Brings every layer's activations to the host to look at their size; repaired: the size is computed there."""
+    weight = torch.randn(2048, 2048, device=GPU, dtype=torch.bfloat16) * 0.02
+    x = torch.randn(4096, 2048, device=GPU, dtype=torch.bfloat16)
+
+    def run():
+        y = x
+        sizes = []
+        for _ in range(12):
+            for _ in range(6):
+                y = y @ weight
+            sizes.append(y.cpu().abs().amax() if not repaired else y.abs().amax())
+        return sizes
+
+    return run
+
+
 def healthy_compiled(repaired):
     """Nothing planted: a compiled GPT with a large batch. The repaired form is the same program."""
     model = torch.compile(Gpt(layers=4))
@@ -367,6 +447,10 @@ CAUSES = {
     "host_python_metrics": "host_other",
     "clip_for_loop": "launch",
     "experts_in_a_loop": "launch",
+    "input_loader_without_workers": "input",
+    "layout_permutes": "layout",
+    "precision_f64_leak": "precision",
+    "copy_results_each_layer": "host_copy",
     "healthy_compiled": "healthy",
     "healthy_cuda_graph": "healthy",
 }

@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule
 
-ROUNDS, STEPS, TRACED = 7, 5, 3
+ROUNDS, STEPS, TRACED = 9, 5, 3
 
 
 def timed(step, steps, together):
