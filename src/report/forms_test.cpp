@@ -45,7 +45,11 @@ TEST(LabJson, KeepsTheContractOfSchemaOne) {
                            "max_rel_err", "arena_bytes"})
     EXPECT_TRUE(json["passes"][0].contains(name)) << name;
   EXPECT_TRUE(json["passes"][5]["measured_gain_ms"].is_null());
+  for (const char* name : {"passes", "predicted_gain_ms", "measured_gain_ms", "kept", "reason"})
+    EXPECT_TRUE(json["combinations"][0].contains(name)) << name;
   EXPECT_TRUE(json["result"]["passed"]);
+  EXPECT_TRUE(json["result"]["predicted_gain_ms"].is_number());
+  EXPECT_TRUE(json["result"]["measured_gain_ms"]["median"].is_number());
   EXPECT_EQ(json["phases"][1], (Json{{"name", "choosing kernels"}, {"seconds", 4.25}}));
   EXPECT_GT(json["result"]["speedup"]["median"], 1);
 }
@@ -96,6 +100,16 @@ TEST(Forms, SayWhatBeforeStandsFor) {
   const analyze::LabReport report = fabricate::resnet_report();
   for (const std::string& form : {lab_html(report), lab_markdown(report), lab_terminal(report, {200, false})})
     EXPECT_NE(form.find("Before is the model as its file has it"), std::string::npos);
+}
+
+TEST(Forms, SetThePredictionsOfWhatWasKeptBesideTheWholeMeasurement) {
+  const analyze::LabReport report = fabricate::resnet_report();
+  for (const std::string& form :
+       {lab_html(report), lab_markdown(report), lab_terminal(report, {200, false})}) {
+    EXPECT_NE(form.find("= together"), std::string::npos);
+    EXPECT_NE(form.find("measured as one"), std::string::npos);
+    EXPECT_NE(form.find("= all that was kept"), std::string::npos);
+  }
 }
 
 TEST(Html, EscapesEveryName) {

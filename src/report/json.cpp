@@ -119,6 +119,17 @@ Json passes(const std::vector<analyze::PassRow>& rows) {
   return list;
 }
 
+Json combinations(const std::vector<analyze::PassCombination>& rows) {
+  Json list = Json::array();
+  for (const analyze::PassCombination& row : rows)
+    list.push_back({{"passes", row.passes},
+                    {"predicted_gain_ms", row.predicted_gain_ms},
+                    {"measured_gain_ms", estimate(row.measured_gain_ms)},
+                    {"kept", row.kept},
+                    {"reason", row.reason}});
+  return list;
+}
+
 Json phases(const std::vector<analyze::PhaseTime>& rows) {
   Json list = Json::array();
   for (const analyze::PhaseTime& row : rows) list.push_back({{"name", row.name}, {"seconds", row.seconds}});
@@ -164,13 +175,16 @@ std::string lab_json(const analyze::LabReport& report) {
                {"device", report.environment.device},
                {"baseline", side(report.baseline, report.baseline_memory)},
                {"passes", passes(report.passes)},
+               {"combinations", combinations(report.combinations)},
                {"optimised", side(report.optimised, report.optimised_memory)},
                {"result",
                 {{"speedup", estimate(report.result.speedup)},
                  {"max_rel_err", report.result.max_rel_err},
                  {"passed", report.result.passed},
                  {"pairs", report.result.pairs},
-                 {"confidence", report.result.confidence}}},
+                 {"confidence", report.result.confidence},
+                 {"predicted_gain_ms", report.result.predicted_gain_ms},
+                 {"measured_gain_ms", estimate(report.result.measured_gain_ms)}}},
                {"numerics", numerics(report.numerics)},
                {"model_info", model_info(report.model)},
                {"environment", environment(report.environment)},

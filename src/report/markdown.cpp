@@ -78,13 +78,21 @@ std::string top(const Analysis& side) {
 }
 
 std::string passes(const analyze::LabReport& report) {
+  const double step = report.baseline.step.ms.median;
   std::vector<Cells> rows;
   for (const analyze::PassRow& pass : report.passes) {
     bool fired = pass.measured_gain_ms.has_value();
     rows.push_back({code(pass.name), plain(pass.numerics), pass_outcome(pass), plain(pass.reason),
-                    fired ? fixed_ms(pass.predicted_gain_ms, report.baseline.step.ms.median) : "",
+                    fired ? fixed_ms(pass.predicted_gain_ms, step) : "",
                     fired ? estimate_ms(*pass.measured_gain_ms) : "", error_text(pass.max_rel_err)});
+    if (const analyze::PassCombination* all = combination_after(report, pass))
+      rows.push_back({"= together", "", all->kept ? "kept" : "dropped", plain(combination_text(*all)),
+                      fixed_ms(all->predicted_gain_ms, step), estimate_ms(all->measured_gain_ms), ""});
   }
+  if (has_kept_gain(report))
+    rows.push_back({"= all that was kept", "", "", std::string(kept_gain_note()),
+                    fixed_ms(report.result.predicted_gain_ms, step),
+                    estimate_ms(report.result.measured_gain_ms), error_text(report.result.max_rel_err)});
   return table({"pass", "numerics", "outcome", "reason", "predicted gain", "measured gain", "error"}, 4,
                rows);
 }

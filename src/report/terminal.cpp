@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -113,27 +115,50 @@ std::string top_table(const Analysis& side, const TerminalStyle& style) {
   return out;
 }
 
-std::string pass_table(const analyze::LabReport& report, const TerminalStyle& style) {
-  const double step = report.baseline.step.ms.median;
+// A line of the table of passes.
+struct GainLine {
+  std::string name;
+  std::optional<double> predicted_ms;
+  std::optional<analyze::Estimate> measured_ms;
+  std::string outcome, reason;
+  bool kept = false;
+};
+
+std::string gain_lines(const std::vector<GainLine>& lines, double step, const TerminalStyle& style) {
   const std::size_t name_width = style.width - 2 - 12 - 11 - 2 - 23 - 12;
   std::string out = paint("  " + left("pass", name_width) + right("predicted", 12) + right("measured", 11) +
                               "  " + left("interval", 23) + "outcome",
                           Colour::kFaint, style) +
                     "\n";
-  for (const analyze::PassRow& pass : report.passes) {
-    bool fired = pass.measured_gain_ms.has_value();
-    std::string outcome = pass_outcome(pass);
-    out += "  " + name_cell(pass.name, name_width) +
-           right(fired ? fixed_ms(pass.predicted_gain_ms, step) : "–", 12) +
-           right(fired ? fixed_ms(pass.measured_gain_ms->median, step) : "–", 11) + "  " +
-           left(fired ? fmt::format("{} to {}", fixed_number(pass.measured_gain_ms->low, step),
-                                    fixed_ms(pass.measured_gain_ms->high, step))
-                      : "",
-                23) +
-           paint(outcome, pass.kept ? Colour::kGreen : Colour::kFaint, style) + "\n";
-    out += paint(wrapped(pass.reason, 4, style), Colour::kFaint, style);
+  for (const GainLine& line : lines) {
+    const std::string interval = line.measured_ms
+                                     ? fmt::format("{} to {}", fixed_number(line.measured_ms->low, step),
+                                                   fixed_ms(line.measured_ms->high, step))
+                                     : "";
+    out += "  " + name_cell(line.name, name_width) +
+           right(line.predicted_ms ? fixed_ms(*line.predicted_ms, step) : "–", 12) +
+           right(line.measured_ms ? fixed_ms(line.measured_ms->median, step) : "–", 11) + "  " +
+           left(interval, 23) + paint(line.outcome, line.kept ? Colour::kGreen : Colour::kFaint, style) +
+           "\n";
+    out += paint(wrapped(line.reason, 4, style), Colour::kFaint, style);
   }
   return out;
+}
+
+std::string pass_table(const analyze::LabReport& report, const TerminalStyle& style) {
+  std::vector<GainLine> lines;
+  for (const analyze::PassRow& pass : report.passes) {
+    const bool fired = pass.measured_gain_ms.has_value();
+    lines.push_back({pass.name, fired ? std::optional(pass.predicted_gain_ms) : std::nullopt,
+                     pass.measured_gain_ms, pass_outcome(pass), pass.reason, pass.kept});
+    if (const analyze::PassCombination* all = combination_after(report, pass))
+      lines.push_back({"= together", all->predicted_gain_ms, all->measured_gain_ms,
+                       all->kept ? "kept" : "dropped", combination_text(*all), all->kept});
+  }
+  if (has_kept_gain(report))
+    lines.push_back({"= all that was kept", report.result.predicted_gain_ms, report.result.measured_gain_ms,
+                     "", std::string(kept_gain_note()), true});
+  return gain_lines(lines, report.baseline.step.ms.median, style);
 }
 
 // Before and after of every cause that either side has.

@@ -49,6 +49,35 @@ std::string pass_outcome(const analyze::PassRow& pass) {
   return pass.measured_gain_ms ? "dropped" : "did not fire";
 }
 
+const analyze::PassCombination* combination_after(const analyze::LabReport& report,
+                                                  const analyze::PassRow& pass) {
+  const auto ends = [&](const analyze::PassCombination& one) {
+    return !one.passes.empty() && one.passes.back() == pass.name;
+  };
+  const auto found = std::find_if(report.combinations.begin(), report.combinations.end(), ends);
+  return found == report.combinations.end() ? nullptr : &*found;
+}
+
+std::string combination_text(const analyze::PassCombination& combination) {
+  std::string names;
+  const std::size_t count = combination.passes.size();
+  for (std::size_t i = 0; i < count; ++i)
+    names += (i == 0           ? ""
+              : i + 1 == count ? " and "
+                               : ", ") +
+             shortened(clean_utf8(combination.passes[i]), 48);
+  return fmt::format("{}, measured as one; {}", names, combination.reason);
+}
+
+bool has_kept_gain(const analyze::LabReport& report) {
+  return report.result.pairs > 0 && std::any_of(report.passes.begin(), report.passes.end(),
+                                                [](const analyze::PassRow& pass) { return pass.kept; });
+}
+
+std::string_view kept_gain_note() {
+  return "predictions added up; measured: the result against the baseline, in paired runs";
+}
+
 std::string gain_text(const analyze::LedgerRow& row, double step_ms) {
   if (row.predicted_gain_ms <= 0) return "";
   const std::string gain = fixed_ms(row.predicted_gain_ms, step_ms);

@@ -20,6 +20,15 @@ std::string phases_sentence(const analyze::LabReport& report);
 
 // "kept", "dropped", "did not fire".
 std::string pass_outcome(const analyze::PassRow& pass);
+// The combination whose last pass is `pass`; null for none.
+const analyze::PassCombination* combination_after(const analyze::LabReport& report,
+                                                  const analyze::PassRow& pass);
+// "simplify, recognise and merge, measured as one. Kept: 1.06× (1.03–1.09)"
+std::string combination_text(const analyze::PassCombination& combination);
+// Whether there is a sum to show beside what the paired runs of the whole measured.
+bool has_kept_gain(const analyze::LabReport& report);
+// "predictions added up; measured: the result against the baseline in paired runs"
+std::string_view kept_gain_note();
 
 // What the fix of a row could win; empty where it would read as nothing beside a step of `step_ms`.
 std::string gain_text(const analyze::LedgerRow& row, double step_ms);

@@ -6,13 +6,13 @@
 #include <fmt/ranges.h>
 
 #include "kernels/cpu/cores.h"
-#include "lab/experiment/arena_gain.h"
 #include "lab/experiment/describe.h"
+#include "lab/experiment/pass_row.h"
 #include "lab/experiment/phases.h"
 #include "lab/experiment/price.h"
 #include "lab/experiment/profile.h"
 #include "lab/experiment/target.h"
-#include "lab/gate/gate.h"
+#include "lab/experiment/trials.h"
 #include "lab/prepared.h"
 #include "passes/pipeline.h"
 #include "runtime/autotune.h"
@@ -25,48 +25,12 @@ using analyze::Estimate;
 using graph::Graph;
 using runtime::Plan;
 
-// Shares of the budget. What is left over pays for compiling and for the reference.
+// Shares of the budget. The groups of passes have the rest, less what went before them.
 constexpr double kProfileShare = 0.06;  // each of the profiles that the report shows
-constexpr double kGroupsShare = 0.40;   // all groups of passes together
 constexpr double kFinalShare = 0.20;    // baseline against the result
 constexpr int kLeastBlocks = 6;         // of a comparison: fewer can claim nothing at 95 %
 
 Estimate estimate(const Interval& interval) { return {interval.median, interval.low, interval.high}; }
-
-// A row of the report for what a group did, before it is measured.
-analyze::PassRow make_row(const std::string& group, const passes::PipelineResult& tried) {
-  analyze::PassRow row;
-  row.name = group;
-  Numerics numerics = Numerics::kExact;
-  std::string done;
-  std::string missed;
-  for (const passes::PassReport& report : tried.reports) {
-    row.predicted_gain_ms += report.predicted_gain_ms;
-    if (!report.done.empty()) {
-      numerics = std::max(numerics, report.numerics);
-      done += fmt::format("{}{}: {} ×", done.empty() ? "" : ", ", report.name, report.done.size());
-    }
-    for (const passes::Note& note : report.missed) {
-      if (missed.empty()) missed = fmt::format("{}: {}", note.node, note.text);
-    }
-  }
-  row.numerics = std::string(numerics_name(numerics));
-  row.reason =
-      done.empty() ? (missed.empty() ? "found nothing to change" : "changed nothing: " + missed) : done;
-  return row;
-}
-
-bool changed(const passes::PipelineResult& tried) {
-  return std::any_of(tried.reports.begin(), tried.reports.end(),
-                     [](const passes::PassReport& report) { return !report.done.empty(); });
-}
-
-// What is gained of a step that took the median of `speed`'s A.
-Estimate gain_of(const PairedResult& speed) {
-  const double step = median(speed.a_ms);
-  const auto gain = [step](double ratio) { return step - step / ratio; };
-  return {gain(speed.ratio.median), gain(speed.ratio.low), gain(speed.ratio.high)};
-}
 
 class Runner {
  public:
@@ -140,12 +104,10 @@ class Runner {
     return profile_plan(plan, roofs_, profile);
   }
 
-  Result<PairedResult> compare(Plan& before, Plan& after, double share, double from, double to,
+  Result<PairedResult> compare(Plan& before, Plan& after, PairedOptions paired, double from, double to,
                                const std::string& what) {
     phases_.enter("paired runs");
-    PairedOptions paired;
-    paired.budget_ns = static_cast<int64_t>(options_.budget_s * share * 1e9);
-    paired.min_blocks = kLeastBlocks;
+    HONE_CHECK(say(from, what));
     paired.progress = [this, from, to, what](double done) {
       return !options_.progress || options_.progress(from + (to - from) * done, what);
     };
@@ -191,72 +153,50 @@ class Runner {
     return contradictions;
   }
 
-  // Groups in order. A group that changes the graph without a gain of its own is carried: what follows builds
-  // on it, and is measured together with it against what was kept last. Carried groups that nothing kept
-  // needs are dropped.
+  // Of the budget of all trials: what the phases before left of the experiment's, but for what comes after.
+  double trials_seconds_left() {
+    const double reserved = options_.budget_s * (2 * kProfileShare + kFinalShare);
+    return options_.budget_s - reserved - phases_.seconds();
+  }
+
+  TrialSteps trial_steps() {
+    TrialSteps steps;
+    steps.apply = [this](const Graph& graph, const std::string& group) {
+      phases_.enter("applying passes");
+      passes::PipelineOptions only;
+      only.only = {group};
+      only.disabled = options_.disabled_passes;
+      return passes::run_pipeline(graph, context_, only);
+    };
+    steps.compile = [this](const Graph& graph, const std::string& group, double done) {
+      return compile(graph, trials_progress(done), "choosing kernels after " + group);
+    };
+    steps.compare = [this](Plan& before, Plan& after, const TrialComparison& wanted) {
+      PairedOptions paired;
+      paired.budget_ns = std::max<int64_t>(1, static_cast<int64_t>(wanted.seconds * 1e9));
+      paired.level = wanted.level;
+      paired.min_blocks = wanted.min_blocks;
+      return compare(before, after, paired, trials_progress(wanted.from), trials_progress(wanted.to),
+                     wanted.what);
+    };
+    steps.check = [this](const Plan& plan) {
+      phases_.enter("checking numbers");
+      return compare_with(reference_, plan, Numerics::kReassociating);
+    };
+    steps.seconds_left = [this] { return trials_seconds_left(); };
+    return steps;
+  }
+
+  static double trials_progress(double done) { return 0.30 + 0.45 * done; }
+
   Status try_groups() {
-    kept_graph_ = baseline_graph_;
-    current_graph_ = baseline_graph_;
-    const std::vector<std::string> groups = passes::groups();
-    const double share = kGroupsShare / static_cast<double>(groups.size());
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      const double from = 0.30 + 0.45 * static_cast<double>(g) / static_cast<double>(groups.size());
-      HONE_CHECK(try_group(groups[g], share, from, from + 0.45 / static_cast<double>(groups.size())));
-    }
-    experiment_.optimised = std::move(kept_graph_);
+    HONE_ASSIGN(TrialResults trials,
+                run_trials(baseline_graph_, *baseline_plan_, passes::groups(), trial_steps()));
+    experiment_.report.passes = std::move(trials.rows);
+    experiment_.report.combinations = std::move(trials.combinations);
+    experiment_.optimised = std::move(trials.graph);
+    optimised_plan_ = std::move(trials.plan);
     return {};
-  }
-
-  // `from` and `to`: what of the progress bar it is. `share`: of the budget.
-  Status try_group(const std::string& group, double share, double from, double to) {
-    phases_.enter("applying passes");
-    HONE_CHECK(say(from, "applying passes: " + group));
-    passes::PipelineOptions only;
-    only.only = {group};
-    only.disabled = options_.disabled_passes;
-    HONE_ASSIGN(passes::PipelineResult tried, passes::run_pipeline(current_graph_, context_, only));
-    analyze::PassRow row = make_row(group, tried);
-    if (!changed(tried)) {
-      experiment_.report.passes.push_back(std::move(row));
-      return {};
-    }
-    HONE_ASSIGN(std::unique_ptr<Plan> plan, compile(tried.graph, from, "choosing kernels after " + group));
-    Plan& before = optimised_plan_ != nullptr ? *optimised_plan_ : *baseline_plan_;
-    HONE_ASSIGN(const PairedResult speed, compare(before, *plan, share, from, to, "measuring " + group));
-    phases_.enter("checking numbers");
-    const NumericReport numbers = compare_with(reference_, *plan, Numerics::kReassociating);
-    if (passes::aim_of(group) == passes::Aim::kMemory)
-      row.arena = arena_gain(current_graph_, before, tried.graph, *plan);
-    const GateDecision decision = decide(speed, numbers, arena_change(row.arena));
-    row.measured_gain_ms = gain_of(speed);
-    row.max_rel_err = numbers.max_rel_err;
-    row.kept = decision.kept;
-    row.reason += "; " + decision.reason + arena_words(row.arena);
-    experiment_.report.passes.push_back(std::move(row));
-    if (decision.kept) {
-      keep(group, std::move(tried.graph), std::move(plan));
-    } else if (numbers.passed && speed.verdict == Verdict::kNoDifference) {
-      carried_.push_back(experiment_.report.passes.size() - 1);
-      current_graph_ = std::move(tried.graph);
-    }
-    return {};
-  }
-
-  // A group that was dropped alone and stays for the sake of a later one.
-  static void keep_with(const std::string& later, analyze::PassRow& row) {
-    constexpr std::string_view kDropped = "dropped: ";
-    const std::size_t at = row.reason.find(kDropped);
-    if (at != std::string::npos) row.reason.replace(at, kDropped.size(), "alone ");
-    row.reason += fmt::format("; kept with {}, which builds on it", later);
-    row.kept = true;
-  }
-
-  void keep(const std::string& group, Graph graph, std::unique_ptr<Plan> plan) {
-    for (std::size_t earlier : carried_) keep_with(group, experiment_.report.passes[earlier]);
-    carried_.clear();
-    current_graph_ = std::move(graph);
-    kept_graph_ = current_graph_;
-    optimised_plan_ = std::move(plan);
   }
 
   Status measure_result() {
@@ -277,9 +217,15 @@ class Runner {
     experiment_.baseline_trace = std::move(before.trace);
     report.optimised = std::move(after.analysis);
     experiment_.optimised_trace = std::move(after.trace);
-    HONE_ASSIGN(const PairedResult speed, compare(*baseline_plan_, *optimised_plan_, kFinalShare, 0.84, 0.99,
+    PairedOptions paired;
+    paired.budget_ns = static_cast<int64_t>(options_.budget_s * kFinalShare * 1e9);
+    paired.min_blocks = kLeastBlocks;
+    HONE_ASSIGN(const PairedResult speed, compare(*baseline_plan_, *optimised_plan_, paired, 0.84, 0.99,
                                                   "measuring the result against the baseline"));
     report.result.speedup = estimate(speed.ratio);
+    report.result.measured_gain_ms = gain_of(speed);
+    for (const analyze::PassRow& pass : report.passes)
+      report.result.predicted_gain_ms += pass.kept ? pass.predicted_gain_ms : 0;
     report.result.pairs = static_cast<int>(speed.block_ratios.size());
     report.result.confidence = speed.level;
     return {};
@@ -330,9 +276,7 @@ class Runner {
   std::vector<std::string> contradictions_;
   std::string how_predicted_;
   passes::PassContext context_;
-  Graph baseline_graph_, kept_graph_;
-  Graph current_graph_;               // kept, with what is carried
-  std::vector<std::size_t> carried_;  // rows waiting for a group that gains
+  Graph baseline_graph_;
   Inputs inputs_;
   std::vector<Tensor> reference_;
   std::unique_ptr<Plan> baseline_plan_;

@@ -25,6 +25,12 @@ class PhaseClock {
     enter(current_);
     return times_;
   }
+  // Of all phases together, so far.
+  double seconds() {
+    double sum = 0;
+    for (const analyze::PhaseTime& phase : times()) sum += phase.seconds;
+    return sum;
+  }
 
  private:
   analyze::PhaseTime& of(const std::string& name) {

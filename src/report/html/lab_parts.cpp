@@ -16,32 +16,65 @@ struct GainScale {
   double low = 0, high = 0;
 };
 
-GainScale gain_scale(const std::vector<analyze::PassRow>& passes) {
+void widen(GainScale& scale, double predicted_ms, const std::optional<analyze::Estimate>& measured_ms) {
+  scale.low = std::min(scale.low, predicted_ms);
+  scale.high = std::max(scale.high, predicted_ms);
+  if (!measured_ms) return;
+  scale.low = std::min(scale.low, measured_ms->low);
+  scale.high = std::max(scale.high, measured_ms->high);
+}
+
+GainScale gain_scale(const analyze::LabReport& report) {
   GainScale scale;
-  for (const analyze::PassRow& pass : passes) {
-    scale.low = std::min(scale.low, pass.predicted_gain_ms);
-    scale.high = std::max(scale.high, pass.predicted_gain_ms);
-    if (!pass.measured_gain_ms) continue;
-    scale.low = std::min(scale.low, pass.measured_gain_ms->low);
-    scale.high = std::max(scale.high, pass.measured_gain_ms->high);
-  }
+  for (const analyze::PassRow& pass : report.passes)
+    widen(scale, pass.predicted_gain_ms, pass.measured_gain_ms);
+  for (const analyze::PassCombination& one : report.combinations)
+    widen(scale, one.predicted_gain_ms, one.measured_gain_ms);
+  if (has_kept_gain(report)) widen(scale, report.result.predicted_gain_ms, report.result.measured_gain_ms);
   return scale;
 }
 
+// The cells of a gain, for a pass or for several together.
+Markup gain_cells(double predicted_ms, const std::optional<analyze::Estimate>& measured_ms,
+                  const GainScale& scale, double step_ms) {
+  Markup cells = tag("td", {{"class", "n"}, {"data-name", "predicted"}},
+                     measured_ms ? fixed_ms(predicted_ms, step_ms) : "–");
+  cells += tag("td", {{"class", "n"}, {"data-name", "measured"}},
+               measured_ms ? fixed_ms(measured_ms->median, step_ms) : "–");
+  return cells +
+         tag("td", measured_ms ? svg::gain(predicted_ms, measured_ms, scale.low, scale.high) : Markup());
+}
+
+Markup outcome_cell(bool kept, const std::string& outcome) {
+  return tag("td", tag("span", {{"class", kept ? "yes" : "no"}}, outcome));
+}
+
 Markup pass_row(const analyze::PassRow& pass, const GainScale& scale, double step_ms) {
-  bool fired = pass.measured_gain_ms.has_value();
   Markup name = tag("code", shortened(clean_utf8(pass.name), 48)) + Markup::text(" ") +
                 tag("span", {{"class", "tag"}}, pass.numerics) +
                 tag("span", {{"class", "kind"}}, pass.reason);
-  Markup cells = tag("td", name);
-  cells += tag("td", {{"class", "n"}, {"data-name", "predicted"}},
-               fired ? fixed_ms(pass.predicted_gain_ms, step_ms) : "–");
-  cells += tag("td", {{"class", "n"}, {"data-name", "measured"}},
-               fired ? fixed_ms(pass.measured_gain_ms->median, step_ms) : "–");
-  cells += tag("td", fired ? svg::gain(pass.predicted_gain_ms, pass.measured_gain_ms, scale.low, scale.high)
-                           : Markup());
-  cells += tag("td", tag("span", {{"class", pass.kept ? "yes" : "no"}}, pass_outcome(pass)));
-  return tag("tr", {{"class", pass.kept ? "single" : "single dropped"}}, cells);
+  return tag("tr", {{"class", pass.kept ? "single" : "single dropped"}},
+             tag("td", name) + gain_cells(pass.predicted_gain_ms, pass.measured_gain_ms, scale, step_ms) +
+                 outcome_cell(pass.kept, pass_outcome(pass)));
+}
+
+// Several passes at once: `what` they are, and the reason in small.
+Markup sum_name(std::string_view what, std::string_view reason) {
+  return tag("td", tag("strong", what) + tag("span", {{"class", "kind"}}, reason));
+}
+
+Markup combination_row(const analyze::PassCombination& all, const GainScale& scale, double step_ms) {
+  return tag("tr", {{"class", all.kept ? "single" : "single dropped"}},
+             sum_name("= together", combination_text(all)) +
+                 gain_cells(all.predicted_gain_ms, all.measured_gain_ms, scale, step_ms) +
+                 outcome_cell(all.kept, all.kept ? "kept" : "dropped"));
+}
+
+Markup kept_row(const analyze::LabResult& result, const GainScale& scale, double step_ms) {
+  return tag("tr", {{"class", "single"}},
+             sum_name("= all that was kept", kept_gain_note()) +
+                 gain_cells(result.predicted_gain_ms, result.measured_gain_ms, scale, step_ms) +
+                 tag("td", Markup()));
 }
 
 Markup fact(std::string_view name, const std::string& value) {
@@ -106,24 +139,28 @@ Markup environment_facts(const analyze::Environment& where, const Roofs& roofs) 
 
 Markup passes_part(const analyze::LabReport& report) {
   if (report.passes.empty()) return {};
-  GainScale scale = gain_scale(report.passes);
+  const GainScale scale = gain_scale(report);
+  const double step_ms = report.baseline.step.ms.median;
   Markup head = Markup::literal(
       "<thead><tr><th>pass</th><th class=\"n\">predicted</th><th "
       "class=\"n\">measured</th><th></th><th></th></tr></thead>");
   Markup body;
-  for (const analyze::PassRow& pass : report.passes)
-    body += pass_row(pass, scale, report.baseline.step.ms.median);
+  for (const analyze::PassRow& pass : report.passes) {
+    body += pass_row(pass, scale, step_ms);
+    if (const analyze::PassCombination* all = combination_after(report, pass))
+      body += combination_row(*all, scale, step_ms);
+  }
+  if (has_kept_gain(report)) body += kept_row(report.result, scale, step_ms);
   Markup legend = Markup::literal(
       "<div class=\"legend\"><span><i class=\"dot\" style=\"background:var(--accent)\"></i>measured, with "
       "its interval</span>"
       "<span><i class=\"diamond\"></i>predicted</span></div>");
   return section(
       "passes", "What was tried",
-      "Gain per step. Every pass was measured against the plan before it, in paired, interleaved "
-      "runs. It stays only if the numbers come out right and the interval excludes zero, for it alone or "
-      "together with a later one that builds on it. A pass that aims at memory stays, too, if it saves 1 % "
-      "of "
-      "the arena at no cost of time.",
+      "Gain per step. Every pass was measured against what was kept before it, in paired, interleaved runs. "
+      "It stays only if the numbers come out right and the interval excludes zero, for it alone or together "
+      "with others; their gain then stands once, in a row of its own. A pass that aims at memory stays, too, "
+      "if it saves 1 % of the arena at no cost of time.",
       legend + tag("table", {{"class", "cards"}}, head + tag("tbody", body)));
 }
 

@@ -1,0 +1,77 @@
+#include "lab/experiment/pass_row.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace hone::lab {
+
+using analyze::PassRow;
+
+PassRow make_row(const std::string& group, const passes::PipelineResult& tried) {
+  PassRow row;
+  row.name = group;
+  Numerics numerics = Numerics::kExact;
+  std::string done;
+  std::string missed;
+  for (const passes::PassReport& report : tried.reports) {
+    row.predicted_gain_ms += report.predicted_gain_ms;
+    if (!report.done.empty()) {
+      numerics = std::max(numerics, report.numerics);
+      done += fmt::format("{}{}: {} ×", done.empty() ? "" : ", ", report.name, report.done.size());
+    }
+    for (const passes::Note& note : report.missed) {
+      if (missed.empty()) missed = fmt::format("{}: {}", note.node, note.text);
+    }
+  }
+  row.numerics = std::string(numerics_name(numerics));
+  row.reason =
+      done.empty() ? (missed.empty() ? "found nothing to change" : "changed nothing: " + missed) : done;
+  return row;
+}
+
+bool changed(const passes::PipelineResult& tried) {
+  return std::any_of(tried.reports.begin(), tried.reports.end(),
+                     [](const passes::PassReport& report) { return !report.done.empty(); });
+}
+
+analyze::Estimate gain_of(const PairedResult& speed) {
+  const double step = median(speed.a_ms);
+  const auto gain = [step](double ratio) { return step - step / ratio; };
+  return {gain(speed.ratio.median), gain(speed.ratio.low), gain(speed.ratio.high)};
+}
+
+std::string listed(std::span<const std::string> names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+analyze::PassCombination combine(std::span<PassRow* const> rows, const PairedResult& speed,
+                                 const GateDecision& decision) {
+  analyze::PassCombination combination;
+  combination.measured_gain_ms = gain_of(speed);
+  combination.kept = decision.kept;
+  combination.reason = decision.reason;
+  for (PassRow* row : rows) {
+    combination.passes.push_back(row->name);
+    combination.predicted_gain_ms += row->predicted_gain_ms;
+  }
+  for (PassRow* row : rows) {
+    std::vector<std::string> others;
+    for (const std::string& name : combination.passes) {
+      if (name != row->name) others.push_back(name);
+    }
+    row->kept = decision.kept;
+    row->reason += decision.kept ? fmt::format("; kept together with {}", listed(others))
+                                 : fmt::format("; dropped: {} together with {}, too",
+                                               speed.verdict == Verdict::kSlower ? "slower" : "no difference",
+                                               listed(others));
+  }
+  return combination;
+}
+
+}  // namespace hone::lab

@@ -1,0 +1,31 @@
+// Rows of the report about what was tried: what a group of passes did, what became of it, in words.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analyze/findings.h"
+#include "lab/gate/gate.h"
+#include "lab/gate/paired.h"
+#include "passes/pipeline.h"
+
+namespace hone::lab {
+
+// What `group` did to the graph, before it is measured.
+analyze::PassRow make_row(const std::string& group, const passes::PipelineResult& tried);
+
+bool changed(const passes::PipelineResult& tried);
+
+// What is gained of a step that took the median of `speed`'s A.
+analyze::Estimate gain_of(const PairedResult& speed);
+
+// "fold", "fold and layout", "fold, layout and fuse".
+std::string listed(std::span<const std::string> names);
+
+// Rows that were measured as one, the last of them together with all before it. Marks each as kept or dropped
+// and says with which others; what the measurement found stands in the combination that is returned.
+analyze::PassCombination combine(std::span<analyze::PassRow* const> rows, const PairedResult& speed,
+                                 const GateDecision& decision);
+
+}  // namespace hone::lab

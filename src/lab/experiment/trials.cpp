@@ -1,0 +1,159 @@
+#include "lab/experiment/trials.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lab/experiment/arena_gain.h"
+#include "lab/experiment/pass_row.h"
+#include "lab/gate/gate.h"
+
+namespace hone::lab {
+namespace {
+
+using analyze::PassRow;
+using graph::Graph;
+using runtime::Plan;
+
+// The second look at what is carried asks for more than the first, so that looking twice claims a difference
+// that is not there hardly more often than looking once.
+constexpr double kSecondLookLevel = 0.975;
+constexpr int kSecondLookBlocks = 7;  // fewer can claim nothing at that level
+
+class Trials {
+ public:
+  Trials(const Graph& baseline, Plan& baseline_plan, std::size_t groups, const TrialSteps& steps)
+      : baseline_plan_(baseline_plan),
+        steps_(steps),
+        groups_(groups),
+        kept_graph_(baseline),
+        current_graph_(baseline) {}
+
+  // The group at place `index` of all.
+  Status try_group(const std::string& group, std::size_t index);
+  // What is carried is kept or dropped, all of it, after a measurement of `seconds` or as long as it takes.
+  Status settle_carried(double seconds, double done);
+  TrialResults take() && {
+    return {std::move(kept_graph_), std::move(kept_plan_), std::move(rows_), std::move(combinations_)};
+  }
+
+ private:
+  Plan& kept_plan() { return kept_plan_ != nullptr ? *kept_plan_ : baseline_plan_; }
+  // Names of what is carried.
+  std::vector<std::string> carried() const;
+  void judge(const std::string& group, const PairedResult& speed, const NumericReport& numbers, Graph graph,
+             std::unique_ptr<Plan> plan);
+  void keep(Graph graph, std::unique_ptr<Plan> plan);
+
+  Plan& baseline_plan_;
+  const TrialSteps& steps_;
+  std::size_t groups_;
+  Graph kept_graph_;
+  Graph current_graph_;                 // kept, with what is carried
+  std::unique_ptr<Plan> kept_plan_;     // null: the baseline's
+  std::unique_ptr<Plan> carried_plan_;  // of current_graph_ while anything is carried
+  std::vector<std::size_t> carried_;    // rows
+  std::vector<PassRow> rows_;
+  std::vector<analyze::PassCombination> combinations_;
+};
+
+std::vector<std::string> Trials::carried() const {
+  std::vector<std::string> names;
+  for (std::size_t row : carried_) names.push_back(rows_[row].name);
+  return names;
+}
+
+Status Trials::try_group(const std::string& group, std::size_t index) {
+  const auto left = static_cast<double>(groups_ - index);
+  const double from = static_cast<double>(index) / static_cast<double>(groups_);
+  // What saves memory is kept for that: not to bring along what is not known to save time.
+  if (passes::aim_of(group) == passes::Aim::kMemory)
+    HONE_CHECK(settle_carried(steps_.seconds_left() * left / (left + 1), from));
+  HONE_ASSIGN(passes::PipelineResult tried, steps_.apply(current_graph_, group));
+  rows_.push_back(make_row(group, tried));
+  if (!changed(tried)) return {};
+  HONE_ASSIGN(std::unique_ptr<Plan> plan, steps_.compile(tried.graph, group, from));
+  TrialComparison comparison;
+  comparison.seconds = steps_.seconds_left() / left;
+  comparison.from = from;
+  comparison.to = from + 1 / static_cast<double>(groups_);
+  comparison.what = "measuring " + group;
+  HONE_ASSIGN(const PairedResult speed, steps_.compare(kept_plan(), *plan, comparison));
+  const NumericReport numbers = steps_.check(*plan);
+  judge(group, speed, numbers, std::move(tried.graph), std::move(plan));
+  return {};
+}
+
+void Trials::judge(const std::string& group, const PairedResult& speed, const NumericReport& numbers,
+                   Graph graph, std::unique_ptr<Plan> plan) {
+  PassRow& row = rows_.back();
+  const bool for_memory = passes::aim_of(group) == passes::Aim::kMemory;
+  if (for_memory) row.arena = arena_gain(kept_graph_, kept_plan(), graph, *plan);
+  const GateDecision decision = decide(speed, numbers, arena_change(row.arena));
+  row.measured_gain_ms = gain_of(speed);
+  row.max_rel_err = numbers.max_rel_err;
+  row.kept = decision.kept;
+  const std::vector<std::string> before = carried();
+  if (decision.kept || for_memory || !numbers.passed || speed.verdict != Verdict::kNoDifference) {
+    row.reason += "; " + decision.reason + arena_words(row.arena);
+    if (!decision.kept) return;
+    if (!before.empty()) {
+      std::vector<PassRow*> together;
+      for (std::size_t earlier : carried_) together.push_back(&rows_[earlier]);
+      together.push_back(&row);
+      combinations_.push_back(combine(together, speed, decision));
+    }
+    keep(std::move(graph), std::move(plan));
+    return;
+  }
+  row.reason += fmt::format("; no difference {}, {}", before.empty() ? "alone" : "with " + listed(before),
+                            ratio_text(speed.ratio));
+  carried_.push_back(rows_.size() - 1);
+  current_graph_ = std::move(graph);
+  carried_plan_ = std::move(plan);
+}
+
+void Trials::keep(Graph graph, std::unique_ptr<Plan> plan) {
+  carried_.clear();
+  carried_plan_.reset();
+  current_graph_ = std::move(graph);
+  kept_graph_ = current_graph_;
+  kept_plan_ = std::move(plan);
+}
+
+Status Trials::settle_carried(double seconds, double done) {
+  if (carried_.empty()) return {};
+  const std::string names = listed(carried());
+  HONE_ASSIGN(
+      const PairedResult speed,
+      steps_.compare(kept_plan(), *carried_plan_,
+                     {seconds, kSecondLookLevel, kSecondLookBlocks, done, done,
+                      fmt::format("measuring {} {}", names, carried_.size() > 1 ? "together" : "again")}));
+  const NumericReport numbers = steps_.check(*carried_plan_);
+  const GateDecision decision = decide(speed, numbers);
+  if (carried_.size() == 1) {
+    PassRow& row = rows_[carried_[0]];
+    row.measured_gain_ms = gain_of(speed);
+    row.kept = decision.kept;
+    row.reason += "; measured again, " + decision.reason;
+  } else {
+    std::vector<PassRow*> together;
+    for (std::size_t row : carried_) together.push_back(&rows_[row]);
+    combinations_.push_back(combine(together, speed, decision));
+  }
+  Graph graph = decision.kept ? std::move(current_graph_) : kept_graph_;
+  keep(std::move(graph), decision.kept ? std::move(carried_plan_) : std::move(kept_plan_));
+  return {};
+}
+
+}  // namespace
+
+Result<TrialResults> run_trials(const Graph& baseline, Plan& baseline_plan,
+                                const std::vector<std::string>& groups, const TrialSteps& steps) {
+  Trials trials(baseline, baseline_plan, groups.size(), steps);
+  for (std::size_t i = 0; i < groups.size(); ++i) HONE_CHECK(trials.try_group(groups[i], i));
+  HONE_CHECK(trials.settle_carried(steps.seconds_left(), 1));
+  return std::move(trials).take();
+}
+
+}  // namespace hone::lab

@@ -1,0 +1,54 @@
+// The groups of passes, one after another: each is applied to what was kept so far, measured against it and
+// kept or dropped. A group that makes no difference alone is carried: what follows builds on it, and is
+// measured together with it. What is still carried at the end is measured once more, together, for as long as
+// the budget lasts. How plans are made, run and checked is the experiment's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyze/findings.h"
+#include "graph/graph.h"
+#include "lab/gate/numeric.h"
+#include "lab/gate/paired.h"
+#include "passes/pipeline.h"
+#include "runtime/plan.h"
+
+namespace hone::lab {
+
+// A comparison that the trials ask for.
+struct TrialComparison {
+  double seconds = 0;  // to aim for
+  double level = 0.95;
+  int min_blocks = 6;       // fewer can claim nothing at that level
+  double from = 0, to = 1;  // of all trials' progress
+  std::string what;         // for people: "measuring fold"
+};
+
+// What the trials ask of the experiment.
+struct TrialSteps {
+  std::function<Result<passes::PipelineResult>(const graph::Graph&, const std::string& group)> apply;
+  // `done`: how far the trials are, 0 to 1.
+  std::function<Result<std::unique_ptr<runtime::Plan>>(const graph::Graph&, const std::string& group,
+                                                       double done)>
+      compile;
+  std::function<Result<PairedResult>(runtime::Plan& before, runtime::Plan& after, const TrialComparison&)>
+      compare;
+  std::function<NumericReport(const runtime::Plan&)> check;  // the outputs of its last run
+  std::function<double()> seconds_left;                      // of the budget of all trials; may be below 0
+};
+
+struct TrialResults {
+  graph::Graph graph;                   // what was kept
+  std::unique_ptr<runtime::Plan> plan;  // of it; null: the baseline's
+  std::vector<analyze::PassRow> rows;   // one a group
+  std::vector<analyze::PassCombination> combinations;
+};
+
+// `baseline_plan` is of `baseline`.
+Result<TrialResults> run_trials(const graph::Graph& baseline, runtime::Plan& baseline_plan,
+                                const std::vector<std::string>& groups, const TrialSteps& steps);
+
+}  // namespace hone::lab

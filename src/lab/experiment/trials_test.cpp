@@ -1,0 +1,208 @@
+// What becomes of groups of passes, with readings made up: which are kept alone, which together, which never.
+#include "lab/experiment/trials.h"
+
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "graph/builder.h"
+#include "passes/pipeline.h"
+#include "runtime/cpu/cpu_provider.h"
+
+namespace hone::lab {
+namespace {
+
+using graph::Graph;
+using graph::GraphBuilder;
+
+// A node a change: what a group of passes does here is append one.
+Graph chain(std::size_t nodes) {
+  GraphBuilder b("chain");
+  graph::ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{4}));
+  for (std::size_t i = 0; i <= nodes; ++i) x = b.add("Relu", {x});
+  b.output(x);
+  return *std::move(b).finish();
+}
+
+PairedResult reading(double low, double median_ratio, double high) {
+  PairedResult speed;
+  speed.ratio = {median_ratio, low, high, 0.95};
+  speed.verdict = low > 1 ? Verdict::kFaster : high < 1 ? Verdict::kSlower : Verdict::kNoDifference;
+  speed.a_ms = {10, 10, 10};
+  return speed;
+}
+
+PairedResult unclear() { return reading(0.94, 1.04, 1.28); }
+PairedResult faster() { return reading(1.03, 1.06, 1.09); }
+PairedResult slower() { return reading(0.8, 0.9, 0.95); }
+
+// The trials of groups whose readings are given in the order in which they are asked for.
+class TrialRun {
+ public:
+  explicit TrialRun(std::vector<PairedResult> readings) : readings_(std::move(readings)) {
+    graph_ = chain(0);
+    plan_ = compile(graph_);
+    steps_.apply = [this](const Graph& graph, const std::string& group) -> Result<passes::PipelineResult> {
+      passes::PassReport report;
+      report.name = group + "_pass";
+      report.group = group;
+      report.predicted_gain_ms = 1;
+      if (idle_ == group) return passes::PipelineResult{graph, {report}};
+      report.done.push_back({"node", "changed"});
+      return passes::PipelineResult{chain(graph.nodes().size()), {report}};
+    };
+    steps_.compile = [this](const Graph& graph, const std::string&, double) {
+      return Result(compile(graph));
+    };
+    steps_.compare = [this](runtime::Plan& before, runtime::Plan& after,
+                            const TrialComparison& wanted) -> Result<PairedResult> {
+      asked_.push_back(wanted);
+      sizes_.emplace_back(before.graph().nodes().size(), after.graph().nodes().size());
+      const PairedResult speed = readings_.at(asked_.size() - 1);
+      seconds_left_ -= wanted.seconds;
+      return speed;
+    };
+    steps_.check = [this](const runtime::Plan& plan) {
+      NumericReport numbers;
+      numbers.passed = plan.graph().nodes().size() != wrong_at_;
+      numbers.detail = numbers.passed ? "rel. L2 1e-07" : "rel. L2 0.3";
+      return numbers;
+    };
+    steps_.seconds_left = [this] { return seconds_left_; };
+  }
+
+  TrialResults run(const std::vector<std::string>& groups) {
+    auto results = run_trials(graph_, *plan_, groups, steps_);
+    EXPECT_TRUE(results.ok());
+    return std::move(*results);
+  }
+
+  std::string idle_;          // a group that finds nothing
+  std::size_t wrong_at_ = 0;  // nodes of a graph whose numbers are wrong
+  double seconds_left_ = 12;
+  std::vector<TrialComparison> asked_;
+  std::vector<std::pair<std::size_t, std::size_t>> sizes_;  // nodes before and after
+
+ private:
+  std::unique_ptr<runtime::Plan> compile(const Graph& graph) {
+    runtime::PlanOptions options;
+    options.autotune = false;
+    return *runtime::Plan::compile(graph, provider_, options);
+  }
+
+  const runtime::CpuProvider provider_{1};
+  std::vector<PairedResult> readings_;
+  Graph graph_;
+  std::unique_ptr<runtime::Plan> plan_;
+  TrialSteps steps_;
+};
+
+TEST(Trials, KeepTogetherWhatMakesADifferenceOnlyTogether) {
+  TrialRun trials({unclear(), unclear(), unclear(), faster()});
+  const TrialResults results = trials.run({"simplify", "recognise", "fuse"});
+  ASSERT_EQ(results.rows.size(), 3U);
+  for (const analyze::PassRow& row : results.rows) EXPECT_TRUE(row.kept) << row.reason;
+  EXPECT_EQ(
+      results.rows[0].reason,
+      "simplify_pass: 1 ×; no difference alone, 1.04× (0.94–1.28); kept together with recognise and fuse");
+  EXPECT_EQ(
+      results.rows[1].reason,
+      "recognise_pass: 1 ×; no difference with simplify, 1.04× (0.94–1.28); kept together with simplify "
+      "and fuse");
+  ASSERT_EQ(results.combinations.size(), 1U);
+  const analyze::PassCombination& all = results.combinations[0];
+  EXPECT_EQ(all.passes, (std::vector<std::string>{"simplify", "recognise", "fuse"}));
+  EXPECT_TRUE(all.kept);
+  EXPECT_DOUBLE_EQ(all.predicted_gain_ms, 3);
+  EXPECT_NEAR(all.measured_gain_ms.median, 10 - 10 / 1.06, 1e-9);
+  EXPECT_EQ(all.reason, "kept: 1.06× (1.03–1.09), rel. L2 1e-07");
+  EXPECT_EQ(results.graph.nodes().size(), 4U);
+  ASSERT_NE(results.plan, nullptr);
+  EXPECT_EQ(results.plan->graph().nodes().size(), 4U);
+}
+
+TEST(Trials, ShareWhatIsLeftOfTheBudgetAndSpendTheRestOnASecondStricterLook) {
+  TrialRun trials({unclear(), unclear(), unclear()});
+  trials.idle_ = "fold";
+  trials.run({"simplify", "fuse", "fold"});
+  ASSERT_EQ(trials.asked_.size(), 3U);
+  EXPECT_DOUBLE_EQ(trials.asked_[0].seconds, 4) << "a third of 12 s";
+  EXPECT_DOUBLE_EQ(trials.asked_[1].seconds, 4) << "half of the rest";
+  EXPECT_DOUBLE_EQ(trials.asked_[2].seconds, 4) << "what fold did not need";
+  EXPECT_EQ(trials.asked_[1].level, 0.95);
+  EXPECT_GT(trials.asked_[2].level, 0.95);
+}
+
+TEST(Trials, GiveTheShareOfAGroupThatChangesNothingToLaterOnes) {
+  TrialRun trials({unclear(), unclear(), unclear()});
+  trials.idle_ = "simplify";
+  trials.run({"simplify", "fold", "fuse"});
+  EXPECT_DOUBLE_EQ(trials.asked_[0].seconds, 6);
+}
+
+TEST(Trials, DropWhatMakesNoDifferenceTogetherEitherAndSayIt) {
+  TrialRun trials({unclear(), unclear(), unclear()});
+  const TrialResults results = trials.run({"simplify", "fuse"});
+  for (const analyze::PassRow& row : results.rows) EXPECT_FALSE(row.kept);
+  EXPECT_EQ(
+      results.rows[0].reason,
+      "simplify_pass: 1 ×; no difference alone, 1.04× (0.94–1.28); dropped: no difference together with "
+      "fuse, too");
+  ASSERT_EQ(results.combinations.size(), 1U);
+  EXPECT_FALSE(results.combinations[0].kept);
+  EXPECT_EQ(results.combinations[0].reason, "dropped: no difference, 1.04× (0.94–1.28)");
+  EXPECT_EQ(results.plan, nullptr);
+  EXPECT_EQ(results.graph.nodes().size(), 1U);
+}
+
+TEST(Trials, KeepWhatALaterGroupBuildsOnAndCountTheirGainOnce) {
+  TrialRun trials({unclear(), faster()});
+  const TrialResults results = trials.run({"fold", "layout"});
+  EXPECT_EQ(results.rows[0].reason,
+            "fold_pass: 1 ×; no difference alone, 1.04× (0.94–1.28); kept together with layout");
+  EXPECT_EQ(results.rows[1].reason,
+            "layout_pass: 1 ×; kept: 1.06× (1.03–1.09), rel. L2 1e-07; kept together with fold");
+  ASSERT_EQ(results.combinations.size(), 1U);
+  EXPECT_DOUBLE_EQ(results.combinations[0].predicted_gain_ms, 2);
+  EXPECT_EQ(trials.asked_.size(), 2U) << "nothing is left to be measured again";
+  EXPECT_EQ(trials.sizes_[1], (std::pair<std::size_t, std::size_t>{1, 3}));
+}
+
+TEST(Trials, MeasureALoneCarriedGroupAgain) {
+  TrialRun trials({faster(), unclear(), faster()});
+  const TrialResults results = trials.run({"layout", "fuse"});
+  EXPECT_TRUE(results.rows[1].kept);
+  EXPECT_EQ(
+      results.rows[1].reason,
+      "fuse_pass: 1 ×; no difference alone, 1.04× (0.94–1.28); measured again, kept: 1.06× (1.03–1.09), "
+      "rel. L2 1e-07");
+  EXPECT_NEAR(results.rows[1].measured_gain_ms->median, 10 - 10 / 1.06, 1e-9);
+  EXPECT_TRUE(results.combinations.empty());
+  EXPECT_GT(trials.asked_[2].level, 0.95) << "a second look";
+  EXPECT_EQ(trials.sizes_[2], (std::pair<std::size_t, std::size_t>{2, 3}));
+}
+
+TEST(Trials, NeitherCarryWhatIsSlowerNorWhatIsWrong) {
+  TrialRun trials({slower(), unclear(), faster()});
+  trials.wrong_at_ = 2;
+  const TrialResults results = trials.run({"simplify", "fold", "fuse"});
+  EXPECT_EQ(trials.asked_.size(), 3U);
+  for (const analyze::PassRow& row : results.rows) {
+    EXPECT_FALSE(row.kept);
+    EXPECT_NE(row.reason.find("dropped: rel. L2 0.3"), std::string::npos) << row.reason;
+  }
+  EXPECT_EQ(results.plan, nullptr);
+  EXPECT_EQ(trials.sizes_[2], (std::pair<std::size_t, std::size_t>{1, 2})) << "nothing was carried";
+}
+
+TEST(Trials, SettleWhatIsCarriedBeforeAGroupThatAimsAtMemory) {
+  ASSERT_EQ(passes::aim_of("order"), passes::Aim::kMemory);
+  TrialRun trials({unclear(), unclear(), unclear()});
+  const TrialResults results = trials.run({"fuse", "order"});
+  EXPECT_FALSE(results.rows[0].kept);
+  EXPECT_NE(results.rows[0].reason.find("measured again, dropped"), std::string::npos);
+  EXPECT_EQ(trials.sizes_[2], (std::pair<std::size_t, std::size_t>{1, 2})) << "order stands on the baseline";
+}
+
+}  // namespace
+}  // namespace hone::lab
