@@ -8,6 +8,7 @@
 
 #include "core/file.h"
 #include "core/testing/scratch_path.h"
+#include "report/fabricate_device.h"
 #include "report/fabricate_report.h"
 #include "report/html.h"
 #include "report/json.h"
@@ -64,6 +65,26 @@ TEST(ExplainJson, KeepsItsContract) {
   EXPECT_EQ(json["verdict"], "avoidable_traffic");
 }
 
+TEST(ExplainJson, HasEveryTableOfADevicesAnalysis) {
+  const Json json = Json::parse(explain_json(fabricate::device_analysis()));
+  double sum = 0;
+  for (const Json& row : json["ledger"]) sum += row["ms"].get<double>();
+  EXPECT_NEAR(sum, json["step"]["median_ms"], 0.005 * sum);
+  EXPECT_EQ(json["ranks"], (Json{0, 1}));
+  EXPECT_EQ(json["step"]["notes"].size(), 1u);
+  EXPECT_EQ(json["kernels"][0]["launches"], 72);
+  EXPECT_EQ(json["kernels"][2]["main_cause"], "comm");
+  EXPECT_EQ(json["targets"][0]["target"], 90);
+  EXPECT_TRUE(json["targets"][3]["target"].is_null());
+  EXPECT_EQ(json["phases"][1]["phase"], "backward");
+  EXPECT_EQ(json["rank_summaries"][1]["clock_shift_us"], 12.5);
+  EXPECT_EQ(json["collectives"][0]["roof_bytes_per_s"], 368e9);
+  EXPECT_EQ(json["critical_path"][1]["kind"], "kernel");
+  EXPECT_EQ(json["coverage"]["unlinked_kernels"], 4);
+  EXPECT_EQ(json["operators"][0]["class"], "matrix");
+  EXPECT_TRUE(Json::parse(explain_json(analyze::Analysis{}))["coverage"].is_null());
+}
+
 TEST(CompareJson, Parses) {
   analyze::LabReport report = fabricate::resnet_report();
   Json json = Json::parse(compare_json(analyze::compare(report.baseline, report.optimised)));
@@ -88,6 +109,29 @@ TEST(Terminal, FitsItsWidthAndLetsNoControlCharacterThrough) {
       std::istringstream lines(all);
       for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), width) << line;
     }
+}
+
+TEST(Terminal, KeepsItsWidthForDevicesToo) {
+  for (const analyze::Analysis& analysis :
+       {fabricate::device_analysis(), fabricate::hostile_device_analysis()})
+    for (std::size_t width : {std::size_t{80}, std::size_t{100}}) {
+      const std::string all = explain_terminal(analysis, {width, false});
+      EXPECT_EQ(all.find('\x1b'), std::string::npos);
+      std::istringstream lines(all);
+      for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), width) << line;
+    }
+}
+
+// A stranger reads no further than a screen: 40 lines.
+TEST(Terminal, SaysWhatToChangeOnItsFirstScreen) {
+  std::istringstream lines(explain_terminal(fabricate::device_analysis(), {96, false}));
+  std::string screen;
+  for (std::string line; std::count(screen.begin(), screen.end(), '\n') < 40 && std::getline(lines, line);)
+    screen += line + "\n";
+  for (const char* said : {"The device waits for the host", "NVIDIA H200", "2 ranks", "9 steps of 29.8 ms",
+                           "warm-up", "host sync", "7.70 ms", "1. keep the loss on the device",
+                           "wins about 7.10 ms, 23.8 % of the step", "148 calls of aten::item"})
+    EXPECT_NE(screen.find(said), std::string::npos) << said << "\n" << screen;
 }
 
 TEST(Terminal, ColoursOnlyWhenAsked) {
@@ -141,13 +185,16 @@ TEST(Forms, DrawAnEmptyReport) {
   EXPECT_FALSE(lab_html(report).empty());
   EXPECT_FALSE(lab_terminal(report, {}).empty());
   EXPECT_FALSE(lab_markdown(report).empty());
+  EXPECT_FALSE(explain_markdown({}).empty());
+  EXPECT_FALSE(explain_terminal({}, {}).empty());
+  EXPECT_TRUE(Json::accept(explain_json({})));
   EXPECT_TRUE(Json::accept(lab_json(report)));
   EXPECT_EQ(lab_html(report).find("nan"), std::string::npos);
 }
 
 TEST(Markdown, KeepsTablesWholeWhateverTheNames) {
-  std::string text = lab_markdown(fabricate::hostile_report());
-  std::istringstream lines(text);
+  std::istringstream lines(lab_markdown(fabricate::hostile_report()) +
+                           explain_markdown(fabricate::hostile_device_analysis()));
   std::size_t cells = 0;
   for (std::string line; std::getline(lines, line);) {
     bool outside_code = line.rfind("    ", 0) != 0;  // of an indented block or of `backticks`

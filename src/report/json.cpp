@@ -1,83 +1,19 @@
 #include "report/json.h"
 
-#include <cmath>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
+#include "report/json/parts.h"
 #include "trace/roofs_json.h"
 
 namespace hone::report {
 namespace {
 
+using namespace json;
 using analyze::Analysis;
-using analyze::Estimate;
-using Json = nlohmann::ordered_json;
-
-Json estimate(const Estimate& value) {
-  return {{"median", value.median}, {"low", value.low}, {"high", value.high}};
-}
 
 Json pairs(const std::vector<std::pair<std::string, std::string>>& list) {
   Json json = Json::object();
   for (const auto& [name, value] : list) json[name] = value;
-  return json;
-}
-
-Json ledger(const std::vector<analyze::LedgerRow>& rows) {
-  Json list = Json::array();
-  for (const analyze::LedgerRow& row : rows)
-    list.push_back({{"cause", analyze::cause_name(row.cause)},
-                    {"ms", row.ms},
-                    {"share", row.share},
-                    {"evidence", row.evidence},
-                    {"fix", row.fix},
-                    {"predicted_gain_ms", row.predicted_gain_ms},
-                    {"title", row.title},
-                    {"caveat", row.caveat}});
-  return list;
-}
-
-Json top(const std::vector<analyze::TopOperator>& rows) {
-  Json list = Json::array();
-  for (const analyze::TopOperator& row : rows)
-    list.push_back({{"rank", row.rank},
-                    {"op", row.kind},
-                    {"name", row.name},
-                    {"ms", row.ms},
-                    {"share", row.share},
-                    {"flops", row.flops},
-                    {"least_flops", row.least_flops},
-                    {"executed_flops", row.executed_flops},
-                    {"algorithm", row.algorithm},
-                    {"bytes", row.bytes},
-                    {"intensity", row.intensity},
-                    {"roof", row.roof},
-                    {"floor_ms", row.floor_ms},
-                    {"fraction_of_roof", row.fraction_of_roof},
-                    {"why", row.why}});
-  return list;
-}
-
-Json findings(const std::vector<analyze::Finding>& rows) {
-  Json list = Json::array();
-  for (const analyze::Finding& row : rows)
-    list.push_back({{"cause", analyze::cause_name(row.cause)},
-                    {"title", row.title},
-                    {"evidence", row.evidence},
-                    {"fix", row.fix},
-                    {"caveat", row.caveat},
-                    {"predicted_gain_ms", row.predicted_gain_ms}});
-  return list;
-}
-
-std::string_view verdict(const analyze::Verdict& value) {
-  return value.cause ? analyze::cause_name(*value.cause) : "healthy";
-}
-
-Json metrics(const Analysis& analysis) {
-  Json json = Json::object();
-  for (const auto& [name, value] : analysis.metrics) json[name] = value;
   return json;
 }
 
@@ -163,9 +99,6 @@ Json numerics(const std::vector<analyze::NumericCheck>& rows) {
   return list;
 }
 
-// Numbers that JSON has no word for (NaN, infinity) are written as null; bytes that are no UTF-8 as U+FFFD.
-std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
-
 }  // namespace
 
 std::string lab_json(const analyze::LabReport& report) {
@@ -192,27 +125,6 @@ std::string lab_json(const analyze::LabReport& report) {
                {"phases", phases(report.phases)},
                {"reproduce", {{"command", report.reproduce.command}, {"notes", report.reproduce.notes}}},
                {"warnings", report.warnings}});
-}
-
-std::string explain_json(const Analysis& analysis) {
-  return dump({{"schema", 1},
-               {"source", analysis.source},
-               {"device", analysis.device},
-               {"ranks", analysis.ranks},
-               {"step",
-                {{"count", analysis.step.count},
-                 {"median_ms", analysis.step.ms.median},
-                 {"low_ms", analysis.step.ms.low},
-                 {"high_ms", analysis.step.ms.high},
-                 {"how_found", analysis.step.how_found}}},
-               {"floor_ms", analysis.floor_ms},
-               {"ledger", ledger(analysis.ledger)},
-               {"top", top(analysis.top)},
-               {"verdict", verdict(analysis.verdict)},
-               {"verdict_sentence", analysis.verdict.sentence},
-               {"findings", findings(analysis.findings)},
-               {"metrics", metrics(analysis)},
-               {"warnings", analysis.warnings}});
 }
 
 std::string compare_json(const analyze::Comparison& comparison) {

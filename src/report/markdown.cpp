@@ -1,81 +1,19 @@
 #include "report/markdown.h"
 
-#include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/markdown/parts.h"
 #include "report/text.h"
 #include "report/words.h"
 
 namespace hone::report {
 namespace {
 
+using namespace markdown;
 using analyze::Analysis;
-
-// Text in which nothing is taken for markup: names come from models.
-std::string plain(std::string_view text) {
-  std::string result;
-  for (char c : clean_utf8(text)) {
-    if (std::string_view("\\`*_[]<>|#").find(c) != std::string_view::npos) result += '\\';
-    result += c;
-  }
-  return result;
-}
-
-// A name in code type; a backtick or bar in it would end the cell or the code.
-std::string code(std::string_view text) {
-  std::string cleaned = shortened(clean_utf8(text), 80);
-  std::replace(cleaned.begin(), cleaned.end(), '`', '\'');
-  std::replace(cleaned.begin(), cleaned.end(), '|', '/');
-  return "`" + cleaned + "`";
-}
-
-using Cells = std::vector<std::string>;
-
-std::string row(const Cells& cells) {
-  std::string line = "|";
-  for (const std::string& cell : cells) line += " " + cell + " |";
-  return line + "\n";
-}
-
-// A table whose columns after the first `texts` are right-aligned.
-std::string table(const Cells& head, std::size_t texts, const std::vector<Cells>& rows) {
-  Cells rule;
-  for (std::size_t i = 0; i < head.size(); ++i) rule.push_back(i < texts ? "---" : "---:");
-  std::string out = row(head) + row(rule);
-  for (const Cells& cells : rows) out += row(cells);
-  return out + "\n";
-}
-
-std::string ledger(const Analysis& side) {
-  const double step = side.step.ms.median;
-  std::vector<Cells> rows;
-  for (const analyze::LedgerRow& line : side.ledger)
-    rows.push_back({std::string(analyze::cause_label(line.cause)), fixed_ms(line.ms, step),
-                    format_percent(line.share), gain_text(line, step)});
-  rows.push_back({"**step**", fmt::format("**{}**", fixed_ms(step, step)), "100 %", ""});
-  std::string out = table({"cause", "per step", "share", "a fix could win"}, 1, rows);
-  for (const analyze::LedgerRow& line : side.ledger) {
-    out += fmt::format("- **{}**: {}.", analyze::cause_label(line.cause), plain(line.title));
-    if (!line.fix.empty()) out += fmt::format(" Fix: {}.", plain(line.fix));
-    out += "\n";
-    for (const std::string& evidence : line.evidence) out += fmt::format("  - {}\n", plain(evidence));
-  }
-  return out + "\n";
-}
-
-std::string top(const Analysis& side) {
-  std::vector<Cells> rows;
-  for (const analyze::TopOperator& op : side.top)
-    rows.push_back({fmt::format("{}", op.rank), code(op.name), plain(op.why),
-                    fixed_ms(op.ms, side.step.ms.median), format_percent(op.share), format_flops(op.flops),
-                    format_bytes(op.bytes), op.bytes > 0 ? format_intensity(op.intensity) : "–",
-                    plain(op.roof), format_percent(op.fraction_of_roof)});
-  return table({"#", "operator", "why", "time", "share", "work", "traffic", "intensity", "roof", "of roof"},
-               3, rows);
-}
 
 std::string passes(const analyze::LabReport& report) {
   const double step = report.baseline.step.ms.median;
@@ -124,12 +62,6 @@ std::string numerics(const analyze::LabReport& report) {
   return table({"output", "", "relative error", "limit"}, 2, rows);
 }
 
-std::string warnings(const std::vector<std::string>& list) {
-  std::string out;
-  for (const std::string& warning : list) out += fmt::format("> {}\n\n", plain(warning));
-  return out;
-}
-
 std::string names(const std::vector<std::string>& list) {
   std::string out;
   for (const std::string& name : list) out += (out.empty() ? "" : ", ") + code(name);
@@ -159,12 +91,6 @@ std::string lab_markdown(const analyze::LabReport& report) {
   for (const std::string& note : report.reproduce.notes) out += fmt::format("- {}\n", plain(note));
   if (!report.phases.empty()) out += fmt::format("- {}\n", plain(phases_sentence(report)));
   return out;
-}
-
-std::string explain_markdown(const Analysis& analysis) {
-  return fmt::format("# {}\n\n{}\n\n", plain(analysis.source), plain(analysis.verdict.sentence)) +
-         warnings(analysis.warnings) + "## Where the time goes\n\n" + ledger(analysis) +
-         "## Top operators\n\n" + top(analysis);
 }
 
 std::string compare_markdown(const analyze::Comparison& comparison) {

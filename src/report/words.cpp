@@ -44,6 +44,12 @@ std::string phases_sentence(const analyze::LabReport& report) {
   return report.phases.empty() ? "" : text + ".";
 }
 
+OperatorName operator_name(std::string_view name, std::string_view kind) {
+  if (kind.empty() || !name.starts_with(kind) || name.size() <= kind.size() || name[kind.size()] != ' ')
+    return {std::string(name), ""};
+  return {std::string(kind), std::string(name.substr(kind.size() + 1))};
+}
+
 std::string pass_outcome(const analyze::PassRow& pass) {
   if (pass.kept) return "kept";
   return pass.measured_gain_ms ? "dropped" : "did not fire";

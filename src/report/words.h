@@ -18,6 +18,14 @@ LabVerdict lab_verdict(const analyze::LabReport& report);
 // "The experiment took 41 s: choosing kernels 12.3 s, paired runs 19.0 s, …"; empty without phases.
 std::string phases_sentence(const analyze::LabReport& report);
 
+// An operator of a foreign program is named by its kind and its inputs: "aten::mm bf16[16384,768] …". The two
+// apart; a name that does not begin with its kind has no inputs.
+struct OperatorName {
+  std::string head;
+  std::string inputs;
+};
+OperatorName operator_name(std::string_view name, std::string_view kind);
+
 // "kept", "dropped", "did not fire".
 std::string pass_outcome(const analyze::PassRow& pass);
 // The combination whose last pass is `pass`; null for none.

@@ -1,0 +1,74 @@
+#include "report/device_words.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/units.h"
+#include "report/text.h"
+
+namespace hone::report {
+namespace {
+
+// Three significant digits, thousands set apart.
+std::string plain_number(double value) {
+  if (!std::isfinite(value)) return "n/a";
+  if (std::abs(value) < 1000) return fmt::format("{:.3g}", value);
+  std::string digits = fmt::format("{:.0f}", value);
+  for (std::size_t at = digits.size(); at > 3 + (value < 0 ? 1 : 0);) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+std::string with_unit(double value, const std::string& unit) {
+  if (unit == "ms") return format_ms(value);
+  if (unit == "us") return format_ms(value * 1e-3);
+  if (unit == "1/step") return plain_number(value) + " a step";
+  if (unit == "%") return fmt::format("{:.3g} %", value);
+  return plain_number(value) + (unit.empty() ? "" : " " + unit);
+}
+
+}  // namespace
+
+std::string metric_value(const analyze::Metric& metric) { return with_unit(metric.value, metric.unit); }
+
+std::string metric_target(const analyze::Metric& metric) {
+  if (!metric.target) return "";
+  return fmt::format("{} {}", metric.higher_is_better ? "≥" : "≤", with_unit(*metric.target, metric.unit));
+}
+
+std::string coverage_sentence(const analyze::Coverage& coverage) {
+  std::string text =
+      fmt::format("{} of the device's time is linked to the operator that launched it, {} has known costs",
+                  format_percent(coverage.linked_share), format_percent(coverage.costed_share));
+  if (coverage.unlinked_kernels > 0)
+    text += fmt::format("; {} kernels a step have no operator", plain_number(coverage.unlinked_kernels));
+  for (const std::string& name : coverage.unknown)
+    text += (&name == &coverage.unknown.front() ? "; measured by time only: " : ", ") +
+            shortened(clean_utf8(name), 60);
+  return text + ".";
+}
+
+std::string steps_sentence(const analyze::StepTime& step) {
+  std::string text =
+      fmt::format("{} step{} of {}", step.count, step.count == 1 ? "" : "s", format_ms(step.ms.median));
+  if (step.ms.low != step.ms.high)
+    text += fmt::format(" ({} to {})", format_ms(step.ms.low), format_ms(step.ms.high));
+  return step.how_found.empty() ? text : text + ", found by " + step.how_found;
+}
+
+std::string gain_sentence(double gain_ms, double step_ms) {
+  const std::string gain = fixed_ms(gain_ms, step_ms);
+  if (!(gain_ms > 0) || gain.front() == '<') return "";
+  return fmt::format("about {}, {} of the step", gain, format_percent(step_ms > 0 ? gain_ms / step_ms : 0));
+}
+
+std::vector<const analyze::Finding*> by_gain(const std::vector<analyze::Finding>& findings) {
+  std::vector<const analyze::Finding*> sorted;
+  for (const analyze::Finding& finding : findings) sorted.push_back(&finding);
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto* a, const auto* b) { return a->predicted_gain_ms > b->predicted_gain_ms; });
+  return sorted;
+}
+
+}  // namespace hone::report

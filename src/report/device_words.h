@@ -1,0 +1,27 @@
+// Words for what only traces of devices have: metrics and their targets, coverage, how steps were found.
+// Every form of the report says them alike.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyze/findings.h"
+
+namespace hone::report {
+
+std::string metric_value(const analyze::Metric& metric);   // "71.5 %", "0.30 ms", "1,204 a step"
+std::string metric_target(const analyze::Metric& metric);  // "≥ 90 %"; empty: none
+
+// "99.6 % of the device's time is linked to the operator that launched it, …"
+std::string coverage_sentence(const analyze::Coverage& coverage);
+
+// "9 steps of 29.8 ms (29.5 ms to 30.4 ms), found by ProfilerStep ranges"
+std::string steps_sentence(const analyze::StepTime& step);
+
+// "about 7.10 ms, 24 % of the step"; empty where the gain would read as nothing.
+std::string gain_sentence(double gain_ms, double step_ms);
+
+// The findings, largest gain first.
+std::vector<const analyze::Finding*> by_gain(const std::vector<analyze::Finding>& findings);
+
+}  // namespace hone::report

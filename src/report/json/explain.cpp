@@ -1,0 +1,162 @@
+// explain.json: everything that analysis found, but for the bars of the timeline, which the trace has.
+#include "report/json.h"
+#include "report/json/parts.h"
+#include "trace/operator_class.h"
+
+namespace hone::report {
+namespace {
+
+using namespace json;
+using analyze::Analysis;
+
+Json step(const analyze::StepTime& time) {
+  return {{"count", time.count},     {"median_ms", time.ms.median}, {"low_ms", time.ms.low},
+          {"high_ms", time.ms.high}, {"how_found", time.how_found}, {"notes", time.notes}};
+}
+
+Json findings(const std::vector<analyze::Finding>& rows) {
+  Json list = Json::array();
+  for (const analyze::Finding& row : rows)
+    list.push_back({{"cause", analyze::cause_name(row.cause)},
+                    {"title", row.title},
+                    {"evidence", row.evidence},
+                    {"fix", row.fix},
+                    {"caveat", row.caveat},
+                    {"predicted_gain_ms", row.predicted_gain_ms}});
+  return list;
+}
+
+Json operators(const std::vector<analyze::OperatorTime>& rows) {
+  Json list = Json::array();
+  for (const analyze::OperatorTime& row : rows)
+    list.push_back({{"name", row.name},
+                    {"op", row.kind},
+                    {"class", trace::operator_class_name(row.op_class)},
+                    {"implementation", row.implementation},
+                    {"provenance", row.provenance},
+                    {"ms", estimate(row.ms)},
+                    {"share", row.share},
+                    {"flops", row.flops},
+                    {"bytes", row.bytes},
+                    {"floor_ms", row.floor_ms},
+                    {"roof", row.roof},
+                    {"fraction_of_roof", row.fraction_of_roof},
+                    {"main_cause", analyze::cause_name(row.main_cause)}});
+  return list;
+}
+
+Json kernels(const std::vector<analyze::KernelTime>& rows) {
+  Json list = Json::array();
+  for (const analyze::KernelTime& row : rows)
+    list.push_back({{"name", row.name},
+                    {"full_name", row.full_name},
+                    {"family", row.family},
+                    {"precision", row.precision},
+                    {"launches", row.launches},
+                    {"ms", row.ms},
+                    {"share", row.share},
+                    {"mean_us", row.mean_us},
+                    {"main_cause", analyze::cause_name(row.main_cause)},
+                    {"operators", row.operators},
+                    {"why", row.why}});
+  return list;
+}
+
+Json targets(const std::vector<analyze::Metric>& rows) {
+  Json list = Json::array();
+  for (const analyze::Metric& row : rows)
+    list.push_back({{"name", row.name},
+                    {"label", row.label},
+                    {"value", row.value},
+                    {"unit", row.unit},
+                    {"target", row.target ? Json(*row.target) : Json()},
+                    {"higher_is_better", row.higher_is_better},
+                    {"reached", row.reached()},
+                    {"formula", row.formula},
+                    {"note", row.note}});
+  return list;
+}
+
+Json phases(const std::vector<analyze::PhaseShare>& rows) {
+  Json list = Json::array();
+  for (const analyze::PhaseShare& row : rows)
+    list.push_back({{"phase", trace::phase_name(row.phase)}, {"ms", row.ms}, {"share", row.share}});
+  return list;
+}
+
+Json critical_path(const std::vector<analyze::PathSegment>& rows) {
+  Json list = Json::array();
+  for (const analyze::PathSegment& row : rows)
+    list.push_back({{"track", row.track},
+                    {"name", row.name},
+                    {"kind", row.kind},
+                    {"start_ms", row.start_ms},
+                    {"ms", row.ms}});
+  return list;
+}
+
+Json rank_summaries(const std::vector<analyze::RankSummary>& rows) {
+  Json list = Json::array();
+  for (const analyze::RankSummary& row : rows)
+    list.push_back({{"rank", row.rank},
+                    {"source", row.source},
+                    {"device", row.device},
+                    {"step_ms", row.step_ms},
+                    {"busy_share", row.busy_share},
+                    {"compute_ms", row.compute_ms},
+                    {"lateness_ms", row.lateness_ms},
+                    {"waiting_ms", row.waiting_ms},
+                    {"clock_shift_us", row.clock_shift_us}});
+  return list;
+}
+
+Json collectives(const std::vector<analyze::CollectiveSummary>& rows) {
+  Json list = Json::array();
+  for (const analyze::CollectiveSummary& row : rows)
+    list.push_back({{"name", row.name},
+                    {"group", row.group},
+                    {"count", row.count},
+                    {"bytes", row.bytes},
+                    {"ms", row.ms},
+                    {"exposed_ms", row.exposed_ms},
+                    {"bus_bytes_per_s", row.bus_bytes_per_s},
+                    {"roof_bytes_per_s", row.roof_bytes_per_s}});
+  return list;
+}
+
+Json coverage(const std::optional<analyze::Coverage>& row) {
+  if (!row) return {};
+  return {{"linked_share", row->linked_share},
+          {"costed_share", row->costed_share},
+          {"unlinked_kernels", row->unlinked_kernels},
+          {"unknown", row->unknown}};
+}
+
+}  // namespace
+
+std::string explain_json(const Analysis& analysis) {
+  return dump({{"schema", 1},
+               {"source", analysis.source},
+               {"device", analysis.device},
+               {"ranks", analysis.ranks},
+               {"step", step(analysis.step)},
+               {"floor_ms", analysis.floor_ms},
+               {"ledger", ledger(analysis.ledger)},
+               {"top", top(analysis.top)},
+               {"verdict", verdict(analysis.verdict)},
+               {"verdict_sentence", analysis.verdict.sentence},
+               {"recoverable_ms", analysis.verdict.recoverable_ms},
+               {"findings", findings(analysis.findings)},
+               {"metrics", metrics(analysis)},
+               {"targets", targets(analysis.targets)},
+               {"kernels", kernels(analysis.kernels)},
+               {"operators", operators(analysis.operators)},
+               {"phases", phases(analysis.phases)},
+               {"rank_summaries", rank_summaries(analysis.rank_summaries)},
+               {"collectives", collectives(analysis.collectives)},
+               {"critical_path", critical_path(analysis.critical_path)},
+               {"coverage", coverage(analysis.coverage)},
+               {"warnings", analysis.warnings}});
+}
+
+}  // namespace hone::report

@@ -1,0 +1,80 @@
+#include "report/markdown/parts.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/units.h"
+#include "report/text.h"
+#include "report/words.h"
+
+namespace hone::report::markdown {
+namespace {
+
+std::string row(const Cells& cells) {
+  std::string line = "|";
+  for (const std::string& cell : cells) line += " " + cell + " |";
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string plain(std::string_view text) {
+  std::string result;
+  for (char c : clean_utf8(text)) {
+    if (std::string_view("\\`*_[]<>|#").find(c) != std::string_view::npos) result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+std::string code(std::string_view text) {
+  std::string cleaned = shortened(clean_utf8(text), 80);
+  std::replace(cleaned.begin(), cleaned.end(), '`', '\'');
+  std::replace(cleaned.begin(), cleaned.end(), '|', '/');
+  return "`" + cleaned + "`";
+}
+
+std::string table(const Cells& head, std::size_t texts, const std::vector<Cells>& rows) {
+  Cells rule;
+  for (std::size_t i = 0; i < head.size(); ++i) rule.push_back(i < texts ? "---" : "---:");
+  std::string out = row(head) + row(rule);
+  for (const Cells& cells : rows) out += row(cells);
+  return out + "\n";
+}
+
+std::string ledger(const analyze::Analysis& side) {
+  const double step = side.step.ms.median;
+  std::vector<Cells> rows;
+  for (const analyze::LedgerRow& line : side.ledger)
+    rows.push_back({std::string(analyze::cause_label(line.cause)), fixed_ms(line.ms, step),
+                    format_percent(line.share), gain_text(line, step)});
+  rows.push_back({"**step**", fmt::format("**{}**", fixed_ms(step, step)), "100 %", ""});
+  std::string out = table({"cause", "per step", "share", "a fix could win"}, 1, rows);
+  for (const analyze::LedgerRow& line : side.ledger) {
+    out += fmt::format("- **{}**: {}.", analyze::cause_label(line.cause), plain(line.title));
+    if (!line.fix.empty()) out += fmt::format(" Fix: {}.", plain(line.fix));
+    out += "\n";
+    for (const std::string& evidence : line.evidence) out += fmt::format("  - {}\n", plain(evidence));
+  }
+  return out + "\n";
+}
+
+std::string top(const analyze::Analysis& side) {
+  std::vector<Cells> rows;
+  for (const analyze::TopOperator& op : side.top)
+    rows.push_back({fmt::format("{}", op.rank), code(op.name), plain(op.why),
+                    fixed_ms(op.ms, side.step.ms.median), format_percent(op.share), format_flops(op.flops),
+                    format_bytes(op.bytes), op.bytes > 0 ? format_intensity(op.intensity) : "–",
+                    plain(op.roof), format_percent(op.fraction_of_roof)});
+  return table({"#", "operator", "why", "time", "share", "work", "traffic", "intensity", "roof", "of roof"},
+               3, rows);
+}
+
+std::string warnings(const std::vector<std::string>& list) {
+  std::string out;
+  for (const std::string& warning : list) out += fmt::format("> {}\n\n", plain(warning));
+  return out;
+}
+
+}  // namespace hone::report::markdown

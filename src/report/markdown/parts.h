@@ -1,0 +1,25 @@
+// What the Markdown forms of the report share: names that stay text, tables, the ledger.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyze/findings.h"
+
+namespace hone::report::markdown {
+
+// Text in which nothing is taken for markup: names come from models.
+std::string plain(std::string_view text);
+// A name in code type; a backtick or bar in it would end the cell or the code.
+std::string code(std::string_view text);
+
+using Cells = std::vector<std::string>;
+// A table whose columns after the first `texts` are right-aligned.
+std::string table(const Cells& head, std::size_t texts, const std::vector<Cells>& rows);
+
+std::string ledger(const analyze::Analysis& side);
+std::string top(const analyze::Analysis& side);
+std::string warnings(const std::vector<std::string>& list);
+
+}  // namespace hone::report::markdown

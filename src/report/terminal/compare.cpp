@@ -1,0 +1,55 @@
+// What changed between two runs, for a terminal.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/units.h"
+#include "report/terminal/parts.h"
+#include "report/text.h"
+
+namespace hone::report {
+namespace {
+
+using namespace terminal;
+
+constexpr std::size_t kNamedChanges = 10;
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : " + ") + name;
+  return out;
+}
+
+std::string change_name(const analyze::OperatorChange& change) {
+  if (change.a == change.b) return joined(change.a);
+  if (change.a.empty()) return "(new) " + joined(change.b);
+  if (change.b.empty()) return joined(change.a) + " (gone)";
+  return joined(change.a) + " → " + joined(change.b);
+}
+
+}  // namespace
+
+std::string compare_terminal(const analyze::Comparison& comparison, const TerminalStyle& style) {
+  std::string out = "\n" + paint(wrapped(comparison.sentence, 0, style), Colour::kBold, style);
+  out += warnings(comparison.caveats, style);
+  out += heading("By cause", style);
+  out += paint("  " + left("", 20) + right("first", 12) + right("second", 12) + right("change", 13) + "\n",
+               Colour::kFaint, style);
+  const double step = comparison.a_ms.median;
+  for (const analyze::CauseChange& row : comparison.ledger)
+    out += "  " + left(analyze::cause_label(row.cause), 20) + right(fixed_ms(row.a_ms, step), 12) +
+           right(fixed_ms(row.b_ms, step), 12) + right(fixed_ms(row.b_ms - row.a_ms, step), 13) + "\n";
+  out += heading("By operator, largest change first", style);
+  std::size_t shown = std::min(kNamedChanges, comparison.operators.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const analyze::OperatorChange& row = comparison.operators[i];
+    out += "  " + name_cell(change_name(row), style.width - 46) + right(fixed_ms(row.a_ms, step), 12) +
+           right(fixed_ms(row.b_ms, step), 12) + right(fixed_ms(row.b_ms - row.a_ms, step), 12) +
+           (row.sure ? "  sure" : "") + "\n";
+  }
+  if (comparison.operators.size() > shown)
+    out += fmt::format("  and {} more\n", comparison.operators.size() - shown);
+  return out;
+}
+
+}  // namespace hone::report

@@ -1,0 +1,195 @@
+// The explanation of a run for a terminal. The first screen must tell a stranger what to change: the verdict,
+// the ledger, what to do; what stands behind it follows.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/units.h"
+#include "report/device_words.h"
+#include "report/terminal/parts.h"
+#include "report/text.h"
+
+namespace hone::report {
+namespace {
+
+using namespace terminal;
+using analyze::Analysis;
+
+constexpr std::size_t kFullFindings = 3;  // the rest in two lines each
+constexpr std::size_t kEvidenceLines = 3;
+constexpr std::size_t kPathSegments = 8;
+constexpr std::size_t kWarningsAbove = 2;  // the first screen is for what to change
+
+std::string about(const Analysis& analysis, const TerminalStyle& style) {
+  std::string out = wrapped(shortened(clean_utf8(analysis.source), 2 * style.width), 0, style);
+  std::string facts = analysis.device.empty() ? "" : analysis.device + ", ";
+  if (analysis.ranks.size() > 1) facts += fmt::format("{} ranks, ", analysis.ranks.size());
+  out += wrapped(facts + steps_sentence(analysis.step), 0, style);
+  for (const std::string& note : analysis.step.notes) out += wrapped(note, 0, style);
+  return paint(out, Colour::kFaint, style);
+}
+
+std::string finding(const analyze::Finding& row, int number, bool full, double step_ms,
+                    const TerminalStyle& style) {
+  const std::string gain = gain_sentence(row.predicted_gain_ms, step_ms);
+  const std::string& head = row.fix.empty() ? row.title : row.fix;
+  std::string out = wrapped(fmt::format("{}. {}", number, head), 2, style, 3);
+  if (!gain.empty()) out += paint(wrapped("wins " + gain, 5, style), Colour::kGreen, style);
+  if (!row.fix.empty())
+    out += wrapped(fmt::format("{}: {}", analyze::cause_label(row.cause), row.title), 5, style);
+  if (!full) return out;
+  std::string details;
+  const std::size_t shown = std::min(kEvidenceLines, row.evidence.size());
+  for (std::size_t i = 0; i < shown; ++i) details += wrapped("- " + row.evidence[i], 5, style, 2);
+  if (!row.caveat.empty()) details += wrapped("mind: " + row.caveat, 5, style, 6);
+  return details.empty() ? out : out + paint(details, Colour::kFaint, style);
+}
+
+std::string findings(const Analysis& analysis, const TerminalStyle& style) {
+  if (analysis.findings.empty()) return "";
+  std::string out = heading("What to change", style);
+  int number = 0;
+  for (const analyze::Finding* row : by_gain(analysis.findings)) {
+    const bool full = number < static_cast<int>(kFullFindings);
+    out += finding(*row, ++number, full, analysis.step.ms.median, style);
+  }
+  return out;
+}
+
+std::string kernels(const Analysis& analysis, const TerminalStyle& style) {
+  const std::size_t shown = std::min(analysis.kernels.size(), std::max<std::size_t>(analysis.top.size(), 1));
+  if (shown == 0) return "";
+  const std::size_t name_width = style.width - 5 - (11 + 8 + 10 + 12);
+  std::string out = heading(fmt::format("The {} kernels that take the most time", shown), style);
+  out += paint("  #  " + left("kernel", name_width) + right("time", 11) + right("share", 8) +
+                   right("launches", 10) + right("mean", 12),
+               Colour::kFaint, style) +
+         "\n";
+  for (std::size_t i = 0; i < shown; ++i) {
+    const analyze::KernelTime& row = analysis.kernels[i];
+    out += fmt::format("{:3}  ", i + 1) + name_cell(row.name, name_width) +
+           right(fixed_ms(row.ms, analysis.step.ms.median), 11) + right(format_percent(row.share), 8) +
+           right(fmt::format("{:.0f}", row.launches), 10) + right(format_ms(row.mean_us * 1e-3), 12) + "\n";
+    std::string what = row.family;
+    if (!row.precision.empty()) what += (what.empty() ? "" : ", ") + row.precision;
+    if (!row.operators.empty())
+      what += fmt::format("{}launched by {}", what.empty() ? "" : "; ", shortened(row.operators.front(), 60));
+    if (row.operators.size() > 1) what += fmt::format(" and {} more", row.operators.size() - 1);
+    if (!row.why.empty()) what += (what.empty() ? "" : "; ") + row.why;
+    if (!what.empty()) out += paint(wrapped(what, 5, style), Colour::kFaint, style);
+  }
+  return out;
+}
+
+std::string metrics(const Analysis& analysis, const TerminalStyle& style) {
+  if (analysis.targets.empty()) return "";
+  const std::size_t label_width = std::min<std::size_t>(42, style.width - 2 - 18 - 2 - 18 - 8);
+  std::string out = heading("The numbers to steer by", style);
+  for (const analyze::Metric& metric : analysis.targets) {
+    const std::string target = metric_target(metric);
+    const std::string mark = target.empty() ? "" : metric.reached() ? "reached" : "missed";
+    std::string line = "  " + name_cell(metric.label, label_width) +
+                       right(shortened(clean_utf8(metric_value(metric)), 17), 18) + "  " +
+                       left(shortened(clean_utf8(target), 17), 18);
+    line += paint(mark, metric.reached() ? Colour::kGreen : Colour::kYellow, style);
+    if (mark.empty()) line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string phases(const Analysis& analysis, const TerminalStyle& style) {
+  std::string parts;
+  for (const analyze::PhaseShare& row : analysis.phases)
+    parts += fmt::format("{}{} {} ({})", parts.empty() ? "Device time by phase: " : ", ",
+                         row.phase == trace::Phase::kUnknown ? "no phase" : trace::phase_name(row.phase),
+                         fixed_ms(row.ms, analysis.step.ms.median), format_percent(row.share));
+  return parts.empty() ? "" : "\n" + wrapped(parts, 0, style, 2);
+}
+
+// A line a rank: who computes longest, who comes late, who waits.
+std::string ranks(const Analysis& analysis, const TerminalStyle& style) {
+  if (analysis.rank_summaries.size() < 2) return "";
+  const double step = analysis.step.ms.median;
+  const std::size_t name_width = style.width - 2 - 5 - 11 - 9 - 11 - 11 - 11 - 2;
+  std::string out = heading("Ranks", style);
+  out += paint("  " + right("rank", 5) + right("step", 11) + right("busy", 9) + right("computes", 11) +
+                   right("late by", 11) + right("waits", 11) + "  file",
+               Colour::kFaint, style) +
+         "\n";
+  for (const analyze::RankSummary& row : analysis.rank_summaries)
+    out += "  " + right(fmt::format("{}", row.rank), 5) + right(fixed_ms(row.step_ms, step), 11) +
+           right(format_percent(row.busy_share), 9) + right(fixed_ms(row.compute_ms, step), 11) +
+           right(fixed_ms(row.lateness_ms, step), 11) + right(fixed_ms(row.waiting_ms, step), 11) + "  " +
+           shortened(clean_utf8(row.source), name_width) + "\n";
+  return out;
+}
+
+std::string collectives(const Analysis& analysis, const TerminalStyle& style) {
+  if (analysis.collectives.empty()) return "";
+  const double step = analysis.step.ms.median;
+  const std::size_t name_width = style.width - 2 - 8 - 12 - 11 - 11 - 26;
+  std::string out = heading("Collectives", style);
+  out += paint("  " + left("", name_width) + right("a step", 8) + right("bytes", 12) + right("takes", 11) +
+                   right("exposed", 11) + right("busbw", 26),
+               Colour::kFaint, style) +
+         "\n";
+  for (const analyze::CollectiveSummary& row : analysis.collectives) {
+    std::string rate = row.bus_bytes_per_s > 0 ? format_byte_rate(row.bus_bytes_per_s) : "–";
+    if (row.bus_bytes_per_s > 0 && row.roof_bytes_per_s > 0)
+      rate += fmt::format(", {} of roof", format_percent(row.bus_bytes_per_s / row.roof_bytes_per_s));
+    out += "  " + name_cell(row.name + ", " + row.group, name_width) +
+           right(fmt::format("{:.3g}", row.count), 8) + right(format_bytes(row.bytes), 12) +
+           right(fixed_ms(row.ms, step), 11) + right(fixed_ms(row.exposed_ms, step), 11) + right(rate, 26) +
+           "\n";
+  }
+  return out;
+}
+
+std::string critical_path(const Analysis& analysis, const TerminalStyle& style) {
+  if (analysis.critical_path.empty()) return "";
+  std::vector<const analyze::PathSegment*> longest;
+  for (const analyze::PathSegment& row : analysis.critical_path) longest.push_back(&row);
+  std::stable_sort(longest.begin(), longest.end(),
+                   [](const auto* a, const auto* b) { return a->ms > b->ms; });
+  const std::size_t shown = std::min(kPathSegments, longest.size());
+  std::string out =
+      heading(shown == longest.size()
+                  ? std::string("The critical path")
+                  : fmt::format("The critical path: the {} longest of {} stretches", shown, longest.size()),
+              style);
+  longest.resize(shown);
+  const std::size_t half = (style.width - 2 - 11 - 12) / 2;
+  for (const analyze::PathSegment* row : longest)
+    out += right(fixed_ms(row->ms, analysis.step.ms.median), 12) + "  " +
+           left(shortened(clean_utf8(row->kind), 11), 12) + name_cell(row->name, half) + " " +
+           shortened(clean_utf8(row->track), half - 2) + "\n";
+  return out;
+}
+
+}  // namespace
+
+std::string explain_terminal(const Analysis& analysis, const TerminalStyle& style) {
+  std::string out = "\n" + paint(wrapped(analysis.verdict.sentence, 0, style), Colour::kBold, style);
+  out += about(analysis, style);
+  const auto rest = analysis.warnings.begin() +
+                    static_cast<std::ptrdiff_t>(std::min(kWarningsAbove, analysis.warnings.size()));
+  out += warnings({analysis.warnings.begin(), rest}, style);
+  out += heading("Where the time goes", style) + ledger_table(analysis, style);
+  out += findings(analysis, style);
+  out += ranks(analysis, style);
+  if (!analysis.top.empty())
+    out += heading(fmt::format("The {} operators that take the most time", analysis.top.size()), style) +
+           top_table(analysis, style);
+  out += kernels(analysis, style);
+  out += collectives(analysis, style);
+  out += metrics(analysis, style);
+  out += critical_path(analysis, style);
+  out += phases(analysis, style);
+  if (analysis.coverage)
+    out += "\n" + wrapped("Coverage: " + coverage_sentence(*analysis.coverage), 0, style, 2);
+  if (rest != analysis.warnings.end()) out += "\n" + warnings({rest, analysis.warnings.end()}, style);
+  return out;
+}
+
+}  // namespace hone::report

@@ -1,0 +1,104 @@
+// The report of an experiment for a terminal.
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/units.h"
+#include "report/terminal/parts.h"
+#include "report/text.h"
+#include "report/words.h"
+
+namespace hone::report {
+namespace {
+
+using namespace terminal;
+
+// A line of the table of passes.
+struct GainLine {
+  std::string name;
+  std::optional<double> predicted_ms;
+  std::optional<analyze::Estimate> measured_ms;
+  std::string outcome, reason;
+  bool kept = false;
+};
+
+std::string gain_lines(const std::vector<GainLine>& lines, double step, const TerminalStyle& style) {
+  const std::size_t name_width = style.width - 2 - 12 - 11 - 2 - 23 - 12;
+  std::string out = paint("  " + left("pass", name_width) + right("predicted", 12) + right("measured", 11) +
+                              "  " + left("interval", 23) + "outcome",
+                          Colour::kFaint, style) +
+                    "\n";
+  for (const GainLine& line : lines) {
+    const std::string interval = line.measured_ms
+                                     ? fmt::format("{} to {}", fixed_number(line.measured_ms->low, step),
+                                                   fixed_ms(line.measured_ms->high, step))
+                                     : "";
+    out += "  " + name_cell(line.name, name_width) +
+           right(line.predicted_ms ? fixed_ms(*line.predicted_ms, step) : "–", 12) +
+           right(line.measured_ms ? fixed_ms(line.measured_ms->median, step) : "–", 11) + "  " +
+           left(interval, 23) + paint(line.outcome, line.kept ? Colour::kGreen : Colour::kFaint, style) +
+           "\n";
+    out += paint(wrapped(line.reason, 4, style), Colour::kFaint, style);
+  }
+  return out;
+}
+
+std::string pass_table(const analyze::LabReport& report, const TerminalStyle& style) {
+  std::vector<GainLine> lines;
+  for (const analyze::PassRow& pass : report.passes) {
+    const bool fired = pass.measured_gain_ms.has_value();
+    lines.push_back({pass.name, fired ? std::optional(pass.predicted_gain_ms) : std::nullopt,
+                     pass.measured_gain_ms, pass_outcome(pass), pass.reason, pass.kept});
+    if (const analyze::PassCombination* all = combination_after(report, pass))
+      lines.push_back({"= together", all->predicted_gain_ms, all->measured_gain_ms,
+                       all->kept ? "kept" : "dropped", combination_text(*all), all->kept});
+  }
+  if (has_kept_gain(report))
+    lines.push_back({"= all that was kept", report.result.predicted_gain_ms, report.result.measured_gain_ms,
+                     "", std::string(kept_gain_note()), true});
+  return gain_lines(lines, report.baseline.step.ms.median, style);
+}
+
+// Before and after of every cause that either side has.
+std::string before_after(const analyze::LabReport& report, const TerminalStyle& style) {
+  analyze::Comparison sides = analyze::compare(report.baseline, report.optimised);
+  std::string out =
+      paint("  " + left("", 20) + right("before", 12) + right("after", 12) + right("change", 13),
+            Colour::kFaint, style) +
+      "\n";
+  const double step = report.baseline.step.ms.median;
+  auto line = [&](std::string_view label, double a, double b) {
+    return "  " + left(label, 20) + right(fixed_ms(a, step), 12) + right(fixed_ms(b, step), 12) +
+           right(fixed_ms(b - a, step), 13) + "\n";
+  };
+  for (const analyze::CauseChange& row : sides.ledger)
+    out += line(analyze::cause_label(row.cause), row.a_ms, row.b_ms);
+  return out + line("step", report.baseline.step.ms.median, report.optimised.step.ms.median);
+}
+
+}  // namespace
+
+std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& style) {
+  LabVerdict words = lab_verdict(report);
+  std::string out = "\n" + paint(words.headline, words.good ? Colour::kGreen : Colour::kRed, style) + "\n";
+  out += wrapped(words.rest, 0, style);
+  out += paint(wrapped(std::string(baseline_note()), 0, style), Colour::kFaint, style);
+  out += warnings(report.warnings, style);
+  out += heading("Before: where the time went", style) + ledger_table(report.baseline, style);
+  out += heading(fmt::format("Before: the {} operators that took the most time", report.baseline.top.size()),
+                 style) +
+         top_table(report.baseline, style);
+  out += heading("What was tried (gain per step)", style) + pass_table(report, style);
+  out += heading("Before and after", style) + before_after(report, style);
+  out += fmt::format("  speed-up {}, {} paired runs; largest relative error {}\n",
+                     ratio_text(report.result.speedup), report.result.pairs,
+                     error_text(report.result.max_rel_err));
+  out += heading("After: what is left", style) + ledger_table(report.optimised, style);
+  out += wrapped(report.optimised.verdict.sentence, 2, style);
+  if (!report.phases.empty())
+    out += "\n" + paint(wrapped(phases_sentence(report), 0, style), Colour::kFaint, style);
+  return out;
+}
+
+}  // namespace hone::report
