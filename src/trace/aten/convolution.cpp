@@ -1,0 +1,190 @@
+// Convolutions, their transposes and gradients. FLOPs: 2·N·positions·C_out·(C_in/groups)·kernel, where the
+// positions are those of the output (of the input, for a transposed one). Each of the gradients for input and
+// weight needs as many as the forward product; that of the bias adds up the gradient.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "trace/aten/table.h"
+
+namespace hone::trace::aten {
+namespace {
+
+using enum OperatorClass;
+using Dims = std::vector<int64_t>;
+
+struct Geometry {
+  Dims input, weight;  // [N, C_in, …], [C_out, C_in/groups, …] (transposed: [C_in, C_out/groups, …])
+  Dims stride, padding, dilation, output_padding;
+  bool transposed = false;
+  int64_t groups = 1;
+};
+
+int64_t at(const Dims& values, std::size_t i, int64_t otherwise) {
+  if (values.empty()) return otherwise;
+  return values.size() == 1 ? values[0] : i < values.size() ? values[i] : otherwise;
+}
+
+// The shape of the output; empty: the geometry makes no sense.
+Dims output_dims(const Geometry& g) {
+  if (g.input.size() < 3 || g.weight.size() != g.input.size()) return {};
+  Dims out = {g.input[0], g.transposed ? g.weight[1] * g.groups : g.weight[0]};
+  for (std::size_t i = 2; i < g.input.size(); ++i) {
+    const std::size_t axis = i - 2;
+    const int64_t stride = at(g.stride, axis, 1), padding = at(g.padding, axis, 0);
+    const int64_t reach = at(g.dilation, axis, 1) * (g.weight[i] - 1) + 1;
+    if (stride <= 0) return {};
+    out.push_back(g.transposed
+                      ? (g.input[i] - 1) * stride - 2 * padding + reach + at(g.output_padding, axis, 0)
+                      : (g.input[i] + 2 * padding - reach) / stride + 1);
+    if (out.back() <= 0) return {};
+  }
+  return out;
+}
+
+double forward_flops(const Geometry& g, const Dims& out) {
+  const Dims& dense = g.transposed ? g.input : out;  // where each position takes a whole kernel
+  // the weight has C_out · C_in/groups · kernel elements
+  const double positions = elements(std::span(dense).subspan(2));
+  return 2 * static_cast<double>(g.input[0]) * positions * elements(g.weight);
+}
+
+std::string describe(const Geometry& g, const Dims& out) {
+  const std::span kernel = std::span(g.weight).subspan(2);
+  return fmt::format("{} {}{}convolution, {} → {} channels, {} positions × {}", dims_text(kernel),
+                     g.groups > 1 ? fmt::format("{}-group ", g.groups) : "",
+                     g.transposed ? "transposed " : "", g.input[1], out[1],
+                     dims_text(std::span(out).subspan(2)), g.input[0]);
+}
+
+// Positions of the arguments in an operator's schema; -1: it has none.
+struct Positions {
+  int input = 0, weight = 1, bias = -1, stride = -1, padding = -1, dilation = -1, transposed = -1,
+      output_padding = -1, groups = -1;
+};
+
+std::optional<Geometry> geometry_of(const Args& args, const Positions& p, bool transposed) {
+  const CallInput* input = args.tensor(static_cast<std::size_t>(p.input));
+  const CallInput* weight = args.tensor(static_cast<std::size_t>(p.weight));
+  if (input == nullptr || weight == nullptr) return std::nullopt;
+  Geometry g{input->dims, weight->dims, {}, {}, {}, {}, transposed, 1};
+  const auto read = [&](int position, Dims& into) {
+    if (position < 0) return true;
+    auto values = args.integers(static_cast<std::size_t>(position));
+    if (values) into = std::move(*values);
+    return values.has_value();
+  };
+  if (!read(p.stride, g.stride) || !read(p.padding, g.padding) || !read(p.dilation, g.dilation) ||
+      !read(p.output_padding, g.output_padding))
+    return std::nullopt;
+  if (p.transposed >= 0) g.transposed = args.flag(static_cast<std::size_t>(p.transposed)).value_or(false);
+  if (p.groups >= 0)
+    g.groups = static_cast<int64_t>(args.number(static_cast<std::size_t>(p.groups)).value_or(1));
+  return g;
+}
+
+std::optional<Work> forward(const Args& args, const Positions& p, bool transposed) {
+  const auto g = geometry_of(args, p, transposed);
+  const Dims out = g ? output_dims(*g) : Dims{};
+  if (out.empty()) return std::nullopt;
+  const CallInput& input = *args.tensor(static_cast<std::size_t>(p.input));
+  const double bias = p.bias >= 0 ? args.bytes(static_cast<std::size_t>(p.bias)) : 0;
+  return Work{forward_flops(*g, out), input.bytes() + args.bytes(static_cast<std::size_t>(p.weight)) + bias,
+              tensor_bytes(out, input.dtype), input.dtype, describe(*g, out)};
+}
+
+// convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+constexpr Positions kGeneral = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+// cudnn_convolution(input, weight, padding, stride, dilation, groups, …)
+constexpr Positions kCudnn = {0, 1, -1, 3, 2, 4, -1, -1, 5};
+// cudnn_convolution_transpose(input, weight, padding, output_padding, stride, dilation, groups, …)
+constexpr Positions kCudnnTransposed = {0, 1, -1, 4, 2, 5, -1, 3, 6};
+// cudnn_convolution_relu(input, weight, bias, stride, padding, dilation, groups)
+constexpr Positions kCudnnRelu = {0, 1, 2, 3, 4, 5, -1, -1, 6};
+// cudnn_convolution_add_relu(input, weight, z, alpha, bias, stride, padding, dilation, groups)
+constexpr Positions kCudnnAddRelu = {0, 1, 4, 5, 6, 7, -1, -1, 8};
+// mkldnn_convolution(input, weight, bias, padding, stride, dilation, groups)
+constexpr Positions kMkldnn = {0, 1, 2, 4, 3, 5, -1, -1, 6};
+// _conv_depthwise2d(input, weight, kernel_size, bias, stride, padding, dilation): a group a channel
+constexpr Positions kDepthwise = {0, 1, 3, 4, 5, 6, -1, -1, -1};
+// thnn_conv2d(input, weight, kernel_size, bias, stride, padding)
+constexpr Positions kThnn = {0, 1, 3, 4, 5, -1, -1, -1, -1};
+// convolution_backward(gradient, input, weight, bias_sizes, stride, padding, dilation, transposed,
+//                      output_padding, groups, output_mask)
+constexpr Positions kBackward = {1, 2, -1, 4, 5, 6, 7, 8, 9};
+
+template <const Positions& positions, bool transposed = false>
+std::optional<Work> convolution(const Args& args, const Entry&) {
+  return forward(args, positions, transposed);
+}
+
+// + z and max(…, 0): two operations an element of the output, z read once
+std::optional<Work> convolution_add_relu(const Args& args, const Entry&) {
+  auto work = forward(args, kCudnnAddRelu, false);
+  if (!work) return std::nullopt;
+  work->read += args.bytes(2);
+  work->flops += 2 * work->written / static_cast<double>(dtype_size(work->dtype));
+  return work;
+}
+
+std::optional<Work> convolution_backward(const Args& args, const Entry&) {
+  const auto g = geometry_of(args, kBackward, false);
+  const Dims out = g ? output_dims(*g) : Dims{};
+  const CallInput* gradient = args.tensor(0);
+  if (out.empty() || gradient == nullptr) return std::nullopt;
+  const CallInput &input = *args.tensor(1), &weight = *args.tensor(2);
+  const std::array<bool, 3> mask = args.mask(10, {true, true, false});
+  const double one = forward_flops(*g, out);
+  Work work;
+  work.dtype = input.dtype;
+  work.read = gradient->bytes();
+  if (mask[0]) {
+    work.flops += one;
+    work.read += weight.bytes();
+    work.written += input.bytes();
+  }
+  if (mask[1]) {
+    work.flops += one;
+    work.read += input.bytes();
+    work.written += weight.bytes();
+  }
+  if (mask[2]) {
+    work.flops += elements(gradient->dims);
+    work.written += static_cast<double>(out[1]) * static_cast<double>(dtype_size(weight.dtype));
+  }
+  const char* what = mask[0] && mask[1] ? "" : mask[0] ? ", for the input" : ", for the weight";
+  work.geometry = "gradient of " + describe(*g, out) + what;
+  return work;
+}
+
+constexpr Entry kTable[] = {
+    {"cudnn_convolution", kConvolution, convolution<kCudnn>},
+    {"cudnn_convolution_transpose", kConvolution, convolution<kCudnnTransposed, true>},
+    {"cudnn_convolution_relu", kConvolution, convolution<kCudnnRelu>},
+    {"cudnn_convolution_add_relu", kConvolution, convolution_add_relu},
+    {"miopen_convolution", kConvolution, convolution<kMkldnn>},
+    {"mkldnn_convolution", kConvolution, convolution<kMkldnn>},
+    {"convolution_overrideable", kConvolution, convolution<kGeneral>},
+    {"_conv_depthwise2d", kConvolution, convolution<kDepthwise>},
+    {"conv_depthwise3d", kConvolution, convolution<kDepthwise>},
+    {"thnn_conv2d", kConvolution},
+    {"_slow_conv2d_forward", kConvolution, convolution<kThnn>},
+    {"slow_conv3d_forward", kConvolution, convolution<kThnn>},
+    {"convolution_backward", kConvolution, convolution_backward},
+    {"convolution_backward_overrideable", kConvolution},
+    // `_convolution` calls the one that the device has; Inductor calls `convolution` alone
+    {"convolution", kConvolution, convolution<kGeneral>},
+    {"_convolution", kConvolution, convolution<kGeneral>},
+    {"conv1d", kConvolution},
+    {"conv2d", kConvolution},
+    {"conv3d", kConvolution},
+    {"conv_transpose1d", kConvolution},
+    {"conv_transpose2d", kConvolution},
+    {"conv_transpose3d", kConvolution},
+};
+
+}  // namespace
+
+std::span<const Entry> convolution_operators() { return kTable; }
+
+}  // namespace hone::trace::aten

@@ -1,0 +1,227 @@
+// Operators that move bytes because the model says so: look-ups, concatenation, padding, fills, sorting.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "trace/aten/table.h"
+
+namespace hone::trace::aten {
+namespace {
+
+using enum OperatorClass;
+
+std::string describe(std::span<const int64_t> dims, DType dtype) {
+  return fmt::format("{} {}", dims_text(dims), dtype_name(dtype));
+}
+
+// embedding(weight[V,D], index): reads the index and a row for each
+std::optional<Work> embedding(const Args& args, const Entry&) {
+  const CallInput *weight = args.tensor(0), *index = args.tensor(1);
+  if (weight == nullptr || index == nullptr || weight->dims.size() != 2) return std::nullopt;
+  const double rows = elements(index->dims) * static_cast<double>(weight->dims[1]) *
+                      static_cast<double>(dtype_size(weight->dtype));
+  return Work{0, rows + index->bytes(), rows, weight->dtype,
+              fmt::format("{} rows of {}", elements(index->dims), dims_text(weight->dims))};
+}
+
+// embedding_dense_backward(gradient[…,D], index, V, …): adds each row to a gradient of V rows that begins as
+// 0
+std::optional<Work> embedding_backward(const Args& args, const Entry&) {
+  const CallInput *gradient = args.tensor(0), *index = args.tensor(1);
+  const auto rows = args.number(2);
+  if (gradient == nullptr || index == nullptr || gradient->dims.empty() || !rows) return std::nullopt;
+  const double written =
+      *rows * static_cast<double>(gradient->dims.back()) * static_cast<double>(dtype_size(gradient->dtype));
+  return Work{
+      elements(gradient->dims), gradient->bytes() + index->bytes(), written, gradient->dtype,
+      fmt::format("gradient, {} rows into {:.0f}×{}", elements(index->dims), *rows, gradient->dims.back())};
+}
+
+// index_select(x, axis, index): as many slices as the index has elements
+std::optional<Work> index_select(const Args& args, const Entry&) {
+  const CallInput *x = args.tensor(0), *index = args.tensor(2);
+  const auto axis = args.integers(1);
+  if (x == nullptr || index == nullptr || !axis || axis->size() != 1 || x->dims.empty()) return std::nullopt;
+  const auto rank = static_cast<int64_t>(x->dims.size());
+  const int64_t at = (*axis)[0] < 0 ? (*axis)[0] + rank : (*axis)[0];
+  if (at < 0 || at >= rank || x->dims[static_cast<std::size_t>(at)] <= 0) return std::nullopt;
+  const double out =
+      x->bytes() / static_cast<double>(x->dims[static_cast<std::size_t>(at)]) * elements(index->dims);
+  return Work{0, out + index->bytes(), out, x->dtype,
+              fmt::format("{} of {}", elements(index->dims), dims_text(x->dims))};
+}
+
+// gather(x, axis, index): an element of x for each of the index
+std::optional<Work> gather(const Args& args, const Entry&) {
+  const CallInput *x = args.tensor(0), *index = args.tensor(2);
+  if (x == nullptr || index == nullptr) return std::nullopt;
+  const double out = tensor_bytes(index->dims, x->dtype);
+  return Work{0, out + index->bytes(), out, x->dtype,
+              fmt::format("{} of {}", dims_text(index->dims), dims_text(x->dims))};
+}
+
+// scatter(x, axis, index, source): copies x unless in place, then an element for each of the index; adding
+// reads what it adds to
+std::optional<Work> scatter(const Args& args, const Entry& entry) {
+  const CallInput *x = args.tensor(0), *index = args.tensor(2);
+  if (x == nullptr || index == nullptr) return std::nullopt;
+  const double moved = tensor_bytes(index->dims, x->dtype);
+  const double source = args.tensor(3) != nullptr ? moved : 0;
+  const double whole = args.in_place() ? 0 : x->bytes();
+  const double added = entry.flops > 0 ? moved : 0;
+  return Work{entry.flops * elements(index->dims), index->bytes() + source + added + whole,
+              args.in_place() ? moved : x->bytes(), x->dtype,
+              fmt::format("{} into {}", dims_text(index->dims), dims_text(x->dims))};
+}
+
+// cat(tensors, axis): every element read and written once
+std::optional<Work> cat(const Args& args, const Entry&) {
+  const auto list = args.list(0);
+  if (list.empty() || !std::all_of(list.begin(), list.end(),
+                                   [](const CallInput& item) { return dtype_size(item.dtype) > 0; }))
+    return std::nullopt;
+  return Work{0, args.bytes(0), args.bytes(0), list[0].dtype,
+              fmt::format("{} tensors, the first {}", list.size(), describe(list[0].dims, list[0].dtype))};
+}
+
+// Writes argument 0, reads nothing.
+std::optional<Work> fill(const Args& args, const Entry&) {
+  const CallInput* x = args.tensor(0);
+  if (x == nullptr) return std::nullopt;
+  return Work{0, 0, x->bytes(), x->dtype, describe(x->dims, x->dtype)};
+}
+
+// Reads x, writes as much.
+std::optional<Work> rearrange(const Args& args, const Entry&) {
+  const CallInput* x = args.tensor(0);
+  if (x == nullptr) return std::nullopt;
+  return Work{0, x->bytes(), x->bytes(), x->dtype, describe(x->dims, x->dtype)};
+}
+
+// constant_pad_nd(x, pads, value): pads are pairs, the last axis first
+std::optional<Work> pad(const Args& args, const Entry&) {
+  const CallInput* x = args.tensor(0);
+  const auto pads = args.integers(1);
+  if (x == nullptr || !pads || pads->size() > 2 * x->dims.size()) return std::nullopt;
+  Shape out = x->dims;
+  for (std::size_t i = 0; i + 1 < pads->size(); i += 2)
+    out[out.size() - 1 - i / 2] += (*pads)[i] + (*pads)[i + 1];
+  return Work{0, x->bytes(), tensor_bytes(out, x->dtype), x->dtype,
+              fmt::format("{} → {}", dims_text(x->dims), dims_text(out))};
+}
+
+// slice_backward(gradient, sizes, …): zeros of the input's size, the gradient in its place
+std::optional<Work> into_zeros(const Args& args, const Entry&) {
+  const CallInput* gradient = args.tensor(0);
+  const auto sizes = args.integers(1);
+  if (gradient == nullptr || !sizes) return std::nullopt;
+  return Work{0, gradient->bytes(), tensor_bytes(*sizes, gradient->dtype), gradient->dtype,
+              fmt::format("{} into {}", dims_text(gradient->dims), dims_text(*sizes))};
+}
+
+// nonzero(mask): reads it; how many it finds is not recorded
+std::optional<Work> search(const Args& args, const Entry&) {
+  const CallInput* x = args.tensor(0);
+  if (x == nullptr) return std::nullopt;
+  return Work{elements(x->dims), x->bytes(), 0, x->dtype, describe(x->dims, x->dtype)};
+}
+
+// sort(x), topk: n·log₂ n comparisons; values and indices of 8 bytes
+std::optional<Work> sort(const Args& args, const Entry&) {
+  const CallInput* x = args.tensor(0);
+  if (x == nullptr) return std::nullopt;
+  const double n = elements(x->dims);
+  return Work{n * std::log2(std::max(2.0, n)), x->bytes(), x->bytes() + 8 * n, x->dtype,
+              describe(x->dims, x->dtype)};
+}
+
+// upsample_nearest2d(x[N,C,…], output size, …): `flops` an output element
+std::optional<Work> upsample(const Args& args, const Entry& entry) {
+  const CallInput* x = args.tensor(0);
+  const auto size = args.integers(1);
+  if (x == nullptr || !size || size->size() + 2 != x->dims.size()) return std::nullopt;
+  Shape out = {x->dims[0], x->dims[1]};
+  out.insert(out.end(), size->begin(), size->end());
+  return Work{entry.flops * elements(out), x->bytes(), tensor_bytes(out, x->dtype), x->dtype,
+              fmt::format("{} → {}", dims_text(x->dims), dims_text(out))};
+}
+
+// upsample_nearest2d_backward(gradient, output size, input size, …)
+std::optional<Work> upsample_backward(const Args& args, const Entry& entry) {
+  const CallInput* gradient = args.tensor(0);
+  const auto size = args.integers(2);
+  if (gradient == nullptr || !size) return std::nullopt;
+  return Work{entry.flops * elements(gradient->dims), gradient->bytes(), tensor_bytes(*size, gradient->dtype),
+              gradient->dtype, fmt::format("gradient, {} → {}", dims_text(gradient->dims), dims_text(*size))};
+}
+
+// The device hands one element to the host.
+std::optional<Work> one_element(const Args& args, const Entry&) {
+  const CallInput* x = args.tensor(0);
+  if (x == nullptr) return std::nullopt;
+  const auto size = static_cast<double>(dtype_size(x->dtype));
+  return Work{0, size, size, x->dtype, "one element to the host"};
+}
+
+constexpr Entry kTable[] = {
+    {"embedding", kMovement, embedding},
+    {"embedding_dense_backward", kMovement, embedding_backward},
+    {"index_select", kMovement, index_select},
+    {"gather", kMovement, gather},
+    {"scatter", kMovement, scatter},
+    {"scatter_add", kMovement, scatter, 1},
+    {"scatter_reduce", kMovement, scatter, 1},
+    {"cat", kMovement, cat},
+    {"constant_pad_nd", kMovement, pad},
+    {"reflection_pad2d", kMovement, pad},
+    {"replication_pad2d", kMovement, pad},
+    {"slice_backward", kMovement, into_zeros},
+    {"select_backward", kMovement, into_zeros},
+    {"fill", kMovement, fill},
+    {"zero", kMovement, fill},
+    {"normal", kMovement, fill},
+    {"uniform", kMovement, fill},
+    {"bernoulli", kMovement, fill},
+    {"exponential", kMovement, fill},
+    {"random", kMovement, fill},
+    {"randn", kMovement},
+    {"arange", kMovement},
+    {"flip", kMovement, rearrange},
+    {"roll", kMovement, rearrange},
+    {"repeat_interleave", kMovement},
+    {"nonzero", kMovement, search},
+    {"sort", kMovement, sort},
+    {"topk", kMovement, sort},
+    {"upsample_nearest1d", kMovement, upsample},
+    {"upsample_nearest2d", kMovement, upsample},
+    {"upsample_nearest3d", kMovement, upsample},
+    {"upsample_bilinear2d", kMovement, upsample, 11},
+    {"upsample_nearest2d_backward", kMovement, upsample_backward, 1},
+    {"upsample_bilinear2d_backward", kMovement, upsample_backward, 8},
+    {"_local_scalar_dense", kMovement, one_element},
+    // what they select is not recorded
+    {"index", kMovement},
+    {"index_put", kMovement},
+    {"_index_put_impl", kMovement},
+    {"masked_select", kMovement},
+    {"masked_scatter", kMovement},
+    {"unique", kMovement},
+    {"_unique2", kMovement},
+    // call copy_, or the ones above
+    {"clone", kMovement},
+    {"contiguous", kLayout},
+    {"stack", kMovement},
+    {"repeat", kMovement},
+    {"item", kMovement},
+    {"zeros", kMovement},
+    {"ones", kMovement},
+    {"full", kMovement},
+    {"embedding_backward", kMovement},
+};
+
+}  // namespace
+
+std::span<const Entry> movement_operators() { return kTable; }
+
+}  // namespace hone::trace::aten

@@ -1,0 +1,189 @@
+#include "trace/link/context.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "trace/link/steps.h"
+
+namespace hone::trace::link {
+namespace {
+
+Phase phase_of(Role role, Phase around) {
+  switch (role) {
+    case Role::kBackward:
+      return Phase::kBackward;
+    case Role::kOptimizer:
+      return Phase::kOptimizer;
+    case Role::kData:
+      return Phase::kData;
+    case Role::kCommunication:
+      return Phase::kCommunication;
+    default:
+      return around;
+  }
+}
+
+// Paths of modules, interned once for each pair of a path and a name within it.
+class Paths {
+ public:
+  explicit Paths(Trace& trace) : trace_(trace), uses_(trace.strings.size(), 0) {
+    for (std::size_t row = 0; row < trace.spans.size(); ++row)
+      if (trace.spans.name[row].valid()) ++uses_[trace.spans.name[row].index];
+  }
+
+  StringId within(StringId path, StringId name) {
+    const uint64_t key = uint64_t{path.index} << 32 | name.index;
+    const auto [at, is_new] = paths_.try_emplace(key, StringId{});
+    if (is_new) {
+      const std::string_view text = trace_.strings.text(name), written = module_name(text);
+      // A range with a number that occurs once is of an occurrence, not of a module: "iteration 17".
+      const bool keep = uses_[name.index] > 1 || written.size() < text.size();
+      const std::string part = keep ? std::string(written) : without_numbers(written);
+      const std::string_view outer = trace_.strings.text(path);
+      at->second = trace_.strings.intern(outer.empty() ? part : std::string(outer) + "/" + part);
+    }
+    return at->second;
+  }
+
+ private:
+  Trace& trace_;
+  std::vector<uint32_t> uses_;  // by string id, of those that were there at first
+  std::unordered_map<uint64_t, StringId> paths_;
+};
+
+// Modules of forward operators by rank and sequence number. The last one that began is the one that recorded
+// the backward node (torch/csrc/profiler/collection.cpp links them in the same way).
+using Forward = std::map<int, std::unordered_map<int64_t, StringId>>;
+
+class ContextFinder {
+ public:
+  ContextFinder(Trace& trace, const SpanNesting& nesting, const std::vector<Role>& roles)
+      : trace_(trace), nesting_(nesting), roles_(roles), paths_(trace) {
+    context_.phase.assign(trace.spans.size(), Phase::kUnknown);
+    context_.module.assign(trace.spans.size(), {});
+    role_known_ = roles.size();
+  }
+
+  Context run() {
+    visit(Pass::kForward);
+    visit(Pass::kBackward);
+    name_updates();
+    return std::move(context_);
+  }
+
+ private:
+  enum class Pass { kForward, kBackward };
+
+  bool on_host(uint32_t row) const {
+    return trace_.tracks[trace_.spans.track[row].index].kind != TrackKind::kStream;
+  }
+  int rank(uint32_t row) const { return trace_.tracks[trace_.spans.track[row].index].rank; }
+
+  Role role(uint32_t row) const {
+    const Category category = trace_.spans.category[row];
+    const StringId name = trace_.spans.name[row];
+    if (category == Category::kStep || !name.valid() || name.index >= role_known_) return Role::kNone;
+    if (category == Category::kRegion || category == Category::kOperator || category == Category::kFunction ||
+        category == Category::kInput)
+      return roles_[name.index];
+    return Role::kNone;
+  }
+
+  // The first pass hands phases and modules down and remembers the modules of forward operators; the second
+  // gives them to the backward pass.
+  void visit(Pass pass) {
+    for (uint32_t track = 0; track < trace_.tracks.size(); ++track) {
+      if (trace_.tracks[track].kind == TrackKind::kStream) continue;
+      for (uint32_t row : nesting_.on_track({track})) {
+        if (pass == Pass::kForward)
+          hand_down(row);
+        else if (context_.phase[row] == Phase::kBackward)
+          take_forward_module(row);
+      }
+    }
+  }
+
+  void hand_down(uint32_t row) {
+    const uint32_t around = nesting_.parent(row);
+    const Phase outer = around == kNoSpan ? Phase::kUnknown : context_.phase[around];
+    const StringId path = around == kNoSpan ? StringId{} : context_.module[around];
+    const Role own = role(row);
+    context_.phase[row] = phase_of(own, outer);
+    context_.module[row] = own == Role::kModule ? paths_.within(path, trace_.spans.name[row]) : path;
+    if (context_.phase[row] == Phase::kUnknown && trace_.spans.category[row] == Category::kOperator)
+      context_.phase[row] = Phase::kForward;
+    if (context_.phase[row] != Phase::kForward || !context_.module[row].valid()) return;
+    const Call* call = find_detail(trace_.calls, row);
+    if (call != nullptr && call->sequence != kNoSequence)
+      forward_[rank(row)][call->sequence] = context_.module[row];
+  }
+
+  void take_forward_module(uint32_t row) {
+    const Call* call = find_detail(trace_.calls, row);
+    if (call != nullptr && call->sequence != kNoSequence && role(row) == Role::kBackward) {
+      const auto& modules = forward_[rank(row)];
+      if (const auto at = modules.find(call->sequence); at != modules.end())
+        context_.module[row] = at->second;
+      return;
+    }
+    const uint32_t around = nesting_.parent(row);
+    if (!context_.module[row].valid() && around != kNoSpan && context_.phase[around] == Phase::kBackward)
+      context_.module[row] = context_.module[around];
+  }
+
+  // What runs between the backward pass and the end of the optimizer's step (clipping gradients, an optimizer
+  // written by hand) prepares or makes the update. What follows it in the same step serves none of these.
+  void name_updates() {
+    struct Ends {
+      int64_t backward = -1;
+      int64_t update = -1;
+    };
+    std::map<std::pair<int, int32_t>, Ends> ends;  // by rank and step
+    const auto step_of = [&](uint32_t row) { return std::pair{rank(row), trace_.spans.step[row]}; };
+    for (uint32_t row = 0; row < trace_.spans.size(); ++row) {
+      if (!on_host(row) || trace_.spans.step[row] == kNoStep) continue;
+      if (context_.phase[row] != Phase::kBackward) continue;
+      int64_t& end = ends[step_of(row)].backward;
+      end = std::max(end, trace_.spans.row(row).end_ns());
+    }
+    if (ends.empty()) return;
+    const auto after_backward = [&](uint32_t row) -> Ends* {
+      if (!on_host(row) || trace_.spans.category[row] != Category::kOperator) return nullptr;
+      const auto at = ends.find(step_of(row));
+      return at != ends.end() && trace_.spans.start_ns[row] >= at->second.backward ? &at->second : nullptr;
+    };
+    for (uint32_t row = 0; row < trace_.spans.size(); ++row) {
+      Ends* of_step = after_backward(row);
+      if (of_step == nullptr) continue;
+      if (context_.phase[row] == Phase::kOptimizer ||
+          is_optimizer_kind(trace_.strings.text(trace_.spans.name[row])))
+        of_step->update = std::max(of_step->update, trace_.spans.row(row).end_ns());
+    }
+    for (uint32_t row = 0; row < trace_.spans.size(); ++row) {
+      const Ends* of_step = after_backward(row);
+      if (of_step == nullptr || context_.phase[row] != Phase::kForward) continue;
+      context_.phase[row] =
+          trace_.spans.start_ns[row] < of_step->update ? Phase::kOptimizer : Phase::kUnknown;
+    }
+  }
+
+  Trace& trace_;
+  const SpanNesting& nesting_;
+  const std::vector<Role>& roles_;
+  Paths paths_;
+  Context context_;
+  Forward forward_;
+  std::size_t role_known_ = 0;  // strings that were there when roles were looked up
+};
+
+}  // namespace
+
+Context find_context(Trace& trace, const SpanNesting& nesting, const std::vector<Role>& roles) {
+  return ContextFinder(trace, nesting, roles).run();
+}
+
+}  // namespace hone::trace::link

@@ -1,0 +1,39 @@
+#include "trace/link/link.h"
+
+#include "trace/link/context.h"
+#include "trace/link/launches.h"
+#include "trace/link/operators.h"
+#include "trace/link/roles.h"
+
+namespace hone::trace {
+namespace {
+
+// Ranges and operators whose names say that the host loaded data or compiled then.
+void categorise_host_work(Trace& trace, const std::vector<link::Role>& roles) {
+  for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+    Category& category = trace.spans.category[row];
+    const StringId name = trace.spans.name[row];
+    if (!name.valid() || trace.tracks[trace.spans.track[row].index].kind == TrackKind::kStream) continue;
+    if (category == Category::kRegion && roles[name.index] == link::Role::kData) category = Category::kInput;
+    if ((category == Category::kRegion || category == Category::kOperator) &&
+        roles[name.index] == link::Role::kCompile)
+      category = Category::kCompile;
+  }
+}
+
+}  // namespace
+
+Status link_trace(Trace& trace) {
+  HONE_CHECK(trace.validate());
+  const std::vector<link::Role> roles = link::roles_by_name(trace);
+  categorise_host_work(trace, roles);
+  link::mark_steps(trace);
+  const SpanNesting nesting(trace);
+  const std::vector<link::DeviceWork> work = link::find_device_work(trace, nesting);
+  link::assign_steps(trace, work);
+  const link::Context context = link::find_context(trace, nesting, roles);
+  link::make_operators(trace, context, work);
+  return {};
+}
+
+}  // namespace hone::trace

@@ -1,0 +1,114 @@
+#include "trace/link/link.h"
+
+#include <gtest/gtest.h>
+
+#include "trace/link/fabricate.h"
+
+namespace hone::trace {
+namespace {
+
+using link::fabricate::Program;
+
+TEST(Link, GivesDeviceWorkTheStepThatLaunchedItHoweverLateItRuns) {
+  Program program;
+  program.span(program.main, Category::kRegion, "ProfilerStep#7", 0, 100);
+  program.span(program.main, Category::kRegion, "ProfilerStep#8", 100, 100);
+  program.op(program.main, "aten::mm", 10, 20, "f32[4,8] f32[8,2]");
+  const uint32_t late = program.kernel(program.main, "gemm", 15, 150, 30);
+  ASSERT_TRUE(link_trace(program.trace).ok());
+  EXPECT_EQ(program.trace.spans.step[late], 7);
+  EXPECT_EQ(program.trace.spans.category[0], Category::kStep);
+  EXPECT_EQ(steps_found(program.trace.meta).how, "ProfilerStep ranges");
+  EXPECT_EQ(steps_found(program.trace.meta).confidence, 1);
+}
+
+TEST(Link, JoinsAKernelToTheInnermostOperatorAroundItsLaunchWithItsCosts) {
+  Program program;
+  program.span(program.main, Category::kRegion, "ProfilerStep#0", 0, 100);
+  program.op(program.main, "aten::linear", 5, 50, "f32[4,8] f32[2,8]");
+  program.op(program.main, "aten::addmm", 10, 20, "f32[2] f32[4,8] f32[8,2] =1 =1");
+  const uint32_t kernel = program.kernel(program.main, "gemm", 15, 20, 5);
+  ASSERT_TRUE(link_trace(program.trace).ok());
+  const Operator& op = program.op_of(kernel);
+  EXPECT_EQ(op.kind, "aten::addmm");
+  EXPECT_EQ(op.name, "addmm 4×8 · 8×2");
+  EXPECT_EQ(op.op_class, OperatorClass::kMatrix);
+  EXPECT_EQ(op.flops, 2.0 * 4 * 8 * 2);
+  EXPECT_EQ(op.bytes_read, 4.0 * (2 + 32 + 16));
+  EXPECT_EQ(op.bytes_written, 4.0 * 8);
+  EXPECT_EQ(op.phase, Phase::kForward);
+}
+
+TEST(Link, GivesABackwardOperatorTheModuleOfItsForwardPartner) {
+  Program program;
+  program.span(program.main, Category::kRegion, "ProfilerStep#0", 0, 300);
+  program.span(program.main, Category::kFunction, "nn.Module: Block_1", 1, 60);
+  program.span(program.main, Category::kFunction, "nn.Module: Linear_0", 5, 40);
+  program.op(program.main, "aten::addmm", 10, 20, "f32[2] f32[4,8] f32[8,2]", 42);
+  program.op(program.backward, "autograd::engine::evaluate_function: AddmmBackward0", 100, 50, "", 42);
+  program.op(program.backward, "aten::mm", 110, 20, "f32[8,4] f32[4,2]");
+  const uint32_t gradient = program.kernel(program.backward, "gemm", 115, 140, 5);
+  program.span(program.main, Category::kRegion, "Optimizer.step#AdamW.step", 200, 50);
+  const uint32_t update = program.op(program.main, "aten::_foreach_mul_", 205, 10);
+  // between them: clipping
+  const uint32_t clip = program.op(program.main, "aten::_foreach_norm", 160, 10);
+  const uint32_t log = program.op(program.main, "aten::item", 260, 10);
+  ASSERT_TRUE(link_trace(program.trace).ok());
+  EXPECT_EQ(program.op_of(gradient).phase, Phase::kBackward);
+  EXPECT_EQ(program.op_of(gradient).module, "Block_1/Linear_0");
+  EXPECT_EQ(program.op_of(update).phase, Phase::kOptimizer);
+  EXPECT_EQ(program.op_of(clip).phase, Phase::kOptimizer);
+  EXPECT_EQ(program.op_of(log).phase, Phase::kUnknown);
+}
+
+TEST(Link, FindsTheOperatorByItsExternalIdWhereTheLaunchIsMissing) {
+  Program program;
+  program.span(program.main, Category::kRegion, "ProfilerStep#3", 0, 100);
+  program.op(program.main, "aten::relu", 10, 20, "f32[64]", kNoSequence, 77);
+  const uint32_t kernel = program.span(program.stream, Category::kKernel, "relu", 50, 5, 4711);
+  program.trace.launches.push_back({kernel, 77, {}, {}, 0, 0, 0});
+  const uint32_t orphan = program.span(program.stream, Category::kKernel, "relu", 60, 5, 4712);
+  ASSERT_TRUE(link_trace(program.trace).ok());
+  EXPECT_EQ(program.op_of(kernel).kind, "aten::relu");
+  EXPECT_EQ(program.trace.spans.step[kernel], 3);
+  EXPECT_FALSE(program.trace.spans.op[orphan].valid());
+  EXPECT_EQ(program.trace.spans.step[orphan], 3) << "it follows work of step 3 on its stream";
+}
+
+TEST(Link, TakesRangesOfTheProgramThatHoldMostWorkForStepsWhereTheProfilerMarkedNone) {
+  Program program;
+  for (int step = 0; step < 4; ++step) {
+    const int64_t t = step * 100;
+    program.span(program.main, Category::kRegion, "train_batch " + std::to_string(step), t, 90);
+    for (int layer = 0; layer < 3; ++layer) {
+      program.span(program.main, Category::kRegion, "layer", t + 5 + layer * 25, 20);
+      program.op(program.main, "aten::relu", t + 6 + layer * 25, 10, "f32[64]");
+    }
+    program.op(program.main, "aten::sum", t + 82, 5, "f32[64]");
+  }
+  ASSERT_TRUE(link_trace(program.trace).ok());
+  EXPECT_EQ(steps_found(program.trace.meta).how, "ranges of the program named 'train_batch #'");
+  EXPECT_EQ(program.trace.spans.step.back(), 3);
+}
+
+TEST(Link, ChangesNothingASecondTime) {
+  Program program;
+  program.span(program.main, Category::kRegion, "ProfilerStep#0", 0, 100);
+  program.op(program.main, "aten::mm", 10, 20, "f32[4,8] f32[8,2]");
+  program.kernel(program.main, "gemm", 15, 20, 5);
+  ASSERT_TRUE(link_trace(program.trace).ok());
+  const Trace once = program.trace;
+  ASSERT_TRUE(link_trace(program.trace).ok());
+  EXPECT_EQ(program.trace.operators, once.operators);
+  EXPECT_EQ(program.trace.spans.op, once.spans.op);
+  EXPECT_EQ(program.trace.meta, once.meta);
+}
+
+TEST(Link, RefusesATraceThatIsNotOne) {
+  Program program;
+  program.span({99}, Category::kKernel, "x", 0, 1);
+  EXPECT_FALSE(link_trace(program.trace).ok());
+}
+
+}  // namespace
+}  // namespace hone::trace

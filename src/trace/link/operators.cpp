@@ -1,0 +1,115 @@
+#include "trace/link/operators.h"
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "trace/aten/cost.h"
+#include "trace/call_inputs.h"
+
+namespace hone::trace::link {
+namespace {
+
+struct Key {
+  StringId kind, inputs, module;
+  Phase phase = Phase::kUnknown;
+  friend bool operator==(const Key&, const Key&) = default;
+};
+
+struct KeyHash {
+  std::size_t operator()(const Key& key) const {
+    uint64_t hash = key.kind.index;
+    for (uint64_t part :
+         {uint64_t{key.inputs.index}, uint64_t{key.module.index}, static_cast<uint64_t>(key.phase)})
+      hash = (hash ^ part) * 0x9e3779b97f4a7c15u + (hash >> 29);
+    return hash;
+  }
+};
+
+std::string short_kind(std::string_view kind) {
+  constexpr std::string_view kAten = "aten::";
+  return std::string(kind.starts_with(kAten) ? kind.substr(kAten.size()) : kind);
+}
+
+std::string device_of(const Trace& trace) {
+  for (const Track& track : trace.tracks)
+    if (track.kind == TrackKind::kStream) return "cuda";
+  return "cpu";
+}
+
+class OperatorTable {
+ public:
+  explicit OperatorTable(Trace& trace) : trace_(trace), device_(device_of(trace)) {
+    for (const Operator& op : trace.operators) names_.insert(op.name);
+  }
+
+  OperatorId row(const Key& key) {
+    const auto [at, is_new] = rows_.try_emplace(key, OperatorId{});
+    if (is_new) at->second = trace_.add_operator(describe(key));
+    return at->second;
+  }
+
+ private:
+  Operator describe(const Key& key) {
+    Operator op;
+    op.kind = trace_.strings.text(key.kind);
+    op.phase = key.phase;
+    op.module = trace_.strings.text(key.module);
+    op.device = device_;
+    const auto inputs = parse_call_inputs(trace_.strings.text(key.inputs));
+    const bool known_inputs = key.inputs.valid() && inputs.ok();
+    const auto cost = known_inputs ? aten::call_cost(op.kind, *inputs) : std::nullopt;
+    op.op_class = cost ? cost->op_class : aten::class_of_kind(op.kind);
+    if (cost) {
+      op.dtype = cost->dtype;
+      op.flops = cost->flops;
+      op.bytes_read = cost->bytes_read;
+      op.bytes_written = cost->bytes_written;
+      op.geometry = cost->geometry;
+    }
+    op.name = unique_name(op);
+    op.provenance = {op.module.empty() ? op.name : op.module};
+    return op;
+  }
+
+  // "addmm 8192×768 · 768×3072 in Gpt_0/Block_3"
+  std::string unique_name(const Operator& op) {
+    std::string name = short_kind(op.kind);
+    if (!op.geometry.empty()) name += " " + op.geometry;
+    if (op.phase == Phase::kBackward && name.find("ackward") == std::string::npos) name += " (backward)";
+    if (op.phase == Phase::kOptimizer) name += " (optimizer)";
+    if (!op.module.empty()) name += " in " + op.module;
+    std::string result = name;
+    for (int i = 2; !names_.insert(result).second; ++i) result = fmt::format("{} #{}", name, i);
+    return result;
+  }
+
+  Trace& trace_;
+  std::string device_;
+  std::unordered_map<Key, OperatorId, KeyHash> rows_;
+  std::unordered_set<std::string> names_;
+};
+
+}  // namespace
+
+void make_operators(Trace& trace, const Context& context, std::span<const DeviceWork> work) {
+  OperatorTable table(trace);
+  auto call = trace.calls.begin();
+  for (uint32_t row = 0; row < trace.spans.size(); ++row) {
+    while (call != trace.calls.end() && call->span < row) ++call;
+    if (trace.spans.category[row] != Category::kOperator || trace.spans.op[row].valid() ||
+        trace.tracks[trace.spans.track[row].index].kind == TrackKind::kStream)
+      continue;
+    const bool has_call = call != trace.calls.end() && call->span == row;
+    trace.spans.op[row] = table.row({trace.spans.name[row], has_call ? call->inputs : StringId{},
+                                     context.module[row], context.phase[row]});
+  }
+  for (const DeviceWork& item : work)
+    if (!trace.spans.op[item.row].valid() && item.caller != kNoSpan)
+      trace.spans.op[item.row] = trace.spans.op[item.caller];
+}
+
+}  // namespace hone::trace::link

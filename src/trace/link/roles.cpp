@@ -1,0 +1,93 @@
+#include "trace/link/roles.h"
+
+#include <array>
+#include <charconv>
+
+namespace hone::trace::link {
+namespace {
+
+enum class Match : uint8_t { kPrefix, kContains };
+
+struct Pattern {
+  std::string_view text;
+  Role role;
+  Match match = Match::kPrefix;
+};
+
+// The first that matches decides. Sources: torch/profiler (ProfilerStep), torch/optim (Optimizer.step),
+// torch/utils/data (enumerate(DataLoader)), torch/csrc/autograd (evaluate_function), c10d (nccl:, c10d::),
+// torch/_dynamo/utils (dynamo_timed), torch/_inductor (## Call CompiledFxGraph).
+constexpr std::array kPatterns = {
+    Pattern{"ProfilerStep#", Role::kStepMark},
+    Pattern{"autograd::engine::evaluate_function", Role::kBackward},
+    Pattern{"Optimizer.step#", Role::kOptimizer},
+    Pattern{"Optimizer.zero_grad#", Role::kOptimizer},
+    Pattern{"enumerate(DataLoader)", Role::kData},
+    Pattern{"enumerate(DataPipe)", Role::kData},
+    Pattern{"DataLoader", Role::kData, Match::kContains},
+    Pattern{"nccl:", Role::kCommunication},
+    Pattern{"gloo:", Role::kCommunication},
+    Pattern{"c10d::", Role::kCommunication},
+    Pattern{"_c10d_functional::", Role::kCommunication},
+    Pattern{"record_param_comms", Role::kCommunication},
+    Pattern{"(dynamo_timed)", Role::kCompile, Match::kContains},
+    Pattern{"entire_frame_compile", Role::kCompile},
+    Pattern{"CachingAutotuner.benchmark_all_configs", Role::kCompile},
+    Pattern{"triton compile", Role::kCompile},
+    Pattern{"Torch-Compiled Region", Role::kModule},
+    Pattern{"nn.Module: ", Role::kModule},
+    Pattern{"## Call CompiledFxGraph", Role::kGenerated},
+};
+
+bool matches(std::string_view name, const Pattern& pattern) {
+  return pattern.match == Match::kPrefix ? name.starts_with(pattern.text)
+                                         : name.find(pattern.text) != std::string_view::npos;
+}
+
+}  // namespace
+
+Role role_of(std::string_view name, Category category) {
+  for (const Pattern& pattern : kPatterns)
+    if (matches(name, pattern)) return pattern.role;
+  return category == Category::kRegion ? Role::kModule : Role::kNone;
+}
+
+std::vector<Role> roles_by_name(const Trace& trace) {
+  std::vector<Role> roles(trace.strings.size(), Role::kNone);
+  std::vector<uint8_t> seen(trace.strings.size(), 0);  // 1: as an operator or function, 2: as a range
+  for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+    const Category category = trace.spans.category[row];
+    const StringId name = trace.spans.name[row];
+    const bool range = category == Category::kRegion;
+    if (!name.valid() || (!range && category != Category::kOperator && category != Category::kFunction))
+      continue;
+    if (seen[name.index] >= (range ? 2 : 1)) continue;
+    seen[name.index] = range ? 2 : 1;
+    roles[name.index] = role_of(trace.strings.text(name), category);
+  }
+  return roles;
+}
+
+int32_t step_number(std::string_view step_mark) {
+  const std::size_t hash = step_mark.rfind('#');
+  if (hash == std::string_view::npos) return kNoStep;
+  int32_t number = kNoStep;
+  const char* end = step_mark.data() + step_mark.size();
+  const auto [stop, error] = std::from_chars(step_mark.data() + hash + 1, end, number);
+  return error == std::errc() && stop == end && number >= 0 ? number : kNoStep;
+}
+
+std::string_view module_name(std::string_view name) {
+  constexpr std::string_view kModule = "nn.Module: ";
+  return name.starts_with(kModule) ? name.substr(kModule.size()) : name;
+}
+
+bool is_optimizer_kind(std::string_view kind) {
+  constexpr std::array<std::string_view, 4> kPrefixes = {"aten::_fused_adam", "aten::_fused_sgd",
+                                                         "aten::_fused_adagrad", "aten::_foreach_"};
+  for (std::string_view prefix : kPrefixes)
+    if (kind.starts_with(prefix)) return true;
+  return kind == "aten::addcdiv_" || kind == "aten::lerp_";
+}
+
+}  // namespace hone::trace::link

@@ -1,0 +1,42 @@
+// What the names of ranges and operators say about the part they play in a training program: a table of
+// patterns, so that a framework's spelling stands in one place.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace hone::trace::link {
+
+enum class Role : uint8_t {
+  kNone,           // says nothing
+  kStepMark,       // "ProfilerStep#12": one step
+  kBackward,       // the engine runs one node of the backward pass
+  kOptimizer,      // a step of the optimizer, or zeroing gradients
+  kData,           // loading and preparing a batch
+  kCommunication,  // collectives, sends and receives
+  kCompile,        // the framework compiles
+  kModule,         // a part of the model
+  kGenerated,      // a name made by a tool that tells a person nothing: left out of module paths
+};
+
+// Of a range that the program or the framework named, of an operator, or of a function of the host's program.
+Role role_of(std::string_view name, Category category);
+
+// The same for every string of the trace that names a span, by string id; a name used in several categories
+// has its role as a range first.
+std::vector<Role> roles_by_name(const Trace& trace);
+
+// The number after '#' of a step mark; kNoStep if it has none.
+int32_t step_number(std::string_view step_mark);
+
+// The name of a module as a person would write it: "nn.Module: Linear_3" → "Linear_3".
+std::string_view module_name(std::string_view name);
+
+// Operators that update parameters, whatever is around them: "aten::_fused_adamw_",
+// "aten::_foreach_addcdiv_".
+bool is_optimizer_kind(std::string_view kind);
+
+}  // namespace hone::trace::link

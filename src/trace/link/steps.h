@@ -1,0 +1,41 @@
+// Which part of the time belongs to which step, and how that was found: by marks of the profiler
+// (ProfilerStep ranges), by a range of the program that repeats (NVTX, record_function), or by the repeating
+// sequence of work; never by gaps in time, which are not steps.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trace/link/launches.h"
+#include "trace/trace.h"
+
+namespace hone::trace {
+
+// How the steps of a linked trace were found.
+struct StepsFound {
+  std::string how;                 // "ProfilerStep ranges", "ranges named 'train_step'", …
+  double confidence = 0;           // 0 to 1; 1: marked
+  std::vector<std::string> notes;  // what to know before trusting them
+
+  friend bool operator==(const StepsFound&, const StepsFound&) = default;
+};
+
+// As link_trace wrote it into Meta::notes. Empty `how` in a trace that was not linked.
+StepsFound steps_found(const Meta& meta);
+
+namespace link {
+
+// Marks the steps of every rank with kStep spans, unless some span already is one, and notes in Meta::notes
+// how.
+void mark_steps(Trace& trace);
+
+// Fills Span::step, where it is not set: of host spans by the step within which they begin, of device work by
+// the step that launched it; where the launch was not recorded, by the work before it on its stream.
+void assign_steps(Trace& trace, std::span<const DeviceWork> work);
+
+// Names of ranges without what makes each occurrence unique: "batch 17" → "batch #".
+std::string without_numbers(std::string_view name);
+
+}  // namespace link
+}  // namespace hone::trace
