@@ -1,0 +1,174 @@
+#include "trace/import/import.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "trace/import/byte_source.h"
+#include "trace/import/kineto/reader.h"
+#include "trace/import/merge.h"
+#include "trace/import/sniff.h"
+#include "trace/perfetto/reader.h"
+#include "trace/run_folder.h"
+
+namespace hone::trace {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A file to read; `given` if the user named it, else a folder held it.
+struct Input {
+  fs::path path;
+  bool given = true;
+};
+
+// "rank2" before "rank10".
+bool natural_less(const fs::path& a, const fs::path& b) {
+  const std::string x = a.string(), y = b.string();
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::size_t i = 0, j = 0;
+  while (i < x.size() && j < y.size()) {
+    if (is_digit(x[i]) && is_digit(y[j])) {
+      const std::size_t ends_x = std::min(x.find_first_not_of("0123456789", i), x.size());
+      const std::size_t ends_y = std::min(y.find_first_not_of("0123456789", j), y.size());
+      const std::string_view p = std::string_view(x).substr(i, ends_x - i),
+                             q = std::string_view(y).substr(j, ends_y - j);
+      if (p != q) return p.size() != q.size() ? p.size() < q.size() : p < q;
+      i = ends_x;
+      j = ends_y;
+    } else {
+      if (x[i] != y[j]) return x[i] < y[j];
+      ++i, ++j;
+    }
+  }
+  return x.size() - i < y.size() - j;
+}
+
+Result<std::vector<Input>> inputs_of(std::span<const fs::path> paths) {
+  std::vector<Input> inputs;
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    if (!fs::is_directory(path, error) || is_run_folder(path)) {
+      inputs.push_back({path});
+      continue;
+    }
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(path, error))
+      if (entry.is_regular_file(error) || is_run_folder(entry.path())) files.push_back(entry.path());
+    std::sort(files.begin(), files.end(), natural_less);
+    for (fs::path& file : files) inputs.push_back({std::move(file), false});
+  }
+  return inputs;
+}
+
+struct Sniffing {
+  std::unique_ptr<ByteSource> source;
+  Sniffed found;
+};
+
+Result<Sniffing> look_at(const fs::path& path) {
+  HONE_ASSIGN(std::unique_ptr<ByteSource> source, open_bytes(path));
+  std::string first(kSniffBytes, '\0');
+  HONE_ASSIGN(const std::size_t got, source->read(first));
+  first.resize(got);
+  Sniffed found = sniff(first);
+  if (got == 0 && !source->trouble().empty()) found.looks_like = source->trouble();
+  return Sniffing{put_back(std::move(source), std::move(first)), std::move(found)};
+}
+
+// Nothing for a file of a folder that is no trace.
+Result<std::optional<ImportedFile>> read_one(const Input& input, int threads, const FileProgress& progress) {
+  if (is_run_folder(input.path)) {
+    HONE_ASSIGN(RunFolder folder, read_run_folder(input.path));
+    ImportedFile file;
+    file.trace = std::move(folder.trace);
+    return std::optional(std::move(file));
+  }
+  HONE_ASSIGN(Sniffing look, look_at(input.path));
+  if (look.found.format == TraceFormat::kJson) {
+    kineto::ReadOptions options;
+    options.threads = threads;
+    options.progress = progress;
+    Result<ImportedFile> file = kineto::read_kineto(*look.source, options);
+    if (file.ok()) return std::optional(std::move(*file));
+    if (!input.given && file.error().code == ErrorCode::kInvalidArgument)
+      return std::optional<ImportedFile>();
+    return file.error().within(input.path.string());
+  }
+  if (look.found.format == TraceFormat::kPerfetto) {
+    HONE_ASSIGN(Trace trace, read_perfetto(input.path));
+    ImportedFile file;
+    file.trace = std::move(trace);
+    return std::optional(std::move(file));
+  }
+  if (!input.given) return std::optional<ImportedFile>();
+  if (look.found.format == TraceFormat::kSqlite || look.found.format == TraceFormat::kNcuCsv)
+    return unsupported(fmt::format("{}: a recording of Nsight; {}", input.path.string(), readable_formats()));
+  return invalid(
+      fmt::format("{}: this is {}; {}", input.path.string(), look.found.looks_like, readable_formats()));
+}
+
+// Reads files side by side: compressed ones keep a core busy each.
+class FilesReading {
+ public:
+  FilesReading(const std::vector<Input>& inputs, const ImportOptions& options)
+      : inputs_(inputs), options_(options), results_(inputs.size()) {}
+
+  void run() {
+    const int cores = options_.threads > 0
+                          ? options_.threads
+                          : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
+    const int files = static_cast<int>(inputs_.size());
+    threads_each_ = std::max(cores / std::max(files, 1), 1);
+    std::vector<std::thread> helpers;
+    for (int i = 1; i < std::min(cores, files); ++i) helpers.emplace_back([this] { work(); });
+    work();
+    for (std::thread& helper : helpers) helper.join();
+  }
+
+  std::vector<std::optional<Result<std::optional<ImportedFile>>>>& results() { return results_; }
+
+ private:
+  void work() {
+    for (std::size_t i = next_++; i < inputs_.size(); i = next_++)
+      results_[i] = read_one(inputs_[i], threads_each_, [this, i](double share) {
+        if (!options_.progress) return;
+        const std::lock_guard lock(mutex_);
+        options_.progress(inputs_[i].path.filename().string(), share);
+      });
+  }
+
+  const std::vector<Input>& inputs_;
+  const ImportOptions& options_;
+  std::vector<std::optional<Result<std::optional<ImportedFile>>>> results_;
+  std::atomic<std::size_t> next_ = 0;
+  int threads_each_ = 1;
+  std::mutex mutex_;
+};
+
+}  // namespace
+
+Result<Trace> import_trace(std::span<const fs::path> paths, const ImportOptions& options) {
+  HONE_ASSIGN(const std::vector<Input> inputs, inputs_of(paths));
+  FilesReading reading(inputs, options);
+  reading.run();
+  std::vector<ImportedFile> files;
+  std::vector<std::string> sources;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    Result<std::optional<ImportedFile>>& result = *reading.results()[i];
+    if (!result.ok()) return result.error();
+    if (!result->has_value()) continue;
+    files.push_back(std::move(**result));
+    sources.push_back(inputs[i].path.filename().string());
+  }
+  if (files.empty())
+    return invalid(fmt::format("{}: no trace here; {}", paths.empty() ? "no path" : paths.front().string(),
+                               readable_formats()));
+  return merge_files(std::move(files), sources);
+}
+
+}  // namespace hone::trace

@@ -1,0 +1,24 @@
+// What an importer makes of one file, before files are merged: a Trace of its own and when it began.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "trace/trace.h"
+
+namespace hone::trace {
+
+struct ImportedFile {
+  Trace trace;           // spans by start time, the first at 0; ranks: one row
+  int64_t epoch_ns = 0;  // the trace's time 0 on the clock of its machine
+  bool has_epoch = false;
+  std::optional<int> rank;  // as the file says
+  uint64_t bytes = 0;       // of the file, decompressed
+};
+
+// Called now and then by the importing thread or threads, one at a time; `share` is 0 to 1.
+using FileProgress = std::function<void(double share)>;
+
+}  // namespace hone::trace

@@ -1,0 +1,194 @@
+#include "trace/import/merge.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace hone::trace {
+namespace {
+
+constexpr int64_t kFarApart = int64_t{86'400} * 1'000'000'000;  // files of one run begin within a day
+constexpr uint64_t kIdMask = (uint64_t{1} << kIdBits) - 1;
+
+// "trace_rank3.json.gz", "rank-0", "rank_12.json": 3, 0, 12.
+std::optional<int> rank_in_name(std::string_view name) {
+  const std::size_t at = name.rfind("rank");
+  if (at == std::string_view::npos) return std::nullopt;
+  std::size_t digit = at + 4;
+  if (digit < name.size() && (name[digit] == '_' || name[digit] == '-' || name[digit] == '=')) ++digit;
+  int rank = 0;
+  std::size_t digits = 0;
+  for (; digit < name.size() && name[digit] >= '0' && name[digit] <= '9' && digits < 6; ++digit, ++digits)
+    rank = rank * 10 + (name[digit] - '0');
+  return digits > 0 ? std::optional(rank) : std::nullopt;
+}
+
+bool all_distinct(const std::vector<std::optional<int>>& ranks) {
+  std::set<int> seen;
+  return std::all_of(ranks.begin(), ranks.end(),
+                     [&](const std::optional<int>& rank) { return rank && seen.insert(*rank).second; });
+}
+
+std::vector<int> ranks_of(std::span<const ImportedFile> files, std::span<const std::string> sources,
+                          std::vector<std::string>& warnings) {
+  std::vector<std::optional<int>> ranks;
+  for (const ImportedFile& file : files) ranks.push_back(file.rank);
+  if (!all_distinct(ranks)) {
+    ranks.clear();
+    for (const std::string& source : sources) ranks.push_back(rank_in_name(source));
+    if (!all_distinct(ranks)) {
+      for (std::size_t i = 0; i < files.size(); ++i) ranks[i] = static_cast<int>(i);
+      if (files.size() > 1)
+        warnings.emplace_back(
+            "the files do not say which rank each is (or two say the same): numbered in the order given");
+    }
+  }
+  std::vector<int> result;
+  for (const std::optional<int>& rank : ranks) result.push_back(*rank);
+  return result;
+}
+
+// How far each file's times are moved.
+std::vector<int64_t> shifts_of(std::span<const ImportedFile> files, std::vector<std::string>& warnings) {
+  std::vector<int64_t> shifts(files.size(), 0);
+  if (files.size() < 2) return shifts;
+  int64_t first = files[0].epoch_ns, last = files[0].epoch_ns;
+  bool known = true;
+  for (const ImportedFile& file : files) {
+    known = known && file.has_epoch == files[0].has_epoch;
+    first = std::min(first, file.epoch_ns);
+    last = std::max(last, file.epoch_ns);
+  }
+  if (!known || last - first > kFarApart) {
+    warnings.emplace_back(
+        "the clocks of the files do not agree: every file is taken to begin at the same time");
+    return shifts;
+  }
+  for (std::size_t i = 0; i < files.size(); ++i) shifts[i] = files[i].epoch_ns - first;
+  return shifts;
+}
+
+class Merger {
+ public:
+  Merger(Trace& into, Trace&& from, uint64_t file, int rank, bool relabel)
+      : into_(into), from_(std::move(from)), file_(file << kIdBits), rank_(rank), relabel_(relabel) {}
+
+  void run(int64_t shift_ns) {
+    first_track_ = static_cast<uint32_t>(into_.tracks.size());
+    first_operator_ = static_cast<uint32_t>(into_.operators.size());
+    first_span_ = static_cast<uint32_t>(into_.spans.size());
+    strings_.resize(from_.strings.size());
+    for (uint32_t i = 0; i < strings_.size(); ++i)
+      strings_[i] = into_.strings.intern(from_.strings.text({i}));
+    for (Track& track : from_.tracks) {
+      if (track.process.valid()) track.process.index += first_track_;
+      if (relabel_) track.rank = rank_;
+      into_.add_track(std::move(track));
+    }
+    for (Operator& op : from_.operators) into_.add_operator(std::move(op));
+    add_spans(shift_ns);
+    add_details();
+  }
+
+ private:
+  StringId text(StringId id) const { return id.valid() ? strings_[id.index] : id; }
+  uint64_t unique(uint64_t id) const { return id == 0 || file_ == 0 ? id : (id & kIdMask) | file_; }
+
+  void add_spans(int64_t shift_ns) {
+    for (std::size_t i = 0; i < from_.spans.size(); ++i) {
+      Span span = from_.spans.row(i);
+      span.start_ns += shift_ns;
+      span.track.index += first_track_;
+      span.name = text(span.name);
+      if (span.op.valid()) span.op.index += first_operator_;
+      span.correlation = unique(span.correlation);
+      into_.spans.add(span);
+    }
+  }
+
+  void add_details() {
+    for (Call call : from_.calls) {
+      call.span += first_span_;
+      call.inputs = text(call.inputs);
+      if (call.sequence >= 0)
+        call.sequence = static_cast<int64_t>(unique(static_cast<uint64_t>(call.sequence)));
+      call.external = unique(call.external);
+      into_.calls.push_back(call);
+    }
+    for (Launch launch : from_.launches) {
+      launch.span += first_span_;
+      launch.external = unique(launch.external);
+      into_.launches.push_back(launch);
+    }
+    for (Copy copy : from_.copies) {
+      copy.span += first_span_;
+      copy.external = unique(copy.external);
+      into_.copies.push_back(copy);
+    }
+    for (Collective collective : from_.collectives) {
+      collective.span += first_span_;
+      collective.name = text(collective.name);
+      collective.group = text(collective.group);
+      into_.collectives.push_back(collective);
+    }
+  }
+
+  Trace& into_;
+  Trace from_;
+  uint64_t file_;
+  int rank_;
+  bool relabel_;
+  std::vector<StringId> strings_;
+  uint32_t first_track_ = 0, first_operator_ = 0, first_span_ = 0;
+};
+
+void add_meta(Meta&& meta, int rank, const std::string& source, bool several, Meta& into) {
+  if (into.producer.empty()) into.producer = meta.producer;
+  if (into.machine.empty()) into.machine = meta.machine;
+  if (into.device.empty() || into.device == "cpu") into.device = meta.device;
+  into.threads = std::max(into.threads, meta.threads);
+  into.dropped += meta.dropped;
+  for (auto& [key, value] : meta.notes) {
+    const auto known = [&, &k = key, &v = value](const auto& note) {
+      return note.first == k && note.second == v;
+    };
+    if (std::none_of(into.notes.begin(), into.notes.end(), known)) into.notes.emplace_back(key, value);
+  }
+  for (DeviceInfo& device : meta.devices) {
+    device.rank = rank;
+    into.devices.push_back(std::move(device));
+  }
+  for (RankInfo& info : meta.ranks) {
+    info.rank = rank;
+    info.source = source;
+    into.ranks.push_back(std::move(info));
+  }
+  for (const std::string& warning : meta.warnings)
+    into.warnings.push_back(several ? fmt::format("{}: {}", source, warning) : warning);
+}
+
+}  // namespace
+
+Trace merge_files(std::vector<ImportedFile> files, std::span<const std::string> sources) {
+  Trace trace;
+  const std::vector<int> ranks = ranks_of(files, sources, trace.meta.warnings);
+  const std::vector<int64_t> shifts = shifts_of(files, trace.meta.warnings);
+  const bool several = files.size() > 1;
+  if (!several) {  // nothing is to be renumbered: the tables are moved
+    Meta meta = std::exchange(files[0].trace.meta, {});
+    trace = std::move(files[0].trace);
+    for (Track& track : trace.tracks) track.rank = ranks[0];
+    add_meta(std::move(meta), ranks[0], sources[0], several, trace.meta);
+    return trace;
+  }
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    add_meta(std::move(files[i].trace.meta), ranks[i], sources[i], several, trace.meta);
+    Merger(trace, std::move(files[i].trace), i, ranks[i], true).run(shifts[i]);
+    files[i] = {};
+  }
+  return trace;
+}
+
+}  // namespace hone::trace

@@ -1,0 +1,31 @@
+// What a file is, from its first bytes: names and suffixes are not asked.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace hone::trace {
+
+enum class TraceFormat : uint8_t {
+  kUnknown,
+  kJson,      // PyTorch's profiler, or another writer of Chrome's format
+  kPerfetto,  // protobuf
+  kSqlite,    // Nsight Systems
+  kNcuCsv,    // Nsight Compute
+};
+
+struct Sniffed {
+  TraceFormat format = TraceFormat::kUnknown;
+  std::string looks_like;  // of an unknown one, in words: "a zip archive; unpack it first"
+};
+
+inline constexpr std::size_t kSniffBytes = 4096;
+
+// `first` are the first bytes, decompressed: kSniffBytes of them where the file has so many.
+Sniffed sniff(std::string_view first);
+
+// What hone reads, for messages.
+std::string_view readable_formats();
+
+}  // namespace hone::trace
