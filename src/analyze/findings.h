@@ -249,11 +249,12 @@ struct PassRow {
   std::string name;
   std::string numerics;  // "exact", "reassociating", "lossy"
   double predicted_gain_ms = 0;
-  std::optional<Estimate> measured_gain_ms;  // none: it changed nothing, so there was nothing to measure
+  std::optional<Estimate> measured_gain_ms;  // none: it changed nothing, or was measured with others only
   bool kept = false;
   std::string reason;                   // why kept or dropped, or why it did not fire
   double max_rel_err = 0;               // against the reference, after this pass
   std::optional<ArenaGain> arena = {};  // of what aims at memory and changed something
+  bool changed = false;                 // the graph; what was measured did
 };
 
 // Passes of which none made a difference alone, or only the last: measured as one against what was kept

@@ -48,6 +48,7 @@ Json passes(const std::vector<analyze::PassRow>& rows) {
                     {"numerics", row.numerics},
                     {"predicted_gain_ms", row.predicted_gain_ms},
                     {"measured_gain_ms", row.measured_gain_ms ? estimate(*row.measured_gain_ms) : Json()},
+                    {"changed", row.changed || row.measured_gain_ms},
                     {"kept", row.kept},
                     {"reason", row.reason},
                     {"max_rel_err", row.max_rel_err},

@@ -19,10 +19,10 @@ std::string passes(const analyze::LabReport& report) {
   const double step = report.baseline.step.ms.median;
   std::vector<Cells> rows;
   for (const analyze::PassRow& pass : report.passes) {
-    bool fired = pass.measured_gain_ms.has_value();
     rows.push_back({code(pass.name), plain(pass.numerics), pass_outcome(pass), plain(pass.reason),
-                    fired ? fixed_ms(pass.predicted_gain_ms, step) : "",
-                    fired ? estimate_ms(*pass.measured_gain_ms) : "", error_text(pass.max_rel_err)});
+                    fired(pass) ? fixed_ms(pass.predicted_gain_ms, step) : "",
+                    pass.measured_gain_ms ? estimate_ms(*pass.measured_gain_ms) : "",
+                    error_text(pass.max_rel_err)});
     if (const analyze::PassCombination* all = combination_after(report, pass))
       rows.push_back({"= together", "", all->kept ? "kept" : "dropped", plain(combination_text(*all)),
                       fixed_ms(all->predicted_gain_ms, step), estimate_ms(all->measured_gain_ms), ""});

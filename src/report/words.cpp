@@ -52,8 +52,10 @@ OperatorName operator_name(std::string_view name, std::string_view kind) {
 
 std::string pass_outcome(const analyze::PassRow& pass) {
   if (pass.kept) return "kept";
-  return pass.measured_gain_ms ? "dropped" : "did not fire";
+  return fired(pass) ? "dropped" : "did not fire";
 }
+
+bool fired(const analyze::PassRow& pass) { return pass.changed || pass.measured_gain_ms; }
 
 const analyze::PassCombination* combination_after(const analyze::LabReport& report,
                                                   const analyze::PassRow& pass) {

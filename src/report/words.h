@@ -28,6 +28,7 @@ OperatorName operator_name(std::string_view name, std::string_view kind);
 
 // "kept", "dropped", "did not fire".
 std::string pass_outcome(const analyze::PassRow& pass);
+bool fired(const analyze::PassRow& pass);  // changed the graph
 // The combination whose last pass is `pass`; null for none.
 const analyze::PassCombination* combination_after(const analyze::LabReport& report,
                                                   const analyze::PassRow& pass);

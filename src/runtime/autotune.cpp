@@ -18,9 +18,12 @@ using graph::Node;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-constexpr std::size_t kLeastReadings = 3;  // below, one disturbance can decide
 constexpr std::size_t kMostReadings = 24;
 constexpr std::size_t kEnoughAlone = 7;  // of the last contender left
+constexpr std::size_t kLookAgainReadings = 2;
+// µs: longer than a time slice lost to another program, and than what code and memory never used before cost.
+// A reading so long counts from the first on.
+constexpr double kLong = 5000;
 
 std::size_t byte_size(const graph::TensorType& type) {
   return static_cast<std::size_t>(storage_elements(type.shape(), type.layout)) * dtype_size(type.dtype);
@@ -31,11 +34,21 @@ double best_of(const Contender& contender) {
                                     : *std::min_element(contender.readings.begin(), contender.readings.end());
 }
 
-// How many times the best reading of all a contender's best may be for it to stay. One reading says little: a
-// time slice lost to another program is longer than most kernels.
-double hopeless(const Contender& contender) {
-  if (contender.readings.size() < 2) return kInfinity;
-  return contender.readings.size() < 4 ? 1.5 : 1.2;
+// Whether a contender cannot win any more, given the best reading of all. One reading says little, unless it
+// is long by far more than another program can have taken of it.
+bool hopeless(const Contender& contender, double best) {
+  const double own = best_of(contender);
+  switch (contender.readings.size()) {
+    case 0:
+      return false;
+    case 1:
+      return own > 2 * best && own - best > 1.6 * kLong;
+    case 2:
+    case 3:
+      return own > 1.5 * best;
+    default:
+      return own > 1.2 * best;
+  }
 }
 
 // Times those still in; returns who is left.
@@ -49,7 +62,7 @@ std::vector<Contender*> run_round(const std::vector<Contender*>& running) {
   }
   std::vector<Contender*> left;
   for (Contender* contender : running) {
-    if (!contender->failed && best_of(*contender) <= hopeless(*contender) * best) left.push_back(contender);
+    if (!contender->failed && !hopeless(*contender, best)) left.push_back(contender);
   }
   return left;
 }
@@ -67,15 +80,18 @@ double Contender::estimate() const {
   return readings.empty() ? kInfinity : quantile(readings, kReadingQuantile);
 }
 
-void run_rounds(std::span<Contender> contenders, double budget_ms) {
+void run_rounds(std::span<Contender> contenders, double budget_ms, std::size_t least_readings) {
   const int64_t end = now_ns() + static_cast<int64_t>(budget_ms * 1e6);
   std::vector<Contender*> running;
   for (Contender& contender : contenders) running.push_back(&contender);
   running = run_round(running);
-  for (Contender* contender : running) contender->readings.clear();  // of code and memory never used before
+  for (Contender* contender : running) {  // the first reading is of code and memory never used before
+    if (best_of(*contender) < kLong) contender->readings.clear();
+  }
   while (!running.empty()) {
-    const std::size_t readings = running[0]->readings.size();
-    if (readings >= kMostReadings || (readings >= kLeastReadings && now_ns() >= end)) return;
+    std::size_t readings = kMostReadings;  // that each has
+    for (const Contender* contender : running) readings = std::min(readings, contender->readings.size());
+    if (readings >= kMostReadings || (readings >= least_readings && now_ns() >= end)) return;
     if (running.size() == 1 && readings >= kEnoughAlone) return;
     running = run_round(running);
   }
@@ -188,7 +204,7 @@ void Tuner::look_again(const Graph& graph, const Node& node) {
     if (!kernel.ok()) return;
     Sandbox sandbox(graph, node);
     std::array<Contender, 1> only = {contender(sandbox, **kernel)};
-    run_rounds(only, options_.tune_ms_per_node / 2);
+    run_rounds(only, options_.tune_ms_per_node / 2, kLookAgainReadings);
     cache_.put(key_, signature, {known->candidate, std::min(known->microseconds, only[0].estimate())});
     return;
   }

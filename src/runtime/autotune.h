@@ -39,10 +39,13 @@ struct Contender {
   double estimate() const;  // infinity without readings
 };
 
+inline constexpr std::size_t kLeastReadings = 3;  // below, one disturbance can decide
+
 // Times the contenders in turns (A B C A B C …), so that what disturbs the machine for a while disturbs all.
-// One that is clearly slower than another sits out the rest. Ends when `budget_ms` is spent and there are
-// readings enough to tell, or earlier when it is clear who wins.
-void run_rounds(std::span<Contender> contenders, double budget_ms);
+// One that is clearly slower than another sits out the rest. Ends when `budget_ms` is spent and each has
+// `least_readings`, or earlier when it is clear who wins.
+void run_rounds(std::span<Contender> contenders, double budget_ms,
+                std::size_t least_readings = kLeastReadings);
 
 class Tuner {
  public:

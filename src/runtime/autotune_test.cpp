@@ -48,6 +48,22 @@ TEST(RunRounds, ADisturbedReadingDecidesNothing) {
   EXPECT_LT(all[0].estimate(), all[1].estimate());
 }
 
+TEST(RunRounds, LongRunsNeedFewReadings) {
+  Race race;
+  std::vector<Contender> all = {race.runner('A', {9'000}), race.runner('B', {30'000}),
+                                race.runner('C', {10'000})};
+  run_rounds(all, 0);
+  EXPECT_EQ(race.ran, "ABCACAC") << "the first round counts, and in it who takes far longer is out";
+}
+
+TEST(RunRounds, AShortOneAgainstALongOne) {
+  Race race;
+  std::vector<Contender> all = {race.runner('A', {900, 40}), race.runner('B', {5'500, 30})};
+  run_rounds(all, 0);
+  EXPECT_EQ(race.ran, "ABABABAB") << "neither has readings enough before the other";
+  EXPECT_LT(all[1].estimate(), all[0].estimate());
+}
+
 TEST(RunRounds, OneThatFailsIsLeftOut) {
   Race race;
   std::vector<Contender> all = {race.runner('A', {10}),

@@ -26,9 +26,10 @@ using graph::Graph;
 using runtime::Plan;
 
 // Shares of the budget. The groups of passes have the rest, less what went before them.
-constexpr double kProfileShare = 0.06;  // each of the profiles that the report shows
-constexpr double kFinalShare = 0.20;    // baseline against the result
-constexpr int kLeastBlocks = 6;         // of a comparison: fewer can claim nothing at 95 %
+constexpr double kProfileShare = 0.06;     // each of the profiles that the report shows
+constexpr double kFinalShare = 0.20;       // baseline against the result
+constexpr double kLeastTrialShare = 0.10;  // of a group that is measured, even if nothing is left
+constexpr int kLeastBlocks = 6;            // of a comparison: fewer can claim nothing at 95 %
 
 Estimate estimate(const Interval& interval) { return {interval.median, interval.low, interval.high}; }
 
@@ -184,6 +185,8 @@ class Runner {
       return compare_with(reference_, plan, Numerics::kReassociating);
     };
     steps.seconds_left = [this] { return trials_seconds_left(); };
+    steps.least_seconds = options_.budget_s * kLeastTrialShare;
+    steps.step_ms = experiment_.report.baseline.step.ms.median;
     return steps;
   }
 

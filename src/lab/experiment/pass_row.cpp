@@ -24,6 +24,7 @@ PassRow make_row(const std::string& group, const passes::PipelineResult& tried) 
       if (missed.empty()) missed = fmt::format("{}: {}", note.node, note.text);
     }
   }
+  row.changed = changed(tried);
   row.numerics = std::string(numerics_name(numerics));
   row.reason =
       done.empty() ? (missed.empty() ? "found nothing to change" : "changed nothing: " + missed) : done;

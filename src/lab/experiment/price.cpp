@@ -42,6 +42,16 @@ std::unordered_map<std::string, Sightings> sightings_in(const runtime::Plan& pla
   return found;
 }
 
+// The signature of `node` without the bias that it adds to its results while it has them in registers; empty
+// where there is none.
+std::string without_bias(const graph::Graph& graph, const graph::Node& node) {
+  const bool may_add = node.op == "Conv" || node.op == "ConvTranspose" || node.op == "Gemm";
+  if (!may_add || !node.has_input(2) || !graph.value(node.inputs[2]).is_constant()) return {};
+  graph::Node bare = node;
+  bare.inputs.resize(2);
+  return runtime::node_signature(graph, bare);
+}
+
 }  // namespace
 
 double PriceList::step(const graph::Graph& graph) {
@@ -52,7 +62,12 @@ double PriceList::step(const graph::Graph& graph) {
     if (buffers.elided(graph::NodeId{i})) continue;
     const graph::Node& node = graph.nodes()[i];
     signatures.push_back(runtime::node_signature(graph, node));
-    if (!prices_.contains(signatures.back())) unknown.emplace(signatures.back(), &node);
+    if (prices_.contains(signatures.back())) continue;
+    const auto bare = prices_.find(without_bias(graph, node));
+    if (bare != prices_.end())
+      prices_[signatures.back()] = double{bare->second};
+    else
+      unknown.emplace(signatures.back(), &node);
   }
   for (const auto& [signature, seconds] : time_alone(graph, unknown))
     prices_[signature] = seconds * step_to_alone(describe_operator(graph, *unknown.at(signature)).op_class);

@@ -1,8 +1,10 @@
 // Prices: what a node is expected to take on a provider. A node that a profile saw costs what it took there;
 // another, the time of its fastest kernel alone (runtime/autotune: with the caches as a step leaves them, and
 // remembered) times what operators of its class took in the profile, divided by what the same ones take
-// alone: that is what being in a step adds, and alone cannot show. Summed over a graph, prices predict a
-// step; the lab shows that prediction beside what the paired measurement finds.
+// alone: that is what being in a step adds, and alone cannot show. A
+// convolution or product that has gained a bias costs what it did without: a bias is added in registers.
+// Summed over a graph, prices predict a step; the lab shows that prediction beside what the paired
+// measurement finds.
 #pragma once
 
 #include <map>

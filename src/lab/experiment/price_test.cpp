@@ -86,6 +86,25 @@ TEST_F(Prices, ANewNodeCostsItsTimeAloneAsItsClassDoesInAStep) {
   EXPECT_TRUE(prices.ratios_text().starts_with("pointwise ")) << prices.ratios_text();
 }
 
+graph::Graph convolution(bool bias) {
+  GraphBuilder b("convolution");
+  const ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{1, 16, 64, 64}));
+  std::vector<ValueId> inputs = {x, b.constant("w", Tensor::zeros(DType::kF32, {16, 16, 3, 3}))};
+  if (bias) inputs.push_back(b.constant("b", Tensor::zeros(DType::kF32, {16})));
+  b.output(b.add("Conv", inputs));
+  return *std::move(b).finish();
+}
+
+TEST_F(Prices, AConvolutionThatGainedABiasCostsWhatItDidWithout) {
+  runtime::Tuner tuner(provider_, options_);
+  PriceList prices(tuner);
+  const graph::Graph with = convolution(true), without = convolution(false);
+  const double price = prices.step(without);
+  EXPECT_GT(price, 0);
+  EXPECT_EQ(prices.step(with), price);
+  EXPECT_FALSE(tuner.remembered(with, with.nodes()[0])) << "there was nothing to time";
+}
+
 TEST_F(Prices, AReadingFarAboveTheProfileIsForgottenAndNamed) {
   const graph::Graph graph = chain({"Exp", "Relu"});
   runtime::Tuner tuner(provider_, options_);

@@ -1,9 +1,11 @@
 #include "lab/experiment/trials.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
+#include "core/statistics.h"
 #include "lab/experiment/arena_gain.h"
 #include "lab/experiment/pass_row.h"
 #include "lab/gate/gate.h"
@@ -20,12 +22,16 @@ using runtime::Plan;
 constexpr double kSecondLookLevel = 0.975;
 constexpr int kSecondLookBlocks = 7;  // fewer can claim nothing at that level
 
+// Gains below this share of the step are not to be seen in the fewest blocks.
+constexpr double kSmallGain = 0.02;
+
 class Trials {
  public:
   Trials(const Graph& baseline, Plan& baseline_plan, std::size_t groups, const TrialSteps& steps)
       : baseline_plan_(baseline_plan),
         steps_(steps),
         groups_(groups),
+        step_ms_(steps.step_ms),
         kept_graph_(baseline),
         current_graph_(baseline) {}
 
@@ -41,6 +47,9 @@ class Trials {
   Plan& kept_plan() { return kept_plan_ != nullptr ? *kept_plan_ : baseline_plan_; }
   // Names of what is carried.
   std::vector<std::string> carried() const;
+  bool worth_measuring(const PassRow& row, const TrialComparison& comparison, std::size_t index) const;
+  Status carry_unmeasured(Graph graph, std::unique_ptr<Plan> plan);
+  void carry(Graph graph, std::unique_ptr<Plan> plan);
   void judge(const std::string& group, const PairedResult& speed, const NumericReport& numbers, Graph graph,
              std::unique_ptr<Plan> plan);
   void keep(Graph graph, std::unique_ptr<Plan> plan);
@@ -48,6 +57,7 @@ class Trials {
   Plan& baseline_plan_;
   const TrialSteps& steps_;
   std::size_t groups_;
+  double step_ms_;  // of what was kept last
   Graph kept_graph_;
   Graph current_graph_;                 // kept, with what is carried
   std::unique_ptr<Plan> kept_plan_;     // null: the baseline's
@@ -74,13 +84,37 @@ Status Trials::try_group(const std::string& group, std::size_t index) {
   if (!changed(tried)) return {};
   HONE_ASSIGN(std::unique_ptr<Plan> plan, steps_.compile(tried.graph, group, from));
   TrialComparison comparison;
-  comparison.seconds = steps_.seconds_left() / left;
+  comparison.seconds = std::max(steps_.least_seconds, steps_.seconds_left() / left);
   comparison.from = from;
   comparison.to = from + 1 / static_cast<double>(groups_);
   comparison.what = "measuring " + group;
+  if (!worth_measuring(rows_.back(), comparison, index))
+    return carry_unmeasured(std::move(tried.graph), std::move(plan));
   HONE_ASSIGN(const PairedResult speed, steps_.compare(kept_plan(), *plan, comparison));
   const NumericReport numbers = steps_.check(*plan);
   judge(group, speed, numbers, std::move(tried.graph), std::move(plan));
+  return {};
+}
+
+// What follows may build on it, and its gain could not be told from none in the few runs that there is time
+// for.
+bool Trials::worth_measuring(const PassRow& row, const TrialComparison& comparison, std::size_t index) const {
+  const double fewest_seconds = 4e-3 * step_ms_ * comparison.min_blocks;
+  return fewest_seconds <= comparison.seconds || std::abs(row.predicted_gain_ms) >= kSmallGain * step_ms_ ||
+         index + 1 == groups_ || passes::aim_of(row.name) == passes::Aim::kMemory;
+}
+
+Status Trials::carry_unmeasured(Graph graph, std::unique_ptr<Plan> plan) {
+  HONE_CHECK(plan->run());
+  const NumericReport numbers = steps_.check(*plan);
+  PassRow& row = rows_.back();
+  row.max_rel_err = numbers.max_rel_err;
+  if (!numbers.passed) {
+    row.reason += fmt::format("; dropped: {}", numbers.detail);
+    return {};
+  }
+  row.reason += "; not measured alone: so small a gain takes longer to see than there is time";
+  carry(std::move(graph), std::move(plan));
   return {};
 }
 
@@ -103,11 +137,17 @@ void Trials::judge(const std::string& group, const PairedResult& speed, const Nu
       together.push_back(&row);
       combinations_.push_back(combine(together, speed, decision));
     }
+    step_ms_ = median(speed.b_ms);
     keep(std::move(graph), std::move(plan));
     return;
   }
   row.reason += fmt::format("; no difference {}, {}", before.empty() ? "alone" : "with " + listed(before),
                             ratio_text(speed.ratio));
+  carry(std::move(graph), std::move(plan));
+}
+
+// The last row.
+void Trials::carry(Graph graph, std::unique_ptr<Plan> plan) {
   carried_.push_back(rows_.size() - 1);
   current_graph_ = std::move(graph);
   carried_plan_ = std::move(plan);
@@ -124,11 +164,11 @@ void Trials::keep(Graph graph, std::unique_ptr<Plan> plan) {
 Status Trials::settle_carried(double seconds, double done) {
   if (carried_.empty()) return {};
   const std::string names = listed(carried());
-  HONE_ASSIGN(
-      const PairedResult speed,
-      steps_.compare(kept_plan(), *carried_plan_,
-                     {seconds, kSecondLookLevel, kSecondLookBlocks, done, done,
-                      fmt::format("measuring {} {}", names, carried_.size() > 1 ? "together" : "again")}));
+  HONE_ASSIGN(const PairedResult speed,
+              steps_.compare(
+                  kept_plan(), *carried_plan_,
+                  {std::max(steps_.least_seconds, seconds), kSecondLookLevel, kSecondLookBlocks, done, done,
+                   fmt::format("measuring {} {}", names, carried_.size() > 1 ? "together" : "again")}));
   const NumericReport numbers = steps_.check(*carried_plan_);
   const GateDecision decision = decide(speed, numbers);
   if (carried_.size() == 1) {

@@ -38,6 +38,8 @@ struct TrialSteps {
       compare;
   std::function<NumericReport(const runtime::Plan&)> check;  // the outputs of its last run
   std::function<double()> seconds_left;                      // of the budget of all trials; may be below 0
+  double least_seconds = 0;                                  // of a comparison, whatever is left
+  double step_ms = 0;                                        // of the baseline
 };
 
 struct TrialResults {

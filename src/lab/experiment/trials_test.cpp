@@ -29,6 +29,7 @@ PairedResult reading(double low, double median_ratio, double high) {
   speed.ratio = {median_ratio, low, high, 0.95};
   speed.verdict = low > 1 ? Verdict::kFaster : high < 1 ? Verdict::kSlower : Verdict::kNoDifference;
   speed.a_ms = {10, 10, 10};
+  speed.b_ms = {10 / median_ratio};
   return speed;
 }
 
@@ -46,7 +47,7 @@ class TrialRun {
       passes::PassReport report;
       report.name = group + "_pass";
       report.group = group;
-      report.predicted_gain_ms = 1;
+      report.predicted_gain_ms = predicted_ms_;
       if (idle_ == group) return passes::PipelineResult{graph, {report}};
       report.done.push_back({"node", "changed"});
       return passes::PipelineResult{chain(graph.nodes().size()), {report}};
@@ -69,14 +70,17 @@ class TrialRun {
       return numbers;
     };
     steps_.seconds_left = [this] { return seconds_left_; };
+    steps_.least_seconds = 0.5;
   }
 
   TrialResults run(const std::vector<std::string>& groups) {
+    steps_.step_ms = step_ms_;
     auto results = run_trials(graph_, *plan_, groups, steps_);
     EXPECT_TRUE(results.ok());
     return std::move(*results);
   }
 
+  double predicted_ms_ = 1, step_ms_ = 10;
   std::string idle_;          // a group that finds nothing
   std::size_t wrong_at_ = 0;  // nodes of a graph whose numbers are wrong
   double seconds_left_ = 12;
@@ -193,6 +197,36 @@ TEST(Trials, NeitherCarryWhatIsSlowerNorWhatIsWrong) {
   }
   EXPECT_EQ(results.plan, nullptr);
   EXPECT_EQ(trials.sizes_[2], (std::pair<std::size_t, std::size_t>{1, 2})) << "nothing was carried";
+}
+
+TEST(Trials, CarryUnmeasuredWhatIsTooSmallForTheFewRunsOfASlowModel) {
+  TrialRun trials({faster(), faster()});
+  trials.step_ms_ = 200;  // six blocks take 4.8 s of the 4 s that a group can have
+  const TrialResults results = trials.run({"fold", "layout", "fuse"});
+  EXPECT_EQ(
+      results.rows[0].reason,
+      "fold_pass: 1 ×; not measured alone: so small a gain takes longer to see than there is time; kept "
+      "together with layout");
+  EXPECT_FALSE(results.rows[0].measured_gain_ms);
+  EXPECT_TRUE(results.rows[0].kept);
+  ASSERT_EQ(results.combinations.size(), 1U);
+  EXPECT_EQ(results.combinations[0].passes, (std::vector<std::string>{"fold", "layout"}));
+}
+
+TEST(Trials, MeasureALargeGainHoweverSlowTheModel) {
+  TrialRun trials({faster(), faster()});
+  trials.step_ms_ = 200;
+  trials.predicted_ms_ = 50;
+  EXPECT_TRUE(trials.run({"layout", "fuse"}).rows[0].measured_gain_ms);
+}
+
+TEST(Trials, DropUnmeasuredWhatIsWrong) {
+  TrialRun trials({faster()});
+  trials.step_ms_ = 400;
+  trials.wrong_at_ = 2;
+  const TrialResults results = trials.run({"fold", "layout"});
+  EXPECT_EQ(results.rows[0].reason, "fold_pass: 1 ×; dropped: rel. L2 0.3");
+  EXPECT_FALSE(results.rows[0].kept);
 }
 
 TEST(Trials, SettleWhatIsCarriedBeforeAGroupThatAimsAtMemory) {

@@ -51,7 +51,7 @@ struct PairedOptions {
   // After a change of workload run one unmeasured call: caches as in steady use. Not where both workloads
   // take longer than `settled_ns` a call: filling the caches anew, a millisecond or so, is nothing to that.
   bool settle = true;
-  int64_t settled_ns = 100'000'000;
+  int64_t settled_ns = 50'000'000;
   int64_t settle_ns = 0;  // … and more, until this has passed: what the other left running must end
   uint64_t seed = 1;      // of the coin
   Progress progress;

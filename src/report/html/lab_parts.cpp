@@ -35,14 +35,15 @@ GainScale gain_scale(const analyze::LabReport& report) {
 }
 
 // The cells of a gain, for a pass or for several together.
-Markup gain_cells(double predicted_ms, const std::optional<analyze::Estimate>& measured_ms,
-                  const GainScale& scale, double step_ms) {
+Markup gain_cells(const std::optional<double>& predicted_ms,
+                  const std::optional<analyze::Estimate>& measured_ms, const GainScale& scale,
+                  double step_ms) {
   Markup cells = tag("td", {{"class", "n"}, {"data-name", "predicted"}},
-                     measured_ms ? fixed_ms(predicted_ms, step_ms) : "–");
+                     predicted_ms ? fixed_ms(*predicted_ms, step_ms) : "–");
   cells += tag("td", {{"class", "n"}, {"data-name", "measured"}},
                measured_ms ? fixed_ms(measured_ms->median, step_ms) : "–");
   return cells +
-         tag("td", measured_ms ? svg::gain(predicted_ms, measured_ms, scale.low, scale.high) : Markup());
+         tag("td", predicted_ms ? svg::gain(*predicted_ms, measured_ms, scale.low, scale.high) : Markup());
 }
 
 Markup outcome_cell(bool kept, const std::string& outcome) {
@@ -54,7 +55,9 @@ Markup pass_row(const analyze::PassRow& pass, const GainScale& scale, double ste
                 tag("span", {{"class", "tag"}}, pass.numerics) +
                 tag("span", {{"class", "kind"}}, pass.reason);
   return tag("tr", {{"class", pass.kept ? "single" : "single dropped"}},
-             tag("td", name) + gain_cells(pass.predicted_gain_ms, pass.measured_gain_ms, scale, step_ms) +
+             tag("td", name) +
+                 gain_cells(fired(pass) ? std::optional(pass.predicted_gain_ms) : std::nullopt,
+                            pass.measured_gain_ms, scale, step_ms) +
                  outcome_cell(pass.kept, pass_outcome(pass)));
 }
 

@@ -47,8 +47,7 @@ std::string gain_lines(const std::vector<GainLine>& lines, double step, const Te
 std::string pass_table(const analyze::LabReport& report, const TerminalStyle& style) {
   std::vector<GainLine> lines;
   for (const analyze::PassRow& pass : report.passes) {
-    const bool fired = pass.measured_gain_ms.has_value();
-    lines.push_back({pass.name, fired ? std::optional(pass.predicted_gain_ms) : std::nullopt,
+    lines.push_back({pass.name, fired(pass) ? std::optional(pass.predicted_gain_ms) : std::nullopt,
                      pass.measured_gain_ms, pass_outcome(pass), pass.reason, pass.kept});
     if (const analyze::PassCombination* all = combination_after(report, pass))
       lines.push_back({"= together", all->predicted_gain_ms, all->measured_gain_ms,

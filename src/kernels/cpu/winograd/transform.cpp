@@ -23,6 +23,23 @@ namespace hone::kernels::winograd {
 inline constexpr float kP = 0.625F;
 inline constexpr float kQ = 1.5F;
 inline constexpr int64_t kPixel = 16;  // floats from a pixel to the next
+
+// Rows of the weights' transform: the window as a polynomial at each point, over the product of the point's
+// distances to the others; infinity takes the highest coefficient.
+using Row = std::array<double, 3>;
+
+constexpr Row at_point(double x, double distances) {
+  return {1 / distances, x / distances, x * x / distances};
+}
+
+inline constexpr double kAtP = 2.0 * kP * kP * (kP * kP - kQ * kQ);
+inline constexpr double kAtQ = 2.0 * kQ * kQ * (kQ * kQ - kP * kP);
+inline constexpr Row kAtInfinity = {0, 0, 1};
+inline constexpr std::array<Row, 4> kSmallRows = {at_point(0, 1), at_point(1, 2), at_point(-1, 2),
+                                                  kAtInfinity};
+inline constexpr std::array<Row, 6> kLargeRows = {at_point(0, kP* kP* kQ* kQ), at_point(kP, kAtP),
+                                                  at_point(-kP, kAtP),         at_point(kQ, kAtQ),
+                                                  at_point(-kQ, kAtQ),         kAtInfinity};
 }  // namespace hone::kernels::winograd
 #endif
 
@@ -226,6 +243,67 @@ void result_tiles(const Tiling& tiling, Range tiles, Range blocks, const Points&
   }
 }
 
+using F64 = hn::ScalableTag<double>;
+using VD = hn::Vec<F64>;
+inline constexpr F64 kF64{};
+
+// One value of `count` windows, in double precision; zeros for the others of 16.
+HWY_INLINE void load_windows(const float* windows, int64_t window_stride, int64_t count,
+                             double (&values)[9][kPixel]) {
+  for (int64_t c = 0; c < kPixel; ++c) {
+    for (int64_t i = 0; i < 9; ++i) values[i][c] = c < count ? double{windows[c * window_stride + i]} : 0;
+  }
+}
+
+HWY_INLINE VD dot(const Row& row, VD a, VD b, VD c) {
+  return hn::MulAdd(hn::Set(kF64, row[0]), a,
+                    hn::MulAdd(hn::Set(kF64, row[1]), b, hn::Mul(hn::Set(kF64, row[2]), c)));
+}
+
+// 16 windows to their points: [span x span][16], rounded once.
+template <std::size_t kSpan>
+HWY_INLINE void window_points(const std::array<Row, kSpan>& rows, const double (&values)[9][kPixel],
+                              float (&points)[kSpan * kSpan][kPixel]) {
+  const hn::Rebind<float, F64> narrow;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(kF64));
+  for (int64_t lane = 0; lane < kPixel; lane += lanes) {
+    for (std::size_t i = 0; i < kSpan; ++i) {
+      VD line[3];
+      for (std::size_t x = 0; x < 3; ++x) {
+        line[x] = dot(rows[i], hn::Load(kF64, values[x] + lane), hn::Load(kF64, values[3 + x] + lane),
+                      hn::Load(kF64, values[6 + x] + lane));
+      }
+      for (std::size_t j = 0; j < kSpan; ++j)
+        hn::Store(hn::DemoteTo(narrow, dot(rows[j], line[0], line[1], line[2])), narrow,
+                  points[i * kSpan + j] + lane);
+    }
+  }
+}
+
+// Past the caches: what is packed is not read before there is much more of it than they hold.
+template <std::size_t kSpan>
+void weight_points(const std::array<Row, kSpan>& rows, const WindowBlock& windows, float* to,
+                   int64_t point_stride) {
+  HWY_ALIGN double values[9][kPixel];
+  HWY_ALIGN float points[kSpan * kSpan][kPixel];
+  for (int64_t in = 0; in < windows.in_channels; ++in) {
+    load_windows(windows.first + in * 9, windows.in_channels * 9, windows.count, values);
+    window_points<kSpan>(rows, values, points);
+    float* at = to + in * windows.step;
+    for (const auto& point : points) {
+      for (int64_t lane = 0; lane < kPixel; lane += kLanes)
+        hn::Stream(hn::Load(kF32, point + lane), kF32, at + lane);
+      at += point_stride;
+    }
+  }
+  hwy::FlushStream();
+}
+
+void TransformWeights(WinogradTile tile, const WindowBlock& windows, float* to, int64_t point_stride) {
+  if (tile == WinogradTile::k2x2) return weight_points(kSmallRows, windows, to, point_stride);
+  weight_points(kLargeRows, windows, to, point_stride);
+}
+
 void TransformData(WinogradTile tile, const Tiling& tiling, Range tiles, Range blocks, const float* src,
                    const Points& data) {
   if (tile == WinogradTile::k2x2) return data_tiles<2>(tiling, tiles, blocks, src, data);
@@ -248,34 +326,7 @@ namespace {
 
 HWY_EXPORT(TransformData);
 HWY_EXPORT(TransformResults);
-
-// Rows of the weights' transform: the window as a polynomial at each point, over the product of the point's
-// distances to the others; infinity takes the highest coefficient.
-using Row = std::array<double, 3>;
-
-constexpr Row at_point(double x, double distances) {
-  return {1 / distances, x / distances, x * x / distances};
-}
-
-constexpr double kAtP = 2.0 * kP * kP * (kP * kP - kQ * kQ);
-constexpr double kAtQ = 2.0 * kQ * kQ * (kQ * kQ - kP * kP);
-constexpr Row kAtInfinity = {0, 0, 1};
-constexpr std::array<Row, 4> kSmallRows = {at_point(0, 1), at_point(1, 2), at_point(-1, 2), kAtInfinity};
-constexpr std::array<Row, 6> kLargeRows = {at_point(0, kP* kP* kQ* kQ), at_point(kP, kAtP),
-                                           at_point(-kP, kAtP),         at_point(kQ, kAtQ),
-                                           at_point(-kQ, kAtQ),         kAtInfinity};
-
-template <std::size_t kSpan>
-void transform_by(const std::array<Row, kSpan>& rows, const float* window, double* points) {
-  for (std::size_t i = 0; i < kSpan; ++i) {
-    Row line = {};
-    for (std::size_t x = 0; x < 3; ++x) {
-      for (std::size_t y = 0; y < 3; ++y) line[x] += rows[i][y] * window[y * 3 + x];
-    }
-    for (std::size_t j = 0; j < kSpan; ++j)
-      points[i * kSpan + j] = line[0] * rows[j][0] + line[1] * rows[j][1] + line[2] * rows[j][2];
-  }
-}
+HWY_EXPORT(TransformWeights);
 
 }  // namespace
 
@@ -289,9 +340,9 @@ void transform_results(WinogradTile tile, const Tiling& tiling, Range tiles, Ran
   HWY_DYNAMIC_DISPATCH(TransformResults)(tile, tiling, tiles, blocks, results, finish, dst);
 }
 
-void transform_window(WinogradTile tile, const float* window, double* points) noexcept {
-  if (tile == WinogradTile::k2x2) return transform_by(kSmallRows, window, points);
-  transform_by(kLargeRows, window, points);
+void transform_weights(WinogradTile tile, const WindowBlock& windows, float* to,
+                       int64_t point_stride) noexcept {
+  HWY_DYNAMIC_DISPATCH(TransformWeights)(tile, windows, to, point_stride);
 }
 
 }  // namespace hone::kernels::winograd

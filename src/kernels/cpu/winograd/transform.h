@@ -55,7 +55,17 @@ void transform_data(WinogradTile tile, const Tiling& tiling, Range tiles, Range 
 void transform_results(WinogradTile tile, const Tiling& tiling, Range tiles, Range blocks,
                        const Points& results, const Finish& finish, float* dst) noexcept;
 
-// One 3x3 window to its points, in double precision.
-void transform_window(WinogradTile tile, const float* window, double* points) noexcept;
+// The windows of up to 16 output channels for every input channel, in ONNX's order.
+struct WindowBlock {
+  const float* first = nullptr;
+  int64_t count = 0;  // of output channels
+  int64_t in_channels = 0;
+  int64_t step = 0;  // floats from an input channel to the next in what is written
+};
+
+// The windows' points: 16 output channels of a point, with zeros beyond `windows.count`, lie at
+// to + in * windows.step + point * point_stride, aligned to 64 bytes. In double precision, rounded once.
+void transform_weights(WinogradTile tile, const WindowBlock& windows, float* to,
+                       int64_t point_stride) noexcept;
 
 }  // namespace hone::kernels::winograd

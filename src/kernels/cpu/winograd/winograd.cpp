@@ -1,7 +1,6 @@
 #include "kernels/cpu/winograd/winograd.h"
 
 #include <algorithm>
-#include <array>
 
 #include "kernels/cpu/gemm/blocked_support.h"
 #include "kernels/cpu/gemm/tile.h"
@@ -29,17 +28,16 @@ Tensor pack_weights(WinogradTile tile, const float* weights, int64_t in_channels
   const int64_t points = winograd::points_of(tile);
   const int64_t panels = (out_channels + kPanel - 1) / kPanel;
   const int64_t matrix = panels * in_channels * kPanel;
-  Tensor packed = Tensor::zeros(DType::kF32, {points, panels, in_channels, kPanel});
+  Tensor packed(DType::kF32, {points, panels, in_channels, kPanel});
   float* to = packed.as<float>().data();
-  parallel_for(panels, 1, [&](int64_t begin, int64_t end, int) {
-    std::array<double, 36> at_points{};
-    for (int64_t out = begin * kPanel; out < std::min(end * kPanel, out_channels); ++out) {
-      for (int64_t in = 0; in < in_channels; ++in) {
-        winograd::transform_window(tile, weights + (out * in_channels + in) * 9, at_points.data());
-        float* first = to + (out / kPanel * in_channels + in) * kPanel + out % kPanel;
-        for (int64_t point = 0; point < points; ++point)
-          first[point * matrix] = static_cast<float>(at_points[static_cast<std::size_t>(point)]);
-      }
+  parallel_for(panels * (kPanel / kBlock), 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t block = begin; block < end; ++block) {
+      const int64_t out = block * kBlock;
+      const winograd::WindowBlock windows{weights + std::min(out, out_channels) * in_channels * 9,
+                                          std::clamp<int64_t>(out_channels - out, 0, kBlock), in_channels,
+                                          kPanel};
+      float* first = to + out / kPanel * in_channels * kPanel + out % kPanel;
+      winograd::transform_weights(tile, windows, first, matrix);
     }
   });
   return packed;
