@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/device/device_analysis.h"
 #include "analyze/ledger.h"
 #include "analyze/top.h"
 #include "core/units.h"
@@ -106,6 +107,7 @@ std::vector<std::string> warnings_of(const trace::Trace& trace, const StepProfil
 
 Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, const AnalyzeOptions& options) {
   HONE_CHECK(trace.validate());
+  if (device::has_device_work(trace)) return device::analyze_device_trace(trace, roofs, options);
   std::vector<StepWindow> steps = find_steps(trace, options.rank);
   if (steps.empty())
     return invalid(fmt::format("{}: no steps are marked for rank {}; nothing repeats that could be explained",

@@ -17,8 +17,6 @@ using analyze::TimelineSpan;
 constexpr int kMaxTracks = 12;   // more threads than that are a texture, not a chart
 constexpr double kNarrow = 0.7;  // bars below this many units are drawn together
 constexpr double kTrackHeight = 30;
-constexpr double kStair = 5;
-constexpr int kStairs = 4;
 
 // Neighbours too narrow to be seen, as one bar.
 struct Bar {
@@ -89,7 +87,7 @@ class Painter {
         Bar& last = result.back();
         bool near = (span.start_ms - last.end_ms) * per_ms_ < kNarrow / 2;
         bool small = (last.end_ms - last.start_ms) * per_ms_ < kNarrow * 2;
-        if (near && small && last.first->op_class == span.op_class && last.first->depth == span.depth) {
+        if (near && small && last.first->op_class == span.op_class) {
           last.end_ms = std::max(last.end_ms, end);
           ++last.count;
           continue;
@@ -109,10 +107,7 @@ class Painter {
     double width = (bar.end_ms - bar.start_ms) * per_ms_;
     // A hairline between neighbours, where there is room for one.
     double drawn = width > 3 ? width - 0.6 : width;
-    // What nests stands lower than what holds it.
-    double top = std::min(kStairs, bar.first->depth) * kStair;
-    content_ += box(x(bar.start_ms), y_ + top, drawn, kTrackHeight - top,
-                    operator_class_css(bar.first->op_class), tip);
+    content_ += box(x(bar.start_ms), y_, drawn, kTrackHeight, operator_class_css(bar.first->op_class), tip);
   }
 
   void axis(double limit) {

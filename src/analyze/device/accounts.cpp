@@ -1,0 +1,177 @@
+#include "analyze/device/accounts.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace hone::analyze::device {
+namespace {
+
+using PartKey = std::tuple<Cause, Reason, std::string>;
+
+bool is_point_to_point(const trace::Trace& trace, const Work& work) {
+  const trace::Collective* detail = trace::find_detail(trace.collectives, work.span);
+  std::string_view name = detail != nullptr && detail->name.valid()
+                              ? trace.strings.text(detail->name)
+                              : trace.strings.text(trace.spans.name[work.span]);
+  return name.find("send") != std::string_view::npos || name.find("recv") != std::string_view::npos ||
+         name.find("Send") != std::string_view::npos || name.find("Recv") != std::string_view::npos;
+}
+
+class Bookkeeper {
+ public:
+  Bookkeeper(const Study& study, std::size_t rank)
+      : study_(study),
+        trace_(*study.trace),
+        timeline_(study.timelines[rank]),
+        own_(study.ranks[rank]),
+        rank_(static_cast<uint32_t>(rank)) {}
+
+  Accounts run() {
+    for (const Charge& charge : own_.occupancy.charges)
+      if (own_.central[charge.window] != 0) busy(charge);
+    for (const IdlePart& part : own_.idle)
+      if (own_.central[part.window] != 0) idle(part);
+    return finish();
+  }
+
+ private:
+  void busy(const Charge& charge) {
+    const Work& work = timeline_.works[charge.work];
+    const double ns = charge.ns();
+    if (work.kind == WorkKind::kCollective) return collective(charge, work);
+    if (work.kind == WorkKind::kCopyToDevice || work.kind == WorkKind::kCopyToHost)
+      return add(Cause::kHostCopy, Reason::kNone, copy_name(work), ns, charge.work);
+    const WorkSplit& split = own_.split.works[charge.work];
+    const std::string name = title(work);
+    for (int i = 0; i < kBusyCauses; ++i)
+      if (split.share[static_cast<std::size_t>(i)] > 0)
+        add(static_cast<Cause>(i), split.reason, name, ns * split.share[static_cast<std::size_t>(i)],
+            charge.work);
+  }
+
+  // Until the last rank arrives a collective is waiting, then it is communication.
+  void collective(const Charge& charge, const Work& work) {
+    const std::string name = short_kernel_name(trace_.strings.text(trace_.spans.name[work.span]));
+    const Meeting* meeting = study_.meetings.find(rank_, charge.work);
+    double waited = 0;
+    if (meeting != nullptr) {
+      const double arrived = meeting->last_ns - study_.meetings.clock_shift_ns[rank_];
+      waited = std::clamp(arrived - static_cast<double>(charge.start_ns), 0.0,
+                          static_cast<double>(charge.end_ns - charge.start_ns)) /
+               charge.sharers;
+    }
+    const bool pipeline = is_point_to_point(trace_, work);
+    add(pipeline ? Cause::kBubble : Cause::kStraggler, Reason::kNone, name, waited, charge.work);
+    add(Cause::kComm, Reason::kNone, name, charge.ns() - waited, charge.work);
+  }
+
+  void idle(const IdlePart& part) {
+    Cause cause = part.cause;
+    Reason reason = Reason::kNone;
+    std::string name;
+    const Work* next = part.next == kNothing ? nullptr : &timeline_.works[part.next];
+    if (cause == Cause::kLaunch && next != nullptr) {
+      // Launches that exist only because of what is planted there belong to it.
+      if (next->kind == WorkKind::kCollective) {
+        cause = Cause::kComm;
+      } else if (own_.split.works[part.next].reason == Reason::kOptimizer) {
+        cause = Cause::kAvoidableTraffic;
+        reason = Reason::kOptimizer;
+      }
+      name = title(*next);
+    } else if (part.span != kNothing) {
+      name = std::string(trace_.strings.text(trace_.spans.name[part.span]));
+    }
+    add(cause, reason, name, part.ns, part.next);
+  }
+
+  void add(Cause cause, Reason reason, const std::string& name, double ns, uint32_t work) {
+    if (ns <= 0) return;
+    Part& part = parts_[{cause, reason, name}];
+    if (part.ms == 0) {
+      part.name = name;
+      part.reason = reason;
+    }
+    part.ms += ns * own_.to_step_ms;
+    if (work == kNothing) return;
+    const Work& row = timeline_.works[work];
+    if (part.op == kNothing) part.op = row.op;
+    if (part.kernel == kNothing) part.kernel = trace_.spans.name[row.span].index;
+    // A work may be charged in pieces: it counts once.
+    if (last_counted_[{cause, reason}] == work + 1) return;
+    last_counted_[{cause, reason}] = work + 1;
+    part.count += 1.0 / own_.central_steps;
+    part.work_ms += static_cast<double>(row.ns()) * own_.to_step_ms;
+  }
+
+  std::string title(const Work& work) const {
+    if (work.op != kNothing) return operator_title(trace_.operators[work.op]);
+    return short_kernel_name(trace_.strings.text(trace_.spans.name[work.span]));
+  }
+
+  std::string copy_name(const Work& work) const {
+    return fmt::format("{} copy {}", work.pageable ? "pageable" : "pinned",
+                       work.kind == WorkKind::kCopyToDevice ? "host → device" : "device → host");
+  }
+
+  Accounts finish() {
+    Accounts accounts;
+    for (auto& [key, part] : parts_) {
+      Account& account = accounts[static_cast<std::size_t>(std::get<Cause>(key))];
+      account.ms += part.ms;
+      account.parts.push_back(std::move(part));
+    }
+    for (Account& account : accounts)
+      std::stable_sort(account.parts.begin(), account.parts.end(),
+                       [](const Part& a, const Part& b) { return a.ms > b.ms; });
+    return accounts;
+  }
+
+  const Study& study_;
+  const trace::Trace& trace_;
+  const RankTimeline& timeline_;
+  const RankStudy& own_;
+  uint32_t rank_;
+  std::map<PartKey, Part> parts_;
+  std::map<std::pair<Cause, Reason>, uint32_t> last_counted_;
+};
+
+}  // namespace
+
+double Account::of(Reason reason) const {
+  double total = 0;
+  for (const Part& part : parts)
+    if (part.reason == reason) total += part.ms;
+  return total;
+}
+
+Accounts make_accounts(const Study& study, std::size_t rank) { return Bookkeeper(study, rank).run(); }
+
+std::string operator_title(const trace::Operator& op) {
+  std::string_view kind = op.kind;
+  if (kind.starts_with("aten::")) kind.remove_prefix(6);
+  return op.geometry.empty() ? std::string(kind) : fmt::format("{} {}", kind, op.geometry);
+}
+
+std::string short_kernel_name(std::string_view name, std::size_t longest) {
+  std::string plain;
+  int depth = 0;
+  for (char letter : name) {
+    if (letter == '<') ++depth;
+    if (depth == 0) plain += letter;
+    if (letter == '>') depth = std::max(0, depth - 1);
+    if (letter == '(' && depth == 0 && plain.size() > 1 && plain.find("(anonymous") == std::string::npos) {
+      plain.pop_back();
+      break;
+    }
+  }
+  if (plain.starts_with("void ")) plain.erase(0, 5);
+  if (const auto colon = plain.rfind("::"); colon != std::string::npos) plain.erase(0, colon + 2);
+  if (plain.size() > longest) plain = plain.substr(0, longest - 1) + "…";
+  return plain.empty() ? std::string(name.substr(0, longest)) : plain;
+}
+
+}  // namespace hone::analyze::device

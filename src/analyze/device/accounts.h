@@ -1,0 +1,44 @@
+// The ledger's rows as sums of named parts: each nanosecond of the typical step in one row, with what it
+// belongs to (an operator, a kernel, a call of the host), so that evidence can name it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyze/cause.h"
+#include "analyze/device/busy_split.h"
+#include "analyze/device/study.h"
+
+namespace hone::analyze::device {
+
+// A part of a row: what a reader would look for in the timeline.
+struct Part {
+  std::string name;
+  Reason reason = Reason::kNone;
+  double ms = 0;       // of the typical step
+  double count = 0;    // a step: works, gaps or calls
+  double work_ms = 0;  // what its works take in all
+  uint32_t op = kNothing;
+  uint32_t kernel = kNothing;  // string id of a kernel's name
+};
+
+struct Account {
+  double ms = 0;
+  std::vector<Part> parts;  // largest first
+
+  double of(Reason reason) const;
+};
+
+using Accounts = std::array<Account, kCauseCount>;
+
+// Of one rank. The rows add up to its typical step.
+Accounts make_accounts(const Study& study, std::size_t rank);
+
+// An operator as a person would call it, the same for all places where it runs: "addmm 8192×768 · 768×3072".
+std::string operator_title(const trace::Operator& op);
+// The name of a kernel without its template arguments and namespaces, at most `longest` characters.
+std::string short_kernel_name(std::string_view name, std::size_t longest = 60);
+
+}  // namespace hone::analyze::device

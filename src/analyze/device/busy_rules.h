@@ -1,0 +1,28 @@
+// The numbers by which busy time is divided, as data. Change one here and nowhere else.
+#pragma once
+
+namespace hone::analyze::device {
+
+// The part of a roof that a good kernel reaches on real shapes: what a fix is promised to reach.
+inline constexpr double kGoodProduct = 0.60;
+inline constexpr double kGoodTraffic = 0.80;
+
+// A product below this part of its roof is worth another look; above, it is what libraries reach.
+inline constexpr double kPoorProduct = 0.35;
+inline constexpr double kPoorTraffic = 0.30;
+// Works shorter than this are ruled by latency: no roof says anything about them.
+inline constexpr double kShortWorkNs = 8'000;
+
+// Adam by separate operators passes the parameters' memory about 20 times (read or written); one fused kernel
+// reads p, g, m, v and writes p, m, v: 7.
+inline constexpr double kFusedOptimizerShare = 0.35;
+// From this many works a step on an optimizer is unfused.
+inline constexpr int kUnfusedOptimizerWorks = 12;
+
+// Matrix units load 16 bytes at a time: 8 elements of 16 bits.
+inline constexpr int kAlignment = 8;
+
+// Matrices of attention from this length on are worth a fused kernel.
+inline constexpr int kAttentionLength = 128;
+
+}  // namespace hone::analyze::device

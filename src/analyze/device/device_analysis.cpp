@@ -1,0 +1,126 @@
+#include "analyze/device/device_analysis.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "analyze/device/accounts.h"
+#include "analyze/device/device_rules.h"
+#include "analyze/device/gains.h"
+#include "analyze/device/operators.h"
+#include "analyze/device/ranks.h"
+#include "analyze/device/study.h"
+#include "analyze/device/tell.h"
+#include "analyze/estimate.h"
+#include "core/units.h"
+
+namespace hone::analyze::device {
+namespace {
+
+GpuRoofs roofs_of(const trace::Trace& trace, const Roofs& given) {
+  const std::string name = trace.meta.devices.empty() ? std::string() : trace.meta.devices.front().name;
+  GpuRoofs known = gpu_roofs(name);
+  if (known.known() && !trace.meta.devices.empty() && trace.meta.devices.front().multiprocessors > 0)
+    known.multiprocessors = trace.meta.devices.front().multiprocessors;
+  return given.compute.empty() && given.memory.empty() ? known : gpu_roofs_from(given, known);
+}
+
+StepTime step_time(const Study& study) {
+  StepTime time;
+  for (const DeviceStep& step : study.timelines[study.headline].steps) time.samples_ms.push_back(step.ms());
+  time.ms = median_estimate(time.samples_ms);
+  time.count = static_cast<int>(time.samples_ms.size());
+  for (const auto& [key, value] : study.trace->meta.notes)
+    if (key == "steps") time.how_found = value;
+  if (time.how_found.empty()) time.how_found = "marked in the trace";
+  return time;
+}
+
+// Idle time that follows from waits: after a wait has drained the queue the host must launch again from
+// nothing. That part is what the replay wins without waits beyond the waits themselves.
+void charge_waits(Accounts& accounts, const Gains& gains) {
+  Account& sync = accounts[static_cast<std::size_t>(Cause::kHostSync)];
+  Account& launch = accounts[static_cast<std::size_t>(Cause::kLaunch)];
+  const double more = std::min(gains.recorded_sync_ms() - sync.ms, 0.9 * launch.ms);
+  if (more <= 0 || launch.ms <= 0) return;
+  const double scale = 1 - more / launch.ms;
+  launch.ms -= more;
+  for (Part& part : launch.parts) part.ms *= scale;
+  sync.ms += more;
+  Part part;
+  part.name = "launching again from an empty queue";
+  part.ms = more;
+  sync.parts.push_back(std::move(part));
+}
+
+std::vector<std::string> warnings_of(const Study& study, const Gains& gains, const Coverage& coverage) {
+  const trace::Trace& trace = *study.trace;
+  std::vector<std::string> warnings = trace.meta.warnings;
+  if (trace.meta.dropped > 0)
+    warnings.push_back(
+        fmt::format("{} records were dropped while recording: idle time may be work that is missing here",
+                    trace.meta.dropped));
+  if (!study.roofs.known())
+    warnings.push_back(
+        fmt::format("the device '{}' is not in hone's table of roofs: all busy time counts as floor, and "
+                    "nothing is said about "
+                    "kernels; give its roofs with --roofs FILE",
+                    trace.meta.devices.empty() ? "unknown" : trace.meta.devices.front().name));
+  else if (study.roofs.source == "data sheet")
+    warnings.push_back(fmt::format("the roofs of {} are its data sheet's: no kernel reaches them quite",
+                                   study.roofs.device));
+  if (coverage.linked_share < 0.95)
+    warnings.push_back(fmt::format("{} of the device's time could not be led back to an operator",
+                                   format_percent(1 - coverage.linked_share)));
+  const double step = study.ranks[study.headline].step_ms;
+  if (step > 0 && gains.unrecorded_ms() < 0.9 * step)
+    warnings.push_back(
+        fmt::format("recording slowed this program down: without the recorder its step takes about {} "
+                    "instead of {}; gains are "
+                    "predicted for that step",
+                    format_ms(gains.unrecorded_ms()), format_ms(step)));
+  return warnings;
+}
+
+}  // namespace
+
+bool has_device_work(const trace::Trace& trace) { return !device_ranks(trace).empty(); }
+
+Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& roofs,
+                                      const AnalyzeOptions& options) {
+  const Study study = make_study(trace, roofs_of(trace, roofs));
+  if (study.timelines.empty())
+    return invalid(
+        fmt::format("{}: no steps are marked and none were found; nothing repeats that could be explained",
+                    options.source.empty() ? "trace" : options.source));
+  const Gains gains(study);
+  Accounts accounts = make_accounts(study, study.headline);
+  charge_waits(accounts, gains);
+  OperatorTables tables = make_operator_tables(study, options.top);
+  Told told = tell(study, accounts, gains);
+  Analysis analysis;
+  analysis.source = options.source;
+  analysis.device = study.roofs.known() ? study.roofs.device : trace.meta.device;
+  if (!trace.meta.devices.empty()) analysis.device = trace.meta.devices.front().name;
+  analysis.ranks.clear();
+  for (const RankTimeline& timeline : study.timelines) analysis.ranks.push_back(timeline.rank);
+  analysis.step = step_time(study);
+  analysis.floor_ms = accounts[static_cast<std::size_t>(Cause::kFloor)].ms;
+  analysis.ledger = std::move(told.ledger);
+  analysis.findings = std::move(told.findings);
+  analysis.verdict = std::move(told.verdict);
+  analysis.operators = std::move(tables.operators);
+  analysis.top = std::move(tables.top);
+  analysis.roofline = std::move(tables.roofline);
+  analysis.kernels = std::move(tables.kernels);
+  analysis.phases = std::move(tables.phases);
+  analysis.coverage = std::move(tables.coverage);
+  if (study.timelines.size() > 1) analysis.rank_summaries = rank_summaries(study);
+  analysis.collectives = collective_summaries(study);
+  analysis.metrics["unrecorded_step_ms"] = gains.unrecorded_ms();
+  analysis.metrics["replay_error"] = gains.error();
+  analysis.warnings = warnings_of(study, gains, *analysis.coverage);
+  return analysis;
+}
+
+}  // namespace hone::analyze::device

@@ -1,0 +1,192 @@
+#include "analyze/device/device_rules.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace hone::analyze::device {
+namespace {
+
+constexpr std::string_view kWork = "{name}: {count} × {mean} = {ms}{detail}";
+
+// In the order of Cause; the row without a reason stands first and speaks for all reasons that have no own.
+constexpr DeviceRule kRules[] = {
+    {Cause::kFloor, Reason::kNone, 1.0,
+     "{share} of the step is what this device needs for the arithmetic and the compulsory bytes",
+     "{ms} at the roofs of the device", "{name}: {ms}", "", ""},
+
+    {Cause::kPrecision, Reason::kNone, 0.05, "{ms} per step goes to arithmetic in a wider type than it needs",
+     "{count} kernels, {ms} above what they would take on matrix units", kWork,
+     "run these products in bf16 (torch.autocast) or tf32 (torch.set_float32_matmul_precision(\"high\"))",
+     "changes the numbers: compare the loss curve"},
+    {Cause::kPrecision, Reason::kVectorMath, 0.05,
+     "{ms} per step goes to f32 products that do not use the matrix units",
+     "{count} f32 products a step run without tensor cores: {ms} above what tf32 would take", kWork,
+     "call torch.set_float32_matmul_precision(\"high\") (tf32), or put the forward pass under "
+     "torch.autocast(\"cuda\", dtype=torch.bfloat16)",
+     "tf32 keeps 10 bits of the mantissa: compare the loss curve"},
+    {Cause::kPrecision, Reason::kDouble, 0.03, "{ms} per step goes to arithmetic in f64",
+     "{count} kernels a step compute in f64, {ms} above what f32 would take", kWork,
+     "find where f64 enters (numpy arrays are f64 by default; a Python scalar does not widen): "
+     ".float(), dtype=torch.float32",
+     "f64 that the mathematics needs must stay"},
+
+    {Cause::kLayout, Reason::kNone, 0.03, "{ms} per step goes to changing the order of elements in memory",
+     "{count} kernels a step, {ms}", kWork,
+     "keep one memory format: model.to(memory_format=torch.channels_last), the same for the input", ""},
+    {Cause::kLayout, Reason::kTransform, 0.03,
+     "{ms} per step goes to converting tensors between channels-first and channels-last",
+     "{count} conversion kernels a step surround the convolutions: {ms}", kWork,
+     "model.to(memory_format=torch.channels_last) and input.contiguous(memory_format=torch.channels_last): "
+     "tensor cores want channels last",
+     "the input and the output of the model are still converted once"},
+    {Cause::kLayout, Reason::kStridedCopy, 0.03, "{ms} per step goes to copies that only change strides",
+     "{count} copies a step between two orders of the same elements: {ms}", kWork,
+     "remove .contiguous(), .permute() and .transpose() that the next operator does not need; keep one "
+     "layout "
+     "through the model (channels_last for convolutions)",
+     "an operator that needs packed input makes the copy itself"},
+    {Cause::kLayout, Reason::kChannelsFirst, 0.03,
+     "{ms} per step is lost in normalisation over channels-first images",
+     "{count} batch-normalisation kernels a step work on [N, C, H, W]: {ms} above what channels-last ones "
+     "take",
+     kWork, "model.to(memory_format=torch.channels_last) and the same for the input", ""},
+
+    {Cause::kAvoidableTraffic, Reason::kNone, 0.05,
+     "{ms} per step goes to memory traffic that fusion would not have",
+     "{count} passes a step over data that could stay in registers: {ms}", kWork,
+     "torch.compile(model), or the fused operators (F.layer_norm, F.gelu, F.scaled_dot_product_attention)",
+     ""},
+    {Cause::kAvoidableTraffic, Reason::kChain, 0.05,
+     "{ms} per step goes to chains of unfused pointwise and normalisation kernels",
+     "{count} kernels a step read again what the kernel before them wrote: {ms}", kWork,
+     "torch.compile(model) fuses them; by hand: F.gelu, nn.LayerNorm and other fused operators instead of "
+     "formulas",
+     "what the backward pass needs is still written"},
+    {Cause::kAvoidableTraffic, Reason::kCast, 0.03, "{ms} per step goes to conversions of type on their own",
+     "{count} conversion kernels a step: {ms}", kWork,
+     "torch.compile(model) fuses casts into their neighbours; or keep the weights in bf16", ""},
+    {Cause::kAvoidableTraffic, Reason::kAttention, 0.03,
+     "{ms} per step goes to the T×T scores of attention written by hand",
+     "{count} kernels a step write and read the scores: {ms}", kWork,
+     "F.scaled_dot_product_attention(q, k, v, is_causal=…): the scores never leave the chip",
+     "dropout and masks must be given to the fused operator"},
+    {Cause::kAvoidableTraffic, Reason::kOptimizer, 0.03,
+     "{ms} per step goes to an optimizer that passes over the parameters many times",
+     "{count} kernels and gaps before them a step update parameters: {ms}", kWork,
+     "torch.optim.AdamW(…, fused=True): one kernel for all parameters",
+     "fused=True wants all parameters on the device"},
+
+    {Cause::kKernelInefficiency, Reason::kNone, 0.10,
+     "{ms} per step is lost in kernels that stay below their roof",
+     "{count} kernels a step, {ms} above their floors", kWork,
+     "torch.compile(mode=\"max-autotune\") tries other kernels for these shapes", ""},
+    {Cause::kKernelInefficiency, Reason::kOddSize, 0.03,
+     "{ms} per step is lost in products whose sizes are no multiples of 8",
+     "{count} products a step with a size that matrix units cannot load well: {ms} above their floors", kWork,
+     "pad the sizes to multiples of 8 (better 64): hidden width, head size, vocabulary", ""},
+    {Cause::kKernelInefficiency, Reason::kSmallGrid, 0.03,
+     "{ms} per step is lost in kernels that fill only a part of the device",
+     "{count} kernels a step have fewer blocks than the device has multiprocessors: {ms}", kWork,
+     "larger batches; batch small products into one (torch.bmm, grouped GEMM)", ""},
+    {Cause::kKernelInefficiency, Reason::kSlow, 0.05, "{ms} per step is lost in kernels far below their roof",
+     "{count} kernels a step, {ms} above what good kernels reach", kWork,
+     "torch.compile(mode=\"max-autotune\") tries other kernels for these shapes",
+     "a trace shows that they are slow, not why: counters would"},
+
+    {Cause::kLaunch, Reason::kNone, 0.05,
+     "{ms} per step the device waits because the host cannot launch fast enough",
+     "{kernels} works a step, {mean} of idle device before each of {count}; the device is busy {busy} of the "
+     "step",
+     "before {name}: {count} gaps, {ms}",
+     "torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs: one launch a step; larger batches; "
+     "foreach "
+     "and batched operators instead of Python loops",
+     "a graph needs fixed shapes and no reads of device values inside"},
+
+    {Cause::kHostSync, Reason::kNone, 0.03,
+     "{ms} per step the device waits because the host waited for it first",
+     "{ms} of idle device while the host waited or had to start again from an empty queue",
+     "{name}: {count} waits, {ms}{detail}",
+     "remove reads of device values from the step (.item(), float(tensor), .cpu(), print, masks as indices, "
+     "nonzero); gather them on the device and read once in many steps",
+     "a loss that is logged every step is a read, too"},
+
+    {Cause::kInput, Reason::kNone, 0.03, "{ms} per step the device waits for input",
+     "{ms} in which the host prepared the next batch and the device had nothing to do",
+     "{name}: {ms} before the next work",
+     "prepare batches ahead: DataLoader(num_workers=…, prefetch_factor=…, pin_memory=True), or move the "
+     "preprocessing to the device",
+     ""},
+
+    {Cause::kIo, Reason::kNone, 0.03, "{ms} per step the device waits for files",
+     "{ms} in reads and writes while the device had nothing to do", "{name}: {ms}",
+     "read ahead in worker processes (DataLoader(num_workers=…)), keep the data set in memory or on a local "
+     "disk, save checkpoints in the background",
+     ""},
+
+    {Cause::kHostCopy, Reason::kNone, 0.03,
+     "{ms} per step is spent on copies between host and device that nothing hides",
+     "{ms} in which the device only copied, or waited for a copy", "{name}: {count} × {mean} = {ms}{detail}",
+     "pin_memory=True and tensor.to(device, non_blocking=True), a step ahead on a stream of its own",
+     "a copy whose result is used at once cannot be hidden"},
+
+    {Cause::kAllocator, Reason::kNone, 0.02,
+     "{ms} per step the device waits for memory to be taken or given back",
+     "{ms} in cudaMalloc and cudaFree while the device had nothing to do",
+     "{name}: {ms} in front of {count} works",
+     "remove torch.cuda.empty_cache() from the step; fix the shapes, or set "
+     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+     ""},
+
+    {Cause::kCompile, Reason::kNone, 0.03, "{ms} per step the device waits for the compiler",
+     "{ms} of compilation while the device had nothing to do", "{name}: {ms}",
+     "pad inputs to a few fixed shapes, or torch.compile(dynamic=True): each new shape compiles again",
+     "the first steps always compile: record later ones"},
+
+    {Cause::kHostOther, Reason::kNone, 0.05, "{ms} per step the device waits for work of the host",
+     "{ms} in the program's own code, which the trace says nothing about", "{name}: {ms}",
+     "move this work behind the launch of the next step, into a thread, or out of the loop; record with "
+     "with_stack=True to see which code it is",
+     ""},
+
+    {Cause::kComm, Reason::kNone, 0.05, "{ms} per step is communication that nothing hides",
+     "{ms} in collectives, and before their launches, while the device computed nothing",
+     "{name}: {count} × {mean} = {ms}{detail}",
+     "overlap gradients with the backward pass (DistributedDataParallel, FSDP prefetch); buckets of 25 MB or "
+     "more "
+     "(bucket_cap_mb)",
+     "the last bucket cannot be hidden"},
+    {Cause::kStraggler, Reason::kNone, 0.05, "{ms} per step is spent waiting for rank {rank}",
+     "rank {rank} arrives last at the collectives; meanwhile {doing}", "{name}: {ms} of waiting",
+     "make rank {rank} as fast as the others: its input, the length of its sequences, its clocks; balance "
+     "batches "
+     "by tokens, not by sequences",
+     ""},
+    {Cause::kBubble, Reason::kNone, 0.05, "{ms} per step is pipeline bubble",
+     "{ms} in which a stage waited for the stage before or after it", "{name}: {ms} of waiting",
+     "split the batch into more micro-batches (four or more a stage), or use a 1F1B or interleaved schedule",
+     "more micro-batches make smaller products"},
+};
+
+constexpr bool in_order() {
+  for (std::size_t i = 1; i < std::size(kRules); ++i)
+    if (kRules[i].cause < kRules[i - 1].cause) return false;
+  return true;
+}
+static_assert(in_order(), "kRules must stand in the order of Cause");
+
+}  // namespace
+
+std::span<const DeviceRule> device_rules() { return kRules; }
+
+const DeviceRule& device_rule(Cause cause, Reason reason) {
+  const DeviceRule* general = &kRules[0];
+  for (const DeviceRule& rule : kRules) {
+    if (rule.cause != cause) continue;
+    if (rule.reason == reason) return rule;
+    if (rule.reason == Reason::kNone) general = &rule;
+  }
+  return *general;
+}
+
+}  // namespace hone::analyze::device

@@ -1,0 +1,48 @@
+// What hone says about the time of a device program, as data: one row for each cause and reason, with the
+// words, the evidence, the fix in the user's framework and its caveat. Numbers by which busy time is divided
+// are in busy_rules.h. docs/adding-a-rule.md walks through adding one.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "analyze/cause.h"
+#include "analyze/device/busy_split.h"
+
+namespace hone::analyze::device {
+
+// Texts are fmt templates over these names. Of a row: {ms} {share} (of the step) {count} (works, gaps or
+// calls in it, a step) {mean} (ms / count) {step} {gain} {kernels} (works of the step) {busy} (share of the
+// step in which the device ran anything) {ahead} (how long works wait between launch and start) {rank} (a
+// rank that is late) {doing} (what it did then). Of one of its largest parts: {name} {ms} {count} {mean}
+// {kernel} {detail} (bytes, rates or a call; may be empty).
+struct DeviceRule {
+  Cause cause;
+  Reason reason;
+  double threshold;  // share of the step from which it is a finding
+  std::string_view title;
+  std::string_view summary;
+  std::string_view item;
+  std::string_view fix;
+  std::string_view caveat;
+};
+
+std::span<const DeviceRule> device_rules();
+// The rule of a cause and reason; of the cause alone where the reason has none.
+const DeviceRule& device_rule(Cause cause, Reason reason);
+
+// The recorder's cost of one record on the host, in ns: a profiler that records every operator with its
+// shapes, and every call of the runtime, slows a host that issues many. Taken away again before gains are
+// predicted.
+inline constexpr double kRecorderNs = 3'800;
+
+// `launch` is what is left when nothing more specific explains a slow host, and its fixes (graphs, compiled
+// steps) work only once the step has no waits, allocations or compilations in it: so it is the verdict only
+// where no other cause would win back this share of the step.
+inline constexpr double kSpecificShare = 0.08;
+
+// A replay that misses the recorded step by more than this share is not trusted without a word.
+inline constexpr double kTrustedReplay = 0.02;
+
+}  // namespace hone::analyze::device

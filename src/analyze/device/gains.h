@@ -1,0 +1,36 @@
+// What removing a cause would win, by replaying the recorded ranks without it.
+#pragma once
+
+#include <cstdint>
+
+#include "analyze/cause.h"
+#include "analyze/device/accounts.h"
+#include "analyze/device/replay.h"
+#include "analyze/device/study.h"
+
+namespace hone::analyze::device {
+
+class Gains {
+ public:
+  // `study` must outlive this.
+  explicit Gains(const Study& study);
+
+  // ms a step. Of a program without a recorder in it.
+  double of(Cause cause) const;
+  double of(Cause cause, Reason reason) const;
+  // The replayed step without the recorder's cost, and how far the replay is from what was recorded.
+  double unrecorded_ms() const { return base_ms_; }
+  double error() const { return replay_.error(); }
+  // What removing the host's waits would win of the step as recorded.
+  double recorded_sync_ms() const;
+
+ private:
+  double with(Change change) const;
+  std::vector<std::vector<double>> targets(Cause cause, const Reason* reason) const;
+
+  const Study& study_;
+  Replay replay_;
+  double base_ms_ = 0;
+};
+
+}  // namespace hone::analyze::device

@@ -1,0 +1,40 @@
+// What GPUs can do, as data: one row a device. Measured where we had the machine, else from the vendor's
+// data sheet and marked so. Rates are per second; bytes count what is read plus what is written.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/dtype.h"
+#include "core/roofs.h"
+
+namespace hone::analyze::device {
+
+// How a matrix product multiplies. The type of the numbers alone does not say it: f32 runs on matrix units
+// as tf32, or without them.
+enum class MatrixMath : uint8_t { kF64, kF32, kTf32, kF16, kBf16, kF8, kI8 };
+std::string_view matrix_math_name(MatrixMath math);  // "tf32"
+
+struct GpuRoofs {
+  std::string device;  // "NVIDIA H200"; empty: unknown, and every rate 0
+  std::string source;  // "measured on 2026-11-21", "data sheet"
+  double f64 = 0, f32 = 0, tf32 = 0, f16 = 0, bf16 = 0, f8 = 0, i8 = 0;  // FLOP/s of dense matrix products
+  double vector_f32 = 0;                                                 // FLOP/s without matrix units
+  double dram = 0;                                                       // bytes/s of a copy
+  double cache_bytes = 0;                                                // last level
+  double link = 0;       // bytes/s one way between devices of a host (NVLink, else PCIe): busbw
+  double host_link = 0;  // bytes/s one way, pinned memory
+  int multiprocessors = 0;
+  double graph_node_us = 1.0;  // from one work of a CUDA graph to the next
+
+  bool known() const { return !device.empty(); }
+  double matrix_roof(MatrixMath math) const;
+};
+
+// By the device's name as its driver spells it; unknown devices have no rates.
+GpuRoofs gpu_roofs(std::string_view device_name);
+// Those of a table that the user gives (--roofs): its best rates by type, its DRAM copy rate. What it lacks
+// is taken from `otherwise`.
+GpuRoofs gpu_roofs_from(const Roofs& roofs, const GpuRoofs& otherwise);
+
+}  // namespace hone::analyze::device

@@ -1,0 +1,72 @@
+#include "analyze/device/meetings.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "core/statistics.h"
+
+namespace hone::analyze::device {
+namespace {
+
+using Key = std::tuple<uint32_t, int32_t, int>;  // group, step, ordinal
+
+std::map<Key, std::vector<Attendance>> gather(const trace::Trace& trace,
+                                              std::span<const RankTimeline> timelines) {
+  std::map<Key, std::vector<Attendance>> found;
+  for (uint32_t rank = 0; rank < timelines.size(); ++rank) {
+    std::map<std::pair<uint32_t, int32_t>, int> ordinals;
+    for (uint32_t work : timelines[rank].launched) {
+      const Work& collective = timelines[rank].works[work];
+      if (collective.kind != WorkKind::kCollective || collective.step == trace::kNoStep) continue;
+      const trace::Collective* detail = trace::find_detail(trace.collectives, collective.span);
+      const uint32_t group = detail == nullptr ? kNothing : detail->group.index;
+      const int ordinal = ordinals[{group, collective.step}]++;
+      found[{group, collective.step, ordinal}].push_back(
+          {rank, work, static_cast<double>(collective.start_ns), static_cast<double>(collective.end_ns)});
+    }
+  }
+  std::erase_if(found, [](const auto& entry) { return entry.second.size() < 2; });
+  return found;
+}
+
+// The median difference of ends to the first rank that attends.
+std::vector<double> clock_shifts(const std::map<Key, std::vector<Attendance>>& found, std::size_t ranks) {
+  std::vector<std::vector<double>> differences(ranks);
+  for (const auto& [key, attendances] : found)
+    for (const Attendance& attendance : attendances)
+      if (attendances.front().rank == 0)
+        differences[attendance.rank].push_back(attendances.front().end_ns - attendance.end_ns);
+  std::vector<double> shifts(ranks, 0);
+  for (std::size_t rank = 1; rank < ranks; ++rank)
+    if (!differences[rank].empty()) shifts[rank] = median(differences[rank]);
+  return shifts;
+}
+
+}  // namespace
+
+Meetings find_meetings(const trace::Trace& trace, std::span<const RankTimeline> timelines) {
+  Meetings meetings;
+  for (const RankTimeline& timeline : timelines) meetings.of.emplace_back(timeline.works.size(), kNothing);
+  std::map<Key, std::vector<Attendance>> found = gather(trace, timelines);
+  meetings.clock_shift_ns = clock_shifts(found, timelines.size());
+  for (auto& [key, attendances] : found) {
+    Meeting meeting;
+    for (Attendance& attendance : attendances) {
+      attendance.start_ns += meetings.clock_shift_ns[attendance.rank];
+      attendance.end_ns += meetings.clock_shift_ns[attendance.rank];
+      meetings.of[attendance.rank][attendance.work] = static_cast<uint32_t>(meetings.all.size());
+    }
+    auto by_start = [](const Attendance& a, const Attendance& b) { return a.start_ns < b.start_ns; };
+    auto by_end = [](const Attendance& a, const Attendance& b) { return a.end_ns < b.end_ns; };
+    const auto [first, last] = std::minmax_element(attendances.begin(), attendances.end(), by_start);
+    meeting.first_ns = first->start_ns;
+    meeting.last_ns = last->start_ns;
+    meeting.end_ns = std::max_element(attendances.begin(), attendances.end(), by_end)->end_ns;
+    meeting.ranks = std::move(attendances);
+    meetings.all.push_back(std::move(meeting));
+  }
+  return meetings;
+}
+
+}  // namespace hone::analyze::device

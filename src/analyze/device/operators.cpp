@@ -1,0 +1,331 @@
+#include "analyze/device/operators.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "analyze/device/accounts.h"
+#include "analyze/device/kernel_traits.h"
+#include "analyze/estimate.h"
+#include "core/units.h"
+
+namespace hone::analyze::device {
+namespace {
+
+constexpr std::size_t kKernelsShown = 20;
+constexpr std::size_t kUnknownShown = 5;
+constexpr double kNearRoofOfDevice = 0.6;  // what libraries reach on real shapes
+
+// All places where an operator runs with the same inputs.
+struct Group {
+  uint32_t op = kNothing;  // of the first place
+  std::vector<uint32_t> ops;
+  std::vector<double> window_ms;
+  double ms = 0;
+  double works = 0;       // a step
+  double executions = 0;  // a step
+  double floor_ms = 0;    // a step
+  double roof_ms = 0;
+  double flops = 0, bytes = 0;  // a step
+  std::array<double, kBusyCauses> causes{};
+  std::array<double, kReasonCount> reasons{};
+  std::map<uint32_t, double> kernels;  // by string id, ms
+  std::map<std::string, double> modules;
+};
+
+struct KernelGroup {
+  double ms = 0;
+  double launches = 0;
+  double total_us = 0;
+  std::array<double, kBusyCauses> causes{};
+  std::map<std::string, double> operators;
+};
+
+template <std::size_t count>
+std::size_t largest(const std::array<double, count>& values) {
+  return static_cast<std::size_t>(std::max_element(values.begin(), values.end()) - values.begin());
+}
+
+std::string_view reason_words(Reason reason) {
+  switch (reason) {
+    case Reason::kVectorMath:
+      return "runs in f32 without tensor cores: tf32 or bf16 would use them";
+    case Reason::kDouble:
+      return "computes in f64";
+    case Reason::kTransform:
+      return "most of it converts between channels-first and channels-last";
+    case Reason::kStridedCopy:
+      return "only changes the order of elements";
+    case Reason::kChannelsFirst:
+      return "normalises channels-first images, for which the kernels are slow";
+    case Reason::kChain:
+      return "reads again what the kernel before it wrote: fusion would not";
+    case Reason::kCast:
+      return "only converts the type: fused with its neighbour it would not move these bytes";
+    case Reason::kAttention:
+      return "passes over the T×T scores of attention, which a fused kernel keeps on the chip";
+    case Reason::kOptimizer:
+      return "one of many passes over the parameters: fused=True makes one";
+    case Reason::kOddSize:
+      return "a size is no multiple of 8, so matrix units cannot load it well";
+    case Reason::kSmallGrid:
+      return "fewer blocks than the device has multiprocessors";
+    case Reason::kSlow:
+      return "far below its roof";
+    case Reason::kNone:
+      break;
+  }
+  return "";
+}
+
+class Tables {
+ public:
+  Tables(const Study& study, int top)
+      : study_(study),
+        trace_(*study.trace),
+        timeline_(study.timelines[study.headline]),
+        own_(study.ranks[study.headline]),
+        top_(top) {}
+
+  OperatorTables run() {
+    gather();
+    std::vector<Group*> order;
+    for (auto& [key, group] : groups_) {
+      cost(group);
+      order.push_back(&group);
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [](const Group* a, const Group* b) { return a->ms > b->ms; });
+    for (const Group* group : order) operator_row(*group);
+    kernels();
+    phases();
+    coverage(order);
+    return std::move(result_);
+  }
+
+ private:
+  void gather() {
+    std::vector<char> counted(timeline_.works.size(), 0);
+    for (const Charge& charge : own_.occupancy.charges) {
+      const Work& work = timeline_.works[charge.work];
+      const bool first = counted[charge.work] == 0;
+      counted[charge.work] = 1;
+      if (work.kind != WorkKind::kCollective) by_kernel(charge, work, first);
+      if (work.op != kNothing) by_operator(charge, work);
+      const trace::Phase phase = work.kind == WorkKind::kCollective ? trace::Phase::kCommunication
+                                 : work.op == kNothing              ? trace::Phase::kUnknown
+                                                                    : trace_.operators[work.op].phase;
+      if (own_.central[charge.window] == 0) continue;
+      phase_ms_[static_cast<std::size_t>(phase)] += charge.ns() * own_.to_step_ms;
+      busy_ms_ += charge.ns() * own_.to_step_ms;
+      if (work.op != kNothing || work.kind == WorkKind::kCollective)
+        linked_ms_ += charge.ns() * own_.to_step_ms;
+      else if (first)
+        unlinked_ += 1.0 / own_.central_steps;
+    }
+  }
+
+  void by_operator(const Charge& charge, const Work& work) {
+    const trace::Operator& op = trace_.operators[work.op];
+    Group& group = groups_[{op.kind, op.geometry, op.phase}];
+    if (group.op == kNothing) {
+      group.op = work.op;
+      group.window_ms.resize(timeline_.steps.size());
+    }
+    if (std::find(group.ops.begin(), group.ops.end(), work.op) == group.ops.end())
+      group.ops.push_back(work.op);
+    group.window_ms[charge.window] += charge.ns() * 1e-6;
+    if (own_.central[charge.window] == 0) return;
+    const double ms = charge.ns() * own_.to_step_ms;
+    const WorkSplit& split = own_.split.works[charge.work];
+    group.ms += ms;
+    for (std::size_t i = 0; i < kBusyCauses; ++i) group.causes[i] += ms * split.share[i];
+    group.reasons[static_cast<std::size_t>(split.reason)] += ms;
+    group.kernels[trace_.spans.name[work.span].index] += ms;
+    if (!op.module.empty()) group.modules[op.module] += ms;
+  }
+
+  void by_kernel(const Charge& charge, const Work& work, bool first) {
+    if (own_.central[charge.window] == 0) return;
+    KernelGroup& group = kernels_[trace_.spans.name[work.span].index];
+    const double ms = charge.ns() * own_.to_step_ms;
+    group.ms += ms;
+    if (first) {
+      group.launches += 1.0 / own_.central_steps;
+      group.total_us += static_cast<double>(work.ns()) * 1e-3 / own_.central_steps;
+    }
+    const WorkSplit& split = own_.split.works[charge.work];
+    for (std::size_t i = 0; i < kBusyCauses; ++i) group.causes[i] += ms * split.share[i];
+    if (work.op != kNothing) group.operators[operator_title(trace_.operators[work.op])] += ms;
+  }
+
+  // What a step's executions cost. Executions were counted over all marked steps.
+  void cost(Group& group) {
+    const auto steps = static_cast<double>(std::max<std::size_t>(1, timeline_.steps.size()));
+    for (uint32_t op : group.ops) {
+      const OperatorUse& use = own_.split.operators[op];
+      const double executions = use.executions / steps;
+      group.executions += executions;
+      group.works += use.works / steps;
+      group.floor_ms += use.floor_ns * executions * 1e-6;
+      group.roof_ms += use.roof_ns * executions * 1e-6;
+      group.flops += trace_.operators[op].flops * executions;
+      group.bytes += trace_.operators[op].bytes() * executions;
+    }
+    const OperatorUse& use = own_.split.operators[group.op];
+    result_.floor_ms += std::min(group.ms, group.floor_ms);
+    result_.flops += group.flops;
+    if (use.is_product) result_.product_flops += group.flops;
+    result_.bytes += group.bytes;
+  }
+
+  std::string roof_of(const Group& group) const {
+    const OperatorUse& use = own_.split.operators[group.op];
+    if (use.roof_ns <= 0) return "unknown";
+    const double traffic =
+        study_.roofs.dram > 0 ? trace_.operators[group.op].bytes() / study_.roofs.dram * 1e9 : 0;
+    if (traffic >= use.roof_ns * 0.999) return "DRAM";
+    return use.is_product ? fmt::format("{} compute", matrix_math_name(use.math)) : "f32 compute";
+  }
+
+  std::string main_kernel(const Group& group) const {
+    const auto at = std::max_element(group.kernels.begin(), group.kernels.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+    return at == group.kernels.end() ? std::string()
+                                     : short_kernel_name(trace_.strings.text(trace::StringId{at->first}));
+  }
+
+  std::string why(const Group& group, double fraction) const {
+    const auto reason = static_cast<Reason>(largest(group.reasons));
+    std::string words = fmt::format("{} × {} on {}", fmt::format("{:.3g}", group.executions),
+                                    format_ms(group.executions > 0 ? group.ms / group.executions : group.ms),
+                                    main_kernel(group));
+    const std::string roof = roof_of(group);
+    if (roof == "unknown") return words + "; its FLOPs and bytes are not known";
+    const bool memory = roof == "DRAM";
+    words += fmt::format("; {} of the {} roof ({})", format_percent(fraction), roof,
+                         memory ? format_byte_rate(group.bytes / (group.ms * 1e-3))
+                                : format_flop_rate(group.flops / (group.ms * 1e-3)));
+    if (reason != Reason::kNone) return words + fmt::format("; {}", reason_words(reason));
+    if (fraction >= kNearRoofOfDevice) return words + "; as near as libraries come";
+    if (group.works > 0 && group.ms / group.works < 0.008)
+      return words + "; too short to reach it: latency rules";
+    return words;
+  }
+
+  void operator_row(const Group& group) {
+    if (group.ms <= 0) return;
+    const trace::Operator& op = trace_.operators[group.op];
+    const double fraction = group.ms > group.roof_ms ? group.roof_ms / group.ms : (group.roof_ms > 0 ? 1 : 0);
+    OperatorTime row;
+    row.op = group.op;
+    row.name = operator_title(op);
+    if (op.phase == trace::Phase::kBackward && op.kind.find("ackward") == std::string::npos)
+      row.name += " (backward)";
+    row.kind = op.kind;
+    row.op_class = op.op_class;
+    row.implementation = main_kernel(group);
+    for (const auto& [module, ms] : group.modules) row.provenance.push_back(module);
+    row.samples_ms = group.window_ms;
+    row.ms = median_estimate(row.samples_ms);
+    row.ms.median = group.ms;
+    row.ms.low = std::min(row.ms.low, group.ms);
+    row.ms.high = std::max(row.ms.high, group.ms);
+    row.share = own_.step_ms > 0 ? group.ms / own_.step_ms : 0;
+    row.flops = group.flops;
+    row.bytes = group.bytes;
+    row.floor_ms = group.floor_ms;
+    row.roof = roof_of(group);
+    row.fraction_of_roof = fraction;
+    row.main_cause = static_cast<Cause>(largest(group.causes));
+    if (static_cast<int>(result_.top.size()) < top_) result_.top.push_back(top_row(group, row));
+    if (group.flops > 0 && group.bytes > 0)
+      result_.roofline.push_back({row.name, row.kind, row.op_class, group.flops / group.bytes,
+                                  group.flops / (group.ms * 1e-3), group.ms, fraction, row.roof});
+    result_.operators.push_back(std::move(row));
+  }
+
+  TopOperator top_row(const Group& group, const OperatorTime& row) const {
+    TopOperator top;
+    top.rank = static_cast<int>(result_.top.size()) + 1;
+    top.op = row.op;
+    top.name = row.name;
+    top.kind = row.kind;
+    top.ms = group.ms;
+    top.share = row.share;
+    top.flops = top.least_flops = top.executed_flops = group.flops;
+    top.bytes = group.bytes;
+    top.intensity = group.bytes > 0 ? group.flops / group.bytes : 0;
+    top.roof = row.roof;
+    top.floor_ms = group.floor_ms;
+    top.fraction_of_roof = row.fraction_of_roof;
+    top.why = why(group, row.fraction_of_roof);
+    return top;
+  }
+
+  void kernels() {
+    std::vector<std::pair<uint32_t, const KernelGroup*>> order;
+    for (const auto& [name, group] : kernels_) order.push_back({name, &group});
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.second->ms > b.second->ms; });
+    if (order.size() > kKernelsShown) order.resize(kKernelsShown);
+    for (const auto& [name, group] : order) {
+      KernelTime row;
+      row.full_name = trace_.strings.text(trace::StringId{name});
+      row.name = short_kernel_name(row.full_name);
+      const KernelTraits traits = kernel_traits(row.full_name);
+      if (traits.matrix_units) row.precision = "tensor cores";
+      row.launches = group->launches;
+      row.ms = group->ms;
+      row.share = own_.step_ms > 0 ? group->ms / own_.step_ms : 0;
+      row.mean_us = group->launches > 0 ? group->total_us / group->launches : 0;
+      row.main_cause = static_cast<Cause>(largest(group->causes));
+      std::vector<std::pair<double, std::string>> callers;
+      for (const auto& [op, ms] : group->operators) callers.push_back({ms, op});
+      std::sort(callers.rbegin(), callers.rend());
+      for (const auto& [ms, op] : callers)
+        if (row.operators.size() < 3) row.operators.push_back(op);
+      result_.kernels.push_back(std::move(row));
+    }
+  }
+
+  void phases() {
+    for (std::size_t i = 0; i < phase_ms_.size(); ++i)
+      if (phase_ms_[i] > 0)
+        result_.phases.push_back(
+            {static_cast<trace::Phase>(i), phase_ms_[i], own_.step_ms > 0 ? phase_ms_[i] / own_.step_ms : 0});
+  }
+
+  void coverage(const std::vector<Group*>& order) {
+    Coverage& coverage = result_.coverage;
+    double costed = phase_ms_[static_cast<std::size_t>(trace::Phase::kCommunication)];
+    for (const Group* group : order) {
+      if (group->floor_ms > 0)
+        costed += group->ms;
+      else if (coverage.unknown.size() < kUnknownShown && group->ms > 0)
+        coverage.unknown.push_back(
+            fmt::format("{}: {}", operator_title(trace_.operators[group->op]), format_ms(group->ms)));
+    }
+    coverage.linked_share = busy_ms_ > 0 ? linked_ms_ / busy_ms_ : 0;
+    coverage.costed_share = busy_ms_ > 0 ? std::min(1.0, costed / busy_ms_) : 0;
+    coverage.unlinked_kernels = unlinked_;
+  }
+
+  const Study& study_;
+  const trace::Trace& trace_;
+  const RankTimeline& timeline_;
+  const RankStudy& own_;
+  int top_;
+  std::map<std::tuple<std::string, std::string, trace::Phase>, Group> groups_;
+  std::map<uint32_t, KernelGroup> kernels_;
+  std::array<double, trace::kPhaseCount> phase_ms_{};
+  double busy_ms_ = 0, linked_ms_ = 0, unlinked_ = 0;
+  OperatorTables result_;
+};
+
+}  // namespace
+
+OperatorTables make_operator_tables(const Study& study, int top) { return Tables(study, top).run(); }
+
+}  // namespace hone::analyze::device

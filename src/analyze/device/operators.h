@@ -1,0 +1,28 @@
+// The step's operators and kernels with their place on the roofline: tables for people, longest first. An
+// operator that runs at many places with the same inputs is one row here.
+#pragma once
+
+#include <vector>
+
+#include "analyze/device/study.h"
+#include "analyze/findings.h"
+
+namespace hone::analyze::device {
+
+struct OperatorTables {
+  std::vector<OperatorTime> operators;
+  std::vector<TopOperator> top;
+  std::vector<RooflinePoint> roofline;
+  std::vector<KernelTime> kernels;  // the longest
+  std::vector<PhaseShare> phases;
+  Coverage coverage;
+  double floor_ms = 0;
+  double flops = 0;          // a step
+  double product_flops = 0;  // of matrix products and convolutions
+  double bytes = 0;
+};
+
+// Of the headline rank. `top`: rows of the table of operators.
+OperatorTables make_operator_tables(const Study& study, int top);
+
+}  // namespace hone::analyze::device

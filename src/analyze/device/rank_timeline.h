@@ -1,0 +1,78 @@
+// One rank of a device program, laid out for questions of time: the work of its device in the order in which
+// it started, the calls of the host that caused it or waited for it, and the windows of its steps. A view of
+// the trace with joins done; no judgement.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace hone::analyze::device {
+
+inline constexpr uint32_t kNothing = 0xffffffffu;
+
+enum class WorkKind : uint8_t { kKernel, kMemset, kCopyOnDevice, kCopyToDevice, kCopyToHost, kCollective };
+
+// Something that a stream of the device ran.
+struct Work {
+  uint32_t span = 0;  // row of the span table
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  uint32_t stream = 0;  // index into RankTimeline::streams
+  WorkKind kind = WorkKind::kKernel;
+  bool pageable = false;  // a copy from or to memory that the host may page out
+  int32_t step = trace::kNoStep;
+  uint32_t op = kNothing;    // row of the operator table
+  uint32_t call = kNothing;  // index into RankTimeline::calls: what launched it; nothing: not recorded
+
+  int64_t ns() const { return end_ns - start_ns; }
+};
+
+enum class CallKind : uint8_t { kLaunch, kWait, kAllocation };
+
+// A call of the host into the device's runtime that the device's timing depends on.
+struct HostCall {
+  uint32_t span = 0;
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  uint32_t thread = 0;  // index into RankTimeline::threads
+  CallKind kind = CallKind::kLaunch;
+  uint32_t first_work = kNothing;  // of a launch: its works are launched[first_work, first_work + works)
+  uint32_t works = 0;
+};
+
+// A step as wall time: from the end of the step before to its own end, which is when both the host's range
+// and all device work that it launched are over. The windows of a rank tile its time.
+struct DeviceStep {
+  int32_t step = 0;
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  int64_t host_start_ns = 0;
+  int64_t host_end_ns = 0;
+
+  double ms() const { return static_cast<double>(end_ns - start_ns) * 1e-6; }
+};
+
+struct RankTimeline {
+  int rank = 0;
+  std::vector<Work> works;              // by start
+  std::vector<HostCall> calls;          // by start
+  std::vector<uint32_t> launched;       // works by the call that launched them, then by start
+  std::vector<trace::TrackId> streams;  // of its device
+  std::vector<trace::TrackId> threads;  // that launch or wait
+  std::vector<DeviceStep> steps;        // by time
+
+  const HostCall* launch_of(const Work& work) const {
+    return work.call == kNothing ? nullptr : &calls[work.call];
+  }
+};
+
+// The ranks that have device work, in order.
+std::vector<int> device_ranks(const trace::Trace& trace);
+
+// O(n log n) in the spans of the trace. Without marked steps `steps` is empty.
+RankTimeline rank_timeline(const trace::Trace& trace, int rank);
+
+}  // namespace hone::analyze::device

@@ -1,0 +1,167 @@
+#include "analyze/device/ranks.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/units.h"
+
+namespace hone::analyze::device {
+namespace {
+
+// How late a rank is at the collectives of its central steps, in ns summed.
+double lateness_ns(const Study& study, std::size_t rank) {
+  double total = 0;
+  const RankTimeline& timeline = study.timelines[rank];
+  for (const Meeting& meeting : study.meetings.all)
+    for (const Attendance& attendance : meeting.ranks)
+      if (attendance.rank == rank && timeline.works[attendance.work].step != trace::kNoStep)
+        total += attendance.start_ns - meeting.first_ns;
+  return total;
+}
+
+double steps_of(const Study& study, std::size_t rank) {
+  return static_cast<double>(std::max<std::size_t>(1, study.timelines[rank].steps.size()));
+}
+
+// A part of the time, summed over a rank's central windows, in ms of its typical step.
+template <typename Field>
+double per_step(const Study& study, std::size_t rank, Field field) {
+  const RankStudy& own = study.ranks[rank];
+  double total = 0;
+  for (std::size_t window = 0; window < own.occupancy.overlaps.size(); ++window)
+    if (own.central[window] != 0) total += field(own.occupancy.overlaps[window]);
+  return total * own.to_step_ms;
+}
+
+std::string source_of(const trace::Trace& trace, int rank) {
+  for (const trace::RankInfo& info : trace.meta.ranks)
+    if (info.rank == rank) return info.source;
+  return {};
+}
+
+std::string device_of(const trace::Trace& trace, int rank) {
+  for (const trace::DeviceInfo& info : trace.meta.devices)
+    if (info.rank == rank) return info.name;
+  return trace.meta.devices.empty() ? std::string() : trace.meta.devices.front().name;
+}
+
+double collective_bytes(const trace::Collective& detail) {
+  return std::max(detail.elements_in, detail.elements_out) * static_cast<double>(dtype_size(detail.dtype));
+}
+
+}  // namespace
+
+double bus_bytes(std::string_view collective, double bytes, double ranks) {
+  if (ranks < 2) return bytes;
+  const double others = (ranks - 1) / ranks;
+  if (collective.find("allreduce") != std::string_view::npos ||
+      collective.find("all_reduce") != std::string_view::npos)
+    return 2 * others * bytes;
+  for (std::string_view ring : {"gather", "scatter", "alltoall", "all_to_all"})
+    if (collective.find(ring) != std::string_view::npos) return others * bytes;
+  return bytes;
+}
+
+std::vector<RankSummary> rank_summaries(const Study& study) {
+  std::vector<RankSummary> summaries;
+  for (std::size_t rank = 0; rank < study.timelines.size(); ++rank) {
+    const RankStudy& own = study.ranks[rank];
+    RankSummary summary;
+    summary.rank = study.timelines[rank].rank;
+    summary.source = source_of(*study.trace, summary.rank);
+    summary.device = device_of(*study.trace, summary.rank);
+    summary.step_ms = own.step_ms;
+    const double busy = per_step(study, rank, [](const Overlap& overlap) { return overlap.busy; });
+    summary.busy_share = own.step_ms > 0 ? busy / own.step_ms : 0;
+    summary.compute_ms = per_step(study, rank, [](const Overlap& overlap) { return overlap.compute; });
+    summary.lateness_ms = lateness_ns(study, rank) / steps_of(study, rank) * 1e-6;
+    summary.waiting_ms = waiting_for_others_ns(study, rank) * own.to_step_ms;
+    summary.clock_shift_us = study.meetings.clock_shift_ns[rank] * 1e-3;
+    summaries.push_back(std::move(summary));
+  }
+  return summaries;
+}
+
+std::vector<CollectiveSummary> collective_summaries(const Study& study) {
+  const std::size_t rank = study.headline;
+  const RankTimeline& timeline = study.timelines[rank];
+  const RankStudy& own = study.ranks[rank];
+  std::vector<double> exposed(timeline.works.size(), 0);
+  for (const Charge& charge : own.occupancy.charges) exposed[charge.work] += charge.ns();
+  std::map<std::pair<std::string, std::string>, CollectiveSummary> rows;
+  std::map<std::pair<std::string, std::string>, double> moved;
+  const double steps = steps_of(study, rank);
+  for (std::size_t i = 0; i < timeline.works.size(); ++i) {
+    const Work& work = timeline.works[i];
+    if (work.kind != WorkKind::kCollective || work.step == trace::kNoStep) continue;
+    const trace::Collective* detail = trace::find_detail(study.trace->collectives, work.span);
+    std::string name = detail != nullptr && detail->name.valid()
+                           ? std::string(study.trace->strings.text(detail->name))
+                           : short_kernel_name(study.trace->strings.text(study.trace->spans.name[work.span]));
+    std::string group = "unnamed group";
+    double ranks = static_cast<double>(study.timelines.size());
+    if (detail != nullptr) {
+      ranks = detail->group_size > 0 ? detail->group_size : ranks;
+      group = fmt::format("{} ({:g} ranks)",
+                          detail->group.valid() ? study.trace->strings.text(detail->group) : "group", ranks);
+    }
+    CollectiveSummary& row = rows[{name, group}];
+    row.name = name;
+    row.group = group;
+    row.count += 1 / steps;
+    const Meeting* meeting = study.meetings.find(static_cast<uint32_t>(rank), static_cast<uint32_t>(i));
+    const double transfer = meeting != nullptr ? meeting->transfer_ns() : static_cast<double>(work.ns());
+    row.ms += transfer * 1e-6 / steps;
+    row.exposed_ms += std::min(exposed[i], transfer) * 1e-6 / steps;
+    const double bytes = detail != nullptr ? collective_bytes(*detail) : 0;
+    row.bytes += bytes / steps;
+    moved[{name, group}] += bus_bytes(name, bytes, ranks) / steps;
+    row.roof_bytes_per_s = study.roofs.link;
+  }
+  std::vector<CollectiveSummary> summaries;
+  for (auto& [key, row] : rows) {
+    row.bus_bytes_per_s = row.ms > 0 ? moved[key] / (row.ms * 1e-3) : 0;
+    summaries.push_back(std::move(row));
+  }
+  std::stable_sort(summaries.begin(), summaries.end(),
+                   [](const CollectiveSummary& a, const CollectiveSummary& b) { return a.ms > b.ms; });
+  return summaries;
+}
+
+Straggler find_straggler(const Study& study, const Accounts& headline) {
+  Straggler late;
+  double latest = -1;
+  for (std::size_t rank = 0; rank < study.timelines.size(); ++rank) {
+    const double lateness = lateness_ns(study, rank);
+    if (lateness <= latest) continue;
+    latest = lateness;
+    late.rank = rank;
+  }
+  late.number = study.timelines.empty() ? 0 : study.timelines[late.rank].rank;
+  if (study.timelines.size() < 2 || late.rank == study.headline) return late;
+  const Accounts own = make_accounts(study, late.rank);
+  double busy = 0, longest = 0;
+  Cause cause = Cause::kFloor;
+  for (Cause each : all_causes()) {
+    const double more = own[static_cast<std::size_t>(each)].ms - headline[static_cast<std::size_t>(each)].ms;
+    if (is_busy(each))
+      busy += more;
+    else if (each != Cause::kStraggler && each != Cause::kComm && more > longest)
+      longest = more, cause = each;
+  }
+  if (busy >= longest) {
+    late.doing = fmt::format("its device computes {} longer than that of rank {}", format_ms(busy),
+                             study.timelines[study.headline].rank);
+    return late;
+  }
+  const Account& account = own[static_cast<std::size_t>(cause)];
+  const bool named = !account.parts.empty() && !account.parts.front().name.empty();
+  late.doing = fmt::format("its device is idle {} longer than that of rank {} ({}{}{})", format_ms(longest),
+                           study.timelines[study.headline].rank, cause_label(cause), named ? ": " : "",
+                           named ? account.parts.front().name : std::string());
+  return late;
+}
+
+}  // namespace hone::analyze::device

@@ -1,0 +1,29 @@
+// What distinguishes the ranks of a distributed step: who is late at the collectives and what it did instead,
+// how long collectives take, how much of them is hidden, against the roof of the link.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyze/device/accounts.h"
+#include "analyze/device/study.h"
+#include "analyze/findings.h"
+
+namespace hone::analyze::device {
+
+struct Straggler {
+  std::size_t rank = 0;  // index into Study::timelines
+  int number = 0;        // as the program counts ranks
+  std::string doing;     // what it spent its time on, compared with the rank that waits
+};
+
+std::vector<RankSummary> rank_summaries(const Study& study);
+std::vector<CollectiveSummary> collective_summaries(const Study& study);
+// The rank that arrives last for the longest time. Meaningless with one rank.
+Straggler find_straggler(const Study& study, const Accounts& headline);
+
+// "busbw": the bytes that the busiest link carries for a collective whose larger side has `bytes` on each of
+// `ranks` ranks, by the rings of NCCL (nccl-tests/doc/PERFORMANCE.md).
+double bus_bytes(std::string_view collective, double bytes, double ranks);
+
+}  // namespace hone::analyze::device

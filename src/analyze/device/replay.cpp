@@ -1,0 +1,247 @@
+#include "analyze/device/replay.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace hone::analyze::device {
+namespace {
+
+// What a graph's works leave between them, and what a wait costs when there is nothing to wait for.
+constexpr double kGraphGapNs = 1'000;
+constexpr double kEmptyWaitNs = 2'000;
+// However much the recorder is blamed for, this part of the host's time remains.
+constexpr double kLeastShareOfHost = 0.3;
+
+// The collectives of all ranks in one run.
+struct MeetingState {
+  int arrived = 0;
+  double last_ns = 0;
+};
+
+// One rank being simulated.
+class Runner {
+ public:
+  Runner(const Program& program, const Change& change, std::span<const double> work_ns)
+      : program_(program),
+        timeline_(*program.timeline),
+        change_(change),
+        work_ns_(work_ns),
+        host_(program.start_ns),
+        free_(timeline_.streams.size(), 0),
+        ends_(program.works.size(), 0),
+        step_end_(timeline_.steps.size(), 0) {
+    for (uint32_t i : program.preloaded) finish(i, static_cast<double>(timeline_.works[i].end_ns));
+  }
+
+  // Runs until done or until a collective waits for other ranks. Returns whether it got anywhere.
+  bool advance(std::vector<MeetingState>& meetings, std::span<const int> attendance,
+               std::span<const double> transfer, bool alone) {
+    bool moved = false;
+    while (item_ < program_.items.size()) {
+      const Item& item = program_.items[item_];
+      if (!begun_) {
+        begin(item);
+        moved = true;
+      }
+      if (item.kind == ItemKind::kLaunch) {
+        const HostCall& call = timeline_.calls[item.call];
+        for (; launched_ < call.works; ++launched_) {
+          const uint32_t work = timeline_.launched[call.first_work + launched_];
+          if (!run_work(work, meetings, attendance, transfer, alone)) return moved;
+          moved = true;
+        }
+      }
+      finish_item(item);
+      ++item_;
+      begun_ = false;
+      launched_ = 0;
+    }
+    return moved;
+  }
+
+  bool done() const { return item_ == program_.items.size(); }
+  const std::vector<double>& step_ends() const { return step_end_; }
+
+ private:
+  bool gone(Activity activity) const { return change_.without[static_cast<std::size_t>(activity)]; }
+
+  double new_ns(uint32_t work) const {
+    const Work& recorded = timeline_.works[work];
+    if (change_.collectives_free && recorded.kind == WorkKind::kCollective) return 0;
+    if (change_.copies_ahead && recorded.kind == WorkKind::kCopyToDevice) return 0;
+    return work_ns_.empty() ? program_.works[work].ns : work_ns_[work];
+  }
+
+  // Whether nothing of this launch is left.
+  bool dropped(const Item& item) const {
+    if (item.kind != ItemKind::kLaunch) return false;
+    const HostCall& call = timeline_.calls[item.call];
+    for (uint32_t k = 0; k < call.works; ++k) {
+      const uint32_t work = timeline_.launched[call.first_work + k];
+      const bool free_collective =
+          change_.collectives_free && timeline_.works[work].kind == WorkKind::kCollective;
+      if (!free_collective && (work_ns_.empty() || work_ns_[work] >= 0)) return false;
+    }
+    return call.works > 0;
+  }
+
+  // The host reaches the call.
+  void begin(const Item& item) {
+    begun_ = true;
+    call_ns_ = 0;
+    launch_from_ = host_;
+    const bool issues = item.activity == Activity::kIssue;
+    double issue = item.before_ns[static_cast<std::size_t>(Activity::kIssue)];
+    for (int i = 0; i < kActivityCount; ++i)
+      if (static_cast<Activity>(i) != Activity::kIssue && !gone(static_cast<Activity>(i)))
+        host_ += item.before_ns[static_cast<std::size_t>(i)];
+    double call = gone(item.activity) ? 0 : item.call_ns;
+    if (issues && (change_.launches_free || gone(Activity::kIssue))) call = 0;
+    if (change_.launches_free || gone(Activity::kIssue) || dropped(item)) issue = 0;
+    if (dropped(item)) call = 0;
+    const double both = issue + (issues ? call : 0);
+    const double kept = std::max(kLeastShareOfHost * both, both - item.records * change_.recorder_ns);
+    const double scale = both > 0 ? kept / both : 0;
+    host_ += issue * scale;
+    launch_from_ = host_;
+    call_ns_ = issues ? call * scale : call;
+  }
+
+  bool run_work(uint32_t i, std::vector<MeetingState>& meetings, std::span<const int> attendance,
+                std::span<const double> transfer, bool alone) {
+    const double ns = new_ns(i);
+    const ProgramWork& work = program_.works[i];
+    if (ns < 0) {
+      ends_[i] = 0;
+      return true;
+    }
+    const double start = start_of(i);
+    if (work.meeting == kNothing || change_.collectives_free) {
+      finish(i, start + ns);
+      return true;
+    }
+    if (change_.ranks_level) {
+      finish(i, start + transfer[work.meeting]);
+      return true;
+    }
+    MeetingState& meeting = meetings[work.meeting];
+    if (!registered_) {
+      ++meeting.arrived;
+      meeting.last_ns = std::max(meeting.last_ns, start);
+      registered_ = true;
+    }
+    if (meeting.arrived < attendance[work.meeting] && !alone) return false;
+    registered_ = false;
+    finish(i, std::max(meeting.last_ns, start) + transfer[work.meeting]);
+    return true;
+  }
+
+  double start_of(uint32_t i) const {
+    const ProgramWork& work = program_.works[i];
+    const uint32_t stream = timeline_.works[i].stream;
+    const double gap = change_.launches_free ? std::min(work.queue_gap_ns, kGraphGapNs) : work.queue_gap_ns;
+    double start = launch_from_ + (change_.launches_free ? kGraphGapNs : work.latency_ns);
+    if (free_[stream] > 0) start = std::max(start, free_[stream] + gap);
+    for (std::size_t k = 0; k < work.after.size(); ++k)
+      if (work.after[k] != kNothing && ends_[work.after[k]] > 0 &&
+          !(change_.copies_ahead && timeline_.works[work.after[k]].kind == WorkKind::kCopyToDevice))
+        start = std::max(start, ends_[work.after[k]] + work.after_gap_ns[k]);
+    return start;
+  }
+
+  void finish(uint32_t i, double end) {
+    const Work& work = timeline_.works[i];
+    ends_[i] = end;
+    free_[work.stream] = std::max(free_[work.stream], end);
+    if (const uint32_t step = program_.works[i].step; step != kNothing)
+      step_end_[step] = std::max(step_end_[step], end);
+  }
+
+  // The host leaves the call.
+  void finish_item(const Item& item) {
+    if (item.kind == ItemKind::kStepEnd) {
+      step_end_[item.step] = std::max(step_end_[item.step], host_);
+      return;
+    }
+    const bool waits = item.waits_for != kNothing && !gone(item.activity) &&
+                       !(change_.copies_ahead && item.activity == Activity::kCopy);
+    if (waits && ends_[item.waits_for] > 0) host_ = std::max(host_, ends_[item.waits_for]);
+    if (gone(item.activity) && item.kind == ItemKind::kWait) host_ += kEmptyWaitNs;
+    host_ += call_ns_;
+  }
+
+  const Program& program_;
+  const RankTimeline& timeline_;
+  const Change& change_;
+  std::span<const double> work_ns_;
+  double host_;
+  double launch_from_ = 0;
+  double call_ns_ = 0;
+  std::vector<double> free_;  // by stream
+  std::vector<double> ends_;  // by work
+  std::vector<double> step_end_;
+  std::size_t item_ = 0;
+  uint32_t launched_ = 0;  // works of the item that are launched
+  bool begun_ = false;
+  bool registered_ = false;  // at the meeting that it waits for
+};
+
+double steady_ms(std::span<const double> ends, double start) {
+  if (ends.empty()) return 0;
+  if (ends.size() == 1) return (ends.front() - start) * 1e-6;
+  return (ends.back() - ends.front()) / static_cast<double>(ends.size() - 1) * 1e-6;
+}
+
+}  // namespace
+
+Replay::Replay(const trace::Trace& trace, std::span<const RankTimeline> timelines,
+               std::span<const HostActivity> activities, const Meetings& meetings) {
+  for (const Meeting& meeting : meetings.all) {
+    transfer_ns_.push_back(meeting.transfer_ns());
+    attendance_.push_back(static_cast<int>(meeting.ranks.size()));
+  }
+  double total = 0;
+  for (std::size_t rank = 0; rank < timelines.size(); ++rank) {
+    programs_.push_back(make_program(trace, timelines[rank], activities[rank]));
+    for (std::size_t work = 0; work < programs_.back().works.size(); ++work)
+      programs_.back().works[work].meeting = meetings.of[rank][work];
+    std::vector<double> ends;
+    for (const DeviceStep& step : timelines[rank].steps) ends.push_back(static_cast<double>(step.end_ns));
+    const double start =
+        timelines[rank].steps.empty() ? 0 : static_cast<double>(timelines[rank].steps.front().start_ns);
+    total += steady_ms(ends, start);
+  }
+  recorded_ms_ = programs_.empty() ? 0 : total / static_cast<double>(programs_.size());
+  unchanged_ms_ = step_ms();
+}
+
+double Replay::step_ms(const Change& change) const {
+  std::vector<MeetingState> meetings(transfer_ns_.size());
+  std::vector<Runner> runners;
+  runners.reserve(programs_.size());
+  for (std::size_t rank = 0; rank < programs_.size(); ++rank)
+    runners.emplace_back(programs_[rank], change,
+                         rank < change.work_ns.size() ? std::span<const double>(change.work_ns[rank])
+                                                      : std::span<const double>());
+  auto all_done = [&] {
+    return std::all_of(runners.begin(), runners.end(), [](const Runner& runner) { return runner.done(); });
+  };
+  bool alone = false;  // a collective that some rank's recording lacks waits for nobody
+  while (!all_done()) {
+    bool moved = false;
+    for (Runner& runner : runners)
+      moved = runner.advance(meetings, attendance_, transfer_ns_, alone && !moved) || moved;
+    alone = !moved;
+  }
+  double total = 0;
+  for (std::size_t rank = 0; rank < runners.size(); ++rank)
+    total += steady_ms(runners[rank].step_ends(), programs_[rank].start_ns);
+  return runners.empty() ? 0 : total / static_cast<double>(runners.size());
+}
+
+double Replay::error() const {
+  return recorded_ms_ > 0 ? std::abs(unchanged_ms_ - recorded_ms_) / recorded_ms_ : 0;
+}
+
+}  // namespace hone::analyze::device

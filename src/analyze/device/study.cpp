@@ -1,0 +1,73 @@
+#include "analyze/device/study.h"
+
+#include <algorithm>
+
+#include "core/statistics.h"
+
+namespace hone::analyze::device {
+namespace {
+
+// With so few steps all of them count.
+constexpr std::size_t kFewSteps = 3;
+
+void find_central(const RankTimeline& timeline, RankStudy& rank) {
+  std::vector<double> times;
+  for (const DeviceStep& step : timeline.steps) times.push_back(step.ms());
+  rank.step_ms = median(times);
+  const bool all = times.size() <= kFewSteps;
+  const double low = all ? 0 : quantile(times, 0.25), high = all ? 0 : quantile(times, 0.75);
+  double total = 0;
+  for (double time : times) {
+    const bool counts = all || (low <= time && time <= high);
+    rank.central.push_back(counts ? 1 : 0);
+    if (!counts) continue;
+    ++rank.central_steps;
+    total += time;
+  }
+  rank.to_step_ms = total > 0 ? rank.step_ms / total * 1e-6 : 0;
+}
+
+}  // namespace
+
+Study make_study(const trace::Trace& trace, const GpuRoofs& roofs) {
+  Study study;
+  study.trace = &trace;
+  study.roofs = roofs;
+  for (int rank : device_ranks(trace)) {
+    RankTimeline timeline = rank_timeline(trace, rank);
+    if (!timeline.steps.empty()) study.timelines.push_back(std::move(timeline));
+  }
+  for (const RankTimeline& timeline : study.timelines) {
+    study.activities.push_back(host_activity(trace, timeline));
+    RankStudy rank;
+    rank.occupancy = occupancy(timeline);
+    rank.idle = idle_parts(timeline, rank.occupancy, study.activities.back());
+    rank.split = split_busy(trace, timeline, roofs);
+    find_central(timeline, rank);
+    study.ranks.push_back(std::move(rank));
+  }
+  study.meetings = find_meetings(trace, study.timelines);
+  double longest = 0;
+  for (std::size_t rank = 0; rank < study.ranks.size(); ++rank) {
+    const double waits = waiting_for_others_ns(study, rank);
+    if (waits <= longest) continue;
+    longest = waits;
+    study.headline = rank;
+  }
+  return study;
+}
+
+double waiting_for_others_ns(const Study& study, std::size_t rank) {
+  double total = 0;
+  for (const Charge& charge : study.ranks[rank].occupancy.charges) {
+    if (study.ranks[rank].central[charge.window] == 0) continue;
+    const Meeting* meeting = study.meetings.find(static_cast<uint32_t>(rank), charge.work);
+    if (meeting == nullptr) continue;
+    const double shift = study.meetings.clock_shift_ns[rank];
+    const double until = std::min(meeting->last_ns - shift, static_cast<double>(charge.end_ns));
+    total += std::max(0.0, until - static_cast<double>(charge.start_ns)) / charge.sharers;
+  }
+  return total;
+}
+
+}  // namespace hone::analyze::device

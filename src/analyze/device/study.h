@@ -1,0 +1,50 @@
+// Everything that is worked out about the ranks of a device program before it is told: timelines, what hosts
+// did, who had the device, why it idled, what busy time went to, which collectives belong together. One place
+// for the joins, so that the parts of the analysis stay functions of it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analyze/device/busy_split.h"
+#include "analyze/device/gpu_roofs.h"
+#include "analyze/device/host_activity.h"
+#include "analyze/device/idle.h"
+#include "analyze/device/meetings.h"
+#include "analyze/device/occupancy.h"
+#include "analyze/device/rank_timeline.h"
+#include "analyze/device/replay.h"
+#include "trace/trace.h"
+
+namespace hone::analyze::device {
+
+struct RankStudy {
+  Occupancy occupancy;
+  std::vector<IdlePart> idle;
+  BusySplit split;
+  // Which windows the typical step is averaged over, and what brings their mean to the median.
+  std::vector<char> central;  // by window
+  int central_steps = 0;
+  double step_ms = 0;     // median
+  double to_step_ms = 0;  // ns summed over the central windows → ms of the typical step
+};
+
+struct Study {
+  const trace::Trace* trace = nullptr;
+  GpuRoofs roofs;
+  std::vector<RankTimeline> timelines;  // by rank
+  std::vector<HostActivity> activities;
+  std::vector<RankStudy> ranks;
+  Meetings meetings;
+  // The rank whose ledger is shown: the one that waits longest for the others, because its ledger has the row
+  // that says so; the first where none waits.
+  std::size_t headline = 0;
+};
+
+// Ranks without steps are left out. `trace` must outlive the study.
+Study make_study(const trace::Trace& trace, const GpuRoofs& roofs);
+
+// How long a rank waited in collectives for ranks that came later, in ns of its central windows.
+double waiting_for_others_ns(const Study& study, std::size_t rank);
+
+}  // namespace hone::analyze::device

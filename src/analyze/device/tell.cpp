@@ -1,0 +1,229 @@
+#include "analyze/device/tell.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/args.h>
+#include <fmt/format.h>
+
+#include "analyze/device/device_rules.h"
+#include "analyze/device/ranks.h"
+#include "analyze/rules.h"
+#include "core/units.h"
+
+namespace hone::analyze::device {
+namespace {
+
+constexpr std::size_t kNamedParts = 3;
+
+using Arguments = fmt::dynamic_format_arg_store<fmt::format_context>;
+
+void put(Arguments& arguments, const char* name, std::string value) {
+  arguments.push_back(fmt::arg(name, std::move(value)));
+}
+
+std::string fill(std::string_view text, const Arguments& arguments) { return fmt::vformat(text, arguments); }
+
+std::string count_text(double count) {
+  return count >= 10 || std::abs(count - std::round(count)) < 0.05 ? fmt::format("{:.0f}", count)
+                                                                   : fmt::format("{:.1f}", count);
+}
+
+class Teller {
+ public:
+  Teller(const Study& study, const Accounts& accounts, const Gains& gains)
+      : study_(study),
+        accounts_(accounts),
+        gains_(gains),
+        own_(study.ranks[study.headline]),
+        straggler_(find_straggler(study, accounts)) {}
+
+  Told run() {
+    for (Cause cause : all_causes()) {
+      const Account& account = accounts_[static_cast<std::size_t>(cause)];
+      if (account.ms <= 0) continue;
+      told_.ledger.push_back(row(cause, account));
+      find(cause, account, told_.ledger.back());
+    }
+    std::stable_sort(told_.findings.begin(), told_.findings.end(), [](const Finding& a, const Finding& b) {
+      return a.predicted_gain_ms > b.predicted_gain_ms;
+    });
+    judge();
+    return std::move(told_);
+  }
+
+ private:
+  double step() const { return own_.step_ms; }
+
+  // The reason that most of an account has.
+  static Reason main_reason(const Account& account) {
+    Reason best = Reason::kNone;
+    for (int i = 0; i < kReasonCount; ++i)
+      if (account.of(static_cast<Reason>(i)) > account.of(best)) best = static_cast<Reason>(i);
+    return best;
+  }
+
+  Arguments row_arguments(double ms, double count, double gain) const {
+    Arguments arguments;
+    double works = 0, busy = 0;
+    for (const Charge& charge : own_.occupancy.charges) {
+      if (own_.central[charge.window] == 0) continue;
+      busy += charge.ns();
+    }
+    for (const Work& work : study_.timelines[study_.headline].works) works += work.step != trace::kNoStep;
+    works /= static_cast<double>(std::max<std::size_t>(1, study_.timelines[study_.headline].steps.size()));
+    put(arguments, "ms", format_ms(ms));
+    put(arguments, "share", format_percent(step() > 0 ? ms / step() : 0));
+    put(arguments, "count", count_text(count));
+    put(arguments, "mean", format_ms(count > 0 ? ms / count : ms));
+    put(arguments, "step", format_ms(step()));
+    put(arguments, "gain", format_ms(gain));
+    put(arguments, "kernels", count_text(works));
+    put(arguments, "busy", format_percent(step() > 0 ? busy * own_.to_step_ms / step() : 0));
+    put(arguments, "rank", fmt::format("{}", straggler_.number));
+    put(arguments, "doing", straggler_.doing);
+    return arguments;
+  }
+
+  // What else is known of a part: its rate, or what it is compared with.
+  std::string detail(Cause cause, const Part& part) const {
+    if (cause == Cause::kFloor || part.op == kNothing || !is_busy(cause)) return {};
+    const trace::Operator& op = study_.trace->operators[part.op];
+    const OperatorUse& use = own_.split.operators[part.op];
+    std::string kernel =
+        part.kernel == kNothing
+            ? std::string()
+            : short_kernel_name(study_.trace->strings.text(trace::StringId{part.kernel}), 40);
+    if (use.work_ns <= 0) return kernel.empty() ? "" : fmt::format(" ({})", kernel);
+    if (use.is_product && op.flops > 0)
+      return fmt::format(" ({}, {} in {})", kernel,
+                         format_flop_rate(op.flops * use.executions / use.work_ns * 1e9),
+                         matrix_math_name(use.math));
+    if (op.bytes() > 0)
+      return fmt::format(" ({}, {})", kernel,
+                         format_byte_rate(op.bytes() * use.executions / use.work_ns * 1e9));
+    return fmt::format(" ({})", kernel);
+  }
+
+  std::vector<std::string> evidence(const DeviceRule& rule, const std::vector<const Part*>& parts,
+                                    const Arguments& whole) const {
+    std::vector<std::string> lines = {fill(rule.summary, whole)};
+    if (rule.item.empty()) return lines;
+    std::size_t named = 0;
+    double rest = 0;
+    for (const Part* part : parts) {
+      if (named >= kNamedParts || part->name.empty()) {
+        rest += part->ms;
+        continue;
+      }
+      Arguments arguments;
+      put(arguments, "name", part->name);
+      put(arguments, "ms", format_ms(part->ms));
+      put(arguments, "count", count_text(std::max(part->count, 1.0 / own_.central_steps)));
+      put(arguments, "mean", format_ms(part->count > 0 ? part->ms / part->count : part->ms));
+      put(arguments, "detail", detail(rule.cause, *part));
+      lines.push_back(fill(rule.item, arguments));
+      ++named;
+    }
+    if (parts.size() > named && rest > 0 && named > 0)
+      lines.push_back(fmt::format("and {} more: {}", parts.size() - named, format_ms(rest)));
+    return lines;
+  }
+
+  static double total_count(const std::vector<const Part*>& parts) {
+    double count = 0;
+    for (const Part* part : parts) count += part->count;
+    return count;
+  }
+
+  std::string caveat(const DeviceRule& rule, const Arguments& arguments) const {
+    std::string text = fill(rule.caveat, arguments);
+    if (gains_.error() > kTrustedReplay)
+      text += fmt::format("{}the replay misses the recorded step by {}: the gain is less sure",
+                          text.empty() ? "" : "; ", format_percent(gains_.error()));
+    return text;
+  }
+
+  LedgerRow row(Cause cause, const Account& account) const {
+    std::vector<const Part*> parts;
+    for (const Part& part : account.parts) parts.push_back(&part);
+    const DeviceRule& rule = device_rule(cause, main_reason(account));
+    const DeviceRule& general = device_rule(cause, Reason::kNone);
+    LedgerRow row;
+    row.cause = cause;
+    row.ms = account.ms;
+    row.share = step() > 0 ? account.ms / step() : 0;
+    row.predicted_gain_ms = std::min(account.ms, gains_.of(cause));
+    const Arguments whole = row_arguments(account.ms, total_count(parts), row.predicted_gain_ms);
+    row.evidence = evidence(general, parts, whole);
+    row.fix = fill(rule.fix, whole);
+    row.title = fill(general.title, whole);
+    row.caveat = caveat(rule, whole);
+    return row;
+  }
+
+  // One finding a reason that matters by itself.
+  void find(Cause cause, const Account& account, const LedgerRow& row) {
+    if (cause == Cause::kFloor) return;
+    for (int i = 0; i < kReasonCount; ++i) {
+      const auto reason = static_cast<Reason>(i);
+      const double ms = account.of(reason);
+      const DeviceRule& rule = device_rule(cause, reason);
+      if (ms <= 0 || step() <= 0 || ms / step() < rule.threshold) continue;
+      const double gain = std::min({ms, row.predicted_gain_ms, gains_.of(cause, reason)});
+      std::vector<const Part*> parts;
+      for (const Part& part : account.parts)
+        if (part.reason == reason) parts.push_back(&part);
+      const Arguments whole = row_arguments(ms, total_count(parts), gain);
+      told_.findings.push_back({cause, fill(rule.title, whole), evidence(rule, parts, whole),
+                                fill(rule.fix, whole), caveat(rule, whole), gain});
+    }
+  }
+
+  void judge() {
+    const LedgerRow* best = nullptr;
+    for (const LedgerRow& row : told_.ledger)
+      if (best == nullptr || row.predicted_gain_ms > best->predicted_gain_ms) best = &row;
+    if (best != nullptr && best->cause == Cause::kLaunch) {
+      const LedgerRow* specific = nullptr;
+      for (const LedgerRow& row : told_.ledger)
+        if (row.cause != Cause::kLaunch && row.predicted_gain_ms > kSpecificShare * gains_.unrecorded_ms() &&
+            (specific == nullptr || row.predicted_gain_ms > specific->predicted_gain_ms))
+          specific = &row;
+      if (specific != nullptr) best = specific;
+    }
+    Verdict& verdict = told_.verdict;
+    const double whole = gains_.unrecorded_ms();
+    if (best != nullptr && whole > 0) {
+      verdict.recoverable_ms = best->predicted_gain_ms;
+      verdict.share = best->predicted_gain_ms / std::max(whole, best->predicted_gain_ms);
+    }
+    if (verdict.share <= kSpecificShare ||
+        (best->cause == Cause::kLaunch && verdict.share <= kHealthyShare)) {
+      verdict.sentence =
+          fmt::format("Healthy: no single cause could win back more than {:g} % of the {} step.",
+                      kHealthyShare * 100, format_ms(step()));
+      return;
+    }
+    verdict.cause = best->cause;
+    verdict.sentence = fmt::format(
+        "{} is the largest recoverable cost: {} of the {} step ({}); fixing it should win about {}.",
+        cause_title(best->cause), format_ms(best->ms), format_ms(step()), format_percent(best->share),
+        format_ms(best->predicted_gain_ms));
+  }
+
+  const Study& study_;
+  const Accounts& accounts_;
+  const Gains& gains_;
+  const RankStudy& own_;
+  Straggler straggler_;
+  Told told_;
+};
+
+}  // namespace
+
+Told tell(const Study& study, const Accounts& accounts, const Gains& gains) {
+  return Teller(study, accounts, gains).run();
+}
+
+}  // namespace hone::analyze::device
