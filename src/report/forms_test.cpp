@@ -158,7 +158,8 @@ TEST(Forms, SetThePredictionsOfWhatWasKeptBesideTheWholeMeasurement) {
 
 TEST(Html, EscapesEveryName) {
   analyze::LabReport report = fabricate::hostile_report();
-  for (const std::string& page : {lab_html(report), explain_html(report.baseline, report.roofs)}) {
+  for (const std::string& page : {lab_html(report), explain_html(report.baseline, report.roofs),
+                                  explain_html(fabricate::hostile_device_analysis(), report.roofs)}) {
     EXPECT_EQ(page.find("<script>alert"), std::string::npos);
     EXPECT_EQ(page.find("<img"), std::string::npos);
     EXPECT_EQ(page.find('\x1b'), std::string::npos);
@@ -171,6 +172,23 @@ TEST(Html, StandsAlone) {
   for (const char* outside : {"http://", "https://", "src=", "@import", "url("})
     EXPECT_EQ(page.find(outside), std::string::npos) << outside;
   EXPECT_LT(page.size(), std::size_t{600'000});
+}
+
+// A step of 200,000 bars: merged until the page is small enough, and the page says so.
+TEST(Html, StaysSmallHoweverLongTheTimeline) {
+  analyze::Analysis analysis = fabricate::device_analysis();
+  const std::vector<analyze::TimelineSpan> bars = analysis.timeline;
+  while (analysis.timeline.size() < 200'000) {
+    const double shift = 1e-4 * static_cast<double>(analysis.timeline.size());
+    for (analyze::TimelineSpan bar : bars) {
+      bar.start_ms = bar.start_ms / 400 + shift;
+      bar.ms /= 400;
+      analysis.timeline.push_back(bar);
+    }
+  }
+  const std::string page = explain_html(analysis, fabricate::device_roofs());
+  EXPECT_LT(page.size(), std::size_t{5'000'000});
+  EXPECT_NE(page.find("are merged with their neighbours"), std::string::npos);
 }
 
 TEST(Html, HasNothingButNumbersInItsDrawings) {

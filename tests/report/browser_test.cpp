@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "core/file.h"
+#include "report/fabricate_device.h"
 #include "report/fabricate_report.h"
 #include "report/html.h"
 
@@ -82,6 +83,53 @@ window.addEventListener('load', function () {
 });
 )js";
 
+// Uses the timeline as a reader would: zooms and pans by keys, wheel and drag, clicks a launch, searches.
+constexpr const char* kTimelineProbe = R"js(
+var faults = [];
+function fault(text) { faults.push(text); }
+window.addEventListener('load', function () {
+  var frame = document.getElementById('page'), inside = frame.contentWindow, page = frame.contentDocument;
+  var canvas = page.querySelector('#step-lanes canvas');
+  if (!canvas) { document.title = 'probe no canvas'; return; }
+  if (!page.getElementById('static-lanes').hidden) fault('the static strip still shows');
+  function view() { return [+canvas.dataset.from, +canvas.dataset.to]; }
+  function key(name) { canvas.dispatchEvent(new inside.KeyboardEvent('keydown', { key: name, bubbles: true, cancelable: true })); }
+  function pointer(type, x, y) {
+    var box = canvas.getBoundingClientRect();
+    canvas.dispatchEvent(new inside.PointerEvent(type, { clientX: box.left + x, clientY: box.top + y, pointerId: 1, bubbles: true }));
+  }
+  var whole = view(), launch = null, steps = [
+    function () { if (+canvas.dataset.drawn < 100) fault('only ' + canvas.dataset.drawn + ' bars'); key('+'); },
+    function () { if (!(view()[1] - view()[0] < (whole[1] - whole[0]) * 0.8)) fault('+ does not zoom'); key('w'); key('w'); },
+    function () { launch = view(); key('ArrowRight'); },
+    function () { if (!(view()[0] > launch[0])) fault('arrows do not pan'); launch = view(); pointer('pointerdown', 200, 60); pointer('pointermove', 150, 60); pointer('pointerup', 150, 60); },
+    function () { if (!(view()[0] > launch[0])) fault('drag does not pan'); canvas.focus(); launch = view();
+      canvas.dispatchEvent(new inside.WheelEvent('wheel', { deltaY: -300, clientX: 300, clientY: 100, bubbles: true, cancelable: true })); },
+    function () { if (!(view()[1] - view()[0] < launch[1] - launch[0])) fault('the wheel does not zoom'); key('0'); },
+    function () { if (view()[0] !== whole[0] || view()[1] !== whole[1]) fault('0 does not fit'); canvas.blur();
+      canvas.dispatchEvent(new inside.WheelEvent('wheel', { deltaY: -300, clientX: 300, clientY: 100, bubbles: true, cancelable: true })); },
+    function () { if (view()[1] !== whole[1]) fault('the wheel zooms without being asked');
+      var search = page.querySelector('#step-lanes input');
+      search.value = 'cudaLaunch';
+      search.dispatchEvent(new inside.Event('input'));
+      search.dispatchEvent(new inside.KeyboardEvent('keydown', { key: 'Enter', cancelable: true })); },
+    function () { if (canvas.dataset.matches !== '192') fault('found ' + canvas.dataset.matches);
+      var text = page.querySelector('.lanes-detail').textContent;
+      if (text.indexOf('cudaLaunchKernel') < 0 || text.indexOf('linked: ') < 0) fault('a launch does not lead to its kernel: ' + text);
+      key('0');
+      for (var y = 20; y < canvas.clientHeight; y += 4) for (var x = 8; x < 24; x += 2) { pointer('pointermove', x, y); if (page.getElementById('tip').textContent.indexOf('layer_norm_kernel') >= 0) return; }
+      fault('hovering shows nothing'); },
+    function () { key('Escape'); },
+    function () { if (canvas.dataset.chosen !== '-1') fault('Escape does not clear'); }
+  ];
+  (function next() {
+    if (!steps.length) { document.title = 'probe ' + (faults.length ? 'FAULTS ' + faults.join(' | ') : 'clean'); return; }
+    steps.shift()();
+    setTimeout(next, 60);
+  })();
+});
+)js";
+
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
     text.replace(at, from.size(), to);
@@ -100,8 +148,12 @@ class InChromium : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   void expect_sound(const std::string& html, int width, const std::string& theme) {
+    expect_clean(html, kProbe, width, theme);
+  }
+
+  void expect_clean(const std::string& html, const std::string& script, int width, const std::string& theme) {
     ASSERT_TRUE(write_file(folder_ / "report.html", html).ok());
-    std::string probe = replaced(replaced(kProbe, "WIDTH", std::to_string(width)), "THEME", theme);
+    std::string probe = replaced(replaced(script, "WIDTH", std::to_string(width)), "THEME", theme);
     std::string wrapper = fmt::format(
         "<!DOCTYPE html><title>probe</title><script>{}</script>"
         "<iframe id=\"page\" src=\"report.html\" style=\"border:0;width:{}px;height:6000px\"></iframe>",
@@ -137,6 +189,23 @@ TEST_F(InChromium, TheExplanationIsSoundToo) {
   std::string html = explain_html(report.baseline, report.roofs);
   expect_sound(html, 390, "light");
   expect_sound(html, 1280, "dark");
+}
+
+TEST_F(InChromium, TheExplanationOfADevicesTraceIsSoundOnPhonesAndDesksInBothThemes) {
+  std::string html = explain_html(fabricate::device_analysis(), fabricate::device_roofs());
+  for (const char* theme : {"light", "dark"})
+    for (int width : {390, 1280}) expect_sound(html, width, theme);
+}
+
+TEST_F(InChromium, TheTimelineAnswersMouseAndKeyboard) {
+  std::string html = explain_html(fabricate::device_analysis(), fabricate::device_roofs());
+  expect_clean(html, kTimelineProbe, 1280, "light");
+}
+
+TEST_F(InChromium, HostileNamesOfATraceNeitherRunNorBreakThePage) {
+  std::string html = explain_html(fabricate::hostile_device_analysis(), fabricate::device_roofs());
+  expect_sound(html, 390, "dark");
+  expect_sound(html, 1280, "light");
 }
 
 TEST_F(InChromium, HostileNamesNeitherRunNorBreakThePage) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/device_words.h"
 #include "report/html/parts.h"
 #include "report/text.h"
 #include "report/words.h"
@@ -39,6 +40,13 @@ Markup verdict_line(const analyze::LabReport& report) {
   return tag("p", {{"class", "verdict"}}, sentence + prose(" " + words.rest));
 }
 
+// The first number to steer by.
+Markup metric_tile(const analyze::Metric& metric) {
+  const std::string target = metric_target(metric);
+  return tile(shortened(clean_utf8(metric.label), 40), shortened(clean_utf8(metric_value(metric)), 16),
+              target.empty() ? "" : "target " + shortened(clean_utf8(target), 20));
+}
+
 }  // namespace
 
 Markup lab_hero(const analyze::LabReport& report) {
@@ -65,16 +73,21 @@ Markup lab_hero(const analyze::LabReport& report) {
 
 Markup explain_hero(const analyze::Analysis& analysis) {
   double step = analysis.step.ms.median;
-  Markup hero =
-      top_line(analysis.source,
-               {analysis.device, fmt::format("{} steps, {}", analysis.step.count, analysis.step.how_found)});
+  Markup hero = top_line(
+      analysis.source,
+      {shortened(clean_utf8(analysis.device), 60),
+       analysis.ranks.size() > 1 ? fmt::format("{} ranks", analysis.ranks.size()) : "",
+       fmt::format("{} steps, {}", analysis.step.count, shortened(clean_utf8(analysis.step.how_found), 80))});
   hero += tag("p", {{"class", "verdict"}}, prose(analysis.verdict.sentence));
+  for (const std::string& note : analysis.step.notes) hero += tag("p", {{"class", "sub"}}, prose(note));
   Markup tiles = tile("step", format_ms(step), range(analysis.step.ms));
   double share = step > 0 ? analysis.floor_ms / step : 0;
   tiles += tile("floor", format_ms(analysis.floor_ms), fmt::format("{} of the step", format_percent(share)));
   tiles +=
       tile("recoverable", format_ms(analysis.verdict.recoverable_ms), format_percent(analysis.verdict.share));
-  tiles += tile("operators", fmt::format("{}", analysis.operators.size()), "ran in the step");
+  tiles += analysis.targets.empty()
+               ? tile("operators", fmt::format("{}", analysis.operators.size()), "ran in the step")
+               : metric_tile(analysis.targets.front());
   return hero + tag("div", {{"class", "tiles"}}, tiles);
 }
 

@@ -21,6 +21,17 @@ Markup ledger_part(const analyze::Analysis& before, const analyze::Analysis* aft
 Markup top_part(const analyze::Analysis& before, const analyze::Analysis* after);
 Markup roofline_part(const Roofs& roofs, const analyze::Analysis& before, const analyze::Analysis* after);
 Markup timeline_part(const analyze::Analysis& before, const analyze::Analysis* after);
+// The legend of the operator classes that occur in the timeline.
+Markup class_legend(const analyze::Analysis& before, const analyze::Analysis* after, const Markup& extra);
+
+// Of explanations only; empty where the analysis has nothing of the kind.
+Markup findings_part(const analyze::Analysis& analysis);
+Markup step_part(const analyze::Analysis& analysis);
+Markup kernels_part(const analyze::Analysis& analysis);
+Markup ranks_part(const analyze::Analysis& analysis);
+Markup metrics_part(const analyze::Analysis& analysis);
+Markup path_part(const analyze::Analysis& analysis);
+
 Markup passes_part(const analyze::LabReport& report);
 Markup numerics_part(const analyze::LabReport& report);
 Markup facts_part(const analyze::LabReport& report);
@@ -34,6 +45,7 @@ Markup tabs(std::string_view id, std::string_view first_name, const Markup& firs
 // files embedded by CMake, so that the library builds anywhere without a generator step.
 std::string_view style();
 std::string_view script();
+std::string_view timeline_script();  // of step_part (timeline/script.cpp)
 
 }  // namespace hone::report::html
 

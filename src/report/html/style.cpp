@@ -148,6 +148,26 @@ dt{color:var(--soft)}dd{margin:0}
 padding:1px 10px;cursor:pointer}
 .notes{color:var(--soft);font-size:.9rem;margin:12px 0 0;padding-left:1.15em}
 .warning{border-left:3px solid var(--bad);padding:2px 0 2px 14px;margin-top:26px;color:var(--soft)}
+.findings{display:grid;gap:14px}
+.finding-head{display:grid;grid-template-columns:auto minmax(0,1fr) auto;gap:4px 14px;align-items:baseline;margin-bottom:8px}
+.finding-head h3{font-size:1.02rem;margin:0;font-weight:650}
+.finding-head .number{color:var(--faint);font-weight:650}
+.finding-head .wins{color:var(--good);font-size:.9rem;font-weight:600;white-space:nowrap}
+.finding{color:var(--soft);font-size:.92rem}
+.finding h3,.finding b{color:var(--ink)}
+.finding ul{margin:6px 0 0;padding-left:1.15em}
+.finding .mind{margin-top:6px;color:var(--faint)}
+.below{margin-top:34px}
+#step-lanes canvas{display:block;width:100%;touch-action:pan-y;cursor:crosshair;border-radius:4px}
+#step-lanes canvas:focus-visible{outline:2px solid var(--accent);outline-offset:3px}
+.lanes-bar{display:flex;flex-wrap:wrap;gap:8px 14px;align-items:center;margin:0 0 10px;font-size:.85rem;color:var(--soft)}
+.lanes-bar input,.lanes-bar button{font:inherit;color:var(--ink);background:var(--card);border:1px solid var(--rule);border-radius:6px;
+padding:3px 10px}
+.lanes-bar input{width:200px}
+.lanes-bar button{cursor:pointer}
+.lanes-found{flex:1;min-width:0}
+.lanes-keys{display:flex;gap:6px}
+.lanes-detail{font-size:.85rem;color:var(--soft);margin-top:8px;min-height:1.4em}
 footer{margin-top:64px;padding-top:18px;border-top:1px solid var(--rule);color:var(--faint);font-size:.85rem}
 #tip{position:fixed;z-index:9;max-width:340px;background:var(--ink);color:var(--page);font-size:.82rem;line-height:1.45;padding:7px 10px;
 border-radius:6px;pointer-events:none;white-space:pre-line;left:0;top:0}
@@ -176,6 +196,9 @@ table.cards td[data-name]::before{content:attr(data-name) " ";color:var(--faint)
 table.cards td.sharecell{display:none}
 table.cards td.rank{display:none}
 dl{grid-template-columns:minmax(0,8em) minmax(0,1fr)}
+.finding-head{grid-template-columns:auto minmax(0,1fr)}
+.finding-head .wins{grid-column:2;white-space:normal}
+.finding{padding-bottom:16px;border-bottom:1px solid var(--rule)}
 }
 @media(prefers-reduced-motion:reduce){summary .more{transition:none}}
 @media print{body{background:#fff}section{break-inside:avoid}.tabs>.bar,.command button{display:none}}

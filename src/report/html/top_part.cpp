@@ -26,8 +26,10 @@ trace::OperatorClass class_of(const analyze::Analysis& side, uint32_t op) {
 
 Markup operator_rows(const analyze::TopOperator& row, std::string_view css, double step_ms) {
   Markup cells = tag("td", {{"class", "n rank"}}, fmt::format("{}", row.rank));
-  cells += tag("td", tag("code", shortened(clean_utf8(row.name), 64)) +
-                         tag("span", {{"class", "kind"}}, shortened(clean_utf8(row.kind), 40)));
+  const OperatorName name = operator_name(row.name, row.kind);
+  cells += tag("td", tag("code", shortened(clean_utf8(name.head), 64)) +
+                         tag("span", {{"class", "kind"}},
+                             shortened(clean_utf8(name.inputs.empty() ? row.kind : name.inputs), 90)));
   cells += cell("takes", fixed_ms(row.ms, step_ms));
   cells += tag("td", {{"class", "sharecell"}},
                Markup::text(format_percent(row.share)) + svg::share(row.share, css));
@@ -53,7 +55,8 @@ Markup table(const analyze::Analysis& side) {
   return tag("table", {{"class", "cards"}}, head + tag("tbody", body));
 }
 
-// The classes that occur, in colour.
+}  // namespace
+
 Markup class_legend(const analyze::Analysis& before, const analyze::Analysis* after, const Markup& extra) {
   std::set<trace::OperatorClass> classes;
   for (const analyze::Analysis* side : {&before, after})
@@ -65,8 +68,6 @@ Markup class_legend(const analyze::Analysis& before, const analyze::Analysis* af
                                Markup::text(trace::operator_class_name(op_class)));
   return tag("div", {{"class", "legend"}}, entries + extra);
 }
-
-}  // namespace
 
 Markup top_part(const analyze::Analysis& before, const analyze::Analysis* after) {
   if (before.top.empty()) return {};

@@ -34,13 +34,41 @@ std::vector<MemoryLine> memory_lines(const Roofs& roofs) {
   return lines;
 }
 
+struct ComputeLine {
+  std::string label;
+  double flops_per_second;
+};
+
+// Of each type that bounds a point, the fastest first; of f32 where none is named.
+std::vector<ComputeLine> compute_lines(const Roofs& roofs, const Analysis& before, const Analysis* after) {
+  std::vector<ComputeLine> lines;
+  for (const ComputeRoof& roof : roofs.compute) {
+    const std::string name(dtype_name(roof.dtype));
+    const auto bounds = [&](const RooflinePoint& point) { return point.roof == name + " compute"; };
+    const auto bounds_any = [&](const Analysis* side) {
+      return side != nullptr && std::any_of(side->roofline.begin(), side->roofline.end(), bounds);
+    };
+    if (!bounds_any(&before) && !bounds_any(after)) continue;
+    const ComputeLine line{name, roofs.compute_roof(roof.dtype, roofs.threads)};
+    if (std::none_of(lines.begin(), lines.end(), [&](const ComputeLine& l) { return l.label == line.label; }))
+      lines.push_back(line);
+  }
+  if (lines.empty()) lines.push_back({"f32", roofs.compute_roof(DType::kF32, roofs.threads)});
+  std::sort(lines.begin(), lines.end(), [](const ComputeLine& a, const ComputeLine& b) {
+    return a.flops_per_second > b.flops_per_second;
+  });
+  if (lines.size() == 1 && lines[0].label == "f32") lines[0].label = "compute";
+  return lines;
+}
+
 double ceil_decade(double value) { return std::pow(10, std::ceil(std::log10(value))); }
 
 class Painter {
  public:
   Painter(const Roofs& roofs, const Analysis& before, const Analysis* after, const Canvas& canvas)
       : before_(before), after_(after), canvas_(canvas), memory_(memory_lines(roofs)) {
-    peak_ = roofs.compute_roof(DType::kF32, roofs.threads);
+    compute_ = compute_lines(roofs, before, after);
+    peak_ = compute_.front().flops_per_second;
     height_ = canvas.compact ? 330 : 460;
     for (const RooflinePoint& point : before.roofline) longest_ = std::max(longest_, point.ms);
     scales();
@@ -122,11 +150,17 @@ class Painter {
                     "roof");
       marks += slanted(memory, from, to);
     }
-    if (peak_ <= 0) return marks;
-    double start = fastest > 0 ? std::clamp(peak_ / fastest, x_.low, x_.high) : x_.low;
-    marks += line(x_(start), y_(peak_), x_.end, y_(peak_), "roof");
-    marks += text(x_.end - 4, y_(peak_) - 7, fmt::format("compute {}", format_flop_rate(peak_)), "roof-label",
-                  Anchor::kEnd);
+    double above = -1e9;
+    for (const ComputeLine& roof : compute_) {
+      const double flops = roof.flops_per_second;
+      if (flops < y_.low) continue;
+      double start = fastest > 0 ? std::clamp(flops / fastest, x_.low, x_.high) : x_.low;
+      marks += line(x_(start), y_(flops), x_.end, y_(flops), "roof");
+      if (y_(flops) - above < 15) continue;  // its name would stand on the one above
+      above = y_(flops);
+      marks += text(x_.end - 4, y_(flops) - 7, fmt::format("{} {}", roof.label, format_flop_rate(flops)),
+                    "roof-label", Anchor::kEnd);
+    }
     return marks;
   }
 
@@ -195,6 +229,7 @@ class Painter {
   const Analysis* after_;
   const Canvas& canvas_;
   std::vector<MemoryLine> memory_;
+  std::vector<ComputeLine> compute_;
   double peak_ = 0;
   double height_ = 0;
   double longest_ = 1e-12;  // operator before, ms

@@ -17,6 +17,8 @@ using analyze::TimelineSpan;
 constexpr int kMaxTracks = 12;   // more threads than that are a texture, not a chart
 constexpr double kNarrow = 0.7;  // bars below this many units are drawn together
 constexpr double kTrackHeight = 30;
+constexpr double kStair = 5;
+constexpr int kStairs = 4;
 
 // Neighbours too narrow to be seen, as one bar.
 struct Bar {
@@ -87,7 +89,7 @@ class Painter {
         Bar& last = result.back();
         bool near = (span.start_ms - last.end_ms) * per_ms_ < kNarrow / 2;
         bool small = (last.end_ms - last.start_ms) * per_ms_ < kNarrow * 2;
-        if (near && small && last.first->op_class == span.op_class) {
+        if (near && small && last.first->op_class == span.op_class && last.first->depth == span.depth) {
           last.end_ms = std::max(last.end_ms, end);
           ++last.count;
           continue;
@@ -107,7 +109,10 @@ class Painter {
     double width = (bar.end_ms - bar.start_ms) * per_ms_;
     // A hairline between neighbours, where there is room for one.
     double drawn = width > 3 ? width - 0.6 : width;
-    content_ += box(x(bar.start_ms), y_, drawn, kTrackHeight, operator_class_css(bar.first->op_class), tip);
+    // What nests stands lower than what holds it.
+    double top = std::min(kStairs, bar.first->depth) * kStair;
+    content_ += box(x(bar.start_ms), y_ + top, drawn, kTrackHeight - top,
+                    operator_class_css(bar.first->op_class), tip);
   }
 
   void axis(double limit) {

@@ -1,0 +1,207 @@
+// What only the explanation of a device's trace has: findings as cards, kernels, ranks and collectives, the
+// numbers to steer by, the critical path. The timeline of the step is in step_part.cpp.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/units.h"
+#include "report/device_words.h"
+#include "report/html/parts.h"
+#include "report/svg/bars.h"
+#include "report/text.h"
+
+namespace hone::report::html {
+namespace {
+
+using analyze::Analysis;
+
+constexpr std::size_t kKernelRows = 20;
+constexpr std::size_t kPathRows = 30;
+
+Markup cell(std::string_view name, const std::string& value) {
+  return tag("td", {{"class", "n"}, {"data-name", std::string(name)}}, value);
+}
+
+Markup name_cell(std::string_view name, std::string_view detail) {
+  Markup inside = tag("code", shortened(clean_utf8(name), 90));
+  if (!detail.empty()) inside += tag("span", {{"class", "kind"}}, prose(detail));
+  return tag("td", inside);
+}
+
+Markup finding_card(const analyze::Finding& row, int number, double step_ms) {
+  Markup head = tag("span", {{"class", "number"}}, fmt::format("{}", number));
+  head += tag("h3", prose(row.fix.empty() ? row.title : row.fix));
+  const std::string gain = gain_sentence(row.predicted_gain_ms, step_ms);
+  if (!gain.empty()) head += tag("span", {{"class", "wins"}}, prose("wins " + gain));
+  Markup inside = tag("div", {{"class", "finding-head"}}, head);
+  Markup why = tag("span", {{"class", "chip-dot " + svg::cause_class(row.cause)}}, Markup());
+  why += Markup::text(" ") + tag("b", analyze::cause_label(row.cause));
+  if (!row.fix.empty()) why += prose(": " + row.title);
+  inside += tag("p", why);
+  Markup items;
+  for (const std::string& line : row.evidence) items += tag("li", prose(line));
+  if (!items.empty()) inside += tag("ul", items);
+  if (!row.caveat.empty()) inside += tag("p", {{"class", "mind"}}, prose("Mind: " + row.caveat));
+  return tag("div", {{"class", "card finding"}}, inside);
+}
+
+Markup kernel_row(const analyze::KernelTime& row, double step_ms) {
+  std::string what = row.family;
+  if (!row.precision.empty()) what += (what.empty() ? "" : ", ") + row.precision;
+  if (!row.operators.empty()) what += (what.empty() ? "by " : "; by ") + row.operators.front();
+  if (row.operators.size() > 1) what += fmt::format(" and {} more", row.operators.size() - 1);
+  if (!row.why.empty()) what += (what.empty() ? "" : "; ") + row.why;
+  Markup name = tag("code", {{"title", shortened(clean_utf8(row.full_name), 400)}},
+                    shortened(clean_utf8(row.name), 90)) +
+                tag("span", {{"class", "kind"}}, prose(shortened(clean_utf8(what), 240)));
+  Markup cells = tag("td", name) + cell("takes", fixed_ms(row.ms, step_ms));
+  cells +=
+      tag("td", {{"class", "sharecell"}},
+          Markup::text(format_percent(row.share)) + svg::share(row.share, svg::cause_class(row.main_cause)));
+  cells += cell("launches", fmt::format("{:.0f}", row.launches));
+  cells += cell("each", format_ms(row.mean_us * 1e-3));
+  return tag("tr", {{"class", "single"}}, cells);
+}
+
+Markup metric_row(const analyze::Metric& row) {
+  std::string detail = row.formula;
+  if (!row.note.empty()) detail += (detail.empty() ? "" : "; ") + row.note;
+  Markup cells = tag("td", Markup::text(shortened(clean_utf8(row.label), 80)) +
+                               tag("span", {{"class", "kind"}}, prose(shortened(clean_utf8(detail), 300))));
+  const std::string target = metric_target(row);
+  cells += cell("is", shortened(clean_utf8(metric_value(row)), 24));
+  cells += cell("target", shortened(clean_utf8(target), 24));
+  cells += tag("td", {{"class", "n"}},
+               target.empty() ? Markup()
+                              : tag("span", {{"class", row.reached() ? "yes" : "fail"}},
+                                    row.reached() ? "reached" : "missed"));
+  return tag("tr", {{"class", "single"}}, cells);
+}
+
+Markup rank_rows(const Analysis& analysis) {
+  const double step = analysis.step.ms.median;
+  Markup rows;
+  for (const analyze::RankSummary& row : analysis.rank_summaries) {
+    Markup cells = name_cell(fmt::format("rank {}", row.rank),
+                             row.source + (row.device.empty() ? "" : ", " + row.device));
+    cells += cell("step", fixed_ms(row.step_ms, step)) + cell("busy", format_percent(row.busy_share));
+    cells += cell("computes", fixed_ms(row.compute_ms, step));
+    cells += cell("late by", fixed_ms(row.lateness_ms, step)) + cell("waits", fixed_ms(row.waiting_ms, step));
+    rows += tag("tr", {{"class", "single"}}, cells);
+  }
+  Markup head = Markup::literal(
+      "<thead><tr><th></th><th class=\"n\">step</th><th class=\"n\">busy</th><th class=\"n\">computes</th>"
+      "<th class=\"n\">late by</th><th class=\"n\">waits</th></tr></thead>");
+  return tag("table", {{"class", "cards"}}, head + tag("tbody", rows));
+}
+
+Markup collective_rows(const Analysis& analysis) {
+  const double step = analysis.step.ms.median;
+  Markup rows;
+  for (const analyze::CollectiveSummary& row : analysis.collectives) {
+    const bool rated = row.bus_bytes_per_s > 0;
+    Markup cells = name_cell(row.name, shortened(clean_utf8(row.group), 90));
+    cells += cell("a step", fmt::format("{:.3g}", row.count)) + cell("bytes", format_bytes(row.bytes));
+    cells += cell("takes", fixed_ms(row.ms, step)) + cell("exposed", fixed_ms(row.exposed_ms, step));
+    cells += cell("busbw", rated ? format_byte_rate(row.bus_bytes_per_s) : "–");
+    cells += cell("of roof", rated && row.roof_bytes_per_s > 0
+                                 ? format_percent(row.bus_bytes_per_s / row.roof_bytes_per_s)
+                                 : "–");
+    rows += tag("tr", {{"class", "single"}}, cells);
+  }
+  Markup head = Markup::literal(
+      "<thead><tr><th>collective</th><th class=\"n\">a step</th><th class=\"n\">bytes</th>"
+      "<th class=\"n\">takes</th><th class=\"n\">exposed</th><th class=\"n\">busbw</th>"
+      "<th class=\"n\">of roof</th></tr></thead>");
+  return tag("table", {{"class", "cards"}}, head + tag("tbody", rows));
+}
+
+std::string more(std::size_t shown, std::size_t all) {
+  return all > shown ? fmt::format(" The {} longest of {}.", shown, all) : "";
+}
+
+}  // namespace
+
+Markup findings_part(const Analysis& analysis) {
+  Markup cards;
+  int number = 0;
+  for (const analyze::Finding* row : by_gain(analysis.findings))
+    cards += finding_card(*row, ++number, analysis.step.ms.median);
+  if (cards.empty()) return {};
+  return section(
+      "findings", "What to change",
+      "Largest gain first. Each gain is predicted for that change alone: the step replayed without the "
+      "fault, or the time at the roofs.",
+      tag("div", {{"class", "findings"}}, cards));
+}
+
+Markup kernels_part(const Analysis& analysis) {
+  if (analysis.kernels.empty()) return {};
+  const std::size_t shown = std::min(kKernelRows, analysis.kernels.size());
+  Markup body;
+  for (std::size_t i = 0; i < shown; ++i) body += kernel_row(analysis.kernels[i], analysis.step.ms.median);
+  Markup head = Markup::literal(
+      "<thead><tr><th>kernel</th><th class=\"n\">time</th><th>share</th><th class=\"n\">launches</th>"
+      "<th class=\"n\">mean</th></tr></thead>");
+  return section("kernels", "Kernels",
+                 "All launches of a kernel in a step together; the colour is the cause of most of its time." +
+                     more(shown, analysis.kernels.size()),
+                 tag("table", {{"class", "cards"}}, head + tag("tbody", body)));
+}
+
+Markup metrics_part(const Analysis& analysis) {
+  if (analysis.targets.empty() && analysis.phases.empty()) return {};
+  Markup body, content;
+  for (const analyze::Metric& row : analysis.targets) body += metric_row(row);
+  Markup head = Markup::literal(
+      "<thead><tr><th></th><th class=\"n\">value</th><th class=\"n\">target</th><th></th></tr></thead>");
+  if (!body.empty()) content += tag("table", {{"class", "cards"}}, head + tag("tbody", body));
+  std::string phases;
+  for (const analyze::PhaseShare& row : analysis.phases)
+    phases += fmt::format("{}{} {} ({})", phases.empty() ? "Device time by phase: " : ", ",
+                          row.phase == trace::Phase::kUnknown ? "no phase" : trace::phase_name(row.phase),
+                          fixed_ms(row.ms, analysis.step.ms.median), format_percent(row.share));
+  if (!phases.empty()) content += tag("p", {{"class", "notes"}}, prose(phases + "."));
+  if (analysis.coverage)
+    content += tag("p", {{"class", "notes"}}, prose("Coverage: " + coverage_sentence(*analysis.coverage)));
+  return section("metrics", "The numbers to steer by", "What each should be, and how it is computed.",
+                 content);
+}
+
+Markup ranks_part(const Analysis& analysis) {
+  Markup content;
+  if (analysis.rank_summaries.size() > 1) content += rank_rows(analysis);
+  if (!analysis.collectives.empty())
+    content += tag("div", {{"class", content.empty() ? "" : "below"}}, collective_rows(analysis));
+  if (content.empty()) return {};
+  return section("ranks", "Ranks and collectives",
+                 "Who is late makes the others wait: arrival at collectives, not their duration, tells the "
+                 "straggler. Busbw: bytes on the busiest link ÷ time from the last arrival to the end.",
+                 content);
+}
+
+Markup path_part(const Analysis& analysis) {
+  if (analysis.critical_path.empty()) return {};
+  std::vector<const analyze::PathSegment*> rows;
+  for (const analyze::PathSegment& row : analysis.critical_path) rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return a->ms > b->ms; });
+  rows.resize(std::min(kPathRows, rows.size()));
+  Markup body;
+  for (const analyze::PathSegment* row : rows) {
+    Markup cells = name_cell(row->name, shortened(clean_utf8(row->track), 90));
+    cells += cell("kind", shortened(clean_utf8(row->kind), 20)) + cell("from", format_ms(row->start_ms));
+    cells += cell("takes", fixed_ms(row->ms, analysis.step.ms.median));
+    body += tag("tr", {{"class", "single"}}, cells);
+  }
+  Markup head = Markup::literal(
+      "<thead><tr><th>stretch</th><th class=\"n\">kind</th><th class=\"n\">from</th><th "
+      "class=\"n\">takes</th></tr></thead>");
+  return section(
+      "path", "The critical path",
+      "The longest chain of things that waited for each other: only what stands on it shortens the "
+      "step." +
+          more(rows.size(), analysis.critical_path.size()),
+      tag("table", {{"class", "cards"}}, head + tag("tbody", body)));
+}
+
+}  // namespace hone::report::html

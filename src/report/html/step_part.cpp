@@ -1,0 +1,60 @@
+// The timeline of the representative step: a static strip for readers without script, and the bars as data
+// for the script that draws them for zooming (timeline/script.cpp).
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "report/html/parts.h"
+#include "report/svg/timeline.h"
+#include "report/timeline/data.h"
+#include "report/timeline/merge.h"
+
+namespace hone::report::html {
+namespace {
+
+using analyze::Analysis;
+
+constexpr std::size_t kLaneSpans = 60'000;  // about 2 MB of the page
+constexpr std::size_t kStripSpans = 1'200;  // drawn twice, wide and compact
+constexpr int kLaneTracks = 64;             // a canvas has a largest height
+
+// The timeline without the tracks that find no place on the page.
+std::vector<analyze::TimelineSpan> placed(const Analysis& analysis) {
+  std::vector<analyze::TimelineSpan> spans;
+  for (const analyze::TimelineSpan& span : analysis.timeline)
+    if (span.track >= 0 && span.track < kLaneTracks) spans.push_back(span);
+  return spans;
+}
+
+Markup strip(const Analysis& analysis, const std::vector<analyze::TimelineSpan>& spans) {
+  Analysis drawn;
+  drawn.step = analysis.step;
+  drawn.timeline_tracks = analysis.timeline_tracks;
+  drawn.timeline = merge_short(spans, kStripSpans).spans;
+  return chart([&](const svg::Canvas& canvas) { return svg::timeline(drawn, nullptr, canvas); });
+}
+
+}  // namespace
+
+Markup step_part(const Analysis& analysis) {
+  if (analysis.timeline.empty()) return {};
+  const std::vector<analyze::TimelineSpan> spans = placed(analysis);
+  const MergedTimeline merged = merge_short(spans, kLaneSpans);
+  Markup lanes = tag("div", {{"id", "static-lanes"}}, strip(analysis, spans));
+  lanes += tag("div", {{"id", "step-lanes"}}, Markup());
+  lanes += Markup::literal("<script type=\"application/json\" id=\"timeline-data\">" +
+                           timeline_json(analysis, merged) + "</script>");
+  std::string notes = merged_note(merged);
+  if (const auto hidden = static_cast<int>(analysis.timeline_tracks.size()) - kLaneTracks; hidden > 0)
+    notes += fmt::format("{}{} more tracks are in the trace.", notes.empty() ? "" : " ", hidden);
+  Markup content = tag("div", {{"class", "card"}}, class_legend(analysis, nullptr, Markup()) + lanes);
+  if (!notes.empty()) content += tag("p", {{"class", "notes"}}, prose(notes));
+  return section(
+      "timeline", "One step",
+      "The representative step: host threads with their nested calls, device streams below. Click it: "
+      "the wheel zooms, dragging or the arrow keys pan, + and − zoom, 0 shows all; a click on a launch "
+      "follows it to its kernel.",
+      content);
+}
+
+}  // namespace hone::report::html
