@@ -1,0 +1,96 @@
+// A trace as a database: every row of every table is there, the views answer, and a failure leaves nothing.
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include "core/file.h"
+#include "core/testing/scratch_path.h"
+#include "trace/sql/writer.h"
+#include "trace/testing/random_trace.h"
+
+namespace hone::trace {
+namespace {
+
+class SqliteFile : public testing::Test {
+ protected:
+  std::filesystem::path path_ = scratch_path("hone_sql_test.sqlite");
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  // The first value of the answer, as text; "error: …" where there is none.
+  std::string answer(const std::string& query) {
+    sqlite3* opened = nullptr;
+    const int code = sqlite3_open_v2(path_.c_str(), &opened, SQLITE_OPEN_READONLY, nullptr);
+    std::unique_ptr<sqlite3, int (*)(sqlite3*)> database(opened, sqlite3_close);
+    if (code != SQLITE_OK) return "error: cannot open";
+    sqlite3_stmt* prepared = nullptr;
+    if (sqlite3_prepare_v2(opened, query.c_str(), -1, &prepared, nullptr) != SQLITE_OK)
+      return std::string("error: ") + sqlite3_errmsg(opened);
+    std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement(prepared, sqlite3_finalize);
+    if (sqlite3_step(prepared) != SQLITE_ROW) return "error: no row";
+    const unsigned char* text = sqlite3_column_text(prepared, 0);
+    return text == nullptr ? "NULL" : reinterpret_cast<const char*>(text);
+  }
+  std::string count(const std::string& table) { return answer("SELECT count(*) FROM " + table); }
+};
+
+TEST_F(SqliteFile, HoldsEveryRow) {
+  const Trace trace = random_trace(4, 500);
+  const Status written = write_sqlite(trace, {{"host_sync", 7.5, 0.25, "waits", "do not", 7}}, path_);
+  ASSERT_TRUE(written.ok()) << written.error().message;
+  EXPECT_EQ(answer("PRAGMA integrity_check"), "ok");
+  EXPECT_EQ(count("spans"), "500");
+  EXPECT_EQ(count("tracks"), std::to_string(trace.tracks.size()));
+  EXPECT_EQ(count("strings"), std::to_string(trace.strings.size()));
+  EXPECT_EQ(count("operators"), std::to_string(trace.operators.size()));
+  EXPECT_EQ(count("calls"), std::to_string(trace.calls.size()));
+  EXPECT_EQ(count("launches"), std::to_string(trace.launches.size()));
+  EXPECT_EQ(count("copies"), std::to_string(trace.copies.size()));
+  EXPECT_EQ(count("collectives"), std::to_string(trace.collectives.size()));
+  EXPECT_EQ(count("devices"), "2");
+  EXPECT_EQ(answer("SELECT fix FROM ledger WHERE cause = 'host_sync'"), "do not");
+  int64_t sum = 0;
+  for (int64_t ns : trace.spans.duration_ns) sum += ns;
+  EXPECT_EQ(answer("SELECT sum(duration_ns) FROM spans"), std::to_string(sum));
+  const Launch& launch = trace.launches.front();
+  EXPECT_EQ(answer("SELECT grid_x FROM launches WHERE span = " + std::to_string(launch.span)),
+            std::to_string(launch.grid[0]));
+  for (const char* view : {"slices", "device_work", "kernel_time", "operator_time", "synchronizations"})
+    EXPECT_NE(count(view).substr(0, 5), "error") << view << ": " << count(view);
+  EXPECT_EQ(count("slices"), "500");
+}
+
+TEST_F(SqliteFile, JoinsAKernelWithItsLaunch) {
+  Trace trace;
+  const TrackId process = trace.add_track({TrackKind::kProcess, "p", {}, 1, 1, 0, -1});
+  const TrackId host = trace.add_track({TrackKind::kThread, "main", process, 1, 1, 0, -1});
+  const TrackId stream = trace.add_track({TrackKind::kStream, "stream 7", process, 1, 7, 0, 0});
+  Operator add;
+  add.kind = "aten::add";
+  const OperatorId op = trace.add_operator(add);
+  trace.spans.add({100, 5, host, trace.strings.intern("cudaLaunchKernel"), Category::kRuntime, 0, {}, 9});
+  trace.spans.add({130, 50, stream, trace.strings.intern("add_kernel"), Category::kKernel, 0, op, 9});
+  ASSERT_TRUE(write_sqlite(trace, {}, path_).ok());
+  EXPECT_EQ(answer("SELECT queue_ns FROM device_work WHERE operator = 'aten::add'"), "30");
+  EXPECT_EQ(answer("SELECT launches FROM kernel_time WHERE name = 'add_kernel'"), "1");
+  EXPECT_EQ(count("device_work"), "1");
+}
+
+TEST_F(SqliteFile, ReplacesWhatWasThereAndLeavesNothingAfterAFailure) {
+  ASSERT_TRUE(write_file(path_, "something else").ok());
+  ASSERT_TRUE(write_sqlite(random_trace(1, 10), {}, path_).ok());
+  EXPECT_EQ(count("spans"), "10");
+  Trace broken = random_trace(1, 10);
+  broken.spans.track[3] = {99};
+  EXPECT_FALSE(write_sqlite(broken, {}, path_).ok());
+  EXPECT_EQ(count("spans"), "10");
+  const Status nowhere = write_sqlite(random_trace(1, 10), {}, "/nonexistent/trace.sqlite");
+  ASSERT_FALSE(nowhere.ok());
+  EXPECT_NE(nowhere.error().message.find("/nonexistent/trace.sqlite"), std::string::npos);
+  EXPECT_FALSE(write_sqlite(random_trace(1, 10), {}, std::filesystem::temp_directory_path()).ok());
+}
+
+}  // namespace
+}  // namespace hone::trace

@@ -1,0 +1,179 @@
+#include "trace/sql/writer.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "trace/sql/database.h"
+#include "trace/sql/schema.h"
+
+namespace hone::trace {
+namespace sql {
+namespace {
+
+constexpr std::array<std::string_view, 3> kTrackKinds = {"process", "thread", "stream"};
+constexpr std::array<std::string_view, 5> kMemoryKinds = {"unknown", "pageable", "pinned", "device",
+                                                          "managed"};
+constexpr std::size_t kSpansAtOnce = 100'000;  // between two calls of progress
+
+int64_t signed_id(uint64_t id) { return static_cast<int64_t>(id); }
+
+Status write_about(const Meta& meta, Database& database) {
+  HONE_ASSIGN(Insert about, database.insert_into("about", 2));
+  auto add = [&](std::string_view key, std::string_view value) { return about.text(key).text(value).run(); };
+  HONE_CHECK(add("producer", meta.producer));
+  HONE_CHECK(add("machine", meta.machine));
+  HONE_CHECK(add("device", meta.device));
+  HONE_CHECK(add("dropped records", fmt::format("{}", meta.dropped)));
+  for (const auto& [name, value] : meta.notes) HONE_CHECK(add(name, value));
+  for (const std::string& warning : meta.warnings) HONE_CHECK(add("warning", warning));
+  HONE_ASSIGN(Insert devices, database.insert_into("devices", 6));
+  for (const DeviceInfo& row : meta.devices)
+    HONE_CHECK(devices.integer(row.rank)
+                   .integer(row.index)
+                   .text(row.name)
+                   .real(row.memory_bytes)
+                   .integer(row.multiprocessors)
+                   .text(fmt::format("{}.{}", row.compute_major, row.compute_minor))
+                   .run());
+  HONE_ASSIGN(Insert ranks, database.insert_into("ranks", 4));
+  for (const RankInfo& row : meta.ranks)
+    HONE_CHECK(ranks.integer(row.rank).integer(row.world_size).text(row.source).text(row.backend).run());
+  return {};
+}
+
+Status write_places(const Trace& trace, Database& database) {
+  HONE_ASSIGN(Insert strings, database.insert_into("strings", 2));
+  for (uint32_t i = 0; i < trace.strings.size(); ++i)
+    HONE_CHECK(strings.integer(i).text(trace.strings.text({i})).run());
+  HONE_ASSIGN(Insert tracks, database.insert_into("tracks", 8));
+  for (uint32_t i = 0; i < trace.tracks.size(); ++i) {
+    const Track& row = trace.tracks[i];
+    HONE_CHECK(tracks.integer(i)
+                   .text(kTrackKinds[static_cast<std::size_t>(row.kind)])
+                   .text(row.name)
+                   .id(row.process.index, row.process.valid())
+                   .integer(row.pid)
+                   .integer(row.tid)
+                   .integer(row.rank)
+                   .integer(row.device)
+                   .run());
+  }
+  return {};
+}
+
+Status write_operators(const Trace& trace, Database& database) {
+  HONE_ASSIGN(Insert insert, database.insert_into("operators", 13));
+  for (uint32_t i = 0; i < trace.operators.size(); ++i) {
+    const Operator& row = trace.operators[i];
+    HONE_CHECK(insert.integer(i)
+                   .text(row.name)
+                   .text(row.kind)
+                   .text(operator_class_name(row.op_class))
+                   .text(dtype_name(row.dtype))
+                   .real(row.flops)
+                   .real(row.bytes_read)
+                   .real(row.bytes_written)
+                   .real(row.avoidable_bytes)
+                   .text(phase_name(row.phase))
+                   .text(row.module)
+                   .text(row.geometry)
+                   .text(row.implementation)
+                   .run());
+  }
+  return {};
+}
+
+Status write_spans(const Trace& trace, Database& database, const std::function<void(double)>& progress) {
+  HONE_ASSIGN(Insert spans, database.insert_into("spans", 9));
+  HONE_ASSIGN(Insert steps, database.insert_into("steps", 5));
+  const std::size_t count = trace.spans.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Span row = trace.spans.row(i);
+    spans.integer(static_cast<int64_t>(i)).integer(row.start_ns).integer(row.duration_ns);
+    spans.integer(row.track.index).id(row.name.index, row.name.valid()).text(category_name(row.category));
+    row.step == kNoStep ? spans.null() : spans.integer(row.step);
+    spans.id(row.op.index, row.op.valid());
+    row.correlation == 0 ? spans.null() : spans.integer(signed_id(row.correlation));
+    HONE_CHECK(spans.run());
+    if (row.category == Category::kStep)
+      HONE_CHECK(steps.integer(static_cast<int64_t>(i))
+                     .integer(row.step)
+                     .integer(trace.tracks[row.track.index].rank)
+                     .integer(row.start_ns)
+                     .integer(row.duration_ns)
+                     .run());
+    if (progress && i % kSpansAtOnce == 0) progress(static_cast<double>(i) / static_cast<double>(count));
+  }
+  return {};
+}
+
+Status write_details(const Trace& trace, Database& database) {
+  HONE_ASSIGN(Insert calls, database.insert_into("calls", 4));
+  for (const Call& row : trace.calls) {
+    calls.integer(row.span).text(trace.strings.text(row.inputs));
+    row.sequence == kNoSequence ? calls.null() : calls.integer(row.sequence);
+    HONE_CHECK(calls.integer(signed_id(row.external)).run());
+  }
+  HONE_ASSIGN(Insert launches, database.insert_into("launches", 11));
+  for (const Launch& row : trace.launches) {
+    launches.integer(row.span).integer(signed_id(row.external));
+    for (uint32_t size : row.grid) launches.integer(size);
+    for (uint32_t size : row.block) launches.integer(size);
+    HONE_CHECK(
+        launches.integer(row.registers).integer(row.shared_bytes).integer(signed_id(row.graph_node)).run());
+  }
+  HONE_ASSIGN(Insert copies, database.insert_into("copies", 5));
+  for (const Copy& row : trace.copies)
+    HONE_CHECK(copies.integer(row.span)
+                   .integer(signed_id(row.external))
+                   .text(kMemoryKinds[static_cast<std::size_t>(row.from)])
+                   .text(kMemoryKinds[static_cast<std::size_t>(row.to)])
+                   .real(row.bytes)
+                   .run());
+  HONE_ASSIGN(Insert collectives, database.insert_into("collectives", 7));
+  for (const Collective& row : trace.collectives)
+    HONE_CHECK(collectives.integer(row.span)
+                   .text(trace.strings.text(row.name))
+                   .text(trace.strings.text(row.group))
+                   .integer(row.group_size)
+                   .text(dtype_name(row.dtype))
+                   .real(row.elements_in)
+                   .real(row.elements_out)
+                   .run());
+  return {};
+}
+
+Status write_ledger(const std::vector<LedgerLine>& ledger, Database& database) {
+  HONE_ASSIGN(Insert insert, database.insert_into("ledger", 6));
+  for (const LedgerLine& row : ledger)
+    HONE_CHECK(insert.text(row.cause)
+                   .real(row.ms)
+                   .real(row.share)
+                   .text(row.title)
+                   .text(row.fix)
+                   .real(row.predicted_gain_ms)
+                   .run());
+  return {};
+}
+
+}  // namespace
+}  // namespace sql
+
+Status write_sqlite(const Trace& trace, const std::vector<LedgerLine>& ledger,
+                    const std::filesystem::path& path, const std::function<void(double)>& progress) {
+  HONE_CHECK(trace.validate());
+  HONE_ASSIGN(sql::Database database, sql::Database::create(path));
+  HONE_CHECK(database.execute(sql::kTables));
+  HONE_CHECK(sql::write_about(trace.meta, database));
+  HONE_CHECK(sql::write_places(trace, database));
+  HONE_CHECK(sql::write_operators(trace, database));
+  HONE_CHECK(sql::write_spans(trace, database, progress));
+  HONE_CHECK(sql::write_details(trace, database));
+  HONE_CHECK(sql::write_ledger(ledger, database));
+  HONE_CHECK(database.execute(sql::kIndexes));
+  HONE_CHECK(database.execute(sql::kViews));
+  return database.commit();
+}
+
+}  // namespace hone::trace
