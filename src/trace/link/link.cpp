@@ -1,5 +1,6 @@
 #include "trace/link/link.h"
 
+#include "trace/link/complete_inputs.h"
 #include "trace/link/context.h"
 #include "trace/link/launches.h"
 #include "trace/link/operators.h"
@@ -31,6 +32,7 @@ Status link_trace(Trace& trace) {
   const SpanNesting nesting(trace);
   const std::vector<link::DeviceWork> work = link::find_device_work(trace, nesting);
   link::assign_steps(trace, work);
+  link::complete_inputs(trace);
   const link::Context context = link::find_context(trace, nesting, roles);
   link::make_operators(trace, context, work);
   return {};

@@ -1,0 +1,16 @@
+// Inputs that a recorder leaves out and that other calls tell. PyTorch's profiler writes no element types of
+// tensors in lists, and nothing of lists of more than 30 tensors.
+#pragma once
+
+#include "trace/trace.h"
+
+namespace hone::trace::link {
+
+// Rewrites Call::inputs:
+// - tensors in lists get the type of the tensor of the same shape that was last used before;
+// - operators that update parameters (fused or foreach) get the gradients that were accumulated in their step
+//   for the lists that are missing. Where a step has several such calls of one kind, each gets its part.
+// Steps must be assigned.
+void complete_inputs(Trace& trace);
+
+}  // namespace hone::trace::link

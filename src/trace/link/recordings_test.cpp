@@ -1,0 +1,109 @@
+// What linking finds in recordings of real programs (tests/traces/recorded).
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "trace/import/import.h"
+#include "trace/kernel_family.h"
+#include "trace/link/launches.h"
+#include "trace/link/link.h"
+
+namespace hone::trace {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> recordings() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(fs::path(HONE_SOURCE_DIR) / "tests/traces/recorded"))
+    if (entry.path().string().ends_with(".json.gz")) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Trace imported(const fs::path& file) {
+  const fs::path files[] = {file};
+  auto trace = import_trace(files);
+  EXPECT_TRUE(trace.ok()) << file << ": " << (trace.ok() ? "" : trace.error().message);
+  return trace.ok() ? *std::move(trace) : Trace{};
+}
+
+struct Coverage {
+  double device_ns = 0, linked_ns = 0, costed_ns = 0;
+  std::map<std::string, double> without_costs;  // ns by operator or kernel
+};
+
+Coverage coverage_of(const Trace& trace) {
+  Coverage result;
+  for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+    // What ran before the first step was launched before the recording.
+    if (!link::is_device_work(trace, row) || trace.spans.step[row] == kNoStep) continue;
+    const auto ns = static_cast<double>(trace.spans.duration_ns[row]);
+    const OperatorId id = trace.spans.op[row];
+    const bool priced =
+        id.valid() && (trace.operators[id.index].bytes() > 0 || trace.operators[id.index].flops > 0);
+    const bool collective = trace.spans.category[row] == Category::kCommunication;
+    result.device_ns += ns;
+    result.linked_ns += id.valid() ? ns : 0;
+    result.costed_ns += priced || collective ? ns : 0;
+    if (!priced && !collective)
+      result.without_costs[id.valid() ? trace.operators[id.index].kind
+                                      : kernel_short_name(trace.strings.text(trace.spans.name[row]))] += ns;
+  }
+  return result;
+}
+
+std::string largest(const Coverage& coverage) {
+  const auto at = std::max_element(coverage.without_costs.begin(), coverage.without_costs.end(),
+                                   [](const auto& a, const auto& b) { return a.second < b.second; });
+  return at == coverage.without_costs.end() ? "nothing" : at->first;
+}
+
+// Replays of a CUDA graph have no operators in the trace.
+bool replays_a_graph(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return name.starts_with("healthy_cuda_graph") || name == "launch_tiny_kernels.repaired.json.gz";
+}
+
+TEST(LinkedRecordings, HaveAnOperatorWithCostsForAlmostAllWorkOfTheirSteps) {
+  for (const fs::path& file : recordings()) {
+    if (replays_a_graph(file)) continue;
+    Trace trace = imported(file);
+    ASSERT_TRUE(link_trace(trace).ok()) << file;
+    ASSERT_TRUE(trace.validate().ok()) << file;
+    const Coverage coverage = coverage_of(trace);
+    ASSERT_GT(coverage.device_ns, 0) << file;
+    EXPECT_GT(coverage.linked_ns, 0.9999 * coverage.device_ns) << file;
+    // How many elements a mask selects is not recorded.
+    const double least = file.filename().string().starts_with("sync_boolean_mask.fault") ? 0.9 : 0.99;
+    EXPECT_GT(coverage.costed_ns, least * coverage.device_ns) << file << ": lacks " << largest(coverage);
+    EXPECT_EQ(steps_found(trace.meta).how, "ProfilerStep ranges") << file;
+  }
+}
+
+TEST(LinkedRecordings, HaveAFamilyForEveryKernelThatTakesTime) {
+  for (const fs::path& file : recordings()) {
+    const Trace trace = imported(file);
+    std::map<std::string_view, double> time;
+    double all = 0;
+    for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+      if (!link::is_device_work(trace, row)) continue;
+      time[trace.strings.text(trace.spans.name[row])] += static_cast<double>(trace.spans.duration_ns[row]);
+      all += static_cast<double>(trace.spans.duration_ns[row]);
+    }
+    for (const auto& [name, ns] : time) {
+      const KernelFamily family = kernel_family(name);
+      EXPECT_TRUE(family.work != KernelWork::kUnknown || ns < 0.005 * all) << name;
+      EXPECT_TRUE(family.work != KernelWork::kMatrix || family.math != KernelMath::kUnknown) << name;
+      EXPECT_LE(kernel_short_name(name).size(), 64u) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::trace
