@@ -30,24 +30,53 @@ class Groups {
   std::vector<std::size_t> parent_;
 };
 
+using Sets = std::map<std::size_t, std::vector<std::size_t>>;
+
+Sets sets_of(Groups& groups, std::size_t count) {
+  Sets sets;
+  for (std::size_t i = 0; i < count; ++i) sets[groups.find(i)].push_back(i);
+  return sets;
+}
+
+// Joins what has the same key.
+class Joining {
+ public:
+  explicit Joining(Groups& groups) : groups_(groups) {}
+  void join(const std::string& key, std::size_t i) {
+    const auto [found, added] = first_.emplace(key, i);
+    if (!added) groups_.merge(i, found->second);
+  }
+
+ private:
+  Groups& groups_;
+  std::unordered_map<std::string, std::size_t> first_;
+};
+
 // Operators of both runs that share a name or a node of the model, as sets of indices: those of `a` first,
 // then those of `b`.
-std::map<std::size_t, std::vector<std::size_t>> match(const std::vector<const OperatorTime*>& all) {
+Sets match(const std::vector<const OperatorTime*>& all) {
   Groups groups(all.size());
-  std::unordered_map<std::string, std::size_t> first;
+  Joining joining(groups);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    auto join = [&](const std::string& key) {
-      auto [found, added] = first.emplace(key, i);
-      if (!added) groups.merge(i, found->second);
-    };
     // An operator that knows where it came from is matched by that: names of generated operators repeat by
     // chance.
-    if (all[i]->provenance.empty()) join(all[i]->name);
-    for (const std::string& source : all[i]->provenance) join(source);
+    if (all[i]->provenance.empty()) joining.join(all[i]->name, i);
+    for (const std::string& source : all[i]->provenance) joining.join(source, i);
   }
-  std::map<std::size_t, std::vector<std::size_t>> sets;
-  for (std::size_t i = 0; i < all.size(); ++i) sets[groups.find(i)].push_back(i);
-  return sets;
+  return sets_of(groups, all.size());
+}
+
+// Operators of foreign programs: by kind, inputs and phase, which their names say. What then stands alone on
+// its side is matched by kind: another batch size or type gives every operator other inputs.
+Sets match_by_inputs(const std::vector<const OperatorTime*>& all, std::size_t a_count) {
+  Groups groups(all.size());
+  Joining by_name(groups);
+  for (std::size_t i = 0; i < all.size(); ++i) by_name.join(all[i]->kind + " " + all[i]->name, i);
+  Joining by_kind(groups);
+  for (const auto& [root, members] : sets_of(groups, all.size()))
+    if (members.front() >= a_count || members.back() < a_count)
+      by_kind.join(all[members.front()]->kind, root);
+  return sets_of(groups, all.size());
 }
 
 // One sample a step: the times of the operators together.
@@ -80,7 +109,8 @@ std::vector<OperatorChange> compare_operators(const Analysis& a, const Analysis&
   for (const OperatorTime& op : a.operators) all.push_back(&op);
   for (const OperatorTime& op : b.operators) all.push_back(&op);
   std::vector<OperatorChange> changes;
-  for (const auto& [root, members] : match(all))
+  const bool foreign = a.coverage.has_value() || b.coverage.has_value();
+  for (const auto& [root, members] : foreign ? match_by_inputs(all, a.operators.size()) : match(all))
     changes.push_back(
         change_of(all, members, a.operators.size(), a.step.samples_ms.size(), b.step.samples_ms.size()));
   std::stable_sort(changes.begin(), changes.end(), [](const OperatorChange& x, const OperatorChange& y) {

@@ -1,5 +1,7 @@
-// What changed between two runs, by how much, and how sure that is. Operators are matched by name and by the
-// nodes of the user's model they stand for, so that a fused operator is compared with the ones it replaced.
+// What changed between two runs, by how much, and how sure that is. Operators of our own plans are matched by
+// name and by the nodes of the user's model they stand for, so that a fused operator is compared with the
+// ones it replaced; those of foreign programs by kind, inputs and phase, and where a run has none of the
+// same, by kind.
 #pragma once
 
 #include <string>

@@ -208,6 +208,13 @@ struct Coverage {
   std::vector<std::string> unknown;  // the largest operators and kernels without costs
 };
 
+// A roof that operators were judged by, to draw: of arithmetic or of memory.
+struct RoofLine {
+  std::string name;  // "bf16 compute", "DRAM": as OperatorTime::roof has it
+  double flops_per_second = 0;
+  double bytes_per_second = 0;
+};
+
 // Everything known about one run: the "baseline" and "optimised" of report.json, the body of explain.json.
 struct Analysis {
   std::string source;  // the run folder, file or model that was analysed
@@ -234,6 +241,8 @@ struct Analysis {
   std::vector<RankSummary> rank_summaries;
   std::vector<CollectiveSummary> collectives;
   std::optional<Coverage> coverage;
+  std::vector<RoofLine> roof_lines;  // empty: those of the machine's own table
+  std::string roofs_source;          // "measured on one H200 (2026-11-21)", "data sheet"
   std::vector<std::string> warnings;
 };
 

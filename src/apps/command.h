@@ -67,6 +67,7 @@ void add_bench_command(Program&);
 void add_ceilings_command(Program&);
 void add_compare_command(Program&);
 void add_conformance_command(Program&);
+void add_explain_command(Program&);
 void add_lab_command(Program&);
 void add_optimize_command(Program&);
 void add_run_command(Program&);

@@ -1,4 +1,4 @@
-// hone compare: two run folders, or two models.
+// hone compare: two recordings (run folders, traces), or two models.
 #include "analyze/compare.h"
 
 #include <filesystem>
@@ -8,63 +8,51 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "analyze/analyze.h"
 #include "apps/command.h"
 #include "apps/model_options.h"
+#include "apps/trace_source.h"
 #include "core/file.h"
 #include "core/units.h"
 #include "lab/bench/compare_models.h"
 #include "report/json.h"
 #include "report/terminal.h"
+#include "report/write.h"
 #include "runtime/timing_cache.h"
-#include "trace/run_folder.h"
 
 namespace hone::apps {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kTop = 5;
+
 struct Options {
   ModelOptions model;  // bindings and shapes; of both
   std::string a, b;
-  std::string json;
+  std::string json, out;
   std::vector<std::string> disabled;
   lab::BenchOptions bench;
 };
 
-// What a path names: a run folder, given as itself or by its trace, or a model.
-Result<std::optional<fs::path>> run_folder_of(const std::string& text) {
-  const fs::path path(text);
-  std::error_code failed;
-  if (!fs::exists(path, failed)) return not_found(fmt::format("{}: there is no such file or folder", text));
-  if (trace::is_run_folder(path)) return std::optional(path);
-  if (path.filename() == trace::kTraceFile) {
-    const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-    if (trace::is_run_folder(folder)) return std::optional(folder);
-    return invalid(fmt::format("{}: has no {} beside it, which says what ran", text, trace::kRunFile));
-  }
-  if (!fs::is_directory(path, failed)) return std::optional<fs::path>();
-  if (trace::is_run_folder(path / "optimised"))
-    return invalid(
-        fmt::format("{0}: holds two runs of hone lab; name one: {0}/baseline or {0}/optimised", text));
-  return invalid(fmt::format("{}: is a folder without {}, so no run of hone", text, trace::kRunFile));
+Result<analyze::Analysis> analyse(const std::string& path, double from, ProgressBar& bar) {
+  const Progress progress = [&bar, from](double share, const std::string& what) {
+    bar.update(from + share / 2, what);
+  };
+  HONE_ASSIGN(const Recording recording, read_recording({path}, progress));
+  return analyse_recording(recording, {}, kTop);
 }
 
-Result<analyze::Analysis> analyse(const fs::path& folder, const std::string& name) {
-  HONE_ASSIGN(const trace::RunFolder run, trace::read_run_folder(folder));
-  analyze::AnalyzeOptions options;
-  options.source = name;
-  auto analysis = analyze::analyze_trace(run.trace, run.info.roofs.value_or(Roofs{}), options);
-  if (!analysis.ok()) return analysis.error().within(name);
-  return analysis;
-}
-
-Status compare_runs(const Options& options, const fs::path& a, const fs::path& b) {
-  HONE_ASSIGN(const analyze::Analysis first, analyse(a, options.a));
-  HONE_ASSIGN(const analyze::Analysis second, analyse(b, options.b));
+Status compare_recordings(const Options& options) {
+  ProgressBar bar("hone compare");
+  HONE_ASSIGN(const analyze::Analysis first, analyse(options.a, 0, bar));
+  HONE_ASSIGN(const analyze::Analysis second, analyse(options.b, 0.5, bar));
+  bar.finish();
   const analyze::Comparison comparison = analyze::compare(first, second);
   if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::compare_json(comparison)));
   fmt::print("{}", report::compare_terminal(comparison, report::terminal_style(STDOUT_FILENO)));
+  if (options.out.empty()) return {};
+  HONE_ASSIGN(const fs::path page, report::write_comparison(options.out, comparison));
+  fmt::print("\nreport    {}\n", page.string());
   return {};
 }
 
@@ -134,12 +122,14 @@ Status compare_both_models(const Options& options) {
 }
 
 Status run(const Options& options) {
-  HONE_ASSIGN(const std::optional<fs::path> a, run_folder_of(options.a));
-  HONE_ASSIGN(const std::optional<fs::path> b, run_folder_of(options.b));
-  if (a.has_value() != b.has_value())
-    return invalid(fmt::format("cannot compare a run ({}) with a model ({})", a ? options.a : options.b,
+  HONE_ASSIGN(const bool a, is_recording(options.a));
+  HONE_ASSIGN(const bool b, is_recording(options.b));
+  if (a != b)
+    return invalid(fmt::format("cannot compare a recording ({}) with a model ({})", a ? options.a : options.b,
                                a ? options.b : options.a));
-  return a ? compare_runs(options, *a, *b) : compare_both_models(options);
+  if (!a && !options.out.empty())
+    return invalid("--out: two models are compared on the terminal and by --json");
+  return a ? compare_recordings(options) : compare_both_models(options);
 }
 
 }  // namespace
@@ -147,9 +137,12 @@ Status run(const Options& options) {
 void add_compare_command(Program& program) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
-      program.add("compare", "what changed between two runs or two models, by how much, how sure",
+      program.add("compare", "what changed between two traces, two runs or two models, by how much, how sure",
                   [options] { return run(*options); });
-  command->add_option("A", options->a, "a run folder (of hone lab: DIR/baseline) or an ONNX model")
+  command
+      ->add_option(
+          "A", options->a,
+          "a trace, a folder of ranks' traces, a run folder (of hone lab: DIR/baseline), or an ONNX model")
       ->type_name("")
       ->required();
   command->add_option("B", options->b, "another of the same kind")->type_name("")->required();
@@ -167,6 +160,8 @@ void add_compare_command(Program& program) {
       ->allow_extra_args(false);
   command->add_flag("--no-overlap{false}", options->bench.overlap,
                     "run operators one after another, even where side by side is faster");
+  command->add_option("--out", options->out, "a folder for the comparison as a page (traces and runs)")
+      ->type_name("DIR");
   command->add_option("--json", options->json, "also write it to this file")->type_name("FILE");
 }
 

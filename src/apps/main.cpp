@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < argc; ++i)
     program.command_line += (i > 0 ? " " : "") + std::string(i > 0 ? argv[i] : "hone");
   apps::add_lab_command(program);
+  apps::add_explain_command(program);
   apps::add_compare_command(program);
   apps::add_ceilings_command(program);
   apps::add_bench_command(program);

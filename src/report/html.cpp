@@ -59,9 +59,22 @@ std::string explain_html(const analyze::Analysis& analysis, const Roofs& roofs) 
   body += html::roofline_part(roofs, analysis, nullptr);
   body += html::metrics_part(analysis);
   body += html::path_part(analysis);
-  body += footer(kVersion, roofs.machine.empty() ? "none" : roofs.machine);
+  const std::string& known = analysis.roofs_source.empty() ? roofs.machine : analysis.roofs_source;
+  body += footer(kVersion, known.empty() ? "none" : known);
   return page(fmt::format("{} · hone explain", shortened(clean_utf8(analysis.source), 60)), body,
               html::timeline_script());
+}
+
+std::string compare_html(const analyze::Comparison& comparison) {
+  Markup body = html::compare_hero(comparison);
+  body += html::warnings_part(comparison.caveats);
+  body += html::compare_causes_part(comparison);
+  body += html::compare_operators_part(comparison);
+  body += tag("footer",
+              fmt::format("Written by hone {}. The recordings are taken as independent samples: what the "
+                          "machines did meanwhile, no statistics can see.",
+                          kVersion));
+  return page("hone compare", body);
 }
 
 }  // namespace hone::report

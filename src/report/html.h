@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "analyze/compare.h"
 #include "analyze/findings.h"
 
 namespace hone::report {
@@ -11,5 +12,6 @@ namespace hone::report {
 std::string lab_html(const analyze::LabReport& report);
 // One analysed run, without a comparison. `roofs` are those of the machine that ran it.
 std::string explain_html(const analyze::Analysis& analysis, const Roofs& roofs);
+std::string compare_html(const analyze::Comparison& comparison);
 
 }  // namespace hone::report

@@ -45,9 +45,41 @@ std::string phases_sentence(const analyze::LabReport& report) {
 }
 
 OperatorName operator_name(std::string_view name, std::string_view kind) {
+  if (const std::size_t colons = kind.rfind(':'); !name.starts_with(kind) && colons != std::string_view::npos)
+    kind.remove_prefix(colons + 1);  // "aten::mm" may be called "mm"
   if (kind.empty() || !name.starts_with(kind) || name.size() <= kind.size() || name[kind.size()] != ' ')
     return {std::string(name), ""};
   return {std::string(kind), std::string(name.substr(kind.size() + 1))};
+}
+
+namespace {
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : " + ") + name;
+  return out;
+}
+
+// Operators of one kind that only their inputs tell apart.
+bool of_kind(const std::vector<std::string>& names, const std::string& kind) {
+  return std::all_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return !operator_name(name, kind).inputs.empty(); });
+}
+
+}  // namespace
+
+ChangeName change_name(const analyze::OperatorChange& change) {
+  const std::string before = joined(change.a), after = joined(change.b);
+  const std::string mark = change.a.empty() ? "(new) " : "", end = change.b.empty() ? " (gone)" : "";
+  if (of_kind(change.a, change.kind) && of_kind(change.b, change.kind)) {
+    const std::size_t shapes = std::max(change.a.size(), change.b.size());
+    const std::string several = shapes > 1 ? fmt::format(" ({} shapes)", shapes) : "";
+    const OperatorName first = operator_name(change.a.empty() ? change.b[0] : change.a[0], change.kind);
+    return {mark + change.kind + several + end, shapes > 1 ? "" : first.inputs};
+  }
+  if (before == after) return {before, ""};
+  if (change.a.empty() || change.b.empty()) return {mark + before + after + end, ""};
+  return {before + " → " + after, ""};
 }
 
 std::string pass_outcome(const analyze::PassRow& pass) {

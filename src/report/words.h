@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "analyze/compare.h"
 #include "analyze/findings.h"
 
 namespace hone::report {
@@ -25,6 +26,14 @@ struct OperatorName {
   std::string inputs;
 };
 OperatorName operator_name(std::string_view name, std::string_view kind);
+
+// What changed, in words: "conv1 + bn1 → conv1", "aten::mm (3 shapes)", "(new) …", "… (gone)"; the rest,
+// where that does not fit, as `detail`.
+struct ChangeName {
+  std::string head;
+  std::string detail;
+};
+ChangeName change_name(const analyze::OperatorChange& change);
 
 // "kept", "dropped", "did not fire".
 std::string pass_outcome(const analyze::PassRow& pass);

@@ -25,4 +25,13 @@ Result<std::filesystem::path> write_explanation(const std::filesystem::path& fol
   return folder / "explain.html";
 }
 
+Result<std::filesystem::path> write_comparison(const std::filesystem::path& folder,
+                                               const analyze::Comparison& comparison) {
+  HONE_CHECK(make_folder(folder));
+  HONE_CHECK(write_file(folder / "compare.json", compare_json(comparison)));
+  HONE_CHECK(write_file(folder / "compare.md", compare_markdown(comparison)));
+  HONE_CHECK(write_file(folder / "compare.html", compare_html(comparison)));
+  return folder / "compare.html";
+}
+
 }  // namespace hone::report

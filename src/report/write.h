@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "analyze/compare.h"
 #include "analyze/findings.h"
 #include "core/result.h"
 
@@ -14,5 +15,8 @@ Result<std::filesystem::path> write_lab_report(const std::filesystem::path& fold
                                                const analyze::LabReport& report);
 Result<std::filesystem::path> write_explanation(const std::filesystem::path& folder,
                                                 const analyze::Analysis& analysis, const Roofs& roofs);
+// compare.json, compare.md, compare.html.
+Result<std::filesystem::path> write_comparison(const std::filesystem::path& folder,
+                                               const analyze::Comparison& comparison);
 
 }  // namespace hone::report

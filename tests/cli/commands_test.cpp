@@ -48,7 +48,8 @@ TEST(Help, EveryCommandNamesItsOptionsAndSaysWhatItDoes) {
       {"run", {"MODEL", "--input", "--out", "--threads", "--bind", "--shape", "--json"}},
       {"show", {"MODEL", "--text", "--floors", "--bind", "--json", "--operators"}},
       {"optimize", {"MODEL", "--out", "--disable", "--only", "--list", "--json"}},
-      {"compare", {"A", "B", "--json", "--budget"}},
+      {"explain", {"PATH", "--out", "--top", "--roofs", "--sql", "--json"}},
+      {"compare", {"A", "B", "--out", "--json", "--budget"}},
       {"ceilings", {"--threads", "--quick", "--refresh", "--json"}},
       {"conformance", {"DIR", "--filter", "--json"}},
       {"zoo", {"NAME", "--out", "--seed", "--list", "--json"}}};
@@ -65,8 +66,8 @@ TEST(Help, EveryCommandNamesItsOptionsAndSaysWhatItDoes) {
 }
 
 TEST(Help, FitsATerminalOfEightyColumns) {
-  for (const char* command :
-       {"", "lab", "bench", "run", "show", "optimize", "compare", "ceilings", "zoo", "conformance"}) {
+  for (const char* command : {"", "lab", "bench", "run", "show", "optimize", "explain", "compare", "ceilings",
+                              "zoo", "conformance"}) {
     std::vector<std::string> arguments = {"--help"};
     if (*command != '\0') arguments.insert(arguments.begin(), command);
     std::istringstream lines(run_hone(arguments).out);
@@ -169,6 +170,10 @@ TEST_F(Commands, LabLeavesReportTracesAndModelAndCompareReadsThem) {
   for (const char* file : {"report.html", "report.md", "report.json", "optimised.onnx",
                            "baseline/trace.pftrace", "optimised/run.json"})
     EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(out) / file)) << file;
+  const json explained = json_of({"explain", out + "/baseline"});
+  EXPECT_NEAR(explained["step"]["median_ms"].get<double>(),
+              report["baseline"]["step_ms"]["median"].get<double>(), 1e-3);
+  EXPECT_TRUE(is_one_line_error(hone({"explain", out}), {"two runs", "/baseline"}));
   const json compared = json_of({"compare", out + "/baseline", out + "/optimised"});
   expect_fields(compared,
                 {"schema", "a", "b", "a_ms", "b_ms", "change_ms", "ratio", "sure", "ledger", "operators"});

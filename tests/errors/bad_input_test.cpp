@@ -163,7 +163,7 @@ TEST_F(BadInput, FullDeviceIsSaid) {
 
 TEST_F(BadInput, ComparisonsOfUnlikeThings) {
   fs::create_directory(folder / "empty");
-  EXPECT_TRUE(is_one_line_error(hone({"compare", path("empty"), model}), {"empty", "run.json"}));
+  EXPECT_TRUE(is_one_line_error(hone({"compare", path("empty"), model}), {"empty", "recording"}));
   EXPECT_TRUE(is_one_line_error(hone({"compare", path("nothing"), model}), {"nothing"}));
 }
 

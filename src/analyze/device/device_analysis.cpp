@@ -25,6 +25,16 @@ GpuRoofs roofs_of(const trace::Trace& trace, const Roofs& given) {
   return given.compute.empty() && given.memory.empty() ? known : gpu_roofs_from(given, known);
 }
 
+std::vector<RoofLine> roof_lines(const GpuRoofs& roofs) {
+  std::vector<RoofLine> lines;
+  for (const MatrixMath math : {MatrixMath::kF64, MatrixMath::kF32, MatrixMath::kTf32, MatrixMath::kF16,
+                                MatrixMath::kBf16, MatrixMath::kF8, MatrixMath::kI8})
+    if (const double rate = roofs.matrix_roof(math); rate > 0)
+      lines.push_back({fmt::format("{} compute", matrix_math_name(math)), rate, 0});
+  if (roofs.dram > 0) lines.push_back({"DRAM", 0, roofs.dram});
+  return lines;
+}
+
 StepTime step_time(const Study& study) {
   StepTime time;
   for (const DeviceStep& step : study.timelines[study.headline].steps) time.samples_ms.push_back(step.ms());
@@ -115,6 +125,8 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.kernels = std::move(tables.kernels);
   analysis.phases = std::move(tables.phases);
   analysis.coverage = std::move(tables.coverage);
+  analysis.roof_lines = roof_lines(study.roofs);
+  analysis.roofs_source = study.roofs.source;
   if (study.timelines.size() > 1) analysis.rank_summaries = rank_summaries(study);
   analysis.collectives = collective_summaries(study);
   analysis.metrics["unrecorded_step_ms"] = gains.unrecorded_ms();

@@ -2,6 +2,7 @@
 // where it has nothing to say. `after` is null where there is only one run to show.
 #pragma once
 
+#include "analyze/compare.h"
 #include "analyze/findings.h"
 #include "report/markup.h"
 
@@ -31,6 +32,10 @@ Markup kernels_part(const analyze::Analysis& analysis);
 Markup ranks_part(const analyze::Analysis& analysis);
 Markup metrics_part(const analyze::Analysis& analysis);
 Markup path_part(const analyze::Analysis& analysis);
+
+Markup compare_hero(const analyze::Comparison& comparison);
+Markup compare_causes_part(const analyze::Comparison& comparison);
+Markup compare_operators_part(const analyze::Comparison& comparison);
 
 Markup passes_part(const analyze::LabReport& report);
 Markup numerics_part(const analyze::LabReport& report);

@@ -36,8 +36,8 @@ Markup operator_rows(const analyze::TopOperator& row, std::string_view css, doub
   cells += cell("does", row.flops > 0 ? format_flops(row.flops) : "–");
   cells += cell("moves", row.bytes > 0 ? format_bytes(row.bytes) : "–");
   cells += cell("at", row.bytes > 0 ? format_intensity(row.intensity) : "–");
-  cells += cell("roof", row.roof);
-  cells += cell("reaches", format_percent(row.fraction_of_roof));
+  cells += cell("roof", row.roof == "unknown" ? "–" : row.roof);
+  cells += cell("reaches", row.roof == "unknown" ? "–" : format_percent(row.fraction_of_roof));
   Markup why = tag("td", {{"class", "rank"}}, Markup()) + Markup::literal("<td colspan=\"8\">") +
                prose(row.why) + Markup::literal("</td>");
   return tag("tr", {{"class", "main"}}, cells) + tag("tr", {{"class", "why"}}, why);

@@ -22,8 +22,11 @@ struct MemoryLine {
 };
 
 // The levels from the slowest up, each once, at the thread count that was used.
-std::vector<MemoryLine> memory_lines(const Roofs& roofs) {
+std::vector<MemoryLine> memory_lines(const Roofs& roofs, const Analysis& before) {
   std::vector<MemoryLine> lines;
+  for (const analyze::RoofLine& roof : before.roof_lines)
+    if (roof.bytes_per_second > 0) lines.push_back({roof.name, roof.bytes_per_second});
+  if (!lines.empty()) return lines;
   for (const MemoryRoof& roof : roofs.memory) {
     if (std::any_of(lines.begin(), lines.end(), [&](const MemoryLine& l) { return l.level == roof.level; }))
       continue;
@@ -39,25 +42,18 @@ struct ComputeLine {
   double flops_per_second;
 };
 
-// Of each type that bounds a point, the fastest first; of f32 where none is named.
-std::vector<ComputeLine> compute_lines(const Roofs& roofs, const Analysis& before, const Analysis* after) {
+// Those that bound a point, the fastest first; of f32 in the machine's own table.
+std::vector<ComputeLine> compute_lines(const Roofs& roofs, const Analysis& before) {
   std::vector<ComputeLine> lines;
-  for (const ComputeRoof& roof : roofs.compute) {
-    const std::string name(dtype_name(roof.dtype));
-    const auto bounds = [&](const RooflinePoint& point) { return point.roof == name + " compute"; };
-    const auto bounds_any = [&](const Analysis* side) {
-      return side != nullptr && std::any_of(side->roofline.begin(), side->roofline.end(), bounds);
-    };
-    if (!bounds_any(&before) && !bounds_any(after)) continue;
-    const ComputeLine line{name, roofs.compute_roof(roof.dtype, roofs.threads)};
-    if (std::none_of(lines.begin(), lines.end(), [&](const ComputeLine& l) { return l.label == line.label; }))
-      lines.push_back(line);
+  for (const analyze::RoofLine& roof : before.roof_lines) {
+    const auto bounds = [&](const RooflinePoint& point) { return point.roof == roof.name; };
+    if (roof.flops_per_second > 0 && std::any_of(before.roofline.begin(), before.roofline.end(), bounds))
+      lines.push_back({roof.name, roof.flops_per_second});
   }
-  if (lines.empty()) lines.push_back({"f32", roofs.compute_roof(DType::kF32, roofs.threads)});
+  if (lines.empty()) lines.push_back({"compute", roofs.compute_roof(DType::kF32, roofs.threads)});
   std::sort(lines.begin(), lines.end(), [](const ComputeLine& a, const ComputeLine& b) {
     return a.flops_per_second > b.flops_per_second;
   });
-  if (lines.size() == 1 && lines[0].label == "f32") lines[0].label = "compute";
   return lines;
 }
 
@@ -66,8 +62,8 @@ double ceil_decade(double value) { return std::pow(10, std::ceil(std::log10(valu
 class Painter {
  public:
   Painter(const Roofs& roofs, const Analysis& before, const Analysis* after, const Canvas& canvas)
-      : before_(before), after_(after), canvas_(canvas), memory_(memory_lines(roofs)) {
-    compute_ = compute_lines(roofs, before, after);
+      : before_(before), after_(after), canvas_(canvas), memory_(memory_lines(roofs, before)) {
+    compute_ = compute_lines(roofs, before);
     peak_ = compute_.front().flops_per_second;
     height_ = canvas.compact ? 330 : 460;
     for (const RooflinePoint& point : before.roofline) longest_ = std::max(longest_, point.ms);

@@ -6,6 +6,7 @@
 #include "core/units.h"
 #include "report/terminal/parts.h"
 #include "report/text.h"
+#include "report/words.h"
 
 namespace hone::report {
 namespace {
@@ -13,19 +14,6 @@ namespace {
 using namespace terminal;
 
 constexpr std::size_t kNamedChanges = 10;
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string out;
-  for (const std::string& name : names) out += (out.empty() ? "" : " + ") + name;
-  return out;
-}
-
-std::string change_name(const analyze::OperatorChange& change) {
-  if (change.a == change.b) return joined(change.a);
-  if (change.a.empty()) return "(new) " + joined(change.b);
-  if (change.b.empty()) return joined(change.a) + " (gone)";
-  return joined(change.a) + " → " + joined(change.b);
-}
 
 }  // namespace
 
@@ -43,7 +31,7 @@ std::string compare_terminal(const analyze::Comparison& comparison, const Termin
   std::size_t shown = std::min(kNamedChanges, comparison.operators.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const analyze::OperatorChange& row = comparison.operators[i];
-    out += "  " + name_cell(change_name(row), style.width - 46) + right(fixed_ms(row.a_ms, step), 12) +
+    out += "  " + name_cell(change_name(row).head, style.width - 46) + right(fixed_ms(row.a_ms, step), 12) +
            right(fixed_ms(row.b_ms, step), 12) + right(fixed_ms(row.b_ms - row.a_ms, step), 12) +
            (row.sure ? "  sure" : "") + "\n";
   }

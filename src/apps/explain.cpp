@@ -1,0 +1,129 @@
+// hone explain: where the time of a recorded step goes, and what to change.
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "apps/command.h"
+#include "apps/trace_source.h"
+#include "core/file.h"
+#include "core/version.h"
+#include "report/json.h"
+#include "report/terminal.h"
+#include "report/write.h"
+#include "trace/run_folder.h"
+#include "trace/sql/writer.h"
+
+namespace hone::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> paths;
+  std::string out, json, roofs, sql;
+  int top = 5;
+};
+
+// What can be known to fail before the work. A folder that another command filled, or that is explained right
+// now, is not written over.
+Status check_outputs(const Options& options) {
+  const fs::path sql_folder = fs::path(options.sql).parent_path();
+  std::error_code ignored;
+  if (!sql_folder.empty() && !fs::is_directory(sql_folder, ignored))
+    return invalid(
+        fmt::format("cannot write '{}': there is no folder '{}'", options.sql, sql_folder.string()));
+  if (options.out.empty()) return {};
+  for (const std::string& path : options.paths)
+    if (fs::equivalent(path, options.out, ignored) ||
+        fs::equivalent(fs::path(path).parent_path(), options.out, ignored))
+      if (trace::is_run_folder(options.out))
+        return invalid(fmt::format("--out {}: is what is to be explained; name another folder", options.out));
+  if (!trace::is_run_folder(options.out)) return make_folder(options.out);
+  HONE_ASSIGN(const trace::RunInfo there, trace::read_run_info(options.out));
+  if (there.what == "explain") return {};
+  return invalid(
+      fmt::format("--out {}: holds a run of hone {}; name another folder", options.out, there.what));
+}
+
+Status write_folder(const Options& options, const Recording& recording, const analyze::Analysis& analysis,
+                    const std::string& command) {
+  trace::RunInfo info;
+  info.what = "explain";
+  info.command = command;
+  info.when = trace::timestamp_now();
+  info.machine = recording.trace.meta.machine;
+  info.device = analysis.device;
+  info.threads = recording.trace.meta.threads;
+  info.versions = {{"hone", std::string(kVersion)}};
+  if (!recording.roofs.compute.empty() || !recording.roofs.memory.empty()) info.roofs = recording.roofs;
+  HONE_CHECK(trace::write_run_folder(options.out, info, recording.trace));
+  HONE_ASSIGN(const fs::path page, report::write_explanation(options.out, analysis, recording.roofs));
+  fmt::print("\nreport    {}\ntrace     {} (opens in ui.perfetto.dev)\n", page.string(),
+             (fs::path(options.out) / trace::kTraceFile).string());
+  return {};
+}
+
+Status write_sql(const Options& options, const Recording& recording, const analyze::Analysis& analysis,
+                 const Progress& progress) {
+  std::vector<trace::LedgerLine> ledger;
+  for (const analyze::LedgerRow& row : analysis.ledger)
+    ledger.push_back({std::string(analyze::cause_name(row.cause)), row.ms, row.share, row.title, row.fix,
+                      row.predicted_gain_ms});
+  return trace::write_sqlite(recording.trace, ledger, options.sql,
+                             [&](double share) { progress(share, "writing " + options.sql); });
+}
+
+Status run(const Options& options, const std::string& command) {
+  HONE_CHECK(check_outputs(options));
+  Roofs given;
+  if (!options.roofs.empty()) {
+    HONE_ASSIGN(given, read_roofs(options.roofs));
+  }
+  ProgressBar bar("hone explain");
+  const Progress progress = [&bar](double share, const std::string& what) { bar.update(share, what); };
+  HONE_ASSIGN(Recording recording, read_recording(options.paths, progress));
+  HONE_ASSIGN(const analyze::Analysis analysis, analyse_recording(recording, given, options.top));
+  if (!options.roofs.empty()) recording.roofs = std::move(given);
+  if (!options.sql.empty()) HONE_CHECK(write_sql(options, recording, analysis, progress));
+  bar.finish();
+  if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::explain_json(analysis)));
+  fmt::print("{}", report::explain_terminal(analysis, report::terminal_style(STDOUT_FILENO)));
+  if (!options.out.empty()) return write_folder(options, recording, analysis, command);
+  fmt::print("\nThe same as a page, with the step as a timeline: add --out DIR\n");
+  return {};
+}
+
+}  // namespace
+
+void add_explain_command(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add("explain", "where the time of a recorded step goes, and what to change",
+                                  [options, &program] { return run(*options, program.command_line); });
+  command
+      ->add_option(
+          "PATH", options->paths,
+          "traces of one program (PyTorch's profiler: JSON, .gz, .zst; a file for each rank, or a folder "
+          "of them), a run folder of hone, or its trace")
+      ->type_name("")
+      ->required();
+  command
+      ->add_option("--out", options->out,
+                   "a folder for the report (HTML, Markdown, JSON) and the trace for ui.perfetto.dev")
+      ->type_name("DIR");
+  command->add_option("--top", options->top, "operators and kernels to name")
+      ->type_name("N")
+      ->check(positive())
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--roofs", options->roofs,
+          "judge by these roofs (as hone ceilings --json writes them), not by what hone knows of the device")
+      ->type_name("FILE");
+  command->add_option("--sql", options->sql, "also write the trace and the ledger as an SQLite database")
+      ->type_name("FILE");
+  command->add_option("--json", options->json, "write explain.json here, too")->type_name("FILE");
+}
+
+}  // namespace hone::apps

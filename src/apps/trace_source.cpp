@@ -1,0 +1,112 @@
+#include "apps/trace_source.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "analyze/analyze.h"
+#include "apps/command.h"
+#include "core/file.h"
+#include "trace/import/byte_source.h"
+#include "trace/import/import.h"
+#include "trace/import/sniff.h"
+#include "trace/link/link.h"
+#include "trace/roofs_json.h"
+#include "trace/run_folder.h"
+
+namespace hone::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kNamedSources = 4;
+
+// Of the time that explaining takes.
+constexpr double kReadShare = 0.7, kLinkShare = 0.15;
+
+Status check_there(const fs::path& path) {
+  std::error_code failed;
+  if (!fs::exists(path, failed))
+    return not_found(fmt::format("{}: there is no such file or folder", path.string()));
+  // A folder of hone lab holds two runs, which are not ranks of one program.
+  if (!trace::is_run_folder(path) && trace::is_run_folder(path / "optimised"))
+    return invalid(fmt::format("{0}: holds two runs of hone lab; name one: {0}/baseline or {0}/optimised",
+                               path.string()));
+  return {};
+}
+
+// The run folder that a path names, by itself or by its trace; empty for other traces.
+fs::path run_folder_of(const fs::path& path) {
+  if (trace::is_run_folder(path)) return path;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  return path.filename() == trace::kTraceFile && trace::is_run_folder(folder) ? folder : fs::path();
+}
+
+std::string source_of(const std::vector<std::string>& paths) {
+  if (paths.size() == 1) return paths.front();
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kNamedSources, paths.size()); ++i)
+    text += (i > 0 ? ", " : "") + fs::path(paths[i]).filename().string();
+  if (paths.size() > kNamedSources) text += fmt::format(" and {} more", paths.size() - kNamedSources);
+  return text;
+}
+
+}  // namespace
+
+Result<bool> is_recording(const fs::path& path) {
+  HONE_CHECK(check_there(path));
+  std::error_code failed;
+  if (fs::is_directory(path, failed) || !run_folder_of(path).empty()) return true;
+  HONE_ASSIGN(const std::unique_ptr<trace::ByteSource> bytes, trace::open_bytes(path));
+  std::string first(trace::kSniffBytes, '\0');
+  HONE_ASSIGN(const std::size_t got, bytes->read(first));
+  first.resize(got);
+  return trace::sniff(first).format != trace::TraceFormat::kUnknown;
+}
+
+Result<Recording> read_recording(const std::vector<std::string>& paths, const Progress& progress) {
+  Recording recording;
+  recording.source = source_of(paths);
+  std::vector<fs::path> files;
+  for (const std::string& path : paths) {
+    HONE_CHECK(check_there(path));
+    files.emplace_back(path);
+    const fs::path folder = run_folder_of(files.back());
+    if (folder.empty()) continue;
+    HONE_ASSIGN(const trace::RunInfo info, trace::read_run_info(folder));
+    if (info.roofs) recording.roofs = *info.roofs;
+  }
+  trace::ImportOptions options;
+  options.progress = [&](std::string_view file, double share) {
+    progress(share * kReadShare, fmt::format("reading {}", file));
+  };
+  HONE_ASSIGN(recording.trace, trace::import_trace(files, options));
+  progress(kReadShare, "joining kernels and operators");
+  const Status linked = trace::link_trace(recording.trace);
+  if (!linked.ok()) return linked.error().within(recording.source);
+  progress(kReadShare + kLinkShare, "analysing");
+  return recording;
+}
+
+Result<analyze::Analysis> analyse_recording(const Recording& recording, const Roofs& given, int top) {
+  analyze::AnalyzeOptions options;
+  options.top = top;
+  options.source = recording.source;
+  const bool has_given = !given.compute.empty() || !given.memory.empty();
+  auto analysis = analyze::analyze_trace(recording.trace, has_given ? given : recording.roofs, options);
+  if (!analysis.ok() && analysis.error().message.find(recording.source) == std::string::npos)
+    return analysis.error().within(recording.source);
+  return analysis;
+}
+
+Result<Roofs> read_roofs(const fs::path& path) {
+  HONE_ASSIGN(const std::string text, read_file(path));
+  const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (json.is_discarded() || !json.is_object())
+    return corrupt(
+        fmt::format("{}: is no JSON object; `hone ceilings --json FILE` writes such a table", path.string()));
+  Result<Roofs> roofs = trace::roofs_from_json(json.contains("roofs") ? json["roofs"] : json);
+  if (!roofs.ok()) return roofs.error().within(path.string());
+  return roofs;
+}
+
+}  // namespace hone::apps

@@ -1,0 +1,38 @@
+// What a path on the command line holds, where it may be a recording: run folders, traces of other programs,
+// folders of ranks. Reads it, joins it (trace/link) and analyses it. Shared by explain and compare.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analyze/findings.h"
+#include "core/result.h"
+#include "core/roofs.h"
+#include "trace/trace.h"
+
+namespace hone::apps {
+
+// Called with the share that is done, 0 to 1, and what is being done.
+using Progress = std::function<void(double, const std::string&)>;
+
+struct Recording {
+  trace::Trace trace;
+  Roofs roofs;         // of the machine that ran it, where the run folder has them
+  std::string source;  // for people: "rank0.json.gz, rank1.json.gz"
+};
+
+// Whether `path` is to be read as a recording rather than as a model. Errors: nothing is there.
+Result<bool> is_recording(const std::filesystem::path& path);
+
+// The ranks of one program, linked. Errors name the file.
+Result<Recording> read_recording(const std::vector<std::string>& paths, const Progress& progress);
+
+// `given` replaces the recording's own roofs where it has any.
+Result<analyze::Analysis> analyse_recording(const Recording& recording, const Roofs& given, int top);
+
+// A table of roofs: as `hone ceilings --json` writes it, or as run.json and report.json carry it.
+Result<Roofs> read_roofs(const std::filesystem::path& path);
+
+}  // namespace hone::apps

@@ -1,0 +1,85 @@
+// The parts of a comparison's page: what changed by cause and by operator.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/units.h"
+#include "report/html/parts.h"
+#include "report/svg/bars.h"
+#include "report/text.h"
+#include "report/words.h"
+
+namespace hone::report::html {
+namespace {
+
+constexpr std::size_t kOperatorRows = 40;
+
+Markup cell(std::string_view name, const std::string& value) {
+  return tag("td", {{"class", "n"}, {"data-name", std::string(name)}}, value);
+}
+
+std::string signed_ms(double ms, double largest) { return (ms > 0 ? "+" : "") + fixed_ms(ms, largest); }
+
+Markup bar_cell(double ms, double largest, const std::string& css) {
+  return tag("td", {{"class", "sharecell"}}, svg::share(largest > 0 ? ms / largest : 0, css));
+}
+
+}  // namespace
+
+Markup compare_causes_part(const analyze::Comparison& comparison) {
+  if (comparison.ledger.empty()) return {};
+  const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
+  double largest = 0;
+  for (const analyze::CauseChange& row : comparison.ledger) largest = std::max({largest, row.a_ms, row.b_ms});
+  Markup body;
+  auto add = [&](std::string_view label, const std::string& css, double a, double b, bool bars) {
+    Markup name =
+        css.empty() ? Markup() : tag("span", {{"class", "chip-dot " + css}}, Markup()) + Markup::text(" ");
+    Markup cells = tag("td", name + tag(bars ? "span" : "b", label));
+    cells += cell("first", fixed_ms(a, step)) + (bars ? bar_cell(a, largest, css) : tag("td", Markup()));
+    cells += cell("second", fixed_ms(b, step)) + (bars ? bar_cell(b, largest, css) : tag("td", Markup()));
+    cells += cell("change", signed_ms(b - a, step));
+    body += tag("tr", {{"class", "single"}}, cells);
+  };
+  for (const analyze::CauseChange& row : comparison.ledger)
+    add(analyze::cause_label(row.cause), svg::cause_class(row.cause), row.a_ms, row.b_ms, true);
+  add("step", "", comparison.a_ms.median, comparison.b_ms.median, false);
+  Markup head = Markup::literal(
+      "<thead><tr><th></th><th class=\"n\">first</th><th></th><th class=\"n\">second</th><th></th>"
+      "<th class=\"n\">change</th></tr></thead>");
+  return section("causes", "By cause", "The two ledgers, row by row; each adds up to its step.",
+                 tag("table", {{"class", "cards"}}, head + tag("tbody", body)));
+}
+
+Markup compare_operators_part(const analyze::Comparison& comparison) {
+  if (comparison.operators.empty()) return {};
+  const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
+  const std::size_t shown = std::min(kOperatorRows, comparison.operators.size());
+  Markup body;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const analyze::OperatorChange& row = comparison.operators[i];
+    const ChangeName name = change_name(row);
+    Markup title = tag("code", shortened(clean_utf8(name.head), 90));
+    if (!name.detail.empty())
+      title += tag("span", {{"class", "kind"}}, shortened(clean_utf8(name.detail), 200));
+    Markup cells = tag("td", title);
+    cells += cell("first", row.a.empty() ? "–" : fixed_ms(row.a_ms, step));
+    cells += cell("second", row.b.empty() ? "–" : fixed_ms(row.b_ms, step));
+    cells += cell("change", signed_ms(row.b_ms - row.a_ms, step));
+    cells +=
+        tag("td", {{"class", "n"}},
+            tag("span", {{"class", row.sure ? "yes" : "no"}}, row.sure ? "sure" : "no difference shown"));
+    body += tag("tr", {{"class", "single"}}, cells);
+  }
+  Markup head = Markup::literal(
+      "<thead><tr><th>operator</th><th class=\"n\">first</th><th class=\"n\">second</th>"
+      "<th class=\"n\">change</th><th></th></tr></thead>");
+  std::string lead = "Largest change first. Sure: the interval over the steps of both excludes no change.";
+  if (comparison.operators.size() > shown)
+    lead += fmt::format(" The first {} of {}.", shown, comparison.operators.size());
+  return section("operators", "By operator", lead,
+                 tag("table", {{"class", "cards"}}, head + tag("tbody", body)));
+}
+
+}  // namespace hone::report::html

@@ -1,0 +1,130 @@
+// hone explain and hone compare on real traces: recordings of PyTorch programs kept in tests/traces/recorded.
+#include <filesystem>
+
+#include "tests/cli/run_program.h"
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+
+namespace hone::testing_support {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+std::string recorded(const std::string& name) {
+  return (fs::path(HONE_SOURCE_DIR) / "tests/traces/recorded" / (name + ".json.gz")).string();
+}
+
+class Explain : public ::testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (folder / name).string(); }
+  json json_of(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(), {"--json", path("out.json")});
+    const ProgramResult result = run_hone(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    const Result<std::string> text = read_file(path("out.json"));
+    return text.ok() ? json::parse(*text) : json();
+  }
+  static double sum_of(const json& ledger) {
+    double sum = 0;
+    for (const json& row : ledger) sum += row["ms"].get<double>();
+    return sum;
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(Explain, SaysWhereTheTimeOfARecordedStepGoes) {
+  const ProgramResult result = run_hone({"explain", recorded("sync_item_for_logging.fault")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* part : {"NVIDIA H200", "Where the time goes", "What to change", "Coverage", "--out DIR"})
+    EXPECT_NE(result.out.find(part), std::string::npos) << part << "\n" << result.out;
+  const json explained = json_of({"explain", recorded("sync_item_for_logging.fault"), "--top", "3"});
+  EXPECT_EQ(explained["schema"], 1);
+  const double step = explained["step"]["median_ms"];
+  EXPECT_NEAR(sum_of(explained["ledger"]), step, 0.005 * step);
+  EXPECT_EQ(explained["top"].size(), 3u);
+  EXPECT_FALSE(explained["kernels"].empty());
+  EXPECT_FALSE(explained["findings"].empty());
+}
+
+TEST_F(Explain, LeavesAFolderThatCanBeExplainedAgain) {
+  const std::string out = path("deeper/run");
+  const json first = json_of({"explain", recorded("optimizer_unfused.fault"), "--out", out});
+  for (const char* name : {"explain.html", "explain.md", "explain.json", "run.json", "trace.pftrace"})
+    EXPECT_TRUE(fs::exists(fs::path(out) / name)) << name;
+  for (const std::string& again : {out, out + "/trace.pftrace"}) {
+    const json second = json_of({"explain", again});
+    EXPECT_NEAR(second["step"]["median_ms"].get<double>(), first["step"]["median_ms"].get<double>(), 1e-6);
+    EXPECT_EQ(second["verdict"], first["verdict"]);
+    ASSERT_EQ(second["ledger"].size(), first["ledger"].size());
+    for (std::size_t i = 0; i < first["ledger"].size(); ++i)
+      EXPECT_NEAR(second["ledger"][i]["ms"].get<double>(), first["ledger"][i]["ms"].get<double>(), 1e-6);
+  }
+  EXPECT_TRUE(is_one_line_error(run_hone({"explain", out, "--out", out}), {"--out", "another folder"}));
+  EXPECT_EQ(run_hone({"explain", recorded("optimizer_unfused.fault"), "--out", out}).exit_code, 0);
+}
+
+TEST_F(Explain, TakesTheRanksOfAProgramTogether) {
+  const json explained = json_of(
+      {"explain", recorded("straggler_sleeps.fault.rank0"), recorded("straggler_sleeps.fault.rank1")});
+  EXPECT_EQ(explained["ranks"], (json{0, 1}));
+  ASSERT_EQ(explained["rank_summaries"].size(), 2u);
+  EXPECT_FALSE(explained["collectives"].empty());
+  // The same from a folder.
+  fs::create_directory(folder / "ranks");
+  for (const char* rank : {"rank0", "rank1"})
+    fs::copy_file(recorded(std::string("straggler_sleeps.fault.") + rank),
+                  folder / "ranks" / (std::string(rank) + ".json.gz"));
+  const json same = json_of({"explain", path("ranks")});
+  EXPECT_EQ(same["ledger"], explained["ledger"]);
+}
+
+TEST_F(Explain, WritesADatabase) {
+  const std::string database = path("trace.sqlite");
+  ASSERT_EQ(run_hone({"explain", recorded("copy_pageable.fault"), "--sql", database}).exit_code, 0);
+  const Result<std::string> bytes = read_file(database);
+  ASSERT_TRUE(bytes.ok());
+  EXPECT_EQ(bytes->substr(0, 15), "SQLite format 3");
+  EXPECT_TRUE(is_one_line_error(
+      run_hone({"explain", recorded("copy_pageable.fault"), "--sql", path("nowhere/trace.sqlite")}),
+      {"nowhere"}));
+}
+
+TEST_F(Explain, TakesTheRoofsItIsGiven) {
+  ASSERT_TRUE(write_file(path("roofs.json"), "{}").ok());
+  const std::string trace = recorded("precision_f32.fault");
+  EXPECT_TRUE(is_one_line_error(run_hone({"explain", trace, "--roofs", path("roofs.json")}), {"roofs.json"}));
+  ASSERT_TRUE(write_file(path("roofs.json"), "no json").ok());
+  EXPECT_TRUE(is_one_line_error(run_hone({"explain", trace, "--roofs", path("roofs.json")}),
+                                {"roofs.json", "hone ceilings"}));
+}
+
+TEST_F(Explain, NamesWhatIsNoTrace) {
+  ASSERT_TRUE(write_file(path("notes.txt"), "nothing to see here").ok());
+  ASSERT_TRUE(write_file(path("empty"), "").ok());
+  EXPECT_TRUE(is_one_line_error(run_hone({"explain", path("notes.txt")}), {"notes.txt"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"explain", path("empty")}), {"empty"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"explain", path("missing")}), {"missing"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"explain"}), {"PATH", "hone explain --help"}));
+}
+
+TEST_F(Explain, ComparesAFaultWithItsRepair) {
+  const std::string fault = recorded("sync_item_for_logging.fault"),
+                    repaired = recorded("sync_item_for_logging.repaired");
+  const json compared = json_of({"compare", fault, repaired, "--out", path("compared")});
+  EXPECT_GT(compared["ratio"], 1.0);
+  EXPECT_LT(compared["change_ms"]["median"], 0.0);
+  EXPECT_FALSE(compared["operators"].empty());
+  for (const char* name : {"compare.html", "compare.md", "compare.json"})
+    EXPECT_TRUE(fs::exists(folder / "compared" / name)) << name;
+  const json same = json_of({"compare", fault, fault});
+  EXPECT_FALSE(same["sure"]);
+  EXPECT_NE(same["sentence"].get<std::string>().find("No difference"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hone::testing_support
