@@ -133,6 +133,8 @@ endfunction()
 
 # One benchmark program bench_x a file bench/{kernels,runtime,lab}/x_bench.cpp; none without Google Benchmark.
 function(hone_benchmarks)
+  add_executable(bench_import ${CMAKE_SOURCE_DIR}/bench/import/import_bench.cpp)  # times itself
+  target_link_libraries(bench_import PRIVATE hone_trace)
   find_package(benchmark QUIET)
   if(NOT benchmark_FOUND)
     message(STATUS "hone: no Google Benchmark (libbenchmark-dev): the programs of bench/ are not built")

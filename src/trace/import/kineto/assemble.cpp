@@ -220,9 +220,9 @@ void add_groups(std::span<Reading> readings, const Header& header, RankInfo& inf
   std::map<std::string, ProcessGroup> seen;  // by name: the order does not depend on the threads
   for (const Reading& reading : readings)
     for (const ProcessGroup& group : reading.sink.groups()) seen.try_emplace(group.name, group);
-  for (const auto& [name, group] : seen) {
-    const auto known = [&](const ProcessGroup& other) { return other.name == group.name; };
-    if (std::none_of(info.groups.begin(), info.groups.end(), known)) info.groups.push_back(group);
+  for (const auto& entry : seen) {
+    const auto known = [&](const ProcessGroup& other) { return other.name == entry.first; };
+    if (std::none_of(info.groups.begin(), info.groups.end(), known)) info.groups.push_back(entry.second);
   }
 }
 

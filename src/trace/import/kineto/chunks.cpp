@@ -8,12 +8,14 @@ namespace hone::trace::kineto {
 namespace {
 
 constexpr std::size_t kNowhere = std::string_view::npos;
-constexpr std::size_t kFront = 8;                     // room for what makes a chunk JSON by itself
-constexpr std::size_t kMost = std::size_t{64} << 20;  // of a header, and of text without an event
+constexpr std::size_t kFront = 8;  // room for what makes a chunk JSON by itself
+constexpr std::size_t kMostHeader = std::size_t{64} << 20;
+constexpr std::size_t kMostEvent = std::size_t{16} << 20;  // past it, text without an event is cut anywhere
 constexpr std::array<std::string_view, 11> kEventKeys = {"ph", "name", "cat", "ts",   "pid", "tid",
                                                          "s",  "dur",  "id",  "args", "bp"};
 
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+// White space, and the NULs and other control characters that damage leaves between events.
+bool is_space(char c) { return static_cast<unsigned char>(c) <= ' '; }
 
 std::size_t skip_space(std::string_view text, std::size_t at) {
   while (at < text.size() && is_space(text[at])) ++at;
@@ -25,6 +27,13 @@ std::size_t before(std::string_view text, std::size_t at) {
   while (at > 0)
     if (!is_space(text[--at])) return at;
   return kNowhere;
+}
+
+// The last '{' before `end`.
+std::size_t last_brace(std::string_view text, std::size_t end) {
+  const void* found = ::memrchr(text.data(), '{', end);
+  return found == nullptr ? kNowhere
+                          : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
 }
 
 // Whether text[at] is a '{' whose first key is one of an event's.
@@ -64,7 +73,7 @@ std::size_t find_event(std::string_view text, std::size_t from) {
 }
 
 std::size_t find_last_cut(std::string_view text) {
-  for (std::size_t at = text.rfind('{'); at != kNowhere && at > 0; at = text.rfind('{', at - 1)) {
+  for (std::size_t at = last_brace(text, text.size()); at != kNowhere; at = last_brace(text, at)) {
     const std::size_t comma = before(text, at);
     if (comma == kNowhere) return kNowhere;
     if (text[comma] != ',' || !begins_event(text, at)) continue;
@@ -99,7 +108,7 @@ Result<bool> ChunkReader::open() {
       offset_ = begin;
       return true;
     }
-    if (ended_ || size > kMost || (first < size && text[first] != '{')) return false;
+    if (ended_ || size > kMostHeader || (first < size && text[first] != '{')) return false;
   }
 }
 
@@ -117,7 +126,7 @@ Result<bool> ChunkReader::next(Chunk& chunk) {
     }
     if (ended_) break;
     cut = find_last_cut({chunk.buffer.data() + kFront, size});
-    if (cut != kNowhere || size > kMost) break;
+    if (cut != kNowhere || size > kMostEvent) break;
     chunk.buffer.resize(chunk.buffer.size() * 2);
   }
   char* events = chunk.buffer.data() + kFront;

@@ -12,6 +12,8 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 using simdjson::error_code;
 
+constexpr std::size_t kMostMended = std::size_t{4} << 20;  // bytes: longer texts are rubbish, not events
+
 // Whether the key that begins at `key` (after its quote) is `name`; `name` ends with a quote.
 template <std::size_t N>
 bool is(const char* key, const char (&name)[N]) {
@@ -153,7 +155,8 @@ std::size_t after_event(std::string_view events) {
   return end == std::string_view::npos || events[0] != '{' ? 0 : end;
 }
 
-bool is_gap(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == ','; }
+// What may stand between events: control characters are damage that costs none of them.
+bool is_gap(char c) { return static_cast<unsigned char>(c) <= ' ' || c == ','; }
 
 }  // namespace
 
@@ -246,6 +249,7 @@ bool ChunkParser::parse_one(std::string_view text, uint64_t offset, EventSink& s
 
 void ChunkParser::mend_one(std::string_view text, uint64_t offset, bool ends_file, EventSink& sink) {
   while (!text.empty() && is_gap(text.back())) text.remove_suffix(1);
+  if (text.size() > kMostMended) return sink.faults.lost.add(offset, text);
   const std::string whole = mended(text);
   const std::size_t end = object_end(whole);
   if (end == std::string_view::npos || !parse_one(std::string_view(whole).substr(0, end), offset, sink)) {
