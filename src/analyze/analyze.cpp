@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/beaten.h"
 #include "analyze/device/device_analysis.h"
 #include "analyze/ledger.h"
 #include "analyze/top.h"
@@ -74,19 +75,19 @@ std::string faster_than_floors(const StepProfile& profile) {
   if (beaten_ms <= 0.02 * profile.step_ms) return {};
   return fmt::format(
       "operators ran {} faster than the measured roofs allow: the roofs were measured while the machine was "
-      "busy; "
-      "measure them again with `hone ceilings`",
+      "busy; measure them again with `hone ceilings --refresh`",
       format_ms(beaten_ms));
 }
 
 std::vector<std::string> warnings_of(const trace::Trace& trace, const StepProfile& profile,
-                                     const Roofs& roofs) {
+                                     const Roofs& roofs, const std::vector<BeatenRoof>& beaten) {
   std::vector<std::string> warnings;
   if (trace.meta.dropped > 0)
     warnings.push_back(
         fmt::format("{} records were dropped while recording: gaps may be work that is missing here",
                     trace.meta.dropped));
-  if (std::string faster = faster_than_floors(profile); !faster.empty()) warnings.push_back(faster);
+  std::string faster = beaten.empty() ? faster_than_floors(profile) : beaten_warning(beaten);
+  if (!faster.empty()) warnings.push_back(std::move(faster));
   double unknown_ms = 0;
   int unknown = 0;
   for (const OperatorProfile& op : profile.operators)
@@ -126,9 +127,10 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
   analysis.verdict = make_verdict(analysis.ledger, analysis.step.ms.median);
   analysis.findings = make_findings(analysis.ledger);
   analysis.roofline = roofline_points(trace, profile);
+  analysis.beaten_roofs = beaten_roofs(trace, profile);
   add_timeline(trace, steps[typical_step(steps)], analysis);
   analysis.metrics = metrics_of(trace, profile, analysis);
-  analysis.warnings = warnings_of(trace, profile, roofs);
+  analysis.warnings = warnings_of(trace, profile, roofs, analysis.beaten_roofs);
   return analysis;
 }
 

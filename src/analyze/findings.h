@@ -113,6 +113,18 @@ struct TimelineSpan {
   uint64_t link = 0;  // the same for a launch and what it launched; 0: none
 };
 
+// An operator that took clearly less than its kernel's roof allows: that roof was measured too low.
+struct BeatenRoof {
+  std::string name;  // of the operator
+  std::string roof;  // as tables name it: "f32 compute", "DRAM"
+  DType dtype = DType::kUndefined;
+  std::string memory_level;  // empty where the roof is one of arithmetic
+  double ms = 0;
+  double least_ms = 0;  // by the roof
+
+  double factor() const { return ms > 0 ? least_ms / ms : 1; }
+};
+
 struct Verdict {
   std::optional<Cause> cause;  // none: healthy
   double recoverable_ms = 0;
@@ -232,6 +244,7 @@ struct Analysis {
   std::vector<RooflinePoint> roofline;
   std::vector<std::string> timeline_tracks;
   std::vector<TimelineSpan> timeline;
+  std::vector<BeatenRoof> beaten_roofs;   // furthest beyond first; `warnings` say so, too
   std::map<std::string, double> metrics;  // by name with its unit: "achieved_gflop_per_s"
   // What only traces of devices have.
   std::vector<Metric> targets;  // the table of numbers that people steer by

@@ -207,7 +207,7 @@ TEST(Ledger, AddsUpAndWarnsWhereAnOperatorIsFasterThanItsFloor) {
   EXPECT_NEAR(sum(analysis), 2, 1e-9);
   EXPECT_NEAR(row(analysis, Cause::kFloor)->ms, 2, 1e-9);
   ASSERT_EQ(analysis.warnings.size(), 1u);
-  EXPECT_NE(analysis.warnings[0].find("faster than the measured roofs allow"), std::string::npos);
+  EXPECT_NE(analysis.warnings[0].find("less than its f32 compute roof allows"), std::string::npos);
 }
 
 TEST(Ledger, PutsTimeBetweenOperatorsUnderLaunch) {

@@ -156,6 +156,21 @@ TEST(Forms, SetThePredictionsOfWhatWasKeptBesideTheWholeMeasurement) {
   }
 }
 
+TEST(Forms, ShowTheWarningsOfBothProfilesOnce) {
+  analyze::LabReport report = fabricate::resnet_report();
+  report.warnings = {"the machine was busy"};
+  report.baseline.warnings = {"fc took 1 ms less", "too few steps"};
+  report.optimised.warnings = {"too few steps", "conv1 took 2 ms less"};
+  EXPECT_EQ(lab_warnings(report),
+            (std::vector<std::string>{"the machine was busy", "before: fc took 1 ms less", "too few steps",
+                                      "after: conv1 took 2 ms less"}));
+  for (const std::string& form :
+       {lab_html(report), lab_markdown(report), lab_terminal(report, {200, false})}) {
+    EXPECT_NE(form.find("before: fc took"), std::string::npos);
+    EXPECT_NE(form.find("after: conv1 took"), std::string::npos);
+  }
+}
+
 TEST(Html, EscapesEveryName) {
   analyze::LabReport report = fabricate::hostile_report();
   for (const std::string& page : {lab_html(report), explain_html(report.baseline, report.roofs),

@@ -5,6 +5,7 @@
 #include "core/version.h"
 #include "report/html/parts.h"
 #include "report/text.h"
+#include "report/words.h"
 
 namespace hone::report {
 namespace {
@@ -34,8 +35,7 @@ Markup footer(std::string_view version, std::string_view roofs) {
 
 std::string lab_html(const analyze::LabReport& report) {
   Markup body = html::lab_hero(report);
-  body += html::warnings_part(report.warnings);
-  body += html::warnings_part(report.baseline.warnings);
+  body += html::warnings_part(lab_warnings(report));
   body += html::ledger_part(report.baseline, &report.optimised);
   body += html::top_part(report.baseline, &report.optimised);
   body += html::roofline_part(report.roofs, report.baseline, &report.optimised);

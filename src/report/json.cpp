@@ -17,6 +17,13 @@ Json pairs(const std::vector<std::pair<std::string, std::string>>& list) {
   return json;
 }
 
+Json beaten_roofs(const std::vector<analyze::BeatenRoof>& rows) {
+  Json list = Json::array();
+  for (const analyze::BeatenRoof& row : rows)
+    list.push_back({{"name", row.name}, {"roof", row.roof}, {"ms", row.ms}, {"least_ms", row.least_ms}});
+  return list;
+}
+
 // What report.json says of the plan before and after.
 Json side(const Analysis& analysis, const analyze::MemoryUse& memory) {
   return {{"step_ms", estimate(analysis.step.ms)},
@@ -31,6 +38,7 @@ Json side(const Analysis& analysis, const analyze::MemoryUse& memory) {
            {{"arena_bytes", memory.arena_bytes},
             {"weights_bytes", memory.weights_bytes},
             {"peak_bytes", memory.peak_bytes}}},
+          {"beaten_roofs", beaten_roofs(analysis.beaten_roofs)},
           {"warnings", analysis.warnings}};
 }
 

@@ -74,7 +74,7 @@ std::string lab_markdown(const analyze::LabReport& report) {
   LabVerdict words = lab_verdict(report);
   std::string out =
       fmt::format("# {}\n\n**{}** {}\n\n", plain(report.model.name), words.headline, plain(words.rest));
-  out += warnings(report.warnings);
+  out += warnings(lab_warnings(report));
   out += fmt::format("Speed-up {} from {} paired runs. Step {} before, {} after.\n\n",
                      ratio_text(report.result.speedup), report.result.pairs,
                      estimate_ms(report.baseline.step.ms), estimate_ms(report.optimised.step.ms));

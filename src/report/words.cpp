@@ -34,6 +34,20 @@ LabVerdict lab_verdict(const analyze::LabReport& report) {
           true};
 }
 
+std::vector<std::string> lab_warnings(const analyze::LabReport& report) {
+  std::vector<std::string> all = report.warnings;
+  const auto& before = report.baseline.warnings;
+  const auto& after = report.optimised.warnings;
+  for (const std::string& warning : before) {
+    const bool both = std::find(after.begin(), after.end(), warning) != after.end();
+    all.push_back(both ? warning : "before: " + warning);
+  }
+  for (const std::string& warning : after) {
+    if (std::find(before.begin(), before.end(), warning) == before.end()) all.push_back("after: " + warning);
+  }
+  return all;
+}
+
 std::string phases_sentence(const analyze::LabReport& report) {
   double total = 0;
   for (const analyze::PhaseTime& phase : report.phases) total += phase.seconds;

@@ -42,6 +42,16 @@ void internal::CeilingsRun::account(const Samples& samples, const std::string& w
   if (samples.busy && std::find(busy.begin(), busy.end(), what) == busy.end()) busy.push_back(what);
 }
 
+bool internal::CeilingsRun::wants(DType dtype) const {
+  return only == nullptr || std::find(only->dtypes.begin(), only->dtypes.end(), dtype) != only->dtypes.end();
+}
+
+bool internal::CeilingsRun::wants(const std::string& memory_level) const {
+  if (only == nullptr) return true;
+  const auto& levels = only->memory_levels;
+  return std::find(levels.begin(), levels.end(), memory_level) != levels.end();
+}
+
 Status internal::measure_threads(CeilingsRun& run) {
   const int threads = run.result.roofs.threads;
   HONE_CHECK(run.progress("thread start"));
@@ -58,7 +68,7 @@ Status internal::measure_threads(CeilingsRun& run) {
 Result<Ceilings> measure_ceilings(const Machine& machine, const CeilingsOptions& options) {
   const int64_t start = now_ns();
   const int threads = options.threads > 0 ? options.threads : machine.cores;
-  internal::CeilingsRun run{machine, options.quick, {1}, 0, 0, {}, {}, {}};
+  internal::CeilingsRun run{machine, options.quick, {1}, 0, 0, {}, {}, {}, nullptr};
   if (threads > 1) run.thread_counts.push_back(threads);
   run.deadline_ns = start + static_cast<int64_t>(1e9 * (options.quick ? kQuickSeconds : kFullSeconds));
   const int expected = expected_rates(run.thread_counts.size());

@@ -43,4 +43,20 @@ Result<Ceilings> measure_ceilings(const Machine& machine, const CeilingsOptions&
 // busy.
 Result<Ceilings> load_or_measure_ceilings(const Machine& machine, const CeilingsOptions& options = {});
 
+// Some of a machine's roofs.
+struct RoofChoice {
+  std::vector<DType> dtypes;
+  std::vector<std::string> memory_levels;
+};
+
+struct BetterRoofs {
+  Roofs roofs;
+  std::vector<std::string> changes;  // "f32 compute 325 → 470 GFLOP/s"; empty: none was better
+};
+
+// Measures `choice` again, in a second or two, and takes what is higher than in `roofs`: whatever disturbs a
+// measurement of a roof makes it too low. What the cache holds for this machine becomes better, too.
+Result<BetterRoofs> measure_again(const Roofs& roofs, const RoofChoice& choice, const Machine& machine,
+                                  const CeilingsOptions& options = {});
+
 }  // namespace hone::lab

@@ -58,10 +58,12 @@ Status measure_compute(CeilingsRun& run) {
   const auto probes = kernels::roof::arithmetic_probes();
   for (int threads : run.thread_counts) {
     for (const ArithmeticProbe& probe : probes) {
+      if (!run.wants(probe.dtype)) continue;
       HONE_CHECK(run.progress(fmt::format("{} arithmetic, {} threads", dtype_name(probe.dtype), threads)));
       measure_arithmetic(run, probe, threads);
     }
     for (DType dtype : {DType::kF32, DType::kBF16, DType::kI8}) {
+      if (!run.wants(dtype)) continue;
       HONE_CHECK(run.progress(fmt::format("{} matrix product, {} threads", dtype_name(dtype), threads)));
       HONE_CHECK(measure_gemm(run, dtype, threads));
     }

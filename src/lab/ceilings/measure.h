@@ -19,7 +19,11 @@ struct CeilingsRun {
   int rates_left = 0;                                  // to be measured until then, this one included
   std::function<Status(const std::string&)> progress;  // before each rate
   Ceilings result;
-  std::vector<std::string> busy;  // rates that other programs disturbed too much
+  std::vector<std::string> busy;     // rates that other programs disturbed too much
+  const RoofChoice* only = nullptr;  // null: everything
+
+  bool wants(DType dtype) const;
+  bool wants(const std::string& memory_level) const;
 
   // Time for one rate, or a share of it: the rates to come share what is left of the whole measurement's
   // time.

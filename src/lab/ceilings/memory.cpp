@@ -135,7 +135,9 @@ void measure_stream(CeilingsRun& run, const Level& level, const Operation& opera
 
 Status measure_memory(CeilingsRun& run) {
   for (int threads : run.thread_counts) {
-    const std::vector<Level> levels = plan_levels(run.machine, threads);
+    std::vector<Level> levels = plan_levels(run.machine, threads);
+    std::erase_if(levels, [&](const Level& level) { return !run.wants(level.name); });
+    if (levels.empty()) continue;
     std::size_t largest = 0;
     for (const Level& level : levels) largest = std::max(largest, level.bytes_a_thread);
     std::vector<std::unique_ptr<Buffer>> buffers;

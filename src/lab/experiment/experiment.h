@@ -27,6 +27,7 @@ struct ExperimentOptions {
   std::string model_path;
   std::string command;                 // as typed, for the report
   std::filesystem::path timing_cache;  // where kernel timings are kept; empty: nowhere
+  std::filesystem::path roofs_cache;   // the folder of measured roofs, as in CeilingsOptions
   // Told what is being done and how far it is; false cancels.
   std::function<bool(double fraction, const std::string& what)> progress;
 };

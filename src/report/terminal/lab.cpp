@@ -83,7 +83,7 @@ std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& 
   std::string out = "\n" + paint(words.headline, words.good ? Colour::kGreen : Colour::kRed, style) + "\n";
   out += wrapped(words.rest, 0, style);
   out += paint(wrapped(std::string(baseline_note()), 0, style), Colour::kFaint, style);
-  out += warnings(report.warnings, style);
+  out += warnings(lab_warnings(report), style);
   out += heading("Before: where the time went", style) + ledger_table(report.baseline, style);
   out += heading(fmt::format("Before: the {} operators that took the most time", report.baseline.top.size()),
                  style) +
