@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "trace/kernel_family.h"
+
 namespace hone::analyze::device {
 namespace {
 
@@ -54,7 +56,7 @@ class Bookkeeper {
 
   // Until the last rank arrives a collective is waiting, then it is communication.
   void collective(const Charge& charge, const Work& work) {
-    const std::string name = short_kernel_name(trace_.strings.text(trace_.spans.name[work.span]));
+    const std::string name = trace::kernel_short_name(trace_.strings.text(trace_.spans.name[work.span]));
     const Meeting* meeting = study_.meetings.find(rank_, charge.work);
     double waited = 0;
     if (meeting != nullptr) {
@@ -109,7 +111,7 @@ class Bookkeeper {
 
   std::string title(const Work& work) const {
     if (work.op != kNothing) return operator_title(trace_.operators[work.op]);
-    return short_kernel_name(trace_.strings.text(trace_.spans.name[work.span]));
+    return trace::kernel_short_name(trace_.strings.text(trace_.spans.name[work.span]));
   }
 
   std::string copy_name(const Work& work) const {
@@ -154,24 +156,6 @@ std::string operator_title(const trace::Operator& op) {
   std::string_view kind = op.kind;
   if (kind.starts_with("aten::")) kind.remove_prefix(6);
   return op.geometry.empty() ? std::string(kind) : fmt::format("{} {}", kind, op.geometry);
-}
-
-std::string short_kernel_name(std::string_view name, std::size_t longest) {
-  std::string plain;
-  int depth = 0;
-  for (char letter : name) {
-    if (letter == '<') ++depth;
-    if (depth == 0) plain += letter;
-    if (letter == '>') depth = std::max(0, depth - 1);
-    if (letter == '(' && depth == 0 && plain.size() > 1 && plain.find("(anonymous") == std::string::npos) {
-      plain.pop_back();
-      break;
-    }
-  }
-  if (plain.starts_with("void ")) plain.erase(0, 5);
-  if (const auto colon = plain.rfind("::"); colon != std::string::npos) plain.erase(0, colon + 2);
-  if (plain.size() > longest) plain = plain.substr(0, longest - 1) + "…";
-  return plain.empty() ? std::string(name.substr(0, longest)) : plain;
 }
 
 }  // namespace hone::analyze::device

@@ -38,7 +38,5 @@ Accounts make_accounts(const Study& study, std::size_t rank);
 
 // An operator as a person would call it, the same for all places where it runs: "addmm 8192×768 · 768×3072".
 std::string operator_title(const trace::Operator& op);
-// The name of a kernel without its template arguments and namespaces, at most `longest` characters.
-std::string short_kernel_name(std::string_view name, std::size_t longest = 60);
 
 }  // namespace hone::analyze::device

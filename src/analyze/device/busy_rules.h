@@ -7,6 +7,10 @@ namespace hone::analyze::device {
 inline constexpr double kGoodProduct = 0.60;
 inline constexpr double kGoodTraffic = 0.80;
 
+// Batch normalisation over channels-last images reaches about this part of the DRAM roof: its statistics take
+// a pass of their own.
+inline constexpr double kChannelsLastNorm = 0.35;
+
 // A product below this part of its roof is worth another look; above, it is what libraries reach.
 inline constexpr double kPoorProduct = 0.35;
 inline constexpr double kPoorTraffic = 0.30;
@@ -21,6 +25,10 @@ inline constexpr int kUnfusedOptimizerWorks = 12;
 
 // Matrix units load 16 bytes at a time: 8 elements of 16 bits.
 inline constexpr int kAlignment = 8;
+
+// Fused attention does the products around the softmax in about this part of their time: under a causal mask
+// half of them is left out, and its products are less regular.
+inline constexpr double kFusedAttentionShare = 0.8;
 
 // Matrices of attention from this length on are worth a fused kernel.
 inline constexpr int kAttentionLength = 128;

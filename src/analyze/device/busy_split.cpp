@@ -181,8 +181,8 @@ class Splitter {
     const double floor = use.floor_ns * part_of_operator(work);
     if (use.floor_ns <= 0) return;
     if (kernel.channels_first_norm && use.roof_ns * part_of_operator(work) < 0.7 * ns && is_image(use))
-      return set(split, Cause::kLayout, floor / ns, Reason::kChannelsFirst,
-                 std::min(ns, floor / kGoodTraffic * 1.25));
+      return set(split, Cause::kLayout, floor / ns, Reason::kTransform,
+                 std::min(ns, floor / kChannelsLastNorm));
     if (is_too_wide(op, use)) return divide_precision(split, work, use, floor);
     divide_slow(split, work, use, floor);
   }
@@ -293,46 +293,93 @@ class Splitter {
            result_.operators[last.op].elements == result_.operators[work.op].elements;
   }
 
+  // The kernels of one operator belong together: a normalisation must pass twice.
   void close_chain(const std::vector<uint32_t>& chain) {
     if (chain.empty()) return;
-    uint32_t longest = chain.front();
-    for (uint32_t i : chain)
-      if (timeline_.works[i].ns() > timeline_.works[longest].ns()) longest = i;
-    for (uint32_t i : chain) {
-      const Work& work = timeline_.works[i];
-      if (result_.works[i].cause == Cause::kLayout) continue;
-      const bool cast = is_cast(trace_.operators[work.op], result_.operators[work.op]);
-      if (i == longest && !(cast && chain.size() == 1)) continue;
-      set(result_.works[i], Cause::kAvoidableTraffic, 0, cast ? Reason::kCast : Reason::kChain, kGone);
+    std::vector<std::pair<std::size_t, int64_t>> units;  // first place in the chain, time
+    for (std::size_t k = 0; k < chain.size(); ++k) {
+      const Work& work = timeline_.works[chain[k]];
+      const bool same = k > 0 && timeline_.works[chain[k - 1]].op == work.op &&
+                        trace_.spans.name[timeline_.works[chain[k - 1]].span] != trace_.spans.name[work.span];
+      if (!same) units.push_back({k, 0});
+      units.back().second += work.ns();
+    }
+    const auto longest = std::max_element(units.begin(), units.end(),
+                                          [](const auto& a, const auto& b) { return a.second < b.second; });
+    for (auto unit = units.begin(); unit != units.end(); ++unit) {
+      const std::size_t end = unit + 1 == units.end() ? chain.size() : (unit + 1)->first;
+      for (std::size_t k = unit->first; k < end; ++k) {
+        const uint32_t i = chain[k];
+        const uint32_t op = timeline_.works[i].op;
+        if (result_.works[i].cause == Cause::kLayout) continue;
+        const bool cast = is_cast(trace_.operators[op], result_.operators[op]);
+        if (unit == longest && !(cast && units.size() == 1)) continue;
+        set(result_.works[i], Cause::kAvoidableTraffic, 0, cast ? Reason::kCast : Reason::kChain, kGone);
+      }
     }
   }
 
   // Passes over the scores of attention that a softmax over them gives away by their size.
   void find_attention() {
     std::set<double> sizes;
+    std::set<int64_t> lengths;
     for (std::size_t op = 0; op < result_.operators.size(); ++op) {
       const OperatorUse& use = result_.operators[op];
-      if (use.works == 0 || trace_.operators[op].kind.find("softmax") == std::string::npos) continue;
+      if (use.works == 0 || !is_softmax(trace_.operators[op])) continue;
       for (const trace::CallInput& input : use.inputs) {
         const std::size_t rank = input.dims.size();
-        if (rank >= 3 && input.dims[rank - 1] >= kAttentionLength && input.dims[rank - 2] > 1)
-          sizes.insert(static_cast<double>(input.elements()));
+        if (rank < 3 || input.dims[rank - 1] < kAttentionLength || input.dims[rank - 2] <= 1) continue;
+        sizes.insert(static_cast<double>(input.elements()));
+        lengths.insert(input.dims[rank - 1]);
       }
     }
-    if (sizes.empty()) return;
-    for (uint32_t i = 0; i < timeline_.works.size(); ++i)
-      if (can_fuse(timeline_.works[i]) && sizes.contains(result_.operators[timeline_.works[i].op].elements))
-        set(result_.works[i], Cause::kAvoidableTraffic, 0, Reason::kAttention, kGone);
+    if (!sizes.empty()) mark_attention(sizes, lengths);
+  }
+
+  static bool is_softmax(const trace::Operator& op) { return op.kind.find("softmax") != std::string::npos; }
+
+  // A product of which the scores are an input or the output.
+  bool makes_scores(const Work& work, const std::set<int64_t>& lengths) const {
+    if (work.op == kNothing || trace_.operators[work.op].kind != "aten::bmm") return false;
+    const OperatorUse& use = result_.operators[work.op];
+    if (!is_tensor(use.inputs, 0) || !is_tensor(use.inputs, 1)) return false;
+    const auto &a = use.inputs[0].dims, &b = use.inputs[1].dims;
+    if (a.size() != 3 || b.size() != 3) return false;
+    return lengths.contains(b[2]) || lengths.contains(a[2]);
+  }
+
+  // One fused kernel takes the place of the passes and the products around each softmax, which stands for it.
+  void mark_attention(const std::set<double>& sizes, const std::set<int64_t>& lengths) {
+    double product_ns = 0;
+    std::vector<uint32_t> softmaxes;
+    for (uint32_t i = 0; i < timeline_.works.size(); ++i) {
+      const Work& work = timeline_.works[i];
+      WorkSplit& split = result_.works[i];
+      if (makes_scores(work, lengths)) {
+        product_ns += static_cast<double>(work.ns());
+        split.cause = Cause::kAvoidableTraffic;
+        split.reason = Reason::kAttention;
+        split.target_ns = kGone;
+      } else if (can_fuse(work) && sizes.contains(result_.operators[work.op].elements)) {
+        set(split, Cause::kAvoidableTraffic, 0, Reason::kAttention, kGone);
+        if (is_softmax(trace_.operators[work.op])) softmaxes.push_back(i);
+      }
+    }
+    for (uint32_t i : softmaxes)
+      result_.works[i].target_ns = kFusedAttentionShare * product_ns / static_cast<double>(softmaxes.size());
   }
 
   // An optimizer of many small works. The first of a step stands for the fused kernel.
   void find_optimizer() {
     std::vector<std::pair<int32_t, std::vector<uint32_t>>> steps;
+    for (std::size_t op = 0; op < result_.operators.size(); ++op)  // then the rest is not the optimizer
+      if (result_.operators[op].works > 0 && trace_.operators[op].kind.find("_fused_") != std::string::npos)
+        return;
     for (uint32_t i = 0; i < timeline_.works.size(); ++i) {
       const Work& work = timeline_.works[i];
       if (work.op == kNothing || work.kind == WorkKind::kCollective) continue;
       const trace::Operator& op = trace_.operators[work.op];
-      if (op.phase != trace::Phase::kOptimizer || op.kind.find("_fused_") != std::string::npos) continue;
+      if (op.phase != trace::Phase::kOptimizer) continue;
       if (traits(work).generated) continue;
       if (steps.empty() || steps.back().first != work.step) steps.push_back({work.step, {}});
       steps.back().second.push_back(i);

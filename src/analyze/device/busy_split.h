@@ -21,20 +21,19 @@ inline constexpr int kBusyCauses = 5;  // floor to kernel_inefficiency, as in Ca
 // Why a work costs more than its floor: what evidence and fixes are chosen by.
 enum class Reason : uint8_t {
   kNone,
-  kVectorMath,     // a product in f32 without matrix units
-  kDouble,         // arithmetic in f64
-  kTransform,      // a kernel that only changes the order of elements
-  kStridedCopy,    // a copy between two orders of elements
-  kChannelsFirst,  // normalisation over channels-first images
-  kChain,          // one of several passes over the same elements
-  kCast,           // a conversion of type on its own
-  kAttention,      // passes over the T×T scores of attention written by hand
-  kOptimizer,      // an optimizer that goes over the parameters many times
-  kOddSize,        // sizes that matrix units cannot load well
-  kSmallGrid,      // fewer blocks than the device has multiprocessors
-  kSlow,           // far below its roof, for reasons that a trace does not show
+  kVectorMath,   // a product in f32 without matrix units
+  kDouble,       // arithmetic in f64
+  kTransform,    // channels-first images: a kernel that converts them, or one that is slow on them
+  kStridedCopy,  // a copy between two orders of elements
+  kChain,        // one of several passes over the same elements
+  kCast,         // a conversion of type on its own
+  kAttention,    // passes over the T×T scores of attention written by hand
+  kOptimizer,    // an optimizer that goes over the parameters many times
+  kOddSize,      // sizes that matrix units cannot load well
+  kSmallGrid,    // fewer blocks than the device has multiprocessors
+  kSlow,         // far below its roof, for reasons that a trace does not show
 };
-inline constexpr int kReasonCount = 13;
+inline constexpr int kReasonCount = 12;
 
 constexpr double kGone = -1;  // the work is not launched at all
 

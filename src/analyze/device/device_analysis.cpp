@@ -51,7 +51,8 @@ StepTime step_time(const Study& study) {
 void charge_waits(Accounts& accounts, const Gains& gains) {
   Account& sync = accounts[static_cast<std::size_t>(Cause::kHostSync)];
   Account& launch = accounts[static_cast<std::size_t>(Cause::kLaunch)];
-  const double more = std::min(gains.recorded_sync_ms() - sync.ms, 0.9 * launch.ms);
+  const double unhidden = std::max(gains.recorded_sync_ms(), gains.of(Cause::kHostSync));
+  const double more = std::min(unhidden - sync.ms, 0.9 * launch.ms);
   if (more <= 0 || launch.ms <= 0) return;
   const double scale = 1 - more / launch.ms;
   launch.ms -= more;
@@ -103,8 +104,8 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
     return invalid(
         fmt::format("{}: no steps are marked and none were found; nothing repeats that could be explained",
                     options.source.empty() ? "trace" : options.source));
-  const Gains gains(study);
   Accounts accounts = make_accounts(study, study.headline);
+  const Gains gains(study, accounts);
   charge_waits(accounts, gains);
   OperatorTables tables = make_operator_tables(study, options.top);
   Told told = tell(study, accounts, gains);

@@ -34,8 +34,10 @@ constexpr DeviceRule kRules[] = {
      "{count} kernels a step, {ms}", kWork,
      "keep one memory format: model.to(memory_format=torch.channels_last), the same for the input", ""},
     {Cause::kLayout, Reason::kTransform, 0.03,
-     "{ms} per step goes to converting tensors between channels-first and channels-last",
-     "{count} conversion kernels a step surround the convolutions: {ms}", kWork,
+     "{ms} per step is lost to channels-first images: conversions around convolutions, slow normalisation",
+     "{count} kernels a step convert between channels-first and channels-last or normalise channels first: "
+     "{ms}",
+     kWork,
      "model.to(memory_format=torch.channels_last) and input.contiguous(memory_format=torch.channels_last): "
      "tensor cores want channels last",
      "the input and the output of the model are still converted once"},
@@ -45,11 +47,6 @@ constexpr DeviceRule kRules[] = {
      "layout "
      "through the model (channels_last for convolutions)",
      "an operator that needs packed input makes the copy itself"},
-    {Cause::kLayout, Reason::kChannelsFirst, 0.03,
-     "{ms} per step is lost in normalisation over channels-first images",
-     "{count} batch-normalisation kernels a step work on [N, C, H, W]: {ms} above what channels-last ones "
-     "take",
-     kWork, "model.to(memory_format=torch.channels_last) and the same for the input", ""},
 
     {Cause::kAvoidableTraffic, Reason::kNone, 0.05,
      "{ms} per step goes to memory traffic that fusion would not have",
@@ -176,6 +173,12 @@ constexpr bool in_order() {
 static_assert(in_order(), "kRules must stand in the order of Cause");
 
 }  // namespace
+
+bool blocks_capture(Cause cause) {
+  constexpr Cause kBlocks[] = {Cause::kHostSync,  Cause::kInput,   Cause::kIo,   Cause::kHostCopy,
+                               Cause::kAllocator, Cause::kCompile, Cause::kComm, Cause::kStraggler};
+  return std::find(std::begin(kBlocks), std::end(kBlocks), cause) != std::end(kBlocks);
+}
 
 std::span<const DeviceRule> device_rules() { return kRules; }
 

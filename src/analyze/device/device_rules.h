@@ -35,12 +35,25 @@ const DeviceRule& device_rule(Cause cause, Reason reason);
 // The recorder's cost of one record on the host, in ns: a profiler that records every operator with its
 // shapes, and every call of the runtime, slows a host that issues many. Taken away again before gains are
 // predicted.
-inline constexpr double kRecorderNs = 3'800;
+inline constexpr double kRecorderNs = 10'000;
 
 // `launch` is what is left when nothing more specific explains a slow host, and its fixes (graphs, compiled
-// steps) work only once the step has no waits, allocations or compilations in it: so it is the verdict only
-// where no other cause would win back this share of the step.
-inline constexpr double kSpecificShare = 0.08;
+// steps) work only once the step has no waits, allocations or compilations in it. So the verdict goes to
+// another cause where that would win back this share of the step: a cause that keeps a step from being
+// captured, or any.
+inline constexpr double kBlocksCaptureShare = 0.05;
+inline constexpr double kSpecificShare = 0.10;
+// Whether work of this cause inside a step keeps it from being captured as one launch.
+bool blocks_capture(Cause cause);
+
+// What hiding communication behind computing wins of its exposed time, and what joining small collectives
+// does.
+inline constexpr double kOverlapGain = 0.45;
+inline constexpr double kSmallCollectiveBytes = 1048576;
+inline constexpr double kSmallCollectiveGain = 0.9;
+
+// Micro-batches of a pipeline that is promised to run better.
+inline constexpr double kMicroBatches = 4;
 
 // A replay that misses the recorded step by more than this share is not trusted without a word.
 inline constexpr double kTrustedReplay = 0.02;

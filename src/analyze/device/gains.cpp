@@ -13,8 +13,11 @@ bool& without(Change& change, Activity activity) {
 
 }  // namespace
 
-Gains::Gains(const Study& study)
-    : study_(study), replay_(*study.trace, study.timelines, study.activities, study.meetings) {
+Gains::Gains(const Study& study, const Accounts& accounts)
+    : study_(study),
+      replay_(*study.trace, study.timelines, study.activities, study.meetings),
+      straggler_(find_straggler(study, accounts)),
+      bubble_ms_(accounts[static_cast<std::size_t>(Cause::kBubble)].ms) {
   Change change;
   change.recorder_ns = kRecorderNs;
   base_ms_ = replay_.step_ms(change);
@@ -84,13 +87,47 @@ double Gains::of(Cause cause) const {
       break;
     case Cause::kComm:
       change.collectives_free = true;
-      break;
+      return comm_share() * with(std::move(change));
     case Cause::kStraggler:
+      return without_straggler();
     case Cause::kBubble:
-      change.ranks_level = true;
-      break;
+      return without_bubble();
   }
   return with(std::move(change));
+}
+
+// A rank whose host is busy with something of its own can stop that; one that computes longer can share its
+// work.
+double Gains::without_straggler() const {
+  if (straggler_.cause == Cause::kLaunch) return 0;  // what slows launching is a cause of its own
+  Change change;
+  change.ranks_level = true;
+  for (int i = 0; i < kActivityCount; ++i)
+    if (straggler_.cause != Cause::kLaunch && activity_cause(static_cast<Activity>(i)) == straggler_.cause) {
+      change.ranks_level = false;
+      change.without_on = static_cast<int>(straggler_.rank);
+      without(change, static_cast<Activity>(i)) = true;
+    }
+  return with(std::move(change));
+}
+
+// A pipeline of p stages and m micro-batches runs (m + p - 1) / m times the time of its work.
+double Gains::without_bubble() const {
+  const double work = std::max(0.0, base_ms_ - bubble_ms_);
+  const auto stages = static_cast<double>(study_.timelines.size());
+  return std::max(0.0, bubble_ms_ - work * (stages - 1) / kMicroBatches);
+}
+
+// Hidden communication is not free: its kernels take multiprocessors and bandwidth from the work that hides
+// it, and the last bucket stays exposed. Many small collectives cost latency, which larger ones do not have.
+double Gains::comm_share() const {
+  double bytes = 0, count = 0;
+  for (const trace::Collective& detail : study_.trace->collectives) {
+    bytes +=
+        std::max(detail.elements_in, detail.elements_out) * static_cast<double>(dtype_size(detail.dtype));
+    ++count;
+  }
+  return count > 0 && bytes / count < kSmallCollectiveBytes ? kSmallCollectiveGain : kOverlapGain;
 }
 
 double Gains::recorded_sync_ms() const {

@@ -5,6 +5,7 @@
 
 #include "analyze/cause.h"
 #include "analyze/device/accounts.h"
+#include "analyze/device/ranks.h"
 #include "analyze/device/replay.h"
 #include "analyze/device/study.h"
 
@@ -12,8 +13,8 @@ namespace hone::analyze::device {
 
 class Gains {
  public:
-  // `study` must outlive this.
-  explicit Gains(const Study& study);
+  // `accounts` are those of the headline rank. `study` must outlive this.
+  Gains(const Study& study, const Accounts& accounts);
 
   // ms a step. Of a program without a recorder in it.
   double of(Cause cause) const;
@@ -23,13 +24,20 @@ class Gains {
   double error() const { return replay_.error(); }
   // What removing the host's waits would win of the step as recorded.
   double recorded_sync_ms() const;
+  const Straggler& straggler() const { return straggler_; }
 
  private:
   double with(Change change) const;
   std::vector<std::vector<double>> targets(Cause cause, const Reason* reason) const;
 
+  double without_straggler() const;
+  double without_bubble() const;
+  double comm_share() const;
+
   const Study& study_;
   Replay replay_;
+  Straggler straggler_;
+  double bubble_ms_ = 0;
   double base_ms_ = 0;
 };
 

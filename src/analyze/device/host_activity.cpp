@@ -55,7 +55,8 @@ bool speaks_of_itself(std::string_view name) {
 }
 
 bool is_outer(Activity activity) {
-  return activity == Activity::kCompile || activity == Activity::kInput || activity == Activity::kIo;
+  return activity == Activity::kCommunicate || activity == Activity::kCompile ||
+         activity == Activity::kInput || activity == Activity::kIo;
 }
 
 // A span of the host with what it says about the time inside it.
@@ -64,7 +65,9 @@ struct HostSpan {
   int64_t end_ns;
   uint32_t row;
   Activity activity;
-  bool says;  // its own activity, rather than "something of the program's"
+  bool says;           // its own activity, rather than "something of the program's"
+  bool outer = false;  // speaks for all that is inside it
+  bool reads = false;  // an operator that reads a value of the device, if it waits
 };
 
 class Flattener {
@@ -77,6 +80,11 @@ class Flattener {
     std::vector<std::vector<HostSpan>> threads = collect();
     for (std::vector<HostSpan>& spans : threads) lanes.push_back(flatten(spans));
     result_.stretches = merge(lanes);
+    if (!timeline_.steps.empty() && !result_.stretches.empty() &&
+        timeline_.steps.front().host_start_ns < result_.stretches.front().start_ns)
+      result_.stretches.insert(result_.stretches.begin(),
+                               {timeline_.steps.front().host_start_ns, result_.stretches.front().start_ns,
+                                Activity::kOther, kNothing});
     name_long_stretches();
     std::sort(result_.recorded_starts.begin(), result_.recorded_starts.end());
     return std::move(result_);
@@ -89,21 +97,26 @@ class Flattener {
     return *known;
   }
 
-  // A copy call that lasts until its copy is over blocks the host.
-  bool blocks(uint32_t row) const {
-    const auto at = std::lower_bound(copy_calls_.begin(), copy_calls_.end(), row);
-    return at != copy_calls_.end() && *at == row;
+  // What a call that copies and lasts until the copy is nearly over keeps the host from: reading a value is
+  // waiting, more is copying.
+  Activity blocked(uint32_t row) const {
+    const auto at = std::lower_bound(copy_calls_.begin(), copy_calls_.end(), row,
+                                     [](const auto& entry, uint32_t wanted) { return entry.first < wanted; });
+    return at != copy_calls_.end() && at->first == row ? at->second : Activity::kIssue;
   }
 
   void find_blocking_copies() {
-    for (const HostCall& call : timeline_.calls) {
-      if (call.kind != CallKind::kLaunch || call.works == 0) continue;
-      const Work& work = timeline_.works[timeline_.launched[call.first_work]];
-      if ((work.kind == WorkKind::kCopyToDevice || work.kind == WorkKind::kCopyToHost) &&
-          call.end_ns >= work.start_ns + work.ns() / 2 && call.end_ns - call.start_ns > 10'000)
-        copy_calls_.push_back(call.span);
-    }
+    for (const HostCall& call : timeline_.calls)
+      if (const Activity activity = copy_activity(trace_, timeline_, call); activity != Activity::kIssue)
+        copy_calls_.push_back({call.span, activity});
     std::sort(copy_calls_.begin(), copy_calls_.end());
+  }
+
+  // Operators that read a value from the device: all that is in them would go with the read.
+  static bool reads_value(std::string_view name) {
+    constexpr std::string_view kReaders[] = {"aten::item",       "aten::_local_scalar_dense", "aten::nonzero",
+                                             "aten::is_nonzero", "aten::masked_select",       "aten::equal"};
+    return std::find(std::begin(kReaders), std::end(kReaders), name) != std::end(kReaders);
   }
 
   HostSpan describe(uint32_t row) {
@@ -119,21 +132,28 @@ class Flattener {
         break;
       case Category::kInput:
         span.activity = Activity::kInput;
+        span.outer = true;
         break;
       case Category::kIo:
         span.activity = Activity::kIo;
+        span.outer = true;
         break;
       case Category::kCompile:
         span.activity = Activity::kCompile;
+        span.outer = true;
         break;
       case Category::kRuntime:
-        span.activity = blocks(row) ? Activity::kCopy : named(spans.name[row]);
+        span.activity = blocked(row);
+        if (span.activity == Activity::kIssue) span.activity = named(spans.name[row]);
         break;
       case Category::kOperator:
       case Category::kRegion:
       case Category::kFunction:
         span.activity = spans.name[row].valid() ? named(spans.name[row]) : Activity::kIssue;
         span.says = span.activity != Activity::kIssue;
+        span.outer = is_outer(span.activity);
+        span.reads =
+            spans.category[row] == Category::kOperator && reads_value(trace_.name(trace_.spans.row(row)));
         break;
       default:
         span.says = false;
@@ -157,7 +177,22 @@ class Flattener {
       std::stable_sort(list.begin(), list.end(), [](const HostSpan& a, const HostSpan& b) {
         return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns > b.end_ns;
       });
+    for (std::vector<HostSpan>& list : threads) mark_readers(list);
     return threads;
+  }
+
+  // Readers that wait inside are waiting as a whole.
+  static void mark_readers(std::vector<HostSpan>& spans) {
+    std::vector<std::size_t> open;  // readers
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      while (!open.empty() && spans[open.back()].end_ns <= spans[i].start_ns) open.pop_back();
+      if (spans[i].activity == Activity::kWait)
+        for (std::size_t reader : open) {
+          spans[reader].activity = Activity::kWait;
+          spans[reader].says = spans[reader].outer = true;
+        }
+      if (spans[i].reads) open.push_back(i);
+    }
   }
 
   // The stretch that open spans make of the time from `from` to `to`; outer spans that name an activity of
@@ -166,7 +201,7 @@ class Flattener {
     if (from >= to || open.empty()) return;
     Stretch stretch{from, to, Activity::kOther, open.back().row};
     const auto outer =
-        std::find_if(open.begin(), open.end(), [](const HostSpan& span) { return is_outer(span.activity); });
+        std::find_if(open.begin(), open.end(), [](const HostSpan& span) { return span.outer; });
     if (outer != open.end()) {
       stretch.activity = outer->activity;
       stretch.span = outer->row;
@@ -263,6 +298,24 @@ class Flattener {
     return false;
   }
 
+  bool is_operator(const Stretch& stretch) const {
+    return stretch.span != kNothing && trace_.spans.category[stretch.span] == Category::kOperator;
+  }
+
+  // What was last put on the device before `time` is a large copy to the host: operators of the host that run
+  // now work on what was copied.
+  bool follows_a_copy(int64_t time) const {
+    auto at = std::upper_bound(timeline_.calls.begin(), timeline_.calls.end(), time,
+                               [](int64_t wanted, const HostCall& call) { return wanted < call.start_ns; });
+    while (at != timeline_.calls.begin()) {
+      --at;
+      if (at->kind != CallKind::kLaunch || at->works == 0) continue;
+      return timeline_.works[timeline_.launched[at->first_work]].kind == WorkKind::kCopyToHost &&
+             copy_activity(trace_, timeline_, *at) == Activity::kCopy;
+    }
+    return false;
+  }
+
   void name_long_stretches() {
     for (Stretch& stretch : result_.stretches) {
       if (stretch.activity != Activity::kOther) continue;
@@ -270,13 +323,15 @@ class Flattener {
         stretch.activity = Activity::kIssue;
       else if (feeds_a_copy(stretch.end_ns))
         stretch.activity = Activity::kInput;
+      else if (is_operator(stretch) && follows_a_copy(stretch.start_ns))
+        stretch.activity = Activity::kCopy;
     }
   }
 
   const trace::Trace& trace_;
   const RankTimeline& timeline_;
   std::vector<std::optional<Activity>> named_;
-  std::vector<uint32_t> copy_calls_;  // rows of calls that wait for their copy, sorted
+  std::vector<std::pair<uint32_t, Activity>> copy_calls_;  // calls that wait for their copy, by row
   HostActivity result_;
 };
 
@@ -298,6 +353,8 @@ Cause activity_cause(Activity activity) {
       return Cause::kInput;
     case Activity::kIo:
       return Cause::kIo;
+    case Activity::kCommunicate:
+      return Cause::kComm;
     case Activity::kOther:
       break;
   }
@@ -305,6 +362,7 @@ Cause activity_cause(Activity activity) {
 }
 
 Activity named_activity(std::string_view name) {
+  if (name.starts_with("c10d::") || name.starts_with("nccl:")) return Activity::kCommunicate;
   if (speaks_of_itself(name)) return Activity::kIssue;
   std::string lower(name);
   for (char& letter : lower) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
@@ -340,6 +398,20 @@ int64_t HostActivity::recorded_between(int64_t from, int64_t to) const {
   if (from >= to) return 0;
   return std::lower_bound(recorded_starts.begin(), recorded_starts.end(), to) -
          std::lower_bound(recorded_starts.begin(), recorded_starts.end(), from);
+}
+
+Activity copy_activity(const trace::Trace& trace, const RankTimeline& timeline, const HostCall& call) {
+  constexpr double kValueBytes = 65536;
+  constexpr int64_t kBlockedNs = 30'000;  // launching a copy takes less
+  if (call.kind != CallKind::kLaunch || call.works == 0) return Activity::kIssue;
+  const Work& work = timeline.works[timeline.launched[call.first_work]];
+  if (work.kind != WorkKind::kCopyToDevice && work.kind != WorkKind::kCopyToHost) return Activity::kIssue;
+  const bool until_over = call.end_ns >= work.end_ns - 1'000;
+  if (!until_over && (!work.pageable || call.end_ns - call.start_ns < kBlockedNs)) return Activity::kIssue;
+  const trace::Copy* copy = trace::find_detail(trace.copies, work.span);
+  const bool value = copy != nullptr && copy->bytes <= kValueBytes;
+  if (value) return work.kind == WorkKind::kCopyToHost ? Activity::kWait : Activity::kIssue;
+  return Activity::kCopy;
 }
 
 HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeline) {

@@ -21,9 +21,10 @@ enum class Activity : uint8_t {
   kCompile,
   kInput,
   kIo,
-  kOther,  // a long stretch of the program's own, which the trace says nothing about
+  kCommunicate,  // launching collectives, and what the framework does around that
+  kOther,        // a long stretch of the program's own, which the trace says nothing about
 };
-inline constexpr int kActivityCount = 8;
+inline constexpr int kActivityCount = 9;
 
 // What a device that has nothing to do waits for while its host does this.
 Cause activity_cause(Activity activity);
@@ -38,7 +39,7 @@ struct Stretch {
 };
 
 // A stretch of the program's own from this length on is work, not issuing.
-inline constexpr int64_t kLongStretchNs = 250'000;
+inline constexpr int64_t kLongStretchNs = 600'000;
 
 struct HostActivity {
   std::vector<Stretch> stretches;        // by time, gapless from the first span to the last
@@ -53,6 +54,10 @@ struct HostActivity {
 };
 
 HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeline);
+
+// What a launch of a copy does to the host that calls it: kWait where it reads a value, kCopy where it lasts
+// as long as the copy, kIssue where it only launches.
+Activity copy_activity(const trace::Trace& trace, const RankTimeline& timeline, const HostCall& call);
 
 // The activity that a name speaks of, kIssue if none: "enumerate(DataLoader)#…" is kInput.
 Activity named_activity(std::string_view name);

@@ -5,6 +5,9 @@
 namespace hone::analyze::device {
 namespace {
 
+// Work that starts later than this after its launch stood in a queue.
+constexpr int64_t kQueuedNs = 60'000;
+
 class Divider {
  public:
   Divider(const RankTimeline& timeline, const HostActivity& activity)
@@ -22,9 +25,7 @@ class Divider {
     const bool in_time = call != nullptr && call->start_ns <= gap.start_ns;
     const int64_t host_until = in_time ? gap.start_ns : launched;
     host(gap, gap.start_ns, host_until);
-    if (host_until < gap.end_ns)
-      add(gap, {Cause::kLaunch, gap.window, static_cast<double>(gap.end_ns - host_until), gap.next, kNothing,
-                true, false});
+    latency(gap, host_until, call);
   }
 
   std::vector<IdlePart> take() { return std::move(parts_); }
@@ -40,6 +41,23 @@ class Divider {
       add(gap, {activity_cause(activity), gap.window, static_cast<double>(ns[i]), gap.next,
                 stretch == nullptr ? kNothing : stretch->span, false, false});
     }
+  }
+
+  // The device takes its time to begin. It costs nothing while other work is queued; it does after the host
+  // has waited for the queue to run empty.
+  void latency(const Gap& gap, int64_t from, const HostCall* call) {
+    if (from >= gap.end_ns) return;
+    int64_t ns[kActivityCount];
+    activity_.divide(from, gap.end_ns, ns);
+    const bool queue_was_empty = call != nullptr && gap.end_ns - call->start_ns < kQueuedNs;
+    const int64_t waited = queue_was_empty ? ns[static_cast<std::size_t>(Activity::kWait)] : 0;
+    const Stretch* stretch = waited == 0 ? nullptr : activity_.longest(from, gap.end_ns, Activity::kWait);
+    if (waited > 0)
+      add(gap, {Cause::kHostSync, gap.window, static_cast<double>(waited), gap.next,
+                stretch == nullptr ? kNothing : stretch->span, true, false});
+    if (waited < gap.end_ns - from)
+      add(gap, {Cause::kLaunch, gap.window, static_cast<double>(gap.end_ns - from - waited), gap.next,
+                kNothing, true, false});
   }
 
   void add(const Gap& gap, IdlePart part) {

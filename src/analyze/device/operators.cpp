@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "analyze/device/accounts.h"
-#include "analyze/device/kernel_traits.h"
 #include "analyze/estimate.h"
 #include "core/units.h"
+#include "trace/kernel_family.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -54,11 +54,9 @@ std::string_view reason_words(Reason reason) {
     case Reason::kDouble:
       return "computes in f64";
     case Reason::kTransform:
-      return "most of it converts between channels-first and channels-last";
+      return "works on channels-first images: conversions to channels-last, or a kernel that is slow without";
     case Reason::kStridedCopy:
       return "only changes the order of elements";
-    case Reason::kChannelsFirst:
-      return "normalises channels-first images, for which the kernels are slow";
     case Reason::kChain:
       return "reads again what the kernel before it wrote: fusion would not";
     case Reason::kCast:
@@ -111,8 +109,10 @@ class Tables {
       const Work& work = timeline_.works[charge.work];
       const bool first = counted[charge.work] == 0;
       counted[charge.work] = 1;
-      if (work.kind != WorkKind::kCollective) by_kernel(charge, work, first);
-      if (work.op != kNothing) by_operator(charge, work);
+      if (work.kind != WorkKind::kCollective) {
+        by_kernel(charge, work, first);
+        if (work.op != kNothing) by_operator(charge, work);
+      }
       const trace::Phase phase = work.kind == WorkKind::kCollective ? trace::Phase::kCommunication
                                  : work.op == kNothing              ? trace::Phase::kUnknown
                                                                     : trace_.operators[work.op].phase;
@@ -192,8 +192,9 @@ class Tables {
   std::string main_kernel(const Group& group) const {
     const auto at = std::max_element(group.kernels.begin(), group.kernels.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-    return at == group.kernels.end() ? std::string()
-                                     : short_kernel_name(trace_.strings.text(trace::StringId{at->first}));
+    return at == group.kernels.end()
+               ? std::string()
+               : trace::kernel_short_name(trace_.strings.text(trace::StringId{at->first}));
   }
 
   std::string why(const Group& group, double fraction) const {
@@ -273,9 +274,10 @@ class Tables {
     for (const auto& [name, group] : order) {
       KernelTime row;
       row.full_name = trace_.strings.text(trace::StringId{name});
-      row.name = short_kernel_name(row.full_name);
-      const KernelTraits traits = kernel_traits(row.full_name);
-      if (traits.matrix_units) row.precision = "tensor cores";
+      const trace::KernelFamily family = trace::kernel_family(row.full_name);
+      row.name = trace::kernel_short_name(row.full_name);
+      row.family = family.text();
+      row.precision = trace::kernel_math_name(family.math);
       row.launches = group->launches;
       row.ms = group->ms;
       row.share = own_.step_ms > 0 ? group->ms / own_.step_ms : 0;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "trace/kernel_family.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -97,9 +98,10 @@ std::vector<CollectiveSummary> collective_summaries(const Study& study) {
     const Work& work = timeline.works[i];
     if (work.kind != WorkKind::kCollective || work.step == trace::kNoStep) continue;
     const trace::Collective* detail = trace::find_detail(study.trace->collectives, work.span);
-    std::string name = detail != nullptr && detail->name.valid()
-                           ? std::string(study.trace->strings.text(detail->name))
-                           : short_kernel_name(study.trace->strings.text(study.trace->spans.name[work.span]));
+    std::string name =
+        detail != nullptr && detail->name.valid()
+            ? std::string(study.trace->strings.text(detail->name))
+            : trace::kernel_short_name(study.trace->strings.text(study.trace->spans.name[work.span]));
     std::string group = "unnamed group";
     double ranks = static_cast<double>(study.timelines.size());
     if (detail != nullptr) {
@@ -156,6 +158,7 @@ Straggler find_straggler(const Study& study, const Accounts& headline) {
                              study.timelines[study.headline].rank);
     return late;
   }
+  late.cause = cause;
   const Account& account = own[static_cast<std::size_t>(cause)];
   const bool named = !account.parts.empty() && !account.parts.front().name.empty();
   late.doing = fmt::format("its device is idle {} longer than that of rank {} ({}{}{})", format_ms(longest),

@@ -12,9 +12,10 @@
 namespace hone::analyze::device {
 
 struct Straggler {
-  std::size_t rank = 0;  // index into Study::timelines
-  int number = 0;        // as the program counts ranks
-  std::string doing;     // what it spent its time on, compared with the rank that waits
+  std::size_t rank = 0;         // index into Study::timelines
+  int number = 0;               // as the program counts ranks
+  std::string doing;            // what it spent its time on, compared with the rank that waits
+  Cause cause = Cause::kFloor;  // of its idle time that the others do not have; kFloor: it computes longer
 };
 
 std::vector<RankSummary> rank_summaries(const Study& study);

@@ -2,10 +2,12 @@
 // without the fault was recorded and timed as well. What is not met is listed here with its reason; a limit
 // is never widened to make it met.
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -75,6 +77,10 @@ const Analysis& analysis_of(const std::string& program, const std::string& form)
   return known.emplace(key, std::move(*analysis)).first->second;
 }
 
+std::string verdict_of(const Analysis& analysis) {
+  return analysis.verdict.cause ? std::string(cause_name(*analysis.verdict.cause)) : "healthy";
+}
+
 TEST(Recordings, LedgersAddUpToTheStep) {
   for (const Facts& facts : all_facts())
     for (const char* form : {"fault", "repaired"}) {
@@ -96,6 +102,92 @@ TEST(Recordings, StepsTakeAsLongAsWithoutTheRecorderWhereTheDeviceIsBusy) {
         const double step = analysis_of(program, "fault").step.ms.median;
         EXPECT_NEAR(step, facts.fault_ms, 0.013 * facts.fault_ms) << program;
       }
+}
+
+TEST(Recordings, VerdictsNameThePlantedCause) {
+  for (const Facts& facts : all_facts())
+    EXPECT_EQ(verdict_of(analysis_of(facts.program, "fault")), facts.cause) << facts.program;
+}
+
+double row_ms(const Analysis& analysis, std::string_view cause) {
+  for (const LedgerRow& row : analysis.ledger)
+    if (cause_name(row.cause) == cause) return row.ms;
+  return 0;
+}
+
+double row_gain_ms(const Analysis& analysis, std::string_view cause) {
+  for (const LedgerRow& row : analysis.ledger)
+    if (cause_name(row.cause) == cause) return row.predicted_gain_ms;
+  return 0;
+}
+
+// Programs that still have what their fault was, because what was planted is not all of it: eager PyTorch
+// under autocast moves bytes that a compiled model does not; 6,000 eager operators a step are bound by their
+// launches, with or without the loop.
+const std::set<std::string> kStillTheSame = {"attention_by_hand", "clip_for_loop", "optimizer_unfused",
+                                             "pointwise_by_hand"};
+
+TEST(Recordings, RepairedProgramsHaveAnotherVerdictOrASmallerRow) {
+  for (const Facts& facts : all_facts()) {
+    const Analysis& repaired = analysis_of(facts.program, "repaired");
+    if (facts.cause == "healthy") {
+      EXPECT_EQ(verdict_of(repaired), "healthy") << facts.program;
+      continue;
+    }
+    EXPECT_EQ(verdict_of(repaired) == facts.cause, kStillTheSame.contains(facts.program)) << facts.program;
+    EXPECT_LT(row_ms(repaired, facts.cause), row_ms(analysis_of(facts.program, "fault"), facts.cause))
+        << facts.program;
+  }
+}
+
+// Of the finding that names the cause; the largest, where several do.
+double predicted_ms(const Analysis& analysis, std::string_view cause) {
+  for (const Finding& finding : analysis.findings)
+    if (cause_name(finding.cause) == cause) return finding.predicted_gain_ms;
+  return row_gain_ms(analysis, cause);
+}
+
+// What removing the fault won is not what was predicted, and why. Times of programs that wait for their host
+// vary by a third from run to run (facts.json has the blocks).
+const std::map<std::string, std::string> kMissedGains = {
+    {"clip_for_loop", "the finding promises a graph for the whole step; the repair only removes one loop"},
+    {"comm_tiny_buckets", "the rank with the ledger waits for the other, whose host pays for the launches"},
+    {"copy_pageable", "the copy took 7 ms in the recording and 10 ms in the runs that were timed"},
+    {"experts_in_a_loop", "the recorder slowed this host by a quarter, not by half as all the others"},
+    {"input_loader_without_workers",
+     "loading took 15 ms in the recording and 21 ms in the runs that were timed"},
+    {"odd_width", "the repaired program waits for its host, which was slow in the runs that were timed"},
+    {"sync_boolean_mask", "the repair does other work in the place of what it removes"},
+    {"sync_item_for_logging",
+     "reading a value takes longer without the recorder than half of what it takes with it"},
+};
+
+TEST(Recordings, PredictedGainsComeTrueWithinAQuarter) {
+  std::string table = "program, cause, predicted ms, real ms\n";
+  for (const Facts& facts : all_facts()) {
+    if (facts.cause == "healthy") continue;
+    const double predicted = predicted_ms(analysis_of(facts.program, "fault"), facts.cause);
+    const double real = facts.fault_ms - facts.repaired_ms;
+    table += fmt::format("{:30} {:20} {:8.2f} {:8.2f} {:+5.0f} %\n", facts.program, facts.cause, predicted,
+                         real, 100 * (predicted / real - 1));
+    const bool met = std::abs(predicted - real) <= 0.25 * real;
+    EXPECT_EQ(met, !kMissedGains.contains(facts.program))
+        << facts.program << ": " << predicted << " for " << real;
+  }
+  RecordProperty("gains", table);
+  if (std::getenv("HONE_SHOW_TABLES") != nullptr) std::fputs(table.c_str(), stdout);
+}
+
+// Without the recorder steps take what the replay says, where the machine was steady.
+TEST(Recordings, UnrecordedStepsAreForetoldWithinAFifth) {
+  const std::set<std::string> missed = {"copy_pageable", "experts_in_a_loop", "healthy_ddp",
+                                        "input_loader_without_workers", "input_numpy_in_the_loop"};
+  for (const Facts& facts : all_facts()) {
+    const double foretold = analysis_of(facts.program, "fault").metrics.at("unrecorded_step_ms");
+    const bool met = std::abs(foretold - facts.fault_ms) <= 0.2 * facts.fault_ms;
+    EXPECT_TRUE(met || missed.contains(facts.program))
+        << facts.program << ": " << foretold << " for " << facts.fault_ms;
+  }
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "core/statistics.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 constexpr double kGraphGapNs = 1'000;
 constexpr double kEmptyWaitNs = 2'000;
 // However much the recorder is blamed for, this part of the host's time remains.
-constexpr double kLeastShareOfHost = 0.3;
+constexpr double kLeastShareOfHost = 0.45;
 
 // The collectives of all ranks in one run.
 struct MeetingState {
@@ -22,8 +23,9 @@ struct MeetingState {
 // One rank being simulated.
 class Runner {
  public:
-  Runner(const Program& program, const Change& change, std::span<const double> work_ns)
+  Runner(const Program& program, const Change& change, int rank, std::span<const double> work_ns)
       : program_(program),
+        concerned_(change.without_on < 0 || change.without_on == rank),
         timeline_(*program.timeline),
         change_(change),
         work_ns_(work_ns),
@@ -32,6 +34,7 @@ class Runner {
         ends_(program.works.size(), 0),
         step_end_(timeline_.steps.size(), 0) {
     for (uint32_t i : program.preloaded) finish(i, static_cast<double>(timeline_.works[i].end_ns));
+    start_ = timeline_.steps.empty() ? host_ : static_cast<double>(timeline_.steps.front().start_ns);
   }
 
   // Runs until done or until a collective waits for other ranks. Returns whether it got anywhere.
@@ -62,50 +65,68 @@ class Runner {
 
   bool done() const { return item_ == program_.items.size(); }
   const std::vector<double>& step_ends() const { return step_end_; }
+  double start_ns() const { return start_; }
 
  private:
-  bool gone(Activity activity) const { return change_.without[static_cast<std::size_t>(activity)]; }
+  bool gone(Activity activity) const {
+    return concerned_ && change_.without[static_cast<std::size_t>(activity)];
+  }
 
   double new_ns(uint32_t work) const {
     const Work& recorded = timeline_.works[work];
     if (change_.collectives_free && recorded.kind == WorkKind::kCollective) return 0;
-    if (change_.copies_ahead && recorded.kind == WorkKind::kCopyToDevice) return 0;
+    const bool copies = recorded.kind == WorkKind::kCopyToDevice || recorded.kind == WorkKind::kCopyToHost;
+    if (change_.copies_ahead && copies) return 0;
     return work_ns_.empty() ? program_.works[work].ns : work_ns_[work];
   }
 
   // Whether nothing of this launch is left.
   bool dropped(const Item& item) const {
+    if (item.kind != ItemKind::kLaunch || work_ns_.empty()) return false;
+    const HostCall& call = timeline_.calls[item.call];
+    for (uint32_t k = 0; k < call.works; ++k)
+      if (work_ns_[timeline_.launched[call.first_work + k]] >= 0) return false;
+    return call.works > 0;
+  }
+
+  bool launches_collective(const Item& item) const {
     if (item.kind != ItemKind::kLaunch) return false;
     const HostCall& call = timeline_.calls[item.call];
-    for (uint32_t k = 0; k < call.works; ++k) {
-      const uint32_t work = timeline_.launched[call.first_work + k];
-      const bool free_collective =
-          change_.collectives_free && timeline_.works[work].kind == WorkKind::kCollective;
-      if (!free_collective && (work_ns_.empty() || work_ns_[work] >= 0)) return false;
-    }
-    return call.works > 0;
+    return call.works > 0 &&
+           timeline_.works[timeline_.launched[call.first_work]].kind == WorkKind::kCollective;
+  }
+
+  // The time before a call that the host takes to issue: the recorder's cost is in it.
+  double issuing(const Item& item) const {
+    if (change_.launches_free || gone(Activity::kIssue) || dropped(item)) return 0;
+    const double collectives =
+        change_.collectives_free ? 0 : item.before_ns[static_cast<std::size_t>(Activity::kCommunicate)];
+    return item.before_ns[static_cast<std::size_t>(Activity::kIssue)] + collectives;
+  }
+
+  double calling(const Item& item) const {
+    if (gone(item.activity) || dropped(item)) return 0;
+    if (change_.collectives_free && launches_collective(item)) return 0;
+    return change_.launches_free && item.activity == Activity::kIssue ? 0 : item.call_ns;
+  }
+
+  static bool is_issuing(Activity activity) {
+    return activity == Activity::kIssue || activity == Activity::kCommunicate;
   }
 
   // The host reaches the call.
   void begin(const Item& item) {
     begun_ = true;
-    call_ns_ = 0;
-    launch_from_ = host_;
-    const bool issues = item.activity == Activity::kIssue;
-    double issue = item.before_ns[static_cast<std::size_t>(Activity::kIssue)];
     for (int i = 0; i < kActivityCount; ++i)
-      if (static_cast<Activity>(i) != Activity::kIssue && !gone(static_cast<Activity>(i)))
+      if (!is_issuing(static_cast<Activity>(i)) && !gone(static_cast<Activity>(i)))
         host_ += item.before_ns[static_cast<std::size_t>(i)];
-    double call = gone(item.activity) ? 0 : item.call_ns;
-    if (issues && (change_.launches_free || gone(Activity::kIssue))) call = 0;
-    if (change_.launches_free || gone(Activity::kIssue) || dropped(item)) issue = 0;
-    if (dropped(item)) call = 0;
-    const double both = issue + (issues ? call : 0);
+    const double issue = issuing(item), call = calling(item);
+    const double both = issue + (is_issuing(item.activity) ? call : 0);
     const double kept = std::max(kLeastShareOfHost * both, both - item.records * change_.recorder_ns);
     const double scale = both > 0 ? kept / both : 0;
     host_ += issue * scale;
     launch_from_ = host_;
-    call_ns_ = issues ? call * scale : call;
+    call_ns_ = is_issuing(item.activity) ? call * scale : call;
   }
 
   bool run_work(uint32_t i, std::vector<MeetingState>& meetings, std::span<const int> attendance,
@@ -172,10 +193,12 @@ class Runner {
   }
 
   const Program& program_;
+  bool concerned_;  // by `without`
   const RankTimeline& timeline_;
   const Change& change_;
   std::span<const double> work_ns_;
   double host_;
+  double start_ = 0;  // of the first step
   double launch_from_ = 0;
   double call_ns_ = 0;
   std::vector<double> free_;  // by stream
@@ -187,10 +210,14 @@ class Runner {
   bool registered_ = false;  // at the meeting that it waits for
 };
 
-double steady_ms(std::span<const double> ends, double start) {
-  if (ends.empty()) return 0;
-  if (ends.size() == 1) return (ends.front() - start) * 1e-6;
-  return (ends.back() - ends.front()) / static_cast<double>(ends.size() - 1) * 1e-6;
+// The median step. `start`: of the first one.
+double typical_ms(std::span<const double> ends, double start) {
+  std::vector<double> times;
+  for (double end : ends) {
+    times.push_back(std::max(0.0, end - start) * 1e-6);
+    start = std::max(start, end);
+  }
+  return median(times);
 }
 
 }  // namespace
@@ -210,7 +237,7 @@ Replay::Replay(const trace::Trace& trace, std::span<const RankTimeline> timeline
     for (const DeviceStep& step : timelines[rank].steps) ends.push_back(static_cast<double>(step.end_ns));
     const double start =
         timelines[rank].steps.empty() ? 0 : static_cast<double>(timelines[rank].steps.front().start_ns);
-    total += steady_ms(ends, start);
+    total += typical_ms(ends, start);
   }
   recorded_ms_ = programs_.empty() ? 0 : total / static_cast<double>(programs_.size());
   unchanged_ms_ = step_ms();
@@ -221,7 +248,7 @@ double Replay::step_ms(const Change& change) const {
   std::vector<Runner> runners;
   runners.reserve(programs_.size());
   for (std::size_t rank = 0; rank < programs_.size(); ++rank)
-    runners.emplace_back(programs_[rank], change,
+    runners.emplace_back(programs_[rank], change, static_cast<int>(rank),
                          rank < change.work_ns.size() ? std::span<const double>(change.work_ns[rank])
                                                       : std::span<const double>());
   auto all_done = [&] {
@@ -236,7 +263,7 @@ double Replay::step_ms(const Change& change) const {
   }
   double total = 0;
   for (std::size_t rank = 0; rank < runners.size(); ++rank)
-    total += steady_ms(runners[rank].step_ends(), programs_[rank].start_ns);
+    total += typical_ms(runners[rank].step_ends(), runners[rank].start_ns());
   return runners.empty() ? 0 : total / static_cast<double>(runners.size());
 }
 

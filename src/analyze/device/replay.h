@@ -25,6 +25,7 @@ struct Change {
   bool launches_free = false;                  // the step is one launch, as a CUDA graph is
   bool copies_ahead = false;                   // copies from the host neither block it nor delay the device
   bool collectives_free = false;               // collectives take no time of the device or of the host
+  int without_on = -1;                         // only on this rank (index); -1: on all
   bool ranks_level = false;                    // no rank waits for another
   // By rank and work, where not empty: the work's time in ns; negative: it is not launched, and neither its
   // launch nor the host's time before it exist.
@@ -37,8 +38,7 @@ class Replay {
   Replay(const trace::Trace& trace, std::span<const RankTimeline> timelines,
          std::span<const HostActivity> activities, const Meetings& meetings);
 
-  // The time of a step in steady state: from the end of the first step to the end of the last, divided; the
-  // whole of a single step.
+  // The median time of the steps; over ranks the mean.
   double step_ms(const Change& change = {}) const;
   // The same quantity read off the recording.
   double recorded_ms() const { return recorded_ms_; }

@@ -203,8 +203,8 @@ class ProgramBuilder {
     const int64_t begin = std::max(call.start_ns, time_);
     item.call_ns = static_cast<double>(std::max<int64_t>(0, call.end_ns - begin));
     item.waits_for = waited_for(call);
+    if (call.kind == CallKind::kLaunch) item.activity = copy_activity(trace_, timeline_, call);
     if (item.waits_for != kNothing) {
-      if (call.kind == CallKind::kLaunch) item.activity = Activity::kCopy;
       item.call_ns = static_cast<double>(
           std::max<int64_t>(0, call.end_ns - std::max(begin, timeline_.works[item.waits_for].end_ns)));
     }

@@ -10,6 +10,7 @@
 #include "analyze/device/ranks.h"
 #include "analyze/rules.h"
 #include "core/units.h"
+#include "trace/kernel_family.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -36,7 +37,7 @@ class Teller {
         accounts_(accounts),
         gains_(gains),
         own_(study.ranks[study.headline]),
-        straggler_(find_straggler(study, accounts)) {}
+        straggler_(gains.straggler()) {}
 
   Told run() {
     for (Cause cause : all_causes()) {
@@ -93,7 +94,7 @@ class Teller {
     std::string kernel =
         part.kernel == kNothing
             ? std::string()
-            : short_kernel_name(study_.trace->strings.text(trace::StringId{part.kernel}), 40);
+            : trace::kernel_short_name(study_.trace->strings.text(trace::StringId{part.kernel}), 40);
     if (use.work_ns <= 0) return kernel.empty() ? "" : fmt::format(" ({})", kernel);
     if (use.is_product && op.flops > 0)
       return fmt::format(" ({}, {} in {})", kernel,
@@ -180,26 +181,35 @@ class Teller {
     }
   }
 
-  void judge() {
-    const LedgerRow* best = nullptr;
-    for (const LedgerRow& row : told_.ledger)
+  double share_of_gain(const LedgerRow& row) const {
+    const double whole = std::max(gains_.unrecorded_ms(), row.predicted_gain_ms);
+    return whole > 0 ? row.predicted_gain_ms / whole : 0;
+  }
+
+  // The row with the largest gain among those that may stand for the step.
+  const LedgerRow* worst() const {
+    const LedgerRow *best = nullptr, *specific = nullptr;
+    for (const LedgerRow& row : told_.ledger) {
       if (best == nullptr || row.predicted_gain_ms > best->predicted_gain_ms) best = &row;
-    if (best != nullptr && best->cause == Cause::kLaunch) {
-      const LedgerRow* specific = nullptr;
-      for (const LedgerRow& row : told_.ledger)
-        if (row.cause != Cause::kLaunch && row.predicted_gain_ms > kSpecificShare * gains_.unrecorded_ms() &&
-            (specific == nullptr || row.predicted_gain_ms > specific->predicted_gain_ms))
-          specific = &row;
-      if (specific != nullptr) best = specific;
+      const double enough = blocks_capture(row.cause) ? kBlocksCaptureShare : kSpecificShare;
+      if (row.cause != Cause::kLaunch && share_of_gain(row) > enough &&
+          (specific == nullptr || row.predicted_gain_ms > specific->predicted_gain_ms))
+        specific = &row;
     }
+    if (best == nullptr || best->cause != Cause::kLaunch || specific == nullptr) return best;
+    return share_of_gain(*best) > kHealthyShare ? specific : best;
+  }
+
+  void judge() {
+    const LedgerRow* best = worst();
     Verdict& verdict = told_.verdict;
-    const double whole = gains_.unrecorded_ms();
-    if (best != nullptr && whole > 0) {
+    if (best != nullptr) {
       verdict.recoverable_ms = best->predicted_gain_ms;
-      verdict.share = best->predicted_gain_ms / std::max(whole, best->predicted_gain_ms);
+      verdict.share = share_of_gain(*best);
     }
-    if (verdict.share <= kSpecificShare ||
-        (best->cause == Cause::kLaunch && verdict.share <= kHealthyShare)) {
+    const bool specific = best != nullptr && blocks_capture(best->cause) &&
+                          verdict.share > kBlocksCaptureShare && launch_is_slow();
+    if (verdict.share <= kHealthyShare && !specific) {
       verdict.sentence =
           fmt::format("Healthy: no single cause could win back more than {:g} % of the {} step.",
                       kHealthyShare * 100, format_ms(step()));
@@ -210,6 +220,14 @@ class Teller {
         "{} is the largest recoverable cost: {} of the {} step ({}); fixing it should win about {}.",
         cause_title(best->cause), format_ms(best->ms), format_ms(step()), format_percent(best->share),
         format_ms(best->predicted_gain_ms));
+    if (specific)
+      verdict.sentence += " It also keeps the step from being launched as one graph, which would win more.";
+  }
+
+  bool launch_is_slow() const {
+    return std::any_of(told_.ledger.begin(), told_.ledger.end(), [&](const LedgerRow& row) {
+      return row.cause == Cause::kLaunch && share_of_gain(row) > kHealthyShare;
+    });
   }
 
   const Study& study_;
