@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -63,11 +64,14 @@ std::string gain_sentence(double gain_ms, double step_ms) {
   return fmt::format("about {}, {} of the step", gain, format_percent(step_ms > 0 ? gain_ms / step_ms : 0));
 }
 
-std::vector<const analyze::Finding*> by_gain(const std::vector<analyze::Finding>& findings) {
+std::vector<const analyze::Finding*> ordered_findings(const analyze::Analysis& analysis) {
   std::vector<const analyze::Finding*> sorted;
-  for (const analyze::Finding& finding : findings) sorted.push_back(&finding);
+  for (const analyze::Finding& finding : analysis.findings) sorted.push_back(&finding);
+  const auto key = [&](const analyze::Finding* finding) {
+    return std::pair(analysis.verdict.cause == finding->cause, finding->predicted_gain_ms);
+  };
   std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto* a, const auto* b) { return a->predicted_gain_ms > b->predicted_gain_ms; });
+                   [&](const auto* a, const auto* b) { return key(a) > key(b); });
   return sorted;
 }
 

@@ -21,7 +21,7 @@ std::string steps_sentence(const analyze::StepTime& step);
 // "about 7.10 ms, 24 % of the step"; empty where the gain would read as nothing.
 std::string gain_sentence(double gain_ms, double step_ms);
 
-// The findings, largest gain first.
-std::vector<const analyze::Finding*> by_gain(const std::vector<analyze::Finding>& findings);
+// The findings: those of the verdict's cause first, then by gain.
+std::vector<const analyze::Finding*> ordered_findings(const analyze::Analysis& analysis);
 
 }  // namespace hone::report

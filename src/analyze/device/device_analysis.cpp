@@ -9,6 +9,7 @@
 #include "analyze/device/gains.h"
 #include "analyze/device/operators.h"
 #include "analyze/device/ranks.h"
+#include "analyze/device/step_timeline.h"
 #include "analyze/device/study.h"
 #include "analyze/device/tell.h"
 #include "analyze/estimate.h"
@@ -130,6 +131,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.roofs_source = study.roofs.source;
   if (study.timelines.size() > 1) analysis.rank_summaries = rank_summaries(study);
   analysis.collectives = collective_summaries(study);
+  add_step_timeline(study, analysis);
   analysis.metrics["unrecorded_step_ms"] = gains.unrecorded_ms();
   analysis.metrics["replay_error"] = gains.error();
   analysis.warnings = warnings_of(study, gains, *analysis.coverage);

@@ -125,14 +125,14 @@ std::string more(std::size_t shown, std::size_t all) {
 Markup findings_part(const Analysis& analysis) {
   Markup cards;
   int number = 0;
-  for (const analyze::Finding* row : by_gain(analysis.findings))
+  for (const analyze::Finding* row : ordered_findings(analysis))
     cards += finding_card(*row, ++number, analysis.step.ms.median);
   if (cards.empty()) return {};
-  return section(
-      "findings", "What to change",
-      "Largest gain first. Each gain is predicted for that change alone: the step replayed without the "
-      "fault, or the time at the roofs.",
-      tag("div", {{"class", "findings"}}, cards));
+  return section("findings", "What to change",
+                 "What the verdict names first, then the largest gain. Each gain is predicted for that "
+                 "change alone: the step replayed without the "
+                 "fault, or the time at the roofs.",
+                 tag("div", {{"class", "findings"}}, cards));
 }
 
 Markup kernels_part(const Analysis& analysis) {

@@ -20,7 +20,7 @@ std::string section(std::string_view title, const std::string& body) {
 std::string findings(const Analysis& analysis) {
   std::string out;
   int number = 0;
-  for (const analyze::Finding* row : by_gain(analysis.findings)) {
+  for (const analyze::Finding* row : ordered_findings(analysis)) {
     out += fmt::format("{}. **{}** ({})", ++number, plain(row->fix.empty() ? row->title : row->fix),
                        analyze::cause_label(row->cause));
     if (const std::string gain = gain_sentence(row->predicted_gain_ms, analysis.step.ms.median);

@@ -49,7 +49,7 @@ std::string findings(const Analysis& analysis, const TerminalStyle& style) {
   if (analysis.findings.empty()) return "";
   std::string out = heading("What to change", style);
   int number = 0;
-  for (const analyze::Finding* row : by_gain(analysis.findings)) {
+  for (const analyze::Finding* row : ordered_findings(analysis)) {
     const bool full = number < static_cast<int>(kFullFindings);
     out += finding(*row, ++number, full, analysis.step.ms.median, style);
   }

@@ -69,9 +69,9 @@ std::string_view timeline_script() {
   var palette = colours();
   function colour(bar) {
     var kind = data.kinds[data.k[bar]];
-    if (kind === 'synchronization') return palette.sync;
-    if (kind === 'communication' || kind === 'collective') return palette.comm;
-    if (kind === 'allocation') return palette.alloc;
+    if (kind.indexOf('synchronization') === 0) return palette.sync;
+    if (kind.indexOf('communication') === 0 || kind.indexOf('collective') === 0) return palette.comm;
+    if (kind.indexOf('allocation') === 0) return palette.alloc;
     return palette.bars[data.c[bar]];
   }
   // Ink that stands out from a bar of this colour.

@@ -12,6 +12,8 @@
 
 #include "core/file.h"
 #include "core/testing/scratch_path.h"
+#include "trace/import/import.h"
+#include "trace/link/link.h"
 #include "trace/perfetto/checked_reader.h"
 #include "trace/perfetto/fields.h"
 #include "trace/perfetto/lanes.h"
@@ -218,6 +220,28 @@ TEST_F(PerfettoFile, IsWhatPerfettoExpects) {
     EXPECT_EQ(structure.flows,
               300 - std::count(trace.spans.correlation.begin(), trace.spans.correlation.end(), 0u));
   }
+}
+
+// A recording of PyTorch, linked: what a user takes to ui.perfetto.dev.
+TEST_F(PerfettoFile, KeepsARealTraceOfTwoRanks) {
+  const std::filesystem::path folder = std::filesystem::path(HONE_SOURCE_DIR) / "tests/traces/recorded";
+  const std::filesystem::path files[] = {folder / "straggler_sleeps.fault.rank0.json.gz",
+                                         folder / "straggler_sleeps.fault.rank1.json.gz"};
+  Result<Trace> trace = import_trace(files);
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  ASSERT_TRUE(link_trace(*trace).ok());
+  ASSERT_FALSE(trace->collectives.empty());
+  ASSERT_FALSE(trace->launches.empty());
+  ASSERT_TRUE(write_perfetto(*trace, path_).ok());
+  const Result<std::string> bytes = read_file(path_);
+  ASSERT_TRUE(bytes.ok());
+  EXPECT_THAT(Structure(*bytes).faults, testing::IsEmpty());
+  const Result<Trace> read = read_perfetto(path_);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->meta, trace->meta);
+  EXPECT_EQ(read->tracks, trace->tracks);
+  EXPECT_EQ(read->operators, trace->operators);
+  EXPECT_TRUE(sorted_spans(*read) == sorted_spans(*trace));
 }
 
 TEST(LaneEvents, NestWithinEveryLane) {

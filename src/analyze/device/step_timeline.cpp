@@ -1,0 +1,141 @@
+#include "analyze/device/step_timeline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "trace/kernel_family.h"
+
+namespace hone::analyze::device {
+namespace {
+
+using trace::Category;
+using trace::TrackKind;
+
+constexpr std::size_t kThreadsOfRank = 6;  // those with the most to show
+constexpr std::size_t kStreamsOfRank = 8;
+
+struct Window {
+  int64_t start_ns = 0, end_ns = 0;
+};
+
+Window typical_window(const Study& study) {
+  const RankTimeline& timeline = study.timelines[study.headline];
+  const double median = study.ranks[study.headline].step_ms;
+  const auto nearest = std::min_element(timeline.steps.begin(), timeline.steps.end(),
+                                        [&](const DeviceStep& a, const DeviceStep& b) {
+                                          return std::abs(a.ms() - median) < std::abs(b.ms() - median);
+                                        });
+  return nearest == timeline.steps.end() ? Window{} : Window{nearest->start_ns, nearest->end_ns};
+}
+
+bool is_device_work(Category category) {
+  return category == Category::kKernel || category == Category::kMemcpy || category == Category::kMemset ||
+         category == Category::kCommunication;
+}
+
+// What a track is drawn with. Functions of the host's program nest too deep to be read between operators.
+bool is_shown(TrackKind kind, Category category) {
+  if (kind == TrackKind::kStream) return is_device_work(category);
+  return kind == TrackKind::kThread && category != Category::kFunction;
+}
+
+class Builder {
+ public:
+  Builder(const Study& study, Analysis& analysis)
+      : trace_(*study.trace), analysis_(analysis), window_(typical_window(study)) {}
+
+  void run() {
+    std::vector<std::vector<uint32_t>> rows(trace_.tracks.size());
+    for (uint32_t row = 0; row < trace_.spans.size(); ++row) {
+      const trace::TrackId track = trace_.spans.track[row];
+      if (!is_shown(trace_.tracks[track.index].kind, trace_.spans.category[row])) continue;
+      if (trace_.spans.start_ns[row] < window_.end_ns &&
+          trace_.spans.start_ns[row] + trace_.spans.duration_ns[row] > window_.start_ns)
+        rows[track.index].push_back(row);
+    }
+    for (const uint32_t track : tracks_to_show(rows)) add_track(track, rows[track]);
+  }
+
+ private:
+  // By rank, threads before streams; the thread that marks the steps first, then the busiest.
+  std::vector<uint32_t> tracks_to_show(const std::vector<std::vector<uint32_t>>& rows) const {
+    std::vector<uint32_t> order;
+    for (uint32_t i = 0; i < rows.size(); ++i)
+      if (!rows[i].empty()) order.push_back(i);
+    const auto place = [&](uint32_t i) { return std::pair(trace_.tracks[i].rank, trace_.tracks[i].kind); };
+    const auto marks = [&](uint32_t i) {
+      return std::any_of(rows[i].begin(), rows[i].end(),
+                         [&](uint32_t row) { return trace_.spans.category[row] == Category::kStep; });
+    };
+    std::vector<char> marking(rows.size());
+    for (const uint32_t i : order) marking[i] = marks(i);
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+      if (place(a) != place(b)) return place(a) < place(b);
+      return marking[a] != marking[b] ? marking[a] > marking[b] : rows[a].size() > rows[b].size();
+    });
+    std::vector<uint32_t> shown;
+    std::size_t alike = 0;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      alike = i > 0 && place(order[i]) == place(order[i - 1]) ? alike + 1 : 0;
+      const bool thread = trace_.tracks[order[i]].kind == TrackKind::kThread;
+      if (alike < (thread ? kThreadsOfRank : kStreamsOfRank)) shown.push_back(order[i]);
+    }
+    return shown;
+  }
+
+  void add_track(uint32_t track, std::vector<uint32_t>& rows) {
+    const trace::Track& place = trace_.tracks[track];
+    const auto at = static_cast<int>(analysis_.timeline_tracks.size());
+    analysis_.timeline_tracks.push_back(
+        analysis_.ranks.size() > 1 ? fmt::format("rank {} · {}", place.rank, place.name) : place.name);
+    std::stable_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
+      const auto& spans = trace_.spans;
+      if (spans.start_ns[a] != spans.start_ns[b]) return spans.start_ns[a] < spans.start_ns[b];
+      return spans.duration_ns[a] > spans.duration_ns[b];
+    });
+    std::vector<int64_t> open;  // ends of the bars around the next one, innermost last
+    for (const uint32_t row : rows) {
+      const trace::Span span = trace_.spans.row(row);
+      while (!open.empty() && open.back() <= span.start_ns) open.pop_back();
+      add_bar(at, static_cast<int>(open.size()), span);
+      open.push_back(span.end_ns());
+    }
+  }
+
+  void add_bar(int track, int depth, const trace::Span& span) {
+    const int64_t start = std::max(span.start_ns, window_.start_ns),
+                  end = std::min(span.end_ns(), window_.end_ns);
+    TimelineSpan bar;
+    bar.track = track;
+    bar.depth = depth;
+    bar.start_ms = static_cast<double>(start - window_.start_ns) * 1e-6;
+    bar.ms = static_cast<double>(end - start) * 1e-6;
+    const bool on_device =
+        is_device_work(span.category) && trace_.tracks[span.track.index].kind == TrackKind::kStream;
+    bar.name = on_device ? trace::kernel_short_name(trace_.name(span)) : std::string(trace_.name(span));
+    bar.kind = trace::category_name(span.category);
+    bar.link = span.correlation;
+    if (span.op.valid()) {
+      const trace::Operator& op = trace_.operators[span.op.index];
+      bar.op_class = op.op_class;
+      if (on_device) bar.kind += " of " + op.kind;
+      if (!op.geometry.empty()) bar.kind += ", " + op.geometry;
+    }
+    analysis_.timeline.push_back(std::move(bar));
+  }
+
+  const trace::Trace& trace_;
+  Analysis& analysis_;
+  Window window_;
+};
+
+}  // namespace
+
+void add_step_timeline(const Study& study, Analysis& analysis) {
+  if (!study.timelines.empty()) Builder(study, analysis).run();
+}
+
+}  // namespace hone::analyze::device
