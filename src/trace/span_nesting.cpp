@@ -39,6 +39,7 @@ SpanNesting::SpanNesting(const Trace& trace) {
 }
 
 std::span<const uint32_t> SpanNesting::on_track(TrackId track) const {
+  if (track.index + 1 >= track_begin_.size()) return {};  // of a track that came later
   return {order_.data() + track_begin_[track.index], order_.data() + track_begin_[track.index + 1]};
 }
 

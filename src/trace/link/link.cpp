@@ -28,9 +28,9 @@ Status link_trace(Trace& trace) {
   HONE_CHECK(trace.validate());
   const std::vector<link::Role> roles = link::roles_by_name(trace);
   categorise_host_work(trace, roles);
-  link::mark_steps(trace);
   const SpanNesting nesting(trace);
   const std::vector<link::DeviceWork> work = link::find_device_work(trace, nesting);
+  link::mark_steps(trace, nesting, work, roles);
   link::assign_steps(trace, work);
   link::complete_inputs(trace);
   const link::Context context = link::find_context(trace, nesting, roles);

@@ -86,6 +86,64 @@ TEST(LinkedRecordings, HaveAnOperatorWithCostsForAlmostAllWorkOfTheirSteps) {
   }
 }
 
+struct Steps {
+  int count = 0;
+  double period_ms = 0;  // mean time from the end of a step, on host and device, to that of the next
+};
+
+Steps steps_of(const Trace& trace) {
+  std::map<int32_t, int64_t> ends;
+  Steps steps;
+  for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+    const Span span = trace.spans.row(row);
+    const bool mark = span.category == Category::kStep;
+    steps.count += mark ? 1 : 0;
+    if (span.step != kNoStep && (mark || link::is_device_work(trace, row)))
+      ends[span.step] = std::max(ends[span.step], span.end_ns());
+  }
+  if (ends.size() > 1)
+    steps.period_ms = static_cast<double>(ends.rbegin()->second - ends.begin()->second) * 1e-6 /
+                      static_cast<double>(ends.size() - 1);
+  return steps;
+}
+
+// A step of these is a row of equal layers and nothing else: nothing tells a step from a layer.
+bool only_layers(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return name == "launch_tiny_kernels.fault.json.gz" || name.starts_with("copy_results_each_layer");
+}
+
+// Takes away the profiler's marks, or with them all ranges that the framework and the program named.
+Trace without_marks(Trace trace, bool all_ranges) {
+  for (std::size_t row = 0; row < trace.spans.size(); ++row)
+    if (trace.spans.category[row] == Category::kRegion &&
+        (all_ranges || trace.strings.text(trace.spans.name[row]).starts_with("ProfilerStep")))
+      trace.spans.category[row] = Category::kOther;
+  return trace;
+}
+
+TEST(LinkedRecordings, HaveTheSameStepsWithoutTheProfilersMarks) {
+  for (const fs::path& file : recordings()) {
+    const Trace raw = imported(file);
+    Trace marked = raw;
+    ASSERT_TRUE(link_trace(marked).ok()) << file;
+    for (bool all_ranges : {false, true}) {
+      Trace bare = without_marks(raw, all_ranges);
+      ASSERT_TRUE(link_trace(bare).ok()) << file;
+      const StepsFound found = steps_found(bare.meta);
+      EXPECT_TRUE(found.how.starts_with("the repeating sequence")) << file << found.how;
+      if (only_layers(file)) {
+        EXPECT_LT(found.confidence, 0.5) << file;
+        continue;
+      }
+      const Steps expected = steps_of(marked), steps = steps_of(bare);
+      EXPECT_NEAR(steps.count, expected.count, 1) << file << ": " << found.how;
+      EXPECT_NEAR(steps.period_ms, expected.period_ms, 0.01 * expected.period_ms)
+          << file << ": " << found.how;
+    }
+  }
+}
+
 TEST(LinkedRecordings, HaveAFamilyForEveryKernelThatTakesTime) {
   for (const fs::path& file : recordings()) {
     const Trace trace = imported(file);

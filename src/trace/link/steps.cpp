@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "trace/link/roles.h"
+#include "trace/link/repetition.h"
 
 namespace hone::trace {
 namespace {
@@ -160,7 +160,7 @@ std::pair<int64_t, int64_t> whole(const Trace& trace, int rank) {
   std::pair<int64_t, int64_t> result{0, 0};
   bool any = false;
   for (std::size_t row = 0; row < trace.spans.size(); ++row) {
-    if (rank_of(trace, row) != rank || !on_thread(trace, row)) continue;
+    if (rank_of(trace, row) != rank) continue;
     const int64_t start = trace.spans.start_ns[row], end = start + trace.spans.duration_ns[row];
     result =
         any ? std::pair{std::min(result.first, start), std::max(result.second, end)} : std::pair{start, end};
@@ -169,7 +169,8 @@ std::pair<int64_t, int64_t> whole(const Trace& trace, int rank) {
   return result;
 }
 
-StepsFound mark_rank(Trace& trace, int rank) {
+StepsFound mark_rank(Trace& trace, int rank, const SpanNesting& nesting, std::span<const DeviceWork> work,
+                     const std::vector<Role>& roles) {
   if (const RangeGroup ranges = best_ranges(trace, rank); !ranges.rows.empty()) {
     for (std::size_t i = 0; i < ranges.rows.size(); ++i)
       make_step(trace, ranges.rows[i], static_cast<int32_t>(i));
@@ -177,12 +178,21 @@ StepsFound mark_rank(Trace& trace, int rank) {
     return {
         fmt::format("ranges of the program named '{}'", without_numbers(name)), 0.95 * ranges.covered, {}};
   }
-  const TrackId track = busiest_thread(trace, rank);
-  if (!track.valid()) return {};
+  TrackId track = busiest_thread(trace, rank);
+  if (!track.valid()) {  // a recording of devices alone
+    if (std::none_of(work.begin(), work.end(),
+                     [&](const DeviceWork& item) { return rank_of(trace, item.row) == rank; }))
+      return {};
+    track = trace.add_track({TrackKind::kThread, "steps, as found", {}, 0, 0, rank, -1});
+  }
+  if (const Repetition repetition = find_repetition(trace, rank, nesting, work, roles); repetition.found()) {
+    add_steps(trace, track, repetition.bounds_ns);
+    return {"the repeating sequence: " + repetition.what, repetition.confidence, repetition.notes};
+  }
   const auto [start, end] = whole(trace, rank);
   const int64_t bounds[] = {start, end};
   add_steps(trace, track, bounds);
-  return {"the whole trace as one step: nothing marks its steps", 0, {}};
+  return {"the whole trace as one step: nothing in it repeats", 0, {}};
 }
 
 struct Window {
@@ -224,14 +234,15 @@ std::string without_numbers(std::string_view name) {
   return text;
 }
 
-void mark_steps(Trace& trace) {
+void mark_steps(Trace& trace, const SpanNesting& nesting, std::span<const DeviceWork> work,
+                const std::vector<Role>& roles) {
   if (has_steps(trace)) return;
   if (take_profiler_marks(trace)) return note(trace, {"ProfilerStep ranges", 1, {}});
   std::set<int> ranks;
   for (const Track& track : trace.tracks) ranks.insert(track.rank);
   StepsFound first;
   for (int rank : ranks) {
-    StepsFound found = mark_rank(trace, rank);
+    StepsFound found = mark_rank(trace, rank, nesting, work, roles);
     if (first.how.empty() || found.confidence < first.confidence) first = std::move(found);
   }
   if (!first.how.empty()) note(trace, first);
@@ -246,8 +257,17 @@ void assign_steps(Trace& trace, std::span<const DeviceWork> work) {
     const auto at = windows.find(rank_of(trace, row));
     if (at != windows.end()) spans.step[row] = step_at(at->second, spans.start_ns[row]);
   }
+  std::set<int> with_launches;  // ranks whose host was recorded
+  for (const DeviceWork& item : work)
+    if (item.launch != kNoSpan || item.caller != kNoSpan) with_launches.insert(rank_of(trace, item.row));
   std::map<uint32_t, int32_t> last_on;  // by stream
   for (const DeviceWork& item : work) {
+    if (const int rank = rank_of(trace, item.row); !with_launches.contains(rank)) {
+      const auto at = windows.find(rank);
+      if (at != windows.end() && spans.step[item.row] == kNoStep)
+        spans.step[item.row] = step_at(at->second, spans.start_ns[item.row]);
+      continue;
+    }
     int32_t& step = spans.step[item.row];
     int32_t& last = last_on.try_emplace(spans.track[item.row].index, kNoStep).first->second;
     const uint32_t cause = item.launch != kNoSpan ? item.launch : item.caller;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trace/link/launches.h"
+#include "trace/link/roles.h"
 #include "trace/trace.h"
 
 namespace hone::trace {
@@ -28,7 +29,8 @@ namespace link {
 
 // Marks the steps of every rank with kStep spans, unless some span already is one, and notes in Meta::notes
 // how.
-void mark_steps(Trace& trace);
+void mark_steps(Trace& trace, const SpanNesting& nesting, std::span<const DeviceWork> work,
+                const std::vector<Role>& roles);
 
 // Fills Span::step, where it is not set: of host spans by the step within which they begin, of device work by
 // the step that launched it; where the launch was not recorded, by the work before it on its stream.

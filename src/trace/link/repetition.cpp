@@ -1,0 +1,251 @@
+#include "trace/link/repetition.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "trace/link/period.h"
+
+namespace hone::trace::link {
+namespace {
+
+// Something that the program did: a launch, or an operator where no device is driven.
+struct Event {
+  int64_t time_ns = 0;
+  uint32_t symbol = 0;
+  uint32_t row = kNoSpan;  // the launch or the operator, on the host; the work, where no launch is recorded
+  bool optimizer = false;
+  bool from_host = false;  // a copy to the device
+  bool graph = false;      // launches a graph of many kernels
+};
+
+int rank_of(const Trace& trace, uint32_t row) { return trace.tracks[trace.spans.track[row].index].rank; }
+
+bool within_optimizer(const Trace& trace, const SpanNesting& nesting, const std::vector<Role>& roles,
+                      uint32_t row) {
+  for (; row != kNoSpan; row = nesting.parent(row)) {
+    const StringId name = trace.spans.name[row];
+    const Category category = trace.spans.category[row];
+    if (!name.valid() || (category != Category::kRegion && category != Category::kOperator)) continue;
+    if (name.index < roles.size() && roles[name.index] == Role::kOptimizer) return true;
+    if (category == Category::kOperator && is_optimizer_kind(trace.strings.text(name))) return true;
+  }
+  return false;
+}
+
+// One event a launch: a graph of many kernels is one. Names of operators rather than kernels, where there are
+// any: libraries choose kernels by size.
+std::vector<Event> launches(const Trace& trace, int rank, const SpanNesting& nesting,
+                            std::span<const DeviceWork> work, const std::vector<Role>& roles) {
+  std::vector<Event> events;
+  const bool any_launch = std::any_of(work.begin(), work.end(), [&](const DeviceWork& item) {
+    return item.launch != kNoSpan && rank_of(trace, item.row) == rank;
+  });
+  for (const DeviceWork& item : work) {
+    if (rank_of(trace, item.row) != rank || (any_launch && item.launch == kNoSpan)) continue;
+    const uint32_t row = any_launch ? item.launch : item.row;
+    const bool graph =
+        any_launch && trace.strings.text(trace.spans.name[row]).find("GraphLaunch") != std::string_view::npos;
+    const uint32_t named = item.caller != kNoSpan ? item.caller : graph ? item.launch : item.row;
+    events.push_back(
+        {trace.spans.start_ns[row], trace.spans.name[named].index, row, false,
+         trace.spans.category[item.row] == Category::kMemcpy &&
+             trace.strings.text(trace.spans.name[item.row]).find("HtoD") != std::string_view::npos,
+         graph});
+  }
+  std::stable_sort(events.begin(), events.end(),
+                   [](const Event& a, const Event& b) { return a.time_ns < b.time_ns; });
+  const auto same = [&](const Event& a, const Event& b) { return any_launch && a.row == b.row; };
+  events.erase(std::unique(events.begin(), events.end(), same), events.end());
+  if (any_launch)
+    for (Event& event : events) event.optimizer = within_optimizer(trace, nesting, roles, event.row);
+  return events;
+}
+
+// Operators that no other operator encloses, on all threads of the rank.
+std::vector<Event> calls(const Trace& trace, int rank, const SpanNesting& nesting,
+                         const std::vector<Role>& roles) {
+  std::vector<Event> events;
+  for (uint32_t row = 0; row < trace.spans.size(); ++row) {
+    if (trace.spans.category[row] != Category::kOperator || rank_of(trace, row) != rank) continue;
+    const uint32_t around = nesting.parent(row);
+    if (around != kNoSpan && nesting.nearest(trace, around, Category::kOperator) != kNoSpan) continue;
+    events.push_back({trace.spans.start_ns[row], trace.spans.name[row].index, row,
+                      within_optimizer(trace, nesting, roles, row), false, false});
+  }
+  std::stable_sort(events.begin(), events.end(),
+                   [](const Event& a, const Event& b) { return a.time_ns < b.time_ns; });
+  return events;
+}
+
+// Events after which the optimizer has run: the first ones that are not its own. Runs of it that lie close
+// together (parts of one update) count as one.
+std::vector<uint32_t> after_optimizer(const std::vector<Event>& events, double period) {
+  std::vector<uint32_t> ends;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (!events[i].optimizer || (i + 1 < events.size() && events[i + 1].optimizer)) continue;
+    const auto end = static_cast<uint32_t>(i + 1);
+    if (!ends.empty() && end - ends.back() < std::max(1.0, 0.1 * period))
+      ends.back() = end;
+    else
+      ends.push_back(end);
+  }
+  return ends;
+}
+
+// Every `each`th, such that the last one stays.
+std::vector<uint32_t> every(const std::vector<uint32_t>& places, std::size_t each) {
+  std::vector<uint32_t> kept;
+  for (std::size_t i = (places.size() - 1) % each; i < places.size(); i += each) kept.push_back(places[i]);
+  return kept;
+}
+
+struct Bounds {
+  std::vector<uint32_t> places;  // events with which steps begin; the last may be the number of events
+  std::string by;                // "the optimizer", "a batch copied to the device", …; empty: nothing known
+};
+
+double spacing(const std::vector<uint32_t>& places) {
+  return places.size() < 2
+             ? 0
+             : static_cast<double>(places.back() - places.front()) / static_cast<double>(places.size() - 1);
+}
+
+// Places that recur about as often as the period, from what is known to happen once in a step.
+Bounds choose_bounds(const std::vector<Event>& events, const Period& period) {
+  if (const auto ends = after_optimizer(events, period.length); ends.size() >= 2) {
+    const double times = period.found() ? period.length / spacing(ends) : 1;
+    // Fewer than once in a period: gradients are accumulated over several, and the update ends the step.
+    const auto each = static_cast<std::size_t>(std::max(1.0, std::round(times)));
+    if (ends.size() / each >= 2) return {every(ends, each), "the end of the optimizer's step"};
+  }
+  if (!period.found()) return {};
+  std::vector<uint32_t> copies;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (!events[i].from_host) continue;
+    const auto at = static_cast<uint32_t>(i);
+    if (copies.empty() || at - copies.back() > 0.25 * period.length) copies.push_back(at);
+  }
+  if (copies.size() >= 2 && std::abs(spacing(copies) / period.length - 1) < 0.1)
+    return {copies, "a batch copied to the device"};
+  const bool graphs = std::all_of(period.anchors.begin(), period.anchors.end(),
+                                  [&](uint32_t place) { return events[place].graph; });
+  return {period.anchors, graphs ? "the replay of a CUDA graph" : ""};
+}
+
+// Moves the places back so that the first is the first event, if whole steps fit between there and the end of
+// the recording: profilers start and stop between steps. Empty: they do not.
+std::vector<uint32_t> from_the_start(const std::vector<Event>& events, std::vector<uint32_t> places) {
+  constexpr double kAlike = 0.1;  // of the events that are moved may differ, and of a step may be missing
+  const double length = spacing(places);
+  const uint32_t shift = places.empty() ? 0 : places.front();
+  if (places.size() < 2 || shift > (1 + kAlike) * length) return {};
+  uint32_t differ = 0;
+  for (std::size_t i = 1; i < places.size(); ++i)
+    for (uint32_t k = 0; k < shift; ++k)
+      differ += places[i] < shift || events[k].symbol != events[places[i] - shift + k].symbol ? 1 : 0;
+  if (differ > kAlike * shift * static_cast<double>(places.size() - 1)) return {};
+  for (uint32_t& place : places) place -= std::min(place, shift);
+  const double tail = static_cast<double>(events.size() - places.back());
+  if (std::abs(tail / length - 1) > kAlike) return {};
+  return places;
+}
+
+// Partial steps at the ends are no steps; almost whole ones are: the recording began or ended with them.
+constexpr double kWhole = 0.9;
+
+void complete_ends(std::vector<uint32_t>& places, std::size_t events) {
+  const double length = spacing(places);
+  if (places.size() < 2) return;
+  if (places.front() >= kWhole * length) places.insert(places.begin(), 0);
+  if (static_cast<double>(events - places.back()) >= kWhole * length)
+    places.push_back(static_cast<uint32_t>(events));
+}
+
+// The start of the outermost range or operator that begins with event `at` and not before the event ahead.
+int64_t begin_of(const Trace& trace, const SpanNesting& nesting, const std::vector<Event>& events,
+                 uint32_t at) {
+  uint32_t row = events[at].row;
+  const int64_t before = at == 0 ? -1 : events[at - 1].time_ns;
+  int64_t time = events[at].time_ns;
+  for (row = nesting.parent(row); row != kNoSpan && trace.spans.start_ns[row] > before;
+       row = nesting.parent(row))
+    if (trace.spans.category[row] != Category::kFunction) time = std::min(time, trace.spans.start_ns[row]);
+  return time;
+}
+
+int64_t end_of(const Trace& trace, const SpanNesting& nesting, const std::vector<Event>& events,
+               uint32_t at) {
+  int64_t end = 0;
+  const int64_t after = at + 1 < events.size() ? events[at + 1].time_ns : INT64_MAX;
+  for (uint32_t row = events[at].row; row != kNoSpan; row = nesting.parent(row)) {
+    const int64_t here = trace.spans.row(row).end_ns();
+    if (trace.spans.category[row] != Category::kFunction && here <= after) end = std::max(end, here);
+  }
+  return end;
+}
+
+// A step ends where the next begins, so that what the host does between them counts. The last one gets as
+// much of that as the others have in the middle, up to the next event.
+int64_t end_of_last(const Trace& trace, const SpanNesting& nesting, const std::vector<Event>& events,
+                    const std::vector<uint32_t>& places, const std::vector<int64_t>& bounds) {
+  std::vector<int64_t> between;
+  for (std::size_t i = 1; i + 1 < places.size(); ++i)
+    between.push_back(std::max<int64_t>(0, bounds[i] - end_of(trace, nesting, events, places[i] - 1)));
+  const auto middle = between.begin() + static_cast<std::ptrdiff_t>(between.size() / 2);
+  std::nth_element(between.begin(), middle, between.end());
+  const uint32_t next = places.back();
+  const int64_t end = end_of(trace, nesting, events, next - 1) + *middle,
+                least = bounds[bounds.size() - 2] + 1;
+  return std::max(least, next < events.size() ? std::min(end, begin_of(trace, nesting, events, next)) : end);
+}
+
+// How much the numbers of events differ from step to step: mean deviation ÷ mean.
+double unevenness(const std::vector<uint32_t>& places) {
+  const double mean = spacing(places);
+  double sum = 0;
+  for (std::size_t i = 1; i < places.size(); ++i) sum += std::abs(places[i] - places[i - 1] - mean);
+  return mean > 0 ? sum / mean / static_cast<double>(places.size() - 1) : 1;
+}
+
+}  // namespace
+
+Repetition find_repetition(const Trace& trace, int rank, const SpanNesting& nesting,
+                           std::span<const DeviceWork> work, const std::vector<Role>& roles) {
+  std::vector<Event> events = launches(trace, rank, nesting, work, roles);
+  const bool by_launches = !events.empty();
+  if (!by_launches) events = calls(trace, rank, nesting, roles);
+  std::vector<uint32_t> symbols(events.size());
+  std::transform(events.begin(), events.end(), symbols.begin(),
+                 [](const Event& event) { return event.symbol; });
+  const Period period = find_period(symbols);
+  Bounds bounds = choose_bounds(events, period);
+  if (auto aligned = from_the_start(events, bounds.places); !aligned.empty())
+    bounds.places = std::move(aligned);
+  complete_ends(bounds.places, events.size());
+  Repetition result;
+  if (bounds.places.size() < 3) return result;
+  for (uint32_t place : bounds.places)
+    result.bounds_ns.push_back(place < events.size() ? begin_of(trace, nesting, events, place) : 0);
+  result.bounds_ns.back() = end_of_last(trace, nesting, events, bounds.places, result.bounds_ns);
+  const double length = spacing(bounds.places);
+  const char* unit = by_launches ? (length < 1.5 ? "launch" : "launches") : "calls of operators";
+  result.what = fmt::format("{:.0f} {} a step{}", length, unit,
+                            bounds.by.empty() ? "" : fmt::format(", divided at {}", bounds.by));
+  const double even = std::max(0.0, 1 - unevenness(bounds.places));
+  const bool agrees = period.found() && std::abs(std::remainder(length / period.length, 1.0)) < 0.1;
+  result.confidence = even * (bounds.by.empty() ? 0.7 : agrees ? 0.95 : 0.8);
+  if (bounds.by.empty() && length < 16) {
+    result.confidence *= 0.4;
+    result.notes.push_back(
+        fmt::format("what repeats is only {:.0f} {}: it may be a part of a step; mark steps with "
+                    "torch.profiler's step() or a "
+                    "record_function range",
+                    length, unit));
+  }
+  return result;
+}
+
+}  // namespace hone::trace::link

@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include "trace/link/fabricate.h"
+#include "trace/link/link.h"
+
+namespace hone::trace {
+namespace {
+
+using link::fabricate::Program;
+
+// Calls one operator after another, each launching a kernel.
+class Runner {
+ public:
+  void run(std::string_view op) {
+    program.op(program.main, op, time, 8);
+    program.kernel(program.main, op, time + 2, time + 5, 6);
+    time += 10;
+  }
+  void micro_batch() {
+    for (std::string_view op :
+         {"aten::embedding", "aten::mm", "aten::gelu", "aten::mm", "aten::gelu", "aten::sum"})
+      run(op);
+    for (std::string_view op : {"aten::gelu_backward", "aten::mm", "aten::embedding_dense_backward"}) run(op);
+  }
+  int steps() const {
+    int count = 0;
+    for (Category category : program.trace.spans.category) count += category == Category::kStep ? 1 : 0;
+    return count;
+  }
+
+  Program program;
+  int64_t time = 1;
+};
+
+TEST(Repetition, OfStepsThatAccumulateGradientsEndsWithTheOptimizer) {
+  Runner runner;
+  for (int step = 0; step < 5; ++step) {
+    for (int micro = 0; micro < 4; ++micro) runner.micro_batch();
+    runner.run("aten::_fused_adamw_");
+  }
+  ASSERT_TRUE(link_trace(runner.program.trace).ok());
+  EXPECT_EQ(runner.steps(), 5);
+  EXPECT_EQ(steps_found(runner.program.trace.meta).how,
+            "the repeating sequence: 37 launches a step, divided at the end of the optimizer's step");
+}
+
+TEST(Repetition, OfTwoOptimizersInTurnIsBothTogether) {
+  Runner runner;
+  for (int step = 0; step < 5; ++step) {
+    runner.micro_batch();
+    runner.run("aten::_fused_adamw_");
+    runner.run("aten::tanh");
+    runner.run("aten::sigmoid");
+    runner.run("aten::log");
+    runner.run("aten::_fused_adamw_");
+  }
+  ASSERT_TRUE(link_trace(runner.program.trace).ok());
+  EXPECT_EQ(runner.steps(), 5);
+}
+
+TEST(Repetition, LeavesOutPartsOfStepsAtTheEnds) {
+  Runner runner;
+  runner.run("aten::gelu_backward");
+  runner.run("aten::mm");
+  runner.run("aten::_fused_adamw_");
+  for (int step = 0; step < 4; ++step) {
+    runner.micro_batch();
+    runner.run("aten::_fused_adamw_");
+  }
+  runner.run("aten::embedding");
+  ASSERT_TRUE(link_trace(runner.program.trace).ok());
+  EXPECT_EQ(runner.steps(), 4);
+  const SpanTable& spans = runner.program.trace.spans;
+  EXPECT_EQ(spans.step[0], kNoStep);
+  EXPECT_EQ(steps_found(runner.program.trace.meta).confidence, 0.95);
+}
+
+TEST(Repetition, IsFoundInRecordingsOfDevicesAlone) {
+  Runner runner;
+  Program& program = runner.program;
+  for (int step = 0; step < 4; ++step)
+    for (std::string_view kernel : {"copy", "gemm", "gelu", "gemm", "gelu", "gemm", "gelu", "reduce"})
+      program.span(program.stream, Category::kKernel, kernel, runner.time += 10, 8);
+  ASSERT_TRUE(link_trace(program.trace).ok());
+  EXPECT_EQ(runner.steps(), 4);
+  EXPECT_EQ(program.trace.spans.step[0], 0);
+  EXPECT_EQ(program.trace.spans.step[31], 3);
+  ASSERT_TRUE(program.trace.validate().ok());
+}
+
+TEST(Repetition, IsNeverReadFromGaps) {
+  Runner runner;
+  for (std::string_view op :
+       {"aten::mm", "aten::gelu", "aten::sum", "aten::exp", "aten::log", "aten::tanh"}) {
+    runner.run(op);
+    runner.time += 100'000;
+  }
+  ASSERT_TRUE(link_trace(runner.program.trace).ok());
+  EXPECT_EQ(runner.steps(), 1);
+  EXPECT_EQ(steps_found(runner.program.trace.meta).confidence, 0);
+}
+
+}  // namespace
+}  // namespace hone::trace
