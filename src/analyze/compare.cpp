@@ -15,6 +15,22 @@ namespace hone::analyze {
 namespace {
 
 constexpr int kFewSteps = 10;
+constexpr double kWorthNaming = 0.03;  // of the step: a smaller change of a few steps is nobody's news
+
+// Whether all of `a` lie above all of `b`, or the other way round.
+bool are_apart(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.empty() || b.empty()) return false;
+  const auto [a_low, a_high] = std::minmax_element(a.begin(), a.end());
+  const auto [b_low, b_high] = std::minmax_element(b.begin(), b.end());
+  return *a_low > *b_high || *b_low > *a_high;
+}
+
+// That n and m samples of one distribution come apart by chance: two of the C(n + m, n) orders do.
+double chance_of_apart(std::size_t n, std::size_t m) {
+  double orders = 1;
+  for (std::size_t i = 1; i <= n; ++i) orders *= static_cast<double>(m + i) / static_cast<double>(i);
+  return std::min(1.0, 2 / orders);
+}
 
 // Sets of indices that can be merged (union-find with path halving).
 class Groups {
@@ -101,6 +117,7 @@ OperatorChange change_of(const std::vector<const OperatorTime*>& all, const std:
   const Shift shift = shift_estimate(a_samples, b_samples);
   change.change_ms = shift.change;
   change.sure = shift.sure;
+  change.apart = are_apart(a_samples, b_samples);
   return change;
 }
 
@@ -133,11 +150,19 @@ std::vector<CauseChange> compare_ledgers(const Analysis& a, const Analysis& b) {
 }
 
 std::string sentence_of(const Comparison& result) {
+  bool faster = result.change_ms.median < 0;
+  double factor = faster ? result.ratio : 1 / result.ratio;
+  const bool worth_naming = std::abs(result.change_ms.median) >= kWorthNaming * result.a_ms.median;
+  if (!result.sure && result.apart && worth_naming)
+    return fmt::format(
+        "The second run is probably {:.2f}× {}: {} became {} in every step; of so few steps chance alone "
+        "would "
+        "make that of equal programs in {} of cases.",
+        factor, faster ? "faster" : "slower", format_ms(result.a_ms.median), format_ms(result.b_ms.median),
+        format_percent(result.chance));
   if (!result.sure)
     return fmt::format("No difference that these measurements can show: {} against {}.",
                        format_ms(result.a_ms.median), format_ms(result.b_ms.median));
-  bool faster = result.change_ms.median < 0;
-  double factor = faster ? result.ratio : 1 / result.ratio;
   return fmt::format("The second run is {:.2f}× {}: {} became {} (change {} to {}).", factor,
                      faster ? "faster" : "slower", format_ms(result.a_ms.median),
                      format_ms(result.b_ms.median), format_ms(result.change_ms.low),
@@ -155,6 +180,10 @@ Comparison compare(const Analysis& a, const Analysis& b) {
   const Shift shift = shift_estimate(a.step.samples_ms, b.step.samples_ms);
   result.change_ms = shift.change;
   result.sure = shift.sure;
+  result.apart = are_apart(a.step.samples_ms, b.step.samples_ms);
+  if (result.apart) result.chance = chance_of_apart(a.step.samples_ms.size(), b.step.samples_ms.size());
+  result.a_verdict = a.verdict.sentence;
+  result.b_verdict = b.verdict.sentence;
   result.ratio = b.step.ms.median > 0 ? a.step.ms.median / b.step.ms.median : 1;
   result.ledger = compare_ledgers(a, b);
   result.operators = compare_operators(a, b);

@@ -20,6 +20,7 @@ struct OperatorChange {
   double b_ms = 0;
   Estimate change_ms;  // b − a
   bool sure = false;   // the interval excludes no change
+  bool apart = false;  // every step of one run lies above every step of the other
 };
 
 struct CauseChange {
@@ -36,6 +37,12 @@ struct Comparison {
   Estimate change_ms;  // b − a
   double ratio = 1;    // a ÷ b: above 1, b is faster
   bool sure = false;
+  // Traces have few steps, too few for an interval: where every step of one run lies above every step of the
+  // other, the chance that two equal programs would show that.
+  bool apart = false;
+  double chance = 1;
+  std::string a_verdict;
+  std::string b_verdict;
   std::vector<CauseChange> ledger;
   std::vector<OperatorChange> operators;  // largest change first
   std::string sentence;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/analyze.h"
+#include "analyze/estimate.h"
 #include "analyze/fabricate.h"
 
 namespace hone::analyze {
@@ -62,6 +63,48 @@ TEST(Compare, ShowsOperatorsThatOnlyOneRunHas) {
   EXPECT_EQ(result.operators[0].a, std::vector<std::string>{"relu"});
   EXPECT_TRUE(result.operators[0].b.empty());
   EXPECT_NEAR(result.operators[0].change_ms.median, -2, 0.1);
+}
+
+Analysis of_steps(std::vector<double> samples_ms, const std::string& inputs) {
+  Analysis analysis;
+  analysis.step = {median_estimate(samples_ms), static_cast<int>(samples_ms.size()), samples_ms, "", {}};
+  analysis.coverage = Coverage{};
+  for (const char* name : {"mm", "add"}) {
+    OperatorTime op;
+    op.kind = std::string("aten::") + name;
+    op.name = name + (" " + inputs);
+    op.provenance = {"block"};  // as every operator of the block has it
+    op.samples_ms = samples_ms;
+    op.ms = median_estimate(samples_ms);
+    analysis.operators.push_back(op);
+  }
+  return analysis;
+}
+
+TEST(Compare, SaysWhatFewStepsCanSay) {
+  const Comparison apart = compare(of_steps({30, 31, 30}, "8x8"), of_steps({20, 21, 20}, "8x8"));
+  EXPECT_FALSE(apart.sure);
+  EXPECT_TRUE(apart.apart);
+  EXPECT_NEAR(apart.chance, 0.1, 1e-12);
+  EXPECT_NE(apart.sentence.find("probably 1.50× faster"), std::string::npos) << apart.sentence;
+  EXPECT_NE(apart.sentence.find("10.0 %"), std::string::npos) << apart.sentence;
+  const Comparison slight = compare(of_steps({30, 30.1, 30}, "8x8"), of_steps({29.9, 29.8, 29.9}, "8x8"));
+  EXPECT_NE(slight.sentence.find("No difference"), std::string::npos) << slight.sentence;
+  const Comparison mixed = compare(of_steps({30, 20, 30}, "8x8"), of_steps({29, 21, 20}, "8x8"));
+  EXPECT_FALSE(mixed.apart);
+}
+
+TEST(Compare, MatchesForeignOperatorsByInputsElseByKind) {
+  const Comparison same = compare(of_steps({30, 31, 30}, "8x8"), of_steps({20, 21, 20}, "8x8"));
+  ASSERT_EQ(same.operators.size(), 2u);
+  EXPECT_EQ(same.operators[0].a, same.operators[0].b);
+  const Comparison other = compare(of_steps({30, 31, 30}, "8x8"), of_steps({20, 21, 20}, "16x8"));
+  ASSERT_EQ(other.operators.size(), 2u);
+  for (const OperatorChange& row : other.operators) {
+    ASSERT_EQ(row.a.size(), 1u);
+    ASSERT_EQ(row.b.size(), 1u);
+    EXPECT_EQ(row.a[0].substr(0, 2), row.b[0].substr(0, 2));
+  }
 }
 
 }  // namespace

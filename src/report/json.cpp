@@ -147,7 +147,8 @@ std::string compare_json(const analyze::Comparison& comparison) {
                          {"a_ms", row.a_ms},
                          {"b_ms", row.b_ms},
                          {"change_ms", estimate(row.change_ms)},
-                         {"sure", row.sure}});
+                         {"sure", row.sure},
+                         {"apart", row.apart}});
   return dump({{"schema", 1},
                {"a", comparison.a},
                {"b", comparison.b},
@@ -156,6 +157,10 @@ std::string compare_json(const analyze::Comparison& comparison) {
                {"change_ms", estimate(comparison.change_ms)},
                {"ratio", comparison.ratio},
                {"sure", comparison.sure},
+               {"apart", comparison.apart},
+               {"chance", comparison.chance},
+               {"a_verdict", comparison.a_verdict},
+               {"b_verdict", comparison.b_verdict},
                {"ledger", causes},
                {"operators", operators},
                {"sentence", comparison.sentence},

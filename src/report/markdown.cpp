@@ -100,8 +100,12 @@ std::string compare_markdown(const analyze::Comparison& comparison) {
     causes.push_back({std::string(analyze::cause_label(line.cause)), fixed_ms(line.a_ms, step),
                       fixed_ms(line.b_ms, step), fixed_ms(line.b_ms - line.a_ms, step)});
   for (const analyze::OperatorChange& line : comparison.operators)
-    operators.push_back({names(line.a), names(line.b), line.sure ? "yes" : "no", fixed_ms(line.a_ms, step),
-                         fixed_ms(line.b_ms, step), fixed_ms(line.b_ms - line.a_ms, step)});
+    operators.push_back({names(line.a), names(line.b),
+                         line.sure    ? "yes"
+                         : line.apart ? "every step"
+                                      : "no",
+                         fixed_ms(line.a_ms, step), fixed_ms(line.b_ms, step),
+                         fixed_ms(line.b_ms - line.a_ms, step)});
   return fmt::format("# {} against {}\n\n{}\n\n", plain(comparison.a), plain(comparison.b),
                      plain(comparison.sentence)) +
          warnings(comparison.caveats) + table({"cause", "first", "second", "change"}, 1, causes) +

@@ -197,6 +197,15 @@ TEST_F(InChromium, TheExplanationOfADevicesTraceIsSoundOnPhonesAndDesksInBothThe
     for (int width : {390, 1280}) expect_sound(html, width, theme);
 }
 
+TEST_F(InChromium, TheComparisonIsSoundToo) {
+  analyze::LabReport lab = fabricate::resnet_report();
+  expect_sound(compare_html(analyze::compare(lab.baseline, lab.optimised)), 390, "dark");
+  analyze::Analysis slower = fabricate::device_analysis();
+  slower.operators[1].samples_ms.assign(9, 6.0);
+  expect_sound(compare_html(analyze::compare(fabricate::hostile_device_analysis(), slower)), 390, "light");
+  expect_sound(compare_html(analyze::compare(fabricate::device_analysis(), slower)), 1280, "dark");
+}
+
 TEST_F(InChromium, TheTimelineAnswersMouseAndKeyboard) {
   std::string html = explain_html(fabricate::device_analysis(), fabricate::device_roofs());
   expect_clean(html, kTimelineProbe, 1280, "light");

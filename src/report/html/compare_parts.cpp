@@ -19,7 +19,10 @@ Markup cell(std::string_view name, const std::string& value) {
   return tag("td", {{"class", "n"}, {"data-name", std::string(name)}}, value);
 }
 
-std::string signed_ms(double ms, double largest) { return (ms > 0 ? "+" : "") + fixed_ms(ms, largest); }
+std::string signed_ms(double ms, double largest) {
+  const std::string text = fixed_ms(ms, largest);
+  return ms > 0 && text.front() != '<' ? "+" + text : text;
+}
 
 Markup bar_cell(double ms, double largest, const std::string& css) {
   return tag("td", {{"class", "sharecell"}}, svg::share(largest > 0 ? ms / largest : 0, css));
@@ -67,15 +70,19 @@ Markup compare_operators_part(const analyze::Comparison& comparison) {
     cells += cell("first", row.a.empty() ? "–" : fixed_ms(row.a_ms, step));
     cells += cell("second", row.b.empty() ? "–" : fixed_ms(row.b_ms, step));
     cells += cell("change", signed_ms(row.b_ms - row.a_ms, step));
-    cells +=
-        tag("td", {{"class", "n"}},
-            tag("span", {{"class", row.sure ? "yes" : "no"}}, row.sure ? "sure" : "no difference shown"));
+    cells += tag("td", {{"class", "n"}},
+                 tag("span", {{"class", row.sure || row.apart ? "yes" : "no"}},
+                     row.sure    ? "sure"
+                     : row.apart ? "in every step"
+                                 : "no difference shown"));
     body += tag("tr", {{"class", "single"}}, cells);
   }
   Markup head = Markup::literal(
       "<thead><tr><th>operator</th><th class=\"n\">first</th><th class=\"n\">second</th>"
       "<th class=\"n\">change</th><th></th></tr></thead>");
-  std::string lead = "Largest change first. Sure: the interval over the steps of both excludes no change.";
+  std::string lead =
+      "Largest change first. Sure: the interval over the steps of both excludes no change. In every step: "
+      "too few steps for an interval, but all of one run lie above all of the other.";
   if (comparison.operators.size() > shown)
     lead += fmt::format(" The first {} of {}.", shown, comparison.operators.size());
   return section("operators", "By operator", lead,

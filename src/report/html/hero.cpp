@@ -96,13 +96,17 @@ Markup compare_hero(const analyze::Comparison& comparison) {
                                      shortened(clean_utf8(comparison.b), 27)),
                          {});
   hero += tag("p", {{"class", "verdict"}}, prose(comparison.sentence));
-  hero += tag("p", {{"class", "sub"}}, tag("b", "First: ") + prose(comparison.a));
-  hero += tag("p", {{"class", "sub"}}, tag("b", "Second: ") + prose(comparison.b));
+  hero +=
+      tag("p", {{"class", "sub"}}, tag("b", "First: ") + prose(comparison.a + ". " + comparison.a_verdict));
+  hero +=
+      tag("p", {{"class", "sub"}}, tag("b", "Second: ") + prose(comparison.b + ". " + comparison.b_verdict));
   Markup tiles = tile("first", format_ms(comparison.a_ms.median), range(comparison.a_ms));
   tiles += tile("second", format_ms(comparison.b_ms.median), range(comparison.b_ms));
   tiles += tile("change", format_ms(comparison.change_ms.median), range(comparison.change_ms));
-  tiles +=
-      tile("first ÷ second", ratio_text(comparison.ratio), comparison.sure ? "sure" : "no difference shown");
+  tiles += tile("first ÷ second", ratio_text(comparison.ratio),
+                comparison.sure    ? "sure"
+                : comparison.apart ? "in every step"
+                                   : "no difference shown");
   return hero + tag("div", {{"class", "tiles"}}, tiles);
 }
 
