@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "core/file.h"
 #include "trace/import/byte_source.h"
 #include "trace/import/kineto/reader.h"
 #include "trace/import/merge.h"
+#include "trace/import/ncu/reader.h"
+#include "trace/import/nsys/reader.h"
 #include "trace/import/sniff.h"
 #include "trace/perfetto/reader.h"
 #include "trace/run_folder.h"
@@ -80,36 +84,66 @@ Result<Sniffing> look_at(const fs::path& path) {
   return Sniffing{put_back(std::move(source), std::move(first)), std::move(found)};
 }
 
-// Nothing for a file of a folder that is no trace.
-Result<std::optional<ImportedFile>> read_one(const Input& input, int threads, const FileProgress& progress) {
+std::vector<ImportedFile> one(ImportedFile file) {
+  std::vector<ImportedFile> files;
+  files.push_back(std::move(file));
+  return files;
+}
+
+ImportedFile of_trace(Trace trace) {
+  ImportedFile file;
+  file.trace = std::move(trace);
+  return file;
+}
+
+// What someone who passed this file should have done with it.
+std::string_view advice(const fs::path& path) {
+  const std::string suffix = path.extension().string();
+  if (suffix == ".nsys-rep" || suffix == ".qdrep") return " Export it first: nsys export --type sqlite FILE.";
+  if (suffix == ".ncu-rep") return " Export it first: ncu --import FILE --page raw --csv > FILE.csv.";
+  return "";
+}
+
+Result<std::vector<ImportedFile>> read_format(const Input& input, Sniffing look, int threads,
+                                              const FileProgress& progress) {
+  switch (look.found.format) {
+    case TraceFormat::kJson: {
+      HONE_ASSIGN(ImportedFile file,
+                  kineto::read_kineto(*look.source, {threads, kineto::kChunkBytes, progress}));
+      return one(std::move(file));
+    }
+    case TraceFormat::kSqlite:
+      return nsys::read_nsys(input.path);
+    case TraceFormat::kNcuCsv: {
+      HONE_ASSIGN(ImportedFile file, ncu::read_ncu(*look.source));
+      return one(std::move(file));
+    }
+    case TraceFormat::kPerfetto: {
+      HONE_ASSIGN(const std::shared_ptr<const MappedFile> mapped, MappedFile::open(input.path));
+      HONE_ASSIGN(Trace trace, parse_perfetto(mapped->text()));
+      return one(of_trace(std::move(trace)));
+    }
+    case TraceFormat::kUnknown:
+      break;
+  }
+  return invalid(fmt::format("this is {}.{}", look.found.looks_like, advice(input.path)));
+}
+
+// The ranks in a file; none for a file of a folder that is no trace.
+Result<std::vector<ImportedFile>> read_one(const Input& input, int threads, const FileProgress& progress) {
   if (is_run_folder(input.path)) {
     HONE_ASSIGN(RunFolder folder, read_run_folder(input.path));
-    ImportedFile file;
-    file.trace = std::move(folder.trace);
-    return std::optional(std::move(file));
+    return one(of_trace(std::move(folder.trace)));
   }
   HONE_ASSIGN(Sniffing look, look_at(input.path));
-  if (look.found.format == TraceFormat::kJson) {
-    kineto::ReadOptions options;
-    options.threads = threads;
-    options.progress = progress;
-    Result<ImportedFile> file = kineto::read_kineto(*look.source, options);
-    if (file.ok()) return std::optional(std::move(*file));
-    if (!input.given && file.error().code == ErrorCode::kInvalidArgument)
-      return std::optional<ImportedFile>();
-    return file.error().within(input.path.string());
-  }
-  if (look.found.format == TraceFormat::kPerfetto) {
-    HONE_ASSIGN(Trace trace, read_perfetto(input.path));
-    ImportedFile file;
-    file.trace = std::move(trace);
-    return std::optional(std::move(file));
-  }
-  if (!input.given) return std::optional<ImportedFile>();
-  if (look.found.format == TraceFormat::kSqlite || look.found.format == TraceFormat::kNcuCsv)
-    return unsupported(fmt::format("{}: a recording of Nsight; {}", input.path.string(), readable_formats()));
-  return invalid(
-      fmt::format("{}: this is {}; {}", input.path.string(), look.found.looks_like, readable_formats()));
+  const bool known = look.found.format != TraceFormat::kUnknown;
+  Result<std::vector<ImportedFile>> files = read_format(input, std::move(look), threads, progress);
+  if (files.ok()) return files;
+  Error error = files.error().within(input.path.string());
+  if (error.code != ErrorCode::kInvalidArgument) return error;
+  if (!input.given) return std::vector<ImportedFile>();
+  if (!known) error.message += fmt::format(" {}.", readable_formats());
+  return error;
 }
 
 // Reads files side by side: compressed ones keep a core busy each.
@@ -130,7 +164,7 @@ class FilesReading {
     for (std::thread& helper : helpers) helper.join();
   }
 
-  std::vector<std::optional<Result<std::optional<ImportedFile>>>>& results() { return results_; }
+  std::vector<std::optional<Result<std::vector<ImportedFile>>>>& results() { return results_; }
 
  private:
   void work() {
@@ -144,7 +178,7 @@ class FilesReading {
 
   const std::vector<Input>& inputs_;
   const ImportOptions& options_;
-  std::vector<std::optional<Result<std::optional<ImportedFile>>>> results_;
+  std::vector<std::optional<Result<std::vector<ImportedFile>>>> results_;
   std::atomic<std::size_t> next_ = 0;
   int threads_each_ = 1;
   std::mutex mutex_;
@@ -159,11 +193,12 @@ Result<Trace> import_trace(std::span<const fs::path> paths, const ImportOptions&
   std::vector<ImportedFile> files;
   std::vector<std::string> sources;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    Result<std::optional<ImportedFile>>& result = *reading.results()[i];
+    Result<std::vector<ImportedFile>>& result = *reading.results()[i];
     if (!result.ok()) return result.error();
-    if (!result->has_value()) continue;
-    files.push_back(std::move(**result));
-    sources.push_back(inputs[i].path.filename().string());
+    for (ImportedFile& file : *result) {
+      files.push_back(std::move(file));
+      sources.push_back(inputs[i].path.filename().string());
+    }
   }
   if (files.empty())
     return invalid(fmt::format("{}: no trace here; {}", paths.empty() ? "no path" : paths.front().string(),

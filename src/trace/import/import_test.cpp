@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include <gmock/gmock.h>
@@ -100,6 +101,75 @@ TEST(Import, TwoRanksBecomeOneTraceWithIdsThatDoNotMeet) {
     EXPECT_GT(collective.elements_in, 0);
   }
   EXPECT_EQ(described, 42);
+}
+
+class ImportFolder : public testing::Test {
+ protected:
+  ImportFolder() : folder_(fs::path(testing::TempDir()) / "import_folder") {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  ~ImportFolder() override { fs::remove_all(folder_); }
+  fs::path write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+    return folder_ / name;
+  }
+  static std::string error_of(std::vector<fs::path> paths) {
+    Result<Trace> trace = import_trace(paths);
+    EXPECT_FALSE(trace.ok());
+    return trace.ok() ? "" : trace.error().message;
+  }
+  static std::string small_trace(int rank, int64_t base) {
+    return R"({"distributedInfo": {"rank": )" + std::to_string(rank) +
+           R"(, "world_size": 12}, "baseTimeNanoseconds": )" + std::to_string(base) +
+           R"(, "traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 10, "dur": 5, "args": {"Sequence number": 3, "External id": 4}}]})";
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(ImportFolder, FilesOfAFolderAreRanksOthersArePassedOver) {
+  for (const int rank : {10, 2, 0})
+    write("trace_rank" + std::to_string(rank) + ".json", small_trace(rank, 1000 * rank));
+  write("README.md", "# traces\n");
+  write("settings.json", "{\"batch\": 8}");
+  const Trace trace = import_files({folder_});
+  ASSERT_EQ(trace.meta.ranks.size(), 3u);
+  EXPECT_EQ(trace.meta.ranks[0].rank, 0);
+  EXPECT_EQ(trace.meta.ranks[1].rank, 2);
+  EXPECT_EQ(trace.meta.ranks[2].rank, 10);
+  EXPECT_THAT(trace.spans.start_ns, testing::ElementsAre(0, 2000, 10000));
+  EXPECT_NE(trace.calls[0].sequence, trace.calls[1].sequence);
+  EXPECT_NE(trace.calls[0].external, trace.calls[1].external);
+  EXPECT_THAT(trace.meta.warnings, testing::IsEmpty());
+}
+
+TEST_F(ImportFolder, FilesThatClaimTheSameRankAreNumberedAndTheirClocksDoubted) {
+  const Trace trace =
+      import_files({write("a.json", small_trace(0, 0)), write("b.json", small_trace(0, int64_t{1} << 60))});
+  EXPECT_EQ(trace.meta.ranks.at(1).rank, 1);
+  EXPECT_THAT(trace.spans.start_ns, testing::ElementsAre(0, 0));
+  EXPECT_THAT(trace.meta.warnings, testing::ElementsAre(testing::HasSubstr("numbered in the order given"),
+                                                        testing::HasSubstr("clocks")));
+}
+
+TEST_F(ImportFolder, WrongFilesAreNamedWithWhatTheyLookLike) {
+  EXPECT_THAT(error_of({write("a.json", "hello")}),
+              testing::AllOf(testing::HasSubstr("a.json: this is a text"), testing::HasSubstr("hone reads")));
+  EXPECT_THAT(error_of({write("a.json.gz", "")}), testing::HasSubstr("an empty file"));
+  EXPECT_THAT(error_of({write("b.json", "{\"a\": 1}")}),
+              testing::HasSubstr("b.json: JSON without a list of events"));
+  EXPECT_THAT(error_of({write("r.nsys-rep", "\x01\x02 data")}),
+              testing::HasSubstr("nsys export --type sqlite"));
+  EXPECT_THAT(error_of({folder_ / "gone.json"}), testing::HasSubstr("gone.json"));
+  fs::create_directories(folder_ / "empty");
+  EXPECT_THAT(error_of({folder_ / "empty"}), testing::HasSubstr("no trace here"));
+}
+
+TEST_F(ImportFolder, FourGigabytesOfZerosAreRefusedAtOnce) {
+  const fs::path path = write("zeros.json", "");
+  fs::resize_file(path, std::uintmax_t{4} << 30);  // a hole
+  EXPECT_THAT(error_of({path}), testing::HasSubstr("zeros"));
 }
 
 // More real traces, where somebody put them.

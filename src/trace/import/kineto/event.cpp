@@ -4,6 +4,7 @@
 #include <array>
 
 #include "trace/import/kineto/text.h"
+#include "trace/import/runtime_calls.h"
 
 namespace hone::trace::kineto {
 namespace {
@@ -16,22 +17,6 @@ T number_or_zero(std::string_view token) {
   if (token.empty()) return 0;
   const auto value = integer_of(token);
   return value && *value > 0 ? static_cast<T>(*value) : 0;
-}
-
-bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> starts) {
-  return std::any_of(starts.begin(), starts.end(), [&](std::string_view s) { return text.starts_with(s); });
-}
-
-// What a call into a device's runtime or driver does to the host.
-Category runtime_category(std::string_view name) {
-  if (name.find("Synchronize") != std::string_view::npos && starts_with_any(name, {"cuda", "cu", "hip"}))
-    return Category::kSynchronization;
-  if (starts_with_any(
-          name, {"cudaMalloc", "cudaFree", "cudaHostAlloc", "cuMemAlloc", "cuMemFree", "cuMemCreate",
-                 "cuMemMap", "cuMemUnmap", "cuMemRelease", "cuMemSetAccess", "cuMemAddress", "cuMemHostAlloc",
-                 "hipMalloc", "hipFree", "hipHostMalloc", "hipHostFree"}))
-    return Category::kAllocation;
-  return Category::kRuntime;
 }
 
 struct Kind {
@@ -69,20 +54,6 @@ MemoryKind memory_kind(std::string_view word) {
   if (word.starts_with("Device")) return MemoryKind::kDevice;
   if (word.starts_with("Managed") || word.starts_with("Unified")) return MemoryKind::kManaged;
   return MemoryKind::kUnknown;
-}
-
-// The name of a collective from NCCL's kernel: "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" -> "allreduce".
-std::string collective_of_kernel(std::string_view kernel) {
-  const std::size_t begin = kernel.find('_');
-  if (begin == std::string_view::npos) return {};
-  const std::string_view rest = kernel.substr(begin + 1);
-  std::string name(rest.substr(0, rest.find_first_of("_(<")));
-  for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-  return name;
-}
-
-bool is_collective_kernel(std::string_view name) {
-  return starts_with_any(name, {"ncclDevKernel", "ncclKernel", "rcclKernel", "rcclDevKernel"});
 }
 
 }  // namespace
@@ -151,7 +122,7 @@ void EventSink::add_span(const Event& event, uint64_t offset, std::string_view t
   row.name = name(event.name);
   row.category = kind->means;
   const std::string_view what = texts_.text(row.name);
-  if (row.category == Category::kRuntime) row.category = runtime_category(what);
+  if (row.category == Category::kRuntime) row.category = runtime_call_category(what);
   const bool collective =
       row.category == Category::kKernel && (!event.collective.empty() || is_collective_kernel(what));
   if (collective) row.category = Category::kCommunication;

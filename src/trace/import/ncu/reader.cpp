@@ -1,0 +1,225 @@
+#include "trace/import/ncu/reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "trace/import/ncu/csv.h"
+#include "trace/import/ncu/kernel_metrics.h"
+#include "trace/import/trace_builder.h"
+
+namespace hone::trace::ncu {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{2} << 30;
+constexpr double kLongestSeconds = 86'400;
+
+Result<std::string> read_all(ByteSource& source) {
+  std::string text;
+  while (true) {
+    const std::size_t size = text.size();
+    text.resize(size + (std::size_t{1} << 20));
+    HONE_ASSIGN(const std::size_t got, source.read({text.data() + size, text.size() - size}));
+    text.resize(size + got);
+    if (got == 0) return text;
+    if (text.size() > kMostBytes) return unsupported("a table of more than 2 GB");
+  }
+}
+
+std::array<uint32_t, 3> sizes_of(std::string_view text) {
+  std::array<uint32_t, 3> sizes = {};
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size() && count < 3; ++at) {
+    if (text[at] < '0' || text[at] > '9') continue;
+    uint64_t number = 0;
+    for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at)
+      number = std::min<uint64_t>(number * 10 + static_cast<uint64_t>(text[at] - '0'), 0xffffffff);
+    sizes[count++] = static_cast<uint32_t>(number);
+  }
+  return sizes;
+}
+
+// The columns of a table by name.
+class Columns {
+ public:
+  explicit Columns(std::vector<std::string> names = {}) : names_(std::move(names)) {}
+
+  std::size_t count() const { return names_.size(); }
+  const std::string& name(std::size_t i) const { return names_[i]; }
+  bool has(std::string_view name) const {
+    return std::find(names_.begin(), names_.end(), name) != names_.end();
+  }
+  std::string_view cell(const std::vector<std::string>& cells, std::string_view name) const {
+    for (std::size_t i = 0; i < std::min(names_.size(), cells.size()); ++i)
+      if (names_[i] == name) return cells[i];
+    return {};
+  }
+  int64_t number(const std::vector<std::string>& cells, std::string_view name) const {
+    const auto value = value_in_base_unit(cell(cells, name), "");
+    return value && std::abs(*value) < 1e15 ? static_cast<int64_t>(*value) : 0;
+  }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+class Table {
+ public:
+  Status read(std::string_view text) {
+    CsvReader csv(text);
+    std::vector<std::string> cells;
+    while (csv.next(cells)) {
+      if (std::find(cells.begin(), cells.end(), "Kernel Name") != cells.end()) {
+        columns_ = Columns(cells);  // also of a second table in the same file
+        units_.clear();
+        continue;
+      }
+      if (columns_.count() == 0) continue;  // what ncu says before the table
+      const std::string_view id = columns_.cell(cells, "ID");
+      if (id.empty() && units_.empty() && cells.size() == columns_.count())
+        units_ = cells;
+      else if (!id.empty() && cells.size() >= columns_.count() - 1)
+        add(cells);
+      else
+        ++odd_rows_;
+    }
+    if (columns_.count() == 0) return invalid("no table of Nsight Compute (no column 'Kernel Name')");
+    return {};
+  }
+
+  std::size_t odd_rows() const { return odd_rows_; }
+  const std::vector<KernelMetrics>& kernels() const { return kernels_; }
+
+ private:
+  void add(const std::vector<std::string>& cells) {
+    const std::string key(columns_.cell(cells, "ID"));
+    const auto [at, added] =
+        by_id_.try_emplace(key + "/" + std::string(columns_.cell(cells, "Process ID")), kernels_.size());
+    if (added) describe(cells, kernels_.emplace_back());
+    KernelMetrics& kernel = kernels_[at->second];
+    if (columns_.has("Metric Name")) {  // the details page: a metric a row
+      const std::string_view unit = columns_.cell(cells, "Metric Unit");
+      std::string name(columns_.cell(cells, "Metric Name"));
+      if (name == "Memory Throughput" && unit != "%") name += " [byte]";  // two metrics of one name
+      set(kernel, name, columns_.cell(cells, "Metric Value"), unit);
+      return;
+    }
+    for (std::size_t i = 0; i < std::min(columns_.count(), cells.size()); ++i)
+      set(kernel, columns_.name(i), cells[i],
+          i < units_.size() ? std::string_view(units_[i]) : std::string_view());
+  }
+
+  void describe(const std::vector<std::string>& cells, KernelMetrics& kernel) const {
+    kernel.kernel = columns_.cell(cells, "Kernel Name");
+    kernel.process = columns_.cell(cells, "Process Name");
+    kernel.pid = columns_.number(cells, "Process ID");
+    kernel.device = static_cast<int>(std::clamp<int64_t>(columns_.number(cells, "Device"), 0, 1'000'000));
+    kernel.stream = columns_.number(cells, "Stream");
+    kernel.grid = sizes_of(columns_.cell(cells, "Grid Size"));
+    kernel.block = sizes_of(columns_.cell(cells, "Block Size"));
+  }
+
+  static void set(KernelMetrics& kernel, const std::string& name, std::string_view value,
+                  std::string_view unit) {
+    if (const auto number = value_in_base_unit(value, unit)) kernel.values.try_emplace(name, *number);
+  }
+
+  Columns columns_;
+  std::vector<std::string> units_;
+  std::vector<KernelMetrics> kernels_;
+  std::map<std::string, std::size_t> by_id_;
+  std::size_t odd_rows_ = 0;
+};
+
+// Launches of one kernel with one geometry, whose operator row says their mean.
+struct Group {
+  std::vector<KernelWork> works;
+  OperatorId op;
+};
+
+Operator operator_of(const KernelMetrics& kernel, const std::vector<KernelWork>& works) {
+  Operator op;
+  op.name = fmt::format("{} <<<{}×{}×{}, {}×{}×{}>>>", kernel.kernel, kernel.grid[0], kernel.grid[1],
+                        kernel.grid[2], kernel.block[0], kernel.block[1], kernel.block[2]);
+  op.kind = kernel.kernel.substr(0, kernel.kernel.find_first_of("<("));
+  op.dtype = works.front().dtype;
+  op.implementation = kernel.kernel;
+  op.geometry = works.front().limits;
+  op.device = fmt::format("cuda:{}", kernel.device);
+  for (const KernelWork& work : works) {
+    const auto share = 1 / static_cast<double>(works.size());
+    op.flops += work.flops * share;
+    op.bytes_read += work.bytes_read * share;
+    op.bytes_written += work.bytes_written * share;
+  }
+  return op;
+}
+
+}  // namespace
+
+Result<ImportedFile> read_ncu(ByteSource& source) {
+  HONE_ASSIGN(const std::string text, read_all(source));
+  Table table;
+  HONE_CHECK(table.read(text));
+  if (table.kernels().empty()) return invalid("a table of Nsight Compute without a kernel");
+
+  TraceBuilder builder;
+  const KernelMetrics& first = table.kernels().front();
+  builder.set_process(first.pid, first.process);
+  std::map<std::string, Group> groups;
+  std::vector<KernelWork> works;
+  std::size_t without_time = 0;
+  for (const KernelMetrics& kernel : table.kernels()) works.push_back(work_of(kernel));
+  const auto key_of = [](const KernelMetrics& kernel) {
+    return fmt::format("{} {} {} {}", kernel.kernel, kernel.device, fmt::join(kernel.grid, ","),
+                       fmt::join(kernel.block, ","));
+  };
+  for (std::size_t i = 0; i < works.size(); ++i) groups[key_of(table.kernels()[i])].works.push_back(works[i]);
+  int64_t now = 0;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    const KernelMetrics& kernel = table.kernels()[i];
+    if (!(works[i].seconds > 0) || works[i].seconds > kLongestSeconds) {
+      ++without_time;
+      continue;
+    }
+    Group& group = groups[key_of(kernel)];
+    if (!group.op.valid()) group.op = builder.trace.add_operator(operator_of(kernel, group.works));
+    const auto duration = static_cast<int64_t>(std::llround(works[i].seconds * 1e9));
+    builder.add(Span{now, duration, builder.stream(kernel.device, kernel.stream),
+                     builder.trace.strings.intern(kernel.kernel), Category::kKernel, kNoStep, group.op, 0});
+    now += duration;
+    Launch launch;
+    launch.grid = kernel.grid;
+    launch.block = kernel.block;
+    launch.registers = static_cast<uint32_t>(std::clamp(
+        kernel.value("launch__registers_per_thread").value_or(kernel.value_or_zero("Registers Per Thread")),
+        0.0, 1e6));
+    launch.shared_bytes =
+        static_cast<uint32_t>(std::clamp(kernel.value_or_zero("launch__shared_mem_per_block"), 0.0, 1e9));
+    builder.add(launch);
+  }
+  if (builder.size() == 0)
+    return invalid(
+        "a table of Nsight Compute without the time of any kernel; add gpu__time_duration.sum to --metrics");
+  ImportedFile file = std::move(builder).finish(0, false);
+  Meta& meta = file.trace.meta;
+  meta.producer = "Nsight Compute";
+  meta.device = "cuda";
+  meta.ranks.emplace_back();
+  meta.warnings.emplace_back(
+      "Nsight Compute measures kernels one by one: there is no timeline, and the order and the gaps are not "
+      "the "
+      "program's");
+  if (without_time > 0)
+    meta.warnings.push_back(fmt::format("{} kernels without a time left out", without_time));
+  if (table.odd_rows() > 0)
+    meta.warnings.push_back(
+        fmt::format("{} rows left out: they have fewer cells than the table has columns", table.odd_rows()));
+  return file;
+}
+
+}  // namespace hone::trace::ncu

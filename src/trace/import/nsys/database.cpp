@@ -1,0 +1,67 @@
+#include "trace/import/nsys/database.h"
+
+#include <fmt/format.h>
+
+namespace hone::trace::nsys {
+
+bool Query::next() {
+  const int result = sqlite3_step(statement_.get());
+  ok_ = result == SQLITE_ROW || result == SQLITE_DONE;
+  return result == SQLITE_ROW;
+}
+
+bool Query::is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
+
+int64_t Query::integer(int column, int64_t missing) const {
+  return is_null(column) ? missing : sqlite3_column_int64(statement_.get(), column);
+}
+
+std::string_view Query::text(int column) const {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
+  const int length = sqlite3_column_bytes(statement_.get(), column);
+  return text == nullptr ? std::string_view() : std::string_view(text, static_cast<std::size_t>(length));
+}
+
+Result<Database> Database::open(const std::filesystem::path& path) {
+  Database database;
+  sqlite3* handle = nullptr;
+  std::string uri = "file:";
+  for (const char c : std::filesystem::absolute(path).string())
+    uri += c == '%' || c == '?' || c == '#' ? fmt::format("%{:02x}", static_cast<unsigned char>(c))
+                                            : std::string(1, c);
+  const int result = sqlite3_open_v2((uri + "?immutable=1").c_str(), &handle,
+                                     SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
+  database.handle_.reset(handle);
+  if (result != SQLITE_OK) return io_error(fmt::format("cannot be opened: {}", sqlite3_errstr(result)));
+  HONE_ASSIGN(Query query,
+              database.prepare("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"));
+  while (query.next()) database.tables_.emplace(query.text(0));
+  if (!query.ok()) return corrupt("the SQLite database is damaged: it has no list of tables");
+  return database;
+}
+
+bool Database::has(std::string_view table, std::string_view column) const {
+  if (!has(table)) return false;
+  Result<Query> query = prepare(fmt::format("PRAGMA table_info(\"{}\")", table));
+  while (query.ok() && query->next())
+    if (query->text(1) == column) return true;
+  return false;
+}
+
+Result<Query> Database::select(const std::string& table, const std::vector<std::string>& columns) const {
+  std::string list;
+  for (const std::string& column : columns) {
+    if (!list.empty()) list += ", ";
+    list += has(table, column) ? fmt::format("\"{}\"", column) : "NULL";
+  }
+  return prepare(fmt::format("SELECT {} FROM \"{}\"", list, table));
+}
+
+Result<Query> Database::prepare(const std::string& sql) const {
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(handle_.get(), sql.c_str(), -1, &statement, nullptr) != SQLITE_OK)
+    return corrupt(fmt::format("the SQLite database cannot be read: {}", sqlite3_errmsg(handle_.get())));
+  return Query(statement);
+}
+
+}  // namespace hone::trace::nsys

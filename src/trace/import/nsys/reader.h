@@ -1,0 +1,16 @@
+// Reads what Nsight Systems exports: `nsys export --type sqlite` (schema 2.x and 3.x: columns are found by
+// name, tables exist only if they have rows).
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "trace/import/imported_file.h"
+
+namespace hone::trace::nsys {
+
+// One file of Nsight Systems may hold several processes: each that used a device is a rank, in order of pid.
+// Errors do not name the file.
+Result<std::vector<ImportedFile>> read_nsys(const std::filesystem::path& path);
+
+}  // namespace hone::trace::nsys
