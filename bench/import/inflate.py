@@ -45,11 +45,11 @@ def pieces_of(events):
     return result, events[at:]
 
 
-def extent_us(pieces):
+def extent_us(pieces, events):
+    """From the first event to the end of the last: copies must not overlap."""
     times = [piece[0] for piece in pieces[1::2] if piece and piece[1]]
-    times.sort()
-    low, high = times[len(times) // 100], times[-1 - len(times) // 100]
-    return int((high - low) * 1.02) + 1
+    longest = max(float(text) for text in re.findall(rb'"dur": ([0-9.]+)', events))
+    return int(max(times) - min(times) + min(longest, 1e6)) + 100
 
 
 def copy_of(pieces, tail, index, extent, ids):
@@ -78,7 +78,7 @@ def main():
     options = parser.parse_args()
     head, events, foot = split(read(options.trace))
     pieces, tail = pieces_of(events)
-    extent = extent_us(pieces)
+    extent = extent_us(pieces, events)
     ids = 1 + max(piece[0] for piece in pieces[1::2] if piece and not piece[1])
     packer = writer_of(options.out)
     out = packer.stdin if packer else open(options.out, "wb")

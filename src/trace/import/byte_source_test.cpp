@@ -71,7 +71,7 @@ TEST(ByteSource, DataThatEndEarlyGiveWhatCameBeforeAndSayIt) {
   const std::string text = some_text();
   for (const std::string& packed : {gzip(text), zstd(text)}) {
     const Bytes half = read_in_pieces(packed.substr(0, packed.size() / 2), 5000);
-    EXPECT_GT(half.text.size(), text.size() / 4);
+    EXPECT_GT(half.text.size(), text.size() / 8);  // Zstandard gives out whole blocks
     EXPECT_EQ(half.text, text.substr(0, half.text.size()));
     EXPECT_NE(half.trouble.find("end early"), std::string::npos);
   }
