@@ -31,8 +31,13 @@ std::optional<CallCost> call_cost(std::string_view kind, std::span<const CallInp
   if (entry == nullptr || entry->rule == nullptr) return std::nullopt;
   auto work = entry->rule(Args(inputs, base->in_place), *entry);
   if (!work || !(work->flops >= 0) || !(work->read >= 0) || !(work->written >= 0)) return std::nullopt;
-  return CallCost{entry->op_class, work->dtype,   work->flops,
-                  work->read,      work->written, std::move(work->geometry)};
+  const bool decided = work->op_class != OperatorClass::kOther;
+  return CallCost{decided ? work->op_class : entry->op_class,
+                  work->dtype,
+                  work->flops,
+                  work->read,
+                  work->written,
+                  std::move(work->geometry)};
 }
 
 OperatorClass class_of_kind(std::string_view kind) {

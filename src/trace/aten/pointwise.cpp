@@ -62,21 +62,27 @@ std::optional<Work> comparison(const Args& args, const Entry& entry) {
 
 // where(condition, a, b): the condition's type does not count.
 std::optional<Work> where(const Args& args, const Entry& entry) {
+  if (args.count() < 3) return std::nullopt;
   const DType dtype = promote(args.first(3).subspan(1));
   return work_of(args, entry, dtype, dtype);
 }
 
-// copy_(to, from): reads one, writes the other. A cast where the types differ, a change of order where only
-// the strides do.
+// copy_(to, from): reads one, writes the other. A cast where the types differ, a change of layout where only
+// the strides do, else a copy.
 std::optional<Work> copy(const Args& args, const Entry&) {
   const CallInput *to = args.tensor(0), *from = args.tensor(1);
   if (to == nullptr || from == nullptr) return std::nullopt;
-  const bool cast = to->dtype != from->dtype;
-  return Work{
-      cast ? elements(to->dims) : 0, from->bytes(), to->bytes(), from->dtype,
-      cast ? fmt::format("{} {} → {}", dims_text(to->dims), dtype_name(from->dtype), dtype_name(to->dtype))
-           : fmt::format("{} {}{}", dims_text(to->dims), dtype_name(to->dtype),
-                         to->strides != from->strides ? " to another order" : "")};
+  Work work{0, from->bytes(), to->bytes(), from->dtype, {}, kMovement};
+  work.geometry = fmt::format("{} {}", dims_text(to->dims), dtype_name(from->dtype));
+  if (to->dtype != from->dtype) {
+    work.flops = elements(to->dims);
+    work.op_class = kPointwise;
+    work.geometry += fmt::format(" → {}", dtype_name(to->dtype));
+  } else if (to->strides != from->strides && to->dims == from->dims) {
+    work.op_class = kLayout;
+    work.geometry += " to another order";
+  }
+  return work;
 }
 
 // native_dropout(x, p, train): a random number, a comparison and a product an element; keeps a mask

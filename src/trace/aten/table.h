@@ -48,6 +48,7 @@ struct Work {
   double written = 0;  // bytes
   DType dtype = DType::kUndefined;
   std::string geometry;
+  OperatorClass op_class = OperatorClass::kOther;  // if the inputs decide it; kOther: the entry's
 };
 
 struct Entry;
