@@ -87,10 +87,11 @@ class Bookkeeper {
     } else if (part.span != kNothing) {
       name = std::string(trace_.strings.text(trace_.spans.name[part.span]));
     }
-    add(cause, reason, name, part.ns, part.next);
+    add(cause, reason, name, part.ns, part.next, true);
   }
 
-  void add(Cause cause, Reason reason, const std::string& name, double ns, uint32_t work) {
+  void add(Cause cause, Reason reason, const std::string& name, double ns, uint32_t work,
+           bool is_gap = false) {
     if (ns <= 0) return;
     Part& part = parts_[{cause, reason, name}];
     if (part.ms == 0) {
@@ -102,6 +103,7 @@ class Bookkeeper {
     const Work& row = timeline_.works[work];
     if (part.op == kNothing) part.op = row.op;
     if (part.kernel == kNothing) part.kernel = trace_.spans.name[row.span].index;
+    if (is_gap && is_busy(cause)) return;  // gaps before works that are counted themselves
     // A work may be charged in pieces: it counts once.
     if (last_counted_[{cause, reason}] == work + 1) return;
     last_counted_[{cause, reason}] = work + 1;

@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include "analyze/device/accounts.h"
+#include "analyze/device/critical_path.h"
 #include "analyze/device/device_rules.h"
 #include "analyze/device/gains.h"
+#include "analyze/device/metrics.h"
 #include "analyze/device/operators.h"
 #include "analyze/device/ranks.h"
 #include "analyze/device/step_timeline.h"
@@ -14,6 +16,7 @@
 #include "analyze/device/tell.h"
 #include "analyze/estimate.h"
 #include "core/units.h"
+#include "trace/link/steps.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -38,12 +41,14 @@ std::vector<RoofLine> roof_lines(const GpuRoofs& roofs) {
 
 StepTime step_time(const Study& study) {
   StepTime time;
+  const trace::StepsFound found = trace::steps_found(study.trace->meta);
   for (const DeviceStep& step : study.timelines[study.headline].steps) time.samples_ms.push_back(step.ms());
   time.ms = median_estimate(time.samples_ms);
   time.count = static_cast<int>(time.samples_ms.size());
-  for (const auto& [key, value] : study.trace->meta.notes)
-    if (key == "steps") time.how_found = value;
-  if (time.how_found.empty()) time.how_found = "marked in the trace";
+  time.how_found = found.how.empty() ? "marked in the trace" : found.how;
+  time.notes = found.notes;
+  if (!found.how.empty() && found.confidence < 1)
+    time.notes.push_back(fmt::format("found with a confidence of {}", format_percent(found.confidence)));
   return time;
 }
 
@@ -108,9 +113,11 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   Accounts accounts = make_accounts(study, study.headline);
   const Gains gains(study, accounts);
   charge_waits(accounts, gains);
-  OperatorTables tables = make_operator_tables(study, options.top);
-  Told told = tell(study, accounts, gains);
   Analysis analysis;
+  OperatorTables tables = make_operator_tables(study, options.top);
+  const std::vector<CollectiveSummary> collectives = collective_summaries(study);
+  analysis.targets = device_metrics(study, accounts, tables, collectives);
+  Told told = tell(study, accounts, gains);
   analysis.source = options.source;
   analysis.device = study.roofs.known() ? study.roofs.device : trace.meta.device;
   if (!trace.meta.devices.empty()) analysis.device = trace.meta.devices.front().name;
@@ -130,7 +137,8 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.roof_lines = roof_lines(study.roofs);
   analysis.roofs_source = study.roofs.source;
   if (study.timelines.size() > 1) analysis.rank_summaries = rank_summaries(study);
-  analysis.collectives = collective_summaries(study);
+  analysis.collectives = collectives;
+  analysis.critical_path = critical_path(study);
   add_step_timeline(study, analysis);
   analysis.metrics["unrecorded_step_ms"] = gains.unrecorded_ms();
   analysis.metrics["replay_error"] = gains.error();

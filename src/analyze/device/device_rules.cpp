@@ -69,7 +69,7 @@ constexpr DeviceRule kRules[] = {
      "dropout and masks must be given to the fused operator"},
     {Cause::kAvoidableTraffic, Reason::kOptimizer, 0.03,
      "{ms} per step goes to an optimizer that passes over the parameters many times",
-     "{count} kernels and gaps before them a step update parameters: {ms}", kWork,
+     "{count} kernels a step update parameters: {ms}, the gaps before them included", kWork,
      "torch.optim.AdamW(…, fused=True): one kernel for all parameters",
      "fused=True wants all parameters on the device"},
 

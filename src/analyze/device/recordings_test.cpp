@@ -190,5 +190,69 @@ TEST(Recordings, UnrecordedStepsAreForetoldWithinAFifth) {
   }
 }
 
+TEST(Recordings, CriticalPathsCoverTheStepWithoutOverlap) {
+  for (const Facts& facts : all_facts()) {
+    const Analysis& analysis = analysis_of(facts.program, "fault");
+    ASSERT_FALSE(analysis.critical_path.empty()) << facts.program;
+    double at = 0, covered = 0;
+    for (const PathSegment& segment : analysis.critical_path) {
+      EXPECT_GE(segment.start_ms, at - 0.001) << facts.program << ": " << segment.name;
+      at = segment.start_ms + segment.ms;
+      covered += segment.ms;
+    }
+    EXPECT_NEAR(covered, at, 0.01 * at) << facts.program;
+  }
+}
+
+TEST(Recordings, MetricsSayWhatPeopleSteerBy) {
+  auto value = [](const Analysis& analysis, std::string_view name) {
+    for (const Metric& metric : analysis.targets)
+      if (metric.name == name) return metric.value;
+    return -1.0;
+  };
+  const Analysis& layout = analysis_of("layout_channels_first", "fault");
+  EXPECT_GT(value(layout, "gpu_busy_share"), 97);
+  EXPECT_GT(value(layout, "host_run_ahead"), 5);
+  const Analysis& launch = analysis_of("launch_tiny_kernels", "fault");
+  EXPECT_LT(value(launch, "gpu_busy_share"), 10);
+  EXPECT_NEAR(value(launch, "works_per_step"), 120, 0.5);
+  EXPECT_LT(value(launch, "mean_work_us"), 3);
+  EXPECT_GT(value(analysis_of("input_loader_without_workers", "fault"), "input_wait_share"), 50);
+  EXPECT_GT(value(analysis_of("comm_after_backward", "repaired"), "comm_overlap"),
+            value(analysis_of("comm_after_backward", "fault"), "comm_overlap") + 30);
+  EXPECT_GT(value(analysis_of("healthy_cuda_graph", "fault"), "tensor_core_share"), 80);
+}
+
+// Every verdict comes with what a person can look for, what to do, and where it is in the step.
+TEST(Recordings, FindingsNameThePlantedThing) {
+  const std::map<std::string, std::string> evidence = {
+      {"input_loader_without_workers", "DataLoader"},
+      {"io_reads_each_step", "read_batch"},
+      {"sync_item_for_logging", "aten::item"},
+      {"copy_pageable", "pageable copy host"},
+      {"copy_results_each_layer", "device → host"},
+      {"allocator_emptied", "cudaMalloc"},
+      {"straggler_sleeps", "rank 1"},
+      {"straggler_longer_batch", "rank 1"},
+      {"layout_channels_first", "batch_norm"},
+      {"precision_f64_leak", "f64"},
+      {"comm_after_backward", "AllReduce"},
+      {"bubble_one_microbatch", "SendRecv"},
+      {"attention_by_hand", "16×12×512×512"},
+      {"optimizer_unfused", "sqrt 768 f32"},
+      {"pointwise_by_hand", "16×512×3072"},
+  };
+  for (const auto& [program, wanted] : evidence) {
+    const Analysis& analysis = analysis_of(program, "fault");
+    std::string words;
+    for (const Finding& finding : analysis.findings)
+      if (finding.cause == analysis.verdict.cause) {
+        words += finding.title + "\n" + finding.fix + "\n";
+        for (const std::string& line : finding.evidence) words += line + "\n";
+      }
+    EXPECT_NE(words.find(wanted), std::string::npos) << program << ":\n" << words;
+  }
+}
+
 }  // namespace
 }  // namespace hone::analyze

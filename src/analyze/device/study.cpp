@@ -1,6 +1,7 @@
 #include "analyze/device/study.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/statistics.h"
 
@@ -55,6 +56,15 @@ Study make_study(const trace::Trace& trace, const GpuRoofs& roofs) {
     study.headline = rank;
   }
   return study;
+}
+
+std::size_t typical_window(const Study& study, std::size_t rank) {
+  const std::vector<DeviceStep>& steps = study.timelines[rank].steps;
+  const double middle = study.ranks[rank].step_ms;
+  std::size_t best = 0;
+  for (std::size_t k = 1; k < steps.size(); ++k)
+    if (std::abs(steps[k].ms() - middle) < std::abs(steps[best].ms() - middle)) best = k;
+  return best;
 }
 
 double waiting_for_others_ns(const Study& study, std::size_t rank) {

@@ -44,6 +44,9 @@ struct Study {
 // Ranks without steps are left out. `trace` must outlive the study.
 Study make_study(const trace::Trace& trace, const GpuRoofs& roofs);
 
+// The window whose time is nearest to the rank's median.
+std::size_t typical_window(const Study& study, std::size_t rank);
+
 // How long a rank waited in collectives for ranks that came later, in ns of its central windows.
 double waiting_for_others_ns(const Study& study, std::size_t rank);
 

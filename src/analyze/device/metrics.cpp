@@ -1,0 +1,219 @@
+#include "analyze/device/metrics.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "core/statistics.h"
+#include "core/units.h"
+#include "trace/kernel_family.h"
+
+namespace hone::analyze::device {
+namespace {
+
+// What the formulas are made of, of the typical step.
+struct Quantities {
+  double step_ms = 0, busy_ms = 0, compute_ms = 0, tensor_ms = 0;
+  double works = 0, work_us = 0;
+  double flops = 0, product_flops = 0, product_roof = 0;
+  double bytes = 0, dram = 0;
+  double collective_ms = 0, hidden_comm_ms = 0, bus_bytes_per_s = 0, link = 0;
+  double copy_ms = 0, hidden_copy_ms = 0;
+  double input_ms = 0, run_ahead_ms = 0;
+  MatrixMath math = MatrixMath::kBf16;
+};
+
+using Formula = std::optional<double>(const Quantities&);
+
+std::optional<double> ratio(double part, double whole, double scale = 100) {
+  return whole > 0 ? std::optional(part / whole * scale) : std::nullopt;
+}
+
+struct Row {
+  const char* name;
+  const char* label;
+  const char* unit;
+  std::optional<double> target;
+  bool higher_is_better;
+  Formula* formula;
+  const char* words;
+  const char* note;
+};
+
+const Row kRows[] = {
+    {"gpu_busy_share", "GPU busy", "%", 95, true,
+     [](const Quantities& q) { return ratio(q.busy_ms, q.step_ms); },
+     "time in which the device ran anything ÷ step", "busy is not the same as useful: see the ledger"},
+    {"gpu_compute_share", "GPU computing", "%", 85, true,
+     [](const Quantities& q) { return ratio(q.compute_ms, q.step_ms); },
+     "time in which the device ran anything but collectives and host copies ÷ step", ""},
+    {"tensor_core_share", "tensor-core time", "%", 50, true,
+     [](const Quantities& q) { return ratio(q.tensor_ms, q.compute_ms); },
+     "time of kernels that multiply on tensor cores ÷ computing time", "by the kernels' names"},
+    {"mfu", "MFU", "%", 40, true,
+     [](const Quantities& q) { return ratio(q.product_flops, q.product_roof * q.step_ms * 1e-3); },
+     "FLOPs of matrix products, convolutions and attention by their definition ÷ (step × roof of the type "
+     "that most "
+     "of them run in)",
+     "by operators that were recorded with shapes; what is computed again counts"},
+    {"achieved_tflops", "achieved arithmetic", "TFLOP/s", std::nullopt, true,
+     [](const Quantities& q) { return ratio(q.flops, q.step_ms * 1e-3, 1e-12); },
+     "FLOPs of all operators by their definition ÷ step", ""},
+    {"dram_utilisation", "memory bandwidth", "%", 60, true,
+     [](const Quantities& q) { return ratio(q.bytes, q.dram * q.compute_ms * 1e-3); },
+     "compulsory bytes of all operators ÷ (computing time × DRAM copy roof)",
+     "traffic that operators need, not what counters saw"},
+    {"comm_overlap", "communication hidden", "%", 80, true,
+     [](const Quantities& q) { return ratio(q.hidden_comm_ms, q.collective_ms); },
+     "time of collectives during which the device computed ÷ time of collectives", ""},
+    {"comm_efficiency", "communication efficiency", "%", 60, true,
+     [](const Quantities& q) {
+       return q.bus_bytes_per_s > 0 ? ratio(q.bus_bytes_per_s, q.link) : std::nullopt;
+     },
+     "bytes on the busiest link ÷ (time from the last arrival to the end × roof of the link)",
+     "small collectives are ruled by latency"},
+    {"copy_overlap", "host copies hidden", "%", 90, true,
+     [](const Quantities& q) { return ratio(q.hidden_copy_ms, q.copy_ms); },
+     "time of copies between host and device during which the device computed ÷ time of copies", ""},
+    {"input_wait_share", "input wait", "%", 1, false,
+     [](const Quantities& q) { return ratio(q.input_ms, q.step_ms); },
+     "idle time of the device while the host loaded or prepared data ÷ step", ""},
+    {"host_run_ahead", "host runs ahead", "ms", 1, true,
+     [](const Quantities& q) { return std::optional(q.run_ahead_ms); },
+     "median time from the launch of a work to its start", "near 0: the device waits for the host"},
+    {"works_per_step", "works per step", "1/step", std::nullopt, false,
+     [](const Quantities& q) { return std::optional(q.works); }, "kernels, copies and fills of a step", ""},
+    {"mean_work_us", "mean duration of a work", "us", 20, true,
+     [](const Quantities& q) { return ratio(q.work_us, q.works, 1); }, "time of all works ÷ their number",
+     "shorter ones cost more to launch than to run"},
+    {"launch_rate", "launch rate", "1/ms", std::nullopt, true,
+     [](const Quantities& q) { return ratio(q.works, q.step_ms, 1); }, "works ÷ step",
+     "an eager host launches 50 to 150 in a ms"},
+};
+
+class Measuring {
+ public:
+  Measuring(const Study& study, const Accounts& accounts, const OperatorTables& tables,
+            const std::vector<CollectiveSummary>& collectives)
+      : study_(study),
+        accounts_(accounts),
+        tables_(tables),
+        collectives_(collectives),
+        timeline_(study.timelines[study.headline]),
+        own_(study.ranks[study.headline]) {}
+
+  Quantities run() {
+    q_.step_ms = own_.step_ms;
+    overlaps();
+    works();
+    q_.flops = tables_.flops;
+    q_.product_flops = tables_.product_flops;
+    q_.bytes = tables_.bytes;
+    q_.dram = study_.roofs.dram;
+    product_roof();
+    for (Cause cause : {Cause::kInput, Cause::kIo})
+      q_.input_ms += accounts_[static_cast<std::size_t>(cause)].ms;
+    q_.run_ahead_ms = run_ahead_ms(timeline_);
+    double time = 0;
+    for (const CollectiveSummary& row : collectives_) {
+      q_.bus_bytes_per_s += row.bus_bytes_per_s * row.ms;
+      time += row.ms;
+    }
+    q_.bus_bytes_per_s = time > 0 ? q_.bus_bytes_per_s / time : 0;
+    q_.link = study_.roofs.link;
+    return q_;
+  }
+
+ private:
+  void overlaps() {
+    for (std::size_t window = 0; window < own_.occupancy.overlaps.size(); ++window) {
+      if (own_.central[window] == 0) continue;
+      const Overlap& overlap = own_.occupancy.overlaps[window];
+      q_.busy_ms += overlap.busy * own_.to_step_ms;
+      q_.compute_ms += overlap.compute * own_.to_step_ms;
+      q_.collective_ms += overlap.collectives * own_.to_step_ms;
+      q_.hidden_comm_ms += overlap.hidden_comm * own_.to_step_ms;
+      q_.copy_ms += overlap.copies * own_.to_step_ms;
+      q_.hidden_copy_ms += overlap.hidden_copies * own_.to_step_ms;
+    }
+  }
+
+  void works() {
+    std::map<uint32_t, bool> tensor;  // by name
+    for (const Charge& charge : own_.occupancy.charges) {
+      if (own_.central[charge.window] == 0) continue;
+      const trace::StringId name = study_.trace->spans.name[timeline_.works[charge.work].span];
+      auto [found, is_new] = tensor.try_emplace(name.index, false);
+      if (is_new)
+        found->second = trace::on_tensor_cores(trace::kernel_family(study_.trace->strings.text(name)).math);
+      if (found->second) q_.tensor_ms += charge.ns() * own_.to_step_ms;
+    }
+    const auto steps = static_cast<double>(std::max<std::size_t>(1, timeline_.steps.size()));
+    for (const Work& work : timeline_.works) {
+      if (work.step == trace::kNoStep) continue;
+      q_.works += 1 / steps;
+      q_.work_us += static_cast<double>(work.ns()) * 1e-3 / steps;
+    }
+  }
+
+  // Of the type that most FLOPs of products have.
+  void product_roof() {
+    std::map<MatrixMath, double> flops;
+    for (std::size_t op = 0; op < own_.split.operators.size(); ++op) {
+      const OperatorUse& use = own_.split.operators[op];
+      if (use.is_product && use.works > 0)
+        flops[use.math] += study_.trace->operators[op].flops * use.executions;
+    }
+    const auto most = std::max_element(flops.begin(), flops.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most == flops.end()) return;
+    q_.math = most->first;
+    q_.product_roof = study_.roofs.matrix_roof(most->first);
+  }
+
+  const Study& study_;
+  const Accounts& accounts_;
+  const OperatorTables& tables_;
+  const std::vector<CollectiveSummary>& collectives_;
+  const RankTimeline& timeline_;
+  const RankStudy& own_;
+  Quantities q_;
+};
+
+}  // namespace
+
+double run_ahead_ms(const RankTimeline& timeline) {
+  std::vector<double> ahead;
+  for (const Work& work : timeline.works)
+    if (const HostCall* call = timeline.launch_of(work); call != nullptr && work.step != trace::kNoStep)
+      ahead.push_back(static_cast<double>(work.start_ns - call->end_ns) * 1e-6);
+  return ahead.empty() ? 0 : std::max(0.0, median(ahead));
+}
+
+std::vector<Metric> device_metrics(const Study& study, const Accounts& accounts, const OperatorTables& tables,
+                                   const std::vector<CollectiveSummary>& collectives) {
+  const Quantities quantities = Measuring(study, accounts, tables, collectives).run();
+  std::vector<Metric> metrics;
+  for (const Row& row : kRows) {
+    const std::optional<double> value = row.formula(quantities);
+    if (!value) continue;
+    Metric metric;
+    metric.name = row.name;
+    metric.label = row.label;
+    metric.value = *value;
+    metric.unit = row.unit;
+    metric.target = row.target;
+    metric.higher_is_better = row.higher_is_better;
+    metric.formula = row.words;
+    metric.note = row.note;
+    if (metric.name == "mfu" && quantities.product_roof > 0)
+      metric.note = fmt::format("roof: {} in {} ({}); {}", format_flop_rate(quantities.product_roof),
+                                matrix_math_name(quantities.math), study.roofs.source, row.note);
+    metrics.push_back(std::move(metric));
+  }
+  return metrics;
+}
+
+}  // namespace hone::analyze::device

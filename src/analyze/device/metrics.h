@@ -1,0 +1,21 @@
+// The numbers that people steer by, as a table: each with its target and its formula.
+#pragma once
+
+#include <vector>
+
+#include "analyze/device/accounts.h"
+#include "analyze/device/operators.h"
+#include "analyze/device/study.h"
+#include "analyze/findings.h"
+
+namespace hone::analyze::device {
+
+// Of the headline rank; those of collectives only where there are any.
+std::vector<Metric> device_metrics(const Study& study, const Accounts& accounts, const OperatorTables& tables,
+                                   const std::vector<CollectiveSummary>& collectives);
+
+// How long works wait between the call that launches them and their start: the median, in ms. Near 0: the
+// device waits for the host.
+double run_ahead_ms(const RankTimeline& timeline);
+
+}  // namespace hone::analyze::device
