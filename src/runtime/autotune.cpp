@@ -193,21 +193,29 @@ Result<Chosen> Tuner::measure(const Graph& graph, const Node& node,
                 fmt::format("fastest of {}: {:.1f} µs, next {:.1f} µs", candidates.size(), time, next)};
 }
 
+Result<double> Tuner::seconds_now(const Graph& graph, const Node& node) {
+  const auto known = cache_.find(key_, node_signature(graph, node));
+  if (!known) return not_found(fmt::format("node '{}' ({}) was not timed before", node.name, node.op));
+  HONE_ASSIGN(const std::vector<Candidate> candidates, provider_.candidates(graph, node));
+  const auto fastest = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+    return candidate.name == known->candidate;
+  });
+  if (fastest == candidates.end())
+    return not_found(fmt::format("node '{}' ({}) has no kernel '{}'", node.name, node.op, known->candidate));
+  HONE_ASSIGN(const std::unique_ptr<Kernel> kernel, fastest->make());
+  Sandbox sandbox(graph, node);
+  std::array<Contender, 1> only = {contender(sandbox, *kernel)};
+  run_rounds(only, options_.tune_ms_per_node / 2, kLookAgainReadings);
+  if (only[0].failed)
+    return invalid(fmt::format("node '{}' ({}): no kernel runs on made-up data", node.name, node.op));
+  return only[0].estimate() * 1e-6;
+}
+
 void Tuner::look_again(const Graph& graph, const Node& node) {
   const std::string signature = node_signature(graph, node);
   const auto known = cache_.find(key_, signature);
-  const auto candidates = provider_.candidates(graph, node);
-  if (!known || !candidates.ok()) return;
-  for (const Candidate& candidate : *candidates) {
-    if (candidate.name != known->candidate) continue;
-    const auto kernel = candidate.make();
-    if (!kernel.ok()) return;
-    Sandbox sandbox(graph, node);
-    std::array<Contender, 1> only = {contender(sandbox, **kernel)};
-    run_rounds(only, options_.tune_ms_per_node / 2, kLookAgainReadings);
-    cache_.put(key_, signature, {known->candidate, std::min(known->microseconds, only[0].estimate())});
-    return;
-  }
+  const auto now = known ? seconds_now(graph, node) : Result<double>(Error{});
+  if (now.ok()) cache_.put(key_, signature, {known->candidate, std::min(known->microseconds, *now * 1e6)});
 }
 
 std::optional<double> Tuner::remembered(const Graph& graph, const Node& node) const {

@@ -61,6 +61,8 @@ class Tuner {
   Result<double> seconds(const graph::Graph& graph, const graph::Node& node);
   // The same, if it is remembered.
   std::optional<double> remembered(const graph::Graph& graph, const graph::Node& node) const;
+  // The same, timed anew and not remembered; an error where nothing is.
+  Result<double> seconds_now(const graph::Graph& graph, const graph::Node& node);
   // Times the node's fastest kernel once more and remembers the shorter time: a machine may be slow for
   // longer than all readings of one node take. For later, after other nodes; nothing where nothing is
   // remembered.

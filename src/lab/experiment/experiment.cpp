@@ -1,11 +1,13 @@
 #include "lab/experiment/experiment.h"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "analyze/analyze.h"
+#include "core/units.h"
 #include "kernels/cpu/cores.h"
 #include "lab/experiment/describe.h"
 #include "lab/experiment/pass_row.h"
@@ -27,12 +29,20 @@ using graph::Graph;
 using runtime::Plan;
 
 // Shares of the budget. The groups of passes have the rest, less what went before them.
-constexpr double kProfileShare = 0.06;     // each of the profiles that the report shows
-constexpr double kFinalShare = 0.20;       // baseline against the result
-constexpr double kLeastTrialShare = 0.10;  // of a group that is measured, even if nothing is left
-constexpr int kLeastBlocks = 6;            // of a comparison: fewer can claim nothing at 95 %
+constexpr double kProfileShare = 0.06;      // each of the profiles that the report shows
+constexpr double kFinalShare = 0.20;        // baseline against the result
+constexpr double kLeastTrialShare = 0.075;  // of a group that is measured, even if nothing is left
+constexpr int kLeastBlocks = 6;             // of a comparison: fewer can claim nothing at 95 %
 
 Estimate estimate(const Interval& interval) { return {interval.median, interval.low, interval.high}; }
+
+// "a, b, c and 17 more".
+std::string first_of(const std::vector<std::string>& all) {
+  constexpr std::size_t kNamed = 5;
+  const auto named = std::span(all).first(std::min(kNamed, all.size()));
+  const std::string rest = all.size() > kNamed ? fmt::format(" and {} more", all.size() - kNamed) : "";
+  return fmt::format("{}{}", fmt::join(named, ", "), rest);
+}
 
 class Runner {
  public:
@@ -259,6 +269,7 @@ class Runner {
     HONE_ASSIGN(Profile after, profile(*optimised_plan_, "optimised"));
     HONE_CHECK(correct_roofs({&before, &after}));
     learn(*optimised_plan_, after.trace);
+    scale_predictions(before.analysis.step.ms.median / report.baseline.step.ms.median);
     report.baseline = std::move(before.analysis);
     experiment_.baseline_trace = std::move(before.trace);
     report.optimised = std::move(after.analysis);
@@ -275,6 +286,17 @@ class Runner {
     report.result.pairs = static_cast<int>(speed.block_ratios.size());
     report.result.confidence = speed.level;
     return {};
+  }
+
+  // Predictions are shares of the step from which the prices come; now the report shows the same plan's step
+  // `factor` times as long, on a machine that was faster or slower then.
+  void scale_predictions(double factor) {
+    analyze::LabReport& report = experiment_.report;
+    for (analyze::PassRow& row : report.passes) row.predicted_gain_ms *= factor;
+    for (analyze::PassCombination& row : report.combinations) row.predicted_gain_ms *= factor;
+    how_predicted_ += fmt::format(
+        "; all × {:.2f}, as the baseline's step took {} when it was priced and {} in the end", factor,
+        format_ms(report.baseline.step.ms.median), format_ms(factor * report.baseline.step.ms.median));
   }
 
   Plan& result_plan() { return optimised_plan_ != nullptr ? *optimised_plan_ : *baseline_plan_; }
@@ -306,7 +328,7 @@ class Runner {
     report.reproduce.notes.push_back(how_predicted_);
     if (!contradictions_.empty())
       report.reproduce.notes.push_back(fmt::format(
-          "timings that a profile contradicted, to be taken again: {}", fmt::join(contradictions_, ", ")));
+          "timings that a profile contradicted, to be taken again: {}", first_of(contradictions_)));
     for (const std::string& note : roof_notes_) report.warnings.push_back("roof corrected: " + note);
     if (!cache_.note().empty()) report.warnings.push_back(cache_.note());
     report.phases = phases_.times();

@@ -1,5 +1,7 @@
 #include "lab/experiment/price.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/statistics.h"
@@ -10,6 +12,10 @@
 namespace hone::lab {
 namespace {
 
+using trace::OperatorClass;
+
+constexpr std::size_t kReferences = 3;       // of a class: what most of its time goes to
+constexpr double kLongestReference = 10e-3;  // seconds; longer ones cost more than they tell
 constexpr double kLongEnough = 20e-6;  // seconds; below, a reading is mostly the cost of starting threads
 
 // What a profile saw of the nodes of one signature.
@@ -80,16 +86,49 @@ double PriceList::step(const graph::Graph& graph) {
 }
 
 std::unordered_map<std::string, double> PriceList::time_alone(const graph::Graph& graph, const Nodes& nodes) {
-  std::vector<const graph::Node*> timed;  // now; the others are remembered
-  for (const auto& [signature, node] : nodes) {
-    if (!tuner_.remembered(graph, *node) && tuner_.seconds(graph, *node).ok()) timed.push_back(node);
-  }
-  for (const graph::Node* node : timed) tuner_.look_again(graph, *node);
   std::unordered_map<std::string, double> seconds;
+  Nodes unknown;
+  std::set<OperatorClass> classes;
   for (const auto& [signature, node] : nodes) {
-    if (const auto alone = tuner_.remembered(graph, *node)) seconds[signature] = *alone;
+    if (const auto alone = tuner_.remembered(graph, *node)) {
+      seconds[signature] = *alone;
+    } else {
+      unknown.emplace(signature, node);
+      classes.insert(describe_operator(graph, *node).op_class);
+    }
+  }
+  const auto before = drift(classes);
+  for (const auto& [signature, node] : unknown) (void)tuner_.seconds(graph, *node);  // some cannot run
+  for (const auto& [signature, node] : unknown) tuner_.look_again(graph, *node);
+  const auto after = drift(classes);
+  for (const auto& [signature, node] : unknown) {
+    const OperatorClass op_class = describe_operator(graph, *node).op_class;
+    const auto alone = tuner_.remembered(graph, *node);
+    if (alone) seconds[signature] = *alone / ((before.at(op_class) + after.at(op_class)) / 2);
   }
   return seconds;
+}
+
+void PriceList::add_reference(OperatorClass op_class, const Reference& reference) {
+  if (reference.alone < kLongEnough || reference.alone > kLongestReference) return;
+  std::vector<Reference>& known = references_[op_class];
+  known.push_back(reference);
+  std::sort(known.begin(), known.end(),
+            [](const Reference& a, const Reference& b) { return a.seen > b.seen; });
+  if (known.size() > kReferences) known.pop_back();
+}
+
+std::map<OperatorClass, double> PriceList::drift(const std::set<OperatorClass>& classes) {
+  std::map<OperatorClass, double> factors;
+  for (const OperatorClass op_class : classes) {
+    std::vector<double> found;
+    for (const Reference& reference : references_[op_class]) {
+      const auto now = tuner_.seconds_now(*reference_graph_, *reference.node);
+      if (now.ok()) found.push_back(*now / reference.alone);
+    }
+    factors[op_class] = found.empty() ? 1 : median(found);
+  }
+  return factors;
 }
 
 double PriceList::step_to_alone(trace::OperatorClass op_class) const {
@@ -110,6 +149,8 @@ std::vector<Contradiction> PriceList::learn(const runtime::Plan& plan, const tra
   const graph::Graph& graph = plan.graph();
   all_ = {};
   of_class_.clear();
+  references_.clear();
+  reference_graph_ = &graph;
   const auto sightings = sightings_in(plan, profile);
   Nodes nodes;
   for (const auto& [signature, seen] : sightings) nodes.emplace(signature, seen.node);
@@ -123,8 +164,10 @@ std::vector<Contradiction> PriceList::learn(const runtime::Plan& plan, const tra
       tuner_.forget(graph, *seen.node);
       continue;
     }
-    for (Sums* sums : {&all_, &of_class_[describe_operator(graph, *seen.node).op_class]}) {
-      const auto runs = static_cast<double>(seen.seconds.size());
+    const OperatorClass op_class = describe_operator(graph, *seen.node).op_class;
+    const auto runs = static_cast<double>(seen.seconds.size());
+    add_reference(op_class, {seen.node, alone, runs * in_step});
+    for (Sums* sums : {&all_, &of_class_[op_class]}) {
       sums->seen += runs * in_step;
       sums->alone += runs * alone;
     }
