@@ -102,10 +102,10 @@ void add_explain_command(Program& program) {
   CLI::App* command = program.add("explain", "where the time of a recorded step goes, and what to change",
                                   [options, &program] { return run(*options, program.command_line); });
   command
-      ->add_option(
-          "PATH", options->paths,
-          "traces of one program (PyTorch's profiler: JSON, .gz, .zst; a file for each rank, or a folder "
-          "of them), a run folder of hone, or its trace")
+      ->add_option("PATH", options->paths,
+                   "recordings of one program: of PyTorch's profiler (JSON, .gz, .zst; a file for each rank, "
+                   "or a folder "
+                   "of them), Nsight Systems (.sqlite), Nsight Compute (CSV), or a run folder of hone")
       ->type_name("")
       ->required();
   command

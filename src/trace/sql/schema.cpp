@@ -15,6 +15,7 @@ CREATE TABLE operators(id INTEGER PRIMARY KEY, name TEXT, kind TEXT, class TEXT,
                        geometry TEXT, implementation TEXT);  -- costs of one execution
 CREATE TABLE spans(id INTEGER PRIMARY KEY, start_ns INTEGER, duration_ns INTEGER, track INTEGER, name INTEGER,
                    category TEXT, step INTEGER, op INTEGER, correlation INTEGER);  -- name: of strings
+CREATE TABLE kernels(name INTEGER PRIMARY KEY, short TEXT, does TEXT, precision TEXT);  -- name: of strings
 CREATE TABLE calls(span INTEGER PRIMARY KEY, inputs TEXT, sequence INTEGER, external INTEGER);
 CREATE TABLE launches(span INTEGER PRIMARY KEY, external INTEGER, grid_x INTEGER, grid_y INTEGER,
                       grid_z INTEGER, block_x INTEGER, block_y INTEGER, block_z INTEGER, registers INTEGER,
@@ -44,19 +45,21 @@ CREATE VIEW slices AS
        LEFT JOIN operators o ON o.id = s.op;
 -- What ran on devices, with the call that launched it. queue_ns: how long it waited behind the launch.
 CREATE VIEW device_work AS
-  SELECT s.id, n.text AS name, s.category, s.start_ns, s.duration_ns, s.step, t.rank, t.device,
-         t.name AS stream, o.kind AS operator, o.phase, o.module, l.grid_x, l.grid_y, l.grid_z, l.block_x,
-         l.block_y, l.block_z, l.registers, l.shared_bytes, h.id AS launch,
-         s.start_ns - h.start_ns AS queue_ns
+  SELECT s.id, coalesce(k.short, n.text) AS name, k.does, k.precision, s.category, s.start_ns, s.duration_ns,
+         s.step, t.rank, t.device, t.name AS stream, o.kind AS operator, o.phase, o.module, l.grid_x, l.grid_y,
+         l.grid_z, l.block_x, l.block_y, l.block_z, l.registers, l.shared_bytes, h.id AS launch,
+         s.start_ns - h.start_ns AS queue_ns, n.text AS full_name
   FROM spans s JOIN tracks t ON t.id = s.track AND t.kind = 'stream' LEFT JOIN strings n ON n.id = s.name
-       LEFT JOIN operators o ON o.id = s.op LEFT JOIN launches l ON l.span = s.id
+       LEFT JOIN kernels k ON k.name = s.name LEFT JOIN operators o ON o.id = s.op
+       LEFT JOIN launches l ON l.span = s.id
        LEFT JOIN spans h ON h.correlation = s.correlation AND h.category = 'runtime'
   WHERE s.category IN ('kernel', 'memcpy', 'memset', 'communication');
--- Kernels by name, the longest together first.
+-- Kernels, the longest together first.
 CREATE VIEW kernel_time AS
-  SELECT name, category, count(*) AS launches, sum(duration_ns) / 1e6 AS total_ms,
-         avg(duration_ns) / 1e3 AS mean_us, min(duration_ns) / 1e3 AS least_us, max(duration_ns) / 1e3 AS most_us
-  FROM device_work GROUP BY name, category ORDER BY total_ms DESC;
+  SELECT name, does, precision, category, count(*) AS launches, sum(duration_ns) / 1e6 AS total_ms,
+         avg(duration_ns) / 1e3 AS mean_us, min(duration_ns) / 1e3 AS least_us,
+         max(duration_ns) / 1e3 AS most_us, full_name
+  FROM device_work GROUP BY full_name, category ORDER BY total_ms DESC;
 -- Operators by the device time that they caused, with what their executions cost together.
 CREATE VIEW operator_time AS
   SELECT o.kind, o.name, o.phase, o.module, count(*) AS pieces, sum(s.duration_ns) / 1e6 AS device_ms,

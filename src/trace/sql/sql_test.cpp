@@ -74,7 +74,8 @@ TEST_F(SqliteFile, JoinsAKernelWithItsLaunch) {
   trace.spans.add({130, 50, stream, trace.strings.intern("add_kernel"), Category::kKernel, 0, op, 9});
   ASSERT_TRUE(write_sqlite(trace, {}, path_).ok());
   EXPECT_EQ(answer("SELECT queue_ns FROM device_work WHERE operator = 'aten::add'"), "30");
-  EXPECT_EQ(answer("SELECT launches FROM kernel_time WHERE name = 'add_kernel'"), "1");
+  EXPECT_EQ(answer("SELECT launches FROM kernel_time WHERE full_name = 'add_kernel'"), "1");
+  EXPECT_EQ(answer("SELECT short FROM kernels"), answer("SELECT name FROM device_work"));
   EXPECT_EQ(count("device_work"), "1");
 }
 

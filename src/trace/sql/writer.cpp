@@ -1,9 +1,11 @@
 #include "trace/sql/writer.h"
 
 #include <array>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "trace/kernel_family.h"
 #include "trace/sql/database.h"
 #include "trace/sql/schema.h"
 
@@ -108,6 +110,27 @@ Status write_spans(const Trace& trace, Database& database, const std::function<v
   return {};
 }
 
+// Every name that a device's work has, with what the name tells.
+Status write_kernels(const Trace& trace, Database& database) {
+  std::set<uint32_t> names;
+  for (std::size_t i = 0; i < trace.spans.size(); ++i)
+    if (trace.spans.name[i].valid() && trace.tracks[trace.spans.track[i].index].kind == TrackKind::kStream)
+      names.insert(trace.spans.name[i].index);
+  HONE_ASSIGN(Insert insert, database.insert_into("kernels", 4));
+  for (const uint32_t name : names) {
+    const std::string_view text = trace.strings.text(StringId{name});
+    const KernelFamily family = kernel_family(text);
+    insert.integer(name);
+    const std::string short_name = kernel_short_name(text), does = family.text();
+    insert.text(short_name);
+    family.work == KernelWork::kUnknown ? insert.null() : insert.text(does);
+    const std::string_view math = kernel_math_name(family.math);
+    math.empty() ? insert.null() : insert.text(math);
+    HONE_CHECK(insert.run());
+  }
+  return {};
+}
+
 Status write_details(const Trace& trace, Database& database) {
   HONE_ASSIGN(Insert calls, database.insert_into("calls", 4));
   for (const Call& row : trace.calls) {
@@ -169,6 +192,7 @@ Status write_sqlite(const Trace& trace, const std::vector<LedgerLine>& ledger,
   HONE_CHECK(sql::write_places(trace, database));
   HONE_CHECK(sql::write_operators(trace, database));
   HONE_CHECK(sql::write_spans(trace, database, progress));
+  HONE_CHECK(sql::write_kernels(trace, database));
   HONE_CHECK(sql::write_details(trace, database));
   HONE_CHECK(sql::write_ledger(ledger, database));
   HONE_CHECK(database.execute(sql::kIndexes));
