@@ -269,7 +269,7 @@ class Runner {
     HONE_ASSIGN(Profile after, profile(*optimised_plan_, "optimised"));
     HONE_CHECK(correct_roofs({&before, &after}));
     learn(*optimised_plan_, after.trace);
-    scale_predictions(before.analysis.step.ms.median / report.baseline.step.ms.median);
+    const double priced_ms = report.baseline.step.ms.median;
     report.baseline = std::move(before.analysis);
     experiment_.baseline_trace = std::move(before.trace);
     report.optimised = std::move(after.analysis);
@@ -281,6 +281,7 @@ class Runner {
                                                   "measuring the result against the baseline"));
     report.result.speedup = estimate(speed.ratio);
     report.result.measured_gain_ms = gain_of(speed);
+    scale_predictions(priced_ms, median(speed.a_ms));
     for (const analyze::PassRow& pass : report.passes)
       report.result.predicted_gain_ms += pass.kept ? pass.predicted_gain_ms : 0;
     report.result.pairs = static_cast<int>(speed.block_ratios.size());
@@ -288,15 +289,16 @@ class Runner {
     return {};
   }
 
-  // Predictions are shares of the step from which the prices come; now the report shows the same plan's step
-  // `factor` times as long, on a machine that was faster or slower then.
-  void scale_predictions(double factor) {
+  // Predictions are shares of the step that was priced. In the runs that they are compared with, the same
+  // plan took another time: the machine was faster or slower.
+  void scale_predictions(double priced_ms, double paired_ms) {
     analyze::LabReport& report = experiment_.report;
+    const double factor = paired_ms / priced_ms;
     for (analyze::PassRow& row : report.passes) row.predicted_gain_ms *= factor;
     for (analyze::PassCombination& row : report.combinations) row.predicted_gain_ms *= factor;
     how_predicted_ += fmt::format(
-        "; all × {:.2f}, as the baseline's step took {} when it was priced and {} in the end", factor,
-        format_ms(report.baseline.step.ms.median), format_ms(factor * report.baseline.step.ms.median));
+        "; all × {:.2f}: the baseline's step took {} when it was priced, {} in the paired runs of the result",
+        factor, format_ms(priced_ms), format_ms(paired_ms));
   }
 
   Plan& result_plan() { return optimised_plan_ != nullptr ? *optimised_plan_ : *baseline_plan_; }
