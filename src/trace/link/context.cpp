@@ -65,6 +65,7 @@ class ContextFinder {
       : trace_(trace), nesting_(nesting), roles_(roles), paths_(trace) {
     context_.phase.assign(trace.spans.size(), Phase::kUnknown);
     context_.module.assign(trace.spans.size(), {});
+    compiling_.assign(trace.spans.size(), false);
     role_known_ = roles.size();
   }
 
@@ -109,6 +110,11 @@ class ContextFinder {
 
   void hand_down(uint32_t row) {
     const uint32_t around = nesting_.parent(row);
+    // What the framework runs while it compiles (tracing a backward pass, trying kernels) is no part of the
+    // step's work.
+    compiling_[row] =
+        trace_.spans.category[row] == Category::kCompile || (around != kNoSpan && compiling_[around]);
+    if (compiling_[row]) return;
     const Phase outer = around == kNoSpan ? Phase::kUnknown : context_.phase[around];
     const StringId path = around == kNoSpan ? StringId{} : context_.module[around];
     const Role own = role(row);
@@ -176,6 +182,7 @@ class ContextFinder {
   const std::vector<Role>& roles_;
   Paths paths_;
   Context context_;
+  std::vector<bool> compiling_;  // by row
   Forward forward_;
   std::size_t role_known_ = 0;  // strings that were there when roles were looked up
 };

@@ -1,6 +1,7 @@
 #include "trace/link/launches.h"
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 namespace hone::trace::link {
@@ -10,6 +11,12 @@ int rank_of(const Trace& trace, uint32_t row) { return trace.tracks[trace.spans.
 
 bool on_host(const Trace& trace, uint32_t row) {
   return trace.tracks[trace.spans.track[row].index].kind != TrackKind::kStream;
+}
+
+// Importers write spans in order of time, in which most of this is sorted already.
+template <typename Item, typename Less>
+void sort_unless_sorted(std::vector<Item>& items, const Less& less) {
+  if (!std::is_sorted(items.begin(), items.end(), less)) std::sort(items.begin(), items.end(), less);
 }
 
 // Host calls by correlation. Where several carry the same, the runtime's call stands first.
@@ -26,7 +33,7 @@ std::vector<Call> host_calls(const Trace& trace) {
   for (uint32_t row = 0; row < spans.size(); ++row)
     if (spans.correlation[row] != 0 && on_host(trace, row))
       calls.push_back({spans.correlation[row], spans.category[row] != Category::kRuntime, row});
-  std::sort(calls.begin(), calls.end());
+  sort_unless_sorted(calls, std::less<>());
   return calls;
 }
 
@@ -43,7 +50,7 @@ std::vector<External> external_ids(const Trace& trace) {
   std::vector<External> ids;
   for (const trace::Call& call : trace.calls)
     if (call.external != 0) ids.emplace_back(rank_of(trace, call.span), call.external, call.span);
-  std::sort(ids.begin(), ids.end());
+  sort_unless_sorted(ids, std::less<>());
   return ids;
 }
 
@@ -75,10 +82,11 @@ std::vector<DeviceWork> find_device_work(const Trace& trace, const SpanNesting& 
     if (item.caller == kNoSpan)
       item.caller = find_external(externals, rank_of(trace, row), external_of(trace, row));
   }
-  std::sort(work.begin(), work.end(), [&](const DeviceWork& a, const DeviceWork& b) {
+  const auto earlier = [&](const DeviceWork& a, const DeviceWork& b) {
     return std::tuple(rank_of(trace, a.row), trace.spans.start_ns[a.row], a.row) <
            std::tuple(rank_of(trace, b.row), trace.spans.start_ns[b.row], b.row);
-  });
+  };
+  sort_unless_sorted(work, earlier);
   return work;
 }
 

@@ -61,6 +61,20 @@ TEST(Link, GivesABackwardOperatorTheModuleOfItsForwardPartner) {
   EXPECT_EQ(program.op_of(log).phase, Phase::kUnknown);
 }
 
+TEST(Link, TakesWhatRunsWhileTheFrameworkCompilesForNoPartOfTheStep) {
+  Program program;
+  program.span(program.main, Category::kRegion, "ProfilerStep#0", 0, 300);
+  const uint32_t compiler = program.op(program.main, "backend_compile (dynamo_timed)", 10, 100);
+  program.op(program.main, "autograd::engine::evaluate_function: MmBackward0", 20, 30, "", 3);
+  program.op(program.main, "aten::fill_", 60, 10, "f32[64]");
+  const uint32_t trial = program.kernel(program.main, "fill", 62, 64, 5);
+  const uint32_t forward = program.op(program.main, "aten::mm", 120, 20, "f32[4,8] f32[8,2]");
+  ASSERT_TRUE(link_trace(program.trace).ok());
+  EXPECT_EQ(program.trace.spans.category[compiler], Category::kCompile);
+  EXPECT_EQ(program.op_of(trial).phase, Phase::kUnknown);
+  EXPECT_EQ(program.op_of(forward).phase, Phase::kForward) << "no backward pass has run";
+}
+
 TEST(Link, FindsTheOperatorByItsExternalIdWhereTheLaunchIsMissing) {
   Program program;
   program.span(program.main, Category::kRegion, "ProfilerStep#3", 0, 100);

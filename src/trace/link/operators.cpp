@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "trace/aten/cost.h"
+#include "trace/aten/table.h"
 #include "trace/call_inputs.h"
 
 namespace hone::trace::link {
@@ -32,6 +33,18 @@ struct KeyHash {
 std::string short_kind(std::string_view kind) {
   constexpr std::string_view kAten = "aten::";
   return std::string(kind.starts_with(kAten) ? kind.substr(kAten.size()) : kind);
+}
+
+// What tells calls of an operator apart whose cost is not known.
+std::string largest_tensor(const std::vector<CallInput>& inputs) {
+  const CallInput* largest = nullptr;
+  for (const CallInput& input : inputs)
+    if (input.kind == CallInput::Kind::kTensor &&
+        (largest == nullptr || input.elements() > largest->elements()))
+      largest = &input;
+  return largest == nullptr
+             ? ""
+             : fmt::format("{} {}", aten::dims_text(largest->dims), dtype_name(largest->dtype));
 }
 
 std::string device_of(const Trace& trace) {
@@ -69,6 +82,8 @@ class OperatorTable {
       op.bytes_read = cost->bytes_read;
       op.bytes_written = cost->bytes_written;
       op.geometry = cost->geometry;
+    } else if (known_inputs) {
+      op.geometry = largest_tensor(*inputs);
     }
     op.name = unique_name(op);
     op.provenance = {op.module.empty() ? op.name : op.module};

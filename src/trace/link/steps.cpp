@@ -106,13 +106,19 @@ constexpr double kSameCoverage = 0.02;
 
 RangeGroup best_ranges(const Trace& trace, int rank) {
   std::map<std::pair<uint32_t, std::string>, std::vector<uint32_t>> groups;
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>*> group_of;  // by track and name
   for (uint32_t row = 0; row < trace.spans.size(); ++row) {
     if (trace.spans.category[row] != Category::kRegion || !on_thread(trace, row) ||
         rank_of(trace, row) != rank)
       continue;
-    const std::string_view name = trace.strings.text(trace.spans.name[row]);
-    if (role_of(name, Category::kRegion) == Role::kModule)
-      groups[{trace.spans.track[row].index, without_numbers(name)}].push_back(row);
+    const uint32_t track = trace.spans.track[row].index;
+    const auto [known, is_new] = group_of.try_emplace({track, trace.spans.name[row].index}, nullptr);
+    if (is_new) {
+      const std::string_view name = trace.strings.text(trace.spans.name[row]);
+      if (role_of(name, Category::kRegion) == Role::kModule)
+        known->second = &groups[{track, without_numbers(name)}];
+    }
+    if (known->second != nullptr) known->second->push_back(row);
   }
   const std::vector<int64_t> starts = work_starts(trace, rank);
   RangeGroup best;

@@ -1,0 +1,70 @@
+#include "trace/link/complete_inputs.h"
+
+#include <gtest/gtest.h>
+
+#include "trace/link/fabricate.h"
+
+namespace hone::trace::link {
+namespace {
+
+using fabricate::Program;
+
+std::string_view inputs_of(const Program& program, uint32_t row) {
+  return program.trace.strings.text(find_detail(program.trace.calls, row)->inputs);
+}
+
+void all_in_step(Program& program, int32_t step) {
+  for (int32_t& of : program.trace.spans.step) of = of == kNoStep ? step : of;
+}
+
+TEST(CompleteInputs, GiveTensorsInListsTheTypeOfTheLastTensorOfTheirShape) {
+  Program program;
+  program.op(program.main, "aten::relu", 0, 1, "f32[2,8]");
+  program.op(program.main, "aten::relu", 1, 1, "bf16[2,8]");
+  program.op(program.main, "aten::relu", 2, 1, "f16[4]");
+  const uint32_t cat =
+      program.op(program.main, "aten::cat", 3, 1, "(undefined[2,8] undefined[4] undefined[5]) =0");
+  complete_inputs(program.trace);
+  EXPECT_EQ(inputs_of(program, cat), "(bf16[2,8] f16[4] undefined[5]) =0");
+}
+
+TEST(CompleteInputs, GiveUpdatesTheGradientsOfTheirStepForListsThatAreMissing) {
+  Program program;
+  for (int32_t step = 0; step < 2; ++step) {
+    program.op(program.backward, "torch::autograd::AccumulateGrad", 0, 1, "f32[8,4]");
+    program.op(program.backward, "torch::autograd::AccumulateGrad", 1, 1, step == 0 ? "f32[8]" : "f32[9]");
+    program.op(program.main, "aten::_foreach_norm", 2, 1, "() =2. -");
+    program.op(program.main, "aten::_fused_adamw_", 3, 1, "() () () () () () =0.1");
+    program.op(program.main, "aten::_foreach_add_", 4, 1, "() =1");
+    all_in_step(program, step);
+  }
+  complete_inputs(program.trace);
+  EXPECT_EQ(inputs_of(program, 2), "(f32[8,4] f32[8]) =2. -");
+  EXPECT_EQ(inputs_of(program, 7), "(f32[8,4] f32[9]) =2. -");
+  EXPECT_EQ(inputs_of(program, 3),
+            "(f32[8,4] f32[8]) (f32[8,4] f32[8]) (f32[8,4] f32[8]) (f32[8,4] f32[8]) () () =0.1");
+  EXPECT_EQ(inputs_of(program, 4), "() =1") << "counters of steps, not parameters";
+}
+
+TEST(CompleteInputs, DivideTheGradientsAmongSeveralUpdatesOfAStep) {
+  Program program;
+  program.op(program.backward, "torch::autograd::AccumulateGrad", 0, 1, "f32[8,4]");
+  program.op(program.main, "aten::_fused_sgd_", 3, 1, "() () ()");
+  const uint32_t second = program.op(program.main, "aten::_fused_sgd_", 4, 1, "() () ()");
+  all_in_step(program, 0);
+  complete_inputs(program.trace);
+  EXPECT_EQ(inputs_of(program, second), "(f32[16]) (f32[16]) ()");
+}
+
+TEST(CompleteInputs, LeaveAloneWhatNothingTells) {
+  Program program;
+  const uint32_t update = program.op(program.main, "aten::_fused_adamw_", 3, 1, "() () () ()");
+  const uint32_t cat = program.op(program.main, "aten::cat", 4, 1, "() =0");
+  all_in_step(program, 0);
+  complete_inputs(program.trace);
+  EXPECT_EQ(inputs_of(program, update), "() () () ()");
+  EXPECT_EQ(inputs_of(program, cat), "() =0");
+}
+
+}  // namespace
+}  // namespace hone::trace::link
