@@ -101,7 +101,8 @@ struct RooflinePoint {
   std::string roof;
 };
 
-// One bar of the timeline of a typical step. Starts at 0 with the step.
+// One bar of the timeline of a typical step, which begins at 0; a host that runs ahead of its device begins
+// before.
 struct TimelineSpan {
   int track = 0;  // index into Analysis::timeline_tracks
   double start_ms = 0;

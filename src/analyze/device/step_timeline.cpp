@@ -17,9 +17,13 @@ using trace::TrackKind;
 constexpr std::size_t kThreadsOfRank = 6;  // those with the most to show
 constexpr std::size_t kStreamsOfRank = 8;
 
+// From the first call of the host for the step to the step's end. The step itself begins later, at `zero_ns`:
+// the host runs ahead, and without its calls no kernel could be led back to its launch.
 struct Window {
   int64_t start_ns = 0, end_ns = 0;
+  int64_t zero_ns = 0;
 };
+constexpr int64_t kMostAhead = 2;  // steps: of a host that is further ahead the rest is not shown
 
 Window typical_window(const Study& study) {
   const RankTimeline& timeline = study.timelines[study.headline];
@@ -28,7 +32,10 @@ Window typical_window(const Study& study) {
                                         [&](const DeviceStep& a, const DeviceStep& b) {
                                           return std::abs(a.ms() - median) < std::abs(b.ms() - median);
                                         });
-  return nearest == timeline.steps.end() ? Window{} : Window{nearest->start_ns, nearest->end_ns};
+  if (nearest == timeline.steps.end()) return {};
+  const int64_t longest = kMostAhead * (nearest->end_ns - nearest->start_ns);
+  const int64_t first = std::max(nearest->host_start_ns, nearest->start_ns - longest);
+  return {std::min(first, nearest->start_ns), nearest->end_ns, nearest->start_ns};
 }
 
 bool is_device_work(Category category) {
@@ -111,7 +118,7 @@ class Builder {
     TimelineSpan bar;
     bar.track = track;
     bar.depth = depth;
-    bar.start_ms = static_cast<double>(start - window_.start_ns) * 1e-6;
+    bar.start_ms = static_cast<double>(start - window_.zero_ns) * 1e-6;
     bar.ms = static_cast<double>(end - start) * 1e-6;
     const bool on_device =
         is_device_work(span.category) && trace_.tracks[span.track.index].kind == TrackKind::kStream;

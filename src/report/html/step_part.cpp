@@ -26,10 +26,17 @@ std::vector<analyze::TimelineSpan> placed(const Analysis& analysis) {
   return spans;
 }
 
-Markup strip(const Analysis& analysis, const std::vector<analyze::TimelineSpan>& spans) {
+// The step alone, without what the host did before it.
+Markup strip(const Analysis& analysis, std::vector<analyze::TimelineSpan> spans) {
   Analysis drawn;
   drawn.step = analysis.step;
   drawn.timeline_tracks = analysis.timeline_tracks;
+  std::erase_if(spans, [](const analyze::TimelineSpan& span) { return span.start_ms + span.ms <= 0; });
+  for (analyze::TimelineSpan& span : spans) {
+    const double before = std::max(0.0, -span.start_ms);
+    span.start_ms += before;
+    span.ms -= before;
+  }
   drawn.timeline = merge_short(spans, kStripSpans).spans;
   return chart([&](const svg::Canvas& canvas) { return svg::timeline(drawn, nullptr, canvas); });
 }
@@ -51,7 +58,9 @@ Markup step_part(const Analysis& analysis) {
   if (!notes.empty()) content += tag("p", {{"class", "notes"}}, prose(notes));
   return section(
       "timeline", "One step",
-      "The representative step: host threads with their nested calls, device streams below. Click it: "
+      "The step nearest to the median: host threads with their nested calls, device streams below. It begins "
+      "at "
+      "0; calls before that ran ahead of the device. Click it: "
       "the wheel zooms, dragging or the arrow keys pan, + and − zoom, 0 shows all; a click on a launch "
       "follows it to its kernel.",
       content);

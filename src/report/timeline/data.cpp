@@ -47,7 +47,7 @@ class Links {
   std::unordered_map<uint64_t, std::size_t> numbers_;
 };
 
-int64_t ns(double ms) { return std::isfinite(ms) ? std::llround(std::clamp(ms, 0.0, 1e9) * 1e6) : 0; }
+int64_t ns(double ms) { return std::isfinite(ms) ? std::llround(std::clamp(ms, -1e9, 1e9) * 1e6) : 0; }
 
 }  // namespace
 

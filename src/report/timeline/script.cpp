@@ -16,12 +16,13 @@ std::string_view timeline_script() {
   if (!count) return;
   var ROW = 17, GAP = 2, HEAD = 20, RULER = 24, MAX_DEPTH = 24;
   // Starts come as differences.
-  var start = new Float64Array(count), end = new Float64Array(count), last = 0, total = data.step_ns;
+  var start = new Float64Array(count), end = new Float64Array(count), last = 0, low = 0, total = data.step_ns;
   for (var i = 0; i < count; i++) {
     last += data.s[i];
     start[i] = last;
     end[i] = last + data.d[i];
     if (end[i] > total) total = end[i];
+    if (start[i] < low) low = start[i];
   }
   // Rows: one for each depth of each track, with the bars that stand on it in order of time.
   var rows = [], tops = [], rowOf = {}, byLink = {};
@@ -39,7 +40,7 @@ std::string_view timeline_script() {
     y += ROW + GAP;
     row.bars.sort(function (a, b) { return start[a] - start[b]; });
     // The latest end so far: where bars of a row overlap, the search for the first visible one must not miss any.
-    var latest = 0;
+    var latest = low;
     row.reach = row.bars.map(function (bar) { return latest = Math.max(latest, end[bar]); });
     row.bars.forEach(function (bar) { tops[bar] = row.y; });
   });
@@ -56,7 +57,7 @@ std::string_view timeline_script() {
   var tip = document.getElementById('tip');
   document.getElementById('static-lanes').hidden = true;
 
-  var view = { from: 0, to: total }, hover = -1, chosen = -1, matches = null, matching = null, width = 0, queued = false;
+  var view = { from: low, to: total }, hover = -1, chosen = -1, matches = null, matching = null, width = 0, queued = false;
 
   function colours() {
     var style = getComputedStyle(document.documentElement), of = function (name) { return style.getPropertyValue(name).trim(); };
@@ -171,6 +172,9 @@ std::string_view timeline_script() {
     }
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.clearRect(0, 0, width, height);
+    // What lies outside the step stands on a darker ground.
+    context.fillStyle = palette.track;
+    if (x(0) > 0) context.fillRect(0, RULER - 8, x(0), height);
     context.font = '11.5px system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif';
     ruler();
     var drawn = 0;
@@ -183,8 +187,8 @@ std::string_view timeline_script() {
   function redraw() { if (!queued) { queued = true; requestAnimationFrame(draw); } }
 
   function show(from, to) {
-    var span = Math.min(total, Math.max(50, to - from));
-    view.from = Math.max(0, Math.min(total - span, from));
+    var span = Math.min(total - low, Math.max(50, to - from));
+    view.from = Math.max(low, Math.min(total - span, from));
     view.to = view.from + span;
     canvas.dataset.from = view.from;
     canvas.dataset.to = view.to;
@@ -192,7 +196,7 @@ std::string_view timeline_script() {
   }
   function zoom(factor, at) {
     var middle = at === undefined ? (view.from + view.to) / 2 : at;
-    var span = Math.min(total, Math.max(50, (view.to - view.from) * factor));
+    var span = Math.min(total - low, Math.max(50, (view.to - view.from) * factor));
     var part = (middle - view.from) / (view.to - view.from);
     show(middle - part * span, middle - part * span + span);
   }
@@ -300,7 +304,7 @@ std::string_view timeline_script() {
       '-': [zoom, 1.34], a: [pan, -0.15], ArrowLeft: [pan, -0.15], d: [pan, 0.15], ArrowRight: [pan, 0.15] };
     var key = event.key.length === 1 ? event.key.toLowerCase() : event.key, act = acts[key];
     if (act) act[0](act[1]);
-    else if (key === '0') show(0, total);
+    else if (key === '0') show(low, total);
     else if (key === 'Escape') choose(-1);
     else return;
     event.preventDefault();
@@ -308,7 +312,7 @@ std::string_view timeline_script() {
   home.querySelectorAll('button').forEach(function (button) {
     button.addEventListener('click', function () {
       var act = button.getAttribute('data-do');
-      if (act === 'fit') show(0, total); else zoom(act === 'in' ? 0.5 : 2);
+      if (act === 'fit') show(low, total); else zoom(act === 'in' ? 0.5 : 2);
     });
   });
 
@@ -342,7 +346,7 @@ std::string_view timeline_script() {
     if (theme.addEventListener) theme.addEventListener('change', function () { palette = colours(); inks = {}; redraw(); });
   }
   canvas.style.height = height + 'px';
-  show(0, total);
+  show(low, total);
   draw();
 })();
 )js";
