@@ -18,6 +18,7 @@ using analyze::Analysis;
 constexpr std::size_t kFullFindings = 3;  // the rest in two lines each
 constexpr std::size_t kEvidenceLines = 3;
 constexpr std::size_t kPathSegments = 8;
+constexpr double kNamedStretch = 0.005;  // of the step
 constexpr std::size_t kWarningsAbove = 2;  // the first screen is for what to change
 
 std::string about(const Analysis& analysis, const TerminalStyle& style) {
@@ -149,7 +150,8 @@ std::string collectives(const Analysis& analysis, const TerminalStyle& style) {
 std::string critical_path(const Analysis& analysis, const TerminalStyle& style) {
   if (analysis.critical_path.empty()) return "";
   std::vector<const analyze::PathSegment*> longest;
-  for (const analyze::PathSegment& row : analysis.critical_path) longest.push_back(&row);
+  for (const analyze::PathSegment& row : analysis.critical_path)
+    if (row.ms >= kNamedStretch * analysis.step.ms.median) longest.push_back(&row);
   std::stable_sort(longest.begin(), longest.end(),
                    [](const auto* a, const auto* b) { return a->ms > b->ms; });
   const std::size_t shown = std::min(kPathSegments, longest.size());
