@@ -47,8 +47,9 @@ Status check_outputs(const Options& options) {
       fmt::format("--out {}: holds a run of hone {}; name another folder", options.out, there.what));
 }
 
-Status write_folder(const Options& options, const Recording& recording, const analyze::Analysis& analysis,
-                    const std::string& command) {
+// The page, which is what a user opens.
+Result<fs::path> write_folder(const Options& options, const Recording& recording,
+                              const analyze::Analysis& analysis, const std::string& command) {
   trace::RunInfo info;
   info.what = "explain";
   info.command = command;
@@ -59,10 +60,7 @@ Status write_folder(const Options& options, const Recording& recording, const an
   info.versions = {{"hone", std::string(kVersion)}};
   if (!recording.roofs.compute.empty() || !recording.roofs.memory.empty()) info.roofs = recording.roofs;
   HONE_CHECK(trace::write_run_folder(options.out, info, recording.trace));
-  HONE_ASSIGN(const fs::path page, report::write_explanation(options.out, analysis, recording.roofs));
-  fmt::print("\nreport    {}\ntrace     {} (opens in ui.perfetto.dev)\n", page.string(),
-             (fs::path(options.out) / trace::kTraceFile).string());
-  return {};
+  return report::write_explanation(options.out, analysis, recording.roofs);
 }
 
 Status write_sql(const Options& options, const Recording& recording, const analyze::Analysis& analysis,
@@ -87,11 +85,19 @@ Status run(const Options& options, const std::string& command) {
   HONE_ASSIGN(const analyze::Analysis analysis, analyse_recording(recording, given, options.top));
   if (!options.roofs.empty()) recording.roofs = std::move(given);
   if (!options.sql.empty()) HONE_CHECK(write_sql(options, recording, analysis, progress));
-  bar.finish();
+  fs::path page;
+  if (!options.out.empty()) {
+    progress(1, "writing " + options.out);
+    HONE_ASSIGN(page, write_folder(options, recording, analysis, command));
+  }
   if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::explain_json(analysis)));
+  bar.finish();
   fmt::print("{}", report::explain_terminal(analysis, report::terminal_style(STDOUT_FILENO)));
-  if (!options.out.empty()) return write_folder(options, recording, analysis, command);
-  fmt::print("\nThe same as a page, with the step as a timeline: add --out DIR\n");
+  if (options.out.empty())
+    fmt::print("\nThe same as a page, with the step as a timeline: add --out DIR\n");
+  else
+    fmt::print("\nreport    {}\ntrace     {} (opens in ui.perfetto.dev)\n", page.string(),
+               (fs::path(options.out) / trace::kTraceFile).string());
   return {};
 }
 
@@ -104,8 +110,8 @@ void add_explain_command(Program& program) {
   command
       ->add_option("PATH", options->paths,
                    "recordings of one program: of PyTorch's profiler (JSON, .gz, .zst; a file for each rank, "
-                   "or a folder "
-                   "of them), Nsight Systems (.sqlite), Nsight Compute (CSV), or a run folder of hone")
+                   "or a folder of them), Nsight Systems (.sqlite), Nsight Compute (CSV), or a run folder of "
+                   "hone")
       ->type_name("")
       ->required();
   command
