@@ -93,6 +93,7 @@ std::vector<ImportedFile> one(ImportedFile file) {
 ImportedFile of_trace(Trace trace) {
   ImportedFile file;
   file.trace = std::move(trace);
+  file.is_hones = true;
   return file;
 }
 

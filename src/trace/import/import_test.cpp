@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trace/perfetto/writer.h"
+
 namespace hone::trace {
 namespace {
 
@@ -151,6 +153,20 @@ TEST_F(ImportFolder, FilesThatClaimTheSameRankAreNumberedAndTheirClocksDoubted) 
   EXPECT_THAT(trace.spans.start_ns, testing::ElementsAre(0, 0));
   EXPECT_THAT(trace.meta.warnings, testing::ElementsAre(testing::HasSubstr("numbered in the order given"),
                                                         testing::HasSubstr("clocks")));
+}
+
+TEST_F(ImportFolder, WhatHoneWroteOfSeveralRanksComesBackAsItWas) {
+  const Trace trace =
+      import_files({recorded("healthy_ddp.fault.rank0"), recorded("healthy_ddp.fault.rank1")});
+  const fs::path path = folder_ / "trace.pftrace";
+  ASSERT_TRUE(write_perfetto(trace, path).ok());
+  const Trace again = import_files({path});
+  EXPECT_EQ(again.meta.ranks, trace.meta.ranks);
+  EXPECT_EQ(again.meta.devices, trace.meta.devices);
+  EXPECT_EQ(again.tracks, trace.tracks);
+  EXPECT_EQ(again.spans.size(), trace.spans.size());
+  EXPECT_EQ(again.calls.size(), trace.calls.size());
+  EXPECT_EQ(again.collectives.size(), trace.collectives.size());
 }
 
 TEST_F(ImportFolder, WrongFilesAreNamedWithWhatTheyLookLike) {

@@ -172,6 +172,7 @@ void add_meta(Meta&& meta, int rank, const std::string& source, bool several, Me
 }  // namespace
 
 Trace merge_files(std::vector<ImportedFile> files, std::span<const std::string> sources) {
+  if (files.size() == 1 && files[0].is_hones) return std::move(files[0].trace);
   Trace trace;
   const std::vector<int> ranks = ranks_of(files, sources, trace.meta.warnings);
   const std::vector<int64_t> shifts = shifts_of(files, trace.meta.warnings);

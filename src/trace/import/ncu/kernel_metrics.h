@@ -18,6 +18,8 @@ struct KernelMetrics {
   std::string process;
   int64_t pid = 0;
   int device = 0;
+  std::string device_name;         // "NVIDIA H200"; only some sets of metrics have it
+  std::string compute_capability;  // "9.0"
   int64_t stream = 0;
   std::array<uint32_t, 3> grid = {};
   std::array<uint32_t, 3> block = {};

@@ -118,6 +118,8 @@ class Table {
     kernel.process = columns_.cell(cells, "Process Name");
     kernel.pid = columns_.number(cells, "Process ID");
     kernel.device = static_cast<int>(std::clamp<int64_t>(columns_.number(cells, "Device"), 0, 1'000'000));
+    kernel.device_name = columns_.cell(cells, "device__attribute_display_name");
+    kernel.compute_capability = columns_.cell(cells, "CC");
     kernel.stream = columns_.number(cells, "Stream");
     kernel.grid = sizes_of(columns_.cell(cells, "Grid Size"));
     kernel.block = sizes_of(columns_.cell(cells, "Block Size"));
@@ -140,6 +142,23 @@ struct Group {
   std::vector<KernelWork> works;
   OperatorId op;
 };
+
+std::vector<DeviceInfo> devices_of(const std::vector<KernelMetrics>& kernels) {
+  std::vector<DeviceInfo> devices;
+  for (const KernelMetrics& kernel : kernels) {
+    const auto known = [&](const DeviceInfo& device) { return device.index == kernel.device; };
+    if (kernel.device_name.empty() || std::any_of(devices.begin(), devices.end(), known)) continue;
+    DeviceInfo& device = devices.emplace_back();
+    device.index = kernel.device;
+    device.name = kernel.device_name;
+    device.multiprocessors = static_cast<int>(
+        std::clamp(kernel.value_or_zero("device__attribute_multiprocessor_count"), 0.0, 1e6));
+    const auto version = sizes_of(kernel.compute_capability);
+    device.compute_major = static_cast<int>(std::min(version[0], 1000u));
+    device.compute_minor = static_cast<int>(std::min(version[1], 1000u));
+  }
+  return devices;
+}
 
 Operator operator_of(const KernelMetrics& kernel, const std::vector<KernelWork>& works) {
   Operator op;
@@ -210,6 +229,7 @@ Result<ImportedFile> read_ncu(ByteSource& source) {
   meta.producer = "Nsight Compute";
   meta.device = "cuda";
   meta.ranks.emplace_back();
+  meta.devices = devices_of(table.kernels());
   meta.warnings.emplace_back(
       "Nsight Compute measures kernels one by one: there is no timeline, and the order and the gaps are not "
       "the "

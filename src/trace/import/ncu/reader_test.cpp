@@ -17,11 +17,11 @@ using testing::HasSubstr;
 
 constexpr const char* kRaw = R"csv(==PROF== Connected to process 4711 (/usr/bin/python3)
 ==PROF== Disconnected from process 4711
-"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","dram__bytes_read.sum","dram__bytes_write.sum","gpu__time_duration.sum","sm__ops_path_tensor_src_bf16_dst_fp32.sum","sm__throughput.avg.pct_of_peak_sustained_elapsed","sm__warps_active.avg.pct_of_peak_sustained_active","gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed","smsp__sass_thread_inst_executed_op_ffma_pred_on.sum","launch__registers_per_thread"
-"","","","","","","","","","","","Mbyte","byte","usecond","","%","%","%","inst","register/thread"
-"0","4711","python3","127.0.0.1","gemm_kernel<float>(int, ""x"")","1","7","(256, 1, 1)","(132, 2, 1)","0","9.0","16.5","4,194,304","1,250.50","17,179,869,184","81.25","12.5","30","1,000","168"
-"1","4711","python3","127.0.0.1","copy_kernel(float *)","1","7","(1024, 1, 1)","(4096, 1, 1)","0","9.0","100","100,000,000","50","0","10","90","88.5","0","16"
-"2","4711","python3","127.0.0.1","gemm_kernel<float>(int, ""x"")","1","7","(256, 1, 1)","(132, 2, 1)","0","9.0","16.5","4,194,304","1,150.50","17,179,869,184","81.25","12.5","30","1,000","168"
+"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","dram__bytes_read.sum","dram__bytes_write.sum","gpu__time_duration.sum","sm__ops_path_tensor_src_bf16_dst_fp32.sum","sm__throughput.avg.pct_of_peak_sustained_elapsed","sm__warps_active.avg.pct_of_peak_sustained_active","gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed","smsp__sass_thread_inst_executed_op_ffma_pred_on.sum","launch__registers_per_thread","device__attribute_display_name","device__attribute_multiprocessor_count"
+"","","","","","","","","","","","Mbyte","byte","usecond","","%","%","%","inst","register/thread","",""
+"0","4711","python3","127.0.0.1","gemm_kernel<float>(int, ""x"")","1","7","(256, 1, 1)","(132, 2, 1)","0","9.0","16.5","4,194,304","1,250.50","17,179,869,184","81.25","12.5","30","1,000","168","NVIDIA H200","132"
+"1","4711","python3","127.0.0.1","copy_kernel(float *)","1","7","(1024, 1, 1)","(4096, 1, 1)","0","9.0","100","100,000,000","50","0","10","90","88.5","0","16","NVIDIA H200","132"
+"2","4711","python3","127.0.0.1","gemm_kernel<float>(int, ""x"")","1","7","(256, 1, 1)","(132, 2, 1)","0","9.0","16.5","4,194,304","1,150.50","17,179,869,184","81.25","12.5","30","1,000","168","NVIDIA H200","132"
 )csv";
 
 constexpr const char* kDetails =
@@ -59,6 +59,10 @@ TEST(NcuCsv, KernelsOfTheRawPageLieEndToEndWithTheirCounters) {
   EXPECT_THAT(trace.operators[trace.spans.op[1].index].geometry, HasSubstr("limited by DRAM (88 % busy)"));
   EXPECT_THAT(trace.launches.at(0).grid, ElementsAre(132, 2, 1));
   EXPECT_EQ(trace.launches.at(0).registers, 168u);
+  ASSERT_EQ(trace.meta.devices.size(), 1u);
+  EXPECT_EQ(trace.meta.devices[0].name, "NVIDIA H200");
+  EXPECT_EQ(trace.meta.devices[0].multiprocessors, 132);
+  EXPECT_EQ(trace.meta.devices[0].compute_major, 9);
   EXPECT_THAT(trace.meta.warnings, ElementsAre(HasSubstr("no timeline")));
 }
 
