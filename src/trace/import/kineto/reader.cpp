@@ -116,7 +116,7 @@ Result<ImportedFile> read_kineto(ByteSource& source, const ReadOptions& options)
   file.bytes = chunks.bytes_read();
   Meta& meta = file.trace.meta;
   meta.producer = header.is_pytorch ? "PyTorch profiler" : "Chrome trace";
-  meta.device = header.devices.empty() && file.trace.launches.empty() ? "cpu" : "cuda";
+  meta.device = file.trace.launches.empty() && file.trace.copies.empty() ? "cpu" : "cuda";
   meta.warnings = header.warnings;
   if (!source.trouble().empty()) meta.warnings.push_back(source.trouble() + "; what came before is here");
   if (!reading.list_was_closed() && source.trouble().empty())

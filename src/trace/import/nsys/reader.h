@@ -1,5 +1,6 @@
 // Reads what Nsight Systems exports: `nsys export --type sqlite` (schema 2.x and 3.x: columns are found by
-// name, tables exist only if they have rows).
+// name, tables exist only if they have rows). Written from the documented schema and tested on databases made
+// up from it: no real export was at hand.
 #pragma once
 
 #include <filesystem>
