@@ -89,6 +89,10 @@ constexpr Entry kTable[] = {
     {"_flash_attention_backward", kMatrix, attention<kBackward, kSequenceFirst, 11>},
     {"_efficient_attention_backward", kMatrix, attention<kBackward, kSequenceFirst, 14>},
     {"_cudnn_attention_backward", kMatrix, attention<kBackward, kHeadsFirst, 14>},
+    // the flash-attn package: (q, k, v, dropout, scale, causal, …), (gradient, q, k, v, out, statistics, dq,
+    // dk, dv, dropout, scale, causal, …)
+    {"flash_attn::_flash_attn_forward", kMatrix, attention<kForward, kSequenceFirst, 5>},
+    {"flash_attn::_flash_attn_backward", kMatrix, attention<kBackward, kSequenceFirst, 11>},
     // call the ones above, or products and a softmax
     {"scaled_dot_product_attention", kMatrix},
     {"_scaled_dot_product_attention_math", kMatrix},

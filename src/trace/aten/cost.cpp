@@ -19,7 +19,7 @@ std::optional<Kind> base_kind(std::string_view kind) {
     if (find_entry(kind) != nullptr || !kind.ends_with('_')) return Kind{kind, false};
     return Kind{kind.substr(0, kind.size() - 1), true};
   }
-  return std::nullopt;
+  return Kind{kind, false};
 }
 
 }  // namespace
@@ -37,7 +37,8 @@ std::optional<CallCost> call_cost(std::string_view kind, std::span<const CallInp
                   work->flops,
                   work->read,
                   work->written,
-                  std::move(work->geometry)};
+                  std::move(work->geometry),
+                  work->result};
 }
 
 OperatorClass class_of_kind(std::string_view kind) {

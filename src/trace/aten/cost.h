@@ -18,6 +18,12 @@
 
 namespace hone::trace::aten {
 
+// A tensor that an operator makes.
+struct ResultTensor {
+  double elements = 0;  // 0: not known
+  DType dtype = DType::kUndefined;
+};
+
 // Of one execution.
 struct CallCost {
   OperatorClass op_class = OperatorClass::kOther;
@@ -25,7 +31,8 @@ struct CallCost {
   double flops = 0;
   double bytes_read = 0;
   double bytes_written = 0;
-  std::string geometry;  // "8192×768 · 768×3072"
+  std::string geometry;      // "8192×768 · 768×3072"
+  ResultTensor result = {};  // the main one; of what can be fused with what follows
 
   double bytes() const { return bytes_read + bytes_written; }
 };

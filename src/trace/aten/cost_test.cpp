@@ -67,6 +67,10 @@ constexpr ByHand kByHand[] = {
      "- - =10 "
      "=10 =0. =True -",
      kMatrix, 2.0 * 6 * 55 * 5 * 8, 2 * 5 * 480.0 + 4 * 60, 2 * 3 * 480.0},
+    {"flash_attn::_flash_attn_forward", "bf16[2,10,3,8] bf16[2,10,3,8] bf16[2,10,3,8] =0. =0.3 =True",
+     kMatrix, 2.0 * 6 * 55 * 16, 2 * 3 * 480.0, 2 * 480.0 + 4 * 60},
+    {"triton_tem_fused_addmm_relu_3", "bf16[5] bf16[3,4] bf16[4,5] bf16[3,5]", kMatrix, 120,
+     2 * (5 + 12 + 20), 2 * 15},
     // broadcasting: each operand is read once
     {"aten::add", "f32[8,16] f32[16] =1", kPointwise, 128, 4 * (128 + 16), 4 * 128},
     {"aten::mul", "bf16[4,4] f32[4,4]", kPointwise, 16, 2 * 16 + 4 * 16, 4 * 16},

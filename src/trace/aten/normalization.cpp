@@ -27,8 +27,13 @@ std::string describe(const CallInput& x) {
 std::optional<Work> forward(const Args& args, double flops, double groups) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
-  return Work{flops * elements(x->dims), tensors_from(args, 0), x->bytes() + 2 * 4 * groups, x->dtype,
-              describe(*x)};
+  return Work{flops * elements(x->dims),
+              tensors_from(args, 0),
+              x->bytes() + 2 * 4 * groups,
+              x->dtype,
+              describe(*x),
+              kOther,
+              {elements(x->dims), x->dtype}};
 }
 
 // native_layer_norm(x, normalized_shape, weight, bias, eps): a group for each row
@@ -67,8 +72,10 @@ std::optional<Work> backward(const Args& args, const Entry& entry) {
   for (std::size_t i = 2; i < args.count(); ++i)
     if (const CallInput* tensor = args.tensor(i); tensor != nullptr && tensor->dims.size() == 1)
       parameters = std::max(parameters, tensor->bytes());
-  return Work{entry.flops * elements(x->dims), tensors_from(args, 0), x->bytes() + 2 * parameters, x->dtype,
-              "gradient, " + describe(*x)};
+  return Work{entry.flops * elements(x->dims), tensors_from(args, 0),
+              x->bytes() + 2 * parameters,     x->dtype,
+              "gradient, " + describe(*x),     kOther,
+              {elements(x->dims), x->dtype}};
 }
 
 constexpr Entry kTable[] = {

@@ -40,8 +40,13 @@ std::optional<Work> work_of(const Args& args, const Entry& entry, DType arithmet
   if (!result) return std::nullopt;
   const DType dtype = arithmetic_or_result == DType::kUndefined ? result->dtype : arithmetic_or_result;
   const DType written = out == DType::kUndefined || args.in_place() ? result->dtype : out;
-  return Work{entry.flops * elements(result->dims), read, tensor_bytes(result->dims, written), dtype,
-              fmt::format("{} {}", dims_text(result->dims), dtype_name(dtype))};
+  return Work{entry.flops * elements(result->dims),
+              read,
+              tensor_bytes(result->dims, written),
+              dtype,
+              fmt::format("{} {}", dims_text(result->dims), dtype_name(dtype)),
+              kOther,
+              {elements(result->dims), written}};
 }
 
 // The result has the promoted type.
@@ -72,7 +77,7 @@ std::optional<Work> where(const Args& args, const Entry& entry) {
 std::optional<Work> copy(const Args& args, const Entry&) {
   const CallInput *to = args.tensor(0), *from = args.tensor(1);
   if (to == nullptr || from == nullptr) return std::nullopt;
-  Work work{0, from->bytes(), to->bytes(), from->dtype, {}, kMovement};
+  Work work{0, from->bytes(), to->bytes(), from->dtype, {}, kMovement, {elements(to->dims), to->dtype}};
   work.geometry = fmt::format("{} {}", dims_text(to->dims), dtype_name(from->dtype));
   if (to->dtype != from->dtype) {
     work.flops = elements(to->dims);
@@ -90,7 +95,7 @@ std::optional<Work> native_dropout(const Args& args, const Entry&) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
   return Work{3 * elements(x->dims), x->bytes(), x->bytes() + elements(x->dims), x->dtype,
-              dims_text(x->dims)};
+              dims_text(x->dims),    kOther,     {elements(x->dims), x->dtype}};
 }
 
 constexpr Entry kTable[] = {

@@ -89,8 +89,9 @@ std::optional<Work> softmax(const Args& args, const Entry& entry) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
   const DType out = args.flag(2).value_or(false) ? DType::kF32 : x->dtype;
-  return Work{entry.flops * elements(x->dims), x->bytes(), tensor_bytes(x->dims, out), x->dtype,
-              describe(*x)};
+  return Work{
+      entry.flops * elements(x->dims), x->bytes(), tensor_bytes(x->dims, out), x->dtype, describe(*x), kOther,
+      {elements(x->dims), out}};
 }
 
 // _softmax_backward_data(gradient, y, axis, dtype of x): y·(g − Σ g·y); log: g − exp(y)·Σ g
@@ -99,8 +100,10 @@ std::optional<Work> softmax_backward(const Args& args, const Entry& entry) {
   if (gradient == nullptr || y == nullptr) return std::nullopt;
   const auto code = args.number(3);
   const DType out = code ? scalar_type(static_cast<int64_t>(*code)) : y->dtype;
-  return Work{entry.flops * elements(y->dims), gradient->bytes() + y->bytes(), tensor_bytes(y->dims, out),
-              y->dtype, "gradient, " + describe(*y)};
+  return Work{entry.flops * elements(y->dims), gradient->bytes() + y->bytes(),
+              tensor_bytes(y->dims, out),      y->dtype,
+              "gradient, " + describe(*y),     kOther,
+              {elements(y->dims), out}};
 }
 
 // nll_loss_forward(x[N,C,…], target[N,…], weight, reduction): reads the target and one element for each

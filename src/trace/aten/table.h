@@ -12,6 +12,7 @@
 
 #include "core/dtype.h"
 #include "core/shape.h"
+#include "trace/aten/cost.h"
 #include "trace/call_inputs.h"
 #include "trace/operator_class.h"
 
@@ -41,7 +42,7 @@ class Args {
   bool in_place_;
 };
 
-// What a rule finds. CallCost without the class.
+// What a rule finds. CallCost, of which the entry may tell the class.
 struct Work {
   double flops = 0;
   double read = 0;     // bytes
@@ -49,13 +50,15 @@ struct Work {
   DType dtype = DType::kUndefined;
   std::string geometry;
   OperatorClass op_class = OperatorClass::kOther;  // if the inputs decide it; kOther: the entry's
+  ResultTensor result = {};                        // the main one, where the rule says
 };
 
 struct Entry;
 using Rule = std::optional<Work>(const Args& args, const Entry& entry);
 
 struct Entry {
-  std::string_view kind;  // without "aten::" and without the '_' of the form that works in place
+  std::string_view kind;  // without "aten::" (with any other namespace) and without the '_' of the form that
+                          // works in place
   OperatorClass op_class = OperatorClass::kOther;
   Rule* rule = nullptr;  // null: the class is known, the cost is not, or that of the operators it calls
   double flops = 0;      // an element, where the rule asks for it

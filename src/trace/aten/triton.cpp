@@ -92,8 +92,43 @@ std::vector<std::string> triton_sources(std::string_view kernel) {
   return sources;
 }
 
+namespace {
+
+// A template for a product: among the arguments, a[m,k], b[k,n] and c[m,n] the last one being c; maybe
+// with a batch in front of each.
+std::optional<CallCost> product_cost(std::string_view kind, std::span<const CallInput> inputs) {
+  std::vector<const CallInput*> tensors;
+  for (const CallInput& input : inputs)
+    if (input.kind == CallInput::Kind::kTensor && (input.dims.size() == 2 || input.dims.size() == 3))
+      tensors.push_back(&input);
+  const auto dim = [](const CallInput* tensor, std::size_t from_end) {
+    return tensor->dims[tensor->dims.size() - from_end];
+  };
+  for (const CallInput* a : tensors)
+    for (const CallInput* b : tensors)
+      for (const CallInput* c : tensors) {
+        const bool fits = a != b && b != c && a != c && a->dims.size() == b->dims.size() &&
+                          b->dims.size() == c->dims.size() && dim(a, 1) == dim(b, 2) &&
+                          dim(a, 2) == dim(c, 2) && dim(b, 1) == dim(c, 1);
+        if (!fits || c != tensors.back()) continue;  // Inductor puts the output last
+        CallCost cost;
+        cost.op_class = OperatorClass::kMatrix;
+        cost.dtype = a->dtype;
+        cost.flops = 2 * elements(c->dims) * static_cast<double>(dim(a, 1));
+        for (const CallInput& input : inputs) cost.bytes_read += input.bytes();
+        cost.bytes_read -= c->bytes();
+        cost.bytes_written = c->bytes();
+        cost.geometry = fmt::format("{} · {}, fuses {}", dims_text(a->dims), dims_text(b->dims),
+                                    fmt::join(triton_sources(kind), ", "));
+        return cost;
+      }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<CallCost> triton_cost(std::string_view kind, std::span<const CallInput> inputs) {
-  if (kernel_shape(kind) == "tem") return std::nullopt;  // a product: its sizes are not among the arguments
+  if (kernel_shape(kind) == "tem") return product_cost(kind, inputs);
   CallCost cost;
   cost.op_class = triton_class(kind);
   const CallInput* last = nullptr;

@@ -61,6 +61,32 @@ TEST(Link, GivesABackwardOperatorTheModuleOfItsForwardPartner) {
   EXPECT_EQ(program.op_of(log).phase, Phase::kUnknown);
 }
 
+TEST(Link, SaysWhatFusingNeighboursWouldSave) {
+  Program program;
+  program.span(program.main, Category::kRegion, "ProfilerStep#0", 0, 900);
+  int64_t time = 10;
+  const auto run = [&](std::string_view op, std::string_view inputs) {
+    program.op(program.main, op, time, 8, inputs);
+    const uint32_t kernel = program.kernel(program.main, "k", time + 1, time + 3, 2);
+    time += 10;
+    return kernel;
+  };
+  run("aten::mm", "f32[64,32] f32[32,64]");
+  const uint32_t scaled = run("aten::mul", "f32[64,64] =2.");
+  const uint32_t relu = run("aten::relu_", "f32[64,64]");
+  const uint32_t softmax = run("aten::_softmax", "f32[64,64] =-1 =False");
+  const uint32_t narrow = run("aten::copy_", "bf16[64,64] f32[64,64] =False");
+  const uint32_t small = run("aten::neg", "bf16[8]");
+  ASSERT_TRUE(link_trace(program.trace).ok());
+  EXPECT_EQ(program.op_of(scaled).avoidable_bytes, 0) << "a product is no neighbour to fuse with";
+  EXPECT_EQ(program.op_of(relu).fuses_with, program.op_of(scaled).name);
+  EXPECT_EQ(program.op_of(relu).avoidable_bytes, 2 * 4 * 64 * 64) << "in place: neither written nor read";
+  EXPECT_EQ(program.op_of(softmax).fuses_with, program.op_of(relu).name);
+  EXPECT_EQ(program.op_of(softmax).avoidable_bytes, 4 * 64 * 64);
+  EXPECT_EQ(program.op_of(narrow).avoidable_bytes, 4 * 64 * 64) << "reads f32, though it writes bf16";
+  EXPECT_TRUE(program.op_of(small).fuses_with.empty());
+}
+
 TEST(Link, TakesWhatRunsWhileTheFrameworkCompilesForNoPartOfTheStep) {
   Program program;
   program.span(program.main, Category::kRegion, "ProfilerStep#0", 0, 300);

@@ -10,6 +10,7 @@
 #include "trace/aten/cost.h"
 #include "trace/aten/table.h"
 #include "trace/call_inputs.h"
+#include "trace/link/fusion.h"
 
 namespace hone::trace::link {
 namespace {
@@ -55,7 +56,8 @@ std::string device_of(const Trace& trace) {
 
 class OperatorTable {
  public:
-  explicit OperatorTable(Trace& trace) : trace_(trace), device_(device_of(trace)) {
+  explicit OperatorTable(Trace& trace)
+      : trace_(trace), device_(device_of(trace)), tensors_(trace.operators.size()) {
     for (const Operator& op : trace.operators) names_.insert(op.name);
   }
 
@@ -64,6 +66,8 @@ class OperatorTable {
     if (is_new) at->second = trace_.add_operator(describe(key));
     return at->second;
   }
+
+  std::span<const RowTensors> tensors() const { return tensors_; }
 
  private:
   Operator describe(const Key& key) {
@@ -85,6 +89,14 @@ class OperatorTable {
     } else if (known_inputs) {
       op.geometry = largest_tensor(*inputs);
     }
+    RowTensors& row = tensors_.emplace_back();
+    const bool copies = op.kind == "aten::copy_";  // writes its first argument, reads the second
+    row.in_place = op.kind.ends_with('_') && !copies;
+    if (cost) row.result = cost->result;
+    if (known_inputs)
+      for (const CallInput& input : std::span(*inputs).subspan(copies && !inputs->empty() ? 1 : 0))
+        if (input.kind == CallInput::Kind::kTensor)
+          row.inputs.push_back({static_cast<double>(input.elements()), input.dtype});
     op.name = unique_name(op);
     op.provenance = {op.module.empty() ? op.name : op.module};
     return op;
@@ -104,6 +116,7 @@ class OperatorTable {
 
   Trace& trace_;
   std::string device_;
+  std::vector<RowTensors> tensors_;  // by row
   std::unordered_map<Key, OperatorId, KeyHash> rows_;
   std::unordered_set<std::string> names_;
 };
@@ -125,6 +138,7 @@ void make_operators(Trace& trace, const Context& context, std::span<const Device
   for (const DeviceWork& item : work)
     if (!trace.spans.op[item.row].valid() && item.caller != kNoSpan)
       trace.spans.op[item.row] = trace.spans.op[item.caller];
+  find_fusible(trace, work, table.tensors());
 }
 
 }  // namespace hone::trace::link
