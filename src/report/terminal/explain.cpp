@@ -18,7 +18,7 @@ using analyze::Analysis;
 constexpr std::size_t kFullFindings = 3;  // the rest in two lines each
 constexpr std::size_t kEvidenceLines = 3;
 constexpr std::size_t kPathSegments = 8;
-constexpr double kNamedStretch = 0.005;  // of the step
+constexpr double kNamedStretch = 0.005;    // of the step
 constexpr std::size_t kWarningsAbove = 2;  // the first screen is for what to change
 
 std::string about(const Analysis& analysis, const TerminalStyle& style) {

@@ -120,7 +120,7 @@ std::string_view timeline_script() {
       if (right - left < 1 && right <= edge) continue;  // nothing of it would be seen
       var wide = Math.max(1, right - left - (right - left > 3 ? 0.6 : 0));
       var fill = colour(bar), dim = matches ? !matches[bar] : chosen >= 0 && data.l[chosen] && bar !== chosen && data.l[bar] !== data.l[chosen];
-      context.globalAlpha = dim ? 0.25 : 1;
+      context.globalAlpha = dim ? (matches ? 0.25 : 0.45) : 1;
       context.fillStyle = fill;
       context.fillRect(left, row.y, wide, ROW);
       edge = left + wide;
