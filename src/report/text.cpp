@@ -85,7 +85,8 @@ std::string bind_units(std::string_view text) {
   std::string bound;
   for (std::size_t i = 0; i < text.size(); ++i) {
     bool after_digit = i > 0 && text[i - 1] >= '0' && text[i - 1] <= '9';
-    bool before_unit = i + 1 < text.size() && kUnitStarts.find(text[i + 1]) != std::string_view::npos;
+    bool before_unit = i + 1 < text.size() && (kUnitStarts.find(text[i + 1]) != std::string_view::npos ||
+                                               text.substr(i + 1).starts_with("×"));
     bound += text[i] == ' ' && after_digit && before_unit ? std::string_view("\u00a0") : text.substr(i, 1);
   }
   return bound;

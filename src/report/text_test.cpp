@@ -50,6 +50,7 @@ TEST(Bar, FillsInEighthsAndNeverHidesASmallPart) {
 TEST(BindUnits, KeepsANumberWithItsUnit) {
   EXPECT_EQ(bind_units("20.3 % of 12 ms at 3 µs"), "20.3\u00a0% of 12\u00a0ms at 3\u00a0µs");
   EXPECT_EQ(bind_units("2 threads"), "2 threads");
+  EXPECT_EQ(bind_units("fold: 12 ×, all"), "fold: 12\u00a0×, all");
 }
 
 TEST(FixedMs, LinesUpAndNeverWritesSomethingAsNothing) {

@@ -68,7 +68,7 @@ analyze::PassCombination combine(std::span<PassRow* const> rows, const PairedRes
     }
     row->kept = decision.kept;
     row->reason += decision.kept ? fmt::format("; kept together with {}", listed(others))
-                                 : fmt::format("; dropped: {} together with {}, too",
+                                 : fmt::format("; dropped: {} together with {} either",
                                                speed.verdict == Verdict::kSlower ? "slower" : "no difference",
                                                listed(others));
   }

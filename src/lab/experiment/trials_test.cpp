@@ -151,7 +151,7 @@ TEST(Trials, DropWhatMakesNoDifferenceTogetherEitherAndSayIt) {
   EXPECT_EQ(
       results.rows[0].reason,
       "simplify_pass: 1 ×; no difference alone, 1.04× (0.94–1.28); dropped: no difference together with "
-      "fuse, too");
+      "fuse either");
   ASSERT_EQ(results.combinations.size(), 1U);
   EXPECT_FALSE(results.combinations[0].kept);
   EXPECT_EQ(results.combinations[0].reason, "dropped: no difference, 1.04× (0.94–1.28)");

@@ -1,4 +1,6 @@
 // What page parts are made of: sections, tabs, legends' home.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "report/html/parts.h"
@@ -12,7 +14,19 @@ Markup section(std::string_view id, std::string_view title, std::string_view lea
   return tag("section", {{"id", std::string(id)}}, inside + content);
 }
 
-Markup prose(std::string_view text) { return Markup::text(bind_units(text)); }
+// A browser would break a line within "--against".
+Markup prose(std::string_view text) {
+  const std::string bound = bind_units(text);
+  Markup result;
+  std::size_t done = 0;
+  for (std::size_t at = bound.find(" --"); at != std::string::npos; at = bound.find(" --", at + 1)) {
+    const std::size_t end = std::min(bound.find(' ', at + 1), bound.size());
+    result += Markup::text(bound.substr(done, at + 1 - done));
+    result += tag("span", {{"class", "option"}}, bound.substr(at + 1, end - at - 1));
+    done = end;
+  }
+  return result + Markup::text(bound.substr(done));
+}
 
 Markup tabs(std::string_view id, std::string_view first_name, const Markup& first,
             std::string_view second_name, const Markup& second) {

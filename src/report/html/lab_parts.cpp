@@ -53,7 +53,7 @@ Markup outcome_cell(bool kept, const std::string& outcome) {
 Markup pass_row(const analyze::PassRow& pass, const GainScale& scale, double step_ms) {
   Markup name = tag("code", shortened(clean_utf8(pass.name), 48)) + Markup::text(" ") +
                 tag("span", {{"class", "tag"}}, pass.numerics) +
-                tag("span", {{"class", "kind"}}, pass.reason);
+                tag("span", {{"class", "kind"}}, prose(pass.reason));
   return tag("tr", {{"class", pass.kept ? "single" : "single dropped"}},
              tag("td", name) +
                  gain_cells(fired(pass) ? std::optional(pass.predicted_gain_ms) : std::nullopt,
@@ -63,7 +63,7 @@ Markup pass_row(const analyze::PassRow& pass, const GainScale& scale, double ste
 
 // Several passes at once: `what` they are, and the reason in small.
 Markup sum_name(std::string_view what, std::string_view reason) {
-  return tag("td", tag("strong", what) + tag("span", {{"class", "kind"}}, reason));
+  return tag("td", tag("strong", what) + tag("span", {{"class", "kind"}}, prose(reason)));
 }
 
 Markup combination_row(const analyze::PassCombination& all, const GainScale& scale, double step_ms) {

@@ -128,6 +128,7 @@ border-bottom:1px solid var(--rule)}
 td{padding:12px 12px 12px 0;vertical-align:top;border-bottom:1px solid var(--rule)}
 th:last-child,td:last-child{padding-right:0}
 th.n,td.n{text-align:right;white-space:nowrap}
+.option{white-space:nowrap}
 td .kind{display:block;color:var(--faint);font-size:.84rem}
 td.sharecell{width:92px}
 tr.main td{border-bottom:0;padding-bottom:2px}

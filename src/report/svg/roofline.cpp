@@ -136,7 +136,7 @@ class Painter {
 
   Markup roof_lines() const {
     Markup marks;
-    double fastest = 0;
+    double fastest = 0, named_at = -1e9, named_to = 0;
     for (const MemoryLine& memory : memory_) {
       double ridge = peak_ / memory.bytes_per_second;
       fastest = std::max(fastest, memory.bytes_per_second);
@@ -144,7 +144,12 @@ class Painter {
       if (from >= to) continue;
       marks += line(x_(from), y_(from * memory.bytes_per_second), x_(to), y_(to * memory.bytes_per_second),
                     "roof");
-      marks += slanted(memory, from, to);
+      // Where two levels are about as fast, the second name stands behind the first.
+      const double base = y_(memory.bytes_per_second * x_.high);
+      const double behind = std::abs(base - named_at) < 18 ? named_to + 10 : 0;
+      marks += slanted(memory, from, to, behind);
+      named_at = base;
+      named_to = behind + name_length(memory);
     }
     double above = -1e9;
     for (const ComputeLine& roof : compute_) {
@@ -160,16 +165,22 @@ class Painter {
     return marks;
   }
 
-  // The level's name along its line.
-  Markup slanted(const MemoryLine& memory, double from, double to) const {
+  std::string line_name(const MemoryLine& memory) const {
+    if (canvas_.compact) return memory.level;
+    return fmt::format("{} {}", memory.level, format_byte_rate(memory.bytes_per_second));
+  }
+  double name_length(const MemoryLine& memory) const {
+    return 6.0 * static_cast<double>(line_name(memory).size());
+  }
+
+  // The level's name along its line, `behind` what stands there already.
+  Markup slanted(const MemoryLine& memory, double from, double to, double behind) const {
     double x1 = x_(from), y1 = y_(from * memory.bytes_per_second);
     double x2 = x_(to), y2 = y_(to * memory.bytes_per_second);
     double angle = std::atan2(y2 - y1, x2 - x1) * 180 / kPi;
-    double length = std::hypot(x2 - x1, y2 - y1), along = canvas_.compact ? 6 : 14;
-    std::string words = canvas_.compact
-                            ? memory.level
-                            : fmt::format("{} {}", memory.level, format_byte_rate(memory.bytes_per_second));
-    if (length < 8.0 * static_cast<double>(words.size())) return {};
+    double length = std::hypot(x2 - x1, y2 - y1), along = (canvas_.compact ? 6 : 14) + behind;
+    std::string words = line_name(memory);
+    if (length < behind + 8.0 * static_cast<double>(words.size())) return {};
     double x = x1 + (x2 - x1) * along / length, y = y1 + (y2 - y1) * along / length;
     return tag(
         "g", {{"transform", fmt::format("translate({} {}) rotate({})", number(x), number(y), number(angle))}},
