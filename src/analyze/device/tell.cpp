@@ -50,6 +50,7 @@ class Teller {
       return a.predicted_gain_ms > b.predicted_gain_ms;
     });
     judge();
+    advise_on_verdict();
     return std::move(told_);
   }
 
@@ -179,6 +180,17 @@ class Teller {
       told_.findings.push_back({cause, fill(rule.title, whole), evidence(rule, parts, whole),
                                 fill(rule.fix, whole), caveat(rule, whole), gain});
     }
+  }
+
+  // A cause may be the largest while each of its reasons is too small to be a finding: the verdict still says
+  // what to do.
+  void advise_on_verdict() {
+    const auto is_it = [&](const auto& row) { return told_.verdict.cause == row.cause; };
+    if (std::any_of(told_.findings.begin(), told_.findings.end(), is_it)) return;
+    const auto row = std::find_if(told_.ledger.begin(), told_.ledger.end(), is_it);
+    if (row != told_.ledger.end())
+      told_.findings.insert(told_.findings.begin(), {row->cause, row->title, row->evidence, row->fix,
+                                                     row->caveat, row->predicted_gain_ms});
   }
 
   double share_of_gain(const LedgerRow& row) const {
