@@ -9,6 +9,7 @@
 #include "analyze/ledger.h"
 #include "analyze/top.h"
 #include "core/units.h"
+#include "trace/link/steps.h"
 
 namespace hone::analyze {
 namespace {
@@ -79,9 +80,26 @@ std::string faster_than_floors(const StepProfile& profile) {
       format_ms(beaten_ms));
 }
 
+bool launches_device_work(const trace::Trace& trace) {
+  return std::find(trace.spans.category.begin(), trace.spans.category.end(), trace::Category::kRuntime) !=
+         trace.spans.category.end();
+}
+
+// How the steps of an imported trace were found; a runtime of ours marks its own.
+void tell_how_found(const trace::Meta& meta, StepTime& step) {
+  const trace::StepsFound found = trace::steps_found(meta);
+  if (found.how.empty()) return;
+  step.how_found = found.how;
+  step.notes = found.notes;
+}
+
 std::vector<std::string> warnings_of(const trace::Trace& trace, const StepProfile& profile,
                                      const Roofs& roofs, const std::vector<BeatenRoof>& beaten) {
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = trace.meta.warnings;
+  if (launches_device_work(trace))
+    warnings.push_back(
+        "the program calls a device, and nothing that ran there is in the trace: it was recorded without "
+        "ProfilerActivity.CUDA, or the end of the file is missing; what follows is about the host alone");
   if (trace.meta.dropped > 0)
     warnings.push_back(
         fmt::format("{} records were dropped while recording: gaps may be work that is missing here",
@@ -97,7 +115,8 @@ std::vector<std::string> warnings_of(const trace::Trace& trace, const StepProfil
     }
   if (roofs.compute.empty() || roofs.memory.empty())
     warnings.push_back(
-        "no measured roofs of the machine that ran this: run `hone ceilings` there; floors count as 0");
+        "no measured roofs of the machine that ran this: run `hone ceilings` there; until then "
+        "busy time counts as floor");
   else if (unknown_ms > 0.01 * profile.step_ms)
     warnings.push_back(fmt::format("{} operators ({}) have no known cost: their floor counts as 0", unknown,
                                    format_ms(unknown_ms)));
@@ -120,6 +139,7 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
   analysis.device = trace.meta.device;
   analysis.ranks = {options.rank};
   analysis.step = step_time(steps);
+  tell_how_found(trace.meta, analysis.step);
   analysis.ledger = make_ledger(trace, profile);
   analysis.floor_ms = profile.floor_ms;
   analysis.operators = operator_times(trace, profile);

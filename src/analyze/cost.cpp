@@ -92,6 +92,10 @@ Split split_time(double ms, const trace::Operator& op, const CostContext& contex
     split.layout_ms = ms;
     return split;
   }
+  if (context.roofs.compute.empty() && context.roofs.memory.empty()) {
+    split.floor_ms = ms;  // nothing to compare it with
+    return split;
+  }
   double floor = step_floor_ms(op, context);
   split.floor_ms = std::min(ms, floor);
   double above = ms - split.floor_ms;

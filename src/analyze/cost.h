@@ -61,7 +61,8 @@ struct Split {
 
   Cause main_cause() const;
 };
-// Where the operator took less than its floor (roofs measured on a busy machine), all of it is floor.
+// Where the operator took less than its floor (roofs measured on a busy machine), all of it is floor; so it
+// is where no roofs are known.
 Split split_time(double ms, const trace::Operator& op, const CostContext& context);
 
 }  // namespace hone::analyze
