@@ -14,6 +14,7 @@ namespace {
 using analyze::Analysis;
 using analyze::RooflinePoint;
 
+constexpr double kNameHeight = 13;  // of a roof's name
 constexpr double kPi = 3.14159265358979323846;
 
 struct MemoryLine {
@@ -146,7 +147,8 @@ class Painter {
                     "roof");
       // Where two levels are about as fast, the second name stands behind the first.
       const double base = y_(memory.bytes_per_second * x_.high);
-      const double behind = std::abs(base - named_at) < 18 ? named_to + 10 : 0;
+      const bool close = std::abs(base - named_at) < kNameHeight && named_to < name_length(memory) * 1.5;
+      const double behind = close ? named_to + 10 : 0;
       marks += slanted(memory, from, to, behind);
       named_at = base;
       named_to = behind + name_length(memory);

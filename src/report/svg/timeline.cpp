@@ -55,7 +55,7 @@ class Painter {
       std::string label =
           name.empty() || tracks > 1 ? side.timeline_tracks[static_cast<std::size_t>(track)] : "";
       if (!name.empty() && track == 0)
-        label = tracks > 1 ? fmt::format("{}: {}", name, label) : std::string(name);
+        label = tracks > 1 && canvas_.compact ? fmt::format("{}: {}", name, label) : std::string(name);
       row(side, track, label);
     }
     int hidden = static_cast<int>(side.timeline_tracks.size()) - tracks;
