@@ -118,6 +118,26 @@ error_code read_arguments(ondemand::value& value, Event& event) {
   return simdjson::SUCCESS;
 }
 
+// The member of `event` that the key of an event fills; null: none.
+std::string_view* member(const char* key, Event& event) {
+  switch (key[0]) {
+    case 'p':
+      return is(key, "ph\"") ? &event.phase : is(key, "pid\"") ? &event.pid : nullptr;
+    case 't':
+      return is(key, "ts\"") ? &event.start : is(key, "tid\"") ? &event.tid : nullptr;
+    case 'c':
+      return is(key, "cat\"") ? &event.category : nullptr;
+    case 'n':
+      return is(key, "name\"") ? &event.name : nullptr;
+    case 'd':
+      return is(key, "dur\"") ? &event.duration : nullptr;
+    case 'i':
+      return is(key, "id\"") ? &event.id : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
 error_code read_event(ondemand::object& object, Event& event) {
   for (auto each : object) {
     ondemand::field field;
@@ -129,22 +149,7 @@ error_code read_event(ondemand::object& object, Event& event) {
     }
     std::string_view token;
     if (const error_code error = take(field.value(), token)) return error;
-    if (is(key, "ph\""))
-      event.phase = token;
-    else if (is(key, "cat\""))
-      event.category = token;
-    else if (is(key, "name\""))
-      event.name = token;
-    else if (is(key, "pid\""))
-      event.pid = token;
-    else if (is(key, "tid\""))
-      event.tid = token;
-    else if (is(key, "ts\""))
-      event.start = token;
-    else if (is(key, "dur\""))
-      event.duration = token;
-    else if (is(key, "id\""))
-      event.id = token;
+    if (std::string_view* filled = member(key, event)) *filled = token;
   }
   return simdjson::SUCCESS;
 }
