@@ -90,12 +90,11 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
     warnings.push_back(fmt::format("{} of the device's time could not be led back to an operator",
                                    format_percent(1 - coverage.linked_share)));
   const double step = study.ranks[study.headline].step_ms;
-  if (step > 0 && gains.unrecorded_ms() < 0.9 * step)
-    warnings.push_back(
-        fmt::format("recording slowed this program down: without the recorder its step takes about {} "
-                    "instead of {}; gains are "
-                    "predicted for that step",
-                    format_ms(gains.unrecorded_ms()), format_ms(step)));
+  if (step > 0 && gains.unrecorded_ms() < kRecorderMatters * step)
+    warnings.push_back(fmt::format(
+        "recording slowed this program down: without the recorder its step takes about {} "
+        "instead of {}; gains are predicted for that step: what only the recorder causes wins nothing",
+        format_ms(gains.unrecorded_ms()), format_ms(step)));
   return warnings;
 }
 

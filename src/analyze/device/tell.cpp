@@ -16,6 +16,7 @@ namespace hone::analyze::device {
 namespace {
 
 constexpr std::size_t kNamedParts = 3;
+constexpr double kWorthSaying = 0.005;  // a fix that wins less of the step is no finding
 
 using Arguments = fmt::dynamic_format_arg_store<fmt::format_context>;
 
@@ -164,15 +165,17 @@ class Teller {
     return row;
   }
 
-  // One finding a reason that matters by itself.
+  // One finding a reason that matters by itself and whose fix wins something. Together they win no more than
+  // the row: what is said first takes its part first.
   void find(Cause cause, const Account& account, const LedgerRow& row) {
-    if (cause == Cause::kFloor) return;
-    for (int i = 0; i < kReasonCount; ++i) {
-      const auto reason = static_cast<Reason>(i);
+    if (cause == Cause::kFloor || step() <= 0) return;
+    double left = row.predicted_gain_ms;
+    for (const Reason reason : by_gain(cause, account)) {
       const double ms = account.of(reason);
       const DeviceRule& rule = device_rule(cause, reason);
-      if (ms <= 0 || step() <= 0 || ms / step() < rule.threshold) continue;
-      const double gain = std::min({ms, row.predicted_gain_ms, gains_.of(cause, reason)});
+      const double gain = std::min({ms, left, gains_.of(cause, reason)});
+      if (ms / step() < rule.threshold || gain < kWorthSaying * gains_.unrecorded_ms()) continue;
+      left -= gain;
       std::vector<const Part*> parts;
       for (const Part& part : account.parts)
         if (part.reason == reason) parts.push_back(&part);
@@ -180,6 +183,17 @@ class Teller {
       told_.findings.push_back({cause, fill(rule.title, whole), evidence(rule, parts, whole),
                                 fill(rule.fix, whole), caveat(rule, whole), gain});
     }
+  }
+
+  // Those that have time, the largest gain first.
+  std::vector<Reason> by_gain(Cause cause, const Account& account) const {
+    std::vector<Reason> reasons;
+    for (int i = 0; i < kReasonCount; ++i)
+      if (account.of(static_cast<Reason>(i)) > 0) reasons.push_back(static_cast<Reason>(i));
+    std::stable_sort(reasons.begin(), reasons.end(), [&](Reason a, Reason b) {
+      return std::min(account.of(a), gains_.of(cause, a)) > std::min(account.of(b), gains_.of(cause, b));
+    });
+    return reasons;
   }
 
   // A cause may be the largest while each of its reasons is too small to be a finding: the verdict still says
@@ -222,18 +236,23 @@ class Teller {
     const bool specific = best != nullptr && blocks_capture(best->cause) &&
                           verdict.share > kBlocksCaptureShare && launch_is_slow();
     if (verdict.share <= kHealthyShare && !specific) {
-      verdict.sentence =
-          fmt::format("Healthy: no single cause could win back more than {:g} % of the {} step.",
-                      kHealthyShare * 100, format_ms(step()));
+      verdict.sentence = fmt::format("Healthy: no single cause could win back more than {:g} % of the {}.",
+                                     kHealthyShare * 100,
+                                     recorder_matters() ? unrecorded_text() : format_ms(step()) + " step");
       return;
     }
     verdict.cause = best->cause;
     verdict.sentence = fmt::format(
-        "{} is the largest recoverable cost: {} of the {} step ({}); fixing it should win about {}.",
+        "{} is the largest recoverable cost: {} of the {} step ({}); fixing it should win about {}{}.",
         cause_title(best->cause), format_ms(best->ms), format_ms(step()), format_percent(best->share),
-        format_ms(best->predicted_gain_ms));
+        format_ms(best->predicted_gain_ms), recorder_matters() ? " of the " + unrecorded_text() : "");
     if (specific)
       verdict.sentence += " It also keeps the step from being launched as one graph, which would win more.";
+  }
+
+  bool recorder_matters() const { return gains_.unrecorded_ms() < kRecorderMatters * step(); }
+  std::string unrecorded_text() const {
+    return fmt::format("{} that a step takes without the recorder", format_ms(gains_.unrecorded_ms()));
   }
 
   bool launch_is_slow() const {
