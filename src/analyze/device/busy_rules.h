@@ -11,6 +11,10 @@ inline constexpr double kGoodTraffic = 0.80;
 // a pass of their own.
 inline constexpr double kChannelsLastNorm = 0.35;
 
+// Attention is a chain of products with a softmax between them: its kernels reach less.
+inline constexpr double kGoodAttention = 0.40;
+inline constexpr double kPoorAttention = 0.20;
+
 // A product below this part of its roof is worth another look; above, it is what libraries reach.
 inline constexpr double kPoorProduct = 0.35;
 inline constexpr double kPoorTraffic = 0.30;

@@ -225,14 +225,16 @@ class Splitter {
     set(split, Cause::kKernelInefficiency, floor / ns, Reason::kNone, ns);
     split.cause = Cause::kFloor;
     const double fraction = use.roof_ns * part_of_operator(work) / ns;
-    if (use.is_product && is_odd(use)) {
+    const bool attention = trace_.operators[work.op].kind.find("attention") != std::string::npos;
+    const double poor = !use.is_product ? kPoorTraffic : attention ? kPoorAttention : kPoorProduct;
+    const double good = !use.is_product ? kGoodTraffic : attention ? kGoodAttention : kGoodProduct;
+    if (use.is_product && is_odd(use))
       split.reason = Reason::kOddSize;
-    } else if (ns < kShortWorkNs || fraction >= (use.is_product ? kPoorProduct : kPoorTraffic)) {
+    else if (ns < kShortWorkNs || fraction >= poor)
       return;
-    } else {
+    else
       split.reason = has_small_grid(work) ? Reason::kSmallGrid : Reason::kSlow;
-    }
-    const double target = floor / (use.is_product ? kGoodProduct : kGoodTraffic);
+    const double target = floor / good;
     if (target >= ns) return;
     split.cause = Cause::kKernelInefficiency;
     split.target_ns = target;

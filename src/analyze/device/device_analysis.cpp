@@ -21,6 +21,8 @@
 namespace hone::analyze::device {
 namespace {
 
+constexpr double kOutlier = 1.3;  // times the median
+
 GpuRoofs roofs_of(const trace::Trace& trace, const Roofs& given) {
   const std::string name = trace.meta.devices.empty() ? std::string() : trace.meta.devices.front().name;
   GpuRoofs known = gpu_roofs(name);
@@ -49,6 +51,12 @@ StepTime step_time(const Study& study) {
   time.notes = found.notes;
   if (!found.how.empty() && found.confidence < 1)
     time.notes.push_back(fmt::format("found with a confidence of {}", format_percent(found.confidence)));
+  const std::vector<DeviceStep>& steps = study.timelines[study.headline].steps;
+  for (const DeviceStep& step : steps)
+    if (step.ms() > kOutlier * time.ms.median && steps.size() > 2)
+      time.notes.push_back(
+          fmt::format("step {} took {}{}", step.step, format_ms(step.ms()),
+                      &step == &steps.front() ? ": warm-up, or the wait for it" : ": an outlier"));
   return time;
 }
 

@@ -1,26 +1,65 @@
 #include "analyze/device/meetings.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
+#include <optional>
+#include <string>
 #include <tuple>
 
 #include "core/statistics.h"
+#include "trace/span_nesting.h"
 
 namespace hone::analyze::device {
 namespace {
 
 using Key = std::tuple<uint32_t, int32_t, int>;  // group, step, ordinal
 
+// A send and the receive that belongs to it, by the range that the framework puts around both: "nccl:send
+// 0->1", "nccl:recv 1<-0". Both ends count the messages of one direction in the same order.
+class Channels {
+ public:
+  explicit Channels(const trace::Trace& trace) : trace_(trace) {}
+
+  // A number that no process group has; kNothing for collectives of a whole group.
+  uint32_t of(const RankTimeline& timeline, const Work& work) {
+    const std::string_view kernel = trace_.strings.text(trace_.spans.name[work.span]);
+    const HostCall* call = timeline.launch_of(work);
+    if (call == nullptr || kernel.find("SendRecv") == std::string_view::npos) return kNothing;
+    if (!nesting_) nesting_.emplace(trace_);
+    for (uint32_t row = call->span; row != trace::kNoSpan; row = nesting_->parent(row)) {
+      int own = 0, peer = 0;
+      const std::string name(trace_.strings.text(trace_.spans.name[row]));
+      if (std::sscanf(name.c_str(), "nccl:send %d->%d", &own, &peer) == 2) return number(own, peer);
+      if (std::sscanf(name.c_str(), "nccl:recv %d<-%d", &own, &peer) == 2) return number(peer, own);
+    }
+    return kNothing;
+  }
+
+ private:
+  static uint32_t number(int from, int to) {
+    return 0x80000000u | (static_cast<uint32_t>(from) & 0x7fffu) << 16 |
+           (static_cast<uint32_t>(to) & 0xffffu);
+  }
+
+  const trace::Trace& trace_;
+  std::optional<trace::SpanNesting> nesting_;  // only where something is sent
+};
+
 std::map<Key, std::vector<Attendance>> gather(const trace::Trace& trace,
                                               std::span<const RankTimeline> timelines) {
   std::map<Key, std::vector<Attendance>> found;
+  Channels channels(trace);
   for (uint32_t rank = 0; rank < timelines.size(); ++rank) {
     std::map<std::pair<uint32_t, int32_t>, int> ordinals;
     for (uint32_t work : timelines[rank].launched) {
       const Work& collective = timelines[rank].works[work];
       if (collective.kind != WorkKind::kCollective || collective.step == trace::kNoStep) continue;
       const trace::Collective* detail = trace::find_detail(trace.collectives, collective.span);
-      const uint32_t group = detail == nullptr ? kNothing : detail->group.index;
+      const uint32_t channel = channels.of(timelines[rank], collective);
+      const uint32_t group = channel != kNothing ? channel
+                             : detail == nullptr ? kNothing
+                                                 : detail->group.index;
       const int ordinal = ordinals[{group, collective.step}]++;
       found[{group, collective.step, ordinal}].push_back(
           {rank, work, static_cast<double>(collective.start_ns), static_cast<double>(collective.end_ns)});

@@ -1,0 +1,102 @@
+// What holds for every trace of a device, whatever is in it: unknown devices, missing launches, no steps.
+#include "analyze/device/device_analysis.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hone::analyze::device {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+// Three steps of ten kernels on one stream; every second launch is missing if asked for.
+trace::Trace program(const char* device, bool with_steps = true, bool lose_launches = false) {
+  trace::Trace trace;
+  trace.meta.devices = {{0, 0, device, 80e9, 132, 9, 0}};
+  const auto process = trace.add_track({trace::TrackKind::kProcess, "python", {}, 1, 1, 0, -1});
+  const auto thread = trace.add_track({trace::TrackKind::kThread, "main", process, 1, 1, 0, -1});
+  const auto stream = trace.add_track({trace::TrackKind::kStream, "stream 7", process, 1, 7, 0, 0});
+  trace::Operator op;
+  op.name = op.kind = "aten::mul";
+  op.op_class = trace::OperatorClass::kPointwise;
+  op.dtype = DType::kF32;
+  op.flops = 1e6;
+  op.bytes_read = op.bytes_written = 4e6;
+  trace.add_operator(op);
+  const auto name = trace.strings.intern("vectorized_elementwise_kernel");
+  const auto launch = trace.strings.intern("cudaLaunchKernel");
+  uint64_t correlation = 0;
+  for (int step = 0; step < 3; ++step) {
+    const int64_t at = 1'000'000 * (step + 1);
+    if (with_steps)
+      trace.spans.add(
+          {at, 900'000, thread, trace.strings.intern("step"), trace::Category::kStep, step, {}, 0});
+    for (int i = 0; i < 10; ++i) {
+      ++correlation;
+      if (!lose_launches || i % 2 == 0)
+        trace.spans.add(
+            {at + i * 80'000, 5'000, thread, launch, trace::Category::kRuntime, step, {}, correlation});
+      trace.spans.add({at + i * 80'000 + 10'000, 60'000, stream, name, trace::Category::kKernel, step,
+                       trace::OperatorId{0}, correlation});
+    }
+  }
+  return trace;
+}
+
+double sum(const Analysis& analysis) {
+  double total = 0;
+  for (const LedgerRow& row : analysis.ledger) total += row.ms;
+  return total;
+}
+
+TEST(DeviceAnalysis, SaysLoudlyThatADeviceIsUnknown) {
+  const auto analysis = analyze_device_trace(program("Frobnicator 9000"), Roofs{}, {});
+  ASSERT_TRUE(analysis.ok());
+  EXPECT_THAT(analysis->warnings, Contains(HasSubstr("Frobnicator 9000")));
+  EXPECT_NEAR(sum(*analysis), analysis->step.ms.median, 1e-6);
+  for (const LedgerRow& row : analysis->ledger)
+    EXPECT_TRUE(row.cause == Cause::kFloor || !is_busy(row.cause)) << cause_name(row.cause);
+}
+
+TEST(DeviceAnalysis, TakesTheRoofsThatAreGiven) {
+  Roofs roofs;
+  roofs.machine = "a slow device";
+  roofs.memory = {{"DRAM", "copy", 1, 0, {8e6 / 60e-6, 0, 0}}};  // what the kernels reach
+  roofs.compute = {{DType::kF32, "gemm", 1, {1e12, 1e12, 1e12}}};
+  const auto analysis = analyze_device_trace(program("Frobnicator 9000"), roofs, {});
+  ASSERT_TRUE(analysis.ok());
+  EXPECT_NEAR(analysis->floor_ms, 10 * 0.060, 0.001);
+}
+
+TEST(DeviceAnalysis, CountsWorkWhoseLaunchWasNotRecorded) {
+  const auto analysis = analyze_device_trace(program("NVIDIA H200", true, true), Roofs{}, {});
+  ASSERT_TRUE(analysis.ok());
+  EXPECT_NEAR(sum(*analysis), analysis->step.ms.median, 1e-6);
+}
+
+TEST(DeviceAnalysis, NamesTheTraceThatHasNoSteps) {
+  AnalyzeOptions options;
+  options.source = "some.json.gz";
+  const auto analysis = analyze_device_trace(program("NVIDIA H200", false), Roofs{}, options);
+  ASSERT_FALSE(analysis.ok());
+  EXPECT_THAT(analysis.error().message, HasSubstr("some.json.gz"));
+}
+
+TEST(GpuRoofs, KnowTheDevicesThatPeopleHave) {
+  for (const char* name : {"NVIDIA H200", "NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe",
+                           "NVIDIA A100-SXM4-80GB", "NVIDIA A100-PCIE-40GB", "NVIDIA L4", "NVIDIA L40S",
+                           "NVIDIA B200", "NVIDIA GeForce RTX 4090", "Tesla V100-SXM2-32GB", "Tesla T4"}) {
+    const GpuRoofs roofs = gpu_roofs(name);
+    EXPECT_TRUE(roofs.known()) << name;
+    EXPECT_GT(roofs.dram, 100e9) << name;
+    EXPECT_GT(roofs.f16, 10e12) << name;
+    EXPECT_FALSE(roofs.source.empty()) << name;
+  }
+  EXPECT_EQ(gpu_roofs("NVIDIA L40S").device, "NVIDIA L40S");
+  EXPECT_EQ(gpu_roofs("NVIDIA H100 PCIe").device, "NVIDIA H100 PCIe");
+  EXPECT_FALSE(gpu_roofs("Frobnicator 9000").known());
+}
+
+}  // namespace
+}  // namespace hone::analyze::device
