@@ -13,7 +13,8 @@ namespace hone::analyze::device {
 namespace {
 
 constexpr double kWorthSplittingNs = 300'000;
-constexpr std::size_t kLongestPath = 100'000;  // links of the chain: a bound, should a trace go in circles
+constexpr std::size_t kLongestPath =
+    1'000'000;  // turns of the walk: a bound, should times of ranks go in circles
 
 // Segments of a rank's own clock, latest first.
 struct Link {
@@ -49,7 +50,9 @@ class Walk {
     at_ = to_;
     rank_ = rank;
     work_ = last_work(rank, step.end_ns);
-    while (at_ > from_ && links_.size() < kLongestPath) work_ == kNothing ? over_host() : over_work();
+    for (std::size_t turn = 0; at_ > from_ && turn < kLongestPath; ++turn)
+      work_ == kNothing ? over_host() : over_work();
+    if (at_ > from_) add(from_, "host", kNothing);
     return told();
   }
 
