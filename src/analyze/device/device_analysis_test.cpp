@@ -71,7 +71,9 @@ TEST(DeviceAnalysis, TakesTheRoofsThatAreGiven) {
   // They are what the kernels reach: nothing stands above the floor.
   EXPECT_GT(analysis->floor_ms, 0.5);
   for (const LedgerRow& row : analysis->ledger)
-    if (row.cause != Cause::kFloor && is_busy(row.cause)) EXPECT_LT(row.ms, 0.001) << cause_name(row.cause);
+    if (row.cause != Cause::kFloor && is_busy(row.cause)) {
+      EXPECT_LT(row.ms, 0.001) << cause_name(row.cause);
+    }
 }
 
 TEST(DeviceAnalysis, CountsWorkWhoseLaunchWasNotRecorded) {
