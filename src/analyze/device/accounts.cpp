@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -87,11 +88,14 @@ class Bookkeeper {
     } else if (part.span != kNothing) {
       name = std::string(trace_.strings.text(trace_.spans.name[part.span]));
     }
-    add(cause, reason, name, part.ns, part.next, true);
+    // Gaps before works of the device that are counted themselves count nothing.
+    const uint32_t counted = is_busy(cause) ? kNothing : part.span != kNothing ? part.span : part.next;
+    add(cause, reason, name, part.ns, part.next, counted);
   }
 
-  void add(Cause cause, Reason reason, const std::string& name, double ns, uint32_t work,
-           bool is_gap = false) {
+  // `counted`: what a part's count counts, so that what comes in pieces counts once: a work, or the span of a
+  // wait; kNothing counts nothing.
+  void add(Cause cause, Reason reason, const std::string& name, double ns, uint32_t work, uint32_t counted) {
     if (ns <= 0) return;
     Part& part = parts_[{cause, reason, name}];
     if (part.ms == 0) {
@@ -99,16 +103,17 @@ class Bookkeeper {
       part.reason = reason;
     }
     part.ms += ns * own_.to_step_ms;
-    if (work == kNothing) return;
-    const Work& row = timeline_.works[work];
-    if (part.op == kNothing) part.op = row.op;
-    if (part.kernel == kNothing) part.kernel = trace_.spans.name[row.span].index;
-    if (is_gap && is_busy(cause)) return;  // gaps before works that are counted themselves
-    // A work may be charged in pieces: it counts once.
-    if (last_counted_[{cause, reason}] == work + 1) return;
-    last_counted_[{cause, reason}] = work + 1;
+    if (work != kNothing) {
+      const Work& row = timeline_.works[work];
+      if (part.op == kNothing) part.op = row.op;
+      if (part.kernel == kNothing) part.kernel = trace_.spans.name[row.span].index;
+    }
+    if (counted == kNothing || !counted_.insert({&part, counted}).second) return;
     part.count += 1.0 / own_.central_steps;
-    part.work_ms += static_cast<double>(row.ns()) * own_.to_step_ms;
+  }
+
+  void add(Cause cause, Reason reason, const std::string& name, double ns, uint32_t work) {
+    add(cause, reason, name, ns, work, work);
   }
 
   std::string title(const Work& work) const {
@@ -140,7 +145,7 @@ class Bookkeeper {
   const RankStudy& own_;
   uint32_t rank_;
   std::map<PartKey, Part> parts_;
-  std::map<std::pair<Cause, Reason>, uint32_t> last_counted_;
+  std::set<std::pair<const Part*, uint32_t>> counted_;
 };
 
 }  // namespace

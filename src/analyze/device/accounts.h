@@ -17,9 +17,8 @@ namespace hone::analyze::device {
 struct Part {
   std::string name;
   Reason reason = Reason::kNone;
-  double ms = 0;       // of the typical step
-  double count = 0;    // a step: works, gaps or calls
-  double work_ms = 0;  // what its works take in all
+  double ms = 0;     // of the typical step
+  double count = 0;  // a step: works, gaps or calls; 0: nothing to count
   uint32_t op = kNothing;
   uint32_t kernel = kNothing;  // string id of a kernel's name
 };

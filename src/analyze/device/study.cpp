@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/statistics.h"
 
@@ -11,19 +12,23 @@ namespace {
 // With so few steps all of them count.
 constexpr std::size_t kFewSteps = 3;
 
+// The half of the steps that is nearest to the median: averages of parts add up where medians do not.
 void find_central(const RankTimeline& timeline, RankStudy& rank) {
   std::vector<double> times;
   for (const DeviceStep& step : timeline.steps) times.push_back(step.ms());
   rank.step_ms = median(times);
-  const bool all = times.size() <= kFewSteps;
-  const double low = all ? 0 : quantile(times, 0.25), high = all ? 0 : quantile(times, 0.75);
+  std::vector<std::size_t> nearest(times.size());
+  std::iota(nearest.begin(), nearest.end(), std::size_t{0});
+  std::stable_sort(nearest.begin(), nearest.end(), [&](std::size_t a, std::size_t b) {
+    return std::abs(times[a] - rank.step_ms) < std::abs(times[b] - rank.step_ms);
+  });
+  if (times.size() > kFewSteps) nearest.resize((times.size() + 1) / 2);
+  rank.central.assign(times.size(), 0);
+  rank.central_steps = static_cast<int>(nearest.size());
   double total = 0;
-  for (double time : times) {
-    const bool counts = all || (low <= time && time <= high);
-    rank.central.push_back(counts ? 1 : 0);
-    if (!counts) continue;
-    ++rank.central_steps;
-    total += time;
+  for (std::size_t step : nearest) {
+    rank.central[step] = 1;
+    total += times[step];
   }
   rank.to_step_ms = total > 0 ? rank.step_ms / total * 1e-6 : 0;
 }

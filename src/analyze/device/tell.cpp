@@ -125,7 +125,8 @@ class Teller {
       put(arguments, "count", count_text(std::max(part->count, 1.0 / own_.central_steps)));
       put(arguments, "mean", format_ms(part->count > 0 ? part->ms / part->count : part->ms));
       put(arguments, "detail", detail(rule.cause, *part));
-      lines.push_back(fill(rule.item, arguments));
+      lines.push_back(part->count > 0 ? fill(rule.item, arguments)
+                                      : fmt::format("{}: {}", part->name, format_ms(part->ms)));
       ++named;
     }
     if (parts.size() > named && rest > 0 && named > 0)

@@ -1,0 +1,169 @@
+// Replays of programs made up by hand: what hides behind what must come out of the simulation.
+#include "analyze/device/replay.h"
+
+#include <gtest/gtest.h>
+
+#include "analyze/device/gains.h"
+#include "analyze/device/study.h"
+
+namespace hone::analyze::device {
+namespace {
+
+// A host thread that launches works on one stream, in steps. Times in µs.
+class Fabricated {
+ public:
+  Fabricated() {
+    process_ = trace_.add_track({trace::TrackKind::kProcess, "python", {}, 1, 1, 0, -1});
+    thread_ = trace_.add_track({trace::TrackKind::kThread, "main", process_, 1, 1, 0, -1});
+    stream_ = trace_.add_track({trace::TrackKind::kStream, "stream 7", process_, 1, 7, 0, 0});
+  }
+
+  void begin_step() { step_start_ = host_; }
+  void end_step() {
+    add(thread_, trace::Category::kStep, "step", step_start_, host_ - step_start_, 0);
+    ++step_;
+  }
+  // The host issues for `issue_us`, then launches a work.
+  void launch(double issue_us, double work_us) {
+    add(thread_, trace::Category::kOperator, "aten::mul", host_, issue_us, 0);
+    host_ += issue_us;
+    add(thread_, trace::Category::kRuntime, "cudaLaunchKernel", host_, 2, ++correlation_);
+    device_ = std::max(device_ + 1, host_ + 5);
+    add(stream_, trace::Category::kKernel, "a_kernel", device_, work_us, correlation_);
+    host_ += 2;
+    device_ += work_us;
+  }
+  void wait() {
+    const double end = std::max(host_, device_) + 3;
+    add(thread_, trace::Category::kSynchronization, "cudaStreamSynchronize", host_, end - host_, 0);
+    host_ = end;
+  }
+  void idle(double us) { host_ += us; }
+
+  const trace::Trace& trace() const { return trace_; }
+  Study study() const { return make_study(trace_, gpu_roofs("NVIDIA H200")); }
+
+ private:
+  void add(trace::TrackId track, trace::Category category, const char* name, double start, double us,
+           uint64_t correlation) {
+    trace_.spans.add({static_cast<int64_t>(start * 1e3),
+                      static_cast<int64_t>(us * 1e3),
+                      track,
+                      trace_.strings.intern(name),
+                      category,
+                      step_,
+                      {},
+                      correlation});
+  }
+
+  trace::Trace trace_;
+  trace::TrackId process_, thread_, stream_;
+  double host_ = 1000, device_ = 0, step_start_ = 0;
+  int32_t step_ = 0;
+  uint64_t correlation_ = 0;
+};
+
+// A study points into its trace.
+struct Case {
+  explicit Case(Fabricated fabricated) : made(std::move(fabricated)), study(made.study()) {}
+  Case(const Case&) = delete;
+  Case& operator=(const Case&) = delete;
+  Fabricated made;
+  Study study;
+};
+
+Gains gains_of(const Study& study) { return Gains(study, make_accounts(study, study.headline)); }
+
+// 20 works of `work_us` each, for each of which the host issues for `issue_us`.
+Fabricated program(double issue_us, double work_us, bool waits = false, double pause_us = 0) {
+  Fabricated made;
+  for (int step = 0; step < 5; ++step) {
+    made.begin_step();
+    made.idle(pause_us);
+    for (int i = 0; i < 20; ++i) {
+      made.launch(issue_us, work_us);
+      if (waits && i % 5 == 4) made.wait();
+    }
+    made.end_step();
+  }
+  return made;
+}
+
+double recorded_gain(const Study& study, Activity activity) {
+  const Replay replay(*study.trace, study.timelines, study.activities, study.meetings);
+  Change change;
+  change.without[static_cast<std::size_t>(activity)] = true;
+  return replay.step_ms() - replay.step_ms(change);
+}
+
+TEST(Replay, UnchangedGivesTheRecordingAgain) {
+  for (const Fabricated& made :
+       {program(10, 100), program(100, 10), program(50, 50, true), program(30, 40, true, 900)}) {
+    const Study study = made.study();
+    const Replay replay(*study.trace, study.timelines, study.activities, study.meetings);
+    EXPECT_LT(replay.error(), 0.005);
+    EXPECT_GT(replay.recorded_ms(), 0);
+  }
+}
+
+TEST(Replay, LaunchesAreFreeForADeviceThatIsBusyAnyway) {
+  const Case made(program(10, 100)), slow(program(100, 10));
+  const Study &busy = made.study, &waiting = slow.study;
+  EXPECT_LT(gains_of(busy).of(Cause::kLaunch), 0.03);
+  // 20 × (100 + 2) µs of host; the recorder's part is taken away before.
+  EXPECT_GT(gains_of(waiting).of(Cause::kLaunch), 0.6 * gains_of(waiting).unrecorded_ms());
+}
+
+TEST(Replay, RemovingWaitsLetsHostAndDeviceOverlap) {
+  const Case made(program(50, 50, true));
+  const Study& study = made.study;
+  // With waits 5 works take 5 × 52 µs of the host and one work more; without, only the host's time.
+  const double gain = recorded_gain(study, Activity::kWait);
+  EXPECT_NEAR(gain, 4 * 0.055, 0.04);
+}
+
+TEST(Replay, ALongPauseOfTheHostIsWonBackWhole) {
+  const Case made(program(100, 10, false, 900));
+  const Study& study = made.study;
+  EXPECT_NEAR(recorded_gain(study, Activity::kOther), 0.9, 0.02);
+}
+
+TEST(Replay, APauseThatTheQueueHidesWinsNothing) {
+  const Case made(program(5, 200, false, 900));
+  const Study& study = made.study;
+  EXPECT_NEAR(recorded_gain(study, Activity::kOther), 0, 0.02);
+}
+
+TEST(Windows, TileTheTimeOfTheRank) {
+  const Case made(program(10, 100));
+  const Study& study = made.study;
+  const std::vector<DeviceStep>& steps = study.timelines.front().steps;
+  ASSERT_EQ(steps.size(), 5u);
+  for (std::size_t k = 1; k < steps.size(); ++k) EXPECT_EQ(steps[k].start_ns, steps[k - 1].end_ns);
+  // The host is done after 0.24 ms; the step is as long as its works.
+  EXPECT_NEAR(steps[2].ms(), 20 * 0.101, 0.001);
+}
+
+TEST(Occupancy, ChargesAndGapsAddUpToTheWindows) {
+  const Case made(program(30, 20, true, 300));
+  const Study& study = made.study;
+  std::vector<double> sums(study.timelines.front().steps.size(), 0);
+  for (const Charge& charge : study.ranks.front().occupancy.charges) sums[charge.window] += charge.ns();
+  for (const Gap& gap : study.ranks.front().occupancy.gaps) sums[gap.window] += static_cast<double>(gap.ns());
+  for (std::size_t k = 0; k < sums.size(); ++k)
+    EXPECT_NEAR(sums[k] * 1e-6, study.timelines.front().steps[k].ms(), 1e-6);
+}
+
+TEST(Idle, IsDividedByWhatTheHostDid) {
+  const Case made(program(30, 20, false, 900));
+  const Study& study = made.study;
+  const Accounts accounts = make_accounts(study, 0);
+  EXPECT_NEAR(accounts[static_cast<std::size_t>(Cause::kHostOther)].ms, 0.9, 0.03);
+  EXPECT_NEAR(accounts[static_cast<std::size_t>(Cause::kLaunch)].ms, 20 * 0.012, 0.06);
+  double sum = 0;
+  for (const Account& account : accounts) sum += account.ms;
+  EXPECT_NEAR(sum, study.ranks.front().step_ms, 1e-6);
+}
+
+}  // namespace
+}  // namespace hone::analyze::device
