@@ -204,6 +204,7 @@ Result<Trace> import_trace(std::span<const fs::path> paths, const ImportOptions&
   if (files.empty())
     return invalid(fmt::format("{}: no trace here; {}", paths.empty() ? "no path" : paths.front().string(),
                                readable_formats()));
+  HONE_CHECK(check_one_program(files, sources));
   return merge_files(std::move(files), sources);
 }
 

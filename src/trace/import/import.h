@@ -19,7 +19,8 @@ struct ImportOptions {
 };
 
 // Reads files and folders (a run folder, or a folder of traces) as the ranks of one program. What was mended
-// or left out is in Meta::warnings. Errors name the file: what it looks like, and what hone reads.
+// or left out is in Meta::warnings. Errors, also for files that are no ranks of one program, name the file:
+// what it looks like, and what hone reads.
 Result<Trace> import_trace(std::span<const std::filesystem::path> paths, const ImportOptions& options = {});
 
 }  // namespace hone::trace

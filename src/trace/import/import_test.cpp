@@ -146,13 +146,26 @@ TEST_F(ImportFolder, FilesOfAFolderAreRanksOthersArePassedOver) {
   EXPECT_THAT(trace.meta.warnings, testing::IsEmpty());
 }
 
-TEST_F(ImportFolder, FilesThatClaimTheSameRankAreNumberedAndTheirClocksDoubted) {
+TEST_F(ImportFolder, FilesWithoutRanksAreNumberedInTheOrderGiven) {
   const Trace trace =
-      import_files({write("a.json", small_trace(0, 0)), write("b.json", small_trace(0, int64_t{1} << 60))});
+      import_files({recorded("host_python_metrics.fault"), recorded("host_python_metrics.fault")});
   EXPECT_EQ(trace.meta.ranks.at(1).rank, 1);
+  EXPECT_THAT(trace.meta.warnings, testing::ElementsAre(testing::HasSubstr("numbered in the order given")));
+}
+
+TEST_F(ImportFolder, ClocksFarApartAreDoubted) {
+  const Trace trace =
+      import_files({write("a.json", small_trace(0, 0)), write("b.json", small_trace(1, int64_t{1} << 60))});
   EXPECT_THAT(trace.spans.start_ns, testing::ElementsAre(0, 0));
-  EXPECT_THAT(trace.meta.warnings, testing::ElementsAre(testing::HasSubstr("numbered in the order given"),
-                                                        testing::HasSubstr("clocks")));
+  EXPECT_THAT(trace.meta.warnings, testing::ElementsAre(testing::HasSubstr("clocks")));
+}
+
+TEST_F(ImportFolder, SeveralProgramsAreNotTakenForRanks) {
+  EXPECT_THAT(error_of({write("a.json", small_trace(0, 0)), write("b.json", small_trace(0, 0))}),
+              testing::AllOf(testing::HasSubstr("'a.json' and 'b.json' both say that they are rank 0"),
+                             testing::HasSubstr("hone compare")));
+  EXPECT_THAT(error_of({recorded("layout_permutes.fault"), recorded("layout_permutes.repaired")}),
+              testing::HasSubstr("several programs"));
 }
 
 TEST_F(ImportFolder, WhatHoneWroteOfSeveralRanksComesBackAsItWas) {

@@ -1,6 +1,7 @@
 #include "trace/import/merge.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -25,6 +26,34 @@ std::optional<int> rank_in_name(std::string_view name) {
   return digits > 0 ? std::optional(rank) : std::nullopt;
 }
 
+constexpr std::string_view kSeveralPrograms =
+    "these are several programs, not the ranks of one. Explain them one at a time; `hone compare A B` tells "
+    "two "
+    "apart";
+
+// On the clock of its machine.
+int64_t end_ns(const ImportedFile& file) {
+  const SpanTable& spans = file.trace.spans;
+  int64_t end = 0;
+  for (std::size_t i = 0; i < spans.size(); ++i)
+    end = std::max(end, spans.start_ns[i] + spans.duration_ns[i]);
+  return file.epoch_ns + end;
+}
+
+// A file that was recorded when no other was; nothing if there is none or the clocks cannot tell.
+std::optional<std::size_t> recorded_apart(std::span<const ImportedFile> files) {
+  std::vector<std::size_t> order(files.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return files[a].epoch_ns < files[b].epoch_ns; });
+  int64_t end = end_ns(files[order[0]]);
+  for (std::size_t k = 1; k < order.size(); ++k) {
+    if (files[order[k]].epoch_ns > end) return order[k];
+    end = std::max(end, end_ns(files[order[k]]));
+  }
+  return std::nullopt;
+}
+
 bool all_distinct(const std::vector<std::optional<int>>& ranks) {
   std::set<int> seen;
   return std::all_of(ranks.begin(), ranks.end(),
@@ -41,8 +70,7 @@ std::vector<int> ranks_of(std::span<const ImportedFile> files, std::span<const s
     if (!all_distinct(ranks)) {
       for (std::size_t i = 0; i < files.size(); ++i) ranks[i] = static_cast<int>(i);
       if (files.size() > 1)
-        warnings.emplace_back(
-            "the files do not say which rank each is (or two say the same): numbered in the order given");
+        warnings.emplace_back("the files do not say which rank each is: numbered in the order given");
     }
   }
   std::vector<int> result;
@@ -170,6 +198,25 @@ void add_meta(Meta&& meta, int rank, const std::string& source, bool several, Me
 }
 
 }  // namespace
+
+Status check_one_program(std::span<const ImportedFile> files, std::span<const std::string> sources) {
+  if (files.size() < 2) return {};
+  std::map<int, std::size_t> first;
+  bool silent = true, clocks = true;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    clocks = clocks && files[i].has_epoch;
+    if (!files[i].rank) continue;
+    silent = false;
+    if (const auto [at, is_new] = first.emplace(*files[i].rank, i); !is_new)
+      return invalid(fmt::format("'{}' and '{}' both say that they are rank {}: {}", sources[at->second],
+                                 sources[i], *files[i].rank, kSeveralPrograms));
+  }
+  if (silent && clocks)
+    if (const auto apart = recorded_apart(files))
+      return invalid(fmt::format("'{}' was recorded when the files before it had ended: {}", sources[*apart],
+                                 kSeveralPrograms));
+  return {};
+}
 
 Trace merge_files(std::vector<ImportedFile> files, std::span<const std::string> sources) {
   if (files.size() == 1 && files[0].is_hones) return std::move(files[0].trace);

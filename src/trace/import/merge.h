@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/result.h"
 #include "trace/import/imported_file.h"
 
 namespace hone::trace {
@@ -12,6 +13,10 @@ namespace hone::trace {
 // Bits of correlation ids, external ids and sequence numbers that a file itself may use; the merge puts the
 // file's number above them, so that ids of different ranks never meet.
 inline constexpr int kIdBits = 48;
+
+// Whether files can be the ranks of one program. Errors, with what to do: two say that they are the same
+// rank; files that say no rank were recorded one after the other.
+Status check_one_program(std::span<const ImportedFile> files, std::span<const std::string> sources);
 
 // `sources` are the files' names, for RankInfo::source and messages. Times stay comparable where all files
 // say what their clock counts from; else every file begins at 0, with a warning.
