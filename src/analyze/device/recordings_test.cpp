@@ -254,5 +254,32 @@ TEST(Recordings, FindingsNameThePlantedThing) {
   }
 }
 
+// Larger traces of real programs, where a folder of them is at hand: HONE_SHARED_TRACES names it.
+TEST(SharedTraces, VerdictsNameThePlantedCause) {
+  const char* folder = std::getenv("HONE_SHARED_TRACES");
+  if (folder == nullptr) GTEST_SKIP() << "HONE_SHARED_TRACES is not set";
+  const std::vector<std::pair<std::vector<std::string>, std::string>> expected = {
+      {{"gpt2_b16_eager"}, "avoidable_traffic"},
+      {{"unet_input_starved"}, "input"},
+      {{"gpt2_b8_item_sync_every_param"}, "host_sync"},
+      {{"ddp2_straggler_rank1_rank0", "ddp2_straggler_rank1_rank1"}, "straggler"},
+      {{"ddp2_healthy_rank0", "ddp2_healthy_rank1"},
+       "avoidable_traffic"},  // eager: its communication is hidden
+  };
+  for (const auto& [names, cause] : expected) {
+    std::vector<fs::path> files;
+    for (const std::string& name : names) files.push_back(fs::path(folder) / (name + ".json.gz"));
+    auto trace = trace::import_trace(files);
+    ASSERT_TRUE(trace.ok()) << names.front();
+    ASSERT_TRUE(trace::link_trace(*trace).ok()) << names.front();
+    const auto analysis = analyze_trace(*trace, Roofs{}, {});
+    ASSERT_TRUE(analysis.ok()) << names.front();
+    EXPECT_EQ(verdict_of(*analysis), cause) << names.front();
+    double sum = 0;
+    for (const LedgerRow& row : analysis->ledger) sum += row.ms;
+    EXPECT_NEAR(sum, analysis->step.ms.median, 0.005 * analysis->step.ms.median) << names.front();
+  }
+}
+
 }  // namespace
 }  // namespace hone::analyze
