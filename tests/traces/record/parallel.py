@@ -128,11 +128,36 @@ def healthy_ddp(repaired):
                     tokens(32, 512, 16384))
 
 
+# --- Recorded after the rules stood: nothing was tuned on what follows. ---
+
+def comm_one_bucket(repaired):
+    """All gradients in one bucket: none is reduced before the last is there."""
+    model = DistributedDataParallel(Gpt(layers=4, width=2048, heads=16).cuda(),
+                                    bucket_cap_mb=25 if repaired else 10000, gradient_as_bucket_view=True)
+    return ddp_step(model, tokens(8, 512, 16384))
+
+
+def straggler_extra_work(repaired):
+    """Rank 1 also computes statistics of its weights in every step."""
+    model = DistributedDataParallel(Gpt(layers=4).cuda(), gradient_as_bucket_view=True)
+    square = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+
+    def before():
+        if dist.get_rank() == 1 and not repaired:
+            y = square
+            for _ in range(6):
+                y = y @ square
+
+    return ddp_step(model, tokens(32, 512, 16384), before)
+
+
 CAUSES = {
     "comm_after_backward": "comm",
     "comm_tiny_buckets": "comm",
     "straggler_sleeps": "straggler",
     "straggler_longer_batch": "straggler",
     "bubble_one_microbatch": "bubble",
+    "comm_one_bucket": "comm",
+    "straggler_extra_work": "straggler",
     "healthy_ddp": "healthy",
 }

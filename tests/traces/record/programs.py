@@ -429,6 +429,137 @@ def healthy_cuda_graph(repaired):
     return graph.replay
 
 
+# --- Recorded after the rules stood: nothing was tuned on what follows. ---
+
+def cnn_without_tf32(repaired):
+    torch.backends.cudnn.allow_tf32 = repaired
+    torch.backends.cudnn.benchmark = True
+    model = Cnn().to(GPU, memory_format=torch.channels_last)
+    images = torch.randn(32, 3, 160, 160, device=GPU).contiguous(memory_format=torch.channels_last)
+    step = trained(model, (images, torch.zeros(32, dtype=torch.long, device=GPU)), dtype=None)
+
+    def run():
+        torch.backends.cudnn.allow_tf32 = repaired
+        return step()
+
+    return run
+
+
+def lstm_cell_in_a_loop(repaired):
+    """A recurrent layer written as a loop over time; repaired: nn.LSTM."""
+    x = torch.randn(64, 16, 256, device=GPU)
+    if repaired:
+        whole = nn.LSTM(256, 256).to(GPU).requires_grad_(False)
+        return lambda: whole(x)[0].sum()
+    cell = nn.LSTMCell(256, 256).to(GPU).requires_grad_(False)
+
+    def run():
+        h = c = torch.zeros(16, 256, device=GPU)
+        outputs = []
+        for t in range(64):
+            h, c = cell(x[t], (h, c))
+            outputs.append(h)
+        return torch.stack(outputs).sum()
+
+    return run
+
+
+def nan_checks(repaired):
+    """Asks after every layer whether anything is not finite; repaired: once, without waiting for the answer."""
+    weights = [torch.randn(2048, 2048, device=GPU, dtype=torch.bfloat16) * 0.02 for _ in range(24)]
+    x = torch.randn(4096, 2048, device=GPU, dtype=torch.bfloat16)
+
+    def run():
+        y = x
+        for weight in weights:
+            y = torch.relu(y @ weight)
+            if not repaired and not torch.isfinite(y).all():
+                raise RuntimeError("not finite")
+        return torch.isfinite(y).all()
+
+    return run
+
+
+def batch_from_python_lists(repaired):
+    model = Gpt(layers=4).to(GPU)
+    rows = [[(i * j) % 16384 for j in range(513)] for i in range(32)]
+    kept = torch.tensor(rows).pin_memory()
+    holder = [None, None]
+    step = trained(model, holder)
+
+    def run():
+        batch = (kept if repaired else torch.tensor([list(map(int, row)) for row in rows])).to(
+            GPU, non_blocking=repaired)
+        holder[0], holder[1] = batch[:, :-1].contiguous(), batch[:, 1:].contiguous()
+        return step()
+
+    return run
+
+
+def loss_by_one_hot(repaired):
+    """Cross entropy over a large vocabulary from one-hot targets in f32; repaired: F.cross_entropy."""
+    logits = torch.randn(8192, 16384, device=GPU, dtype=torch.bfloat16, requires_grad=True)
+    targets = torch.randint(0, 16384, (8192,), device=GPU)
+
+    def run():
+        logits.grad = None
+        if repaired:
+            loss = torch.nn.functional.cross_entropy(logits, targets)
+        else:
+            wide = logits.float()
+            shifted = wide - wide.max(-1, keepdim=True).values
+            logs = shifted - shifted.exp().sum(-1, keepdim=True).log()
+            loss = -(logs * torch.nn.functional.one_hot(targets, 16384).float()).sum(-1).mean()
+        loss.backward()
+        return loss
+
+    return run
+
+
+def weights_transposed_each_step(repaired):
+    weights = [torch.randn(4096, 4096, device=GPU, dtype=torch.bfloat16) * 0.02 for _ in range(16)]
+    x = torch.randn(1024, 4096, device=GPU, dtype=torch.bfloat16)
+
+    def run():
+        y = x
+        for weight in weights:
+            y = y @ (weight.t() if repaired else weight.t().contiguous())
+        return y.sum()
+
+    return run
+
+
+def logits_to_host(repaired):
+    model = Gpt(layers=4).to(GPU).requires_grad_(False)
+    ids, targets = tokens(16, 512, 16384)
+
+    def run():
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            x = model.tokens(ids) + model.places
+            for block in model.blocks:
+                x = block(x)
+            logits = model.head(model.norm(x))
+        if repaired:
+            return logits.argmax(-1).cpu()
+        return logits.cpu().argmax(-1)
+
+    return run
+
+
+def healthy_large_products(repaired):
+    """Nothing planted: large products, one after another. The repaired form is the same program."""
+    weights = [torch.randn(8192, 8192, device=GPU, dtype=torch.bfloat16) * 0.01 for _ in range(8)]
+    x = torch.randn(8192, 8192, device=GPU, dtype=torch.bfloat16)
+
+    def run():
+        y = x
+        for weight in weights:
+            y = y @ weight
+        return y
+
+    return run
+
+
 CAUSES = {
     "precision_f32": "precision",
     "layout_channels_first": "layout",
@@ -451,6 +582,14 @@ CAUSES = {
     "layout_permutes": "layout",
     "precision_f64_leak": "precision",
     "copy_results_each_layer": "host_copy",
+    "cnn_without_tf32": "precision",
+    "lstm_cell_in_a_loop": "launch",
+    "nan_checks": "host_sync",
+    "batch_from_python_lists": "input",
+    "loss_by_one_hot": "avoidable_traffic",
+    "weights_transposed_each_step": "layout",
+    "logits_to_host": "host_copy",
+    "healthy_large_products": "healthy",
     "healthy_compiled": "healthy",
     "healthy_cuda_graph": "healthy",
 }
