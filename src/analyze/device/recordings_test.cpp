@@ -104,9 +104,19 @@ TEST(Recordings, StepsTakeAsLongAsWithoutTheRecorderWhereTheDeviceIsBusy) {
       }
 }
 
+// Programs of which something else wins more than what was planted. They were recorded after the rules stood
+// (bench/results/unseen-programs-2026-11-21.json), and no rule was changed for them.
+const std::map<std::string, std::string> kMissedVerdicts = {
+    {"batch_from_python_lists", "the fault costs 12 % of the step; fusing the eager network wins more"},
+    {"comm_one_bucket", "the fault costs 5 % of the step"},
+    {"nan_checks", "the passes over memory that the checks make win more than their waits"},
+};
+
 TEST(Recordings, VerdictsNameThePlantedCause) {
   for (const Facts& facts : all_facts())
-    EXPECT_EQ(verdict_of(analysis_of(facts.program, "fault")), facts.cause) << facts.program;
+    EXPECT_EQ(verdict_of(analysis_of(facts.program, "fault")) == facts.cause,
+              !kMissedVerdicts.contains(facts.program))
+        << facts.program << ": " << verdict_of(analysis_of(facts.program, "fault"));
 }
 
 double row_ms(const Analysis& analysis, std::string_view cause) {
@@ -124,8 +134,8 @@ double row_gain_ms(const Analysis& analysis, std::string_view cause) {
 // Programs that still have what their fault was, because what was planted is not all of it: eager PyTorch
 // under autocast moves bytes that a compiled model does not; 6,000 eager operators a step are bound by their
 // launches, with or without the loop.
-const std::set<std::string> kStillTheSame = {"attention_by_hand", "clip_for_loop", "optimizer_unfused",
-                                             "pointwise_by_hand"};
+const std::set<std::string> kStillTheSame = {"attention_by_hand",   "clip_for_loop",     "loss_by_one_hot",
+                                             "lstm_cell_in_a_loop", "optimizer_unfused", "pointwise_by_hand"};
 
 TEST(Recordings, RepairedProgramsHaveAnotherVerdictOrASmallerRow) {
   for (const Facts& facts : all_facts()) {
@@ -150,6 +160,13 @@ double predicted_ms(const Analysis& analysis, std::string_view cause) {
 // What removing the fault won is not what was predicted, and why. Times of programs that wait for their host
 // vary by a third from run to run (facts.json has the blocks).
 const std::map<std::string, std::string> kMissedGains = {
+    {"batch_from_python_lists",
+     "the lists became a tensor faster in the recording than in the runs that were timed"},
+    {"comm_one_bucket",
+     "the gain is that of hiding most of the collective; it was the twentieth part of the step"},
+    {"loss_by_one_hot", "its finding leaves out the casts, which are another: the row is within a quarter"},
+    {"nan_checks", "the repair also removes the passes over memory that the checks make"},
+    {"straggler_extra_work", "the prediction shares the work out between the ranks; the repair removes it"},
     {"clip_for_loop", "the finding promises a graph for the whole step; the repair only removes one loop"},
     {"comm_tiny_buckets", "the rank with the ledger waits for the other, whose host pays for the launches"},
     {"copy_pageable", "the copy took 7 ms in the recording and 10 ms in the runs that were timed"},

@@ -91,7 +91,8 @@ class ProgramBuilder {
     const double by_stream = before_[i] == kNothing ? 0 : static_cast<double>(stream_free(i)) + gap_;
     const double by_launch = static_cast<double>(call->start_ns) + latency_;
     const double excess = start - std::max(by_stream, by_launch);
-    if (excess > static_cast<double>(kUnexplainedNs) && wait_for_other_stream(i)) return;
+    if (excess > static_cast<double>(kUnexplainedNs) && (wait_for_other_stream(i) || follow_other_stream(i)))
+      return;
     if (by_stream >= by_launch)
       bound.queue_gap_ns = start - static_cast<double>(stream_free(i));
     else
@@ -113,6 +114,25 @@ class ProgramBuilder {
     program_.works[i].after[0] = best;
     program_.works[i].after_gap_ns[0] = static_cast<double>(work.start_ns - timeline_.works[best].end_ns);
     return true;
+  }
+
+  // A work that the host had launched long before, that no end explains: it moves with the work of another
+  // stream that held the device when it began, which an unrecorded event or a lack of free multiprocessors
+  // made it wait for.
+  bool follow_other_stream(uint32_t i) {
+    constexpr uint32_t kLookBack = 64;
+    const Work& work = timeline_.works[i];
+    const HostCall* call = timeline_.launch_of(work);
+    if (work.kind == WorkKind::kCollective || call->end_ns + kUnexplainedNs > work.start_ns) return false;
+    for (uint32_t back = 1; back <= std::min(i, kLookBack); ++back) {
+      const Work& other = timeline_.works[i - back];
+      if (other.stream == work.stream || other.kind == WorkKind::kCollective) continue;
+      if (other.end_ns < work.start_ns - 10 * kUnexplainedNs) continue;
+      program_.works[i].after[0] = i - back;
+      program_.works[i].after_gap_ns[0] = static_cast<double>(work.start_ns - other.end_ns);
+      return true;
+    }
+    return false;
   }
 
   // A collective reads what was computed before it was launched; an optimizer reads what collectives made.

@@ -16,6 +16,7 @@ class Fabricated {
     process_ = trace_.add_track({trace::TrackKind::kProcess, "python", {}, 1, 1, 0, -1});
     thread_ = trace_.add_track({trace::TrackKind::kThread, "main", process_, 1, 1, 0, -1});
     stream_ = trace_.add_track({trace::TrackKind::kStream, "stream 7", process_, 1, 7, 0, 0});
+    side_ = trace_.add_track({trace::TrackKind::kStream, "stream 8", process_, 1, 8, 0, 0});
   }
 
   void begin_step() { step_start_ = host_; }
@@ -32,6 +33,13 @@ class Fabricated {
     add(stream_, trace::Category::kKernel, "a_kernel", device_, work_us, correlation_);
     host_ += 2;
     device_ += work_us;
+  }
+  // Launched at once, on another stream; begins in the middle of the main stream's last work, as if an event
+  // that was not recorded, or the lack of a free multiprocessor, had held it back.
+  void launch_beside(double last_us, double work_us) {
+    add(thread_, trace::Category::kRuntime, "cudaLaunchKernel", host_, 2, ++correlation_);
+    add(side_, trace::Category::kKernel, "a_kernel", device_ - last_us / 2, work_us, correlation_);
+    host_ += 2;
   }
   void wait() {
     const double end = std::max(host_, device_) + 3;
@@ -57,7 +65,7 @@ class Fabricated {
   }
 
   trace::Trace trace_;
-  trace::TrackId process_, thread_, stream_;
+  trace::TrackId process_, thread_, stream_, side_;
   double host_ = 1000, device_ = 0, step_start_ = 0;
   int32_t step_ = 0;
   uint64_t correlation_ = 0;
@@ -104,6 +112,27 @@ TEST(Replay, UnchangedGivesTheRecordingAgain) {
     EXPECT_LT(replay.error(), 0.005);
     EXPECT_GT(replay.recorded_ms(), 0);
   }
+}
+
+// Nothing recorded says what a side stream waits for: it must move with the work that held the device.
+TEST(Replay, WorkOfSideStreamsMovesWithWhatHeldTheDevice) {
+  Fabricated made;
+  for (int step = 0; step < 5; ++step) {
+    made.begin_step();
+    for (int i = 0; i < 20; ++i) {
+      made.launch(2, 100);
+      made.launch_beside(100, 10);
+    }
+    made.end_step();
+  }
+  const Study study = made.study();
+  const Replay replay(*study.trace, study.timelines, study.activities, study.meetings);
+  EXPECT_LT(replay.error(), 0.02);
+  Change change;
+  change.work_ns.resize(1);
+  for (const Work& work : study.timelines[0].works)
+    change.work_ns[0].push_back(static_cast<double>(work.ns()) / 4);
+  EXPECT_LT(replay.step_ms(change), 0.35 * replay.recorded_ms());
 }
 
 TEST(Replay, LaunchesAreFreeForADeviceThatIsBusyAnyway) {

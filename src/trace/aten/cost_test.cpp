@@ -35,6 +35,13 @@ constexpr ByHand kByHand[] = {
     {"aten::addmv", "f32[3] f32[3,4] f32[4]", kMatrix, 24, 4 * (3 + 12 + 4), 4 * 3},
     {"aten::_scaled_mm", "f8e4m3fn[16,32] f8e4m3fn[32,48] f32[] f32[] - - =15", kMatrix, 2 * 16 * 32 * 48,
      16 * 32 + 32 * 48 + 8, 2 * 16 * 48},
+    // 5 steps of 2 sequences: 2·10·(8·3 + 8·2); two of 4 gates, hidden size 2
+    {"aten::_cudnn_rnn",
+     "f32[5,2,3] (f32[8,3] f32[8,2] f32[8] f32[8]) =4 f32[56] f32[1,2,2] f32[1,2,2] =2 =2 =0 =1 =False =0. "
+     "=True =False =[] -",
+     kMatrix, 2 * 10 * 40, 4 * (30.0 + 56), 4 * 20.0},
+    {"aten::_thnn_fused_lstm_cell", "f32[2,12] f32[2,12] f32[2,3] f32[12] f32[12]", kPointwise, 21 * 6,
+     4 * (24.0 + 24 + 6 + 12 + 12), 4 * 36.0},
     // 2 · 64 · 112² · 3 · 7²: the first layer of ResNet-50
     {"aten::cudnn_convolution", "f32[1,3,224,224] f32[64,3,7,7] =[3,3] =[2,2] =[1,1] =1 =True =False =True",
      kConvolution, 2.0 * 64 * 112 * 112 * 3 * 49, 4 * (3.0 * 224 * 224 + 64 * 3 * 49), 4 * 64.0 * 112 * 112},

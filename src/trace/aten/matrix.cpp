@@ -129,11 +129,6 @@ constexpr Entry kTable[] = {
     {"linear", kMatrix},
     {"matmul", kMatrix},
     {"einsum", kMatrix},
-    // what their weights are is not recorded
-    {"_cudnn_rnn", kMatrix},
-    {"_cudnn_rnn_backward", kMatrix},
-    {"_thnn_fused_lstm_cell", kPointwise},
-    {"_thnn_fused_gru_cell", kPointwise},
     {"_grouped_mm", kMatrix},
 };
 

@@ -20,9 +20,9 @@ bool parse_integer(std::string_view text, int64_t& value) {
 
 std::unordered_map<std::string_view, const Entry*> index_of_table() {
   std::unordered_map<std::string_view, const Entry*> index;
-  for (const auto part :
-       {matrix_operators(), attention_operators(), convolution_operators(), pointwise_operators(),
-        normalization_operators(), reduction_operators(), movement_operators(), optimizer_operators()})
+  for (const auto part : {matrix_operators(), recurrent_operators(), attention_operators(),
+                          convolution_operators(), pointwise_operators(), normalization_operators(),
+                          reduction_operators(), movement_operators(), optimizer_operators()})
     for (const Entry& entry : part) index.emplace(entry.kind, &entry);
   return index;
 }

@@ -67,6 +67,7 @@ struct Entry {
 
 // The parts of the table.
 std::span<const Entry> matrix_operators();
+std::span<const Entry> recurrent_operators();
 std::span<const Entry> attention_operators();
 std::span<const Entry> convolution_operators();
 std::span<const Entry> pointwise_operators();

@@ -110,7 +110,8 @@ Steps steps_of(const Trace& trace) {
 // A step of these is a row of equal layers and nothing else: nothing tells a step from a layer.
 bool only_layers(const fs::path& file) {
   const std::string name = file.filename().string();
-  return name == "launch_tiny_kernels.fault.json.gz" || name.starts_with("copy_results_each_layer");
+  return name == "launch_tiny_kernels.fault.json.gz" || name.starts_with("copy_results_each_layer") ||
+         name.starts_with("healthy_large_products");
 }
 
 // Takes away the profiler's marks, or with them all ranges that the framework and the program named.
