@@ -44,9 +44,24 @@ std::vector<std::vector<double>> Gains::targets(Cause cause, const Reason* reaso
 
 double Gains::of(Cause cause, Reason reason) const {
   if (!is_busy(cause) || reason == Reason::kNone) return of(cause);
-  Change change;
-  change.work_ns = targets(cause, &reason);
-  return with(std::move(change));
+  return with_works(targets(cause, &reason));
+}
+
+double Gains::with_works(std::vector<std::vector<double>> work_ns) const {
+  const RankTimeline& timeline = study_.timelines[study_.headline];
+  const bool launches = std::any_of(timeline.calls.begin(), timeline.calls.end(),
+                                    [](const HostCall& call) { return call.works > 0; });
+  if (launches) {
+    Change change;
+    change.work_ns = std::move(work_ns);
+    return with(std::move(change));
+  }
+  double spared_ns = 0;
+  for (std::size_t i = 0; i < timeline.works.size(); ++i)
+    if (timeline.works[i].step != trace::kNoStep)
+      spared_ns += static_cast<double>(timeline.works[i].ns()) - std::max(0.0, work_ns[study_.headline][i]);
+  return std::max(0.0, spared_ns) * 1e-6 /
+         static_cast<double>(std::max<std::size_t>(1, timeline.steps.size()));
 }
 
 double Gains::of(Cause cause) const {
@@ -58,8 +73,7 @@ double Gains::of(Cause cause) const {
     case Cause::kLayout:
     case Cause::kAvoidableTraffic:
     case Cause::kKernelInefficiency:
-      change.work_ns = targets(cause, nullptr);
-      break;
+      return with_works(targets(cause, nullptr));
     case Cause::kLaunch:
       change.launches_free = true;
       break;

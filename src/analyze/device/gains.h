@@ -29,6 +29,9 @@ class Gains {
  private:
   double with(Change change) const;
   std::vector<std::vector<double>> targets(Cause cause, const Reason* reason) const;
+  // With other times of the works, by rank; negative: gone. Where no launch was recorded (counters' tables,
+  // device-only traces) nothing can be replayed: then what the works themselves become shorter.
+  double with_works(std::vector<std::vector<double>> work_ns) const;
 
   double without_straggler() const;
   double without_bubble() const;

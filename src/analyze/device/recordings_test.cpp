@@ -207,6 +207,18 @@ TEST(Recordings, UnrecordedStepsAreForetoldWithinAFifth) {
   }
 }
 
+// A table of counters has no launches to replay: what its kernels would be shorter is the gain.
+TEST(Recordings, ATableOfCountersNamesTheProductThatLeavesTheMatrixUnitsIdle) {
+  const std::vector<fs::path> files = {recordings().parent_path() / "ncu" / "raw.csv.gz"};
+  auto trace = trace::import_trace(files);
+  ASSERT_TRUE(trace.ok());
+  ASSERT_TRUE(trace::link_trace(*trace).ok());
+  const auto analysis = analyze_trace(*trace, Roofs{}, {});
+  ASSERT_TRUE(analysis.ok());
+  EXPECT_EQ(analysis->verdict.cause, Cause::kPrecision) << analysis->verdict.sentence;
+  EXPECT_NEAR(row_gain_ms(*analysis, "precision"), row_ms(*analysis, "precision"), 1e-6);
+}
+
 TEST(Recordings, CriticalPathsCoverTheStepWithoutOverlap) {
   for (const Facts& facts : all_facts()) {
     const Analysis& analysis = analysis_of(facts.program, "fault");

@@ -11,6 +11,7 @@
 #include "trace/import/ncu/csv.h"
 #include "trace/import/ncu/kernel_metrics.h"
 #include "trace/import/trace_builder.h"
+#include "trace/kernel_family.h"
 
 namespace hone::trace::ncu {
 namespace {
@@ -50,9 +51,11 @@ class Columns {
 
   std::size_t count() const { return names_.size(); }
   const std::string& name(std::size_t i) const { return names_[i]; }
-  bool has(std::string_view name) const {
-    return std::find(names_.begin(), names_.end(), name) != names_.end();
+  // count() if there is none.
+  std::size_t index(std::string_view name) const {
+    return static_cast<std::size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
   }
+  bool has(std::string_view name) const { return index(name) < count(); }
   std::string_view cell(const std::vector<std::string>& cells, std::string_view name) const {
     for (std::size_t i = 0; i < std::min(names_.size(), cells.size()); ++i)
       if (names_[i] == name) return cells[i];
@@ -82,7 +85,7 @@ class Table {
       const std::string_view id = columns_.cell(cells, "ID");
       if (id.empty() && units_.empty() && cells.size() == columns_.count())
         units_ = cells;
-      else if (!id.empty() && cells.size() >= columns_.count() - 1)
+      else if (!id.empty() && cells.size() >= columns_needed())
         add(cells);
       else
         ++odd_rows_;
@@ -95,6 +98,13 @@ class Table {
   const std::vector<KernelMetrics>& kernels() const { return kernels_; }
 
  private:
+  // A row of the details page ends with its metric, or goes on with the advice of a rule; one of the raw page
+  // may lack its last cell.
+  std::size_t columns_needed() const {
+    const std::size_t value = columns_.index("Metric Value");
+    return value < columns_.count() ? value + 1 : columns_.count() - 1;
+  }
+
   void add(const std::vector<std::string>& cells) {
     const std::string key(columns_.cell(cells, "ID"));
     const auto [at, added] =
@@ -160,11 +170,40 @@ std::vector<DeviceInfo> devices_of(const std::vector<KernelMetrics>& kernels) {
   return devices;
 }
 
+OperatorClass class_of(trace::KernelWork work) {
+  switch (work) {
+    case trace::KernelWork::kMatrix:
+    case trace::KernelWork::kAttention:
+      return OperatorClass::kMatrix;
+    case trace::KernelWork::kConvolution:
+      return OperatorClass::kConvolution;
+    case trace::KernelWork::kPointwise:
+    case trace::KernelWork::kOptimizer:
+      return OperatorClass::kPointwise;
+    case trace::KernelWork::kReduction:
+    case trace::KernelWork::kSoftmax:
+      return OperatorClass::kReduction;
+    case trace::KernelWork::kNormalization:
+      return OperatorClass::kNormalization;
+    case trace::KernelWork::kPooling:
+      return OperatorClass::kPooling;
+    case trace::KernelWork::kLayout:
+      return OperatorClass::kLayout;
+    case trace::KernelWork::kCopy:
+    case trace::KernelWork::kGather:
+    case trace::KernelWork::kEmbedding:
+      return OperatorClass::kMovement;
+    default:
+      return OperatorClass::kOther;
+  }
+}
+
 Operator operator_of(const KernelMetrics& kernel, const std::vector<KernelWork>& works) {
   Operator op;
   op.name = fmt::format("{} <<<{}×{}×{}, {}×{}×{}>>>", kernel.kernel, kernel.grid[0], kernel.grid[1],
                         kernel.grid[2], kernel.block[0], kernel.block[1], kernel.block[2]);
-  op.kind = kernel.kernel.substr(0, kernel.kernel.find_first_of("<("));
+  op.kind = kernel_short_name(kernel.kernel);
+  op.op_class = class_of(kernel_family(kernel.kernel).work);
   op.dtype = works.front().dtype;
   op.implementation = kernel.kernel;
   op.geometry = works.front().limits;

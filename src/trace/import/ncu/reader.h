@@ -1,7 +1,7 @@
 // Reads what Nsight Compute prints: `ncu --csv`, its details page or `--page raw`. Columns are found by name.
 // Such a file has no timeline: the kernels, which were measured one by one, are laid end to end on one track
-// a stream, each with an operator row that says what its counters counted. Tested on tables made up from the
-// documentation and the counters' names: no real one was at hand.
+// a stream, each with an operator row that says what its counters counted. Tested on both
+// pages of one real report (tests/traces/ncu) and on tables made up from the documentation.
 #pragma once
 
 #include "trace/import/byte_source.h"
