@@ -19,7 +19,7 @@ constexpr std::array<CauseNames, kCauseCount> kNames = {{
     {"host_sync", "host sync", "Host synchronisation"},
     {"input", "input", "Waiting for input"},
     {"io", "I/O", "Waiting for I/O"},
-    {"host_copy", "host copy", "Host copies"},
+    {"host_copy", "host copy", "Copying between host and device"},
     {"allocator", "allocator", "The allocator"},
     {"compile", "compile", "Compilation"},
     {"host_other", "host, other", "Host work"},

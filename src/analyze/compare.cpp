@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "analyze/estimate.h"
+#include "analyze/rules.h"
 #include "core/units.h"
 
 namespace hone::analyze {
@@ -169,6 +170,23 @@ std::string sentence_of(const Comparison& result) {
                      format_ms(result.change_ms.high));
 }
 
+// What the steps would be without the recorder, where it matters to one of them; empty where not.
+std::string without_recorder(const Analysis& a, const Analysis& b) {
+  const auto step_ms = [](const Analysis& analysis) {
+    const auto at = analysis.metrics.find("unrecorded_step_ms");
+    return at == analysis.metrics.end() ? analysis.step.ms.median : at->second;
+  };
+  const double before = step_ms(a), after = step_ms(b);
+  const auto matters = [](double unrecorded, const Analysis& analysis) {
+    return unrecorded < kRecorderMatters * analysis.step.ms.median;
+  };
+  if (after <= 0 || (!matters(before, a) && !matters(after, b))) return {};
+  return fmt::format(
+      "recording slows these programs unequally: without the recorder their steps take about {} and {}, "
+      "{:.3g} times as fast",
+      format_ms(before), format_ms(after), before / after);
+}
+
 }  // namespace
 
 Comparison compare(const Analysis& a, const Analysis& b) {
@@ -191,6 +209,8 @@ Comparison compare(const Analysis& a, const Analysis& b) {
   if (std::min(a.step.count, b.step.count) < kFewSteps)
     result.caveats.push_back(fmt::format(
         "few steps ({} and {}): intervals are wide and may be too narrow still", a.step.count, b.step.count));
+  if (const std::string unrecorded = without_recorder(a, b); !unrecorded.empty())
+    result.caveats.push_back(unrecorded);
   if (a.device != b.device)
     result.caveats.push_back(fmt::format("the runs used different devices: {} and {}", a.device, b.device));
   return result;

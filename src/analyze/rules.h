@@ -11,6 +11,8 @@
 
 namespace hone::analyze {
 
+inline constexpr double kRecorderMatters =
+    0.9;  // below this ratio of the step without the recorder to the recorded one, the reader must know both
 inline constexpr double kHealthyShare = 0.10;    // nothing recoverable above this share: healthy
 inline constexpr double kDispatchFloorUs = 1.0;  // what issuing one operator costs a good executor
 inline constexpr double kSmallOperatorFactor =

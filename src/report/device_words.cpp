@@ -64,6 +64,11 @@ std::string gain_sentence(double gain_ms, double step_ms) {
   return fmt::format("about {}, {} of the step", gain, format_percent(step_ms > 0 ? gain_ms / step_ms : 0));
 }
 
+double gained_from_ms(const analyze::Analysis& analysis) {
+  const auto unrecorded = analysis.metrics.find("unrecorded_step_ms");
+  return unrecorded == analysis.metrics.end() ? analysis.step.ms.median : unrecorded->second;
+}
+
 std::vector<const analyze::Finding*> ordered_findings(const analyze::Analysis& analysis) {
   std::vector<const analyze::Finding*> sorted;
   for (const analyze::Finding& finding : analysis.findings) sorted.push_back(&finding);

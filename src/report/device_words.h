@@ -20,6 +20,8 @@ std::string steps_sentence(const analyze::StepTime& step);
 
 // "about 7.10 ms, 24 % of the step"; empty where the gain would read as nothing.
 std::string gain_sentence(double gain_ms, double step_ms);
+// The step that predicted gains are a part of: as it is without the recorder, where that is known.
+double gained_from_ms(const analyze::Analysis& analysis);
 
 // The findings: those of the verdict's cause first, then by gain.
 std::vector<const analyze::Finding*> ordered_findings(const analyze::Analysis& analysis);

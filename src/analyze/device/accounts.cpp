@@ -106,7 +106,10 @@ class Bookkeeper {
     if (work != kNothing) {
       const Work& row = timeline_.works[work];
       if (part.op == kNothing) part.op = row.op;
-      if (part.kernel == kNothing) part.kernel = trace_.spans.name[row.span].index;
+      const uint32_t kernel = trace_.spans.name[row.span].index;
+      double& kernel_ns = kernel_ns_[{&part, kernel}];
+      kernel_ns += ns;
+      if (part.kernel == kNothing || kernel_ns > kernel_ns_[{&part, part.kernel}]) part.kernel = kernel;
     }
     if (counted == kNothing || !counted_.insert({&part, counted}).second) return;
     part.count += 1.0 / own_.central_steps;
@@ -145,6 +148,7 @@ class Bookkeeper {
   const RankStudy& own_;
   uint32_t rank_;
   std::map<PartKey, Part> parts_;
+  std::map<std::pair<const Part*, uint32_t>, double> kernel_ns_;  // by kernel of a part
   std::set<std::pair<const Part*, uint32_t>> counted_;
 };
 

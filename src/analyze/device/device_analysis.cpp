@@ -15,6 +15,7 @@
 #include "analyze/device/study.h"
 #include "analyze/device/tell.h"
 #include "analyze/estimate.h"
+#include "analyze/rules.h"
 #include "core/units.h"
 #include "trace/link/steps.h"
 
@@ -106,6 +107,24 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
   return warnings;
 }
 
+// Of other ranks there may be less here than the reader thinks.
+void warn_of_ranks(const trace::Trace& trace, Analysis& analysis) {
+  int world = 1;
+  for (const trace::RankInfo& info : trace.meta.ranks) world = std::max(world, info.world_size);
+  const auto given = static_cast<int>(analysis.ranks.size());
+  if (given < world)
+    analysis.warnings.push_back(fmt::format(
+        "{} of {} ranks: without the others, waiting for a rank cannot be told from communicating; "
+        "give the files of all of them",
+        given, world));
+  for (const LedgerRow& row : analysis.ledger)
+    if (row.cause == Cause::kStraggler && row.share > kHealthyShare && row.predicted_gain_ms < 0.1 * row.ms)
+      analysis.warnings.push_back(fmt::format(
+          "{} of waiting for a rank ({}) is put down to the recorder, which slows the hosts of the "
+          "ranks unequally; record again without record_shapes to be sure",
+          format_ms(row.ms), format_percent(row.share)));
+}
+
 }  // namespace
 
 bool has_device_work(const trace::Trace& trace) { return !device_ranks(trace).empty(); }
@@ -150,6 +169,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.metrics["unrecorded_step_ms"] = gains.unrecorded_ms();
   analysis.metrics["replay_error"] = gains.error();
   analysis.warnings = warnings_of(study, gains, *analysis.coverage);
+  warn_of_ranks(trace, analysis);
   return analysis;
 }
 

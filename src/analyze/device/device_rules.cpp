@@ -124,8 +124,10 @@ constexpr DeviceRule kRules[] = {
     {Cause::kHostCopy, Reason::kNone, 0.03,
      "{ms} per step is spent on copies between host and device that nothing hides",
      "{ms} in which the device only copied, or waited for a copy", "{name}: {count} × {mean} = {ms}{detail}",
-     "pin_memory=True and tensor.to(device, non_blocking=True), a step ahead on a stream of its own",
-     "a copy whose result is used at once cannot be hidden"},
+     "to the device: pin_memory=True and tensor.to(device, non_blocking=True), a step ahead on a stream of "
+     "its own; to the host: reduce on the device before .cpu() (argmax, amax, mean), or copy into pinned "
+     "memory with non_blocking=True and read it a step later",
+     "a copy whose result is used at once cannot be hidden, only made smaller"},
 
     {Cause::kAllocator, Reason::kNone, 0.02,
      "{ms} per step the device waits for memory to be taken or given back",

@@ -213,6 +213,13 @@ class Teller {
     return whole > 0 ? row.predicted_gain_ms / whole : 0;
   }
 
+  const LedgerRow* largest_gain() const {
+    const auto at = std::max_element(
+        told_.ledger.begin(), told_.ledger.end(),
+        [](const LedgerRow& a, const LedgerRow& b) { return a.predicted_gain_ms < b.predicted_gain_ms; });
+    return at == told_.ledger.end() ? nullptr : &*at;
+  }
+
   // The row with the largest gain among those that may stand for the step.
   const LedgerRow* worst() const {
     const LedgerRow *best = nullptr, *specific = nullptr;
@@ -243,12 +250,16 @@ class Teller {
       return;
     }
     verdict.cause = best->cause;
+    const LedgerRow* largest = largest_gain();
     verdict.sentence = fmt::format(
-        "{} is the largest recoverable cost: {} of the {} step ({}); fixing it should win about {}{}.",
-        cause_title(best->cause), format_ms(best->ms), format_ms(step()), format_percent(best->share),
-        format_ms(best->predicted_gain_ms), recorder_matters() ? " of the " + unrecorded_text() : "");
-    if (specific)
-      verdict.sentence += " It also keeps the step from being launched as one graph, which would win more.";
+        "{} is the {}: {} of the {} step ({}); fixing it should win about {}{}.", cause_title(best->cause),
+        best == largest ? "largest recoverable cost" : "cost to remove first", format_ms(best->ms),
+        format_ms(step()), format_percent(best->share), format_ms(best->predicted_gain_ms),
+        recorder_matters() ? " of the " + unrecorded_text() : "");
+    if (specific || best != largest)
+      verdict.sentence +=
+          fmt::format(" It also keeps the step from being launched as one graph, which would win {}.",
+                      best == largest ? "more" : format_ms(largest->predicted_gain_ms));
   }
 
   bool recorder_matters() const { return gains_.unrecorded_ms() < kRecorderMatters * step(); }

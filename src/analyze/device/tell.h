@@ -10,9 +10,6 @@
 
 namespace hone::analyze::device {
 
-// Below this ratio of the step without the recorder to the recorded one, the reader must know both.
-inline constexpr double kRecorderMatters = 0.9;
-
 struct Told {
   std::vector<LedgerRow> ledger;
   std::vector<Finding> findings;

@@ -126,7 +126,7 @@ Markup findings_part(const Analysis& analysis) {
   Markup cards;
   int number = 0;
   for (const analyze::Finding* row : ordered_findings(analysis))
-    cards += finding_card(*row, ++number, analysis.step.ms.median);
+    cards += finding_card(*row, ++number, gained_from_ms(analysis));
   if (cards.empty()) return {};
   return section("findings", "What to change",
                  "What the verdict names first, then the largest gain. Each gain is predicted for that "

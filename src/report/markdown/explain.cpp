@@ -23,7 +23,7 @@ std::string findings(const Analysis& analysis) {
   for (const analyze::Finding* row : ordered_findings(analysis)) {
     out += fmt::format("{}. **{}** ({})", ++number, plain(row->fix.empty() ? row->title : row->fix),
                        analyze::cause_label(row->cause));
-    if (const std::string gain = gain_sentence(row->predicted_gain_ms, analysis.step.ms.median);
+    if (const std::string gain = gain_sentence(row->predicted_gain_ms, gained_from_ms(analysis));
         !gain.empty())
       out += " wins " + gain;
     out += ".\n";

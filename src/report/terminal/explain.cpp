@@ -52,7 +52,7 @@ std::string findings(const Analysis& analysis, const TerminalStyle& style) {
   int number = 0;
   for (const analyze::Finding* row : ordered_findings(analysis)) {
     const bool full = number < static_cast<int>(kFullFindings);
-    out += finding(*row, ++number, full, analysis.step.ms.median, style);
+    out += finding(*row, ++number, full, gained_from_ms(analysis), style);
   }
   return out;
 }
