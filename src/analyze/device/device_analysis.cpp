@@ -86,6 +86,11 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
     warnings.push_back(
         fmt::format("{} records were dropped while recording: idle time may be work that is missing here",
                     trace.meta.dropped));
+  if (!gains.has_launches())
+    warnings.emplace_back(
+        "no launch of the host is in the trace: why the device was idle cannot be told, and gains are what "
+        "its "
+        "work itself would become shorter");
   if (!study.roofs.known())
     warnings.push_back(
         fmt::format("the device '{}' is not in hone's table of roofs: all busy time counts as floor, and "

@@ -52,6 +52,18 @@ double sum(const Analysis& analysis) {
   return total;
 }
 
+TEST(DeviceAnalysis, SaysThatLaunchesAreMissing) {
+  trace::Trace trace = program("Frobnicator 9000");  // nothing is said about its kernels
+  for (trace::Category& category : trace.spans.category)
+    if (category == trace::Category::kRuntime) category = trace::Category::kOther;
+  const auto without = analyze_device_trace(trace, Roofs{}, {});
+  const auto with = analyze_device_trace(program("NVIDIA H200"), Roofs{}, {});
+  ASSERT_TRUE(without.ok() && with.ok());
+  EXPECT_THAT(without->warnings, Contains(HasSubstr("no launch of the host")));
+  EXPECT_THAT(without->verdict.sentence, HasSubstr("does not say why"));
+  EXPECT_THAT(with->warnings, testing::Not(Contains(HasSubstr("no launch of the host"))));
+}
+
 TEST(DeviceAnalysis, SaysLoudlyThatADeviceIsUnknown) {
   const auto analysis = analyze_device_trace(program("Frobnicator 9000"), Roofs{}, {});
   ASSERT_TRUE(analysis.ok());

@@ -47,11 +47,14 @@ double Gains::of(Cause cause, Reason reason) const {
   return with_works(targets(cause, &reason));
 }
 
+bool Gains::has_launches() const {
+  const std::vector<HostCall>& calls = study_.timelines[study_.headline].calls;
+  return std::any_of(calls.begin(), calls.end(), [](const HostCall& call) { return call.works > 0; });
+}
+
 double Gains::with_works(std::vector<std::vector<double>> work_ns) const {
   const RankTimeline& timeline = study_.timelines[study_.headline];
-  const bool launches = std::any_of(timeline.calls.begin(), timeline.calls.end(),
-                                    [](const HostCall& call) { return call.works > 0; });
-  if (launches) {
+  if (has_launches()) {
     Change change;
     change.work_ns = std::move(work_ns);
     return with(std::move(change));

@@ -25,6 +25,8 @@ class Gains {
   // What removing the host's waits would win of the step as recorded.
   double recorded_sync_ms() const;
   const Straggler& straggler() const { return straggler_; }
+  // Whether the headline rank has launches, and with them anything to replay.
+  bool has_launches() const;
 
  private:
   double with(Change change) const;

@@ -243,6 +243,15 @@ class Teller {
     }
     const bool specific = best != nullptr && blocks_capture(best->cause) &&
                           verdict.share > kBlocksCaptureShare && launch_is_slow();
+    if (verdict.share <= kHealthyShare && !specific && !gains_.has_launches() &&
+        idle_share() > kHealthyShare) {
+      verdict.sentence = fmt::format(
+          "The device was idle for {} of the {} step, and the trace does not say why: no launch of the host "
+          "is "
+          "in it.",
+          format_percent(idle_share()), format_ms(step()));
+      return;
+    }
     if (verdict.share <= kHealthyShare && !specific) {
       verdict.sentence = fmt::format("Healthy: no single cause could win back more than {:g} % of the {}.",
                                      kHealthyShare * 100,
@@ -260,6 +269,12 @@ class Teller {
       verdict.sentence +=
           fmt::format(" It also keeps the step from being launched as one graph, which would win {}.",
                       best == largest ? "more" : format_ms(largest->predicted_gain_ms));
+  }
+
+  double idle_share() const {
+    double share = 0;
+    for (const LedgerRow& row : told_.ledger) share += is_busy(row.cause) ? 0 : row.share;
+    return share;
   }
 
   bool recorder_matters() const { return gains_.unrecorded_ms() < kRecorderMatters * step(); }
