@@ -117,7 +117,8 @@ def beside_peers(options):
         row = {"bytes": path.stat().st_size, "hone_s": ours, "peers": {}}
         for name, each in runs.items():
             if isinstance(each[0], str):
-                row["peers"][name] = {"not_measured": each[0]}
+                print(f"{name}: {each[0]}", file=sys.stderr)
+                row["peers"][name] = {"not_measured": each[0].split(": ")[0]}  # the rest names paths of this machine
                 continue
             seconds = [run["seconds"] for run in each]
             ratios = sorted(theirs / mine for theirs, mine in zip(seconds, ours))

@@ -283,10 +283,9 @@ TEST(Recordings, FindingsNameThePlantedThing) {
   }
 }
 
-// Larger traces of real programs, where a folder of them is at hand: HONE_SHARED_TRACES names it.
-TEST(SharedTraces, VerdictsNameThePlantedCause) {
-  const char* folder = std::getenv("HONE_SHARED_TRACES");
-  if (folder == nullptr) GTEST_SKIP() << "HONE_SHARED_TRACES is not set";
+// Larger programs: tests/traces/real says what was planted.
+TEST(RealTraces, VerdictsNameThePlantedCause) {
+  const fs::path folder = recordings().parent_path() / "real";
   const std::vector<std::pair<std::vector<std::string>, std::string>> expected = {
       {{"gpt2_b16_eager"}, "avoidable_traffic"},
       {{"unet_input_starved"}, "input"},
@@ -297,7 +296,7 @@ TEST(SharedTraces, VerdictsNameThePlantedCause) {
   };
   for (const auto& [names, cause] : expected) {
     std::vector<fs::path> files;
-    for (const std::string& name : names) files.push_back(fs::path(folder) / (name + ".json.gz"));
+    for (const std::string& name : names) files.push_back(folder / (name + ".json.gz"));
     auto trace = trace::import_trace(files);
     ASSERT_TRUE(trace.ok()) << names.front();
     ASSERT_TRUE(trace::link_trace(*trace).ok()) << names.front();

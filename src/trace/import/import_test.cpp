@@ -1,6 +1,5 @@
 #include "trace/import/import.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -47,15 +46,16 @@ void expect_sound(const Trace& trace) {
 }
 
 TEST(Import, EveryRecordedTraceIsReadWithoutAWarning) {
-  for (const auto& entry : fs::directory_iterator(fs::path(HONE_SOURCE_DIR) / "tests/traces/recorded")) {
-    if (entry.path().extension() != ".gz") continue;
-    SCOPED_TRACE(entry.path().string());
-    const Trace trace = import_files({entry.path()});
-    expect_sound(trace);
-    EXPECT_THAT(trace.meta.warnings, testing::IsEmpty());
-    EXPECT_GT(counts(trace)[Category::kKernel], 0);
-    EXPECT_EQ(trace.meta.devices.at(0).name, "NVIDIA H200");
-  }
+  for (const char* folder : {"recorded", "real"})
+    for (const auto& entry : fs::directory_iterator(fs::path(HONE_SOURCE_DIR) / "tests/traces" / folder)) {
+      if (entry.path().extension() != ".gz") continue;
+      SCOPED_TRACE(entry.path().string());
+      const Trace trace = import_files({entry.path()});
+      expect_sound(trace);
+      EXPECT_THAT(trace.meta.warnings, testing::IsEmpty());
+      EXPECT_GT(counts(trace)[Category::kKernel], 0);
+      EXPECT_EQ(trace.meta.devices.at(0).name, "NVIDIA H200");
+    }
 }
 
 TEST(Import, EveryEventThatPythonCountsBecomesASpan) {
@@ -199,19 +199,6 @@ TEST_F(ImportFolder, FourGigabytesOfZerosAreRefusedAtOnce) {
   const fs::path path = write("zeros.json", "");
   fs::resize_file(path, std::uintmax_t{4} << 30);  // a hole
   EXPECT_THAT(error_of({path}), testing::HasSubstr("zeros"));
-}
-
-// More real traces, where somebody put them.
-TEST(Import, SharedTracesAreReadWithoutAWarning) {
-  const char* folder = std::getenv("HONE_TRACES");
-  if (folder == nullptr) GTEST_SKIP() << "HONE_TRACES names no folder of traces";
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() != ".gz") continue;
-    SCOPED_TRACE(entry.path().string());
-    const Trace trace = import_files({entry.path()});
-    expect_sound(trace);
-    EXPECT_THAT(trace.meta.warnings, testing::IsEmpty());
-  }
 }
 
 }  // namespace
