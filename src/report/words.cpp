@@ -28,9 +28,12 @@ LabVerdict lab_verdict(const analyze::LabReport& report) {
   if (result.speedup.high < 1)
     return {fmt::format("{:.2f}× slower.", 1 / result.speedup.median),
             fmt::format("{} takes {} instead of {}.", name, after, before), false};
+  if (result.pairs == 0)
+    return {"No difference.", fmt::format("{} takes {}: nothing that was tried was kept.", name, after),
+            true};
   return {"No difference.",
-          fmt::format("{} takes {}, before and after, as far as {} paired runs can tell.", name, after,
-                      result.pairs),
+          fmt::format("{} takes {} after and {} before; {} paired runs cannot tell the two apart.", name,
+                      after, before, result.pairs),
           true};
 }
 
@@ -146,8 +149,9 @@ std::string peak_text(const analyze::LabReport& report) {
 }
 
 std::string_view baseline_note() {
-  return "Before is the model as its file has it, run by hone: each operator by itself, in the plain layout, "
-         "with the kernel that timing chose. Other runtimes rewrite models, too: hone bench --against ort "
+  return "Before is the model as its file has it, run by hone: each operator a kernel of its own, in the "
+         "plain layout, with the kernel that timing chose. Other runtimes rewrite models, too: hone bench "
+         "--against ort "
          "compares with one.";
 }
 
