@@ -45,6 +45,7 @@ struct LedgerRow {
   std::string title;                  // the row in a sentence, numbers included
   std::string caveat;                 // when the fix wins less than predicted; may be empty
   double predicted_gain_ms = 0;       // what the fix should win; at most `ms`
+  bool gain_is_bound = false;         // the fix wins that at most: how much cannot be foretold
 };
 
 // One operator of the step. Its floor is that of the known algorithm with the fewest FLOPs; its fraction of
@@ -143,6 +144,7 @@ struct Finding {
   std::string fix;
   std::string caveat;
   double predicted_gain_ms = 0;
+  bool gain_is_bound = false;  // as LedgerRow::gain_is_bound
 };
 
 // A kernel of the device, all its launches in a step together.
@@ -188,17 +190,21 @@ struct PathSegment {
   double ms = 0;
 };
 
-// One process of a distributed step.
+// One process of a distributed step, or one device of a process that drives several.
 struct RankSummary {
   int rank = 0;
-  std::string source;  // its file
+  int device_index = -1;  // -1: the only one of its process
+  std::string source;     // its file
   std::string device;
   double step_ms = 0;
   double busy_share = 0;
-  double compute_ms = 0;      // device time of its own, without collectives
-  double lateness_ms = 0;     // arrival at the collectives after the first rank, summed over a step
-  double waiting_ms = 0;      // in collectives for ranks that came later
-  double clock_shift_us = 0;  // added to its clock to align the ends of collectives
+  double compute_ms = 0;       // device time of its own, without collectives
+  double collectives = 0;      // a step, with other ranks
+  double latest_ms = 0;        // the largest lateness at one of them in a step: arrival after the first rank
+  double usually_late_us = 0;  // the median lateness
+  double lateness_ms = 0;      // summed over a step: one delay counts for every collective under way
+  double waiting_ms = 0;       // in collectives for ranks that came later
+  double clock_shift_us = 0;   // added to its clock to align the ends of collectives
 };
 
 // The collectives of one kind in one process group.

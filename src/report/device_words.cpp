@@ -58,10 +58,30 @@ std::string steps_sentence(const analyze::StepTime& step) {
   return step.how_found.empty() ? text : text + ", found by " + step.how_found;
 }
 
-std::string gain_sentence(double gain_ms, double step_ms) {
-  const std::string gain = fixed_ms(gain_ms, step_ms);
-  if (!(gain_ms > 0) || gain.front() == '<') return "";
-  return fmt::format("about {}, {} of the step", gain, format_percent(step_ms > 0 ? gain_ms / step_ms : 0));
+std::string rank_text(const analyze::RankSummary& row) {
+  return row.device_index < 0 ? fmt::format("{}", row.rank)
+                              : fmt::format("{}, device {}", row.rank, row.device_index);
+}
+
+std::string latest_text(const analyze::RankSummary& row, double step_ms) {
+  return row.collectives > 0 ? fixed_ms(row.latest_ms, step_ms) : "–";
+}
+
+std::string usually_late_text(const analyze::RankSummary& row) {
+  return row.collectives > 0 ? format_ms(row.usually_late_us * 1e-3) : "–";
+}
+
+std::string_view lateness_note() {
+  return "latest: how long after the first rank it comes to that collective of a step to which it comes "
+         "latest; usually: the median of all its collectives; waits: its time a step in collectives that a "
+         "later rank had not reached";
+}
+
+std::string gain_sentence(const analyze::Finding& row, double step_ms) {
+  const std::string gain = fixed_ms(row.predicted_gain_ms, step_ms);
+  if (!(row.predicted_gain_ms > 0) || gain.front() == '<') return "";
+  return fmt::format("{} {}, {} of the step", row.gain_is_bound ? "at most" : "about", gain,
+                     format_percent(step_ms > 0 ? row.predicted_gain_ms / step_ms : 0));
 }
 
 double gained_from_ms(const analyze::Analysis& analysis) {

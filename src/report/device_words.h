@@ -18,8 +18,16 @@ std::string coverage_sentence(const analyze::Coverage& coverage);
 // "9 steps of 29.8 ms (29.5 ms to 30.4 ms), found by ProfilerStep ranges"
 std::string steps_sentence(const analyze::StepTime& step);
 
+// "3", "0, device 1": a line of the ranks.
+std::string rank_text(const analyze::RankSummary& row);
+// How late a rank comes to the collective where it is latest, and how late to most of them; "–" without any.
+std::string latest_text(const analyze::RankSummary& row, double step_ms);
+std::string usually_late_text(const analyze::RankSummary& row);
+// What the columns of lateness mean.
+std::string_view lateness_note();
+
 // "about 7.10 ms, 24 % of the step"; empty where the gain would read as nothing.
-std::string gain_sentence(double gain_ms, double step_ms);
+std::string gain_sentence(const analyze::Finding& row, double step_ms);
 // The step that predicted gains are a part of: as it is without the recorder, where that is known.
 double gained_from_ms(const analyze::Analysis& analysis);
 

@@ -230,8 +230,8 @@ inline void add_device_tables(analyze::Analysis& analysis) {
       {"rank 0 · stream 21", "all-reduce", "collective", 22.1, 7.7},
   };
   analysis.rank_summaries = {
-      {0, "rank0.json.gz", "NVIDIA H200", 29.8, 0.715, 19.9, 0.1, 0.9, 0},
-      {1, "rank1.json.gz", "NVIDIA H200", 29.9, 0.72, 20.1, 1.0, 0.05, 12.5},
+      {0, -1, "rank0.json.gz", "NVIDIA H200", 29.8, 0.715, 19.9, 3, 0.08, 8, 0.1, 0.9, 0},
+      {1, -1, "rank1.json.gz", "NVIDIA H200", 29.9, 0.72, 20.1, 3, 0.9, 45, 1.0, 0.05, 12.5},
   };
   analysis.collectives = {{"all_reduce", "default_pg (2 ranks)", 3, 248e6, 2.7, 1.1, 184e9, 368e9}};
   analysis.coverage = analyze::Coverage{0.996, 0.93, 4, {"aten::special_thing", "triton_poi_fused_17"}};

@@ -138,7 +138,8 @@ std::string_view kept_gain_note() {
 std::string gain_text(const analyze::LedgerRow& row, double step_ms) {
   if (row.predicted_gain_ms <= 0) return "";
   const std::string gain = fixed_ms(row.predicted_gain_ms, step_ms);
-  return gain.front() == '<' ? "" : gain;
+  if (gain.front() == '<') return "";
+  return row.gain_is_bound ? "≤ " + gain : gain;
 }
 
 std::string peak_text(const analyze::LabReport& report) {

@@ -52,7 +52,8 @@ bool has_kept_gain(const analyze::LabReport& report);
 // "predictions added up; measured: the result against the baseline in paired runs"
 std::string_view kept_gain_note();
 
-// What the fix of a row could win; empty where it would read as nothing beside a step of `step_ms`.
+// What the fix of a row could win, "≤ " before what it wins at most; empty where it would read as nothing
+// beside a step of `step_ms`.
 std::string gain_text(const analyze::LedgerRow& row, double step_ms);
 
 // What the process took at its peak.

@@ -64,6 +64,7 @@ StepTime step_time(const Study& study) {
 // Idle time that follows from waits: after a wait has drained the queue the host must launch again from
 // nothing. That part is what the replay wins without waits beyond the waits themselves.
 void charge_waits(Accounts& accounts, const Gains& gains) {
+  if (!gains.foretells()) return;
   Account& sync = accounts[static_cast<std::size_t>(Cause::kHostSync)];
   Account& launch = accounts[static_cast<std::size_t>(Cause::kLaunch)];
   const double unhidden = std::max(gains.recorded_sync_ms(), gains.of(Cause::kHostSync));

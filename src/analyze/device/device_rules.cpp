@@ -157,10 +157,7 @@ constexpr DeviceRule kRules[] = {
      "the last bucket cannot be hidden"},
     {Cause::kStraggler, Reason::kNone, 0.05, "{ms} per step is spent waiting for rank {rank}",
      "rank {rank} arrives last at the collectives; meanwhile {doing}", "{name}: {ms} of waiting",
-     "make rank {rank} as fast as the others: its input, the length of its sequences, its clocks; balance "
-     "batches "
-     "by tokens, not by sequences",
-     ""},
+     "make rank {rank} as fast as the others: {remedy}", ""},
     {Cause::kBubble, Reason::kNone, 0.05, "{ms} per step is pipeline bubble",
      "{ms} in which a stage waited for the stage before or after it", "{name}: {ms} of waiting",
      "split the batch into more micro-batches (four or more a stage), or use a 1F1B or interleaved schedule",

@@ -15,8 +15,8 @@ namespace hone::analyze::device {
 // Texts are fmt templates over these names. Of a row: {ms} {share} (of the step) {count} (works, gaps or
 // calls in it, a step) {mean} (ms / count) {step} {gain} {kernels} (works of the step) {busy} (share of the
 // step in which the device ran anything) {ahead} (how long works wait between launch and start) {rank} (a
-// rank that is late) {doing} (what it did then). Of one of its largest parts: {name} {ms} {count} {mean}
-// {kernel} {detail} (bytes, rates or a call; may be empty).
+// rank that is late) {doing} (what it did then) {remedy} (against that). Of one of its largest parts: {name}
+// {ms} {count} {mean} {kernel} {detail} (bytes, rates or a call; may be empty).
 struct DeviceRule {
   Cause cause;
   Reason reason;
@@ -57,5 +57,7 @@ inline constexpr double kMicroBatches = 4;
 
 // A replay that misses the recorded step by more than this share is not trusted without a word.
 inline constexpr double kTrustedReplay = 0.02;
+// One that misses it by this much foretells nothing: gains are what they are at most.
+inline constexpr double kUsableReplay = 0.3;
 
 }  // namespace hone::analyze::device

@@ -20,8 +20,10 @@ Gains::Gains(const Study& study, const Accounts& accounts)
       bubble_ms_(accounts[static_cast<std::size_t>(Cause::kBubble)].ms) {
   Change change;
   change.recorder_ns = kRecorderNs;
-  base_ms_ = replay_.step_ms(change);
+  base_ms_ = foretells() ? replay_.step_ms(change) : study.ranks[study.headline].step_ms;
 }
+
+bool Gains::foretells() const { return replay_.error() < kUsableReplay; }
 
 double Gains::with(Change change) const {
   change.recorder_ns = kRecorderNs;
@@ -54,7 +56,7 @@ bool Gains::has_launches() const {
 
 double Gains::with_works(std::vector<std::vector<double>> work_ns) const {
   const RankTimeline& timeline = study_.timelines[study_.headline];
-  if (has_launches()) {
+  if (has_launches() && foretells()) {
     Change change;
     change.work_ns = std::move(work_ns);
     return with(std::move(change));
@@ -68,6 +70,7 @@ double Gains::with_works(std::vector<std::vector<double>> work_ns) const {
 }
 
 double Gains::of(Cause cause) const {
+  if (!foretells() && cause != Cause::kFloor && !is_busy(cause)) return study_.ranks[study_.headline].step_ms;
   Change change;
   switch (cause) {
     case Cause::kFloor:
@@ -106,26 +109,35 @@ double Gains::of(Cause cause) const {
       change.collectives_free = true;
       return comm_share() * with(std::move(change));
     case Cause::kStraggler:
-      return without_straggler();
+      return straggler_.extra_work || straggler_.cause != Cause::kFloor ? straggler_gain().removed_ms
+                                                                        : straggler_gain().shared_ms;
     case Cause::kBubble:
       return without_bubble();
   }
   return with(std::move(change));
 }
 
-// A rank whose host is busy with something of its own can stop that; one that computes longer can share its
-// work.
-double Gains::without_straggler() const {
-  if (straggler_.cause == Cause::kLaunch) return 0;  // what slows launching is a cause of its own
+// Where no rank waits for another, each takes as long as its own work: without the extra work all take as
+// long as the longest of the others, with it shared out as long as their mean.
+Gains::StragglerGain Gains::straggler_gain() const {
+  if (straggler_.cause == Cause::kLaunch) return {};  // what slows launching is a cause of its own
   Change change;
-  change.ranks_level = true;
   for (int i = 0; i < kActivityCount; ++i)
-    if (straggler_.cause != Cause::kLaunch && activity_cause(static_cast<Activity>(i)) == straggler_.cause) {
-      change.ranks_level = false;
+    if (straggler_.cause != Cause::kFloor && activity_cause(static_cast<Activity>(i)) == straggler_.cause) {
       change.without_on = static_cast<int>(straggler_.rank);
       without(change, static_cast<Activity>(i)) = true;
     }
-  return with(std::move(change));
+  if (change.without_on >= 0) return {with(std::move(change)), 0};
+  change.ranks_level = true;
+  change.recorder_ns = kRecorderNs;
+  const std::vector<double> steps = replay_.rank_steps_ms(change);
+  double longest = 0, total = 0;
+  for (std::size_t rank = 0; rank < steps.size(); ++rank) {
+    total += steps[rank];
+    if (rank != straggler_.rank) longest = std::max(longest, steps[rank]);
+  }
+  return {std::max(0.0, base_ms_ - longest),
+          std::max(0.0, base_ms_ - total / static_cast<double>(std::max<std::size_t>(1, steps.size())))};
 }
 
 // A pipeline of p stages and m micro-batches runs (m + p - 1) / m times the time of its work.
@@ -148,6 +160,7 @@ double Gains::comm_share() const {
 }
 
 double Gains::recorded_sync_ms() const {
+  if (!foretells()) return 0;
   Change change;
   without(change, Activity::kWait) = true;
   return std::max(0.0, replay_.step_ms() - replay_.step_ms(change));

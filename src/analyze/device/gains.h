@@ -25,6 +25,16 @@ class Gains {
   // What removing the host's waits would win of the step as recorded.
   double recorded_sync_ms() const;
   const Straggler& straggler() const { return straggler_; }
+  // What it is worth to take away what makes a rank late, and to share that out over the ranks; of(straggler)
+  // is one of them.
+  struct StragglerGain {
+    double removed_ms = 0;
+    double shared_ms = 0;  // 0: time of a host, which cannot be shared
+  };
+  StragglerGain straggler_gain() const;
+  // Whether the replay is near enough to the recording to foretell anything. If not, gains are what they are
+  // at most: what works would become shorter, and all of a cause's idle time.
+  bool foretells() const;
   // Whether the headline rank has launches, and with them anything to replay.
   bool has_launches() const;
 
@@ -35,7 +45,6 @@ class Gains {
   // device-only traces) nothing can be replayed: then what the works themselves become shorter.
   double with_works(std::vector<std::vector<double>> work_ns) const;
 
-  double without_straggler() const;
   double without_bubble() const;
   double comm_share() const;
 

@@ -2,28 +2,45 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 
+#include "core/statistics.h"
 #include "core/units.h"
 #include "trace/kernel_family.h"
 
 namespace hone::analyze::device {
 namespace {
 
-// How late a rank is at the collectives of its central steps, in ns summed.
-double lateness_ns(const Study& study, std::size_t rank) {
-  double total = 0;
-  const RankTimeline& timeline = study.timelines[rank];
-  for (const Meeting& meeting : study.meetings.all)
-    for (const Attendance& attendance : meeting.ranks)
-      if (attendance.rank == rank && timeline.works[attendance.work].step != trace::kNoStep)
-        total += attendance.start_ns - meeting.first_ns;
-  return total;
+int32_t timeline_step(const RankTimeline& timeline, const Attendance& attendance, std::size_t rank) {
+  return attendance.rank == rank ? timeline.works[attendance.work].step : trace::kNoStep;
 }
 
 double steps_of(const Study& study, std::size_t rank) {
   return static_cast<double>(std::max<std::size_t>(1, study.timelines[rank].steps.size()));
+}
+
+// How much later than the first a rank comes to its collectives.
+void add_lateness(const Study& study, std::size_t rank, RankSummary& summary) {
+  const RankTimeline& timeline = study.timelines[rank];
+  std::vector<double> all;
+  std::map<int32_t, double> latest;  // by step
+  for (const Meeting& meeting : study.meetings.all)
+    for (const Attendance& attendance : meeting.ranks) {
+      const int32_t step = timeline_step(timeline, attendance, rank);
+      if (step == trace::kNoStep) continue;
+      const double late = attendance.start_ns - meeting.first_ns;
+      all.push_back(late);
+      latest[step] = std::max(latest[step], late);
+    }
+  if (all.empty()) return;
+  summary.collectives = static_cast<double>(all.size()) / steps_of(study, rank);
+  summary.lateness_ms = std::reduce(all.begin(), all.end()) / steps_of(study, rank) * 1e-6;
+  summary.usually_late_us = median(all) * 1e-3;
+  std::vector<double> by_step;
+  for (const auto& [step, late] : latest) by_step.push_back(late);
+  summary.latest_ms = median(by_step) * 1e-6;
 }
 
 // A part of the time, summed over a rank's central windows, in ms of its typical step.
@@ -52,6 +69,61 @@ double collective_bytes(const trace::Collective& detail) {
   return std::max(detail.elements_in, detail.elements_out) * static_cast<double>(dtype_size(detail.dtype));
 }
 
+// The rank whose arrival ends most of what the headline rank waits at their collectives.
+std::size_t most_waited_for(const Study& study) {
+  std::vector<double> waited(study.timelines.size(), 0);
+  for (const Meeting& meeting : study.meetings.all) {
+    double arrived = 0;
+    bool attends = false;
+    for (const Attendance& attendance : meeting.ranks)
+      if (attendance.rank == study.headline) {
+        attends = study.timelines[attendance.rank].works[attendance.work].step != trace::kNoStep;
+        arrived = attendance.start_ns;
+      }
+    if (!attends) continue;
+    const auto last =
+        std::max_element(meeting.ranks.begin(), meeting.ranks.end(),
+                         [](const Attendance& a, const Attendance& b) { return a.start_ns < b.start_ns; });
+    waited[last->rank] += meeting.last_ns - arrived;
+  }
+  const auto most = std::max_element(waited.begin(), waited.end());
+  return most == waited.end() ? 0 : static_cast<std::size_t>(most - waited.begin());
+}
+
+// Device time and calls a step of each kind of operator. Calls, not works: on more data the same call may
+// launch more kernels.
+struct KindUse {
+  double ms = 0;
+  double calls = 0;
+};
+
+std::map<std::string_view, KindUse> use_by_kind(const Study& study, std::size_t rank) {
+  std::map<std::string_view, KindUse> uses;
+  const std::vector<OperatorUse>& operators = study.ranks[rank].split.operators;
+  for (std::size_t op = 0; op < operators.size(); ++op) {
+    if (operators[op].works == 0) continue;
+    KindUse& use = uses[study.trace->operators[op].kind];
+    use.ms += operators[op].work_ns * 1e-6 / steps_of(study, rank);
+    use.calls += operators[op].executions / steps_of(study, rank);
+  }
+  return uses;
+}
+
+// Whether a rank computes longer than another mainly because it runs more operators, not longer ones.
+bool does_extra_work(const Study& study, std::size_t rank, std::size_t other) {
+  constexpr double kMoreCalls = 1.02;
+  const auto own = use_by_kind(study, rank), others = use_by_kind(study, other);
+  double longer = 0, extra = 0;
+  for (const auto& [kind, use] : own) {
+    const auto found = others.find(kind);
+    const KindUse known = found == others.end() ? KindUse() : found->second;
+    const double more = std::max(0.0, use.ms - known.ms);
+    longer += more;
+    if (use.calls > kMoreCalls * known.calls) extra += more;
+  }
+  return extra > 0.5 * longer;
+}
+
 }  // namespace
 
 double bus_bytes(std::string_view collective, double bytes, double ranks) {
@@ -77,7 +149,7 @@ std::vector<RankSummary> rank_summaries(const Study& study) {
     const double busy = per_step(study, rank, [](const Overlap& overlap) { return overlap.busy; });
     summary.busy_share = own.step_ms > 0 ? busy / own.step_ms : 0;
     summary.compute_ms = per_step(study, rank, [](const Overlap& overlap) { return overlap.compute; });
-    summary.lateness_ms = lateness_ns(study, rank) / steps_of(study, rank) * 1e-6;
+    add_lateness(study, rank, summary);
     summary.waiting_ms = waiting_for_others_ns(study, rank) * own.to_step_ms;
     summary.clock_shift_us = study.meetings.clock_shift_ns[rank] * 1e-3;
     summaries.push_back(std::move(summary));
@@ -134,13 +206,7 @@ std::vector<CollectiveSummary> collective_summaries(const Study& study) {
 
 Straggler find_straggler(const Study& study, const Accounts& headline) {
   Straggler late;
-  double latest = -1;
-  for (std::size_t rank = 0; rank < study.timelines.size(); ++rank) {
-    const double lateness = lateness_ns(study, rank);
-    if (lateness <= latest) continue;
-    latest = lateness;
-    late.rank = rank;
-  }
+  late.rank = most_waited_for(study);
   late.number = study.timelines.empty() ? 0 : study.timelines[late.rank].rank;
   if (study.timelines.size() < 2 || late.rank == study.headline) return late;
   const Accounts own = make_accounts(study, late.rank);
@@ -154,8 +220,11 @@ Straggler find_straggler(const Study& study, const Accounts& headline) {
       longest = more, cause = each;
   }
   if (busy >= longest) {
-    late.doing = fmt::format("its device computes {} longer than that of rank {}", format_ms(busy),
-                             study.timelines[study.headline].rank);
+    late.extra_work = does_extra_work(study, late.rank, study.headline);
+    late.doing = fmt::format(
+        "its device computes {} longer than that of rank {}{}", format_ms(busy),
+        study.timelines[study.headline].rank,
+        late.extra_work ? ", most of it in calls of operators that the latter does not make" : "");
     return late;
   }
   late.cause = cause;

@@ -16,11 +16,14 @@ struct Straggler {
   int number = 0;               // as the program counts ranks
   std::string doing;            // what it spent its time on, compared with the rank that waits
   Cause cause = Cause::kFloor;  // of its idle time that the others do not have; kFloor: it computes longer
+  // Of one that computes longer: most of the difference is calls of operators that the others do not make,
+  // so that leaving them out mends it. Else it does the same on more data, which others can take over.
+  bool extra_work = false;
 };
 
 std::vector<RankSummary> rank_summaries(const Study& study);
 std::vector<CollectiveSummary> collective_summaries(const Study& study);
-// The rank that arrives last for the longest time. Meaningless with one rank.
+// The rank that the headline rank waits for longest. Meaningless with one rank.
 Straggler find_straggler(const Study& study, const Accounts& headline);
 
 // "busbw": the bytes that the busiest link carries for a collective whose larger side has `bytes` on each of

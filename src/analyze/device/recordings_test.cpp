@@ -166,7 +166,6 @@ const std::map<std::string, std::string> kMissedGains = {
      "the gain is that of hiding most of the collective; it was the twentieth part of the step"},
     {"loss_by_one_hot", "its finding leaves out the casts, which are another: the row is within a quarter"},
     {"nan_checks", "the repair also removes the passes over memory that the checks make"},
-    {"straggler_extra_work", "the prediction shares the work out between the ranks; the repair removes it"},
     {"clip_for_loop", "the finding promises a graph for the whole step; the repair only removes one loop"},
     {"comm_tiny_buckets", "the rank with the ledger waits for the other, whose host pays for the launches"},
     {"copy_pageable", "the copy took 7 ms in the recording and 10 ms in the runs that were timed"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/statistics.h"
 
@@ -243,7 +244,7 @@ Replay::Replay(const trace::Trace& trace, std::span<const RankTimeline> timeline
   unchanged_ms_ = step_ms();
 }
 
-double Replay::step_ms(const Change& change) const {
+std::vector<double> Replay::rank_steps_ms(const Change& change) const {
   std::vector<MeetingState> meetings(transfer_ns_.size());
   std::vector<Runner> runners;
   runners.reserve(programs_.size());
@@ -261,10 +262,14 @@ double Replay::step_ms(const Change& change) const {
       moved = runner.advance(meetings, attendance_, transfer_ns_, alone && !moved) || moved;
     alone = !moved;
   }
-  double total = 0;
-  for (std::size_t rank = 0; rank < runners.size(); ++rank)
-    total += typical_ms(runners[rank].step_ends(), runners[rank].start_ns());
-  return runners.empty() ? 0 : total / static_cast<double>(runners.size());
+  std::vector<double> steps;
+  for (const Runner& runner : runners) steps.push_back(typical_ms(runner.step_ends(), runner.start_ns()));
+  return steps;
+}
+
+double Replay::step_ms(const Change& change) const {
+  const std::vector<double> steps = rank_steps_ms(change);
+  return steps.empty() ? 0 : std::reduce(steps.begin(), steps.end()) / static_cast<double>(steps.size());
 }
 
 double Replay::error() const {

@@ -40,6 +40,8 @@ class Replay {
 
   // The median time of the steps; over ranks the mean.
   double step_ms(const Change& change = {}) const;
+  // The same of each rank.
+  std::vector<double> rank_steps_ms(const Change& change) const;
   // The same quantity read off the recording.
   double recorded_ms() const { return recorded_ms_; }
   // How far the replay is from the recording, as a fraction of it.

@@ -85,7 +85,30 @@ class Teller {
     put(arguments, "busy", format_percent(step() > 0 ? busy * own_.to_step_ms / step() : 0));
     put(arguments, "rank", fmt::format("{}", straggler_.number));
     put(arguments, "doing", straggler_.doing);
+    put(arguments, "remedy", remedy());
     return arguments;
+  }
+
+  std::string remedy() const {
+    if (straggler_.cause != Cause::kFloor)
+      return "look at what its host does alone: input, files, logging, other programs on its cores";
+    if (straggler_.extra_work)
+      return "take what it alone computes out of the step, do it less often, or share it out";
+    return "balance batches by tokens, not by sequences; where the work is equal, look at its clocks";
+  }
+
+  // Which of two repairs the gain of a straggler is of.
+  std::vector<std::string> about_straggler() const {
+    if (!gains_.foretells()) return {};
+    const auto [removed, shared] = gains_.straggler_gain();
+    if (shared <= 0) return {};
+    return {
+        fmt::format("without what it does longer: {} less; with that shared out over the {} ranks: {} "
+                    "less. The {} is what is predicted, because {}",
+                    format_ms(removed), study_.timelines.size(), format_ms(shared),
+                    straggler_.extra_work ? "first" : "second",
+                    straggler_.extra_work ? "the others do not do it at all"
+                                          : "it does the same as the others, but longer")};
   }
 
   // What else is known of a part: its rate, or what it is compared with.
@@ -111,6 +134,8 @@ class Teller {
   std::vector<std::string> evidence(const DeviceRule& rule, const std::vector<const Part*>& parts,
                                     const Arguments& whole) const {
     std::vector<std::string> lines = {fill(rule.summary, whole)};
+    if (rule.cause == Cause::kStraggler)
+      for (std::string& line : about_straggler()) lines.push_back(std::move(line));
     if (rule.item.empty()) return lines;
     std::size_t named = 0;
     double rest = 0;
@@ -143,8 +168,11 @@ class Teller {
   std::string caveat(const DeviceRule& rule, const Arguments& arguments) const {
     std::string text = fill(rule.caveat, arguments);
     if (gains_.error() > kTrustedReplay)
-      text += fmt::format("{}the replay misses the recorded step by {}: the gain is less sure",
-                          text.empty() ? "" : "; ", format_percent(gains_.error()));
+      text += fmt::format("{}the replay misses the recorded step by {}: {}", text.empty() ? "" : "; ",
+                          format_percent(gains_.error()),
+                          gains_.foretells() ? "the gain is less sure"
+                                             : "how much a fix wins cannot be foretold, only what it wins "
+                                               "at most");
     return text;
   }
 
@@ -163,6 +191,7 @@ class Teller {
     row.fix = fill(rule.fix, whole);
     row.title = fill(general.title, whole);
     row.caveat = caveat(rule, whole);
+    row.gain_is_bound = !gains_.foretells();
     return row;
   }
 
@@ -182,7 +211,7 @@ class Teller {
         if (part.reason == reason) parts.push_back(&part);
       const Arguments whole = row_arguments(ms, total_count(parts), gain);
       told_.findings.push_back({cause, fill(rule.title, whole), evidence(rule, parts, whole),
-                                fill(rule.fix, whole), caveat(rule, whole), gain});
+                                fill(rule.fix, whole), caveat(rule, whole), gain, !gains_.foretells()});
     }
   }
 
@@ -204,8 +233,9 @@ class Teller {
     if (std::any_of(told_.findings.begin(), told_.findings.end(), is_it)) return;
     const auto row = std::find_if(told_.ledger.begin(), told_.ledger.end(), is_it);
     if (row != told_.ledger.end())
-      told_.findings.insert(told_.findings.begin(), {row->cause, row->title, row->evidence, row->fix,
-                                                     row->caveat, row->predicted_gain_ms});
+      told_.findings.insert(told_.findings.begin(),
+                            {row->cause, row->title, row->evidence, row->fix, row->caveat,
+                             row->predicted_gain_ms, row->gain_is_bound});
   }
 
   double share_of_gain(const LedgerRow& row) const {
@@ -261,10 +291,14 @@ class Teller {
     verdict.cause = best->cause;
     const LedgerRow* largest = largest_gain();
     verdict.sentence = fmt::format(
-        "{} is the {}: {} of the {} step ({}); fixing it should win about {}{}.", cause_title(best->cause),
+        "{} is the {}: {} of the {} step ({}); fixing it {} {}{}.", cause_title(best->cause),
         best == largest ? "largest recoverable cost" : "cost to remove first", format_ms(best->ms),
-        format_ms(step()), format_percent(best->share), format_ms(best->predicted_gain_ms),
+        format_ms(step()), format_percent(best->share),
+        gains_.foretells() ? "should win about" : "wins at most", format_ms(best->predicted_gain_ms),
         recorder_matters() ? " of the " + unrecorded_text() : "");
+    if (!gains_.foretells())
+      verdict.sentence += fmt::format(" How much of that cannot be foretold: replayed, the step is {} off.",
+                                      format_percent(gains_.error()));
     if (specific || best != largest)
       verdict.sentence +=
           fmt::format(" It also keeps the step from being launched as one graph, which would win {}.",

@@ -31,7 +31,7 @@ Markup name_cell(std::string_view name, std::string_view detail) {
 Markup finding_card(const analyze::Finding& row, int number, double step_ms) {
   Markup head = tag("span", {{"class", "number"}}, fmt::format("{}", number));
   head += tag("h3", prose(row.fix.empty() ? row.title : row.fix));
-  const std::string gain = gain_sentence(row.predicted_gain_ms, step_ms);
+  const std::string gain = gain_sentence(row, step_ms);
   if (!gain.empty()) head += tag("span", {{"class", "wins"}}, prose("wins " + gain));
   Markup inside = tag("div", {{"class", "finding-head"}}, head);
   Markup why = tag("span", {{"class", "chip-dot " + svg::cause_class(row.cause)}}, Markup());
@@ -82,16 +82,17 @@ Markup rank_rows(const Analysis& analysis) {
   const double step = analysis.step.ms.median;
   Markup rows;
   for (const analyze::RankSummary& row : analysis.rank_summaries) {
-    Markup cells = name_cell(fmt::format("rank {}", row.rank),
+    Markup cells = name_cell(fmt::format("rank {}", rank_text(row)),
                              row.source + (row.device.empty() ? "" : ", " + row.device));
     cells += cell("step", fixed_ms(row.step_ms, step)) + cell("busy", format_percent(row.busy_share));
     cells += cell("computes", fixed_ms(row.compute_ms, step));
-    cells += cell("late by", fixed_ms(row.lateness_ms, step)) + cell("waits", fixed_ms(row.waiting_ms, step));
+    cells += cell("latest", latest_text(row, step)) + cell("usually late", usually_late_text(row));
+    cells += cell("waits", fixed_ms(row.waiting_ms, step));
     rows += tag("tr", {{"class", "single"}}, cells);
   }
   Markup head = Markup::literal(
       "<thead><tr><th></th><th class=\"n\">step</th><th class=\"n\">busy</th><th class=\"n\">computes</th>"
-      "<th class=\"n\">late by</th><th class=\"n\">waits</th></tr></thead>");
+      "<th class=\"n\">latest</th><th class=\"n\">usually late</th><th class=\"n\">waits</th></tr></thead>");
   return tag("table", {{"class", "cards"}}, head + tag("tbody", rows));
 }
 
@@ -170,7 +171,10 @@ Markup metrics_part(const Analysis& analysis) {
 
 Markup ranks_part(const Analysis& analysis) {
   Markup content;
-  if (analysis.rank_summaries.size() > 1) content += rank_rows(analysis);
+  if (analysis.rank_summaries.size() > 1) {
+    content += rank_rows(analysis);
+    content += tag("p", {{"class", "notes"}}, prose(fmt::format("{}.", lateness_note())));
+  }
   if (!analysis.collectives.empty())
     content += tag("div", {{"class", content.empty() ? "" : "below"}}, collective_rows(analysis));
   if (content.empty()) return {};

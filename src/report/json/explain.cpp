@@ -22,7 +22,8 @@ Json findings(const std::vector<analyze::Finding>& rows) {
                     {"evidence", row.evidence},
                     {"fix", row.fix},
                     {"caveat", row.caveat},
-                    {"predicted_gain_ms", row.predicted_gain_ms}});
+                    {"predicted_gain_ms", row.predicted_gain_ms},
+                    {"gain_is_bound", row.gain_is_bound}});
   return list;
 }
 
@@ -99,11 +100,15 @@ Json rank_summaries(const std::vector<analyze::RankSummary>& rows) {
   Json list = Json::array();
   for (const analyze::RankSummary& row : rows)
     list.push_back({{"rank", row.rank},
+                    {"device_index", row.device_index < 0 ? Json() : Json(row.device_index)},
                     {"source", row.source},
                     {"device", row.device},
                     {"step_ms", row.step_ms},
                     {"busy_share", row.busy_share},
                     {"compute_ms", row.compute_ms},
+                    {"collectives", row.collectives},
+                    {"latest_ms", row.latest_ms},
+                    {"usually_late_us", row.usually_late_us},
                     {"lateness_ms", row.lateness_ms},
                     {"waiting_ms", row.waiting_ms},
                     {"clock_shift_us", row.clock_shift_us}});

@@ -15,6 +15,7 @@ Json ledger(const std::vector<analyze::LedgerRow>& rows) {
                     {"evidence", row.evidence},
                     {"fix", row.fix},
                     {"predicted_gain_ms", row.predicted_gain_ms},
+                    {"gain_is_bound", row.gain_is_bound},
                     {"title", row.title},
                     {"caveat", row.caveat}});
   return list;

@@ -23,8 +23,7 @@ std::string findings(const Analysis& analysis) {
   for (const analyze::Finding* row : ordered_findings(analysis)) {
     out += fmt::format("{}. **{}** ({})", ++number, plain(row->fix.empty() ? row->title : row->fix),
                        analyze::cause_label(row->cause));
-    if (const std::string gain = gain_sentence(row->predicted_gain_ms, gained_from_ms(analysis));
-        !gain.empty())
+    if (const std::string gain = gain_sentence(*row, gained_from_ms(analysis)); !gain.empty())
       out += " wins " + gain;
     out += ".\n";
     if (!row->fix.empty()) out += fmt::format("   - {}\n", plain(row->title));
@@ -64,10 +63,11 @@ std::string ranks(const Analysis& analysis) {
   const double step = analysis.step.ms.median;
   std::vector<Cells> rows;
   for (const analyze::RankSummary& row : analysis.rank_summaries)
-    rows.push_back({fmt::format("{}", row.rank), code(row.source), fixed_ms(row.step_ms, step),
-                    format_percent(row.busy_share), fixed_ms(row.compute_ms, step),
-                    fixed_ms(row.lateness_ms, step), fixed_ms(row.waiting_ms, step)});
-  return table({"rank", "file", "step", "busy", "computes", "late by", "waits"}, 2, rows);
+    rows.push_back({rank_text(row), code(row.source), fixed_ms(row.step_ms, step),
+                    format_percent(row.busy_share), fixed_ms(row.compute_ms, step), latest_text(row, step),
+                    usually_late_text(row), fixed_ms(row.waiting_ms, step)});
+  return table({"rank", "file", "step", "busy", "computes", "latest", "usually late", "waits"}, 2, rows) +
+         fmt::format("\n{}.\n", lateness_note());
 }
 
 std::string collectives(const Analysis& analysis) {

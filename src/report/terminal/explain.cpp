@@ -32,7 +32,7 @@ std::string about(const Analysis& analysis, const TerminalStyle& style) {
 
 std::string finding(const analyze::Finding& row, int number, bool full, double step_ms,
                     const TerminalStyle& style) {
-  const std::string gain = gain_sentence(row.predicted_gain_ms, step_ms);
+  const std::string gain = gain_sentence(row, step_ms);
   const std::string& head = row.fix.empty() ? row.title : row.fix;
   std::string out = wrapped(fmt::format("{}. {}", number, head), 2, style, 3);
   if (!gain.empty()) out += paint(wrapped("wins " + gain, 5, style), Colour::kGreen, style);
@@ -112,18 +112,22 @@ std::string phases(const Analysis& analysis, const TerminalStyle& style) {
 std::string ranks(const Analysis& analysis, const TerminalStyle& style) {
   if (analysis.rank_summaries.size() < 2) return "";
   const double step = analysis.step.ms.median;
-  const std::size_t name_width = style.width - 2 - 5 - 11 - 9 - 11 - 11 - 11 - 2;
+  const bool devices = analysis.rank_summaries.front().device_index >= 0;
+  const std::size_t rank_width = devices ? 13 : 5;
+  const std::size_t name_width = style.width - 2 - rank_width - 11 - 9 - 11 - 11 - 10 - 11 - 2;
   std::string out = heading("Ranks", style);
-  out += paint("  " + right("rank", 5) + right("step", 11) + right("busy", 9) + right("computes", 11) +
-                   right("late by", 11) + right("waits", 11) + "  file",
-               Colour::kFaint, style) +
-         "\n";
+  out +=
+      paint("  " + right("rank", rank_width) + right("step", 11) + right("busy", 9) + right("computes", 11) +
+                right("latest", 11) + right("usually", 10) + right("waits", 11) + "  file",
+            Colour::kFaint, style) +
+      "\n";
   for (const analyze::RankSummary& row : analysis.rank_summaries)
-    out += "  " + right(fmt::format("{}", row.rank), 5) + right(fixed_ms(row.step_ms, step), 11) +
+    out += "  " + right(rank_text(row), rank_width) + right(fixed_ms(row.step_ms, step), 11) +
            right(format_percent(row.busy_share), 9) + right(fixed_ms(row.compute_ms, step), 11) +
-           right(fixed_ms(row.lateness_ms, step), 11) + right(fixed_ms(row.waiting_ms, step), 11) + "  " +
-           shortened(clean_utf8(row.source), name_width) + "\n";
-  return out;
+           right(latest_text(row, step), 11) + right(usually_late_text(row), 10) +
+           right(fixed_ms(row.waiting_ms, step), 11) + "  " + shortened(clean_utf8(row.source), name_width) +
+           "\n";
+  return out + paint(wrapped(std::string(lateness_note()), 2, style), Colour::kFaint, style);
 }
 
 std::string collectives(const Analysis& analysis, const TerminalStyle& style) {

@@ -1,0 +1,143 @@
+// What is said of ranks that belong together: who is late, by how much, and what mending it would win.
+#include "analyze/device/ranks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analyze/device/device_analysis.h"
+#include "analyze/device/fabricate_ranks.h"
+#include "analyze/device/gains.h"
+#include "analyze/device/tell.h"
+
+namespace hone::analyze::device {
+namespace {
+
+using testing::HasSubstr;
+
+// Two ranks with ten works of 100 µs a step and a collective of 50 µs; what rank 1 does more is up to
+// `extra`.
+template <typename Extra>
+fabricate::Ranks two_ranks(const Extra& extra, double work_of_second_us = 100) {
+  fabricate::Ranks made(2);
+  for (int step = 0; step < 5; ++step) {
+    for (int rank : {0, 1}) {
+      made.begin_step(rank);
+      if (rank == 1) extra(made);
+      for (int i = 0; i < 10; ++i) made.launch(rank, rank == 0 ? 100 : work_of_second_us);
+    }
+    made.collective({0, 1}, 50);
+    for (int rank : {0, 1}) {
+      made.wait(rank);
+      made.end_step(rank);
+    }
+  }
+  return made;
+}
+
+constexpr auto kNothingMore = [](fabricate::Ranks&) {};
+
+struct Case {
+  explicit Case(fabricate::Ranks ranks)
+      : made(std::move(ranks)),
+        study(make_study(made.trace(), gpu_roofs("NVIDIA H200"))),
+        accounts(make_accounts(study, study.headline)),
+        gains(study, accounts) {}
+  Case(const Case&) = delete;
+  Case& operator=(const Case&) = delete;
+  fabricate::Ranks made;
+  Study study;
+  Accounts accounts;
+  Gains gains;
+};
+
+std::string words_of(const Analysis& analysis, Cause cause) {
+  std::string words;
+  for (const Finding& finding : analysis.findings) {
+    if (finding.cause != cause) continue;
+    words += finding.fix + "\n";
+    for (const std::string& line : finding.evidence) words += line + "\n";
+  }
+  return words;
+}
+
+TEST(Ranks, WorkThatOthersDoNotDoCanGo) {
+  const Case extra(two_ranks([](fabricate::Ranks& made) {
+    for (int i = 0; i < 2; ++i) made.launch(1, 300, "aten::mm");
+  }));
+  EXPECT_TRUE(extra.gains.straggler().extra_work);
+  const auto [removed, shared] = extra.gains.straggler_gain();
+  EXPECT_NEAR(removed, 0.6, 0.03);
+  EXPECT_NEAR(shared, 0.3, 0.03);
+  EXPECT_EQ(extra.gains.of(Cause::kStraggler), removed);
+  const auto analysis = analyze_device_trace(extra.made.trace(), Roofs{}, {});
+  ASSERT_TRUE(analysis.ok());
+  const std::string words = words_of(*analysis, Cause::kStraggler);
+  EXPECT_THAT(words, HasSubstr("what it alone computes"));
+  EXPECT_THAT(words, HasSubstr("The first is what is predicted"));
+}
+
+TEST(Ranks, TheSameWorkOnMoreDataIsSharedOut) {
+  const Case longer(two_ranks(kNothingMore, 160));
+  EXPECT_FALSE(longer.gains.straggler().extra_work);
+  const auto [removed, shared] = longer.gains.straggler_gain();
+  EXPECT_NEAR(removed, 0.6, 0.03);
+  EXPECT_NEAR(shared, 0.3, 0.03);
+  EXPECT_EQ(longer.gains.of(Cause::kStraggler), shared);
+}
+
+TEST(Ranks, TimeOfAHostIsNotSharedOut) {
+  const Case late(two_ranks([](fabricate::Ranks& made) { made.host(1, 2000); }));
+  const auto [removed, shared] = late.gains.straggler_gain();
+  EXPECT_NEAR(removed, 2.0, 0.1);
+  EXPECT_EQ(shared, 0);
+}
+
+// A delay is met once, by the collective that comes first, but may be seen by many that are under way.
+TEST(Ranks, LatenessIsToldByStepNotSummedUp) {
+  fabricate::Ranks made(2);
+  for (int step = 0; step < 5; ++step) {
+    for (int rank : {0, 1}) made.begin_step(rank);
+    made.launch(1, 500);
+    for (int i = 0; i < 20; ++i) {
+      for (int rank : {0, 1}) made.launch(rank, 50);
+      made.launch(1, 10);
+      made.collective({0, 1}, 20);
+    }
+    for (int rank : {0, 1}) {
+      made.wait(rank);
+      made.end_step(rank);
+    }
+  }
+  const Case late(std::move(made));
+  const std::vector<RankSummary> ranks = rank_summaries(late.study);
+  EXPECT_NEAR(ranks[1].latest_ms, 0.51, 0.02);
+  EXPECT_NEAR(ranks[1].usually_late_us, 11, 2);
+  EXPECT_NEAR(ranks[1].lateness_ms, 0.5 + 20 * 0.011, 0.03);
+  EXPECT_NEAR(ranks[1].collectives, 20, 1e-9);
+  EXPECT_LT(ranks[0].latest_ms, 0.001);
+}
+
+// Nothing that a fix wins can be foretold by a replay that does not give the recording again.
+TEST(Gains, AreWhatTheyAreAtMostWhereTheReplayIsFarOff) {
+  Case made(two_ranks([](fabricate::Ranks& ranks) { ranks.host(1, 2000); }));
+  for (RankTimeline& timeline : made.study.timelines)
+    for (std::size_t k = 0; k < timeline.steps.size(); ++k) {
+      timeline.steps[k].start_ns += static_cast<int64_t>(k) * 3'000'000;
+      timeline.steps[k].end_ns += static_cast<int64_t>(k + 1) * 3'000'000;
+    }
+  const Gains gains(made.study, made.accounts);
+  ASSERT_GT(gains.error(), 0.3);
+  EXPECT_FALSE(gains.foretells());
+  const Told told = tell(made.study, made.accounts, gains);
+  EXPECT_THAT(told.verdict.sentence, HasSubstr("wins at most"));
+  EXPECT_THAT(told.verdict.sentence, HasSubstr("cannot be foretold"));
+  ASSERT_FALSE(told.findings.empty());
+  for (const Finding& finding : told.findings) {
+    EXPECT_TRUE(finding.gain_is_bound);
+    EXPECT_THAT(finding.caveat, HasSubstr("only what it wins at most"));
+  }
+  for (const LedgerRow& row : told.ledger) EXPECT_LE(row.predicted_gain_ms, row.ms);
+}
+
+}  // namespace
+}  // namespace hone::analyze::device
