@@ -236,6 +236,7 @@ TEST_F(PerfettoFile, KeepsARealTraceOfTwoRanks) {
   const Result<std::string> bytes = read_file(path_);
   ASSERT_TRUE(bytes.ok());
   EXPECT_THAT(Structure(*bytes).faults, testing::IsEmpty());
+  EXPECT_NE(bytes->find("rank 1: python"), std::string::npos);  // both processes are named python
   const Result<Trace> read = read_perfetto(path_);
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(read->meta, trace->meta);

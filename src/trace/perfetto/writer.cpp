@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include <fmt/format.h>
 #include <protozero/pbf_writer.hpp>
 
 #include "core/file.h"
@@ -25,7 +26,7 @@ constexpr std::size_t kFlushBytes = std::size_t{1} << 20;
 class UniqueNumbers {
  public:
   int32_t take(int64_t wanted) {
-    auto number = static_cast<int32_t>(wanted & 0x3fffffff);
+    auto number = static_cast<int32_t>(wanted & 0x7fffffff);
     while (!taken_.insert(number).second) number = 0x40000000 + next_++;
     return number;
   }
@@ -35,14 +36,20 @@ class UniqueNumbers {
   int32_t next_ = 0;
 };
 
-std::string descriptor(const Track& track, uint64_t uuid, uint64_t parent, int32_t pid, int32_t tid) {
+// Processes of several ranks mostly go by one name.
+std::string process_name(const Trace& trace, const Track& track) {
+  return trace.meta.ranks.size() > 1 ? fmt::format("rank {}: {}", track.rank, track.name) : track.name;
+}
+
+std::string descriptor(const Track& track, uint64_t uuid, uint64_t parent, int32_t pid, int32_t tid,
+                       const std::string& process_name) {
   std::string bytes;
   pbf_writer writer(bytes);
   writer.add_uint64(TrackField::uuid, uuid);
   if (track.kind == TrackKind::kProcess) {
     pbf_writer process(writer, TrackField::process);
     process.add_int32(ProcessField::pid, pid);
-    process.add_string(ProcessField::name, track.name);
+    process.add_string(ProcessField::name, process_name);
   } else if (track.kind == TrackKind::kThread) {
     pbf_writer thread(writer, TrackField::thread);
     thread.add_int32(ThreadField::pid, pid);
@@ -134,7 +141,8 @@ class Writer {
       uint32_t process = track.process.valid() ? track.process.index : i;
       int32_t tid = track.kind == TrackKind::kThread ? tids.take(track.tid) : 0;
       uint64_t parent = track.process.valid() ? track_uuid(process, 0) : 0;
-      HONE_CHECK(describe(descriptor(track, track_uuid(i, 0), parent, pid_of[process], tid)));
+      HONE_CHECK(describe(
+          descriptor(track, track_uuid(i, 0), parent, pid_of[process], tid, process_name(trace_, track))));
     }
     return {};
   }
