@@ -85,6 +85,10 @@ class Bookkeeper {
         reason = Reason::kOptimizer;
       }
       name = title(*next);
+      if (const Loop* loop = own_.loops.of_work(part.next); cause == Cause::kLaunch && loop != nullptr) {
+        reason = Reason::kLoop;
+        name = fmt::format("{} turns of {}", loop->turns, loop->name);
+      }
     } else if (part.span != kNothing) {
       name = std::string(trace_.strings.text(trace_.spans.name[part.span]));
     }

@@ -32,8 +32,9 @@ enum class Reason : uint8_t {
   kOddSize,      // sizes that matrix units cannot load well
   kSmallGrid,    // fewer blocks than the device has multiprocessors
   kSlow,         // far below its roof, for reasons that a trace does not show
+  kLoop,         // launched in a loop of the program (loops.h)
 };
-inline constexpr int kReasonCount = 12;
+inline constexpr int kReasonCount = 13;
 
 constexpr double kGone = -1;  // the work is not launched at all
 

@@ -45,6 +45,7 @@ std::vector<std::vector<double>> Gains::targets(Cause cause, const Reason* reaso
 }
 
 double Gains::of(Cause cause, Reason reason) const {
+  if (cause == Cause::kLaunch && reason == Reason::kLoop && foretells()) return without_loops();
   if (!is_busy(cause) || reason == Reason::kNone) return of(cause);
   return with_works(targets(cause, &reason));
 }
@@ -113,6 +114,19 @@ double Gains::of(Cause cause) const {
                                                                         : straggler_gain().shared_ms;
     case Cause::kBubble:
       return without_bubble();
+  }
+  return with(std::move(change));
+}
+
+// What a loop does turn by turn one call can do for all turns: the first turn's launches remain.
+double Gains::without_loops() const {
+  Change change;
+  for (std::size_t rank = 0; rank < study_.ranks.size(); ++rank) {
+    const RankTimeline& timeline = study_.timelines[rank];
+    std::vector<char> joined(timeline.works.size(), 0);
+    for (const Loop& loop : study_.ranks[rank].loops.loops)
+      for (uint32_t k = loop.first_turn; k < loop.works; ++k) joined[timeline.launched[loop.first + k]] = 1;
+    change.joined.push_back(std::move(joined));
   }
   return with(std::move(change));
 }

@@ -45,6 +45,7 @@ class Gains {
   // device-only traces) nothing can be replayed: then what the works themselves become shorter.
   double with_works(std::vector<std::vector<double>> work_ns) const;
 
+  double without_loops() const;
   double without_bubble() const;
   double comm_share() const;
 

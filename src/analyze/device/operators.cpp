@@ -71,6 +71,7 @@ std::string_view reason_words(Reason reason) {
       return "fewer blocks than the device has multiprocessors";
     case Reason::kSlow:
       return "far below its roof";
+    case Reason::kLoop:
     case Reason::kNone:
       break;
   }

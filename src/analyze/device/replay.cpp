@@ -24,12 +24,14 @@ struct MeetingState {
 // One rank being simulated.
 class Runner {
  public:
-  Runner(const Program& program, const Change& change, int rank, std::span<const double> work_ns)
+  Runner(const Program& program, const Change& change, int rank, std::span<const double> work_ns,
+         std::span<const char> joined)
       : program_(program),
         concerned_(change.without_on < 0 || change.without_on == rank),
         timeline_(*program.timeline),
         change_(change),
         work_ns_(work_ns),
+        joined_(joined),
         host_(program.start_ns),
         free_(timeline_.streams.size(), 0),
         ends_(program.works.size(), 0),
@@ -90,6 +92,15 @@ class Runner {
     return call.works > 0;
   }
 
+  // Whether all works of this launch are launched with those before them.
+  bool joined(const Item& item) const {
+    if (item.kind != ItemKind::kLaunch || joined_.empty()) return false;
+    const HostCall& call = timeline_.calls[item.call];
+    for (uint32_t k = 0; k < call.works; ++k)
+      if (joined_[timeline_.launched[call.first_work + k]] == 0) return false;
+    return call.works > 0;
+  }
+
   bool launches_collective(const Item& item) const {
     if (item.kind != ItemKind::kLaunch) return false;
     const HostCall& call = timeline_.calls[item.call];
@@ -99,14 +110,14 @@ class Runner {
 
   // The time before a call that the host takes to issue: the recorder's cost is in it.
   double issuing(const Item& item) const {
-    if (change_.launches_free || gone(Activity::kIssue) || dropped(item)) return 0;
+    if (change_.launches_free || gone(Activity::kIssue) || dropped(item) || joined(item)) return 0;
     const double collectives =
         change_.collectives_free ? 0 : item.before_ns[static_cast<std::size_t>(Activity::kCommunicate)];
     return item.before_ns[static_cast<std::size_t>(Activity::kIssue)] + collectives;
   }
 
   double calling(const Item& item) const {
-    if (gone(item.activity) || dropped(item)) return 0;
+    if (gone(item.activity) || dropped(item) || joined(item)) return 0;
     if (change_.collectives_free && launches_collective(item)) return 0;
     return change_.launches_free && item.activity == Activity::kIssue ? 0 : item.call_ns;
   }
@@ -198,6 +209,7 @@ class Runner {
   const RankTimeline& timeline_;
   const Change& change_;
   std::span<const double> work_ns_;
+  std::span<const char> joined_;
   double host_;
   double start_ = 0;  // of the first step
   double launch_from_ = 0;
@@ -249,9 +261,11 @@ std::vector<double> Replay::rank_steps_ms(const Change& change) const {
   std::vector<Runner> runners;
   runners.reserve(programs_.size());
   for (std::size_t rank = 0; rank < programs_.size(); ++rank)
-    runners.emplace_back(programs_[rank], change, static_cast<int>(rank),
-                         rank < change.work_ns.size() ? std::span<const double>(change.work_ns[rank])
-                                                      : std::span<const double>());
+    runners.emplace_back(
+        programs_[rank], change, static_cast<int>(rank),
+        rank < change.work_ns.size() ? std::span<const double>(change.work_ns[rank])
+                                     : std::span<const double>(),
+        rank < change.joined.size() ? std::span<const char>(change.joined[rank]) : std::span<const char>());
   auto all_done = [&] {
     return std::all_of(runners.begin(), runners.end(), [](const Runner& runner) { return runner.done(); });
   };

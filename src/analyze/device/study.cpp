@@ -49,6 +49,7 @@ Study make_study(const trace::Trace& trace, const GpuRoofs& roofs) {
     rank.occupancy = occupancy(timeline);
     rank.idle = idle_parts(timeline, rank.occupancy, study.activities.back());
     rank.split = split_busy(trace, timeline, roofs);
+    rank.loops = find_loops(trace, timeline);
     find_central(timeline, rank);
     study.ranks.push_back(std::move(rank));
   }

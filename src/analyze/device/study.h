@@ -10,6 +10,7 @@
 #include "analyze/device/gpu_roofs.h"
 #include "analyze/device/host_activity.h"
 #include "analyze/device/idle.h"
+#include "analyze/device/loops.h"
 #include "analyze/device/meetings.h"
 #include "analyze/device/occupancy.h"
 #include "analyze/device/rank_timeline.h"
@@ -22,6 +23,7 @@ struct RankStudy {
   Occupancy occupancy;
   std::vector<IdlePart> idle;
   BusySplit split;
+  Loops loops;
   // Which windows the typical step is averaged over, and what brings their mean to the median.
   std::vector<char> central;  // by window
   int central_steps = 0;

@@ -215,12 +215,14 @@ class Teller {
     }
   }
 
-  // Those that have time, the largest gain first.
+  // Those that have time, the largest gain first; but what a loop wins is taken from what a graph of the whole
+  // step would.
   std::vector<Reason> by_gain(Cause cause, const Account& account) const {
     std::vector<Reason> reasons;
     for (int i = 0; i < kReasonCount; ++i)
       if (account.of(static_cast<Reason>(i)) > 0) reasons.push_back(static_cast<Reason>(i));
     std::stable_sort(reasons.begin(), reasons.end(), [&](Reason a, Reason b) {
+      if ((a == Reason::kLoop) != (b == Reason::kLoop)) return a == Reason::kLoop;
       return std::min(account.of(a), gains_.of(cause, a)) > std::min(account.of(b), gains_.of(cause, b));
     });
     return reasons;
