@@ -104,12 +104,13 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
   if (coverage.linked_share < 0.95)
     warnings.push_back(fmt::format("{} of the device's time could not be led back to an operator",
                                    format_percent(1 - coverage.linked_share)));
-  const double step = study.ranks[study.headline].step_ms;
-  if (step > 0 && gains.unrecorded_ms() < kRecorderMatters * step)
+  if (gains.recorder_slows())
     warnings.push_back(fmt::format(
-        "recording slowed this program down: without the recorder its step takes about {} "
-        "instead of {}; gains are predicted for that step: what only the recorder causes wins nothing",
-        format_ms(gains.unrecorded_ms()), format_ms(step)));
+        "recording slowed this program down: without the recorder its step takes about {} ({} to {}, by what "
+        "a record costs its host) instead of {}; gains are predicted for that step: what only the recorder "
+        "causes wins nothing",
+        format_ms(gains.unrecorded_ms()), format_ms(gains.low_unrecorded_ms()),
+        format_ms(gains.high_unrecorded_ms()), format_ms(study.ranks[study.headline].step_ms)));
   return warnings;
 }
 
@@ -173,6 +174,8 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.critical_path = critical_path(study);
   add_step_timeline(study, analysis);
   analysis.metrics["unrecorded_step_ms"] = gains.unrecorded_ms();
+  analysis.metrics["low_unrecorded_step_ms"] = gains.low_unrecorded_ms();
+  analysis.metrics["high_unrecorded_step_ms"] = gains.high_unrecorded_ms();
   analysis.metrics["replay_error"] = gains.error();
   analysis.warnings = warnings_of(study, gains, *analysis.coverage);
   warn_of_ranks(trace, analysis);

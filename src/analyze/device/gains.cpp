@@ -3,12 +3,19 @@
 #include <algorithm>
 
 #include "analyze/device/device_rules.h"
+#include "analyze/rules.h"
 
 namespace hone::analyze::device {
 namespace {
 
 bool& without(Change& change, Activity activity) {
   return change.without[static_cast<std::size_t>(activity)];
+}
+
+Change without_recorder(Change change, double host_share) {
+  change.recorder_ns = kRecorderNs;
+  change.least_share = host_share;
+  return change;
 }
 
 }  // namespace
@@ -18,16 +25,20 @@ Gains::Gains(const Study& study, const Accounts& accounts)
       replay_(*study.trace, study.timelines, study.activities, study.meetings),
       straggler_(find_straggler(study, accounts)),
       bubble_ms_(accounts[static_cast<std::size_t>(Cause::kBubble)].ms) {
-  Change change;
-  change.recorder_ns = kRecorderNs;
-  base_ms_ = foretells() ? replay_.step_ms(change) : study.ranks[study.headline].step_ms;
+  const double recorded = study.ranks[study.headline].step_ms;
+  auto unrecorded = [&](double host_share) {
+    return foretells() ? replay_.step_ms(without_recorder({}, host_share)) : recorded;
+  };
+  base_ms_ = unrecorded(kHostShare);
+  slows_ = base_ms_ < kRecorderMatters * recorded;
+  low_ms_ = slows_ ? std::min(base_ms_, unrecorded(kLowHostShare)) : base_ms_;
+  high_ms_ = slows_ ? std::max(base_ms_, unrecorded(kHighHostShare)) : base_ms_;
 }
 
 bool Gains::foretells() const { return replay_.error() < kUsableReplay; }
 
 double Gains::with(Change change) const {
-  change.recorder_ns = kRecorderNs;
-  return std::max(0.0, base_ms_ - replay_.step_ms(change));
+  return std::max(0.0, base_ms_ - replay_.step_ms(without_recorder(std::move(change), kHostShare)));
 }
 
 std::vector<std::vector<double>> Gains::targets(Cause cause, const Reason* reason) const {

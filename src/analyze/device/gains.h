@@ -21,6 +21,11 @@ class Gains {
   double of(Cause cause, Reason reason) const;
   // The replayed step without the recorder's cost, and how far the replay is from what was recorded.
   double unrecorded_ms() const { return base_ms_; }
+  // Within what that lies for most programs: hosts and programs differ in what a record costs them.
+  double low_unrecorded_ms() const { return low_ms_; }
+  double high_unrecorded_ms() const { return high_ms_; }
+  // Whether the recorder makes the step longer by so much that both have to be told.
+  bool recorder_slows() const { return slows_; }
   double error() const { return replay_.error(); }
   // What removing the host's waits would win of the step as recorded.
   double recorded_sync_ms() const;
@@ -54,6 +59,9 @@ class Gains {
   Straggler straggler_;
   double bubble_ms_ = 0;
   double base_ms_ = 0;
+  double low_ms_ = 0;
+  double high_ms_ = 0;
+  bool slows_ = false;
 };
 
 }  // namespace hone::analyze::device

@@ -12,8 +12,6 @@ namespace {
 // What a graph's works leave between them, and what a wait costs when there is nothing to wait for.
 constexpr double kGraphGapNs = 1'000;
 constexpr double kEmptyWaitNs = 2'000;
-// However much the recorder is blamed for, this part of the host's time remains.
-constexpr double kLeastShareOfHost = 0.45;
 
 // The collectives of all ranks in one run.
 struct MeetingState {
@@ -134,7 +132,7 @@ class Runner {
         host_ += item.before_ns[static_cast<std::size_t>(i)];
     const double issue = issuing(item), call = calling(item);
     const double both = issue + (is_issuing(item.activity) ? call : 0);
-    const double kept = std::max(kLeastShareOfHost * both, both - item.records * change_.recorder_ns);
+    const double kept = std::max(change_.least_share * both, both - item.records * change_.recorder_ns);
     const double scale = both > 0 ? kept / both : 0;
     host_ += issue * scale;
     launch_from_ = host_;

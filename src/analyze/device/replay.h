@@ -21,6 +21,8 @@ struct Change {
   // What writing one record cost the recorded host, taken away again from the time between launches: programs
   // that issue many operators run slower while recorded. 0: as recorded.
   double recorder_ns = 0;
+  // However much the recorder is blamed for, this part of the time between launches remains.
+  double least_share = 1;
   std::array<bool, kActivityCount> without{};  // host time of these activities, and waits, is gone
   bool launches_free = false;                  // the step is one launch, as a CUDA graph is
   bool copies_ahead = false;                   // copies from the host neither block it nor delay the device

@@ -215,8 +215,8 @@ class Teller {
     }
   }
 
-  // Those that have time, the largest gain first; but what a loop wins is taken from what a graph of the whole
-  // step would.
+  // Those that have time, the largest gain first; but what a loop wins is taken from what a graph of the
+  // whole step would.
   std::vector<Reason> by_gain(Cause cause, const Account& account) const {
     std::vector<Reason> reasons;
     for (int i = 0; i < kReasonCount; ++i)
@@ -313,7 +313,7 @@ class Teller {
     return share;
   }
 
-  bool recorder_matters() const { return gains_.unrecorded_ms() < kRecorderMatters * step(); }
+  bool recorder_matters() const { return gains_.recorder_slows(); }
   std::string unrecorded_text() const {
     return fmt::format("{} that a step takes without the recorder", format_ms(gains_.unrecorded_ms()));
   }
