@@ -5,14 +5,14 @@ export TORCHINDUCTOR_CACHE_DIR=/tmp/inductor PYTHONUNBUFFERED=1 OMP_NUM_THREADS=
 wanted() { [ $# = 1 ] || [[ " ${*:2} " == *" $1 "* ]]; }
 pack() { tar -C $raw -cf $out/traces.tar . ; }
 record() {
-  timeout 80 "${@:2}" > /tmp/log 2>&1 || { echo "$1 FAILED"; tail -5 /tmp/log; }
+  timeout 100 "${@:2}" > /tmp/log 2>&1 || { echo "$1 FAILED"; tail -3 /tmp/log; cp /tmp/log $raw/$1.log; }
   grep -a -- '->' /tmp/log
 }
-for name in $(python3 -c 'import programs; print(*programs.CAUSES)'); do
+for name in $(python3 record.py --list 1); do
   wanted $name "$@" && record $name python3 record.py $name $raw
 done
 pack
-for name in $(python3 -c 'import parallel; print(*parallel.CAUSES)'); do
+for name in $(python3 record.py --list 2); do
   wanted $name "$@" && record $name torchrun --nproc-per-node 2 record.py $name $raw
 done
 ls -la $raw | awk '{s+=$5} END {print NR, "files", s/1e6, "MB"}'; ls -S -s $raw | head -8

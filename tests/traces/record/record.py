@@ -1,10 +1,12 @@
-"""Times a program with its fault and without it, in turn, and records a trace of each form.
+"""Times a program with its fault and without it, in turn, records a trace of each form, and times both again.
 
-record.py NAME OUT: one program of programs.py, on one GPU.
-torchrun --nproc-per-node 2 record.py NAME OUT: one program of parallel.py, on two.
+record.py NAME OUT: one program on one GPU. torchrun --nproc-per-node 2 record.py NAME OUT: one program on two.
+record.py --list RANKS: the programs for that many GPUs. HONE_RECORD_ON=cpu tries a blind program without a GPU.
 Writes OUT/NAME.{fault,repaired}[.rankR].json.gz and OUT/NAME.facts.json.
 """
 import gzip
+import hashlib
+import importlib
 import json
 import os
 import shutil
@@ -16,7 +18,23 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule
 
-ROUNDS, STEPS, TRACED = 9, 5, 3
+from device import DRY, size, wait
+
+MODULES = {1: ("programs", "blind.host", "blind.on_device"), 2: ("parallel", "blind.parallel")}
+ROUNDS, STEPS, TRACED = size(9, 1), size(5, 1), 3
+SLOW_STEP_MS, STEPS_IF_SLOW = 150, 2
+
+
+def module_of(name, ranks):
+    for module in map(importlib.import_module, MODULES[ranks]):
+        if name in module.CAUSES:
+            return module
+    sys.exit(f"record.py: no program '{name}' for {ranks} GPU(s); record.py --list {ranks} names them")
+
+
+def half_of(name):
+    """Which half of the programs this one is in: rules may be tuned on the one, and are reported on the other."""
+    return "reporting" if int(hashlib.sha256(name.encode()).hexdigest()[0], 16) % 2 else "tuning"
 
 
 def timed(step, steps, together):
@@ -24,7 +42,7 @@ def timed(step, steps, together):
     start = time.perf_counter()
     for _ in range(steps):
         step()
-    torch.cuda.synchronize()
+    wait()
     return (time.perf_counter() - start) * 1e3 / steps
 
 
@@ -37,52 +55,84 @@ def record(step, path):
             shutil.copyfileobj(source, packed)
         plain.unlink()
 
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True,
+    activities = [ProfilerActivity.CPU] if DRY else [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+    with profile(activities=activities, record_shapes=True,
                  schedule=schedule(wait=1, warmup=2, active=TRACED), on_trace_ready=ready) as profiler:
         for _ in range(3 + TRACED):
             step()
             profiler.step()
-    torch.cuda.synchronize()
+    wait()
+
+
+class Forms:
+    """Both forms of a program; some faults are settings of the whole process, which stand while that form runs."""
+
+    def __init__(self, program):
+        self.steps, self.settings = {}, {}
+        for form in ("fault", "repaired"):  # one form after the other, because of those settings
+            self.steps[form] = program(form == "repaired")
+            self.settings[form] = torch.get_float32_matmul_precision()
+            for _ in range(4):
+                self.steps[form]()
+
+    def each(self):
+        for form, step in self.steps.items():
+            torch.set_float32_matmul_precision(self.settings[form])
+            yield form, step
+
+    def time_in_turns(self, times, steps, together):
+        for _ in range(ROUNDS):
+            for form, step in self.each():
+                step()
+                times[form].append(timed(step, steps[form], together))
+
+
+def steps_a_block(forms, ranks, together):
+    """Few for a form that takes long. Ranks must agree on it, so theirs never changes."""
+    slow = {form: ranks == 1 and timed(step, 1, together) > SLOW_STEP_MS for form, step in forms.each()}
+    return {form: STEPS_IF_SLOW if slow[form] else STEPS for form in slow}
+
+
+def step_ms(blocks):
+    return {"median": statistics.median(blocks), "blocks": blocks,
+            "median_before_recording": statistics.median(blocks[:ROUNDS]),
+            "median_after_recording": statistics.median(blocks[ROUNDS:])}
 
 
 def main():
+    if sys.argv[1] == "--list":
+        return print(*[name for module in MODULES[int(sys.argv[2])] for name in importlib.import_module(module).CAUSES])
     name, out = sys.argv[1], Path(sys.argv[2])
     out.mkdir(parents=True, exist_ok=True)
     ranks = int(os.environ.get("WORLD_SIZE", "1"))
     rank = int(os.environ.get("RANK", "0"))
+    together = wait
     if ranks > 1:
-        import parallel as programs
-        programs.start(rank)
-    else:
-        import programs
+        import parallel
+        parallel.start(rank)
+        together = parallel.together
+    programs = module_of(name, ranks)
     torch.manual_seed(0)
-    together = programs.together if ranks > 1 else torch.cuda.synchronize
-    forms = {}
+    forms = Forms(getattr(programs, name))
+    steps = steps_a_block(forms, ranks, together)
     times = {"fault": [], "repaired": []}
-    global_state = {}
-    for form in times:  # one form after the other: some faults are settings of the whole process
-        forms[form] = getattr(programs, name)(form == "repaired")
-        global_state[form] = torch.get_float32_matmul_precision()
-        for _ in range(4):
-            forms[form]()
-    for _ in range(ROUNDS):
-        for form, step in forms.items():
-            torch.set_float32_matmul_precision(global_state[form])
-            step()
-            times[form].append(timed(step, STEPS, together))
+    forms.time_in_turns(times, steps, together)
     suffix = f".rank{rank}" if ranks > 1 else ""
-    for form, step in forms.items():
-        torch.set_float32_matmul_precision(global_state[form])
+    for form, step in forms.each():
         record(step, out / f"{name}.{form}{suffix}.json.gz")
+    forms.time_in_turns(times, steps, together)
     if rank == 0:
-        facts = {"program": name, "cause": programs.CAUSES[name], "device": torch.cuda.get_device_name(),
-                 "ranks": ranks, "torch": torch.__version__, "steps_a_block": STEPS,
-                 "step_ms": {form: {"median": statistics.median(seen), "blocks": seen} for form, seen in times.items()}}
+        facts = {"program": name, "cause": programs.CAUSES[name], "half": half_of(name),
+                 "device": "cpu" if DRY else torch.cuda.get_device_name(),
+                 "ranks": ranks, "torch": torch.__version__, "steps_a_block": steps["repaired"],
+                 "steps_a_faulty_block": steps["fault"], "blocks_before_recording": ROUNDS,
+                 "step_ms": {form: step_ms(blocks) for form, blocks in times.items()}}
         (out / f"{name}.facts.json").write_text(json.dumps(facts, indent=1) + "\n")
-        medians = {form: statistics.median(seen) for form, seen in times.items()}
-        print(f"{name}: {programs.CAUSES[name]}: {medians['fault']:.2f} -> {medians['repaired']:.2f} ms", flush=True)
+        seen = [f"{part[at]:.2f}" for at in ("median_before_recording", "median_after_recording")
+                for part in facts["step_ms"].values()]
+        print(f"{name}: {programs.CAUSES[name]}: {seen[0]} -> {seen[1]} ms, afterwards {seen[2]} -> {seen[3]} ms", flush=True)
     if ranks > 1:
-        programs.finish()
+        parallel.finish()
 
 
 if __name__ == "__main__":
