@@ -25,6 +25,7 @@ def graphed(run):
     if DRY:
         return run
     side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(3):
             run()

@@ -15,6 +15,8 @@ import sys
 import time
 from pathlib import Path
 
+os.environ.setdefault("TEARDOWN_CUPTI", "1")  # or the recorder slows what is timed after it; read when torch is loaded
+
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule
 
@@ -83,7 +85,8 @@ class Forms:
     def time_in_turns(self, times, steps, together):
         for _ in range(ROUNDS):
             for form, step in self.each():
-                step()
+                for _ in range(2):  # what was fetched ahead while the other form ran is used up
+                    step()
                 times[form].append(timed(step, steps[form], together))
 
 
@@ -125,7 +128,7 @@ def main():
         facts = {"program": name, "cause": programs.CAUSES[name], "half": half_of(name),
                  "device": "cpu" if DRY else torch.cuda.get_device_name(),
                  "ranks": ranks, "torch": torch.__version__, "steps_a_block": steps["repaired"],
-                 "steps_a_faulty_block": steps["fault"], "blocks_before_recording": ROUNDS,
+                 "steps_a_faulty_block": steps["fault"], "blocks_before_recording": ROUNDS, "recorder_torn_down": os.environ["TEARDOWN_CUPTI"] == "1",
                  "step_ms": {form: step_ms(blocks) for form, blocks in times.items()}}
         (out / f"{name}.facts.json").write_text(json.dumps(facts, indent=1) + "\n")
         seen = [f"{part[at]:.2f}" for at in ("median_before_recording", "median_after_recording")

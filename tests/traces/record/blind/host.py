@@ -54,8 +54,8 @@ def decode_token_by_token(repaired):
 def average_of_weights(repaired):
     """Keeps a moving average of the weights, entry by entry of the state; repaired: with foreach."""
     torch.backends.cudnn.benchmark = True
-    model = BottleneckCnn(blocks=5).to(GPU)
-    average = BottleneckCnn(blocks=5).to(GPU).requires_grad_(False)
+    model = BottleneckCnn(blocks=4).to(GPU)
+    average = BottleneckCnn(blocks=4).to(GPU).requires_grad_(False)
     step = trained(model, (torch.randn(16, 3, 128, 128, device=GPU), torch.zeros(16, dtype=torch.long, device=GPU)),
                    autocast=False)
     held, now = list(average.state_dict().values()), list(model.state_dict().values())
@@ -90,7 +90,7 @@ def solver_asks_for_numbers(repaired):
         r = goal.clone()
         p = r.clone()
         before = number(r @ r)
-        for _ in range(40):
+        for _ in range(30):
             image = matrix @ p
             length = before / number(p @ image)
             x = x + length * p
@@ -145,9 +145,9 @@ def times_each_layer(repaired):
 
 def edges_dropped_by_mask(repaired):
     """A network on a graph that leaves out edges by indexing with a mask; repaired: their messages are zero."""
-    nodes, edges, width = size(50_000, 50), size(150_000, 200), 64
+    nodes, edges, width = size(20_000, 50), size(60_000, 200), 64
     source, target = torch.randint(0, nodes, (edges,), device=GPU), torch.randint(0, nodes, (edges,), device=GPU)
-    mixes = [torch.randn(width, width, device=GPU) * 0.1 for _ in range(16)]
+    mixes = [torch.randn(width, width, device=GPU) * 0.1 for _ in range(10)]
     x = torch.randn(nodes, width, device=GPU)
 
     def step():
@@ -192,11 +192,11 @@ def collate_clicks(rows):
 
 
 class Recommender(nn.Module):
-    def __init__(self, width=64):
+    def __init__(self, width=64, wide=8192):
         super().__init__()
         self.bags = nn.EmbeddingBag(800_000, width, mode="sum", sparse=True)
-        self.mix = nn.Sequential(nn.Linear(8 * width, 1024), nn.ReLU(), nn.Linear(1024, 512), nn.ReLU(),
-                                 nn.Linear(512, 1))
+        self.mix = nn.Sequential(nn.Linear(8 * width, wide), nn.ReLU(), nn.Linear(wide, wide), nn.ReLU(),
+                                 nn.Linear(wide, 1))
 
     def forward(self, numbers, starts):
         pooled = self.bags(numbers, starts).view(8, -1, self.bags.embedding_dim)
@@ -205,11 +205,11 @@ class Recommender(nn.Module):
 
 def collates_in_the_loop(repaired):
     """Ragged lists of a recommender are joined in Python between the steps; repaired: by eight workers."""
-    model = Recommender().to(GPU)
+    model = Recommender(wide=size(8192, 64)).to(GPU)
     holder = [None, None]
     step = trained(model, holder, torch.optim.SGD(model.parameters(), lr=1e-3), autocast=False)
     how = {"num_workers": size(8, 1), "pin_memory": not DRY, "prefetch_factor": 4} if repaired else {}
-    batches = iter(torch.utils.data.DataLoader(Clicks(), batch_size=1024, collate_fn=collate_clicks, **how))
+    batches = iter(torch.utils.data.DataLoader(Clicks(), batch_size=512, collate_fn=collate_clicks, **how))
 
     def run():
         holder[:] = [part.to(GPU, non_blocking=repaired) for part in next(batches)]
@@ -233,12 +233,13 @@ class Sounds(torch.utils.data.Dataset):
 
 def one_worker(repaired):
     """A speech network fed by one worker that cannot keep up; repaired: by twenty."""
-    model = nn.Sequential(nn.Conv1d(513, 512, 5, padding=2), nn.GELU(), nn.Conv1d(512, 512, 5, padding=2, stride=2),
-                          nn.GELU(), nn.Conv1d(512, 512, 5, padding=2, stride=2), nn.GELU(),
-                          nn.Conv1d(512, 256, 3, padding=1)).to(GPU)
+    width = size(2048, 32)
+    model = nn.Sequential(nn.Conv1d(513, width, 5, padding=2), nn.GELU(), nn.Conv1d(width, width, 5, padding=2), nn.GELU(),
+                          nn.Conv1d(width, width, 5, padding=2), nn.GELU(), nn.Conv1d(width, width, 5, padding=2), nn.GELU(),
+                          nn.Conv1d(width, 256, 3, padding=1)).to(GPU)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=not DRY)
     batches = iter(torch.utils.data.DataLoader(Sounds(), batch_size=16, num_workers=size(20, 2) if repaired else 1,
-                                               pin_memory=not DRY, prefetch_factor=4))
+                                               pin_memory=not DRY, prefetch_factor=2 if repaired else 1))
 
     def run():
         frames = next(batches).to(GPU, non_blocking=True)
@@ -327,13 +328,13 @@ def weights_on_the_host(repaired):
 def memory_capped(repaired):
     """Batches of two picture sizes where memory holds the blocks of only one: each change frees and allocates again.
     Repaired: memory for both."""
-    model = UNet().to(GPU)
-    pictures = [torch.randn(size(12, 1), 3, side, side, device=GPU) for side in size((128, 160), (16, 20))]
-    noises = [torch.randn_like(picture) for picture in pictures]
+    model = BottleneckCnn(blocks=2).to(GPU)
+    pictures = [torch.randn(size(12, 1), 3, side, side, device=GPU) for side in size((384, 512), (16, 20))]
+    labels = torch.zeros(size(12, 1), dtype=torch.long, device=GPU)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
 
     def micro(i):
-        loss = model(pictures[i], noises[i])
+        loss = model(pictures[i], labels)
         loss.backward()
         return loss
 
@@ -390,7 +391,7 @@ def counts_in_compiled_code(repaired):
     width = size(1024, 32)
     model = Annealed(width, counts=not repaired).to(GPU, torch.bfloat16).requires_grad_(False)
     fast = compiled(model)
-    x = torch.randn(size(32768, 64), width, device=GPU, dtype=torch.bfloat16)
+    x = torch.randn(size(131072, 64), width, device=GPU, dtype=torch.bfloat16)
     return lambda: fast(x)
 
 

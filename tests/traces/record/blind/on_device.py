@@ -20,12 +20,12 @@ def llama_inputs(model, batch, length):
 
 def feed_forward_kept_in_f32(repaired):
     """A bf16 encoder-decoder whose second feed-forward matrices stay in f32; repaired: all bf16."""
-    model = EncoderDecoder(width=size(768, 48), layers=2).to(GPU, torch.bfloat16)
+    model = EncoderDecoder(width=size(768, 48), layers=1).to(GPU, torch.bfloat16)
     if not repaired:
         for part in [*model.encoder, *model.decoder]:
             if hasattr(part, "wo"):
                 part.wo.float()
-    words = torch.randint(0, 8192, (size(32, 1), size(512, 8)), device=GPU)
+    words = torch.randint(0, 8192, (size(64, 1), size(512, 8)), device=GPU)
     return trained(model, (words, words, words), autocast=False)
 
 
@@ -73,7 +73,7 @@ def attention_with_repeated_keys(repaired):
     """Grouped attention with the keys repeated and mask and probabilities in memory; repaired: the fused operator."""
     model = Llama(width=size(1024, 64), layers=size(4, 1), attend=attention if repaired else attention_by_hand)
     model.to(GPU, torch.bfloat16).requires_grad_(False)
-    ids, tables, _ = llama_inputs(model, size(8, 1), size(2048, 16))
+    ids, tables, _ = llama_inputs(model, size(16, 1), size(1024, 16))
     return lambda: model(ids, tables)
 
 
@@ -104,7 +104,7 @@ def augments_eagerly(repaired):
 
 def cache_grown_by_cat(repaired):
     """Decodes over a long cache that is copied to append each token; repaired: a cache with room, written in place."""
-    batch, length, layers = size(32, 1), size(4096, 16), size(3, 1)
+    batch, length, layers = size(32, 1), size(4096, 16), size(2, 1)
     model = Llama(width=size(1024, 64), shared=16, layers=layers).to(GPU, torch.bfloat16).requires_grad_(False)
     cos, sin = rotary_tables(length + 4, model.size, GPU)
     room = length + 4 if repaired else length
@@ -139,7 +139,7 @@ def adapters_one_by_one(repaired):
     """Sixteen requests, each through its own matrix, one product after another; repaired: one batched product."""
     side, inner = size(1024, 16), size(4096, 32)
     x = torch.randn(16, side, inner, device=GPU, dtype=torch.bfloat16)
-    layers = [torch.randn(16, inner, side, device=GPU, dtype=torch.bfloat16) * 0.02 for _ in range(8)]
+    layers = [torch.randn(16, inner, side, device=GPU, dtype=torch.bfloat16) * 0.02 for _ in range(14)]
     requests, matrices = x.unbind(), [layer.unbind() for layer in layers]
     out = torch.empty(16, side, side, device=GPU, dtype=torch.bfloat16)
     outs = out.unbind()
@@ -161,7 +161,7 @@ def adapters_one_by_one(repaired):
 def phases_summed_in_few_rows(repaired):
     """A synthesizer's phases: running sums along eight long rows, a block a row; repaired: of pieces, then of their ends."""
     rows, length = 8, size(240_000, 2_400)
-    pitch = torch.rand(4, rows, length, device=GPU) * 0.05
+    pitch = torch.rand(8, rows, length, device=GPU) * 0.05
     overtones = torch.arange(1, 17, device=GPU).view(1, -1, 1)
 
     def running(x):

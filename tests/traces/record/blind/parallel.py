@@ -34,7 +34,7 @@ def tensor_parallel_sums_in_f32(repaired):
 def accumulates_without_no_sync(repaired):
     """Four micro-batches, the gradients reduced after each; repaired: only after the last."""
     width = size(8192, 16)
-    layers = nn.Sequential(*[nn.Sequential(nn.Linear(width, width, bias=False), nn.ReLU()) for _ in range(5)])
+    layers = nn.Sequential(*[nn.Sequential(nn.Linear(width, width, bias=False), nn.ReLU()) for _ in range(4)])
     model = DistributedDataParallel(layers.to(GPU), gradient_as_bucket_view=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
     x = torch.randn(size(512, 4), width, device=GPU)
@@ -53,10 +53,10 @@ def accumulates_without_no_sync(repaired):
 
 def rank_zero_draws(repaired):
     """Rank 0 makes a sheet of pictures on the host before every step; repaired: every thousandth."""
-    model = BottleneckCnn(blocks=4).to(GPU)
+    model = BottleneckCnn(blocks=2).to(GPU)
     step = trained(DistributedDataParallel(model, gradient_as_bucket_view=True),
-                   (torch.randn(size(48, 1), 3, 128, 128, device=GPU),
-                    torch.zeros(size(48, 1), dtype=torch.long, device=GPU)), autocast=False)
+                   (torch.randn(size(96, 1), 3, 128, 128, device=GPU),
+                    torch.zeros(size(96, 1), dtype=torch.long, device=GPU)), autocast=False)
     pictures = numpy.random.default_rng(0).random((16, 3, 128, 128), dtype=numpy.float32)
     count = [0]
 
@@ -83,10 +83,10 @@ class Stage(nn.Module):
         return self.layer(x)
 
 
-def pipeline_of_two_micro_batches(repaired):
-    """Two stages of a transformer on two ranks, two micro-batches a step; repaired: eight."""
-    count, width = 8 if repaired else 2, size(2048, 32)
-    shape = (size(64, 8) // count, size(512, 8), width)
+def pipeline_waits_for_whole_batches(repaired):
+    """Two stages of a transformer on two ranks, the batch in one piece; repaired: in three micro-batches."""
+    count, width = 3 if repaired else 1, size(2048, 32)
+    shape = (size(48, 3) // count, size(512, 8), width)
     stage = Stage(width).to(GPU, torch.bfloat16)
     optimizer = torch.optim.SGD(stage.parameters(), lr=1e-6)
     x = torch.randn(shape, device=GPU, dtype=torch.bfloat16)
@@ -125,8 +125,8 @@ def pipeline_of_two_micro_batches(repaired):
 
 def healthy_vit_on_two(repaired):
     """Nothing planted: a compiled ViT, data parallel. The repaired form is the same program."""
-    model = Vit(width=size(1024, 64), heads=16 if not DRY else 4, layers=2).to(GPU)
-    batch = (torch.randn(size(128, 1), 3, 224, 224, device=GPU), torch.zeros(size(128, 1), dtype=torch.long, device=GPU))
+    model = Vit(width=size(1024, 64), heads=16 if not DRY else 4, layers=1).to(GPU)
+    batch = (torch.randn(size(192, 1), 3, 224, 224, device=GPU), torch.zeros(size(192, 1), dtype=torch.long, device=GPU))
     return trained(DistributedDataParallel(compiled(model), gradient_as_bucket_view=True), batch)
 
 
@@ -134,6 +134,6 @@ CAUSES = {
     "tensor_parallel_sums_in_f32": "comm",
     "accumulates_without_no_sync": "comm",
     "rank_zero_draws": "straggler",
-    "pipeline_of_two_micro_batches": "bubble",
+    "pipeline_waits_for_whole_batches": "bubble",
     "healthy_vit_on_two": "healthy",
 }
