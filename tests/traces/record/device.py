@@ -1,4 +1,4 @@
-"""Where the programs run: on a GPU, or (HONE_RECORD_ON=cpu) on the CPU with small sizes, to try them before a GPU is at hand."""
+"""Where the programs run: on a GPU, or (HONE_RECORD_ON=cpu) on the CPU with small sizes, to try them without a GPU."""
 import os
 
 import torch
@@ -33,7 +33,12 @@ def graphed(run):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         run()
-    return graph.replay
+
+    def replay():
+        graph.replay()
+
+    replay.captured = run  # its tensors, which the graph reads, live as long
+    return replay
 
 
 def trained(model, batch, optimizer=None, autocast=True):

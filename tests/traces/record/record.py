@@ -128,12 +128,13 @@ def main():
         facts = {"program": name, "cause": programs.CAUSES[name], "half": half_of(name),
                  "device": "cpu" if DRY else torch.cuda.get_device_name(),
                  "ranks": ranks, "torch": torch.__version__, "steps_a_block": steps["repaired"],
-                 "steps_a_faulty_block": steps["fault"], "blocks_before_recording": ROUNDS, "recorder_torn_down": os.environ["TEARDOWN_CUPTI"] == "1",
+                 "steps_a_faulty_block": steps["fault"], "blocks_before_recording": ROUNDS,
+                 "recorder_torn_down": os.environ["TEARDOWN_CUPTI"] == "1",
                  "step_ms": {form: step_ms(blocks) for form, blocks in times.items()}}
         (out / f"{name}.facts.json").write_text(json.dumps(facts, indent=1) + "\n")
         seen = [f"{part[at]:.2f}" for at in ("median_before_recording", "median_after_recording")
                 for part in facts["step_ms"].values()]
-        print(f"{name}: {programs.CAUSES[name]}: {seen[0]} -> {seen[1]} ms, afterwards {seen[2]} -> {seen[3]} ms", flush=True)
+        print(f"{name}: {facts['cause']}: {seen[0]} -> {seen[1]} ms, afterwards {seen[2]} -> {seen[3]} ms", flush=True)
     if ranks > 1:
         parallel.finish()
 

@@ -1,4 +1,4 @@
-"""Blind programs whose device waits for the host: launches, waits, input, disk, copies, allocations, compiling, Python."""
+"""Blind programs whose device waits for the host: launches, waits, input, disk, copies, allocations, compilers, Python."""
 import collections
 import os
 import random
@@ -234,8 +234,10 @@ class Sounds(torch.utils.data.Dataset):
 def one_worker(repaired):
     """A speech network fed by one worker that cannot keep up; repaired: by twenty."""
     width = size(2048, 32)
-    model = nn.Sequential(nn.Conv1d(513, width, 5, padding=2), nn.GELU(), nn.Conv1d(width, width, 5, padding=2), nn.GELU(),
-                          nn.Conv1d(width, width, 5, padding=2), nn.GELU(), nn.Conv1d(width, width, 5, padding=2), nn.GELU(),
+    model = nn.Sequential(nn.Conv1d(513, width, 5, padding=2), nn.GELU(),
+                          nn.Conv1d(width, width, 5, padding=2), nn.GELU(),
+                          nn.Conv1d(width, width, 5, padding=2), nn.GELU(),
+                          nn.Conv1d(width, width, 5, padding=2), nn.GELU(),
                           nn.Conv1d(width, 256, 3, padding=1)).to(GPU)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=not DRY)
     batches = iter(torch.utils.data.DataLoader(Sounds(), batch_size=16, num_workers=size(20, 2) if repaired else 1,
