@@ -5,7 +5,8 @@ Usage: compare.py TRACE.json.gz --hone build/bench_import [--peers VENV/bin/pyth
 
 Files are made by inflate.py from TRACE and read from the page cache. Rounds are interleaved: every reader once a
 round, each in a process of its own. HolisticTraceAnalysis runs with each of its parser's backends that is
-installed; the fastest counts. perfetto's trace_processor is measured where the package finds its program.
+installed; the fastest counts. perfetto's trace_processor is measured where the package finds its program, and as the
+WebAssembly build that its UI uses (trace_processor.py).
 """
 import argparse
 import datetime
@@ -41,8 +42,12 @@ events = next(processor.query("select count(*) as n from slice")).n
 print(json.dumps({"seconds": time.perf_counter() - start, "events": events}))
 """
 SETTLED = set()  # files that lie in the page cache as after a read
-PEERS = {"hta json": (HTA, ["json"]), "hta ijson_batch_and_compress": (HTA, ["ijson_batch_and_compress"]),
-         "perfetto trace_processor": (PERFETTO, [])}
+PEERS = {  # what the peers' Python is given before and after the file
+    "hta json": (["-c", HTA], ["json"]),
+    "hta ijson_batch_and_compress": (["-c", HTA], ["ijson_batch_and_compress"]),
+    "perfetto trace_processor": (["-c", PERFETTO], []),
+    "perfetto trace_processor, WebAssembly": ([HERE / "trace_processor.py"], []),
+}
 
 
 def last_line(command):
@@ -84,7 +89,8 @@ def hone(options, path, threads, repeat=1):
 def scaling(options):
     """hone alone, by size, compression and threads."""
     rows = []
-    files = [(size, "") for size in options.sizes] + [(options.sizes[-2], suffix) for suffix in (".gz", ".zst")]
+    packed = [(options.sizes[-2], suffix) for suffix in (".gz", ".zst")] if len(options.sizes) > 1 else []
+    files = [(size, "") for size in options.sizes] + packed
     for size, suffix in files:
         path = inflate(options, size, suffix)
         plain = inflate(options, size).stat().st_size
@@ -112,10 +118,15 @@ def beside_peers(options):
             for name, (program, arguments) in PEERS.items():
                 if runs[name] and isinstance(runs[name][-1], str):
                     continue  # it failed before
-                runs[name].append(last_line([options.peers, "-c", program, path, *arguments]))
-        ours = [run["seconds"] for run in runs.pop("hone")]
-        row = {"bytes": path.stat().st_size, "hone_s": ours, "peers": {}}
+                if options.only and name not in options.only:
+                    continue
+                runs[name].append(last_line([options.peers, *program, path, *arguments]))
+        row = {"bytes": path.stat().st_size, "hone_peak_bytes": max(run["peak_bytes"] for run in runs["hone"])}
+        ours = row["hone_s"] = [run["seconds"] for run in runs.pop("hone")]
+        row["peers"] = {}
         for name, each in runs.items():
+            if not each:
+                continue
             if isinstance(each[0], str):
                 print(f"{name}: {each[0]}", file=sys.stderr)
                 row["peers"][name] = {"not_measured": each[0].split(": ")[0]}  # the rest names paths of this machine
@@ -150,8 +161,9 @@ def main():
     parser.add_argument("--peers", help="a Python with bench/import/requirements.txt installed")
     parser.add_argument("--work", type=Path, default=Path("/tmp/hone-bench-import"))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--sizes", type=float, nargs="+", default=[1e7, 3e7, 1e8, 3e8, 1e9, 2e9])
+    parser.add_argument("--sizes", type=float, nargs="*", default=[1e7, 3e7, 1e8, 3e8, 1e9, 2e9])
     parser.add_argument("--peer-sizes", type=float, nargs="*", default=[1e7, 1e8])
+    parser.add_argument("--only", nargs="+", choices=PEERS, help="these peers")
     parser.add_argument("-o", "--out", type=Path)
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
@@ -164,7 +176,7 @@ def main():
         "scaling": scaling(options)}
     if options.peers:
         result["versions"] = {name: version_of(options.peers, name)
-                              for name in ("HolisticTraceAnalysis", "pandas", "ijson", "perfetto")}
+                              for name in ("HolisticTraceAnalysis", "pandas", "ijson", "perfetto", "viztracer")}
         result["peers"] = beside_peers(options)
     if options.out:
         options.out.write_text(json.dumps(result, indent=1) + "\n")

@@ -127,10 +127,23 @@ std::optional<Work> convolution_add_relu(const Args& args, const Entry&) {
   return work;
 }
 
+// Of a recorder that leaves strides out: the gradient has the shape of the output. Transposed convolutions
+// are not told apart then, but by their channels.
+std::optional<Geometry> geometry_by_shapes(const Args& args) {
+  const CallInput *gradient = args.tensor(0), *input = args.tensor(1), *weight = args.tensor(2);
+  if (gradient == nullptr || input == nullptr || weight == nullptr) return std::nullopt;
+  const Dims &out = gradient->dims, &in = input->dims, &kernel = weight->dims;
+  const bool fits = in.size() >= 3 && out.size() == in.size() && kernel.size() == in.size() &&
+                    kernel[1] > 0 && out[0] == in[0] && out[1] == kernel[0] && in[1] % kernel[1] == 0;
+  if (!fits) return std::nullopt;
+  return Geometry{in, kernel, {}, {}, {}, {}, false, in[1] / kernel[1]};
+}
+
 std::optional<Work> convolution_backward(const Args& args, const Entry&) {
-  const auto g = geometry_of(args, kBackward, false);
-  const Dims out = g ? output_dims(*g) : Dims{};
   const CallInput* gradient = args.tensor(0);
+  auto g = geometry_of(args, kBackward, false);
+  Dims out = g ? output_dims(*g) : Dims{};
+  if (!g && (g = geometry_by_shapes(args))) out = gradient->dims;
   if (out.empty() || gradient == nullptr) return std::nullopt;
   const CallInput &input = *args.tensor(1), &weight = *args.tensor(2);
   const std::array<bool, 3> mask = args.mask(10, {true, true, false});

@@ -59,6 +59,9 @@ constexpr ByHand kByHand[] = {
      "f32[2,16,5,5] f32[2,4,5,5] f32[16,4,3,3] =[0] =[1,1] =[1,1] =[1,1] =False =[0,0] =1 "
      "=[False,True,False]",
      kConvolution, 57600, 4 * (800.0 + 200), 4 * 576.0},
+    // shapes alone, as NVTX ranges have them: the gradient tells what the strides made of the input
+    {"aten::convolution_backward", "f32[2,16,5,5] f32[2,4,5,5] f32[16,4,3,3] - - - - - - - -", kConvolution,
+     2 * 57600, 4 * (800.0 + 576 + 200), 4 * (200.0 + 576)},
     // 2·B·H·S²·(D+D) and half of it, with the diagonal, where it is causal
     {"aten::_flash_attention_forward",
      "bf16[2,10,3,8] bf16[2,10,3,8] bf16[2,10,3,8] - - =10 =10 =0. =False =False", kMatrix,

@@ -5,6 +5,7 @@
 #include "trace/link/launches.h"
 #include "trace/link/operators.h"
 #include "trace/link/roles.h"
+#include "trace/link/types_by_kernels.h"
 
 namespace hone::trace {
 namespace {
@@ -33,6 +34,7 @@ Status link_trace(Trace& trace) {
   link::mark_steps(trace, nesting, work, roles);
   link::assign_steps(trace, work);
   link::complete_inputs(trace);
+  link::type_inputs_by_kernels(trace, work);
   const link::Context context = link::find_context(trace, nesting, roles);
   link::make_operators(trace, context, work);
   return {};

@@ -5,10 +5,12 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
 #include "trace/import/nsys/database.h"
+#include "trace/import/nsys/kernel_symbol.h"
 #include "trace/import/nsys/nvtx.h"
 #include "trace/import/runtime_calls.h"
 #include "trace/import/trace_builder.h"
@@ -75,12 +77,12 @@ class Reader {
       return invalid("an SQLite database, but not one of Nsight Systems (no table StringIds)");
     HONE_CHECK(read_strings());
     HONE_CHECK(read_processes());
+    HONE_CHECK(read_calls());
     HONE_CHECK(read_kernels());
     HONE_CHECK(read_graphs());
     HONE_CHECK(read_copies());
     HONE_CHECK(read_sets());
     HONE_CHECK(read_synchronizations());
-    HONE_CHECK(read_calls());
     HONE_CHECK(read_ranges());
     HONE_CHECK(read_thread_names());
     return finish();
@@ -89,7 +91,8 @@ class Reader {
  private:
   struct Process {
     TraceBuilder builder;
-    std::map<int64_t, StringId> texts;  // of StringIds
+    std::map<int64_t, StringId> texts;    // of StringIds
+    std::map<int64_t, StringId> symbols;  // of StringIds that are mangled names, in C++
     bool uses_device = false;
   };
 
@@ -122,6 +125,17 @@ class Reader {
   StringId text(Process& process, int64_t id) {
     const auto [at, added] = process.texts.try_emplace(id);
     if (added) at->second = process.builder.trace.strings.intern(string(id));
+    return at->second;
+  }
+
+  // A kernel's name as PyTorch's profiler writes it: Nsight Systems spells templates in a way of its own.
+  StringId kernel_name(Process& process, const Query& row, int mangled, int64_t own_name) {
+    if (row.is_null(mangled)) return text(process, own_name);
+    const auto [at, added] = process.symbols.try_emplace(row.integer(mangled));
+    if (added) {
+      const std::string name = demangled(string(row.integer(mangled)));
+      at->second = name.empty() ? text(process, own_name) : process.builder.trace.strings.intern(name);
+    }
     return at->second;
   }
 
@@ -174,14 +188,15 @@ class Reader {
         "CUPTI_ACTIVITY_KIND_KERNEL",
         {"start", "end", "deviceId", "streamId", "globalPid", "correlationId", "demangledName", "shortName",
          "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "registersPerThread", "staticSharedMemory",
-         "dynamicSharedMemory", "graphNodeId"},
+         "dynamicSharedMemory", "graphNodeId", "mangledName"},
         [&](const Query& row) {
           Process& by = owner(row);
           const int64_t name = row.is_null(6) ? row.integer(7) : row.integer(6);
           const bool collective = is_collective_kernel(string(name));
-          if (!add_span(by, row, stream(by, row), text(by, name),
+          if (!add_span(by, row, stream(by, row), kernel_name(by, row, 18, name),
                         collective ? Category::kCommunication : Category::kKernel, row.integer(5)))
             return;
+          if (graph_launches_.contains(row.integer(5))) graph_work_ = true;
           const auto number = [&](int column) {
             return static_cast<uint32_t>(std::clamp<int64_t>(row.integer(column), 0, 0xffffffff));
           };
@@ -210,7 +225,7 @@ class Reader {
                       if (!add_span(by, row, stream(by, row), name, Category::kKernel, row.integer(5)))
                         return;
                       by.builder.add(Launch{});
-                      whole_graphs_ = true;
+                      whole_graphs_ = graph_work_ = true;
                     });
   }
 
@@ -281,6 +296,8 @@ class Reader {
                     [&](const Query& row) {
                       Process& by = process(pid_of(row.integer(2)));
                       const std::string_view name = without_version(string(row.integer(4)));
+                      if (name == "cudaGraphLaunch" || name == "cuGraphLaunch")
+                        graph_launches_.insert(row.integer(3));
                       add_span(by, row, by.builder.thread(tid_of(row.integer(2))),
                                by.builder.trace.strings.intern(name), runtime_call_category(name),
                                row.integer(3));
@@ -374,6 +391,11 @@ class Reader {
     if (whole_graphs_)
       warnings_.emplace_back(
           "CUDA graphs were recorded as wholes: record with --cuda-graph-trace=node to see their kernels");
+    if (!graph_launches_.empty() && !graph_work_)
+      warnings_.push_back(fmt::format(
+          "CUDA graphs were launched {} times, and nothing that ran in them is in the file: record "
+          "with --cuda-graph-trace=node",
+          graph_launches_.size()));
     const bool any_device = std::any_of(processes_.begin(), processes_.end(),
                                         [](const auto& each) { return each.second.uses_device; });
     std::vector<ImportedFile> files;
@@ -404,7 +426,8 @@ class Reader {
   std::map<int64_t, Process> processes_;  // by pid
   std::vector<std::string> warnings_;
   std::size_t impossible_ = 0;
-  bool whole_graphs_ = false;
+  std::unordered_set<int64_t> graph_launches_;  // correlations
+  bool whole_graphs_ = false, graph_work_ = false;
 };
 
 }  // namespace

@@ -1,0 +1,22 @@
+// Element types where a recorder wrote the shapes of tensors alone (NVTX ranges of emit_nvtx do): kernels
+// tell them by their names.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "core/dtype.h"
+#include "trace/link/launches.h"
+#include "trace/trace.h"
+
+namespace hone::trace::link {
+
+// The type of the elements that a kernel of this name works on; kUndefined: the name does not say.
+DType element_type_of_kernel(std::string_view name);
+
+// Rewrites Call::inputs of calls that launched kernels, if no tensor of the trace has a type: all tensors of
+// a call get the type of its longest kernel. Tensors of other types beside it (masks, indices, weights kept
+// in f32) are taken for it, and a warning of the trace says so.
+void type_inputs_by_kernels(Trace& trace, std::span<const DeviceWork> work);
+
+}  // namespace hone::trace::link

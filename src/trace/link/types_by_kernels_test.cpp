@@ -1,0 +1,62 @@
+#include "trace/link/types_by_kernels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trace/link/fabricate.h"
+
+namespace hone::trace::link {
+namespace {
+
+using fabricate::Program;
+
+void type_inputs(Program& program) {
+  const SpanNesting nesting(program.trace);
+  type_inputs_by_kernels(program.trace, find_device_work(program.trace, nesting));
+}
+
+std::string_view inputs_of(const Program& program, uint32_t row) {
+  return program.trace.strings.text(find_detail(program.trace.calls, row)->inputs);
+}
+
+TEST(TypesByKernels, AreReadFromTheNamesOfKernels) {
+  EXPECT_EQ(element_type_of_kernel("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT"), DType::kBF16);
+  EXPECT_EQ(element_type_of_kernel("void at::native::vectorized_elementwise_kernel<8, at::native::"
+                                   "CUDAFunctor_add<c10::BFloat16>, std::array<char*, 3ul> >(int)"),
+            DType::kBF16);
+  EXPECT_EQ(
+      element_type_of_kernel("void at::native::batch_norm_backward_kernel<c10::Half, float, float, int>()"),
+      DType::kF16);
+  EXPECT_EQ(element_type_of_kernel("ampere_sgemm_128x64_nn"), DType::kF32);
+  EXPECT_EQ(element_type_of_kernel("void at::native::vectorized_elementwise_kernel<4, at::native::"
+                                   "FillFunctor<long>, std::array<char*, 1ul> >(int)"),
+            DType::kUndefined);
+}
+
+TEST(TypesByKernels, AreThoseOfTheLongestKernelOfACall) {
+  Program program;
+  const uint32_t add =
+      program.op(program.main, "aten::cat", 0, 9, "undefined[4,2] (undefined[4] undefined[2]) =1 -");
+  program.kernel(program.main, "cast<float>", 1, 10, 2);
+  program.kernel(program.main, "cat<c10::BFloat16>", 3, 12, 5);
+  program.kernel(program.main, "something", 5, 17, 9);
+  const uint32_t alone = program.op(program.main, "aten::view", 20, 1, "undefined[4]");
+  type_inputs(program);
+  EXPECT_EQ(inputs_of(program, add), "bf16[4,2] (bf16[4] bf16[2]) =1 -");
+  EXPECT_EQ(inputs_of(program, alone), "undefined[4]");
+  EXPECT_THAT(program.trace.meta.warnings, testing::ElementsAre(testing::HasSubstr("without element types")));
+  type_inputs(program);
+  EXPECT_EQ(program.trace.meta.warnings.size(), 1u) << "not twice";
+}
+
+TEST(TypesByKernels, AreLeftAloneWhereTheRecorderWroteSome) {
+  Program program;
+  const uint32_t add = program.op(program.main, "aten::add", 0, 9, "undefined[4] f32[4]");
+  program.kernel(program.main, "add<c10::BFloat16>", 1, 10, 2);
+  type_inputs(program);
+  EXPECT_EQ(inputs_of(program, add), "undefined[4] f32[4]");
+  EXPECT_TRUE(program.trace.meta.warnings.empty());
+}
+
+}  // namespace
+}  // namespace hone::trace::link
