@@ -85,6 +85,23 @@ bool launches_device_work(const trace::Trace& trace) {
          trace.spans.category.end();
 }
 
+// What the host did is not what the step is about where a device did its work and the trace does not show it.
+void qualify(const trace::Trace& trace, Analysis& analysis) {
+  std::string& sentence = analysis.verdict.sentence;
+  if (launches_device_work(trace)) {
+    sentence = "Of the host alone, for the device's work is not in the trace: " + sentence;
+  } else if (trace.meta.cut_off && !trace.meta.devices.empty()) {
+    analysis.verdict = {};
+    analysis.verdict.sentence = fmt::format(
+        "No verdict: the file ends before anything that ran on the device ({}) comes in it. Give the whole "
+        "file, or record again with fewer steps.",
+        trace.meta.devices.front().name);
+    analysis.findings.clear();
+  } else if (trace.meta.cut_off) {
+    sentence = "Of what the file still holds: " + sentence;
+  }
+}
+
 // How the steps of an imported trace were found; a runtime of ours marks its own.
 void tell_how_found(const trace::Meta& meta, StepTime& step) {
   const trace::StepsFound found = trace::steps_found(meta);
@@ -151,6 +168,7 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
   add_timeline(trace, steps[typical_step(steps)], analysis);
   analysis.metrics = metrics_of(trace, profile, analysis);
   analysis.warnings = warnings_of(trace, profile, roofs, analysis.beaten_roofs);
+  qualify(trace, analysis);
   return analysis;
 }
 

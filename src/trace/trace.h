@@ -145,6 +145,8 @@ struct Meta {
   std::vector<DeviceInfo> devices = {};
   std::vector<RankInfo> ranks = {};        // of a trace that was imported, one a file
   std::vector<std::string> warnings = {};  // what an importer repaired, left out or could not read
+  uint64_t lost = 0;                       // events in the files that could not be read
+  bool cut_off = false;                    // a file ends before its recording does
 
   friend bool operator==(const Meta&, const Meta&) = default;
 };

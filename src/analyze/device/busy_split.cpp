@@ -42,6 +42,7 @@ class Splitter {
         roofs_(roofs),
         traits_(trace.strings.size()),
         known_(trace.strings.size(), 0) {
+    for (const DeviceStep& step : timeline.steps) steps_.insert(step.step);
     result_.works.resize(timeline.works.size());
     result_.operators.resize(trace.operators.size());
   }
@@ -67,10 +68,16 @@ class Splitter {
     return traits_[name.index];
   }
 
+  // Whether a row is of a step that the timeline leaves out.
+  bool is_left_out(std::size_t row) const {
+    const int32_t step = trace_.spans.step[row];
+    return step != trace::kNoStep && !steps_.contains(step);
+  }
+
   void count_uses() {
     const trace::SpanTable& spans = trace_.spans;
     for (const Work& work : timeline_.works) {
-      if (work.op == kNothing) continue;
+      if (work.op == kNothing || is_left_out(work.span)) continue;
       OperatorUse& use = result_.operators[work.op];
       ++use.works;
       use.work_ns += static_cast<double>(work.ns());
@@ -80,7 +87,8 @@ class Splitter {
     for (std::size_t row = 0; row < spans.size(); ++row) {
       if (!spans.op[row].valid() || spans.category[row] != trace::Category::kOperator) continue;
       OperatorUse& use = result_.operators[spans.op[row].index];
-      if (use.works == 0 || trace_.tracks[spans.track[row].index].rank != timeline_.rank) continue;
+      if (use.works == 0 || trace_.tracks[spans.track[row].index].rank != timeline_.rank || is_left_out(row))
+        continue;
       if (++use.executions == 1) read_inputs(static_cast<uint32_t>(row), use);
     }
     for (OperatorUse& use : result_.operators)
@@ -402,6 +410,7 @@ class Splitter {
   std::vector<KernelTraits> traits_;  // by string
   std::vector<char> known_;
   KernelTraits none_;
+  std::set<int32_t> steps_;
   std::set<uint32_t> vector_math_, matrix_units_;  // operators by what their kernels are named after
   BusySplit result_;
 };

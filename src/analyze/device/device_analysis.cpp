@@ -83,7 +83,7 @@ void charge_waits(Accounts& accounts, const Gains& gains) {
 std::vector<std::string> warnings_of(const Study& study, const Gains& gains, const Coverage& coverage) {
   const trace::Trace& trace = *study.trace;
   std::vector<std::string> warnings = trace.meta.warnings;
-  if (trace.meta.dropped > 0)
+  if (trace.meta.dropped > 0 && study.evidence[study.headline].missing().empty())
     warnings.push_back(
         fmt::format("{} records were dropped while recording: idle time may be work that is missing here",
                     trace.meta.dropped));
@@ -112,6 +112,23 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
         format_ms(gains.unrecorded_ms()), format_ms(gains.low_unrecorded_ms()),
         format_ms(gains.high_unrecorded_ms()), format_ms(study.ranks[study.headline].step_ms)));
   return warnings;
+}
+
+// Ranks that were recorded in another run are not spoken of, and the verdict says whose it is.
+void tell_strangers(const Study& study, Analysis& analysis) {
+  if (study.strangers.empty()) return;
+  const bool alone = analysis.ranks.size() == 1;
+  std::string whose;
+  for (int rank : analysis.ranks) whose += fmt::format("{}{}", whose.empty() ? "" : ", ", rank);
+  analysis.verdict.sentence =
+      fmt::format("Of rank{} {} alone: {}", alone ? "" : "s", whose, analysis.verdict.sentence);
+  for (const Stranger& stranger : study.strangers)
+    analysis.warnings.insert(
+        analysis.warnings.begin(),
+        fmt::format(
+            "rank {} is left out, because its file does not look like a recording of the same run: {}. "
+            "Who waits for whom cannot be told; give the files that one run wrote",
+            stranger.rank, stranger.why));
 }
 
 // Of other ranks there may be less here than the reader thinks.
@@ -179,6 +196,8 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.metrics["replay_error"] = gains.error();
   analysis.warnings = warnings_of(study, gains, *analysis.coverage);
   warn_of_ranks(trace, analysis);
+  qualify(study.evidence[study.headline], analysis);
+  tell_strangers(study, analysis);
   return analysis;
 }
 

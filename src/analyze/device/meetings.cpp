@@ -23,9 +23,8 @@ class Channels {
 
   // A number that no process group has; kNothing for collectives of a whole group.
   uint32_t of(const RankTimeline& timeline, const Work& work) {
-    const std::string_view kernel = trace_.strings.text(trace_.spans.name[work.span]);
     const HostCall* call = timeline.launch_of(work);
-    if (call == nullptr || kernel.find("SendRecv") == std::string_view::npos) return kNothing;
+    if (call == nullptr || !is_message(trace_, work)) return kNothing;
     if (!nesting_) nesting_.emplace(trace_);
     for (uint32_t row = call->span; row != trace::kNoSpan; row = nesting_->parent(row)) {
       int own = 0, peer = 0;
@@ -46,20 +45,51 @@ class Channels {
   std::optional<trace::SpanNesting> nesting_;  // only where something is sent
 };
 
+// Numbers for process groups: those of different members may have one name on different ranks.
+class Groups {
+ public:
+  explicit Groups(const trace::Trace& trace) : trace_(trace) {}
+
+  uint32_t of(int rank, trace::StringId name) {
+    if (!name.valid()) return kNothing;
+    const auto [known, is_new] = numbers_.try_emplace({rank, name.index}, 0);
+    if (is_new)
+      known->second = static_cast<uint32_t>(
+          members_.try_emplace({name.index, members_of(rank, name)}, members_.size()).first->second);
+    return known->second;
+  }
+
+ private:
+  std::vector<int> members_of(int rank, trace::StringId name) const {
+    for (const trace::RankInfo& info : trace_.meta.ranks) {
+      if (info.rank != rank) continue;
+      for (const trace::ProcessGroup& group : info.groups)
+        if (group.name == trace_.strings.text(name)) return group.ranks;
+    }
+    return {};
+  }
+
+  const trace::Trace& trace_;
+  std::map<std::pair<int, uint32_t>, uint32_t> numbers_;                  // by rank and name
+  std::map<std::pair<uint32_t, std::vector<int>>, std::size_t> members_;  // by name and members
+};
+
 std::map<Key, std::vector<Attendance>> gather(const trace::Trace& trace,
-                                              std::span<const RankTimeline> timelines) {
+                                              std::span<const RankTimeline> timelines, bool messages) {
   std::map<Key, std::vector<Attendance>> found;
   Channels channels(trace);
+  Groups groups(trace);
   for (uint32_t rank = 0; rank < timelines.size(); ++rank) {
     std::map<std::pair<uint32_t, int32_t>, int> ordinals;
     for (uint32_t work : timelines[rank].launched) {
       const Work& collective = timelines[rank].works[work];
       if (collective.kind != WorkKind::kCollective || collective.step == trace::kNoStep) continue;
+      if (!messages && is_message(trace, collective)) continue;
       const trace::Collective* detail = trace::find_detail(trace.collectives, collective.span);
       const uint32_t channel = channels.of(timelines[rank], collective);
       const uint32_t group = channel != kNothing ? channel
                              : detail == nullptr ? kNothing
-                                                 : detail->group.index;
+                                                 : groups.of(timelines[rank].rank, detail->group);
       const int ordinal = ordinals[{group, collective.step}]++;
       found[{group, collective.step, ordinal}].push_back(
           {rank, work, static_cast<double>(collective.start_ns), static_cast<double>(collective.end_ns)});
@@ -84,10 +114,14 @@ std::vector<double> clock_shifts(const std::map<Key, std::vector<Attendance>>& f
 
 }  // namespace
 
-Meetings find_meetings(const trace::Trace& trace, std::span<const RankTimeline> timelines) {
+bool is_message(const trace::Trace& trace, const Work& work) {
+  return trace.strings.text(trace.spans.name[work.span]).find("SendRecv") != std::string_view::npos;
+}
+
+Meetings find_meetings(const trace::Trace& trace, std::span<const RankTimeline> timelines, bool messages) {
   Meetings meetings;
   for (const RankTimeline& timeline : timelines) meetings.of.emplace_back(timeline.works.size(), kNothing);
-  std::map<Key, std::vector<Attendance>> found = gather(trace, timelines);
+  std::map<Key, std::vector<Attendance>> found = gather(trace, timelines, messages);
   meetings.clock_shift_ns = clock_shifts(found, timelines.size());
   for (auto& [key, attendances] : found) {
     Meeting meeting;

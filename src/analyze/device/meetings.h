@@ -38,7 +38,12 @@ struct Meetings {
   }
 };
 
-// Collectives match by process group, step and place in the step's order of launches.
-Meetings find_meetings(const trace::Trace& trace, std::span<const RankTimeline> timelines);
+// Collectives match by process group, step and place in the step's order of launches. Groups are the same if
+// they have one name and, where the files say that, the same members.
+// `messages`: sends and receives, too.
+Meetings find_meetings(const trace::Trace& trace, std::span<const RankTimeline> timelines,
+                       bool messages = true);
+// A send or a receive.
+bool is_message(const trace::Trace& trace, const Work& work);
 
 }  // namespace hone::analyze::device

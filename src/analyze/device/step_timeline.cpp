@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -52,7 +53,9 @@ bool is_shown(TrackKind kind, Category category) {
 class Builder {
  public:
   Builder(const Study& study, Analysis& analysis)
-      : trace_(*study.trace), analysis_(analysis), window_(typical_window(study)) {}
+      : trace_(*study.trace), analysis_(analysis), window_(typical_window(study)) {
+    for (const RankTimeline& timeline : study.timelines) ranks_.insert(timeline.rank);
+  }
 
   void run() {
     std::vector<std::vector<uint32_t>> rows(trace_.tracks.size());
@@ -71,7 +74,7 @@ class Builder {
   std::vector<uint32_t> tracks_to_show(const std::vector<std::vector<uint32_t>>& rows) const {
     std::vector<uint32_t> order;
     for (uint32_t i = 0; i < rows.size(); ++i)
-      if (!rows[i].empty()) order.push_back(i);
+      if (!rows[i].empty() && ranks_.contains(trace_.tracks[i].rank)) order.push_back(i);
     const auto place = [&](uint32_t i) { return std::pair(trace_.tracks[i].rank, trace_.tracks[i].kind); };
     const auto marks = [&](uint32_t i) {
       return std::any_of(rows[i].begin(), rows[i].end(),
@@ -137,6 +140,7 @@ class Builder {
   const trace::Trace& trace_;
   Analysis& analysis_;
   Window window_;
+  std::set<int> ranks_;  // that are spoken of
 };
 
 }  // namespace

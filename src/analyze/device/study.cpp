@@ -43,6 +43,10 @@ Study make_study(const trace::Trace& trace, const GpuRoofs& roofs) {
     RankTimeline timeline = rank_timeline(trace, rank);
     if (!timeline.steps.empty()) study.timelines.push_back(std::move(timeline));
   }
+  OneRun run = ranks_of_one_run(trace, std::move(study.timelines));
+  study.timelines = std::move(run.timelines);
+  study.strangers = std::move(run.strangers);
+  for (RankTimeline& timeline : study.timelines) study.evidence.push_back(weigh_evidence(trace, timeline));
   for (const RankTimeline& timeline : study.timelines) {
     study.activities.push_back(host_activity(trace, timeline));
     RankStudy rank;

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "analyze/device/busy_split.h"
+#include "analyze/device/evidence.h"
 #include "analyze/device/gpu_roofs.h"
 #include "analyze/device/host_activity.h"
 #include "analyze/device/idle.h"
 #include "analyze/device/loops.h"
 #include "analyze/device/meetings.h"
 #include "analyze/device/occupancy.h"
+#include "analyze/device/one_run.h"
 #include "analyze/device/rank_timeline.h"
 #include "analyze/device/replay.h"
 #include "trace/trace.h"
@@ -38,6 +40,8 @@ struct Study {
   std::vector<HostActivity> activities;
   std::vector<RankStudy> ranks;
   Meetings meetings;
+  std::vector<Evidence> evidence;   // by rank
+  std::vector<Stranger> strangers;  // ranks that are left out, because they are of another run
   // The rank whose ledger is shown: the one that waits longest for the others, because its ledger has the row
   // that says so; the first where none waits.
   std::size_t headline = 0;

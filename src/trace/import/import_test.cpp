@@ -168,6 +168,55 @@ TEST_F(ImportFolder, SeveralProgramsAreNotTakenForRanks) {
               testing::HasSubstr("several programs"));
 }
 
+// Two runs of one program look alike in everything but time and what all ranks agree on.
+TEST_F(ImportFolder, RanksOfTwoRunsAreRefusedWhereThatIsCertain) {
+  constexpr int64_t kNow = 1'790'857'026'000'000'000;
+  const auto rank = [&](const std::string& name, int number, int64_t base, const std::string& world) {
+    std::string text = small_trace(number, base);
+    text.replace(text.find("\"world_size\": 12"), 16, world);
+    return write(name, text);
+  };
+  const fs::path first = rank("a.json", 0, kNow, "\"world_size\": 2");
+  EXPECT_THAT(error_of({first, rank("b.json", 1, kNow + 2'000'000'000, "\"world_size\": 2")}),
+              testing::AllOf(testing::HasSubstr("'b.json' was recorded when"),
+                             testing::HasSubstr("several programs")));
+  EXPECT_THAT(error_of({first, rank("b.json", 1, kNow, "\"world_size\": 4")}),
+              testing::HasSubstr("one is of 2 ranks, the other of 4"));
+  EXPECT_THAT(error_of({rank("c.json", 0, kNow, R"("world_size": 2, "backend": "nccl")"),
+                        rank("b.json", 1, kNow, R"("world_size": 2, "backend": "gloo")")}),
+              testing::HasSubstr("'nccl', the other by 'gloo'"));
+  const auto group = [](const char* ranks) {
+    return R"("world_size": 2, "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "ranks": )" +
+           std::string(ranks) + "}]";
+  };
+  EXPECT_THAT(error_of({rank("c.json", 0, kNow, group("[0, 1]")), rank("b.json", 1, kNow, group("[1, 2]"))}),
+              testing::HasSubstr("groups of all ranks"));
+  // Clocks of machines that work together are a little apart.
+  EXPECT_EQ(
+      import_files({first, rank("b.json", 1, kNow + 500'000'000, "\"world_size\": 2")}).meta.ranks.size(),
+      2u);
+}
+
+TEST_F(ImportFolder, AFileThatSaysNoRankBesideOnesThatDoIsDoubted) {
+  const Trace trace = import_files(
+      {write("a.json", small_trace(0, 0)),
+       write("b.json", R"({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1,
+                          "ts": 10, "dur": 5}]})")});
+  EXPECT_THAT(trace.meta.warnings,
+              testing::Contains(testing::HasSubstr("b.json does not say that it is a rank")));
+}
+
+TEST_F(ImportFolder, WhatIsMissingInAFileIsCounted) {
+  const Trace whole = import_files({write("a.json", small_trace(0, 0))});
+  EXPECT_FALSE(whole.meta.cut_off);
+  EXPECT_EQ(whole.meta.lost, 0u);
+  std::string text = small_trace(0, 0);
+  text = text.substr(0, text.size() - 2) + R"(, {"ph": "X", "cat": "cpu_op", "name": "b", "ts": 3)";
+  const Trace torn = import_files({write("b.json", text)});
+  EXPECT_TRUE(torn.meta.cut_off);
+  EXPECT_EQ(torn.meta.lost, 1u);
+}
+
 TEST_F(ImportFolder, WhatHoneWroteOfSeveralRanksComesBackAsItWas) {
   const Trace trace =
       import_files({recorded("healthy_ddp.fault.rank0"), recorded("healthy_ddp.fault.rank1")});

@@ -11,6 +11,10 @@ namespace hone::trace {
 namespace {
 
 constexpr int64_t kFarApart = int64_t{86'400} * 1'000'000'000;  // files of one run begin within a day
+// Clocks of machines that work together may be apart, but not by this: two runs of one program are further.
+constexpr int64_t kClockError = 1'000'000'000;
+constexpr int64_t kWallClock =
+    1'000'000'000'000'000'000;  // of the year 2001: less counts from something else
 constexpr uint64_t kIdMask = (uint64_t{1} << kIdBits) - 1;
 
 // "trace_rank3.json.gz", "rank-0", "rank_12.json": 3, 0, 12.
@@ -40,15 +44,15 @@ int64_t end_ns(const ImportedFile& file) {
   return file.epoch_ns + end;
 }
 
-// A file that was recorded when no other was; nothing if there is none or the clocks cannot tell.
-std::optional<std::size_t> recorded_apart(std::span<const ImportedFile> files) {
+// A file that was recorded when no other was, more than `error_ns` after them; nothing if there is none.
+std::optional<std::size_t> recorded_apart(std::span<const ImportedFile> files, int64_t error_ns) {
   std::vector<std::size_t> order(files.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return files[a].epoch_ns < files[b].epoch_ns; });
   int64_t end = end_ns(files[order[0]]);
   for (std::size_t k = 1; k < order.size(); ++k) {
-    if (files[order[k]].epoch_ns > end) return order[k];
+    if (files[order[k]].epoch_ns > end + error_ns) return order[k];
     end = std::max(end, end_ns(files[order[k]]));
   }
   return std::nullopt;
@@ -178,6 +182,8 @@ void add_meta(Meta&& meta, int rank, const std::string& source, bool several, Me
   if (into.device.empty() || into.device == "cpu") into.device = meta.device;
   into.threads = std::max(into.threads, meta.threads);
   into.dropped += meta.dropped;
+  into.lost += meta.lost;
+  into.cut_off = into.cut_off || meta.cut_off;
   for (auto& [key, value] : meta.notes) {
     const auto known = [&, &k = key, &v = value](const auto& note) {
       return note.first == k && note.second == v;
@@ -197,31 +203,79 @@ void add_meta(Meta&& meta, int rank, const std::string& source, bool several, Me
     into.warnings.push_back(several ? fmt::format("{}: {}", source, warning) : warning);
 }
 
+// The process group that all ranks are in.
+const ProcessGroup* default_group(const RankInfo& info) {
+  for (const ProcessGroup& group : info.groups)
+    if (group.description == "default_pg" && !group.ranks.empty()) return &group;
+  return nullptr;
+}
+
+// Ranks of one run agree on how many they are, how they talk and who is in the group of all.
+Status same_world(std::span<const ImportedFile> files, std::span<const std::string> sources) {
+  std::optional<std::size_t> known;
+  const auto differ = [&](std::size_t i, const std::string& what) {
+    return invalid(fmt::format("'{}' and '{}' are not of one run: {}; {}", sources[*known], sources[i], what,
+                               kSeveralPrograms));
+  };
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (!files[i].rank || files[i].trace.meta.ranks.empty()) continue;
+    if (!known) {
+      known = i;
+      continue;
+    }
+    const RankInfo &a = files[*known].trace.meta.ranks.front(), &b = files[i].trace.meta.ranks.front();
+    if (a.world_size != b.world_size)
+      return differ(i, fmt::format("one is of {} ranks, the other of {}", a.world_size, b.world_size));
+    if (!a.backend.empty() && !b.backend.empty() && a.backend != b.backend)
+      return differ(i, fmt::format("one talks by '{}', the other by '{}'", a.backend, b.backend));
+    const ProcessGroup *all = default_group(a), *other = default_group(b);
+    if (all != nullptr && other != nullptr && all->ranks != other->ranks)
+      return differ(i, fmt::format("their groups of all ranks have {} and {} members, not the same ones",
+                                   all->ranks.size(), other->ranks.size()));
+  }
+  return {};
+}
+
+// Of files of which only some say what rank they are the others may be of something else.
+void warn_of_silent(std::span<const ImportedFile> files, std::span<const std::string> sources,
+                    std::vector<std::string>& warnings) {
+  const auto says = [](const ImportedFile& file) { return file.rank.has_value(); };
+  if (std::none_of(files.begin(), files.end(), says)) return;
+  for (std::size_t i = 0; i < files.size(); ++i)
+    if (!says(files[i]))
+      warnings.push_back(
+          fmt::format("{} does not say that it is a rank, as the others do: it may be of another "
+                      "program",
+                      sources[i]));
+}
+
 }  // namespace
 
 Status check_one_program(std::span<const ImportedFile> files, std::span<const std::string> sources) {
   if (files.size() < 2) return {};
   std::map<int, std::size_t> first;
-  bool silent = true, clocks = true;
+  bool silent = true, clocks = true, wall_clocks = true;
   for (std::size_t i = 0; i < files.size(); ++i) {
     clocks = clocks && files[i].has_epoch;
+    wall_clocks = wall_clocks && files[i].epoch_ns > kWallClock;
     if (!files[i].rank) continue;
     silent = false;
     if (const auto [at, is_new] = first.emplace(*files[i].rank, i); !is_new)
       return invalid(fmt::format("'{}' and '{}' both say that they are rank {}: {}", sources[at->second],
                                  sources[i], *files[i].rank, kSeveralPrograms));
   }
-  if (silent && clocks)
-    if (const auto apart = recorded_apart(files))
+  if (clocks && (silent || wall_clocks))
+    if (const auto apart = recorded_apart(files, silent ? 0 : kClockError))
       return invalid(fmt::format("'{}' was recorded when the files before it had ended: {}", sources[*apart],
                                  kSeveralPrograms));
-  return {};
+  return same_world(files, sources);
 }
 
 Trace merge_files(std::vector<ImportedFile> files, std::span<const std::string> sources) {
   if (files.size() == 1 && files[0].is_hones) return std::move(files[0].trace);
   Trace trace;
   const std::vector<int> ranks = ranks_of(files, sources, trace.meta.warnings);
+  warn_of_silent(files, sources, trace.meta.warnings);
   const std::vector<int64_t> shifts = shifts_of(files, trace.meta.warnings);
   const bool several = files.size() > 1;
   if (!several) {  // nothing is to be renumbered: the tables are moved

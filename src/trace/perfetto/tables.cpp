@@ -64,6 +64,8 @@ Annotation from_meta(const Meta& meta) {
                       text("device", meta.device),
                       integer("threads", meta.threads),
                       integer("dropped", static_cast<int64_t>(meta.dropped)),
+                      integer("lost", static_cast<int64_t>(meta.lost)),
+                      integer("cut_off", meta.cut_off ? 1 : 0),
                       {"notes", std::move(notes)},
                       list("devices", meta.devices, from_device),
                       list("ranks", meta.ranks, from_rank),
@@ -149,6 +151,8 @@ Meta to_meta(const Annotation& from) {
   meta.device = from.text("device");
   meta.threads = static_cast<int>(from.integer("threads"));
   meta.dropped = static_cast<uint64_t>(from.integer("dropped"));
+  meta.lost = static_cast<uint64_t>(from.integer("lost"));
+  meta.cut_off = from.integer("cut_off") != 0;
   for (const Annotation& note : from.items("notes"))
     if (const auto* value = std::get_if<std::string>(&note.value)) meta.notes.emplace_back(note.name, *value);
   for (const Annotation& device : from.items("devices")) meta.devices.push_back(to_device(device));

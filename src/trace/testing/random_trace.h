@@ -31,6 +31,8 @@ class RandomTrace {
     meta.ranks = {{0, 2, "rank0.json", "nccl", {{"0", "default_pg", {0, 1}}, {"1", "", {}}}},
                   {1, 2, "rank1.json", "nccl", {}}};
     meta.warnings = {"2 events had no duration", ""};
+    meta.lost = 2;
+    meta.cut_off = true;
   }
 
   void add_tracks() {

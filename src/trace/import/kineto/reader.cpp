@@ -122,6 +122,8 @@ Result<ImportedFile> read_kineto(ByteSource& source, const ReadOptions& options)
   if (!reading.list_was_closed() && source.trouble().empty())
     meta.warnings.emplace_back("the file ends before its list of events does; what came before is here");
   warn(faults, meta.warnings);
+  meta.cut_off = !source.trouble().empty() || !reading.list_was_closed();
+  meta.lost = faults.lost.count + faults.cut_off.count + faults.no_time.count;
   if (file.trace.spans.size() == 0) {
     std::string why = "no event that PyTorch's profiler writes";
     for (const std::string& warning : meta.warnings) why += "; " + warning;

@@ -1,0 +1,150 @@
+// Files of two runs must not be taken for the ranks of one.
+#include "analyze/device/one_run.h"
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analyze/device/device_analysis.h"
+#include "analyze/device/fabricate_ranks.h"
+#include "trace/import/import.h"
+#include "trace/link/link.h"
+
+namespace hone::analyze::device {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// What a rank does in a step of a run.
+struct Habit {
+  double work_us = 100;
+  int collectives = 4;
+  double elements = 1e6;
+  const char* collective = "allreduce";
+};
+
+// Ranks that do not wait for each other: each is of a run of its own, in which others have its habit.
+fabricate::Ranks separate(const std::vector<Habit>& habits, int steps = 5) {
+  const int ranks = static_cast<int>(habits.size());
+  fabricate::Ranks made(ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    const Habit& habit = habits[static_cast<std::size_t>(rank)];
+    for (int step = 0; step < steps; ++step) {
+      made.begin_step(rank);
+      for (int i = 0; i < habit.collectives; ++i) {
+        for (int k = 0; k < 5; ++k) made.launch(rank, habit.work_us);
+        made.collective({rank}, 50, habit.collective, habit.elements);
+      }
+      made.wait(rank);
+      made.end_step(rank);
+    }
+  }
+  for (trace::Collective& collective : made.trace().collectives)
+    collective.group_size = static_cast<uint32_t>(ranks);
+  return made;
+}
+
+std::vector<std::string> doubts(const fabricate::Ranks& made, const char* how = "ProfilerStep ranges") {
+  trace::Trace trace = made.trace();
+  trace.meta.notes.emplace_back("steps", how);
+  std::vector<RankTimeline> timelines;
+  for (int rank : device_ranks(trace)) timelines.push_back(rank_timeline(trace, rank));
+  std::vector<std::string> all;
+  for (const Stranger& stranger : ranks_of_one_run(trace, std::move(timelines)).strangers)
+    all.push_back(std::to_string(stranger.rank) + ": " + stranger.why);
+  return all;
+}
+
+TEST(OneRun, RanksThatMeetGoTogether) {
+  fabricate::Ranks made(3);
+  made.clock_offset(1, 30'000);  // a machine whose clock is 30 ms ahead
+  for (int step = 0; step < 4; ++step) {
+    for (int rank : {0, 1, 2}) {
+      made.begin_step(rank);
+      made.launch(rank, 200 + 150 * rank);
+    }
+    for (int i = 0; i < 3; ++i) made.collective({0, 1, 2}, 40);
+    for (int rank : {0, 1, 2}) {
+      made.wait(rank);
+      made.end_step(rank);
+    }
+  }
+  EXPECT_THAT(doubts(made), testing::IsEmpty());
+}
+
+TEST(OneRun, CollectivesEndForAllRanksAtOnce) {
+  EXPECT_THAT(
+      doubts(separate({{100}, {108}}, 12)),
+      ElementsAre(testing::AllOf(HasSubstr("1: its collectives end"), HasSubstr("for all ranks at once"))));
+}
+
+TEST(OneRun, RanksRunTheSameCollectives) {
+  Habit fewer;
+  fewer.collectives = 3;
+  fewer.work_us = 130;
+  EXPECT_THAT(doubts(separate({{}, fewer})),
+              ElementsAre(HasSubstr("runs 3 collectives in a step in which rank 0 runs 4")));
+  Habit larger;
+  larger.elements = 2e6;
+  EXPECT_THAT(doubts(separate({{}, larger})),
+              ElementsAre(HasSubstr("2000000 elements stands where rank 0 has")));
+  Habit other;
+  other.collective = "broadcast";
+  EXPECT_THAT(doubts(separate({{}, other})), ElementsAre(HasSubstr("broadcast of")));
+}
+
+TEST(OneRun, RanksStepTogether) {
+  EXPECT_THAT(doubts(separate({{100}, {260}})),
+              ElementsAre(HasSubstr("ranks that work together step together")));
+  fabricate::Ranks made(2);
+  made.first_step(1, 40);
+  for (int step = 0; step < 4; ++step)
+    for (int rank : {0, 1}) {
+      made.begin_step(rank);
+      made.launch(rank, 200);
+      made.end_step(rank);
+    }
+  EXPECT_THAT(doubts(made), ElementsAre(HasSubstr("it has the steps 40 to 43, rank 0 has 0 to 3")));
+  EXPECT_THAT(doubts(made, "the repeating sequence: 1 launch"), testing::IsEmpty());  // hone's own numbers
+}
+
+TEST(OneRun, TheOneThatDiffersIsLeftOutNotTheOthers) {
+  fabricate::Ranks made(3);
+  for (int step = 0; step < 4; ++step) {
+    for (int rank : {0, 1, 2}) {
+      made.begin_step(rank);
+      made.launch(rank, 300);
+    }
+    for (int i = 0; i < 3; ++i) made.collective({1, 2}, 40);
+    made.launch(0, 900);
+    for (int rank : {0, 1, 2}) {
+      made.wait(rank);
+      made.end_step(rank);
+    }
+  }
+  EXPECT_THAT(doubts(made), ElementsAre(HasSubstr("0: ")));
+}
+
+// The same program, recorded twice within a second.
+TEST(OneRun, TwoRunsOfOneProgramAreNotPutSideBySide) {
+  const std::filesystem::path folder =
+      std::filesystem::path(HONE_SOURCE_DIR) / "tests" / "traces" / "recorded";
+  const std::vector<std::filesystem::path> files = {folder / "straggler_sleeps.fault.rank0.json.gz",
+                                                    folder / "straggler_sleeps.repaired.rank1.json.gz"};
+  auto trace = trace::import_trace(files);
+  ASSERT_TRUE(trace.ok());
+  ASSERT_TRUE(trace::link_trace(*trace).ok());
+  const auto analysis = analyze_device_trace(*trace, Roofs{}, {});
+  ASSERT_TRUE(analysis.ok());
+  EXPECT_THAT(analysis->verdict.sentence, HasSubstr("Of rank 0 alone: "));
+  EXPECT_NE(analysis->verdict.cause, Cause::kStraggler);
+  EXPECT_THAT(analysis->warnings, Contains(HasSubstr("rank 1 is left out")));
+  EXPECT_THAT(analysis->ranks, ElementsAre(0));
+  EXPECT_TRUE(analysis->rank_summaries.empty());
+}
+
+}  // namespace
+}  // namespace hone::analyze::device
