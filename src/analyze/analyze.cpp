@@ -6,6 +6,7 @@
 
 #include "analyze/beaten.h"
 #include "analyze/device/device_analysis.h"
+#include "analyze/host_program.h"
 #include "analyze/ledger.h"
 #include "analyze/top.h"
 #include "core/units.h"
@@ -47,7 +48,7 @@ std::map<std::string, double> metrics_of(const trace::Trace& trace, const StepPr
                                          const Analysis& analysis) {
   double flops = 0, least_flops = 0, executed_flops = 0, bytes = 0, seconds = analysis.step.ms.median * 1e-3;
   for (const OperatorProfile& entry : profile.operators) {
-    const trace::Operator& op = trace.operators[entry.op];
+    const trace::Operator op = step_operator(trace, entry);
     flops += op.flops;
     least_flops += op.fewest_flops();
     executed_flops += op.kernel_flops();
@@ -80,26 +81,21 @@ std::string faster_than_floors(const StepProfile& profile) {
       format_ms(beaten_ms));
 }
 
-bool launches_device_work(const trace::Trace& trace) {
-  return std::find(trace.spans.category.begin(), trace.spans.category.end(), trace::Category::kRuntime) !=
-         trace.spans.category.end();
-}
-
-// What the host did is not what the step is about where a device did its work and the trace does not show it.
+// What the end of a file that was cut off would have held, its verdict cannot know.
 void qualify(const trace::Trace& trace, Analysis& analysis) {
+  if (!trace.meta.cut_off || device_is_missing(trace)) return;
   std::string& sentence = analysis.verdict.sentence;
-  if (launches_device_work(trace)) {
-    sentence = "Of the host alone, for the device's work is not in the trace: " + sentence;
-  } else if (trace.meta.cut_off && !trace.meta.devices.empty()) {
-    analysis.verdict = {};
-    analysis.verdict.sentence = fmt::format(
-        "No verdict: the file ends before anything that ran on the device ({}) comes in it. Give the whole "
-        "file, or record again with fewer steps.",
-        trace.meta.devices.front().name);
-    analysis.findings.clear();
-  } else if (trace.meta.cut_off) {
+  if (trace.meta.devices.empty()) {
     sentence = "Of what the file still holds: " + sentence;
+    return;
   }
+  analysis.verdict = {};
+  analysis.verdict.judged = false;
+  sentence = fmt::format(
+      "No verdict: the file ends before anything that ran on the device ({}) comes in it. Give the whole "
+      "file, or record again with fewer steps.",
+      trace.meta.devices.front().name);
+  analysis.findings.clear();
 }
 
 // How the steps of an imported trace were found; a runtime of ours marks its own.
@@ -108,19 +104,18 @@ void tell_how_found(const trace::Meta& meta, StepTime& step) {
   if (found.how.empty()) return;
   step.how_found = found.how;
   step.notes = found.notes;
+  if (found.confidence < 1)
+    step.notes.push_back(fmt::format("found with a confidence of {}", format_percent(found.confidence)));
 }
 
-std::vector<std::string> warnings_of(const trace::Trace& trace, const StepProfile& profile,
-                                     const Roofs& roofs, const std::vector<BeatenRoof>& beaten) {
-  std::vector<std::string> warnings = trace.meta.warnings;
-  if (launches_device_work(trace))
-    warnings.push_back(
-        "the program calls a device, and nothing that ran there is in the trace: it was recorded without "
-        "ProfilerActivity.CUDA, or the end of the file is missing; what follows is about the host alone");
-  if (trace.meta.dropped > 0)
-    warnings.push_back(
-        fmt::format("{} records were dropped while recording: gaps may be work that is missing here",
-                    trace.meta.dropped));
+// Only what was imported was linked.
+Subject subject_of(const trace::Trace& trace) {
+  return trace::steps_found(trace.meta).how.empty() ? Subject::kPlan : Subject::kHostProgram;
+}
+
+std::vector<std::string> plan_warnings(const trace::Trace& trace, const StepProfile& profile,
+                                       const std::vector<BeatenRoof>& beaten) {
+  std::vector<std::string> warnings;
   std::string faster = beaten.empty() ? faster_than_floors(profile) : beaten_warning(beaten);
   if (!faster.empty()) warnings.push_back(std::move(faster));
   double unknown_ms = 0;
@@ -130,14 +125,42 @@ std::vector<std::string> warnings_of(const trace::Trace& trace, const StepProfil
       ++unknown;
       unknown_ms += op.ms.median;
     }
-  if (roofs.compute.empty() || roofs.memory.empty())
+  if (!profile.judged)
     warnings.push_back(
         "no measured roofs of the machine that ran this: run `hone ceilings` there; until then "
         "busy time counts as floor");
   else if (unknown_ms > 0.01 * profile.step_ms)
-    warnings.push_back(fmt::format("{} operators ({}) have no known cost: their floor counts as 0", unknown,
-                                   format_ms(unknown_ms)));
+    warnings.push_back(fmt::format("{} ({}) have no known cost: their floor counts as 0",
+                                   counted(unknown, "operator"), format_ms(unknown_ms)));
   return warnings;
+}
+
+std::vector<std::string> warnings_of(const trace::Trace& trace, const StepProfile& profile,
+                                     const Analysis& analysis) {
+  std::vector<std::string> warnings = trace.meta.warnings;
+  if (trace.meta.dropped > 0)
+    warnings.push_back(
+        fmt::format("{} records were dropped while recording: gaps may be work that is missing here",
+                    trace.meta.dropped));
+  const std::vector<std::string> more = analysis.subject == Subject::kPlan
+                                            ? plan_warnings(trace, profile, analysis.beaten_roofs)
+                                            : host_program_warnings(trace, profile);
+  warnings.insert(warnings.end(), more.begin(), more.end());
+  return warnings;
+}
+
+// Of a foreign program: its costs are of one execution each, and it says nothing of its threads.
+CostContext context_of(const trace::Trace& trace, const Roofs& roofs, Subject subject) {
+  CostContext context =
+      cost_context(trace, roofs, subject == Subject::kPlan ? trace.meta.threads : roofs.threads);
+  context.repeated = subject != Subject::kPlan;
+  return context;
+}
+
+// Where the device's part of the time is missing, no change of the host's promises anything.
+void promise_nothing(Analysis& analysis) {
+  for (LedgerRow& row : analysis.ledger) row.predicted_gain_ms = 0;
+  analysis.findings.clear();
 }
 
 }  // namespace
@@ -149,25 +172,34 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
   if (steps.empty())
     return invalid(fmt::format("{}: no steps are marked for rank {}; nothing repeats that could be explained",
                                options.source.empty() ? "trace" : options.source, options.rank));
-  CostContext context = cost_context(trace, roofs, trace.meta.threads);
+  const Subject subject = subject_of(trace);
+  const CostContext context = context_of(trace, roofs, subject);
   StepProfile profile = profile_steps(trace, steps, context);
   Analysis analysis;
   analysis.source = options.source;
+  analysis.subject = subject;
   analysis.device = trace.meta.device;
   analysis.ranks = {options.rank};
   analysis.step = step_time(steps);
   tell_how_found(trace.meta, analysis.step);
-  analysis.ledger = make_ledger(trace, profile);
+  analysis.ledger = make_ledger(trace, profile, subject);
   analysis.floor_ms = profile.floor_ms;
+  analysis.floor_known = profile.judged;
   analysis.operators = operator_times(trace, profile);
   analysis.top = top_operators(trace, profile, context, options.top);
   analysis.verdict = make_verdict(analysis.ledger, analysis.step.ms.median);
-  analysis.findings = make_findings(analysis.ledger);
+  analysis.findings = make_findings(analysis.ledger, subject);
   analysis.roofline = roofline_points(trace, profile);
   analysis.beaten_roofs = beaten_roofs(trace, profile);
   add_timeline(trace, steps[typical_step(steps)], analysis);
   analysis.metrics = metrics_of(trace, profile, analysis);
-  analysis.warnings = warnings_of(trace, profile, roofs, analysis.beaten_roofs);
+  analysis.warnings = warnings_of(trace, profile, analysis);
+  if (subject != Subject::kPlan) {
+    const bool device_missing = device_is_missing(trace);
+    analysis.phases = host_phases(trace, profile);
+    analysis.verdict = host_program_verdict(analysis, device_missing);
+    if (device_missing) promise_nothing(analysis);
+  }
   qualify(trace, analysis);
   return analysis;
 }

@@ -20,6 +20,7 @@ struct Boundary {
 struct OpenTrack {
   trace::TrackId track;
   std::vector<uint32_t> rows;
+  std::vector<uint32_t> divided;  // those within which an operator with costs ran
 };
 
 bool runs_operator(const trace::SpanTable& spans, uint32_t row) {
@@ -51,8 +52,9 @@ std::vector<Boundary> boundaries(const trace::SpanTable& spans, const StepWindow
 
 class Sweep {
  public:
-  Sweep(const trace::Trace& trace, const StepWindow& step) : spans_(trace.spans), step_(step) {
+  Sweep(const trace::Trace& trace, const StepWindow& step) : trace_(trace), spans_(trace.spans), step_(step) {
     result_.operator_ns.resize(trace.operators.size());
+    result_.operator_runs.resize(trace.operators.size());
     result_.total_ns = static_cast<double>(step.end_ns - step.start_ns);
   }
 
@@ -69,13 +71,36 @@ class Sweep {
   }
 
  private:
-  void open(uint32_t row) { track_of(row).rows.push_back(row); }
-  void close(uint32_t row) { std::erase(track_of(row).rows, row); }
+  void open(uint32_t row) {
+    OpenTrack& track = track_of(row);
+    if (runs_operator(spans_, row)) count(row, track);
+    track.rows.push_back(row);
+  }
+  void close(uint32_t row) {
+    std::erase(track_of(row).rows, row);
+    std::erase(track_of(row).divided, row);
+  }
+
+  bool has_costs(uint32_t row) const {
+    const trace::Operator& op = trace_.operators[spans_.op[row].index];
+    return op.flops > 0 || op.bytes() > 0;
+  }
+
+  void count(uint32_t row, OpenTrack& track) {
+    result_.operator_runs[spans_.op[row].index] += 1;
+    if (!has_costs(row)) return;
+    for (uint32_t around : track.rows) {
+      if (!runs_operator(spans_, around) || !has_costs(around)) continue;
+      if (std::find(track.divided.begin(), track.divided.end(), around) != track.divided.end()) continue;
+      track.divided.push_back(around);
+      result_.operator_runs[spans_.op[around].index] -= 1;
+    }
+  }
 
   OpenTrack& track_of(uint32_t row) {
     for (OpenTrack& track : tracks_)
       if (track.track == spans_.track[row]) return track;
-    return tracks_.emplace_back(OpenTrack{spans_.track[row], {}});
+    return tracks_.emplace_back(OpenTrack{spans_.track[row], {}, {}});
   }
 
   void segment(int64_t from, int64_t to) {
@@ -116,6 +141,7 @@ class Sweep {
     any_operator_ = true;
   }
 
+  const trace::Trace& trace_;
   const trace::SpanTable& spans_;
   const StepWindow& step_;
   std::vector<OpenTrack> tracks_;

@@ -9,6 +9,10 @@
 
 namespace hone::analyze {
 
+// What was recorded: a plan of our own on this host, or a foreign program, without or with a device. The same
+// cause has other fixes in each.
+enum class Subject { kPlan, kHostProgram, kDeviceProgram };
+
 // In the order in which ledgers list them: what the hardware needed, then busy time, then idle time, then
 // waiting for other devices.
 enum class Cause : uint8_t {

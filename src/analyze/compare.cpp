@@ -8,30 +8,11 @@
 
 #include <fmt/format.h>
 
-#include "analyze/estimate.h"
 #include "analyze/rules.h"
 #include "core/units.h"
 
 namespace hone::analyze {
 namespace {
-
-constexpr int kFewSteps = 10;
-constexpr double kWorthNaming = 0.03;  // of the step: a smaller change of a few steps is nobody's news
-
-// Whether all of `a` lie above all of `b`, or the other way round.
-bool are_apart(const std::vector<double>& a, const std::vector<double>& b) {
-  if (a.empty() || b.empty()) return false;
-  const auto [a_low, a_high] = std::minmax_element(a.begin(), a.end());
-  const auto [b_low, b_high] = std::minmax_element(b.begin(), b.end());
-  return *a_low > *b_high || *b_low > *a_high;
-}
-
-// That n and m samples of one distribution come apart by chance: two of the C(n + m, n) orders do.
-double chance_of_apart(std::size_t n, std::size_t m) {
-  double orders = 1;
-  for (std::size_t i = 1; i <= n; ++i) orders *= static_cast<double>(m + i) / static_cast<double>(i);
-  return std::min(1.0, 2 / orders);
-}
 
 // Sets of indices that can be merged (union-find with path halving).
 class Groups {
@@ -69,6 +50,8 @@ class Joining {
   std::unordered_map<std::string, std::size_t> first_;
 };
 
+double part_drift(const Analysis& a, const Analysis& b) { return std::max(kPartDrift, drift(a, b)); }
+
 // Operators of both runs that share a name or a node of the model, as sets of indices: those of `a` first,
 // then those of `b`.
 Sets match(const std::vector<const OperatorTime*>& all) {
@@ -102,23 +85,30 @@ void add_samples(std::vector<double>& sum, const std::vector<double>& samples) {
   for (std::size_t k = 0; k < samples.size(); ++k) sum[k] += samples[k];
 }
 
+// What operators of the two runs are compared within.
+struct Frame {
+  std::size_t a_count = 0;  // operators of the first run
+  std::size_t a_steps = 0, b_steps = 0;
+  double step_ms = 0;
+  double drift = 0;
+};
+
 OperatorChange change_of(const std::vector<const OperatorTime*>& all, const std::vector<std::size_t>& members,
-                         std::size_t a_count, std::size_t a_steps, std::size_t b_steps) {
+                         const Frame& frame) {
   OperatorChange change;
   // An operator that a run does not have takes no time in each of its steps.
-  std::vector<double> a_samples(a_steps), b_samples(b_steps);
+  std::vector<double> a_samples(frame.a_steps), b_samples(frame.b_steps);
   for (std::size_t i : members) {
     const OperatorTime& op = *all[i];
-    bool first = i < a_count;
+    bool first = i < frame.a_count;
     (first ? change.a : change.b).push_back(op.name);
     (first ? change.a_ms : change.b_ms) += op.ms.median;
     add_samples(first ? a_samples : b_samples, op.samples_ms);
     if (change.kind.empty() || !first) change.kind = op.kind;
   }
-  const Shift shift = shift_estimate(a_samples, b_samples);
-  change.change_ms = shift.change;
-  change.sure = shift.sure;
-  change.apart = are_apart(a_samples, b_samples);
+  const double least_ms =
+      std::max(frame.drift * std::max(change.a_ms, change.b_ms), kPartOfStep * frame.step_ms);
+  change.difference = difference(a_samples, b_samples, least_ms);
   return change;
 }
 
@@ -127,64 +117,117 @@ std::vector<OperatorChange> compare_operators(const Analysis& a, const Analysis&
   for (const OperatorTime& op : a.operators) all.push_back(&op);
   for (const OperatorTime& op : b.operators) all.push_back(&op);
   std::vector<OperatorChange> changes;
-  const bool foreign = a.coverage.has_value() || b.coverage.has_value();
-  for (const auto& [root, members] : foreign ? match_by_inputs(all, a.operators.size()) : match(all))
-    changes.push_back(
-        change_of(all, members, a.operators.size(), a.step.samples_ms.size(), b.step.samples_ms.size()));
+  const Frame frame{a.operators.size(), a.step.samples_ms.size(), b.step.samples_ms.size(),
+                    std::max(a.step.ms.median, b.step.ms.median), part_drift(a, b)};
+  const bool foreign = a.subject != Subject::kPlan || b.subject != Subject::kPlan;
+  for (const auto& [root, members] : foreign ? match_by_inputs(all, frame.a_count) : match(all))
+    changes.push_back(change_of(all, members, frame));
   std::stable_sort(changes.begin(), changes.end(), [](const OperatorChange& x, const OperatorChange& y) {
     return std::abs(x.b_ms - x.a_ms) > std::abs(y.b_ms - y.a_ms);
   });
   return changes;
 }
 
+// A row that a recording does not have takes no time in each of its steps.
+const LedgerRow* row_of(const Analysis& analysis, Cause cause) {
+  const auto at = std::find_if(analysis.ledger.begin(), analysis.ledger.end(),
+                               [cause](const LedgerRow& row) { return row.cause == cause; });
+  return at == analysis.ledger.end() ? nullptr : &*at;
+}
+
+std::vector<double> samples_of(const LedgerRow* row, const Analysis& analysis) {
+  return row != nullptr ? row->samples_ms : std::vector<double>(analysis.step.samples_ms.size());
+}
+
+// Rows trade time with each other: what of a row is news is a share of the step.
 std::vector<CauseChange> compare_ledgers(const Analysis& a, const Analysis& b) {
   std::vector<CauseChange> changes;
+  const double least_ms = part_drift(a, b) * std::max(a.step.ms.median, b.step.ms.median);
   for (Cause cause : all_causes()) {
-    CauseChange change{cause, 0, 0};
-    for (const LedgerRow& row : a.ledger)
-      if (row.cause == cause) change.a_ms = row.ms;
-    for (const LedgerRow& row : b.ledger)
-      if (row.cause == cause) change.b_ms = row.ms;
-    if (change.a_ms > 0 || change.b_ms > 0) changes.push_back(change);
+    const LedgerRow *before = row_of(a, cause), *after = row_of(b, cause);
+    if (before == nullptr && after == nullptr) continue;
+    CauseChange change{cause, before != nullptr ? before->ms : 0, after != nullptr ? after->ms : 0, {}};
+    change.difference = difference(samples_of(before, a), samples_of(after, b), least_ms);
+    changes.push_back(std::move(change));
   }
   return changes;
 }
 
-std::string sentence_of(const Comparison& result) {
-  bool faster = result.change_ms.median < 0;
-  double factor = faster ? result.ratio : 1 / result.ratio;
-  const bool worth_naming = std::abs(result.change_ms.median) >= kWorthNaming * result.a_ms.median;
-  if (!result.sure && result.apart && worth_naming)
-    return fmt::format(
-        "The second run is probably {:.2f}× {}: {} became {} in every step; of so few steps chance alone "
-        "would "
-        "make that of equal programs in {} of cases.",
-        factor, faster ? "faster" : "slower", format_ms(result.a_ms.median), format_ms(result.b_ms.median),
-        format_percent(result.chance));
-  if (!result.sure)
-    return fmt::format("No difference that these measurements can show: {} against {}.",
-                       format_ms(result.a_ms.median), format_ms(result.b_ms.median));
-  return fmt::format("The second run is {:.2f}× {}: {} became {} (change {} to {}).", factor,
-                     faster ? "faster" : "slower", format_ms(result.a_ms.median),
-                     format_ms(result.b_ms.median), format_ms(result.change_ms.low),
-                     format_ms(result.change_ms.high));
+double unrecorded_ms(const Analysis& analysis) {
+  const auto at = analysis.metrics.find("unrecorded_step_ms");
+  return at == analysis.metrics.end() ? analysis.step.ms.median : at->second;
 }
 
-// What the steps would be without the recorder, where it matters to one of them; empty where not.
+bool recorder_matters(const Analysis& analysis) {
+  return unrecorded_ms(analysis) < kRecorderMatters * analysis.step.ms.median;
+}
+
+// What the steps would be without the recorder, where it slows one of them visibly; empty where not.
 std::string without_recorder(const Analysis& a, const Analysis& b) {
-  const auto step_ms = [](const Analysis& analysis) {
-    const auto at = analysis.metrics.find("unrecorded_step_ms");
-    return at == analysis.metrics.end() ? analysis.step.ms.median : at->second;
-  };
-  const double before = step_ms(a), after = step_ms(b);
-  const auto matters = [](double unrecorded, const Analysis& analysis) {
-    return unrecorded < kRecorderMatters * analysis.step.ms.median;
-  };
-  if (after <= 0 || (!matters(before, a) && !matters(after, b))) return {};
-  return fmt::format(
-      "recording slows these programs unequally: without the recorder their steps take about {} and {}, "
-      "{:.3g} times as fast",
-      format_ms(before), format_ms(after), before / after);
+  const double before = unrecorded_ms(a), after = unrecorded_ms(b);
+  if (before <= 0 || after <= 0 || (!recorder_matters(a) && !recorder_matters(b))) return {};
+  return fmt::format(" Without the recorder the steps take about {} and {}: the second is {}.",
+                     format_ms(before), format_ms(after), pace(before, after));
+}
+
+// How the steps of a recording were found, without what is particular to it.
+std::string way_of_finding(const Analysis& analysis) {
+  return analysis.step.how_found.substr(0, analysis.step.how_found.find_first_of(":'"));
+}
+
+std::string steps_of(const Analysis& analysis) {
+  return fmt::format("{} ({} step{})", format_ms(analysis.step.ms.median), analysis.step.count,
+                     analysis.step.count == 1 ? "" : "s");
+}
+
+std::string sentence_of(const Comparison& result, const Analysis& a, const Analysis& b) {
+  const std::string both =
+      fmt::format("{} against {}", format_ms(a.step.ms.median), format_ms(b.step.ms.median));
+  const std::string became =
+      fmt::format("{} became {}", format_ms(a.step.ms.median), format_ms(b.step.ms.median));
+  const Difference& difference = result.difference;
+  if (!result.same_steps)
+    return fmt::format(
+        "The steps of the two were found in different ways and may not be the same work: {}, so nothing is "
+        "said about which is faster.",
+        both);
+  switch (difference.certainty) {
+    case Certainty::kTooFew:
+      return fmt::format(
+          "Too few steps to tell a difference from chance: {} against {}. Record {} or more of each.",
+          steps_of(a), steps_of(b), steps_to_be_sure());
+    case Certainty::kSure:
+      return fmt::format("The second is {}: {} (change {} to {}).", pace(a.step.ms.median, b.step.ms.median),
+                         became, format_ms(difference.change_ms.low), format_ms(difference.change_ms.high));
+    case Certainty::kLikely:
+      return fmt::format(
+          "The second is probably {}: {}. Every step of one is longer than every step of the other, which {} "
+          "against {} steps of equal programs show in {} of cases; record {} or more of each to be sure.",
+          pace(a.step.ms.median, b.step.ms.median), became, a.step.count, b.step.count,
+          format_percent(difference.chance), steps_to_be_sure());
+    case Certainty::kNone:
+      break;
+  }
+  if (difference.sure || difference.apart)
+    return fmt::format(
+        "No difference that one recording of each can show: {}. Recordings of one program{} differ as much.",
+        both, result.drift > kDeviceDrift ? " whose host sets the pace" : "");
+  return fmt::format("No difference that these steps can show: {}.", both);
+}
+
+std::vector<std::string> caveats_of(const Comparison& result, const Analysis& a, const Analysis& b) {
+  std::vector<std::string> caveats;
+  if (!result.same_steps)
+    caveats.push_back(
+        fmt::format("steps found differently: the first by {}, the second by {}; mark the steps of both with "
+                    "profiler.step()",
+                    a.step.how_found, b.step.how_found));
+  if (a.ranks.size() != b.ranks.size())
+    caveats.push_back(fmt::format("{} rank{} against {}: the ledgers are of one rank each", a.ranks.size(),
+                                  a.ranks.size() == 1 ? "" : "s", b.ranks.size()));
+  if (a.device != b.device)
+    caveats.push_back(fmt::format("different devices: {} and {}", a.device, b.device));
+  return caveats;
 }
 
 }  // namespace
@@ -195,25 +238,27 @@ Comparison compare(const Analysis& a, const Analysis& b) {
   result.b = b.source;
   result.a_ms = a.step.ms;
   result.b_ms = b.step.ms;
-  const Shift shift = shift_estimate(a.step.samples_ms, b.step.samples_ms);
-  result.change_ms = shift.change;
-  result.sure = shift.sure;
-  result.apart = are_apart(a.step.samples_ms, b.step.samples_ms);
-  if (result.apart) result.chance = chance_of_apart(a.step.samples_ms.size(), b.step.samples_ms.size());
+  result.same_steps = way_of_finding(a) == way_of_finding(b);
+  result.drift = drift(a, b);
+  result.difference = difference(a.step.samples_ms, b.step.samples_ms,
+                                 result.drift * std::min(a.step.ms.median, b.step.ms.median));
   result.a_verdict = a.verdict.sentence;
   result.b_verdict = b.verdict.sentence;
   result.ratio = b.step.ms.median > 0 ? a.step.ms.median / b.step.ms.median : 1;
   result.ledger = compare_ledgers(a, b);
   result.operators = compare_operators(a, b);
-  result.sentence = sentence_of(result);
-  if (std::min(a.step.count, b.step.count) < kFewSteps)
-    result.caveats.push_back(fmt::format(
-        "few steps ({} and {}): intervals are wide and may be too narrow still", a.step.count, b.step.count));
-  if (const std::string unrecorded = without_recorder(a, b); !unrecorded.empty())
-    result.caveats.push_back(unrecorded);
-  if (a.device != b.device)
-    result.caveats.push_back(fmt::format("the runs used different devices: {} and {}", a.device, b.device));
+  result.sentence = sentence_of(result, a, b);
+  if (result.same_steps && result.difference.certainty != Certainty::kTooFew)
+    result.sentence += without_recorder(a, b);
+  result.caveats = caveats_of(result, a, b);
   return result;
+}
+
+std::string pace(double a_ms, double b_ms) {
+  if (!(a_ms > 0) || !(b_ms > 0)) return "no measure of the other";
+  const double factor = std::max(a_ms, b_ms) / std::min(a_ms, b_ms);
+  if (factor < 1 + kDeviceDrift) return "as fast";
+  return format_factor(factor) + (b_ms < a_ms ? " faster" : " slower");
 }
 
 }  // namespace hone::analyze

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/difference.h"
 #include "analyze/findings.h"
 
 namespace hone::analyze {
@@ -18,15 +19,14 @@ struct OperatorChange {
   std::string kind;
   double a_ms = 0;
   double b_ms = 0;
-  Estimate change_ms;  // b − a
-  bool sure = false;   // the interval excludes no change
-  bool apart = false;  // every step of one run lies above every step of the other
+  Difference difference;
 };
 
 struct CauseChange {
   Cause cause = Cause::kFloor;
   double a_ms = 0;
   double b_ms = 0;
+  Difference difference;
 };
 
 struct Comparison {
@@ -34,13 +34,10 @@ struct Comparison {
   std::string b;
   Estimate a_ms;
   Estimate b_ms;
-  Estimate change_ms;  // b − a
-  double ratio = 1;    // a ÷ b: above 1, b is faster
-  bool sure = false;
-  // Traces have few steps, too few for an interval: where every step of one run lies above every step of the
-  // other, the chance that two equal programs would show that.
-  bool apart = false;
-  double chance = 1;
+  double ratio = 1;             // a ÷ b: above 1, b is faster
+  bool same_steps = true;       // both were divided into steps in the same way
+  double drift = kDeviceDrift;  // share by which recordings of one such program may differ
+  Difference difference;
   std::string a_verdict;
   std::string b_verdict;
   std::vector<CauseChange> ledger;
@@ -52,5 +49,9 @@ struct Comparison {
 // The runs are taken as independent samples: two runs at different times share neither temperature nor
 // neighbours, and no statistics can see that. Paired measurement is the lab's gate.
 Comparison compare(const Analysis& a, const Analysis& b);
+
+// "1.98× faster": the pace of `b` against that of `a`; "as fast" where recordings of one program may differ
+// as much.
+std::string pace(double a_ms, double b_ms);
 
 }  // namespace hone::analyze

@@ -39,21 +39,21 @@ TEST(Compare, MatchesAFusedOperatorWithThoseItReplaced) {
   Analysis a = run(conv_relu_pool(), {5, 2, 1}, 1);
   Analysis b = run({fused, conv_relu_pool()[2]}, {5.1, 1}, 2);
   Comparison result = compare(a, b);
-  EXPECT_TRUE(result.sure);
+  EXPECT_TRUE(result.difference.sure);
   EXPECT_NEAR(result.ratio, 8 / 6.1, 0.05);
   ASSERT_EQ(result.operators.size(), 2u);
   EXPECT_EQ(result.operators[0].a, (std::vector<std::string>{"conv", "relu"}));
   EXPECT_EQ(result.operators[0].b, (std::vector<std::string>{"fused_0"}));
-  EXPECT_NEAR(result.operators[0].change_ms.median, -1.9, 0.15);
-  EXPECT_TRUE(result.operators[0].sure);
+  EXPECT_NEAR(result.operators[0].difference.change_ms.median, -1.9, 0.15);
+  EXPECT_TRUE(result.operators[0].difference.sure);
   EXPECT_NE(result.sentence.find("faster"), std::string::npos);
 }
 
 TEST(Compare, ClaimsNothingBetweenTwoRunsOfTheSame) {
   int claims = 0;
   for (uint32_t seed = 0; seed < 60; ++seed)
-    claims +=
-        compare(run(conv_relu_pool(), {5, 2, 1}, seed), run(conv_relu_pool(), {5, 2, 1}, seed + 1000)).sure;
+    claims += compare(run(conv_relu_pool(), {5, 2, 1}, seed), run(conv_relu_pool(), {5, 2, 1}, seed + 1000))
+                  .difference.sure;
   EXPECT_LE(claims, 7);  // 5 % of 60 is 3
 }
 
@@ -62,13 +62,13 @@ TEST(Compare, ShowsOperatorsThatOnlyOneRunHas) {
   Comparison result = compare(run(conv_relu_pool(), {5, 2, 1}, 1), run(without, {5, 1}, 2));
   EXPECT_EQ(result.operators[0].a, std::vector<std::string>{"relu"});
   EXPECT_TRUE(result.operators[0].b.empty());
-  EXPECT_NEAR(result.operators[0].change_ms.median, -2, 0.1);
+  EXPECT_NEAR(result.operators[0].difference.change_ms.median, -2, 0.1);
 }
 
 Analysis of_steps(std::vector<double> samples_ms, const std::string& inputs) {
   Analysis analysis;
   analysis.step = {median_estimate(samples_ms), static_cast<int>(samples_ms.size()), samples_ms, "", {}};
-  analysis.coverage = Coverage{};
+  analysis.subject = Subject::kDeviceProgram;
   for (const char* name : {"mm", "add"}) {
     OperatorTime op;
     op.kind = std::string("aten::") + name;
@@ -83,15 +83,96 @@ Analysis of_steps(std::vector<double> samples_ms, const std::string& inputs) {
 
 TEST(Compare, SaysWhatFewStepsCanSay) {
   const Comparison apart = compare(of_steps({30, 31, 30}, "8x8"), of_steps({20, 21, 20}, "8x8"));
-  EXPECT_FALSE(apart.sure);
-  EXPECT_TRUE(apart.apart);
-  EXPECT_NEAR(apart.chance, 0.1, 1e-12);
+  EXPECT_FALSE(apart.difference.sure);
+  EXPECT_EQ(apart.difference.certainty, Certainty::kLikely);
   EXPECT_NE(apart.sentence.find("probably 1.50× faster"), std::string::npos) << apart.sentence;
   EXPECT_NE(apart.sentence.find("10.0 %"), std::string::npos) << apart.sentence;
-  const Comparison slight = compare(of_steps({30, 30.1, 30}, "8x8"), of_steps({29.9, 29.8, 29.9}, "8x8"));
-  EXPECT_NE(slight.sentence.find("No difference"), std::string::npos) << slight.sentence;
+  EXPECT_NE(apart.sentence.find("4 or more"), std::string::npos) << apart.sentence;
   const Comparison mixed = compare(of_steps({30, 20, 30}, "8x8"), of_steps({29, 21, 20}, "8x8"));
-  EXPECT_FALSE(mixed.apart);
+  EXPECT_NE(mixed.sentence.find("No difference that these steps can show"), std::string::npos);
+}
+
+TEST(Compare, SaysThatTooFewStepsCanSayNothing) {
+  for (const auto& [a, b] : {std::pair<std::vector<double>, std::vector<double>>{{30}, {3}},
+                             {{30, 30}, {3, 3}},
+                             {{30, 30, 31, 30}, {3}}}) {
+    const Comparison result = compare(of_steps(a, "8x8"), of_steps(b, "8x8"));
+    EXPECT_EQ(result.difference.certainty, Certainty::kTooFew);
+    EXPECT_EQ(result.sentence.find("faster"), std::string::npos) << result.sentence;
+    EXPECT_NE(result.sentence.find("Too few steps"), std::string::npos) << result.sentence;
+    EXPECT_NE(result.sentence.find("4 or more"), std::string::npos) << result.sentence;
+    for (const OperatorChange& row : result.operators)
+      EXPECT_EQ(row.difference.certainty, Certainty::kTooFew);
+  }
+}
+
+TEST(Compare, NamesNoDifferenceThatRecordingsOfOneProgramShowToo) {
+  const std::vector<double> a = {30, 30.1, 30, 30.2, 30.1, 30}, b = {29.2, 29.3, 29.1, 29.2, 29.2, 29.3};
+  const Comparison result = compare(of_steps(a, "8x8"), of_steps(b, "8x8"));
+  EXPECT_TRUE(result.difference.sure);  // of these steps, not of the programs
+  EXPECT_EQ(result.difference.certainty, Certainty::kNone);
+  EXPECT_NE(result.sentence.find("No difference that one recording of each can show"), std::string::npos)
+      << result.sentence;
+}
+
+TEST(Compare, AsksMoreOfProgramsWhoseHostSetsThePace) {
+  Analysis a = of_steps({30, 31, 30, 30}, "8x8"), b = of_steps({26, 26, 26, 27}, "8x8");
+  a.subject = b.subject = Subject::kDeviceProgram;
+  EXPECT_EQ(compare(a, b).difference.certainty, Certainty::kSure);
+  LedgerRow launch;
+  launch.cause = Cause::kLaunch;
+  launch.share = 0.5;
+  b.ledger = {launch};
+  EXPECT_EQ(compare(a, b).difference.certainty, Certainty::kNone);
+  a.subject = b.subject = Subject::kHostProgram;
+  EXPECT_EQ(compare(a, b).difference.certainty, Certainty::kNone);
+}
+
+TEST(Compare, CallsNothingADifferenceThatOneRecordingShowsAmongItsSteps) {
+  const Comparison result = compare(of_steps({38, 40, 44, 39, 90, 127, 41, 60}, "8x8"),
+                                    of_steps({30, 31, 30, 32, 31, 30, 31, 30}, "8x8"));
+  EXPECT_TRUE(result.difference.sure);
+  EXPECT_EQ(result.difference.certainty, Certainty::kNone);
+}
+
+TEST(Compare, SaysNothingOfStepsThatWereFoundDifferently) {
+  Analysis marked = of_steps({30, 31, 30, 30}, "8x8"), inferred = of_steps({20, 21, 20, 20}, "8x8");
+  marked.step.how_found = "ProfilerStep ranges";
+  inferred.step.how_found = "the repeating sequence: 422 launches a step";
+  const Comparison result = compare(marked, inferred);
+  EXPECT_FALSE(result.same_steps);
+  EXPECT_EQ(result.sentence.find("faster:"), std::string::npos) << result.sentence;
+  ASSERT_FALSE(result.caveats.empty());
+  EXPECT_NE(result.caveats[0].find("422 launches"), std::string::npos) << result.caveats[0];
+  Analysis longer = inferred;
+  longer.step.how_found = "the repeating sequence: 311 launches a step";
+  EXPECT_TRUE(compare(inferred, longer).same_steps);
+}
+
+TEST(Compare, JudgesRowsOfTheLedgerByTheStepsToo) {
+  Analysis a = of_steps({30, 31, 30, 30}, "8x8"), b = of_steps({20, 21, 20, 20}, "8x8");
+  const auto row = [](Cause cause, std::vector<double> samples) {
+    LedgerRow line;
+    line.cause = cause;
+    line.ms = samples.front();
+    line.samples_ms = std::move(samples);
+    return line;
+  };
+  a.ledger = {row(Cause::kFloor, {18, 18, 18, 18.1}), row(Cause::kHostSync, {12, 13, 12, 12})};
+  b.ledger = {row(Cause::kFloor, {18, 19, 18, 18}), row(Cause::kLaunch, {4, 4, 4, 4})};
+  const Comparison result = compare(a, b);
+  ASSERT_EQ(result.ledger.size(), 3u);
+  EXPECT_EQ(result.ledger[0].difference.certainty, Certainty::kNone);
+  EXPECT_EQ(result.ledger[1].cause, Cause::kLaunch);
+  EXPECT_EQ(result.ledger[1].difference.certainty, Certainty::kSure);
+  EXPECT_NEAR(result.ledger[2].difference.change_ms.median, -12, 0.6);  // gone: nothing in each step
+}
+
+TEST(Compare, TellsPaceWithoutSuperfluousDigits) {
+  EXPECT_EQ(pace(21.2, 10.7), "1.98× faster");
+  EXPECT_EQ(pace(10, 123.456), "12.3× slower");
+  EXPECT_EQ(pace(1, 1.001), "as fast");
+  EXPECT_EQ(pace(3600000, 1.25), "2.88 M× faster");
 }
 
 TEST(Compare, MatchesForeignOperatorsByInputsElseByKind) {

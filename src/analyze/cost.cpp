@@ -57,7 +57,7 @@ double attainable_ms(const trace::Operator& op, const CostContext& context) {
 CostContext cost_context(const trace::Trace& trace, const Roofs& roofs, int threads) {
   double weights = 0;
   for (const trace::Operator& op : trace.operators) weights += op.constant_bytes;
-  return {roofs, threads, weights > last_cache_bytes(roofs)};
+  return {roofs, threads, weights > last_cache_bytes(roofs), false};
 }
 
 Bound operator_floor(const trace::Operator& op, const CostContext& context, Bytes bytes) {

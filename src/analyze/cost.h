@@ -31,6 +31,9 @@ struct CostContext {
   // Whether the step's weights are more than the last cache level holds: then each step reads them from DRAM,
   // however few a single operator has.
   bool weights_stream = false;
+  // Whether operators run many times a step and their costs are of one run, as in foreign programs; in a plan
+  // of ours each row runs once.
+  bool repeated = false;
 };
 CostContext cost_context(const trace::Trace& trace, const Roofs& roofs, int threads);
 

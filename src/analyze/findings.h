@@ -39,13 +39,14 @@ struct StepTime {
 struct LedgerRow {
   Cause cause = Cause::kFloor;
   double ms = 0;
-  double share = 0;                   // of the step, 0 to 1
-  std::vector<std::string> evidence;  // numbers and operator names that the reader can check
-  std::string fix;                    // empty for `floor`
-  std::string title;                  // the row in a sentence, numbers included
-  std::string caveat;                 // when the fix wins less than predicted; may be empty
-  double predicted_gain_ms = 0;       // what the fix should win; at most `ms`
-  bool gain_is_bound = false;         // the fix wins that at most: how much cannot be foretold
+  double share = 0;                     // of the step, 0 to 1
+  std::vector<std::string> evidence;    // numbers and operator names that the reader can check
+  std::string fix;                      // empty for `floor`
+  std::string title;                    // the row in a sentence, numbers included
+  std::string caveat;                   // when the fix wins less than predicted; may be empty
+  double predicted_gain_ms = 0;         // what the fix should win; at most `ms`
+  bool gain_is_bound = false;           // the fix wins that at most: how much cannot be foretold
+  std::vector<double> samples_ms = {};  // one a step; not part of the JSON
 };
 
 // One operator of the step. Its floor is that of the known algorithm with the fewest FLOPs; its fraction of
@@ -128,12 +129,13 @@ struct BeatenRoof {
 };
 
 struct Verdict {
-  std::optional<Cause> cause;  // none: healthy
+  std::optional<Cause> cause;  // none: healthy, or not judged
   double recoverable_ms = 0;
   double share = 0;  // of the step
   std::string sentence;
+  bool judged = true;  // enough is known to call the step healthy if nothing is found
 
-  bool healthy() const { return !cause.has_value(); }
+  bool healthy() const { return judged && !cause.has_value(); }
 };
 
 // A rule that fired (rules.h): what is wrong, how hone knows, what to do about it.
@@ -170,9 +172,12 @@ struct Metric {
   std::string unit;  // "%", "ms", "us", "GB/s", "TFLOP/s", "1/step"; empty: a plain number
   std::optional<double> target;
   bool higher_is_better = true;
-  std::string formula;  // in words
-  std::string note;     // what to know before trusting it; may be empty
-  bool reached() const { return !target || (higher_is_better ? value >= *target : value <= *target); }
+  std::string formula;     // in words
+  std::string note;        // what to know before trusting it; may be empty
+  std::string doubt = {};  // why it cannot be right; empty: it can
+  bool reached() const {
+    return doubt.empty() && (!target || (higher_is_better ? value >= *target : value <= *target));
+  }
 };
 
 struct PhaseShare {
@@ -237,12 +242,14 @@ struct RoofLine {
 // Everything known about one run: the "baseline" and "optimised" of report.json, the body of explain.json.
 struct Analysis {
   std::string source;  // the run folder, file or model that was analysed
+  Subject subject = Subject::kPlan;
   std::string device;
   std::vector<int> ranks = {0};
   StepTime step;
   // What the step's operators need at least: of the model and the machine, whatever ran. The ledger's `floor`
   // row, unless an operator was faster than its floor; `warnings` say so then.
   double floor_ms = 0;
+  bool floor_known = true;        // false: no roofs to judge by, so the ledger's `floor` is all busy time
   std::vector<LedgerRow> ledger;  // rows of 0 ms are left out
   std::vector<TopOperator> top;
   Verdict verdict;
@@ -251,6 +258,7 @@ struct Analysis {
   std::vector<RooflinePoint> roofline;
   std::vector<std::string> timeline_tracks;
   std::vector<TimelineSpan> timeline;
+  int timeline_left_out = 0;              // threads and streams of the step that are not in `timeline_tracks`
   std::vector<BeatenRoof> beaten_roofs;   // furthest beyond first; `warnings` say so, too
   std::map<std::string, double> metrics;  // by name with its unit: "achieved_gflop_per_s"
   // What only traces of devices have.

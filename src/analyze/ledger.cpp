@@ -64,6 +64,8 @@ double gain_of(const Rule& rule, const Account& account, const StepProfile& prof
       return rule.recoverable * account.ms;
     case Gain::kAboveDispatch:
       return std::max(0.0, account.ms - profile.gaps * kDispatchFloorUs * 1e-3);
+    case Gain::kAboveRecorder:
+      return std::max(0.0, account.ms - profile.gaps * (kDispatchFloorUs + kHostRecorderUs) * 1e-3);
     case Gain::kAboveAttainable:
       break;
   }
@@ -98,7 +100,7 @@ Arguments row_arguments(const trace::Trace& trace, const Account& account, const
                         Cause cause) {
   double flops = 0, bytes = 0, avoidable = 0, superfluous_ms = 0;
   for (const Part& part : account.parts) {
-    const trace::Operator& op = trace.operators[part.profile->op];
+    const trace::Operator op = step_operator(trace, *part.profile);
     flops += cause == Cause::kFloor ? op.fewest_flops() : op.kernel_flops();
     superfluous_ms += part.profile->split.algorithm_ms;
     bytes += op.bytes();
@@ -110,6 +112,7 @@ Arguments row_arguments(const trace::Trace& trace, const Account& account, const
   put(arguments, "ms", format_ms(account.ms));
   put(arguments, "share", format_percent(profile.step_ms > 0 ? account.ms / profile.step_ms : 0));
   put(arguments, "count", fmt::format("{}", count));
+  put(arguments, "gaps", counted(static_cast<double>(count), "gap"));
   put(arguments, "gap", format_ms(count > 0 ? account.ms / static_cast<double>(count) : 0));
   put(arguments, "flops", format_flops(flops));
   put(arguments, "bytes", format_bytes(cause == Cause::kFloor ? bytes - avoidable : bytes));
@@ -150,7 +153,8 @@ std::vector<std::string> evidence_of(const Rule& rule, const trace::Trace& trace
   std::size_t named = std::min(kNamedOperators, account.parts.size());
   for (std::size_t i = 0; i < named; ++i) {
     const Part& part = account.parts[i];
-    evidence.push_back(fill(rule.operator_evidence, part_arguments(trace.operators[part.profile->op], part)));
+    evidence.push_back(
+        fill(rule.operator_evidence, part_arguments(step_operator(trace, *part.profile), part)));
     named_ms += part.ms;
   }
   if (account.parts.size() > named)
@@ -159,15 +163,26 @@ std::vector<std::string> evidence_of(const Rule& rule, const trace::Trace& trace
   return evidence;
 }
 
+// One sample a step: each operator's time of that step as far as it belongs to the row.
+std::vector<double> samples_of(const Account& account, std::vector<double> waiting) {
+  for (const Part& part : account.parts) {
+    const double share = part.profile->ms.median > 0 ? part.ms / part.profile->ms.median : 0;
+    const std::vector<double>& samples = part.profile->samples_ms;
+    for (std::size_t k = 0; k < std::min(samples.size(), waiting.size()); ++k)
+      waiting[k] += samples[k] * share;
+  }
+  return waiting;
+}
+
 }  // namespace
 
-std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile& profile) {
+std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile& profile, Subject subject) {
   std::vector<LedgerRow> ledger;
   Accounts accounts = collect(profile);
   for (Cause cause : all_causes()) {
     const Account& account = of(accounts, cause);
     if (account.ms <= 0) continue;
-    const Rule& rule = rule_of(cause);
+    const Rule& rule = rule_of(cause, subject);
     LedgerRow row;
     row.cause = cause;
     row.ms = account.ms;
@@ -177,15 +192,16 @@ std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile&
     row.predicted_gain_ms = gain_of(rule, account, profile);
     row.title = fill(rule.title, row_arguments(trace, account, profile, cause));
     row.caveat = fill(rule.caveat, row_arguments(trace, account, profile, cause));
+    row.samples_ms = samples_of(account, profile.waiting_samples_ms[static_cast<std::size_t>(cause)]);
     ledger.push_back(std::move(row));
   }
   return ledger;
 }
 
-std::vector<Finding> make_findings(std::span<const LedgerRow> ledger) {
+std::vector<Finding> make_findings(std::span<const LedgerRow> ledger, Subject subject) {
   std::vector<Finding> findings;
   for (const LedgerRow& row : ledger)
-    if (row.cause != Cause::kFloor && row.share >= rule_of(row.cause).threshold)
+    if (row.cause != Cause::kFloor && row.share >= rule_of(row.cause, subject).threshold)
       findings.push_back({row.cause, row.title, row.evidence, row.fix, row.caveat, row.predicted_gain_ms});
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     return a.predicted_gain_ms > b.predicted_gain_ms;

@@ -11,10 +11,11 @@ namespace hone::analyze {
 
 // One row a cause that takes time, in the order of Cause. The rows add up to the profile's step: they are a
 // partition of its parts. Evidence, fix and gain come from the rules.
-std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile& profile);
+std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile& profile,
+                                   Subject subject = Subject::kPlan);
 
 // The rows that their rules find worth saying, largest gain first.
-std::vector<Finding> make_findings(std::span<const LedgerRow> ledger);
+std::vector<Finding> make_findings(std::span<const LedgerRow> ledger, Subject subject = Subject::kPlan);
 
 // The cause with the largest recoverable time; healthy when none exceeds kHealthyShare of the step.
 Verdict make_verdict(std::span<const LedgerRow> ledger, double step_ms);

@@ -14,7 +14,8 @@
 namespace hone::analyze {
 
 struct OperatorProfile {
-  uint32_t op = 0;  // row of the operator table
+  uint32_t op = 0;        // row of the operator table
+  double executions = 1;  // a step
   Estimate ms;  // median: its part of StepProfile::step_ms; low and high: interval of its median over steps
   std::vector<double> samples_ms;  // one a step
   Bound floor;                     // with all its bytes
@@ -25,11 +26,16 @@ struct OperatorProfile {
   double fraction_of_roof() const { return ms.median > roof.ms() ? roof.ms() / ms.median : 1; }
 };
 
+// The operator with the costs of all its executions of a step.
+trace::Operator step_operator(const trace::Trace& trace, const OperatorProfile& entry);
+
 struct StepProfile {
   double step_ms = 0;                      // the median step
   double floor_ms = 0;                     // what its operators need at least, whatever they took
   std::vector<OperatorProfile> operators;  // those that ran, longest first
   std::array<double, kCauseCount> waiting_ms{};
+  std::array<std::vector<double>, kCauseCount> waiting_samples_ms;  // one a step
+  bool judged = true;     // against roofs; else busy time counts as floor
   double gaps = 0;        // per step
   double busy_share = 0;  // of the step in which at least one operator ran
   int central_steps = 0;  // how many steps the parts were averaged over

@@ -34,7 +34,7 @@ constexpr std::array<Rule, kCauseCount> kRules = {{
      "try other kernels, algorithms and layouts for these shapes (autotuning)",
      "the gain assumes that a good kernel exists: {attainable} of the roof for the largest operator's class"},
     {Cause::kLaunch, 0.03, Gain::kAboveDispatch, 0, "{ms} per step passes between operators, while none runs",
-     "{count} gaps, {gap} each on average", "", "run a static plan with fewer, larger operators",
+     "{gaps}, {gap} each on average", "", "run a static plan with fewer, larger operators",
      "about 1 µs per operator stays"},
     {Cause::kHostSync, 0.03, Gain::kShareOfRow, 0.9,
      "{ms} per step the device waits because the host waited for it", "{ms} in synchronising calls", "",
@@ -73,6 +73,49 @@ constexpr bool in_order() {
 }
 static_assert(in_order(), "kRules must stand in the order of Cause");
 
+// What is different for a foreign program on this host: its fixes are PyTorch's. Other causes are as above.
+constexpr Rule kHostProgramRules[] = {
+    {Cause::kLayout, 0.03, Gain::kShareOfRow, 0.8,
+     "{ms} per step goes to changing the order of elements in memory",
+     "{count} copies and transposes, {bytes} moved without arithmetic", "{name}: {ms} for {bytes}",
+     "keep one order through the model: memory_format=torch.channels_last for images, no .contiguous(), "
+     ".permute() or .t() between operators",
+     ""},
+    {Cause::kKernelInefficiency, 0.05, Gain::kAboveAttainable, 0,
+     "{ms} per step is lost in operators that take longer than the floor",
+     "{count} operators above their floors",
+     "{name}: {ms} above its floor of {floor}; {fraction} of the {roof} roof",
+     "torch.compile(model); another number of threads (torch.set_num_threads); channels_last for "
+     "convolutions",
+     "the gain assumes that a good kernel exists: {attainable} of the roof for the largest operator's class"},
+    {Cause::kLaunch, 0.05, Gain::kAboveRecorder, 0, "{ms} per step passes between operators, while none runs",
+     "{gaps}, {gap} each on average: Python, the framework's own work, and the profiler's", "",
+     "torch.compile(model) issues the step as fewer, larger operators; larger batches; foreach or fused "
+     "optimizers instead of loops over parameters",
+     "about 5 µs of each gap are left out: what issuing and recording an operator costs"},
+    {Cause::kHostSync, 0.03, Gain::kShareOfRow, 0.9, "{ms} per step the host waits",
+     "{ms} in synchronising calls", "",
+     "remove waits from the step (.item(), .cpu(), prints of values, locks)", ""},
+    {Cause::kInput, 0.03, Gain::kShareOfRow, 1.0, "{ms} per step is spent waiting for input",
+     "{ms} in data loading while no operator ran", "",
+     "prepare batches ahead: DataLoader(num_workers=…, prefetch_factor=…)", ""},
+    {Cause::kIo, 0.03, Gain::kShareOfRow, 1.0, "{ms} per step is spent waiting for files",
+     "{ms} in reads and writes while no operator ran", "",
+     "read files ahead in workers, keep them in memory, write checkpoints in the background", ""},
+    {Cause::kAllocator, 0.02, Gain::kShareOfRow, 1.0, "{ms} per step is spent taking and returning memory",
+     "{ms} in allocation calls while no operator ran", "",
+     "reuse buffers; fixed shapes; another allocator (LD_PRELOAD of jemalloc or tcmalloc)", ""},
+    {Cause::kCompile, 0.03, Gain::kShareOfRow, 1.0, "{ms} per step is spent compiling", "{ms} in compilation",
+     "", "pad inputs to a few fixed shapes, or torch.compile(dynamic=True): each new shape compiles again",
+     "the first steps always compile: record later ones"},
+    {Cause::kHostOther, 0.05, Gain::kShareOfRow, 1.0,
+     "{ms} per step is work of the program before its first operator and after its last",
+     "{ms} of which the trace says nothing", "",
+     "move it out of the loop, into a thread or into DataLoader workers; record with with_stack=True to see "
+     "which code it is",
+     ""},
+};
+
 struct AttainableRow {
   trace::OperatorClass op_class;
   double fraction;
@@ -104,7 +147,12 @@ constexpr WaitingRow kWaiting[] = {
 
 }  // namespace
 
-const Rule& rule_of(Cause cause) { return kRules[static_cast<std::size_t>(cause)]; }
+const Rule& rule_of(Cause cause, Subject subject) {
+  if (subject != Subject::kPlan)
+    for (const Rule& rule : kHostProgramRules)
+      if (rule.cause == cause) return rule;
+  return kRules[static_cast<std::size_t>(cause)];
+}
 
 double attainable_fraction(trace::OperatorClass op_class) {
   for (const AttainableRow& row : kAttainable)

@@ -64,10 +64,29 @@ std::string compute_words(const trace::Operator& op, const OperatorProfile& prof
 
 }  // namespace
 
+namespace {
+
+// Of a foreign program: how often it ran, and what it achieved even where no roof says what that is worth.
+std::string repeated_words(const trace::Operator& op, const OperatorProfile& profile) {
+  const double ms = profile.ms.median;
+  std::string words = profile.executions > 0 ? fmt::format("{} × {}", counted(profile.executions, "call"),
+                                                           format_ms(ms / std::max(profile.executions, 1e-9)))
+                                             : std::string("its own part of what runs within it");
+  if (op.flops > 0 && op.op_class != trace::OperatorClass::kPointwise)
+    words += fmt::format("; {}", format_flop_rate(per_second(op.flops, ms)));
+  if (op.bytes() > 0) words += fmt::format("; {}", format_byte_rate(per_second(op.bytes(), ms)));
+  return words;
+}
+
+}  // namespace
+
 std::string why(const trace::Operator& op, const OperatorProfile& profile, const CostContext& context) {
   if (op.op_class == trace::OperatorClass::kLayout)
     return fmt::format("moves {} at {} only to change the order of elements; no arithmetic",
                        format_bytes(op.bytes()), format_byte_rate(per_second(op.bytes(), profile.ms.median)));
+  if (context.repeated && !profile.roof.known())
+    return repeated_words(op, profile) +
+           (op.flops > 0 || op.bytes() > 0 ? "" : "; its FLOPs and bytes are not known");
   if (!profile.roof.known())
     return "its FLOPs and bytes are not known here, so there is no roof to compare it with";
   double region_ms = (context.roofs.thread_start.median + context.roofs.barrier.median) * 1e3;
@@ -80,7 +99,7 @@ std::string why(const trace::Operator& op, const OperatorProfile& profile, const
 std::vector<OperatorTime> operator_times(const trace::Trace& trace, const StepProfile& profile) {
   std::vector<OperatorTime> rows;
   for (const OperatorProfile& entry : profile.operators) {
-    const trace::Operator& op = trace.operators[entry.op];
+    const trace::Operator op = step_operator(trace, entry);
     OperatorTime row;
     row.op = entry.op;
     row.name = op.name;
@@ -108,7 +127,7 @@ std::vector<TopOperator> top_operators(const trace::Trace& trace, const StepProf
   std::size_t wanted = std::min(profile.operators.size(), static_cast<std::size_t>(std::max(0, count)));
   for (std::size_t i = 0; i < wanted; ++i) {
     const OperatorProfile& entry = profile.operators[i];
-    const trace::Operator& op = trace.operators[entry.op];
+    const trace::Operator op = step_operator(trace, entry);
     TopOperator row;
     row.rank = static_cast<int>(i) + 1;
     row.op = entry.op;
@@ -134,7 +153,7 @@ std::vector<TopOperator> top_operators(const trace::Trace& trace, const StepProf
 std::vector<RooflinePoint> roofline_points(const trace::Trace& trace, const StepProfile& profile) {
   std::vector<RooflinePoint> points;
   for (const OperatorProfile& entry : profile.operators) {
-    const trace::Operator& op = trace.operators[entry.op];
+    const trace::Operator op = step_operator(trace, entry);
     if (op.flops <= 0 || op.bytes() <= 0) continue;
     points.push_back({op.name, op.kind, op.op_class, intensity(op),
                       per_second(op.kernel_flops(), entry.ms.median), entry.ms.median,

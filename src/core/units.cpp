@@ -27,6 +27,7 @@ std::string scaled(double value, double base, std::span<const std::string_view> 
     magnitude /= base;
     ++unit;
   }
+  if (magnitude >= 10 * base) return fmt::format("{:.1e} {}", value, units.front());  // past all units
   const bool ones = (whole && unit == 0) || magnitude == 0;
   const std::string number = ones ? fmt::format("{:.0f}", magnitude) : three_digits(magnitude);
   const std::string_view sign = value < 0 && magnitude != 0 ? "-" : "";
@@ -46,7 +47,12 @@ constexpr std::array kCounts = {""sv, "k"sv, "M"sv, "G"sv, "T"sv};
 }  // namespace
 
 std::string format_ms(double milliseconds) {
+  constexpr double kMinute = 60e3, kHour = 60 * kMinute;
   if (milliseconds == 0) return "0 ms";
+  if (std::fabs(milliseconds) >= 2 * kHour && std::isfinite(milliseconds))
+    return fmt::format("{:.1f} h", milliseconds / kHour);
+  if (std::fabs(milliseconds) >= 10 * kMinute && std::isfinite(milliseconds))
+    return fmt::format("{:.1f} min", milliseconds / kMinute);
   return scaled(milliseconds * 1e6, 1000, kTimes, false);
 }
 std::string format_bytes(double bytes) { return scaled(bytes, 1024, kBytes, true); }
@@ -59,10 +65,23 @@ std::string format_intensity(double intensity) {
   return (intensity < 0.1 ? fmt::format("{:.2g}", intensity) : three_digits(intensity)) + " FLOP/byte";
 }
 
+std::string format_factor(double factor) {
+  return (factor < 1000 ? three_digits(factor) : format_count(factor)) + "×";
+}
+
+std::string counted(double count, std::string_view noun, std::string_view plural) {
+  const bool whole = count >= 100 || std::fabs(count - std::round(count)) < 0.05;
+  const std::string number = whole ? fmt::format("{:.0f}", count) : fmt::format("{:.1f}", count);
+  if (number == "1") return fmt::format("1 {}", noun);
+  return plural.empty() ? fmt::format("{} {}s", number, noun) : fmt::format("{} {}", number, plural);
+}
+
 std::string format_percent(double fraction) {
   if (!std::isfinite(fraction)) return "n/a";
   const std::string text = fmt::format("{:.1f} %", fraction * 100);
-  return text == "-0.0 %" ? "0.0 %" : text;
+  if (text == "100.0 %") return "100 %";
+  if (text == "0.0 %" && fraction > 0) return "<0.1 %";
+  return text == "-0.0 %" || text == "0.0 %" ? "0 %" : text;
 }
 
 }  // namespace hone

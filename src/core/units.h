@@ -2,10 +2,11 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace hone {
 
-std::string format_ms(double milliseconds);       // "12.3 ms", "45.6 µs", "2.10 s"
+std::string format_ms(double milliseconds);       // "12.3 ms", "45.6 µs", "2.10 s", "60.0 min"
 std::string format_bytes(double bytes);           // "1.50 MiB"
 std::string format_flops(double flops);           // "3.20 GFLOP"
 std::string format_flop_rate(double per_second);  // "250 GFLOP/s"
@@ -13,5 +14,9 @@ std::string format_byte_rate(double per_second);  // "35.1 GB/s" (decimal, as ve
 std::string format_count(double count);           // "25.6 M"
 std::string format_intensity(double intensity);   // "14.0 FLOP/byte"
 std::string format_percent(double fraction);      // 0.123 → "12.3 %"
+std::string format_factor(double factor);         // "1.98×", "12.3×", "3.60 M×"
+
+// "1 step", "3 steps", "1.5 gaps"; nouns whose plural is another are given it.
+std::string counted(double count, std::string_view noun, std::string_view plural = "");
 
 }  // namespace hone

@@ -38,8 +38,10 @@ TEST(Units, CountsAndShares) {
   EXPECT_EQ(format_count(25.6e6), "25.6 M");
   EXPECT_EQ(format_count(7), "7");
   EXPECT_EQ(format_percent(0.123), "12.3 %");
-  EXPECT_EQ(format_percent(1), "100.0 %");
-  EXPECT_EQ(format_percent(-1e-9), "0.0 %");
+  EXPECT_EQ(format_percent(1), "100 %");
+  EXPECT_EQ(format_percent(0), "0 %");
+  EXPECT_EQ(format_percent(1e-6), "<0.1 %");
+  EXPECT_EQ(format_percent(-1e-9), "0 %");
 }
 
 TEST(Units, IntensitiesKeepThreeDigits) {
@@ -54,6 +56,22 @@ TEST(Units, WhatIsNoNumberSaysSo) {
   EXPECT_EQ(format_ms(std::numeric_limits<double>::quiet_NaN()), "n/a");
   EXPECT_EQ(format_count(std::numeric_limits<double>::infinity()), "n/a");
   EXPECT_EQ(format_percent(std::numeric_limits<double>::quiet_NaN()), "n/a");
+}
+
+TEST(Units, ReadLongTimesAndFactorsLikePeople) {
+  EXPECT_EQ(format_ms(3600e3), "60.0 min");
+  EXPECT_EQ(format_ms(90e3), "90.0 s");
+  EXPECT_EQ(format_ms(3 * 3600e3), "3.0 h");
+  EXPECT_EQ(format_factor(1.984), "1.98×");
+  EXPECT_EQ(format_factor(2880000), "2.88 M×");
+  EXPECT_EQ(format_flops(1e45), "1.0e+45 FLOP");  // past all units: no row of digits
+}
+
+TEST(Units, CountsInSingularAndPlural) {
+  EXPECT_EQ(counted(1, "step"), "1 step");
+  EXPECT_EQ(counted(0, "gap"), "0 gaps");
+  EXPECT_EQ(counted(2.5, "call"), "2.5 calls");
+  EXPECT_EQ(counted(1204, "copy", "copies"), "1204 copies");
 }
 
 }  // namespace

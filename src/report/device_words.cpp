@@ -24,6 +24,7 @@ std::string plain_number(double value) {
 std::string with_unit(double value, const std::string& unit) {
   if (unit == "ms") return format_ms(value);
   if (unit == "us") return format_ms(value * 1e-3);
+  if (unit == "1/ms") return plain_number(value) + " a ms";
   if (unit == "1/step") return plain_number(value) + " a step";
   if (unit == "%") return fmt::format("{:.3g} %", value);
   return plain_number(value) + (unit.empty() ? "" : " " + unit);
@@ -32,6 +33,12 @@ std::string with_unit(double value, const std::string& unit) {
 }  // namespace
 
 std::string metric_value(const analyze::Metric& metric) { return with_unit(metric.value, metric.unit); }
+
+std::string_view metric_mark(const analyze::Metric& metric) {
+  if (!metric.doubt.empty()) return "doubtful";
+  if (!metric.target) return "";
+  return metric.reached() ? "reached" : "missed";
+}
 
 std::string metric_target(const analyze::Metric& metric) {
   if (!metric.target) return "";
@@ -43,16 +50,43 @@ std::string coverage_sentence(const analyze::Coverage& coverage) {
       fmt::format("{} of the device's time is linked to the operator that launched it, {} has known costs",
                   format_percent(coverage.linked_share), format_percent(coverage.costed_share));
   if (coverage.unlinked_kernels > 0)
-    text += fmt::format("; {} kernels a step have no operator", plain_number(coverage.unlinked_kernels));
+    text +=
+        fmt::format("; {} a step without an operator",
+                    coverage.unlinked_kernels < 1000 ? counted(coverage.unlinked_kernels, "kernel")
+                                                     : plain_number(coverage.unlinked_kernels) + " kernels");
   for (const std::string& name : coverage.unknown)
     text += (&name == &coverage.unknown.front() ? "; measured by time only: " : ", ") +
             shortened(clean_utf8(name), 60);
   return text + ".";
 }
 
+std::string range_text(const analyze::StepTime& step) {
+  const std::string steps = counted(step.count, "step"), low = format_ms(step.ms.low),
+                    high = format_ms(step.ms.high);
+  if (step.count == 1) return steps;
+  return low == high ? fmt::format("{} over {}", low, steps)
+                     : fmt::format("{} to {} over {}", low, high, steps);
+}
+
+std::string link_share(const analyze::CollectiveSummary& row) {
+  if (!(row.bus_bytes_per_s > 0) || !(row.roof_bytes_per_s > 0)) return "";
+  const double share = row.bus_bytes_per_s / row.roof_bytes_per_s;
+  return share > 1.01 ? "above its roof" : format_percent(share) + " of roof";
+}
+
+std::string_view phases_title(const analyze::Analysis& analysis) {
+  return analysis.subject == analyze::Subject::kDeviceProgram ? "Device time by phase: "
+                                                              : "Operators' time by phase: ";
+}
+
+std::string_view gains_note(const analyze::Analysis& analysis) {
+  const auto gains = std::count_if(analysis.findings.begin(), analysis.findings.end(),
+                                   [](const analyze::Finding& row) { return row.predicted_gain_ms > 0; });
+  return gains < 2 ? "" : "Each gain is of that change alone; together they win less than their sum";
+}
+
 std::string steps_sentence(const analyze::StepTime& step) {
-  std::string text =
-      fmt::format("{} step{} of {}", step.count, step.count == 1 ? "" : "s", format_ms(step.ms.median));
+  std::string text = fmt::format("{} of {}", counted(step.count, "step"), format_ms(step.ms.median));
   if (step.ms.low != step.ms.high)
     text += fmt::format(" ({} to {})", format_ms(step.ms.low), format_ms(step.ms.high));
   return step.how_found.empty() ? text : text + ", found by " + step.how_found;

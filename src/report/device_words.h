@@ -9,11 +9,25 @@
 
 namespace hone::report {
 
-std::string metric_value(const analyze::Metric& metric);   // "71.5 %", "0.30 ms", "1,204 a step"
+std::string metric_value(const analyze::Metric& metric);  // "71.5 %", "0.30 ms", "1,204 a step"
+std::string_view metric_mark(
+    const analyze::Metric& metric);  // "reached", "missed", "doubtful"; empty: no target
 std::string metric_target(const analyze::Metric& metric);  // "≥ 90 %"; empty: none
 
 // "99.6 % of the device's time is linked to the operator that launched it, …"
 std::string coverage_sentence(const analyze::Coverage& coverage);
+
+// "29.5 ms to 30.4 ms over 9 steps", "1 step".
+std::string range_text(const analyze::StepTime& step);
+
+// "72.4 % of roof", "above its roof"; empty: unknown.
+std::string link_share(const analyze::CollectiveSummary& row);
+
+// "Device time by phase: "
+std::string_view phases_title(const analyze::Analysis& analysis);
+
+// How gains go together; empty where there are not several.
+std::string_view gains_note(const analyze::Analysis& analysis);
 
 // "9 steps of 29.8 ms (29.5 ms to 30.4 ms), found by ProfilerStep ranges"
 std::string steps_sentence(const analyze::StepTime& step);

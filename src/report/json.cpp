@@ -136,29 +136,44 @@ std::string lab_json(const analyze::LabReport& report) {
                {"warnings", report.warnings}});
 }
 
+namespace {
+
+Json change(double a_ms, double b_ms, const analyze::Difference& difference) {
+  return {{"a_ms", a_ms},
+          {"b_ms", b_ms},
+          {"change_ms", estimate(difference.change_ms)},
+          {"sure", difference.sure},
+          {"apart", difference.apart},
+          {"difference", analyze::certainty_name(difference.certainty)}};
+}
+
+}  // namespace
+
 std::string compare_json(const analyze::Comparison& comparison) {
   Json causes = Json::array(), operators = Json::array();
-  for (const analyze::CauseChange& row : comparison.ledger)
-    causes.push_back({{"cause", analyze::cause_name(row.cause)}, {"a_ms", row.a_ms}, {"b_ms", row.b_ms}});
-  for (const analyze::OperatorChange& row : comparison.operators)
-    operators.push_back({{"a", row.a},
-                         {"b", row.b},
-                         {"kind", row.kind},
-                         {"a_ms", row.a_ms},
-                         {"b_ms", row.b_ms},
-                         {"change_ms", estimate(row.change_ms)},
-                         {"sure", row.sure},
-                         {"apart", row.apart}});
+  for (const analyze::CauseChange& row : comparison.ledger) {
+    Json line = {{"cause", analyze::cause_name(row.cause)}};
+    line.update(change(row.a_ms, row.b_ms, row.difference));
+    causes.push_back(std::move(line));
+  }
+  for (const analyze::OperatorChange& row : comparison.operators) {
+    Json line = {{"a", row.a}, {"b", row.b}, {"kind", row.kind}};
+    line.update(change(row.a_ms, row.b_ms, row.difference));
+    operators.push_back(std::move(line));
+  }
+  const analyze::Difference& difference = comparison.difference;
   return dump({{"schema", 1},
                {"a", comparison.a},
                {"b", comparison.b},
                {"a_ms", estimate(comparison.a_ms)},
                {"b_ms", estimate(comparison.b_ms)},
-               {"change_ms", estimate(comparison.change_ms)},
+               {"change_ms", estimate(difference.change_ms)},
                {"ratio", comparison.ratio},
-               {"sure", comparison.sure},
-               {"apart", comparison.apart},
-               {"chance", comparison.chance},
+               {"sure", difference.sure},
+               {"apart", difference.apart},
+               {"chance", difference.chance},
+               {"difference", analyze::certainty_name(difference.certainty)},
+               {"same_steps", comparison.same_steps},
                {"a_verdict", comparison.a_verdict},
                {"b_verdict", comparison.b_verdict},
                {"ledger", causes},

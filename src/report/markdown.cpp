@@ -98,18 +98,17 @@ std::string compare_markdown(const analyze::Comparison& comparison) {
   std::vector<Cells> causes, operators;
   for (const analyze::CauseChange& line : comparison.ledger)
     causes.push_back({std::string(analyze::cause_label(line.cause)), fixed_ms(line.a_ms, step),
-                      fixed_ms(line.b_ms, step), fixed_ms(line.b_ms - line.a_ms, step)});
+                      fixed_ms(line.b_ms, step), signed_ms(line.b_ms - line.a_ms, step),
+                      std::string(certainty_words(line.difference.certainty))});
   for (const analyze::OperatorChange& line : comparison.operators)
     operators.push_back({names(line.a), names(line.b),
-                         line.sure    ? "yes"
-                         : line.apart ? "every step"
-                                      : "no",
-                         fixed_ms(line.a_ms, step), fixed_ms(line.b_ms, step),
-                         fixed_ms(line.b_ms - line.a_ms, step)});
+                         std::string(certainty_words(line.difference.certainty)), fixed_ms(line.a_ms, step),
+                         fixed_ms(line.b_ms, step), signed_ms(line.b_ms - line.a_ms, step)});
   return fmt::format("# {} against {}\n\n{}\n\n", plain(comparison.a), plain(comparison.b),
                      plain(comparison.sentence)) +
-         warnings(comparison.caveats) + table({"cause", "first", "second", "change"}, 1, causes) +
-         table({"first", "second", "sure", "first", "second", "change"}, 3, operators);
+         warnings(comparison.caveats) +
+         table({"cause", "first", "second", "change", "difference"}, 1, causes) +
+         table({"first", "second", "difference", "first", "second", "change"}, 3, operators);
 }
 
 }  // namespace hone::report

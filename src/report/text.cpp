@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 
 #include <fmt/format.h>
 
@@ -36,6 +37,23 @@ std::size_t sequence_length(std::string_view text) {
   return length;
 }
 
+// Characters that nobody sees and that reorder or hide their neighbours: U+200B to U+200F, U+2028 to U+202E,
+// U+2060 to U+2069, U+061C, U+FEFF. They are shown by their number.
+uint32_t hidden_character(std::string_view sequence) {
+  const auto byte = [&](std::size_t i) {
+    return static_cast<uint32_t>(static_cast<unsigned char>(sequence[i]));
+  };
+  if (sequence.size() == 2) {
+    const uint32_t code = (byte(0) & 0x1f) << 6 | (byte(1) & 0x3f);
+    return code == 0x61c ? code : 0;
+  }
+  if (sequence.size() != 3) return 0;
+  const uint32_t code = (byte(0) & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f);
+  const bool hidden = (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+                      (code >= 0x2060 && code <= 0x2069) || code == 0xfeff;
+  return hidden ? code : 0;
+}
+
 // The byte offset of column `column`.
 std::size_t offset_of(std::string_view text, std::size_t column) {
   std::size_t i = 0;
@@ -59,6 +77,8 @@ std::string clean_utf8(std::string_view text) {
     else if (length == 0 || c < 0x20 || c == 0x7f ||
              (c == 0xc2 && static_cast<unsigned char>(text[i + 1]) < 0xa0))
       result += kReplacement;  // C0 and C1 controls move cursors and end comments
+    else if (const uint32_t hidden = hidden_character(text.substr(i, length)); hidden != 0)
+      result += fmt::format("<U+{:04X}>", hidden);
     else
       result += text.substr(i, length);
     i += std::max<std::size_t>(1, length);
@@ -78,6 +98,22 @@ std::string shortened(std::string_view text, std::size_t limit) {
   std::size_t head = (limit - 1) / 2, tail = limit - 1 - head;
   return fmt::format("{}…{}", text.substr(0, offset_of(text, head)),
                      text.substr(offset_of(text, width - tail)));
+}
+
+std::string clipped(std::string_view text, std::size_t limit) {
+  if (columns(text) <= limit) return std::string(text);
+  if (limit == 0) return "";
+  std::string_view kept = text.substr(0, offset_of(text, limit - 1));
+  kept = kept.substr(0, kept.find_last_not_of(' ') + 1);
+  return fmt::format("{}…", kept);
+}
+
+std::string titled(std::string_view name, std::string_view detail, std::size_t limit) {
+  constexpr std::size_t kLeastDetail = 6;
+  const std::size_t used = columns(name);
+  if (detail.empty() || used + 1 + std::min(kLeastDetail, columns(detail)) > limit)
+    return shortened(name, limit);
+  return fmt::format("{} {}", name, clipped(detail, limit - used - 1));
 }
 
 std::string bind_units(std::string_view text) {
@@ -113,19 +149,32 @@ std::string bar(double fraction, std::size_t width) {
   return left(result, width);
 }
 
+namespace {
+
+// From ten seconds on a column counts in seconds.
+constexpr double kInSeconds = 1e4;
+
+std::string fixed_decimals(double value, int decimals) {
+  const double least = std::pow(10, -decimals);
+  if (value == 0 || std::abs(value) >= least / 2) return fmt::format("{:.{}f}", value, decimals);
+  return value > 0 ? fmt::format("<{:.{}f}", least, decimals) : fmt::format("{:.{}f}", 0.0, decimals);
+}
+
+}  // namespace
+
 std::string fixed_number(double ms, double largest) {
   if (!std::isfinite(ms)) return "n/a";
-  const int decimals = std::abs(largest) >= 1000 ? 0 : std::abs(largest) >= 1 ? 2 : 4;
-  const double least = std::pow(10, -decimals);
-  if (ms == 0 || std::abs(ms) >= least / 2) return fmt::format("{:.{}f}", ms, decimals);
-  return ms > 0 ? fmt::format("<{:.{}f}", least, decimals) : fmt::format("{:.{}f}", 0.0, decimals);
+  const double size = std::abs(largest);
+  if (size >= kInSeconds) return fixed_decimals(ms * 1e-3, 2);
+  return fixed_decimals(ms, size >= 1000 ? 0 : size >= 1 ? 2 : 4);
 }
 
 std::string fixed_ms(double ms, double largest) {
-  return fixed_number(ms, largest) + (std::isfinite(ms) ? " ms" : "");
+  if (!std::isfinite(ms)) return "n/a";
+  return fixed_number(ms, largest) + (std::abs(largest) >= kInSeconds ? " s" : " ms");
 }
 
-std::string ratio_text(double ratio) { return fmt::format("{:.2f}×", ratio); }
+std::string ratio_text(double ratio) { return format_factor(ratio); }
 std::string ratio_text(const analyze::Estimate& ratio) {
   return fmt::format("{:.2f}× ({:.2f} to {:.2f})", ratio.median, ratio.low, ratio.high);
 }

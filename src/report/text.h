@@ -9,7 +9,7 @@
 namespace hone::report {
 
 // Valid UTF-8 without control characters: whatever is neither becomes U+FFFD; line breaks and tabs become
-// spaces.
+// spaces, characters that reorder or hide their neighbours their number: "<U+202E>".
 std::string clean_utf8(std::string_view text);
 
 // Code points, which is columns for the letters that model names and hone's own words are made of.
@@ -17,6 +17,11 @@ std::size_t columns(std::string_view text);
 
 // At most `limit` columns; the middle gives way to "…", because names of operators differ at their ends.
 std::string shortened(std::string_view text, std::size_t limit);
+
+// At most `limit` columns; the end gives way to "…".
+std::string clipped(std::string_view text, std::size_t limit);
+// A name and what tells it apart: the name stays whole as long as it fits, the rest is clipped.
+std::string titled(std::string_view name, std::string_view detail, std::size_t limit);
 
 // With a no-break space between a number and its unit.
 std::string bind_units(std::string_view text);
@@ -29,8 +34,9 @@ std::string right(std::string_view text, std::size_t width);
 std::string bar(double fraction, std::size_t width);
 
 // "12.34 ms" with digits that line up in a column whose largest value is `largest`: parts of a step in
-// hundredths of a millisecond, of a step below one in ten-thousandths, of one above a second in whole ones.
-// What would read as nothing and is something: "<0.01 ms".
+// hundredths of a millisecond, of a step below one in ten-thousandths, of one above a second in whole ones,
+// of one above ten seconds in hundredths of a second ("12.34 s"). What would read as nothing and is
+// something: "<0.01 ms".
 std::string fixed_ms(double ms, double largest);
 std::string fixed_number(double ms, double largest);  // without the unit
 // "2.01×", and "2.01× (1.97 to 2.05)".

@@ -62,6 +62,11 @@ std::string phases_sentence(const analyze::LabReport& report) {
 }
 
 OperatorName operator_name(std::string_view name, std::string_view kind) {
+  constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
+  if (name.starts_with(kEngine)) {
+    name.remove_prefix(kEngine.size());
+    if (kind.starts_with(kEngine)) kind.remove_prefix(kEngine.size());
+  }
   if (const std::size_t colons = kind.rfind(':'); !name.starts_with(kind) && colons != std::string_view::npos)
     kind.remove_prefix(colons + 1);  // "aten::mm" may be called "mm"
   if (kind.empty() || !name.starts_with(kind) || name.size() <= kind.size() || name[kind.size()] != ' ')
@@ -92,11 +97,34 @@ ChangeName change_name(const analyze::OperatorChange& change) {
     const std::size_t shapes = std::max(change.a.size(), change.b.size());
     const std::string several = shapes > 1 ? fmt::format(" ({} shapes)", shapes) : "";
     const OperatorName first = operator_name(change.a.empty() ? change.b[0] : change.a[0], change.kind);
-    return {mark + change.kind + several + end, shapes > 1 ? "" : first.inputs};
+    return {mark + first.head + several + end, shapes > 1 ? "" : first.inputs};
   }
   if (before == after) return {before, ""};
   if (change.a.empty() || change.b.empty()) return {mark + before + after + end, ""};
   return {before + " → " + after, ""};
+}
+
+std::string_view row_label(const analyze::Analysis& analysis, analyze::Cause cause) {
+  return cause == analyze::Cause::kFloor && !analysis.floor_known ? "busy, not judged"
+                                                                  : analyze::cause_label(cause);
+}
+
+std::string roof_share(double fraction) {
+  return fraction > 9.99 ? ">999 %" : fmt::format("{:.0f} %", fraction * 100);
+}
+
+std::string most_time(std::size_t shown, std::string_view noun) {
+  return shown == 1 ? fmt::format("The {} that takes the most time", noun)
+                    : fmt::format("The {} {}s that take the most time", shown, noun);
+}
+
+std::string_view certainty_words(analyze::Certainty certainty) {
+  return certainty == analyze::Certainty::kNone ? "" : analyze::certainty_name(certainty);
+}
+
+std::string signed_ms(double ms, double largest) {
+  const std::string text = fixed_ms(ms, largest);
+  return ms > 0 && text.front() != '<' ? "+" + text : text;
 }
 
 std::string pass_outcome(const analyze::PassRow& pass) {

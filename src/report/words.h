@@ -31,13 +31,28 @@ struct OperatorName {
 };
 OperatorName operator_name(std::string_view name, std::string_view kind);
 
-// What changed, in words: "conv1 + bn1 → conv1", "aten::mm (3 shapes)", "(new) …", "… (gone)"; the rest,
+// What changed, in words: "conv1 + bn1 → conv1", "mm (3 shapes)", "(new) …", "… (gone)"; the rest,
 // where that does not fit, as `detail`.
 struct ChangeName {
   std::string head;
   std::string detail;
 };
 ChangeName change_name(const analyze::OperatorChange& change);
+
+// The name of a ledger's row: of busy time that no roof judges, not "floor".
+std::string_view row_label(const analyze::Analysis& analysis, analyze::Cause cause);
+
+// "44 %", ">999 %": a fraction of a roof, which caches or wrong roofs let exceed 1.
+std::string roof_share(double fraction);
+
+// "The 5 operators that take the most time".
+std::string most_time(std::size_t shown, std::string_view noun);
+
+// "sure", "likely", "too few steps"; empty where no difference can be told.
+std::string_view certainty_words(analyze::Certainty certainty);
+
+// "+1.20 ms", "-0.30 ms".
+std::string signed_ms(double ms, double largest);
 
 // "kept", "dropped", "did not fire".
 std::string pass_outcome(const analyze::PassRow& pass);

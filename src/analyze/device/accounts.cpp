@@ -1,6 +1,7 @@
 #include "analyze/device/accounts.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <tuple>
@@ -33,10 +34,15 @@ class Bookkeeper {
         rank_(static_cast<uint32_t>(rank)) {}
 
   Accounts run() {
-    for (const Charge& charge : own_.occupancy.charges)
-      if (own_.central[charge.window] != 0) busy(charge);
-    for (const IdlePart& part : own_.idle)
-      if (own_.central[part.window] != 0) idle(part);
+    for (std::vector<double>& row : window_ms_) row.resize(own_.central.size());
+    for (const Charge& charge : own_.occupancy.charges) {
+      window_ = charge.window;
+      busy(charge);
+    }
+    for (const IdlePart& part : own_.idle) {
+      window_ = part.window;
+      idle(part);
+    }
     return finish();
   }
 
@@ -101,6 +107,8 @@ class Bookkeeper {
   // wait; kNothing counts nothing.
   void add(Cause cause, Reason reason, const std::string& name, double ns, uint32_t work, uint32_t counted) {
     if (ns <= 0) return;
+    window_ms_[static_cast<std::size_t>(cause)][window_] += ns * 1e-6;
+    if (own_.central[window_] == 0) return;
     Part& part = parts_[{cause, reason, name}];
     if (part.ms == 0) {
       part.name = name;
@@ -110,6 +118,9 @@ class Bookkeeper {
     if (work != kNothing) {
       const Work& row = timeline_.works[work];
       if (part.op == kNothing) part.op = row.op;
+      if (row.op != kNothing && operators_.insert({&part, row.op}).second)
+        part.calls += own_.split.operators[row.op].executions /
+                      static_cast<double>(std::max<std::size_t>(1, timeline_.steps.size()));
       const uint32_t kernel = trace_.spans.name[row.span].index;
       double& kernel_ns = kernel_ns_[{&part, kernel}];
       kernel_ns += ns;
@@ -140,6 +151,8 @@ class Bookkeeper {
       account.ms += part.ms;
       account.parts.push_back(std::move(part));
     }
+    for (std::size_t cause = 0; cause < kCauseCount; ++cause)
+      accounts[cause].window_ms = std::move(window_ms_[cause]);
     for (Account& account : accounts)
       std::stable_sort(account.parts.begin(), account.parts.end(),
                        [](const Part& a, const Part& b) { return a.ms > b.ms; });
@@ -151,9 +164,12 @@ class Bookkeeper {
   const RankTimeline& timeline_;
   const RankStudy& own_;
   uint32_t rank_;
+  uint32_t window_ = 0;  // that is being booked
+  std::array<std::vector<double>, kCauseCount> window_ms_;
   std::map<PartKey, Part> parts_;
   std::map<std::pair<const Part*, uint32_t>, double> kernel_ns_;  // by kernel of a part
   std::set<std::pair<const Part*, uint32_t>> counted_;
+  std::set<std::pair<const Part*, uint32_t>> operators_;
 };
 
 }  // namespace

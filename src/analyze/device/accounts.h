@@ -19,13 +19,15 @@ struct Part {
   Reason reason = Reason::kNone;
   double ms = 0;     // of the typical step
   double count = 0;  // a step: works, gaps or calls; 0: nothing to count
+  double calls = 0;  // a step: of the operator that launched the works; 0: none
   uint32_t op = kNothing;
   uint32_t kernel = kNothing;  // string id of a kernel's name
 };
 
 struct Account {
   double ms = 0;
-  std::vector<Part> parts;  // largest first
+  std::vector<Part> parts;        // largest first
+  std::vector<double> window_ms;  // of every step, in order of time
 
   double of(Reason reason) const;
 };

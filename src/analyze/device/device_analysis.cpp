@@ -74,6 +74,10 @@ void charge_waits(Accounts& accounts, const Gains& gains) {
   launch.ms -= more;
   for (Part& part : launch.parts) part.ms *= scale;
   sync.ms += more;
+  for (std::size_t k = 0; k < std::min(sync.window_ms.size(), launch.window_ms.size()); ++k) {
+    sync.window_ms[k] += launch.window_ms[k] * (1 - scale);
+    launch.window_ms[k] *= scale;
+  }
   Part part;
   part.name = "launching again from an empty queue";
   part.ms = more;
@@ -93,11 +97,11 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
         "its "
         "work itself would become shorter");
   if (!study.roofs.known())
-    warnings.push_back(
-        fmt::format("the device '{}' is not in hone's table of roofs: all busy time counts as floor, and "
-                    "nothing is said about "
-                    "kernels; give its roofs with --roofs FILE",
-                    trace.meta.devices.empty() ? "unknown" : trace.meta.devices.front().name));
+    warnings.push_back(fmt::format(
+        "{}: how fast its kernels could be is not judged; give its roofs with --roofs FILE",
+        trace.meta.devices.empty() || trace.meta.devices.front().name.empty()
+            ? std::string("the trace does not name its device")
+            : fmt::format("hone has no roofs of the device '{}'", trace.meta.devices.front().name)));
   else if (study.roofs.source == "data sheet")
     warnings.push_back(fmt::format("the roofs of {} are its data sheet's: no kernel reaches them quite",
                                    study.roofs.device));
@@ -169,12 +173,14 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.targets = device_metrics(study, accounts, tables, collectives);
   Told told = tell(study, accounts, gains);
   analysis.source = options.source;
+  analysis.subject = Subject::kDeviceProgram;
   analysis.device = study.roofs.known() ? study.roofs.device : trace.meta.device;
   if (!trace.meta.devices.empty()) analysis.device = trace.meta.devices.front().name;
   analysis.ranks.clear();
   for (const RankTimeline& timeline : study.timelines) analysis.ranks.push_back(timeline.rank);
   analysis.step = step_time(study);
   analysis.floor_ms = accounts[static_cast<std::size_t>(Cause::kFloor)].ms;
+  analysis.floor_known = study.roofs.known();
   analysis.ledger = std::move(told.ledger);
   analysis.findings = std::move(told.findings);
   analysis.verdict = std::move(told.verdict);

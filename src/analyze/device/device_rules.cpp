@@ -6,7 +6,7 @@
 namespace hone::analyze::device {
 namespace {
 
-constexpr std::string_view kWork = "{name}: {count} × {mean} = {ms}{detail}";
+constexpr std::string_view kWork = "{name}: {times}{detail}";
 
 // In the order of Cause; the row without a reason stands first and speaks for all reasons that have no own.
 constexpr DeviceRule kRules[] = {
@@ -131,7 +131,7 @@ constexpr DeviceRule kRules[] = {
 
     {Cause::kHostCopy, Reason::kNone, 0.03,
      "{ms} per step is spent on copies between host and device that nothing hides",
-     "{ms} in which the device only copied, or waited for a copy", "{name}: {count} × {mean} = {ms}{detail}",
+     "{ms} in which the device only copied, or waited for a copy", "{name}: {times}{detail}",
      "to the device: pin_memory=True and tensor.to(device, non_blocking=True), a step ahead on a stream of "
      "its own; to the host: reduce on the device before .cpu() (argmax, amax, mean), or copy into pinned "
      "memory with non_blocking=True and read it a step later",
@@ -158,7 +158,7 @@ constexpr DeviceRule kRules[] = {
 
     {Cause::kComm, Reason::kNone, 0.05, "{ms} per step is communication that nothing hides",
      "{ms} in collectives, and before their launches, while the device computed nothing",
-     "{name}: {count} × {mean} = {ms}{detail}",
+     "{name}: {times}{detail}",
      "overlap gradients with the backward pass (DistributedDataParallel, FSDP prefetch); buckets of 25 MB or "
      "more "
      "(bucket_cap_mb)",

@@ -16,7 +16,8 @@ namespace hone::analyze::device {
 // calls in it, a step) {mean} (ms / count) {step} {gain} {kernels} (works of the step) {busy} (share of the
 // step in which the device ran anything) {ahead} (how long works wait between launch and start) {rank} (a
 // rank that is late) {doing} (what it did then) {remedy} (against that). Of one of its largest parts: {name}
-// {ms} {count} {mean} {kernel} {detail} (bytes, rates or a call; may be empty).
+// {ms} {count} {mean} {times} (calls × mean = ms, with the kernels where a call has several) {detail} (bytes,
+// rates or a call; may be empty).
 struct DeviceRule {
   Cause cause;
   Reason reason;

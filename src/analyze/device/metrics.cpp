@@ -22,6 +22,7 @@ struct Quantities {
   double collective_ms = 0, hidden_comm_ms = 0, bus_bytes_per_s = 0, link = 0;
   double copy_ms = 0, hidden_copy_ms = 0;
   double input_ms = 0, run_ahead_ms = 0;
+  bool has_launches = false;
   MatrixMath math = MatrixMath::kBf16;
 };
 
@@ -29,6 +30,11 @@ using Formula = std::optional<double>(const Quantities&);
 
 std::optional<double> ratio(double part, double whole, double scale = 100) {
   return whole > 0 ? std::optional(part / whole * scale) : std::nullopt;
+}
+
+// Of costs, which are nothing only where they are not known.
+std::optional<double> known(double part, double whole, double scale = 100) {
+  return part > 0 ? ratio(part, whole, scale) : std::nullopt;
 }
 
 struct Row {
@@ -53,16 +59,16 @@ const Row kRows[] = {
      [](const Quantities& q) { return ratio(q.tensor_ms, q.compute_ms); },
      "time of kernels that multiply on tensor cores ÷ computing time", "by the kernels' names"},
     {"mfu", "MFU", "%", 40, true,
-     [](const Quantities& q) { return ratio(q.product_flops, q.product_roof * q.step_ms * 1e-3); },
+     [](const Quantities& q) { return known(q.product_flops, q.product_roof * q.step_ms * 1e-3); },
      "FLOPs of matrix products, convolutions and attention by their definition ÷ (step × roof of the type "
      "that most "
      "of them run in)",
      "by operators that were recorded with shapes; what is computed again counts"},
     {"achieved_tflops", "achieved arithmetic", "TFLOP/s", std::nullopt, true,
-     [](const Quantities& q) { return ratio(q.flops, q.step_ms * 1e-3, 1e-12); },
+     [](const Quantities& q) { return known(q.flops, q.step_ms * 1e-3, 1e-12); },
      "FLOPs of all operators by their definition ÷ step", ""},
     {"dram_utilisation", "memory bandwidth", "%", 60, true,
-     [](const Quantities& q) { return ratio(q.bytes, q.dram * q.compute_ms * 1e-3); },
+     [](const Quantities& q) { return known(q.bytes, q.dram * q.compute_ms * 1e-3); },
      "compulsory bytes of all operators ÷ (computing time × DRAM copy roof)",
      "traffic that operators need, not what counters saw"},
     {"comm_overlap", "communication hidden", "%", 80, true,
@@ -78,10 +84,10 @@ const Row kRows[] = {
      [](const Quantities& q) { return ratio(q.hidden_copy_ms, q.copy_ms); },
      "time of copies between host and device during which the device computed ÷ time of copies", ""},
     {"input_wait_share", "input wait", "%", 1, false,
-     [](const Quantities& q) { return ratio(q.input_ms, q.step_ms); },
+     [](const Quantities& q) { return q.has_launches ? ratio(q.input_ms, q.step_ms) : std::nullopt; },
      "idle time of the device while the host loaded or prepared data ÷ step", ""},
     {"host_run_ahead", "host runs ahead", "ms", 1, true,
-     [](const Quantities& q) { return std::optional(q.run_ahead_ms); },
+     [](const Quantities& q) { return q.has_launches ? std::optional(q.run_ahead_ms) : std::nullopt; },
      "median time from a launch to the start of its kernel", "near 0: the device waits for the host"},
     {"works_per_step", "kernels and copies per step", "1/step", std::nullopt, false,
      [](const Quantities& q) { return std::optional(q.works); }, "kernels, copies and fills of a step", ""},
@@ -116,6 +122,8 @@ class Measuring {
     for (Cause cause : {Cause::kInput, Cause::kIo})
       q_.input_ms += accounts_[static_cast<std::size_t>(cause)].ms;
     q_.run_ahead_ms = run_ahead_ms(timeline_);
+    q_.has_launches = std::any_of(timeline_.works.begin(), timeline_.works.end(),
+                                  [&](const Work& work) { return timeline_.launch_of(work) != nullptr; });
     double time = 0;
     for (const CollectiveSummary& row : collectives_) {
       q_.bus_bytes_per_s += row.bus_bytes_per_s * row.ms;
@@ -182,6 +190,18 @@ class Measuring {
   Quantities q_;
 };
 
+// A share of a whole that is more than the whole: what must be wrong then.
+std::string doubt_of(const Metric& metric) {
+  constexpr double kWhole = 101;
+  if (metric.unit != "%" || metric.value <= kWhole) return {};
+  if (metric.name == "dram_utilisation")
+    return "above 100 %: caches serve a part of these bytes, or more bytes were counted than moved";
+  if (metric.name == "comm_efficiency")
+    return "above 100 %: the links of this machine are faster than the roof, or switches add up on the way";
+  if (metric.name == "mfu") return "above 100 %: the roof is too low, or more FLOPs were counted than ran";
+  return "above 100 %: the trace contradicts itself";
+}
+
 }  // namespace
 
 double run_ahead_ms(const RankTimeline& timeline) {
@@ -211,6 +231,7 @@ std::vector<Metric> device_metrics(const Study& study, const Accounts& accounts,
     if (metric.name == "mfu" && quantities.product_roof > 0)
       metric.note = fmt::format("roof: {} in {} ({}); {}", format_flop_rate(quantities.product_roof),
                                 matrix_math_name(quantities.math), study.roofs.source, row.note);
+    metric.doubt = doubt_of(metric);
     metrics.push_back(std::move(metric));
   }
   return metrics;

@@ -16,6 +16,8 @@ namespace {
 constexpr std::size_t kKernelsShown = 20;
 constexpr std::size_t kUnknownShown = 5;
 constexpr double kNearRoofOfDevice = 0.6;  // what libraries reach on real shapes
+constexpr double kAboveRoof = 1.02;        // no noise any more
+constexpr double kFasterCache = 4;         // than DRAM, at most
 
 // All places where an operator runs with the same inputs.
 struct Group {
@@ -45,6 +47,13 @@ struct KernelGroup {
 template <std::size_t count>
 std::size_t largest(const std::array<double, count>& values) {
   return static_cast<std::size_t>(std::max_element(values.begin(), values.end()) - values.begin());
+}
+
+// A roof of DRAM holds for what leaves the caches only; one of arithmetic for all.
+std::string_view above_roof_words(double fraction, bool memory) {
+  if (memory && fraction < kFasterCache) return "more than DRAM can give: served by L2 in part";
+  return memory ? "more than caches give: the roof is wrong, or fewer bytes moved than its shapes say"
+                : "more than the roof: it is wrong, or fewer FLOPs ran than its shapes say";
 }
 
 std::string_view reason_words(Reason reason) {
@@ -198,17 +207,26 @@ class Tables {
                : trace::kernel_short_name(trace_.strings.text(trace::StringId{at->first}));
   }
 
+  // What it achieved, where no roof says what that is worth.
+  static std::string rates(const Group& group) {
+    std::string words;
+    if (group.flops > 0) words += "; " + format_flop_rate(group.flops / (group.ms * 1e-3));
+    if (group.bytes > 0) words += "; " + format_byte_rate(group.bytes / (group.ms * 1e-3));
+    return words.empty() ? "; its FLOPs and bytes are not known" : words;
+  }
+
   std::string why(const Group& group, double fraction) const {
     const auto reason = static_cast<Reason>(largest(group.reasons));
     std::string words = fmt::format("{} × {} on {}", fmt::format("{:.3g}", group.executions),
                                     format_ms(group.executions > 0 ? group.ms / group.executions : group.ms),
                                     main_kernel(group));
     const std::string roof = roof_of(group);
-    if (roof == "unknown") return words + "; its FLOPs and bytes are not known";
+    if (roof == "unknown") return words + rates(group);
     const bool memory = roof == "DRAM";
     words += fmt::format("; {} of the {} roof ({})", format_percent(fraction), roof,
                          memory ? format_byte_rate(group.bytes / (group.ms * 1e-3))
                                 : format_flop_rate(group.flops / (group.ms * 1e-3)));
+    if (fraction > kAboveRoof) return words + "; " + std::string(above_roof_words(fraction, memory));
     if (reason != Reason::kNone) return words + fmt::format("; {}", reason_words(reason));
     if (fraction >= kNearRoofOfDevice) return words + "; as near as libraries come";
     if (group.works > 0 && group.ms / group.works < 0.008)
@@ -219,7 +237,7 @@ class Tables {
   void operator_row(const Group& group) {
     if (group.ms <= 0) return;
     const trace::Operator& op = trace_.operators[group.op];
-    const double fraction = group.ms > group.roof_ms ? group.roof_ms / group.ms : (group.roof_ms > 0 ? 1 : 0);
+    const double fraction = group.roof_ms / group.ms;
     OperatorTime row;
     row.op = group.op;
     row.name = operator_title(op);

@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/analyze.h"
+#include "analyze/compare.h"
 #include "trace/import/import.h"
 #include "trace/link/link.h"
 
@@ -302,6 +303,28 @@ TEST(Recordings, FindingsNameThePlantedThing) {
         for (const std::string& line : finding.evidence) words += line + "\n";
       }
     EXPECT_NE(words.find(wanted), std::string::npos) << program << ":\n" << words;
+  }
+}
+
+// Both forms of the healthy programs are the same program, recorded twice.
+TEST(Recordings, DoNotDifferWhereTheProgramIsTheSame) {
+  for (const char* program :
+       {"healthy_compiled", "healthy_cuda_graph", "healthy_large_products", "healthy_ddp"}) {
+    const Comparison result = compare(analysis_of(program, "fault"), analysis_of(program, "repaired"));
+    EXPECT_EQ(result.difference.certainty, Certainty::kNone) << program << ": " << result.sentence;
+    for (const CauseChange& row : result.ledger)
+      EXPECT_EQ(row.difference.certainty, Certainty::kNone) << program << ", " << cause_name(row.cause);
+    for (const OperatorChange& row : result.operators)
+      EXPECT_EQ(row.difference.certainty, Certainty::kNone) << program << ", " << row.kind;
+  }
+}
+
+TEST(Recordings, DifferWhereTheFaultWasRepaired) {
+  for (const char* program :
+       {"layout_channels_first", "precision_f32", "io_reads_each_step", "straggler_sleeps"}) {
+    const Comparison result = compare(analysis_of(program, "fault"), analysis_of(program, "repaired"));
+    EXPECT_EQ(result.difference.certainty, Certainty::kLikely) << program << ": " << result.sentence;
+    EXPECT_GT(result.ratio, 1) << program;
   }
 }
 

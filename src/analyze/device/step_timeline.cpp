@@ -66,7 +66,10 @@ class Builder {
           trace_.spans.start_ns[row] + trace_.spans.duration_ns[row] > window_.start_ns)
         rows[track.index].push_back(row);
     }
-    for (const uint32_t track : tracks_to_show(rows)) add_track(track, rows[track]);
+    const std::vector<uint32_t> shown = tracks_to_show(rows);
+    const auto used = std::count_if(rows.begin(), rows.end(), [](const auto& list) { return !list.empty(); });
+    analysis_.timeline_left_out = static_cast<int>(used) - static_cast<int>(shown.size());
+    for (const uint32_t track : shown) add_track(track, rows[track]);
   }
 
  private:

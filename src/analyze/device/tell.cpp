@@ -131,6 +131,18 @@ class Teller {
     return fmt::format(" ({})", kernel);
   }
 
+  // "8 × 187 µs = 1.49 ms": calls of the operator where it is one, with its kernels where they are more.
+  static std::string times(const Part& part) {
+    const bool called = part.op != kNothing && part.calls > 0;
+    const double count = called ? part.calls : part.count;
+    if (count <= 0) return format_ms(part.ms);
+    std::string text =
+        fmt::format("{} × {} = {}", count_text(count), format_ms(part.ms / count), format_ms(part.ms));
+    if (called && count_text(part.count) != count_text(part.calls))
+      text += fmt::format(" in {}", counted(part.count, "kernel"));
+    return text;
+  }
+
   std::vector<std::string> evidence(const DeviceRule& rule, const std::vector<const Part*>& parts,
                                     const Arguments& whole) const {
     std::vector<std::string> lines = {fill(rule.summary, whole)};
@@ -148,6 +160,7 @@ class Teller {
       put(arguments, "name", part->name);
       put(arguments, "ms", format_ms(part->ms));
       put(arguments, "count", count_text(std::max(part->count, 1.0 / own_.central_steps)));
+      put(arguments, "times", times(*part));
       put(arguments, "mean", format_ms(part->count > 0 ? part->ms / part->count : part->ms));
       put(arguments, "detail", detail(rule.cause, *part));
       lines.push_back(part->count > 0 ? fill(rule.item, arguments)
@@ -192,6 +205,7 @@ class Teller {
     row.title = fill(general.title, whole);
     row.caveat = caveat(rule, whole);
     row.gain_is_bound = !gains_.foretells();
+    row.samples_ms = account.window_ms;
     return row;
   }
 
@@ -277,11 +291,20 @@ class Teller {
                           verdict.share > kBlocksCaptureShare && launch_is_slow();
     if (verdict.share <= kHealthyShare && !specific && !gains_.has_launches() &&
         idle_share() > kHealthyShare) {
+      verdict.judged = false;
       verdict.sentence = fmt::format(
-          "The device was idle for {} of the {} step, and the trace does not say why: no launch of the host "
-          "is "
-          "in it.",
+          "Not judged: the device was idle for {} of the {} step, and the trace does not say why: no launch "
+          "of "
+          "the host is in it.",
           format_percent(idle_share()), format_ms(step()));
+      return;
+    }
+    if (verdict.share <= kHealthyShare && !specific && !study_.roofs.known()) {
+      verdict.judged = false;
+      verdict.sentence = fmt::format(
+          "Not judged: the device is busy for {} of the {} step, and without its roofs nothing says how fast "
+          "its kernels could be. Nothing else could win back more than {:g} %.",
+          format_percent(1 - idle_share()), format_ms(step()), kHealthyShare * 100);
       return;
     }
     if (verdict.share <= kHealthyShare && !specific) {

@@ -19,9 +19,10 @@ Markup cell(std::string_view name, const std::string& value) {
   return tag("td", {{"class", "n"}, {"data-name", std::string(name)}}, value);
 }
 
-std::string signed_ms(double ms, double largest) {
-  const std::string text = fixed_ms(ms, largest);
-  return ms > 0 && text.front() != '<' ? "+" + text : text;
+Markup certainty_cell(analyze::Certainty certainty) {
+  const bool told = certainty == analyze::Certainty::kSure || certainty == analyze::Certainty::kLikely;
+  return tag("td", {{"class", "n"}},
+             tag("span", {{"class", told ? "yes" : "no"}}, certainty_words(certainty)));
 }
 
 Markup bar_cell(double ms, double largest, const std::string& css) {
@@ -36,21 +37,23 @@ Markup compare_causes_part(const analyze::Comparison& comparison) {
   double largest = 0;
   for (const analyze::CauseChange& row : comparison.ledger) largest = std::max({largest, row.a_ms, row.b_ms});
   Markup body;
-  auto add = [&](std::string_view label, const std::string& css, double a, double b, bool bars) {
+  auto add = [&](std::string_view label, const std::string& css, double a, double b, bool bars,
+                 const analyze::Difference& difference) {
     Markup name =
         css.empty() ? Markup() : tag("span", {{"class", "chip-dot " + css}}, Markup()) + Markup::text(" ");
     Markup cells = tag("td", name + tag(bars ? "span" : "b", label));
     cells += cell("first", fixed_ms(a, step)) + (bars ? bar_cell(a, largest, css) : tag("td", Markup()));
     cells += cell("second", fixed_ms(b, step)) + (bars ? bar_cell(b, largest, css) : tag("td", Markup()));
-    cells += cell("change", signed_ms(b - a, step));
+    cells += cell("change", signed_ms(b - a, step)) + certainty_cell(difference.certainty);
     body += tag("tr", {{"class", "single"}}, cells);
   };
   for (const analyze::CauseChange& row : comparison.ledger)
-    add(analyze::cause_label(row.cause), svg::cause_class(row.cause), row.a_ms, row.b_ms, true);
-  add("step", "", comparison.a_ms.median, comparison.b_ms.median, false);
+    add(analyze::cause_label(row.cause), svg::cause_class(row.cause), row.a_ms, row.b_ms, true,
+        row.difference);
+  add("step", "", comparison.a_ms.median, comparison.b_ms.median, false, comparison.difference);
   Markup head = Markup::literal(
       "<thead><tr><th></th><th class=\"n\">first</th><th></th><th class=\"n\">second</th><th></th>"
-      "<th class=\"n\">change</th></tr></thead>");
+      "<th class=\"n\">change</th><th></th></tr></thead>");
   return section("causes", "By cause", "The two ledgers, row by row; each adds up to its step.",
                  tag("table", {{"class", "cards"}}, head + tag("tbody", body)));
 }
@@ -70,19 +73,17 @@ Markup compare_operators_part(const analyze::Comparison& comparison) {
     cells += cell("first", row.a.empty() ? "–" : fixed_ms(row.a_ms, step));
     cells += cell("second", row.b.empty() ? "–" : fixed_ms(row.b_ms, step));
     cells += cell("change", signed_ms(row.b_ms - row.a_ms, step));
-    cells += tag("td", {{"class", "n"}},
-                 tag("span", {{"class", row.sure || row.apart ? "yes" : "no"}},
-                     row.sure    ? "sure"
-                     : row.apart ? "in every step"
-                                 : "no difference shown"));
+    cells += certainty_cell(row.difference.certainty);
     body += tag("tr", {{"class", "single"}}, cells);
   }
   Markup head = Markup::literal(
       "<thead><tr><th>operator</th><th class=\"n\">first</th><th class=\"n\">second</th>"
       "<th class=\"n\">change</th><th></th></tr></thead>");
-  std::string lead =
-      "Largest change first. Sure: the interval over the steps of both excludes no change. In every step: "
-      "too few steps for an interval, but all of one run lie above all of the other.";
+  std::string lead = fmt::format(
+      "Largest change first. Sure: the interval over the steps of both excludes no change. Likely: too few "
+      "steps for that, but all of one lie above all of the other. Changes below {:.0f} % of an operator or "
+      "{:.0f} % of the step are not marked: recordings of one program differ as much.",
+      std::max(analyze::kPartDrift, comparison.drift) * 100, analyze::kPartOfStep * 100);
   if (comparison.operators.size() > shown)
     lead += fmt::format(" The first {} of {}.", shown, comparison.operators.size());
   return section("operators", "By operator", lead,

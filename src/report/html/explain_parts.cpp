@@ -17,13 +17,14 @@ using analyze::Analysis;
 
 constexpr std::size_t kKernelRows = 20;
 constexpr std::size_t kPathRows = 30;
+constexpr std::size_t kLongLine = 300;  // generated names run to thousands of characters
 
 Markup cell(std::string_view name, const std::string& value) {
   return tag("td", {{"class", "n"}, {"data-name", std::string(name)}}, value);
 }
 
 Markup name_cell(std::string_view name, std::string_view detail) {
-  Markup inside = tag("code", shortened(clean_utf8(name), 90));
+  Markup inside = tag("code", {{"title", title_of(name, 90)}}, shortened(clean_utf8(name), 90));
   if (!detail.empty()) inside += tag("span", {{"class", "kind"}}, prose(detail));
   return tag("td", inside);
 }
@@ -39,7 +40,8 @@ Markup finding_card(const analyze::Finding& row, int number, double step_ms) {
   if (!row.fix.empty()) why += prose(": " + row.title);
   inside += tag("p", why);
   Markup items;
-  for (const std::string& line : row.evidence) items += tag("li", prose(line));
+  for (const std::string& line : row.evidence)
+    items += tag("li", prose(shortened(clean_utf8(line), kLongLine)));
   if (!items.empty()) inside += tag("ul", items);
   if (!row.caveat.empty()) inside += tag("p", {{"class", "mind"}}, prose("Mind: " + row.caveat));
   return tag("div", {{"class", "card finding"}}, inside);
@@ -66,15 +68,14 @@ Markup kernel_row(const analyze::KernelTime& row, double step_ms) {
 Markup metric_row(const analyze::Metric& row) {
   std::string detail = row.formula;
   if (!row.note.empty()) detail += (detail.empty() ? "" : "; ") + row.note;
+  if (!row.doubt.empty()) detail = row.doubt + ". " + detail;
   Markup cells = tag("td", Markup::text(shortened(clean_utf8(row.label), 80)) +
                                tag("span", {{"class", "kind"}}, prose(shortened(clean_utf8(detail), 300))));
   const std::string target = metric_target(row);
   cells += cell("is", shortened(clean_utf8(metric_value(row)), 24));
   cells += cell("target", shortened(clean_utf8(target), 24));
-  cells += tag("td", {{"class", "n"}},
-               target.empty() ? Markup()
-                              : tag("span", {{"class", row.reached() ? "yes" : "fail"}},
-                                    row.reached() ? "reached" : "missed"));
+  cells +=
+      tag("td", {{"class", "n"}}, tag("span", {{"class", row.reached() ? "yes" : "fail"}}, metric_mark(row)));
   return tag("tr", {{"class", "single"}}, cells);
 }
 
@@ -105,9 +106,7 @@ Markup collective_rows(const Analysis& analysis) {
     cells += cell("a step", fmt::format("{:.3g}", row.count)) + cell("bytes", format_bytes(row.bytes));
     cells += cell("takes", fixed_ms(row.ms, step)) + cell("exposed", fixed_ms(row.exposed_ms, step));
     cells += cell("busbw", rated ? format_byte_rate(row.bus_bytes_per_s) : "–");
-    cells += cell("of roof", rated && row.roof_bytes_per_s > 0
-                                 ? format_percent(row.bus_bytes_per_s / row.roof_bytes_per_s)
-                                 : "–");
+    cells += cell("of roof", rated && row.roof_bytes_per_s > 0 ? link_share(row) : "–");
     rows += tag("tr", {{"class", "single"}}, cells);
   }
   Markup head = Markup::literal(
@@ -131,8 +130,8 @@ Markup findings_part(const Analysis& analysis) {
   if (cards.empty()) return {};
   return section("findings", "What to change",
                  "What the verdict names first, then the largest gain. Each gain is predicted for that "
-                 "change alone: the step replayed without the "
-                 "fault, or the time at the roofs.",
+                 "change alone: the step replayed without the fault, or the time at the roofs. Together they "
+                 "win less than their sum.",
                  tag("div", {{"class", "findings"}}, cards));
 }
 
@@ -159,7 +158,7 @@ Markup metrics_part(const Analysis& analysis) {
   if (!body.empty()) content += tag("table", {{"class", "cards"}}, head + tag("tbody", body));
   std::string phases;
   for (const analyze::PhaseShare& row : analysis.phases)
-    phases += fmt::format("{}{} {} ({})", phases.empty() ? "Device time by phase: " : ", ",
+    phases += fmt::format("{}{} {} ({})", phases.empty() ? phases_title(analysis) : ", ",
                           row.phase == trace::Phase::kUnknown ? "no phase" : trace::phase_name(row.phase),
                           fixed_ms(row.ms, analysis.step.ms.median), format_percent(row.share));
   if (!phases.empty()) content += tag("p", {{"class", "notes"}}, prose(phases + "."));

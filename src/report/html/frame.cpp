@@ -8,6 +8,12 @@
 
 namespace hone::report::html {
 
+std::string title_of(std::string_view name, std::size_t shown) {
+  constexpr std::size_t kReadable = 400;
+  const std::string clean = clean_utf8(name);
+  return columns(clean) > shown ? shortened(clean, kReadable) : "";
+}
+
 Markup section(std::string_view id, std::string_view title, std::string_view lead, const Markup& content) {
   Markup inside = tag("h2", title);
   inside += tag("p", {{"class", "lead"}}, lead);

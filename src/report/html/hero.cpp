@@ -73,16 +73,18 @@ Markup lab_hero(const analyze::LabReport& report) {
 
 Markup explain_hero(const analyze::Analysis& analysis) {
   double step = analysis.step.ms.median;
-  Markup hero = top_line(
-      analysis.source,
-      {shortened(clean_utf8(analysis.device), 60),
-       analysis.ranks.size() > 1 ? fmt::format("{} ranks", analysis.ranks.size()) : "",
-       fmt::format("{} steps, {}", analysis.step.count, shortened(clean_utf8(analysis.step.how_found), 80))});
+  Markup hero = top_line(analysis.source,
+                         {shortened(clean_utf8(analysis.device), 60),
+                          analysis.ranks.size() > 1 ? fmt::format("{} ranks", analysis.ranks.size()) : "",
+                          fmt::format("{}, {}", counted(analysis.step.count, "step"),
+                                      shortened(clean_utf8(analysis.step.how_found), 80))});
   hero += tag("p", {{"class", "verdict"}}, prose(analysis.verdict.sentence));
   for (const std::string& note : analysis.step.notes) hero += tag("p", {{"class", "sub"}}, prose(note));
   Markup tiles = tile("step", format_ms(step), range(analysis.step.ms));
   double share = step > 0 ? analysis.floor_ms / step : 0;
-  tiles += tile("floor", format_ms(analysis.floor_ms), fmt::format("{} of the step", format_percent(share)));
+  tiles += analysis.floor_known ? tile("floor", format_ms(analysis.floor_ms),
+                                       fmt::format("{} of the step", format_percent(share)))
+                                : tile("floor", "not known", "no roofs to judge by");
   tiles +=
       tile("recoverable", format_ms(analysis.verdict.recoverable_ms), format_percent(analysis.verdict.share));
   tiles += analysis.targets.empty()
@@ -102,11 +104,12 @@ Markup compare_hero(const analyze::Comparison& comparison) {
       tag("p", {{"class", "sub"}}, tag("b", "Second: ") + prose(comparison.b + ". " + comparison.b_verdict));
   Markup tiles = tile("first", format_ms(comparison.a_ms.median), range(comparison.a_ms));
   tiles += tile("second", format_ms(comparison.b_ms.median), range(comparison.b_ms));
-  tiles += tile("change", format_ms(comparison.change_ms.median), range(comparison.change_ms));
+  tiles += tile("change", format_ms(comparison.difference.change_ms.median),
+                range(comparison.difference.change_ms));
   tiles += tile("first ÷ second", ratio_text(comparison.ratio),
-                comparison.sure    ? "sure"
-                : comparison.apart ? "in every step"
-                                   : "no difference shown");
+                comparison.difference.certainty == analyze::Certainty::kNone
+                    ? "no difference shown"
+                    : std::string(certainty_words(comparison.difference.certainty)));
   return hero + tag("div", {{"class", "tiles"}}, tiles);
 }
 

@@ -19,9 +19,10 @@ Markup evidence(const analyze::LedgerRow& row) {
   return tag("div", {{"class", "evidence"}}, inside);
 }
 
-Markup ledger_row(const analyze::LedgerRow& row, double step_ms) {
+Markup ledger_row(const analyze::Analysis& side, const analyze::LedgerRow& row) {
+  const double step_ms = side.step.ms.median;
   Markup summary = tag("span", {{"class", "chip-dot " + svg::cause_class(row.cause)}}, Markup());
-  summary += tag("span", analyze::cause_label(row.cause));
+  summary += tag("span", row_label(side, row.cause));
   summary += tag("span", {{"class", "n"}}, fixed_ms(row.ms, step_ms));
   summary += tag("span", {{"class", "n"}}, format_percent(row.share));
   summary += tag("span", {{"class", "gain-note"}}, gain_text(row, step_ms));
@@ -33,7 +34,7 @@ Markup rows(const analyze::Analysis& side) {
   Markup all = tag("div", {{"class", "heads"}},
                    Markup::literal("<span></span><span></span><span>per step</span><span>share</span>"
                                    "<span>a fix could win</span><span></span>"));
-  for (const analyze::LedgerRow& row : side.ledger) all += ledger_row(row, side.step.ms.median);
+  for (const analyze::LedgerRow& row : side.ledger) all += ledger_row(side, row);
   return all;
 }
 
@@ -51,8 +52,11 @@ Markup ledger_part(const analyze::Analysis& before, const analyze::Analysis* aft
       after == nullptr ? rows(before) : tabs("ledger-rows", "Before", rows(before), "After", rows(*after));
   return section(
       "ledger", "Where the time goes",
-      "The step, split by cause. Rows do not overlap and add up to the whole; the floor is what this machine "
-      "needs at its measured roofs with the cheapest known algorithms. Open a row for the evidence.",
+      std::string("The step, split by cause. Rows do not overlap and add up to the whole; ") +
+          (before.floor_known
+               ? "the floor is what this machine needs at its roofs with the cheapest known algorithms."
+               : "without roofs nothing says how much of the busy time is needed.") +
+          " Open a row for the evidence.",
       card + tag("div", {{"style", "margin-top:24px"}}, details));
 }
 

@@ -9,6 +9,8 @@
 namespace hone::report::html {
 
 // A section with its heading and one line that says how to read it.
+// The whole of a name that is shown shortened, within reason; empty where it is shown whole.
+std::string title_of(std::string_view name, std::size_t shown);
 Markup section(std::string_view id, std::string_view title, std::string_view lead, const Markup& content);
 // Text in which a number does not part from its unit at the end of a line.
 Markup prose(std::string_view text);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/units.h"
 #include "report/html/parts.h"
 #include "report/svg/timeline.h"
 #include "report/timeline/data.h"
@@ -41,6 +42,29 @@ Markup strip(const Analysis& analysis, std::vector<analyze::TimelineSpan> spans)
   return chart([&](const svg::Canvas& canvas) { return svg::timeline(drawn, nullptr, canvas); });
 }
 
+// What is neither an operator nor its kernels has colours of its own.
+Markup kinds_legend(const std::vector<analyze::TimelineSpan>& spans) {
+  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"kind-sync", "waiting for the device"}, {"kind-comm", "communication"}, {"kind-alloc", "allocation"}};
+  Markup entries;
+  for (const auto& [css, label] : kKinds)
+    if (std::any_of(spans.begin(), spans.end(), [css = css](const analyze::TimelineSpan& span) {
+          return svg::kind_css(span.kind) == css;
+        }))
+      entries += tag("span", tag("i", {{"class", std::string(css)}}, Markup()) + Markup::text(label));
+  return entries;
+}
+
+// Tracks that did something in the step and find no place.
+std::string hidden_note(const Analysis& analysis) {
+  const int more = analysis.timeline_left_out +
+                   std::max(0, static_cast<int>(analysis.timeline_tracks.size()) - kLaneTracks);
+  if (more == 0) return "";
+  return fmt::format("{} {} not drawn; the trace has {}.",
+                     counted(more, "more thread or stream", "more threads and streams"),
+                     more == 1 ? "is" : "are", more == 1 ? "it" : "them");
+}
+
 }  // namespace
 
 Markup step_part(const Analysis& analysis) {
@@ -52,9 +76,10 @@ Markup step_part(const Analysis& analysis) {
   lanes += Markup::literal("<script type=\"application/json\" id=\"timeline-data\">" +
                            timeline_json(analysis, merged) + "</script>");
   std::string notes = merged_note(merged);
-  if (const auto hidden = static_cast<int>(analysis.timeline_tracks.size()) - kLaneTracks; hidden > 0)
-    notes += fmt::format("{}{} more tracks are in the trace.", notes.empty() ? "" : " ", hidden);
-  Markup content = tag("div", {{"class", "card"}}, class_legend(analysis, nullptr, Markup()) + lanes);
+  if (const std::string hidden = hidden_note(analysis); !hidden.empty())
+    notes += (notes.empty() ? "" : " ") + hidden;
+  Markup content =
+      tag("div", {{"class", "card"}}, class_legend(analysis, nullptr, kinds_legend(spans)) + lanes);
   if (!notes.empty()) content += tag("p", {{"class", "notes"}}, prose(notes));
   return section(
       "timeline", "One step",

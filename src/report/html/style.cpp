@@ -10,15 +10,15 @@ std::string_view style() {
 --page:#fbfbfa;--card:#fff;--ink:#1c2024;--soft:#5a636d;--faint:#8b949e;--rule:#e4e6e9;--track:#eef0f2;
 --accent:#0b62a3;--good:#0a7a55;--bad:#b8400a;--total:#8d96a0;
 --floor:#5f7d95;--precision:#b8578f;--layout:#d08c00;--traffic:#cf5508;--kernel:#0a6cb0;--launch:#3aa0dc;
---sync:#8a6fc4;--host:#8d96a0;--alloc:#a89a1d;--comm:#0a8f66;
---conv:#0a6cb0;--matrix:#0a8f66;--pointwise:#cf5508;--norm:#b8578f;--reduce:#3aa0dc;--move:#d08c00;--pool:#8a6fc4;
+--sync:#8a6fc4;--host:#8d96a0;--alloc:#a89a1d;--comm:#8a5a2b;--wait:#b5354a;--bubble:#2f7f8f;
+--conv:#0a6cb0;--matrix:#0a8f66;--pointwise:#cf5508;--norm:#b8578f;--reduce:#3aa0dc;--move:#d08c00;--pool:#5b8c2a;
 --reorder:#a89a1d;--other:#8d96a0}
 @media(prefers-color-scheme:dark){:root{
 --page:#14171a;--card:#1b1f23;--ink:#e8eaed;--soft:#a3acb5;--faint:#78828c;--rule:#2c3238;--track:#252a2f;
 --accent:#6cb8f0;--good:#4fc79b;--bad:#f09a66;--total:#77828d;
 --floor:#7d9cb5;--precision:#dd8cba;--layout:#edb23a;--traffic:#ee8245;--kernel:#4fa5e2;--launch:#86cdf5;
---sync:#b09be0;--host:#77828d;--alloc:#d3c650;--comm:#3fbf93;
---conv:#4fa5e2;--matrix:#3fbf93;--pointwise:#ee8245;--norm:#dd8cba;--reduce:#86cdf5;--move:#edb23a;--pool:#b09be0;
+--sync:#b09be0;--host:#77828d;--alloc:#d3c650;--comm:#c99a66;--wait:#f0808f;--bubble:#62b6c6;
+--conv:#4fa5e2;--matrix:#3fbf93;--pointwise:#ee8245;--norm:#dd8cba;--reduce:#86cdf5;--move:#edb23a;--pool:#9ccc65;
 --reorder:#d3c650;--other:#77828d}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
@@ -86,15 +86,15 @@ svg.gain{display:block;width:170px;height:22px}
 svg.share{display:block;width:100%;height:5px;border-radius:3px;overflow:hidden;margin-top:5px}
 .cause-floor{--c:var(--floor)}.cause-precision{--c:var(--precision)}.cause-layout{--c:var(--layout)}
 .cause-avoidable_traffic{--c:var(--traffic)}.cause-kernel_inefficiency{--c:var(--kernel)}
-.cause-launch{--c:var(--launch)}.cause-host_sync,.cause-bubble{--c:var(--sync)}
+.cause-launch{--c:var(--launch)}.cause-host_sync,.kind-sync{--c:var(--sync)}.cause-bubble{--c:var(--bubble)}
 .cause-input,.cause-io,.cause-host_copy,.cause-compile,.cause-host_other{--c:var(--host)}
-.cause-allocator{--c:var(--alloc)}.cause-comm,.cause-straggler{--c:var(--comm)}
+.cause-allocator,.kind-alloc{--c:var(--alloc)}.cause-comm,.kind-comm{--c:var(--comm)}.cause-straggler{--c:var(--wait)}
 .class-convolution{--c:var(--conv)}.class-matrix{--c:var(--matrix)}.class-pointwise{--c:var(--pointwise)}
 .class-normalization{--c:var(--norm)}.class-reduction{--c:var(--reduce)}.class-movement{--c:var(--move)}
 .class-pooling{--c:var(--pool)}.class-layout{--c:var(--reorder)}.class-other{--c:var(--other)}
-svg [class^=cause-],svg [class^=class-]{fill:var(--c)}
+svg [class^=cause-],svg [class^=class-],svg [class^=kind-]{fill:var(--c)}
 svg rect.before{fill:color-mix(in srgb,var(--c) 40%,var(--card))}
-.legend [class^=cause-],.legend [class^=class-],.chip-dot{background:var(--c)}
+.legend [class^=cause-],.legend [class^=class-],.legend [class^=kind-],.chip-dot{background:var(--c)}
 .tabs>input{position:absolute;opacity:0;pointer-events:none}
 .tabs>.bar{display:inline-flex;border:1px solid var(--rule);border-radius:8px;overflow:hidden;margin:0 0 16px;
 background:var(--card);font-size:.88rem}
@@ -185,7 +185,8 @@ svg.wide{display:none}svg.compact{display:block}
 .grid-2{grid-template-columns:minmax(0,1fr);gap:30px}
 .heads{display:none}
 summary{grid-template-columns:11px minmax(0,1fr) auto 52px 12px;gap:9px}
-summary .gain-note{display:none}
+summary .gain-note{grid-column:2/-1;text-align:left}summary .gain-note:empty{display:none}
+summary .gain-note:not(:empty)::before{content:"a fix could win "}
 .evidence{padding-left:20px}
 table.cards thead{display:none}
 table.cards,table.cards tbody,table.cards tr,table.cards td{display:block;width:auto}

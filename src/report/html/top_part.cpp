@@ -27,9 +27,9 @@ trace::OperatorClass class_of(const analyze::Analysis& side, uint32_t op) {
 Markup operator_rows(const analyze::TopOperator& row, std::string_view css, double step_ms) {
   Markup cells = tag("td", {{"class", "n rank"}}, fmt::format("{}", row.rank));
   const OperatorName name = operator_name(row.name, row.kind);
-  cells += tag("td", tag("code", shortened(clean_utf8(name.head), 64)) +
+  cells += tag("td", tag("code", {{"title", title_of(name.head, 64)}}, shortened(clean_utf8(name.head), 64)) +
                          tag("span", {{"class", "kind"}},
-                             shortened(clean_utf8(name.inputs.empty() ? row.kind : name.inputs), 90)));
+                             clipped(clean_utf8(name.inputs.empty() ? row.kind : name.inputs), 90)));
   cells += cell("takes", fixed_ms(row.ms, step_ms));
   cells += tag("td", {{"class", "sharecell"}},
                Markup::text(format_percent(row.share)) + svg::share(row.share, css));
@@ -37,7 +37,7 @@ Markup operator_rows(const analyze::TopOperator& row, std::string_view css, doub
   cells += cell("moves", row.bytes > 0 ? format_bytes(row.bytes) : "–");
   cells += cell("at", row.bytes > 0 ? format_intensity(row.intensity) : "–");
   cells += cell("roof", row.roof == "unknown" ? "–" : row.roof);
-  cells += cell("reaches", row.roof == "unknown" ? "–" : format_percent(row.fraction_of_roof));
+  cells += cell("reaches", row.roof == "unknown" ? "–" : roof_share(row.fraction_of_roof));
   Markup why = tag("td", {{"class", "rank"}}, Markup()) + Markup::literal("<td colspan=\"8\">") +
                prose(row.why) + Markup::literal("</td>");
   return tag("tr", {{"class", "main"}}, cells) + tag("tr", {{"class", "why"}}, why);
@@ -73,7 +73,7 @@ Markup top_part(const analyze::Analysis& before, const analyze::Analysis* after)
   if (before.top.empty()) return {};
   Markup content =
       after == nullptr ? table(before) : tabs("top-rows", "Before", table(before), "After", table(*after));
-  return section("top", fmt::format("The {} operators that take the most time", before.top.size()),
+  return section("top", most_time(before.top.size(), "operator"),
                  fmt::format("Each kernel against the roof that bounds it, with the reason in words. {}",
                              kernel_flops_note()),
                  content);

@@ -74,7 +74,8 @@ Json targets(const std::vector<analyze::Metric>& rows) {
                     {"higher_is_better", row.higher_is_better},
                     {"reached", row.reached()},
                     {"formula", row.formula},
-                    {"note", row.note}});
+                    {"note", row.note},
+                    {"doubt", row.doubt}});
   return list;
 }
 
@@ -146,6 +147,7 @@ std::string explain_json(const Analysis& analysis) {
                {"ranks", analysis.ranks},
                {"step", step(analysis.step)},
                {"floor_ms", analysis.floor_ms},
+               {"floor_known", analysis.floor_known},
                {"ledger", ledger(analysis.ledger)},
                {"top", top(analysis.top)},
                {"verdict", verdict(analysis.verdict)},

@@ -43,7 +43,8 @@ Json top(const std::vector<analyze::TopOperator>& rows) {
 }
 
 std::string_view verdict(const analyze::Verdict& value) {
-  return value.cause ? analyze::cause_name(*value.cause) : "healthy";
+  if (value.cause) return analyze::cause_name(*value.cause);
+  return value.judged ? "healthy" : "unjudged";
 }
 
 Json metrics(const analyze::Analysis& analysis) {

@@ -30,7 +30,9 @@ std::string findings(const Analysis& analysis) {
     for (const std::string& line : row->evidence) out += fmt::format("   - {}\n", plain(line));
     if (!row->caveat.empty()) out += fmt::format("   - Mind: {}\n", plain(row->caveat));
   }
-  return out.empty() ? "" : out + "\n";
+  if (out.empty()) return "";
+  const std::string_view note = gains_note(analysis);
+  return (note.empty() ? "" : fmt::format("{}.\n\n", note)) + out + "\n";
 }
 
 std::string kernels(const Analysis& analysis) {
@@ -49,11 +51,10 @@ std::string metrics(const Analysis& analysis) {
   std::vector<Cells> rows;
   for (const analyze::Metric& row : analysis.targets) {
     const std::string target = metric_target(row);
-    rows.push_back({plain(row.label), plain(row.formula + (row.note.empty() ? "" : "; " + row.note)),
-                    target.empty()  ? ""
-                    : row.reached() ? "reached"
-                                    : "missed",
-                    plain(metric_value(row)), plain(target)});
+    rows.push_back({plain(row.label),
+                    plain((row.doubt.empty() ? "" : row.doubt + ". ") + row.formula +
+                          (row.note.empty() ? "" : "; " + row.note)),
+                    std::string(metric_mark(row)), plain(metric_value(row)), plain(target)});
   }
   return rows.empty() ? "" : table({"number", "formula", "", "value", "target"}, 3, rows);
 }

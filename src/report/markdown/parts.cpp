@@ -47,12 +47,12 @@ std::string ledger(const analyze::Analysis& side) {
   const double step = side.step.ms.median;
   std::vector<Cells> rows;
   for (const analyze::LedgerRow& line : side.ledger)
-    rows.push_back({std::string(analyze::cause_label(line.cause)), fixed_ms(line.ms, step),
+    rows.push_back({std::string(row_label(side, line.cause)), fixed_ms(line.ms, step),
                     format_percent(line.share), gain_text(line, step)});
   rows.push_back({"**step**", fmt::format("**{}**", fixed_ms(step, step)), "100 %", ""});
   std::string out = table({"cause", "per step", "share", "a fix could win"}, 1, rows);
   for (const analyze::LedgerRow& line : side.ledger) {
-    out += fmt::format("- **{}**: {}.", analyze::cause_label(line.cause), plain(line.title));
+    out += fmt::format("- **{}**: {}.", row_label(side, line.cause), plain(line.title));
     if (!line.fix.empty()) out += fmt::format(" Fix: {}.", plain(line.fix));
     out += "\n";
     for (const std::string& evidence : line.evidence) out += fmt::format("  - {}\n", plain(evidence));
@@ -66,7 +66,7 @@ std::string top(const analyze::Analysis& side) {
     rows.push_back({fmt::format("{}", op.rank), code(op.name), plain(op.why),
                     fixed_ms(op.ms, side.step.ms.median), format_percent(op.share), format_flops(op.flops),
                     format_bytes(op.bytes), op.bytes > 0 ? format_intensity(op.intensity) : "–",
-                    plain(op.roof), format_percent(op.fraction_of_roof)});
+                    plain(op.roof), op.roof == "unknown" ? "–" : roof_share(op.fraction_of_roof)});
   return table({"#", "operator", "why", "time", "share", "work", "traffic", "intensity", "roof", "of roof"},
                3, rows);
 }

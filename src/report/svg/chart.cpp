@@ -21,6 +21,13 @@ std::string operator_class_css(trace::OperatorClass operator_class) {
   return fmt::format("class-{}", trace::operator_class_name(operator_class));
 }
 
+std::string_view kind_css(std::string_view kind) {
+  if (kind.starts_with("synchronization")) return "kind-sync";
+  if (kind.starts_with("communication") || kind.starts_with("collective")) return "kind-comm";
+  if (kind.starts_with("allocation")) return "kind-alloc";
+  return "";
+}
+
 Markup line(double x1, double y1, double x2, double y2, std::string_view css) {
   return tag("line",
              {{"x1", number(x1)},

@@ -27,6 +27,11 @@ struct Bar {
   int count;
 };
 
+std::string css_of(const TimelineSpan& span) {
+  const std::string_view kind = kind_css(span.kind);
+  return kind.empty() ? operator_class_css(span.op_class) : std::string(kind);
+}
+
 class Painter {
  public:
   Painter(const Analysis& before, const Analysis* after, const Canvas& canvas) : canvas_(canvas) {
@@ -111,8 +116,7 @@ class Painter {
     double drawn = width > 3 ? width - 0.6 : width;
     // What nests stands lower than what holds it.
     double top = std::min(kStairs, bar.first->depth) * kStair;
-    content_ += box(x(bar.start_ms), y_ + top, drawn, kTrackHeight - top,
-                    operator_class_css(bar.first->op_class), tip);
+    content_ += box(x(bar.start_ms), y_ + top, drawn, kTrackHeight - top, css_of(*bar.first), tip);
   }
 
   void axis(double limit) {

@@ -7,6 +7,7 @@
 
 #include "core/units.h"
 #include "report/text.h"
+#include "report/words.h"
 
 namespace hone::report::svg {
 namespace {
@@ -126,7 +127,7 @@ class Painter {
   }
 
   void cause_row(const Row& row) {
-    std::string_view name = analyze::cause_label(row.cause);
+    std::string_view name = row_label(before_, row.cause);
     labels(name, values(row.before_ms, row.after_ms), "label");
     std::string css = cause_class(row.cause);
     bar(before_at_, row.before_ms, false, css, name, before_.step.ms.median);

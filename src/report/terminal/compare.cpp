@@ -14,33 +14,41 @@ namespace {
 using namespace terminal;
 
 constexpr std::size_t kNamedChanges = 10;
+constexpr std::size_t kMs = 12, kMark = 15;
+
+std::string line(const std::string& name, double a_ms, double b_ms, double step,
+                 analyze::Certainty certainty) {
+  std::string text = "  " + name + right(fixed_ms(a_ms, step), kMs) + right(fixed_ms(b_ms, step), kMs) +
+                     right(signed_ms(b_ms - a_ms, step), kMs);
+  const std::string_view mark = certainty_words(certainty);
+  return text + (mark.empty() ? "" : fmt::format("  {}", mark)) + "\n";
+}
 
 }  // namespace
 
 std::string compare_terminal(const analyze::Comparison& comparison, const TerminalStyle& style) {
+  const std::size_t name_width = style.width - 2 - 3 * kMs - kMark;
+  const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
+  const std::string head = paint(
+      "  " + left("", name_width) + right("first", kMs) + right("second", kMs) + right("change", kMs) + "\n",
+      Colour::kFaint, style);
   std::string out = "\n" + paint(wrapped(comparison.sentence, 0, style), Colour::kBold, style);
   out += wrapped("first: " + clean_utf8(comparison.a) + ". " + comparison.a_verdict, 2, style, 2);
   out += wrapped("second: " + clean_utf8(comparison.b) + ". " + comparison.b_verdict, 2, style, 2);
   out += warnings(comparison.caveats, style);
-  out += heading("By cause", style);
-  out += paint("  " + left("", 20) + right("first", 12) + right("second", 12) + right("change", 13) + "\n",
-               Colour::kFaint, style);
-  const double step = comparison.a_ms.median;
+  out += heading("By cause", style) + head;
   for (const analyze::CauseChange& row : comparison.ledger)
-    out += "  " + left(analyze::cause_label(row.cause), 20) + right(fixed_ms(row.a_ms, step), 12) +
-           right(fixed_ms(row.b_ms, step), 12) + right(fixed_ms(row.b_ms - row.a_ms, step), 13) + "\n";
-  out += heading("By operator, largest change first", style);
-  std::size_t shown = std::min(kNamedChanges, comparison.operators.size());
+    out += line(left(analyze::cause_label(row.cause), name_width), row.a_ms, row.b_ms, step,
+                row.difference.certainty);
+  out += line(left("step", name_width), comparison.a_ms.median, comparison.b_ms.median, step,
+              comparison.difference.certainty);
+  const std::size_t shown = std::min(kNamedChanges, comparison.operators.size());
+  if (shown > 0) out += heading("By operator, largest change first", style) + head;
   for (std::size_t i = 0; i < shown; ++i) {
     const analyze::OperatorChange& row = comparison.operators[i];
     const ChangeName name = change_name(row);
-    out += "  " + name_cell(name.head + (name.detail.empty() ? "" : " " + name.detail), style.width - 52) +
-           right(fixed_ms(row.a_ms, step), 12) + right(fixed_ms(row.b_ms, step), 12) +
-           right(fixed_ms(row.b_ms - row.a_ms, step), 12) +
-           (row.sure    ? "  sure"
-            : row.apart ? "  every step"
-                        : "") +
-           "\n";
+    const std::string title = titled(clean_utf8(name.head), clean_utf8(name.detail), name_width);
+    out += line(left(title, name_width), row.a_ms, row.b_ms, step, row.difference.certainty);
   }
   if (comparison.operators.size() > shown)
     out += fmt::format("  and {} more\n", comparison.operators.size() - shown);

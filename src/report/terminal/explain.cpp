@@ -8,6 +8,7 @@
 #include "report/device_words.h"
 #include "report/terminal/parts.h"
 #include "report/text.h"
+#include "report/words.h"
 
 namespace hone::report {
 namespace {
@@ -17,6 +18,8 @@ using analyze::Analysis;
 
 constexpr std::size_t kFullFindings = 3;  // the rest in two lines each
 constexpr std::size_t kEvidenceLines = 3;
+constexpr std::size_t kKernelsAlone = 5;
+constexpr std::size_t kLongLine = 300;  // generated names run to thousands of characters
 constexpr std::size_t kPathSegments = 8;
 constexpr double kNamedStretch = 0.005;    // of the step
 constexpr std::size_t kWarningsAbove = 2;  // the first screen is for what to change
@@ -41,14 +44,24 @@ std::string finding(const analyze::Finding& row, int number, bool full, double s
   if (!full) return out;
   std::string details;
   const std::size_t shown = std::min(kEvidenceLines, row.evidence.size());
-  for (std::size_t i = 0; i < shown; ++i) details += wrapped("- " + row.evidence[i], 5, style, 2);
+  for (std::size_t i = 0; i < shown; ++i)
+    details += wrapped("- " + shortened(clean_utf8(row.evidence[i]), kLongLine), 5, style, 2);
   if (!row.caveat.empty()) details += wrapped("mind: " + row.caveat, 5, style, 6);
   return details.empty() ? out : out + paint(details, Colour::kFaint, style);
+}
+
+// What to do about the verdict, where its sentence stands.
+std::string first_fix(const Analysis& analysis, const TerminalStyle& style) {
+  const std::vector<const analyze::Finding*> rows = ordered_findings(analysis);
+  if (!analysis.verdict.cause || rows.empty() || rows.front()->cause != *analysis.verdict.cause) return "";
+  return rows.front()->fix.empty() ? "" : wrapped("→ " + rows.front()->fix, 0, style, 2);
 }
 
 std::string findings(const Analysis& analysis, const TerminalStyle& style) {
   if (analysis.findings.empty()) return "";
   std::string out = heading("What to change", style);
+  if (const std::string_view note = gains_note(analysis); !note.empty())
+    out += paint(wrapped(note, 2, style), Colour::kFaint, style);
   int number = 0;
   for (const analyze::Finding* row : ordered_findings(analysis)) {
     const bool full = number < static_cast<int>(kFullFindings);
@@ -58,10 +71,12 @@ std::string findings(const Analysis& analysis, const TerminalStyle& style) {
 }
 
 std::string kernels(const Analysis& analysis, const TerminalStyle& style) {
-  const std::size_t shown = std::min(analysis.kernels.size(), std::max<std::size_t>(analysis.top.size(), 1));
+  // As many as operators were asked for; where there are no operators, a few.
+  const std::size_t asked = analysis.top.empty() ? kKernelsAlone : analysis.top.size();
+  const std::size_t shown = std::min(analysis.kernels.size(), asked);
   if (shown == 0) return "";
   const std::size_t name_width = style.width - 5 - (11 + 8 + 10 + 12);
-  std::string out = heading(fmt::format("The {} kernels that take the most time", shown), style);
+  std::string out = heading(most_time(shown, "kernel"), style);
   out += paint("  #  " + left("kernel", name_width) + right("time", 11) + right("share", 8) +
                    right("launches", 10) + right("mean", 12),
                Colour::kFaint, style) +
@@ -74,7 +89,8 @@ std::string kernels(const Analysis& analysis, const TerminalStyle& style) {
     std::string what = row.family;
     if (!row.precision.empty()) what += (what.empty() ? "" : ", ") + row.precision;
     if (!row.operators.empty())
-      what += fmt::format("{}launched by {}", what.empty() ? "" : "; ", shortened(row.operators.front(), 60));
+      what += fmt::format("{}launched by {}", what.empty() ? "" : "; ",
+                          clipped(clean_utf8(row.operators.front()), 60));
     if (row.operators.size() > 1) what += fmt::format(" and {} more", row.operators.size() - 1);
     if (!row.why.empty()) what += (what.empty() ? "" : "; ") + row.why;
     if (!what.empty()) out += paint(wrapped(what, 5, style), Colour::kFaint, style);
@@ -88,13 +104,14 @@ std::string metrics(const Analysis& analysis, const TerminalStyle& style) {
   std::string out = heading("The numbers to steer by", style);
   for (const analyze::Metric& metric : analysis.targets) {
     const std::string target = metric_target(metric);
-    const std::string mark = target.empty() ? "" : metric.reached() ? "reached" : "missed";
+    const std::string_view mark = metric_mark(metric);
     std::string line = "  " + name_cell(metric.label, label_width) +
                        right(shortened(clean_utf8(metric_value(metric)), 17), 18) + "  " +
                        left(shortened(clean_utf8(target), 17), 18);
     line += paint(mark, metric.reached() ? Colour::kGreen : Colour::kYellow, style);
     if (mark.empty()) line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
+    if (!metric.doubt.empty()) out += paint(wrapped(metric.doubt, 5, style), Colour::kFaint, style);
   }
   return out;
 }
@@ -102,7 +119,7 @@ std::string metrics(const Analysis& analysis, const TerminalStyle& style) {
 std::string phases(const Analysis& analysis, const TerminalStyle& style) {
   std::string parts;
   for (const analyze::PhaseShare& row : analysis.phases)
-    parts += fmt::format("{}{} {} ({})", parts.empty() ? "Device time by phase: " : ", ",
+    parts += fmt::format("{}{} {} ({})", parts.empty() ? phases_title(analysis) : ", ",
                          row.phase == trace::Phase::kUnknown ? "no phase" : trace::phase_name(row.phase),
                          fixed_ms(row.ms, analysis.step.ms.median), format_percent(row.share));
   return parts.empty() ? "" : "\n" + wrapped(parts, 0, style, 2);
@@ -141,8 +158,7 @@ std::string collectives(const Analysis& analysis, const TerminalStyle& style) {
          "\n";
   for (const analyze::CollectiveSummary& row : analysis.collectives) {
     std::string rate = row.bus_bytes_per_s > 0 ? format_byte_rate(row.bus_bytes_per_s) : "–";
-    if (row.bus_bytes_per_s > 0 && row.roof_bytes_per_s > 0)
-      rate += fmt::format(", {} of roof", format_percent(row.bus_bytes_per_s / row.roof_bytes_per_s));
+    if (row.bus_bytes_per_s > 0 && row.roof_bytes_per_s > 0) rate += ", " + link_share(row);
     out += "  " + name_cell(row.name + ", " + row.group, name_width) +
            right(fmt::format("{:.3g}", row.count), 8) + right(format_bytes(row.bytes), 12) +
            right(fixed_ms(row.ms, step), 11) + right(fixed_ms(row.exposed_ms, step), 11) + right(rate, 26) +
@@ -177,6 +193,7 @@ std::string critical_path(const Analysis& analysis, const TerminalStyle& style) 
 
 std::string explain_terminal(const Analysis& analysis, const TerminalStyle& style) {
   std::string out = "\n" + paint(wrapped(analysis.verdict.sentence, 0, style), Colour::kBold, style);
+  out += paint(first_fix(analysis, style), Colour::kGreen, style);
   out += about(analysis, style);
   const auto rest = analysis.warnings.begin() +
                     static_cast<std::ptrdiff_t>(std::min(kWarningsAbove, analysis.warnings.size()));
@@ -185,8 +202,7 @@ std::string explain_terminal(const Analysis& analysis, const TerminalStyle& styl
   out += findings(analysis, style);
   out += ranks(analysis, style);
   if (!analysis.top.empty())
-    out += heading(fmt::format("The {} operators that take the most time", analysis.top.size()), style) +
-           top_table(analysis, style);
+    out += heading(most_time(analysis.top.size(), "operator"), style) + top_table(analysis, style);
   out += kernels(analysis, style);
   out += collectives(analysis, style);
   out += metrics(analysis, style);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/device_words.h"
 #include "report/text.h"
 #include "report/words.h"
 
@@ -68,13 +69,12 @@ std::string ledger_table(const analyze::Analysis& side, const TerminalStyle& sty
     if (!gain.empty()) gain = "  can win " + gain;
     std::string drawn = bar(row.share, bar_width);
     if (gain.empty()) drawn.erase(drawn.find_last_not_of(' ') + 1);
-    out += "  " + left(analyze::cause_label(row.cause), kLabel) + right(fixed_ms(row.ms, step), kMs) +
+    out += "  " + left(row_label(side, row.cause), kLabel) + right(fixed_ms(row.ms, step), kMs) +
            right(format_percent(row.share), kShare) + "  " + paint(drawn, colour_of(row.cause), style) +
            paint(gain, Colour::kFaint, style) + "\n";
   }
   out += "  " + left("step", kLabel) + right(fixed_ms(step, step), kMs) + right("100 %", kShare) +
-         fmt::format("  {} to {} over {} steps\n", format_ms(side.step.ms.low), format_ms(side.step.ms.high),
-                     side.step.count);
+         fmt::format("  {}\n", range_text(side.step));
   return out;
 }
 
@@ -96,7 +96,7 @@ std::string top_table(const analyze::Analysis& side, const TerminalStyle& style)
                 fixed_ms(row.ms, side.step.ms.median), format_percent(row.share),
                 row.flops > 0 ? format_flops(row.flops) : "–", row.bytes > 0 ? format_bytes(row.bytes) : "–",
                 row.roof == "unknown" ? "–" : shortened(clean_utf8(row.roof), 12),
-                row.roof == "unknown" ? "–" : fmt::format("{:.0f} %", row.fraction_of_roof * 100)) +
+                row.roof == "unknown" ? "–" : roof_share(row.fraction_of_roof)) +
            "\n";
     if (!name.inputs.empty())
       out += paint(wrapped(shortened(clean_utf8(name.inputs), style.width - 5), 5, style), Colour::kFaint,

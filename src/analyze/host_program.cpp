@@ -1,0 +1,102 @@
+#include "analyze/host_program.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "analyze/ledger.h"
+#include "analyze/rules.h"
+#include "core/units.h"
+
+namespace hone::analyze {
+namespace {
+
+constexpr std::size_t kNamedOperators = 3;
+constexpr double kWorthSaying = 0.01;  // of the step, without known costs
+
+double busy_ms(const Analysis& analysis) {
+  double busy = 0;
+  for (const LedgerRow& row : analysis.ledger)
+    if (is_busy(row.cause)) busy += row.ms;
+  return busy;
+}
+
+std::string largest_operators(const Analysis& analysis) {
+  std::string names;
+  const std::size_t count = std::min(kNamedOperators, analysis.operators.size());
+  for (std::size_t i = 0; i < count; ++i)
+    names += fmt::format("{}{} ({})", i == 0 ? "" : ", ", analysis.operators[i].name,
+                         format_percent(analysis.operators[i].share));
+  return names;
+}
+
+}  // namespace
+
+bool device_is_missing(const trace::Trace& trace) {
+  return std::find(trace.spans.category.begin(), trace.spans.category.end(), trace::Category::kRuntime) !=
+         trace.spans.category.end();
+}
+
+Verdict host_program_verdict(const Analysis& analysis, bool device_missing) {
+  const double step = analysis.step.ms.median, busy = busy_ms(analysis);
+  Verdict verdict = device_missing ? Verdict{} : make_verdict(analysis.ledger, step);
+  if (verdict.cause || (analysis.floor_known && !device_missing)) return verdict;
+  verdict.judged = false;
+  if (device_missing) {
+    verdict.sentence = fmt::format(
+        "Not judged: the program runs on a device, and only its host was recorded. Of the {} step the host "
+        "spends {} in operators; what the device did meanwhile, and whether it was busy, is not in the "
+        "trace.",
+        format_ms(step), format_ms(busy));
+    return verdict;
+  }
+  verdict.sentence = fmt::format(
+      "Not judged: {} of the {} step ({}) run in operators, and without the roofs of the machine nothing "
+      "says "
+      "how fast they could be. Nothing else could win back more than {:g} %.",
+      format_ms(busy), format_ms(step), format_percent(step > 0 ? busy / step : 0), kHealthyShare * 100);
+  if (!analysis.operators.empty())
+    verdict.sentence += fmt::format(" Most time: {}.", largest_operators(analysis));
+  return verdict;
+}
+
+std::vector<std::string> host_program_warnings(const trace::Trace& trace, const StepProfile& profile) {
+  std::vector<std::string> warnings;
+  if (device_is_missing(trace))
+    warnings.push_back(
+        "the program calls a device, and nothing that ran there is in the trace: record with "
+        "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] (or the end of the file is missing)");
+  else if (!profile.judged)
+    warnings.push_back(
+        "to judge operators by what the machine can do: `hone ceilings --json roofs.json` on it, then add "
+        "--roofs roofs.json");
+  double unknown_ms = 0;
+  int unknown = 0;
+  for (const OperatorProfile& entry : profile.operators) {
+    const trace::Operator& op = trace.operators[entry.op];
+    if (op.flops > 0 || op.bytes() > 0 || op.op_class == trace::OperatorClass::kLayout) continue;
+    ++unknown;
+    unknown_ms += entry.ms.median;
+  }
+  if (profile.judged && unknown_ms > kWorthSaying * profile.step_ms)
+    warnings.push_back(
+        fmt::format("{} ({}) have no known cost, so their floor counts as 0; record with "
+                    "record_shapes=True",
+                    counted(unknown, "operator"), format_ms(unknown_ms)));
+  return warnings;
+}
+
+std::vector<PhaseShare> host_phases(const trace::Trace& trace, const StepProfile& profile) {
+  std::array<double, trace::kPhaseCount> ms{};
+  for (const OperatorProfile& entry : profile.operators)
+    ms[static_cast<std::size_t>(trace.operators[entry.op].phase)] += entry.ms.median;
+  std::vector<PhaseShare> phases;
+  for (std::size_t i = 0; i < ms.size(); ++i)
+    if (ms[i] > 0)
+      phases.push_back(
+          {static_cast<trace::Phase>(i), ms[i], profile.step_ms > 0 ? ms[i] / profile.step_ms : 0});
+  return phases;
+}
+
+}  // namespace hone::analyze

@@ -1,0 +1,104 @@
+// Foreign programs of which only the host was recorded: what is known is told, what is not is not guessed.
+#include "analyze/host_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analyze/analyze.h"
+#include "analyze/fabricate.h"
+
+namespace hone::analyze {
+namespace {
+
+using fabricate::op;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+using trace::OperatorClass;
+
+// An eager program: each step runs a product four times within an operator that only dispatches it, and an
+// operator of unknown cost once.
+trace::Trace program(double before_ms = 0) {
+  fabricate::Timeline timeline({op("aten::linear", "aten::linear", OperatorClass::kMatrix, 1e9, 1e6, 1e6),
+                                op("aten::addmm", "aten::addmm", OperatorClass::kMatrix, 1e9, 1e6, 1e6),
+                                op("mystery", "mystery", OperatorClass::kOther, 0, 0, 0)});
+  for (int step = 0; step < 5; ++step) {
+    timeline.begin_step();
+    timeline.idle(before_ms);
+    for (int i = 0; i < 4; ++i) {
+      timeline.run(1, 10);
+      trace::SpanTable& spans = timeline.trace().spans;
+      const std::size_t inner = spans.size() - 1;
+      spans.add({spans.start_ns[inner], spans.duration_ns[inner], spans.track[inner], spans.name[inner],
+                 trace::Category::kOperator, step, trace::OperatorId{0}, 0});
+      std::swap(spans.op[inner], spans.op[inner + 1]);  // what encloses comes first
+      spans.duration_ns[inner] += 1000;
+    }
+    timeline.run(2, 2);
+    timeline.end_step();
+  }
+  timeline.trace().meta.notes.emplace_back("steps", "ProfilerStep ranges");
+  return timeline.trace();
+}
+
+Analysis explained(const trace::Trace& trace, const Roofs& roofs = {}) {
+  return *analyze_trace(trace, roofs, {});
+}
+
+TEST(HostProgram, IsNotCalledHealthyWhereNothingWasJudged) {
+  const Analysis analysis = explained(program());
+  ASSERT_EQ(analysis.subject, Subject::kHostProgram);
+  EXPECT_FALSE(analysis.verdict.cause.has_value());
+  EXPECT_FALSE(analysis.verdict.healthy());
+  EXPECT_FALSE(analysis.floor_known);
+  EXPECT_THAT(analysis.verdict.sentence, HasSubstr("Not judged"));
+  EXPECT_THAT(analysis.verdict.sentence, HasSubstr("aten::addmm"));  // what is known: who takes the time
+  EXPECT_THAT(analysis.warnings, Contains(HasSubstr("--roofs")));
+  EXPECT_FALSE(analysis.phases.empty());
+}
+
+TEST(HostProgram, CountsEachExecutionAndNoWorkTwice) {
+  const Analysis analysis = explained(program(), fabricate::round_roofs());
+  ASSERT_TRUE(analysis.floor_known);
+  const auto addmm = std::find_if(analysis.top.begin(), analysis.top.end(),
+                                  [](const TopOperator& row) { return row.kind == "aten::addmm"; });
+  ASSERT_NE(addmm, analysis.top.end());
+  EXPECT_NEAR(addmm->flops, 4e9, 1);
+  EXPECT_NEAR(addmm->floor_ms, 4e9 / 200e9 * 1e3, 0.01);
+  EXPECT_NEAR(addmm->fraction_of_roof, 0.5, 0.01);
+  EXPECT_NEAR(analysis.floor_ms, 20, 0.1);  // the enclosing operator adds none
+  EXPECT_THAT(addmm->why, HasSubstr("4 calls"));
+}
+
+TEST(HostProgram, GetsAdviceForItsFrameworkNotForPlans) {
+  const Analysis analysis = explained(program(20));
+  ASSERT_EQ(analysis.verdict.cause, Cause::kHostOther);
+  for (const Finding& row : analysis.findings) {
+    EXPECT_THAT(row.fix, Not(HasSubstr("static plan")));
+    EXPECT_THAT(row.fix, Not(HasSubstr("hone")));
+  }
+}
+
+TEST(HostProgram, SaysThatTheDeviceIsMissing) {
+  trace::Trace trace = program(20);
+  trace.spans.category.back() = trace::Category::kStep;
+  trace.spans.add({trace.spans.start_ns[1], 1000, trace.spans.track[1],
+                   trace.strings.intern("cudaLaunchKernel"), trace::Category::kRuntime, 0, {}, 7});
+  const Analysis analysis = explained(trace);
+  EXPECT_FALSE(analysis.verdict.cause.has_value());
+  EXPECT_FALSE(analysis.verdict.healthy());
+  EXPECT_THAT(analysis.verdict.sentence, HasSubstr("only its host was recorded"));
+  EXPECT_TRUE(analysis.findings.empty());  // nothing of the host's promises anything
+  for (const LedgerRow& row : analysis.ledger) EXPECT_EQ(row.predicted_gain_ms, 0);
+  EXPECT_THAT(analysis.warnings, Contains(HasSubstr("ProfilerActivity.CUDA")));
+}
+
+TEST(OwnPlan, IsStillCalledHealthyAndAdvisedAsBefore) {
+  trace::Trace trace = program(20);
+  trace.meta.notes.clear();
+  const Analysis analysis = explained(trace, fabricate::round_roofs());
+  EXPECT_EQ(analysis.subject, Subject::kPlan);
+}
+
+}  // namespace
+}  // namespace hone::analyze
