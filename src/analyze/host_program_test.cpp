@@ -82,8 +82,14 @@ TEST(HostProgram, GetsAdviceForItsFrameworkNotForPlans) {
 TEST(HostProgram, SaysThatTheDeviceIsMissing) {
   trace::Trace trace = program(20);
   trace.spans.category.back() = trace::Category::kStep;
-  trace.spans.add({trace.spans.start_ns[1], 1000, trace.spans.track[1],
-                   trace.strings.intern("cudaLaunchKernel"), trace::Category::kRuntime, 0, {}, 7});
+  trace.spans.add({trace.spans.start_ns[1],
+                   1000,
+                   trace.spans.track[1],
+                   trace.strings.intern("cudaLaunchKernel"),
+                   trace::Category::kRuntime,
+                   0,
+                   {},
+                   7});
   const Analysis analysis = explained(trace);
   EXPECT_FALSE(analysis.verdict.cause.has_value());
   EXPECT_FALSE(analysis.verdict.healthy());

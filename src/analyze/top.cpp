@@ -66,27 +66,27 @@ std::string compute_words(const trace::Operator& op, const OperatorProfile& prof
 
 namespace {
 
-// Of a foreign program: how often it ran, and what it achieved even where no roof says what that is worth.
-std::string repeated_words(const trace::Operator& op, const OperatorProfile& profile) {
-  const double ms = profile.ms.median;
-  std::string words = profile.executions > 0 ? fmt::format("{} × {}", counted(profile.executions, "call"),
-                                                           format_ms(ms / std::max(profile.executions, 1e-9)))
-                                             : std::string("its own part of what runs within it");
-  if (op.flops > 0 && op.op_class != trace::OperatorClass::kPointwise)
-    words += fmt::format("; {}", format_flop_rate(per_second(op.flops, ms)));
-  if (op.bytes() > 0) words += fmt::format("; {}", format_byte_rate(per_second(op.bytes(), ms)));
-  return words;
+// How often an operator of a foreign program ran.
+std::string calls_words(const OperatorProfile& profile) {
+  if (profile.executions <= 0) return "its own part of what runs within it";
+  return fmt::format("{} × {}", counted(profile.executions, "call"),
+                     format_ms(profile.ms.median / profile.executions));
 }
 
-}  // namespace
+// What it achieved where no roof says what that is worth.
+std::string rates_words(const trace::Operator& op, double ms) {
+  std::string words;
+  if (op.flops > 0 && op.op_class != trace::OperatorClass::kPointwise)
+    words += "; " + format_flop_rate(per_second(op.flops, ms));
+  if (op.bytes() > 0) words += "; " + format_byte_rate(per_second(op.bytes(), ms));
+  return words.empty() ? "; its FLOPs and bytes are not known" : words;
+}
 
-std::string why(const trace::Operator& op, const OperatorProfile& profile, const CostContext& context) {
+std::string judged_words(const trace::Operator& op, const OperatorProfile& profile,
+                         const CostContext& context) {
   if (op.op_class == trace::OperatorClass::kLayout)
     return fmt::format("moves {} at {} only to change the order of elements; no arithmetic",
                        format_bytes(op.bytes()), format_byte_rate(per_second(op.bytes(), profile.ms.median)));
-  if (context.repeated && !profile.roof.known())
-    return repeated_words(op, profile) +
-           (op.flops > 0 || op.bytes() > 0 ? "" : "; its FLOPs and bytes are not known");
   if (!profile.roof.known())
     return "its FLOPs and bytes are not known here, so there is no roof to compare it with";
   double region_ms = (context.roofs.thread_start.median + context.roofs.barrier.median) * 1e3;
@@ -94,6 +94,16 @@ std::string why(const trace::Operator& op, const OperatorProfile& profile, const
     return fmt::format("too small for {} threads: takes {}, of which starting and joining them is about {}",
                        context.threads, format_ms(profile.ms.median), format_ms(region_ms));
   return profile.roof.memory_bound() ? memory_words(op, profile) : compute_words(op, profile);
+}
+
+}  // namespace
+
+std::string why(const trace::Operator& op, const OperatorProfile& profile, const CostContext& context) {
+  if (!context.repeated) return judged_words(op, profile, context);
+  const std::string calls = calls_words(profile);
+  if (profile.executions <= 0) return calls;
+  return calls + (profile.roof.known() ? "; " + judged_words(op, profile, context)
+                                       : rates_words(op, profile.ms.median));
 }
 
 std::vector<OperatorTime> operator_times(const trace::Trace& trace, const StepProfile& profile) {

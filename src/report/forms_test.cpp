@@ -111,6 +111,82 @@ TEST(Terminal, FitsItsWidthAndLetsNoControlCharacterThrough) {
     }
 }
 
+analyze::Analysis unjudged() {
+  analyze::Analysis analysis;
+  analysis.subject = analyze::Subject::kHostProgram;
+  analysis.step = {{5, 5, 5}, 1, {5}, "ProfilerStep ranges", {}};
+  analysis.floor_known = false;
+  analysis.verdict.judged = false;
+  analysis.verdict.sentence = "Not judged: no roofs.";
+  analyze::LedgerRow row;
+  row.ms = 5;
+  row.share = 1;
+  analysis.ledger = {row};
+  analyze::TopOperator top;
+  top.rank = 1;
+  top.name = "autograd::engine::evaluate_function: ConvolutionBackward0";
+  top.kind = top.name;
+  top.roof = "unknown";
+  analysis.top = {top};
+  return analysis;
+}
+
+TEST(Unjudged, IsNeitherHealthyNorAtItsFloor) {
+  const analyze::Analysis analysis = unjudged();
+  const std::string terminal = explain_terminal(analysis, {96, false});
+  EXPECT_NE(terminal.find("busy, not judged"), std::string::npos) << terminal;
+  EXPECT_EQ(terminal.find("floor"), std::string::npos) << terminal;
+  const Json json = Json::parse(explain_json(analysis));
+  EXPECT_EQ(json["verdict"], "unjudged");
+  EXPECT_FALSE(json["floor_known"]);
+  EXPECT_NE(explain_html(analysis, Roofs{}).find("busy, not judged"), std::string::npos);
+  EXPECT_NE(explain_markdown(analysis).find("busy, not judged"), std::string::npos);
+}
+
+TEST(Terminal, WritesSingularsAndWholeNames) {
+  const std::string terminal = explain_terminal(unjudged(), {96, false});
+  EXPECT_NE(terminal.find("The operator that takes the most time"), std::string::npos) << terminal;
+  EXPECT_NE(terminal.find("1 step of"), std::string::npos);
+  EXPECT_EQ(terminal.find("1 steps"), std::string::npos);
+  EXPECT_NE(terminal.find("ConvolutionBackward0"), std::string::npos);  // not "autograd::eng…onBackward0"
+}
+
+TEST(Forms, SayOfImpossibleNumbersThatTheyAre) {
+  analyze::Analysis analysis = fabricate::device_analysis();
+  analyze::Metric metric;
+  metric.label = "MFU";
+  metric.value = 129;
+  metric.unit = "%";
+  metric.target = 40;
+  metric.doubt = "above 100 %: the roof is too low";
+  analysis.targets = {metric};
+  EXPECT_FALSE(metric.reached());
+  for (const std::string& form : {explain_terminal(analysis, {96, false}), explain_markdown(analysis),
+                                  explain_html(analysis, fabricate::device_roofs())}) {
+    EXPECT_NE(form.find("doubtful"), std::string::npos);
+    EXPECT_NE(form.find("the roof is too low"), std::string::npos);
+  }
+}
+
+// Within the first lines, before any number: what to change.
+TEST(Terminal, BeginsWithTheVerdictAndWhatToDo) {
+  const analyze::Analysis analysis = fabricate::device_analysis();
+  std::istringstream lines(explain_terminal(analysis, {96, false}));
+  std::string first;
+  int count = 0;
+  for (std::string line; std::getline(lines, line) && count < 7; ++count) first += line + "\n";
+  EXPECT_NE(first.find("→ keep the loss on the device"), std::string::npos) << first;
+}
+
+TEST(Page, SaysHowManyLanesAreNotDrawnAndWhatTheirColoursAre) {
+  analyze::Analysis analysis = fabricate::device_analysis();
+  analysis.timeline_left_out = 4093;
+  const std::string page = explain_html(analysis, fabricate::device_roofs());
+  EXPECT_NE(page.find("4093 more threads and streams are not drawn"), std::string::npos);
+  EXPECT_NE(page.find("waiting for the device"), std::string::npos);
+  EXPECT_NE(page.find("kind-comm"), std::string::npos);
+}
+
 TEST(Terminal, KeepsItsWidthForDevicesToo) {
   for (const analyze::Analysis& analysis :
        {fabricate::device_analysis(), fabricate::hostile_device_analysis()})

@@ -65,6 +65,27 @@ TEST(FixedMs, LinesUpAndNeverWritesSomethingAsNothing) {
   EXPECT_EQ(fixed_ms(std::nan(""), 1), "n/a");
 }
 
+TEST(FixedMs, CountsInSecondsWhereTheStepTakesMany) {
+  EXPECT_EQ(fixed_ms(3599999, 3600001), "3600.00 s");
+  EXPECT_EQ(fixed_ms(1.2, 3600001), "<0.01 s");
+  EXPECT_EQ(fixed_ms(0, 3600001), "0.00 s");
+}
+
+TEST(CleanUtf8, ShowsWhatReordersOrHidesItsNeighbours) {
+  EXPECT_EQ(clean_utf8("a\xe2\x80\xae"
+                       "b"),
+            "a<U+202E>b");  // right-to-left override
+  EXPECT_EQ(clean_utf8("\xe2\x81\xa6\xe2\x80\x8b"), "<U+2066><U+200B>");
+  EXPECT_EQ(clean_utf8("3×3 → µ…"), "3×3 → µ…");
+}
+
+TEST(Titled, KeepsTheNameAndClipsItsInputs) {
+  EXPECT_EQ(titled("mm", "4096×768 · 768×16384", 60), "mm 4096×768 · 768×16384");
+  EXPECT_EQ(titled("native_batch_norm", "32×128×112×112 bf16", 28), "native_batch_norm 32×128×11…");
+  EXPECT_EQ(titled("a_name_that_fits", "inputs", 18), "a_name_that_fits");
+  EXPECT_EQ(clipped("gradient of 3×3", 12), "gradient of…");
+}
+
 TEST(GainText, LeavesOutWhatWouldReadAsNothing) {
   analyze::LedgerRow row;
   EXPECT_EQ(gain_text(row, 20), "");

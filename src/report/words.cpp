@@ -164,7 +164,8 @@ std::string_view kept_gain_note() {
 }
 
 std::string gain_text(const analyze::LedgerRow& row, double step_ms) {
-  if (row.predicted_gain_ms <= 0) return "";
+  constexpr double kWorthShowing = 0.002;  // of the step
+  if (row.predicted_gain_ms <= kWorthShowing * step_ms) return "";
   const std::string gain = fixed_ms(row.predicted_gain_ms, step_ms);
   if (gain.front() == '<') return "";
   return row.gain_is_bound ? "≤ " + gain : gain;

@@ -110,9 +110,8 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
                                    format_percent(1 - coverage.linked_share)));
   if (gains.recorder_slows())
     warnings.push_back(fmt::format(
-        "recording slowed this program down: without the recorder its step takes about {} ({} to {}, by what "
-        "a record costs its host) instead of {}; gains are predicted for that step: what only the recorder "
-        "causes wins nothing",
+        "recording slowed this program: without the recorder its step takes about {} ({} to {}, by what a "
+        "record costs its host) instead of {}, and gains are counted from that",
         format_ms(gains.unrecorded_ms()), format_ms(gains.low_unrecorded_ms()),
         format_ms(gains.high_unrecorded_ms()), format_ms(study.ranks[study.headline].step_ms)));
   return warnings;

@@ -52,6 +52,39 @@ double sum(const Analysis& analysis) {
   return total;
 }
 
+TEST(DeviceAnalysis, DoesNotCallADeviceOfUnknownRoofsHealthy) {
+  const auto analysis = analyze_device_trace(program("Frobnicator 9000"), Roofs{}, {});
+  ASSERT_TRUE(analysis.ok());
+  EXPECT_FALSE(analysis->floor_known);
+  EXPECT_FALSE(analysis->verdict.healthy());
+  for (const Metric& metric : analysis->targets) EXPECT_NE(metric.name, "mfu");  // unknown, not 0
+  for (const TopOperator& row : analysis->top) EXPECT_THAT(row.why, HasSubstr("GB/s"));
+}
+
+// 8 MB in 60 µs are less than DRAM gives; in 1 µs no memory gives them.
+TEST(DeviceAnalysis, SaysWhatExceedsItsRoofInsteadOfClampingIt) {
+  const auto of_bytes = [](double bytes) {
+    trace::Trace trace = program("NVIDIA H200");
+    trace.operators[0].bytes_read = trace.operators[0].bytes_written = bytes / 2;
+    auto analysis = analyze_device_trace(trace, Roofs{}, {});
+    EXPECT_TRUE(analysis.ok());
+    return *analysis;
+  };
+  const TopOperator below = of_bytes(8e6).top[0], cached = of_bytes(500e6).top[0],
+                    impossible = of_bytes(50e9).top[0];
+  EXPECT_LT(below.fraction_of_roof, 0.1);
+  EXPECT_GT(cached.fraction_of_roof, 1.5);
+  EXPECT_THAT(cached.why, HasSubstr("served by L2 in part"));
+  EXPECT_GT(impossible.fraction_of_roof, 100);
+  EXPECT_THAT(impossible.why, HasSubstr("the roof is wrong"));
+  const Analysis analysis = of_bytes(50e9);
+  const auto bandwidth = std::find_if(analysis.targets.begin(), analysis.targets.end(),
+                                      [](const Metric& row) { return row.name == "dram_utilisation"; });
+  ASSERT_NE(bandwidth, analysis.targets.end());
+  EXPECT_FALSE(bandwidth->doubt.empty());
+  EXPECT_FALSE(bandwidth->reached());
+}
+
 TEST(DeviceAnalysis, SaysThatLaunchesAreMissing) {
   trace::Trace trace = program("Frobnicator 9000");  // nothing is said about its kernels
   for (trace::Category& category : trace.spans.category)

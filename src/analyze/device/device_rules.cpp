@@ -92,8 +92,8 @@ constexpr DeviceRule kRules[] = {
 
     {Cause::kLaunch, Reason::kNone, 0.05,
      "{ms} per step the device waits because the host cannot launch fast enough",
-     "{kernels} works a step, {mean} of idle device before each of {count}; the device is busy {busy} of the "
-     "step",
+     "{kernels} kernels and copies a step; the device is idle for {mean} before each of {count} of them, and "
+     "busy for {busy} of the step",
      "before {name}: {count} gaps, {ms}",
      "torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs: one launch a step; larger batches; "
      "foreach "
@@ -139,8 +139,7 @@ constexpr DeviceRule kRules[] = {
 
     {Cause::kAllocator, Reason::kNone, 0.02,
      "{ms} per step the device waits for memory to be taken or given back",
-     "{ms} in cudaMalloc and cudaFree while the device had nothing to do",
-     "{name}: {ms} in front of {count} works",
+     "{ms} in cudaMalloc and cudaFree while the device had nothing to do", "{name}: {ms}, {count} times",
      "remove torch.cuda.empty_cache() from the step; fix the shapes, or set "
      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
      ""},

@@ -92,10 +92,10 @@ const Row kRows[] = {
     {"works_per_step", "kernels and copies per step", "1/step", std::nullopt, false,
      [](const Quantities& q) { return std::optional(q.works); }, "kernels, copies and fills of a step", ""},
     {"mean_work_us", "mean duration of each", "us", 20, true,
-     [](const Quantities& q) { return ratio(q.work_us, q.works, 1); }, "time of all works ÷ their number",
+     [](const Quantities& q) { return ratio(q.work_us, q.works, 1); }, "their time added up ÷ their number",
      "shorter ones cost more to launch than to run"},
-    {"launch_rate", "launch rate", "1/ms", std::nullopt, true,
-     [](const Quantities& q) { return ratio(q.works, q.step_ms, 1); }, "works ÷ step",
+    {"launch_rate", "kernels and copies started", "1/ms", std::nullopt, true,
+     [](const Quantities& q) { return ratio(q.works, q.step_ms, 1); }, "kernels and copies ÷ step",
      "an eager host launches 50 to 150 in a ms"},
 };
 
