@@ -45,10 +45,9 @@ Verdict host_program_verdict(const Analysis& analysis, bool device_missing) {
   verdict.judged = false;
   if (device_missing) {
     verdict.sentence = fmt::format(
-        "Not judged: the program runs on a device, and only its host was recorded. Of the {} step the host "
-        "spends {} in operators; what the device did meanwhile, and whether it was busy, is not in the "
-        "trace.",
-        format_ms(step), format_ms(busy));
+        "Of the host alone, for the device's work is not in the trace: {} of the {} step run in operators; "
+        "whether the device was busy, or waited for them, cannot be told.",
+        format_ms(busy), format_ms(step));
     return verdict;
   }
   verdict.sentence = fmt::format(
