@@ -108,9 +108,10 @@ void tell_how_found(const trace::Meta& meta, StepTime& step) {
     step.notes.push_back(fmt::format("found with a confidence of {}", format_percent(found.confidence)));
 }
 
-// Only what was imported was linked.
+// Only what was imported was linked; our plans on this host call no device.
 Subject subject_of(const trace::Trace& trace) {
-  return trace::steps_found(trace.meta).how.empty() ? Subject::kPlan : Subject::kHostProgram;
+  const bool linked = !trace::steps_found(trace.meta).how.empty();
+  return linked || device_is_missing(trace) ? Subject::kHostProgram : Subject::kPlan;
 }
 
 std::vector<std::string> plan_warnings(const trace::Trace& trace, const StepProfile& profile,
