@@ -92,6 +92,7 @@ class Bookkeeper {
       }
       name = title(*next);
       if (const Loop* loop = own_.loops.of_work(part.next); cause == Cause::kLaunch && loop != nullptr) {
+        if (loop->copies) cause = Cause::kHostCopy;
         reason = Reason::kLoop;
         name = fmt::format("{} turns of {}", loop->turns, loop->name);
       }

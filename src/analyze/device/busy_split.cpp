@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "analyze/device/busy_rules.h"
 #include "analyze/device/kernel_traits.h"
 
@@ -186,6 +188,8 @@ class Splitter {
     const trace::Operator& op = trace_.operators[work.op];
     const OperatorUse& use = result_.operators[work.op];
     if (is_strided_copy(op, use)) return set(split, Cause::kLayout, 0, Reason::kStridedCopy, kGone);
+    if (const double little = appended_share(op, use); little > 0)
+      return set(split, Cause::kAvoidableTraffic, little, Reason::kAppend, little * ns);
     const double floor = use.floor_ns * part_of_operator(work);
     if (use.floor_ns <= 0) return;
     if (kernel.channels_first_norm && use.roof_ns * part_of_operator(work) < 0.7 * ns && is_image(use))
@@ -193,6 +197,27 @@ class Splitter {
                  std::min(ns, floor / kChannelsLastNorm));
     if (is_too_wide(op, use)) return divide_precision(split, work, use, floor);
     divide_slow(split, work, use, floor);
+  }
+
+  // Of a concatenation whose first tensor is nearly all of it: the share of the others; else 0.
+  static double appended_share(const trace::Operator& op, const OperatorUse& use) {
+    if (op.kind != "aten::cat" || use.inputs.empty() || use.inputs[0].items.size() < 2) return 0;
+    const auto all = static_cast<double>(use.inputs[0].elements());
+    const double rest = all > 0 ? 1 - static_cast<double>(use.inputs[0].items[0].elements()) / all : 1;
+    return all >= kLargeAppend && rest <= kLittleAppended ? rest : 0;
+  }
+
+  // Input [n, c, h, w], filters [k, c, r, s] that tile it: out = patches · filters.
+  static bool is_of_patches(const OperatorUse& use) {
+    if (!is_image(use) || !is_tensor(use.inputs, 0) || !is_tensor(use.inputs, 1)) return false;
+    const auto &image = use.inputs[0].dims, &filter = use.inputs[1].dims;
+    if (image.size() != 4 || filter.size() != 4 || image[1] != filter[1] || filter[2] < 4) return false;
+    const auto stride =
+        std::find_if(use.inputs.begin(), use.inputs.end(), [&](const trace::CallInput& input) {
+          return input.kind == trace::CallInput::Kind::kValue &&
+                 input.value == fmt::format("[{},{}]", filter[2], filter[3]);
+        });
+    return stride != use.inputs.end() && image[2] % filter[2] == 0 && image[3] % filter[3] == 0;
   }
 
   static bool is_image(const OperatorUse& use) {
@@ -236,7 +261,9 @@ class Splitter {
     const bool attention = trace_.operators[work.op].kind.find("attention") != std::string::npos;
     const double poor = !use.is_product ? kPoorTraffic : attention ? kPoorAttention : kPoorProduct;
     const double good = !use.is_product ? kGoodTraffic : attention ? kGoodAttention : kGoodProduct;
-    if (use.is_product && is_odd(use))
+    if (use.is_product && fraction < poor && is_of_patches(use))
+      split.reason = Reason::kPatches;
+    else if (use.is_product && is_odd(use))
       split.reason = Reason::kOddSize;
     else if (ns < kShortWorkNs || fraction >= poor)
       return;
@@ -321,7 +348,7 @@ class Splitter {
       for (std::size_t k = unit->first; k < end; ++k) {
         const uint32_t i = chain[k];
         const uint32_t op = timeline_.works[i].op;
-        if (result_.works[i].cause == Cause::kLayout) continue;
+        if (result_.works[i].cause == Cause::kLayout || result_.works[i].reason == Reason::kAppend) continue;
         const bool cast = is_cast(trace_.operators[op], result_.operators[op]);
         if (unit == longest && !(cast && units.size() == 1)) continue;
         set(result_.works[i], Cause::kAvoidableTraffic, 0, cast ? Reason::kCast : Reason::kChain, kGone);

@@ -32,9 +32,11 @@ enum class Reason : uint8_t {
   kOddSize,      // sizes that matrix units cannot load well
   kSmallGrid,    // fewer blocks than the device has multiprocessors
   kSlow,         // far below its roof, for reasons that a trace does not show
+  kAppend,       // copies a large tensor to put a little at its end
+  kPatches,      // a convolution of patches that do not overlap: a matrix product written otherwise
   kLoop,         // launched in a loop of the program (loops.h)
 };
-inline constexpr int kReasonCount = 13;
+inline constexpr int kReasonCount = 15;
 
 constexpr double kGone = -1;  // the work is not launched at all
 

@@ -73,6 +73,14 @@ constexpr DeviceRule kRules[] = {
      "torch.optim.AdamW(…, fused=True): one kernel for all parameters",
      "fused=True wants all parameters on the device"},
 
+    {Cause::kAvoidableTraffic, Reason::kAppend, 0.03,
+     "{ms} per step goes to copying large tensors in order to append a little",
+     "{count} concatenations a step copy a tensor that is nearly all of their result: {ms}", kWork,
+     "allocate the whole once and write into it: cache[:, :, n] = new (a static key-value cache), "
+     "index_copy_, "
+     "torch.narrow",
+     "what reads the tensor then reads a part of a larger one"},
+
     {Cause::kKernelInefficiency, Reason::kNone, 0.10,
      "{ms} per step is lost in kernels that stay below their roof",
      "{count} kernels a step, {ms} above their floors", kWork,
@@ -85,6 +93,11 @@ constexpr DeviceRule kRules[] = {
      "{ms} per step is lost in kernels that fill only a part of the device",
      "{count} kernels a step have fewer blocks than the device has multiprocessors: {ms}", kWork,
      "larger batches; batch small products into one (torch.bmm, grouped GEMM)", ""},
+    {Cause::kKernelInefficiency, Reason::kPatches, 0.03,
+     "{ms} per step is lost in convolutions of patches that do not overlap",
+     "{count} convolutions a step whose stride is the size of their filter: {ms} above their floors", kWork,
+     "cut the image into patches by reshape and permute (or F.unfold) and use nn.Linear: a matrix product",
+     ""},
     {Cause::kKernelInefficiency, Reason::kSlow, 0.05, "{ms} per step is lost in kernels far below their roof",
      "{count} kernels a step, {ms} above what good kernels reach", kWork,
      "torch.compile(mode=\"max-autotune\") tries other kernels for these shapes",
@@ -136,6 +149,13 @@ constexpr DeviceRule kRules[] = {
      "its own; to the host: reduce on the device before .cpu() (argmax, amax, mean), or copy into pinned "
      "memory with non_blocking=True and read it a step later",
      "a copy whose result is used at once cannot be hidden, only made smaller"},
+
+    {Cause::kHostCopy, Reason::kLoop, 0.03,
+     "{ms} per step goes to many small copies to the device, one after another",
+     "{ms} of idle device before and during copies that a loop makes", "{name}: {ms}",
+     "collect them on the host into one tensor in pinned memory, copy that once with "
+     ".to(device, non_blocking=True) and split it on the device; let the DataLoader collate",
+     ""},
 
     {Cause::kAllocator, Reason::kNone, 0.02,
      "{ms} per step the device waits for memory to be taken or given back",

@@ -56,7 +56,12 @@ std::vector<std::vector<double>> Gains::targets(Cause cause, const Reason* reaso
 }
 
 double Gains::of(Cause cause, Reason reason) const {
-  if (cause == Cause::kLaunch && reason == Reason::kLoop && foretells()) return without_loops();
+  if (reason == Reason::kLoop && foretells()) {
+    Change change;
+    change.joined = joined_loops(cause == Cause::kHostCopy);
+    without(change, Activity::kCopy) = cause == Cause::kHostCopy;
+    return with(std::move(change));
+  }
   if (!is_busy(cause) || reason == Reason::kNone) return of(cause);
   return with_works(targets(cause, &reason));
 }
@@ -107,6 +112,7 @@ double Gains::of(Cause cause) const {
     case Cause::kHostCopy:
       without(change, Activity::kCopy) = true;
       change.copies_ahead = true;
+      change.joined = joined_loops(true);
       break;
     case Cause::kAllocator:
       without(change, Activity::kAllocate) = true;
@@ -130,16 +136,17 @@ double Gains::of(Cause cause) const {
 }
 
 // What a loop does turn by turn one call can do for all turns: the first turn's launches remain.
-double Gains::without_loops() const {
-  Change change;
+std::vector<std::vector<char>> Gains::joined_loops(bool copies) const {
+  std::vector<std::vector<char>> all;
   for (std::size_t rank = 0; rank < study_.ranks.size(); ++rank) {
     const RankTimeline& timeline = study_.timelines[rank];
     std::vector<char> joined(timeline.works.size(), 0);
     for (const Loop& loop : study_.ranks[rank].loops.loops)
-      for (uint32_t k = loop.first_turn; k < loop.works; ++k) joined[timeline.launched[loop.first + k]] = 1;
-    change.joined.push_back(std::move(joined));
+      for (uint32_t k = loop.first_turn; k < loop.works && loop.copies == copies; ++k)
+        joined[timeline.launched[loop.first + k]] = 1;
+    all.push_back(std::move(joined));
   }
-  return with(std::move(change));
+  return all;
 }
 
 // Where no rank waits for another, each takes as long as its own work: without the extra work all take as

@@ -50,7 +50,8 @@ class Gains {
   // device-only traces) nothing can be replayed: then what the works themselves become shorter.
   double with_works(std::vector<std::vector<double>> work_ns) const;
 
-  double without_loops() const;
+  // The loops' works, but for the first turn's: the loops of copies from the host, or all others.
+  std::vector<std::vector<char>> joined_loops(bool copies) const;
   double without_bubble() const;
   double comm_share() const;
 

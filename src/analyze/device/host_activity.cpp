@@ -109,6 +109,8 @@ class Flattener {
     for (const HostCall& call : timeline_.calls)
       if (const Activity activity = copy_activity(trace_, timeline_, call); activity != Activity::kIssue)
         copy_calls_.push_back({call.span, activity});
+    for (std::size_t i = 0; i < timeline_.calls.size(); ++i)
+      if (ends_a_copy(timeline_, i)) copy_calls_.push_back({timeline_.calls[i].span, Activity::kCopy});
     std::sort(copy_calls_.begin(), copy_calls_.end());
   }
 
@@ -125,7 +127,8 @@ class Flattener {
                   true};
     switch (spans.category[row]) {
       case Category::kSynchronization:
-        span.activity = Activity::kWait;
+        span.activity = blocked(row);
+        if (span.activity == Activity::kIssue) span.activity = Activity::kWait;
         break;
       case Category::kAllocation:
         span.activity = Activity::kAllocate;
@@ -398,6 +401,16 @@ int64_t HostActivity::recorded_between(int64_t from, int64_t to) const {
   if (from >= to) return 0;
   return std::lower_bound(recorded_starts.begin(), recorded_starts.end(), to) -
          std::lower_bound(recorded_starts.begin(), recorded_starts.end(), from);
+}
+
+bool ends_a_copy(const RankTimeline& timeline, std::size_t call) {
+  constexpr int64_t kAtOnceNs = 5'000;
+  if (call == 0) return false;
+  const HostCall &wait = timeline.calls[call], &copy = timeline.calls[call - 1];
+  if (wait.kind != CallKind::kWait || copy.kind != CallKind::kLaunch || copy.works != 1) return false;
+  const Work& work = timeline.works[timeline.launched[copy.first_work]];
+  return work.kind == WorkKind::kCopyToDevice && work.pageable && wait.thread == copy.thread &&
+         wait.start_ns - copy.end_ns < kAtOnceNs;
 }
 
 Activity copy_activity(const trace::Trace& trace, const RankTimeline& timeline, const HostCall& call) {

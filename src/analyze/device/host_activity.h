@@ -59,6 +59,10 @@ HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeli
 // as long as the copy, kIssue where it only launches.
 Activity copy_activity(const trace::Trace& trace, const RankTimeline& timeline, const HostCall& call);
 
+// Whether a call is the wait that ends a copy from memory which the host may page out: the framework waits
+// right after launching it.
+bool ends_a_copy(const RankTimeline& timeline, std::size_t call);
+
 // The activity that a name speaks of, kIssue if none: "enumerate(DataLoader)#…" is kInput.
 Activity named_activity(std::string_view name);
 

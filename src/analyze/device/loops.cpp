@@ -84,6 +84,9 @@ class Finder {
     loop.works = places_[begin + loop.turns * period - 1] + 1 - loop.first;
     loop.step = step_at(begin);
     loop.name = name_of(begin, period);
+    loop.copies = true;
+    for (uint32_t place = begin; place < begin + period; ++place)
+      loop.copies &= work_at(place).kind == WorkKind::kCopyToDevice;
     result_.loops.push_back(std::move(loop));
   }
 

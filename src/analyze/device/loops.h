@@ -17,7 +17,8 @@ struct Loop {
   uint32_t first_turn = 0;  // works in the first of them
   uint32_t turns = 0;
   int32_t step = trace::kNoStep;
-  std::string name;  // "norm, mul" : what one turn launches
+  bool copies = false;  // from the host to the device and nothing else
+  std::string name;     // "norm, mul" : what one turn launches
 };
 
 struct Loops {

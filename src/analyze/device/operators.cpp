@@ -82,6 +82,10 @@ std::string_view reason_words(Reason reason) {
       return "fewer blocks than the device has multiprocessors";
     case Reason::kSlow:
       return "far below its roof";
+    case Reason::kAppend:
+      return "copies all of the first tensor to put a little behind it";
+    case Reason::kPatches:
+      return "patches that do not overlap: a matrix product would do";
     case Reason::kLoop:
     case Reason::kNone:
       break;

@@ -217,19 +217,41 @@ class ProgramBuilder {
     item.kind = call.kind == CallKind::kLaunch ? ItemKind::kLaunch
                 : call.kind == CallKind::kWait ? ItemKind::kWait
                                                : ItemKind::kHold;
-    item.activity = call.kind == CallKind::kLaunch ? Activity::kIssue
-                    : call.kind == CallKind::kWait ? Activity::kWait
-                                                   : Activity::kAllocate;
+    item.activity = call.kind == CallKind::kLaunch                               ? Activity::kIssue
+                    : call.kind == CallKind::kWait && !ends_a_copy(timeline_, i) ? Activity::kWait
+                    : call.kind == CallKind::kWait                               ? Activity::kCopy
+                                                                                 : Activity::kAllocate;
     const int64_t begin = std::max(call.start_ns, time_);
     item.call_ns = static_cast<double>(std::max<int64_t>(0, call.end_ns - begin));
     item.waits_for = waited_for(call);
     if (call.kind == CallKind::kLaunch) item.activity = copy_activity(trace_, timeline_, call);
+    if (call.kind == CallKind::kAllocation && waits_for_all(call)) item.waits_for = longest_before(call);
     if (item.waits_for != kNothing) {
       item.call_ns = static_cast<double>(
           std::max<int64_t>(0, call.end_ns - std::max(begin, timeline_.works[item.waits_for].end_ns)));
     }
     time_ = std::max(time_, call.end_ns);
     program_.items.push_back(item);
+  }
+
+  // Giving memory back to the device waits for all that was launched; taking it does not.
+  bool waits_for_all(const HostCall& call) const {
+    const std::string_view name = trace_.strings.text(trace_.spans.name[call.span]);
+    return name == "cudaFree" || name.starts_with("cuMemFree") || name.starts_with("cuMemUnmap");
+  }
+
+  // Of what was launched before the call, the work that ended last.
+  uint32_t longest_before(const HostCall& call) const {
+    constexpr uint32_t kLookBack = 256;
+    const auto at = std::partition_point(
+        timeline_.launched.begin(), timeline_.launched.end(),
+        [&](uint32_t work) { return timeline_.calls[timeline_.works[work].call].start_ns < call.start_ns; });
+    uint32_t best = kNothing, seen = 0;
+    for (auto before = at; before != timeline_.launched.begin() && seen < kLookBack; ++seen) {
+      --before;
+      if (best == kNothing || timeline_.works[*before].end_ns > timeline_.works[best].end_ns) best = *before;
+    }
+    return best;
   }
 
   // The work whose end let the call return: its own copy, or the last that ended before the call did.
