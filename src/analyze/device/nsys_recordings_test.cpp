@@ -29,6 +29,9 @@ TEST(NsysRecordings, OfImagesWithChannelsFirstNameTheLayout) {
   ASSERT_TRUE(analysis.verdict.cause.has_value());
   EXPECT_EQ(*analysis.verdict.cause, Cause::kLayout);
   EXPECT_NEAR(analysis.step.ms.median, 21.06, 0.02 * 21.06);  // measured beside the recording
+  ASSERT_TRUE(analysis.coverage.has_value());
+  EXPECT_GT(analysis.coverage->costed_share,
+            0.98);  // of kernels, though neither types nor strides are recorded
 }
 
 TEST(NsysRecordings, OfPageableInputNameTheCopy) {

@@ -1,9 +1,11 @@
 // Convolutions, their transposes and gradients. FLOPs: 2·N·positions·C_out·(C_in/groups)·kernel, where the
 // positions are those of the output (of the input, for a transposed one). Each of the gradients for input and
 // weight needs as many as the forward product; that of the bias adds up the gradient.
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "trace/aten/table.h"
 
@@ -170,6 +172,31 @@ std::optional<Work> convolution_backward(const Args& args, const Entry&) {
   return work;
 }
 
+constexpr int64_t kLongestStride = 64;
+constexpr int64_t kMostPositions = int64_t{1} << 31;
+
+// The stride and the padding on one axis with which `in` positions become `out`; the shortest stride that
+// does.
+bool find_stride(int64_t in, int64_t kernel, int64_t out, int64_t& stride, int64_t& padding) {
+  for (const int64_t positions : {in, kernel, out})
+    if (positions < 1 || positions > kMostPositions) return false;
+  for (stride = 1; stride <= kLongestStride; ++stride) {
+    padding = std::max<int64_t>(0, ((out - 1) * stride + kernel - in + 1) / 2);
+    if (padding > kernel) return false;  // and so for all longer ones
+    const int64_t moves = in + 2 * padding - kernel;
+    if (moves >= 0 && moves / stride + 1 == out) return true;
+  }
+  return false;
+}
+
+CallInput value_of(std::string text) {
+  CallInput input;
+  input.kind = CallInput::Kind::kValue;
+  input.value = std::move(text);
+  return input;
+}
+CallInput value_of(const Dims& numbers) { return value_of(fmt::format("[{}]", fmt::join(numbers, ","))); }
+
 constexpr Entry kTable[] = {
     {"cudnn_convolution", kConvolution, convolution<kCudnn>},
     {"cudnn_convolution_transpose", kConvolution, convolution<kCudnnTransposed, true>},
@@ -199,5 +226,27 @@ constexpr Entry kTable[] = {
 }  // namespace
 
 std::span<const Entry> convolution_operators() { return kTable; }
+
+bool complete_convolution(std::string_view kind, std::span<const int64_t> output,
+                          std::vector<CallInput>& inputs) {
+  if (kind != "aten::cudnn_convolution" && kind != "aten::convolution") return false;
+  const Positions& p = kind == "aten::convolution" ? kGeneral : kCudnn;
+  if (inputs.size() <= static_cast<std::size_t>(p.groups)) return false;
+  const auto at = [&](int position) -> CallInput& { return inputs[static_cast<std::size_t>(position)]; };
+  const Dims &in = inputs[0].dims, &kernel = inputs[1].dims;
+  const bool fits = at(p.stride).kind == CallInput::Kind::kNone && in.size() >= 3 &&
+                    kernel.size() == in.size() && output.size() == in.size() && kernel[1] > 0 &&
+                    in[1] % kernel[1] == 0;
+  if (!fits) return false;
+  Dims stride(in.size() - 2), padding(stride.size());
+  for (std::size_t i = 0; i < stride.size(); ++i)
+    if (!find_stride(in[i + 2], kernel[i + 2], output[i + 2], stride[i], padding[i])) return false;
+  at(p.stride) = value_of(stride);
+  at(p.padding) = value_of(padding);
+  at(p.dilation) = value_of(Dims(stride.size(), 1));
+  at(p.groups) = value_of(std::to_string(in[1] / kernel[1]));
+  if (p.output_padding >= 0) at(p.output_padding) = value_of(Dims(stride.size(), 0));
+  return true;
+}
 
 }  // namespace hone::trace::aten

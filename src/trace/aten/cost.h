@@ -41,6 +41,11 @@ struct CallCost {
 // operator is unknown, calls other operators to do its work, or its inputs do not tell.
 std::optional<CallCost> call_cost(std::string_view kind, std::span<const CallInput> inputs);
 
+// Fills in what a recorder of shapes alone leaves out of a convolution's call: strides, paddings and groups
+// with which its output has the shape `output`. False: another operator, nothing is missing, or nothing fits.
+bool complete_convolution(std::string_view kind, std::span<const int64_t> output,
+                          std::vector<CallInput>& inputs);
+
 // The class of an operator, known by its name alone.
 OperatorClass class_of_kind(std::string_view kind);
 

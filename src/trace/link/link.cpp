@@ -5,6 +5,7 @@
 #include "trace/link/launches.h"
 #include "trace/link/operators.h"
 #include "trace/link/roles.h"
+#include "trace/link/strides_by_gradients.h"
 #include "trace/link/types_by_kernels.h"
 
 namespace hone::trace {
@@ -35,6 +36,7 @@ Status link_trace(Trace& trace) {
   link::assign_steps(trace, work);
   link::complete_inputs(trace);
   link::type_inputs_by_kernels(trace, work);
+  link::strides_by_gradients(trace);
   const link::Context context = link::find_context(trace, nesting, roles);
   link::make_operators(trace, context, work);
   return {};
