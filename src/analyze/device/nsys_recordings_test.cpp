@@ -42,8 +42,14 @@ TEST(NsysRecordings, OfPageableInputNameTheCopy) {
 
 TEST(NsysRecordings, OfALargeProductReplayedFromAGraphAreHealthy) {
   const Analysis analysis = analysis_of("cuda_graph_nodes.2025.3");
-  EXPECT_FALSE(analysis.verdict.cause.has_value());
+  EXPECT_TRUE(analysis.verdict.healthy());
   EXPECT_NEAR(analysis.step.ms.median, 1.82, 0.03 * 1.82);
+}
+
+TEST(NsysRecordings, OfAGraphAsAWholeAreNotCalledHealthy) {
+  const Analysis analysis = analysis_of("cuda_graph_whole.2025.3");
+  EXPECT_FALSE(analysis.verdict.cause.has_value());
+  EXPECT_FALSE(analysis.verdict.healthy());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include <fmt/args.h>
 #include <fmt/format.h>
@@ -11,11 +12,13 @@
 #include "analyze/rules.h"
 #include "core/units.h"
 #include "trace/kernel_family.h"
+#include "trace/link/launches.h"
 
 namespace hone::analyze::device {
 namespace {
 
 constexpr std::size_t kNamedParts = 3;
+constexpr double kMostUnknown = 0.5;    // of the device's time, in a step that is called healthy
 constexpr double kWorthSaying = 0.005;  // a fix that wins less of the step is no finding
 
 using Arguments = fmt::dynamic_format_arg_store<fmt::format_context>;
@@ -29,6 +32,27 @@ std::string fill(std::string_view text, const Arguments& arguments) { return fmt
 std::string count_text(double count) {
   return count >= 10 || std::abs(count - std::round(count)) < 0.05 ? fmt::format("{:.0f}", count)
                                                                    : fmt::format("{:.1f}", count);
+}
+
+// Of the time of all device work, that of kernels of which neither name nor operator says what they do: of
+// CUDA graphs recorded as wholes, for example.
+double unknown_share(const trace::Trace& trace) {
+  std::unordered_map<uint32_t, bool> known_by_name;
+  double unknown = 0, all = 0;
+  for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+    if (!trace::link::is_device_work(trace, row)) continue;
+    const auto duration = static_cast<double>(trace.spans.duration_ns[row]);
+    all += duration;
+    const trace::OperatorId op = trace.spans.op[row];
+    const bool costed =
+        op.valid() && (trace.operators[op.index].flops > 0 || trace.operators[op.index].bytes() > 0);
+    const trace::StringId name = trace.spans.name[row];
+    const auto [known, is_new] = known_by_name.try_emplace(name.valid() ? name.index : ~0u, false);
+    if (is_new)
+      known->second = trace::kernel_family(trace.strings.text(name)).work != trace::KernelWork::kUnknown;
+    if (!costed && !known->second) unknown += duration;
+  }
+  return all > 0 ? unknown / all : 0;
 }
 
 class Teller {
@@ -306,6 +330,16 @@ class Teller {
           "Not judged: the device is busy for {} of the {} step, and without its roofs nothing says how fast "
           "its kernels could be. Nothing else could win back more than {:g} %.",
           format_percent(1 - idle_share()), format_ms(step()), kHealthyShare * 100);
+      return;
+    }
+    if (const double unknown = unknown_share(*study_.trace);
+        verdict.share <= kHealthyShare && !specific && unknown > kMostUnknown) {
+      verdict.judged = false;
+      verdict.sentence = fmt::format(
+          "Not judged: {} of the device's time went to work of which neither name nor operator says what it "
+          "is. "
+          "Nothing else could win back more than {:g} % of the {} step.",
+          format_percent(unknown), kHealthyShare * 100, format_ms(step()));
       return;
     }
     if (verdict.share <= kHealthyShare && !specific) {
