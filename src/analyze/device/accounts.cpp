@@ -55,11 +55,14 @@ class Bookkeeper {
       return add(Cause::kHostCopy, Reason::kNone, copy_name(work), ns, charge.work);
     const WorkSplit& split = own_.split.works[charge.work];
     const std::string name = title(work);
+    if (is_repeated(charge.work)) return add(Cause::kComm, Reason::kRepeated, name, ns, charge.work);
     for (int i = 0; i < kBusyCauses; ++i)
       if (split.share[static_cast<std::size_t>(i)] > 0)
         add(static_cast<Cause>(i), split.reason, name, ns * split.share[static_cast<std::size_t>(i)],
             charge.work);
   }
+
+  bool is_repeated(uint32_t work) const { return !own_.repeated.empty() && own_.repeated[work] != 0; }
 
   // Until the last rank arrives a collective is waiting, then it is communication.
   void collective(const Charge& charge, const Work& work) {
@@ -74,7 +77,8 @@ class Bookkeeper {
     }
     const bool pipeline = is_point_to_point(trace_, work);
     add(pipeline ? Cause::kBubble : Cause::kStraggler, Reason::kNone, name, waited, charge.work);
-    add(Cause::kComm, Reason::kNone, name, charge.ns() - waited, charge.work);
+    add(Cause::kComm, is_repeated(charge.work) ? Reason::kRepeated : Reason::kNone, name,
+        charge.ns() - waited, charge.work);
   }
 
   void idle(const IdlePart& part) {

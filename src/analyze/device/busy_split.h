@@ -34,9 +34,10 @@ enum class Reason : uint8_t {
   kSlow,         // far below its roof, for reasons that a trace does not show
   kAppend,       // copies a large tensor to put a little at its end
   kPatches,      // a convolution of patches that do not overlap: a matrix product written otherwise
+  kRepeated,     // a reduction of gradients that a later one repeats (reductions.h)
   kLoop,         // launched in a loop of the program (loops.h)
 };
-inline constexpr int kReasonCount = 15;
+inline constexpr int kReasonCount = 16;
 
 constexpr double kGone = -1;  // the work is not launched at all
 

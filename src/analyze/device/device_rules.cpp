@@ -182,6 +182,14 @@ constexpr DeviceRule kRules[] = {
      "more "
      "(bucket_cap_mb)",
      "the last bucket cannot be hidden"},
+    {Cause::kComm, Reason::kRepeated, 0.03,
+     "{ms} per step goes to reducing gradients that are reduced again before they are used",
+     "{count} works a step reduce gradients, or scale them for that, before the last reduction of equal "
+     "sizes; one optimizer step follows them all",
+     kWork,
+     "accumulate under model.no_sync() and reduce only in the last micro-batch "
+     "(set_requires_gradient_sync(False) with FSDP2)",
+     "gradients are kept unreduced between micro-batches: with sharded gradients that takes memory"},
     {Cause::kStraggler, Reason::kNone, 0.05, "{ms} per step is spent waiting for rank {rank}",
      "rank {rank} arrives last at the collectives; meanwhile {doing}", "{name}: {ms} of waiting",
      "make rank {rank} as fast as the others: {remedy}", ""},

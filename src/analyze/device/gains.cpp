@@ -62,6 +62,7 @@ double Gains::of(Cause cause, Reason reason) const {
     without(change, Activity::kCopy) = cause == Cause::kHostCopy;
     return with(std::move(change));
   }
+  if (reason == Reason::kRepeated) return without_repeated_reductions();
   if (!is_busy(cause) || reason == Reason::kNone) return of(cause);
   return with_works(targets(cause, &reason));
 }
@@ -125,7 +126,7 @@ double Gains::of(Cause cause) const {
       break;
     case Cause::kComm:
       change.collectives_free = true;
-      return comm_share() * with(std::move(change));
+      return without_communication(with(std::move(change)));
     case Cause::kStraggler:
       return straggler_.extra_work || straggler_.cause != Cause::kFloor ? straggler_gain().removed_ms
                                                                         : straggler_gain().shared_ms;
@@ -177,6 +178,28 @@ double Gains::without_bubble() const {
   const double work = std::max(0.0, base_ms_ - bubble_ms_);
   const auto stages = static_cast<double>(study_.timelines.size());
   return std::max(0.0, bubble_ms_ - work * (stages - 1) / kMicroBatches);
+}
+
+// Reductions that are repeated can be left out; of the rest much can be hidden.
+double Gains::without_communication(double all_ms) const {
+  const double repeated = std::min(all_ms, without_repeated_reductions());
+  return repeated + comm_share() * (all_ms - repeated);
+}
+
+double Gains::without_repeated_reductions() const {
+  std::vector<std::vector<double>> work_ns;
+  bool any = false;
+  for (std::size_t rank = 0; rank < study_.ranks.size(); ++rank) {
+    std::vector<double> ns;
+    const std::vector<char>& repeated = study_.ranks[rank].repeated;
+    for (std::size_t i = 0; i < study_.timelines[rank].works.size(); ++i) {
+      const bool gone = !repeated.empty() && repeated[i] != 0;
+      any = any || gone;
+      ns.push_back(gone ? kGone : static_cast<double>(study_.timelines[rank].works[i].ns()));
+    }
+    work_ns.push_back(std::move(ns));
+  }
+  return any ? with_works(std::move(work_ns)) : 0;
 }
 
 // Hidden communication is not free: its kernels take multiprocessors and bandwidth from the work that hides

@@ -54,6 +54,8 @@ class Gains {
   std::vector<std::vector<char>> joined_loops(bool copies) const;
   double without_bubble() const;
   double comm_share() const;
+  double without_communication(double all_ms) const;  // all_ms: were it free
+  double without_repeated_reductions() const;
 
   const Study& study_;
   Replay replay_;

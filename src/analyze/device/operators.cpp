@@ -86,6 +86,7 @@ std::string_view reason_words(Reason reason) {
       return "copies all of the first tensor to put a little behind it";
     case Reason::kPatches:
       return "patches that do not overlap: a matrix product would do";
+    case Reason::kRepeated:
     case Reason::kLoop:
     case Reason::kNone:
       break;

@@ -254,14 +254,17 @@ class Teller {
     }
   }
 
-  // Those that have time, the largest gain first; but what a loop wins is taken from what a graph of the
-  // whole step would.
+  // What a loop wins is taken from what a graph of the whole step would, and what fewer reductions win from
+  // what hiding them all would.
+  static bool is_part(Reason reason) { return reason == Reason::kLoop || reason == Reason::kRepeated; }
+
+  // Those that have time, the largest gain first, but parts before what they are a part of.
   std::vector<Reason> by_gain(Cause cause, const Account& account) const {
     std::vector<Reason> reasons;
     for (int i = 0; i < kReasonCount; ++i)
       if (account.of(static_cast<Reason>(i)) > 0) reasons.push_back(static_cast<Reason>(i));
     std::stable_sort(reasons.begin(), reasons.end(), [&](Reason a, Reason b) {
-      if ((a == Reason::kLoop) != (b == Reason::kLoop)) return a == Reason::kLoop;
+      if (is_part(a) != is_part(b)) return is_part(a);
       return std::min(account.of(a), gains_.of(cause, a)) > std::min(account.of(b), gains_.of(cause, b));
     });
     return reasons;
