@@ -105,6 +105,11 @@ std::string usually_late_text(const analyze::RankSummary& row) {
   return row.collectives > 0 ? format_ms(row.usually_late_us * 1e-3) : "–";
 }
 
+bool has_lateness(const analyze::Analysis& analysis) {
+  return std::any_of(analysis.rank_summaries.begin(), analysis.rank_summaries.end(),
+                     [](const analyze::RankSummary& row) { return row.collectives > 0; });
+}
+
 std::string_view lateness_note() {
   return "latest: how long after the first rank it comes to that collective of a step to which it comes "
          "latest; usually: the median of all its collectives; waits: its time a step in collectives that a "

@@ -37,6 +37,7 @@ std::string rank_text(const analyze::RankSummary& row);
 // How late a rank comes to the collective where it is latest, and how late to most of them; "–" without any.
 std::string latest_text(const analyze::RankSummary& row, double step_ms);
 std::string usually_late_text(const analyze::RankSummary& row);
+bool has_lateness(const analyze::Analysis& analysis);
 // What the columns of lateness mean.
 std::string_view lateness_note();
 

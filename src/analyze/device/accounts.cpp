@@ -100,6 +100,9 @@ class Bookkeeper {
         reason = Reason::kLoop;
         name = fmt::format("{} turns of {}", loop->turns, loop->name);
       }
+    } else if (part.others && next != nullptr) {
+      reason = Reason::kOtherDevice;
+      name = title(*next);
     } else if (part.span != kNothing) {
       name = std::string(trace_.strings.text(trace_.spans.name[part.span]));
     }

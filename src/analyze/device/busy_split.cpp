@@ -82,6 +82,7 @@ class Splitter {
       if (work.op == kNothing || is_left_out(work.span)) continue;
       OperatorUse& use = result_.operators[work.op];
       ++use.works;
+      use.ledger_works += timeline_.in_ledger(work) ? 1 : 0;
       use.work_ns += static_cast<double>(work.ns());
       if (traits(work).vector_math) vector_math_.insert(work.op);
       if (traits(work).matrix_units) matrix_units_.insert(work.op);

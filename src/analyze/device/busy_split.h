@@ -35,9 +35,10 @@ enum class Reason : uint8_t {
   kAppend,       // copies a large tensor to put a little at its end
   kPatches,      // a convolution of patches that do not overlap: a matrix product written otherwise
   kRepeated,     // a reduction of gradients that a later one repeats (reductions.h)
+  kOtherDevice,  // another device of the same process works
   kLoop,         // launched in a loop of the program (loops.h)
 };
-inline constexpr int kReasonCount = 16;
+inline constexpr int kReasonCount = 17;
 
 constexpr double kGone = -1;  // the work is not launched at all
 
@@ -53,13 +54,17 @@ struct OperatorUse {
   double executions = 0;
   double work_ns = 0;
   uint32_t works = 0;
-  double floor_ns = 0;  // of one execution; 0: unknown
-  double roof_ns = 0;   // of one execution, by the arithmetic that ran
+  uint32_t ledger_works = 0;  // of them on the ledger's device
+  double floor_ns = 0;        // of one execution; 0: unknown
+  double roof_ns = 0;         // of one execution, by the arithmetic that ran
   MatrixMath math = MatrixMath::kBf16;
   bool is_product = false;  // matrix product or convolution
   bool memory_bound = false;
   double elements = 0;  // of its largest tensor
   std::vector<trace::CallInput> inputs;
+
+  // Executions whose works the ledger's device ran.
+  double ledger_executions() const { return works > 0 ? executions * ledger_works / works : 0; }
 };
 
 struct BusySplit {

@@ -165,7 +165,8 @@ class Walk {
     if (link.work == kNothing) return rank + "host";
     const RankTimeline& of = study_.timelines[link.rank];
     const trace::Track& track = study_.trace->tracks[of.streams[of.works[link.work].stream].index];
-    return fmt::format("{}stream {}", rank, track.tid);
+    const std::string device = of.devices.size() > 1 ? fmt::format("device {} · ", track.device) : "";
+    return fmt::format("{}{}stream {}", rank, device, track.tid);
   }
 
   static std::string_view activity_name(Activity activity) {

@@ -1,6 +1,7 @@
 #include "analyze/device/device_analysis.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -24,11 +25,16 @@ namespace {
 
 constexpr double kOutlier = 1.3;  // times the median
 
-GpuRoofs roofs_of(const trace::Trace& trace, const Roofs& given) {
-  const std::string name = trace.meta.devices.empty() ? std::string() : trace.meta.devices.front().name;
-  GpuRoofs known = gpu_roofs(name);
-  if (known.known() && !trace.meta.devices.empty() && trace.meta.devices.front().multiprocessors > 0)
-    known.multiprocessors = trace.meta.devices.front().multiprocessors;
+// The device whose roofs the program is judged by: the one that works longest for the first rank.
+const trace::DeviceInfo* judged_device(const trace::Trace& trace) {
+  const std::vector<int> ranks = device_ranks(trace);
+  if (ranks.empty()) return nullptr;
+  return device_info(trace, ranks.front(), rank_timeline(trace, ranks.front()).ledger_device());
+}
+
+GpuRoofs roofs_of(const trace::DeviceInfo* device, const Roofs& given) {
+  GpuRoofs known = gpu_roofs(device == nullptr ? std::string() : device->name);
+  if (known.known() && device->multiprocessors > 0) known.multiprocessors = device->multiprocessors;
   return given.compute.empty() && given.memory.empty() ? known : gpu_roofs_from(given, known);
 }
 
@@ -117,6 +123,34 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
   return warnings;
 }
 
+// Of devices that one process drives the ledger shows one; and roofs are those of one device.
+void warn_of_devices(const Study& study, Analysis& analysis) {
+  const RankTimeline& timeline = study.timelines[study.headline];
+  if (timeline.devices.size() > 1) {
+    std::string others;
+    for (const RankSummary& row : analysis.rank_summaries)
+      if (row.rank == timeline.rank && row.device_index != timeline.ledger_device())
+        others += fmt::format("{}device {} is busy {}", others.empty() ? "" : ", ", row.device_index,
+                              format_percent(row.busy_share));
+    analysis.warnings.push_back(
+        fmt::format("one process drives {} devices: the ledger, the kernels and the numbers are those of "
+                    "device {}, which "
+                    "works longest; gains are of the whole step; {}",
+                    timeline.devices.size(), timeline.ledger_device(), others));
+  }
+  std::set<std::string> names;
+  std::string listed;
+  for (const RankTimeline& each : study.timelines)
+    for (int device : each.devices)
+      if (const auto* info = device_info(*study.trace, each.rank, device); info != nullptr)
+        if (names.insert(info->name).second) listed += (listed.empty() ? "" : ", ") + info->name;
+  if (names.size() > 1)
+    analysis.warnings.push_back(
+        fmt::format("the program runs on different devices ({}): all are judged by the "
+                    "roofs of {}",
+                    listed, analysis.device));
+}
+
 // Ranks that were recorded in another run are not spoken of, and the verdict says whose it is.
 void tell_strangers(const Study& study, Analysis& analysis) {
   if (study.strangers.empty()) return;
@@ -158,7 +192,8 @@ bool has_device_work(const trace::Trace& trace) { return !device_ranks(trace).em
 
 Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& roofs,
                                       const AnalyzeOptions& options) {
-  const Study study = make_study(trace, roofs_of(trace, roofs));
+  const trace::DeviceInfo* device = judged_device(trace);
+  const Study study = make_study(trace, roofs_of(device, roofs));
   if (study.timelines.empty())
     return invalid(
         fmt::format("{}: no steps are marked and none were found; nothing repeats that could be explained",
@@ -174,7 +209,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.source = options.source;
   analysis.subject = Subject::kDeviceProgram;
   analysis.device = study.roofs.known() ? study.roofs.device : trace.meta.device;
-  if (!trace.meta.devices.empty()) analysis.device = trace.meta.devices.front().name;
+  if (device != nullptr) analysis.device = device->name;
   analysis.ranks.clear();
   for (const RankTimeline& timeline : study.timelines) analysis.ranks.push_back(timeline.rank);
   analysis.step = step_time(study);
@@ -191,7 +226,8 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.coverage = std::move(tables.coverage);
   analysis.roof_lines = roof_lines(study.roofs);
   analysis.roofs_source = study.roofs.source;
-  if (study.timelines.size() > 1) analysis.rank_summaries = rank_summaries(study);
+  analysis.rank_summaries = rank_summaries(study);
+  if (analysis.rank_summaries.size() == 1) analysis.rank_summaries.clear();
   analysis.collectives = collectives;
   analysis.critical_path = critical_path(study);
   add_step_timeline(study, analysis);
@@ -200,6 +236,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.metrics["high_unrecorded_step_ms"] = gains.high_unrecorded_ms();
   analysis.metrics["replay_error"] = gains.error();
   analysis.warnings = warnings_of(study, gains, *analysis.coverage);
+  warn_of_devices(study, analysis);
   warn_of_ranks(trace, analysis);
   qualify(study.evidence[study.headline], analysis);
   tell_strangers(study, analysis);

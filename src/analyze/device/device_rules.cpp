@@ -197,6 +197,13 @@ constexpr DeviceRule kRules[] = {
      "{ms} in which a stage waited for the stage before or after it", "{name}: {ms} of waiting",
      "split the batch into more micro-batches (four or more a stage), or use a 1F1B or interleaved schedule",
      "more micro-batches make smaller products"},
+    {Cause::kBubble, Reason::kOtherDevice, 0.05,
+     "{ms} per step this device waits while another device of the same process works",
+     "{ms} in which work was launched and waited for another device",
+     "before {name}: {count} × {mean} = {ms}",
+     "drive each device by a process of its own (DistributedDataParallel instead of nn.DataParallel); if the "
+     "model is split over the devices, split the batch into micro-batches (torch.distributed.pipelining)",
+     "a device that waits for another's result waits as long in any process: micro-batches overlap them"},
 };
 
 constexpr bool in_order() {

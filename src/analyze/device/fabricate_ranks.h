@@ -121,8 +121,10 @@ class Ranks {
       row.name = row.kind = kind;
       row.op_class = kind == "aten::mm" ? trace::OperatorClass::kMatrix : trace::OperatorClass::kPointwise;
       row.dtype = kind == "aten::mm" ? DType::kBF16 : DType::kF32;
-      row.flops = kind == "aten::mm" ? 1e10 : 1e6;
-      row.bytes_read = row.bytes_written = 4e6;
+      if (kind.starts_with("aten::")) {  // of others nobody knows a cost
+        row.flops = kind == "aten::mm" ? 1e10 : 1e6;
+        row.bytes_read = row.bytes_written = 4e6;
+      }
       known->second = trace_.add_operator(row);
     }
     return known->second;

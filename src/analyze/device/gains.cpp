@@ -81,7 +81,7 @@ double Gains::with_works(std::vector<std::vector<double>> work_ns) const {
   }
   double spared_ns = 0;
   for (std::size_t i = 0; i < timeline.works.size(); ++i)
-    if (timeline.works[i].step != trace::kNoStep)
+    if (timeline.works[i].step != trace::kNoStep && timeline.in_ledger(timeline.works[i]))
       spared_ns += static_cast<double>(timeline.works[i].ns()) - std::max(0.0, work_ns[study_.headline][i]);
   return std::max(0.0, spared_ns) * 1e-6 /
          static_cast<double>(std::max<std::size_t>(1, timeline.steps.size()));
@@ -176,7 +176,8 @@ Gains::StragglerGain Gains::straggler_gain() const {
 // A pipeline of p stages and m micro-batches runs (m + p - 1) / m times the time of its work.
 double Gains::without_bubble() const {
   const double work = std::max(0.0, base_ms_ - bubble_ms_);
-  const auto stages = static_cast<double>(study_.timelines.size());
+  const auto stages = static_cast<double>(
+      std::max(study_.timelines.size(), study_.timelines[study_.headline].devices.size()));
   return std::max(0.0, bubble_ms_ - work * (stages - 1) / kMicroBatches);
 }
 

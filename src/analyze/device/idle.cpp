@@ -11,7 +11,15 @@ constexpr int64_t kQueuedNs = 60'000;
 class Divider {
  public:
   Divider(const RankTimeline& timeline, const HostActivity& activity)
-      : timeline_(timeline), activity_(activity) {}
+      : timeline_(timeline), activity_(activity) {
+    for (const Work& work : timeline.works) {  // by start
+      if (timeline.in_ledger(work) || work.kind == WorkKind::kCollective) continue;
+      if (!others_.empty() && work.start_ns <= others_.back().second)
+        others_.back().second = std::max(others_.back().second, work.end_ns);
+      else
+        others_.push_back({work.start_ns, work.end_ns});
+    }
+  }
 
   void divide(const Gap& gap) {
     const HostCall* call = gap.next == kNothing ? nullptr : timeline_.launch_of(timeline_.works[gap.next]);
@@ -55,9 +63,24 @@ class Divider {
     if (waited > 0)
       add(gap, {Cause::kHostSync, gap.window, static_cast<double>(waited), gap.next,
                 stretch == nullptr ? kNothing : stretch->span, true, false});
-    if (waited < gap.end_ns - from)
-      add(gap, {Cause::kLaunch, gap.window, static_cast<double>(gap.end_ns - from - waited), gap.next,
-                kNothing, true, false});
+    const int64_t others =
+        queue_was_empty ? 0 : std::min(gap.end_ns - from - waited, busy_elsewhere(from, gap.end_ns));
+    if (others > 0)
+      add(gap,
+          {Cause::kBubble, gap.window, static_cast<double>(others), gap.next, kNothing, true, false, true});
+    if (waited + others < gap.end_ns - from)
+      add(gap, {Cause::kLaunch, gap.window, static_cast<double>(gap.end_ns - from - waited - others),
+                gap.next, kNothing, true, false});
+  }
+
+  // How long other devices of the process worked in [from, to).
+  int64_t busy_elsewhere(int64_t from, int64_t to) const {
+    auto at = std::upper_bound(others_.begin(), others_.end(), from,
+                               [](int64_t time, const auto& stretch) { return time < stretch.second; });
+    int64_t total = 0;
+    for (; at != others_.end() && at->first < to; ++at)
+      total += std::min(to, at->second) - std::max(from, at->first);
+    return total;
   }
 
   void add(const Gap& gap, IdlePart part) {
@@ -66,6 +89,7 @@ class Divider {
 
   const RankTimeline& timeline_;
   const HostActivity& activity_;
+  std::vector<std::pair<int64_t, int64_t>> others_;  // when other devices of the process work, by start
   std::vector<IdlePart> parts_;
 };
 

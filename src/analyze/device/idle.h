@@ -20,6 +20,7 @@ struct IdlePart {
   uint32_t span = kNothing;  // a host span to point at; may be nothing
   bool latency = false;      // launched in time: the device took so long to begin
   bool unexplained = false;  // the launch was not recorded
+  bool others = false;       // launched in time: another device of the process was at work
 };
 
 // The parts of a gap add up to it.

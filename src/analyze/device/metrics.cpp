@@ -160,7 +160,7 @@ class Measuring {
     }
     const auto steps = static_cast<double>(std::max<std::size_t>(1, timeline_.steps.size()));
     for (const Work& work : timeline_.works) {
-      if (work.step == trace::kNoStep) continue;
+      if (work.step == trace::kNoStep || !timeline_.in_ledger(work)) continue;
       q_.works += 1 / steps;
       q_.work_us += static_cast<double>(work.ns()) * 1e-3 / steps;
     }
@@ -172,7 +172,7 @@ class Measuring {
     for (std::size_t op = 0; op < own_.split.operators.size(); ++op) {
       const OperatorUse& use = own_.split.operators[op];
       if (use.is_product && use.works > 0)
-        flops[use.math] += study_.trace->operators[op].flops * use.executions;
+        flops[use.math] += study_.trace->operators[op].flops * use.ledger_executions();
     }
     const auto most = std::max_element(flops.begin(), flops.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -207,7 +207,8 @@ std::string doubt_of(const Metric& metric) {
 double run_ahead_ms(const RankTimeline& timeline) {
   std::vector<double> ahead;
   for (const Work& work : timeline.works)
-    if (const HostCall* call = timeline.launch_of(work); call != nullptr && work.step != trace::kNoStep)
+    if (const HostCall* call = timeline.launch_of(work);
+        call != nullptr && work.step != trace::kNoStep && timeline.in_ledger(work))
       ahead.push_back(static_cast<double>(work.start_ns - call->end_ns) * 1e-6);
   return ahead.empty() ? 0 : std::max(0.0, median(ahead));
 }

@@ -28,7 +28,7 @@ struct Edge {
 
 class Sweep {
  public:
-  explicit Sweep(const RankTimeline& timeline) : timeline_(timeline) {
+  Sweep(const RankTimeline& timeline, int device) : timeline_(timeline), device_(device) {
     result_.overlaps.resize(timeline.steps.size());
   }
 
@@ -60,7 +60,7 @@ class Sweep {
     for (uint32_t i = 0; i < timeline_.works.size(); ++i) {
       const Work& work = timeline_.works[i];
       const int64_t start = std::max(work.start_ns, from), end = std::min(work.end_ns, to);
-      if (start >= end) continue;
+      if (start >= end || work.device != device_) continue;
       edges.push_back({start, i, true});
       edges.push_back({end, i, false});
     }
@@ -117,6 +117,7 @@ class Sweep {
   }
 
   const RankTimeline& timeline_;
+  int device_;
   std::vector<uint32_t> running_[kClasses];
   std::size_t window_ = 0;
   Occupancy result_;
@@ -124,6 +125,6 @@ class Sweep {
 
 }  // namespace
 
-Occupancy occupancy(const RankTimeline& timeline) { return Sweep(timeline).run(); }
+Occupancy occupancy(const RankTimeline& timeline, int device) { return Sweep(timeline, device).run(); }
 
 }  // namespace hone::analyze::device

@@ -46,7 +46,7 @@ struct Occupancy {
   std::vector<Overlap> overlaps;  // one a window
 };
 
-// Charges and gaps of a window add up to it. O(n log n) in the works.
-Occupancy occupancy(const RankTimeline& timeline);
+// Of one device. Charges and gaps of a window add up to it. O(n log n) in the works.
+Occupancy occupancy(const RankTimeline& timeline, int device);
 
 }  // namespace hone::analyze::device

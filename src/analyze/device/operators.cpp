@@ -88,6 +88,7 @@ std::string_view reason_words(Reason reason) {
       return "patches that do not overlap: a matrix product would do";
     case Reason::kRepeated:
     case Reason::kLoop:
+    case Reason::kOtherDevice:
     case Reason::kNone:
       break;
   }
@@ -182,9 +183,9 @@ class Tables {
     const auto steps = static_cast<double>(std::max<std::size_t>(1, timeline_.steps.size()));
     for (uint32_t op : group.ops) {
       const OperatorUse& use = own_.split.operators[op];
-      const double executions = use.executions / steps;
+      const double executions = use.ledger_executions() / steps;
       group.executions += executions;
-      group.works += use.works / steps;
+      group.works += use.ledger_works / steps;
       group.floor_ms += use.floor_ns * executions * 1e-6;
       group.roof_ms += use.roof_ns * executions * 1e-6;
       group.flops += trace_.operators[op].flops * executions;

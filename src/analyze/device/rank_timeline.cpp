@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -66,6 +67,7 @@ class Builder {
 
   RankTimeline run() {
     collect_works();
+    rank_devices();
     collect_calls();
     drop_bystanders();
     join();
@@ -87,6 +89,7 @@ class Builder {
       work.start_ns = spans_.start_ns[row];
       work.end_ns = work.start_ns + spans_.duration_ns[row];
       work.stream = place_of(result_.streams, spans_.track[row]);
+      work.device = track(row).device;
       work.kind = work_kind(spans_.category[row], copy);
       work.pageable = copy != nullptr && (copy->from == trace::MemoryKind::kPageable ||
                                           copy->to == trace::MemoryKind::kPageable);
@@ -97,6 +100,18 @@ class Builder {
     }
     std::stable_sort(result_.works.begin(), result_.works.end(),
                      [](const Work& a, const Work& b) { return a.start_ns < b.start_ns; });
+  }
+
+  void rank_devices() {
+    constexpr double kIdleDevice = 0.01;  // of the time that the busiest works
+    std::map<int, double> time;
+    for (const Work& work : result_.works)
+      time[work.device] += work.kind == WorkKind::kCollective ? 1 : static_cast<double>(work.ns());
+    for (const auto& [device, ns] : time) result_.devices.push_back(device);
+    std::stable_sort(result_.devices.begin(), result_.devices.end(),
+                     [&](int a, int b) { return time[a] > time[b]; });
+    const double longest = time.empty() ? 0 : time[result_.devices.front()];
+    std::erase_if(result_.devices, [&](int device) { return time[device] < kIdleDevice * longest; });
   }
 
   // Calls that launched something, waited, or took or gave back memory; other calls cost the host time but

@@ -21,6 +21,7 @@ struct Work {
   int64_t start_ns = 0;
   int64_t end_ns = 0;
   uint32_t stream = 0;  // index into RankTimeline::streams
+  int device = -1;      // as the trace numbers them
   WorkKind kind = WorkKind::kKernel;
   bool pageable = false;  // a copy from or to memory that the host may page out
   int32_t step = trace::kNoStep;
@@ -60,10 +61,15 @@ struct RankTimeline {
   std::vector<Work> works;              // by start
   std::vector<HostCall> calls;          // by start
   std::vector<uint32_t> launched;       // works by the call that launched them, then by start
-  std::vector<trace::TrackId> streams;  // of its device
+  std::vector<trace::TrackId> streams;  // of its devices
   std::vector<trace::TrackId> threads;  // that launch or wait
   std::vector<DeviceStep> steps;        // by time
+  // That the process drives, the one that works longest first: time of one device is not time of another, so
+  // the ledger is that one's. Those that do next to nothing are left out.
+  std::vector<int> devices;
 
+  int ledger_device() const { return devices.empty() ? -1 : devices.front(); }
+  bool in_ledger(const Work& work) const { return work.device == ledger_device(); }
   const HostCall* launch_of(const Work& work) const {
     return work.call == kNothing ? nullptr : &calls[work.call];
   }

@@ -45,11 +45,10 @@ void add_lateness(const Study& study, std::size_t rank, RankSummary& summary) {
 
 // A part of the time, summed over a rank's central windows, in ms of its typical step.
 template <typename Field>
-double per_step(const Study& study, std::size_t rank, Field field) {
-  const RankStudy& own = study.ranks[rank];
+double per_step(const RankStudy& own, const std::vector<Overlap>& overlaps, Field field) {
   double total = 0;
-  for (std::size_t window = 0; window < own.occupancy.overlaps.size(); ++window)
-    if (own.central[window] != 0) total += field(own.occupancy.overlaps[window]);
+  for (std::size_t window = 0; window < overlaps.size(); ++window)
+    if (own.central[window] != 0) total += field(overlaps[window]);
   return total * own.to_step_ms;
 }
 
@@ -59,10 +58,9 @@ std::string source_of(const trace::Trace& trace, int rank) {
   return {};
 }
 
-std::string device_of(const trace::Trace& trace, int rank) {
-  for (const trace::DeviceInfo& info : trace.meta.devices)
-    if (info.rank == rank) return info.name;
-  return trace.meta.devices.empty() ? std::string() : trace.meta.devices.front().name;
+std::string device_name(const trace::Trace& trace, int rank, int device) {
+  const trace::DeviceInfo* info = device_info(trace, rank, device);
+  return info == nullptr ? std::string() : info->name;
 }
 
 double collective_bytes(const trace::Collective& detail) {
@@ -140,19 +138,26 @@ double bus_bytes(std::string_view collective, double bytes, double ranks) {
 std::vector<RankSummary> rank_summaries(const Study& study) {
   std::vector<RankSummary> summaries;
   for (std::size_t rank = 0; rank < study.timelines.size(); ++rank) {
+    const RankTimeline& timeline = study.timelines[rank];
     const RankStudy& own = study.ranks[rank];
     RankSummary summary;
-    summary.rank = study.timelines[rank].rank;
+    summary.rank = timeline.rank;
     summary.source = source_of(*study.trace, summary.rank);
-    summary.device = device_of(*study.trace, summary.rank);
     summary.step_ms = own.step_ms;
-    const double busy = per_step(study, rank, [](const Overlap& overlap) { return overlap.busy; });
-    summary.busy_share = own.step_ms > 0 ? busy / own.step_ms : 0;
-    summary.compute_ms = per_step(study, rank, [](const Overlap& overlap) { return overlap.compute; });
-    add_lateness(study, rank, summary);
-    summary.waiting_ms = waiting_for_others_ns(study, rank) * own.to_step_ms;
     summary.clock_shift_us = study.meetings.clock_shift_ns[rank] * 1e-3;
-    summaries.push_back(std::move(summary));
+    for (std::size_t k = 0; k < timeline.devices.size(); ++k) {
+      RankSummary row = summary;
+      row.device_index = timeline.devices.size() > 1 ? timeline.devices[k] : -1;
+      row.device = device_name(*study.trace, row.rank, timeline.devices[k]);
+      const double busy = per_step(own, own.overlaps[k], [](const Overlap& overlap) { return overlap.busy; });
+      row.busy_share = own.step_ms > 0 ? busy / own.step_ms : 0;
+      row.compute_ms = per_step(own, own.overlaps[k], [](const Overlap& overlap) { return overlap.compute; });
+      if (k == 0) {
+        add_lateness(study, rank, row);
+        row.waiting_ms = waiting_for_others_ns(study, rank) * own.to_step_ms;
+      }
+      summaries.push_back(std::move(row));
+    }
   }
   return summaries;
 }
@@ -168,7 +173,8 @@ std::vector<CollectiveSummary> collective_summaries(const Study& study) {
   const double steps = steps_of(study, rank);
   for (std::size_t i = 0; i < timeline.works.size(); ++i) {
     const Work& work = timeline.works[i];
-    if (work.kind != WorkKind::kCollective || work.step == trace::kNoStep) continue;
+    if (work.kind != WorkKind::kCollective || work.step == trace::kNoStep || !timeline.in_ledger(work))
+      continue;
     const trace::Collective* detail = trace::find_detail(study.trace->collectives, work.span);
     std::string name =
         detail != nullptr && detail->name.valid()

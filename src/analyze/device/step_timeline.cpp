@@ -55,6 +55,7 @@ class Builder {
   Builder(const Study& study, Analysis& analysis)
       : trace_(*study.trace), analysis_(analysis), window_(typical_window(study)) {
     for (const RankTimeline& timeline : study.timelines) ranks_.insert(timeline.rank);
+    for (const RankTimeline& timeline : study.timelines) several_devices_ |= timeline.devices.size() > 1;
   }
 
   void run() {
@@ -102,8 +103,11 @@ class Builder {
   void add_track(uint32_t track, std::vector<uint32_t>& rows) {
     const trace::Track& place = trace_.tracks[track];
     const auto at = static_cast<int>(analysis_.timeline_tracks.size());
+    std::string name = place.name;
+    if (several_devices_ && place.kind == TrackKind::kStream && name.find("device") == std::string::npos)
+      name = fmt::format("device {} · {}", place.device, name);
     analysis_.timeline_tracks.push_back(
-        analysis_.ranks.size() > 1 ? fmt::format("rank {} · {}", place.rank, place.name) : place.name);
+        analysis_.ranks.size() > 1 ? fmt::format("rank {} · {}", place.rank, name) : name);
     std::stable_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
       const auto& spans = trace_.spans;
       if (spans.start_ns[a] != spans.start_ns[b]) return spans.start_ns[a] < spans.start_ns[b];
@@ -144,6 +148,7 @@ class Builder {
   Analysis& analysis_;
   Window window_;
   std::set<int> ranks_;  // that are spoken of
+  bool several_devices_ = false;
 };
 
 }  // namespace

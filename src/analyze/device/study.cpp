@@ -36,6 +36,16 @@ void find_central(const RankTimeline& timeline, RankStudy& rank) {
 
 }  // namespace
 
+const trace::DeviceInfo* device_info(const trace::Trace& trace, int rank, int device) {
+  const trace::DeviceInfo* found = nullptr;
+  for (const trace::DeviceInfo& info : trace.meta.devices) {
+    if (info.rank != rank) continue;
+    if (info.index == device) return &info;
+    if (found == nullptr) found = &info;
+  }
+  return found != nullptr || trace.meta.devices.empty() ? found : &trace.meta.devices.front();
+}
+
 Study make_study(const trace::Trace& trace, const GpuRoofs& roofs) {
   Study study;
   study.trace = &trace;
@@ -51,7 +61,10 @@ Study make_study(const trace::Trace& trace, const GpuRoofs& roofs) {
   for (const RankTimeline& timeline : study.timelines) {
     study.activities.push_back(host_activity(trace, timeline));
     RankStudy rank;
-    rank.occupancy = occupancy(timeline);
+    rank.occupancy = occupancy(timeline, timeline.ledger_device());
+    for (int device : timeline.devices)
+      rank.overlaps.push_back(device == timeline.ledger_device() ? rank.occupancy.overlaps
+                                                                 : occupancy(timeline, device).overlaps);
     rank.idle = idle_parts(timeline, rank.occupancy, study.activities.back());
     rank.split = split_busy(trace, timeline, roofs);
     rank.loops = find_loops(trace, timeline);

@@ -22,7 +22,8 @@
 namespace hone::analyze::device {
 
 struct RankStudy {
-  Occupancy occupancy;
+  Occupancy occupancy;                         // of the ledger's device
+  std::vector<std::vector<Overlap>> overlaps;  // by device, as RankTimeline::devices, and window
   std::vector<IdlePart> idle;
   BusySplit split;
   Loops loops;
@@ -47,6 +48,9 @@ struct Study {
   // that says so; the first where none waits.
   std::size_t headline = 0;
 };
+
+// What the trace says of a rank's device; null: nothing.
+const trace::DeviceInfo* device_info(const trace::Trace& trace, int rank, int device);
 
 // Ranks without steps are left out. `trace` must outlive the study.
 Study make_study(const trace::Trace& trace, const GpuRoofs& roofs);

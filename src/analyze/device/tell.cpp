@@ -97,8 +97,9 @@ class Teller {
       if (own_.central[charge.window] == 0) continue;
       busy += charge.ns();
     }
-    for (const Work& work : study_.timelines[study_.headline].works) works += work.step != trace::kNoStep;
-    works /= static_cast<double>(std::max<std::size_t>(1, study_.timelines[study_.headline].steps.size()));
+    const RankTimeline& timeline = study_.timelines[study_.headline];
+    for (const Work& work : timeline.works) works += work.step != trace::kNoStep && timeline.in_ledger(work);
+    works /= static_cast<double>(std::max<std::size_t>(1, timeline.steps.size()));
     put(arguments, "ms", format_ms(ms));
     put(arguments, "share", format_percent(step() > 0 ? ms / step() : 0));
     put(arguments, "count", count_text(count));

@@ -172,7 +172,8 @@ Markup ranks_part(const Analysis& analysis) {
   Markup content;
   if (analysis.rank_summaries.size() > 1) {
     content += rank_rows(analysis);
-    content += tag("p", {{"class", "notes"}}, prose(fmt::format("{}.", lateness_note())));
+    if (has_lateness(analysis))
+      content += tag("p", {{"class", "notes"}}, prose(fmt::format("{}.", lateness_note())));
   }
   if (!analysis.collectives.empty())
     content += tag("div", {{"class", content.empty() ? "" : "below"}}, collective_rows(analysis));

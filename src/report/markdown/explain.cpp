@@ -68,7 +68,7 @@ std::string ranks(const Analysis& analysis) {
                     format_percent(row.busy_share), fixed_ms(row.compute_ms, step), latest_text(row, step),
                     usually_late_text(row), fixed_ms(row.waiting_ms, step)});
   return table({"rank", "file", "step", "busy", "computes", "latest", "usually late", "waits"}, 2, rows) +
-         fmt::format("\n{}.\n", lateness_note());
+         (has_lateness(analysis) ? fmt::format("\n{}.\n", lateness_note()) : std::string());
 }
 
 std::string collectives(const Analysis& analysis) {

@@ -144,7 +144,9 @@ std::string ranks(const Analysis& analysis, const TerminalStyle& style) {
            right(latest_text(row, step), 11) + right(usually_late_text(row), 10) +
            right(fixed_ms(row.waiting_ms, step), 11) + "  " + shortened(clean_utf8(row.source), name_width) +
            "\n";
-  return out + paint(wrapped(std::string(lateness_note()), 2, style), Colour::kFaint, style);
+  return has_lateness(analysis)
+             ? out + paint(wrapped(std::string(lateness_note()), 2, style), Colour::kFaint, style)
+             : out;
 }
 
 std::string collectives(const Analysis& analysis, const TerminalStyle& style) {
