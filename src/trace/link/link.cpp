@@ -1,5 +1,6 @@
 #include "trace/link/link.h"
 
+#include "trace/link/align.h"
 #include "trace/link/complete_inputs.h"
 #include "trace/link/context.h"
 #include "trace/link/launches.h"
@@ -32,8 +33,9 @@ Status link_trace(Trace& trace) {
   categorise_host_work(trace, roles);
   const SpanNesting nesting(trace);
   const std::vector<link::DeviceWork> work = link::find_device_work(trace, nesting);
-  link::mark_steps(trace, nesting, work, roles);
+  const bool numbered = link::mark_steps(trace, nesting, work, roles);
   link::assign_steps(trace, work);
+  if (numbered) link::align_steps(trace, work);
   link::complete_inputs(trace);
   link::type_inputs_by_kernels(trace, work);
   link::strides_by_gradients(trace);

@@ -15,7 +15,9 @@ namespace hone::trace {
 // spans. Afterwards:
 // - kStep spans mark the steps on a host track, numbered as the program numbered them or from 0; how they
 // were
-//   found is in the trace (steps_found, link/steps.h). A rank without any repetition is one step.
+//   found is in the trace (steps_found, link/steps.h). A rank without any repetition is one step. Steps of
+//   several ranks that hone numbers are numbered alike, as far as their collectives tell which belong
+//   together.
 // - Span::step of host spans: the step within which they begin; of device work: the step that launched it.
 // - Span::op of host operator spans: a row for each distinct kind, inputs, phase and module. Of device work:
 //   the innermost operator around the call that launched it, by correlation, or by external id where that

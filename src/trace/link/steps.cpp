@@ -240,10 +240,15 @@ std::string without_numbers(std::string_view name) {
   return text;
 }
 
-void mark_steps(Trace& trace, const SpanNesting& nesting, std::span<const DeviceWork> work,
+void note_on_steps(Trace& trace, std::string text) { trace.meta.notes.emplace_back(kNote, std::move(text)); }
+
+bool mark_steps(Trace& trace, const SpanNesting& nesting, std::span<const DeviceWork> work,
                 const std::vector<Role>& roles) {
-  if (has_steps(trace)) return;
-  if (take_profiler_marks(trace)) return note(trace, {"ProfilerStep ranges", 1, {}});
+  if (has_steps(trace)) return false;
+  if (take_profiler_marks(trace)) {
+    note(trace, {"ProfilerStep ranges", 1, {}});
+    return false;
+  }
   std::set<int> ranks;
   for (const Track& track : trace.tracks) ranks.insert(track.rank);
   StepsFound first;
@@ -252,6 +257,7 @@ void mark_steps(Trace& trace, const SpanNesting& nesting, std::span<const Device
     if (first.how.empty() || found.confidence < first.confidence) first = std::move(found);
   }
   if (!first.how.empty()) note(trace, first);
+  return true;
 }
 
 void assign_steps(Trace& trace, std::span<const DeviceWork> work) {

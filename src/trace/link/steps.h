@@ -28,9 +28,12 @@ StepsFound steps_found(const Meta& meta);
 namespace link {
 
 // Marks the steps of every rank with kStep spans, unless some span already is one, and notes in Meta::notes
-// how.
-void mark_steps(Trace& trace, const SpanNesting& nesting, std::span<const DeviceWork> work,
+// how. Whether hone numbered them, each rank from 0.
+bool mark_steps(Trace& trace, const SpanNesting& nesting, std::span<const DeviceWork> work,
                 const std::vector<Role>& roles);
+
+// Adds something to know before trusting them.
+void note_on_steps(Trace& trace, std::string text);
 
 // Fills Span::step, where it is not set: of host spans by the step within which they begin, of device work by
 // the step that launched it; where the launch was not recorded, by the work before it on its stream.
