@@ -15,10 +15,22 @@
 namespace hone::analyze {
 namespace {
 
-// The spans of one step as bars, times relative to its start. Marks of no length are left out.
+// The spans of one step as bars, times relative to its start. Marks of no length are left out; what runs
+// within another stands below it.
 void add_timeline(const trace::Trace& trace, const StepWindow& step, Analysis& analysis) {
+  std::vector<uint32_t> rows;
+  for (uint32_t row : step.rows)
+    if (trace.spans.start_ns[row] < step.end_ns &&
+        trace.spans.start_ns[row] + trace.spans.duration_ns[row] > step.start_ns)
+      rows.push_back(row);
+  std::stable_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
+    if (trace.spans.start_ns[a] != trace.spans.start_ns[b])
+      return trace.spans.start_ns[a] < trace.spans.start_ns[b];
+    return trace.spans.duration_ns[a] > trace.spans.duration_ns[b];
+  });
   std::vector<int> track_of(trace.tracks.size(), -1);
-  for (uint32_t row : step.rows) {
+  std::vector<std::vector<int64_t>> open(trace.tracks.size());  // ends of the bars around the next one
+  for (uint32_t row : rows) {
     trace::Span span = trace.spans.row(row);
     int64_t start = std::max(span.start_ns, step.start_ns);
     int64_t end = std::min(span.end_ns(), step.end_ns);
@@ -28,8 +40,11 @@ void add_timeline(const trace::Trace& trace, const StepWindow& step, Analysis& a
       track = static_cast<int>(analysis.timeline_tracks.size());
       analysis.timeline_tracks.push_back(trace.tracks[span.track.index].name);
     }
+    std::vector<int64_t>& around = open[span.track.index];
+    while (!around.empty() && around.back() <= span.start_ns) around.pop_back();
     TimelineSpan bar;
     bar.track = track;
+    bar.depth = static_cast<int>(around.size());
     bar.start_ms = static_cast<double>(start - step.start_ns) * 1e-6;
     bar.ms = static_cast<double>(end - start) * 1e-6;
     bar.name = trace.name(span);
@@ -38,10 +53,9 @@ void add_timeline(const trace::Trace& trace, const StepWindow& step, Analysis& a
       bar.kind = trace.operators[span.op.index].kind;
       bar.op_class = trace.operators[span.op.index].op_class;
     }
+    around.push_back(span.end_ns());
     analysis.timeline.push_back(std::move(bar));
   }
-  std::stable_sort(analysis.timeline.begin(), analysis.timeline.end(),
-                   [](const TimelineSpan& a, const TimelineSpan& b) { return a.start_ms < b.start_ms; });
 }
 
 std::map<std::string, double> metrics_of(const trace::Trace& trace, const StepProfile& profile,

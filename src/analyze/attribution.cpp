@@ -86,11 +86,19 @@ class Sweep {
     return op.flops > 0 || op.bytes() > 0;
   }
 
+  // Whether `inner` does what `outer` counts as its own work, and not a small thing on the side.
+  bool does_the_work_of(uint32_t inner, uint32_t outer) const {
+    const trace::Operator& part = trace_.operators[spans_.op[inner].index];
+    const trace::Operator& whole = trace_.operators[spans_.op[outer].index];
+    return (whole.flops > 0 && part.flops >= 0.5 * whole.flops) ||
+           (whole.bytes() > 0 && part.bytes() >= 0.5 * whole.bytes());
+  }
+
   void count(uint32_t row, OpenTrack& track) {
     result_.operator_runs[spans_.op[row].index] += 1;
     if (!has_costs(row)) return;
     for (uint32_t around : track.rows) {
-      if (!runs_operator(spans_, around) || !has_costs(around)) continue;
+      if (!runs_operator(spans_, around) || !does_the_work_of(row, around)) continue;
       if (std::find(track.divided.begin(), track.divided.end(), around) != track.divided.end()) continue;
       track.divided.push_back(around);
       result_.operator_runs[spans_.op[around].index] -= 1;

@@ -14,8 +14,7 @@ namespace hone::analyze {
 struct Attribution {
   double total_ns = 0;
   std::vector<double> operator_ns;  // by row of the operator table
-  // How often each began, by row; not where an operator with costs of its own ran inside: the work is that
-  // one's.
+  // How often each began, by row; not where an operator ran inside that did the work: it is that one's.
   std::vector<double> operator_runs;
   std::array<double, kCauseCount> waiting_ns{};  // when no operator runs, by cause
   int gaps = 0;                                  // between operators, not covered by any other host activity

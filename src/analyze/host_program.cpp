@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -22,12 +24,19 @@ double busy_ms(const Analysis& analysis) {
   return busy;
 }
 
+// By kind, whatever their inputs: the tables below have those.
 std::string largest_operators(const Analysis& analysis) {
+  std::map<std::string, double> shares;
+  for (const OperatorTime& row : analysis.operators) {
+    const std::size_t colons = row.kind.rfind("::");
+    shares[colons == std::string::npos ? row.kind : row.kind.substr(colons + 2)] += row.share;
+  }
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto& [kind, share] : shares) order.push_back({share, kind});
+  std::sort(order.rbegin(), order.rend());
   std::string names;
-  const std::size_t count = std::min(kNamedOperators, analysis.operators.size());
-  for (std::size_t i = 0; i < count; ++i)
-    names += fmt::format("{}{} ({})", i == 0 ? "" : ", ", analysis.operators[i].name,
-                         format_percent(analysis.operators[i].share));
+  for (std::size_t i = 0; i < std::min(kNamedOperators, order.size()); ++i)
+    names += fmt::format("{}{} ({})", i == 0 ? "" : ", ", order[i].second, format_percent(order[i].first));
   return names;
 }
 

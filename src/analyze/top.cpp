@@ -102,8 +102,10 @@ std::string why(const trace::Operator& op, const OperatorProfile& profile, const
   if (!context.repeated) return judged_words(op, profile, context);
   const std::string calls = calls_words(profile);
   if (profile.executions <= 0) return calls;
-  return calls + (profile.roof.known() ? "; " + judged_words(op, profile, context)
-                                       : rates_words(op, profile.ms.median));
+  if (!profile.roof.known()) return calls + rates_words(op, profile.ms.median);
+  trace::Operator unnamed = op;
+  unnamed.geometry.clear();  // the row's own name has it
+  return calls + "; " + judged_words(unnamed, profile, context);
 }
 
 std::vector<OperatorTime> operator_times(const trace::Trace& trace, const StepProfile& profile) {

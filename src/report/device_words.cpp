@@ -15,6 +15,8 @@ namespace {
 // Three significant digits, thousands set apart.
 std::string plain_number(double value) {
   if (!std::isfinite(value)) return "n/a";
+  if (std::abs(value) >= 1e9) return fmt::format("{:.1e}", value);
+  if (value > 0 && value < 0.01) return "<0.01";
   if (std::abs(value) < 1000) return fmt::format("{:.3g}", value);
   std::string digits = fmt::format("{:.0f}", value);
   for (std::size_t at = digits.size(); at > 3 + (value < 0 ? 1 : 0);) digits.insert(at -= 3, ",");
@@ -26,6 +28,8 @@ std::string with_unit(double value, const std::string& unit) {
   if (unit == "us") return format_ms(value * 1e-3);
   if (unit == "1/ms") return plain_number(value) + " a ms";
   if (unit == "1/step") return plain_number(value) + " a step";
+  if (unit == "%" && value > 999) return ">999 %";
+  if (unit == "%" && value > 0 && value < 0.05) return "<0.1 %";
   if (unit == "%") return fmt::format("{:.3g} %", value);
   return plain_number(value) + (unit.empty() ? "" : " " + unit);
 }
@@ -56,7 +60,7 @@ std::string coverage_sentence(const analyze::Coverage& coverage) {
                                                      : plain_number(coverage.unlinked_kernels) + " kernels");
   for (const std::string& name : coverage.unknown)
     text += (&name == &coverage.unknown.front() ? "; measured by time only: " : ", ") +
-            shortened(clean_utf8(name), 60);
+            clipped(clean_utf8(name), 60);
   return text + ".";
 }
 
@@ -137,6 +141,12 @@ std::vector<const analyze::Finding*> ordered_findings(const analyze::Analysis& a
   std::stable_sort(sorted.begin(), sorted.end(),
                    [&](const auto* a, const auto* b) { return key(a) > key(b); });
   return sorted;
+}
+
+std::string first_fix(const analyze::Analysis& analysis) {
+  const std::vector<const analyze::Finding*> rows = ordered_findings(analysis);
+  if (!analysis.verdict.cause || rows.empty() || rows.front()->cause != *analysis.verdict.cause) return "";
+  return rows.front()->fix;
 }
 
 }  // namespace hone::report

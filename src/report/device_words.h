@@ -26,6 +26,9 @@ std::string link_share(const analyze::CollectiveSummary& row);
 // "Device time by phase: "
 std::string_view phases_title(const analyze::Analysis& analysis);
 
+// What to do about the verdict's cause; empty where nothing is to be done.
+std::string first_fix(const analyze::Analysis& analysis);
+
 // How gains go together; empty where there are not several.
 std::string_view gains_note(const analyze::Analysis& analysis);
 

@@ -61,17 +61,25 @@ std::string phases_sentence(const analyze::LabReport& report) {
   return report.phases.empty() ? "" : text + ".";
 }
 
+namespace {
+
+// "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad" is called AccumulateGrad.
+std::string_view without_namespaces(std::string_view name) {
+  const std::string_view head = name.substr(0, name.find_first_of("<("));
+  const std::size_t colon = head.rfind(':');
+  return colon == std::string_view::npos || colon + 1 >= head.size()
+             ? name
+             : name.substr(head.find_first_not_of(" :", colon));
+}
+
+}  // namespace
+
 OperatorName operator_name(std::string_view name, std::string_view kind) {
-  constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
-  if (name.starts_with(kEngine)) {
-    name.remove_prefix(kEngine.size());
-    if (kind.starts_with(kEngine)) kind.remove_prefix(kEngine.size());
-  }
-  if (const std::size_t colons = kind.rfind(':'); !name.starts_with(kind) && colons != std::string_view::npos)
-    kind.remove_prefix(colons + 1);  // "aten::mm" may be called "mm"
-  if (kind.empty() || !name.starts_with(kind) || name.size() <= kind.size() || name[kind.size()] != ' ')
-    return {std::string(name), ""};
-  return {std::string(kind), std::string(name.substr(kind.size() + 1))};
+  const std::string_view title = without_namespaces(kind);
+  for (const std::string_view start : {kind, title})
+    if (!start.empty() && name.starts_with(start) && name.size() > start.size() && name[start.size()] == ' ')
+      return {std::string(title), std::string(name.substr(start.size() + 1))};
+  return {std::string(name == kind ? title : name), ""};
 }
 
 namespace {

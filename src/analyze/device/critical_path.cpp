@@ -242,8 +242,7 @@ class Walk {
       segment.kind = kind;
       segment.name = most->first;
       if (kind == "latency") segment.name = "until " + most->first + " begins";
-      if (works > 1 && kind != "host")
-        segment.name = fmt::format("{} works, most of it {}", works, most->first);
+      if (works > 1 && kind != "host") segment.name = fmt::format("{} and {} more", most->first, works - 1);
       segment.start_ms = (links[i].start_ns - from_) * 1e-6;
       segment.ms = (links[end - 1].end_ns - links[i].start_ns) * 1e-6;
       path.push_back(std::move(segment));

@@ -231,9 +231,10 @@ class Tables {
     const std::string roof = roof_of(group);
     if (roof == "unknown") return words + rates(group);
     const bool memory = roof == "DRAM";
-    words += fmt::format("; {} of the {} roof ({})", format_percent(fraction), roof,
-                         memory ? format_byte_rate(group.bytes / (group.ms * 1e-3))
-                                : format_flop_rate(group.flops / (group.ms * 1e-3)));
+    words +=
+        fmt::format("; {} of the {} roof ({})", fraction > 9.99 ? ">999 %" : format_percent(fraction), roof,
+                    memory ? format_byte_rate(group.bytes / (group.ms * 1e-3))
+                           : format_flop_rate(group.flops / (group.ms * 1e-3)));
     if (fraction > kAboveRoof) return words + "; " + std::string(above_roof_words(fraction, memory));
     if (reason != Reason::kNone) return words + fmt::format("; {}", reason_words(reason));
     if (fraction >= kNearRoofOfDevice) return words + "; as near as libraries come";
@@ -330,7 +331,7 @@ class Tables {
     Coverage& coverage = result_.coverage;
     double costed = phase_ms_[static_cast<std::size_t>(trace::Phase::kCommunication)];
     for (const Group* group : order) {
-      if (group->floor_ms > 0)
+      if (group->flops > 0 || group->bytes > 0)
         costed += group->ms;
       else if (coverage.unknown.size() < kUnknownShown && group->ms > 0)
         coverage.unknown.push_back(

@@ -40,6 +40,14 @@ Markup verdict_line(const analyze::LabReport& report) {
   return tag("p", {{"class", "verdict"}}, sentence + prose(" " + words.rest));
 }
 
+// The verdict's first sentence large, the rest below it.
+Markup verdict_lines(const std::string& text) {
+  const std::size_t end = text.find(". ");
+  if (end == std::string::npos) return tag("p", {{"class", "verdict"}}, prose(text));
+  return tag("p", {{"class", "verdict"}}, prose(text.substr(0, end + 1))) +
+         tag("p", {{"class", "sub"}}, prose(text.substr(end + 2)));
+}
+
 // The first number to steer by.
 Markup metric_tile(const analyze::Metric& metric) {
   const std::string target = metric_target(metric);
@@ -78,13 +86,15 @@ Markup explain_hero(const analyze::Analysis& analysis) {
                           analysis.ranks.size() > 1 ? fmt::format("{} ranks", analysis.ranks.size()) : "",
                           fmt::format("{}, {}", counted(analysis.step.count, "step"),
                                       shortened(clean_utf8(analysis.step.how_found), 80))});
-  hero += tag("p", {{"class", "verdict"}}, prose(analysis.verdict.sentence));
+  hero += verdict_lines(analysis.verdict.sentence);
+  if (const std::string fix = first_fix(analysis); !fix.empty())
+    hero += tag("p", {{"class", "sub"}}, tag("b", "What to do: ") + prose(fix));
   for (const std::string& note : analysis.step.notes) hero += tag("p", {{"class", "sub"}}, prose(note));
   Markup tiles = tile("step", format_ms(step), range(analysis.step.ms));
   double share = step > 0 ? analysis.floor_ms / step : 0;
   tiles += analysis.floor_known ? tile("floor", format_ms(analysis.floor_ms),
                                        fmt::format("{} of the step", format_percent(share)))
-                                : tile("floor", "not known", "no roofs to judge by");
+                                : tile("floor", "unknown", "no roofs to judge by");
   tiles +=
       tile("recoverable", format_ms(analysis.verdict.recoverable_ms), format_percent(analysis.verdict.share));
   tiles += analysis.targets.empty()
@@ -97,7 +107,7 @@ Markup compare_hero(const analyze::Comparison& comparison) {
   Markup hero = top_line(fmt::format("{} → {}", shortened(clean_utf8(comparison.a), 27),
                                      shortened(clean_utf8(comparison.b), 27)),
                          {});
-  hero += tag("p", {{"class", "verdict"}}, prose(comparison.sentence));
+  hero += verdict_lines(comparison.sentence);
   hero +=
       tag("p", {{"class", "sub"}}, tag("b", "First: ") + prose(comparison.a + ". " + comparison.a_verdict));
   hero +=

@@ -81,14 +81,17 @@ Markup step_part(const Analysis& analysis) {
   Markup content =
       tag("div", {{"class", "card"}}, class_legend(analysis, nullptr, kinds_legend(spans)) + lanes);
   if (!notes.empty()) content += tag("p", {{"class", "notes"}}, prose(notes));
-  return section(
-      "timeline", "One step",
-      "The step nearest to the median: host threads with their nested calls, device streams below. It begins "
-      "at "
-      "0; calls before that ran ahead of the device. Click it: "
-      "the wheel zooms, dragging or the arrow keys pan, + and − zoom, 0 shows all; a click on a launch "
-      "follows it to its kernel.",
-      content);
+  const bool device = analysis.subject == analyze::Subject::kDeviceProgram;
+  const std::string lead =
+      device
+          ? "The step nearest to the median: host threads with their nested calls, device streams below. It "
+            "begins at 0; calls before that ran ahead of the device."
+          : "The step nearest to the median: the host's threads with their nested calls.";
+  return section("timeline", "One step",
+                 lead +
+                     " Click it: the wheel zooms, dragging or the arrow keys pan, + and − zoom, 0 shows all" +
+                     (device ? "; a click on a launch follows it to its kernel." : "."),
+                 content);
 }
 
 }  // namespace hone::report::html

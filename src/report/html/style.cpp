@@ -185,7 +185,7 @@ svg.wide{display:none}svg.compact{display:block}
 .grid-2{grid-template-columns:minmax(0,1fr);gap:30px}
 .heads{display:none}
 summary{grid-template-columns:11px minmax(0,1fr) auto 52px 12px;gap:9px}
-summary .gain-note{grid-column:2/-1;text-align:left}summary .gain-note:empty{display:none}
+summary .more{grid-column:5;grid-row:1}summary .gain-note{grid-column:2/-1;grid-row:2;text-align:left}summary .gain-note:empty{display:none}
 summary .gain-note:not(:empty)::before{content:"a fix could win "}
 .evidence{padding-left:20px}
 table.cards thead{display:none}

@@ -50,13 +50,6 @@ std::string finding(const analyze::Finding& row, int number, bool full, double s
   return details.empty() ? out : out + paint(details, Colour::kFaint, style);
 }
 
-// What to do about the verdict, where its sentence stands.
-std::string first_fix(const Analysis& analysis, const TerminalStyle& style) {
-  const std::vector<const analyze::Finding*> rows = ordered_findings(analysis);
-  if (!analysis.verdict.cause || rows.empty() || rows.front()->cause != *analysis.verdict.cause) return "";
-  return rows.front()->fix.empty() ? "" : wrapped("→ " + rows.front()->fix, 0, style, 2);
-}
-
 std::string findings(const Analysis& analysis, const TerminalStyle& style) {
   if (analysis.findings.empty()) return "";
   std::string out = heading("What to change", style);
@@ -195,7 +188,8 @@ std::string critical_path(const Analysis& analysis, const TerminalStyle& style) 
 
 std::string explain_terminal(const Analysis& analysis, const TerminalStyle& style) {
   std::string out = "\n" + paint(wrapped(analysis.verdict.sentence, 0, style), Colour::kBold, style);
-  out += paint(first_fix(analysis, style), Colour::kGreen, style);
+  if (const std::string fix = first_fix(analysis); !fix.empty())
+    out += paint(wrapped("→ " + fix, 0, style, 2), Colour::kGreen, style);
   out += about(analysis, style);
   const auto rest = analysis.warnings.begin() +
                     static_cast<std::ptrdiff_t>(std::min(kWarningsAbove, analysis.warnings.size()));
