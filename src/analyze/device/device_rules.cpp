@@ -113,7 +113,7 @@ constexpr DeviceRule kRules[] = {
      "and batched operators instead of Python loops",
      "a graph needs fixed shapes and no reads of device values inside"},
     {Cause::kLaunch, Reason::kLoop, 0.05, "{ms} per step the device waits for the launches of a loop",
-     "{count} works a step are launched turn by turn, {mean} of idle device before each",
+     "{count} kernels and copies a step are launched turn by turn, {mean} of idle device before each",
      "{name}: {count} gaps, {ms}",
      "if the turns are independent (parameters, experts, samples), do them in one call: torch._foreach_*, "
      "torch.bmm, torch.vmap, clip_grad_norm_(foreach=True); if each needs the one before (time steps, "

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -304,6 +305,22 @@ TEST(Recordings, FindingsNameThePlantedThing) {
       }
     EXPECT_NE(words.find(wanted), std::string::npos) << program << ":\n" << words;
   }
+}
+
+TEST(Recordings, AreToldInSingularAndPlural) {
+  const std::regex wrong(
+      "(^|[^0-9.,])1 (kernels|gaps|waits|copies|passes|products|turns|times|calls|steps)\\b");
+  for (const Facts& facts : all_facts())
+    for (const char* form : {"fault", "repaired"}) {
+      const Analysis& analysis = analysis_of(facts.program, form);
+      std::vector<std::string> lines = analysis.warnings;
+      for (const Finding& row : analysis.findings) {
+        lines.insert(lines.end(), row.evidence.begin(), row.evidence.end());
+        lines.insert(lines.end(), {row.title, row.fix, row.caveat});
+      }
+      for (const std::string& line : lines)
+        EXPECT_FALSE(std::regex_search(line, wrong)) << facts.program << ": " << line;
+    }
 }
 
 // Both forms of the healthy programs are the same program, recorded twice.

@@ -18,7 +18,9 @@ namespace hone::analyze::device {
 namespace {
 
 constexpr std::size_t kNamedParts = 3;
-constexpr double kMostUnknown = 0.5;    // of the device's time, in a step that is called healthy
+constexpr double kMostUnknown = 0.5;  // of the device's time, in a step that is called healthy
+constexpr double kJudgedShare =
+    0.5;  // of the device's time with known work: below, nothing is called healthy
 constexpr double kWorthSaying = 0.005;  // a fix that wins less of the step is no finding
 
 using Arguments = fmt::dynamic_format_arg_store<fmt::format_context>;
@@ -27,7 +29,27 @@ void put(Arguments& arguments, const char* name, std::string value) {
   arguments.push_back(fmt::arg(name, std::move(value)));
 }
 
-std::string fill(std::string_view text, const Arguments& arguments) { return fmt::vformat(text, arguments); }
+// Templates count in the plural: "1 kernels" becomes "1 kernel".
+std::string singular_ones(std::string text) {
+  constexpr std::string_view kNouns[] = {"kernels",  "gaps",  "waits", "copies", "passes",
+                                         "products", "turns", "times", "calls"};
+  for (const std::string_view noun : kNouns) {
+    const std::string plural = fmt::format("1 {}", noun);
+    const std::size_t at = text.find(plural);
+    if (at == std::string::npos ||
+        (at > 0 && std::string_view("0123456789.,").find(text[at - 1]) != std::string_view::npos))
+      continue;
+    const std::string one = noun == "copies"   ? "1 copy"
+                            : noun == "passes" ? "1 pass"
+                                               : plural.substr(0, plural.size() - 1);
+    text.replace(at, plural.size(), one);
+  }
+  return text;
+}
+
+std::string fill(std::string_view text, const Arguments& arguments) {
+  return singular_ones(fmt::vformat(text, arguments));
+}
 
 std::string count_text(double count) {
   return count >= 10 || std::abs(count - std::round(count)) < 0.05 ? fmt::format("{:.0f}", count)
@@ -346,6 +368,15 @@ class Teller {
           format_percent(unknown), kHealthyShare * 100, format_ms(step()));
       return;
     }
+    if (verdict.share <= kHealthyShare && !specific && study_.roofs.known() &&
+        costed_share() < kJudgedShare) {
+      verdict.judged = false;
+      verdict.sentence = fmt::format(
+          "Not judged: of {} of the device's time the trace does not say what was computed (no operators, or "
+          "no shapes), so nothing says how fast it could be. Nothing else could win back more than {:g} %.",
+          format_percent(1 - costed_share()), kHealthyShare * 100);
+      return;
+    }
     if (verdict.share <= kHealthyShare && !specific) {
       verdict.sentence = fmt::format("Healthy: no single cause could win back more than {:g} % of the {}.",
                                      kHealthyShare * 100,
@@ -367,6 +398,19 @@ class Teller {
       verdict.sentence +=
           fmt::format(" It also keeps the step from being launched as one graph, which would win {}.",
                       best == largest ? "more" : format_ms(largest->predicted_gain_ms));
+  }
+
+  // The part of the device's computing whose work is known.
+  double costed_share() const {
+    double all = 0, costed = 0;
+    for (const Charge& charge : own_.occupancy.charges) {
+      const Work& work = study_.timelines[study_.headline].works[charge.work];
+      if (own_.central[charge.window] == 0 || work.kind == WorkKind::kCollective) continue;
+      all += charge.ns();
+      const bool copy = work.kind == WorkKind::kCopyToDevice || work.kind == WorkKind::kCopyToHost;
+      if (copy || (work.op != kNothing && own_.split.operators[work.op].floor_ns > 0)) costed += charge.ns();
+    }
+    return all > 0 ? costed / all : 1;
   }
 
   double idle_share() const {

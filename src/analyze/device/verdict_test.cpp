@@ -22,7 +22,7 @@ TEST(Verdict, ComesWithAdvice) {
     ASSERT_TRUE(trace::link_trace(*trace).ok());
     const Result<Analysis> analysis = analyze_trace(*trace, {}, {});
     ASSERT_TRUE(analysis.ok()) << analysis.error().message;
-    if (analysis->verdict.healthy()) continue;
+    if (!analysis->verdict.cause) continue;
     ++judged;
     const auto found = std::find_if(
         analysis->findings.begin(), analysis->findings.end(),

@@ -128,11 +128,12 @@ Markup findings_part(const Analysis& analysis) {
   for (const analyze::Finding* row : ordered_findings(analysis))
     cards += finding_card(*row, ++number, gained_from_ms(analysis));
   if (cards.empty()) return {};
-  return section("findings", "What to change",
-                 "What the verdict names first, then the largest gain. Each gain is predicted for that "
-                 "change alone: the step replayed without the fault, or the time at the roofs. Together they "
-                 "win less than their sum.",
-                 tag("div", {{"class", "findings"}}, cards));
+  return section(
+      "findings", "What to change",
+      "What the verdict names first, then the largest gain. Each gain is predicted for that "
+      "change alone: the step replayed without the fault, or the time at the roofs." +
+          std::string(gains_note(analysis).empty() ? "" : " Together they win less than their sum."),
+      tag("div", {{"class", "findings"}}, cards));
 }
 
 Markup kernels_part(const Analysis& analysis) {
