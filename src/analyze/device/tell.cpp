@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kNamedParts = 3;
 constexpr double kMostUnknown = 0.5;  // of the device's time, in a step that is called healthy
 constexpr double kJudgedShare =
-    0.5;  // of the device's time with known work: below, nothing is called healthy
+    0.5;  // of the device's time with known work: below, nothing is called healthy without a word
 constexpr double kWorthSaying = 0.005;  // a fix that wins less of the step is no finding
 
 using Arguments = fmt::dynamic_format_arg_store<fmt::format_context>;
@@ -368,13 +368,13 @@ class Teller {
           format_percent(unknown), kHealthyShare * 100, format_ms(step()));
       return;
     }
-    if (verdict.share <= kHealthyShare && !specific && study_.roofs.known() &&
-        costed_share() < kJudgedShare) {
-      verdict.judged = false;
+    if (verdict.share <= kHealthyShare && !specific && costed_share() < kJudgedShare) {
       verdict.sentence = fmt::format(
-          "Not judged: of {} of the device's time the trace does not say what was computed (no operators, or "
-          "no shapes), so nothing says how fast it could be. Nothing else could win back more than {:g} %.",
-          format_percent(1 - costed_share()), kHealthyShare * 100);
+          "Healthy as far as the trace shows: nothing in it could win back more than {:g} % of the {} step. "
+          "Of "
+          "{} of the device's time it says which kernels ran, but not on what (no operators, or no shapes): "
+          "how fast they could be is not judged.",
+          kHealthyShare * 100, format_ms(step()), format_percent(1 - costed_share()));
       return;
     }
     if (verdict.share <= kHealthyShare && !specific) {
