@@ -13,8 +13,6 @@ namespace hone::analyze::device {
 namespace {
 
 constexpr double kWorthSplittingNs = 300'000;
-constexpr std::size_t kLongestPath =
-    1'000'000;  // turns of the walk: a bound, should times of ranks go in circles
 
 // Segments of a rank's own clock, latest first.
 struct Link {
@@ -32,6 +30,11 @@ struct Wait {
   uint32_t work;
 };
 
+// Walks back from the end of the step. It ends whatever the recording holds, for each turn goes down in the
+// order (time, place on the rank): on one rank to a work that began before (its index is lower) and never to
+// a later time; to the host, and from there to a work that ended earlier; to another rank only if that is
+// earlier in time. Without the last, ranks whose collectives were matched crosswise would send it round in a
+// circle.
 class Walk {
  public:
   explicit Walk(const Study& study) : study_(study) {
@@ -50,9 +53,7 @@ class Walk {
     at_ = to_;
     rank_ = rank;
     work_ = last_work(rank, step.end_ns);
-    for (std::size_t turn = 0; at_ > from_ && turn < kLongestPath; ++turn)
-      work_ == kNothing ? over_host() : over_work();
-    if (at_ > from_) add(from_, "host", kNothing);
+    while (at_ > from_) work_ == kNothing ? over_host() : over_work();
     return told();
   }
 
@@ -112,7 +113,8 @@ class Walk {
     const uint32_t i = work_;
     const Work& work = timeline().works[i];
     const Meeting* meeting = study_.meetings.find(rank_, i);
-    if (meeting != nullptr && meeting->last_ns > static_cast<double>(work.start_ns) + shift(rank_) + 2'000) {
+    if (meeting != nullptr && meeting->last_ns < at_ &&
+        meeting->last_ns > static_cast<double>(work.start_ns) + shift(rank_) + 2'000) {
       add(meeting->last_ns, kind_of(work.kind), i);
       for (const Attendance& attendance : meeting->ranks)
         if (attendance.start_ns == meeting->last_ns) {
@@ -131,7 +133,7 @@ class Walk {
     const HostCall* call = timeline().launch_of(work);
     uint32_t binder = before_[rank_][work_];
     for (uint32_t other : bound.after)
-      if (other != kNothing && timeline().works[other].end_ns <= work.start_ns &&
+      if (other != kNothing && other < work_ && timeline().works[other].end_ns <= work.start_ns &&
           (binder == kNothing || timeline().works[other].end_ns > timeline().works[binder].end_ns))
         binder = other;
     const auto ended = binder == kNothing ? 0 : timeline().works[binder].end_ns;
@@ -150,12 +152,15 @@ class Walk {
     const std::vector<Wait>& waits = waits_[rank_];
     auto at = std::upper_bound(waits.begin(), waits.end(), at_ - shift(rank_),
                                [](double time, const Wait& wait) { return time < wait.returned_ns; });
-    if (at == waits.begin()) return add(from_, "host", kNothing);
-    --at;
-    const double ended = static_cast<double>(timeline().works[at->work].end_ns) + shift(rank_);
-    if (ended >= at_) return add(from_, "host", kNothing);
-    add(ended, "host", kNothing);
-    work_ = at->work;
+    while (at != waits.begin()) {
+      --at;
+      const double ended = static_cast<double>(timeline().works[at->work].end_ns) + shift(rank_);
+      if (ended >= at_) continue;  // no cause of what came before it
+      add(ended, "host", kNothing);
+      work_ = at->work;
+      return;
+    }
+    add(from_, "host", kNothing);
   }
 
   std::string track_name(const Link& link) const {
