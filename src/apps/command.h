@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/result.h"

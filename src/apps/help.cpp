@@ -2,6 +2,9 @@
 
 #include <sstream>
 
+// The one source that includes the whole of CLI11: its Formatter.hpp and Config.hpp hold the bodies of
+// virtual functions, which every source that sees them compiles (4 s each). The others include App.hpp.
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 namespace hone::apps {

@@ -5,7 +5,9 @@
 #include <memory>
 #include <string>
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class FormatterBase;
+}
 
 namespace hone::apps {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <queue>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/op_table.h"
 

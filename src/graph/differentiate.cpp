@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/gradients/context.h"
 #include "graph/op_table.h"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <unordered_map>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/builder.h"
 #include "graph/text.h"

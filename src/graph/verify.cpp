@@ -2,7 +2,7 @@
 
 #include <unordered_set>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/op_table.h"
 

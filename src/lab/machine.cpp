@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <omp.h>
 #include <sys/utsname.h>
 #include <unistd.h>

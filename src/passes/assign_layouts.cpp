@@ -4,7 +4,7 @@
 #include <map>
 #include <unordered_map>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "passes/rewrite.h"
 

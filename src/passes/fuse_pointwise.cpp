@@ -4,7 +4,7 @@
 #include <iterator>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "passes/rewrite.h"
 

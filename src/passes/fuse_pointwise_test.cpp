@@ -1,6 +1,6 @@
 #include "passes/fuse_pointwise.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "passes/check_rewrite.h"
 

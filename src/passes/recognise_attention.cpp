@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "passes/attention_pattern.h"
 #include "passes/strided_view.h"

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <limits>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "passes/rewrite.h"
 

@@ -1,6 +1,6 @@
 #include "runtime/execute.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/op_table.h"
 #include "runtime/interpreter.h"

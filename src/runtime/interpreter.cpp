@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/ref/ref.h"
 #include "runtime/interpret_control.h"

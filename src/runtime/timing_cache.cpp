@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/file.h"
 #include "graph/text.h"

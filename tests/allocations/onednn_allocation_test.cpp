@@ -16,13 +16,14 @@ std::atomic<int64_t> g_allocations{0};
 }  // namespace
 
 // Replaces the global allocation functions of this test program: the library's calls arrive here too.
-void* operator new(std::size_t bytes) {
+// Never inlined: a delete that is, while its new is not, looks mismatched to the compiler.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
   g_allocations.fetch_add(1, std::memory_order_relaxed);
   if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace hone::kernels {
 namespace {

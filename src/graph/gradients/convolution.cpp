@@ -4,7 +4,7 @@
 #include <numeric>
 #include <optional>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/window.h"
 #include "graph/gradients/context.h"

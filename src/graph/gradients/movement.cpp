@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/gradients/context.h"
 

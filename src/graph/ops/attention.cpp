@@ -1,5 +1,5 @@
 // Attention, linear attention and rotary embedding.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/ops/infer_helpers.h"
 #include "graph/ops/parts.h"

@@ -1,6 +1,6 @@
 // If, Loop, Scan: operators with bodies. Captures of the bodies stand at the end of the node's inputs
 // (graph.h).
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/op_table.h"
 

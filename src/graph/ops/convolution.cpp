@@ -2,7 +2,7 @@
 // Pooling is in pooling.cpp.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/winograd.h"
 #include "graph/ops/parts.h"

@@ -1,5 +1,5 @@
 // hone's own operators: groups that one kernel executes, and changes of memory layout.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/op_table.h"
 

@@ -1,5 +1,5 @@
 // Movement driven by index tensors or by the data: gathers, scatters, OneHot, Compress, NonZero, Unique.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/ops/infer_helpers.h"
 #include "graph/ops/parts.h"

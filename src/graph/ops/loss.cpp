@@ -1,5 +1,5 @@
 // Losses of classification: negative log likelihood, and softmax with cross entropy.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/ops/infer_helpers.h"
 

@@ -2,7 +2,7 @@
 // attention.cpp.
 #include <map>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/einsum.h"
 #include "graph/ops/infer_helpers.h"

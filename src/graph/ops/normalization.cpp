@@ -1,5 +1,5 @@
 // Normalizations over the batch, instances, groups, layers, and by norms. LRN is in pooling.cpp.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/ops/infer_helpers.h"
 

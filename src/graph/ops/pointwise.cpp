@@ -1,6 +1,6 @@
 // Arithmetic, comparison, logic and bit operators. Activations are in activation.cpp, casts and quantization
 // in quantization.cpp.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/ops/infer_helpers.h"
 #include "graph/ops/parts.h"

@@ -1,5 +1,5 @@
 // Pooling over windows, planes and regions, MaxUnpool, and LRN.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/ops/parts.h"
 #include "graph/ops/window_infer.h"

@@ -1,5 +1,5 @@
 // Changes of element type: casts, and linear quantization per tensor, per axis and per block.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/ops/infer_helpers.h"
 #include "graph/ops/parts.h"

@@ -1,7 +1,7 @@
 // Operators that draw random numbers, and Dropout. Those that draw are not pure: two of them are never
 // merged, none is folded. Where `seed` is given the numbers are the same in every run and on every provider
 // (kernels/ref/random.cpp says how they are made).
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/ops/infer_helpers.h"
 

@@ -1,5 +1,5 @@
 // Recurrent layers: RNN, LSTM, GRU.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/ops/infer_helpers.h"
 

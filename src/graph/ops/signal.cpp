@@ -1,7 +1,7 @@
 // Fourier transforms, windows and the mel filter bank.
 #include <cmath>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/ops/infer_helpers.h"
 

@@ -1,5 +1,5 @@
 // Operators on strings.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/ops/infer_helpers.h"
 

@@ -1,7 +1,7 @@
 // Resizing and sampling of images, regions of interest, suppression of overlapping boxes.
 #include <cmath>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/resize.h"
 #include "graph/ops/infer_helpers.h"

@@ -1,6 +1,6 @@
 #include "graph/ops/window_infer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace hone::graph::infer {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/ref/parts.h"
 #include "kernels/ref/wide.h"

@@ -1,5 +1,5 @@
 // Deformable convolution (Dai et al. 2017; with mask: v2, Zhu et al. 2019) and Col2Im.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/window.h"
 #include "kernels/ref/interpolate.h"

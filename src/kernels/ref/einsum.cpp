@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/ref/parts.h"
 #include "kernels/ref/wide.h"

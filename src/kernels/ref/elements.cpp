@@ -8,7 +8,7 @@
 #include <new>
 #include <stdexcept>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/onnx_dtype.h"
 #include "kernels/ref/arithmetic.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/ref/arithmetic.h"
 #include "kernels/ref/elements.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/ref/matmul.h"
 #include "kernels/ref/parts.h"

@@ -1,7 +1,7 @@
 // Normalizations: over the batch, instances, groups, layers, and by norms. Mean and variance in double.
 #include <cmath>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/ref/ref.h"
 #include "kernels/ref/wide.h"

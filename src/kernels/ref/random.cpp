@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/philox.h"
 #include "kernels/ref/elements.h"

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <cmath>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/ref/matmul.h"
 #include "kernels/ref/ref.h"

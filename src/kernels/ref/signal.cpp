@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/ref/ref.h"
 #include "kernels/ref/wide.h"

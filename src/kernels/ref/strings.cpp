@@ -6,7 +6,7 @@
 #include <optional>
 #include <unordered_set>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/ref/elements.h"
 

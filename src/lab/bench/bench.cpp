@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/cores.h"
 #include "lab/peers/ort.h"

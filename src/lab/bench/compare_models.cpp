@@ -1,6 +1,6 @@
 #include "lab/bench/compare_models.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/cores.h"
 #include "lab/prepared.h"

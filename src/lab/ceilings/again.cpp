@@ -1,7 +1,7 @@
 // Some roofs measured again, because something ran faster than they allow.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/clock.h"
 #include "core/units.h"

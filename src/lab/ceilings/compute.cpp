@@ -1,7 +1,7 @@
 // Compute roofs: register micro-kernels, and the library's best matrix product.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/roof/arithmetic.h"
 #include "kernels/cpu/roof/gemm.h"

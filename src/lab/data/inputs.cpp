@@ -6,7 +6,7 @@
 #include <functional>
 #include <limits>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/philox.h"
 #include "lab/data/microscopy.h"

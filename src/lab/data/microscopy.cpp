@@ -6,7 +6,7 @@
 #include <numbers>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/philox.h"
 

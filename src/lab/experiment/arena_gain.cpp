@@ -1,6 +1,6 @@
 #include "lab/experiment/arena_gain.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/units.h"
 #include "passes/order_for_memory.h"

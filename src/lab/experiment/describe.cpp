@@ -1,6 +1,6 @@
 #include "lab/experiment/describe.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/resource.h>
 
 #include "graph/op_table.h"

@@ -1,7 +1,7 @@
 // What the graph knows of each step of a plan, as columns of a trace.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/op_table.h"
 #include "lab/experiment/profile.h"

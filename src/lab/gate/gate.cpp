@@ -1,6 +1,6 @@
 #include "lab/gate/gate.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace hone::lab {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace hone::lab {
 namespace {

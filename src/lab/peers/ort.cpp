@@ -3,7 +3,7 @@
 #include <cstring>
 #include <functional>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/onnx_dtype.h"
 #include "lab/peers/ort_api.h"

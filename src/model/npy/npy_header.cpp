@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace hone::model {
 namespace {

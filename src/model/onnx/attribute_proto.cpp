@@ -1,6 +1,6 @@
 #include "model/onnx/attribute_proto.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace hone::model::onnx {
 namespace {

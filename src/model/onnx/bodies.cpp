@@ -1,7 +1,7 @@
 // Sub-graphs of If, Loop and Scan, made closed.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "model/onnx/graph_reader.h"
 #include "model/onnx/node_order.h"

@@ -1,7 +1,7 @@
 // ai.onnx.preview.training's Gradient: its place is taken by the nodes that compute the gradient.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/differentiate.h"
 #include "model/onnx/graph_reader.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/op_table.h"
 #include "model/onnx/attribute_proto.h"

@@ -1,6 +1,6 @@
 #include "model/onnx/graph_writer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <protozero/pbf_writer.hpp>
 
 #include "model/onnx/proto.h"

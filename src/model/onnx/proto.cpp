@@ -1,7 +1,7 @@
 // Decoding of ONNX messages, one function a message. Field numbers are those of onnx.proto (IR version 13).
 #include "model/onnx/proto.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "model/onnx/wire.h"
 

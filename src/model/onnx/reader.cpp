@@ -1,6 +1,6 @@
 #include "model/onnx/reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/file.h"
 #include "model/onnx/graph_reader.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "model/onnx/proto.h"
 

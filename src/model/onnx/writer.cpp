@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <protozero/pbf_writer.hpp>
 
 #include "core/file.h"

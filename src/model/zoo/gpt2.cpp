@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numeric>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "model/zoo/models.h"
 #include "model/zoo/transformer.h"

@@ -1,5 +1,5 @@
 // ResNet: stages of bottleneck blocks with residual sums.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "model/zoo/convolutional.h"
 #include "model/zoo/models.h"

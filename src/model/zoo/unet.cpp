@@ -1,5 +1,5 @@
 // U-Net: a contracting path of double convolutions, an expanding path that joins each level's features.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "model/zoo/convolutional.h"
 #include "model/zoo/models.h"

@@ -1,5 +1,5 @@
 // ViT: patches as tokens behind a class token, layers that normalise before attention and feed-forward.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "model/zoo/convolutional.h"
 #include "model/zoo/models.h"

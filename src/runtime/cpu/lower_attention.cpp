@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/attention/attention.h"
 #include "runtime/cpu/families.h"

@@ -1,7 +1,7 @@
 // Reads and writes at computed places: GatherElements, GatherND, ScatterElements, ScatterND.
 #include <cstring>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/movement/gather.h"
 #include "runtime/cpu/families.h"

@@ -2,7 +2,7 @@
 #include <array>
 #include <cstring>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/movement/copies.h"
 #include "kernels/cpu/movement/gather.h"

@@ -1,5 +1,5 @@
 // Softmax, layer, group and batch normalisation: hone's own kernels, f32.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/normalization/normalization.h"
 #include "kernels/cpu/softmax/softmax.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <unordered_map>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/op_table.h"
 #include "kernels/cpu/parallel.h"

@@ -1,5 +1,5 @@
 // MaxPool, AveragePool and the global ones: oneDNN's pooling, in the layout of the input.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/dnnl/pooling.h"
 #include "runtime/cpu/families.h"

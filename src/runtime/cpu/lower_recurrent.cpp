@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/dnnl/matmul.h"
 #include "kernels/cpu/parallel.h"

@@ -1,7 +1,7 @@
 // Reductions over axes, ArgMax and ArgMin, CumSum, TopK: hone's own kernels.
 #include <array>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/reduction/order.h"
 #include "kernels/cpu/reduction/reduce.h"

@@ -1,7 +1,7 @@
 // Resize of images, nearest and linear, in the layout of the input: hone's own kernel, f32.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/resize.h"
 #include "kernels/cpu/resize/resize.h"

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace hone::kernels::onednn {
 namespace {

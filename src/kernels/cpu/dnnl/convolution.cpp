@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/dnnl/attributes.h"
 #include "kernels/cpu/dnnl/execution.h"

@@ -1,7 +1,7 @@
 // Shapes that follow from a convolution's description.
 #include "kernels/cpu/dnnl/convolution_desc.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/dnnl/window.h"
 

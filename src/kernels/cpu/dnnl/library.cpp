@@ -1,7 +1,7 @@
 // Memory descriptors from hone's layouts, and the library's errors as ours.
 #include "kernels/cpu/dnnl/library.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace hone::kernels::onednn {
 namespace {

@@ -1,6 +1,6 @@
 #include "kernels/cpu/gemm/blocked_support.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/gemm/fused_epilogue.h"
 #include "kernels/cpu/gemm/tile.h"

@@ -1,6 +1,6 @@
 #include "kernels/cpu/gemm/packed_matmul.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/gemm/split.h"
 #include "kernels/cpu/gemm/tile.h"

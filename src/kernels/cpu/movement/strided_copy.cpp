@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/movement/transpose2d.h"
 #include "kernels/cpu/parallel.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd/targets.h"

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <string>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/parallel.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd/targets.h"

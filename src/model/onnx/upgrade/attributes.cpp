@@ -1,7 +1,7 @@
 // Attributes that were renamed, retyped or removed, defaults that changed, and operators that were renamed.
 #include <array>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "model/onnx/proto.h"
 #include "model/onnx/upgrade/upgrade.h"

@@ -1,5 +1,5 @@
 // Attributes that later opsets turned into inputs, so that a model can compute them.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "model/onnx/upgrade/upgrade.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace hone::model::onnx {
 namespace {
