@@ -214,7 +214,6 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   for (const RankTimeline& timeline : study.timelines) analysis.ranks.push_back(timeline.rank);
   analysis.step = step_time(study);
   analysis.floor_ms = accounts[static_cast<std::size_t>(Cause::kFloor)].ms;
-  analysis.floor_known = study.roofs.known();
   analysis.ledger = std::move(told.ledger);
   analysis.findings = std::move(told.findings);
   analysis.verdict = std::move(told.verdict);
@@ -224,6 +223,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.kernels = std::move(tables.kernels);
   analysis.phases = std::move(tables.phases);
   analysis.coverage = std::move(tables.coverage);
+  analysis.floor_known = study.roofs.known() && analysis.coverage->costed_share >= kJudgedShare;
   analysis.roof_lines = roof_lines(study.roofs);
   analysis.roofs_source = study.roofs.source;
   analysis.rank_summaries = rank_summaries(study);

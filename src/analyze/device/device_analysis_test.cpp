@@ -71,6 +71,7 @@ TEST(DeviceAnalysis, SaysThatKernelsOfUnknownWorkAreNotJudged) {
   ASSERT_TRUE(analysis.ok());
   EXPECT_FALSE(analysis->verdict.cause.has_value()) << analysis->verdict.sentence;
   EXPECT_THAT(analysis->verdict.sentence, HasSubstr("is not judged"));
+  EXPECT_FALSE(analysis->floor_known);
 }
 
 // 8 MB in 60 µs are less than DRAM gives; in 1 µs no memory gives them.

@@ -18,9 +18,7 @@ namespace hone::analyze::device {
 namespace {
 
 constexpr std::size_t kNamedParts = 3;
-constexpr double kMostUnknown = 0.5;  // of the device's time, in a step that is called healthy
-constexpr double kJudgedShare =
-    0.5;  // of the device's time with known work: below, nothing is called healthy without a word
+constexpr double kMostUnknown = 0.5;    // of the device's time, in a step that is called healthy
 constexpr double kWorthSaying = 0.005;  // a fix that wins less of the step is no finding
 
 using Arguments = fmt::dynamic_format_arg_store<fmt::format_context>;

@@ -10,6 +10,10 @@
 
 namespace hone::analyze::device {
 
+// Of the device's time with known work: below it the floor is not known, and nothing is called healthy
+// without a word.
+inline constexpr double kJudgedShare = 0.5;
+
 struct Told {
   std::vector<LedgerRow> ledger;
   std::vector<Finding> findings;
