@@ -40,7 +40,7 @@ inline constexpr double kRecorderNs = 10'000;
 // However much the recorder is blamed for, this part of the host's time between launches remains. Of 34
 // recordings of programs that wait for their host, half kept between 0.44 and 0.60 and eight of ten between
 // the two other numbers, by which the step without the recorder is told as a range; of all recordings since,
-// seven of ten did.
+// two of three did.
 inline constexpr double kHostShare = 0.45;
 inline constexpr double kLowHostShare = 0.40;
 inline constexpr double kHighHostShare = 0.80;
