@@ -178,10 +178,10 @@ constexpr DeviceRule kRules[] = {
     {Cause::kComm, Reason::kNone, 0.05, "{ms} per step is communication that nothing hides",
      "{ms} in collectives, and before their launches, while the device computed nothing",
      "{name}: {times}{detail}",
-     "overlap gradients with the backward pass (DistributedDataParallel, FSDP prefetch); buckets of 25 MB or "
-     "more "
-     "(bucket_cap_mb)",
-     "the last bucket cannot be hidden"},
+     "overlap communication with computing: DistributedDataParallel and FSDP do it for gradients, in buckets "
+     "of 25 MB or more (bucket_cap_mb); send half the bytes by reducing in bf16 "
+     "(ddp_comm_hooks.default_hooks.bf16_compress_hook)",
+     "the last bucket cannot be hidden; sums in bf16 are less exact"},
     {Cause::kComm, Reason::kRepeated, 0.03,
      "{ms} per step goes to reducing gradients that are reduced again before they are used",
      "{count} works a step reduce gradients, or scale them for that, before the last reduction of equal "
