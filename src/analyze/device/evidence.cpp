@@ -172,6 +172,7 @@ void qualify(const Evidence& evidence, Analysis& analysis) {
   if (missing.empty()) return;
   const std::string_view where = evidence.cut_off ? "the file, which ends early," : "the recording";
   if (evidence.enough()) {
+    analysis.verdict.judged = false;
     analysis.verdict.sentence =
         fmt::format("Of what {} still holds: {}", evidence.cut_off ? "the file" : "the recording",
                     analysis.verdict.sentence);

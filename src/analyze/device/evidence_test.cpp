@@ -63,6 +63,7 @@ TEST(Evidence, ThereIsNoVerdictWhereMostKernelsAreMissing) {
   const Analysis analysis = analysis_of(trace);
   EXPECT_THAT(analysis.verdict.sentence, StartsWith("No verdict: "));
   EXPECT_FALSE(analysis.verdict.cause.has_value());
+  EXPECT_FALSE(analysis.verdict.healthy());
   EXPECT_TRUE(analysis.findings.empty());
 }
 
