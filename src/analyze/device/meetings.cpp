@@ -114,6 +114,22 @@ std::vector<double> clock_shifts(const std::map<Key, std::vector<Attendance>>& f
 
 }  // namespace
 
+std::vector<MessageCounts> count_messages(const trace::Trace& trace,
+                                          std::span<const RankTimeline> timelines) {
+  std::vector<MessageCounts> all;
+  Channels channels(trace);
+  for (const RankTimeline& timeline : timelines) {
+    MessageCounts& counts = all.emplace_back();
+    for (uint32_t i : timeline.launched) {
+      const Work& work = timeline.works[i];
+      if (work.kind != WorkKind::kCollective || work.step == trace::kNoStep) continue;
+      if (const uint32_t channel = channels.of(timeline, work); channel != kNothing)
+        ++counts[{channel, work.step}];
+    }
+  }
+  return all;
+}
+
 bool is_message(const trace::Trace& trace, const Work& work) {
   return trace.strings.text(trace.spans.name[work.span]).find("SendRecv") != std::string_view::npos;
 }

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "analyze/device/rank_timeline.h"
@@ -43,6 +45,10 @@ struct Meetings {
 // `messages`: sends and receives, too.
 Meetings find_meetings(const trace::Trace& trace, std::span<const RankTimeline> timelines,
                        bool messages = true);
+// Messages of a rank by direction (a number of two ranks) and step. What one end counts the other counts,
+// too.
+using MessageCounts = std::map<std::pair<uint32_t, int32_t>, int>;
+std::vector<MessageCounts> count_messages(const trace::Trace& trace, std::span<const RankTimeline> timelines);
 // A send or a receive.
 bool is_message(const trace::Trace& trace, const Work& work);
 

@@ -47,12 +47,18 @@ bool sizes_agree(std::string_view name) {
 // Two ranks compared; `meetings` are of these two alone.
 class Pair {
  public:
-  Pair(const trace::Trace& trace, std::span<const RankTimeline> two)
-      : trace_(trace), a_(two[0]), b_(two[1]), meetings_(find_meetings(trace, two, false)) {}
+  Pair(const trace::Trace& trace, std::span<const RankTimeline> two, const MessageCounts& messages_a,
+       const MessageCounts& messages_b)
+      : trace_(trace),
+        a_(two[0]),
+        b_(two[1]),
+        messages_a_(messages_a),
+        messages_b_(messages_b),
+        meetings_(find_meetings(trace, two, false)) {}
 
   // Why they cannot be of one run; empty: nothing speaks against it.
   std::string doubt() const {
-    for (const std::string& why : {numbers(), pace(), counts(), kinds(), ends()})
+    for (const std::string& why : {numbers(), pace(), counts(), messages(), kinds(), ends()})
       if (!why.empty()) return why;
     return {};
   }
@@ -104,6 +110,21 @@ class Pair {
                        example.first);
   }
 
+  // In the directions that both are ends of.
+  std::string messages() const {
+    int same = 0, other = 0;
+    std::pair<int, int> example;
+    for (const auto& [key, count] : messages_a_) {
+      const auto at = messages_b_.find(key);
+      if (at == messages_b_.end()) continue;
+      (at->second == count ? same : other)++;
+      if (at->second != count) example = {count, at->second};
+    }
+    if (other <= same) return {};
+    return fmt::format("of the messages between it and rank {} in a step it has {}, the latter {}", a_.rank,
+                       example.second, example.first);
+  }
+
   const trace::Collective* detail(const RankTimeline& timeline, const Attendance& at) const {
     const trace::Collective* found = trace::find_detail(trace_.collectives, timeline.works[at.work].span);
     return found != nullptr && found->name.valid() && found->elements_in > 0 ? found : nullptr;
@@ -146,6 +167,7 @@ class Pair {
 
   const trace::Trace& trace_;
   const RankTimeline &a_, &b_;
+  const MessageCounts &messages_a_, &messages_b_;
   Meetings meetings_;
   uint32_t of_all_ = [this] {
     int world = 0;
@@ -156,14 +178,14 @@ class Pair {
 
 // By rank: why it does not go with `reference`.
 std::vector<std::string> doubts_against(const trace::Trace& trace, std::vector<RankTimeline>& timelines,
-                                        std::size_t reference) {
+                                        const std::vector<MessageCounts>& messages, std::size_t reference) {
   std::vector<std::string> doubts(timelines.size());
   for (std::size_t other = 0; other < timelines.size(); ++other) {
     if (other == reference) continue;
     std::vector<RankTimeline> two(2);
     std::swap(two[0], timelines[reference]);
     std::swap(two[1], timelines[other]);
-    doubts[other] = Pair(trace, two).doubt();
+    doubts[other] = Pair(trace, two, messages[reference], messages[other]).doubt();
     std::swap(two[0], timelines[reference]);
     std::swap(two[1], timelines[other]);
   }
@@ -174,11 +196,12 @@ std::vector<std::string> doubts_against(const trace::Trace& trace, std::vector<R
 
 OneRun ranks_of_one_run(const trace::Trace& trace, std::vector<RankTimeline> timelines) {
   OneRun run;
+  const std::vector<MessageCounts> messages = count_messages(trace, timelines);
   std::vector<std::string> fewest;
   std::size_t least = timelines.size();
   for (std::size_t reference = 0; reference < timelines.size() && 2 * least >= timelines.size();
        ++reference) {
-    std::vector<std::string> doubts = doubts_against(trace, timelines, reference);
+    std::vector<std::string> doubts = doubts_against(trace, timelines, messages, reference);
     const auto strange = static_cast<std::size_t>(
         std::count_if(doubts.begin(), doubts.end(), [](const std::string& why) { return !why.empty(); }));
     if (strange >= least) continue;

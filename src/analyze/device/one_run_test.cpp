@@ -8,6 +8,7 @@
 
 #include "analyze/device/device_analysis.h"
 #include "analyze/device/fabricate_ranks.h"
+#include "analyze/device/study.h"
 #include "trace/import/import.h"
 #include "trace/link/link.h"
 
@@ -94,6 +95,22 @@ TEST(OneRun, RanksRunTheSameCollectives) {
   Habit other;
   other.collective = "broadcast";
   EXPECT_THAT(doubts(separate({{}, other})), ElementsAre(HasSubstr("broadcast of")));
+}
+
+TEST(OneRun, BothEndsCountTheSameMessages) {
+  const std::filesystem::path folder =
+      std::filesystem::path(HONE_SOURCE_DIR) / "tests" / "traces" / "recorded";
+  const auto doubts_of = [&](const char* second) {
+    const std::vector<std::filesystem::path> files = {folder / "bubble_one_microbatch.fault.rank0.json.gz",
+                                                      folder / second};
+    auto trace = trace::import_trace(files);
+    EXPECT_TRUE(trace.ok() && trace::link_trace(*trace).ok());
+    return make_study(*trace, {}).strangers;
+  };
+  EXPECT_THAT(doubts_of("bubble_one_microbatch.fault.rank1.json.gz"), testing::IsEmpty());
+  const std::vector<Stranger> strangers = doubts_of("bubble_one_microbatch.repaired.rank1.json.gz");
+  ASSERT_EQ(strangers.size(), 1u);
+  EXPECT_THAT(strangers[0].why, HasSubstr("of the messages between it and rank 0"));
 }
 
 TEST(OneRun, RanksStepTogether) {

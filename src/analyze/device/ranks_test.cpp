@@ -117,6 +117,36 @@ TEST(Ranks, LatenessIsToldByStepNotSummedUp) {
   EXPECT_LT(ranks[0].latest_ms, 0.001);
 }
 
+// Of the steps that only one rank recorded nothing is said of waiting.
+TEST(Ranks, AreComparedInTheStepsThatAllHave) {
+  fabricate::Ranks made(2);
+  made.first_step(1, 2);
+  for (int step = 0; step < 6; ++step) {
+    const bool both = step >= 2;
+    for (int rank : {0, 1}) {
+      if (rank == 1 && !both) {
+        made.host(1, 1000);
+        continue;
+      }
+      made.begin_step(rank);
+      for (int i = 0; i < 5; ++i) made.launch(rank, rank == 0 ? 100 : 200);
+    }
+    made.collective(both ? std::vector<int>{0, 1} : std::vector<int>{0}, both ? 50 : 550);
+    for (int rank : {0, 1}) {
+      if (rank == 1 && !both) continue;
+      made.wait(rank);
+      made.end_step(rank);
+    }
+  }
+  const Case late(std::move(made));
+  ASSERT_EQ(late.study.timelines.size(), 2u);
+  ASSERT_EQ(late.study.timelines[0].steps.size(), 6u);
+  EXPECT_EQ(late.study.headline, 0u);
+  EXPECT_EQ(late.study.ranks[0].central[0], 0);
+  EXPECT_EQ(late.study.ranks[0].central[1], 0);
+  EXPECT_NEAR(late.accounts[static_cast<std::size_t>(Cause::kStraggler)].ms, 0.5, 0.02);
+}
+
 // Nothing that a fix wins can be foretold by a replay that does not give the recording again.
 TEST(Gains, AreWhatTheyAreAtMostWhereTheReplayIsFarOff) {
   Case made(two_ranks([](fabricate::Ranks& ranks) { ranks.host(1, 2000); }));

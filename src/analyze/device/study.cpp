@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "analyze/device/reductions.h"
 #include "core/statistics.h"
@@ -13,17 +15,31 @@ namespace {
 // With so few steps all of them count.
 constexpr std::size_t kFewSteps = 3;
 
-// The half of the steps that is nearest to the median: averages of parts add up where medians do not.
-void find_central(const RankTimeline& timeline, RankStudy& rank) {
+// The steps that every rank has; empty: there are none.
+std::set<int32_t> common_steps(const std::vector<RankTimeline>& timelines) {
+  std::map<int32_t, std::size_t> ranks;
+  for (const RankTimeline& timeline : timelines)
+    for (const DeviceStep& step : timeline.steps) ++ranks[step.step];
+  std::set<int32_t> common;
+  for (const auto& [step, count] : ranks)
+    if (count == timelines.size()) common.insert(step);
+  return common;
+}
+
+// The half of the steps that is nearest to the median: averages of parts add up where medians do not. Only
+// of steps that all ranks have, if there are any: in others nobody can be seen to wait for anybody.
+void find_central(const RankTimeline& timeline, const std::set<int32_t>& common, RankStudy& rank) {
   std::vector<double> times;
   for (const DeviceStep& step : timeline.steps) times.push_back(step.ms());
   rank.step_ms = median(times);
   std::vector<std::size_t> nearest(times.size());
   std::iota(nearest.begin(), nearest.end(), std::size_t{0});
+  if (!common.empty())
+    std::erase_if(nearest, [&](std::size_t step) { return !common.contains(timeline.steps[step].step); });
   std::stable_sort(nearest.begin(), nearest.end(), [&](std::size_t a, std::size_t b) {
     return std::abs(times[a] - rank.step_ms) < std::abs(times[b] - rank.step_ms);
   });
-  if (times.size() > kFewSteps) nearest.resize((times.size() + 1) / 2);
+  if (nearest.size() > kFewSteps) nearest.resize((nearest.size() + 1) / 2);
   rank.central.assign(times.size(), 0);
   rank.central_steps = static_cast<int>(nearest.size());
   double total = 0;
@@ -58,6 +74,7 @@ Study make_study(const trace::Trace& trace, const GpuRoofs& roofs) {
   study.timelines = std::move(run.timelines);
   study.strangers = std::move(run.strangers);
   for (RankTimeline& timeline : study.timelines) study.evidence.push_back(weigh_evidence(trace, timeline));
+  const std::set<int32_t> common = common_steps(study.timelines);
   for (const RankTimeline& timeline : study.timelines) {
     study.activities.push_back(host_activity(trace, timeline));
     RankStudy rank;
@@ -69,7 +86,7 @@ Study make_study(const trace::Trace& trace, const GpuRoofs& roofs) {
     rank.split = split_busy(trace, timeline, roofs);
     rank.loops = find_loops(trace, timeline);
     rank.repeated = repeated_reductions(trace, timeline, rank.split);
-    find_central(timeline, rank);
+    find_central(timeline, common, rank);
     study.ranks.push_back(std::move(rank));
   }
   study.meetings = find_meetings(trace, study.timelines);
