@@ -99,16 +99,24 @@ std::map<Key, std::vector<Attendance>> gather(const trace::Trace& trace,
   return found;
 }
 
-// The median difference of ends to the first rank that attends.
-std::vector<double> clock_shifts(const std::map<Key, std::vector<Attendance>>& found, std::size_t ranks) {
-  std::vector<std::vector<double>> differences(ranks);
-  for (const auto& [key, attendances] : found)
-    for (const Attendance& attendance : attendances)
-      if (attendances.front().rank == 0)
-        differences[attendance.rank].push_back(attendances.front().end_ns - attendance.end_ns);
-  std::vector<double> shifts(ranks, 0);
-  for (std::size_t rank = 1; rank < ranks; ++rank)
-    if (!differences[rank].empty()) shifts[rank] = median(differences[rank]);
+// The median difference of ends to the first rank: of collectives that end at once, where there are any.
+std::vector<double> clock_shifts(const trace::Trace& trace, std::span<const RankTimeline> timelines,
+                                 const std::map<Key, std::vector<Attendance>>& found) {
+  std::vector<std::vector<double>> at_once(timelines.size()), any(timelines.size());
+  for (const auto& [key, attendances] : found) {
+    const Attendance& first = attendances.front();
+    if (first.rank != 0) continue;
+    const bool together = ends_at_once(trace, timelines[0].works[first.work]);
+    for (const Attendance& attendance : attendances) {
+      any[attendance.rank].push_back(first.end_ns - attendance.end_ns);
+      if (together) at_once[attendance.rank].push_back(first.end_ns - attendance.end_ns);
+    }
+  }
+  std::vector<double> shifts(timelines.size(), 0);
+  for (std::size_t rank = 1; rank < timelines.size(); ++rank) {
+    const std::vector<double>& differences = at_once[rank].empty() ? any[rank] : at_once[rank];
+    if (!differences.empty()) shifts[rank] = median(differences);
+  }
   return shifts;
 }
 
@@ -130,6 +138,13 @@ std::vector<MessageCounts> count_messages(const trace::Trace& trace,
   return all;
 }
 
+bool ends_at_once(const trace::Trace& trace, const Work& work) {
+  const std::string_view kernel = trace.strings.text(trace.spans.name[work.span]);
+  for (std::string_view each : {"AllReduce", "AllGather", "ReduceScatter"})
+    if (kernel.find(each) != std::string_view::npos) return true;
+  return false;
+}
+
 bool is_message(const trace::Trace& trace, const Work& work) {
   return trace.strings.text(trace.spans.name[work.span]).find("SendRecv") != std::string_view::npos;
 }
@@ -138,7 +153,7 @@ Meetings find_meetings(const trace::Trace& trace, std::span<const RankTimeline> 
   Meetings meetings;
   for (const RankTimeline& timeline : timelines) meetings.of.emplace_back(timeline.works.size(), kNothing);
   std::map<Key, std::vector<Attendance>> found = gather(trace, timelines, messages);
-  meetings.clock_shift_ns = clock_shifts(found, timelines.size());
+  meetings.clock_shift_ns = clock_shifts(trace, timelines, found);
   for (auto& [key, attendances] : found) {
     Meeting meeting;
     for (Attendance& attendance : attendances) {

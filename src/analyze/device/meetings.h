@@ -1,5 +1,5 @@
-// Which collectives of different ranks are the same one, and how far the ranks' clocks are apart. A
-// collective ends on all ranks at once, whoever came late; so ends align clocks, and starts tell who was
+// Which collectives of different ranks are the same one, and how far the ranks' clocks are apart. Most
+// collectives end on all ranks at once, whoever came late; so ends align clocks, and starts tell who was
 // late.
 #pragma once
 
@@ -49,6 +49,9 @@ Meetings find_meetings(const trace::Trace& trace, std::span<const RankTimeline> 
 // too.
 using MessageCounts = std::map<std::pair<uint32_t, int32_t>, int>;
 std::vector<MessageCounts> count_messages(const trace::Trace& trace, std::span<const RankTimeline> timelines);
+// Whether all ranks leave a collective together, by its kernel: of a broadcast or a reduction to one rank
+// some are done earlier.
+bool ends_at_once(const trace::Trace& trace, const Work& work);
 // A send or a receive.
 bool is_message(const trace::Trace& trace, const Work& work);
 

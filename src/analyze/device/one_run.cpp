@@ -29,14 +29,6 @@ double step_ns(const RankTimeline& timeline) {
   return times.empty() ? 0 : median(times);
 }
 
-// Whether all ranks leave it together: in the others (broadcast, gather, send) some are done earlier.
-bool ends_at_once(std::string_view name) {
-  for (std::string_view each : {"allreduce", "all_reduce", "allgather", "all_gather", "reduce_scatter",
-                                "alltoall", "all_to_all", "barrier"})
-    if (name.find(each) != std::string_view::npos) return true;
-  return false;
-}
-
 // Whether every rank gives as much.
 bool sizes_agree(std::string_view name) {
   for (std::string_view each : {"allreduce", "all_reduce", "broadcast", "barrier"})
@@ -151,9 +143,7 @@ class Pair {
   std::string ends() const {
     std::vector<double> apart;
     for (const Meeting& meeting : meetings_.all) {
-      const auto *a = detail(a_, meeting.ranks[0]), *b = detail(b_, meeting.ranks[1]);
-      const auto* either = a != nullptr ? a : b;
-      if (either == nullptr || !ends_at_once(trace_.strings.text(either->name))) continue;
+      if (!ends_at_once(trace_, a_.works[meeting.ranks[0].work])) continue;
       apart.push_back(std::abs(meeting.ranks[0].end_ns - meeting.ranks[1].end_ns));
     }
     if (apart.size() < kEnoughEnds) return {};

@@ -76,6 +76,21 @@ TEST(OneRun, RanksThatMeetGoTogether) {
   EXPECT_THAT(doubts(made), testing::IsEmpty());
 }
 
+// The root of a broadcast is done long before a rank that comes late: that is no sign of two runs, and clocks
+// must not be aligned by it.
+TEST(OneRun, BroadcastsEndWhenTheyLike) {
+  const std::filesystem::path folder =
+      std::filesystem::path(HONE_SOURCE_DIR) / "tests" / "traces" / "recorded";
+  const std::vector<std::filesystem::path> files = {folder / "rank_zero_draws.repaired.rank0.json.gz",
+                                                    folder / "rank_zero_draws.repaired.rank1.json.gz"};
+  auto trace = trace::import_trace(files);
+  ASSERT_TRUE(trace.ok() && trace::link_trace(*trace).ok());
+  const Study study = make_study(*trace, {});
+  EXPECT_THAT(study.strangers, testing::IsEmpty());
+  ASSERT_EQ(study.meetings.clock_shift_ns.size(), 2u);
+  EXPECT_LT(std::abs(study.meetings.clock_shift_ns[1]), 20'000);
+}
+
 TEST(OneRun, CollectivesEndForAllRanksAtOnce) {
   EXPECT_THAT(
       doubts(separate({{100}, {108}}, 12)),
