@@ -1,5 +1,6 @@
 #include "trace/call_inputs.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -125,10 +126,12 @@ class Parser {
 
 int64_t CallInput::elements() const {
   if (kind == Kind::kNone || kind == Kind::kValue) return 0;
-  int64_t count = kind == Kind::kTensor ? 1 : 0;
-  for (int64_t dim : dims) count *= dim;
-  for (const CallInput& item : items) count += item.elements();
-  return count;
+  // In floating point, for a damaged trace may have any dimensions; exact up to 2^53.
+  double count = kind == Kind::kTensor ? 1 : 0;
+  for (int64_t dim : dims) count *= static_cast<double>(dim);
+  for (const CallInput& item : items) count += static_cast<double>(item.elements());
+  constexpr double kMost = 0x1p62;
+  return static_cast<int64_t>(std::clamp(count, -kMost, kMost));
 }
 
 double CallInput::bytes() const {

@@ -58,6 +58,11 @@ TEST(CallInputs, CountElementsAndBytes) {
   EXPECT_EQ(value("[3]").bytes(), 0);
 }
 
+TEST(CallInputs, CountNoMoreElementsThanFitIntoANumber) {
+  EXPECT_EQ(tensor(DType::kF32, {4'000'000'000, 4'000'000'000}).elements(), int64_t{1} << 62);
+  EXPECT_GT(tensor(DType::kF32, {4'000'000'000, 4'000'000'000}).bytes(), 6e19);
+}
+
 TEST(CallInputs, RejectOtherTexts) {
   for (const char* text : {"f32", "f32[", "f32[1", "f32[a]", "g32[1]", "(f32[1]", "f32[1]f32[2]", "f32[1,]",
                            "f32[1]{", "x", " ", "f32[99999999999999999999]"})

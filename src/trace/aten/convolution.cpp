@@ -27,9 +27,19 @@ int64_t at(const Dims& values, std::size_t i, int64_t otherwise) {
   return values.size() == 1 ? values[0] : i < values.size() ? values[i] : otherwise;
 }
 
+// Far more than any tensor has along an axis, and small enough to be multiplied; a damaged trace may have
+// anything.
+bool has_possible_extents(const Geometry& g) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  const auto possible = [](int64_t extent) { return extent >= -kMost && extent <= kMost; };
+  for (const Dims* extents : {&g.input, &g.weight, &g.stride, &g.padding, &g.dilation, &g.output_padding})
+    if (!std::all_of(extents->begin(), extents->end(), possible)) return false;
+  return possible(g.groups);
+}
+
 // The shape of the output; empty: the geometry makes no sense.
 Dims output_dims(const Geometry& g) {
-  if (g.input.size() < 3 || g.weight.size() != g.input.size()) return {};
+  if (g.input.size() < 3 || g.weight.size() != g.input.size() || !has_possible_extents(g)) return {};
   Dims out = {g.input[0], g.transposed ? g.weight[1] * g.groups : g.weight[0]};
   for (std::size_t i = 2; i < g.input.size(); ++i) {
     const std::size_t axis = i - 2;
