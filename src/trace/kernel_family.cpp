@@ -155,6 +155,7 @@ constexpr Pattern kPatterns[] = {
     {"avg_pool", kPooling, "PyTorch"},
     {"adaptive_average_pool", kPooling, "PyTorch"},
     {"embedding", kEmbedding, "PyTorch"},
+    {"EmbeddingBag", kEmbedding, "PyTorch"},
     {"compute_grad_weight", kEmbedding, "PyTorch"},
     {"sum_and_scatter", kEmbedding, "PyTorch"},
     {"krn_partial", kEmbedding, "PyTorch"},

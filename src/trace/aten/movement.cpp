@@ -38,6 +38,44 @@ std::optional<Work> embedding_backward(const Args& args, const Entry&) {
       fmt::format("gradient, {} rows into {:.0f}×{}", elements(index->dims), *rows, gradient->dims.back())};
 }
 
+// _embedding_bag(weight[V,D], index, offsets[B], …): reads a row for each of the index and adds those of a
+// bag
+std::optional<Work> embedding_bag(const Args& args, const Entry&) {
+  const CallInput *weight = args.tensor(0), *index = args.tensor(1), *bags = args.tensor(2);
+  if (weight == nullptr || index == nullptr || bags == nullptr || weight->dims.size() != 2)
+    return std::nullopt;
+  const double row = static_cast<double>(weight->dims[1]) * static_cast<double>(dtype_size(weight->dtype));
+  return Work{elements(index->dims) * static_cast<double>(weight->dims[1]),
+              elements(index->dims) * row + index->bytes() + bags->bytes(), elements(bags->dims) * row,
+              weight->dtype,
+              fmt::format("{} rows of {} in {} bags", elements(index->dims), dims_text(weight->dims),
+                          elements(bags->dims))};
+}
+
+// _embedding_bag_dense_backward(gradient[B,D], index, bag of each, bags' sizes, maxima, V, …): adds a bag's
+// row for each of its index to a gradient of V rows that begins as 0
+std::optional<Work> embedding_bag_backward(const Args& args, const Entry&) {
+  const CallInput *gradient = args.tensor(0), *index = args.tensor(1), *bag_of = args.tensor(2);
+  const auto rows = args.number(5);
+  if (gradient == nullptr || index == nullptr || bag_of == nullptr || gradient->dims.size() != 2 || !rows)
+    return std::nullopt;
+  const auto width = static_cast<double>(gradient->dims[1]);
+  const double written = *rows * width * static_cast<double>(dtype_size(gradient->dtype));
+  return Work{
+      elements(index->dims) * width, gradient->bytes() + index->bytes() + bag_of->bytes(), written,
+      gradient->dtype,
+      fmt::format("gradient, {} rows into {:.0f}×{}", elements(index->dims), *rows, gradient->dims[1])};
+}
+
+// index_copy_(x, axis, index, source): writes as many slices as the source has; copies x unless in place
+std::optional<Work> index_copy(const Args& args, const Entry&) {
+  const CallInput *x = args.tensor(0), *index = args.tensor(2), *source = args.tensor(3);
+  if (x == nullptr || index == nullptr || source == nullptr) return std::nullopt;
+  const double whole = args.in_place() ? 0 : x->bytes();
+  return Work{0, whole + source->bytes() + index->bytes(), whole + source->bytes(), x->dtype,
+              fmt::format("{} into {}", dims_text(source->dims), dims_text(x->dims))};
+}
+
 // index_select(x, axis, index): as many slices as the index has elements
 std::optional<Work> index_select(const Args& args, const Entry&) {
   const CallInput *x = args.tensor(0), *index = args.tensor(2);
@@ -167,6 +205,10 @@ std::optional<Work> one_element(const Args& args, const Entry&) {
 constexpr Entry kTable[] = {
     {"embedding", kMovement, embedding},
     {"embedding_dense_backward", kMovement, embedding_backward},
+    {"_embedding_bag", kMovement, embedding_bag},
+    {"_embedding_bag_forward_only", kMovement, embedding_bag},
+    {"_embedding_bag_dense_backward", kMovement, embedding_bag_backward},
+    {"index_copy", kMovement, index_copy},
     {"index_select", kMovement, index_select},
     {"gather", kMovement, gather},
     {"scatter", kMovement, scatter},

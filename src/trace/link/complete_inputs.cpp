@@ -86,7 +86,19 @@ class Completer {
     for (CallInput& input : inputs)
       for (CallInput& item : input.items)
         if (item.dtype == DType::kUndefined) item.dtype = last_type_of(item.dims, at);
+    for (CallInput& input : inputs) share_type(input.items);
     return typed_[text] = trace_.strings.intern(call_inputs_text(inputs));
+  }
+
+  // Tensors of a list that nothing else shows have the type of the others, where these agree.
+  static void share_type(Inputs& items) {
+    DType shared = DType::kUndefined;
+    for (const CallInput& item : items) {
+      if (item.dtype == DType::kUndefined) continue;
+      if (shared != DType::kUndefined && item.dtype != shared) return;
+      shared = item.dtype;
+    }
+    for (CallInput& item : items) item.dtype = item.dtype == DType::kUndefined ? shared : item.dtype;
   }
 
   DType last_type_of(const std::vector<int64_t>& dims, std::size_t before) {

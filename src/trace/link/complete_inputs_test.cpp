@@ -28,6 +28,13 @@ TEST(CompleteInputs, GiveTensorsInListsTheTypeOfTheLastTensorOfTheirShape) {
   EXPECT_EQ(inputs_of(program, cat), "(bf16[2,8] f16[4] undefined[5]) =0");
 }
 
+TEST(CompleteInputs, GiveTensorsInListsTheTypeThatTheOthersShare) {
+  Program program;
+  const uint32_t cat = program.op(program.main, "aten::cat", 0, 1, "(undefined[2,8] f16[4] undefined[5]) =0");
+  complete_inputs(program.trace);
+  EXPECT_EQ(inputs_of(program, cat), "(f16[2,8] f16[4] f16[5]) =0");
+}
+
 TEST(CompleteInputs, GiveUpdatesTheGradientsOfTheirStepForListsThatAreMissing) {
   Program program;
   for (int32_t step = 0; step < 2; ++step) {

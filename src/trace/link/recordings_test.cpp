@@ -67,7 +67,16 @@ std::string largest(const Coverage& coverage) {
 // Replays of a CUDA graph have no operators in the trace.
 bool replays_a_graph(const fs::path& file) {
   const std::string name = file.filename().string();
-  return name.starts_with("healthy_cuda_graph") || name == "launch_tiny_kernels.repaired.json.gz";
+  return name.starts_with("healthy_cuda_graph") || name == "launch_tiny_kernels.repaired.json.gz" ||
+         name == "decode_token_by_token.repaired.json.gz";
+}
+
+// What advanced indexing reads, how many elements a mask selects and a list's types are not recorded.
+double least_priced(const std::string& name) {
+  if (name.starts_with("sync_boolean_mask.fault")) return 0.9;
+  if (name.starts_with("features_copied_one_by_one")) return 0.98;
+  if (name.starts_with("positions_in_f64")) return 0.7;
+  return name.starts_with("edges_dropped_by_mask") ? 0.35 : 0.99;
 }
 
 TEST(LinkedRecordings, HaveAnOperatorWithCostsForAlmostAllWorkOfTheirSteps) {
@@ -79,8 +88,7 @@ TEST(LinkedRecordings, HaveAnOperatorWithCostsForAlmostAllWorkOfTheirSteps) {
     const Coverage coverage = coverage_of(trace);
     ASSERT_GT(coverage.device_ns, 0) << file;
     EXPECT_GT(coverage.linked_ns, 0.9999 * coverage.device_ns) << file;
-    // How many elements a mask selects is not recorded.
-    const double least = file.filename().string().starts_with("sync_boolean_mask.fault") ? 0.9 : 0.99;
+    const double least = least_priced(file.filename().string());
     EXPECT_GT(coverage.costed_ns, least * coverage.device_ns) << file << ": lacks " << largest(coverage);
     EXPECT_EQ(steps_found(trace.meta).how, "ProfilerStep ranges") << file;
   }
@@ -107,11 +115,24 @@ Steps steps_of(const Trace& trace) {
   return steps;
 }
 
-// A step of these is a row of equal layers and nothing else: nothing tells a step from a layer.
+// A step of these is a row of equal layers, tokens or batches and nothing else: nothing tells a step from a
+// layer.
 bool only_layers(const fs::path& file) {
+  constexpr std::string_view kPrograms[] = {"launch_tiny_kernels.fault",
+                                            "copy_results_each_layer",
+                                            "healthy_large_products",
+                                            "adapters_one_by_one.fault",
+                                            "attention_with_repeated_keys.fault",
+                                            "cache_grown_by_cat",
+                                            "decode_token_by_token",
+                                            "edges_dropped_by_mask",
+                                            "mixer_transposes",
+                                            "phases_summed_in_few_rows",
+                                            "tensor_parallel_sums_in_f32",
+                                            "weights_on_the_host"};
   const std::string name = file.filename().string();
-  return name == "launch_tiny_kernels.fault.json.gz" || name.starts_with("copy_results_each_layer") ||
-         name.starts_with("healthy_large_products");
+  return std::any_of(std::begin(kPrograms), std::end(kPrograms),
+                     [&](std::string_view program) { return name.starts_with(program); });
 }
 
 // Takes away the profiler's marks, or with them all ranges that the framework and the program named.

@@ -236,15 +236,15 @@ Repetition find_repetition(const Trace& trace, int rank, const SpanNesting& nest
                             bounds.by.empty() ? "" : fmt::format(", divided at {}", bounds.by));
   const double even = std::max(0.0, 1 - unevenness(bounds.places));
   const bool agrees = period.found() && std::abs(std::remainder(length / period.length, 1.0)) < 0.1;
-  result.confidence = even * (bounds.by.empty() ? 0.7 : agrees ? 0.95 : 0.8);
-  if (bounds.by.empty() && length < 16) {
-    result.confidence *= 0.4;
-    result.notes.push_back(
-        fmt::format("what repeats is only {:.0f} {}: it may be a part of a step; mark steps with "
-                    "torch.profiler's step() or a "
-                    "record_function range",
-                    length, unit));
-  }
+  // Only an optimizer runs once a step. Layers, tokens and batches repeat as well, and with them copies and
+  // graphs.
+  const bool trains = bounds.by.find("optimizer") != std::string::npos;
+  result.confidence = even * (trains ? (agrees ? 0.95 : 0.8) : length < 16 ? 0.28 : 0.45);
+  if (!trains)
+    result.notes.push_back(fmt::format(
+        "{} repeat and no optimizer tells where a step ends: this may be a part of a step (a layer, a "
+        "token, a batch); mark steps with torch.profiler's step() or a record_function range",
+        by_launches ? "launches" : "calls of operators"));
   return result;
 }
 
