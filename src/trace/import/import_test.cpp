@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/testing/scratch_path.h"
 #include "trace/perfetto/writer.h"
 
 namespace hone::trace {
@@ -107,7 +108,7 @@ TEST(Import, TwoRanksBecomeOneTraceWithIdsThatDoNotMeet) {
 
 class ImportFolder : public testing::Test {
  protected:
-  ImportFolder() : folder_(fs::path(testing::TempDir()) / "import_folder") {
+  ImportFolder() : folder_(scratch_path("import_folder")) {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include "core/testing/scratch_path.h"
 #include "trace/import/import.h"
 #include "trace/import/nsys/nvtx.h"
 
@@ -22,7 +23,7 @@ constexpr int64_t gid(int64_t pid, int64_t tid) { return (int64_t{1} << 48) | (p
 
 class NsysFile {
  public:
-  explicit NsysFile(const char* name) : path(testing::TempDir() + name) {
+  explicit NsysFile(const char* name) : path(scratch_path(name).string()) {
     std::filesystem::remove(path);
     sqlite3_open(path.c_str(), &handle_);
   }
@@ -199,7 +200,7 @@ TEST(Nsys, ADatabaseCutOrChangedAnywhereIsReadOrRefused) {
   file.close();
   std::ifstream in(file.path, std::ios::binary);
   const std::string whole((std::istreambuf_iterator<char>(in)), {});
-  const std::string damaged_path = testing::TempDir() + "damaged.sqlite";
+  const std::string damaged_path = scratch_path("damaged.sqlite").string();
   const auto try_bytes = [&](const std::string& bytes) {
     std::ofstream(damaged_path, std::ios::binary) << bytes;
     Result<std::vector<ImportedFile>> files = read_nsys(damaged_path);
