@@ -34,6 +34,10 @@ inline constexpr int kAlignment = 8;
 // half of them is left out, and its products are less regular.
 inline constexpr double kFusedAttentionShare = 0.8;
 
+// Rows are at least so long: what has fewer elements than a tensor by this factor is a value for each of its
+// rows.
+inline constexpr double kRowLength = 64;
+
 // A concatenation of so many elements that adds at most this share to its first tensor copies it for little.
 inline constexpr double kLargeAppend = 262'144;
 inline constexpr double kLittleAppended = 0.1;

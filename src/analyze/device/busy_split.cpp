@@ -316,6 +316,7 @@ class Splitter {
       const Work& work = timeline_.works[i];
       std::vector<uint32_t>& chain = chains[work.stream];
       const bool fuses = can_fuse(work);
+      if (!chain.empty() && fuses && is_small_beside(chain.back(), work)) continue;
       if (!chain.empty() && (!fuses || !continues(chain.back(), work))) {
         close_chain(chain);
         chain.clear();
@@ -325,10 +326,18 @@ class Splitter {
     for (const std::vector<uint32_t>& chain : chains) close_chain(chain);
   }
 
+  // Passes over halves (rotary embeddings, gates) fuse with those over the whole.
   bool continues(uint32_t before, const Work& work) const {
     const Work& last = timeline_.works[before];
+    const double a = result_.operators[last.op].elements, b = result_.operators[work.op].elements;
+    return last.step == work.step && std::max(a, b) <= 2 * std::min(a, b);
+  }
+
+  // What is computed of each row's sum between two passes over the rows, such as the root in a normalisation.
+  bool is_small_beside(uint32_t before, const Work& work) const {
+    const Work& last = timeline_.works[before];
     return last.step == work.step &&
-           result_.operators[last.op].elements == result_.operators[work.op].elements;
+           result_.operators[work.op].elements * kRowLength <= result_.operators[last.op].elements;
   }
 
   // The kernels of one operator belong together: a normalisation must pass twice.

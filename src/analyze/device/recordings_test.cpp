@@ -201,7 +201,6 @@ const std::map<std::string, std::string> kMissedGains = {
     {"tensor_parallel_sums_in_f32", "reducing in bf16 is no finding of its own: overlap is what is promised"},
     {"comm_one_bucket",
      "the gain is that of hiding most of the collective; it was the twentieth part of the step"},
-    {"loss_by_one_hot", "its finding leaves out the casts, which are another: the row is within a quarter"},
     {"nan_checks", "the repair also removes the passes over memory that the checks make"},
     {"comm_tiny_buckets", "the rank with the ledger waits for the other, whose host pays for the launches"},
     {"copy_pageable", "the copy took 7 ms in the recording and 10 ms in the runs that were timed"},
