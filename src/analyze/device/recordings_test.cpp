@@ -2,13 +2,13 @@
 // without the fault was recorded and timed as well. What is not met is listed here with its reason; a limit
 // is never widened to make it met.
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -337,9 +337,25 @@ TEST(Recordings, FindingsNameThePlantedThing) {
   }
 }
 
+// "1 kernels" as a count of its own: not the end of "21 kernels" or "0.1 kernels".
+bool counts_one_as_many(const std::string& line) {
+  for (std::string_view noun :
+       {"kernels", "gaps", "waits", "copies", "passes", "products", "turns", "times", "calls", "steps"}) {
+    const std::string words = fmt::format("1 {}", noun);
+    for (std::size_t at = line.find(words); at != std::string::npos; at = line.find(words, at + 1)) {
+      const bool own =
+          at == 0 || std::string_view("0123456789.,").find(line[at - 1]) == std::string_view::npos;
+      const std::size_t end = at + words.size();
+      if (own && (end == line.size() || std::isalpha(static_cast<unsigned char>(line[end])) == 0))
+        return true;
+    }
+  }
+  return false;
+}
+
 TEST(Recordings, AreToldInSingularAndPlural) {
-  const std::regex wrong(
-      "(^|[^0-9.,])1 (kernels|gaps|waits|copies|passes|products|turns|times|calls|steps)\\b");
+  EXPECT_TRUE(counts_one_as_many("over 1 steps"));
+  EXPECT_FALSE(counts_one_as_many("21 kernels a step, 1 gap, 0.1 waits"));
   for (const Facts& facts : all_facts())
     for (const char* form : {"fault", "repaired"}) {
       const Analysis& analysis = analysis_of(facts.program, form);
@@ -349,7 +365,7 @@ TEST(Recordings, AreToldInSingularAndPlural) {
         lines.insert(lines.end(), {row.title, row.fix, row.caveat});
       }
       for (const std::string& line : lines)
-        EXPECT_FALSE(std::regex_search(line, wrong)) << facts.program << ": " << line;
+        EXPECT_FALSE(counts_one_as_many(line)) << facts.program << ": " << line;
     }
 }
 
