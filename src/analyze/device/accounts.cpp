@@ -62,7 +62,7 @@ class Bookkeeper {
             charge.work);
   }
 
-  bool is_repeated(uint32_t work) const { return !own_.repeated.empty() && own_.repeated[work] != 0; }
+  bool is_repeated(uint32_t work) const { return own_.split.works[work].reason == Reason::kRepeated; }
 
   // Until the last rank arrives a collective is waiting, then it is communication.
   void collective(const Charge& charge, const Work& work) {

@@ -62,8 +62,8 @@ double Gains::of(Cause cause, Reason reason) const {
     without(change, Activity::kCopy) = cause == Cause::kHostCopy;
     return with(std::move(change));
   }
-  if (reason == Reason::kRepeated) return without_repeated_reductions();
-  if (!is_busy(cause) || reason == Reason::kNone) return of(cause);
+  const bool of_works = is_busy(cause) || reason == Reason::kRepeated;
+  if (!of_works || reason == Reason::kNone) return of(cause);
   return with_works(targets(cause, &reason));
 }
 
@@ -183,24 +183,8 @@ double Gains::without_bubble() const {
 
 // Reductions that are repeated can be left out; of the rest much can be hidden.
 double Gains::without_communication(double all_ms) const {
-  const double repeated = std::min(all_ms, without_repeated_reductions());
+  const double repeated = std::min(all_ms, of(Cause::kComm, Reason::kRepeated));
   return repeated + comm_share() * (all_ms - repeated);
-}
-
-double Gains::without_repeated_reductions() const {
-  std::vector<std::vector<double>> work_ns;
-  bool any = false;
-  for (std::size_t rank = 0; rank < study_.ranks.size(); ++rank) {
-    std::vector<double> ns;
-    const std::vector<char>& repeated = study_.ranks[rank].repeated;
-    for (std::size_t i = 0; i < study_.timelines[rank].works.size(); ++i) {
-      const bool gone = !repeated.empty() && repeated[i] != 0;
-      any = any || gone;
-      ns.push_back(gone ? kGone : static_cast<double>(study_.timelines[rank].works[i].ns()));
-    }
-    work_ns.push_back(std::move(ns));
-  }
-  return any ? with_works(std::move(work_ns)) : 0;
 }
 
 // Hidden communication is not free: its kernels take multiprocessors and bandwidth from the work that hides

@@ -55,7 +55,6 @@ class Gains {
   double without_bubble() const;
   double comm_share() const;
   double without_communication(double all_ms) const;  // all_ms: were it free
-  double without_repeated_reductions() const;
 
   const Study& study_;
   Replay replay_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace hone::analyze::device {
 namespace {
@@ -38,22 +39,24 @@ bool is_forward(const trace::Trace& trace, const Work& work) {
   return work.op != kNothing && trace.operators[work.op].phase == trace::Phase::kForward;
 }
 
-void mark(const std::vector<Pass>& passes, double updated, std::vector<char>& repeated) {
+void mark(const std::vector<Pass>& passes, double updated, BusySplit& split) {
   if (passes.size() < 2) return;
   for (const Pass& pass : passes)
     if (pass.sizes != passes.front().sizes || std::abs(pass.elements - updated) > kSameElements * updated)
       return;
   for (auto pass = passes.begin(); pass + 1 != passes.end(); ++pass)
-    for (uint32_t work : pass->works) repeated[work] = 1;
+    for (uint32_t work : pass->works) {
+      split.works[work].cause = Cause::kComm;
+      split.works[work].reason = Reason::kRepeated;
+      split.works[work].target_ns = kGone;
+    }
 }
 
 }  // namespace
 
-std::vector<char> repeated_reductions(const trace::Trace& trace, const RankTimeline& timeline,
-                                      const BusySplit& split) {
+void mark_repeated_reductions(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split) {
   const double updated = updated_elements(trace, split);
-  if (updated <= 0) return {};
-  std::vector<char> repeated(timeline.works.size(), 0);
+  if (updated <= 0) return;
   std::vector<Pass> passes;
   int32_t step = trace::kNoStep;
   bool forward = true;
@@ -61,7 +64,7 @@ std::vector<char> repeated_reductions(const trace::Trace& trace, const RankTimel
   for (uint32_t i : timeline.launched) {
     const Work& work = timeline.works[i];
     if (work.step != step) {
-      mark(passes, updated, repeated);
+      mark(passes, updated, split);
       passes.clear();
       step = work.step;
       forward = true;
@@ -84,9 +87,7 @@ std::vector<char> repeated_reductions(const trace::Trace& trace, const RankTimel
       passes.back().works.push_back(before);  // the division by the number of ranks
     before = kNothing;
   }
-  mark(passes, updated, repeated);
-  if (std::find(repeated.begin(), repeated.end(), 1) == repeated.end()) return {};
-  return repeated;
+  mark(passes, updated, split);
 }
 
 }  // namespace hone::analyze::device

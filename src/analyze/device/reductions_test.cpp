@@ -63,8 +63,11 @@ struct Program {
   }
 
   long repeated() const {
-    const std::vector<char> marks = repeated_reductions(trace, timeline, split);
-    return std::count(marks.begin(), marks.end(), 1);
+    BusySplit marked = split;
+    marked.works.resize(timeline.works.size());
+    mark_repeated_reductions(trace, timeline, marked);
+    return std::count_if(marked.works.begin(), marked.works.end(),
+                         [](const WorkSplit& work) { return work.reason == Reason::kRepeated; });
   }
 };
 

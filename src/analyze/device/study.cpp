@@ -85,7 +85,7 @@ Study make_study(const trace::Trace& trace, const GpuRoofs& roofs) {
     rank.idle = idle_parts(timeline, rank.occupancy, study.activities.back());
     rank.split = split_busy(trace, timeline, roofs);
     rank.loops = find_loops(trace, timeline);
-    rank.repeated = repeated_reductions(trace, timeline, rank.split);
+    mark_repeated_reductions(trace, timeline, rank.split);
     find_central(timeline, common, rank);
     study.ranks.push_back(std::move(rank));
   }

@@ -27,7 +27,6 @@ struct RankStudy {
   std::vector<IdlePart> idle;
   BusySplit split;
   Loops loops;
-  std::vector<char> repeated;  // repeated_reductions()
   // Which windows the typical step is averaged over, and what brings their mean to the median.
   std::vector<char> central;  // by window
   int central_steps = 0;
