@@ -6,6 +6,7 @@
 
 #include "analyze/analyze.h"
 #include "analyze/fabricate.h"
+#include "trace/testing/add_span.h"
 
 namespace hone::analyze {
 namespace {
@@ -82,14 +83,13 @@ TEST(HostProgram, GetsAdviceForItsFrameworkNotForPlans) {
 TEST(HostProgram, SaysThatTheDeviceIsMissing) {
   trace::Trace trace = program(20);
   trace.spans.category.back() = trace::Category::kStep;
-  trace.spans.add({trace.spans.start_ns[1],
-                   1000,
-                   trace.spans.track[1],
-                   trace.strings.intern("cudaLaunchKernel"),
-                   trace::Category::kRuntime,
-                   0,
-                   {},
-                   7});
+  add_span(trace, {.on = trace.spans.track[1],
+                   .category = trace::Category::kRuntime,
+                   .name = "cudaLaunchKernel",
+                   .from_us = 30'000,
+                   .us = 1,
+                   .step = 0,
+                   .correlation = 7});
   const Analysis analysis = explained(trace);
   EXPECT_FALSE(analysis.verdict.cause.has_value());
   EXPECT_FALSE(analysis.verdict.healthy());

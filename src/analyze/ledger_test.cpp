@@ -9,6 +9,7 @@
 #include "analyze/attribution.h"
 #include "analyze/fabricate.h"
 #include "analyze/rules.h"
+#include "trace/testing/add_span.h"
 
 namespace hone::analyze {
 namespace {
@@ -89,20 +90,29 @@ TEST(Attribution, SharesOverlapEvenlyAndCountsTheInnermostSpan) {
   for (int i = 0; i < 2; ++i) trace.add_track({});
   for (int i = 0; i < 3; ++i)
     trace.add_operator(op("op" + std::to_string(i), "Any", OperatorClass::kOther, 0, 0, 0));
-  trace.spans.add({0, 100, {0}, {}, Category::kStep, 0, {}, 0});
-  trace.spans.add({10, 60, {0}, {}, Category::kOperator, 0, {0}, 0});  // 10..70
-  trace.spans.add({20, 10, {0}, {}, Category::kOperator, 0, {1}, 0});  // nested: 20..30
-  trace.spans.add({40, 40, {1}, {}, Category::kOperator, 0, {2}, 0});  // other thread: 40..80
-  trace.spans.add({90, 5, {0}, {}, Category::kAllocation, 0, {}, 0});
+  const auto add = [&](uint32_t thread, Category category, double from_us, double to_us,
+                       trace::OperatorId op = {}) {
+    add_span(trace, {.on = {thread},
+                     .category = category,
+                     .from_us = from_us,
+                     .us = to_us - from_us,
+                     .step = 0,
+                     .op = op});
+  };
+  add(0, Category::kStep, 0, 100);
+  add(0, Category::kOperator, 10, 70, {0});
+  add(0, Category::kOperator, 20, 30, {1});  // nested
+  add(1, Category::kOperator, 40, 80, {2});
+  add(0, Category::kAllocation, 90, 95);
   std::vector<StepWindow> steps = find_steps(trace, 0);
   ASSERT_EQ(steps.size(), 1u);
   Attribution parts = attribute(trace, steps[0]);
-  EXPECT_DOUBLE_EQ(parts.operator_ns[0], 10 + 10 + 15);
-  EXPECT_DOUBLE_EQ(parts.operator_ns[1], 10);
-  EXPECT_DOUBLE_EQ(parts.operator_ns[2], 15 + 10);
-  EXPECT_DOUBLE_EQ(parts.busy_ns, 70);
-  EXPECT_DOUBLE_EQ(parts.waiting_ns[static_cast<std::size_t>(Cause::kAllocator)], 5);
-  EXPECT_DOUBLE_EQ(parts.waiting_ns[static_cast<std::size_t>(Cause::kHostOther)], 10 + 15);
+  EXPECT_DOUBLE_EQ(parts.operator_ns[0], 1e3 * (10 + 10 + 15));
+  EXPECT_DOUBLE_EQ(parts.operator_ns[1], 10e3);
+  EXPECT_DOUBLE_EQ(parts.operator_ns[2], 1e3 * (15 + 10));
+  EXPECT_DOUBLE_EQ(parts.busy_ns, 70e3);
+  EXPECT_DOUBLE_EQ(parts.waiting_ns[static_cast<std::size_t>(Cause::kAllocator)], 5e3);
+  EXPECT_DOUBLE_EQ(parts.waiting_ns[static_cast<std::size_t>(Cause::kHostOther)], 1e3 * (10 + 15));
 }
 
 TEST(Ledger, AddsUpToTheStepForAnyTrace) {

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "trace/testing/add_span.h"
+
 namespace hone::analyze::device {
 namespace {
 
@@ -15,13 +17,12 @@ namespace {
 class Ranks {
  public:
   explicit Ranks(uint32_t count, int64_t step_us) {
-    const auto process = trace_.add_track({trace::TrackKind::kProcess, "python", {}, 1, 1, 0, -1});
-    name_ = trace_.strings.intern("ncclDevKernel_SendRecv");
+    const trace::TrackId process = add_process(trace_);
     study_.trace = &trace_;
     for (uint32_t rank = 0; rank < count; ++rank) {
       RankTimeline timeline;
       timeline.rank = static_cast<int>(rank);
-      timeline.streams = {trace_.add_track({trace::TrackKind::kStream, "stream 7", process, 1, 7, 0, 0})};
+      timeline.streams = {add_stream(trace_, process)};
       timeline.steps = {{0, 0, step_us * 1000, 0, step_us * 1000}};
       study_.timelines.push_back(timeline);
       study_.activities.emplace_back();
@@ -34,17 +35,13 @@ class Ranks {
   // Returns the work's place on its rank; works of a rank are given by their start.
   uint32_t work(uint32_t rank, int64_t start_us, int64_t end_us) {
     RankTimeline& timeline = study_.timelines[rank];
-    const auto span = static_cast<uint32_t>(trace_.spans.size());
-    trace_.spans.add({start_us * 1000,
-                      (end_us - start_us) * 1000,
-                      timeline.streams[0],
-                      name_,
-                      trace::Category::kCommunication,
-                      0,
-                      {},
-                      0});
     Work work;
-    work.span = span;
+    work.span = add_span(trace_, {.on = timeline.streams[0],
+                                  .category = trace::Category::kCommunication,
+                                  .name = "ncclDevKernel_SendRecv",
+                                  .from_us = static_cast<double>(start_us),
+                                  .us = static_cast<double>(end_us - start_us),
+                                  .step = 0});
     work.start_ns = start_us * 1000;
     work.end_ns = end_us * 1000;
     work.kind = WorkKind::kCollective;
@@ -72,7 +69,6 @@ class Ranks {
 
  private:
   trace::Trace trace_;
-  trace::StringId name_{};
   Study study_;
 };
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/device/gpu_roofs.h"
+#include "trace/testing/add_span.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -16,9 +17,8 @@ using testing::HasSubstr;
 trace::Trace program(const char* device, bool with_steps = true, bool lose_launches = false) {
   trace::Trace trace;
   trace.meta.devices = {{0, 0, device, 80e9, 132, 9, 0}};
-  const auto process = trace.add_track({trace::TrackKind::kProcess, "python", {}, 1, 1, 0, -1});
-  const auto thread = trace.add_track({trace::TrackKind::kThread, "main", process, 1, 1, 0, -1});
-  const auto stream = trace.add_track({trace::TrackKind::kStream, "stream 7", process, 1, 7, 0, 0});
+  const trace::TrackId process = add_process(trace);
+  const trace::TrackId thread = add_thread(trace, process), stream = add_stream(trace, process);
   trace::Operator op;
   op.name = op.kind = "aten::mul";
   op.op_class = trace::OperatorClass::kPointwise;
@@ -26,21 +26,30 @@ trace::Trace program(const char* device, bool with_steps = true, bool lose_launc
   op.flops = 1e6;
   op.bytes_read = op.bytes_written = 4e6;
   trace.add_operator(op);
-  const auto name = trace.strings.intern("vectorized_elementwise_kernel");
-  const auto launch = trace.strings.intern("cudaLaunchKernel");
-  uint64_t correlation = 0;
   for (int step = 0; step < 3; ++step) {
-    const int64_t at = 1'000'000 * (step + 1);
+    const double start = 1000 * (step + 1);
     if (with_steps)
-      trace.spans.add(
-          {at, 900'000, thread, trace.strings.intern("step"), trace::Category::kStep, step, {}, 0});
+      add_span(trace, {.on = thread,
+                       .category = trace::Category::kStep,
+                       .name = "step",
+                       .from_us = start,
+                       .us = 900,
+                       .step = step});
     for (int i = 0; i < 10; ++i) {
-      ++correlation;
-      if (!lose_launches || i % 2 == 0)
-        trace.spans.add(
-            {at + i * 80'000, 5'000, thread, launch, trace::Category::kRuntime, step, {}, correlation});
-      trace.spans.add({at + i * 80'000 + 10'000, 60'000, stream, name, trace::Category::kKernel, step,
-                       trace::OperatorId{0}, correlation});
+      const double at = start + i * 80;
+      trace::SpanWords kernel{.on = stream,
+                              .category = trace::Category::kKernel,
+                              .name = "vectorized_elementwise_kernel",
+                              .from_us = at + 10,
+                              .us = 60,
+                              .step = step,
+                              .op = {0}};
+      if (!lose_launches || i % 2 == 0) {
+        add_launch(trace, {.on = thread, .from_us = at, .us = 5}, kernel);
+      } else {
+        kernel.correlation = trace.spans.size() + 1;
+        add_span(trace, kernel);
+      }
     }
   }
   return trace;
@@ -64,9 +73,10 @@ TEST(DeviceAnalysis, DoesNotCallADeviceOfUnknownRoofsHealthy) {
 TEST(DeviceAnalysis, SaysThatKernelsOfUnknownWorkAreNotJudged) {
   trace::Trace trace = program("NVIDIA H200");
   trace.operators[0].flops = trace.operators[0].bytes_read = trace.operators[0].bytes_written = 0;
+  int kernels = 0;
   for (std::size_t i = 0; i < trace.spans.size(); ++i)  // busy all the time
     if (trace.spans.category[i] == trace::Category::kKernel)
-      trace.spans.duration_ns[i] = trace.spans.correlation[i] % 10 == 0 ? 250'000 : 79'000;
+      trace.spans.duration_ns[i] = ++kernels % 10 == 0 ? 250'000 : 79'000;
   const auto analysis = analyze_device_trace(trace, Roofs{}, {});
   ASSERT_TRUE(analysis.ok());
   EXPECT_FALSE(analysis->verdict.cause.has_value()) << analysis->verdict.sentence;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/trace.h"
+#include "trace/testing/add_span.h"
 
 namespace hone::analyze::device::fabricate {
 
@@ -16,13 +16,13 @@ class Ranks {
   explicit Ranks(int ranks, int devices = 1) : ranks_(static_cast<std::size_t>(ranks)) {
     for (int rank = 0; rank < ranks; ++rank) {
       Rank& made = at(rank);
-      const auto process = trace_.add_track({trace::TrackKind::kProcess, "python", {}, 1, 1, rank, -1});
-      made.thread = trace_.add_track({trace::TrackKind::kThread, "main", process, 1, 1, rank, -1});
+      const trace::TrackId process = add_process(trace_, rank);
+      made.thread = add_thread(trace_, process);
       made.devices.resize(static_cast<std::size_t>(devices));
       for (int device = 0; device < devices; ++device) {
         Device& own = made.devices[static_cast<std::size_t>(device)];
-        own.stream = trace_.add_track({trace::TrackKind::kStream, "stream 7", process, 1, 7, rank, device});
-        own.side = trace_.add_track({trace::TrackKind::kStream, "stream 20", process, 1, 20, rank, device});
+        own.stream = add_stream(trace_, process, 7, device);
+        own.side = add_stream(trace_, process, 20, device);
         trace_.meta.devices.push_back({rank, device, "NVIDIA H200", 150e9, 132, 9, 0});
       }
       trace_.meta.ranks.push_back({rank, ranks, "rank" + std::to_string(rank) + ".json", "nccl", {}});
@@ -74,9 +74,8 @@ class Ranks {
       add(rank, own.devices[0].side, trace::Category::kCommunication,
           "ncclDevKernel_AllReduce_Sum_f32_RING_LL", start.first, arrived + us - start.first, {},
           start.second);
-      trace_.collectives.push_back({static_cast<uint32_t>(trace_.spans.size() - 1),
-                                    trace_.strings.intern(name), trace_.strings.intern(group),
-                                    static_cast<uint32_t>(members.size()), DType::kF32, elements, elements});
+      describe_collective(trace_, static_cast<uint32_t>(trace_.spans.size() - 1), name, elements, group,
+                          static_cast<uint32_t>(members.size()));
     }
   }
 
@@ -132,8 +131,14 @@ class Ranks {
 
   void add(int rank, trace::TrackId track, trace::Category category, const std::string& name, double start,
            double us, trace::OperatorId op, uint64_t correlation) {
-    trace_.spans.add({static_cast<int64_t>((start + at(rank).offset) * 1e3), static_cast<int64_t>(us * 1e3),
-                      track, trace_.strings.intern(name), category, at(rank).step, op, correlation});
+    add_span(trace_, {.on = track,
+                      .category = category,
+                      .name = name,
+                      .from_us = start + at(rank).offset,
+                      .us = us,
+                      .step = at(rank).step,
+                      .op = op,
+                      .correlation = correlation});
   }
 
   trace::Trace trace_;

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "trace/testing/add_span.h"
+
 namespace hone::analyze::device {
 namespace {
 
@@ -21,12 +23,8 @@ struct Program {
         ++step;
         continue;
       }
-      trace::Span span;
-      span.name = trace.strings.intern(word);
-      span.track = track;
-      trace.spans.add(span);
       Work work;
-      work.span = static_cast<uint32_t>(trace.spans.size() - 1);
+      work.span = add_span(trace, {.on = track, .name = word});
       work.step = step;
       work.kind = word == "0" ? WorkKind::kMemset : WorkKind::kKernel;
       timeline.launched.push_back(static_cast<uint32_t>(timeline.works.size()));

@@ -5,6 +5,7 @@
 
 #include "analyze/device/gains.h"
 #include "analyze/device/study.h"
+#include "trace/testing/add_span.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -13,37 +14,31 @@ namespace {
 class Fabricated {
  public:
   Fabricated() {
-    process_ = trace_.add_track({trace::TrackKind::kProcess, "python", {}, 1, 1, 0, -1});
-    thread_ = trace_.add_track({trace::TrackKind::kThread, "main", process_, 1, 1, 0, -1});
-    stream_ = trace_.add_track({trace::TrackKind::kStream, "stream 7", process_, 1, 7, 0, 0});
-    side_ = trace_.add_track({trace::TrackKind::kStream, "stream 8", process_, 1, 8, 0, 0});
+    const trace::TrackId process = add_process(trace_);
+    thread_ = add_thread(trace_, process);
+    stream_ = add_stream(trace_, process, 7);
+    side_ = add_stream(trace_, process, 8);
   }
 
   void begin_step() { step_start_ = host_; }
   void end_step() {
-    add(thread_, trace::Category::kStep, "step", step_start_, host_ - step_start_, 0);
+    host_span(Category::kStep, "step", step_start_, host_);
     ++step_;
   }
   // The host issues for `issue_us`, then launches a work.
   void launch(double issue_us, double work_us) {
-    add(thread_, trace::Category::kOperator, "aten::mul", host_, issue_us, 0);
+    host_span(Category::kOperator, "aten::mul", host_, host_ + issue_us);
     host_ += issue_us;
-    add(thread_, trace::Category::kRuntime, "cudaLaunchKernel", host_, 2, ++correlation_);
     device_ = std::max(device_ + 1, host_ + 5);
-    add(stream_, trace::Category::kKernel, "a_kernel", device_, work_us, correlation_);
-    host_ += 2;
+    launch_on(stream_, device_, work_us);
     device_ += work_us;
   }
   // Launched at once, on another stream; begins in the middle of the main stream's last work, as if an event
   // that was not recorded, or the lack of a free multiprocessor, had held it back.
-  void launch_beside(double last_us, double work_us) {
-    add(thread_, trace::Category::kRuntime, "cudaLaunchKernel", host_, 2, ++correlation_);
-    add(side_, trace::Category::kKernel, "a_kernel", device_ - last_us / 2, work_us, correlation_);
-    host_ += 2;
-  }
+  void launch_beside(double last_us, double work_us) { launch_on(side_, device_ - last_us / 2, work_us); }
   void wait() {
     const double end = std::max(host_, device_) + 3;
-    add(thread_, trace::Category::kSynchronization, "cudaStreamSynchronize", host_, end - host_, 0);
+    host_span(Category::kSynchronization, "cudaStreamSynchronize", host_, end);
     host_ = end;
   }
   void idle(double us) { host_ += us; }
@@ -52,23 +47,23 @@ class Fabricated {
   Study study() const { return make_study(trace_, gpu_roofs("NVIDIA H200")); }
 
  private:
-  void add(trace::TrackId track, trace::Category category, const char* name, double start, double us,
-           uint64_t correlation) {
-    trace_.spans.add({static_cast<int64_t>(start * 1e3),
-                      static_cast<int64_t>(us * 1e3),
-                      track,
-                      trace_.strings.intern(name),
-                      category,
-                      step_,
-                      {},
-                      correlation});
+  using Category = trace::Category;
+
+  void host_span(Category category, const char* name, double from, double to) {
+    add_span(
+        trace_,
+        {.on = thread_, .category = category, .name = name, .from_us = from, .us = to - from, .step = step_});
+  }
+  void launch_on(trace::TrackId stream, double at, double us) {
+    add_launch(trace_, {.on = thread_, .from_us = host_, .us = 2},
+               {.on = stream, .name = "a_kernel", .from_us = at, .us = us, .step = step_});
+    host_ += 2;
   }
 
   trace::Trace trace_;
-  trace::TrackId process_, thread_, stream_, side_;
+  trace::TrackId thread_, stream_, side_;
   double host_ = 1000, device_ = 0, step_start_ = 0;
   int32_t step_ = 0;
-  uint64_t correlation_ = 0;
 };
 
 // A study points into its trace.

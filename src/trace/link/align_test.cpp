@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "trace/link/link.h"
+#include "trace/testing/add_span.h"
 
 namespace hone::trace {
 namespace {
@@ -19,9 +20,8 @@ class Recordings {
  public:
   // `jitter_us` makes the steps of the run unlike; `clock_us` is what the rank's clock is ahead.
   void record(int rank, int from, int to, double clock_us, double jitter_us = 300) {
-    const TrackId process = trace.add_track({TrackKind::kProcess, "python", {}, 1, 1, rank, -1});
-    const TrackId thread = trace.add_track({TrackKind::kThread, "main", process, 1, 1, rank, -1});
-    const TrackId stream = trace.add_track({TrackKind::kStream, "stream 7", process, 1, 7, rank, 0});
+    const TrackId process = add_process(trace, rank);
+    const TrackId thread = add_thread(trace, process), stream = add_stream(trace, process);
     double time = 1000;
     for (int step = 0; step < to; ++step) {
       time += jitter_us * ((step * 7) % 5);
@@ -30,16 +30,20 @@ class Recordings {
         time += 100;
         if (step < from) continue;
         const double at = time + clock_us;
-        const bool collective = op == "allreduce";
-        if (!collective) add(thread, Category::kOperator, op, at, 10, 0);
-        add(thread, Category::kRuntime, "cudaLaunchKernel", at + 2, 2, ++correlation_);
-        add(stream, collective ? Category::kCommunication : Category::kKernel,
-            collective ? "ncclDevKernel_AllReduce" : op, at + 10, collective ? 80.0 + 3 * rank % 2 : 60,
-            correlation_);
-        if (collective)
-          trace.collectives.push_back({static_cast<uint32_t>(trace.spans.size() - 1),
-                                       trace.strings.intern(op), trace.strings.intern("0"), 2, DType::kF32,
-                                       1e6, 1e6});
+        if (op == "allreduce") {
+          const uint32_t work = add_launch(trace, {.on = thread, .from_us = at + 2, .us = 2},
+                                           {.on = stream,
+                                            .category = Category::kCommunication,
+                                            .name = "ncclDevKernel_AllReduce",
+                                            .from_us = at + 10,
+                                            .us = 80.0 + 3 * rank % 2});
+          describe_collective(trace, work, op, 1e6);
+        } else {
+          add_span(trace,
+                   {.on = thread, .category = Category::kOperator, .name = op, .from_us = at, .us = 10});
+          add_launch(trace, {.on = thread, .from_us = at + 2, .us = 2},
+                     {.on = stream, .name = op, .from_us = at + 10, .us = 60});
+        }
       }
     }
   }
@@ -65,20 +69,6 @@ class Recordings {
   }
 
   Trace trace;
-
- private:
-  void add(TrackId track, Category category, std::string_view name, double start, double us, uint64_t id) {
-    trace.spans.add({static_cast<int64_t>(start * 1e3),
-                     static_cast<int64_t>(us * 1e3),
-                     track,
-                     trace.strings.intern(name),
-                     category,
-                     kNoStep,
-                     {},
-                     id});
-  }
-
-  uint64_t correlation_ = 0;
 };
 
 TEST(AlignSteps, ByCollectivesWhereRecordingsBeginAtDifferentSteps) {

@@ -9,6 +9,7 @@
 #include "core/file.h"
 #include "core/testing/scratch_path.h"
 #include "trace/sql/writer.h"
+#include "trace/testing/add_span.h"
 #include "trace/testing/random_trace.h"
 
 namespace hone::trace {
@@ -64,16 +65,15 @@ TEST_F(SqliteFile, HoldsEveryRow) {
 
 TEST_F(SqliteFile, JoinsAKernelWithItsLaunch) {
   Trace trace;
-  const TrackId process = trace.add_track({TrackKind::kProcess, "p", {}, 1, 1, 0, -1});
-  const TrackId host = trace.add_track({TrackKind::kThread, "main", process, 1, 1, 0, -1});
-  const TrackId stream = trace.add_track({TrackKind::kStream, "stream 7", process, 1, 7, 0, 0});
+  const TrackId process = add_process(trace);
+  const TrackId host = add_thread(trace, process), stream = add_stream(trace, process);
   Operator add;
   add.kind = "aten::add";
   const OperatorId op = trace.add_operator(add);
-  trace.spans.add({100, 5, host, trace.strings.intern("cudaLaunchKernel"), Category::kRuntime, 0, {}, 9});
-  trace.spans.add({130, 50, stream, trace.strings.intern("add_kernel"), Category::kKernel, 0, op, 9});
+  add_launch(trace, {.on = host, .from_us = 100, .us = 5},
+             {.on = stream, .name = "add_kernel", .from_us = 130, .us = 50, .step = 0, .op = op});
   ASSERT_TRUE(write_sqlite(trace, {}, path_).ok());
-  EXPECT_EQ(answer("SELECT queue_ns FROM device_work WHERE operator = 'aten::add'"), "30");
+  EXPECT_EQ(answer("SELECT queue_ns FROM device_work WHERE operator = 'aten::add'"), "30000");
   EXPECT_EQ(answer("SELECT launches FROM kernel_time WHERE full_name = 'add_kernel'"), "1");
   EXPECT_EQ(answer("SELECT short FROM kernels"), answer("SELECT name FROM device_work"));
   EXPECT_EQ(count("device_work"), "1");
