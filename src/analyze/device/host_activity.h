@@ -1,33 +1,16 @@
 // What the host of a rank did at every instant, as far as it holds its device up: the nested spans of the
-// threads that launch work, flattened into stretches that do not overlap. Which words name which activity is
-// data, in host_activity.cpp.
+// threads that launch work, flattened into stretches that do not overlap. What a span says for itself is
+// host_spans.h's.
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
-#include "analyze/cause.h"
+#include "analyze/device/host_spans.h"
 #include "analyze/device/rank_timeline.h"
 #include "trace/trace.h"
 
 namespace hone::analyze::device {
-
-enum class Activity : uint8_t {
-  kIssue,  // operators, launches, and the program between them
-  kWait,   // for the device
-  kAllocate,
-  kCopy,  // in a copy that the call waits for
-  kCompile,
-  kInput,
-  kIo,
-  kCommunicate,  // launching collectives, and what the framework does around that
-  kOther,        // a long stretch of the program's own, which the trace says nothing about
-};
-inline constexpr int kActivityCount = 9;
-
-// What a device that has nothing to do waits for while its host does this.
-Cause activity_cause(Activity activity);
 
 struct Stretch {
   int64_t start_ns = 0;
@@ -54,16 +37,5 @@ struct HostActivity {
 };
 
 HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeline);
-
-// What a launch of a copy does to the host that calls it: kWait where it reads a value, kCopy where it lasts
-// as long as the copy, kIssue where it only launches.
-Activity copy_activity(const trace::Trace& trace, const RankTimeline& timeline, const HostCall& call);
-
-// Whether a call is the wait that ends a copy from memory which the host may page out: the framework waits
-// right after launching it.
-bool ends_a_copy(const RankTimeline& timeline, std::size_t call);
-
-// The activity that a name speaks of, kIssue if none: "enumerate(DataLoader)#…" is kInput.
-Activity named_activity(std::string_view name);
 
 }  // namespace hone::analyze::device
