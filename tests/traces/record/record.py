@@ -22,7 +22,8 @@ from torch.profiler import ProfilerActivity, profile, schedule
 
 from device import DRY, size, wait
 
-MODULES = {1: ("programs", "blind.host", "blind.on_device"), 2: ("parallel", "blind.parallel")}
+MODULES = {1: ("programs", "blind.host", "blind.on_device", "unseen.host", "unseen.on_device"),
+           2: ("parallel", "blind.parallel", "unseen.parallel")}
 ROUNDS, STEPS, TRACED = size(9, 1), size(5, 1), 3
 SLOW_STEP_MS, STEPS_IF_SLOW = 150, 2
 
