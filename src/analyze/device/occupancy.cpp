@@ -71,7 +71,7 @@ class Sweep {
     return edges;
   }
 
-  // Splits [from, to) at the windows' ends.
+  // Splits [from, to) at the windows' ends. Time between windows is nobody's.
   void span_windows(int64_t from, int64_t to, uint32_t next) {
     while (from < to && window_ < timeline_.steps.size()) {
       const DeviceStep& step = timeline_.steps[window_];
@@ -79,8 +79,9 @@ class Sweep {
         ++window_;
         continue;
       }
+      from = std::max(from, step.start_ns);
       const int64_t end = std::min(to, step.end_ns);
-      segment(from, end, next);
+      if (from < end) segment(from, end, next);
       from = end;
     }
   }

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "trace/link/roles.h"
+
 namespace hone::analyze::device {
 namespace {
 
@@ -181,8 +183,10 @@ class Builder {
       if (spans_.category[row] != Category::kStep || track(row).rank != result_.rank) continue;
       if (track(row).kind == trace::TrackKind::kStream || spans_.duration_ns[row] <= 0) continue;
       const int64_t start = spans_.start_ns[row];
-      result_.steps.push_back(
-          {spans_.step[row], 0, start + spans_.duration_ns[row], start, start + spans_.duration_ns[row]});
+      const int64_t end = start + spans_.duration_ns[row];
+      const std::string_view name = trace_.strings.text(spans_.name[row]);
+      const bool profiler = trace::link::role_of(name, Category::kRegion) == trace::link::Role::kStepMark;
+      result_.steps.push_back({spans_.step[row], 0, end, start, end, profiler});
     }
     std::sort(result_.steps.begin(), result_.steps.end(),
               [](const DeviceStep& a, const DeviceStep& b) { return a.host_start_ns < b.host_start_ns; });
@@ -202,8 +206,8 @@ class Builder {
     }
     int64_t start = std::max(first_start, before);
     for (DeviceStep& step : result_.steps) {
-      step.start_ns = start;
-      step.end_ns = std::max(step.end_ns, start);
+      step.start_ns = step.marked_by_profiler ? std::max(start, step.host_start_ns) : start;
+      step.end_ns = std::max(step.end_ns, step.start_ns);
       start = step.end_ns;
     }
     std::erase_if(result_.steps, [](const DeviceStep& step) { return step.end_ns <= step.start_ns; });

@@ -45,13 +45,16 @@ struct HostCall {
 };
 
 // A step as wall time: from the end of the step before to its own end, which is when both the host's range
-// and all device work that it launched are over. The windows of a rank tile its time.
+// and all device work that it launched are over. The windows of a rank tile its time, but for what PyTorch's
+// profiler needs for itself between the ranges that it marks: where the device has nothing left to do
+// meanwhile, it belongs to no step.
 struct DeviceStep {
   int32_t step = 0;
   int64_t start_ns = 0;
   int64_t end_ns = 0;
   int64_t host_start_ns = 0;
   int64_t host_end_ns = 0;
+  bool marked_by_profiler = false;
 
   double ms() const { return static_cast<double>(end_ns - start_ns) * 1e-6; }
 };

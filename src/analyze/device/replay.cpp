@@ -244,11 +244,9 @@ Replay::Replay(const trace::Trace& trace, std::span<const RankTimeline> timeline
     programs_.push_back(make_program(trace, timelines[rank], activities[rank]));
     for (std::size_t work = 0; work < programs_.back().works.size(); ++work)
       programs_.back().works[work].meeting = meetings.of[rank][work];
-    std::vector<double> ends;
-    for (const DeviceStep& step : timelines[rank].steps) ends.push_back(static_cast<double>(step.end_ns));
-    const double start =
-        timelines[rank].steps.empty() ? 0 : static_cast<double>(timelines[rank].steps.front().start_ns);
-    total += typical_ms(ends, start);
+    std::vector<double> times;
+    for (const DeviceStep& step : timelines[rank].steps) times.push_back(step.ms());
+    total += median(times);
   }
   recorded_ms_ = programs_.empty() ? 0 : total / static_cast<double>(programs_.size());
   unchanged_ms_ = step_ms();

@@ -180,6 +180,7 @@ class ProgramBuilder {
         item.kind = ItemKind::kStepEnd;
         item.step = static_cast<uint32_t>(step);
         program_.items.push_back(item);
+        skip_time_before(step + 1);
       }
     };
     for (uint32_t i = 0; i < timeline_.calls.size(); ++i) {
@@ -194,6 +195,12 @@ class ProgramBuilder {
     }
     end_steps_until(std::numeric_limits<int64_t>::max());
     std::sort(program_.preloaded.begin(), program_.preloaded.end());
+  }
+
+  // What the profiler needs between two steps is no time of the program.
+  void skip_time_before(std::size_t step) {
+    if (step < timeline_.steps.size() && timeline_.steps[step].marked_by_profiler)
+      time_ = std::max(time_, timeline_.steps[step].host_start_ns);
   }
 
   // The host's time up to `until`; nothing if another thread was past it.
