@@ -65,7 +65,8 @@ TEST(ProfilerSteps, AreKnownOfEveryRecording) {
     for (const fs::directory_entry& entry : fs::directory_iterator(traces() / folder)) {
       const std::string name = entry.path().filename().string();
       if (!name.ends_with(".json.gz")) continue;
-      EXPECT_TRUE(known.contains(std::string(folder) + "/" + name)) << name;
+      EXPECT_TRUE(known.contains(std::string(folder) + "/" + name))
+          << name << ": make the table anew with tests/traces/record/profiler_steps.py";
     }
 }
 
