@@ -166,52 +166,38 @@ Status run(const Options& options, Program& program) {
 
 void add_bench_command(Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.add("bench", "latency percentiles and throughput of a model, optimised",
-                                  [options, &program] { return run(*options, program); });
+  Command command = program.add("bench", "latency percentiles and throughput of a model, optimised",
+                                [options, &program] { return run(*options, program); });
   options->model.default_symbol = 1;
-  options->model.add_to(*command);
-  command->add_option("--threads", options->bench.threads, "threads to use (default: every core)")
-      ->type_name("N")
-      ->check(positive());
-  command->add_option("--batch", options->batch, "what the symbolic first extent of the inputs stands for")
-      ->type_name("N")
-      ->check(positive());
+  options->model.add_to(command);
+  command.option("--threads N", &options->bench.threads, "threads to use (default: every core)").positive();
+  command.option("--batch N", &options->batch, "what the symbolic first extent of the inputs stands for")
+      .positive();
   command
-      ->add_option("--concurrency", options->bench.concurrency, "plans that run at once, sharing the threads")
-      ->type_name("N")
-      ->check(positive())
-      ->capture_default_str();
-  command->add_option("--against", options->against, "another runtime to compare with, interleaved: ort")
-      ->type_name("ort")
-      ->check(CLI::IsMember({"ort"}))
-      ->allow_extra_args(false);
+      .option("--concurrency N", &options->bench.concurrency, "plans that run at once, sharing the threads")
+      .positive()
+      .with_default();
+  command.option("--against ort", &options->against, "another runtime to compare with, interleaved: ort")
+      .one_of({"ort"});
+  command.option("--ort-library FILE", &options->ort_library,
+                 "ONNX Runtime's libonnxruntime.so (default: $HONE_ORT_LIBRARY, the loader's, python3's)");
+  command.option("--budget SECONDS", &options->bench.budget_s, "seconds that measuring may take, roughly")
+      .positive()
+      .with_default();
+  command.option("--disable PASS", &options->disabled, "a pass or group that does not run");
+  command.option("--seed N", &options->bench.seed, "of made-up inputs").with_default();
+  command.flag("--no-overlap", &options->bench.overlap,
+               "run operators one after another, even where side by side is faster", false);
+  command.flag("--no-cache", &options->no_cache, "neither read nor keep kernel timings");
+  command.option("--json FILE", &options->json, "also write bench.json to this file");
   command
-      ->add_option("--ort-library", options->ort_library,
-                   "ONNX Runtime's libonnxruntime.so (default: $HONE_ORT_LIBRARY, the loader's, python3's)")
-      ->type_name("FILE");
-  command->add_option("--budget", options->bench.budget_s, "seconds that measuring may take, roughly")
-      ->type_name("SECONDS")
-      ->check(positive())
-      ->capture_default_str();
-  command->add_option("--disable", options->disabled, "a pass or group that does not run")
-      ->type_name("PASS")
-      ->allow_extra_args(false);
-  command->add_option("--seed", options->bench.seed, "of made-up inputs")
-      ->type_name("N")
-      ->capture_default_str();
-  command->add_flag("--no-overlap{false}", options->bench.overlap,
-                    "run operators one after another, even where side by side is faster");
-  command->add_flag("--no-cache", options->no_cache, "neither read nor keep kernel timings");
-  CLI::Option* json =
-      command->add_option("--json", options->json, "also write bench.json to this file")->type_name("FILE");
-  command
-      ->add_flag("--on-request", options->on_request,
-                 "say 'ready' when compiled; then run N steps for each line N of stdin and print their mean "
-                 "in milliseconds")
-      ->excludes(json)
-      ->excludes("--against")
-      ->excludes("--concurrency")
-      ->excludes("--budget");
+      .flag("--on-request", &options->on_request,
+            "say 'ready' when compiled; then run N steps for each line N of stdin and print their mean "
+            "in milliseconds")
+      .excludes("--json")
+      .excludes("--against")
+      .excludes("--concurrency")
+      .excludes("--budget");
 }
 
 }  // namespace hone::apps

@@ -75,16 +75,14 @@ Status run(const Options& options) {
 
 void add_ceilings_command(Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command command =
       program.add("ceilings", "measure the roofs of this machine", [options] { return run(*options); });
   command
-      ->add_option("--threads", options->measure.threads,
-                   "threads of the all-cores rows (default: all cores)")
-      ->type_name("N")
-      ->check(positive());
-  command->add_flag("--quick", options->measure.quick, "two seconds instead of eight");
-  command->add_flag("--refresh", options->measure.refresh, "measure even if this machine's roofs are known");
-  command->add_option("--json", options->json, "also write them to this file")->type_name("FILE");
+      .option("--threads N", &options->measure.threads, "threads of the all-cores rows (default: all cores)")
+      .positive();
+  command.flag("--quick", &options->measure.quick, "two seconds instead of eight");
+  command.flag("--refresh", &options->measure.refresh, "measure even if this machine's roofs are known");
+  command.option("--json FILE", &options->json, "also write them to this file");
 }
 
 }  // namespace hone::apps

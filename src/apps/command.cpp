@@ -1,9 +1,7 @@
 #include "apps/command.h"
 
-#include <charconv>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,12 +12,6 @@
 #include "report/text.h"
 
 namespace hone::apps {
-
-CLI::App* Program::add(const std::string& name, const std::string& summary, std::function<Status()> run) {
-  CLI::App* command = app.add_subcommand(name, summary);
-  command->callback([this, run = std::move(run)] { chosen = run; });
-  return command;
-}
 
 namespace {
 
@@ -44,38 +36,6 @@ void watch_interrupts() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   std::signal(SIGXFSZ, SIG_IGN);  // a file past the size limit: the write fails and its error is reported
-}
-
-CLI::Validator positive() {
-  const auto check = [](const std::string& text) -> std::string {
-    double value = 0;
-    const char* end = text.data() + text.size();
-    const auto [read, failed] = std::from_chars(text.data(), end, value);
-    const bool number = failed == std::errc() && read == end;
-    return number && value > 0 ? "" : fmt::format("'{}' is not a number above 0", text);
-  };
-  return {check, "POSITIVE"};
-}
-
-std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
-  const auto commands = app.get_subcommands();
-  if (!commands.empty()) return fmt::format("{}; see hone {} --help", error.what(), commands[0]->get_name());
-  // CLI11 says only that a subcommand is missing where an unknown one was given.
-  const std::string given = argc > 1 ? report::clean_utf8(argv[1]) : "";
-  return (given.empty()     ? std::string("no command was given")
-          : given[0] == '-' ? fmt::format("there is no option '{}' before the command", given)
-                            : fmt::format("there is no command '{}'", given)) +
-         "; see hone --help";
-}
-
-Status check_json_path(const CLI::App& app) {
-  const CLI::Option* json = app.get_subcommands()[0]->get_option_no_throw("--json");
-  if (json == nullptr || json->count() == 0) return {};
-  const std::filesystem::path folder = std::filesystem::path(json->results()[0]).parent_path();
-  std::error_code failed;
-  if (folder.empty() || std::filesystem::is_directory(folder, failed)) return {};
-  return invalid(
-      fmt::format("cannot write '{}': there is no folder '{}'", json->results()[0], folder.string()));
 }
 
 Status write_json(const std::string& path, const nlohmann::ordered_json& json) {

@@ -1,28 +1,16 @@
-// What the subcommands of the program share: how one is declared, how its result becomes an exit status,
-// where progress goes. Each subcommand is one file with one add_…_command(); main.cpp lists them.
+// What the subcommands of the program share, beside how they are declared (command_line.h): where progress
+// and results go. Each subcommand is one file with one add_…_command(); main.cpp lists them.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <string>
 
-#include <CLI/App.hpp>
 #include <nlohmann/json_fwd.hpp>
 
+#include "apps/command_line.h"
 #include "core/result.h"
 
 namespace hone::apps {
-
-// Collects what the chosen subcommand has to run; main runs it after parsing.
-struct Program {
-  CLI::App app{
-      "hone: measure an AI program, say where every millisecond goes,\nmake it faster, and prove it."};
-  std::function<Status()> chosen;
-  std::string command_line;  // as typed, for reports
-  int exit_code = 0;  // of a command that succeeded in running, but found something wrong (failed tests, say)
-
-  // A subcommand whose `run` is called when it was chosen.
-  CLI::App* add(const std::string& name, const std::string& summary, std::function<Status()> run);
-};
 
 // Shows progress on stderr: a bar on a terminal, a line every few seconds elsewhere. Says nothing in the
 // first two seconds, so that quick work stays quiet.
@@ -49,15 +37,6 @@ class ProgressBar {
 // Set by SIGINT and SIGTERM: long work looks here and stops cleanly.
 bool interrupted();
 void watch_interrupts();
-
-// For options that take a number above 0.
-CLI::Validator positive();
-
-// The one line, "hone: …" apart, that says what is wrong with the command line.
-std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv);
-
-// Whether the file that --json of the chosen command names can be written: known before the work.
-Status check_json_path(const CLI::App& app);
 
 // Writes `json` to the file that --json named; nothing where it named none. Text that is not UTF-8 (names of
 // a hostile model) is replaced.

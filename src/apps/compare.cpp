@@ -136,33 +136,28 @@ Status run(const Options& options) {
 
 void add_compare_command(Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command command =
       program.add("compare", "what changed between two traces, two runs or two models, by how much, how sure",
                   [options] { return run(*options); });
   command
-      ->add_option(
-          "A", options->a,
+      .positional(
+          "A", &options->a,
           "a trace, a folder of ranks' traces, a run folder (of hone lab: DIR/baseline), or an ONNX model")
-      ->type_name("")
-      ->required();
-  command->add_option("B", options->b, "another of the same kind")->type_name("")->required();
+      .required();
+  command.positional("B", &options->b, "another of the same kind").required();
   options->model.default_symbol = 1;
-  options->model.add_shapes_to(*command);
-  command->add_option("--threads", options->bench.threads, "threads for models (default: every core)")
-      ->type_name("N")
-      ->check(positive());
-  command->add_option("--budget", options->bench.budget_s, "seconds that measuring models may take, roughly")
-      ->type_name("SECONDS")
-      ->check(positive())
-      ->capture_default_str();
-  command->add_option("--disable", options->disabled, "a pass or group that runs on neither model")
-      ->type_name("PASS")
-      ->allow_extra_args(false);
-  command->add_flag("--no-overlap{false}", options->bench.overlap,
-                    "run operators one after another, even where side by side is faster");
-  command->add_option("--out", options->out, "a folder for the comparison as a page (traces and runs)")
-      ->type_name("DIR");
-  command->add_option("--json", options->json, "also write it to this file")->type_name("FILE");
+  options->model.add_shapes_to(command);
+  command.option("--threads N", &options->bench.threads, "threads for models (default: every core)")
+      .positive();
+  command
+      .option("--budget SECONDS", &options->bench.budget_s, "seconds that measuring models may take, roughly")
+      .positive()
+      .with_default();
+  command.option("--disable PASS", &options->disabled, "a pass or group that runs on neither model");
+  command.flag("--no-overlap", &options->bench.overlap,
+               "run operators one after another, even where side by side is faster", false);
+  command.option("--out DIR", &options->out, "a folder for the comparison as a page (traces and runs)");
+  command.option("--json FILE", &options->json, "also write it to this file");
 }
 
 }  // namespace hone::apps

@@ -36,38 +36,38 @@ void print_summary(const lab::ConformanceReport& report, bool list_unsupported) 
   fmt::print("{} passed, {} failed, {} unsupported\n", report.passed, report.failed, report.unsupported);
 }
 
+Status run(const Options& options, Program& program) {
+  const runtime::CpuProvider provider;
+  ProgressBar bar("conformance");
+  lab::ConformanceOptions conformance;
+  conformance.filter = options.filter;
+  conformance.optimise = options.optimise;
+  conformance.progress = [&](double fraction, const std::string& test) {
+    bar.update(fraction, test);
+    return !interrupted();
+  };
+  HONE_ASSIGN(const lab::ConformanceReport report,
+              lab::run_conformance(options.folder, provider, conformance));
+  if (!options.json.empty()) HONE_CHECK(write_file(options.json, lab::conformance_json(report)));
+  print_summary(report, options.list_unsupported);
+  if (report.failed > 0) program.exit_code = 1;
+  return {};
+}
+
 }  // namespace
 
 void add_conformance_command(Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.add("conformance", "run ONNX backend tests (laid out as in the onnx package)",
-                                  [options, &program]() -> Status {
-                                    const runtime::CpuProvider provider;
-                                    ProgressBar bar("conformance");
-                                    lab::ConformanceOptions run;
-                                    run.filter = options->filter;
-                                    run.optimise = options->optimise;
-                                    run.progress = [&](double fraction, const std::string& test) {
-                                      bar.update(fraction, test);
-                                      return !interrupted();
-                                    };
-                                    HONE_ASSIGN(const lab::ConformanceReport report,
-                                                lab::run_conformance(options->folder, provider, run));
-                                    if (!options->json.empty())
-                                      HONE_CHECK(write_file(options->json, lab::conformance_json(report)));
-                                    print_summary(report, options->list_unsupported);
-                                    if (report.failed > 0) program.exit_code = 1;
-                                    return {};
-                                  });
+  Command command = program.add("conformance", "run ONNX backend tests (laid out as in the onnx package)",
+                                [options, &program] { return run(*options, program); });
   command
-      ->add_option("DIR", options->folder,
-                   "the tests: onnx/backend/test/data, one kind's folder, or one test's")
-      ->type_name("")
-      ->required();
-  command->add_option("--filter", options->filter, "only tests whose name contains this")->type_name("TEXT");
-  command->add_flag("--optimise", options->optimise, "run the models through the pass pipeline first");
-  command->add_flag("--list-unsupported", options->list_unsupported, "name every unsupported test");
-  command->add_option("--json", options->json, "write the results here as JSON")->type_name("FILE");
+      .positional("DIR", &options->folder,
+                  "the tests: onnx/backend/test/data, one kind's folder, or one test's")
+      .required();
+  command.option("--filter TEXT", &options->filter, "only tests whose name contains this");
+  command.flag("--optimise", &options->optimise, "run the models through the pass pipeline first");
+  command.flag("--list-unsupported", &options->list_unsupported, "name every unsupported test");
+  command.option("--json FILE", &options->json, "write the results here as JSON");
 }
 
 }  // namespace hone::apps

@@ -105,31 +105,22 @@ Status run(const Options& options, const std::string& command) {
 
 void add_explain_command(Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.add("explain", "where the time of a recorded step goes, and what to change",
-                                  [options, &program] { return run(*options, program.command_line); });
+  Command command = program.add("explain", "where the time of a recorded step goes, and what to change",
+                                [options, &program] { return run(*options, program.command_line); });
   command
-      ->add_option("PATH", options->paths,
-                   "recordings of one program: of PyTorch's profiler (JSON, .gz, .zst; a file for each rank, "
-                   "or a folder of them), Nsight Systems (.sqlite), Nsight Compute (CSV), or a run folder of "
-                   "hone")
-      ->type_name("")
-      ->required();
-  command
-      ->add_option("--out", options->out,
-                   "a folder for the report (HTML, Markdown, JSON) and the trace for ui.perfetto.dev")
-      ->type_name("DIR");
-  command->add_option("--top", options->top, "operators and kernels to name")
-      ->type_name("N")
-      ->check(positive())
-      ->capture_default_str();
-  command
-      ->add_option(
-          "--roofs", options->roofs,
-          "judge by these roofs (as hone ceilings --json writes them), not by what hone knows of the device")
-      ->type_name("FILE");
-  command->add_option("--sql", options->sql, "also write the trace and the ledger as an SQLite database")
-      ->type_name("FILE");
-  command->add_option("--json", options->json, "write explain.json here, too")->type_name("FILE");
+      .positional("PATH", &options->paths,
+                  "recordings of one program: of PyTorch's profiler (JSON, .gz, .zst; a file for each rank, "
+                  "or a folder of them), Nsight Systems (.sqlite), Nsight Compute (CSV), or a run folder of "
+                  "hone")
+      .required();
+  command.option("--out DIR", &options->out,
+                 "a folder for the report (HTML, Markdown, JSON) and the trace for ui.perfetto.dev");
+  command.option("--top N", &options->top, "operators and kernels to name").positive().with_default();
+  command.option(
+      "--roofs FILE", &options->roofs,
+      "judge by these roofs (as hone ceilings --json writes them), not by what hone knows of the device");
+  command.option("--sql FILE", &options->sql, "also write the trace and the ledger as an SQLite database");
+  command.option("--json FILE", &options->json, "write explain.json here, too");
 }
 
 }  // namespace hone::apps

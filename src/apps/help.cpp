@@ -2,8 +2,7 @@
 
 #include <sstream>
 
-// The one source that includes the whole of CLI11: its Formatter.hpp and Config.hpp hold the bodies of
-// virtual functions, which every source that sees them compiles (4 s each). The others include App.hpp.
+// The whole of CLI11, for its Formatter; command_line.cpp makes do with App.hpp, which compiles faster.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 

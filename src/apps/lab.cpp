@@ -122,42 +122,30 @@ Status run(const Options& options, const std::string& command) {
 
 void add_lab_command(Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command command =
       program.add("lab", "the whole loop: measure a model, explain its time, make it faster, prove it",
                   [options, &program] { return run(*options, program.command_line); });
   options->model.default_symbol = 1;
-  options->model.add_to(*command);
-  command->add_option("--device", options->device, "where to run: cpu")
-      ->type_name("DEVICE")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str();
-  command->add_option("--out", options->out, "the folder for the report, the traces and the optimised model")
-      ->type_name("DIR")
-      ->capture_default_str();
-  command->add_option("--input", options->inputs, "data for an input: NAME=FILE.npy; others are made up")
-      ->type_name("NAME=FILE.npy")
-      ->allow_extra_args(false);
-  command
-      ->add_option("--disable", options->disabled,
-                   "passes or groups that do not run (hone optimize --list names them)")
-      ->type_name("PASS")
-      ->allow_extra_args(false);
-  command->add_option("--budget", options->budget_s, "seconds that the experiment may take, roughly")
-      ->type_name("SECONDS")
-      ->check(positive())
-      ->capture_default_str();
-  command->add_option("--top", options->top, "operators to name")
-      ->type_name("N")
-      ->check(positive())
-      ->capture_default_str();
-  command->add_option("--threads", options->threads, "threads to use (default: every core)")
-      ->type_name("N")
-      ->check(positive());
-  command->add_option("--seed", options->seed, "of made-up inputs")->type_name("N")->capture_default_str();
-  command->add_flag("--no-cache", options->no_cache, "neither read nor keep kernel timings");
-  command->add_flag("--no-overlap", options->no_overlap,
-                    "run operators one after another, even where side by side is faster");
-  command->add_option("--json", options->json, "write report.json here, too")->type_name("FILE");
+  options->model.add_to(command);
+  command.option("--device DEVICE", &options->device, "where to run: cpu")
+      .one_of({"cpu", "cuda"})
+      .with_default();
+  command.option("--out DIR", &options->out, "the folder for the report, the traces and the optimised model")
+      .with_default();
+  command.option("--input NAME=FILE.npy", &options->inputs,
+                 "data for an input: NAME=FILE.npy; others are made up");
+  command.option("--disable PASS", &options->disabled,
+                 "passes or groups that do not run (hone optimize --list names them)");
+  command.option("--budget SECONDS", &options->budget_s, "seconds that the experiment may take, roughly")
+      .positive()
+      .with_default();
+  command.option("--top N", &options->top, "operators to name").positive().with_default();
+  command.option("--threads N", &options->threads, "threads to use (default: every core)").positive();
+  command.option("--seed N", &options->seed, "of made-up inputs").with_default();
+  command.flag("--no-cache", &options->no_cache, "neither read nor keep kernel timings");
+  command.flag("--no-overlap", &options->no_overlap,
+               "run operators one after another, even where side by side is faster");
+  command.option("--json FILE", &options->json, "write report.json here, too");
 }
 
 }  // namespace hone::apps

@@ -26,22 +26,17 @@ Result<std::pair<std::string, std::string>> split_assignment(const std::string& 
 
 }  // namespace
 
-CLI::Option* ModelOptions::add_to(CLI::App& command) {
-  CLI::Option* model = command.add_option("MODEL", path, "an ONNX model")->type_name("")->required();
+Option ModelOptions::add_to(Command command) {
+  Option model = command.positional("MODEL", &path, "an ONNX model").required();
   add_shapes_to(command);
   return model;
 }
 
-void ModelOptions::add_shapes_to(CLI::App& command) {
-  command
-      .add_option("--bind", bindings,
-                  std::string("what a symbolic extent stands for: --bind batch=8 (once for each") +
-                      (default_symbol > 0 ? fmt::format("; others are {})", default_symbol) : ")"))
-      ->type_name("SYMBOL=N")
-      ->allow_extra_args(false);  // what follows may be MODEL
-  command.add_option("--shape", shapes, "the shape of an input: --shape images=1x3x256x256")
-      ->type_name("INPUT=NxM")
-      ->allow_extra_args(false);
+void ModelOptions::add_shapes_to(Command command) {
+  command.option("--bind SYMBOL=N", &bindings,
+                 std::string("what a symbolic extent stands for: --bind batch=8 (once for each") +
+                     (default_symbol > 0 ? fmt::format("; others are {})", default_symbol) : ")"));
+  command.option("--shape INPUT=NxM", &shapes, "the shape of an input: --shape images=1x3x256x256");
 }
 
 Result<graph::Graph> load_model(const ModelOptions& options, std::map<std::string, Shape> input_shapes) {

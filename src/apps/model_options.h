@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/App.hpp>
-
+#include "apps/command_line.h"
 #include "core/result.h"
 #include "graph/graph.h"
 
@@ -18,8 +17,8 @@ struct ModelOptions {
   std::vector<std::string> shapes;    // "input=1x3x224x224"
   int64_t default_symbol = 0;  // what symbols not bound stand for; 0 leaves them open; set before add_to()
 
-  CLI::Option* add_to(CLI::App& command);  // returns that of the model itself, which is required
-  void add_shapes_to(CLI::App& command);   // all but the model
+  Option add_to(Command command);       // returns that of the model itself, which is required
+  void add_shapes_to(Command command);  // all but the model
 };
 
 // Reads the model. `input_shapes` (of given data) come before what --shape says.

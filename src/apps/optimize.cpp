@@ -123,20 +123,15 @@ Status run(const Options& options) {
 
 void add_optimize_command(Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.add("optimize", "apply the passes to a model and write the result",
-                                  [options] { return run(*options); });
-  options->model.add_to(*command)->required(false);
-  command->add_option("-o,--out", options->out, "the file to write: OUT.onnx")->type_name("FILE.onnx");
-  command->add_option("--disable", options->disabled, "a pass or group that does not run")
-      ->type_name("PASS")
-      ->allow_extra_args(false);
-  command->add_option("--only", options->only, "nothing but this pass or group (once for each)")
-      ->type_name("PASS")
-      ->allow_extra_args(false);
-  command->add_flag("--list", options->list, "list the passes: group, numerics, what each does");
-  command->add_flag("--quiet", options->quiet, "the passes' counts, without each change");
-  command->add_option("--json", options->json, "also write what each pass did to this file")
-      ->type_name("FILE");
+  Command command = program.add("optimize", "apply the passes to a model and write the result",
+                                [options] { return run(*options); });
+  options->model.add_to(command).required(false);
+  command.option("-o,--out FILE.onnx", &options->out, "the file to write: OUT.onnx");
+  command.option("--disable PASS", &options->disabled, "a pass or group that does not run");
+  command.option("--only PASS", &options->only, "nothing but this pass or group (once for each)");
+  command.flag("--list", &options->list, "list the passes: group, numerics, what each does");
+  command.flag("--quiet", &options->quiet, "the passes' counts, without each change");
+  command.option("--json FILE", &options->json, "also write what each pass did to this file");
 }
 
 }  // namespace hone::apps

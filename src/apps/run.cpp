@@ -138,21 +138,14 @@ Status run(const Options& options) {
 
 void add_run_command(Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command command =
       program.add("run", "run a model once on .npy inputs", [options] { return run(*options); });
-  options->model.add_to(*command);
-  command->add_option("--input", options->inputs, "an input: NAME=FILE.npy (once for each input)")
-      ->type_name("NAME=FILE.npy")
-      ->allow_extra_args(false);
-  command->add_option("--out", options->out, "the folder for the outputs, one .npy each")
-      ->type_name("DIR")
-      ->required();
-  command->add_option("--threads", options->threads, "threads to use (default: every core)")
-      ->type_name("N")
-      ->check(positive());
-  command
-      ->add_option("--json", options->json, "also write names, files and shapes of the outputs to this file")
-      ->type_name("FILE");
+  options->model.add_to(command);
+  command.option("--input NAME=FILE.npy", &options->inputs, "an input: NAME=FILE.npy (once for each input)");
+  command.option("--out DIR", &options->out, "the folder for the outputs, one .npy each").required();
+  command.option("--threads N", &options->threads, "threads to use (default: every core)").positive();
+  command.option("--json FILE", &options->json,
+                 "also write names, files and shapes of the outputs to this file");
 }
 
 }  // namespace hone::apps

@@ -184,15 +184,15 @@ Status run(const Options& options) {
 
 void add_show_command(Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.add("show", "the graph of a model, readable: shapes, FLOPs, bytes, floors",
-                                  [options] { return run(*options); });
-  options->model.add_to(*command)->required(false);
-  command->add_flag("--text", options->text, "the graph in hone's text form instead");
-  command->add_flag("--floors", options->floors,
-                    "measure this machine's roofs if they are not known yet (two seconds)");
-  command->add_flag("--operators", options->operators,
-                    "instead of a model: the operators that hone supports, as Markdown");
-  command->add_option("--json", options->json, "also write it to this file")->type_name("FILE");
+  Command command = program.add("show", "the graph of a model, readable: shapes, FLOPs, bytes, floors",
+                                [options] { return run(*options); });
+  options->model.add_to(command).required(false);
+  command.flag("--text", &options->text, "the graph in hone's text form instead");
+  command.flag("--floors", &options->floors,
+               "measure this machine's roofs if they are not known yet (two seconds)");
+  command.flag("--operators", &options->operators,
+               "instead of a model: the operators that hone supports, as Markdown");
+  command.option("--json FILE", &options->json, "also write it to this file");
 }
 
 }  // namespace hone::apps

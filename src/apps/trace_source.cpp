@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "analyze/analyze.h"
-#include "apps/command.h"
 #include "core/file.h"
 #include "trace/import/byte_source.h"
 #include "trace/import/import.h"

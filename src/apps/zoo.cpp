@@ -52,19 +52,17 @@ Status run(const Options& options) {
 
 void add_zoo_command(Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.add("zoo", "write a well-known model with seeded weights as ONNX",
-                                  [options] { return run(*options); });
-  command->add_option("NAME", options->name, "the model; --list shows them")->type_name("");
-  command->add_option("-o,--out", options->out, "the file to write")->type_name("FILE.onnx");
-  command->add_option("--seed", options->zoo.seed, "of the weights (default 0)")->type_name("N");
-  command->add_option("--batch", options->zoo.batch, "a fixed batch size (default: the symbol 'batch')")
-      ->type_name("N")
-      ->check(positive());
-  command->add_option("--size", options->zoo.size, "image side or sequence length (default: the model's)")
-      ->type_name("N")
-      ->check(positive());
-  command->add_flag("--list", options->list, "list the models");
-  command->add_option("--json", options->json, "also write what was made to this file")->type_name("FILE");
+  Command command = program.add("zoo", "write a well-known model with seeded weights as ONNX",
+                                [options] { return run(*options); });
+  command.positional("NAME", &options->name, "the model; --list shows them");
+  command.option("-o,--out FILE.onnx", &options->out, "the file to write");
+  command.option("--seed N", &options->zoo.seed, "of the weights (default 0)");
+  command.option("--batch N", &options->zoo.batch, "a fixed batch size (default: the symbol 'batch')")
+      .positive();
+  command.option("--size N", &options->zoo.size, "image side or sequence length (default: the model's)")
+      .positive();
+  command.flag("--list", &options->list, "list the models");
+  command.option("--json FILE", &options->json, "also write what was made to this file");
 }
 
 }  // namespace hone::apps

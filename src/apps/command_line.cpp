@@ -1,0 +1,140 @@
+#include "apps/command_line.h"
+
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+
+#include "apps/help.h"
+#include "core/version.h"
+#include "report/text.h"
+
+namespace hone::apps {
+namespace {
+
+std::string joined(int argc, char** argv) {
+  std::string line = "hone";
+  for (int i = 1; i < argc; ++i) line += std::string(" ") + argv[i];
+  return line;
+}
+
+// The one line, "hone: …" apart, that says what is wrong with the command line.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  const auto commands = app.get_subcommands();
+  if (!commands.empty()) return fmt::format("{}; see hone {} --help", error.what(), commands[0]->get_name());
+  // CLI11 says only that a subcommand is missing where an unknown one was given.
+  const std::string given = argc > 1 ? report::clean_utf8(argv[1]) : "";
+  return (given.empty()     ? std::string("no command was given")
+          : given[0] == '-' ? fmt::format("there is no option '{}' before the command", given)
+                            : fmt::format("there is no command '{}'", given)) +
+         "; see hone --help";
+}
+
+// Whether the file that --json of the chosen command names can be written: known before the work.
+Status check_json_path(const CLI::App& command) {
+  const CLI::Option* json = command.get_option_no_throw("--json");
+  if (json == nullptr || json->count() == 0) return {};
+  const std::filesystem::path folder = std::filesystem::path(json->results()[0]).parent_path();
+  std::error_code failed;
+  if (folder.empty() || std::filesystem::is_directory(folder, failed)) return {};
+  return invalid(
+      fmt::format("cannot write '{}': there is no folder '{}'", json->results()[0], folder.string()));
+}
+
+// What is wrong with a number that must be above 0; empty: nothing.
+std::string check_positive(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [read, failed] = std::from_chars(text.data(), end, value);
+  const bool number = failed == std::errc() && read == end;
+  return number && value > 0 ? "" : fmt::format("'{}' is not a number above 0", text);
+}
+
+CLI::Option* add_to(CLI::App& app, const std::string& name, Target to, const std::string& help) {
+  return std::visit([&](auto* variable) { return app.add_option(name, *variable, help); }, to);
+}
+
+}  // namespace
+
+Option Option::required(bool is_required) {
+  option_->required(is_required);
+  return *this;
+}
+
+Option Option::positive() {
+  option_->check(CLI::Validator(check_positive, "POSITIVE"));
+  return *this;
+}
+
+Option Option::one_of(std::vector<std::string> values) {
+  option_->check(CLI::IsMember(std::move(values)));
+  return *this;
+}
+
+Option Option::with_default() {
+  option_->capture_default_str();
+  return *this;
+}
+
+Option Option::excludes(const std::string& other) {
+  option_->excludes(other);
+  return *this;
+}
+
+Option Command::positional(const std::string& name, Target to, const std::string& help) {
+  return Option(add_to(*app_, name, to, help)->type_name(""));
+}
+
+Option Command::option(const std::string& usage, Target to, const std::string& help) {
+  const std::size_t space = usage.find(' ');
+  CLI::Option* option = add_to(*app_, usage.substr(0, space), to, help)->type_name(usage.substr(space + 1));
+  if (std::holds_alternative<std::vector<std::string>*>(to))
+    option->allow_extra_args(false);  // what follows may be a positional
+  return Option(option);
+}
+
+Option Command::flag(const std::string& name, bool* to, const std::string& help, bool value) {
+  return Option(app_->add_flag(name + (value ? "" : "{false}"), *to, help));
+}
+
+Program::Program(int argc, char** argv)
+    : command_line(joined(argc, argv)),
+      argc_(argc),
+      argv_(argv),
+      app_(std::make_unique<CLI::App>(
+          "hone: measure an AI program, say where every millisecond goes,\nmake it faster, and prove it.")) {
+  app_->name("hone");
+  app_->formatter(help_formatter());
+  app_->set_version_flag("--version", fmt::format("hone {}", kVersion));
+  app_->require_subcommand(1);
+  app_->fallthrough(false);
+}
+
+Program::~Program() = default;
+
+Command Program::add(const std::string& name, const std::string& summary, std::function<Status()> run) {
+  CLI::App* command = app_->add_subcommand(name, summary);
+  command->callback([this, run = std::move(run)] { chosen_ = run; });
+  return Command(command);
+}
+
+std::optional<int> Program::parse() {
+  try {
+    app_->parse(argc_, argv_);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app_->exit(error);  // --help, --version
+    fmt::print(stderr, "hone: {}\n", usage_error(*app_, error, argc_, argv_));
+    return 2;
+  }
+  return std::nullopt;
+}
+
+Status Program::run() {
+  HONE_CHECK(check_json_path(*app_->get_subcommands()[0]));
+  return chosen_();
+}
+
+}  // namespace hone::apps
