@@ -11,19 +11,11 @@ namespace {
 
 constexpr int64_t kDay = int64_t{86'400} * 1'000'000'000;
 
-// Where a row is: which thread read it, in which of its chunks.
+// Where a row is.
 struct Place {
   int64_t start_ns;
-  int64_t duration_ns;
   uint32_t chunk;  // of all chunks, in the file's order
   uint32_t row;
-
-  // Enclosing spans before what they enclose, else as the file has them.
-  friend bool operator<(const Place& a, const Place& b) {
-    if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
-    if (a.duration_ns != b.duration_ns) return a.duration_ns > b.duration_ns;
-    return a.chunk != b.chunk ? a.chunk < b.chunk : a.row < b.row;
-  }
 };
 
 struct ChunkOf {
@@ -40,9 +32,17 @@ std::vector<ChunkOf> chunks_in_order(std::span<Reading> readings) {
   return chunks;
 }
 
+template <typename Table>
+std::size_t count_of(const std::vector<ChunkOf>& chunks, Table Rows::*table) {
+  std::size_t count = 0;
+  for (const ChunkOf& chunk : chunks) count += (chunk.rows->*table).size();
+  return count;
+}
+
 // A start time in the middle of all: what lies far from it is damage.
 int64_t middle(const std::vector<ChunkOf>& chunks) {
   std::vector<int64_t> starts;
+  starts.reserve(count_of(chunks, &Rows::rows));
   for (const ChunkOf& chunk : chunks)
     for (const Row& row : chunk.rows->rows) starts.push_back(row.start_ns);
   if (starts.empty()) return 0;
@@ -53,19 +53,25 @@ int64_t middle(const std::vector<ChunkOf>& chunks) {
 
 std::vector<Place> places_in_order(const std::vector<ChunkOf>& chunks, Faults& faults) {
   const int64_t center = middle(chunks);
-  std::size_t count = 0;
-  for (const ChunkOf& chunk : chunks) count += chunk.rows->rows.size();
   std::vector<Place> places;
-  places.reserve(count);
+  places.reserve(count_of(chunks, &Rows::rows));
   for (uint32_t c = 0; c < chunks.size(); ++c)
     for (uint32_t r = 0; r < chunks[c].rows->rows.size(); ++r) {
       const Row& row = chunks[c].rows->rows[r];
       if (row.start_ns < center - kDay || row.start_ns > center + kDay || row.duration_ns > kDay)
         faults.far_away.add(c, fmt::format("start {} ns, duration {} ns", row.start_ns, row.duration_ns));
       else
-        places.push_back({row.start_ns, row.duration_ns, c, r});
+        places.push_back({row.start_ns, c, r});
     }
-  std::sort(places.begin(), places.end());
+  const auto duration = [&](const Place& place) {
+    return chunks[place.chunk].rows->rows[place.row].duration_ns;
+  };
+  // Enclosing spans before what they enclose, else as the file has them.
+  std::sort(places.begin(), places.end(), [&](const Place& a, const Place& b) {
+    if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
+    if (duration(a) != duration(b)) return duration(a) > duration(b);
+    return a.chunk != b.chunk ? a.chunk < b.chunk : a.row < b.row;
+  });
   return places;
 }
 
@@ -237,6 +243,9 @@ ImportedFile assemble(std::span<Reading> readings, const Header& header, Faults&
   const Tracks tracks(readings, chunks, trace);
   Texts texts(readings, trace.strings);
   trace.spans.reserve(places.size());
+  trace.calls.reserve(count_of(chunks, &Rows::calls));
+  trace.launches.reserve(count_of(chunks, &Rows::launches));
+  trace.copies.reserve(count_of(chunks, &Rows::copies));
   for (const Place& place : places) {
     const ChunkOf& chunk = chunks[place.chunk];
     const Row& row = chunk.rows->rows[place.row];

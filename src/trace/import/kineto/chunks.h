@@ -19,7 +19,7 @@ namespace hone::trace::kineto {
 // Readable bytes that stand after a text that simdjson parses.
 inline constexpr std::size_t kPadding = 64;
 // With simdjson's index of it, well inside a core's L2 cache.
-inline constexpr std::size_t kChunkBytes = std::size_t{256} << 10;
+inline constexpr std::size_t kChunkBytes = std::size_t{128} << 10;
 
 struct Chunk {
   std::vector<char> buffer;  // owns the text, with padding

@@ -44,15 +44,16 @@ class ParallelReading {
     Chunk chunk;
     ChunkParser parser;
     while (take(chunk)) {
-      reading.sink.rows = {};
+      reading.sink.rows.clear();
       reading.sink.rows.chunk = chunk.index;
       parser.parse(chunk, reading.sink);
-      reading.chunks.push_back(std::move(reading.sink.rows));
+      reading.chunks.push_back(reading.sink.rows);  // a copy has no more room than it needs
       if (!chunk.last) continue;
       const std::lock_guard lock(mutex_);
       closed_ = parser.list_was_closed();
       footer_ = parser.footer();
     }
+    reading.sink.rows = {};
   }
 
   ByteSource& source_;

@@ -41,6 +41,16 @@ struct Rows {
   std::vector<Copy> copies;
   std::vector<Collective> collectives;
   std::vector<Flow> flows;
+
+  // Keeps the room.
+  void clear() {
+    rows.clear();
+    calls.clear();
+    launches.clear();
+    copies.clear();
+    collectives.clear();
+    flows.clear();
+  }
 };
 
 struct TrackKey {
