@@ -46,55 +46,65 @@ std::vector<Stretch> flatten(const std::vector<HostSpan>& spans) {
   return out;
 }
 
-// Where several threads are at work the one that began last counts; a thread that says what it does goes
-// before one that does not (it may wait for the other).
-std::vector<Stretch> overlay(const std::vector<Stretch>& all) {
-  std::vector<int64_t> cuts;
-  for (const Stretch& stretch : all) {
-    cuts.push_back(stretch.start_ns);
-    cuts.push_back(stretch.end_ns);
+// Goes over the stretches of all threads at once, from one edge to the next. Where several threads are at
+// work the one that began last counts; a thread that says what it does goes before one that does not (it may
+// wait for the other).
+class Overlay {
+ public:
+  explicit Overlay(const std::vector<std::vector<Stretch>>& lanes) {
+    for (const std::vector<Stretch>& lane : lanes)
+      if (!lane.empty()) lanes_.push_back({lane.data(), lane.data() + lane.size()});
   }
-  std::sort(cuts.begin(), cuts.end());
-  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-  std::vector<Stretch> out, open;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
-    std::erase_if(open, [&](const Stretch& stretch) { return stretch.end_ns <= cuts[i]; });
-    while (next < all.size() && all[next].start_ns <= cuts[i]) open.push_back(all[next++]);
-    const Stretch* best = nullptr;
-    for (const Stretch& stretch : open)
-      if (best == nullptr || (stretch.activity != Activity::kOther) >= (best->activity != Activity::kOther))
-        best = &stretch;
-    if (best != nullptr) out.push_back({cuts[i], cuts[i + 1], best->activity, best->span});
+
+  // The next part that has one answer; false: there is none. Time in which no thread had a span open is
+  // passed over.
+  bool next(Stretch& part) {
+    while (!lanes_.empty()) {
+      const Stretch* best = nullptr;
+      int64_t edge = std::numeric_limits<int64_t>::max();
+      for (const Lane& lane : lanes_) {
+        const bool open = lane.at->start_ns <= time_;
+        edge = std::min(edge, open ? lane.at->end_ns : lane.at->start_ns);
+        if (open && (best == nullptr || !goes_before(*best, *lane.at))) best = lane.at;
+      }
+      const int64_t from = std::exchange(time_, edge);
+      if (best != nullptr) part = {from, edge, best->activity, best->span};
+      for (Lane& lane : lanes_)
+        if (lane.at->end_ns <= edge) ++lane.at;
+      std::erase_if(lanes_, [](const Lane& lane) { return lane.at == lane.end; });
+      if (best != nullptr) return true;
+    }
+    return false;
   }
-  return out;
-}
+
+ private:
+  struct Lane {
+    const Stretch* at;
+    const Stretch* end;
+  };
+
+  static bool goes_before(const Stretch& a, const Stretch& b) {
+    const bool a_says = a.activity != Activity::kOther, b_says = b.activity != Activity::kOther;
+    return a_says != b_says ? a_says : a.start_ns > b.start_ns;
+  }
+
+  std::vector<Lane> lanes_;
+  int64_t time_ = std::numeric_limits<int64_t>::min();
+};
 
 // Fills the time in which no thread had a span open, and joins neighbours of one kind.
-std::vector<Stretch> with_holes(const std::vector<Stretch>& stretches) {
+std::vector<Stretch> merge(const std::vector<std::vector<Stretch>>& lanes) {
   std::vector<Stretch> out;
-  auto append = [&](const Stretch& stretch) {
-    if (!out.empty() && out.back().end_ns == stretch.start_ns && out.back().activity == stretch.activity &&
-        out.back().span == stretch.span)
-      out.back().end_ns = stretch.end_ns;
+  Overlay overlay(lanes);
+  for (Stretch part; overlay.next(part);) {
+    if (!out.empty() && out.back().end_ns < part.start_ns)
+      out.push_back({out.back().end_ns, part.start_ns, Activity::kOther, kNothing});
+    if (!out.empty() && out.back().activity == part.activity && out.back().span == part.span)
+      out.back().end_ns = part.end_ns;
     else
-      out.push_back(stretch);
-  };
-  for (const Stretch& stretch : stretches) {
-    if (!out.empty() && out.back().end_ns < stretch.start_ns)
-      append({out.back().end_ns, stretch.start_ns, Activity::kOther, kNothing});
-    append(stretch);
+      out.push_back(part);
   }
   return out;
-}
-
-std::vector<Stretch> merge(const std::vector<std::vector<Stretch>>& lanes) {
-  std::vector<Stretch> all;
-  for (const std::vector<Stretch>& lane : lanes) all.insert(all.end(), lane.begin(), lane.end());
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Stretch& a, const Stretch& b) { return a.start_ns < b.start_ns; });
-  if (lanes.size() > 1) all = overlay(all);
-  return with_holes(all);
 }
 
 // What is first put on the device after `time` is a copy from the host: what came before made its data.
@@ -185,7 +195,8 @@ int64_t HostActivity::recorded_between(int64_t from, int64_t to) const {
 HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeline) {
   HostSpans spans = host_spans(trace, timeline);
   std::vector<std::vector<Stretch>> lanes;
-  for (const std::vector<HostSpan>& thread : spans.threads) lanes.push_back(flatten(thread));
+  for (std::vector<HostSpan>& thread : spans.threads)
+    lanes.push_back(flatten(std::exchange(thread, {})));  // in a long recording they are much memory
   HostActivity result;
   result.stretches = merge(lanes);
   begin_with_the_first_step(result.stretches, timeline);
