@@ -8,81 +8,83 @@
 namespace hone::analyze::device {
 namespace {
 
-// The stretch that open spans make of the time from `from` to `to`; outer spans that name an activity of
-// the whole (compiling, input) speak for all they enclose.
-void add_stretch(std::vector<Stretch>& out, const std::vector<HostSpan>& open, int64_t from, int64_t to) {
-  if (from >= to || open.empty()) return;
-  Stretch stretch{from, to, Activity::kOther, open.back().row};
-  const auto outer = std::find_if(open.begin(), open.end(), [](const HostSpan& span) { return span.outer; });
-  if (outer != open.end()) {
-    stretch.activity = outer->activity;
-    stretch.span = outer->row;
-  } else if (open.back().says) {
-    stretch.activity = open.back().activity;
-  }
-  out.push_back(stretch);
-}
+// The properly nested spans of one thread as stretches, one after the other.
+class Lane {
+ public:
+  explicit Lane(const std::vector<HostSpan>& spans) : spans_(spans) { advance(); }
 
-// Of the properly nested spans of one thread.
-std::vector<Stretch> flatten(const std::vector<HostSpan>& spans) {
-  std::vector<Stretch> out;
-  std::vector<HostSpan> open;
-  int64_t time = 0;
-  auto close_until = [&](int64_t limit) {
-    while (!open.empty() && open.back().end_ns <= limit) {
-      add_stretch(out, open, time, open.back().end_ns);
-      time = std::max(time, open.back().end_ns);
-      open.pop_back();
+  bool over() const { return over_; }
+  const Stretch& now() const { return now_; }
+  void advance() {
+    while (!open_.empty() || next_ < spans_.size()) {
+      const int64_t begins =
+          next_ < spans_.size() ? spans_[next_].start_ns : std::numeric_limits<int64_t>::max();
+      const bool closes = !open_.empty() && open_.back().end_ns <= begins;
+      const int64_t from = time_, to = closes ? open_.back().end_ns : begins;
+      time_ = std::max(from, to);
+      const bool found = from < to && !open_.empty();
+      if (found) now_ = stretch(from, to);
+      closes ? open_.pop_back() : open(spans_[next_++]);
+      if (found) return;
     }
-  };
-  for (HostSpan span : spans) {
-    close_until(span.start_ns);
-    add_stretch(out, open, time, span.start_ns);
-    time = std::max(time, span.start_ns);
-    if (!open.empty()) span.end_ns = std::min(span.end_ns, open.back().end_ns);
-    open.push_back(span);
+    over_ = true;
   }
-  close_until(std::numeric_limits<int64_t>::max());
-  return out;
-}
+
+ private:
+  void open(HostSpan span) {
+    if (!open_.empty()) span.end_ns = std::min(span.end_ns, open_.back().end_ns);
+    open_.push_back(span);
+  }
+
+  // What open spans make of a time; outer spans that name an activity of the whole (compiling, input) speak
+  // for all they enclose.
+  Stretch stretch(int64_t from, int64_t to) const {
+    const auto outer =
+        std::find_if(open_.begin(), open_.end(), [](const HostSpan& span) { return span.outer; });
+    if (outer != open_.end()) return {from, to, outer->activity, outer->row};
+    return {from, to, open_.back().says ? open_.back().activity : Activity::kOther, open_.back().row};
+  }
+
+  const std::vector<HostSpan>& spans_;
+  std::size_t next_ = 0;
+  std::vector<HostSpan> open_;  // innermost last
+  int64_t time_ = 0;
+  Stretch now_;
+  bool over_ = false;
+};
 
 // Goes over the stretches of all threads at once, from one edge to the next. Where several threads are at
 // work the one that began last counts; a thread that says what it does goes before one that does not (it may
 // wait for the other).
 class Overlay {
  public:
-  explicit Overlay(const std::vector<std::vector<Stretch>>& lanes) {
-    for (const std::vector<Stretch>& lane : lanes)
-      if (!lane.empty()) lanes_.push_back({lane.data(), lane.data() + lane.size()});
+  explicit Overlay(const std::vector<std::vector<HostSpan>>& threads) {
+    for (const std::vector<HostSpan>& thread : threads) lanes_.emplace_back(thread);
   }
 
   // The next part that has one answer; false: there is none. Time in which no thread had a span open is
   // passed over.
   bool next(Stretch& part) {
-    while (!lanes_.empty()) {
+    while (true) {
       const Stretch* best = nullptr;
       int64_t edge = std::numeric_limits<int64_t>::max();
       for (const Lane& lane : lanes_) {
-        const bool open = lane.at->start_ns <= time_;
-        edge = std::min(edge, open ? lane.at->end_ns : lane.at->start_ns);
-        if (open && (best == nullptr || !goes_before(*best, *lane.at))) best = lane.at;
+        if (lane.over()) continue;
+        const bool open = lane.now().start_ns <= time_;
+        edge = std::min(edge, open ? lane.now().end_ns : lane.now().start_ns);
+        if (open && (best == nullptr || !goes_before(*best, lane.now()))) best = &lane.now();
       }
+      if (edge == std::numeric_limits<int64_t>::max()) return false;
       const int64_t from = std::exchange(time_, edge);
-      if (best != nullptr) part = {from, edge, best->activity, best->span};
+      const bool found = best != nullptr;
+      if (found) part = {from, edge, best->activity, best->span};
       for (Lane& lane : lanes_)
-        if (lane.at->end_ns <= edge) ++lane.at;
-      std::erase_if(lanes_, [](const Lane& lane) { return lane.at == lane.end; });
-      if (best != nullptr) return true;
+        if (!lane.over() && lane.now().end_ns <= edge) lane.advance();
+      if (found) return true;
     }
-    return false;
   }
 
  private:
-  struct Lane {
-    const Stretch* at;
-    const Stretch* end;
-  };
-
   static bool goes_before(const Stretch& a, const Stretch& b) {
     const bool a_says = a.activity != Activity::kOther, b_says = b.activity != Activity::kOther;
     return a_says != b_says ? a_says : a.start_ns > b.start_ns;
@@ -93,9 +95,9 @@ class Overlay {
 };
 
 // Fills the time in which no thread had a span open, and joins neighbours of one kind.
-std::vector<Stretch> merge(const std::vector<std::vector<Stretch>>& lanes) {
+std::vector<Stretch> merge(const std::vector<std::vector<HostSpan>>& threads) {
   std::vector<Stretch> out;
-  Overlay overlay(lanes);
+  Overlay overlay(threads);
   for (Stretch part; overlay.next(part);) {
     if (!out.empty() && out.back().end_ns < part.start_ns)
       out.push_back({out.back().end_ns, part.start_ns, Activity::kOther, kNothing});
@@ -194,11 +196,9 @@ int64_t HostActivity::recorded_between(int64_t from, int64_t to) const {
 
 HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeline) {
   HostSpans spans = host_spans(trace, timeline);
-  std::vector<std::vector<Stretch>> lanes;
-  for (std::vector<HostSpan>& thread : spans.threads)
-    lanes.push_back(flatten(std::exchange(thread, {})));  // in a long recording they are much memory
   HostActivity result;
-  result.stretches = merge(lanes);
+  result.stretches = merge(spans.threads);
+  spans.threads.clear();
   begin_with_the_first_step(result.stretches, timeline);
   name_silent_stretches(result.stretches, trace, timeline);
   result.recorded_starts = std::move(spans.recorded_starts);

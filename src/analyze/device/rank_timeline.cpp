@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 #include "trace/link/roles.h"
 
@@ -97,9 +97,10 @@ class Builder {
                                           copy->to == trace::MemoryKind::kPageable);
       work.step = spans_.step[row];
       work.op = spans_.op[row].valid() ? spans_.op[row].index : kNothing;
-      if (spans_.correlation[row] != 0) wanted_.insert(spans_.correlation[row]);
+      if (spans_.correlation[row] != 0) wanted_.push_back(spans_.correlation[row]);
       result_.works.push_back(work);
     }
+    std::sort(wanted_.begin(), wanted_.end());
     std::stable_sort(result_.works.begin(), result_.works.end(),
                      [](const Work& a, const Work& b) { return a.start_ns < b.start_ns; });
   }
@@ -124,7 +125,8 @@ class Builder {
       if (!is_call(category) || track(row).rank != result_.rank ||
           track(row).kind == trace::TrackKind::kStream)
         continue;
-      const bool launches = spans_.correlation[row] != 0 && wanted_.contains(spans_.correlation[row]);
+      const uint64_t id = spans_.correlation[row];
+      const bool launches = id != 0 && std::binary_search(wanted_.begin(), wanted_.end(), id);
       if (category == Category::kRuntime && !launches) continue;
       HostCall call;
       call.span = static_cast<uint32_t>(row);
@@ -158,15 +160,18 @@ class Builder {
   }
 
   void join() {
-    std::unordered_map<uint64_t, uint32_t> by_correlation;
+    using ById = std::pair<uint64_t, uint32_t>;  // the first of several calls with one id launched
+    std::vector<ById> launches;
     for (uint32_t i = 0; i < result_.calls.size(); ++i)
       if (result_.calls[i].kind == CallKind::kLaunch)
-        by_correlation.emplace(spans_.correlation[result_.calls[i].span], i);
+        launches.emplace_back(spans_.correlation[result_.calls[i].span], i);
+    std::sort(launches.begin(), launches.end());
     std::vector<uint32_t>& launched = result_.launched;
     for (uint32_t i = 0; i < result_.works.size(); ++i) {
       Work& work = result_.works[i];
-      const auto found = by_correlation.find(spans_.correlation[work.span]);
-      if (spans_.correlation[work.span] == 0 || found == by_correlation.end()) continue;
+      const uint64_t id = spans_.correlation[work.span];
+      const auto found = std::lower_bound(launches.begin(), launches.end(), ById{id, 0});
+      if (id == 0 || found == launches.end() || found->first != id) continue;
       work.call = found->second;
       launched.push_back(i);
     }
@@ -228,7 +233,7 @@ class Builder {
 
   const trace::Trace& trace_;
   const trace::SpanTable& spans_;
-  std::unordered_set<uint64_t> wanted_;  // correlations of works
+  std::vector<uint64_t> wanted_;  // correlations of works, sorted
   RankTimeline result_;
 };
 
