@@ -61,8 +61,7 @@ Verdict host_program_verdict(const Analysis& analysis, bool device_missing) {
   }
   verdict.sentence = fmt::format(
       "Not judged: {} of the {} step ({}) run in operators, and without the roofs of the machine nothing "
-      "says "
-      "how fast they could be. Nothing else could win back more than {:g} %.",
+      "says how fast they could be. Nothing else could win back more than {:g} %.",
       format_ms(busy), format_ms(step), format_percent(step > 0 ? busy / step : 0), kHealthyShare * 100);
   if (!analysis.operators.empty())
     verdict.sentence += fmt::format(" Most time: {}.", largest_operators(analysis));

@@ -189,20 +189,17 @@ std::string peak_text(const analyze::LabReport& report) {
 std::string_view baseline_note() {
   return "Before is the model as its file has it, run by hone: each operator a kernel of its own, in the "
          "plain layout, with the kernel that timing chose. Other runtimes rewrite models, too: hone bench "
-         "--against ort "
-         "compares with one.";
+         "--against ort compares with one.";
 }
 
 std::string_view speedup_note() {
   return "The speed-up is from paired runs, in which the two plans take turns and share the caches; the "
-         "times of "
-         "the steps and their parts are those of each plan running alone.";
+         "times of the steps and their parts are those of each plan running alone.";
 }
 
 std::string_view kernel_flops_note() {
   return "Work is what the operator's definition takes. Intensity and the share of the roof count what its "
-         "kernel "
-         "executes, which is less with an algorithm such as Winograd's.";
+         "kernel executes, which is less with an algorithm such as Winograd's.";
 }
 
 }  // namespace hone::report

@@ -17,10 +17,10 @@ struct LabVerdict {
 };
 LabVerdict lab_verdict(const analyze::LabReport& report);
 
-// "The experiment took 41 s: choosing kernels 12.3 s, paired runs 19.0 s, …"; empty without phases.
 // All warnings of an experiment: its own, and those of its two profiles, each once.
 std::vector<std::string> lab_warnings(const analyze::LabReport& report);
 
+// "The experiment took 41 s: choosing kernels 12.3 s, paired runs 19.0 s, …"; empty without phases.
 std::string phases_sentence(const analyze::LabReport& report);
 
 // An operator of a foreign program is named by its kind and its inputs: "aten::mm bf16[16384,768] …". The two

@@ -15,6 +15,7 @@
 #include "analyze/device/step_timeline.h"
 #include "analyze/device/study.h"
 #include "analyze/device/tell.h"
+#include "analyze/device/verdict.h"
 #include "analyze/estimate.h"
 #include "analyze/rules.h"
 #include "core/units.h"
@@ -100,8 +101,7 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
   if (!gains.has_launches())
     warnings.emplace_back(
         "no launch of the host is in the trace: why the device was idle cannot be told, and gains are what "
-        "its "
-        "work itself would become shorter");
+        "its work itself would become shorter");
   if (!study.roofs.known())
     warnings.push_back(fmt::format(
         "{}: how fast its kernels could be is not judged; give its roofs with --roofs FILE",
@@ -134,8 +134,7 @@ void warn_of_devices(const Study& study, Analysis& analysis) {
                               format_percent(row.busy_share));
     analysis.warnings.push_back(
         fmt::format("one process drives {} devices: the ledger, the kernels and the numbers are those of "
-                    "device {}, which "
-                    "works longest; gains are of the whole step; {}",
+                    "device {}, which works longest; gains are of the whole step; {}",
                     timeline.devices.size(), timeline.ledger_device(), others));
   }
   std::set<std::string> names;

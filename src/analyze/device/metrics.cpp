@@ -61,8 +61,7 @@ const Row kRows[] = {
     {"mfu", "MFU", "%", 40, true,
      [](const Quantities& q) { return known(q.product_flops, q.product_roof * q.step_ms * 1e-3); },
      "FLOPs of matrix products, convolutions and attention by their definition ÷ (step × roof of the type "
-     "that most "
-     "of them run in)",
+     "that most of them run in)",
      "by operators that were recorded with shapes; what is computed again counts"},
     {"achieved_tflops", "achieved arithmetic", "TFLOP/s", std::nullopt, true,
      [](const Quantities& q) { return known(q.flops, q.step_ms * 1e-3, 1e-12); },

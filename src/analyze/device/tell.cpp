@@ -2,23 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
+#include <utility>
 
 #include <fmt/args.h>
 #include <fmt/format.h>
 
 #include "analyze/device/device_rules.h"
 #include "analyze/device/ranks.h"
+#include "analyze/device/verdict.h"
 #include "analyze/rules.h"
 #include "core/units.h"
 #include "trace/kernel_family.h"
-#include "trace/link/launches.h"
 
 namespace hone::analyze::device {
 namespace {
 
 constexpr std::size_t kNamedParts = 3;
-constexpr double kMostUnknown = 0.5;    // of the device's time, in a step that is called healthy
 constexpr double kWorthSaying = 0.005;  // a fix that wins less of the step is no finding
 
 using Arguments = fmt::dynamic_format_arg_store<fmt::format_context>;
@@ -54,27 +53,6 @@ std::string count_text(double count) {
                                                                    : fmt::format("{:.1f}", count);
 }
 
-// Of the time of all device work, that of kernels of which neither name nor operator says what they do: of
-// CUDA graphs recorded as wholes, for example.
-double unknown_share(const trace::Trace& trace) {
-  std::unordered_map<uint32_t, bool> known_by_name;
-  double unknown = 0, all = 0;
-  for (std::size_t row = 0; row < trace.spans.size(); ++row) {
-    if (!trace::link::is_device_work(trace, row)) continue;
-    const auto duration = static_cast<double>(trace.spans.duration_ns[row]);
-    all += duration;
-    const trace::OperatorId op = trace.spans.op[row];
-    const bool costed =
-        op.valid() && (trace.operators[op.index].flops > 0 || trace.operators[op.index].bytes() > 0);
-    const trace::StringId name = trace.spans.name[row];
-    const auto [known, is_new] = known_by_name.try_emplace(name.valid() ? name.index : ~0u, false);
-    if (is_new)
-      known->second = trace::kernel_family(trace.strings.text(name)).work != trace::KernelWork::kUnknown;
-    if (!costed && !known->second) unknown += duration;
-  }
-  return all > 0 ? unknown / all : 0;
-}
-
 class Teller {
  public:
   Teller(const Study& study, const Accounts& accounts, const Gains& gains)
@@ -94,7 +72,7 @@ class Teller {
     std::stable_sort(told_.findings.begin(), told_.findings.end(), [](const Finding& a, const Finding& b) {
       return a.predicted_gain_ms > b.predicted_gain_ms;
     });
-    judge();
+    told_.verdict = judge(study_, gains_, told_.ledger);
     advise_on_verdict();
     return std::move(told_);
   }
@@ -301,131 +279,6 @@ class Teller {
       told_.findings.insert(told_.findings.begin(),
                             {row->cause, row->title, row->evidence, row->fix, row->caveat,
                              row->predicted_gain_ms, row->gain_is_bound});
-  }
-
-  double share_of_gain(const LedgerRow& row) const {
-    const double whole = std::max(gains_.unrecorded_ms(), row.predicted_gain_ms);
-    return whole > 0 ? row.predicted_gain_ms / whole : 0;
-  }
-
-  const LedgerRow* largest_gain() const {
-    const auto at = std::max_element(
-        told_.ledger.begin(), told_.ledger.end(),
-        [](const LedgerRow& a, const LedgerRow& b) { return a.predicted_gain_ms < b.predicted_gain_ms; });
-    return at == told_.ledger.end() ? nullptr : &*at;
-  }
-
-  // The row with the largest gain among those that may stand for the step.
-  const LedgerRow* worst() const {
-    const LedgerRow *best = nullptr, *specific = nullptr;
-    for (const LedgerRow& row : told_.ledger) {
-      if (best == nullptr || row.predicted_gain_ms > best->predicted_gain_ms) best = &row;
-      const double enough = blocks_capture(row.cause) ? kBlocksCaptureShare : kSpecificShare;
-      if (row.cause != Cause::kLaunch && share_of_gain(row) > enough &&
-          (specific == nullptr || row.predicted_gain_ms > specific->predicted_gain_ms))
-        specific = &row;
-    }
-    if (best == nullptr || best->cause != Cause::kLaunch || specific == nullptr) return best;
-    return share_of_gain(*best) > kHealthyShare ? specific : best;
-  }
-
-  void judge() {
-    const LedgerRow* best = worst();
-    Verdict& verdict = told_.verdict;
-    if (best != nullptr) {
-      verdict.recoverable_ms = best->predicted_gain_ms;
-      verdict.share = share_of_gain(*best);
-    }
-    const bool specific = best != nullptr && blocks_capture(best->cause) &&
-                          verdict.share > kBlocksCaptureShare && launch_is_slow();
-    if (verdict.share <= kHealthyShare && !specific && !gains_.has_launches() &&
-        idle_share() > kHealthyShare) {
-      verdict.judged = false;
-      verdict.sentence = fmt::format(
-          "Not judged: the device was idle for {} of the {} step, and the trace does not say why: no launch "
-          "of "
-          "the host is in it.",
-          format_percent(idle_share()), format_ms(step()));
-      return;
-    }
-    if (verdict.share <= kHealthyShare && !specific && !study_.roofs.known()) {
-      verdict.judged = false;
-      verdict.sentence = fmt::format(
-          "Not judged: the device is busy for {} of the {} step, and without its roofs nothing says how fast "
-          "its kernels could be. Nothing else could win back more than {:g} %.",
-          format_percent(1 - idle_share()), format_ms(step()), kHealthyShare * 100);
-      return;
-    }
-    if (const double unknown = unknown_share(*study_.trace);
-        verdict.share <= kHealthyShare && !specific && unknown > kMostUnknown) {
-      verdict.judged = false;
-      verdict.sentence = fmt::format(
-          "Not judged: {} of the device's time went to work of which neither name nor operator says what it "
-          "is. "
-          "Nothing else could win back more than {:g} % of the {} step.",
-          format_percent(unknown), kHealthyShare * 100, format_ms(step()));
-      return;
-    }
-    if (verdict.share <= kHealthyShare && !specific && costed_share() < kJudgedShare) {
-      verdict.sentence = fmt::format(
-          "Healthy as far as the trace shows: nothing in it could win back more than {:g} % of the {} step. "
-          "Of "
-          "{} of the device's time it says which kernels ran, but not on what (no operators, or no shapes): "
-          "how fast they could be is not judged.",
-          kHealthyShare * 100, format_ms(step()), format_percent(1 - costed_share()));
-      return;
-    }
-    if (verdict.share <= kHealthyShare && !specific) {
-      verdict.sentence = fmt::format("Healthy: no single cause could win back more than {:g} % of the {}.",
-                                     kHealthyShare * 100,
-                                     recorder_matters() ? unrecorded_text() : format_ms(step()) + " step");
-      return;
-    }
-    verdict.cause = best->cause;
-    const LedgerRow* largest = largest_gain();
-    verdict.sentence = fmt::format(
-        "{} is the {}: {} of the {} step ({}); fixing it {} {}{}.", cause_title(best->cause),
-        best == largest ? "largest recoverable cost" : "cost to remove first", format_ms(best->ms),
-        format_ms(step()), format_percent(best->share),
-        gains_.foretells() ? "should win about" : "wins at most", format_ms(best->predicted_gain_ms),
-        recorder_matters() ? " of the " + unrecorded_text() : "");
-    if (!gains_.foretells())
-      verdict.sentence += fmt::format(" How much of that cannot be foretold: replayed, the step is {} off.",
-                                      format_percent(gains_.error()));
-    if (specific || best != largest)
-      verdict.sentence +=
-          fmt::format(" It also keeps the step from being launched as one graph, which would win {}.",
-                      best == largest ? "more" : format_ms(largest->predicted_gain_ms));
-  }
-
-  // The part of the device's computing whose work is known.
-  double costed_share() const {
-    double all = 0, costed = 0;
-    for (const Charge& charge : own_.occupancy.charges) {
-      const Work& work = study_.timelines[study_.headline].works[charge.work];
-      if (own_.central[charge.window] == 0 || work.kind == WorkKind::kCollective) continue;
-      all += charge.ns();
-      const bool copy = work.kind == WorkKind::kCopyToDevice || work.kind == WorkKind::kCopyToHost;
-      if (copy || (work.op != kNothing && own_.split.operators[work.op].floor_ns > 0)) costed += charge.ns();
-    }
-    return all > 0 ? costed / all : 1;
-  }
-
-  double idle_share() const {
-    double share = 0;
-    for (const LedgerRow& row : told_.ledger) share += is_busy(row.cause) ? 0 : row.share;
-    return share;
-  }
-
-  bool recorder_matters() const { return gains_.recorder_slows(); }
-  std::string unrecorded_text() const {
-    return fmt::format("{} that a step takes without the recorder", format_ms(gains_.unrecorded_ms()));
-  }
-
-  bool launch_is_slow() const {
-    return std::any_of(told_.ledger.begin(), told_.ledger.end(), [&](const LedgerRow& row) {
-      return row.cause == Cause::kLaunch && share_of_gain(row) > kHealthyShare;
-    });
   }
 
   const Study& study_;

@@ -1,4 +1,5 @@
-// Ledger, findings and verdict of a device program: accounts and gains put into the words of device_rules.h.
+// Ledger and findings of a device program: accounts and gains put into the words of device_rules.h. The
+// verdict on them is verdict.h's.
 #pragma once
 
 #include <vector>
@@ -9,10 +10,6 @@
 #include "analyze/findings.h"
 
 namespace hone::analyze::device {
-
-// Of the device's time with known work: below it the floor is not known, and nothing is called healthy
-// without a word.
-inline constexpr double kJudgedShare = 0.5;
 
 struct Told {
   std::vector<LedgerRow> ledger;

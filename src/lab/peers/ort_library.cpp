@@ -44,8 +44,7 @@ Result<void*> find(const std::filesystem::path& path) {
   if (!in_python.empty()) return load_named(in_python, "from the python3 package onnxruntime");
   return not_found(
       "ONNX Runtime is not installed here: neither HONE_ORT_LIBRARY nor the loader nor python3's packages "
-      "have "
-      "libonnxruntime.so; 'pip install onnxruntime', or give --ort-library PATH");
+      "have libonnxruntime.so; 'pip install onnxruntime', or give --ort-library PATH");
 }
 
 }  // namespace

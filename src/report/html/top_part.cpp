@@ -89,9 +89,8 @@ Markup roofline_part(const Roofs& roofs, const analyze::Analysis& before, const 
         Markup::literal("<span><i class=\"ring\"></i>before</span><span><i class=\"dot\"></i>after</span>");
   return section("roofline", "Roofline",
                  "Each point is an operator by the FLOPs that its kernel executes, its area the time it "
-                 "takes; the lines are what this machine was "
-                 "measured to "
-                 "reach. Points far below their line have room. Numbers are the ranks above.",
+                 "takes; the lines are what this machine was measured to reach. Points far below their line "
+                 "have room. Numbers are the ranks above.",
                  tag("div", {{"class", "card"}}, class_legend(before, after, sides) + charts));
 }
 

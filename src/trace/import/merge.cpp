@@ -32,8 +32,7 @@ std::optional<int> rank_in_name(std::string_view name) {
 
 constexpr std::string_view kSeveralPrograms =
     "these are several programs, not the ranks of one. Explain them one at a time; `hone compare A B` tells "
-    "two "
-    "apart";
+    "two apart";
 
 // On the clock of its machine.
 int64_t end_ns(const ImportedFile& file) {

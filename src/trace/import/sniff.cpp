@@ -75,8 +75,7 @@ Sniffed sniff(std::string_view first) {
 
 std::string_view readable_formats() {
   return "hone reads traces of PyTorch's profiler (JSON; also .gz, .zst), exports of Nsight Systems "
-         "(.sqlite) and "
-         "Nsight Compute (--csv), its own run folders and their Perfetto files";
+         "(.sqlite) and Nsight Compute (--csv), its own run folders and their Perfetto files";
 }
 
 }  // namespace hone::trace

@@ -271,8 +271,7 @@ Result<ImportedFile> read_ncu(ByteSource& source) {
   meta.devices = devices_of(table.kernels());
   meta.warnings.emplace_back(
       "Nsight Compute measures kernels one by one: there is no timeline, and the order and the gaps are not "
-      "the "
-      "program's");
+      "the program's");
   if (without_time > 0)
     meta.warnings.push_back(fmt::format("{} kernels without a time left out", without_time));
   if (table.odd_rows() > 0)

@@ -1,0 +1,20 @@
+// The verdict on a device's step: which cause is named first, when a step is called healthy, and when the
+// trace does not tell.
+#pragma once
+
+#include <vector>
+
+#include "analyze/device/gains.h"
+#include "analyze/device/study.h"
+#include "analyze/findings.h"
+
+namespace hone::analyze::device {
+
+// Of the device's time with known work: below it the floor is not known, and nothing is called healthy
+// without a word.
+inline constexpr double kJudgedShare = 0.5;
+
+// `ledger` with its predicted gains.
+Verdict judge(const Study& study, const Gains& gains, const std::vector<LedgerRow>& ledger);
+
+}  // namespace hone::analyze::device
