@@ -49,6 +49,24 @@ std::string metric_target(const analyze::Metric& metric) {
   return fmt::format("{} {}", metric.higher_is_better ? "≥" : "≤", with_unit(*metric.target, metric.unit));
 }
 
+std::string metric_detail(const analyze::Metric& metric) {
+  std::string text = metric.doubt.empty() ? "" : metric.doubt + ". ";
+  text += metric.formula;
+  if (!metric.note.empty()) text += (metric.formula.empty() ? "" : "; ") + metric.note;
+  return text;
+}
+
+std::string kernel_detail(const analyze::KernelTime& row, std::size_t name_columns) {
+  std::string text = row.family;
+  if (!row.precision.empty()) text += (text.empty() ? "" : ", ") + row.precision;
+  if (!row.operators.empty())
+    text += fmt::format("{}launched by {}", text.empty() ? "" : "; ",
+                        clipped(clean_utf8(row.operators.front()), name_columns));
+  if (row.operators.size() > 1) text += fmt::format(" and {} more", row.operators.size() - 1);
+  if (!row.why.empty()) text += (text.empty() ? "" : "; ") + row.why;
+  return text;
+}
+
 std::string coverage_sentence(const analyze::Coverage& coverage) {
   std::string text =
       fmt::format("{} of the device's time is linked to the operator that launched it, {} has known costs",
@@ -78,9 +96,17 @@ std::string link_share(const analyze::CollectiveSummary& row) {
   return share > 1.01 ? "above its roof" : format_percent(share) + " of roof";
 }
 
-std::string_view phases_title(const analyze::Analysis& analysis) {
-  return analysis.subject == analyze::Subject::kDeviceProgram ? "Device time by phase: "
-                                                              : "Operators' time by phase: ";
+std::string phases_text(const analyze::Analysis& analysis) {
+  const bool device = analysis.subject == analyze::Subject::kDeviceProgram;
+  std::string text;
+  for (const analyze::PhaseShare& row : analysis.phases)
+    text += fmt::format("{}{} {} ({})",
+                        !text.empty() ? ", "
+                        : device      ? "Device time by phase: "
+                                      : "Operators' time by phase: ",
+                        row.phase == trace::Phase::kUnknown ? "no phase" : trace::phase_name(row.phase),
+                        fixed_ms(row.ms, analysis.step.ms.median), format_percent(row.share));
+  return text;
 }
 
 std::string_view gains_note(const analyze::Analysis& analysis) {

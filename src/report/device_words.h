@@ -13,6 +13,12 @@ std::string metric_value(const analyze::Metric& metric);  // "71.5 %", "0.30 ms"
 std::string_view metric_mark(
     const analyze::Metric& metric);  // "reached", "missed", "doubtful"; empty: no target
 std::string metric_target(const analyze::Metric& metric);  // "≥ 90 %"; empty: none
+// How it is computed, after why it is doubtful, where it is.
+std::string metric_detail(const analyze::Metric& metric);
+
+// "matrix product, cuBLAS, bf16 on tensor cores; launched by aten::mm and 2 more", with that many columns of
+// the operator's name.
+std::string kernel_detail(const analyze::KernelTime& row, std::size_t name_columns);
 
 // "99.6 % of the device's time is linked to the operator that launched it, …"
 std::string coverage_sentence(const analyze::Coverage& coverage);
@@ -23,8 +29,8 @@ std::string range_text(const analyze::StepTime& step);
 // "72.4 % of roof", "above its roof"; empty: unknown.
 std::string link_share(const analyze::CollectiveSummary& row);
 
-// "Device time by phase: "
-std::string_view phases_title(const analyze::Analysis& analysis);
+// "Device time by phase: forward 9.1 ms (31 %), backward 18.0 ms (60 %)"; empty: unknown.
+std::string phases_text(const analyze::Analysis& analysis);
 
 // What to do about the verdict's cause; empty where nothing is to be done.
 std::string first_fix(const analyze::Analysis& analysis);

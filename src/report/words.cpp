@@ -117,8 +117,9 @@ std::string_view row_label(const analyze::Analysis& analysis, analyze::Cause cau
                                                                   : analyze::cause_label(cause);
 }
 
-std::string roof_share(double fraction) {
-  return fraction > 9.99 ? ">999 %" : fmt::format("{:.0f} %", fraction * 100);
+std::string roof_share(const analyze::TopOperator& row) {
+  if (row.roof == "unknown") return "–";
+  return row.fraction_of_roof > 9.99 ? ">999 %" : fmt::format("{:.0f} %", row.fraction_of_roof * 100);
 }
 
 std::string most_time(std::size_t shown, std::string_view noun) {

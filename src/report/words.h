@@ -42,8 +42,8 @@ ChangeName change_name(const analyze::OperatorChange& change);
 // The name of a ledger's row: of busy time that no roof judges, not "floor".
 std::string_view row_label(const analyze::Analysis& analysis, analyze::Cause cause);
 
-// "44 %", ">999 %": a fraction of a roof, which caches or wrong roofs let exceed 1.
-std::string roof_share(double fraction);
+// "44 %", ">999 %": how much of its roof an operator reaches, which caches or wrong roofs let exceed 1.
+std::string roof_share(const analyze::TopOperator& row);
 
 // "The 5 operators that take the most time".
 std::string most_time(std::size_t shown, std::string_view noun);

@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::size_t kOperatorRows = 40;
 
-Markup cell(std::string_view name, const std::string& value) {
-  return tag("td", {{"class", "n"}, {"data-name", std::string(name)}}, value);
-}
-
 Markup certainty_cell(analyze::Certainty certainty) {
   const bool told = certainty == analyze::Certainty::kSure || certainty == analyze::Certainty::kLikely;
   return tag("td", {{"class", "n"}},

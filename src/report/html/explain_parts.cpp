@@ -19,10 +19,6 @@ constexpr std::size_t kKernelRows = 20;
 constexpr std::size_t kPathRows = 30;
 constexpr std::size_t kLongLine = 300;  // generated names run to thousands of characters
 
-Markup cell(std::string_view name, const std::string& value) {
-  return tag("td", {{"class", "n"}, {"data-name", std::string(name)}}, value);
-}
-
 Markup name_cell(std::string_view name, std::string_view detail) {
   Markup inside = tag("code", {{"title", title_of(name, 90)}}, shortened(clean_utf8(name), 90));
   if (!detail.empty()) inside += tag("span", {{"class", "kind"}}, prose(detail));
@@ -48,14 +44,9 @@ Markup finding_card(const analyze::Finding& row, int number, double step_ms) {
 }
 
 Markup kernel_row(const analyze::KernelTime& row, double step_ms) {
-  std::string what = row.family;
-  if (!row.precision.empty()) what += (what.empty() ? "" : ", ") + row.precision;
-  if (!row.operators.empty()) what += (what.empty() ? "by " : "; by ") + row.operators.front();
-  if (row.operators.size() > 1) what += fmt::format(" and {} more", row.operators.size() - 1);
-  if (!row.why.empty()) what += (what.empty() ? "" : "; ") + row.why;
   Markup name = tag("code", {{"title", shortened(clean_utf8(row.full_name), 400)}},
                     shortened(clean_utf8(row.name), 90)) +
-                tag("span", {{"class", "kind"}}, prose(shortened(clean_utf8(what), 240)));
+                tag("span", {{"class", "kind"}}, prose(shortened(clean_utf8(kernel_detail(row, 160)), 240)));
   Markup cells = tag("td", name) + cell("takes", fixed_ms(row.ms, step_ms));
   cells +=
       tag("td", {{"class", "sharecell"}},
@@ -66,11 +57,9 @@ Markup kernel_row(const analyze::KernelTime& row, double step_ms) {
 }
 
 Markup metric_row(const analyze::Metric& row) {
-  std::string detail = row.formula;
-  if (!row.note.empty()) detail += (detail.empty() ? "" : "; ") + row.note;
-  if (!row.doubt.empty()) detail = row.doubt + ". " + detail;
-  Markup cells = tag("td", Markup::text(shortened(clean_utf8(row.label), 80)) +
-                               tag("span", {{"class", "kind"}}, prose(shortened(clean_utf8(detail), 300))));
+  Markup cells =
+      tag("td", Markup::text(shortened(clean_utf8(row.label), 80)) +
+                    tag("span", {{"class", "kind"}}, prose(shortened(clean_utf8(metric_detail(row)), 300))));
   const std::string target = metric_target(row);
   cells += cell("is", shortened(clean_utf8(metric_value(row)), 24));
   cells += cell("target", shortened(clean_utf8(target), 24));
@@ -157,12 +146,8 @@ Markup metrics_part(const Analysis& analysis) {
   Markup head = Markup::literal(
       "<thead><tr><th></th><th class=\"n\">value</th><th class=\"n\">target</th><th></th></tr></thead>");
   if (!body.empty()) content += tag("table", {{"class", "cards"}}, head + tag("tbody", body));
-  std::string phases;
-  for (const analyze::PhaseShare& row : analysis.phases)
-    phases += fmt::format("{}{} {} ({})", phases.empty() ? phases_title(analysis) : ", ",
-                          row.phase == trace::Phase::kUnknown ? "no phase" : trace::phase_name(row.phase),
-                          fixed_ms(row.ms, analysis.step.ms.median), format_percent(row.share));
-  if (!phases.empty()) content += tag("p", {{"class", "notes"}}, prose(phases + "."));
+  if (const std::string phases = phases_text(analysis); !phases.empty())
+    content += tag("p", {{"class", "notes"}}, prose(phases + "."));
   if (analysis.coverage)
     content += tag("p", {{"class", "notes"}}, prose("Coverage: " + coverage_sentence(*analysis.coverage)));
   return section("metrics", "The numbers to steer by", "What each should be, and how it is computed.",

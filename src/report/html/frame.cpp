@@ -34,6 +34,10 @@ Markup prose(std::string_view text) {
   return result + Markup::text(bound.substr(done));
 }
 
+Markup cell(std::string_view name, const std::string& value) {
+  return tag("td", {{"class", "n"}, {"data-name", std::string(name)}}, value);
+}
+
 Markup tabs(std::string_view id, std::string_view first_name, const Markup& first,
             std::string_view second_name, const Markup& second) {
   std::string one = fmt::format("{}-one", id), two = fmt::format("{}-two", id), name(id);

@@ -38,10 +38,8 @@ GainScale gain_scale(const analyze::LabReport& report) {
 Markup gain_cells(const std::optional<double>& predicted_ms,
                   const std::optional<analyze::Estimate>& measured_ms, const GainScale& scale,
                   double step_ms) {
-  Markup cells = tag("td", {{"class", "n"}, {"data-name", "predicted"}},
-                     predicted_ms ? fixed_ms(*predicted_ms, step_ms) : "–");
-  cells += tag("td", {{"class", "n"}, {"data-name", "measured"}},
-               measured_ms ? fixed_ms(measured_ms->median, step_ms) : "–");
+  Markup cells = cell("predicted", predicted_ms ? fixed_ms(*predicted_ms, step_ms) : "–");
+  cells += cell("measured", measured_ms ? fixed_ms(measured_ms->median, step_ms) : "–");
   return cells +
          tag("td", predicted_ms ? svg::gain(*predicted_ms, measured_ms, scale.low, scale.high) : Markup());
 }

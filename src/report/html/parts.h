@@ -8,12 +8,14 @@
 
 namespace hone::report::html {
 
-// A section with its heading and one line that says how to read it.
 // The whole of a name that is shown shortened, within reason; empty where it is shown whole.
 std::string title_of(std::string_view name, std::size_t shown);
+// A section with its heading and one line that says how to read it.
 Markup section(std::string_view id, std::string_view title, std::string_view lead, const Markup& content);
 // Text in which a number does not part from its unit at the end of a line.
 Markup prose(std::string_view text);
+// A number in a table; `name` stands before it where the page is too narrow for columns.
+Markup cell(std::string_view name, const std::string& value);
 // A chart in both widths: `draw` takes a svg::Canvas.
 template <typename Draw>
 Markup chart(Draw draw);

@@ -14,10 +14,6 @@
 namespace hone::report::html {
 namespace {
 
-Markup cell(std::string_view name, const std::string& value) {
-  return tag("td", {{"class", "n"}, {"data-name", std::string(name)}}, value);
-}
-
 trace::OperatorClass class_of(const analyze::Analysis& side, uint32_t op) {
   for (const analyze::OperatorTime& row : side.operators)
     if (row.op == op) return row.op_class;
@@ -37,7 +33,7 @@ Markup operator_rows(const analyze::TopOperator& row, std::string_view css, doub
   cells += cell("moves", row.bytes > 0 ? format_bytes(row.bytes) : "–");
   cells += cell("at", row.bytes > 0 ? format_intensity(row.intensity) : "–");
   cells += cell("roof", row.roof == "unknown" ? "–" : row.roof);
-  cells += cell("reaches", row.roof == "unknown" ? "–" : roof_share(row.fraction_of_roof));
+  cells += cell("reaches", roof_share(row));
   Markup why = tag("td", {{"class", "rank"}}, Markup()) + Markup::literal("<td colspan=\"8\">") +
                prose(row.why) + Markup::literal("</td>");
   return tag("tr", {{"class", "main"}}, cells) + tag("tr", {{"class", "why"}}, why);

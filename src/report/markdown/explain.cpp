@@ -51,10 +51,8 @@ std::string metrics(const Analysis& analysis) {
   std::vector<Cells> rows;
   for (const analyze::Metric& row : analysis.targets) {
     const std::string target = metric_target(row);
-    rows.push_back({plain(row.label),
-                    plain((row.doubt.empty() ? "" : row.doubt + ". ") + row.formula +
-                          (row.note.empty() ? "" : "; " + row.note)),
-                    std::string(metric_mark(row)), plain(metric_value(row)), plain(target)});
+    rows.push_back({plain(row.label), plain(metric_detail(row)), std::string(metric_mark(row)),
+                    plain(metric_value(row)), plain(target)});
   }
   return rows.empty() ? "" : table({"number", "formula", "", "value", "target"}, 3, rows);
 }

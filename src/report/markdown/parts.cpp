@@ -66,7 +66,7 @@ std::string top(const analyze::Analysis& side) {
     rows.push_back({fmt::format("{}", op.rank), code(op.name), plain(op.why),
                     fixed_ms(op.ms, side.step.ms.median), format_percent(op.share), format_flops(op.flops),
                     format_bytes(op.bytes), op.bytes > 0 ? format_intensity(op.intensity) : "–",
-                    plain(op.roof), op.roof == "unknown" ? "–" : roof_share(op.fraction_of_roof)});
+                    plain(op.roof), roof_share(op)});
   return table({"#", "operator", "why", "time", "share", "work", "traffic", "intensity", "roof", "of roof"},
                3, rows);
 }

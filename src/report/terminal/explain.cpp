@@ -79,14 +79,8 @@ std::string kernels(const Analysis& analysis, const TerminalStyle& style) {
     out += fmt::format("{:3}  ", i + 1) + name_cell(row.name, name_width) +
            right(fixed_ms(row.ms, analysis.step.ms.median), 11) + right(format_percent(row.share), 8) +
            right(fmt::format("{:.0f}", row.launches), 10) + right(format_ms(row.mean_us * 1e-3), 12) + "\n";
-    std::string what = row.family;
-    if (!row.precision.empty()) what += (what.empty() ? "" : ", ") + row.precision;
-    if (!row.operators.empty())
-      what += fmt::format("{}launched by {}", what.empty() ? "" : "; ",
-                          clipped(clean_utf8(row.operators.front()), 60));
-    if (row.operators.size() > 1) what += fmt::format(" and {} more", row.operators.size() - 1);
-    if (!row.why.empty()) what += (what.empty() ? "" : "; ") + row.why;
-    if (!what.empty()) out += paint(wrapped(what, 5, style), Colour::kFaint, style);
+    if (const std::string what = kernel_detail(row, 60); !what.empty())
+      out += paint(wrapped(what, 5, style), Colour::kFaint, style);
   }
   return out;
 }
@@ -110,12 +104,8 @@ std::string metrics(const Analysis& analysis, const TerminalStyle& style) {
 }
 
 std::string phases(const Analysis& analysis, const TerminalStyle& style) {
-  std::string parts;
-  for (const analyze::PhaseShare& row : analysis.phases)
-    parts += fmt::format("{}{} {} ({})", parts.empty() ? phases_title(analysis) : ", ",
-                         row.phase == trace::Phase::kUnknown ? "no phase" : trace::phase_name(row.phase),
-                         fixed_ms(row.ms, analysis.step.ms.median), format_percent(row.share));
-  return parts.empty() ? "" : "\n" + wrapped(parts, 0, style, 2);
+  const std::string text = phases_text(analysis);
+  return text.empty() ? "" : "\n" + wrapped(text, 0, style, 2);
 }
 
 // A line a rank: who computes longest, who comes late, who waits.

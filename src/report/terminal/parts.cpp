@@ -95,8 +95,7 @@ std::string top_table(const analyze::Analysis& side, const TerminalStyle& style)
     out += line(fmt::format("{:3}  ", row.rank) + name_cell(name.head, name_width),
                 fixed_ms(row.ms, side.step.ms.median), format_percent(row.share),
                 row.flops > 0 ? format_flops(row.flops) : "–", row.bytes > 0 ? format_bytes(row.bytes) : "–",
-                row.roof == "unknown" ? "–" : shortened(clean_utf8(row.roof), 12),
-                row.roof == "unknown" ? "–" : roof_share(row.fraction_of_roof)) +
+                row.roof == "unknown" ? "–" : shortened(clean_utf8(row.roof), 12), roof_share(row)) +
            "\n";
     if (!name.inputs.empty())
       out += paint(wrapped(shortened(clean_utf8(name.inputs), style.width - 5), 5, style), Colour::kFaint,
