@@ -9,7 +9,6 @@
 #include "core/clock.h"
 #include "core/file.h"
 #include "lab/experiment/experiment.h"
-#include "model/npy/npy.h"
 #include "model/onnx/writer.h"
 #include "report/json.h"
 #include "report/terminal.h"
@@ -35,19 +34,6 @@ struct Options {
   bool no_overlap = false;
 };
 
-Status add_inputs(const Options& options, lab::ExperimentOptions& experiment,
-                  std::map<std::string, Shape>& shapes) {
-  for (const std::string& text : options.inputs) {
-    const std::size_t at = text.find('=');
-    if (at == std::string::npos || at == 0)
-      return invalid(fmt::format("--input '{}' should read NAME=FILE.npy", text));
-    HONE_ASSIGN(Tensor tensor, model::read_npy(text.substr(at + 1)));
-    shapes[text.substr(0, at)] = tensor.shape();
-    experiment.inputs[text.substr(0, at)] = std::move(tensor);
-  }
-  return {};
-}
-
 // What ran, in each of the two run folders: DIR/baseline and DIR/optimised.
 Status write_run(const std::filesystem::path& folder, const analyze::LabReport& report,
                  const trace::Trace& trace) {
@@ -65,13 +51,47 @@ Status write_run(const std::filesystem::path& folder, const analyze::LabReport& 
   return trace::write_run_folder(folder, info, trace);
 }
 
+lab::ExperimentOptions experiment_options(const Options& options, const std::string& command) {
+  lab::ExperimentOptions experiment;
+  experiment.budget_s = options.budget_s;
+  experiment.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
+  experiment.overlap = !options.no_overlap;
+  experiment.seed = options.seed;
+  experiment.top = options.top;
+  experiment.model_path = options.model.path;
+  experiment.command = command;
+  if (!options.no_cache) experiment.timing_cache = runtime::TimingCache::default_path();
+  return experiment;
+}
+
+Result<lab::Ceilings> find_ceilings(const lab::Machine& machine, ProgressBar& bar) {
+  lab::CeilingsOptions measure;
+  measure.quick = true;
+  measure.progress = [&](double done) {
+    bar.update(0, fmt::format("measuring this machine's roofs ({:.0f} %)", done * 100));
+    return !interrupted();
+  };
+  return lab::load_or_measure_ceilings(machine, measure);
+}
+
+Status write_results(const Options& options, const lab::Experiment& result) {
+  const std::filesystem::path out(options.out);
+  HONE_CHECK(write_run(out / "baseline", result.report, result.baseline_trace));
+  HONE_CHECK(write_run(out / "optimised", result.report, result.optimised_trace));
+  HONE_CHECK(model::write_onnx(result.optimised, out / "optimised.onnx"));
+  HONE_ASSIGN(const std::filesystem::path page, report::write_lab_report(out, result.report));
+  if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::lab_json(result.report)));
+  fmt::print("{}", report::lab_terminal(result.report, report::terminal_style(STDOUT_FILENO)));
+  fmt::print("\nreport    {}\nmodel     {}\n", page.string(), (out / "optimised.onnx").string());
+  return {};
+}
+
 Status run(const Options& options, const std::string& command) {
   if (options.device != "cpu")
     return unsupported(fmt::format("--device {}: this build runs models on the cpu only", options.device));
-  lab::ExperimentOptions experiment;
-  std::map<std::string, Shape> shapes;
-  HONE_CHECK(add_inputs(options, experiment, shapes));
-  HONE_ASSIGN(const graph::Graph graph, load_model(options.model, shapes));
+  lab::ExperimentOptions experiment = experiment_options(options, command);
+  HONE_ASSIGN(experiment.inputs, read_inputs(options.inputs));
+  HONE_ASSIGN(const graph::Graph graph, load_model(options.model, shapes_of(experiment.inputs)));
   for (const auto& [name, tensor] : experiment.inputs) {
     if (!graph.find_value(name).valid())
       return invalid(fmt::format("{}: there is no input '{}'", options.model.path, name));
@@ -81,23 +101,9 @@ Status run(const Options& options, const std::string& command) {
   const lab::Machine machine = lab::describe_machine();
   const runtime::CpuProvider provider(options.threads);
   ProgressBar bar("hone lab");
-  lab::CeilingsOptions measure;
-  measure.quick = true;
-  measure.progress = [&](double done) {
-    bar.update(0, fmt::format("measuring this machine's roofs ({:.0f} %)", done * 100));
-    return !interrupted();
-  };
   const int64_t start = now_ns();
-  HONE_ASSIGN(const lab::Ceilings ceilings, lab::load_or_measure_ceilings(machine, measure));
+  HONE_ASSIGN(const lab::Ceilings ceilings, find_ceilings(machine, bar));
   const analyze::PhaseTime roofs{"roofs", static_cast<double>(now_ns() - start) * 1e-9};
-  experiment.budget_s = options.budget_s;
-  experiment.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
-  experiment.overlap = !options.no_overlap;
-  experiment.seed = options.seed;
-  experiment.top = options.top;
-  experiment.model_path = options.model.path;
-  experiment.command = command;
-  if (!options.no_cache) experiment.timing_cache = runtime::TimingCache::default_path();
   experiment.progress = [&](double fraction, const std::string& what) {
     bar.update(fraction, what);
     return !interrupted();
@@ -106,16 +112,7 @@ Status run(const Options& options, const std::string& command) {
   if (!result.ok()) return result.error().within(options.model.path);
   result->report.phases.insert(result->report.phases.begin(), roofs);
   bar.finish();
-
-  const std::filesystem::path out(options.out);
-  HONE_CHECK(write_run(out / "baseline", result->report, result->baseline_trace));
-  HONE_CHECK(write_run(out / "optimised", result->report, result->optimised_trace));
-  HONE_CHECK(model::write_onnx(result->optimised, out / "optimised.onnx"));
-  HONE_ASSIGN(const std::filesystem::path page, report::write_lab_report(out, result->report));
-  if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::lab_json(result->report)));
-  fmt::print("{}", report::lab_terminal(result->report, report::terminal_style(STDOUT_FILENO)));
-  fmt::print("\nreport    {}\nmodel     {}\n", page.string(), (out / "optimised.onnx").string());
-  return {};
+  return write_results(options, *result);
 }
 
 }  // namespace

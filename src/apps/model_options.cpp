@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "model/npy/npy.h"
 #include "model/onnx/reader.h"
 
 namespace hone::apps {
@@ -37,6 +38,25 @@ void ModelOptions::add_shapes_to(Command command) {
                  std::string("what a symbolic extent stands for: --bind batch=8 (once for each") +
                      (default_symbol > 0 ? fmt::format("; others are {})", default_symbol) : ")"));
   command.option("--shape INPUT=NxM", &shapes, "the shape of an input: --shape images=1x3x256x256");
+}
+
+Result<std::map<std::string, Tensor>> read_inputs(const std::vector<std::string>& given) {
+  std::map<std::string, Tensor> tensors;
+  for (const std::string& text : given) {
+    const std::size_t at = text.find('=');
+    if (at == std::string::npos || at == 0)
+      return invalid(fmt::format("--input '{}' should read NAME=FILE.npy", text));
+    const std::string name = text.substr(0, at);
+    if (tensors.contains(name)) return invalid(fmt::format("--input {} is given twice", name));
+    HONE_ASSIGN(tensors[name], model::read_npy(text.substr(at + 1)));
+  }
+  return tensors;
+}
+
+std::map<std::string, Shape> shapes_of(const std::map<std::string, Tensor>& tensors) {
+  std::map<std::string, Shape> shapes;
+  for (const auto& [name, tensor] : tensors) shapes[name] = tensor.shape();
+  return shapes;
 }
 
 Result<graph::Graph> load_model(const ModelOptions& options, std::map<std::string, Shape> input_shapes) {

@@ -1,4 +1,5 @@
-// The options by which every command takes a model: a path, and what its symbolic extents stand for.
+// The options by which every command takes a model: a path, what its symbolic extents stand for, and data for
+// its inputs.
 #pragma once
 
 #include <map>
@@ -7,6 +8,7 @@
 
 #include "apps/command_line.h"
 #include "core/result.h"
+#include "core/tensor.h"
 #include "graph/graph.h"
 
 namespace hone::apps {
@@ -20,6 +22,10 @@ struct ModelOptions {
   Option add_to(Command command);       // returns that of the model itself, which is required
   void add_shapes_to(Command command);  // all but the model
 };
+
+// What --input NAME=FILE.npy names, each name once.
+Result<std::map<std::string, Tensor>> read_inputs(const std::vector<std::string>& given);
+std::map<std::string, Shape> shapes_of(const std::map<std::string, Tensor>& tensors);
 
 // Reads the model. `input_shapes` (of given data) come before what --shape says.
 Result<graph::Graph> load_model(const ModelOptions& options, std::map<std::string, Shape> input_shapes = {});

@@ -36,19 +36,6 @@ std::string file_name(const std::string& output) {
   return name + ".npy";
 }
 
-Result<std::map<std::string, Tensor>> read_inputs(const Options& options) {
-  std::map<std::string, Tensor> tensors;
-  for (const std::string& text : options.inputs) {
-    const std::size_t at = text.find('=');
-    if (at == std::string::npos || at == 0)
-      return invalid(fmt::format("--input '{}' should read NAME=FILE.npy", text));
-    const std::string name = text.substr(0, at);
-    if (tensors.contains(name)) return invalid(fmt::format("--input {} is given twice", name));
-    HONE_ASSIGN(tensors[name], model::read_npy(text.substr(at + 1)));
-  }
-  return tensors;
-}
-
 // The model on inputs of these shapes. The chains by which exporters compute shapes fold away, exactly:
 // without them most models become plans.
 Result<graph::Graph> load_simplified(const ModelOptions& options,
@@ -81,48 +68,57 @@ void print_not_finite(const char* what, const std::string& name, const Tensor& t
     fmt::print("note: {} '{}': {}\n", what, report::clean_utf8(name), text);
 }
 
-Status run(const Options& options) {
-  HONE_ASSIGN(auto given, read_inputs(options));
-  std::map<std::string, Shape> shapes;
-  for (const auto& [name, tensor] : given) shapes[name] = tensor.shape();
-  HONE_ASSIGN(const graph::Graph graph, load_simplified(options.model, shapes));
-
+// The tensors that were given, as the graph's inputs: every one, and no other.
+Result<std::vector<Tensor>> inputs_of(const graph::Graph& graph, std::map<std::string, Tensor> given,
+                                      const std::string& model) {
   std::vector<Tensor> inputs;
   for (graph::ValueId id : graph.inputs()) {
     const graph::Value& value = graph.value(id);
     auto it = given.find(value.name);
     if (it == given.end()) {
-      return invalid(fmt::format("{}: input '{}' ({}) is missing; give it with --input {}=FILE.npy",
-                                 options.model.path, value.name, value.type.text(), value.name));
+      return invalid(fmt::format("{}: input '{}' ({}) is missing; give it with --input {}=FILE.npy", model,
+                                 value.name, value.type.text(), value.name));
     }
     inputs.push_back(std::move(it->second));
     given.erase(it);
   }
-  if (!given.empty()) {
-    std::string names;
-    for (graph::ValueId id : graph.inputs()) names += (names.empty() ? "" : ", ") + graph.value(id).name;
-    return invalid(fmt::format("{}: there is no input '{}'; its inputs are {}", options.model.path,
-                               given.begin()->first, names.empty() ? "none" : names));
+  if (given.empty()) return inputs;
+  std::string names;
+  for (graph::ValueId id : graph.inputs()) names += (names.empty() ? "" : ", ") + graph.value(id).name;
+  return invalid(fmt::format("{}: there is no input '{}'; its inputs are {}", model, given.begin()->first,
+                             names.empty() ? "none" : names));
+}
+
+// Writes and prints each; returns what --json says of them.
+Result<nlohmann::ordered_json> write_outputs(const graph::Graph& graph, const std::vector<Tensor>& outputs,
+                                             const std::string& folder) {
+  HONE_CHECK(make_folder(folder));
+  auto rows = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::string& name = graph.value(graph.outputs()[i]).name;
+    const std::string path = folder + "/" + file_name(name);
+    HONE_CHECK(model::write_npy(path, outputs[i]));
+    fmt::print("{}: {}{}\n", path, dtype_name(outputs[i].dtype()), shape_text(outputs[i].shape()));
+    rows.push_back({{"name", name},
+                    {"file", path},
+                    {"dtype", dtype_name(outputs[i].dtype())},
+                    {"shape", outputs[i].shape()},
+                    {"not_finite", not_finite_text(outputs[i])}});
   }
+  return rows;
+}
+
+Status run(const Options& options) {
+  HONE_ASSIGN(auto given, read_inputs(options.inputs));
+  HONE_ASSIGN(const graph::Graph graph, load_simplified(options.model, shapes_of(given)));
+  HONE_ASSIGN(const std::vector<Tensor> inputs, inputs_of(graph, std::move(given), options.model.path));
 
   const runtime::CpuProvider provider(options.threads);
   runtime::PlanOptions plan;
   plan.autotune = false;  // one run does not repay measuring
   auto execution = runtime::execute(graph, provider, inputs, plan);
   if (!execution.ok()) return execution.error().within(options.model.path);
-  HONE_CHECK(make_folder(options.out));
-  auto outputs = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < execution->outputs.size(); ++i) {
-    const std::string path = options.out + "/" + file_name(graph.value(graph.outputs()[i]).name);
-    HONE_CHECK(model::write_npy(path, execution->outputs[i]));
-    fmt::print("{}: {}{}\n", path, dtype_name(execution->outputs[i].dtype()),
-               shape_text(execution->outputs[i].shape()));
-    outputs.push_back({{"name", graph.value(graph.outputs()[i]).name},
-                       {"file", path},
-                       {"dtype", dtype_name(execution->outputs[i].dtype())},
-                       {"shape", execution->outputs[i].shape()},
-                       {"not_finite", not_finite_text(execution->outputs[i])}});
-  }
+  HONE_ASSIGN(auto outputs, write_outputs(graph, execution->outputs, options.out));
   fmt::print("{}\n", execution->how);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     print_not_finite("input", graph.value(graph.inputs()[i]).name, inputs[i]);

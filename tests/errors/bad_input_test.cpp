@@ -87,6 +87,10 @@ TEST_F(BadInput, WrongInputsOfRunNameTheInput) {
   EXPECT_TRUE(
       is_one_line_error(hone({"run", model, "--out", out, "--input", "x=" + path("no.npy")}), {"no.npy"}));
   EXPECT_TRUE(is_one_line_error(hone({"run", model, "--out", out, "--input", "x.npy"}), {"NAME=FILE.npy"}));
+  for (const char* command : {"run", "lab"})
+    EXPECT_TRUE(is_one_line_error(hone({command, model, "--out", out, "--input", "x=" + path("x.npy"),
+                                        "--input", "x=" + path("wide.npy")}),
+                                  {"--input x", "twice"}));
   EXPECT_FALSE(fs::exists(out));
 }
 
