@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/units.h"
 #include "trace/import/ncu/csv.h"
 #include "trace/import/ncu/kernel_metrics.h"
 #include "trace/import/trace_builder.h"
@@ -217,29 +218,35 @@ Operator operator_of(const KernelMetrics& kernel, const std::vector<KernelWork>&
   return op;
 }
 
-}  // namespace
+std::string key_of(const KernelMetrics& kernel) {
+  return fmt::format("{} {} {} {}", kernel.kernel, kernel.device, fmt::join(kernel.grid, ","),
+                     fmt::join(kernel.block, ","));
+}
 
-Result<ImportedFile> read_ncu(ByteSource& source) {
-  HONE_ASSIGN(const std::string text, read_all(source));
-  Table table;
-  HONE_CHECK(table.read(text));
-  if (table.kernels().empty()) return invalid("a table of Nsight Compute without a kernel");
+Launch launch_of(const KernelMetrics& kernel) {
+  Launch launch;
+  launch.grid = kernel.grid;
+  launch.block = kernel.block;
+  launch.registers = static_cast<uint32_t>(std::clamp(
+      kernel.value("launch__registers_per_thread").value_or(kernel.value_or_zero("Registers Per Thread")),
+      0.0, 1e6));
+  launch.shared_bytes =
+      static_cast<uint32_t>(std::clamp(kernel.value_or_zero("launch__shared_mem_per_block"), 0.0, 1e9));
+  return launch;
+}
 
-  TraceBuilder builder;
-  const KernelMetrics& first = table.kernels().front();
-  builder.set_process(first.pid, first.process);
-  std::map<std::string, Group> groups;
+// One kernel after the other. Returns how many had no time and were left out.
+std::size_t add_kernels(const std::vector<KernelMetrics>& kernels, TraceBuilder& builder) {
   std::vector<KernelWork> works;
+  std::map<std::string, Group> groups;
+  for (const KernelMetrics& kernel : kernels) {
+    works.push_back(work_of(kernel));
+    groups[key_of(kernel)].works.push_back(works.back());
+  }
   std::size_t without_time = 0;
-  for (const KernelMetrics& kernel : table.kernels()) works.push_back(work_of(kernel));
-  const auto key_of = [](const KernelMetrics& kernel) {
-    return fmt::format("{} {} {} {}", kernel.kernel, kernel.device, fmt::join(kernel.grid, ","),
-                       fmt::join(kernel.block, ","));
-  };
-  for (std::size_t i = 0; i < works.size(); ++i) groups[key_of(table.kernels()[i])].works.push_back(works[i]);
   int64_t now = 0;
   for (std::size_t i = 0; i < works.size(); ++i) {
-    const KernelMetrics& kernel = table.kernels()[i];
+    const KernelMetrics& kernel = kernels[i];
     if (!(works[i].seconds > 0) || works[i].seconds > kLongestSeconds) {
       ++without_time;
       continue;
@@ -249,17 +256,23 @@ Result<ImportedFile> read_ncu(ByteSource& source) {
     const auto duration = static_cast<int64_t>(std::llround(works[i].seconds * 1e9));
     builder.add(Span{now, duration, builder.stream(kernel.device, kernel.stream),
                      builder.trace.strings.intern(kernel.kernel), Category::kKernel, kNoStep, group.op, 0});
+    builder.add(launch_of(kernel));
     now += duration;
-    Launch launch;
-    launch.grid = kernel.grid;
-    launch.block = kernel.block;
-    launch.registers = static_cast<uint32_t>(std::clamp(
-        kernel.value("launch__registers_per_thread").value_or(kernel.value_or_zero("Registers Per Thread")),
-        0.0, 1e6));
-    launch.shared_bytes =
-        static_cast<uint32_t>(std::clamp(kernel.value_or_zero("launch__shared_mem_per_block"), 0.0, 1e9));
-    builder.add(launch);
   }
+  return without_time;
+}
+
+}  // namespace
+
+Result<ImportedFile> read_ncu(ByteSource& source) {
+  HONE_ASSIGN(const std::string text, read_all(source));
+  Table table;
+  HONE_CHECK(table.read(text));
+  if (table.kernels().empty()) return invalid("a table of Nsight Compute without a kernel");
+
+  TraceBuilder builder;
+  builder.set_process(table.kernels().front().pid, table.kernels().front().process);
+  const std::size_t without_time = add_kernels(table.kernels(), builder);
   if (builder.size() == 0)
     return invalid(
         "a table of Nsight Compute without the time of any kernel; add gpu__time_duration.sum to --metrics");
@@ -273,10 +286,11 @@ Result<ImportedFile> read_ncu(ByteSource& source) {
       "Nsight Compute measures kernels one by one: there is no timeline, and the order and the gaps are not "
       "the program's");
   if (without_time > 0)
-    meta.warnings.push_back(fmt::format("{} kernels without a time left out", without_time));
+    meta.warnings.push_back(counted(static_cast<double>(without_time), "kernel") +
+                            " without a time left out");
   if (table.odd_rows() > 0)
-    meta.warnings.push_back(
-        fmt::format("{} rows left out: they have fewer cells than the table has columns", table.odd_rows()));
+    meta.warnings.push_back(counted(static_cast<double>(table.odd_rows()), "row") +
+                            " left out: fewer cells than the table has columns");
   return file;
 }
 
