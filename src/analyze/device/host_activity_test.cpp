@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "trace/testing/add_span.h"
+
 namespace hone::analyze::device {
 namespace {
 
@@ -18,11 +20,10 @@ constexpr int64_t kEnd = 400;
 class RandomHost {
  public:
   RandomHost(uint32_t seed, int threads) : random_(seed) {
-    const auto process = trace.add_track({trace::TrackKind::kProcess, "python", {}, 1, 1, 0, -1});
+    const trace::TrackId process = add_process(trace);
     name_ = trace.strings.intern("aten::mul");
     for (int i = 0; i < threads; ++i) {
-      timeline.threads.push_back(
-          trace.add_track({trace::TrackKind::kThread, "thread", process, 1, i, 0, -1}));
+      timeline.threads.push_back(add_thread(trace, process, "thread", i));
       nest(timeline.threads.back(), 10 + below(50), kEnd - 1 - below(50));
     }
   }

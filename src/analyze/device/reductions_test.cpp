@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "trace/testing/add_span.h"
+
 namespace hone::analyze::device {
 namespace {
 
@@ -24,21 +26,14 @@ struct Program {
     for (char letter : letters) {
       if (letter == '|') ++step;
       if (letter == '|') continue;
-      trace::Span span;
-      span.track = track;
-      trace.spans.add(span);
       Work work;
-      work.span = static_cast<uint32_t>(trace.spans.size() - 1);
+      work.span = add_span(trace, {.on = track});
       work.step = step;
       if (letter == 'f' || letter == 'b') {
         work.op = letter == 'f' ? 0 : 1;
       } else {
         work.kind = WorkKind::kCollective;
-        trace::Collective detail;
-        detail.span = work.span;
-        detail.name = trace.strings.intern("allreduce");
-        detail.elements_in = letter == 'r' ? 100 : 7;
-        trace.collectives.push_back(detail);
+        describe_collective(trace, work.span, "allreduce", letter == 'r' ? 100 : 7);
       }
       timeline.launched.push_back(static_cast<uint32_t>(timeline.works.size()));
       timeline.works.push_back(work);
