@@ -138,7 +138,7 @@ def comm_one_bucket(repaired):
     """All gradients in one bucket: none is reduced before the last is there."""
     model = DistributedDataParallel(Gpt(layers=4, width=2048, heads=16).cuda(),
                                     bucket_cap_mb=25 if repaired else 10000, gradient_as_bucket_view=True)
-    return ddp_step(model, tokens(8, 512, 16384))
+    return ddp_step(model, tokens(2, 512, 16384))
 
 
 def straggler_extra_work(repaired):
