@@ -35,6 +35,7 @@ constexpr Pattern kPatterns[] = {
     // copies and fills by the copy engines
     {"Memcpy", kCopy, "CUDA", At::kFront},
     {"Memset", kFill, "CUDA", At::kFront},
+    {"memcpy32", kCopy, "CUDA", At::kFront},  // a small copy within a CUDA graph
     {"nccl", kCollective, "NCCL", At::kFront},
     {"rccl", kCollective, "RCCL", At::kFront},
     {"nvshmem", kCollective, "NVSHMEM"},
@@ -136,6 +137,7 @@ constexpr Pattern kPatterns[] = {
     // PyTorch's own: first what is a kernel of its own
     {"multi_tensor_apply_kernel", kOptimizer, "PyTorch"},
     {"lpnorm_cleanup", kReduction, "PyTorch"},
+    {"cdist_kernel", kReduction, "PyTorch"},
     {"batch_norm", kNormalization, "PyTorch"},
     {"layer_norm", kNormalization, "PyTorch"},
     {"LayerNorm", kNormalization, "PyTorch"},
@@ -161,6 +163,8 @@ constexpr Pattern kPatterns[] = {
     {"krn_partial", kEmbedding, "PyTorch"},
     {"compute_num_of_partial_segments", kEmbedding, "PyTorch"},
     {"CatArrayBatchedCopy", kGather, "PyTorch"},
+    {"chunk_cat", kGather, "PyTorch"},
+    {"split_with_sizes_copy", kGather, "PyTorch"},
     {"index_elementwise", kGather, "PyTorch"},
     {"indexSelect", kGather, "PyTorch"},
     {"vectorized_gather", kGather, "PyTorch"},

@@ -80,6 +80,17 @@ constexpr Known kKnown[] = {
      "triton_poi_fused__to_copy_view_14"},
     {"Memcpy HtoD (Pageable -> Device)", "copy, CUDA", KernelMath::kUnknown,
      "Memcpy HtoD (Pageable -> Device)"},
+    {"memcpy32_post", "copy, CUDA", KernelMath::kUnknown, "memcpy32_post"},
+    {"at::native::detail::split_with_sizes_copy_out_contiguous_no_cast_kernel(char**, char**, long*, long*, "
+     "long*, long, long)",
+     "gather and scatter, PyTorch", KernelMath::kUnknown, "split_with_sizes_copy_out_contiguous_no_cast"},
+    {"void at::native::detail::chunk_cat_cuda_kernel<char, char>(char**, char*, long*, long*, long*, long*, "
+     "long*, long*, long, long, long)",
+     "gather and scatter, PyTorch", KernelMath::kUnknown, "chunk_cat_cuda"},
+    {"void at::native::(anonymous namespace)::cdist_kernel_cuda_impl<float, at::native::(anonymous "
+     "namespace)::dists<float>::one>(float*, float const*, float const*, float, long, long, long, long, "
+     "long)",
+     "reduction, PyTorch", KernelMath::kUnknown, "cdist_kernel_cuda_impl"},
     {"my_own_kernel<float>(float*)", "other", KernelMath::kUnknown, "my_own"},
 };
 

@@ -35,6 +35,15 @@ constexpr ByHand kByHand[] = {
     {"aten::addmv", "f32[3] f32[3,4] f32[4]", kMatrix, 24, 4 * (3 + 12 + 4), 4 * 3},
     {"aten::_scaled_mm", "f8e4m3fn[16,32] f8e4m3fn[32,48] f32[] f32[] - - =15", kMatrix, 2 * 16 * 32 * 48,
      16 * 32 + 32 * 48 + 8, 2 * 16 * 48},
+    // groups of rows: 2·6·4·5 however the 6 rows are shared; 3 ends of groups
+    {"aten::_grouped_mm", "bf16[6,4] bf16[3,4,5] i32[3] - -", kMatrix, 240, 2 * (24 + 60) + 12, 2 * 30},
+    // of columns: 2·2·4·6
+    {"aten::_grouped_mm", "bf16[3,2,4] bf16[4,6] i32[3] - -", kMatrix, 96, 2 * (24 + 24) + 12, 2 * 12},
+    // of terms: 2·2·9·5, and a result for each of the 3 groups, in f32
+    {"aten::_grouped_mm", "bf16[2,9] bf16[9,5] i32[3] - =6", kMatrix, 180, 2 * (18 + 45) + 12, 4 * 3 * 10},
+    {"aten::_grouped_mm", "bf16[3,2,4] bf16[3,4,5] - - -", kMatrix, 240, 2 * (24 + 60), 2 * 30},
+    {"aten::_scaled_grouped_mm", "f8e4m3fn[6,16] f8e4m3fn[3,16,5] f32[6] f32[3,5] i32[3] - - =15 =True",
+     kMatrix, 960, 96 + 240 + 4 * (6 + 15) + 12, 2 * 30},
     // 5 steps of 2 sequences: 2·10·(8·3 + 8·2); two of 4 gates, hidden size 2
     {"aten::_cudnn_rnn",
      "f32[5,2,3] (f32[8,3] f32[8,2] f32[8] f32[8]) =4 f32[56] f32[1,2,2] f32[1,2,2] =2 =2 =0 =1 =False =0. "
@@ -92,6 +101,11 @@ constexpr ByHand kByHand[] = {
     {"aten::addcmul_", "f32[9] f32[9] f32[9] =0.5", kPointwise, 27, 108, 36},
     {"aten::relu", "f16[10]", kPointwise, 10, 20, 20},
     {"aten::gelu_backward", "f32[10] f32[10] -", kPointwise, 110, 80, 40},
+    // the 30 elements of one half: exp, add, divide, multiply
+    {"aten::glu", "bf16[2,6,5] =1", kPointwise, 120, 2 * 60, 2 * 30},
+    {"aten::glu_backward", "f32[4,3] f32[4,6] =-1", kPointwise, 7 * 12, 4 * (12 + 24), 4 * 24},
+    {"aten::_prelu_kernel", "bf16[2,3,5] bf16[1,3,1]", kPointwise, 60, 2 * 33, 2 * 30},
+    {"aten::_prelu_kernel_backward", "f32[2,3,5] f32[2,3,5] f32[1,3,1]", kPointwise, 90, 4 * 63, 4 * 60},
     {"aten::copy_", "bf16[10] f32[10] =False", kPointwise, 10, 40, 20},
     {"aten::copy_", "f32[4,4] f32[4,4]{1,4} =False", kLayout, 0, 64, 64},
     {"aten::copy_", "f32[4,4] f32[4,4] =False", kMovement, 0, 64, 64},
@@ -111,6 +125,11 @@ constexpr ByHand kByHand[] = {
     {"aten::_log_softmax_backward_data", "f32[6,10] f32[6,10] =1 =15", kReduction, 240, 480, 120},
     {"aten::nll_loss_forward", "f32[6,10] i64[6] - =1 =-100", kReduction, 6, 24 + 48, 8},
     {"aten::nll_loss_backward", "f32[] f32[6,10] i64[6] - =1 =-100 f32[]", kReduction, 6, 4 + 48, 240},
+    // 30 distances of 4 terms: difference, absolute value or square, sum; the root; |d|³ with p = 3
+    {"aten::_cdist_forward", "f32[2,3,4] f32[2,5,4] =1. -", kReduction, 360, 4 * (24 + 40), 4 * 30},
+    {"aten::_cdist_forward", "f32[3,4] f32[2,5,4] =2. =2", kReduction, 360 + 30, 4 * (12 + 40), 4 * 30},
+    {"aten::_cdist_forward", "f32[2,3,4] f32[2,5,4] =inf -", kReduction, 360, 4 * (24 + 40), 4 * 30},
+    {"aten::_cdist_forward", "f32[2,3,4] f32[2,5,4] =3. -", kReduction, 480 + 30, 4 * (24 + 40), 4 * 30},
     {"aten::max_pool2d_with_indices", "f32[1,2,8,8] =[2,2] =[2,2] =[0,0] =[1,1] =False", kPooling, 128, 512,
      32 * (4 + 8)},
     {"aten::embedding", "f32[100,8] i64[2,3] =-1 =False =False", kMovement, 0, 6 * 32 + 48, 6 * 32},
@@ -121,6 +140,9 @@ constexpr ByHand kByHand[] = {
      kMovement, 48, 64 + 48 + 48, 3200},
     {"aten::index_copy_", "bf16[1,4,16,8] =2 i64[1] bf16[1,4,1,8]", kMovement, 0, 64 + 8, 64},
     {"aten::cat", "(f32[2,3] f32[2,5]) =1", kMovement, 0, 64, 64},
+    // two chunks of 3·3 and 2·2 elements, one row padded
+    {"aten::_chunk_cat", "(bf16[5,3] bf16[4,2]) =0 =2 bf16[2,13]", kMovement, 0, 2 * 23, 2 * 26},
+    {"aten::split_with_sizes_copy", "bf16[2,6] =[2,4] =1 (bf16[2,2] bf16[2,4])", kMovement, 0, 24, 24},
     {"aten::gather", "f32[6,10] =1 i64[6,1]", kMovement, 0, 24 + 48, 24},
     {"aten::constant_pad_nd", "f16[3,4] =[1,1] =0.", kMovement, 0, 24, 36},
     {"aten::fill_", "f32[12] =0", kMovement, 0, 0, 48},
@@ -163,6 +185,12 @@ TEST(CallCost, OfUnknownOperatorsAndWrongInputsIsNone) {
   EXPECT_FALSE(cost("mine::op", "f32[3,4]"));
   EXPECT_FALSE(cost("aten::cat", "(undefined[2,3]) =0"));
   EXPECT_FALSE(cost("aten::_fused_adamw_", "() () () () () () =0.1"));
+  EXPECT_FALSE(cost("aten::glu", "f32[4,3] =1")) << "three have no halves";
+  EXPECT_FALSE(cost("aten::glu", "f32[4,4] =2"));
+  EXPECT_FALSE(cost("aten::glu_backward", "f32[4,4] f32[4,4] =1"));
+  EXPECT_FALSE(cost("aten::_grouped_mm", "bf16[6,4] bf16[3,4,5] - - -")) << "nothing divides the rows";
+  EXPECT_FALSE(cost("aten::_grouped_mm", "bf16[6,4] bf16[3,5,4] i32[3] - -"));
+  EXPECT_FALSE(cost("aten::_cdist_forward", "f32[2,3,4] f32[3,5,4] =1. -"));
   EXPECT_FALSE(cost("aten::convolution", "f32[1,3,4,4] f32[8,3,9,9] - =[1,1] =[0,0] =[1,1] =False =[0,0] =1"))
       << "the kernel is larger than the image";
   EXPECT_FALSE(

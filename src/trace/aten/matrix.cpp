@@ -72,6 +72,41 @@ std::optional<Work> baddbmm(const Args& args, const Entry&) {
   return product(*a, *b, static_cast<double>(a->dims[0]), args.bytes(0), a->dtype);
 }
 
+// Products of groups, of which the ends are a tensor on the device: 2·m·n·k for all of them together, however
+// the rows (or the terms) are shared among them.
+//   a[m,k] · b[g,k,n] → [m,n]: rows of a for each factor       a[g,m,k] · b[k,n] → [m,n]: columns of b
+//   a[m,k] · b[k,n] → [g,m,n]: terms for each result           a[g,m,k] · b[g,k,n] → [g,m,n]: all of one size
+std::optional<Work> groups(const CallInput& a, const CallInput& b, const CallInput* ends, double more_bytes,
+                           DType out) {
+  const std::size_t ra = a.dims.size(), rb = b.dims.size();
+  if (ra < 2 || ra > 3 || rb < 2 || rb > 3 || a.dims[ra - 1] != b.dims[rb - 2]) return std::nullopt;
+  if ((ra == 2 || rb == 2) && (ends == nullptr || ends->dims.size() != 1)) return std::nullopt;
+  if (ra == 3 && rb == 3 && a.dims[0] != b.dims[0]) return std::nullopt;
+  const double batch = ra == 3 && rb == 3 ? static_cast<double>(a.dims[0]) : 1;
+  auto work = product(a, b, batch, more_bytes, out);
+  if (!work) return std::nullopt;
+  if (ra == 2 && rb == 2) work->written *= static_cast<double>(ends->dims[0]);
+  if (ends != nullptr) work->read += ends->bytes();
+  return work;
+}
+
+// _grouped_mm(a, b, ends, bias, out_dtype)
+std::optional<Work> grouped_mm(const Args& args, const Entry&) {
+  const CallInput *a = args.tensor(0), *b = args.tensor(1);
+  if (a == nullptr || b == nullptr) return std::nullopt;
+  const auto asked = args.number(4);
+  return groups(*a, *b, args.tensor(2), args.bytes(3),
+                asked ? scalar_type(static_cast<int64_t>(*asked)) : a->dtype);
+}
+
+// _scaled_grouped_mm(a, b, scale_a, scale_b, ends, bias, scale_result, out_dtype): as _scaled_mm
+std::optional<Work> scaled_grouped_mm(const Args& args, const Entry&) {
+  const CallInput *a = args.tensor(0), *b = args.tensor(1);
+  if (a == nullptr || b == nullptr) return std::nullopt;
+  const DType out = scalar_type(static_cast<int64_t>(args.number(7).value_or(15)));
+  return groups(*a, *b, args.tensor(4), args.bytes(2) + args.bytes(3) + args.bytes(5), out);
+}
+
 // A[m,k] · x[k]: 2·m·k
 std::optional<Work> matrix_vector(const CallInput& a, const CallInput& x, double bias_bytes) {
   if (a.dims.size() != 2) return std::nullopt;
@@ -118,6 +153,8 @@ constexpr Entry kTable[] = {
     {"addmm", kMatrix, addmm},
     {"_addmm_activation", kMatrix, addmm, 1},
     {"bmm", kMatrix, bmm},
+    {"_grouped_mm", kMatrix, grouped_mm},
+    {"_scaled_grouped_mm", kMatrix, scaled_grouped_mm},
     {"baddbmm", kMatrix, baddbmm},
     {"mv", kMatrix, mv},
     {"addmv", kMatrix, addmv},
@@ -129,7 +166,6 @@ constexpr Entry kTable[] = {
     {"linear", kMatrix},
     {"matmul", kMatrix},
     {"einsum", kMatrix},
-    {"_grouped_mm", kMatrix},
 };
 
 }  // namespace

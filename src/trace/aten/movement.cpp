@@ -123,6 +123,14 @@ std::optional<Work> cat(const Args& args, const Entry&) {
               fmt::format("{} tensors, the first {}", list.size(), describe(list[0].dims, list[0].dtype))};
 }
 
+// _chunk_cat(tensors, axis, chunks, out?): each tensor in so many chunks, padded to one size, and the first
+// chunks of all, the second ones, … behind each other. Without `out` the padding is not counted.
+std::optional<Work> chunk_cat(const Args& args, const Entry& entry) {
+  auto work = cat(args, entry);
+  if (const CallInput* out = args.tensor(3); work && out != nullptr) work->written = out->bytes();
+  return work;
+}
+
 // Writes argument 0, reads nothing.
 std::optional<Work> fill(const Args& args, const Entry&) {
   const CallInput* x = args.tensor(0);
@@ -215,6 +223,8 @@ constexpr Entry kTable[] = {
     {"scatter_add", kMovement, scatter, 1},
     {"scatter_reduce", kMovement, scatter, 1},
     {"cat", kMovement, cat},
+    {"_chunk_cat", kMovement, chunk_cat},
+    {"split_with_sizes_copy", kMovement, rearrange},
     {"constant_pad_nd", kMovement, pad},
     {"reflection_pad2d", kMovement, pad},
     {"replication_pad2d", kMovement, pad},

@@ -98,11 +98,61 @@ std::optional<Work> native_dropout(const Args& args, const Entry&) {
               dims_text(x->dims),    kOther,     {elements(x->dims), x->dtype}};
 }
 
+// Half as long along the axis named by argument `axis_at`, which is even; nothing where it is not.
+std::optional<Shape> halved(const Args& args, const CallInput& x, std::size_t axis_at) {
+  const auto given = args.integers(axis_at);
+  const auto axis =
+      normalize_axis(given && given->size() == 1 ? given->front() : -1, static_cast<int64_t>(x.dims.size()));
+  if (!axis.ok()) return std::nullopt;
+  Shape half = x.dims;
+  int64_t& dim = half[static_cast<std::size_t>(*axis)];
+  if (dim % 2 != 0) return std::nullopt;
+  dim /= 2;
+  return half;
+}
+
+// glu(x, axis): a·sigmoid(b) of the two halves of x
+std::optional<Work> glu(const Args& args, const Entry& entry) {
+  const CallInput* x = args.tensor(0);
+  if (x == nullptr) return std::nullopt;
+  const auto half = halved(args, *x, 1);
+  if (!half) return std::nullopt;
+  return Work{entry.flops * elements(*half),
+              x->bytes(),
+              tensor_bytes(*half, x->dtype),
+              x->dtype,
+              fmt::format("{} → {} {}", dims_text(x->dims), dims_text(*half), dtype_name(x->dtype)),
+              kOther,
+              {elements(*half), x->dtype}};
+}
+
+// glu_backward(gradient, x, axis): gradients of both halves, g·s and g·s·a·(1 − s) with s = sigmoid(b)
+std::optional<Work> glu_backward(const Args& args, const Entry& entry) {
+  const CallInput *gradient = args.tensor(0), *x = args.tensor(1);
+  if (gradient == nullptr || x == nullptr || halved(args, *x, 2) != gradient->dims) return std::nullopt;
+  return Work{entry.flops * elements(gradient->dims),
+              gradient->bytes() + x->bytes(),
+              x->bytes(),
+              x->dtype,
+              fmt::format("gradient, {} {}", dims_text(x->dims), dtype_name(x->dtype)),
+              kOther,
+              {elements(x->dims), x->dtype}};
+}
+
+// _prelu_kernel_backward(gradient, x, weight): gradients of x and, before they are summed up, of the weight,
+// each as large as x
+std::optional<Work> prelu_backward(const Args& args, const Entry& entry) {
+  auto work = work_of(args, entry, DType::kUndefined, DType::kUndefined);
+  if (work) work->written *= 2;
+  return work;
+}
+
 constexpr Entry kTable[] = {
     // one operand
     {"abs", kPointwise, pointwise, 1, 1},
     {"neg", kPointwise, pointwise, 1, 1},
     {"sign", kPointwise, pointwise, 1, 1},
+    {"sgn", kPointwise, pointwise, 1, 1},
     {"ceil", kPointwise, pointwise, 1, 1},
     {"floor", kPointwise, pointwise, 1, 1},
     {"round", kPointwise, pointwise, 1, 1},
@@ -169,7 +219,8 @@ constexpr Entry kTable[] = {
     {"logical_and", kPointwise, comparison, 1, 2},
     {"logical_or", kPointwise, comparison, 1, 2},
     {"logical_xor", kPointwise, comparison, 1, 2},
-    {"masked_fill", kPointwise, pointwise, 1, 2},  // x, mask
+    {"masked_fill", kPointwise, pointwise, 1, 2},    // x, mask
+    {"_prelu_kernel", kPointwise, pointwise, 2, 2},  // x or w·x
     // three
     {"where", kPointwise, where, 1, 3},
     {"addcmul", kPointwise, pointwise, 3, 3},  // x + s·a·b
@@ -192,7 +243,10 @@ constexpr Entry kTable[] = {
     {"mse_loss_backward", kPointwise, pointwise, 3, 3},
     {"smooth_l1_loss_backward", kPointwise, pointwise, 4, 3},
     {"binary_cross_entropy_backward", kPointwise, pointwise, 5, 3},
-    {"glu", kPointwise},
+    {"glu_backward", kPointwise, glu_backward, 7},                 // sigmoid: 3; ·g; 1 − s, ·a, ·(g·s)
+    {"_prelu_kernel_backward", kPointwise, prelu_backward, 3, 3},  // g or w·g; 0 or x·g
+    // two halves of one
+    {"glu", kPointwise, glu, 4},
     // copies, casts, random numbers
     {"copy", kPointwise, copy, 1},
     {"native_dropout", kPointwise, native_dropout},
@@ -202,6 +256,7 @@ constexpr Entry kTable[] = {
     {"dropout", kPointwise},
     {"selu", kPointwise},
     {"relu6", kPointwise},
+    {"prelu", kPointwise},
 };
 
 }  // namespace

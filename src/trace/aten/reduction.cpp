@@ -1,5 +1,6 @@
 // Reductions over axes, softmax, losses, pooling. `flops` is an input element's.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -133,6 +134,28 @@ std::optional<Work> distance(const Args& args, const Entry& entry) {
               results * static_cast<double>(dtype_size(x->dtype)), x->dtype, describe(*x)};
 }
 
+// _cdist_forward(x[…,m,k], y[…,n,k], p, mode): the distance of each row of x from each of y. A term takes the
+// difference, its power and the sum; the root of a sum is one more, and the powers of other norms than 0, 1,
+// 2 and infinity have an absolute value before them.
+std::optional<Work> distances(const Args& args, const Entry& entry) {
+  const CallInput *x = args.tensor(0), *y = args.tensor(1);
+  const auto p = args.number(2);
+  if (x == nullptr || y == nullptr || !p || x->dims.size() < 2 || y->dims.size() < 2 ||
+      x->dims.back() != y->dims.back())
+    return std::nullopt;
+  const std::span<const int64_t> all_x(x->dims), all_y(y->dims);
+  const auto batch = broadcast_shapes(all_x.first(all_x.size() - 2), all_y.first(all_y.size() - 2));
+  if (!batch.ok()) return std::nullopt;
+  Shape out = *batch;
+  out.push_back(x->dims[x->dims.size() - 2]);
+  out.push_back(y->dims[y->dims.size() - 2]);
+  const bool plain = *p == 0 || *p == 1 || std::isinf(*p), root = !plain, absolute = root && *p != 2;
+  const double terms = elements(out) * static_cast<double>(x->dims.back());
+  return Work{(entry.flops + (absolute ? 1 : 0)) * terms + (root ? elements(out) : 0),
+              x->bytes() + y->bytes(), tensor_bytes(out, x->dtype), x->dtype,
+              fmt::format("{} to {}", dims_text(x->dims), dims_text(y->dims))};
+}
+
 // Pools windows of `kernel` elements, argument 1; strides as the kernel where none are given.
 std::optional<Work> pool(const Args& args, const Entry& entry) {
   const CallInput* x = args.tensor(0);
@@ -214,6 +237,7 @@ constexpr Entry kTable[] = {
     {"smooth_l1_loss", kReduction, distance, 5},
     {"huber_loss", kReduction, distance, 5},
     {"binary_cross_entropy", kReduction, distance, 6},
+    {"_cdist_forward", kReduction, distances, 3},
     {"max_pool2d_with_indices", kPooling, pool, 0, 8},
     {"max_pool3d_with_indices", kPooling, pool, 0, 8},
     {"avg_pool2d", kPooling, pool},
@@ -225,6 +249,7 @@ constexpr Entry kTable[] = {
     {"avg_pool2d_backward", kPooling, pool_backward},
     {"_adaptive_avg_pool2d_backward", kPooling, pool_backward},
     // call the ones above
+    {"cdist", kReduction},
     {"softmax", kReduction},
     {"log_softmax", kReduction},
     {"cross_entropy_loss", kReduction},

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,11 +39,23 @@ struct Coverage {
   std::map<std::string, double> without_costs;  // ns by operator or kernel
 };
 
-Coverage coverage_of(const Trace& trace) {
+// What replays of CUDA graphs ran: no operators were called for it, so that the trace tells no costs, only
+// the names of kernels.
+std::set<uint32_t> replayed(const Trace& trace) {
+  std::set<uint32_t> rows;
+  for (const link::DeviceWork& item : link::find_device_work(trace, SpanNesting(trace)))
+    if (item.launch != kNoSpan &&
+        trace.strings.text(trace.spans.name[item.launch]).find("GraphLaunch") != std::string_view::npos)
+      rows.insert(item.row);
+  return rows;
+}
+
+Coverage coverage_of(const Trace& trace, const std::set<uint32_t>& left_out) {
   Coverage result;
-  for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+  for (uint32_t row = 0; row < trace.spans.size(); ++row) {
     // What ran before the first step was launched before the recording.
-    if (!link::is_device_work(trace, row) || trace.spans.step[row] == kNoStep) continue;
+    if (!link::is_device_work(trace, row) || trace.spans.step[row] == kNoStep || left_out.contains(row))
+      continue;
     const auto ns = static_cast<double>(trace.spans.duration_ns[row]);
     const OperatorId id = trace.spans.op[row];
     const bool priced =
@@ -64,33 +77,28 @@ std::string largest(const Coverage& coverage) {
   return at == coverage.without_costs.end() ? "nothing" : at->first;
 }
 
-// Replays of a CUDA graph have no operators in the trace.
-bool replays_a_graph(const fs::path& file) {
-  const std::string name = file.filename().string();
-  return name.starts_with("healthy_cuda_graph") || name == "launch_tiny_kernels.repaired.json.gz" ||
-         name == "decode_token_by_token.repaired.json.gz";
-}
-
 // What advanced indexing reads, how many elements a mask selects and a list's types are not recorded.
 double least_priced(const std::string& name) {
   if (name.starts_with("sync_boolean_mask.fault")) return 0.9;
   if (name.starts_with("features_copied_one_by_one")) return 0.98;
+  if (name.starts_with("experts_counted_on_the_host")) return 0.97;
   if (name.starts_with("positions_in_f64")) return 0.7;
-  return name.starts_with("edges_dropped_by_mask") ? 0.35 : 0.99;
+  return name.starts_with("edges_dropped_by_mask") ? 0.3 : 0.99;
 }
 
 TEST(LinkedRecordings, HaveAnOperatorWithCostsForAlmostAllWorkOfTheirSteps) {
   for (const fs::path& file : recordings()) {
-    if (replays_a_graph(file)) continue;
     Trace trace = imported(file);
     ASSERT_TRUE(link_trace(trace).ok()) << file;
     ASSERT_TRUE(trace.validate().ok()) << file;
-    const Coverage coverage = coverage_of(trace);
+    const std::set<uint32_t> in_graphs = replayed(trace);
+    const Coverage coverage = coverage_of(trace, in_graphs);
+    EXPECT_EQ(steps_found(trace.meta).how, "ProfilerStep ranges") << file;
+    if (coverage.device_ns == 0 && !in_graphs.empty()) continue;
     ASSERT_GT(coverage.device_ns, 0) << file;
     EXPECT_GT(coverage.linked_ns, 0.9999 * coverage.device_ns) << file;
     const double least = least_priced(file.filename().string());
     EXPECT_GT(coverage.costed_ns, least * coverage.device_ns) << file << ": lacks " << largest(coverage);
-    EXPECT_EQ(steps_found(trace.meta).how, "ProfilerStep ranges") << file;
   }
 }
 
@@ -121,15 +129,23 @@ bool only_layers(const fs::path& file) {
   constexpr std::string_view kPrograms[] = {"launch_tiny_kernels.fault",
                                             "copy_results_each_layer",
                                             "healthy_large_products",
+                                            "adapters_merged_in_every_call",
                                             "adapters_one_by_one.fault",
                                             "attention_with_repeated_keys.fault",
+                                            "bias_widens_the_scores",
                                             "cache_grown_by_cat",
                                             "decode_token_by_token",
+                                            "denoises_one_batch_at_a_time",
                                             "edges_dropped_by_mask",
+                                            "experts_counted_on_the_host",
                                             "mixer_transposes",
+                                            "one_group_norms",
                                             "phases_summed_in_few_rows",
+                                            "pointwise_convolutions",
                                             "tensor_parallel_sums_in_f32",
-                                            "weights_on_the_host"};
+                                            "weights_gathered_in_turn",
+                                            "weights_on_the_host",
+                                            "workspace_of_its_own"};
   const std::string name = file.filename().string();
   return std::any_of(std::begin(kPrograms), std::end(kPrograms),
                      [&](std::string_view program) { return name.starts_with(program); });

@@ -105,6 +105,7 @@ std::vector<uint32_t> every(const std::vector<uint32_t>& places, std::size_t eac
 struct Bounds {
   std::vector<uint32_t> places;  // events with which steps begin; the last may be the number of events
   std::string by;                // "the optimizer", "a batch copied to the device", …; empty: nothing known
+  bool alternate = false;        // only every other step is like the one before
 };
 
 double spacing(const std::vector<uint32_t>& places) {
@@ -117,9 +118,12 @@ double spacing(const std::vector<uint32_t>& places) {
 Bounds choose_bounds(const std::vector<Event>& events, const Period& period) {
   if (const auto ends = after_optimizer(events, period.length); ends.size() >= 2) {
     const double times = period.found() ? period.length / spacing(ends) : 1;
-    // Fewer than once in a period: gradients are accumulated over several, and the update ends the step.
+    // Fewer than once in a period: gradients are accumulated over several, and the update ends the step. More
+    // often: all of a period's are one step's, unless the recording has not two periods. Then a step is more
+    // likely like the one before the last (batches of two sizes take turns) than half of one.
     const auto each = static_cast<std::size_t>(std::max(1.0, std::round(times)));
-    if (ends.size() / each >= 2) return {every(ends, each), "the end of the optimizer's step"};
+    const bool alternate = ends.size() / each < 2;
+    return {every(ends, alternate ? 1 : each), "the end of the optimizer's step", alternate};
   }
   if (!period.found()) return {};
   std::vector<uint32_t> copies;
@@ -129,10 +133,12 @@ Bounds choose_bounds(const std::vector<Event>& events, const Period& period) {
     if (copies.empty() || at - copies.back() > 0.25 * period.length) copies.push_back(at);
   }
   if (copies.size() >= 2 && std::abs(spacing(copies) / period.length - 1) < 0.1)
-    return {copies, "a batch copied to the device"};
+    return {copies, "a batch copied to the device", false};
   const bool graphs = std::all_of(period.anchors.begin(), period.anchors.end(),
                                   [&](uint32_t place) { return events[place].graph; });
-  return {period.anchors, graphs ? "the replay of a CUDA graph" : ""};
+  Bounds bounds{period.anchors, {}, false};
+  if (graphs) bounds.by = "the replay of a CUDA graph";
+  return bounds;
 }
 
 // Moves the places back so that the first is the first event, if whole steps fit between there and the end of
@@ -239,7 +245,12 @@ Repetition find_repetition(const Trace& trace, int rank, const SpanNesting& nest
   // Only an optimizer runs once a step. Layers, tokens and batches repeat as well, and with them copies and
   // graphs.
   const bool trains = bounds.by.find("optimizer") != std::string::npos;
-  result.confidence = even * (trains ? (agrees ? 0.95 : 0.8) : length < 16 ? 0.28 : 0.45);
+  const double trained = bounds.alternate ? 0.6 : agrees ? 0.95 : 0.8;
+  result.confidence = even * (trains ? trained : length < 16 ? 0.28 : 0.45);
+  if (bounds.alternate)
+    result.notes.push_back(
+        "steps differ from one to the next, and too few are recorded to tell whether two updates of the "
+        "optimizer are one step; record more steps, or mark them with torch.profiler's step()");
   if (!trains)
     result.notes.push_back(fmt::format(
         "{} repeat and no optimizer tells where a step ends: this may be a part of a step (a layer, a "

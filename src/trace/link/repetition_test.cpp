@@ -58,6 +58,41 @@ TEST(Repetition, OfTwoOptimizersInTurnIsBothTogether) {
   EXPECT_EQ(runner.steps(), 5);
 }
 
+// Sharded training copies each layer's weights as lists of tensors before it gathers them.
+TEST(Repetition, IsNotDividedWhereWeightsAreCopiedToBeGathered) {
+  Runner runner;
+  for (int step = 0; step < 4; ++step) {
+    for (int layer = 0; layer < 3; ++layer) {
+      runner.run("aten::_foreach_copy_");
+      runner.micro_batch();
+    }
+    runner.run("aten::_fused_adamw_");
+  }
+  ASSERT_TRUE(link_trace(runner.program.trace).ok());
+  const SpanTable& spans = runner.program.trace.spans;
+  EXPECT_EQ(runner.steps(), 4);
+  EXPECT_EQ(spans.step[0], 0);
+  EXPECT_EQ(steps_found(runner.program.trace.meta).confidence, 0.95);
+}
+
+// Batches of two sizes take turns, and one pair of them is all that was recorded twice.
+TEST(Repetition, OfStepsThatTakeTurnsIsFoundByTheOptimizerAndSaysItsDoubt) {
+  Runner runner;
+  for (int step = 0; step < 3; ++step) {
+    const bool is_long = step % 2 == 0;
+    for (std::string_view op : {"aten::embedding", "aten::mm", is_long ? "aten::exp" : "aten::log",
+                                "aten::tanh", is_long ? "aten::sin" : "aten::cos", "aten::sum"})
+      runner.run(op);
+    runner.run("aten::_fused_adamw_");
+  }
+  ASSERT_TRUE(link_trace(runner.program.trace).ok());
+  EXPECT_EQ(runner.steps(), 3);
+  const StepsFound found = steps_found(runner.program.trace.meta);
+  EXPECT_LE(found.confidence, 0.6);
+  ASSERT_EQ(found.notes.size(), 1u);
+  EXPECT_TRUE(found.notes[0].starts_with("steps differ from one to the next")) << found.notes[0];
+}
+
 TEST(Repetition, LeavesOutPartsOfStepsAtTheEnds) {
   Runner runner;
   runner.run("aten::gelu_backward");

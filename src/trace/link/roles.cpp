@@ -83,6 +83,8 @@ std::string_view module_name(std::string_view name) {
 }
 
 bool is_optimizer_kind(std::string_view kind) {
+  // Sharded training copies each layer's weights with it before they are gathered.
+  if (kind.starts_with("aten::_foreach_copy")) return false;
   constexpr std::array<std::string_view, 4> kPrefixes = {"aten::_fused_adam", "aten::_fused_sgd",
                                                          "aten::_fused_adagrad", "aten::_foreach_"};
   for (std::string_view prefix : kPrefixes)

@@ -122,4 +122,20 @@ void type_inputs_by_kernels(Trace& trace, std::span<const DeviceWork> work) {
         "kernel is named by; bytes are estimates");
 }
 
+void type_fused_steps_by_kernels(Trace& trace, std::span<const DeviceWork> work) {
+  const std::unordered_map<uint32_t, DType> types = types_of_callers(trace, work);
+  for (Call& call : trace.calls) {
+    const auto type = types.find(call.span);
+    if (type == types.end() || !call.inputs.valid() ||
+        !trace.strings.text(trace.spans.name[call.span]).starts_with("aten::_fused_"))
+      continue;
+    auto inputs = parse_call_inputs(trace.strings.text(call.inputs));
+    if (!inputs.ok()) continue;
+    for (CallInput& input : *inputs)
+      for (CallInput& item : input.items)
+        if (!item.dims.empty()) item.dtype = type->second;
+    call.inputs = trace.strings.intern(call_inputs_text(*inputs));
+  }
+}
+
 }  // namespace hone::trace::link

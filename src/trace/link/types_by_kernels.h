@@ -1,5 +1,5 @@
-// Element types where a recorder wrote the shapes of tensors alone (NVTX ranges of emit_nvtx do): kernels
-// tell them by their names.
+// Element types where a recorder wrote the shapes of tensors alone (NVTX ranges of emit_nvtx do, and
+// PyTorch's profiler for tensors in lists): kernels tell them by their names.
 #pragma once
 
 #include <span>
@@ -18,5 +18,10 @@ DType element_type_of_kernel(std::string_view name);
 // a call get the type of its longest kernel. Tensors of other types beside it (masks, indices, weights kept
 // in f32) are taken for it, and a warning of the trace says so.
 void type_inputs_by_kernels(Trace& trace, std::span<const DeviceWork> work);
+
+// The same for the lists of fused steps of optimizers, in any trace: parameters, gradients and moments have
+// one type, and shapes mislead (of a sharded weight no other call shows the part that is stepped). Tensors
+// without dimensions, the counters of steps, keep theirs.
+void type_fused_steps_by_kernels(Trace& trace, std::span<const DeviceWork> work);
 
 }  // namespace hone::trace::link

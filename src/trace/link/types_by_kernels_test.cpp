@@ -58,5 +58,20 @@ TEST(TypesByKernels, AreLeftAloneWhereTheRecorderWroteSome) {
   EXPECT_TRUE(program.trace.meta.warnings.empty());
 }
 
+// Of a sharded weight only the whole has been seen, and another tensor happens to be like the part.
+TEST(TypesByKernels, AreThoseOfTheKernelForFusedStepsWhateverTheShapesSuggest) {
+  Program program;
+  const uint32_t relu = program.op(program.main, "aten::relu", 0, 1, "bf16[8,4]");
+  const uint32_t update = program.op(program.main, "aten::_fused_adamw_", 2, 9,
+                                     "(bf16[8,4] undefined[6]) (bf16[8,4] undefined[6]) () (f32[]) =0.1");
+  program.kernel(program.main, "multi_tensor_apply_kernel<FusedAdamMathFunctor<float, 4> >", 3, 12, 2);
+  const uint32_t unlaunched = program.op(program.main, "aten::_fused_adamw_", 20, 9, "(undefined[6])");
+  const SpanNesting nesting(program.trace);
+  type_fused_steps_by_kernels(program.trace, find_device_work(program.trace, nesting));
+  EXPECT_EQ(inputs_of(program, relu), "bf16[8,4]");
+  EXPECT_EQ(inputs_of(program, update), "(f32[8,4] f32[6]) (f32[8,4] f32[6]) () (f32[]) =0.1");
+  EXPECT_EQ(inputs_of(program, unlaunched), "(undefined[6])");
+}
+
 }  // namespace
 }  // namespace hone::trace::link
