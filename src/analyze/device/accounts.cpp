@@ -55,7 +55,7 @@ class Bookkeeper {
       return add(Cause::kHostCopy, Reason::kNone, copy_name(work), ns, charge.work);
     const WorkSplit& split = own_.split.works[charge.work];
     const std::string name = title(work);
-    if (is_repeated(charge.work)) return add(Cause::kComm, Reason::kRepeated, name, ns, charge.work);
+    if (!is_busy(split.cause)) return add(split.cause, split.reason, name, ns, charge.work);
     for (int i = 0; i < kBusyCauses; ++i)
       if (split.share[static_cast<std::size_t>(i)] > 0)
         add(static_cast<Cause>(i), split.reason, name, ns * split.share[static_cast<std::size_t>(i)],
@@ -127,7 +127,7 @@ class Bookkeeper {
       const Work& row = timeline_.works[work];
       if (part.op == kNothing) part.op = row.op;
       if (row.op != kNothing && operators_.insert({&part, row.op}).second)
-        part.calls += own_.split.operators[row.op].executions /
+        part.calls += own_.split.uses.rows[row.op].executions /
                       static_cast<double>(std::max<std::size_t>(1, timeline_.steps.size()));
       const uint32_t kernel = trace_.spans.name[row.span].index;
       double& kernel_ns = kernel_ns_[{&part, kernel}];

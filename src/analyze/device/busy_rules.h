@@ -6,6 +6,8 @@ namespace hone::analyze::device {
 // The part of a roof that a good kernel reaches on real shapes: what a fix is promised to reach.
 inline constexpr double kGoodProduct = 0.60;
 inline constexpr double kGoodTraffic = 0.80;
+// Products in 16 bits that libraries choose kernels for reach more than those in f32 or tf32.
+inline constexpr double kGoodNarrowProduct = 0.70;
 
 // Batch normalisation over channels-last images reaches about this part of the DRAM roof: its statistics take
 // a pass of their own.
@@ -14,10 +16,15 @@ inline constexpr double kChannelsLastNorm = 0.35;
 // Attention is a chain of products with a softmax between them: its kernels reach less.
 inline constexpr double kGoodAttention = 0.40;
 inline constexpr double kPoorAttention = 0.20;
+// Over long sequences and without a mask in memory, kernels of attention reach about this part.
+inline constexpr double kGoodMaskless = 0.60;
 
 // A product below this part of its roof is worth another look; above, it is what libraries reach.
 inline constexpr double kPoorProduct = 0.35;
 inline constexpr double kPoorTraffic = 0.30;
+// A compiler's kernel that joins a reduction with passes in another order reaches less than a library's that
+// does one of them: only far below that is another try promised anything.
+inline constexpr double kPoorGenerated = 0.15;
 // Works shorter than this are ruled by latency: no roof says anything about them.
 inline constexpr double kShortWorkNs = 8'000;
 

@@ -5,13 +5,13 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "analyze/cause.h"
 #include "analyze/device/gpu_roofs.h"
+#include "analyze/device/host_activity.h"
+#include "analyze/device/operator_uses.h"
 #include "analyze/device/rank_timeline.h"
-#include "trace/call_inputs.h"
 #include "trace/trace.h"
 
 namespace hone::analyze::device {
@@ -22,6 +22,8 @@ inline constexpr int kBusyCauses = 5;  // floor to kernel_inefficiency, as in Ca
 enum class Reason : uint8_t {
   kNone,
   kVectorMath,   // a product in f32 without matrix units
+  kTf32,         // a product in tf32, where bf16 would do
+  kLeak,         // a product in f32 among products in 16 bits
   kDouble,       // arithmetic in f64
   kTransform,    // channels-first images: a kernel that converts them, or one that is slow on them
   kStridedCopy,  // a copy between two orders of elements
@@ -37,8 +39,10 @@ enum class Reason : uint8_t {
   kRepeated,     // a reduction of gradients that a later one repeats (reductions.h)
   kOtherDevice,  // another device of the same process works
   kLoop,         // launched in a loop of the program (loops.h)
+  kMixedOrders,  // a pass over tensors that lie in different orders
+  kDenseMask,    // attention that reads a mask which is the same for all sequences
 };
-inline constexpr int kReasonCount = 17;
+inline constexpr int kReasonCount = 21;
 
 constexpr double kGone = -1;  // the work is not launched at all
 
@@ -49,29 +53,18 @@ struct WorkSplit {
   double target_ns = 0;         // what the work takes without that cause; kGone
 };
 
-// What is known of an operator row on this rank.
-struct OperatorUse {
-  double executions = 0;
-  double work_ns = 0;
-  uint32_t works = 0;
-  uint32_t ledger_works = 0;  // of them on the ledger's device
-  double floor_ns = 0;        // of one execution; 0: unknown
-  double roof_ns = 0;         // of one execution, by the arithmetic that ran
-  MatrixMath math = MatrixMath::kBf16;
-  bool is_product = false;  // matrix product or convolution
-  bool memory_bound = false;
-  double elements = 0;  // of its largest tensor
-  std::vector<trace::CallInput> inputs;
-
-  // Executions whose works the ledger's device ran.
-  double ledger_executions() const { return works > 0 ? executions * ledger_works / works : 0; }
-};
-
 struct BusySplit {
-  std::vector<WorkSplit> works;        // as RankTimeline::works
-  std::vector<OperatorUse> operators;  // by row of the operator table
+  std::vector<WorkSplit> works;  // as RankTimeline::works
+  OperatorUses uses;
 };
+
+// Makes a split of one cause besides the floor.
+void set_split(WorkSplit& split, Cause cause, double floor_share, Reason reason, double target_ns);
 
 BusySplit split_busy(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs);
+
+// A compiler that measures its kernels launches them: works that were launched while the host compiled are
+// compilation's, and go with it.
+void mark_compiling(const RankTimeline& timeline, const HostActivity& activity, BusySplit& split);
 
 }  // namespace hone::analyze::device

@@ -24,6 +24,20 @@ constexpr DeviceRule kRules[] = {
      "call torch.set_float32_matmul_precision(\"high\") (tf32), or put the forward pass under "
      "torch.autocast(\"cuda\", dtype=torch.bfloat16)",
      "tf32 keeps 10 bits of the mantissa: compare the loss curve"},
+    {Cause::kPrecision, Reason::kTf32, 0.05,
+     "{ms} per step goes to products in tf32 that bf16 would do in half the time",
+     "{count} products and attentions a step compute in tf32: {ms} above what bf16 would take", kWork,
+     "torch.autocast(\"cuda\", dtype=torch.bfloat16) around the forward pass: products, convolutions and "
+     "attention run "
+     "in bf16, the weights stay in f32",
+     "bf16 keeps 8 bits of the mantissa, tf32 keeps 11: compare the loss curve"},
+    {Cause::kPrecision, Reason::kLeak, 0.03,
+     "{ms} per step goes to f32 products in a program that computes in 16 bits",
+     "{count} f32 products a step run without tensor cores: {ms} above what bf16 would take", kWork,
+     "find where f32 enters (.float(), a buffer or a bias in f32, a region with autocast off) and keep these "
+     "products in "
+     "bf16",
+     "what needs f32 is sums and exponentials, seldom products: compare the loss curve"},
     {Cause::kPrecision, Reason::kDouble, 0.03, "{ms} per step goes to arithmetic in f64",
      "{count} kernels a step compute in f64, {ms} above what f32 would take", kWork,
      "find where f64 enters (numpy arrays are f64 by default; a Python scalar does not widen): "
@@ -47,6 +61,13 @@ constexpr DeviceRule kRules[] = {
      "layout "
      "through the model (channels_last for convolutions)",
      "an operator that needs packed input makes the copy itself"},
+
+    {Cause::kLayout, Reason::kMixedOrders, 0.03,
+     "{ms} per step is lost in passes over tensors that lie in different orders",
+     "{count} kernels a step read one tensor against its order in memory: {ms}", kWork,
+     "keep one order through the model: without the .transpose() and .permute() in between (nn.Linear in the "
+     "place of a Conv1d of length 1, batch_first=True, channels_last)",
+     ""},
 
     {Cause::kAvoidableTraffic, Reason::kNone, 0.05,
      "{ms} per step goes to memory traffic that fusion would not have",
@@ -98,6 +119,15 @@ constexpr DeviceRule kRules[] = {
      "{count} convolutions a step whose stride is the size of their filter: {ms} above their floors", kWork,
      "cut the image into patches by reshape and permute (or F.unfold) and use nn.Linear: a matrix product",
      ""},
+    {Cause::kKernelInefficiency, Reason::kDenseMask, 0.03,
+     "{ms} per step goes to attention under a mask that is read from memory",
+     "{count} kernels of attention a step read a mask of queries × keys: {ms} above what the causal kernel "
+     "takes",
+     kWork,
+     "if the mask is the causal one: F.scaled_dot_product_attention(q, k, v, is_causal=True) leaves half of "
+     "the work "
+     "out; other masks: flex_attention",
+     "a mask that is not causal must stay"},
     {Cause::kKernelInefficiency, Reason::kSlow, 0.05, "{ms} per step is lost in kernels far below their roof",
      "{count} kernels a step, {ms} above what good kernels reach", kWork,
      "torch.compile(mode=\"max-autotune\") tries other kernels for these shapes",

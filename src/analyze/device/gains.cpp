@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyze/device/busy_rules.h"
 #include "analyze/device/device_rules.h"
 #include "analyze/rules.h"
 
@@ -59,11 +60,11 @@ double Gains::of(Cause cause, Reason reason) const {
   if (reason == Reason::kLoop && foretells()) {
     Change change;
     change.joined = joined_loops(cause == Cause::kHostCopy);
+    if (cause == Cause::kLaunch) change.work_ns = joined_work_ns(change.joined);
     without(change, Activity::kCopy) = cause == Cause::kHostCopy;
     return with(std::move(change));
   }
-  const bool of_works = is_busy(cause) || reason == Reason::kRepeated;
-  if (!of_works || reason == Reason::kNone) return of(cause);
+  if (!is_busy(cause) && reason != Reason::kRepeated) return of(cause);
   return with_works(targets(cause, &reason));
 }
 
@@ -100,7 +101,7 @@ double Gains::of(Cause cause) const {
       return with_works(targets(cause, nullptr));
     case Cause::kLaunch:
       change.launches_free = true;
-      break;
+      return std::max(with(std::move(change)), of(cause, Reason::kLoop));
     case Cause::kHostSync:
       without(change, Activity::kWait) = true;
       break;
@@ -120,6 +121,7 @@ double Gains::of(Cause cause) const {
       break;
     case Cause::kCompile:
       without(change, Activity::kCompile) = true;
+      change.work_ns = targets(cause, nullptr);
       break;
     case Cause::kHostOther:
       without(change, Activity::kOther) = true;
@@ -146,6 +148,28 @@ std::vector<std::vector<char>> Gains::joined_loops(bool copies) const {
       for (uint32_t k = loop.first_turn; k < loop.works && loop.copies == copies; ++k)
         joined[timeline.launched[loop.first + k]] = 1;
     all.push_back(std::move(joined));
+  }
+  return all;
+}
+
+// One call for all turns fills the device, which the small works of a turn do not: what they take above what
+// a good kernel takes for the same work goes.
+std::vector<std::vector<double>> Gains::joined_work_ns(const std::vector<std::vector<char>>& joined) const {
+  std::vector<std::vector<double>> all;
+  for (std::size_t rank = 0; rank < study_.ranks.size(); ++rank) {
+    const RankTimeline& timeline = study_.timelines[rank];
+    const BusySplit& split = study_.ranks[rank].split;
+    std::vector<double> times;
+    for (std::size_t i = 0; i < timeline.works.size(); ++i) {
+      const Work& work = timeline.works[i];
+      auto ns = static_cast<double>(work.ns());
+      if (joined[rank][i] != 0 && work.op != kNothing && split.uses.rows[work.op].floor_ns > 0) {
+        const double good = split.uses.rows[work.op].is_product ? kGoodProduct : kGoodTraffic;
+        ns = std::min(ns, split.works[i].share[0] * ns / good);
+      }
+      times.push_back(ns);
+    }
+    all.push_back(std::move(times));
   }
   return all;
 }

@@ -52,6 +52,7 @@ class Gains {
 
   // The loops' works, but for the first turn's: the loops of copies from the host, or all others.
   std::vector<std::vector<char>> joined_loops(bool copies) const;
+  std::vector<std::vector<double>> joined_work_ns(const std::vector<std::vector<char>>& joined) const;
   double without_bubble() const;
   double comm_share() const;
   double without_communication(double all_ms) const;  // all_ms: were it free

@@ -179,6 +179,13 @@ void HostActivity::divide(int64_t from, int64_t to, int64_t (&ns)[kActivityCount
   ns[static_cast<std::size_t>(Activity::kOther)] += left;
 }
 
+Activity HostActivity::at(int64_t ns) const {
+  const auto stretch =
+      std::upper_bound(stretches.begin(), stretches.end(), ns,
+                       [](int64_t time, const Stretch& other) { return time < other.end_ns; });
+  return stretch != stretches.end() && stretch->start_ns <= ns ? stretch->activity : Activity::kOther;
+}
+
 const Stretch* HostActivity::longest(int64_t from, int64_t to, Activity activity) const {
   const Stretch* best = nullptr;
   auto at = std::upper_bound(stretches.begin(), stretches.end(), from,

@@ -31,6 +31,8 @@ struct HostActivity {
   // Nanoseconds of [from, to) by activity; nothing is known before the first and after the last stretch:
   // kOther.
   void divide(int64_t from, int64_t to, int64_t (&ns)[kActivityCount]) const;
+  // What the host did at an instant; kOther where nothing is known.
+  Activity at(int64_t ns) const;
   // The longest stretch of an activity that touches [from, to); null if none does.
   const Stretch* longest(int64_t from, int64_t to, Activity activity) const;
   int64_t recorded_between(int64_t from, int64_t to) const;

@@ -50,4 +50,12 @@ KernelTraits kernel_traits(std::string_view name) {
   return traits;
 }
 
+const KernelTraits& TraitsByName::of(std::size_t row) {
+  const trace::StringId name = trace_.spans.name[row];
+  if (!name.valid()) return none_;
+  std::optional<KernelTraits>& known = known_[name.index];
+  if (!known) known = kernel_traits(trace_.strings.text(name));
+  return *known;
+}
+
 }  // namespace hone::analyze::device

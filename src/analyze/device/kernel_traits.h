@@ -2,7 +2,11 @@
 // readable name, are trace/kernel_family.h's.
 #pragma once
 
+#include <optional>
 #include <string_view>
+#include <vector>
+
+#include "trace/trace.h"
 
 namespace hone::analyze::device {
 
@@ -15,5 +19,18 @@ struct KernelTraits {
 };
 
 KernelTraits kernel_traits(std::string_view name);
+
+// The traits of a trace's kernels, each name looked at once.
+class TraitsByName {
+ public:
+  explicit TraitsByName(const trace::Trace& trace) : trace_(trace), known_(trace.strings.size()) {}
+  // Of the device work in that row of the trace.
+  const KernelTraits& of(std::size_t row);
+
+ private:
+  const trace::Trace& trace_;
+  std::vector<std::optional<KernelTraits>> known_;
+  KernelTraits none_;
+};
 
 }  // namespace hone::analyze::device

@@ -168,8 +168,8 @@ class Measuring {
   // Of the type that most FLOPs of products have.
   void product_roof() {
     std::map<MatrixMath, double> flops;
-    for (std::size_t op = 0; op < own_.split.operators.size(); ++op) {
-      const OperatorUse& use = own_.split.operators[op];
+    for (std::size_t op = 0; op < own_.split.uses.rows.size(); ++op) {
+      const OperatorUse& use = own_.split.uses.rows[op];
       if (use.is_product && use.works > 0)
         flops[use.math] += study_.trace->operators[op].flops * use.ledger_executions();
     }

@@ -164,8 +164,8 @@ TEST(OneRun, TheOneThatDiffersIsLeftOutNotTheOthers) {
 TEST(OneRun, TwoRunsOfOneProgramAreNotPutSideBySide) {
   const std::filesystem::path folder =
       std::filesystem::path(HONE_SOURCE_DIR) / "tests" / "traces" / "recorded";
-  const std::vector<std::filesystem::path> files = {folder / "straggler_sleeps.fault.rank0.json.gz",
-                                                    folder / "straggler_sleeps.repaired.rank1.json.gz"};
+  const std::vector<std::filesystem::path> files = {folder / "straggler_longer_batch.fault.rank0.json.gz",
+                                                    folder / "straggler_longer_batch.repaired.rank1.json.gz"};
   auto trace = trace::import_trace(files);
   ASSERT_TRUE(trace.ok());
   ASSERT_TRUE(trace::link_trace(*trace).ok());

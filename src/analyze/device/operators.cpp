@@ -62,6 +62,10 @@ std::string_view reason_words(Reason reason) {
   switch (reason) {
     case Reason::kVectorMath:
       return "runs in f32 without tensor cores: tf32 or bf16 would use them";
+    case Reason::kTf32:
+      return "computes in tf32: bf16 would take half";
+    case Reason::kLeak:
+      return "runs in f32 without tensor cores, while other products run in 16 bits";
     case Reason::kDouble:
       return "computes in f64";
     case Reason::kTransform:
@@ -86,6 +90,10 @@ std::string_view reason_words(Reason reason) {
       return "copies all of the first tensor to put a little behind it";
     case Reason::kPatches:
       return "patches that do not overlap: a matrix product would do";
+    case Reason::kMixedOrders:
+      return "reads one tensor against its order in memory";
+    case Reason::kDenseMask:
+      return "reads a mask of queries × keys: a causal one leaves half of the work out";
     case Reason::kRepeated:
     case Reason::kLoop:
     case Reason::kOtherDevice:
@@ -182,7 +190,7 @@ class Tables {
   void cost(Group& group) {
     const auto steps = static_cast<double>(std::max<std::size_t>(1, timeline_.steps.size()));
     for (uint32_t op : group.ops) {
-      const OperatorUse& use = own_.split.operators[op];
+      const OperatorUse& use = own_.split.uses.rows[op];
       const double executions = use.ledger_executions() / steps;
       group.executions += executions;
       group.works += use.ledger_works / steps;
@@ -191,7 +199,7 @@ class Tables {
       group.flops += trace_.operators[op].flops * executions;
       group.bytes += trace_.operators[op].bytes() * executions;
     }
-    const OperatorUse& use = own_.split.operators[group.op];
+    const OperatorUse& use = own_.split.uses.rows[group.op];
     result_.floor_ms += std::min(group.ms, group.floor_ms);
     result_.flops += group.flops;
     if (use.is_product) result_.product_flops += group.flops;
@@ -199,7 +207,7 @@ class Tables {
   }
 
   std::string roof_of(const Group& group) const {
-    const OperatorUse& use = own_.split.operators[group.op];
+    const OperatorUse& use = own_.split.uses.rows[group.op];
     if (use.roof_ns <= 0) return "unknown";
     const double traffic =
         study_.roofs.dram > 0 ? trace_.operators[group.op].bytes() / study_.roofs.dram * 1e9 : 0;

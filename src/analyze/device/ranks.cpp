@@ -97,7 +97,7 @@ struct KindUse {
 
 std::map<std::string_view, KindUse> use_by_kind(const Study& study, std::size_t rank) {
   std::map<std::string_view, KindUse> uses;
-  const std::vector<OperatorUse>& operators = study.ranks[rank].split.operators;
+  const std::vector<OperatorUse>& operators = study.ranks[rank].split.uses.rows;
   for (std::size_t op = 0; op < operators.size(); ++op) {
     if (operators[op].works == 0) continue;
     KindUse& use = uses[study.trace->operators[op].kind];

@@ -19,9 +19,9 @@ struct Pass {
 // The parameters that one call of the optimizer goes over; 0: it takes them one by one, or there is none.
 double updated_elements(const trace::Trace& trace, const BusySplit& split) {
   double most = 0;
-  for (std::size_t op = 0; op < split.operators.size(); ++op) {
-    if (trace.operators[op].phase != trace::Phase::kOptimizer || split.operators[op].inputs.empty()) continue;
-    const trace::CallInput& first = split.operators[op].inputs.front();
+  for (std::size_t op = 0; op < split.uses.rows.size(); ++op) {
+    if (trace.operators[op].phase != trace::Phase::kOptimizer || split.uses.rows[op].inputs.empty()) continue;
+    const trace::CallInput& first = split.uses.rows[op].inputs.front();
     if (first.kind == trace::CallInput::Kind::kList)
       most = std::max(most, static_cast<double>(first.elements()));
   }
@@ -83,7 +83,7 @@ void mark_repeated_reductions(const trace::Trace& trace, const RankTimeline& tim
     passes.back().sizes.push_back(elements);
     passes.back().elements += elements;
     if (before != kNothing && timeline.works[before].op != kNothing &&
-        split.operators[timeline.works[before].op].elements == elements)
+        split.uses.rows[timeline.works[before].op].elements == elements)
       passes.back().works.push_back(before);  // the division by the number of ranks
     before = kNothing;
   }

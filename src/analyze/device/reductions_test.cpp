@@ -54,7 +54,7 @@ struct Program {
       list.items = {tensor};
       use.inputs = {list};
     }
-    split.operators.push_back(use);
+    split.uses.rows.push_back(use);
   }
 
   long repeated() const {

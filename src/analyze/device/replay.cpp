@@ -13,6 +13,12 @@ namespace {
 constexpr double kGraphGapNs = 1'000;
 constexpr double kEmptyWaitNs = 2'000;
 
+// What recording each node of a CUDA graph costs the host that launches it, and the device between two nodes;
+// and how long a launch takes at least. Measured on an H200 (bench/results/graph-launch-2026-11-22.json).
+constexpr double kNodeHostNs = 450;
+constexpr double kNodeDeviceNs = 400;
+constexpr double kGraphLaunchNs = 5'000;
+
 // The collectives of all ranks in one run.
 struct MeetingState {
   int arrived = 0;
@@ -124,13 +130,23 @@ class Runner {
     return activity == Activity::kIssue || activity == Activity::kCommunicate;
   }
 
+  bool is_graph(const Item& item) const {
+    return item.kind == ItemKind::kLaunch && timeline_.calls[item.call].works > 1;
+  }
+
+  // Of launching a graph, what is not the recorder's.
+  double without_nodes(const Item& item, double ns) const {
+    if (change_.recorder_ns <= 0 || !is_graph(item)) return ns;
+    return std::max(std::min(ns, kGraphLaunchNs), ns - kNodeHostNs * timeline_.calls[item.call].works);
+  }
+
   // The host reaches the call.
   void begin(const Item& item) {
     begun_ = true;
     for (int i = 0; i < kActivityCount; ++i)
       if (!is_issuing(static_cast<Activity>(i)) && !gone(static_cast<Activity>(i)))
         host_ += item.before_ns[static_cast<std::size_t>(i)];
-    const double issue = issuing(item), call = calling(item);
+    const double issue = issuing(item), call = without_nodes(item, calling(item));
     const double both = issue + (is_issuing(item.activity) ? call : 0);
     const double kept = std::max(change_.least_share * both, both - item.records * change_.recorder_ns);
     const double scale = both > 0 ? kept / both : 0;
@@ -171,8 +187,12 @@ class Runner {
   double start_of(uint32_t i) const {
     const ProgramWork& work = program_.works[i];
     const uint32_t stream = timeline_.works[i].stream;
-    const double gap = change_.launches_free ? std::min(work.queue_gap_ns, kGraphGapNs) : work.queue_gap_ns;
-    double start = launch_from_ + (change_.launches_free ? kGraphGapNs : work.latency_ns);
+    const bool follows = launched_ > 0;  // a node of a graph, after another
+    double gap = change_.launches_free ? std::min(work.queue_gap_ns, kGraphGapNs) : work.queue_gap_ns;
+    if (follows && change_.recorder_ns > 0) gap = std::max(gap / 2, gap - kNodeDeviceNs);
+    double start = launch_from_ + (change_.launches_free ? kGraphGapNs
+                                   : follows             ? 0
+                                             : without_nodes(program_.items[item_], work.latency_ns));
     if (free_[stream] > 0) start = std::max(start, free_[stream] + gap);
     for (std::size_t k = 0; k < work.after.size(); ++k)
       if (work.after[k] != kNothing && ends_[work.after[k]] > 0 &&

@@ -123,11 +123,13 @@ class ProgramBuilder {
     constexpr uint32_t kLookBack = 64;
     const Work& work = timeline_.works[i];
     const HostCall* call = timeline_.launch_of(work);
-    if (work.kind == WorkKind::kCollective || call->end_ns + kUnexplainedNs > work.start_ns) return false;
+    if (call->end_ns + kUnexplainedNs > work.start_ns) return false;
     for (uint32_t back = 1; back <= std::min(i, kLookBack); ++back) {
       const Work& other = timeline_.works[i - back];
       if (other.stream == work.stream || other.kind == WorkKind::kCollective) continue;
       if (other.end_ns < work.start_ns - 10 * kUnexplainedNs) continue;
+      // What a collective sums was launched before it; that later works held it up says nothing of its own.
+      if (work.kind == WorkKind::kCollective && other.call > work.call) continue;
       program_.works[i].after[0] = i - back;
       program_.works[i].after_gap_ns[0] = static_cast<double>(work.start_ns - other.end_ns);
       return true;

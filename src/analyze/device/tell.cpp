@@ -138,7 +138,7 @@ class Teller {
   std::string detail(Cause cause, const Part& part) const {
     if (cause == Cause::kFloor || part.op == kNothing || !is_busy(cause)) return {};
     const trace::Operator& op = study_.trace->operators[part.op];
-    const OperatorUse& use = own_.split.operators[part.op];
+    const OperatorUse& use = own_.split.uses.rows[part.op];
     std::string kernel =
         part.kernel == kNothing
             ? std::string()

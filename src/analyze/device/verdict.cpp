@@ -150,7 +150,7 @@ class Judge {
       if (own_.central[charge.window] == 0 || work.kind == WorkKind::kCollective) continue;
       all += charge.ns();
       const bool copy = work.kind == WorkKind::kCopyToDevice || work.kind == WorkKind::kCopyToHost;
-      if (copy || (work.op != kNothing && own_.split.operators[work.op].floor_ns > 0)) costed += charge.ns();
+      if (copy || (work.op != kNothing && own_.split.uses.rows[work.op].floor_ns > 0)) costed += charge.ns();
     }
     return all > 0 ? costed / all : 1;
   }
