@@ -106,15 +106,16 @@ TEST(Recordings, StepsTakeAsLongAsWithoutTheRecorderWhereTheDeviceIsBusy) {
       }
 }
 
-// Programs of which something else wins more than what was planted. They were recorded after the rules stood
-// (bench/results/unseen-programs-2026-11-21.json), and no rule was changed for them.
+// Programs of which something else wins more than what was planted.
 const std::map<std::string, std::string> kMissedVerdicts = {
     {"batch_from_python_lists", "the fault costs 12 % of the step; fusing the eager network wins more"},
-    {"comm_one_bucket", "the fault costs 5 % of the step"},
+    {"comm_tiny_buckets", "the recorder doubles the host's time, behind which the collectives then hide"},
     {"adapters_one_by_one",
-     "the products are near their roof: the idle time between them is laid to the recorder"},
+     "the products are near their roof: that one for all would reach more is not known"},
     {"healthy_vit_on_two", "not healthy: its patches go through a convolution at a twentieth of its roof"},
     {"nan_checks", "the passes over memory that the checks make win more than their waits"},
+    {"odd_width", "the recorder doubles the host's time, behind which slow products then hide"},
+    {"shards_flushed_each_step", "its vision transformer loses more by changing the order of its patches"},
 };
 
 TEST(Recordings, VerdictsNameThePlantedCause) {
@@ -138,18 +139,26 @@ double row_gain_ms(const Analysis& analysis, std::string_view cause) {
 
 // Programs that still have what their fault was, because what was planted is not all of it: eager PyTorch
 // under autocast moves bytes that a compiled model does not; 6,000 eager operators a step are bound by their
-// launches, with or without the loop.
+// launches, with or without the loop; what runs in tf32 now could run in bf16.
 const std::set<std::string> kStillTheSame = {"attention_by_hand",
                                              "attention_with_repeated_keys",
                                              "average_of_weights",
                                              "clip_for_loop",
+                                             "cnn_without_tf32",
+                                             "distances_by_broadcasting",
+                                             "experts_in_a_loop",
                                              "loss_by_one_hot",
                                              "lstm_cell_in_a_loop",
+                                             "one_group_norms",
                                              "optimizer_unfused",
-                                             "phases_summed_in_few_rows",
                                              "pipeline_waits_for_whole_batches",
                                              "pointwise_by_hand",
-                                             "tensor_parallel_sums_in_f32"};
+                                             "precision_f64_leak",
+                                             "tensor_parallel_sums_in_f32",
+                                             "weights_gathered_in_turn"};
+
+// Its host takes twice as long while it is recorded, and hides what the many collectives of the fault cost.
+const std::set<std::string> kRowGrows = {"comm_tiny_buckets"};
 
 TEST(Recordings, RepairedProgramsHaveAnotherVerdictOrASmallerRow) {
   for (const Facts& facts : all_facts()) {
@@ -159,8 +168,8 @@ TEST(Recordings, RepairedProgramsHaveAnotherVerdictOrASmallerRow) {
       continue;
     }
     EXPECT_EQ(verdict_of(repaired) == facts.cause, kStillTheSame.contains(facts.program)) << facts.program;
-    EXPECT_LT(row_ms(repaired, facts.cause), row_ms(analysis_of(facts.program, "fault"), facts.cause))
-        << facts.program;
+    const double fault_ms = row_ms(analysis_of(facts.program, "fault"), facts.cause);
+    EXPECT_EQ(row_ms(repaired, facts.cause) < fault_ms, !kRowGrows.contains(facts.program)) << facts.program;
   }
 }
 
@@ -184,31 +193,26 @@ double predicted_ms(const Facts& facts, const Analysis& analysis) {
   return row_gain_ms(analysis, facts.cause);
 }
 
-// What removing the fault won is not what was predicted, and why. Times of programs that wait for their host
-// vary by a third from run to run (facts.json has the blocks).
+// What removing the fault won is not what was predicted, and why.
 const std::map<std::string, std::string> kMissedGains = {
-    {"batch_from_python_lists",
-     "the lists became a tensor faster in the recording than in the runs that were timed"},
+    // What the repair does is not what the finding proposes, or a trace cannot tell what it wins.
+    {"adapters_merged_in_every_call", "two narrow products take the place of a wide one: not a finding yet"},
     {"adapters_one_by_one", "its verdict is another"},
-    {"cache_grown_by_cat", "attention over a part of a larger cache is slower than over a packed one"},
-    {"decode_token_by_token", "the host took 12 ms before the recording and 18 ms after it"},
-    {"edges_dropped_by_mask", "the host was nearly twice as fast in the runs that were timed"},
-    {"llama_pointwise_eager",
-     "what a pointwise kernel loses with strided inputs is not counted as a chain's"},
-    {"one_worker", "loading took 16 ms in the recording and 21 ms in the runs that were timed"},
-    {"pipeline_waits_for_whole_batches", "the repair splits into fewer micro-batches than are promised"},
-    {"rank_zero_draws", "drawing took twice as long in the recording as in the runs that were timed"},
-    {"tensor_parallel_sums_in_f32", "reducing in bf16 is no finding of its own: overlap is what is promised"},
-    {"comm_one_bucket",
-     "the gain is that of hiding most of the collective; it was the twentieth part of the step"},
+    {"gathers_before_pooling", "overlap is what is promised; that less could be sent is not in the trace"},
     {"nan_checks", "the repair also removes the passes over memory that the checks make"},
-    {"comm_tiny_buckets", "the rank with the ledger waits for the other, whose host pays for the launches"},
-    {"copy_pageable", "the copy took 7 ms in the recording and 10 ms in the runs that were timed"},
-    {"experts_in_a_loop", "the recorder slowed this host by a quarter, not by half as all the others"},
-    {"input_loader_without_workers",
-     "loading took 15 ms in the recording and 21 ms in the runs that were timed"},
-    {"odd_width", "the repaired program waits for its host, which was slow in the runs that were timed"},
+    {"pipeline_waits_for_whole_batches", "the repair splits into fewer micro-batches than are promised"},
+    {"pointwise_convolutions", "the repair also makes convolutions products, with their biases in them"},
     {"sync_boolean_mask", "the repair does other work in the place of what it removes"},
+    {"tensor_parallel_sums_in_f32", "reducing in bf16 is no finding of its own: overlap is what is promised"},
+    {"weights_gathered_in_turn", "gathering behind the products slows them by nearly what is hidden"},
+    // The recorder slows the host by another factor than most, or the host was not the same when timed.
+    {"answers_handed_over_token_by_token",
+     "the recorder delays each launch of a graph by more than is taken away"},
+    {"comm_tiny_buckets", "the recorder doubles the host's time, behind which the collectives then hide"},
+    {"host_python_metrics",
+     "the loop in Python took 6.3 ms in the recording and 5 ms in the runs that were timed"},
+    {"odd_width", "the recorder doubles the host's time, behind which slow products then hide"},
+    {"rank_zero_draws", "drawing took 1.8 ms in the recording and 3 ms in the runs that were timed"},
     {"sync_item_for_logging",
      "reading a value takes longer without the recorder than half of what it takes with it"},
 };
@@ -229,24 +233,18 @@ TEST(Recordings, PredictedGainsComeTrueWithinAQuarter) {
   if (std::getenv("HONE_SHOW_TABLES") != nullptr) std::fputs(table.c_str(), stdout);
 }
 
-// Without the recorder steps take what the replay says, where the machine was steady; and for two of three
+// Without the recorder steps take what the replay says, where the machine was steady; and for three of four
 // what it says that they take at least and at most.
 TEST(Recordings, UnrecordedStepsAreForetoldWithinAFifth) {
-  const std::set<std::string> missed = {"copy_pageable",
-                                        "experts_in_a_loop",
-                                        "healthy_ddp",
-                                        "input_loader_without_workers",
-                                        "input_numpy_in_the_loop",
-                                        "edges_dropped_by_mask",
-                                        "decode_token_by_token",
-                                        "one_worker",
-                                        "rank_zero_draws"};
+  const std::set<std::string> missed = {
+      "edges_dropped_by_mask", "experts_in_a_loop", "features_copied_one_by_one",
+      "host_python_metrics",   "rank_zero_draws",   "sync_boolean_mask"};
   int outside = 0, slowed = 0;
   for (const Facts& facts : all_facts()) {
     const auto& metrics = analysis_of(facts.program, "fault").metrics;
     const double foretold = metrics.at("unrecorded_step_ms");
     const bool met = std::abs(foretold - facts.fault_ms) <= 0.2 * facts.fault_ms;
-    EXPECT_TRUE(met || missed.contains(facts.program))
+    EXPECT_EQ(met, !missed.contains(facts.program))
         << facts.program << ": " << foretold << " for " << facts.fault_ms;
     const double low = metrics.at("low_unrecorded_step_ms"), high = metrics.at("high_unrecorded_step_ms");
     EXPECT_LE(low, foretold) << facts.program;
@@ -258,7 +256,7 @@ TEST(Recordings, UnrecordedStepsAreForetoldWithinAFifth) {
     outside += facts.fault_ms < 0.97 * low || facts.fault_ms > 1.03 * high;
   }
   EXPECT_GE(slowed, 25);
-  EXPECT_LE(outside, slowed / 3);
+  EXPECT_LE(outside, slowed / 4);
 }
 
 // A table of counters has no launches to replay: what its kernels would be shorter is the gain.
