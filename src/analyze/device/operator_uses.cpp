@@ -45,6 +45,7 @@ class Reader {
       ++use.works;
       use.ledger_works += timeline_.in_ledger(work) ? 1 : 0;
       use.work_ns += static_cast<double>(work.ns());
+      if (!traits_.of(work.span).changes_layout) use.computing_ns += static_cast<double>(work.ns());
       if (traits_.of(work.span).vector_math) vector_math_.insert(work.op);
       if (traits_.of(work.span).matrix_units) matrix_units_.insert(work.op);
     }
@@ -156,7 +157,7 @@ double ns_at(double amount, double per_second) { return per_second > 0 ? amount 
 
 double OperatorUses::part(const Work& work) const {
   const OperatorUse& use = rows[work.op];
-  return use.work_ns > 0 ? static_cast<double>(work.ns()) / use.work_ns * use.executions : 0;
+  return use.computing_ns > 0 ? static_cast<double>(work.ns()) / use.computing_ns * use.executions : 0;
 }
 
 OperatorUses uses_of(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,

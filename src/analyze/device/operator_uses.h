@@ -17,6 +17,7 @@ namespace hone::analyze::device {
 struct OperatorUse {
   double executions = 0;
   double work_ns = 0;
+  double computing_ns = 0;  // of its works, without those that only convert the layout
   uint32_t works = 0;
   uint32_t ledger_works = 0;  // of them on the ledger's device
   double floor_ns = 0;        // of one execution; 0: unknown
@@ -37,7 +38,8 @@ struct OperatorUses {
   // Most of the products' arithmetic is in 16 bits: f32 ones among them are leaks.
   bool mostly_16_bit = false;
 
-  // The share of its operator's floor and roof that a work has; the work must have an operator.
+  // The share of its operator's floor and roof that a work has, in executions; the work must have an operator, and must
+  // not only convert the layout.
   double part(const Work& work) const;
 };
 
