@@ -38,8 +38,8 @@ struct OperatorUses {
   // Most of the products' arithmetic is in 16 bits: f32 ones among them are leaks.
   bool mostly_16_bit = false;
 
-  // The share of its operator's floor and roof that a work has, in executions; the work must have an operator, and must
-  // not only convert the layout.
+  // The share of its operator's floor and roof that a work has, in executions; the work must have an
+  // operator, and must not only convert the layout.
   double part(const Work& work) const;
 };
 
