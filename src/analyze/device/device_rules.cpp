@@ -21,22 +21,21 @@ constexpr DeviceRule kRules[] = {
     {Cause::kPrecision, Reason::kVectorMath, 0.05,
      "{ms} per step goes to f32 products that do not use the matrix units",
      "{count} f32 products a step run without tensor cores: {ms} above what tf32 would take", kWork,
-     "call torch.set_float32_matmul_precision(\"high\") (tf32), or put the forward pass under "
+     "allow tf32: torch.set_float32_matmul_precision(\"high\") for matrix products, "
+     "torch.backends.cudnn.allow_tf32 = True for convolutions; or put the forward pass under "
      "torch.autocast(\"cuda\", dtype=torch.bfloat16)",
-     "tf32 keeps 10 bits of the mantissa: compare the loss curve"},
+     "tf32 keeps 11 bits of the mantissa, bf16 keeps 8, f32 has 24: compare the loss curve"},
     {Cause::kPrecision, Reason::kTf32, 0.05,
      "{ms} per step goes to products in tf32 that bf16 would do in half the time",
      "{count} products and attentions a step compute in tf32: {ms} above what bf16 would take", kWork,
      "torch.autocast(\"cuda\", dtype=torch.bfloat16) around the forward pass: products, convolutions and "
-     "attention run "
-     "in bf16, the weights stay in f32",
+     "attention run in bf16, the weights stay in f32",
      "bf16 keeps 8 bits of the mantissa, tf32 keeps 11: compare the loss curve"},
     {Cause::kPrecision, Reason::kLeak, 0.03,
      "{ms} per step goes to f32 products in a program that computes in 16 bits",
      "{count} f32 products a step run without tensor cores: {ms} above what bf16 would take", kWork,
-     "find where f32 enters (.float(), a buffer or a bias in f32, a region with autocast off) and keep these "
-     "products in "
-     "bf16",
+     "find where f32 enters (.float(), a buffer or a bias in f32, a region with autocast off) and keep "
+     "these products in bf16",
      "what needs f32 is sums and exponentials, seldom products: compare the loss curve"},
     {Cause::kPrecision, Reason::kDouble, 0.03, "{ms} per step goes to arithmetic in f64",
      "{count} kernels a step compute in f64, {ms} above what f32 would take", kWork,
@@ -58,8 +57,7 @@ constexpr DeviceRule kRules[] = {
     {Cause::kLayout, Reason::kStridedCopy, 0.03, "{ms} per step goes to copies that only change strides",
      "{count} copies a step between two orders of the same elements: {ms}", kWork,
      "remove .contiguous(), .permute() and .transpose() that the next operator does not need; keep one "
-     "layout "
-     "through the model (channels_last for convolutions)",
+     "layout through the model (channels_last for convolutions)",
      "an operator that needs packed input makes the copy itself"},
 
     {Cause::kLayout, Reason::kMixedOrders, 0.03,
@@ -77,12 +75,13 @@ constexpr DeviceRule kRules[] = {
     {Cause::kAvoidableTraffic, Reason::kChain, 0.05,
      "{ms} per step goes to chains of unfused pointwise and normalisation kernels",
      "{count} kernels a step read again what the kernel before them wrote: {ms}", kWork,
-     "torch.compile(model) fuses them; by hand: F.gelu, nn.LayerNorm and other fused operators instead of "
-     "formulas",
-     "what the backward pass needs is still written"},
+     "torch.compile(model): it joins chains of pointwise and normalising kernels into one; by hand: one "
+     "fused "
+     "operator in the place of a formula (F.gelu, nn.LayerNorm, F.cross_entropy, torch.cdist)",
+     "in training, what the backward pass needs is still written"},
     {Cause::kAvoidableTraffic, Reason::kCast, 0.03, "{ms} per step goes to conversions of type on their own",
      "{count} conversion kernels a step: {ms}", kWork,
-     "torch.compile(model) fuses casts into their neighbours; or keep the weights in bf16", ""},
+     "torch.compile(model): it fuses casts into their neighbours; or keep the weights in bf16", ""},
     {Cause::kAvoidableTraffic, Reason::kAttention, 0.03,
      "{ms} per step goes to the T×T scores of attention written by hand",
      "{count} kernels a step write and read the scores: {ms}", kWork,
@@ -98,8 +97,7 @@ constexpr DeviceRule kRules[] = {
      "{ms} per step goes to copying large tensors in order to append a little",
      "{count} concatenations a step copy a tensor that is nearly all of their result: {ms}", kWork,
      "allocate the whole once and write into it: cache[:, :, n] = new (a static key-value cache), "
-     "index_copy_, "
-     "torch.narrow",
+     "index_copy_, torch.narrow",
      "what reads the tensor then reads a part of a larger one"},
 
     {Cause::kKernelInefficiency, Reason::kNone, 0.10,
@@ -113,7 +111,9 @@ constexpr DeviceRule kRules[] = {
     {Cause::kKernelInefficiency, Reason::kSmallGrid, 0.03,
      "{ms} per step is lost in kernels that fill only a part of the device",
      "{count} kernels a step have fewer blocks than the device has multiprocessors: {ms}", kWork,
-     "larger batches; batch small products into one (torch.bmm, grouped GEMM)", ""},
+     "give them more work at once: larger batches; small products joined into one (torch.bmm, grouped GEMM); "
+     "for a sum, a norm or a scan over few long rows: more rows, or each row in pieces",
+     ""},
     {Cause::kKernelInefficiency, Reason::kPatches, 0.03,
      "{ms} per step is lost in convolutions of patches that do not overlap",
      "{count} convolutions a step whose stride is the size of their filter: {ms} above their floors", kWork,
@@ -125,8 +125,7 @@ constexpr DeviceRule kRules[] = {
      "takes",
      kWork,
      "if the mask is the causal one: F.scaled_dot_product_attention(q, k, v, is_causal=True) leaves half of "
-     "the work "
-     "out; other masks: flex_attention",
+     "the work out; other masks: flex_attention",
      "a mask that is not causal must stay"},
     {Cause::kKernelInefficiency, Reason::kSlow, 0.05, "{ms} per step is lost in kernels far below their roof",
      "{count} kernels a step, {ms} above what good kernels reach", kWork,
@@ -139,16 +138,14 @@ constexpr DeviceRule kRules[] = {
      "busy for {busy} of the step",
      "before {name}: {count} gaps, {ms}",
      "torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs: one launch a step; larger batches; "
-     "foreach "
-     "and batched operators instead of Python loops",
+     "foreach and batched operators instead of Python loops",
      "a graph needs fixed shapes and no reads of device values inside"},
     {Cause::kLaunch, Reason::kLoop, 0.05, "{ms} per step the device waits for the launches of a loop",
      "{count} kernels and copies a step are launched turn by turn, {mean} of idle device before each",
      "{name}: {count} gaps, {ms}",
      "if the turns are independent (parameters, experts, samples), do them in one call: torch._foreach_*, "
      "torch.bmm, torch.vmap, clip_grad_norm_(foreach=True); if each needs the one before (time steps, "
-     "layers), "
-     "use the operator that has the loop inside (nn.LSTM), torch.compile or a CUDA graph",
+     "layers), use the operator that has the loop inside (nn.LSTM), torch.compile or a CUDA graph",
      ""},
 
     {Cause::kHostSync, Reason::kNone, 0.03,
@@ -162,8 +159,8 @@ constexpr DeviceRule kRules[] = {
     {Cause::kInput, Reason::kNone, 0.03, "{ms} per step the device waits for input",
      "{ms} in which the host prepared the next batch and the device had nothing to do",
      "{name}: {ms} before the next work",
-     "prepare batches ahead: DataLoader(num_workers=…, prefetch_factor=…, pin_memory=True), or move the "
-     "preprocessing to the device",
+     "prepare batches ahead, in enough processes: DataLoader(num_workers=…, prefetch_factor=…, "
+     "persistent_workers=True, pin_memory=True); or move the preprocessing to the device",
      ""},
 
     {Cause::kIo, Reason::kNone, 0.03, "{ms} per step the device waits for files",
@@ -174,10 +171,7 @@ constexpr DeviceRule kRules[] = {
 
     {Cause::kHostCopy, Reason::kNone, 0.03,
      "{ms} per step is spent on copies between host and device that nothing hides",
-     "{ms} in which the device only copied, or waited for a copy", "{name}: {times}{detail}",
-     "to the device: pin_memory=True and tensor.to(device, non_blocking=True), a step ahead on a stream of "
-     "its own; to the host: reduce on the device before .cpu() (argmax, amax, mean), or copy into pinned "
-     "memory with non_blocking=True and read it a step later",
+     "{ms} in which the device only copied, or waited for a copy", "{name}: {times}{detail}", "{copies}",
      "a copy whose result is used at once cannot be hidden, only made smaller"},
 
     {Cause::kHostCopy, Reason::kLoop, 0.03,
@@ -190,13 +184,16 @@ constexpr DeviceRule kRules[] = {
     {Cause::kAllocator, Reason::kNone, 0.02,
      "{ms} per step the device waits for memory to be taken or given back",
      "{ms} in cudaMalloc and cudaFree while the device had nothing to do", "{name}: {ms}, {count} times",
-     "remove torch.cuda.empty_cache() from the step; fix the shapes, or set "
+     "remove torch.cuda.empty_cache() from the step; keep shapes fixed, or set "
      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
-     ""},
+     "where memory itself is short, only needing less of it helps: smaller batches, checkpointing"},
 
     {Cause::kCompile, Reason::kNone, 0.03, "{ms} per step the device waits for the compiler",
      "{ms} of compilation while the device had nothing to do", "{name}: {ms}",
-     "pad inputs to a few fixed shapes, or torch.compile(dynamic=True): each new shape compiles again",
+     "each new shape, and each new value of a Python number, compiles again: pad inputs to a few fixed "
+     "shapes "
+     "or use torch.compile(dynamic=True), and pass numbers that change as tensors; TORCH_LOGS=recompiles "
+     "names the reason",
      "the first steps always compile: record later ones"},
 
     {Cause::kHostOther, Reason::kNone, 0.05, "{ms} per step the device waits for work of the host",
@@ -207,11 +204,8 @@ constexpr DeviceRule kRules[] = {
 
     {Cause::kComm, Reason::kNone, 0.05, "{ms} per step is communication that nothing hides",
      "{ms} in collectives, and before their launches, while the device computed nothing",
-     "{name}: {times}{detail}",
-     "overlap communication with computing: DistributedDataParallel and FSDP do it for gradients, in buckets "
-     "of 25 MB or more (bucket_cap_mb); send half the bytes by reducing in bf16 "
-     "(ddp_comm_hooks.default_hooks.bf16_compress_hook)",
-     "the last bucket cannot be hidden; sums in bf16 are less exact"},
+     "{name}: {times}{detail}", "{exchange}",
+     "what nothing follows cannot be hidden; sums in bf16 are less exact"},
     {Cause::kComm, Reason::kRepeated, 0.03,
      "{ms} per step goes to reducing gradients that are reduced again before they are used",
      "{count} works a step reduce gradients, or scale them for that, before the last reduction of equal "

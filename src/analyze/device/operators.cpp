@@ -55,7 +55,7 @@ std::size_t largest(const std::array<double, count>& values) {
 std::string_view above_roof_words(double fraction, bool memory) {
   if (memory && fraction < kFasterCache) return "more than DRAM can give: served by L2 in part";
   return memory ? "more than caches give: the roof is wrong, or fewer bytes moved than its shapes say"
-                : "more than the roof: it is wrong, or fewer FLOPs ran than its shapes say";
+                : "more than the roof: the roof is wrong, or fewer FLOPs ran than its shapes say";
 }
 
 std::string_view reason_words(Reason reason) {

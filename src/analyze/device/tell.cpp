@@ -9,6 +9,7 @@
 
 #include "analyze/device/device_rules.h"
 #include "analyze/device/ranks.h"
+#include "analyze/device/remedies.h"
 #include "analyze/device/verdict.h"
 #include "analyze/rules.h"
 #include "core/units.h"
@@ -88,8 +89,9 @@ class Teller {
     return best;
   }
 
-  Arguments row_arguments(double ms, double count, double gain) const {
+  Arguments row_arguments(double ms, const std::vector<const Part*>& parts, double gain) const {
     Arguments arguments;
+    const double count = total_count(parts);
     double works = 0, busy = 0;
     for (const Charge& charge : own_.occupancy.charges) {
       if (own_.central[charge.window] == 0) continue;
@@ -109,7 +111,16 @@ class Teller {
     put(arguments, "rank", fmt::format("{}", straggler_.number));
     put(arguments, "doing", straggler_.doing);
     put(arguments, "remedy", remedy());
+    put(arguments, "copies", copy_remedy(parts));
+    put(arguments, "exchange", exchange_remedy(parts, has_all_ranks()));
     return arguments;
+  }
+
+  bool has_all_ranks() const {
+    const std::vector<trace::RankInfo>& ranks = study_.trace->meta.ranks;
+    return std::all_of(ranks.begin(), ranks.end(), [&](const trace::RankInfo& info) {
+      return info.world_size <= static_cast<int>(ranks.size());
+    });
   }
 
   std::string remedy() const {
@@ -223,7 +234,7 @@ class Teller {
     row.ms = account.ms;
     row.share = step() > 0 ? account.ms / step() : 0;
     row.predicted_gain_ms = std::min(account.ms, gains_.of(cause));
-    const Arguments whole = row_arguments(account.ms, total_count(parts), row.predicted_gain_ms);
+    const Arguments whole = row_arguments(account.ms, parts, row.predicted_gain_ms);
     row.evidence = evidence(general, parts, whole);
     row.fix = fill(rule.fix, whole);
     row.title = fill(general.title, whole);
@@ -247,7 +258,7 @@ class Teller {
       std::vector<const Part*> parts;
       for (const Part& part : account.parts)
         if (part.reason == reason) parts.push_back(&part);
-      const Arguments whole = row_arguments(ms, total_count(parts), gain);
+      const Arguments whole = row_arguments(ms, parts, gain);
       told_.findings.push_back({cause, fill(rule.title, whole), evidence(rule, parts, whole),
                                 fill(rule.fix, whole), caveat(rule, whole), gain, !gains_.foretells()});
     }

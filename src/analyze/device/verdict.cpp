@@ -102,9 +102,14 @@ class Judge {
     if (!gains_.foretells())
       text += fmt::format(" How much of that cannot be foretold: replayed, the step is {} off.",
                           format_percent(gains_.error()));
-    if (keeps_from_graph || &row != largest)
+    if (keeps_from_graph || (&row != largest && blocks_capture(row.cause)))
       text += fmt::format(" It also keeps the step from being launched as one graph, which would win {}.",
-                          &row == largest ? "more" : format_ms(largest->predicted_gain_ms));
+                          format_ms(launch_gain()));
+    else if (&row != largest)
+      text += fmt::format(
+          " Launch overhead comes second, because this fix takes a part of it away: without "
+          "any, the step would be {} shorter.",
+          format_ms(launch_gain()));
     return text;
   }
 
@@ -132,8 +137,8 @@ class Judge {
     if (costed_share() < kJudgedShare)
       return fmt::format(
           "Healthy as far as the trace shows: nothing in it could win back more than {:g} % of the {} step. "
-          "Of {} of the device's time it says which kernels ran, but not on what (no operators, or no "
-          "shapes): how fast they could be is not judged.",
+          "For {} of the device's time it says which kernels ran, but not on what (no operators, or no "
+          "shapes), so how fast they could be is not judged.",
           kHealthyShare * 100, format_ms(step()), format_percent(1 - costed_share()));
     return fmt::format("Healthy: no single cause could win back more than {:g} % of the {}.",
                        kHealthyShare * 100,
@@ -166,11 +171,13 @@ class Judge {
     return fmt::format("{} that a step takes without the recorder", format_ms(gains_.unrecorded_ms()));
   }
 
-  bool launch_is_slow() const {
-    return std::any_of(ledger_.begin(), ledger_.end(), [&](const LedgerRow& row) {
-      return row.cause == Cause::kLaunch && share_of_gain(row) > kHealthyShare;
-    });
+  const LedgerRow* launch() const {
+    const auto at = std::find_if(ledger_.begin(), ledger_.end(),
+                                 [](const LedgerRow& row) { return row.cause == Cause::kLaunch; });
+    return at == ledger_.end() ? nullptr : &*at;
   }
+  double launch_gain() const { return launch() == nullptr ? 0 : launch()->predicted_gain_ms; }
+  bool launch_is_slow() const { return launch() != nullptr && share_of_gain(*launch()) > kHealthyShare; }
 
   const Study& study_;
   const Gains& gains_;

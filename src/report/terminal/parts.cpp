@@ -46,7 +46,9 @@ std::string wrapped(std::string_view text, std::size_t indent, const TerminalSty
   };
   for (std::size_t at = 0; at <= bound.size();) {
     std::size_t end = std::min(bound.find(' ', at), bound.size());
-    std::string word = shortened(std::string_view(bound).substr(at, end - at), room);
+    // A bullet or a number does not stand alone in a line.
+    const std::size_t taken = !line.empty() && columns(line) <= 2 ? columns(line) + 1 : 0;
+    std::string word = shortened(std::string_view(bound).substr(at, end - at), room - taken);
     if (!line.empty() && columns(line) + 1 + columns(word) > room) flush();
     line += line.empty() ? word : " " + word;
     at = end + 1;
