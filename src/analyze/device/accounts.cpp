@@ -62,8 +62,6 @@ class Bookkeeper {
             charge.work);
   }
 
-  bool is_repeated(uint32_t work) const { return own_.split.works[work].reason == Reason::kRepeated; }
-
   // Until the last rank arrives a collective is waiting, then it is communication.
   void collective(const Charge& charge, const Work& work) {
     const std::string name = trace::kernel_short_name(trace_.strings.text(trace_.spans.name[work.span]));
@@ -75,10 +73,11 @@ class Bookkeeper {
                           static_cast<double>(charge.end_ns - charge.start_ns)) /
                charge.sharers;
     }
+    const WorkSplit& split = own_.split.works[charge.work];
     const bool pipeline = is_point_to_point(trace_, work);
     add(pipeline ? Cause::kBubble : Cause::kStraggler, Reason::kNone, name, waited, charge.work);
-    add(Cause::kComm, is_repeated(charge.work) ? Reason::kRepeated : Reason::kNone, name,
-        charge.ns() - waited, charge.work);
+    add(Cause::kComm, split.cause == Cause::kComm ? split.reason : Reason::kNone, name, charge.ns() - waited,
+        charge.work);
   }
 
   void idle(const IdlePart& part) {

@@ -36,13 +36,14 @@ enum class Reason : uint8_t {
   kSlow,         // far below its roof, for reasons that a trace does not show
   kAppend,       // copies a large tensor to put a little at its end
   kPatches,      // a convolution of patches that do not overlap: a matrix product written otherwise
+  kWideSum,      // a reduction in f32 of what is in 16 bits before and after it (reductions.h)
   kRepeated,     // a reduction of gradients that a later one repeats (reductions.h)
   kOtherDevice,  // another device of the same process works
   kLoop,         // launched in a loop of the program (loops.h)
   kMixedOrders,  // a pass over tensors that lie in different orders
   kDenseMask,    // attention that reads a mask which is the same for all sequences
 };
-inline constexpr int kReasonCount = 21;
+inline constexpr int kReasonCount = 22;
 
 constexpr double kGone = -1;  // the work is not launched at all
 

@@ -214,6 +214,13 @@ constexpr DeviceRule kRules[] = {
      "accumulate under model.no_sync() and reduce only in the last micro-batch "
      "(set_requires_gradient_sync(False) with FSDP2)",
      "gradients are kept unreduced between micro-batches: with sharded gradients that takes memory"},
+    {Cause::kComm, Reason::kWideSum, 0.03,
+     "{ms} per step goes to sums over ranks in f32 of tensors that are in 16 bits before and after",
+     "{count} works a step convert to f32, sum, and convert back", kWork,
+     "reduce in bf16: no .float() before all_reduce, reduce_dtype=torch.bfloat16 with FSDP2, "
+     "bf16_compress_hook with "
+     "DistributedDataParallel",
+     "sums in bf16 are less exact: compare the loss curve"},
     {Cause::kStraggler, Reason::kNone, 0.05, "{ms} per step is spent waiting for rank {rank}",
      "rank {rank} arrives last at the collectives; meanwhile {doing}", "{name}: {ms} of waiting",
      "make rank {rank} as fast as the others: {remedy}", ""},

@@ -94,6 +94,7 @@ std::string_view reason_words(Reason reason) {
       return "reads one tensor against its order in memory";
     case Reason::kDenseMask:
       return "reads a mask of queries × keys: a causal one leaves half of the work out";
+    case Reason::kWideSum:
     case Reason::kRepeated:
     case Reason::kLoop:
     case Reason::kOtherDevice:

@@ -203,7 +203,6 @@ const std::map<std::string, std::string> kMissedGains = {
     {"pipeline_waits_for_whole_batches", "the repair splits into fewer micro-batches than are promised"},
     {"pointwise_convolutions", "the repair also makes convolutions products, with their biases in them"},
     {"sync_boolean_mask", "the repair does other work in the place of what it removes"},
-    {"tensor_parallel_sums_in_f32", "reducing in bf16 is no finding of its own: overlap is what is promised"},
     {"weights_gathered_in_turn", "gathering behind the products slows them by nearly what is hidden"},
     // The recorder slows the host by another factor than most, or the host was not the same when timed.
     {"answers_handed_over_token_by_token",

@@ -52,7 +52,47 @@ void mark(const std::vector<Pass>& passes, double updated, BusySplit& split) {
     }
 }
 
+// A conversion of type over as many elements, between f32 and 16 bits.
+bool converts(const trace::Trace& trace, const RankTimeline& timeline, const BusySplit& split, uint32_t work,
+              double elements) {
+  if (work == kNothing || timeline.works[work].op == kNothing) return false;
+  const uint32_t op = timeline.works[work].op;
+  return is_cast(trace.operators[op], split.uses.rows[op].inputs) && split.uses.rows[op].elements == elements;
+}
+
+void give_to_sum(WorkSplit& split, double target_ns) {
+  split.cause = Cause::kComm;
+  split.reason = Reason::kWideSum;
+  split.target_ns = target_ns;
+}
+
 }  // namespace
+
+void mark_wide_sums(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split) {
+  uint32_t before = kNothing, sum = kNothing;  // what was launched last, and whether that is a sum in f32
+  double elements = 0;
+  for (uint32_t i : timeline.launched) {
+    const Work& work = timeline.works[i];
+    if (sum != kNothing && converts(trace, timeline, split, i, elements)) {
+      const bool both = split.works[sum].reason == Reason::kWideSum;
+      give_to_sum(split.works[i], kGone);
+      if (!both) give_to_sum(split.works[sum], static_cast<double>(timeline.works[sum].ns()) / 2);
+    }
+    sum = kNothing;
+    const trace::Collective* detail =
+        work.kind == WorkKind::kCollective ? trace::find_detail(trace.collectives, work.span) : nullptr;
+    if (detail != nullptr && detail->dtype == DType::kF32 && is_reduction(trace, *detail) &&
+        split.works[i].reason == Reason::kNone) {
+      sum = i;
+      elements = std::max(detail->elements_in, detail->elements_out);
+      if (converts(trace, timeline, split, before, elements)) {
+        give_to_sum(split.works[before], kGone);
+        give_to_sum(split.works[i], static_cast<double>(work.ns()) / 2);
+      }
+    }
+    before = i;
+  }
+}
 
 void mark_repeated_reductions(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split) {
   const double updated = updated_elements(trace, split);

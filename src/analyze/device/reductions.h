@@ -1,6 +1,7 @@
-// Gradients that are reduced more often than they are used: a step that accumulates gradients over
-// micro-batches and reduces them after each (DistributedDataParallel without no_sync()), although one
-// optimizer step follows.
+// Reductions over ranks that carry more than they need: gradients that are reduced more often than they are
+// used (a step that accumulates over micro-batches and reduces after each, DistributedDataParallel without
+// no_sync(), although one optimizer step follows), and sums in f32 of what is in 16 bits before and after
+// them.
 #pragma once
 
 #include "analyze/device/busy_split.h"
@@ -14,5 +15,9 @@ namespace hone::analyze::device {
 // reduces the same sizes, and these are as many elements as the optimizer updates: reductions of activations
 // (tensor parallelism) are not.
 void mark_repeated_reductions(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split);
+
+// Marks in `split` the all-reduces and reduce-scatters in f32 whose data is converted right before or after
+// them, and these conversions: in 16 bits half as much is carried, and nothing is converted.
+void mark_wide_sums(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split);
 
 }  // namespace hone::analyze::device

@@ -1,6 +1,7 @@
 #include "analyze/device/reductions.h"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -10,8 +11,9 @@
 namespace hone::analyze::device {
 namespace {
 
-// A step as letters: f a forward work, b a backward one, r the reduction of 100 elements, t one of 7, | the
-// next step. The optimizer goes over 100 elements.
+// A step as letters: f a forward work, b a backward one, w a conversion of 100 elements to f32, n one of them
+// back, r the reduction in f32 of 100 elements, t one of 7, | the next step. The optimizer goes over 100
+// elements.
 struct Program {
   trace::Trace trace;
   RankTimeline timeline;
@@ -21,6 +23,8 @@ struct Program {
     add_operator(trace::Phase::kForward, 0);
     add_operator(trace::Phase::kBackward, 0);
     add_operator(trace::Phase::kOptimizer, updated);
+    add_conversion(DType::kF32, DType::kBF16);
+    add_conversion(DType::kBF16, DType::kF32);
     const trace::TrackId track = trace.add_track({});
     int32_t step = 0;
     for (char letter : letters) {
@@ -29,8 +33,8 @@ struct Program {
       Work work;
       work.span = add_span(trace, {.on = track});
       work.step = step;
-      if (letter == 'f' || letter == 'b') {
-        work.op = letter == 'f' ? 0 : 1;
+      if (const std::size_t op = std::string_view("fb wn").find(letter); op != std::string_view::npos) {
+        work.op = static_cast<uint32_t>(op);
       } else {
         work.kind = WorkKind::kCollective;
         describe_collective(trace, work.span, "allreduce", letter == 'r' ? 100 : 7);
@@ -55,6 +59,33 @@ struct Program {
       use.inputs = {list};
     }
     split.uses.rows.push_back(use);
+  }
+
+  void add_conversion(DType to, DType from) {
+    trace::Operator row;
+    row.kind = "aten::copy_";
+    row.phase = trace::Phase::kForward;
+    trace.operators.push_back(row);
+    OperatorUse use;
+    use.elements = 100;
+    for (const DType dtype : {to, from}) {
+      trace::CallInput tensor;
+      tensor.kind = trace::CallInput::Kind::kTensor;
+      tensor.dtype = dtype;
+      tensor.dims = {100};
+      use.inputs.push_back(tensor);
+    }
+    split.uses.rows.push_back(use);
+  }
+
+  // The program with an x for each work that a sum in f32 among 16 bits has.
+  std::string wide() const {
+    BusySplit marked = split;
+    marked.works.resize(timeline.works.size());
+    mark_wide_sums(trace, timeline, marked);
+    std::string text;
+    for (const WorkSplit& work : marked.works) text += work.reason == Reason::kWideSum ? 'x' : '-';
+    return text;
   }
 
   long repeated() const {
@@ -82,6 +113,20 @@ TEST(RepeatedReductions, BucketsOfOnePassBelongTogether) {
 }
 
 TEST(RepeatedReductions, WithoutAnOptimizerNothingIsSaid) { EXPECT_EQ(Program("fbrfbr", 0).repeated(), 0); }
+
+TEST(WideSums, AreThoseWhoseDataIsConvertedBeforeOrAfter) {
+  EXPECT_EQ(Program("fwrnf").wide(), "-xxx-");
+  EXPECT_EQ(Program("fwrf").wide(), "-xx-");
+  EXPECT_EQ(Program("frnf").wide(), "-xx-");
+  EXPECT_EQ(Program("wrnwrn").wide(), "xxxxxx");
+}
+
+TEST(WideSums, GradientsThatAreInF32AreNone) { EXPECT_EQ(Program("fbrfbr").wide(), "------"); }
+
+TEST(WideSums, ConversionsOfSomethingElseStay) {
+  EXPECT_EQ(Program("fwtnf").wide(), "-----");  // 7 elements are summed, 100 converted
+  EXPECT_EQ(Program("wfrfn").wide(), "-----");  // another work stands between
+}
 
 }  // namespace
 }  // namespace hone::analyze::device

@@ -168,8 +168,9 @@ class Runner {
       finish(i, start + ns);
       return true;
     }
+    const double carried = transfer[work.meeting] * carried_share(i, ns);
     if (change_.ranks_level) {
-      finish(i, start + transfer[work.meeting]);
+      finish(i, start + carried);
       return true;
     }
     MeetingState& meeting = meetings[work.meeting];
@@ -180,8 +181,13 @@ class Runner {
     }
     if (meeting.arrived < attendance[work.meeting] && !alone) return false;
     registered_ = false;
-    finish(i, std::max(meeting.last_ns, start) + transfer[work.meeting]);
+    finish(i, std::max(meeting.last_ns, start) + carried);
     return true;
+  }
+
+  // Of a collective's transfer, when its work is given another time.
+  double carried_share(uint32_t i, double ns) const {
+    return work_ns_.empty() || program_.works[i].ns <= 0 ? 1 : ns / program_.works[i].ns;
   }
 
   double start_of(uint32_t i) const {

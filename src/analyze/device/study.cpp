@@ -86,6 +86,7 @@ Study make_study(const trace::Trace& trace, const GpuRoofs& roofs) {
     rank.split = split_busy(trace, timeline, roofs);
     rank.loops = find_loops(trace, timeline);
     mark_repeated_reductions(trace, timeline, rank.split);
+    mark_wide_sums(trace, timeline, rank.split);
     mark_compiling(timeline, study.activities.back(), rank.split);
     find_central(timeline, common, rank);
     study.ranks.push_back(std::move(rank));
