@@ -101,7 +101,9 @@ class Parser {
     input.dtype = *dtype;
     at_ = open + 1;
     HONE_CHECK(numbers(']', input.dims));
-    if (take('{')) HONE_CHECK(numbers('}', input.strides));
+    if (!take('{')) return input;
+    HONE_CHECK(numbers('}', input.strides));
+    if (input.strides.size() != input.dims.size()) return wrong("a stride for each dimension");
     return input;
   }
 

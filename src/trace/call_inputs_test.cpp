@@ -65,7 +65,7 @@ TEST(CallInputs, CountNoMoreElementsThanFitIntoANumber) {
 
 TEST(CallInputs, RejectOtherTexts) {
   for (const char* text : {"f32", "f32[", "f32[1", "f32[a]", "g32[1]", "(f32[1]", "f32[1]f32[2]", "f32[1,]",
-                           "f32[1]{", "x", " ", "f32[99999999999999999999]"})
+                           "f32[1]{", "f32[2,3]{1}", "f32[2]{2,1}", "x", " ", "f32[99999999999999999999]"})
     EXPECT_FALSE(parse_call_inputs(text).ok()) << text;
 }
 

@@ -88,8 +88,14 @@ class Fuser {
       ns += ns_at(trace_.operators[timeline_.works[i].op].kernel_flops(), roofs_.vector_f32) *
             uses_.part(timeline_.works[i]);
     const auto now = static_cast<double>(timeline_.works[chain.back()].ns());
-    const double target = std::min(now, ns / kGoodProduct);
+    const double target = ns / kGoodProduct;
+    if (target <= 0 || target >= now) return;  // its arithmetic is not known, or all that it does
     set_split(splits_[chain.back()], Cause::kAvoidableTraffic, target / now, Reason::kChain, target);
+  }
+
+  // What only changes the layout goes for a reason of its own: the pass that stays is another.
+  bool goes_anyway(uint32_t work) const {
+    return splits_[work].cause == Cause::kLayout && splits_[work].target_ns == kGone;
   }
 
   // The kernels of one operator belong together: a normalisation must pass twice.
@@ -101,7 +107,7 @@ class Fuser {
       const bool same = k > 0 && timeline_.works[chain[k - 1]].op == work.op &&
                         trace_.spans.name[timeline_.works[chain[k - 1]].span] != trace_.spans.name[work.span];
       if (!same) units.push_back({k, 0});
-      units.back().second += work.ns();
+      units.back().second += goes_anyway(chain[k]) ? 0 : work.ns();
     }
     auto longest = std::max_element(units.begin(), units.end(),
                                     [](const auto& a, const auto& b) { return a.second < b.second; });

@@ -164,8 +164,9 @@ std::vector<std::vector<double>> Gains::joined_work_ns(const std::vector<std::ve
       const Work& work = timeline.works[i];
       auto ns = static_cast<double>(work.ns());
       if (joined[rank][i] != 0 && work.op != kNothing && split.uses.rows[work.op].floor_ns > 0) {
-        const double good = split.uses.rows[work.op].is_product ? kGoodProduct : kGoodTraffic;
-        ns = std::min(ns, split.works[i].share[0] * ns / good);
+        const OperatorUse& use = split.uses.rows[work.op];
+        const double good = use.is_product ? kGoodProduct : kGoodTraffic;
+        ns = std::min(ns, use.floor_ns * split.uses.part(work) / good);
       }
       times.push_back(ns);
     }

@@ -10,16 +10,22 @@ namespace hone::analyze::device {
 namespace {
 
 // The dimension, of more than one element, along which elements lie closest; a packed tensor has no
-// strides.
+// strides, and those of a damaged trace say nothing.
 std::size_t innermost(const trace::CallInput& input) {
+  const bool packed = input.strides.size() != input.dims.size();
   std::size_t best = input.dims.size();
   for (std::size_t k = 0; k < input.dims.size(); ++k) {
     if (input.dims[k] <= 1) continue;
-    if (best == input.dims.size() || input.strides.empty() ||
-        (input.strides[k] > 0 && input.strides[k] <= input.strides[best]))
-      best = k;
+    if (best == input.dims.size() || packed || input.strides[k] <= input.strides[best]) best = k;
   }
   return best;
+}
+
+// Fewer elements are stored than it has: some dimension repeats them.
+bool is_repeated(const trace::CallInput& input) {
+  for (std::size_t k = 0; k < input.strides.size() && k < input.dims.size(); ++k)
+    if (input.dims[k] > 1 && input.strides[k] == 0) return true;
+  return false;
 }
 
 // All dimensions but the last two are one long, or are repeated without being stored.
@@ -70,7 +76,8 @@ bool is_image(const Inputs& inputs) {
 bool is_of_patches(const Inputs& inputs) {
   if (!is_image(inputs) || !is_tensor(inputs, 0) || !is_tensor(inputs, 1)) return false;
   const auto &image = inputs[0].dims, &filter = inputs[1].dims;
-  if (image.size() != 4 || filter.size() != 4 || image[1] != filter[1] || filter[2] < 4) return false;
+  if (image.size() != 4 || filter.size() != 4 || image[1] != filter[1] || filter[2] < 4 || filter[3] < 1)
+    return false;
   const auto stride = std::find_if(inputs.begin(), inputs.end(), [&](const trace::CallInput& input) {
     return input.kind == trace::CallInput::Kind::kValue &&
            input.value == fmt::format("[{},{}]", filter[2], filter[3]);
@@ -92,7 +99,7 @@ bool mixes_orders(const Inputs& inputs, double elements) {
   const trace::CallInput* first = nullptr;
   for (const trace::CallInput& input : inputs) {
     if (input.kind != trace::CallInput::Kind::kTensor) continue;
-    if (static_cast<double>(input.elements()) < elements) continue;
+    if (static_cast<double>(input.elements()) < elements || is_repeated(input)) continue;
     if (first == nullptr)
       first = &input;
     else if (first->dims == input.dims && innermost(*first) != innermost(input))

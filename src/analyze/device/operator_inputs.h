@@ -29,7 +29,8 @@ bool is_of_patches(const Inputs& inputs);
 bool has_odd_size(const Inputs& inputs);
 
 // Two tensors of one shape, of at least `elements`, whose neighbours in memory are neighbours along different
-// dimensions: reading one of them in the order of the other wastes most of every transaction.
+// dimensions: reading one of them in the order of the other wastes most of every transaction. A tensor that
+// is repeated without being stored is not one of them: its few elements stay in caches.
 bool mixes_orders(const Inputs& inputs, double elements);
 
 // A mask of queries × keys, the same for all sequences and heads and as long as it is wide: mostly the causal

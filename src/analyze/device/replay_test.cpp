@@ -42,6 +42,46 @@ class Fabricated {
     host_ = end;
   }
   void idle(double us) { host_ += us; }
+  // One call of `call_us` that launches `nodes` works, `gap_us` apart.
+  void launch_graph(int nodes, double call_us, double work_us, double gap_us) {
+    const uint64_t id = ++graphs_;
+    add_span(trace_, {.on = thread_,
+                      .category = Category::kRuntime,
+                      .name = "cudaGraphLaunch",
+                      .from_us = host_,
+                      .us = call_us,
+                      .step = step_,
+                      .correlation = id});
+    device_ = std::max(device_, host_ + 5);
+    for (int i = 0; i < nodes; ++i) {
+      device_ += gap_us;
+      add_span(trace_, {.on = stream_,
+                        .category = Category::kKernel,
+                        .name = "a_node",
+                        .from_us = device_,
+                        .us = work_us,
+                        .step = step_,
+                        .correlation = id});
+      device_ += work_us;
+    }
+    host_ += call_us;
+  }
+  // A collective on the other stream that was launched before the main stream's last work and begins in the
+  // middle of it; then that work. What comes next waits for both.
+  void collective_and_work(double collective_us, double work_us) {
+    const double last_end = device_;
+    const uint32_t row = add_launch(trace_, {.on = thread_, .from_us = host_, .us = 2},
+                                    {.on = side_,
+                                     .category = Category::kCommunication,
+                                     .name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                                     .from_us = last_end + 1 + work_us / 2,
+                                     .us = collective_us,
+                                     .step = step_});
+    describe_collective(trace_, row, "allreduce", 1e6, "0", 1);
+    host_ += 2;
+    launch(2, work_us);
+    device_ = std::max(device_, last_end + 1 + work_us / 2 + collective_us);
+  }
 
   const trace::Trace& trace() const { return trace_; }
   Study study() const { return make_study(trace_, gpu_roofs("NVIDIA H200")); }
@@ -64,6 +104,7 @@ class Fabricated {
   trace::TrackId thread_, stream_, side_;
   double host_ = 1000, device_ = 0, step_start_ = 0;
   int32_t step_ = 0;
+  uint64_t graphs_ = 0;
 };
 
 // A study points into its trace.
@@ -156,6 +197,83 @@ TEST(Replay, APauseThatTheQueueHidesWinsNothing) {
   const Case made(program(5, 200, false, 900));
   const Study& study = made.study;
   EXPECT_NEAR(recorded_gain(study, Activity::kOther), 0, 0.02);
+}
+
+// 5 steps of one graph of 100 nodes each; returns what the step takes as recorded and without the recorder.
+std::pair<double, double> graph_steps(double call_us, double work_us, double gap_us) {
+  Fabricated made;
+  for (int step = 0; step < 5; ++step) {
+    made.begin_step();
+    made.launch_graph(100, call_us, work_us, gap_us);
+    made.end_step();
+  }
+  const Study study = made.study();
+  const Replay replay(*study.trace, study.timelines, study.activities, study.meetings);
+  EXPECT_LT(replay.error(), 0.02);
+  Change change;
+  change.recorder_ns = 1;  // least_share keeps the rest of the host's time
+  return {replay.step_ms(), replay.step_ms(change)};
+}
+
+TEST(Replay, RecordedNodesOfAGraphCostTheDeviceLessWithoutTheRecorder) {
+  const auto [recorded, unrecorded] = graph_steps(30, 2, 1.2);  // 320 µs of the device
+  EXPECT_NEAR(recorded - unrecorded, 100 * 0.4e-3, 0.002);
+}
+
+TEST(Replay, HalfOfAGapBetweenNodesIsNeverTheRecorders) {
+  const auto [recorded, unrecorded] = graph_steps(30, 3, 0.5);
+  EXPECT_NEAR(recorded - unrecorded, 100 * 0.25e-3, 0.002);
+}
+
+TEST(Replay, RecordedNodesOfAGraphCostTheHostLessWithoutTheRecorder) {
+  const auto [recorded, unrecorded] = graph_steps(200, 0.5, 0.1);  // the device is done long before the host
+  EXPECT_NEAR(recorded, 0.2, 0.002);
+  EXPECT_NEAR(recorded - unrecorded, 100 * 0.45e-3, 0.002);
+}
+
+TEST(Replay, LaunchingAGraphTakesItsTimeHoweverManyNodesItHas) {
+  EXPECT_NEAR(graph_steps(40, 0.01, 0.01).second, 5e-3, 0.001);  // not 40 µs - 45 µs
+}
+
+TEST(Replay, LaunchesOfSingleWorksAreNoGraphs) {
+  const Case made(program(10, 100)), slow(program(100, 10));
+  for (const Study* study : {&made.study, &slow.study}) {
+    const Replay replay(*study->trace, study->timelines, study->activities, study->meetings);
+    Change change;
+    change.recorder_ns = 1;
+    EXPECT_NEAR(replay.step_ms(change), replay.step_ms(), 1e-6);
+  }
+}
+
+TEST(Replay, ACollectiveThatALaterWorkHeldUpFollowsWhatItReduces) {
+  Fabricated made;
+  for (int step = 0; step < 5; ++step) {
+    made.begin_step();
+    made.launch(2, 100);                 // what it reduces
+    made.collective_and_work(400, 100);  // begins 51 µs after that, within the work launched later
+    made.wait();
+    made.idle(500);
+    made.end_step();
+  }
+  const Study study = made.study();
+  const Replay replay(*study.trace, study.timelines, study.activities, study.meetings);
+  EXPECT_LT(replay.error(), 0.02);
+  // Steps begin with the reduced work; the collective's end is theirs.
+  auto with = [&](double reduced_us, double later_us) {
+    Change change;
+    change.work_ns.resize(1);
+    bool later = false;
+    for (const Work& work : study.timelines[0].works) {
+      const bool collective = work.kind == WorkKind::kCollective;
+      change.work_ns[0].push_back(collective ? 400e3 : 1e3 * (later ? later_us : reduced_us));
+      if (!collective) later = !later;
+    }
+    return replay.step_ms(change);
+  };
+  const double as_recorded = with(100, 100);
+  EXPECT_NEAR(with(100, 20), as_recorded, 0.005);
+  EXPECT_NEAR(with(100, 200), as_recorded, 0.005);
+  EXPECT_NEAR(with(300, 100), as_recorded + 0.2, 0.005);
 }
 
 TEST(Windows, TileTheTimeOfTheRank) {

@@ -1,0 +1,80 @@
+// What a fix is promised to win: what remains of loops when they are joined, and what nothing stands behind.
+#include "analyze/device/gains.h"
+
+#include <gtest/gtest.h>
+
+#include "analyze/device/accounts.h"
+#include "analyze/device/fabricate_works.h"
+
+namespace hone::analyze::device {
+namespace {
+
+using fabricate::Works;
+using fabricate::WorkWords;
+
+// Reads the trace, which must outlive it.
+Study study_of(const Works& made) { return make_study(made.trace(), gpu_roofs("NVIDIA H200")); }
+
+Gains gains_of(const Study& study) { return Gains(study, make_accounts(study, study.headline)); }
+
+// 20 turns of two works a step, each of 10 µs, of which the roof of memory says 1 µs.
+Works looping(const std::string& inputs) {
+  Works made;
+  for (int step = 0; step < 3; ++step) {
+    for (int turn = 0; turn < 20; ++turn)
+      for (const char* kind : {"aten::mul", "aten::add"})
+        made.run({.kind = kind, .inputs = inputs, .bytes = 4.224e6, .us = 10});
+    made.run({.kind = "aten::mm", .op_class = trace::OperatorClass::kMatrix, .flops = 5e10, .us = 100});
+    made.end_step();
+  }
+  return made;
+}
+
+// Of the works after the first turn, each takes 1 µs / 0.8 when one call does all of them.
+constexpr double kJoinedGainMs = 38 * (10 - 1 / 0.8) * 1e-3;
+
+TEST(JoinedLoops, TakeNoLongerThanAGoodKernel) {
+  const Works made = looping("");
+  const Study study = study_of(made);
+  ASSERT_FALSE(study.ranks.at(0).loops.loops.empty());
+  EXPECT_NEAR(gains_of(study).of(Cause::kLaunch, Reason::kLoop), kJoinedGainMs, 0.02);
+  EXPECT_GE(gains_of(study).of(Cause::kLaunch), gains_of(study).of(Cause::kLaunch, Reason::kLoop));
+}
+
+// That fusion would not have a pass is another fix.
+TEST(JoinedLoops, StillPassTheMemoryThatTheyPass) {
+  const Works made = looping("bf16[1024,1024]");
+  const Study study = study_of(made);
+  ASSERT_EQ(study.ranks.at(0).split.works.at(1).reason, Reason::kChain);
+  EXPECT_NEAR(gains_of(study).of(Cause::kLaunch, Reason::kLoop), kJoinedGainMs, 0.02);
+}
+
+TEST(Reasons, WithoutWorksOfTheirOwnPromiseNothing) {
+  Works made;
+  for (int step = 0; step < 3; ++step) {
+    made.run({.bytes = 42.24e6, .us = 100});  // a tenth of the roof
+    made.end_step();
+  }
+  const Study study = study_of(made);
+  ASSERT_EQ(study.ranks.at(0).split.works.at(0).reason, Reason::kSlow);
+  const Gains gains = gains_of(study);
+  EXPECT_NEAR(gains.of(Cause::kKernelInefficiency, Reason::kSlow), 0.0875, 0.002);
+  EXPECT_EQ(gains.of(Cause::kKernelInefficiency, Reason::kNone), 0);
+  EXPECT_EQ(gains.of(Cause::kKernelInefficiency, Reason::kSmallGrid), 0);
+}
+
+TEST(Compiling, IsWonBackWithTheWorksThatItLaunched) {
+  Works made;
+  for (int step = 0; step < 3; ++step) {
+    made.host(trace::Category::kCompile, "autotune", 20);
+    made.run({.us = 200});
+    made.pass(50);
+    made.run({.us = 100});
+    made.end_step();
+  }
+  const Study study = study_of(made);
+  EXPECT_GT(gains_of(study).of(Cause::kCompile), 0.19);
+}
+
+}  // namespace
+}  // namespace hone::analyze::device
