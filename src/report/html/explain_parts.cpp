@@ -119,9 +119,10 @@ Markup findings_part(const Analysis& analysis) {
   if (cards.empty()) return {};
   return section(
       "findings", "What to change",
-      "What the verdict names first, then the largest gain. Each gain is predicted for that "
-      "change alone: the step replayed without the fault, or the time at the roofs." +
-          std::string(gains_note(analysis).empty() ? "" : " Together they win less than their sum."),
+      "What the verdict names first, then the largest gain: that of the step replayed without the fault, or "
+      "of the time at "
+      "the roofs." +
+          std::string(gains_note(analysis).empty() ? "" : fmt::format(" {}.", gains_note(analysis))),
       tag("div", {{"class", "findings"}}, cards));
 }
 
