@@ -162,12 +162,18 @@ bool recorder_matters(const Analysis& analysis) {
   return unrecorded_ms(analysis) < kRecorderMatters * analysis.step.ms.median;
 }
 
+std::string factor_words(double a_ms, double b_ms) {
+  const double factor = std::max(a_ms, b_ms) / std::min(a_ms, b_ms);
+  return format_factor(factor) + (b_ms < a_ms ? " faster" : " slower");
+}
+
 // What the steps would be without the recorder, where it slows one of them visibly; empty where not.
-std::string without_recorder(const Analysis& a, const Analysis& b) {
+std::string without_recorder(const Comparison& result, const Analysis& a, const Analysis& b) {
   const double before = unrecorded_ms(a), after = unrecorded_ms(b);
   if (before <= 0 || after <= 0 || (!recorder_matters(a) && !recorder_matters(b))) return {};
-  return fmt::format(" Without the recorder the steps take about {} and {}: the second is {}.",
-                     format_ms(before), format_ms(after), pace(before, after));
+  const bool shown = result.difference.certainty != Certainty::kNone;
+  return fmt::format(" Without the recorder the steps take about {} and {}{}.", format_ms(before),
+                     format_ms(after), shown ? ": the second is " + pace(before, after) : "");
 }
 
 // How the steps of a recording were found, without what is particular to it.
@@ -197,13 +203,14 @@ std::string sentence_of(const Comparison& result, const Analysis& a, const Analy
           "Too few steps to tell a difference from chance: {} against {}. Record {} or more of each.",
           steps_of(a), steps_of(b), steps_to_be_sure());
     case Certainty::kSure:
-      return fmt::format("The second is {}: {} (change {} to {}).", pace(a.step.ms.median, b.step.ms.median),
-                         became, format_ms(difference.change_ms.low), format_ms(difference.change_ms.high));
+      return fmt::format("The second is {}: {} (change {} to {}).",
+                         factor_words(a.step.ms.median, b.step.ms.median), became,
+                         format_ms(difference.change_ms.low), format_ms(difference.change_ms.high));
     case Certainty::kLikely:
       return fmt::format(
           "The second is probably {}: {}. Every step of one is longer than every step of the other, which {} "
           "against {} steps of equal programs show in {} of cases; record {} or more of each to be sure.",
-          pace(a.step.ms.median, b.step.ms.median), became, a.step.count, b.step.count,
+          factor_words(a.step.ms.median, b.step.ms.median), became, a.step.count, b.step.count,
           format_percent(difference.chance), steps_to_be_sure());
     case Certainty::kNone:
       break;
@@ -249,7 +256,7 @@ Comparison compare(const Analysis& a, const Analysis& b) {
   result.operators = compare_operators(a, b);
   result.sentence = sentence_of(result, a, b);
   if (result.same_steps && result.difference.certainty != Certainty::kTooFew)
-    result.sentence += without_recorder(a, b);
+    result.sentence += without_recorder(result, a, b);
   result.caveats = caveats_of(result, a, b);
   return result;
 }
@@ -258,7 +265,7 @@ std::string pace(double a_ms, double b_ms) {
   if (!(a_ms > 0) || !(b_ms > 0)) return "no measure of the other";
   const double factor = std::max(a_ms, b_ms) / std::min(a_ms, b_ms);
   if (factor < 1 + kDeviceDrift) return "as fast";
-  return format_factor(factor) + (b_ms < a_ms ? " faster" : " slower");
+  return factor_words(a_ms, b_ms);
 }
 
 }  // namespace hone::analyze

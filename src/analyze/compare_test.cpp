@@ -88,6 +88,9 @@ TEST(Compare, SaysWhatFewStepsCanSay) {
   EXPECT_NE(apart.sentence.find("probably 1.50× faster"), std::string::npos) << apart.sentence;
   EXPECT_NE(apart.sentence.find("10.0 %"), std::string::npos) << apart.sentence;
   EXPECT_NE(apart.sentence.find("4 or more"), std::string::npos) << apart.sentence;
+  const Comparison near = compare(of_steps({42.3, 42.3, 42.4}, "8x8"), of_steps({40.3, 39, 40.2}, "8x8"));
+  ASSERT_EQ(near.difference.certainty, Certainty::kLikely);
+  EXPECT_EQ(near.sentence.find("as fast"), std::string::npos) << near.sentence;
   const Comparison mixed = compare(of_steps({30, 20, 30}, "8x8"), of_steps({29, 21, 20}, "8x8"));
   EXPECT_NE(mixed.sentence.find("No difference that these steps can show"), std::string::npos);
 }

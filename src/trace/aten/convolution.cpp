@@ -63,7 +63,8 @@ double forward_flops(const Geometry& g, const Dims& out) {
 
 std::string describe(const Geometry& g, const Dims& out) {
   const std::span kernel = std::span(g.weight).subspan(2);
-  return fmt::format("{} {}{}convolution, {} → {} channels, {} positions × {}", dims_text(kernel),
+  return fmt::format("{}{} {}{}convolution, {} → {} channels, {} positions × {}",
+                     kernel.size() == 1 ? "length-" : "", dims_text(kernel),
                      g.groups > 1 ? fmt::format("{}-group ", g.groups) : "",
                      g.transposed ? "transposed " : "", g.input[1], out[1],
                      dims_text(std::span(out).subspan(2)), g.input[0]);

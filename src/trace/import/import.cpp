@@ -4,6 +4,7 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -65,6 +66,13 @@ Result<std::vector<Input>> inputs_of(std::span<const fs::path> paths) {
       if (entry.is_regular_file(error) || is_run_folder(entry.path())) files.push_back(entry.path());
     std::sort(files.begin(), files.end(), natural_less);
     for (fs::path& file : files) inputs.push_back({std::move(file), false});
+  }
+  // Twice the same recording would pass for two ranks.
+  std::set<fs::path> seen;
+  for (const Input& input : inputs) {
+    std::error_code error;
+    if (!seen.insert(fs::weakly_canonical(input.path, error)).second)
+      return invalid(fmt::format("{} is given twice; give each file once", input.path.string()));
   }
   return inputs;
 }

@@ -148,10 +148,17 @@ TEST_F(ImportFolder, FilesOfAFolderAreRanksOthersArePassedOver) {
 }
 
 TEST_F(ImportFolder, FilesWithoutRanksAreNumberedInTheOrderGiven) {
-  const Trace trace =
-      import_files({recorded("host_python_metrics.fault"), recorded("host_python_metrics.fault")});
+  const fs::path copy = folder_ / "another.json.gz";
+  fs::copy_file(recorded("host_python_metrics.fault"), copy);
+  const Trace trace = import_files({recorded("host_python_metrics.fault"), copy});
   EXPECT_EQ(trace.meta.ranks.at(1).rank, 1);
   EXPECT_THAT(trace.meta.warnings, testing::ElementsAre(testing::HasSubstr("numbered in the order given")));
+}
+
+TEST_F(ImportFolder, OneFileIsNotTwoRanks) {
+  const fs::path file = write("a.json", small_trace(0, 0));
+  EXPECT_THAT(error_of({file, file}), testing::HasSubstr("a.json is given twice"));
+  EXPECT_THAT(error_of({folder_, file}), testing::HasSubstr("a.json is given twice"));
 }
 
 TEST_F(ImportFolder, ClocksFarApartAreDoubted) {
