@@ -57,7 +57,7 @@ StepTime step_time(const Study& study) {
   time.count = static_cast<int>(time.samples_ms.size());
   time.how_found = found.how.empty() ? "marked in the trace" : found.how;
   time.notes = found.notes;
-  if (!found.how.empty() && found.confidence < 1)
+  if (!found.how.empty() && found.confidence > 0 && found.confidence < 1)
     time.notes.push_back(fmt::format("found with a confidence of {}", format_percent(found.confidence)));
   const std::vector<DeviceStep>& steps = study.timelines[study.headline].steps;
   for (const DeviceStep& step : steps)

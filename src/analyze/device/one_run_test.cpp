@@ -178,5 +178,24 @@ TEST(OneRun, TwoRunsOfOneProgramAreNotPutSideBySide) {
   EXPECT_TRUE(analysis->rank_summaries.empty());
 }
 
+// What looks like communication may be waiting for a rank whose file is missing.
+TEST(OneRun, OfCommunicationOneRankAloneTellsWhatItWinsAtMost) {
+  const std::filesystem::path folder =
+      std::filesystem::path(HONE_SOURCE_DIR) / "tests" / "traces" / "recorded";
+  for (const bool all : {true, false}) {
+    std::vector<std::filesystem::path> files = {folder / "comm_after_backward.fault.rank0.json.gz"};
+    if (all) files.push_back(folder / "comm_after_backward.fault.rank1.json.gz");
+    auto trace = trace::import_trace(files);
+    ASSERT_TRUE(trace.ok());
+    ASSERT_TRUE(trace::link_trace(*trace).ok());
+    const auto analysis = analyze_device_trace(*trace, Roofs{}, {});
+    ASSERT_TRUE(analysis.ok());
+    ASSERT_EQ(analysis->verdict.cause, Cause::kComm);
+    EXPECT_THAT(analysis->verdict.sentence, HasSubstr(all ? "should win about" : "wins at most"));
+    for (const LedgerRow& row : analysis->ledger)
+      EXPECT_EQ(row.gain_is_bound, !all && row.cause == Cause::kComm) << cause_name(row.cause);
+  }
+}
+
 }  // namespace
 }  // namespace hone::analyze::device

@@ -239,9 +239,14 @@ class Teller {
     row.fix = fill(rule.fix, whole);
     row.title = fill(general.title, whole);
     row.caveat = caveat(rule, whole);
-    row.gain_is_bound = !gains_.foretells();
+    row.gain_is_bound = is_bound(cause);
     row.samples_ms = account.window_ms;
     return row;
+  }
+
+  // What cannot be foretold; and communication of a job of which ranks are missing may be waiting for them.
+  bool is_bound(Cause cause) const {
+    return !gains_.foretells() || (cause == Cause::kComm && !has_all_ranks());
   }
 
   // One finding a reason that matters by itself and whose fix wins something. Together they win no more than
@@ -260,7 +265,7 @@ class Teller {
         if (part.reason == reason) parts.push_back(&part);
       const Arguments whole = row_arguments(ms, parts, gain);
       told_.findings.push_back({cause, fill(rule.title, whole), evidence(rule, parts, whole),
-                                fill(rule.fix, whole), caveat(rule, whole), gain, !gains_.foretells()});
+                                fill(rule.fix, whole), caveat(rule, whole), gain, is_bound(cause)});
     }
   }
 

@@ -96,9 +96,8 @@ class Judge {
     std::string text = fmt::format(
         "{} is the {}: {} of the {} step ({}); fixing it {} {}{}.", cause_title(row.cause),
         &row == largest ? "largest recoverable cost" : "cost to remove first", format_ms(row.ms),
-        format_ms(step()), format_percent(row.share),
-        gains_.foretells() ? "should win about" : "wins at most", format_ms(row.predicted_gain_ms),
-        recorder_matters() ? " of the " + unrecorded_text() : "");
+        format_ms(step()), format_percent(row.share), row.gain_is_bound ? "wins at most" : "should win about",
+        format_ms(row.predicted_gain_ms), recorder_matters() ? " of the " + unrecorded_text() : "");
     if (!gains_.foretells())
       text += fmt::format(" How much of that cannot be foretold: replayed, the step is {} off.",
                           format_percent(gains_.error()));
