@@ -1,7 +1,7 @@
 """What the recorder costs a program that launches CUDA graphs: prints a line of JSON for each size of graph.
 
-host_us: how long the launch keeps the host; done_us: from the launch to the end of the graph's works on an idle device; All without the recorder and with it,
-each with its quartiles.
+host_us: how long the launch keeps the host; done_us: from the launch to the end of the graph's works on an idle device.
+Both without the recorder, with it, and after it, each with its quartiles.
 """
 import json
 import statistics
