@@ -32,6 +32,18 @@ class CheckLayering(TreeTest):
     def problems(self):
         return [problem for _, _, problem in load("check-layering").violations(self.root)]
 
+    def test_rooms_know_only_the_rooms_below_them(self):
+        for room in ("timeline", "host", "busy"):
+            self.write(f"src/analyze/device/{room}/a.h", "")
+        self.write("src/analyze/device/busy/b.cpp", '#include "analyze/device/host/a.h"\n')
+        self.assertEqual(self.problems(), [])
+        self.write("src/analyze/device/host/b.cpp", '#include "analyze/device/busy/a.h"\n')
+        self.assertEqual(len(self.problems()), 1)
+        self.assertIn("may not include 'busy'", self.problems()[0])
+        self.write("src/analyze/device/host/b.cpp", "")
+        self.write("src/analyze/device/host/b_test.cpp", '#include "analyze/device/busy/a.h"\n')
+        self.assertEqual(self.problems(), [])
+
     def test_allowed_includes_pass(self):
         self.write("src/core/a.h", "#include <vector>\n")
         self.write("src/graph/b.cpp", '#include "core/a.h"\n#include "vendor/x.h"\n')

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analyze/cause.h"
-#include "analyze/device/busy_split.h"
+#include "analyze/device/busy/busy_split.h"
 #include "analyze/device/study.h"
 
 namespace hone::analyze::device {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/device/replay_program.h"
+#include "analyze/device/replay/replay_program.h"
 #include "trace/kernel_family.h"
 
 namespace hone::analyze::device {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analyze/device/gpu_roofs.h"
+#include "analyze/device/busy/gpu_roofs.h"
 #include "trace/testing/add_span.h"
 
 namespace hone::analyze::device {

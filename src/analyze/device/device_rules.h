@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "analyze/cause.h"
-#include "analyze/device/busy_split.h"
+#include "analyze/device/busy/busy_split.h"
 
 namespace hone::analyze::device {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analyze/device/busy_rules.h"
+#include "analyze/device/busy/busy_rules.h"
 #include "analyze/device/device_rules.h"
 #include "analyze/rules.h"
 

@@ -6,7 +6,7 @@
 #include "analyze/cause.h"
 #include "analyze/device/accounts.h"
 #include "analyze/device/ranks.h"
-#include "analyze/device/replay.h"
+#include "analyze/device/replay/replay.h"
 #include "analyze/device/study.h"
 
 namespace hone::analyze::device {

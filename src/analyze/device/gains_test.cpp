@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/device/accounts.h"
-#include "analyze/device/fabricate_works.h"
+#include "analyze/device/testing/fabricate_works.h"
 
 namespace hone::analyze::device {
 namespace {

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "analyze/device/device_analysis.h"
-#include "analyze/device/fabricate_ranks.h"
 #include "analyze/device/gains.h"
-#include "analyze/device/tell.h"
+#include "analyze/device/telling/tell.h"
+#include "analyze/device/testing/fabricate_ranks.h"
 
 namespace hone::analyze::device {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/device/device_analysis.h"
-#include "analyze/device/fabricate_ranks.h"
+#include "analyze/device/testing/fabricate_ranks.h"
 
 namespace hone::analyze::device {
 namespace {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "analyze/device/reductions.h"
+#include "analyze/device/busy/divide_busy.h"
 #include "core/statistics.h"
 
 namespace hone::analyze::device {
@@ -83,11 +83,8 @@ Study make_study(const trace::Trace& trace, const GpuRoofs& roofs) {
       rank.overlaps.push_back(device == timeline.ledger_device() ? rank.occupancy.overlaps
                                                                  : occupancy(timeline, device).overlaps);
     rank.idle = idle_parts(timeline, rank.occupancy, study.activities.back());
-    rank.split = split_busy(trace, timeline, roofs);
+    rank.split = divide_busy(trace, timeline, study.activities.back(), roofs);
     rank.loops = find_loops(trace, timeline);
-    mark_repeated_reductions(trace, timeline, rank.split);
-    mark_wide_sums(trace, timeline, rank.split);
-    mark_compiling(timeline, study.activities.back(), rank.split);
     find_central(timeline, common, rank);
     study.ranks.push_back(std::move(rank));
   }

@@ -6,17 +6,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyze/device/busy_split.h"
-#include "analyze/device/evidence.h"
-#include "analyze/device/gpu_roofs.h"
-#include "analyze/device/host_activity.h"
-#include "analyze/device/idle.h"
-#include "analyze/device/loops.h"
-#include "analyze/device/meetings.h"
-#include "analyze/device/occupancy.h"
-#include "analyze/device/one_run.h"
-#include "analyze/device/rank_timeline.h"
-#include "analyze/device/replay.h"
+#include "analyze/device/busy/busy_split.h"
+#include "analyze/device/busy/gpu_roofs.h"
+#include "analyze/device/host/host_activity.h"
+#include "analyze/device/host/idle.h"
+#include "analyze/device/replay/replay.h"
+#include "analyze/device/timeline/evidence.h"
+#include "analyze/device/timeline/loops.h"
+#include "analyze/device/timeline/meetings.h"
+#include "analyze/device/timeline/occupancy.h"
+#include "analyze/device/timeline/one_run.h"
+#include "analyze/device/timeline/rank_timeline.h"
 #include "trace/trace.h"
 
 namespace hone::analyze::device {

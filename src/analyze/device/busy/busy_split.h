@@ -1,0 +1,71 @@
+// What the device's busy time went to: every work divided into its operator's floor and what precision,
+// layout, avoidable traffic and inefficiency cost on top, each with what the work would take without it. The
+// numbers behind the division are in busy_rules.h.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "analyze/cause.h"
+#include "analyze/device/busy/gpu_roofs.h"
+#include "analyze/device/busy/operator_uses.h"
+#include "analyze/device/timeline/rank_timeline.h"
+#include "trace/trace.h"
+
+namespace hone::analyze::device {
+
+inline constexpr int kBusyCauses = 5;  // floor to kernel_inefficiency, as in Cause
+
+// Why a work costs more than its floor: what evidence and fixes are chosen by.
+enum class Reason : uint8_t {
+  kNone,
+  kVectorMath,   // a product in f32 without matrix units
+  kTf32,         // a product in tf32, where bf16 would do
+  kLeak,         // a product in f32 among products in 16 bits
+  kDouble,       // arithmetic in f64
+  kTransform,    // channels-first images: a kernel that converts them, or one that is slow on them
+  kStridedCopy,  // a copy between two orders of elements
+  kChain,        // one of several passes over the same elements
+  kCast,         // a conversion of type on its own
+  kAttention,    // passes over the T×T scores of attention written by hand
+  kOptimizer,    // an optimizer that goes over the parameters many times
+  kOddSize,      // sizes that matrix units cannot load well
+  kSmallGrid,    // fewer blocks than the device has multiprocessors
+  kSlow,         // far below its roof, for reasons that a trace does not show
+  kAppend,       // copies a large tensor to put a little at its end
+  kPatches,      // a convolution of patches that do not overlap: a matrix product written otherwise
+  kWideSum,      // a reduction in f32 of what is in 16 bits before and after it (reductions.h)
+  kRepeated,     // a reduction of gradients that a later one repeats (reductions.h)
+  kOtherDevice,  // another device of the same process works
+  kLoop,         // launched in a loop of the program (loops.h)
+  kMixedOrders,  // a pass over tensors that lie in different orders
+  kDenseMask,    // attention that reads a mask which is the same for all sequences
+};
+inline constexpr int kReasonCount = 22;
+
+constexpr double kGone = -1;  // the work is not launched at all
+
+struct WorkSplit {
+  std::array<double, kBusyCauses> share = {1, 0, 0, 0, 0};  // of the work's time; they add up to 1
+  Reason reason = Reason::kNone;
+  Cause cause = Cause::kFloor;  // that `target_ns` removes; kFloor: none
+  double target_ns = 0;         // what the work takes without that cause; kGone
+
+  double of(Cause which) const { return share[static_cast<std::size_t>(which)]; }
+};
+
+struct BusySplit {
+  std::vector<WorkSplit> works;  // as RankTimeline::works
+  OperatorUses uses;
+};
+
+// Makes a split of one cause besides the floor.
+void set_split(WorkSplit& split, Cause cause, double floor_share, Reason reason, double target_ns);
+
+// Divides each work by itself. What only several works show together is marked afterwards
+// (divide_busy.h).
+BusySplit split_works(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
+                      TraitsByName& traits);
+
+}  // namespace hone::analyze::device

@@ -1,0 +1,158 @@
+// Works one by one: what each costs above its floor, and why.
+#include "analyze/device/busy/busy_split.h"
+
+#include <gtest/gtest.h>
+
+#include "analyze/device/busy/busy_rules.h"
+#include "analyze/device/testing/fabricate_works.h"
+
+namespace hone::analyze::device {
+namespace {
+
+using fabricate::Works;
+using fabricate::WorkWords;
+using trace::OperatorClass;
+
+// The only work of a program.
+WorkSplit alone(const WorkWords& words) {
+  Works made;
+  made.run(words);
+  made.end_step();
+  return made.split().works.at(0);
+}
+
+// 100 µs at the roof of bf16, 200.9 of tf32, 1521 of f32.
+WorkWords product(DType dtype, double us, std::string kernel = "a_kernel") {
+  return {.kind = "aten::mm",
+          .op_class = OperatorClass::kMatrix,
+          .dtype = dtype,
+          .inputs = "f32[4096,1024] f32[1024,1024]",
+          .flops = 7.772e10,
+          .us = us,
+          .kernel = std::move(kernel)};
+}
+
+WorkWords attention(std::string mask, double us) {
+  const std::string operand = "bf16[4,8,1024,64] ";
+  return {.kind = "aten::_efficient_attention_forward",
+          .op_class = OperatorClass::kMatrix,
+          .inputs = operand + operand + operand + mask,
+          .flops = 7.772e10,
+          .us = us};
+}
+
+TEST(Products, InTf32WouldTakeHalfInBf16) {
+  const WorkSplit split = alone(product(DType::kF32, 300, "sm90_xmma_gemm_tf32"));
+  EXPECT_EQ(split.cause, Cause::kPrecision);
+  EXPECT_EQ(split.reason, Reason::kTf32);
+  EXPECT_NEAR(split.target_ns, 100e3 / (200.9 / 300), 200);  // as near to its roof as now
+  EXPECT_NEAR(split.of(Cause::kFloor), 1.0 / 3, 1e-3);
+  EXPECT_NEAR(split.of(Cause::kPrecision) * 300e3, 300e3 - split.target_ns, 1);
+}
+
+TEST(Products, InF32BecomeTf32WhereNoneAreIn16Bits) {
+  const WorkSplit split = alone(product(DType::kF32, 2000, "cutlass_simt_sgemm"));
+  EXPECT_EQ(split.cause, Cause::kPrecision);
+  EXPECT_EQ(split.reason, Reason::kVectorMath);
+  EXPECT_NEAR(split.of(Cause::kFloor), 200.9 / 2000, 1e-3);
+}
+
+TEST(Products, InF32AmongThoseIn16BitsAreLeaks) {
+  Works made;
+  WorkWords main = product(DType::kBF16, 250);
+  main.flops *= 2;
+  made.run(main);
+  const uint32_t leak = made.run(product(DType::kF32, 2000, "cutlass_simt_sgemm"));
+  made.end_step();
+  const WorkSplit split = made.split().works[leak];
+  EXPECT_EQ(split.cause, Cause::kPrecision);
+  EXPECT_EQ(split.reason, Reason::kLeak);
+  EXPECT_NEAR(split.of(Cause::kFloor), 100.0 / 2000, 1e-3);
+}
+
+TEST(Products, InF64AreDouble) {
+  EXPECT_EQ(alone(product(DType::kF64, 2000)).reason, Reason::kDouble);
+  EXPECT_EQ(alone({.dtype = DType::kF64, .bytes = 42.24e6, .us = 12}).reason, Reason::kDouble);
+}
+
+TEST(Products, In16BitsAreAsNarrowAsTheyNeedBe) {
+  const WorkSplit split = alone(product(DType::kBF16, 150));
+  EXPECT_EQ(split.cause, Cause::kFloor);
+  EXPECT_EQ(split.reason, Reason::kNone);
+}
+
+TEST(OddSizes, MatterToProductsIn16BitsAlone) {
+  WorkWords odd = product(DType::kBF16, 400);
+  odd.inputs = "bf16[4096,1001] bf16[1001,1024]";
+  EXPECT_EQ(alone(odd).reason, Reason::kOddSize);
+  EXPECT_EQ(alone(odd).cause, Cause::kKernelInefficiency);
+  odd.dtype = DType::kF32;
+  odd.kernel = "sm90_xmma_gemm_tf32";
+  EXPECT_EQ(alone(odd).reason, Reason::kTf32);
+}
+
+TEST(OddSizes, AreNotWhatAttentionIsSlowFor) {
+  WorkWords words = attention("-", 800);
+  words.inputs = "bf16[4,8,1001,60] bf16[4,8,1001,60] bf16[4,8,1001,60]";
+  EXPECT_EQ(alone(words).reason, Reason::kSlow);
+  words.us = 400;  // a quarter of its roof is not poor for attention
+  EXPECT_EQ(alone(words).reason, Reason::kNone);
+}
+
+TEST(DenseMask, LeavesHalfOfAttentionOut) {
+  const WorkSplit split = alone(attention("bf16[1024,1024]", 300));
+  EXPECT_EQ(split.cause, Cause::kKernelInefficiency);
+  EXPECT_EQ(split.reason, Reason::kDenseMask);
+  EXPECT_NEAR(split.target_ns, 50e3 / kGoodMaskless, 1);
+  EXPECT_NEAR(split.of(Cause::kFloor), 50.0 / 300, 1e-6);
+}
+
+TEST(DenseMask, IsNoneWithoutAMaskOrWhereAttentionIsFasterThanHalf) {
+  EXPECT_EQ(alone(attention("-", 300)).reason, Reason::kNone);
+  EXPECT_EQ(alone(attention("bf16[1024,1024]", 80)).reason, Reason::kNone);
+}
+
+TEST(DenseMask, IsOfAttentionAlone) {
+  WorkWords words = attention("bf16[1024,1024]", 300);
+  words.kind = "aten::addmm";
+  EXPECT_NE(alone(words).reason, Reason::kDenseMask);
+}
+
+// 10 µs at the roof of memory.
+WorkWords pass(std::string inputs, double us) {
+  return {.inputs = std::move(inputs), .bytes = 42.24e6, .us = us};
+}
+constexpr const char* kMixed = "f32[4,1024,1024] f32[4,1024,1024]{1048576,1,1024}";
+
+TEST(MixedOrdersOfAPass, CostWhatItTakesAboveAGoodPass) {
+  const WorkSplit split = alone(pass(kMixed, 30));
+  EXPECT_EQ(split.cause, Cause::kLayout);
+  EXPECT_EQ(split.reason, Reason::kMixedOrders);
+  EXPECT_NEAR(split.target_ns, 10e3 / kGoodTraffic, 1);
+  EXPECT_NEAR(split.of(Cause::kFloor), 1.0 / 3, 1e-6);
+}
+
+TEST(MixedOrdersOfAPass, DoNotMatterToAFastOneNorToAShortOne) {
+  EXPECT_EQ(alone(pass(kMixed, 12)).cause, Cause::kFloor);
+  WorkWords brief = pass(kMixed, 7);
+  brief.bytes /= 10;
+  EXPECT_EQ(alone(brief).cause, Cause::kFloor);
+}
+
+TEST(MixedOrdersOfAPass, DoNotExplainASlowPassInOneOrder) {
+  const WorkSplit split = alone(pass("f32[4,1024,1024] f32[4,1024,1024]", 50));
+  EXPECT_EQ(split.cause, Cause::kKernelInefficiency);
+  EXPECT_EQ(split.reason, Reason::kSlow);
+}
+
+TEST(GeneratedKernels, AreSlowOnlyFarBelowTheirRoof) {
+  WorkWords words = pass("f32[4,1024,1024]", 50);  // a fifth of the roof
+  EXPECT_EQ(alone(words).reason, Reason::kSlow);
+  words.kernel = "triton_red_fused_sum_0";
+  EXPECT_EQ(alone(words).reason, Reason::kNone);
+  words.us = 80;
+  EXPECT_EQ(alone(words).reason, Reason::kSlow);
+}
+
+}  // namespace
+}  // namespace hone::analyze::device

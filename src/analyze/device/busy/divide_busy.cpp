@@ -1,0 +1,20 @@
+#include "analyze/device/busy/divide_busy.h"
+
+#include "analyze/device/busy/compiling.h"
+#include "analyze/device/busy/fusion.h"
+#include "analyze/device/busy/reductions.h"
+
+namespace hone::analyze::device {
+
+BusySplit divide_busy(const trace::Trace& trace, const RankTimeline& timeline, const HostActivity& activity,
+                      const GpuRoofs& roofs) {
+  TraitsByName traits(trace);
+  BusySplit split = split_works(trace, timeline, roofs, traits);
+  mark_fusible(trace, timeline, roofs, traits, split);
+  mark_repeated_reductions(trace, timeline, split);
+  mark_wide_sums(trace, timeline, split);
+  mark_compiling(timeline, activity, split);
+  return split;
+}
+
+}  // namespace hone::analyze::device

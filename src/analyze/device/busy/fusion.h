@@ -1,0 +1,14 @@
+// What fusion would not have: chains of passes over memory, conversions of type, attention written by hand,
+// optimizers of many small works. Each is marked in what busy_split.h made of the works one by one.
+#pragma once
+
+#include <vector>
+
+#include "analyze/device/busy/busy_split.h"
+
+namespace hone::analyze::device {
+
+void mark_fusible(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
+                  TraitsByName& traits, BusySplit& split);
+
+}  // namespace hone::analyze::device

@@ -1,0 +1,225 @@
+// What fusion would not have: which passes over memory go, which one stays, and what stays out of it.
+#include "analyze/device/busy/fusion.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "analyze/device/testing/fabricate_works.h"
+
+namespace hone::analyze::device {
+namespace {
+
+using fabricate::Works;
+using fabricate::WorkWords;
+using trace::OperatorClass;
+
+WorkWords pass(double us, std::string inputs = "bf16[1024,1024]") {
+  return {.inputs = std::move(inputs), .us = us};
+}
+
+WorkWords cast(double us, std::string inputs = "bf16[1024,1024] f32[1024,1024]") {
+  return {.kind = "aten::copy_", .inputs = std::move(inputs), .us = us};
+}
+
+// Work that nothing fuses with.
+WorkWords product() {
+  return {.kind = "aten::mm",
+          .op_class = OperatorClass::kMatrix,
+          .inputs = "bf16[1024,1024] bf16[1024,1024]",
+          .flops = 7.772e10,
+          .us = 150};
+}
+
+void expect_gone(const WorkSplit& split, Reason reason) {
+  EXPECT_EQ(split.cause, Cause::kAvoidableTraffic);
+  EXPECT_EQ(split.reason, reason);
+  EXPECT_EQ(split.target_ns, kGone);
+  EXPECT_EQ(split.of(Cause::kAvoidableTraffic), 1);
+}
+
+void expect_stays(const WorkSplit& split) { EXPECT_EQ(split.cause, Cause::kFloor); }
+
+TEST(Chain, KeepsItsLongestPass) {
+  Works made;
+  const uint32_t first = made.run(pass(10)), longest = made.run(pass(20)), last = made.run(pass(15));
+  made.end_step();
+  const BusySplit split = made.split();
+  expect_gone(split.works[first], Reason::kChain);
+  expect_stays(split.works[longest]);
+  expect_gone(split.works[last], Reason::kChain);
+}
+
+TEST(Chain, EndsAtOtherWorkAtOtherSizesAndWithTheStep) {
+  Works made;
+  made.run(pass(10));
+  made.run(product());
+  made.run(pass(11));
+  made.run(pass(12, "bf16[1024,4096]"));
+  made.end_step();
+  made.run(pass(13, "bf16[1024,4096]"));
+  made.end_step();
+  for (const WorkSplit& work : made.split().works) EXPECT_NE(work.reason, Reason::kChain);
+}
+
+TEST(Chain, OfATensorThatIsMadeAndReducedAgainKeepsOnlyItsArithmetic) {
+  Works made;
+  // 1024 × 1024 differences of 1024 values each: never larger than their inputs but in memory.
+  WorkWords minus = pass(50, "f32[1024,1] f32[1,1024]"), square = pass(80, "f32[1024,1024]");
+  WorkWords sum = pass(40, "f32[1024,1024]");
+  sum.op_class = OperatorClass::kReduction;
+  for (WorkWords* words : {&minus, &square, &sum}) words->flops = 51.1e3;  // 1 ns each
+  const uint32_t first = made.run(minus), longest = made.run(square), last = made.run(sum);
+  made.end_step();
+  const BusySplit split = made.split();
+  expect_gone(split.works[first], Reason::kChain);
+  expect_gone(split.works[longest], Reason::kChain);
+  const WorkSplit& kept = split.works[last];
+  EXPECT_EQ(kept.cause, Cause::kAvoidableTraffic);
+  EXPECT_EQ(kept.reason, Reason::kChain);
+  EXPECT_NEAR(kept.target_ns, 3 / 0.6, 1e-6);
+  EXPECT_NEAR(kept.of(Cause::kFloor) * 40'000, kept.target_ns, 1e-6);
+}
+
+TEST(Chain, ThatOnlyReducesOrOnlyExpandsKeepsItsLongestPass) {
+  Works made;
+  WorkWords sum = pass(40, "f32[1024,1024]");
+  sum.op_class = OperatorClass::kReduction;
+  made.run(pass(50, "f32[1024,1024]"));
+  made.run(sum);
+  made.run(product());
+  made.run(pass(50, "f32[1024,1] f32[1,1024]"));
+  made.run(pass(40, "f32[1024,1024]"));
+  made.end_step();
+  const BusySplit split = made.split();
+  expect_stays(split.works[0]);
+  expect_gone(split.works[1], Reason::kChain);
+  expect_stays(split.works[3]);
+  expect_gone(split.works[4], Reason::kChain);
+}
+
+TEST(Chain, WhoseArithmeticIsNotKnownKeepsItsReduction) {
+  Works made;
+  WorkWords sum = pass(40, "f32[1024,1024]");
+  sum.op_class = OperatorClass::kReduction;
+  const uint32_t first = made.run(pass(50, "f32[1024,1] f32[1,1024]")), last = made.run(sum);
+  made.end_step();
+  const BusySplit split = made.split();
+  expect_gone(split.works[first], Reason::kChain);
+  expect_stays(split.works[last]);
+}
+
+TEST(Chain, WithAWorkOfNoTimeHasSharesThatAddUp) {
+  Works made;
+  WorkWords expand = pass(50, "f32[1024,1] f32[1,1024]"), sum = pass(0, "f32[1024,1024]");
+  sum.op_class = OperatorClass::kReduction;
+  expand.flops = sum.flops = 1e6;
+  made.run(expand);
+  made.run(sum);
+  made.end_step();
+  for (const WorkSplit& work : made.split().works) {
+    double sum_of_shares = 0;
+    for (const double share : work.share) sum_of_shares += share;
+    EXPECT_NEAR(sum_of_shares, 1, 1e-9);
+  }
+}
+
+TEST(Chain, LeavesLayoutWorksToTheirCause) {
+  Works made;
+  made.run(pass(10));
+  const uint32_t copy =
+      made.run({.kind = "aten::copy_", .inputs = "bf16[1024,1024] bf16[1024,1024]{1,1024}", .us = 8});
+  const uint32_t longest = made.run(pass(20));
+  made.end_step();
+  const BusySplit split = made.split();
+  EXPECT_EQ(split.works[copy].cause, Cause::kLayout);
+  EXPECT_EQ(split.works[copy].reason, Reason::kStridedCopy);
+  expect_gone(split.works[0], Reason::kChain);
+  expect_stays(split.works[longest]);
+}
+
+// What changes the layout goes by itself: the pass that the others are joined with is another.
+TEST(Chain, DoesNotStayInALayoutWorkThatGoes) {
+  Works made;
+  made.run({.kind = "aten::copy_", .inputs = "bf16[1024,1024] bf16[1024,1024]{1,1024}", .us = 40});
+  const uint32_t shorter = made.run(pass(10)), longest = made.run(pass(20));
+  made.end_step();
+  const BusySplit split = made.split();
+  EXPECT_EQ(split.works[0].cause, Cause::kLayout);
+  expect_gone(split.works[shorter], Reason::kChain);
+  expect_stays(split.works[longest]);
+}
+
+TEST(Chain, IsNoneOfGeneratedKernelsOrOfTheOptimizer) {
+  Works made;
+  for (int i = 0; i < 3; ++i) {
+    WorkWords words = pass(10);
+    words.kernel = "triton_poi_fused_mul_" + std::to_string(i);
+    made.run(words);
+  }
+  for (int i = 0; i < 3; ++i) {
+    WorkWords words = pass(10);
+    words.phase = trace::Phase::kOptimizer;
+    made.run(words);
+  }
+  made.end_step();
+  for (const WorkSplit& work : made.split().works) expect_stays(work);
+}
+
+TEST(Cast, AloneIsACast) {
+  Works made;
+  const uint32_t alone = made.run(cast(10));
+  made.end_step();
+  expect_gone(made.split().works[alone], Reason::kCast);
+}
+
+TEST(Cast, WithinAChainIsPartOfIt) {
+  Works made;
+  const uint32_t within = made.run(cast(10)), longest = made.run(pass(20));
+  made.run(product());
+  const uint32_t longest_cast = made.run(cast(20)), shorter = made.run(pass(10));
+  made.end_step();
+  const BusySplit split = made.split();
+  expect_gone(split.works[within], Reason::kChain);
+  expect_stays(split.works[longest]);
+  expect_stays(split.works[longest_cast]);
+  expect_gone(split.works[shorter], Reason::kChain);
+}
+
+// f32 without matrix units among products in 16 bits.
+WorkWords leak() {
+  WorkWords words = product();
+  words.dtype = DType::kF32;
+  words.inputs = "f32[1024,1024] f32[1024,64]";
+  words.flops = 1e9;
+  words.us = 50;
+  words.kernel = "cutlass_simt_sgemm";
+  return words;
+}
+
+TEST(Cast, OfWhatALeakingProductReadsGoesWithTheLeak) {
+  Works made;
+  made.run(product());
+  const uint32_t of_leak = made.run(cast(10));
+  const uint32_t leaks = made.run(leak());
+  const uint32_t other = made.run(cast(10, "bf16[512,1024] f32[512,1024]"));
+  made.end_step();
+  const BusySplit split = made.split();
+  EXPECT_EQ(split.works[leaks].reason, Reason::kLeak);
+  EXPECT_EQ(split.works[of_leak].cause, Cause::kPrecision);
+  EXPECT_EQ(split.works[of_leak].reason, Reason::kLeak);
+  EXPECT_EQ(split.works[of_leak].target_ns, kGone);
+  expect_gone(split.works[other], Reason::kCast);
+}
+
+TEST(Cast, WithoutALeakIsNone) {
+  Works made;
+  made.run(product());
+  const uint32_t alone = made.run(cast(10));
+  made.run(product());
+  made.end_step();
+  expect_gone(made.split().works[alone], Reason::kCast);
+}
+
+}  // namespace
+}  // namespace hone::analyze::device

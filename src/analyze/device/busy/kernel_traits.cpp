@@ -1,0 +1,61 @@
+#include "analyze/device/busy/kernel_traits.h"
+
+namespace hone::analyze::device {
+namespace {
+
+struct Pattern {
+  std::string_view part;
+  bool KernelTraits::*trait;
+};
+
+constexpr Pattern kPatterns[] = {
+    {"nchwToNhwc", &KernelTraits::changes_layout},
+    {"nhwcToNchw", &KernelTraits::changes_layout},
+    {"nchw2nhwc", &KernelTraits::changes_layout},
+    {"nhwc2nchw", &KernelTraits::changes_layout},
+    {"tensorTransform", &KernelTraits::changes_layout},
+    {"transpose_readWrite", &KernelTraits::changes_layout},
+    {"batched_transpose", &KernelTraits::changes_layout},
+    {"transposeKernel", &KernelTraits::changes_layout},
+    {"nvjet", &KernelTraits::matrix_units},
+    {"tensorop", &KernelTraits::matrix_units},
+    {"xmma_", &KernelTraits::matrix_units},
+    {"wgmma", &KernelTraits::matrix_units},
+    {"gmma", &KernelTraits::matrix_units},
+    {"hmma", &KernelTraits::matrix_units},
+    {"s16816", &KernelTraits::matrix_units},
+    {"s1688", &KernelTraits::matrix_units},
+    {"h16816", &KernelTraits::matrix_units},
+    {"d884", &KernelTraits::matrix_units},
+    {"flash", &KernelTraits::matrix_units},
+    {"fmha", &KernelTraits::matrix_units},
+    {"sgemm", &KernelTraits::vector_math},
+    {"simt", &KernelTraits::vector_math},
+    {"ffma", &KernelTraits::vector_math},
+    {"f32f32_f32f32_f32", &KernelTraits::vector_math},
+    {"dgemm", &KernelTraits::vector_math},
+    {"triton_", &KernelTraits::generated},
+    {"nvfuser", &KernelTraits::generated},
+    {"batch_norm_backward_kernel", &KernelTraits::channels_first_norm},
+    {"batch_norm_collect_statistics_kernel", &KernelTraits::channels_first_norm},
+    {"batch_norm_transform_input_kernel", &KernelTraits::channels_first_norm},
+};
+
+}  // namespace
+
+KernelTraits kernel_traits(std::string_view name) {
+  KernelTraits traits;
+  for (const Pattern& pattern : kPatterns)
+    if (name.find(pattern.part) != std::string_view::npos) traits.*pattern.trait = true;
+  return traits;
+}
+
+const KernelTraits& TraitsByName::of(std::size_t row) {
+  const trace::StringId name = trace_.spans.name[row];
+  if (!name.valid()) return none_;
+  std::optional<KernelTraits>& known = known_[name.index];
+  if (!known) known = kernel_traits(trace_.strings.text(name));
+  return *known;
+}
+
+}  // namespace hone::analyze::device

@@ -1,0 +1,215 @@
+#include "analyze/device/host/host_activity.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+namespace hone::analyze::device {
+namespace {
+
+// The properly nested spans of one thread as stretches, one after the other.
+class Lane {
+ public:
+  explicit Lane(const std::vector<HostSpan>& spans) : spans_(spans) { advance(); }
+
+  bool over() const { return over_; }
+  const Stretch& now() const { return now_; }
+  void advance() {
+    while (!open_.empty() || next_ < spans_.size()) {
+      const int64_t begins =
+          next_ < spans_.size() ? spans_[next_].start_ns : std::numeric_limits<int64_t>::max();
+      const bool closes = !open_.empty() && open_.back().end_ns <= begins;
+      const int64_t from = time_, to = closes ? open_.back().end_ns : begins;
+      time_ = std::max(from, to);
+      const bool found = from < to && !open_.empty();
+      if (found) now_ = stretch(from, to);
+      closes ? open_.pop_back() : open(spans_[next_++]);
+      if (found) return;
+    }
+    over_ = true;
+  }
+
+ private:
+  void open(HostSpan span) {
+    if (!open_.empty()) span.end_ns = std::min(span.end_ns, open_.back().end_ns);
+    open_.push_back(span);
+  }
+
+  // What open spans make of a time; outer spans that name an activity of the whole (compiling, input) speak
+  // for all they enclose.
+  Stretch stretch(int64_t from, int64_t to) const {
+    const auto outer =
+        std::find_if(open_.begin(), open_.end(), [](const HostSpan& span) { return span.outer; });
+    if (outer != open_.end()) return {from, to, outer->activity, outer->row};
+    return {from, to, open_.back().says ? open_.back().activity : Activity::kOther, open_.back().row};
+  }
+
+  const std::vector<HostSpan>& spans_;
+  std::size_t next_ = 0;
+  std::vector<HostSpan> open_;  // innermost last
+  int64_t time_ = 0;
+  Stretch now_;
+  bool over_ = false;
+};
+
+// Goes over the stretches of all threads at once, from one edge to the next. Where several threads are at
+// work the one that began last counts; a thread that says what it does goes before one that does not (it may
+// wait for the other).
+class Overlay {
+ public:
+  explicit Overlay(const std::vector<std::vector<HostSpan>>& threads) {
+    for (const std::vector<HostSpan>& thread : threads) lanes_.emplace_back(thread);
+  }
+
+  // The next part that has one answer; false: there is none. Time in which no thread had a span open is
+  // passed over.
+  bool next(Stretch& part) {
+    while (true) {
+      const Stretch* best = nullptr;
+      int64_t edge = std::numeric_limits<int64_t>::max();
+      for (const Lane& lane : lanes_) {
+        if (lane.over()) continue;
+        const bool open = lane.now().start_ns <= time_;
+        edge = std::min(edge, open ? lane.now().end_ns : lane.now().start_ns);
+        if (open && (best == nullptr || !goes_before(*best, lane.now()))) best = &lane.now();
+      }
+      if (edge == std::numeric_limits<int64_t>::max()) return false;
+      const int64_t from = std::exchange(time_, edge);
+      const bool found = best != nullptr;
+      if (found) part = {from, edge, best->activity, best->span};
+      for (Lane& lane : lanes_)
+        if (!lane.over() && lane.now().end_ns <= edge) lane.advance();
+      if (found) return true;
+    }
+  }
+
+ private:
+  static bool goes_before(const Stretch& a, const Stretch& b) {
+    const bool a_says = a.activity != Activity::kOther, b_says = b.activity != Activity::kOther;
+    return a_says != b_says ? a_says : a.start_ns > b.start_ns;
+  }
+
+  std::vector<Lane> lanes_;
+  int64_t time_ = std::numeric_limits<int64_t>::min();
+};
+
+// Fills the time in which no thread had a span open, and joins neighbours of one kind.
+std::vector<Stretch> merge(const std::vector<std::vector<HostSpan>>& threads) {
+  std::vector<Stretch> out;
+  Overlay overlay(threads);
+  for (Stretch part; overlay.next(part);) {
+    if (!out.empty() && out.back().end_ns < part.start_ns)
+      out.push_back({out.back().end_ns, part.start_ns, Activity::kOther, kNothing});
+    if (!out.empty() && out.back().activity == part.activity && out.back().span == part.span)
+      out.back().end_ns = part.end_ns;
+    else
+      out.push_back(part);
+  }
+  return out;
+}
+
+// What is first put on the device after `time` is a copy from the host: what came before made its data.
+bool feeds_a_copy(const RankTimeline& timeline, int64_t time) {
+  constexpr int kLaunchesLookedAt = 2;
+  auto at = std::lower_bound(timeline.calls.begin(), timeline.calls.end(), time,
+                             [](const HostCall& call, int64_t wanted) { return call.start_ns < wanted; });
+  for (int seen = 0; at != timeline.calls.end() && seen < kLaunchesLookedAt; ++at) {
+    if (at->kind != CallKind::kLaunch || at->works == 0) continue;
+    const Work& work = timeline.works[timeline.launched[at->first_work]];
+    if (work.kind == WorkKind::kCopyToDevice && work.ns() > 5'000) return true;
+    ++seen;
+  }
+  return false;
+}
+
+bool is_operator(const trace::Trace& trace, const Stretch& stretch) {
+  return stretch.span != kNothing && trace.spans.category[stretch.span] == trace::Category::kOperator;
+}
+
+// What was last put on the device before `time` is a large copy to the host: operators of the host that run
+// now work on what was copied.
+bool follows_a_copy(const trace::Trace& trace, const RankTimeline& timeline, int64_t time) {
+  auto at = std::upper_bound(timeline.calls.begin(), timeline.calls.end(), time,
+                             [](int64_t wanted, const HostCall& call) { return wanted < call.start_ns; });
+  while (at != timeline.calls.begin()) {
+    --at;
+    if (at->kind != CallKind::kLaunch || at->works == 0) continue;
+    return timeline.works[timeline.launched[at->first_work]].kind == WorkKind::kCopyToHost &&
+           copy_activity(trace, timeline, *at) == Activity::kCopy;
+  }
+  return false;
+}
+
+// What the trace says nothing about is issuing where it is short; longer, what the device does next or did
+// last may tell.
+void name_silent_stretches(std::vector<Stretch>& stretches, const trace::Trace& trace,
+                           const RankTimeline& timeline) {
+  for (Stretch& stretch : stretches) {
+    if (stretch.activity != Activity::kOther) continue;
+    if (stretch.ns() < kLongStretchNs)
+      stretch.activity = Activity::kIssue;
+    else if (feeds_a_copy(timeline, stretch.end_ns))
+      stretch.activity = Activity::kInput;
+    else if (is_operator(trace, stretch) && follows_a_copy(trace, timeline, stretch.start_ns))
+      stretch.activity = Activity::kCopy;
+  }
+}
+
+// A step may begin before anything was recorded.
+void begin_with_the_first_step(std::vector<Stretch>& stretches, const RankTimeline& timeline) {
+  if (timeline.steps.empty() || stretches.empty()) return;
+  const int64_t begin = timeline.steps.front().host_start_ns, first = stretches.front().start_ns;
+  if (begin < first) stretches.insert(stretches.begin(), {begin, first, Activity::kOther, kNothing});
+}
+
+}  // namespace
+
+void HostActivity::divide(int64_t from, int64_t to, int64_t (&ns)[kActivityCount]) const {
+  std::fill(std::begin(ns), std::end(ns), 0);
+  if (from >= to) return;
+  int64_t left = to - from;
+  auto at = std::upper_bound(stretches.begin(), stretches.end(), from,
+                             [](int64_t time, const Stretch& stretch) { return time < stretch.end_ns; });
+  for (; at != stretches.end() && at->start_ns < to; ++at) {
+    const int64_t part = std::min(to, at->end_ns) - std::max(from, at->start_ns);
+    ns[static_cast<std::size_t>(at->activity)] += part;
+    left -= part;
+  }
+  ns[static_cast<std::size_t>(Activity::kOther)] += left;
+}
+
+Activity HostActivity::at(int64_t ns) const {
+  const auto stretch =
+      std::upper_bound(stretches.begin(), stretches.end(), ns,
+                       [](int64_t time, const Stretch& other) { return time < other.end_ns; });
+  return stretch != stretches.end() && stretch->start_ns <= ns ? stretch->activity : Activity::kOther;
+}
+
+const Stretch* HostActivity::longest(int64_t from, int64_t to, Activity activity) const {
+  const Stretch* best = nullptr;
+  auto at = std::upper_bound(stretches.begin(), stretches.end(), from,
+                             [](int64_t time, const Stretch& stretch) { return time < stretch.end_ns; });
+  for (; at != stretches.end() && at->start_ns < to; ++at)
+    if (at->activity == activity && (best == nullptr || at->ns() > best->ns())) best = &*at;
+  return best;
+}
+
+int64_t HostActivity::recorded_between(int64_t from, int64_t to) const {
+  if (from >= to) return 0;
+  return std::lower_bound(recorded_starts.begin(), recorded_starts.end(), to) -
+         std::lower_bound(recorded_starts.begin(), recorded_starts.end(), from);
+}
+
+HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeline) {
+  HostSpans spans = host_spans(trace, timeline);
+  HostActivity result;
+  result.stretches = merge(spans.threads);
+  spans.threads.clear();
+  begin_with_the_first_step(result.stretches, timeline);
+  name_silent_stretches(result.stretches, trace, timeline);
+  result.recorded_starts = std::move(spans.recorded_starts);
+  return result;
+}
+
+}  // namespace hone::analyze::device

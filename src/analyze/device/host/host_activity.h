@@ -1,0 +1,43 @@
+// What the host of a rank did at every instant, as far as it holds its device up: the nested spans of the
+// threads that launch work, flattened into stretches that do not overlap. What a span says for itself is
+// host_spans.h's.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analyze/device/host/host_spans.h"
+#include "analyze/device/timeline/rank_timeline.h"
+#include "trace/trace.h"
+
+namespace hone::analyze::device {
+
+struct Stretch {
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  Activity activity = Activity::kIssue;
+  uint32_t span = kNothing;  // the innermost that is open; of kOther and kInput maybe none
+
+  int64_t ns() const { return end_ns - start_ns; }
+};
+
+// A stretch of the program's own from this length on is work, not issuing.
+inline constexpr int64_t kLongStretchNs = 600'000;
+
+struct HostActivity {
+  std::vector<Stretch> stretches;        // by time, gapless from the first span to the last
+  std::vector<int64_t> recorded_starts;  // of the host spans that the recorder had to write, sorted
+
+  // Nanoseconds of [from, to) by activity; nothing is known before the first and after the last stretch:
+  // kOther.
+  void divide(int64_t from, int64_t to, int64_t (&ns)[kActivityCount]) const;
+  // What the host did at an instant; kOther where nothing is known.
+  Activity at(int64_t ns) const;
+  // The longest stretch of an activity that touches [from, to); null if none does.
+  const Stretch* longest(int64_t from, int64_t to, Activity activity) const;
+  int64_t recorded_between(int64_t from, int64_t to) const;
+};
+
+HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeline);
+
+}  // namespace hone::analyze::device

@@ -1,0 +1,63 @@
+// A small simulation of a recorded program: the host's calls in order with the time between them, the works
+// they launch in the order of their streams, waits, and collectives that begin when the last rank has
+// arrived. Run unchanged it gives the recorded step again; run without a cause it predicts what removing the
+// cause is worth. What hides behind what is the point: of two things that overlap, removing one wins nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "analyze/device/host/host_activity.h"
+#include "analyze/device/replay/replay_program.h"
+#include "analyze/device/timeline/meetings.h"
+#include "analyze/device/timeline/rank_timeline.h"
+
+namespace hone::analyze::device {
+
+// What is different from the recording.
+struct Change {
+  // What writing one record cost the recorded host, taken away again from the time between launches: programs
+  // that issue many operators run slower while recorded. 0: as recorded.
+  double recorder_ns = 0;
+  // However much the recorder is blamed for, this part of the time between launches remains.
+  double least_share = 1;
+  std::array<bool, kActivityCount> without{};  // host time of these activities, and waits, is gone
+  bool launches_free = false;                  // the step is one launch, as a CUDA graph is
+  bool copies_ahead = false;                   // copies from the host neither block it nor delay the device
+  bool collectives_free = false;               // collectives take no time of the device or of the host
+  int without_on = -1;                         // only on this rank (index); -1: on all
+  bool ranks_level = false;                    // no rank waits for another
+  // By rank and work, where not empty: the work's time in ns; negative: it is not launched, and neither its
+  // launch nor the host's time before it exist.
+  std::vector<std::vector<double>> work_ns;
+  // By rank and work, where not empty: launched together with the work before it, so that neither its launch
+  // nor the host's time before it exist.
+  std::vector<std::vector<char>> joined;
+};
+
+class Replay {
+ public:
+  // One entry a rank; `timelines` must outlive this.
+  Replay(const trace::Trace& trace, std::span<const RankTimeline> timelines,
+         std::span<const HostActivity> activities, const Meetings& meetings);
+
+  // The median time of the steps; over ranks the mean.
+  double step_ms(const Change& change = {}) const;
+  // The same of each rank.
+  std::vector<double> rank_steps_ms(const Change& change) const;
+  // The same quantity read off the recording.
+  double recorded_ms() const { return recorded_ms_; }
+  // How far the replay is from the recording, as a fraction of it.
+  double error() const;
+
+ private:
+  std::vector<Program> programs_;
+  std::vector<double> transfer_ns_;  // by meeting
+  std::vector<int> attendance_;      // ranks by meeting
+  double recorded_ms_ = 0;
+  double unchanged_ms_ = 0;
+};
+
+}  // namespace hone::analyze::device

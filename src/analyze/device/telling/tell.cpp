@@ -1,0 +1,316 @@
+#include "analyze/device/telling/tell.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/args.h>
+#include <fmt/format.h>
+
+#include "analyze/device/device_rules.h"
+#include "analyze/device/ranks.h"
+#include "analyze/device/telling/remedies.h"
+#include "analyze/device/telling/verdict.h"
+#include "analyze/rules.h"
+#include "core/units.h"
+#include "trace/kernel_family.h"
+
+namespace hone::analyze::device {
+namespace {
+
+constexpr std::size_t kNamedParts = 3;
+constexpr double kWorthSaying = 0.005;  // a fix that wins less of the step is no finding
+
+using Arguments = fmt::dynamic_format_arg_store<fmt::format_context>;
+
+void put(Arguments& arguments, const char* name, std::string value) {
+  arguments.push_back(fmt::arg(name, std::move(value)));
+}
+
+// Templates count in the plural: "1 kernels" becomes "1 kernel".
+std::string singular_ones(std::string text) {
+  constexpr std::string_view kNouns[] = {"kernels",  "gaps",  "waits", "copies", "passes",
+                                         "products", "turns", "times", "calls"};
+  for (const std::string_view noun : kNouns) {
+    const std::string plural = fmt::format("1 {}", noun);
+    const std::size_t at = text.find(plural);
+    if (at == std::string::npos ||
+        (at > 0 && std::string_view("0123456789.,").find(text[at - 1]) != std::string_view::npos))
+      continue;
+    const std::string one = noun == "copies"   ? "1 copy"
+                            : noun == "passes" ? "1 pass"
+                                               : plural.substr(0, plural.size() - 1);
+    text.replace(at, plural.size(), one);
+  }
+  return text;
+}
+
+std::string fill(std::string_view text, const Arguments& arguments) {
+  return singular_ones(fmt::vformat(text, arguments));
+}
+
+std::string count_text(double count) {
+  return count >= 10 || std::abs(count - std::round(count)) < 0.05 ? fmt::format("{:.0f}", count)
+                                                                   : fmt::format("{:.1f}", count);
+}
+
+class Teller {
+ public:
+  Teller(const Study& study, const Accounts& accounts, const Gains& gains)
+      : study_(study),
+        accounts_(accounts),
+        gains_(gains),
+        own_(study.ranks[study.headline]),
+        straggler_(gains.straggler()) {}
+
+  Told run() {
+    for (Cause cause : all_causes()) {
+      const Account& account = accounts_[static_cast<std::size_t>(cause)];
+      if (account.ms <= 0) continue;
+      told_.ledger.push_back(row(cause, account));
+      find(cause, account, told_.ledger.back());
+    }
+    std::stable_sort(told_.findings.begin(), told_.findings.end(), [](const Finding& a, const Finding& b) {
+      return a.predicted_gain_ms > b.predicted_gain_ms;
+    });
+    told_.verdict = judge(study_, gains_, told_.ledger);
+    advise_on_verdict();
+    return std::move(told_);
+  }
+
+ private:
+  double step() const { return own_.step_ms; }
+
+  // The reason that most of an account has.
+  static Reason main_reason(const Account& account) {
+    Reason best = Reason::kNone;
+    for (int i = 0; i < kReasonCount; ++i)
+      if (account.of(static_cast<Reason>(i)) > account.of(best)) best = static_cast<Reason>(i);
+    return best;
+  }
+
+  Arguments row_arguments(double ms, const std::vector<const Part*>& parts, double gain) const {
+    Arguments arguments;
+    const double count = total_count(parts);
+    double works = 0, busy = 0;
+    for (const Charge& charge : own_.occupancy.charges) {
+      if (own_.central[charge.window] == 0) continue;
+      busy += charge.ns();
+    }
+    const RankTimeline& timeline = study_.timelines[study_.headline];
+    for (const Work& work : timeline.works) works += work.step != trace::kNoStep && timeline.in_ledger(work);
+    works /= static_cast<double>(std::max<std::size_t>(1, timeline.steps.size()));
+    put(arguments, "ms", format_ms(ms));
+    put(arguments, "share", format_percent(step() > 0 ? ms / step() : 0));
+    put(arguments, "count", count_text(count));
+    put(arguments, "mean", format_ms(count > 0 ? ms / count : ms));
+    put(arguments, "step", format_ms(step()));
+    put(arguments, "gain", format_ms(gain));
+    put(arguments, "kernels", count_text(works));
+    put(arguments, "busy", format_percent(step() > 0 ? busy * own_.to_step_ms / step() : 0));
+    put(arguments, "rank", fmt::format("{}", straggler_.number));
+    put(arguments, "doing", straggler_.doing);
+    put(arguments, "remedy", remedy());
+    put(arguments, "copies", copy_remedy(parts));
+    put(arguments, "exchange", exchange_remedy(parts, has_all_ranks()));
+    return arguments;
+  }
+
+  bool has_all_ranks() const {
+    const std::vector<trace::RankInfo>& ranks = study_.trace->meta.ranks;
+    return std::all_of(ranks.begin(), ranks.end(), [&](const trace::RankInfo& info) {
+      return info.world_size <= static_cast<int>(ranks.size());
+    });
+  }
+
+  std::string remedy() const {
+    if (straggler_.cause != Cause::kFloor)
+      return "look at what its host does alone: input, files, logging, other programs on its cores";
+    if (straggler_.extra_work)
+      return "take what it alone computes out of the step, do it less often, or share it out";
+    return "balance batches by tokens, not by sequences; where the work is equal, look at its clocks";
+  }
+
+  // Which of two repairs the gain of a straggler is of.
+  std::vector<std::string> about_straggler() const {
+    if (!gains_.foretells()) return {};
+    const auto [removed, shared] = gains_.straggler_gain();
+    if (shared <= 0) return {};
+    return {
+        fmt::format("without what it does longer: {} less; with that shared out over the {} ranks: {} "
+                    "less. The {} is what is predicted, because {}",
+                    format_ms(removed), study_.timelines.size(), format_ms(shared),
+                    straggler_.extra_work ? "first" : "second",
+                    straggler_.extra_work ? "the others do not do it at all"
+                                          : "it does the same as the others, but longer")};
+  }
+
+  // What else is known of a part: its rate, or what it is compared with.
+  std::string detail(Cause cause, const Part& part) const {
+    if (cause == Cause::kFloor || part.op == kNothing || !is_busy(cause)) return {};
+    const trace::Operator& op = study_.trace->operators[part.op];
+    const OperatorUse& use = own_.split.uses.rows[part.op];
+    std::string kernel =
+        part.kernel == kNothing
+            ? std::string()
+            : trace::kernel_short_name(study_.trace->strings.text(trace::StringId{part.kernel}), 40);
+    if (use.work_ns <= 0) return kernel.empty() ? "" : fmt::format(" ({})", kernel);
+    if (use.is_product && op.flops > 0)
+      return fmt::format(" ({}, {} in {})", kernel,
+                         format_flop_rate(op.flops * use.executions / use.work_ns * 1e9),
+                         matrix_math_name(use.math));
+    if (op.bytes() > 0)
+      return fmt::format(" ({}, {})", kernel,
+                         format_byte_rate(op.bytes() * use.executions / use.work_ns * 1e9));
+    return fmt::format(" ({})", kernel);
+  }
+
+  // "8 × 187 µs = 1.49 ms in 40 kernels": calls of the operator, where each has a part in it, with its
+  // kernels where they are more.
+  static std::string times(const Part& part) {
+    const bool called = part.op != kNothing && part.calls > 0 && part.count >= 0.99 * part.calls;
+    const double count = called ? part.calls : part.count;
+    if (count <= 0) return format_ms(part.ms);
+    std::string text =
+        fmt::format("{} × {} = {}", count_text(count), format_ms(part.ms / count), format_ms(part.ms));
+    if (called && count_text(part.count) != count_text(part.calls))
+      text += fmt::format(" in {}", counted(part.count, "kernel"));
+    return text;
+  }
+
+  std::vector<std::string> evidence(const DeviceRule& rule, const std::vector<const Part*>& parts,
+                                    const Arguments& whole) const {
+    std::vector<std::string> lines = {fill(rule.summary, whole)};
+    if (rule.cause == Cause::kStraggler)
+      for (std::string& line : about_straggler()) lines.push_back(std::move(line));
+    if (rule.item.empty()) return lines;
+    std::size_t named = 0;
+    double rest = 0;
+    for (const Part* part : parts) {
+      if (named >= kNamedParts || part->name.empty()) {
+        rest += part->ms;
+        continue;
+      }
+      Arguments arguments;
+      put(arguments, "name", part->name);
+      put(arguments, "ms", format_ms(part->ms));
+      put(arguments, "count", count_text(std::max(part->count, 1.0 / own_.central_steps)));
+      put(arguments, "times", times(*part));
+      put(arguments, "mean", format_ms(part->count > 0 ? part->ms / part->count : part->ms));
+      put(arguments, "detail", detail(rule.cause, *part));
+      lines.push_back(part->count > 0 ? fill(rule.item, arguments)
+                                      : fmt::format("{}: {}", part->name, format_ms(part->ms)));
+      ++named;
+    }
+    if (parts.size() > named && rest > 0 && named > 0)
+      lines.push_back(fmt::format("and {} more: {}", parts.size() - named, format_ms(rest)));
+    return lines;
+  }
+
+  static double total_count(const std::vector<const Part*>& parts) {
+    double count = 0;
+    for (const Part* part : parts) count += part->count;
+    return count;
+  }
+
+  std::string caveat(const DeviceRule& rule, const Arguments& arguments) const {
+    std::string text = fill(rule.caveat, arguments);
+    if (gains_.error() > kTrustedReplay)
+      text += fmt::format("{}the replay misses the recorded step by {}: {}", text.empty() ? "" : "; ",
+                          format_percent(gains_.error()),
+                          gains_.foretells() ? "the gain is less sure"
+                                             : "how much a fix wins cannot be foretold, only what it wins "
+                                               "at most");
+    return text;
+  }
+
+  LedgerRow row(Cause cause, const Account& account) const {
+    std::vector<const Part*> parts;
+    for (const Part& part : account.parts) parts.push_back(&part);
+    const DeviceRule& rule = device_rule(cause, main_reason(account));
+    const DeviceRule& general = device_rule(cause, Reason::kNone);
+    LedgerRow row;
+    row.cause = cause;
+    row.ms = account.ms;
+    row.share = step() > 0 ? account.ms / step() : 0;
+    row.predicted_gain_ms = std::min(account.ms, gains_.of(cause));
+    const Arguments whole = row_arguments(account.ms, parts, row.predicted_gain_ms);
+    row.evidence = evidence(general, parts, whole);
+    row.fix = fill(rule.fix, whole);
+    row.title = fill(general.title, whole);
+    row.caveat = caveat(rule, whole);
+    row.gain_is_bound = is_bound(cause);
+    row.samples_ms = account.window_ms;
+    return row;
+  }
+
+  // What cannot be foretold; and communication of a job of which ranks are missing may be waiting for them.
+  bool is_bound(Cause cause) const {
+    return !gains_.foretells() || (cause == Cause::kComm && !has_all_ranks());
+  }
+
+  // One finding a reason that matters by itself and whose fix wins something. Together they win no more than
+  // the row: what is said first takes its part first.
+  void find(Cause cause, const Account& account, const LedgerRow& row) {
+    if (cause == Cause::kFloor || step() <= 0) return;
+    double left = row.predicted_gain_ms;
+    for (const Reason reason : by_gain(cause, account)) {
+      const double ms = account.of(reason);
+      const DeviceRule& rule = device_rule(cause, reason);
+      const double gain = std::min({ms, left, gains_.of(cause, reason)});
+      if (ms / step() < rule.threshold || gain < kWorthSaying * gains_.unrecorded_ms()) continue;
+      left -= gain;
+      std::vector<const Part*> parts;
+      for (const Part& part : account.parts)
+        if (part.reason == reason) parts.push_back(&part);
+      const Arguments whole = row_arguments(ms, parts, gain);
+      told_.findings.push_back({cause, fill(rule.title, whole), evidence(rule, parts, whole),
+                                fill(rule.fix, whole), caveat(rule, whole), gain, is_bound(cause)});
+    }
+  }
+
+  // What a loop wins is taken from what a graph of the whole step would, and what fewer reductions win from
+  // what hiding them all would.
+  static bool is_part(Reason reason) {
+    return reason == Reason::kLoop || reason == Reason::kRepeated || reason == Reason::kWideSum;
+  }
+
+  // Those that have time, the largest gain first, but parts before what they are a part of.
+  std::vector<Reason> by_gain(Cause cause, const Account& account) const {
+    std::vector<Reason> reasons;
+    for (int i = 0; i < kReasonCount; ++i)
+      if (account.of(static_cast<Reason>(i)) > 0) reasons.push_back(static_cast<Reason>(i));
+    std::stable_sort(reasons.begin(), reasons.end(), [&](Reason a, Reason b) {
+      if (is_part(a) != is_part(b)) return is_part(a);
+      return std::min(account.of(a), gains_.of(cause, a)) > std::min(account.of(b), gains_.of(cause, b));
+    });
+    return reasons;
+  }
+
+  // A cause may be the largest while each of its reasons is too small to be a finding: the verdict still says
+  // what to do.
+  void advise_on_verdict() {
+    const auto is_it = [&](const auto& row) { return told_.verdict.cause == row.cause; };
+    if (std::any_of(told_.findings.begin(), told_.findings.end(), is_it)) return;
+    const auto row = std::find_if(told_.ledger.begin(), told_.ledger.end(), is_it);
+    if (row != told_.ledger.end())
+      told_.findings.insert(told_.findings.begin(),
+                            {row->cause, row->title, row->evidence, row->fix, row->caveat,
+                             row->predicted_gain_ms, row->gain_is_bound});
+  }
+
+  const Study& study_;
+  const Accounts& accounts_;
+  const Gains& gains_;
+  const RankStudy& own_;
+  Straggler straggler_;
+  Told told_;
+};
+
+}  // namespace
+
+Told tell(const Study& study, const Accounts& accounts, const Gains& gains) {
+  return Teller(study, accounts, gains).run();
+}
+
+}  // namespace hone::analyze::device

@@ -1,0 +1,193 @@
+#include "analyze/device/telling/verdict.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "analyze/device/device_rules.h"
+#include "analyze/rules.h"
+#include "core/units.h"
+#include "trace/kernel_family.h"
+#include "trace/link/launches.h"
+
+namespace hone::analyze::device {
+namespace {
+
+constexpr double kMostUnknown = 0.5;  // of the device's time, in a step that is called healthy
+
+// Of the time of all device work, that of kernels of which neither name nor operator says what they do: of
+// CUDA graphs recorded as wholes, for example.
+double unknown_share(const trace::Trace& trace) {
+  std::unordered_map<uint32_t, bool> known_by_name;
+  double unknown = 0, all = 0;
+  for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+    if (!trace::link::is_device_work(trace, row)) continue;
+    const auto duration = static_cast<double>(trace.spans.duration_ns[row]);
+    all += duration;
+    const trace::OperatorId op = trace.spans.op[row];
+    const bool costed =
+        op.valid() && (trace.operators[op.index].flops > 0 || trace.operators[op.index].bytes() > 0);
+    const trace::StringId name = trace.spans.name[row];
+    const auto [known, is_new] = known_by_name.try_emplace(name.valid() ? name.index : ~0u, false);
+    if (is_new)
+      known->second = trace::kernel_family(trace.strings.text(name)).work != trace::KernelWork::kUnknown;
+    if (!costed && !known->second) unknown += duration;
+  }
+  return all > 0 ? unknown / all : 0;
+}
+
+class Judge {
+ public:
+  Judge(const Study& study, const Gains& gains, const std::vector<LedgerRow>& ledger)
+      : study_(study), gains_(gains), ledger_(ledger), own_(study.ranks[study.headline]) {}
+
+  Verdict run() const {
+    Verdict verdict;
+    const LedgerRow* best = worst();
+    if (best != nullptr) {
+      verdict.recoverable_ms = best->predicted_gain_ms;
+      verdict.share = share_of_gain(*best);
+    }
+    const bool keeps_from_graph = best != nullptr && blocks_capture(best->cause) &&
+                                  verdict.share > kBlocksCaptureShare && launch_is_slow();
+    if (verdict.share > kHealthyShare || keeps_from_graph) {
+      verdict.cause = best->cause;
+      verdict.sentence = sentence_of(*best, keeps_from_graph);
+    } else if (const std::string why = why_not_judged(); !why.empty()) {
+      verdict.judged = false;
+      verdict.sentence = "Not judged: " + why;
+    } else {
+      verdict.sentence = healthy_sentence();
+    }
+    return verdict;
+  }
+
+ private:
+  double share_of_gain(const LedgerRow& row) const {
+    const double whole = std::max(gains_.unrecorded_ms(), row.predicted_gain_ms);
+    return whole > 0 ? row.predicted_gain_ms / whole : 0;
+  }
+
+  const LedgerRow* largest_gain() const {
+    const auto at = std::max_element(
+        ledger_.begin(), ledger_.end(),
+        [](const LedgerRow& a, const LedgerRow& b) { return a.predicted_gain_ms < b.predicted_gain_ms; });
+    return at == ledger_.end() ? nullptr : &*at;
+  }
+
+  // The row with the largest gain among those that may stand for the step.
+  const LedgerRow* worst() const {
+    const LedgerRow *best = nullptr, *specific = nullptr;
+    for (const LedgerRow& row : ledger_) {
+      if (best == nullptr || row.predicted_gain_ms > best->predicted_gain_ms) best = &row;
+      const double enough = blocks_capture(row.cause) ? kBlocksCaptureShare : kSpecificShare;
+      if (row.cause != Cause::kLaunch && share_of_gain(row) > enough &&
+          (specific == nullptr || row.predicted_gain_ms > specific->predicted_gain_ms))
+        specific = &row;
+    }
+    if (best == nullptr || best->cause != Cause::kLaunch || specific == nullptr) return best;
+    return share_of_gain(*best) > kHealthyShare ? specific : best;
+  }
+
+  std::string sentence_of(const LedgerRow& row, bool keeps_from_graph) const {
+    const LedgerRow* largest = largest_gain();
+    std::string text = fmt::format(
+        "{} is the {}: {} of the {} step ({}); fixing it {} {}{}.", cause_title(row.cause),
+        &row == largest ? "largest recoverable cost" : "cost to remove first", format_ms(row.ms),
+        format_ms(step()), format_percent(row.share), row.gain_is_bound ? "wins at most" : "should win about",
+        format_ms(row.predicted_gain_ms), recorder_matters() ? " of the " + unrecorded_text() : "");
+    if (!gains_.foretells())
+      text += fmt::format(" How much of that cannot be foretold: replayed, the step is {} off.",
+                          format_percent(gains_.error()));
+    if (keeps_from_graph || (&row != largest && blocks_capture(row.cause)))
+      text += fmt::format(" It also keeps the step from being launched as one graph, which would win {}.",
+                          format_ms(launch_gain()));
+    else if (&row != largest)
+      text += fmt::format(
+          " Launch overhead comes second, because this fix takes a part of it away: without "
+          "any, the step would be {} shorter.",
+          format_ms(launch_gain()));
+    return text;
+  }
+
+  // Why a step in which nothing wins much cannot be called healthy, either; empty: it can.
+  std::string why_not_judged() const {
+    if (!gains_.has_launches() && idle_share() > kHealthyShare)
+      return fmt::format(
+          "the device was idle for {} of the {} step, and the trace does not say why: no launch of the host "
+          "is in it.",
+          format_percent(idle_share()), format_ms(step()));
+    if (!study_.roofs.known())
+      return fmt::format(
+          "the device is busy for {} of the {} step, and without its roofs nothing says how fast its kernels "
+          "could be. Nothing else could win back more than {:g} %.",
+          format_percent(1 - idle_share()), format_ms(step()), kHealthyShare * 100);
+    if (const double unknown = unknown_share(*study_.trace); unknown > kMostUnknown)
+      return fmt::format(
+          "{} of the device's time went to work of which neither name nor operator says what it is. Nothing "
+          "else could win back more than {:g} % of the {} step.",
+          format_percent(unknown), kHealthyShare * 100, format_ms(step()));
+    return {};
+  }
+
+  std::string healthy_sentence() const {
+    if (costed_share() < kJudgedShare)
+      return fmt::format(
+          "Healthy as far as the trace shows: nothing in it could win back more than {:g} % of the {} step. "
+          "For {} of the device's time it says which kernels ran, but not on what (no operators, or no "
+          "shapes), so how fast they could be is not judged.",
+          kHealthyShare * 100, format_ms(step()), format_percent(1 - costed_share()));
+    return fmt::format("Healthy: no single cause could win back more than {:g} % of the {}.",
+                       kHealthyShare * 100,
+                       recorder_matters() ? unrecorded_text() : format_ms(step()) + " step");
+  }
+
+  double step() const { return own_.step_ms; }
+
+  // The part of the device's computing whose work is known.
+  double costed_share() const {
+    double all = 0, costed = 0;
+    for (const Charge& charge : own_.occupancy.charges) {
+      const Work& work = study_.timelines[study_.headline].works[charge.work];
+      if (own_.central[charge.window] == 0 || work.kind == WorkKind::kCollective) continue;
+      all += charge.ns();
+      const bool copy = work.kind == WorkKind::kCopyToDevice || work.kind == WorkKind::kCopyToHost;
+      if (copy || (work.op != kNothing && own_.split.uses.rows[work.op].floor_ns > 0)) costed += charge.ns();
+    }
+    return all > 0 ? costed / all : 1;
+  }
+
+  double idle_share() const {
+    double share = 0;
+    for (const LedgerRow& row : ledger_) share += is_busy(row.cause) ? 0 : row.share;
+    return share;
+  }
+
+  bool recorder_matters() const { return gains_.recorder_slows(); }
+  std::string unrecorded_text() const {
+    return fmt::format("{} that a step takes without the recorder", format_ms(gains_.unrecorded_ms()));
+  }
+
+  const LedgerRow* launch() const {
+    const auto at = std::find_if(ledger_.begin(), ledger_.end(),
+                                 [](const LedgerRow& row) { return row.cause == Cause::kLaunch; });
+    return at == ledger_.end() ? nullptr : &*at;
+  }
+  double launch_gain() const { return launch() == nullptr ? 0 : launch()->predicted_gain_ms; }
+  bool launch_is_slow() const { return launch() != nullptr && share_of_gain(*launch()) > kHealthyShare; }
+
+  const Study& study_;
+  const Gains& gains_;
+  const std::vector<LedgerRow>& ledger_;
+  const RankStudy& own_;
+};
+
+}  // namespace
+
+Verdict judge(const Study& study, const Gains& gains, const std::vector<LedgerRow>& ledger) {
+  return Judge(study, gains, ledger).run();
+}
+
+}  // namespace hone::analyze::device

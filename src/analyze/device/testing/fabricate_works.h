@@ -1,0 +1,103 @@
+// A program of one host thread and one stream, made up for tests operator by operator, with what a recorder
+// says of each: its inputs, its costs, the kernels it launches. Not part of the product. Times in µs.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "analyze/device/busy/divide_busy.h"
+#include "analyze/device/study.h"
+#include "analyze/device/timeline/rank_timeline.h"
+#include "trace/testing/add_span.h"
+
+namespace hone::analyze::device::fabricate {
+
+// An operator and its first kernel; a test says what matters to it.
+struct WorkWords {
+  std::string kind = "aten::mul";
+  trace::OperatorClass op_class = trace::OperatorClass::kPointwise;
+  DType dtype = DType::kBF16;
+  std::string inputs = {};  // as trace/call_inputs.h writes them
+  double flops = 0;
+  double bytes = 0;
+  double us = 10;
+  std::string kernel = "a_kernel";
+  trace::Phase phase = trace::Phase::kForward;
+};
+
+class Works {
+ public:
+  Works() {
+    const trace::TrackId process = add_process(trace_);
+    thread_ = add_thread(trace_, process);
+    stream_ = add_stream(trace_, process);
+    trace_.meta.devices.push_back({0, 0, "NVIDIA H200", 150e9, 132, 9, 0});
+  }
+
+  // The host calls the operator; returns which work its kernel is.
+  uint32_t run(const WorkWords& words) {
+    trace::Operator row;
+    row.name = words.kind + std::to_string(count_);
+    row.kind = words.kind;
+    row.op_class = words.op_class;
+    row.dtype = words.dtype;
+    row.flops = words.flops;
+    row.bytes_read = words.bytes;
+    row.phase = words.phase;
+    op_ = trace_.add_operator(row);
+    const uint32_t span = host(trace::Category::kOperator, words.kind, 2, op_);
+    if (!words.inputs.empty()) trace_.calls.push_back({span, trace_.strings.intern(words.inputs)});
+    return also(words.us, words.kernel);
+  }
+
+  // One more kernel of the operator.
+  uint32_t also(double us, const std::string& kernel) {
+    device_ = std::max(device_ + 1, host_ + 3);
+    add_launch(trace_, {.on = thread_, .from_us = host_, .us = 2},
+               {.on = stream_, .name = kernel, .from_us = device_, .us = us, .step = step_, .op = op_});
+    device_ += us;
+    host_ += 2;
+    return count_++;
+  }
+
+  // A span of the host from now on, of which the time passes by what is launched within it.
+  uint32_t host(trace::Category category, const std::string& name, double us, trace::OperatorId op = {}) {
+    return add_span(trace_, {.on = thread_,
+                             .category = category,
+                             .name = name,
+                             .from_us = host_,
+                             .us = us,
+                             .step = step_,
+                             .op = op});
+  }
+
+  void pass(double us) { host_ += us; }
+
+  void end_step() {
+    add_span(trace_, {.on = thread_,
+                      .category = trace::Category::kStep,
+                      .name = "step",
+                      .from_us = step_start_,
+                      .us = host_ - step_start_,
+                      .step = step_});
+    ++step_;
+    step_start_ = host_;
+  }
+
+  const trace::Trace& trace() const { return trace_; }
+  RankTimeline timeline() const { return rank_timeline(trace_, 0); }
+  BusySplit split(const GpuRoofs& roofs = gpu_roofs("NVIDIA H200")) const {
+    const RankTimeline seen = timeline();
+    return divide_busy(trace_, seen, host_activity(trace_, seen), roofs);
+  }
+
+ private:
+  trace::Trace trace_;
+  trace::TrackId thread_, stream_;
+  trace::OperatorId op_;
+  double host_ = 1000, device_ = 0, step_start_ = 1000;
+  int32_t step_ = 0;
+  uint32_t count_ = 0;
+};
+
+}  // namespace hone::analyze::device::fabricate

@@ -1,0 +1,121 @@
+#include "analyze/device/timeline/loops.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "trace/kernel_family.h"
+
+namespace hone::analyze::device {
+namespace {
+
+constexpr std::size_t kNamedWorks = 4;  // of a turn
+
+class Finder {
+ public:
+  Finder(const trace::Trace& trace, const RankTimeline& timeline) : trace_(trace), timeline_(timeline) {}
+
+  Loops run() {
+    result_.of.assign(timeline_.works.size(), kNothing);
+    for (uint32_t at = 0; at < timeline_.launched.size(); ++at) {
+      const Work& work = timeline_.works[timeline_.launched[at]];
+      if (work.kind == WorkKind::kMemset) continue;
+      places_.push_back(at);
+      tokens_.push_back(token(work));
+    }
+    for (uint32_t from = 0; from < tokens_.size();) {
+      uint32_t to = from;
+      while (to < tokens_.size() && step_at(to) == step_at(from)) ++to;
+      if (step_at(from) != trace::kNoStep) search(from, to);
+      from = to;
+    }
+    std::sort(result_.loops.begin(), result_.loops.end(),
+              [](const Loop& a, const Loop& b) { return a.first < b.first; });
+    for (uint32_t i = 0; i < result_.loops.size(); ++i)
+      for (uint32_t k = 0; k < result_.loops[i].works; ++k)
+        result_.of[timeline_.launched[result_.loops[i].first + k]] = i;
+    return std::move(result_);
+  }
+
+ private:
+  const Work& work_at(uint32_t place) const { return timeline_.works[timeline_.launched[places_[place]]]; }
+  int32_t step_at(uint32_t place) const { return work_at(place).step; }
+
+  std::string word(const Work& work) const {
+    if (work.op == kNothing)
+      return trace::kernel_short_name(trace_.strings.text(trace_.spans.name[work.span]), 30);
+    std::string_view kind = trace_.operators[work.op].kind;
+    if (kind.starts_with("aten::")) kind.remove_prefix(6);
+    return std::string(kind);
+  }
+
+  uint32_t token(const Work& work) {
+    return words_.emplace(word(work), static_cast<uint32_t>(words_.size())).first->second;
+  }
+
+  // Short turns first: what they take is not looked at again.
+  void search(uint32_t from, uint32_t to) {
+    std::vector<char> taken(to - from, 0);
+    for (uint32_t period = 1; period <= kLongestTurn; ++period) {
+      uint32_t same = 0;  // places up to here that equal the one a turn before
+      uint32_t free_since = from;
+      for (uint32_t place = from; place <= to; ++place) {
+        if (place < to && taken[place - from] != 0) free_since = place + 1;
+        if (place < to && place >= free_since + period && tokens_[place] == tokens_[place - period]) {
+          ++same;
+          continue;
+        }
+        if (same + period >= period * kFewestTurns) {
+          take(place - same - period, place, period);
+          std::fill(taken.begin() + (place - same - period - from), taken.begin() + (place - from), 1);
+          free_since = place;
+        }
+        same = 0;
+      }
+    }
+  }
+
+  void take(uint32_t begin, uint32_t end, uint32_t period) {
+    Loop loop;
+    loop.turns = (end - begin) / period;
+    loop.first = places_[begin];
+    loop.first_turn = places_[begin + period] - loop.first;
+    loop.works = places_[begin + loop.turns * period - 1] + 1 - loop.first;
+    loop.step = step_at(begin);
+    loop.name = name_of(begin, period);
+    loop.copies = true;
+    for (uint32_t place = begin; place < begin + period; ++place)
+      loop.copies &= work_at(place).kind == WorkKind::kCopyToDevice;
+    result_.loops.push_back(std::move(loop));
+  }
+
+  std::string name_of(uint32_t begin, uint32_t period) const {
+    std::string name;
+    std::size_t named = 0;
+    std::string last;
+    for (uint32_t k = 0; k < period; ++k) {
+      const std::string text = word(work_at(begin + k));
+      if (text == last) continue;
+      last = text;
+      if (++named > kNamedWorks) return name + ", …";
+      name += (name.empty() ? "" : ", ") + text;
+    }
+    return name;
+  }
+
+  const trace::Trace& trace_;
+  const RankTimeline& timeline_;
+  std::map<std::string, uint32_t> words_;
+  std::vector<uint32_t> places_;  // into RankTimeline::launched, of all works but memsets
+  std::vector<uint32_t> tokens_;  // by place
+  Loops result_;
+};
+
+}  // namespace
+
+Loops find_loops(const trace::Trace& trace, const RankTimeline& timeline) {
+  return Finder(trace, timeline).run();
+}
+
+}  // namespace hone::analyze::device

@@ -1,0 +1,112 @@
+#include "analyze/device/timeline/loops.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "trace/testing/add_span.h"
+
+namespace hone::analyze::device {
+namespace {
+
+// One stream, one work a launch. A word is a kernel's name; "0" clears memory, "|" begins the next step.
+struct Program {
+  trace::Trace trace;
+  RankTimeline timeline;
+
+  explicit Program(const std::vector<std::string>& words) {
+    const trace::TrackId track = trace.add_track({});
+    int32_t step = 0;
+    for (const std::string& word : words) {
+      if (word == "|") {
+        ++step;
+        continue;
+      }
+      Work work;
+      work.span = add_span(trace, {.on = track, .name = word});
+      work.step = step;
+      work.kind = word == "0" ? WorkKind::kMemset : WorkKind::kKernel;
+      timeline.launched.push_back(static_cast<uint32_t>(timeline.works.size()));
+      timeline.works.push_back(work);
+    }
+  }
+
+  Loops loops() const { return find_loops(trace, timeline); }
+};
+
+std::vector<std::string> repeat(int times, const std::vector<std::string>& turn) {
+  std::vector<std::string> words;
+  for (int i = 0; i < times; ++i) words.insert(words.end(), turn.begin(), turn.end());
+  return words;
+}
+
+std::vector<std::string> join(std::vector<std::string> a, const std::vector<std::string>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+TEST(Loops, AreRepeatedTurnsBetweenOtherWork) {
+  const Program program(join(join({"x", "y"}, repeat(20, {"pow", "sum", "add"})), {"z", "x"}));
+  const Loops loops = program.loops();
+  ASSERT_EQ(loops.loops.size(), 1u);
+  EXPECT_EQ(loops.loops[0].first, 2u);
+  EXPECT_EQ(loops.loops[0].turns, 20u);
+  EXPECT_EQ(loops.loops[0].works, 60u);
+  EXPECT_EQ(loops.loops[0].first_turn, 3u);
+  EXPECT_EQ(loops.loops[0].name, "pow, sum, add");
+  EXPECT_EQ(loops.of_work(1), nullptr);
+  EXPECT_NE(loops.of_work(2), nullptr);
+  EXPECT_NE(loops.of_work(61), nullptr);
+  EXPECT_EQ(loops.of_work(62), nullptr);
+}
+
+TEST(Loops, FewTurnsAreNone) {
+  EXPECT_TRUE(Program(repeat(kFewestTurns - 1, {"a", "b"})).loops().loops.empty());
+  EXPECT_EQ(Program(repeat(kFewestTurns, {"a", "b"})).loops().loops.size(), 1u);
+}
+
+TEST(Loops, LongTurnsAreLayersNotLoops) {
+  std::vector<std::string> layer;
+  for (uint32_t i = 0; i <= kLongestTurn; ++i) layer.push_back("kernel" + std::to_string(i));
+  EXPECT_TRUE(Program(repeat(40, layer)).loops().loops.empty());
+}
+
+TEST(Loops, TheShortestReadingCounts) {
+  const Loops loops = Program(repeat(48, {"mul"})).loops();
+  ASSERT_EQ(loops.loops.size(), 1u);
+  EXPECT_EQ(loops.loops[0].turns, 48u);
+  EXPECT_EQ(loops.loops[0].first_turn, 1u);
+}
+
+TEST(Loops, ClearingMemoryInSomeTurnsDoesNotBreakThem) {
+  std::vector<std::string> words;
+  for (int i = 0; i < 30; ++i) {
+    words.push_back("pow");
+    if (i % 3 == 1) words.push_back("0");
+    words.push_back("sum");
+  }
+  const Loops loops = Program(words).loops();
+  ASSERT_EQ(loops.loops.size(), 1u);
+  EXPECT_EQ(loops.loops[0].turns, 30u);
+  EXPECT_EQ(loops.loops[0].works, 70u);
+}
+
+TEST(Loops, EndWithTheirStep) {
+  const Program program(join(join(repeat(15, {"a", "b"}), {"|"}), repeat(16, {"a", "b"})));
+  const Loops loops = program.loops();
+  ASSERT_EQ(loops.loops.size(), 2u);
+  EXPECT_EQ(loops.loops[0].turns, 15u);
+  EXPECT_EQ(loops.loops[1].turns, 16u);
+  EXPECT_EQ(loops.loops[1].step, 1);
+}
+
+TEST(Loops, TwoNeighboursAreTwoLoops) {
+  const Loops loops = Program(join(repeat(15, {"a"}), repeat(15, {"b", "c"}))).loops();
+  ASSERT_EQ(loops.loops.size(), 2u);
+  EXPECT_EQ(loops.loops[0].name, "a");
+  EXPECT_EQ(loops.loops[1].name, "b, c");
+}
+
+}  // namespace
+}  // namespace hone::analyze::device

@@ -1,0 +1,176 @@
+#include "analyze/device/timeline/meetings.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "core/statistics.h"
+#include "trace/span_nesting.h"
+
+namespace hone::analyze::device {
+namespace {
+
+using Key = std::tuple<uint32_t, int32_t, int>;  // group, step, ordinal
+
+// A send and the receive that belongs to it, by the range that the framework puts around both: "nccl:send
+// 0->1", "nccl:recv 1<-0". Both ends count the messages of one direction in the same order.
+class Channels {
+ public:
+  explicit Channels(const trace::Trace& trace) : trace_(trace) {}
+
+  // A number that no process group has; kNothing for collectives of a whole group.
+  uint32_t of(const RankTimeline& timeline, const Work& work) {
+    const HostCall* call = timeline.launch_of(work);
+    if (call == nullptr || !is_message(trace_, work)) return kNothing;
+    if (!nesting_) nesting_.emplace(trace_);
+    for (uint32_t row = call->span; row != trace::kNoSpan; row = nesting_->parent(row)) {
+      int own = 0, peer = 0;
+      const std::string name(trace_.strings.text(trace_.spans.name[row]));
+      if (std::sscanf(name.c_str(), "nccl:send %d->%d", &own, &peer) == 2) return number(own, peer);
+      if (std::sscanf(name.c_str(), "nccl:recv %d<-%d", &own, &peer) == 2) return number(peer, own);
+    }
+    return kNothing;
+  }
+
+ private:
+  static uint32_t number(int from, int to) {
+    return 0x80000000u | (static_cast<uint32_t>(from) & 0x7fffu) << 16 |
+           (static_cast<uint32_t>(to) & 0xffffu);
+  }
+
+  const trace::Trace& trace_;
+  std::optional<trace::SpanNesting> nesting_;  // only where something is sent
+};
+
+// Numbers for process groups: those of different members may have one name on different ranks.
+class Groups {
+ public:
+  explicit Groups(const trace::Trace& trace) : trace_(trace) {}
+
+  uint32_t of(int rank, trace::StringId name) {
+    if (!name.valid()) return kNothing;
+    const auto [known, is_new] = numbers_.try_emplace({rank, name.index}, 0);
+    if (is_new)
+      known->second = static_cast<uint32_t>(
+          members_.try_emplace({name.index, members_of(rank, name)}, members_.size()).first->second);
+    return known->second;
+  }
+
+ private:
+  std::vector<int> members_of(int rank, trace::StringId name) const {
+    for (const trace::RankInfo& info : trace_.meta.ranks) {
+      if (info.rank != rank) continue;
+      for (const trace::ProcessGroup& group : info.groups)
+        if (group.name == trace_.strings.text(name)) return group.ranks;
+    }
+    return {};
+  }
+
+  const trace::Trace& trace_;
+  std::map<std::pair<int, uint32_t>, uint32_t> numbers_;                  // by rank and name
+  std::map<std::pair<uint32_t, std::vector<int>>, std::size_t> members_;  // by name and members
+};
+
+std::map<Key, std::vector<Attendance>> gather(const trace::Trace& trace,
+                                              std::span<const RankTimeline> timelines, bool messages) {
+  std::map<Key, std::vector<Attendance>> found;
+  Channels channels(trace);
+  Groups groups(trace);
+  for (uint32_t rank = 0; rank < timelines.size(); ++rank) {
+    std::map<std::pair<uint32_t, int32_t>, int> ordinals;
+    for (uint32_t work : timelines[rank].launched) {
+      const Work& collective = timelines[rank].works[work];
+      if (collective.kind != WorkKind::kCollective || collective.step == trace::kNoStep) continue;
+      if (!messages && is_message(trace, collective)) continue;
+      const trace::Collective* detail = trace::find_detail(trace.collectives, collective.span);
+      const uint32_t channel = channels.of(timelines[rank], collective);
+      const uint32_t group = channel != kNothing ? channel
+                             : detail == nullptr ? kNothing
+                                                 : groups.of(timelines[rank].rank, detail->group);
+      const int ordinal = ordinals[{group, collective.step}]++;
+      found[{group, collective.step, ordinal}].push_back(
+          {rank, work, static_cast<double>(collective.start_ns), static_cast<double>(collective.end_ns)});
+    }
+  }
+  std::erase_if(found, [](const auto& entry) { return entry.second.size() < 2; });
+  return found;
+}
+
+// The median difference of ends to the first rank: of collectives that end at once, where there are any.
+std::vector<double> clock_shifts(const trace::Trace& trace, std::span<const RankTimeline> timelines,
+                                 const std::map<Key, std::vector<Attendance>>& found) {
+  std::vector<std::vector<double>> at_once(timelines.size()), any(timelines.size());
+  for (const auto& [key, attendances] : found) {
+    const Attendance& first = attendances.front();
+    if (first.rank != 0) continue;
+    const bool together = ends_at_once(trace, timelines[0].works[first.work]);
+    for (const Attendance& attendance : attendances) {
+      any[attendance.rank].push_back(first.end_ns - attendance.end_ns);
+      if (together) at_once[attendance.rank].push_back(first.end_ns - attendance.end_ns);
+    }
+  }
+  std::vector<double> shifts(timelines.size(), 0);
+  for (std::size_t rank = 1; rank < timelines.size(); ++rank) {
+    const std::vector<double>& differences = at_once[rank].empty() ? any[rank] : at_once[rank];
+    if (!differences.empty()) shifts[rank] = median(differences);
+  }
+  return shifts;
+}
+
+}  // namespace
+
+std::vector<MessageCounts> count_messages(const trace::Trace& trace,
+                                          std::span<const RankTimeline> timelines) {
+  std::vector<MessageCounts> all;
+  Channels channels(trace);
+  for (const RankTimeline& timeline : timelines) {
+    MessageCounts& counts = all.emplace_back();
+    for (uint32_t i : timeline.launched) {
+      const Work& work = timeline.works[i];
+      if (work.kind != WorkKind::kCollective || work.step == trace::kNoStep) continue;
+      if (const uint32_t channel = channels.of(timeline, work); channel != kNothing)
+        ++counts[{channel, work.step}];
+    }
+  }
+  return all;
+}
+
+bool ends_at_once(const trace::Trace& trace, const Work& work) {
+  const std::string_view kernel = trace.strings.text(trace.spans.name[work.span]);
+  for (std::string_view each : {"AllReduce", "AllGather", "ReduceScatter"})
+    if (kernel.find(each) != std::string_view::npos) return true;
+  return false;
+}
+
+bool is_message(const trace::Trace& trace, const Work& work) {
+  return trace.strings.text(trace.spans.name[work.span]).find("SendRecv") != std::string_view::npos;
+}
+
+Meetings find_meetings(const trace::Trace& trace, std::span<const RankTimeline> timelines, bool messages) {
+  Meetings meetings;
+  for (const RankTimeline& timeline : timelines) meetings.of.emplace_back(timeline.works.size(), kNothing);
+  std::map<Key, std::vector<Attendance>> found = gather(trace, timelines, messages);
+  meetings.clock_shift_ns = clock_shifts(trace, timelines, found);
+  for (auto& [key, attendances] : found) {
+    Meeting meeting;
+    for (Attendance& attendance : attendances) {
+      attendance.start_ns += meetings.clock_shift_ns[attendance.rank];
+      attendance.end_ns += meetings.clock_shift_ns[attendance.rank];
+      meetings.of[attendance.rank][attendance.work] = static_cast<uint32_t>(meetings.all.size());
+    }
+    auto by_start = [](const Attendance& a, const Attendance& b) { return a.start_ns < b.start_ns; };
+    auto by_end = [](const Attendance& a, const Attendance& b) { return a.end_ns < b.end_ns; };
+    const auto [first, last] = std::minmax_element(attendances.begin(), attendances.end(), by_start);
+    meeting.first_ns = first->start_ns;
+    meeting.last_ns = last->start_ns;
+    meeting.end_ns = std::max_element(attendances.begin(), attendances.end(), by_end)->end_ns;
+    meeting.ranks = std::move(attendances);
+    meetings.all.push_back(std::move(meeting));
+  }
+  return meetings;
+}
+
+}  // namespace hone::analyze::device

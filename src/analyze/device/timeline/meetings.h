@@ -1,0 +1,58 @@
+// Which collectives of different ranks are the same one, and how far the ranks' clocks are apart. Most
+// collectives end on all ranks at once, whoever came late; so ends align clocks, and starts tell who was
+// late.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "analyze/device/timeline/rank_timeline.h"
+
+namespace hone::analyze::device {
+
+struct Attendance {
+  uint32_t rank = 0;  // index into the timelines
+  uint32_t work = 0;
+  double start_ns = 0;  // on the first rank's clock
+  double end_ns = 0;
+};
+
+struct Meeting {
+  std::vector<Attendance> ranks;  // two or more
+  double first_ns = 0;            // arrivals
+  double last_ns = 0;
+  double end_ns = 0;
+
+  // From the last arrival to the end: what the collective itself took.
+  double transfer_ns() const { return end_ns > last_ns ? end_ns - last_ns : 0; }
+};
+
+struct Meetings {
+  std::vector<Meeting> all;
+  std::vector<double> clock_shift_ns;     // by rank: added to its times
+  std::vector<std::vector<uint32_t>> of;  // by rank and work: index into `all`; kNothing: none
+
+  const Meeting* find(uint32_t rank, uint32_t work) const {
+    return of[rank][work] == kNothing ? nullptr : &all[of[rank][work]];
+  }
+};
+
+// Collectives match by process group, step and place in the step's order of launches. Groups are the same if
+// they have one name and, where the files say that, the same members.
+// `messages`: sends and receives, too.
+Meetings find_meetings(const trace::Trace& trace, std::span<const RankTimeline> timelines,
+                       bool messages = true);
+// Messages of a rank by direction (a number of two ranks) and step. What one end counts the other counts,
+// too.
+using MessageCounts = std::map<std::pair<uint32_t, int32_t>, int>;
+std::vector<MessageCounts> count_messages(const trace::Trace& trace, std::span<const RankTimeline> timelines);
+// Whether all ranks leave a collective together, by its kernel: of a broadcast or a reduction to one rank
+// some are done earlier.
+bool ends_at_once(const trace::Trace& trace, const Work& work);
+// A send or a receive.
+bool is_message(const trace::Trace& trace, const Work& work);
+
+}  // namespace hone::analyze::device
