@@ -33,15 +33,33 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int a
          "; see hone --help";
 }
 
-// Whether the file that --json of the chosen command names can be written: known before the work.
-Status check_json_path(const CLI::App& command) {
-  const CLI::Option* json = command.get_option_no_throw("--json");
-  if (json == nullptr || json->count() == 0) return {};
-  const std::filesystem::path folder = std::filesystem::path(json->results()[0]).parent_path();
+namespace fs = std::filesystem;
+
+// Whether both names are of one file, there or not. Devices may be one for reading and writing: a terminal.
+bool same_file(const fs::path& a, const fs::path& b) {
   std::error_code failed;
-  if (folder.empty() || std::filesystem::is_directory(folder, failed)) return {};
-  return invalid(
-      fmt::format("cannot write '{}': there is no folder '{}'", json->results()[0], folder.string()));
+  if (fs::exists(a, failed)) return fs::is_regular_file(a, failed) && fs::equivalent(a, b, failed);
+  return fs::absolute(a, failed).lexically_normal() == fs::absolute(b, failed).lexically_normal();
+}
+
+// Whether the file that an option of the chosen command names can be written, which is known before the work,
+// and is neither read by the command nor written for another option.
+Status check_written_file(const CLI::App& command, const char* option) {
+  const CLI::Option* written = command.get_option_no_throw(option);
+  if (written == nullptr || written->count() == 0) return {};
+  const fs::path path = written->results()[0], folder = path.parent_path();
+  std::error_code failed;
+  if (!folder.empty() && !fs::is_directory(folder, failed))
+    return invalid(fmt::format("cannot write '{}': there is no folder '{}'", path.string(), folder.string()));
+  for (const CLI::Option* other : command.get_options()) {
+    const bool names_a_file = other->get_positional() || other->get_type_name() == "FILE";
+    if (other == written || !names_a_file) continue;
+    for (const std::string& name : other->results())
+      if (same_file(path, name))
+        return invalid(fmt::format("{} {}: is what {} names; give another name", option, path.string(),
+                                   other->get_name()));
+  }
+  return {};
 }
 
 // What is wrong with a number that must be above 0; empty: nothing.
@@ -133,7 +151,8 @@ std::optional<int> Program::parse() {
 }
 
 Status Program::run() {
-  HONE_CHECK(check_json_path(*app_->get_subcommands()[0]));
+  for (const char* option : {"--json", "--sql"})
+    HONE_CHECK(check_written_file(*app_->get_subcommands()[0], option));
   return chosen_();
 }
 

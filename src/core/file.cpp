@@ -45,6 +45,18 @@ int open_retrying(const fs::path& path, int flags, mode_t mode = 0) {
   return descriptor;
 }
 
+// What a chain of links ends at, whether or not it is there.
+fs::path link_target(fs::path path) {
+  constexpr int kMostLinks = 40;  // as many as Linux follows
+  std::error_code failed;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(path, failed); ++i) {
+    const fs::path target = fs::read_symlink(path, failed);
+    if (failed) break;
+    path = path.parent_path() / target;
+  }
+  return path;
+}
+
 Error is_folder(const fs::path& path) {
   return invalid(fmt::format("cannot read '{}': it is a folder, not a file", path.string()));
 }
@@ -97,13 +109,8 @@ Result<std::string> read_file(const fs::path& path) {
 Result<AtomicFile> AtomicFile::create(const fs::path& path) {
   static std::atomic<unsigned> counter{0};
   AtomicFile file;
-  file.path_ = path;
+  file.path_ = link_target(path);  // what a link points at is replaced, not the link
   std::error_code ignored;
-  // Replace what a link points at, not the link.
-  if (fs::is_symlink(path, ignored)) {
-    const fs::path target = fs::weakly_canonical(path, ignored);
-    if (!ignored && !target.empty()) file.path_ = target;
-  }
   struct stat status {};
   const bool exists = ::stat(file.path_.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode))

@@ -46,6 +46,8 @@ class AtomicFile {
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text);
   std::size_t position() const { return position_; }
+  // Where a library that opens files by name may write the contents before commit(); empty: a pipe or device.
+  const std::filesystem::path& temporary() const { return temporary_; }
   Status commit();
 
  private:

@@ -184,6 +184,16 @@ TEST_F(File, ReplacingKeepsPermissionsAndLinks) {
   EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
+TEST_F(File, ALinkToNothingYetStaysALink) {
+  fs::create_directory(folder_ / "far");
+  fs::create_symlink("far/there", folder_ / "link");
+  fs::create_symlink(folder_ / "link", folder_ / "link of link");
+  ASSERT_TRUE(write_file(folder_ / "link of link", "new").ok());
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link of link"));
+  EXPECT_EQ(*read_file(folder_ / "far" / "there"), "new");
+}
+
 TEST_F(File, MovedFilesWriteOnce) {
   auto first = AtomicFile::create(folder_ / "a");
   ASSERT_TRUE(first.ok());

@@ -1,12 +1,9 @@
 #include "trace/sql/database.h"
 
 #include <cmath>
-#include <system_error>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
-#include <unistd.h>
 
 namespace hone::trace::sql {
 
@@ -52,17 +49,16 @@ Status Insert::run() {
 }
 
 Result<Database> Database::create(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    return invalid(fmt::format("cannot write '{}': it is a folder", path.string()));
+  std::error_code ignored;  // asked first: opening a pipe waits for its reader
+  if (std::filesystem::is_other(path, ignored))
+    return invalid(
+        fmt::format("cannot write '{}': it is a pipe or a device; a database needs a file", path.string()));
+  HONE_ASSIGN(AtomicFile file, AtomicFile::create(path));
   Database database;
   database.path_ = path;
-  database.temporary_ = path;
-  database.temporary_ += fmt::format(".tmp-{}", getpid());
-  std::filesystem::remove(database.temporary_, ignored);
   sqlite3* opened = nullptr;
-  const int code = sqlite3_open_v2(database.temporary_.c_str(), &opened,
-                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  const int code = sqlite3_open_v2(file.temporary().c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr);
+  database.file_ = std::move(file);
   database.database_.reset(opened);
   if (code != SQLITE_OK) return database.failure("cannot create it");
   // Nobody else sees the file before it is whole: it needs neither a journal nor syncs on the way.
@@ -72,16 +68,7 @@ Result<Database> Database::create(const std::filesystem::path& path) {
   return database;
 }
 
-Database::Database(Database&& other) noexcept
-    : path_(std::move(other.path_)),
-      temporary_(std::exchange(other.temporary_, {})),
-      database_(std::move(other.database_)) {}
-
-Database::~Database() {
-  database_.reset();
-  std::error_code ignored;
-  if (!temporary_.empty()) std::filesystem::remove(temporary_, ignored);
-}
+Database::~Database() { database_.reset(); }  // before its file goes
 
 Error Database::failure(const std::string& doing) const {
   return io_error(fmt::format("{}: {}: {}", path_.string(), doing,
@@ -106,19 +93,8 @@ Result<Insert> Database::insert_into(const std::string& table, int columns) {
 Status Database::commit() {
   HONE_CHECK(execute("COMMIT"));
   database_.reset();
-  const int descriptor = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor >= 0) {
-    const int synced = ::fsync(descriptor);
-    const int error = errno;
-    ::close(descriptor);
-    if (synced != 0)
-      return io_error(
-          fmt::format("{}: cannot write to it: {}", path_.string(), std::generic_category().message(error)));
-  }
-  std::error_code failed;
-  std::filesystem::rename(temporary_, path_, failed);
-  if (failed) return io_error(fmt::format("cannot write '{}': {}", path_.string(), failed.message()));
-  temporary_.clear();
+  HONE_CHECK(file_->commit());
+  file_.reset();
   return {};
 }
 

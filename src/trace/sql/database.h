@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/file.h"
 #include "core/result.h"
 
 struct sqlite3;
@@ -45,10 +47,10 @@ class Insert {
 
 class Database {
  public:
-  // Errors: a folder that is not there or not writable.
+  // Errors: a folder that is not there or not writable, a pipe or a device.
   static Result<Database> create(const std::filesystem::path& path);
   ~Database();
-  Database(Database&&) noexcept;
+  Database(Database&&) noexcept = default;
   Database& operator=(Database&&) = delete;
 
   Status execute(const std::string& statements);
@@ -65,7 +67,7 @@ class Database {
   };
 
   std::filesystem::path path_;
-  std::filesystem::path temporary_;  // empty once committed
+  std::optional<AtomicFile> file_;  // none once committed
   std::unique_ptr<sqlite3, Closer> database_;
 };
 

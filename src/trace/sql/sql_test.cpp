@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include "core/file.h"
 #include "core/testing/scratch_path.h"
@@ -91,6 +92,22 @@ TEST_F(SqliteFile, ReplacesWhatWasThereAndLeavesNothingAfterAFailure) {
   ASSERT_FALSE(nowhere.ok());
   EXPECT_NE(nowhere.error().message.find("/nonexistent/trace.sqlite"), std::string::npos);
   EXPECT_FALSE(write_sqlite(random_trace(1, 10), {}, std::filesystem::temp_directory_path()).ok());
+}
+
+// A device that is renamed over is gone until somebody makes it again.
+TEST_F(SqliteFile, PutsNothingInThePlaceOfPipesAndLinks) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  const Status status = write_sqlite(random_trace(1, 10), {}, path_);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find("a pipe or a device"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_fifo(path_));
+  std::filesystem::remove(path_);
+  const std::filesystem::path target = scratch_path("hone_sql_target.sqlite");
+  std::filesystem::create_symlink(target, path_);
+  ASSERT_TRUE(write_sqlite(random_trace(1, 10), {}, path_).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(path_));
+  EXPECT_EQ(count("spans"), "10");
+  std::filesystem::remove(target);
 }
 
 }  // namespace
