@@ -37,6 +37,7 @@ struct Options {
 Result<analyze::Analysis> analyse(const std::string& path, double from, ProgressBar& bar) {
   const Progress progress = [&bar, from](double share, const std::string& what) {
     bar.update(from + share / 2, what);
+    return !interrupted();
   };
   HONE_ASSIGN(const Recording recording, read_recording({path}, progress));
   return analyse_recording(recording, {}, kTop);
@@ -125,8 +126,9 @@ Status run(const Options& options) {
   HONE_ASSIGN(const bool a, is_recording(options.a));
   HONE_ASSIGN(const bool b, is_recording(options.b));
   if (a != b)
-    return invalid(fmt::format("cannot compare a recording ({}) with a model ({})", a ? options.a : options.b,
-                               a ? options.b : options.a));
+    return invalid(
+        fmt::format("cannot compare a recording ({}) with what is none, and could only be a model ({})",
+                    a ? options.a : options.b, a ? options.b : options.a));
   if (!a && !options.out.empty())
     return invalid("--out: two models are compared on the terminal and by --json");
   return a ? compare_recordings(options) : compare_both_models(options);

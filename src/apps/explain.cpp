@@ -29,17 +29,13 @@ struct Options {
 // What can be known to fail before the work. A folder that another command filled, or that is explained right
 // now, is not written over.
 Status check_outputs(const Options& options) {
-  const fs::path sql_folder = fs::path(options.sql).parent_path();
-  std::error_code ignored;
-  if (!sql_folder.empty() && !fs::is_directory(sql_folder, ignored))
-    return invalid(
-        fmt::format("cannot write '{}': there is no folder '{}'", options.sql, sql_folder.string()));
   if (options.out.empty()) return {};
+  std::error_code ignored;
+  const fs::path trace_there = fs::path(options.out) / trace::kTraceFile;
   for (const std::string& path : options.paths)
-    if (fs::equivalent(path, options.out, ignored) ||
-        fs::equivalent(fs::path(path).parent_path(), options.out, ignored))
-      if (trace::is_run_folder(options.out))
-        return invalid(fmt::format("--out {}: is what is to be explained; name another folder", options.out));
+    if (fs::equivalent(path, trace_there, ignored) ||
+        (fs::equivalent(path, options.out, ignored) && fs::exists(trace_there, ignored)))
+      return invalid(fmt::format("--out {}: is what is to be explained; name another folder", options.out));
   if (!trace::is_run_folder(options.out)) return make_folder(options.out);
   HONE_ASSIGN(const trace::RunInfo there, trace::read_run_info(options.out));
   if (there.what == "explain") return {};
@@ -70,7 +66,7 @@ Status write_sql(const Options& options, const Recording& recording, const analy
     ledger.push_back({std::string(analyze::cause_name(row.cause)), row.ms, row.share, row.title, row.fix,
                       row.predicted_gain_ms});
   return trace::write_sqlite(recording.trace, ledger, options.sql,
-                             [&](double share) { progress(share, "writing " + options.sql); });
+                             [&](double share) { (void)progress(share, "writing " + options.sql); });
 }
 
 Status run(const Options& options, const std::string& command) {
@@ -80,14 +76,18 @@ Status run(const Options& options, const std::string& command) {
     HONE_ASSIGN(given, read_roofs(options.roofs));
   }
   ProgressBar bar("hone explain");
-  const Progress progress = [&bar](double share, const std::string& what) { bar.update(share, what); };
+  const Progress progress = [&bar](double share, const std::string& what) {
+    bar.update(share, what);
+    return !interrupted();
+  };
   HONE_ASSIGN(Recording recording, read_recording(options.paths, progress));
   HONE_ASSIGN(const analyze::Analysis analysis, analyse_recording(recording, given, options.top));
+  if (interrupted()) return Error{ErrorCode::kCancelled, "interrupted; nothing was written"};
   if (!options.roofs.empty()) recording.roofs = std::move(given);
   if (!options.sql.empty()) HONE_CHECK(write_sql(options, recording, analysis, progress));
   fs::path page;
   if (!options.out.empty()) {
-    progress(1, "writing " + options.out);
+    (void)progress(1, "writing " + options.out);
     HONE_ASSIGN(page, write_folder(options, recording, analysis, command));
   }
   if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::explain_json(analysis)));

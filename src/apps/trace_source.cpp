@@ -40,6 +40,8 @@ fs::path run_folder_of(const fs::path& path) {
   return path.filename() == trace::kTraceFile && trace::is_run_folder(folder) ? folder : fs::path();
 }
 
+Error interruption() { return {ErrorCode::kCancelled, "interrupted; nothing was written"}; }
+
 std::string source_of(const std::vector<std::string>& paths) {
   if (paths.size() == 1) return paths.front();
   std::string text;
@@ -54,7 +56,8 @@ std::string source_of(const std::vector<std::string>& paths) {
 Result<bool> is_recording(const fs::path& path) {
   HONE_CHECK(check_there(path));
   std::error_code failed;
-  if (fs::is_directory(path, failed) || !run_folder_of(path).empty()) return true;
+  // What a pipe holds can be looked at once only; models are read from files alone.
+  if (!fs::is_regular_file(path, failed) || !run_folder_of(path).empty()) return true;
   HONE_ASSIGN(const std::unique_ptr<trace::ByteSource> bytes, trace::open_bytes(path));
   std::string first(trace::kSniffBytes, '\0');
   HONE_ASSIGN(const std::size_t got, bytes->read(first));
@@ -76,13 +79,16 @@ Result<Recording> read_recording(const std::vector<std::string>& paths, const Pr
   }
   trace::ImportOptions options;
   options.progress = [&](std::string_view file, double share) {
-    progress(share * kReadShare, fmt::format("reading {}", file));
+    return progress(share * kReadShare, fmt::format("reading {}", file));
   };
-  HONE_ASSIGN(recording.trace, trace::import_trace(files, options));
-  progress(kReadShare, "joining kernels and operators");
+  Result<trace::Trace> imported = trace::import_trace(files, options);
+  if (!imported.ok())
+    return imported.error().code == ErrorCode::kCancelled ? interruption() : imported.error();
+  recording.trace = std::move(*imported);
+  if (!progress(kReadShare, "joining kernels and operators")) return interruption();
   const Status linked = trace::link_trace(recording.trace);
   if (!linked.ok()) return linked.error().within(recording.source);
-  progress(kReadShare + kLinkShare, "analysing");
+  if (!progress(kReadShare + kLinkShare, "analysing")) return interruption();
   return recording;
 }
 

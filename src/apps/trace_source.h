@@ -14,8 +14,8 @@
 
 namespace hone::apps {
 
-// Called with the share that is done, 0 to 1, and what is being done.
-using Progress = std::function<void(double, const std::string&)>;
+// Called with the share that is done, 0 to 1, and what is being done; false: stop.
+using Progress = std::function<bool(double, const std::string&)>;
 
 struct Recording {
   trace::Trace trace;
@@ -26,7 +26,7 @@ struct Recording {
 // Whether `path` is to be read as a recording rather than as a model. Errors: nothing is there.
 Result<bool> is_recording(const std::filesystem::path& path);
 
-// The ranks of one program, linked. Errors name the file.
+// The ranks of one program, linked. Errors name the file, or say that `progress` stopped it.
 Result<Recording> read_recording(const std::vector<std::string>& paths, const Progress& progress);
 
 // `given` replaces the recording's own roofs where it has any.

@@ -94,6 +94,46 @@ TEST_F(Explain, WritesADatabase) {
       {"nowhere"}));
 }
 
+TEST_F(Explain, NeverWritesOverWhatItReads) {
+  const std::string trace = path("trace.json.gz"), link = path("link");
+  fs::copy_file(recorded("copy_pageable.fault"), trace);
+  fs::create_symlink(trace, link);
+  const Result<std::string> before = read_file(trace);
+  for (const char* option : {"--json", "--sql"})
+    for (const std::string& name : {trace, link, path("./trace.json.gz")})
+      EXPECT_TRUE(is_one_line_error(run_hone({"explain", trace, option, name}), {option, name, "PATH"}));
+  EXPECT_TRUE(is_one_line_error(
+      run_hone({"compare", recorded("copy_pageable.repaired"), trace, "--json", trace}), {"--json", trace}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"explain", trace, "--json", path("x"), "--sql", path("./x")}),
+                                {"--json", "--sql"}));
+  EXPECT_EQ(*read_file(trace), *before);
+  // What hone wrote, alone in a folder that is no run folder.
+  ASSERT_EQ(run_hone({"explain", trace, "--out", path("out")}).exit_code, 0);
+  fs::remove(folder / "out" / "run.json");
+  EXPECT_TRUE(is_one_line_error(run_hone({"explain", path("out/trace.pftrace"), "--out", path("out")}),
+                                {"--out", "another folder"}));
+}
+
+// A pipe gives its bytes once.
+TEST_F(Explain, ReadsAndComparesPipes) {
+  const std::string compare = "exec " + hone_program().string() + " compare <(cat " +
+                              recorded("copy_pageable.fault") + ") <(cat " +
+                              recorded("copy_pageable.repaired") + ")";
+  const ProgramResult result = run_program("/bin/bash", {"-c", compare});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("faster"), std::string::npos) << result.out;
+}
+
+TEST_F(Explain, InterruptedWritesNothing) {
+  const std::string trace = "<(cat " + recorded("copy_pageable.fault") + "; sleep 0.6)";
+  const ProgramResult result = run_program(
+      "/bin/bash", {"-c", "(sleep 0.2; kill -INT $$) & exec " + hone_program().string() + " explain " +
+                              trace + " --json " + path("out.json") + " --sql " + path("out.sqlite")});
+  EXPECT_EQ(result.exit_code, 130) << result.out << result.err;
+  EXPECT_NE(result.err.find("interrupted; nothing was written"), std::string::npos) << result.err;
+  EXPECT_EQ(folder.names(), std::vector<std::string>());
+}
+
 TEST_F(Explain, TakesTheRoofsItIsGiven) {
   ASSERT_TRUE(write_file(path("roofs.json"), "{}").ok());
   const std::string trace = recorded("precision_f32.fault");

@@ -38,11 +38,12 @@ class FileSource final : public ByteSource {
     return got;
   }
   double progress() const override { return size_ > 0 ? std::min(done_ / size_, 1.0) : 0; }
+  bool is_plain_file() const override { return size_ > 0; }
 
  private:
   std::string name_;
   int descriptor_;
-  double size_;  // 0: not known
+  double size_;  // 0: not known, as of pipes
   double done_ = 0;
 };
 
@@ -78,6 +79,7 @@ class Unread final : public ByteSource {
     return n + more;
   }
   double progress() const override { return source_->progress(); }
+  bool is_plain_file() const override { return source_->is_plain_file(); }
   std::string trouble() const override { return source_->trouble(); }
 
  private:
@@ -227,6 +229,20 @@ Result<std::unique_ptr<ByteSource>> open_bytes(const std::filesystem::path& path
 std::unique_ptr<ByteSource> bytes_in_memory(std::string_view bytes) {
   auto source = decompressed(std::make_unique<MemorySource>(bytes));
   return source.ok() ? std::move(*source) : std::make_unique<MemorySource>(bytes);
+}
+
+Result<std::string> read_all(ByteSource& source, std::size_t most) {
+  constexpr std::size_t kFirst = std::size_t{1} << 20;
+  std::string bytes;
+  while (true) {
+    const std::size_t size = bytes.size();
+    bytes.resize(std::max(kFirst, size + size / 2));
+    HONE_ASSIGN(const std::size_t got, source.read({bytes.data() + size, bytes.size() - size}));
+    const bool ended = got < bytes.size() - size;
+    bytes.resize(size + got);
+    if (bytes.size() > most) return unsupported(fmt::format("more than {} GB", most >> 30));
+    if (ended) return bytes;
+  }
 }
 
 std::unique_ptr<ByteSource> put_back(std::unique_ptr<ByteSource> source, std::string first) {

@@ -25,6 +25,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of what cannot be read in place, because it is packed or piped.
+constexpr std::size_t kMostUnpackedBytes = std::size_t{16} << 30;
+
 // A file to read; `given` if the user named it, else a folder held it.
 struct Input {
   fs::path path;
@@ -62,7 +65,9 @@ Result<std::vector<Input>> inputs_of(std::span<const fs::path> paths) {
       continue;
     }
     std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(path, error))
+    const fs::directory_iterator entries(path, error);
+    if (error) return io_error(fmt::format("{}: cannot be read: {}", path.string(), error.message()));
+    for (const auto& entry : entries)
       if (entry.is_regular_file(error) || is_run_folder(entry.path())) files.push_back(entry.path());
     std::sort(files.begin(), files.end(), natural_less);
     for (fs::path& file : files) inputs.push_back({std::move(file), false});
@@ -121,15 +126,26 @@ Result<std::vector<ImportedFile>> read_format(const Input& input, Sniffing look,
                   kineto::read_kineto(*look.source, {threads, kineto::kChunkBytes, progress}));
       return one(std::move(file));
     }
-    case TraceFormat::kSqlite:
-      return nsys::read_nsys(input.path);
+    case TraceFormat::kSqlite: {
+      if (look.source->is_plain_file()) return nsys::read_nsys(input.path);
+      HONE_ASSIGN(std::string bytes, read_all(*look.source, kMostUnpackedBytes));
+      Result<std::vector<ImportedFile>> files = nsys::read_nsys_bytes(std::move(bytes));
+      if (files.ok() && !look.source->trouble().empty())
+        files->front().trace.meta.warnings.push_back(look.source->trouble() + "; what came before is here");
+      return files;
+    }
     case TraceFormat::kNcuCsv: {
       HONE_ASSIGN(ImportedFile file, ncu::read_ncu(*look.source));
       return one(std::move(file));
     }
     case TraceFormat::kPerfetto: {
-      HONE_ASSIGN(const std::shared_ptr<const MappedFile> mapped, MappedFile::open(input.path));
-      HONE_ASSIGN(Trace trace, parse_perfetto(mapped->text()));
+      if (look.source->is_plain_file()) {
+        HONE_ASSIGN(const std::shared_ptr<const MappedFile> mapped, MappedFile::open(input.path));
+        HONE_ASSIGN(Trace trace, parse_perfetto(mapped->text()));
+        return one(of_trace(std::move(trace)));
+      }
+      HONE_ASSIGN(const std::string bytes, read_all(*look.source, kMostUnpackedBytes));
+      HONE_ASSIGN(Trace trace, parse_perfetto(bytes));
       return one(of_trace(std::move(trace)));
     }
     case TraceFormat::kUnknown:
@@ -179,9 +195,9 @@ class FilesReading {
   void work() {
     for (std::size_t i = next_++; i < inputs_.size(); i = next_++)
       results_[i] = read_one(inputs_[i], threads_each_, [this, i](double share) {
-        if (!options_.progress) return;
+        if (!options_.progress) return true;
         const std::lock_guard lock(mutex_);
-        options_.progress(inputs_[i].path.filename().string(), share);
+        return options_.progress(inputs_[i].path.filename().string(), share);
       });
   }
 

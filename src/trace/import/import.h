@@ -15,7 +15,8 @@ namespace hone::trace {
 struct ImportOptions {
   int threads = 0;  // 0: as many as the machine has
   // Called now and then, by one thread at a time: which file, and the share of it that was read, 0 to 1.
-  std::function<void(std::string_view file, double share)> progress;
+  // Where it returns false the import ends with kCancelled.
+  std::function<bool(std::string_view file, double share)> progress;
 };
 
 // Reads files and folders (a run folder, or a folder of traces) as the ranks of one program. What was mended

@@ -6,7 +6,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
+#include "core/file.h"
 #include "core/testing/scratch_path.h"
 #include "trace/perfetto/writer.h"
 
@@ -148,9 +150,12 @@ TEST_F(ImportFolder, FilesOfAFolderAreRanksOthersArePassedOver) {
 }
 
 TEST_F(ImportFolder, FilesWithoutRanksAreNumberedInTheOrderGiven) {
-  const fs::path copy = folder_ / "another.json.gz";
-  fs::copy_file(recorded("host_python_metrics.fault"), copy);
-  const Trace trace = import_files({recorded("host_python_metrics.fault"), copy});
+  const auto silent = [&](const char* name, int ts) {
+    return write(name,
+                 R"({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": )" +
+                     std::to_string(ts) + R"(, "dur": 5}]})");
+  };
+  const Trace trace = import_files({silent("a.json", 10), silent("b.json", 12)});
   EXPECT_EQ(trace.meta.ranks.at(1).rank, 1);
   EXPECT_THAT(trace.meta.warnings, testing::ElementsAre(testing::HasSubstr("numbered in the order given")));
 }
@@ -158,7 +163,31 @@ TEST_F(ImportFolder, FilesWithoutRanksAreNumberedInTheOrderGiven) {
 TEST_F(ImportFolder, OneFileIsNotTwoRanks) {
   const fs::path file = write("a.json", small_trace(0, 0));
   EXPECT_THAT(error_of({file, file}), testing::HasSubstr("a.json is given twice"));
+  const fs::path copy = folder_ / "b.json.gz", real = recorded("host_python_metrics.fault");
+  fs::copy_file(real, copy);
+  EXPECT_THAT(error_of({real, copy}), testing::HasSubstr("and 'b.json.gz' hold the same recording"));
   EXPECT_THAT(error_of({folder_, file}), testing::HasSubstr("a.json is given twice"));
+}
+
+TEST_F(ImportFolder, PackedFilesOfEveryFormatAreRead) {
+  const Trace trace = import_files({recorded("copy_pageable.fault")});
+  const fs::path path = folder_ / "trace.pftrace";
+  ASSERT_TRUE(write_perfetto(trace, path).ok());
+  const fs::path packed = folder_ / "packed";
+  const gzFile file = gzopen(packed.c_str(), "wb");
+  const std::string bytes = *read_file(path);
+  gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
+  gzclose(file);
+  EXPECT_EQ(import_files({packed}).spans.start_ns, trace.spans.start_ns);
+}
+
+TEST_F(ImportFolder, EndsWhereTheCallerStopsIt) {
+  ImportOptions options;
+  options.progress = [](std::string_view, double) { return false; };
+  const std::vector<fs::path> paths = {recorded("copy_pageable.fault")};
+  const Result<Trace> trace = import_trace(paths, options);
+  ASSERT_FALSE(trace.ok());
+  EXPECT_EQ(trace.error().code, ErrorCode::kCancelled);
 }
 
 TEST_F(ImportFolder, ClocksFarApartAreDoubted) {

@@ -19,7 +19,8 @@ struct ImportedFile {
   uint64_t bytes = 0;       // of the file, decompressed
 };
 
-// Called now and then by the importing thread or threads, one at a time; `share` is 0 to 1.
-using FileProgress = std::function<void(double share)>;
+// Called now and then by the importing thread or threads, one at a time; `share` is 0 to 1. Where it returns
+// false the import ends with kCancelled.
+using FileProgress = std::function<bool(double share)>;
 
 }  // namespace hone::trace

@@ -72,7 +72,9 @@ std::vector<int> ranks_of(std::span<const ImportedFile> files, std::span<const s
     for (const std::string& source : sources) ranks.push_back(rank_in_name(source));
     if (!all_distinct(ranks)) {
       for (std::size_t i = 0; i < files.size(); ++i) ranks[i] = static_cast<int>(i);
-      if (files.size() > 1)
+      const bool several = std::any_of(sources.begin(), sources.end(),
+                                       [&](const std::string& source) { return source != sources[0]; });
+      if (several)
         warnings.emplace_back("the files do not say which rank each is: numbered in the order given");
     }
   }
@@ -209,6 +211,21 @@ const ProcessGroup* default_group(const RankInfo& info) {
   return nullptr;
 }
 
+// No two ranks begin and end all that they do in the same nanosecond.
+bool is_copy(const ImportedFile& a, const ImportedFile& b) {
+  return a.rank == b.rank && a.epoch_ns == b.epoch_ns && a.trace.spans.start_ns == b.trace.spans.start_ns &&
+         a.trace.spans.duration_ns == b.trace.spans.duration_ns;
+}
+
+Status no_copies(std::span<const ImportedFile> files, std::span<const std::string> sources) {
+  for (std::size_t i = 0; i < files.size(); ++i)
+    for (std::size_t k = i + 1; k < files.size(); ++k)
+      if (is_copy(files[i], files[k]))
+        return invalid(
+            fmt::format("'{}' and '{}' hold the same recording; give it once", sources[i], sources[k]));
+  return {};
+}
+
 // Ranks of one run agree on how many they are, how they talk and who is in the group of all.
 Status same_world(std::span<const ImportedFile> files, std::span<const std::string> sources) {
   std::optional<std::size_t> known;
@@ -263,6 +280,7 @@ Status check_one_program(std::span<const ImportedFile> files, std::span<const st
       return invalid(fmt::format("'{}' and '{}' both say that they are rank {}: {}", sources[at->second],
                                  sources[i], *files[i].rank, kSeveralPrograms));
   }
+  HONE_CHECK(no_copies(files, sources));
   if (clocks && (silent || wall_clocks))
     if (const auto apart = recorded_apart(files, silent ? 0 : kClockError))
       return invalid(fmt::format("'{}' was recorded when the files before it had ended: {}", sources[*apart],

@@ -36,8 +36,9 @@ class ParallelReading {
     if (!status_.ok()) return false;
     Result<bool> more = chunks_.next(chunk);
     if (!more.ok()) status_ = more.error();
-    if (more.ok() && *more && options_.progress) options_.progress(source_.progress());
-    return more.ok() && *more;
+    if (more.ok() && *more && options_.progress && !options_.progress(source_.progress()))
+      status_ = Error{ErrorCode::kCancelled, "reading was interrupted"};
+    return status_.ok() && *more;
   }
 
   void work(Reading& reading) {

@@ -20,18 +20,6 @@ namespace {
 constexpr std::size_t kMostBytes = std::size_t{2} << 30;
 constexpr double kLongestSeconds = 86'400;
 
-Result<std::string> read_all(ByteSource& source) {
-  std::string text;
-  while (true) {
-    const std::size_t size = text.size();
-    text.resize(size + (std::size_t{1} << 20));
-    HONE_ASSIGN(const std::size_t got, source.read({text.data() + size, text.size() - size}));
-    text.resize(size + got);
-    if (got == 0) return text;
-    if (text.size() > kMostBytes) return unsupported("a table of more than 2 GB");
-  }
-}
-
 std::array<uint32_t, 3> sizes_of(std::string_view text) {
   std::array<uint32_t, 3> sizes = {};
   std::size_t count = 0;
@@ -265,7 +253,7 @@ std::size_t add_kernels(const std::vector<KernelMetrics>& kernels, TraceBuilder&
 }  // namespace
 
 Result<ImportedFile> read_ncu(ByteSource& source) {
-  HONE_ASSIGN(const std::string text, read_all(source));
+  HONE_ASSIGN(const std::string text, read_all(source, kMostBytes));
   Table table;
   HONE_CHECK(table.read(text));
   if (table.kernels().empty()) return invalid("a table of Nsight Compute without a kernel");

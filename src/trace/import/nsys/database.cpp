@@ -3,8 +3,18 @@
 #include <fmt/format.h>
 
 namespace hone::trace::nsys {
+namespace {
+
+constexpr std::size_t kLeastRowBytes = 4;  // a cell and the pointer to it: more rows are pages read again
+constexpr int kMostValueBytes = 64 << 20;
+constexpr std::size_t kVersions = 18;  // of the header: the versions of the format for writing and reading
+
+}  // namespace
 
 bool Query::next() {
+  if (rows_left_ == 0) ok_ = false;
+  if (!ok_) return false;
+  --rows_left_;
   const int result = sqlite3_step(statement_.get());
   ok_ = result == SQLITE_ROW || result == SQLITE_DONE;
   return result == SQLITE_ROW;
@@ -33,11 +43,41 @@ Result<Database> Database::open(const std::filesystem::path& path) {
                                      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
   database.handle_.reset(handle);
   if (result != SQLITE_OK) return io_error(fmt::format("cannot be opened: {}", sqlite3_errstr(result)));
-  HONE_ASSIGN(Query query,
-              database.prepare("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"));
-  while (query.next()) database.tables_.emplace(query.text(0));
-  if (!query.ok()) return corrupt("the SQLite database is damaged: it has no list of tables");
+  std::error_code failed;
+  const std::uintmax_t size = std::filesystem::file_size(path, failed);
+  if (failed) return io_error(fmt::format("cannot be opened: {}", failed.message()));
+  database.most_rows_ = size / kLeastRowBytes;
+  HONE_CHECK(database.look_at_tables());
   return database;
+}
+
+Result<Database> Database::of_bytes(std::string bytes) {
+  // Readers of a write-ahead log need the log, which a database in memory cannot have.
+  if (bytes.size() > kVersions + 1) bytes[kVersions] = bytes[kVersions + 1] = 1;
+  Database database;
+  database.most_rows_ = bytes.size() / kLeastRowBytes;
+  database.bytes_ = std::make_unique<std::string>(std::move(bytes));
+  sqlite3* handle = nullptr;
+  int result = sqlite3_open_v2(":memory:", &handle, SQLITE_OPEN_READWRITE, nullptr);
+  database.handle_.reset(handle);
+  if (result == SQLITE_OK) {
+    const auto size = static_cast<sqlite3_int64>(database.bytes_->size());
+    result = sqlite3_deserialize(handle, "main", reinterpret_cast<unsigned char*>(database.bytes_->data()),
+                                 size, size, SQLITE_DESERIALIZE_READONLY);
+  }
+  if (result != SQLITE_OK) return io_error(fmt::format("cannot be opened: {}", sqlite3_errstr(result)));
+  HONE_CHECK(database.look_at_tables());
+  return database;
+}
+
+Status Database::look_at_tables() {
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, kMostValueBytes);
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  HONE_ASSIGN(Query query, prepare("SELECT name FROM sqlite_master WHERE type = 'table'"));
+  while (query.next()) tables_.emplace(query.text(0));
+  if (!query.ok()) return corrupt("the SQLite database is damaged: it has no list of tables");
+  return {};
 }
 
 bool Database::has(std::string_view table, std::string_view column) const {
@@ -61,7 +101,7 @@ Result<Query> Database::prepare(const std::string& sql) const {
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_prepare_v2(handle_.get(), sql.c_str(), -1, &statement, nullptr) != SQLITE_OK)
     return corrupt(fmt::format("the SQLite database cannot be read: {}", sqlite3_errmsg(handle_.get())));
-  return Query(statement);
+  return Query(statement, most_rows_);
 }
 
 }  // namespace hone::trace::nsys

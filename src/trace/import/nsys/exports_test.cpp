@@ -90,6 +90,14 @@ TEST(NsysExports, OfCudaGraphsHaveTheirNodesOrTheirWhole) {
   EXPECT_THAT(whole.meta.warnings, ElementsAre(HasSubstr("recorded as wholes")));
 }
 
+TEST(NsysExports, PackedOnesAreReadAsTheyAre) {
+  const std::vector<std::filesystem::path> packed = {std::filesystem::path(HONE_SOURCE_DIR) /
+                                                     "tests/traces/nsys/copy_pageable.2023.4.sqlite.gz"};
+  const Result<Trace> trace = import_trace(packed);
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  EXPECT_EQ(trace->spans.start_ns, exported("copy_pageable.2023.4").spans.start_ns);
+}
+
 // Version 2023.4 exports nothing of graphs that were recorded as wholes.
 TEST(NsysExports, WithoutTheWorkOfCudaGraphsSaySo) {
   const Trace trace = exported("cuda_graph_whole.2023.4");

@@ -413,10 +413,7 @@ class Reader {
     if (files.empty())
       return invalid(
           "a database of Nsight Systems without CUDA or NVTX events; record with --trace=cuda,nvtx");
-    for (std::size_t i = 0; i < files.size(); ++i) {
-      files[i].rank = static_cast<int>(i);
-      files[i].trace.meta.ranks[0].world_size = static_cast<int>(files.size());
-    }
+    for (ImportedFile& file : files) file.trace.meta.ranks[0].world_size = static_cast<int>(files.size());
     return files;
   }
 
@@ -434,6 +431,11 @@ class Reader {
 
 Result<std::vector<ImportedFile>> read_nsys(const std::filesystem::path& path) {
   HONE_ASSIGN(const Database database, Database::open(path));
+  return Reader(database).run();
+}
+
+Result<std::vector<ImportedFile>> read_nsys_bytes(std::string bytes) {
+  HONE_ASSIGN(const Database database, Database::of_bytes(std::move(bytes)));
   return Reader(database).run();
 }
 

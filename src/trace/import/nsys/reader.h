@@ -4,14 +4,17 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "trace/import/imported_file.h"
 
 namespace hone::trace::nsys {
 
-// One file of Nsight Systems may hold several processes: each that used a device is a rank, in order of pid.
-// Errors do not name the file.
+// One file of Nsight Systems may hold several processes: each that used a device is a rank, in order of pid;
+// which rank of the program is not in the file. Errors do not name the file.
 Result<std::vector<ImportedFile>> read_nsys(const std::filesystem::path& path);
+// Of a file that is packed, or piped: its bytes.
+Result<std::vector<ImportedFile>> read_nsys_bytes(std::string bytes);
 
 }  // namespace hone::trace::nsys

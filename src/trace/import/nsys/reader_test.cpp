@@ -155,6 +155,33 @@ TEST(Nsys, EachProcessThatUsesADeviceIsARank) {
   EXPECT_NE(span.correlation, trace.spans.correlation[4]);
 }
 
+// `nsys profile -o report%q{RANK}`: a report for each rank, each with one process.
+TEST(Nsys, FilesOfOneProcessEachAreRanks) {
+  NsysFile first("rank0.sqlite"), second("rank1.sqlite");
+  one_process(first);
+  one_process(second);
+  second.run("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = end + 1");
+  first.close();
+  second.close();
+  const std::vector<std::filesystem::path> paths = {first.path, second.path};
+  const Result<Trace> trace = import_trace(paths);
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  ASSERT_EQ(trace->meta.ranks.size(), 2u);
+  EXPECT_EQ(trace->meta.ranks[1].rank, 1);
+}
+
+// A few bytes can describe a table that never ends; no exporter does.
+TEST(Nsys, WhatIsNoTableIsNotLookedAt) {
+  NsysFile file("view.sqlite");
+  file.run(
+      R"sql(CREATE VIEW StringIds AS WITH RECURSIVE endless(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM endless)
+    SELECT id, 'a' AS value FROM endless;)sql");
+  file.close();
+  const Result<std::vector<ImportedFile>> files = read_nsys(file.path);
+  ASSERT_FALSE(files.ok());
+  EXPECT_THAT(files.error().message, HasSubstr("not one of Nsight Systems"));
+}
+
 TEST(Nsys, MissingTablesAndColumnsAreNormal) {
   NsysFile file("few.sqlite");
   file.run(kStrings);
