@@ -22,7 +22,10 @@
 #include "trace/import/byte_source.h"
 #include "trace/import/kineto/reader.h"
 #include "trace/import/merge.h"
+#include "trace/import/nsys/reader.h"
 #include "trace/link/link.h"
+#include "trace/testing/inflated.h"
+#include "trace/testing/mutate_rows.h"
 
 namespace hone::report {
 namespace {
@@ -45,20 +48,24 @@ Json recording(const std::string& name) {
 }
 
 // Nothing where the files are refused.
+std::optional<trace::Trace> joined(std::vector<trace::ImportedFile> files) {
+  std::vector<std::string> sources;
+  for (std::size_t i = 0; i < files.size(); ++i) sources.push_back(fmt::format("rank{}.json", i));
+  if (!trace::check_one_program(files, sources).ok()) return std::nullopt;
+  trace::Trace trace = trace::merge_files(std::move(files), sources);
+  if (!trace::link_trace(trace).ok()) return std::nullopt;
+  return trace;
+}
+
 std::optional<trace::Trace> read(const std::vector<std::string>& texts) {
   std::vector<trace::ImportedFile> files;
-  std::vector<std::string> sources;
   for (const std::string& text : texts) {
     const auto bytes = trace::bytes_in_memory(text);
     auto file = trace::kineto::read_kineto(*bytes, {});
     if (!file.ok()) return std::nullopt;
     files.push_back(std::move(*file));
-    sources.push_back(fmt::format("rank{}.json", sources.size()));
   }
-  if (!trace::check_one_program(files, sources).ok()) return std::nullopt;
-  trace::Trace trace = trace::merge_files(std::move(files), sources);
-  if (!trace::link_trace(trace).ok()) return std::nullopt;
-  return trace;
+  return joined(std::move(files));
 }
 
 // Every number of a JSON contract: finite, and no time, share or count below 0.
@@ -101,10 +108,11 @@ void expect_numbers_add_up(const analyze::Analysis& analysis) {
   }
 }
 
-// Whether there was something to analyse.
-bool expect_sound(const std::vector<std::string>& texts) {
+// Whether there was something to analyse. `import` is within the time that explaining may take.
+template <typename Import>
+bool expect_sound(Import&& import) {
   const auto start = std::chrono::steady_clock::now();
-  const auto trace = read(texts);
+  const std::optional<trace::Trace> trace = import();
   if (!trace) return false;
   if (const Status valid = trace->validate(); !valid.ok()) ADD_FAILURE() << valid.error().message;
   const auto analysis = analyze::analyze_trace(*trace, Roofs{}, {});
@@ -144,7 +152,7 @@ void try_mutations(const std::vector<std::string>& names, int rounds) {
       texts.push_back(mutator.text());
     }
     SCOPED_TRACE(fmt::format("{}, seed {}: {}", names[0], seed + round, how));
-    if (expect_sound(texts)) ++analysed;
+    if (expect_sound([&] { return read(texts); })) ++analysed;
     if (testing::Test::HasFailure() && rounds < 100) return;
   }
   EXPECT_GT(analysed, rounds / 3);  // else the mutations break too much to test anything
@@ -168,8 +176,33 @@ TEST(MutatedTraces, OfTwoHundredRanks) {
     if (rank == 150) mutator.mutate();
     texts.push_back(mutator.text());
   }
-  EXPECT_TRUE(expect_sound(texts));
+  EXPECT_TRUE(expect_sound([&] { return read(texts); }));
 }
+
+// Databases of Nsight Systems, broken row by row.
+void try_databases(const std::string& name, int usual_rounds) {
+  namespace nsys = trace::nsys;
+  const trace::Inflated file(std::filesystem::path(HONE_SOURCE_DIR) / "tests/traces/nsys" /
+                             (name + ".sqlite.gz"));
+  const std::vector<nsys::Row> rows = nsys::rows_of_database(file.path.string());
+  const int rounds = setting("HONE_MUTATIONS", usual_rounds), first = setting("HONE_MUTATION_SEED", 1);
+  int analysed = 0;
+  for (int seed = first; seed < first + rounds; ++seed) {
+    SCOPED_TRACE(fmt::format("{}, seed {}", name, seed));
+    const std::string bytes =
+        nsys::DatabaseOfRows(nsys::RowsMutator(rows, static_cast<uint32_t>(seed)).mutate(40)).bytes();
+    analysed += expect_sound([&]() -> std::optional<trace::Trace> {
+      auto files = nsys::read_nsys_bytes(bytes);
+      return files.ok() ? joined(std::move(*files)) : std::nullopt;
+    });
+    if (testing::Test::HasFailure() && rounds < 100) return;
+  }
+  EXPECT_GT(analysed, rounds / 3);
+}
+
+TEST(MutatedTraces, OfDatabases) { try_databases("copy_pageable.2023.4", 20); }
+TEST(MutatedTraces, OfDatabasesWithCapturedGraphs) { try_databases("cuda_graph_nodes.2025.3", 20); }
+TEST(MutatedTraces, OfDatabasesWithOperators) { try_databases("layout_channels_first.2025.3", 5); }
 
 }  // namespace
 }  // namespace hone::report

@@ -1,6 +1,5 @@
 // Reads what Nsight Systems exports: `nsys export --type sqlite` (schema 2.x and 3.x: columns are found by
-// name, tables exist only if they have rows). Written from the documented schema and tested on databases made
-// up from it: no real export was at hand.
+// name, tables exist only if they have rows).
 #pragma once
 
 #include <filesystem>

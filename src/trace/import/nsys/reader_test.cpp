@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include "core/file.h"
 #include "core/testing/scratch_path.h"
 #include "trace/import/import.h"
 #include "trace/import/nsys/nvtx.h"
@@ -180,6 +181,41 @@ TEST(Nsys, WhatIsNoTableIsNotLookedAt) {
   const Result<std::vector<ImportedFile>> files = read_nsys(file.path);
   ASSERT_FALSE(files.ok());
   EXPECT_THAT(files.error().message, HasSubstr("not one of Nsight Systems"));
+}
+
+// Pages of a table that all lead to one page, level by level: more rows than could be read in a year.
+TEST(Nsys, ATableThatIsReadAgainAndAgainEnds) {
+  NsysFile file("again.sqlite");
+  file.run(kStrings);
+  file.run("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, text TEXT)");
+  file.run("INSERT INTO NVTX_EVENTS VALUES (1, 2, 'a range')");
+  file.close();
+  std::string bytes = *read_file(file.path);
+  constexpr std::size_t kPage = 4096, kCell = 4080;
+  const auto big_endian = [](std::string& page, std::size_t at, int size, std::size_t value) {
+    for (int i = size - 1; i >= 0; --i, value >>= 8)
+      page[at + static_cast<std::size_t>(i)] = static_cast<char>(value);
+  };
+  const auto leading_to = [&](std::size_t child) {
+    constexpr std::size_t kCells = 600;
+    std::string page(kPage, '\0');
+    page[0] = 5;  // an inner page of a table
+    big_endian(page, 3, 2, kCells);
+    big_endian(page, 5, 2, kCell);
+    big_endian(page, 8, 4, child);
+    for (std::size_t i = 0; i < kCells; ++i) big_endian(page, 12 + 2 * i, 2, kCell);
+    big_endian(page, kCell, 4, child);
+    return page;
+  };
+  const std::size_t root = bytes.size() - kPage;
+  bytes += bytes.substr(root);
+  for (int level = 0; level < 3; ++level) bytes += leading_to(bytes.size() / kPage);
+  bytes.replace(root, kPage, leading_to(bytes.size() / kPage));
+  big_endian(bytes, 28, 4, bytes.size() / kPage);
+  const Result<std::vector<ImportedFile>> files = read_nsys_bytes(bytes);
+  ASSERT_TRUE(files.ok()) << files.error().message;
+  EXPECT_LT(files->front().trace.spans.size(), bytes.size());
+  EXPECT_THAT(files->front().trace.meta.warnings, ElementsAre(HasSubstr("NVTX_EVENTS is damaged")));
 }
 
 TEST(Nsys, MissingTablesAndColumnsAreNormal) {
