@@ -13,9 +13,8 @@ bool& without(Change& change, Activity activity) {
   return change.without[static_cast<std::size_t>(activity)];
 }
 
-Change without_recorder(Change change, double host_share) {
-  change.recorder_ns = kRecorderNs;
-  change.least_share = host_share;
+Change without_recorder(Change change, double operator_share) {
+  change.recorder = {operator_share, kReaderShare, kCallShare, kRecordNs};
   return change;
 }
 
@@ -27,19 +26,19 @@ Gains::Gains(const Study& study, const Accounts& accounts)
       straggler_(find_straggler(study, accounts)),
       bubble_ms_(accounts[static_cast<std::size_t>(Cause::kBubble)].ms) {
   const double recorded = study.ranks[study.headline].step_ms;
-  auto unrecorded = [&](double host_share) {
-    return foretells() ? replay_.step_ms(without_recorder({}, host_share)) : recorded;
+  auto unrecorded = [&](double operator_share) {
+    return foretells() ? replay_.step_ms(without_recorder({}, operator_share)) : recorded;
   };
-  base_ms_ = unrecorded(kHostShare);
+  base_ms_ = unrecorded(kOperatorShare);
   slows_ = base_ms_ < kRecorderMatters * recorded;
-  low_ms_ = slows_ ? std::min(base_ms_, unrecorded(kLowHostShare)) : base_ms_;
-  high_ms_ = slows_ ? std::max(base_ms_, unrecorded(kHighHostShare)) : base_ms_;
+  low_ms_ = slows_ ? std::min(base_ms_, unrecorded(kLowOperatorShare)) : base_ms_;
+  high_ms_ = slows_ ? std::max(base_ms_, unrecorded(kHighOperatorShare)) : base_ms_;
 }
 
 bool Gains::foretells() const { return replay_.error() < kUsableReplay; }
 
 double Gains::with(Change change) const {
-  return std::max(0.0, base_ms_ - replay_.step_ms(without_recorder(std::move(change), kHostShare)));
+  return std::max(0.0, base_ms_ - replay_.step_ms(without_recorder(std::move(change), kOperatorShare)));
 }
 
 std::vector<std::vector<double>> Gains::targets(Cause cause, const Reason* reason) const {
@@ -187,8 +186,7 @@ Gains::StragglerGain Gains::straggler_gain() const {
     }
   if (change.without_on >= 0) return {with(std::move(change)), 0};
   change.ranks_level = true;
-  change.recorder_ns = kRecorderNs;
-  const std::vector<double> steps = replay_.rank_steps_ms(change);
+  const std::vector<double> steps = replay_.rank_steps_ms(without_recorder(change, kOperatorShare));
   double longest = 0, total = 0;
   for (std::size_t rank = 0; rank < steps.size(); ++rank) {
     total += steps[rank];

@@ -109,7 +109,6 @@ TEST(Recordings, StepsTakeAsLongAsWithoutTheRecorderWhereTheDeviceIsBusy) {
 // Programs of which something else wins more than what was planted.
 const std::map<std::string, std::string> kMissedVerdicts = {
     {"batch_from_python_lists", "the fault costs 12 % of the step; fusing the eager network wins more"},
-    {"comm_tiny_buckets", "the recorder doubles the host's time, behind which the collectives then hide"},
     {"adapters_one_by_one",
      "the products are near their roof: that one for all would reach more is not known"},
     {"healthy_vit_on_two", "not healthy: its patches go through a convolution at a twentieth of its roof"},
@@ -202,7 +201,6 @@ const std::map<std::string, std::string> kMissedGains = {
     {"nan_checks", "the repair also removes the passes over memory that the checks make"},
     {"pipeline_waits_for_whole_batches", "the repair splits into fewer micro-batches than are promised"},
     {"pointwise_convolutions", "the repair also makes convolutions products, with their biases in them"},
-    {"sync_boolean_mask", "the repair does other work in the place of what it removes"},
     {"weights_gathered_in_turn", "gathering behind the products slows them by nearly what is hidden"},
     // The recorder slows the host by another factor than most, or the host was not the same when timed.
     {"answers_handed_over_token_by_token",
@@ -214,6 +212,8 @@ const std::map<std::string, std::string> kMissedGains = {
     {"rank_zero_draws", "drawing took 1.8 ms in the recording and 3 ms in the runs that were timed"},
     {"sync_item_for_logging",
      "reading a value takes longer without the recorder than half of what it takes with it"},
+    {"batch_from_python_lists", "the host was slower when timed: what hides behind the device then does not"},
+    {"edges_dropped_by_mask", "what the repair saves around its reads is more than what they wait; 26 % off"},
 };
 
 TEST(Recordings, PredictedGainsComeTrueWithinAQuarter) {
@@ -235,9 +235,7 @@ TEST(Recordings, PredictedGainsComeTrueWithinAQuarter) {
 // Without the recorder steps take what the replay says, where the machine was steady; and for three of four
 // what it says that they take at least and at most.
 TEST(Recordings, UnrecordedStepsAreForetoldWithinAFifth) {
-  const std::set<std::string> missed = {
-      "edges_dropped_by_mask", "experts_in_a_loop", "features_copied_one_by_one",
-      "host_python_metrics",   "rank_zero_draws",   "sync_boolean_mask"};
+  const std::set<std::string> missed = {"experts_in_a_loop", "rollout_move_by_move"};
   int outside = 0, slowed = 0;
   for (const Facts& facts : all_facts()) {
     const auto& metrics = analysis_of(facts.program, "fault").metrics;

@@ -151,7 +151,7 @@ void name_silent_stretches(std::vector<Stretch>& stretches, const trace::Trace& 
       stretch.activity = Activity::kIssue;
     else if (feeds_a_copy(timeline, stretch.end_ns))
       stretch.activity = Activity::kInput;
-    else if (is_operator(trace, stretch) && follows_a_copy(trace, timeline, stretch.start_ns))
+    else if (stretch.in_operator && follows_a_copy(trace, timeline, stretch.start_ns))
       stretch.activity = Activity::kCopy;
   }
 }
@@ -201,12 +201,23 @@ int64_t HostActivity::recorded_between(int64_t from, int64_t to) const {
          std::lower_bound(recorded_starts.begin(), recorded_starts.end(), from);
 }
 
+int64_t HostActivity::in_operators_between(int64_t from, int64_t to, Activity activity) const {
+  int64_t ns = 0;
+  auto at = std::upper_bound(stretches.begin(), stretches.end(), from,
+                             [](int64_t time, const Stretch& stretch) { return time < stretch.end_ns; });
+  for (; at != stretches.end() && at->start_ns < to; ++at)
+    if (at->in_operator && at->activity == activity)
+      ns += std::min(to, at->end_ns) - std::max(from, at->start_ns);
+  return ns;
+}
+
 HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeline) {
   HostSpans spans = host_spans(trace, timeline);
   HostActivity result;
   result.stretches = merge(spans.threads);
   spans.threads.clear();
   begin_with_the_first_step(result.stretches, timeline);
+  for (Stretch& stretch : result.stretches) stretch.in_operator = is_operator(trace, stretch);
   name_silent_stretches(result.stretches, trace, timeline);
   result.recorded_starts = std::move(spans.recorded_starts);
   return result;

@@ -17,6 +17,7 @@ struct Stretch {
   int64_t end_ns = 0;
   Activity activity = Activity::kIssue;
   uint32_t span = kNothing;  // the innermost that is open; of kOther and kInput maybe none
+  bool in_operator = false;  // that span is an operator of a framework
 
   int64_t ns() const { return end_ns - start_ns; }
 };
@@ -36,6 +37,9 @@ struct HostActivity {
   // The longest stretch of an activity that touches [from, to); null if none does.
   const Stretch* longest(int64_t from, int64_t to, Activity activity) const;
   int64_t recorded_between(int64_t from, int64_t to) const;
+  // Of the time of an activity, that in operators themselves: not in calls of the runtime, nor in the program
+  // around operators.
+  int64_t in_operators_between(int64_t from, int64_t to, Activity activity) const;
 };
 
 HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeline);

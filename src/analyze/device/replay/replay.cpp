@@ -15,8 +15,8 @@ constexpr double kEmptyWaitNs = 2'000;
 
 // What recording each node of a CUDA graph costs the host that launches it, and the device between two nodes;
 // and how long a launch takes at least. Measured on an H200 (bench/results/graph-launch-2026-11-22.json).
-constexpr double kNodeHostNs = 450;
-constexpr double kNodeDeviceNs = 400;
+constexpr double kNodeHostNs = 600;
+constexpr double kNodeDeviceNs = 200;
 constexpr double kGraphLaunchNs = 5'000;
 
 // The collectives of all ranks in one run.
@@ -120,6 +120,11 @@ class Runner {
     return item.before_ns[static_cast<std::size_t>(Activity::kIssue)] + collectives;
   }
 
+  // Of time in operators, what is not the program's.
+  double recording(const Item& item, double operators_ns, double share) const {
+    return std::min((1 - share) * operators_ns, item.records * change_.recorder.most_ns);
+  }
+
   double calling(const Item& item) const {
     if (gone(item.activity) || dropped(item) || joined(item)) return 0;
     if (change_.collectives_free && launches_collective(item)) return 0;
@@ -136,7 +141,7 @@ class Runner {
 
   // Of launching a graph, what is not the recorder's.
   double without_nodes(const Item& item, double ns) const {
-    if (change_.recorder_ns <= 0 || !is_graph(item)) return ns;
+    if (change_.recorder.most_ns <= 0 || !is_graph(item)) return ns;
     return std::max(std::min(ns, kGraphLaunchNs), ns - kNodeHostNs * timeline_.calls[item.call].works);
   }
 
@@ -146,13 +151,14 @@ class Runner {
     for (int i = 0; i < kActivityCount; ++i)
       if (!is_issuing(static_cast<Activity>(i)) && !gone(static_cast<Activity>(i)))
         host_ += item.before_ns[static_cast<std::size_t>(i)];
-    const double issue = issuing(item), call = without_nodes(item, calling(item));
-    const double both = issue + (is_issuing(item.activity) ? call : 0);
-    const double kept = std::max(change_.least_share * both, both - item.records * change_.recorder_ns);
-    const double scale = both > 0 ? kept / both : 0;
-    host_ += issue * scale;
+    if (!gone(Activity::kWait))
+      host_ -= recording(item, item.waiting_operators_ns, change_.recorder.reader_share);
+    const double issue = issuing(item);
+    host_ +=
+        std::max(0.0, issue - recording(item, item.issuing_operators_ns, change_.recorder.operator_share));
     launch_from_ = host_;
-    call_ns_ = is_issuing(item.activity) ? call * scale : call;
+    const double call = without_nodes(item, calling(item));
+    call_ns_ = is_issuing(item.activity) ? change_.recorder.call_share * call : call;
   }
 
   bool run_work(uint32_t i, std::vector<MeetingState>& meetings, std::span<const int> attendance,
@@ -195,7 +201,7 @@ class Runner {
     const uint32_t stream = timeline_.works[i].stream;
     const bool follows = launched_ > 0;  // a node of a graph, after another
     double gap = change_.launches_free ? std::min(work.queue_gap_ns, kGraphGapNs) : work.queue_gap_ns;
-    if (follows && change_.recorder_ns > 0) gap = std::max(gap / 2, gap - kNodeDeviceNs);
+    if (follows && change_.recorder.most_ns > 0) gap = std::max(gap / 2, gap - kNodeDeviceNs);
     double start = launch_from_ + (change_.launches_free ? kGraphGapNs
                                    : follows             ? 0
                                              : without_nodes(program_.items[item_], work.latency_ns));

@@ -16,13 +16,17 @@
 
 namespace hone::analyze::device {
 
+// What recording cost, to be taken away again: programs that issue many operators run slower while recorded.
+struct Recorder {
+  double operator_share = 1;  // of the host's time in operators themselves, what is the program's own
+  double reader_share = 1;    // the same of operators that read a value, as far as they do not wait
+  double call_share = 1;      // the same of calls of the runtime
+  double most_ns = 0;         // of an operator's time, what one record costs at most; 0: as recorded
+};
+
 // What is different from the recording.
 struct Change {
-  // What writing one record cost the recorded host, taken away again from the time between launches: programs
-  // that issue many operators run slower while recorded. 0: as recorded.
-  double recorder_ns = 0;
-  // However much the recorder is blamed for, this part of the time between launches remains.
-  double least_share = 1;
+  Recorder recorder;
   std::array<bool, kActivityCount> without{};  // host time of these activities, and waits, is gone
   bool launches_free = false;                  // the step is one launch, as a CUDA graph is
   bool copies_ahead = false;                   // copies from the host neither block it nor delay the device

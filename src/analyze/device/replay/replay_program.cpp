@@ -213,6 +213,11 @@ class ProgramBuilder {
     activity_.divide(time_, until, ns);
     for (int i = 0; i < kActivityCount; ++i)
       item.before_ns[static_cast<std::size_t>(i)] = static_cast<double>(ns[i]);
+    auto in_operators = [&](Activity activity) {
+      return static_cast<double>(activity_.in_operators_between(time_, until, activity));
+    };
+    item.issuing_operators_ns = in_operators(Activity::kIssue) + in_operators(Activity::kCommunicate);
+    item.waiting_operators_ns = in_operators(Activity::kWait);
     item.records = static_cast<double>(activity_.recorded_between(time_, until));
     time_ = until;
     return item;

@@ -27,6 +27,8 @@ enum class ItemKind : uint8_t { kLaunch, kWait, kHold, kStepEnd };
 struct Item {
   ItemKind kind = ItemKind::kHold;
   std::array<double, kActivityCount> before_ns{};  // by activity
+  double issuing_operators_ns = 0;                 // of the time to issue before it: in operators themselves
+  double waiting_operators_ns = 0;                 // the same of waiting: operators that read a value
   double records = 0;                              // that the recorder wrote in that time, this call included
   double call_ns = 0;                              // of the call itself, as far as it does not wait
   Activity activity = Activity::kIssue;            // of the call
