@@ -1,8 +1,11 @@
 #include "apps/command.h"
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <system_error>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -28,6 +31,21 @@ void on_signal(int) {
 
 }  // namespace
 
+void say(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+void open_standard_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(descriptor, F_GETFD) == -1 && open("/dev/null", O_RDWR) != descriptor) return;
+}
+
+Status flush_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
+  return io_error(fmt::format("cannot write to standard output: {}", std::generic_category().message(errno)));
+}
+
 bool interrupted() { return interrupt_flag != 0; }
 
 void watch_interrupts() {
@@ -49,7 +67,7 @@ ProgressBar::ProgressBar(std::string label)
 ProgressBar::~ProgressBar() { finish(); }
 
 void ProgressBar::finish() {
-  if (shown_ && terminal_ && !finished_) fmt::print(stderr, "\r\033[K");
+  if (shown_ && terminal_ && !finished_) say("\r\033[K");
   finished_ = true;
 }
 
@@ -60,17 +78,16 @@ void ProgressBar::update(double fraction, const std::string& detail) {
   last_ns_ = now;
   shown_ = true;
   if (!terminal_) {
-    fmt::print(stderr, "{}: {:.0f} %{}{}\n", label_, fraction * 100, detail.empty() ? "" : ", ",
-               report::clean_utf8(detail));
+    say(fmt::format("{}: {:.0f} %{}{}\n", label_, fraction * 100, detail.empty() ? "" : ", ",
+                    report::clean_utf8(detail)));
     return;
   }
   constexpr int kWidth = 24;
   const int filled = static_cast<int>(fraction * kWidth);
   std::string bar;
   for (int i = 0; i < kWidth; ++i) bar += i < filled ? "█" : "░";
-  fmt::print(stderr, "\r\033[K{} {} {:3.0f} % {}", label_, bar, fraction * 100,
-             report::shortened(report::clean_utf8(detail), 40));
-  std::fflush(stderr);
+  say(fmt::format("\r\033[K{} {} {:3.0f} % {}", label_, bar, fraction * 100,
+                  report::shortened(report::clean_utf8(detail), 40)));
 }
 
 }  // namespace hone::apps

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -11,6 +12,10 @@
 #include "core/result.h"
 
 namespace hone::apps {
+
+// Writes to stderr what is said beside the results. Where nobody can read it (a closed or full stderr) it is
+// lost, and nothing else is.
+void say(std::string_view text);
 
 // Shows progress on stderr: a bar on a terminal, a line every few seconds elsewhere. Says nothing in the
 // first two seconds, so that quick work stays quiet.
@@ -37,6 +42,12 @@ class ProgressBar {
 // Set by SIGINT and SIGTERM: long work looks here and stops cleanly.
 bool interrupted();
 void watch_interrupts();
+
+// Before anything else: a closed stdin, stdout or stderr becomes /dev/null, lest a file that is opened later
+// gets its number and what is printed.
+void open_standard_streams();
+// At the end: whether everything that was printed arrived.
+Status flush_output();
 
 // Writes `json` to the file that --json named; nothing where it named none. Text that is not UTF-8 (names of
 // a hostile model) is replaced.

@@ -8,6 +8,7 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "apps/command.h"
 #include "apps/help.h"
 #include "core/version.h"
 #include "report/text.h"
@@ -144,7 +145,7 @@ std::optional<int> Program::parse() {
     app_->parse(argc_, argv_);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app_->exit(error);  // --help, --version
-    fmt::print(stderr, "hone: {}\n", usage_error(*app_, error, argc_, argv_));
+    say(fmt::format("hone: {}\n", usage_error(*app_, error, argc_, argv_)));
     return 2;
   }
   return std::nullopt;

@@ -3,6 +3,7 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 
 int main(int argc, char** argv) {
   using namespace hone;
+  apps::open_standard_streams();
   apps::Program program(argc, argv);
   apps::add_lab_command(program);
   apps::add_explain_command(program);
@@ -26,17 +28,21 @@ int main(int argc, char** argv) {
   if (const std::optional<int> status = program.parse()) return *status;
   apps::watch_interrupts();
   try {
-    const Status status = program.run();
+    Status status = program.run();
+    if (status.ok()) status = apps::flush_output();
     if (!status.ok()) {
       // One line, whatever is in the names of a hostile model.
-      fmt::print(stderr, "hone: {}\n", report::clean_utf8(status.error().message));
+      apps::say(fmt::format("hone: {}\n", report::clean_utf8(status.error().message)));
       return status.error().code == ErrorCode::kCancelled ? 130 : 1;
     }
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "hone: not enough memory for this model and these shapes\n");
+    apps::say("hone: not enough memory for this model and these shapes\n");
+    return 1;
+  } catch (const std::system_error& error) {  // of printing: libraries report theirs as a Status
+    apps::say(fmt::format("hone: cannot write to standard output: {}\n", error.code().message()));
     return 1;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "hone: internal error (please report it): {}\n", error.what());
+    apps::say(fmt::format("hone: internal error (please report it): {}\n", error.what()));
     return 70;
   }
   return program.exit_code;

@@ -65,7 +65,9 @@ Result<RunInfo> read_run_info(const std::filesystem::path& folder) {
     if (!info.ok()) return info.error().within(path.string());
     return info;
   } catch (const nlohmann::json::exception& error) {
-    return corrupt(fmt::format("{}: {}", path.string(), error.what()));
+    return corrupt(
+        fmt::format("{}: is damaged, or of another program ({}); take it away to read {} by itself",
+                    path.string(), error.what(), kTraceFile));
   }
 }
 
@@ -77,7 +79,8 @@ Result<RunFolder> read_run_folder(const std::filesystem::path& folder) {
 
 bool is_run_folder(const std::filesystem::path& path) {
   std::error_code ignored;
-  return std::filesystem::is_regular_file(path / kRunFile, ignored);
+  return std::filesystem::is_regular_file(path / kRunFile, ignored) &&
+         std::filesystem::is_regular_file(path / kTraceFile, ignored);
 }
 
 std::string timestamp_now() {

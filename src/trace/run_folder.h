@@ -41,7 +41,7 @@ Status write_run_folder(const std::filesystem::path& folder, const RunInfo& info
 
 Result<RunInfo> read_run_info(const std::filesystem::path& folder);
 Result<RunFolder> read_run_folder(const std::filesystem::path& folder);
-// Whether `path` is a folder that has a run.json.
+// Whether `path` is a folder that has a run.json and a trace.
 bool is_run_folder(const std::filesystem::path& path);
 
 // "2026-03-14T09:26:53+01:00": local time now, as RunInfo::when has it.

@@ -61,6 +61,10 @@ TEST_F(RunFolderTest, ComesBackWhole) {
 
 TEST_F(RunFolderTest, SaysWhatIsWrongWithAFolderThatIsNone) {
   EXPECT_FALSE(is_run_folder(folder_));
+  // Other programs name files so, too.
+  std::filesystem::create_directories(folder_);
+  ASSERT_TRUE(write_file(folder_ / "run.json", "{}").ok());
+  EXPECT_FALSE(is_run_folder(folder_));
   EXPECT_FALSE(read_run_folder(folder_).ok());
   ASSERT_TRUE(make_folder(folder_).ok());
   for (const char* text : {"", "{", "[]", "{\"schema\": 99}", "{\"schema\": 1, \"threads\": \"two\"}"}) {

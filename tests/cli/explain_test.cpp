@@ -124,6 +124,21 @@ TEST_F(Explain, ReadsAndComparesPipes) {
   EXPECT_NE(result.out.find("faster"), std::string::npos) << result.out;
 }
 
+TEST_F(Explain, SaysWhereWhatItPrintsGetsLost) {
+  const std::string explain = hone_program().string() + " explain " + recorded("copy_pageable.fault");
+  const std::string compare = hone_program().string() + " compare " + recorded("copy_pageable.fault") + " " +
+                              recorded("copy_pageable.repaired");
+  for (const std::string& command : {explain, compare})
+    EXPECT_TRUE(is_one_line_error(run_program("/bin/bash", {"-c", command + " > /dev/full"}),
+                                  {"standard output", "No space left"}));
+  // What is opened later must not get the number of a closed stream, and what is printed.
+  const ProgramResult closed =
+      run_program("/bin/bash", {"-c", explain + " --json " + path("out.json") + " <&- >&- 2>&-"});
+  EXPECT_EQ(closed.exit_code, 0);
+  EXPECT_TRUE(json::accept(*read_file(path("out.json"))));
+  EXPECT_EQ(run_program("/bin/bash", {"-c", hone_program().string() + " explain nowhere 2>&-"}).exit_code, 1);
+}
+
 TEST_F(Explain, InterruptedWritesNothing) {
   const std::string trace = "<(cat " + recorded("copy_pageable.fault") + "; sleep 0.6)";
   const ProgramResult result = run_program(

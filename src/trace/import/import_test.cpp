@@ -198,7 +198,7 @@ TEST_F(ImportFolder, ClocksFarApartAreDoubted) {
 }
 
 TEST_F(ImportFolder, SeveralProgramsAreNotTakenForRanks) {
-  EXPECT_THAT(error_of({write("a.json", small_trace(0, 0)), write("b.json", small_trace(0, 0))}),
+  EXPECT_THAT(error_of({write("a.json", small_trace(0, 0)), write("b.json", small_trace(0, 1))}),
               testing::AllOf(testing::HasSubstr("'a.json' and 'b.json' both say that they are rank 0"),
                              testing::HasSubstr("hone compare")));
   EXPECT_THAT(error_of({recorded("layout_permutes.fault"), recorded("layout_permutes.repaired")}),

@@ -269,6 +269,7 @@ void warn_of_silent(std::span<const ImportedFile> files, std::span<const std::st
 
 Status check_one_program(std::span<const ImportedFile> files, std::span<const std::string> sources) {
   if (files.size() < 2) return {};
+  HONE_CHECK(no_copies(files, sources));
   std::map<int, std::size_t> first;
   bool silent = true, clocks = true, wall_clocks = true;
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -280,7 +281,6 @@ Status check_one_program(std::span<const ImportedFile> files, std::span<const st
       return invalid(fmt::format("'{}' and '{}' both say that they are rank {}: {}", sources[at->second],
                                  sources[i], *files[i].rank, kSeveralPrograms));
   }
-  HONE_CHECK(no_copies(files, sources));
   if (clocks && (silent || wall_clocks))
     if (const auto apart = recorded_apart(files, silent ? 0 : kClockError))
       return invalid(fmt::format("'{}' was recorded when the files before it had ended: {}", sources[*apart],

@@ -10,7 +10,7 @@ namespace {
 using namespace std::string_view_literals;
 
 // First bytes of what people pass by mistake.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kOthers = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 20> kOthers = {{
     {"PK\x03\x04"sv, "a zip archive (or a file of torch.save); unpack it first"},
     {"\x7f"
      "ELF"sv,
@@ -21,6 +21,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kOthers 
     {"<html"sv, "a web page"},
     {"<?xml"sv, "XML"},
     {"\x89PNG"sv, "a picture"},
+    {"\xff\xfe"sv, "a text in UTF-16, as Windows writes it; save it as UTF-8"},
+    {"\xfe\xff"sv, "a text in UTF-16; save it as UTF-8"},
+    {"\x1f\x8b"sv, "a file that was compressed twice; unpack it once"},
+    {"\x28\xb5\x2f\xfd"sv, "a file that was compressed twice; unpack it once"},
     {"BZh"sv, "bzip2 data; unpack it first"},
     {"\xfd"
      "7zXZ"sv,

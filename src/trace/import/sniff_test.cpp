@@ -23,6 +23,8 @@ TEST(Sniff, OthersAreNamedForTheMessage) {
   EXPECT_THAT(sniff("\x80\x02}q\x01").looks_like, testing::HasSubstr("pickle"));
   EXPECT_THAT(sniff("version https://git-lfs.github.com/spec/v1\n").looks_like,
               testing::HasSubstr("git lfs pull"));
+  EXPECT_THAT(sniff("\xff\xfe{\0\r\0"sv).looks_like, testing::HasSubstr("UTF-16"));
+  EXPECT_THAT(sniff("\x1f\x8b\x08\x00").looks_like, testing::HasSubstr("compressed twice"));
   EXPECT_THAT(sniff("hello\n").looks_like, testing::HasSubstr("a text"));
   EXPECT_THAT(sniff("\x00\x01\x02\x03"sv).looks_like, testing::HasSubstr("data of another kind"));
 }
