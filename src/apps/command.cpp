@@ -24,8 +24,9 @@ constexpr int64_t kLineNs = 5'000'000'000;
 
 volatile std::sig_atomic_t interrupt_flag = 0;
 
-void on_signal(int) {
-  if (interrupt_flag != 0) std::_Exit(130);  // the second Ctrl-C does not wait
+void on_signal(int signal) {
+  if (signal == SIGINT && interrupt_flag != 0)
+    std::_Exit(130);  // the second Ctrl-C does not wait; timeout(1) sends two
   interrupt_flag = 1;
 }
 

@@ -188,7 +188,8 @@ int64_t end_of(const Trace& trace, const SpanNesting& nesting, const std::vector
   const int64_t after = at + 1 < events.size() ? events[at + 1].time_ns : INT64_MAX;
   for (uint32_t row = events[at].row; row != kNoSpan; row = nesting.parent(row)) {
     const int64_t here = trace.spans.row(row).end_ns();
-    if (trace.spans.category[row] != Category::kFunction && here <= after) end = std::max(end, here);
+    if (here > after) break;  // and so is what encloses it
+    if (trace.spans.category[row] != Category::kFunction) end = std::max(end, here);
   }
   return end;
 }

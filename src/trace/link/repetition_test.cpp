@@ -1,7 +1,10 @@
+#include <chrono>
+
 #include <gtest/gtest.h>
 
 #include "trace/link/fabricate.h"
 #include "trace/link/link.h"
+#include "trace/testing/add_span.h"
 
 namespace hone::trace {
 namespace {
@@ -42,6 +45,17 @@ TEST(Repetition, OfStepsThatAccumulateGradientsEndsWithTheOptimizer) {
   EXPECT_EQ(runner.steps(), 5);
   EXPECT_EQ(steps_found(runner.program.trace.meta).how,
             "the repeating sequence: 37 launches a step, divided at the end of the optimizer's step");
+}
+
+// A broken clock gives every kernel the same time, so that each lies in all that came before.
+TEST(Repetition, IsNotFoundInKernelsOfOneMomentAndThatSoon) {
+  Trace trace;
+  const TrackId stream = add_stream(trace, add_process(trace));
+  for (int i = 0; i < 100'000; ++i)
+    add_span(trace, {.on = stream, .category = Category::kKernel, .name = "kernel", .us = 5});
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_TRUE(link_trace(trace).ok());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
 }
 
 TEST(Repetition, OfTwoOptimizersInTurnIsBothTogether) {

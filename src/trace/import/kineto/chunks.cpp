@@ -95,7 +95,8 @@ Result<bool> ChunkReader::open() {
   std::vector<char> buffer;
   std::size_t size = 0;
   while (true) {
-    buffer.resize(size + chunk_bytes_ + kPadding);
+    const std::size_t more = std::max(chunk_bytes_, size);  // all is searched again: twice as much each time
+    buffer.resize(size + more + kPadding);
     HONE_ASSIGN(const std::size_t got, fill(buffer, size));
     size += got;
     const std::string_view text(buffer.data(), size);
