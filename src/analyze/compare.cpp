@@ -167,13 +167,19 @@ std::string factor_words(double a_ms, double b_ms) {
   return format_factor(factor) + (b_ms < a_ms ? " faster" : " slower");
 }
 
+// By which both are written, as the tables write them.
+double longer_step_ms(const Analysis& a, const Analysis& b) {
+  return std::max(a.step.ms.median, b.step.ms.median);
+}
+
 // What the steps would be without the recorder, where it slows one of them visibly; empty where not.
 std::string without_recorder(const Comparison& result, const Analysis& a, const Analysis& b) {
   const double before = unrecorded_ms(a), after = unrecorded_ms(b);
   if (before <= 0 || after <= 0 || (!recorder_matters(a) && !recorder_matters(b))) return {};
   const bool shown = result.difference.certainty != Certainty::kNone;
-  return fmt::format(" Without the recorder the steps take about {} and {}{}.", format_ms(before),
-                     format_ms(after), shown ? ": the second is " + pace(before, after) : "");
+  const double step = longer_step_ms(a, b);
+  return fmt::format(" Without the recorder the steps take about {} and {}{}.", fixed_ms(before, step),
+                     fixed_ms(after, step), shown ? ": the second is " + pace(before, after) : "");
 }
 
 // How the steps of a recording were found, without what is particular to it.
@@ -181,16 +187,16 @@ std::string way_of_finding(const Analysis& analysis) {
   return analysis.step.how_found.substr(0, analysis.step.how_found.find_first_of(":'"));
 }
 
-std::string steps_of(const Analysis& analysis) {
-  return fmt::format("{} ({} step{})", format_ms(analysis.step.ms.median), analysis.step.count,
-                     analysis.step.count == 1 ? "" : "s");
+std::string steps_of(const Analysis& analysis, double step_ms) {
+  return fmt::format("{} ({})", fixed_ms(analysis.step.ms.median, step_ms),
+                     counted(analysis.step.count, "step"));
 }
 
 std::string sentence_of(const Comparison& result, const Analysis& a, const Analysis& b) {
-  const std::string both =
-      fmt::format("{} against {}", format_ms(a.step.ms.median), format_ms(b.step.ms.median));
-  const std::string became =
-      fmt::format("{} became {}", format_ms(a.step.ms.median), format_ms(b.step.ms.median));
+  const double step = longer_step_ms(a, b);
+  const std::string first = fixed_ms(a.step.ms.median, step), second = fixed_ms(b.step.ms.median, step);
+  const std::string both = fmt::format("{} against {}", first, second);
+  const std::string became = fmt::format("{} became {}", first, second);
   const Difference& difference = result.difference;
   if (!result.same_steps)
     return fmt::format(
@@ -201,11 +207,11 @@ std::string sentence_of(const Comparison& result, const Analysis& a, const Analy
     case Certainty::kTooFew:
       return fmt::format(
           "Too few steps to tell a difference from chance: {} against {}. Record {} or more of each.",
-          steps_of(a), steps_of(b), steps_to_be_sure());
+          steps_of(a, step), steps_of(b, step), steps_to_be_sure());
     case Certainty::kSure:
-      return fmt::format("The second is {}: {} (change {} to {}).",
+      return fmt::format("The second is {}: {} (change {}).",
                          factor_words(a.step.ms.median, b.step.ms.median), became,
-                         format_ms(difference.change_ms.low), format_ms(difference.change_ms.high));
+                         fixed_range(difference.change_ms.low, difference.change_ms.high, step));
     case Certainty::kLikely:
       return fmt::format(
           "The second is probably {}: {}. Every step of one is longer than every step of the other, which {} "

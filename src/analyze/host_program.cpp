@@ -56,13 +56,14 @@ Verdict host_program_verdict(const Analysis& analysis, bool device_missing) {
     verdict.sentence = fmt::format(
         "Of the host alone, for the device's work is not in the trace: {} of the {} step run in operators; "
         "whether the device was busy, or waited for them, cannot be told.",
-        format_ms(busy), format_ms(step));
+        fixed_ms(busy, step), fixed_ms(step, step));
     return verdict;
   }
   verdict.sentence = fmt::format(
       "Not judged: {} of the {} step ({}) run in operators, and without the roofs of the machine nothing "
       "says how fast they could be. Nothing else could win back more than {:g} %.",
-      format_ms(busy), format_ms(step), format_percent(step > 0 ? busy / step : 0), kHealthyShare * 100);
+      fixed_ms(busy, step), fixed_ms(step, step), format_percent(step > 0 ? busy / step : 0),
+      kHealthyShare * 100);
   if (!analysis.operators.empty())
     verdict.sentence += fmt::format(" Most time: {}.", largest_operators(analysis));
   return verdict;

@@ -109,7 +109,7 @@ Arguments row_arguments(const trace::Trace& trace, const Account& account, const
   std::size_t count =
       cause == Cause::kLaunch ? static_cast<std::size_t>(profile.gaps + 0.5) : account.parts.size();
   Arguments arguments;
-  put(arguments, "ms", format_ms(account.ms));
+  put(arguments, "ms", fixed_ms(account.ms, profile.step_ms));
   put(arguments, "share", format_percent(profile.step_ms > 0 ? account.ms / profile.step_ms : 0));
   put(arguments, "count", fmt::format("{}", count));
   put(arguments, "gaps", counted(static_cast<double>(count), "gap"));
@@ -124,19 +124,19 @@ Arguments row_arguments(const trace::Trace& trace, const Account& account, const
   return arguments;
 }
 
-Arguments part_arguments(const trace::Operator& op, const Part& part) {
+Arguments part_arguments(const trace::Operator& op, const Part& part, double step_ms) {
   const OperatorProfile& profile = *part.profile;
   Arguments arguments;
   put(arguments, "name", op.name);
   put(arguments, "kind", op.kind);
-  put(arguments, "ms", format_ms(part.ms));
-  put(arguments, "op_ms", format_ms(profile.ms.median));
+  put(arguments, "ms", fixed_ms(part.ms, step_ms));
+  put(arguments, "op_ms", fixed_ms(profile.ms.median, step_ms));
   put(arguments, "bytes", format_bytes(op.bytes()));
   put(arguments, "flops", format_flops(op.flops));
   put(arguments, "avoidable", format_bytes(std::min(op.avoidable_bytes, op.bytes())));
   put(arguments, "fuses_with", op.fuses_with.empty() ? std::string("its neighbour") : op.fuses_with);
   put(arguments, "roof", roof_name(op, profile.roof));
-  put(arguments, "floor", format_ms(profile.floor.ms()));
+  put(arguments, "floor", fixed_ms(profile.floor.ms(), step_ms));
   put(arguments, "floor_roof", roof_name(op, profile.floor));
   put(arguments, "fraction", format_percent(profile.fraction_of_roof()));
   put(arguments, "algorithm", algorithm_words(op));
@@ -153,13 +153,13 @@ std::vector<std::string> evidence_of(const Rule& rule, const trace::Trace& trace
   std::size_t named = std::min(kNamedOperators, account.parts.size());
   for (std::size_t i = 0; i < named; ++i) {
     const Part& part = account.parts[i];
-    evidence.push_back(
-        fill(rule.operator_evidence, part_arguments(step_operator(trace, *part.profile), part)));
+    evidence.push_back(fill(rule.operator_evidence,
+                            part_arguments(step_operator(trace, *part.profile), part, profile.step_ms)));
     named_ms += part.ms;
   }
   if (account.parts.size() > named)
     evidence.push_back(fmt::format("and {} more: {}", account.parts.size() - named,
-                                   format_ms(std::max(0.0, account.ms - named_ms))));
+                                   fixed_ms(std::max(0.0, account.ms - named_ms), profile.step_ms)));
   return evidence;
 }
 
@@ -220,14 +220,14 @@ Verdict make_verdict(std::span<const LedgerRow> ledger, double step_ms) {
   }
   if (verdict.share <= kHealthyShare) {
     verdict.sentence = fmt::format("Healthy: no single cause could win back more than {:g} % of the {} step.",
-                                   kHealthyShare * 100, format_ms(step_ms));
+                                   kHealthyShare * 100, fixed_ms(step_ms, step_ms));
     return verdict;
   }
   verdict.cause = worst->cause;
   verdict.sentence = fmt::format(
       "{} is the largest recoverable cost: {} of the {} step ({}); fixing it should win about {}.",
-      cause_title(worst->cause), format_ms(worst->ms), format_ms(step_ms), format_percent(worst->share),
-      format_ms(worst->predicted_gain_ms));
+      cause_title(worst->cause), fixed_ms(worst->ms, step_ms), fixed_ms(step_ms, step_ms),
+      format_percent(worst->share), fixed_ms(worst->predicted_gain_ms, step_ms));
   return verdict;
 }
 

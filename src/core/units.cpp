@@ -55,6 +55,47 @@ std::string format_ms(double milliseconds) {
     return fmt::format("{:.1f} min", milliseconds / kMinute);
   return scaled(milliseconds * 1e6, 1000, kTimes, false);
 }
+
+namespace {
+
+// How the parts of a step are written.
+struct StepScale {
+  double per_ms;
+  int decimals;
+  std::string_view unit;
+};
+
+StepScale scale_of(double step_ms) {
+  const double size = std::fabs(step_ms);
+  if (size >= 1e4) return {1e-3, 2, "s"};
+  if (size >= 1000) return {1, 0, "ms"};
+  return size >= 1 ? StepScale{1, 2, "ms"} : StepScale{1000, 1, "µs"};
+}
+
+std::string fixed_decimals(double value, int decimals) {
+  const double least = std::pow(10, -decimals);
+  if (value == 0 || std::fabs(value) >= least / 2) return fmt::format("{:.{}f}", value, decimals);
+  return value > 0 ? fmt::format("<{:.{}f}", least, decimals) : fmt::format("{:.{}f}", 0.0, decimals);
+}
+
+}  // namespace
+
+std::string fixed_number(double ms, double step_ms) {
+  if (!std::isfinite(ms)) return "n/a";
+  const StepScale scale = scale_of(step_ms);
+  return fixed_decimals(ms * scale.per_ms, scale.decimals);
+}
+
+std::string fixed_ms(double ms, double step_ms) {
+  if (!std::isfinite(ms)) return "n/a";
+  return fmt::format("{} {}", fixed_number(ms, step_ms), scale_of(step_ms).unit);
+}
+
+std::string fixed_range(double low_ms, double high_ms, double step_ms) {
+  const std::string low = fixed_number(low_ms, step_ms), high = fixed_ms(high_ms, step_ms);
+  return fixed_ms(low_ms, step_ms) == high ? high : fmt::format("{} to {}", low, high);
+}
+
 std::string format_bytes(double bytes) { return scaled(bytes, 1024, kBytes, true); }
 std::string format_flops(double flops) { return scaled(flops, 1000, kFlops, true); }
 std::string format_flop_rate(double per_second) { return scaled(per_second, 1000, kFlopRates, true); }

@@ -1,6 +1,7 @@
 // Numbers as people read them.
 #include "core/units.h"
 
+#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -72,6 +73,29 @@ TEST(Units, CountsInSingularAndPlural) {
   EXPECT_EQ(counted(0, "gap"), "0 gaps");
   EXPECT_EQ(counted(2.5, "call"), "2.5 calls");
   EXPECT_EQ(counted(1204, "copy", "copies"), "1204 copies");
+}
+
+TEST(FixedMs, LinesUpAndNeverWritesSomethingAsNothing) {
+  EXPECT_EQ(fixed_ms(7.376, 49.6), "7.38 ms");
+  EXPECT_EQ(fixed_ms(0, 49.6), "0.00 ms");
+  EXPECT_EQ(fixed_ms(0.0002, 49.6), "<0.01 ms");
+  EXPECT_EQ(fixed_ms(-0.0002, 49.6), "0.00 ms");  // a change
+  EXPECT_EQ(fixed_ms(-3.31, 49.6), "-3.31 ms");
+  EXPECT_EQ(fixed_ms(0.0312, 0.2), "31.2 µs");
+  EXPECT_EQ(fixed_ms(12.4, 2100), "12 ms");
+  EXPECT_EQ(fixed_number(0.3, 2100), "<1");
+  EXPECT_EQ(fixed_ms(std::nan(""), 1), "n/a");
+}
+
+TEST(FixedMs, CountsInSecondsWhereTheStepTakesMany) {
+  EXPECT_EQ(fixed_ms(3599999, 3600001), "3600.00 s");
+  EXPECT_EQ(fixed_ms(1.2, 3600001), "<0.01 s");
+  EXPECT_EQ(fixed_ms(0, 3600001), "0.00 s");
+}
+
+TEST(FixedRange, SaysItsUnitOnceAndAPointOnce) {
+  EXPECT_EQ(fixed_range(21.2, 21.238, 21.22), "21.20 to 21.24 ms");
+  EXPECT_EQ(fixed_range(21.219, 21.221, 21.22), "21.22 ms");
 }
 
 }  // namespace

@@ -83,11 +83,9 @@ std::string coverage_sentence(const analyze::Coverage& coverage) {
 }
 
 std::string range_text(const analyze::StepTime& step) {
-  const std::string steps = counted(step.count, "step"), low = format_ms(step.ms.low),
-                    high = format_ms(step.ms.high);
+  const std::string steps = counted(step.count, "step");
   if (step.count == 1) return steps;
-  return low == high ? fmt::format("{} over {}", low, steps)
-                     : fmt::format("{} to {} over {}", low, high, steps);
+  return fmt::format("{} over {}", fixed_range(step.ms.low, step.ms.high, step.ms.median), steps);
 }
 
 std::string link_share(const analyze::CollectiveSummary& row) {
@@ -125,9 +123,10 @@ std::string_view gains_note(const analyze::Analysis& analysis) {
 }
 
 std::string steps_sentence(const analyze::StepTime& step) {
-  std::string text = fmt::format("{} of {}", counted(step.count, "step"), format_ms(step.ms.median));
-  if (step.ms.low != step.ms.high)
-    text += fmt::format(" ({} to {})", format_ms(step.ms.low), format_ms(step.ms.high));
+  const double median = step.ms.median;
+  const std::string each = fixed_ms(median, median), range = fixed_range(step.ms.low, step.ms.high, median);
+  std::string text = fmt::format("{} of {}", counted(step.count, "step"), each);
+  if (range != each) text += fmt::format(" ({})", range);
   return step.how_found.empty() ? text : text + ", found by " + step.how_found;
 }
 

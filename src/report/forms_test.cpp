@@ -204,7 +204,7 @@ TEST(Terminal, SaysWhatToChangeOnItsFirstScreen) {
   std::string screen;
   for (std::string line; std::count(screen.begin(), screen.end(), '\n') < 40 && std::getline(lines, line);)
     screen += line + "\n";
-  for (const char* said : {"The device waits for the host", "NVIDIA H200", "2 ranks", "9 steps of 29.8 ms",
+  for (const char* said : {"The device waits for the host", "NVIDIA H200", "2 ranks", "9 steps of 29.80 ms",
                            "warm-up", "host sync", "7.70 ms", "1. keep the loss on the device",
                            "wins about 7.10 ms, 23.8 % of the step", "148 calls of aten::item"})
     EXPECT_NE(screen.find(said), std::string::npos) << said << "\n" << screen;

@@ -149,31 +149,6 @@ std::string bar(double fraction, std::size_t width) {
   return left(result, width);
 }
 
-namespace {
-
-// From ten seconds on a column counts in seconds.
-constexpr double kInSeconds = 1e4;
-
-std::string fixed_decimals(double value, int decimals) {
-  const double least = std::pow(10, -decimals);
-  if (value == 0 || std::abs(value) >= least / 2) return fmt::format("{:.{}f}", value, decimals);
-  return value > 0 ? fmt::format("<{:.{}f}", least, decimals) : fmt::format("{:.{}f}", 0.0, decimals);
-}
-
-}  // namespace
-
-std::string fixed_number(double ms, double largest) {
-  if (!std::isfinite(ms)) return "n/a";
-  const double size = std::abs(largest);
-  if (size >= kInSeconds) return fixed_decimals(ms * 1e-3, 2);
-  return fixed_decimals(ms, size >= 1000 ? 0 : size >= 1 ? 2 : 4);
-}
-
-std::string fixed_ms(double ms, double largest) {
-  if (!std::isfinite(ms)) return "n/a";
-  return fixed_number(ms, largest) + (std::abs(largest) >= kInSeconds ? " s" : " ms");
-}
-
 std::string ratio_text(double ratio) { return format_factor(ratio); }
 std::string ratio_text(const analyze::Estimate& ratio) {
   return fmt::format("{:.2f}× ({:.2f} to {:.2f})", ratio.median, ratio.low, ratio.high);

@@ -33,12 +33,6 @@ std::string right(std::string_view text, std::size_t width);
 // A bar of `width` columns of which `fraction` is filled, in eighths of a column.
 std::string bar(double fraction, std::size_t width);
 
-// "12.34 ms" with digits that line up in a column whose largest value is `largest`: parts of a step in
-// hundredths of a millisecond, of a step below one in ten-thousandths, of one above a second in whole ones,
-// of one above ten seconds in hundredths of a second ("12.34 s"). What would read as nothing and is
-// something: "<0.01 ms".
-std::string fixed_ms(double ms, double largest);
-std::string fixed_number(double ms, double largest);  // without the unit
 // "2.01×", and "2.01× (1.97 to 2.05)".
 std::string ratio_text(double ratio);
 std::string ratio_text(const analyze::Estimate& ratio);

@@ -53,24 +53,6 @@ TEST(BindUnits, KeepsANumberWithItsUnit) {
   EXPECT_EQ(bind_units("fold: 12 ×, all"), "fold: 12\u00a0×, all");
 }
 
-TEST(FixedMs, LinesUpAndNeverWritesSomethingAsNothing) {
-  EXPECT_EQ(fixed_ms(7.376, 49.6), "7.38 ms");
-  EXPECT_EQ(fixed_ms(0, 49.6), "0.00 ms");
-  EXPECT_EQ(fixed_ms(0.0002, 49.6), "<0.01 ms");
-  EXPECT_EQ(fixed_ms(-0.0002, 49.6), "0.00 ms");  // a change
-  EXPECT_EQ(fixed_ms(-3.31, 49.6), "-3.31 ms");
-  EXPECT_EQ(fixed_ms(0.0312, 0.2), "0.0312 ms");
-  EXPECT_EQ(fixed_ms(12.4, 2100), "12 ms");
-  EXPECT_EQ(fixed_number(0.3, 2100), "<1");
-  EXPECT_EQ(fixed_ms(std::nan(""), 1), "n/a");
-}
-
-TEST(FixedMs, CountsInSecondsWhereTheStepTakesMany) {
-  EXPECT_EQ(fixed_ms(3599999, 3600001), "3600.00 s");
-  EXPECT_EQ(fixed_ms(1.2, 3600001), "<0.01 s");
-  EXPECT_EQ(fixed_ms(0, 3600001), "0.00 s");
-}
-
 TEST(CleanUtf8, ShowsWhatReordersOrHidesItsNeighbours) {
   EXPECT_EQ(clean_utf8("a\xe2\x80\xae"
                        "b"),

@@ -12,8 +12,8 @@ namespace hone::report {
 LabVerdict lab_verdict(const analyze::LabReport& report) {
   const analyze::LabResult& result = report.result;
   std::string name = shortened(clean_utf8(report.model.name), 48);
-  std::string before = format_ms(report.baseline.step.ms.median),
-              after = format_ms(report.optimised.step.ms.median);
+  const double before_ms = report.baseline.step.ms.median, after_ms = report.optimised.step.ms.median;
+  const std::string before = fixed_ms(before_ms, before_ms), after = fixed_ms(after_ms, after_ms);
   std::string numbers =
       result.passed
           ? fmt::format("its outputs agree with the reference to {}", error_text(result.max_rel_err))

@@ -63,7 +63,7 @@ StepTime step_time(const Study& study) {
   for (const DeviceStep& step : steps)
     if (step.ms() > kOutlier * time.ms.median && steps.size() > 2)
       time.notes.push_back(
-          fmt::format("step {} took {}{}", step.step, format_ms(step.ms()),
+          fmt::format("step {} took {}{}", step.step, fixed_ms(step.ms(), time.ms.median),
                       &step == &steps.front() ? ": warm-up, or the wait for it" : ": an outlier"));
   return time;
 }
@@ -114,12 +114,16 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
   if (coverage.linked_share < 0.95)
     warnings.push_back(fmt::format("{} of the device's time could not be led back to an operator",
                                    format_percent(1 - coverage.linked_share)));
-  if (gains.recorder_slows())
+  if (gains.recorder_slows()) {
+    const double step = study.ranks[study.headline].step_ms;
+    const std::string about = fixed_ms(gains.unrecorded_ms(), step);
+    const std::string range = fixed_range(gains.low_unrecorded_ms(), gains.high_unrecorded_ms(), step);
     warnings.push_back(fmt::format(
-        "recording slowed this program: without the recorder its step takes about {} ({} to {}, by what a "
-        "record costs its host) instead of {}, and gains are counted from that",
-        format_ms(gains.unrecorded_ms()), format_ms(gains.low_unrecorded_ms()),
-        format_ms(gains.high_unrecorded_ms()), format_ms(study.ranks[study.headline].step_ms)));
+        "recording slowed this program: without the recorder its step takes about {}{} instead of {}, and "
+        "gains are counted from that",
+        about, range == about ? "" : fmt::format(" ({}, by what a record costs its host)", range),
+        fixed_ms(step, step)));
+  }
   return warnings;
 }
 
@@ -182,7 +186,7 @@ void warn_of_ranks(const trace::Trace& trace, Analysis& analysis) {
       analysis.warnings.push_back(fmt::format(
           "{} of waiting for a rank ({}) is put down to the recorder, which slows the hosts of the "
           "ranks unequally; record again without record_shapes to be sure",
-          format_ms(row.ms), format_percent(row.share)));
+          fixed_ms(row.ms, analysis.step.ms.median), format_percent(row.share)));
 }
 
 }  // namespace

@@ -343,8 +343,8 @@ class Tables {
       if (group->flops > 0 || group->bytes > 0)
         costed += group->ms;
       else if (coverage.unknown.size() < kUnknownShown && group->ms > 0)
-        coverage.unknown.push_back(
-            fmt::format("{}: {}", operator_title(trace_.operators[group->op]), format_ms(group->ms)));
+        coverage.unknown.push_back(fmt::format("{}: {}", operator_title(trace_.operators[group->op]),
+                                               fixed_ms(group->ms, own_.step_ms)));
     }
     coverage.linked_share = busy_ms_ > 0 ? linked_ms_ / busy_ms_ : 0;
     coverage.costed_share = busy_ms_ > 0 ? std::min(1.0, costed / busy_ms_) : 0;

@@ -225,10 +225,11 @@ Straggler find_straggler(const Study& study, const Accounts& headline) {
     else if (each != Cause::kStraggler && each != Cause::kComm && more > longest)
       longest = more, cause = each;
   }
+  const double step_ms = study.ranks[study.headline].step_ms;
   if (busy >= longest) {
     late.extra_work = does_extra_work(study, late.rank, study.headline);
     late.doing = fmt::format(
-        "its device computes {} longer than that of rank {}{}", format_ms(busy),
+        "its device computes {} longer than that of rank {}{}", fixed_ms(busy, step_ms),
         study.timelines[study.headline].rank,
         late.extra_work ? ", most of it in calls of operators that the latter does not make" : "");
     return late;
@@ -236,9 +237,10 @@ Straggler find_straggler(const Study& study, const Accounts& headline) {
   late.cause = cause;
   const Account& account = own[static_cast<std::size_t>(cause)];
   const bool named = !account.parts.empty() && !account.parts.front().name.empty();
-  late.doing = fmt::format("its device is idle {} longer than that of rank {} ({}{}{})", format_ms(longest),
-                           study.timelines[study.headline].rank, cause_label(cause), named ? ": " : "",
-                           named ? account.parts.front().name : std::string());
+  late.doing =
+      fmt::format("its device is idle {} longer than that of rank {} ({}{}{})", fixed_ms(longest, step_ms),
+                  study.timelines[study.headline].rank, cause_label(cause), named ? ": " : "",
+                  named ? account.parts.front().name : std::string());
   return late;
 }
 

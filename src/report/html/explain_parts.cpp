@@ -180,7 +180,8 @@ Markup path_part(const Analysis& analysis) {
   Markup body;
   for (const analyze::PathSegment* row : rows) {
     Markup cells = name_cell(row->name, shortened(clean_utf8(row->track), 90));
-    cells += cell("kind", shortened(clean_utf8(row->kind), 20)) + cell("from", format_ms(row->start_ms));
+    cells += cell("kind", shortened(clean_utf8(row->kind), 20)) +
+             cell("from", fixed_ms(row->start_ms, analysis.step.ms.median));
     cells += cell("takes", fixed_ms(row->ms, analysis.step.ms.median));
     body += tag("tr", {{"class", "single"}}, cells);
   }

@@ -1,4 +1,6 @@
 // The top of the page: what was measured, the verdict in one sentence, four numbers.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/units.h"
@@ -30,8 +32,8 @@ Markup tile(std::string_view name, const std::string& value, const std::string& 
       tag("div", {{"class", "name"}}, name) + quantity(value) + tag("div", {{"class", "note"}}, prose(note)));
 }
 
-std::string range(const analyze::Estimate& ms) {
-  return fmt::format("{} to {}", format_ms(ms.low), format_ms(ms.high));
+std::string range(const analyze::Estimate& ms, double step_ms) {
+  return fixed_range(ms.low, ms.high, step_ms);
 }
 
 Markup verdict_line(const analyze::LabReport& report) {
@@ -67,14 +69,13 @@ Markup lab_hero(const analyze::LabReport& report) {
   hero += tag("p", {{"class", "sub"}}, tag("b", "After:") + prose(" " + report.optimised.verdict.sentence));
   hero += tag("p", {{"class", "sub"}}, prose(baseline_note()));
   const analyze::Estimate& speedup = report.result.speedup;
-  double after = report.optimised.step.ms.median;
-  Markup tiles =
-      tile("step before", format_ms(report.baseline.step.ms.median), range(report.baseline.step.ms));
-  tiles += tile("step after", format_ms(after), range(report.optimised.step.ms));
+  const double before = report.baseline.step.ms.median, after = report.optimised.step.ms.median;
+  Markup tiles = tile("step before", fixed_ms(before, before), range(report.baseline.step.ms, before));
+  tiles += tile("step after", fixed_ms(after, after), range(report.optimised.step.ms, after));
   tiles += tile("speed-up", ratio_text(speedup.median),
                 fmt::format("{:.2f}× to {:.2f}×, taking turns", speedup.low, speedup.high));
   double share = after > 0 ? report.optimised.floor_ms / after : 0;
-  tiles += tile("floor", format_ms(report.optimised.floor_ms),
+  tiles += tile("floor", fixed_ms(report.optimised.floor_ms, after),
                 fmt::format("{} of the step after", format_percent(share)));
   return hero + tag("div", {{"class", "tiles"}}, tiles);
 }
@@ -90,13 +91,13 @@ Markup explain_hero(const analyze::Analysis& analysis) {
   if (const std::string fix = first_fix(analysis); !fix.empty())
     hero += tag("p", {{"class", "sub"}}, tag("b", "What to do: ") + prose(fix));
   for (const std::string& note : analysis.step.notes) hero += tag("p", {{"class", "sub"}}, prose(note));
-  Markup tiles = tile("step", format_ms(step), range(analysis.step.ms));
+  Markup tiles = tile("step", fixed_ms(step, step), range(analysis.step.ms, step));
   double share = step > 0 ? analysis.floor_ms / step : 0;
-  tiles += analysis.floor_known ? tile("floor", format_ms(analysis.floor_ms),
+  tiles += analysis.floor_known ? tile("floor", fixed_ms(analysis.floor_ms, step),
                                        fmt::format("{} of the step", format_percent(share)))
                                 : tile("floor", "unknown", "no roofs to judge by");
-  tiles +=
-      tile("recoverable", format_ms(analysis.verdict.recoverable_ms), format_percent(analysis.verdict.share));
+  tiles += tile("recoverable", fixed_ms(analysis.verdict.recoverable_ms, step),
+                format_percent(analysis.verdict.share));
   tiles += analysis.targets.empty()
                ? tile("operators", fmt::format("{}", analysis.operators.size()), "ran in the step")
                : metric_tile(analysis.targets.front());
@@ -112,10 +113,11 @@ Markup compare_hero(const analyze::Comparison& comparison) {
       tag("p", {{"class", "sub"}}, tag("b", "First: ") + prose(comparison.a + ". " + comparison.a_verdict));
   hero +=
       tag("p", {{"class", "sub"}}, tag("b", "Second: ") + prose(comparison.b + ". " + comparison.b_verdict));
-  Markup tiles = tile("first", format_ms(comparison.a_ms.median), range(comparison.a_ms));
-  tiles += tile("second", format_ms(comparison.b_ms.median), range(comparison.b_ms));
-  tiles += tile("change", format_ms(comparison.difference.change_ms.median),
-                range(comparison.difference.change_ms));
+  const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
+  Markup tiles = tile("first", fixed_ms(comparison.a_ms.median, step), range(comparison.a_ms, step));
+  tiles += tile("second", fixed_ms(comparison.b_ms.median, step), range(comparison.b_ms, step));
+  tiles += tile("change", fixed_ms(comparison.difference.change_ms.median, step),
+                range(comparison.difference.change_ms, step));
   tiles += tile("first ÷ second", ratio_text(comparison.ratio),
                 comparison.difference.certainty == analyze::Certainty::kNone
                     ? "no difference shown"

@@ -82,10 +82,11 @@ std::string collectives(const Analysis& analysis) {
 }
 
 std::string critical_path(const Analysis& analysis) {
+  const double step = analysis.step.ms.median;
   std::vector<Cells> rows;
   for (const analyze::PathSegment& row : analysis.critical_path)
-    rows.push_back(
-        {code(row.name), plain(row.kind), plain(row.track), format_ms(row.start_ms), format_ms(row.ms)});
+    rows.push_back({code(row.name), plain(row.kind), plain(row.track), fixed_ms(row.start_ms, step),
+                    fixed_ms(row.ms, step)});
   return rows.empty() ? "" : table({"what", "kind", "where", "from", "takes"}, 3, rows);
 }
 

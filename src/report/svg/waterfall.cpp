@@ -81,8 +81,10 @@ class Painter {
       // On a phone labels stand over the plot: a grid would run through them.
       marks += line(x(tick), canvas_.compact ? bottom - 4 : 0, x(tick), bottom, "grid");
       Anchor anchor = canvas_.compact && tick == 0 ? Anchor::kStart : Anchor::kMiddle;
+      const bool micro = limit_ < 1;  // as fixed_ms
+      const std::string_view unit = tick > 0 ? "" : micro ? " µs" : " ms";
       marks +=
-          text(x(tick), bottom + 16, fmt::format("{:g}{}", tick, tick == 0 ? " ms" : ""), "axis", anchor);
+          text(x(tick), bottom + 16, fmt::format("{:g}{}", micro ? tick * 1e3 : tick, unit), "axis", anchor);
     }
     return marks;
   }
@@ -110,9 +112,9 @@ class Painter {
     if (ms <= 0) return;
     double height = after_ == nullptr ? frame_.bar_height + 4 : frame_.bar_height;
     double top = bar_top() + (is_after ? frame_.bar_height + 3 : 0);
-    std::string tip =
-        fmt::format("{}{}: {}, {} of {}", name, after_ == nullptr ? "" : (is_after ? ", after" : ", before"),
-                    format_ms(ms), format_percent(step_ms > 0 ? ms / step_ms : 0), format_ms(step_ms));
+    std::string tip = fmt::format(
+        "{}{}: {}, {} of {}", name, after_ == nullptr ? "" : (is_after ? ", after" : ", before"),
+        fixed_ms(ms, step_ms), format_percent(step_ms > 0 ? ms / step_ms : 0), fixed_ms(step_ms, step_ms));
     const char* side = after_ != nullptr && !is_after ? "before" : "after";
     content_ +=
         box(x(start_ms), top, x(start_ms + ms) - x(start_ms), height, fmt::format("{} {}", css, side), tip);

@@ -80,6 +80,11 @@ class Teller {
 
  private:
   double step() const { return own_.step_ms; }
+  // As the ledger writes it; what is too short for that, as it is.
+  std::string in_step(double ms) const {
+    const std::string text = fixed_ms(ms, step());
+    return text.front() == '<' ? format_ms(ms) : text;
+  }
 
   // The reason that most of an account has.
   static Reason main_reason(const Account& account) {
@@ -100,12 +105,12 @@ class Teller {
     const RankTimeline& timeline = study_.timelines[study_.headline];
     for (const Work& work : timeline.works) works += work.step != trace::kNoStep && timeline.in_ledger(work);
     works /= static_cast<double>(std::max<std::size_t>(1, timeline.steps.size()));
-    put(arguments, "ms", format_ms(ms));
+    put(arguments, "ms", in_step(ms));
     put(arguments, "share", format_percent(step() > 0 ? ms / step() : 0));
     put(arguments, "count", count_text(count));
     put(arguments, "mean", format_ms(count > 0 ? ms / count : ms));
-    put(arguments, "step", format_ms(step()));
-    put(arguments, "gain", format_ms(gain));
+    put(arguments, "step", in_step(step()));
+    put(arguments, "gain", in_step(gain));
     put(arguments, "kernels", count_text(works));
     put(arguments, "busy", format_percent(step() > 0 ? busy * own_.to_step_ms / step() : 0));
     put(arguments, "rank", fmt::format("{}", straggler_.number));
@@ -139,7 +144,7 @@ class Teller {
     return {
         fmt::format("without what it does longer: {} less; with that shared out over the {} ranks: {} "
                     "less. The {} is what is predicted, because {}",
-                    format_ms(removed), study_.timelines.size(), format_ms(shared),
+                    in_step(removed), study_.timelines.size(), in_step(shared),
                     straggler_.extra_work ? "first" : "second",
                     straggler_.extra_work ? "the others do not do it at all"
                                           : "it does the same as the others, but longer")};
@@ -167,12 +172,13 @@ class Teller {
 
   // "8 × 187 µs = 1.49 ms in 40 kernels": calls of the operator, where each has a part in it, with its
   // kernels where they are more.
-  static std::string times(const Part& part) {
+  std::string times(const Part& part) const {
     const bool called = part.op != kNothing && part.calls > 0 && part.count >= 0.99 * part.calls;
     const double count = called ? part.calls : part.count;
-    if (count <= 0) return format_ms(part.ms);
-    std::string text =
-        fmt::format("{} × {} = {}", count_text(count), format_ms(part.ms / count), format_ms(part.ms));
+    std::string text = in_step(part.ms);
+    if (count <= 0) return text;
+    if (const std::string often = count_text(count); often != "1")
+      text = fmt::format("{} × {} = {}", often, format_ms(part.ms / count), text);
     if (called && count_text(part.count) != count_text(part.calls))
       text += fmt::format(" in {}", counted(part.count, "kernel"));
     return text;
@@ -193,17 +199,17 @@ class Teller {
       }
       Arguments arguments;
       put(arguments, "name", part->name);
-      put(arguments, "ms", format_ms(part->ms));
+      put(arguments, "ms", in_step(part->ms));
       put(arguments, "count", count_text(std::max(part->count, 1.0 / own_.central_steps)));
       put(arguments, "times", times(*part));
       put(arguments, "mean", format_ms(part->count > 0 ? part->ms / part->count : part->ms));
       put(arguments, "detail", detail(rule.cause, *part));
       lines.push_back(part->count > 0 ? fill(rule.item, arguments)
-                                      : fmt::format("{}: {}", part->name, format_ms(part->ms)));
+                                      : fmt::format("{}: {}", part->name, in_step(part->ms)));
       ++named;
     }
     if (parts.size() > named && rest > 0 && named > 0)
-      lines.push_back(fmt::format("and {} more: {}", parts.size() - named, format_ms(rest)));
+      lines.push_back(fmt::format("and {} more: {}", parts.size() - named, in_step(rest)));
     return lines;
   }
 

@@ -95,20 +95,20 @@ class Judge {
     const LedgerRow* largest = largest_gain();
     std::string text = fmt::format(
         "{} is the {}: {} of the {} step ({}); fixing it {} {}{}.", cause_title(row.cause),
-        &row == largest ? "largest recoverable cost" : "cost to remove first", format_ms(row.ms),
-        format_ms(step()), format_percent(row.share), row.gain_is_bound ? "wins at most" : "should win about",
-        format_ms(row.predicted_gain_ms), recorder_matters() ? " of the " + unrecorded_text() : "");
+        &row == largest ? "largest recoverable cost" : "cost to remove first", in_step(row.ms),
+        in_step(step()), format_percent(row.share), row.gain_is_bound ? "wins at most" : "should win about",
+        in_step(row.predicted_gain_ms), recorder_matters() ? " of the " + unrecorded_text() : "");
     if (!gains_.foretells())
       text += fmt::format(" How much of that cannot be foretold: replayed, the step is {} off.",
                           format_percent(gains_.error()));
     if (keeps_from_graph || (&row != largest && blocks_capture(row.cause)))
       text += fmt::format(" It also keeps the step from being launched as one graph, which would win {}.",
-                          format_ms(launch_gain()));
+                          in_step(launch_gain()));
     else if (&row != largest)
       text += fmt::format(
           " Launch overhead comes second, because this fix takes a part of it away: without "
           "any, the step would be {} shorter.",
-          format_ms(launch_gain()));
+          in_step(launch_gain()));
     return text;
   }
 
@@ -118,17 +118,17 @@ class Judge {
       return fmt::format(
           "the device was idle for {} of the {} step, and the trace does not say why: no launch of the host "
           "is in it.",
-          format_percent(idle_share()), format_ms(step()));
+          format_percent(idle_share()), in_step(step()));
     if (!study_.roofs.known())
       return fmt::format(
           "the device is busy for {} of the {} step, and without its roofs nothing says how fast its kernels "
           "could be. Nothing else could win back more than {:g} %.",
-          format_percent(1 - idle_share()), format_ms(step()), kHealthyShare * 100);
+          format_percent(1 - idle_share()), in_step(step()), kHealthyShare * 100);
     if (const double unknown = unknown_share(*study_.trace); unknown > kMostUnknown)
       return fmt::format(
           "{} of the device's time went to work of which neither name nor operator says what it is. Nothing "
           "else could win back more than {:g} % of the {} step.",
-          format_percent(unknown), kHealthyShare * 100, format_ms(step()));
+          format_percent(unknown), kHealthyShare * 100, in_step(step()));
     return {};
   }
 
@@ -138,13 +138,15 @@ class Judge {
           "Healthy as far as the trace shows: nothing in it could win back more than {:g} % of the {} step. "
           "For {} of the device's time it says which kernels ran, but not on what (no operators, or no "
           "shapes), so how fast they could be is not judged.",
-          kHealthyShare * 100, format_ms(step()), format_percent(1 - costed_share()));
+          kHealthyShare * 100, in_step(step()), format_percent(1 - costed_share()));
     return fmt::format("Healthy: no single cause could win back more than {:g} % of the {}.",
                        kHealthyShare * 100,
-                       recorder_matters() ? unrecorded_text() : format_ms(step()) + " step");
+                       recorder_matters() ? unrecorded_text() : in_step(step()) + " step");
   }
 
   double step() const { return own_.step_ms; }
+  // As the ledger writes it.
+  std::string in_step(double ms) const { return fixed_ms(ms, step()); }
 
   // The part of the device's computing whose work is known.
   double costed_share() const {
@@ -167,7 +169,7 @@ class Judge {
 
   bool recorder_matters() const { return gains_.recorder_slows(); }
   std::string unrecorded_text() const {
-    return fmt::format("{} that a step takes without the recorder", format_ms(gains_.unrecorded_ms()));
+    return fmt::format("{} that a step takes without the recorder", in_step(gains_.unrecorded_ms()));
   }
 
   const LedgerRow* launch() const {
