@@ -127,6 +127,13 @@ constexpr DeviceRule kRules[] = {
      "if the mask is the causal one: F.scaled_dot_product_attention(q, k, v, is_causal=True) leaves half of "
      "the work out; other masks: flex_attention",
      "a mask that is not causal must stay"},
+    {Cause::kKernelInefficiency, Reason::kScatter, 0.03,
+     "{ms} per step is lost adding rows up one after another, as the gradient of x[indices] does",
+     "{count} kernels a step, {ms} above what good kernels reach", kWork,
+     "look rows up with F.embedding or torch.index_select, whose gradients add rows side by side; give rows "
+     "that "
+     "only fill up (padding) no gradient (padding_idx)",
+     "what the other gradient takes depends on how often the same row is looked up"},
     {Cause::kKernelInefficiency, Reason::kSlow, 0.05, "{ms} per step is lost in kernels far below their roof",
      "{count} kernels a step, {ms} above what good kernels reach", kWork,
      "torch.compile(mode=\"max-autotune\") tries other kernels for these shapes",
@@ -221,6 +228,10 @@ constexpr DeviceRule kRules[] = {
      "bf16_compress_hook with "
      "DistributedDataParallel",
      "sums in bf16 are less exact: compare the loss curve"},
+    {Cause::kComm, Reason::kWholeGather, 0.03,
+     "{ms} per step goes to gathering from all ranks what is reduced right after",
+     "{count} works a step gather whole tensors, and reduce them", kWork,
+     "reduce on each rank first (mean, argmax, sum), then gather what is left", ""},
     {Cause::kStraggler, Reason::kNone, 0.05, "{ms} per step is spent waiting for rank {rank}",
      "rank {rank} arrives last at the collectives; meanwhile {doing}", "{name}: {ms} of waiting",
      "make rank {rank} as fast as the others: {remedy}", ""},

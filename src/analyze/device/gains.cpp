@@ -63,7 +63,7 @@ double Gains::of(Cause cause, Reason reason) const {
     without(change, Activity::kCopy) = cause == Cause::kHostCopy;
     return with(std::move(change));
   }
-  if (!is_busy(cause) && reason != Reason::kRepeated && reason != Reason::kWideSum) return of(cause);
+  if (!is_busy(cause) && !carries_less(reason)) return of(cause);
   return with_works(targets(cause, &reason));
 }
 
@@ -204,11 +204,12 @@ double Gains::without_bubble() const {
   return std::max(0.0, bubble_ms_ - work * (stages - 1) / kMicroBatches);
 }
 
-// Reductions that are repeated can be left out; of the rest much can be hidden, or half of it left out where
-// it is wider than its data.
+// Reductions that are repeated can be left out; of the rest much can be hidden, or left out where it is wider
+// or more than what is needed.
 double Gains::without_communication(double all_ms) const {
   const double repeated = std::min(all_ms, of(Cause::kComm, Reason::kRepeated));
-  return std::max(repeated + comm_share() * (all_ms - repeated), of(Cause::kComm, Reason::kWideSum));
+  return std::max({repeated + comm_share() * (all_ms - repeated), of(Cause::kComm, Reason::kWideSum),
+                   of(Cause::kComm, Reason::kWholeGather)});
 }
 
 // Hidden communication is not free: its kernels take multiprocessors and bandwidth from the work that hides

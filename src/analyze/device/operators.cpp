@@ -94,6 +94,10 @@ std::string_view reason_words(Reason reason) {
       return "reads one tensor against its order in memory";
     case Reason::kDenseMask:
       return "reads a mask of queries × keys: a causal one leaves half of the work out";
+    case Reason::kWholeGather:
+      return "reduces what was gathered: each rank could have reduced its own part first";
+    case Reason::kScatter:
+      return "adds rows up one after another";
     case Reason::kWideSum:
     case Reason::kRepeated:
     case Reason::kLoop:

@@ -139,6 +139,13 @@ constexpr ByHand kByHand[] = {
     {"aten::_embedding_bag_dense_backward", "f32[2,8] i64[6] i64[6] i64[2] i64[0] =100 =False =1 - =-1",
      kMovement, 48, 64 + 48 + 48, 3200},
     {"aten::index_copy_", "bf16[1,4,16,8] =2 i64[1] bf16[1,4,1,8]", kMovement, 0, 64 + 8, 64},
+    {"aten::index_add_", "f32[100,8] =0 i64[6] f32[6,8] =1", kMovement, 48, 2 * 192 + 48, 192},
+    {"aten::index_add", "f32[100,8] =0 i64[6] f32[6,8] =1", kMovement, 48, 3200 + 2 * 192 + 48, 3200 + 192},
+    // 30 places of 3 channels: an image of 48 elements is read no more than whole, one of 3000 in part
+    {"aten::cudnn_grid_sampler", "f32[1,3,4,4] f32[1,5,6,2]", kMovement, 990, 4 * 48 + 240, 360},
+    {"aten::grid_sampler_2d", "f32[1,3,25,40] f32[1,5,6,2] =0 =0 =False", kMovement, 990, 4 * 360 + 240, 360},
+    // 6 rows of 8 read, and added to as many that are read and written
+    {"aten::_index_put_impl_", "f32[100,8] - f32[2,3,8] =True =True", kMovement, 48, 2 * 192, 192},
     {"aten::cat", "(f32[2,3] f32[2,5]) =1", kMovement, 0, 64, 64},
     // two chunks of 3·3 and 2·2 elements, one row padded
     {"aten::_chunk_cat", "(bf16[5,3] bf16[4,2]) =0 =2 bf16[2,13]", kMovement, 0, 2 * 23, 2 * 26},
@@ -182,6 +189,8 @@ TEST(CallCost, OfUnknownOperatorsAndWrongInputsIsNone) {
   EXPECT_FALSE(cost("aten::mm", "f32[3] =1"));
   EXPECT_FALSE(cost("aten::linear", "f32[3,4] f32[5,4]")) << "calls addmm";
   EXPECT_FALSE(cost("aten::index", "f32[100] -"));
+  EXPECT_FALSE(cost("aten::index_put_", "f32[100] - f32[6] =False"));  // may stand for more
+  EXPECT_FALSE(cost("aten::index_put_", "f32[100] - f32[] =True"));
   EXPECT_FALSE(cost("mine::op", "f32[3,4]"));
   EXPECT_FALSE(cost("aten::cat", "(undefined[2,3]) =0"));
   EXPECT_FALSE(cost("aten::_fused_adamw_", "() () () () () () =0.1"));

@@ -76,6 +76,27 @@ std::optional<Work> index_copy(const Args& args, const Entry&) {
               fmt::format("{} into {}", dims_text(source->dims), dims_text(x->dims))};
 }
 
+// index_put_(x, [indices], values, accumulate): adds the values to rows of x, as the gradient of x[indices]
+// does. Which rows is not recorded, only that they are as many as the values; without accumulating, values
+// may stand for more than they are.
+std::optional<Work> index_put(const Args& args, const Entry&) {
+  const CallInput *x = args.tensor(0), *values = args.tensor(2);
+  if (x == nullptr || values == nullptr || values->dims.empty() || !args.flag(3).value_or(false))
+    return std::nullopt;
+  return Work{elements(values->dims), 2 * values->bytes(), values->bytes(), x->dtype,
+              fmt::format("{} added into {}", dims_text(values->dims), dims_text(x->dims))};
+}
+
+// index_add_(x, axis, index, source): adds as many slices as the source has to slices that are read and
+// written; copies x unless in place
+std::optional<Work> index_add(const Args& args, const Entry&) {
+  const CallInput *x = args.tensor(0), *index = args.tensor(2), *source = args.tensor(3);
+  if (x == nullptr || index == nullptr || source == nullptr) return std::nullopt;
+  const double whole = args.in_place() ? 0 : x->bytes();
+  return Work{elements(source->dims), whole + 2 * source->bytes() + index->bytes(), whole + source->bytes(),
+              x->dtype, fmt::format("{} added into {}", dims_text(source->dims), dims_text(x->dims))};
+}
+
 // index_select(x, axis, index): as many slices as the index has elements
 std::optional<Work> index_select(const Args& args, const Entry&) {
   const CallInput *x = args.tensor(0), *index = args.tensor(2);
@@ -193,6 +214,17 @@ std::optional<Work> upsample(const Args& args, const Entry& entry) {
               fmt::format("{} → {}", dims_text(x->dims), dims_text(out))};
 }
 
+// grid_sampler_2d(x[N,C,H,W], grid[N,h,w,2], …), bilinear: an output element from four of x, of which it
+// reads no more than there are; as upsample_bilinear2d 11 an output element
+std::optional<Work> grid_sampler(const Args& args, const Entry&) {
+  const CallInput *x = args.tensor(0), *grid = args.tensor(1);
+  if (x == nullptr || grid == nullptr || x->dims.size() != 4 || grid->dims.size() != 4) return std::nullopt;
+  const Shape out = {x->dims[0], x->dims[1], grid->dims[1], grid->dims[2]};
+  const double written = tensor_bytes(out, x->dtype);
+  return Work{11 * elements(out), std::min(x->bytes(), 4 * written) + grid->bytes(), written, x->dtype,
+              fmt::format("{} → {}", dims_text(x->dims), dims_text(out))};
+}
+
 // upsample_nearest2d_backward(gradient, output size, input size, …)
 std::optional<Work> upsample_backward(const Args& args, const Entry& entry) {
   const CallInput* gradient = args.tensor(0);
@@ -217,6 +249,9 @@ constexpr Entry kTable[] = {
     {"_embedding_bag_forward_only", kMovement, embedding_bag},
     {"_embedding_bag_dense_backward", kMovement, embedding_bag_backward},
     {"index_copy", kMovement, index_copy},
+    {"index_put", kMovement, index_put},
+    {"_index_put_impl", kMovement, index_put},
+    {"index_add", kMovement, index_add},
     {"index_select", kMovement, index_select},
     {"gather", kMovement, gather},
     {"scatter", kMovement, scatter},
@@ -249,13 +284,13 @@ constexpr Entry kTable[] = {
     {"upsample_nearest2d", kMovement, upsample},
     {"upsample_nearest3d", kMovement, upsample},
     {"upsample_bilinear2d", kMovement, upsample, 11},
+    {"grid_sampler_2d", kMovement, grid_sampler},
+    {"cudnn_grid_sampler", kMovement, grid_sampler},
     {"upsample_nearest2d_backward", kMovement, upsample_backward, 1},
     {"upsample_bilinear2d_backward", kMovement, upsample_backward, 8},
     {"_local_scalar_dense", kMovement, one_element},
     // what they select is not recorded
     {"index", kMovement},
-    {"index_put", kMovement},
-    {"_index_put_impl", kMovement},
     {"masked_select", kMovement},
     {"masked_scatter", kMovement},
     {"unique", kMovement},

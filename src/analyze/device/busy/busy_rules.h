@@ -44,6 +44,8 @@ inline constexpr double kFusedAttentionShare = 0.8;
 // Rows are at least so long: what has fewer elements than a tensor by this factor is a value for each of its
 // rows.
 inline constexpr double kRowLength = 64;
+// From this length on a chain of passes is a formula written out.
+inline constexpr std::size_t kLongChain = 5;
 
 // A concatenation of so many elements that adds at most this share to its first tensor copies it for little.
 inline constexpr double kLargeAppend = 262'144;

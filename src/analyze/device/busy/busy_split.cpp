@@ -67,6 +67,9 @@ class Splitter {
     return result_.uses.mostly_16_bit ? Reason::kLeak : Reason::kVectorMath;
   }
 
+  // The gradient of x[indices]: rows for the same index are added one after another.
+  static bool adds_rows(std::string_view kind) { return kind.find("index_put") != std::string_view::npos; }
+
   bool is_attention(const Work& work) const {
     return trace_.operators[work.op].kind.find("attention") != std::string::npos;
   }
@@ -114,6 +117,8 @@ class Splitter {
       split.reason = Reason::kOddSize;
     else if (ns < kShortWorkNs || fraction >= poor)
       return;
+    else if (adds_rows(trace_.operators[work.op].kind))
+      split.reason = Reason::kScatter;
     else
       split.reason = has_small_grid(work) ? Reason::kSmallGrid : Reason::kSlow;
     const double target = floor / good;

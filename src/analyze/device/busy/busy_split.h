@@ -40,9 +40,11 @@ enum class Reason : uint8_t {
   kOtherDevice,  // another device of the same process works
   kLoop,         // launched in a loop of the program (loops.h)
   kMixedOrders,  // a pass over tensors that lie in different orders
+  kWholeGather,  // a gather of what is reduced right after, and that reduction (gathers.h)
+  kScatter,      // rows added up one after another, as the gradient of an index in brackets does
   kDenseMask,    // attention that reads a mask which is the same for all sequences
 };
-inline constexpr int kReasonCount = 22;
+inline constexpr int kReasonCount = 24;
 
 constexpr double kGone = -1;  // the work is not launched at all
 
@@ -54,6 +56,12 @@ struct WorkSplit {
 
   double of(Cause which) const { return share[static_cast<std::size_t>(which)]; }
 };
+
+// Whether the works of a reason of communication say what they would take without it: others are what hiding
+// or joining collectives wins.
+constexpr bool carries_less(Reason reason) {
+  return reason == Reason::kRepeated || reason == Reason::kWideSum || reason == Reason::kWholeGather;
+}
 
 struct BusySplit {
   std::vector<WorkSplit> works;  // as RankTimeline::works

@@ -145,6 +145,17 @@ TEST(MixedOrdersOfAPass, DoNotExplainASlowPassInOneOrder) {
   EXPECT_EQ(split.reason, Reason::kSlow);
 }
 
+TEST(AddingRows, FarBelowItsRoofIsOneAfterAnother) {
+  WorkWords words = pass("f32[50000,256]", 500);
+  words.kind = "aten::_index_put_impl_";
+  words.op_class = OperatorClass::kMovement;
+  words.bytes = 42.24e6;  // 10 µs at the roof
+  const WorkSplit split = alone(words);
+  EXPECT_EQ(split.cause, Cause::kKernelInefficiency);
+  EXPECT_EQ(split.reason, Reason::kScatter);
+  EXPECT_LT(split.target_ns, 15e3);
+}
+
 TEST(GeneratedKernels, AreSlowOnlyFarBelowTheirRoof) {
   WorkWords words = pass("f32[4,1024,1024]", 50);  // a fifth of the roof
   EXPECT_EQ(alone(words).reason, Reason::kSlow);

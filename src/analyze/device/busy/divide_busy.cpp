@@ -2,6 +2,7 @@
 
 #include "analyze/device/busy/compiling.h"
 #include "analyze/device/busy/fusion.h"
+#include "analyze/device/busy/gathers.h"
 #include "analyze/device/busy/reductions.h"
 
 namespace hone::analyze::device {
@@ -13,6 +14,7 @@ BusySplit divide_busy(const trace::Trace& trace, const RankTimeline& timeline, c
   mark_fusible(trace, timeline, roofs, traits, split);
   mark_repeated_reductions(trace, timeline, split);
   mark_wide_sums(trace, timeline, split);
+  mark_whole_gathers(trace, timeline, split);
   mark_compiling(timeline, activity, split);
   return split;
 }

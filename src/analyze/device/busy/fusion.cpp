@@ -98,7 +98,8 @@ class Fuser {
     return splits_[work].cause == Cause::kLayout && splits_[work].target_ns == kGone;
   }
 
-  // The kernels of one operator belong together: a normalisation must pass twice.
+  // The kernels of one operator belong together: a normalisation must pass twice. In a long chain it is
+  // fusing that helps, in whatever orders its tensors lie.
   void close_chain(const std::vector<uint32_t>& chain) {
     if (chain.empty()) return;
     std::vector<std::pair<std::size_t, int64_t>> units;  // first place in the chain, time
@@ -118,7 +119,9 @@ class Fuser {
       for (std::size_t k = unit->first; k < end; ++k) {
         const uint32_t i = chain[k];
         const uint32_t op = timeline_.works[i].op;
-        if (splits_[i].cause == Cause::kLayout || splits_[i].reason == Reason::kAppend) continue;
+        const bool layout = splits_[i].cause == Cause::kLayout &&
+                            !(splits_[i].reason == Reason::kMixedOrders && units.size() >= kLongChain);
+        if (layout || splits_[i].reason == Reason::kAppend) continue;
         const bool cast = is_cast(trace_.operators[op], uses_.rows[op].inputs);
         if (unit == longest && !(cast && units.size() == 1)) {
           if (inside && k + 1 == end) keep_arithmetic(chain);

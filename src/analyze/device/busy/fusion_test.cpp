@@ -221,5 +221,24 @@ TEST(Cast, WithoutALeakIsNone) {
   expect_gone(made.split().works[alone], Reason::kCast);
 }
 
+// A pass over one tensor in rows and one in columns, far below its roof for that reason.
+WorkWords mixed_pass() {
+  return {.inputs = "f32[4,1024,1024] f32[4,1024,1024]{1048576,1,1024}", .bytes = 42.24e6, .us = 30};
+}
+
+TEST(Chain, OfManyPassesTakesThoseOverMixedOrdersWithIt) {
+  for (const int passes : {3, 6}) {
+    Works made;
+    made.run(pass(40, "f32[4,1024,1024]"));
+    for (int i = 1; i < passes; ++i) made.run(mixed_pass());
+    made.end_step();
+    const BusySplit split = made.split();
+    expect_stays(split.works[0]);
+    for (int i = 1; i < passes; ++i)
+      EXPECT_EQ(split.works[static_cast<std::size_t>(i)].reason,
+                passes == 3 ? Reason::kMixedOrders : Reason::kChain);
+  }
+}
+
 }  // namespace
 }  // namespace hone::analyze::device

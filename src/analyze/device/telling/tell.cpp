@@ -277,9 +277,7 @@ class Teller {
 
   // What a loop wins is taken from what a graph of the whole step would, and what fewer reductions win from
   // what hiding them all would.
-  static bool is_part(Reason reason) {
-    return reason == Reason::kLoop || reason == Reason::kRepeated || reason == Reason::kWideSum;
-  }
+  static bool is_part(Reason reason) { return reason == Reason::kLoop || carries_less(reason); }
 
   // Those that have time, the largest gain first, but parts before what they are a part of.
   std::vector<Reason> by_gain(Cause cause, const Account& account) const {

@@ -77,6 +77,12 @@ class Judge {
     return at == ledger_.end() ? nullptr : &*at;
   }
 
+  // Where launching wins most: what keeps it from winning first, then by gain.
+  static bool goes_before(const LedgerRow& a, const LedgerRow& b) {
+    if (blocks_capture(a.cause) != blocks_capture(b.cause)) return blocks_capture(a.cause);
+    return a.predicted_gain_ms > b.predicted_gain_ms;
+  }
+
   // The row with the largest gain among those that may stand for the step.
   const LedgerRow* worst() const {
     const LedgerRow *best = nullptr, *specific = nullptr;
@@ -84,7 +90,7 @@ class Judge {
       if (best == nullptr || row.predicted_gain_ms > best->predicted_gain_ms) best = &row;
       const double enough = blocks_capture(row.cause) ? kBlocksCaptureShare : kSpecificShare;
       if (row.cause != Cause::kLaunch && share_of_gain(row) > enough &&
-          (specific == nullptr || row.predicted_gain_ms > specific->predicted_gain_ms))
+          (specific == nullptr || goes_before(row, *specific)))
         specific = &row;
     }
     if (best == nullptr || best->cause != Cause::kLaunch || specific == nullptr) return best;
