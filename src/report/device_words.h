@@ -36,7 +36,7 @@ std::string phases_text(const analyze::Analysis& analysis);
 std::string first_fix(const analyze::Analysis& analysis);
 
 // How gains go together; empty where there are not several.
-std::string_view gains_note(const analyze::Analysis& analysis);
+std::string gains_note(const analyze::Analysis& analysis);
 
 // "9 steps of 29.8 ms (29.5 ms to 30.4 ms), found by ProfilerStep ranges"
 std::string steps_sentence(const analyze::StepTime& step);

@@ -112,6 +112,7 @@ const std::map<std::string, std::string> kMissedVerdicts = {
     {"adapters_one_by_one",
      "the products are near their roof: that one for all would reach more is not known"},
     {"healthy_vit_on_two", "not healthy: its patches go through a convolution at a twentieth of its roof"},
+    {"memory_emptied_after_each_tile", "fusing its passes over memory wins a little more"},
     {"nan_checks", "the passes over memory that the checks make win more than their waits"},
     {"odd_width", "the recorder doubles the host's time, behind which slow products then hide"},
     {"shards_flushed_each_step", "its vision transformer loses more by changing the order of its patches"},
@@ -146,6 +147,7 @@ const std::set<std::string> kStillTheSame = {"attention_by_hand",
                                              "cnn_without_tf32",
                                              "distances_by_broadcasting",
                                              "experts_in_a_loop",
+                                             "heads_one_by_one",
                                              "loss_by_one_hot",
                                              "lstm_cell_in_a_loop",
                                              "one_group_norms",
@@ -197,10 +199,11 @@ const std::map<std::string, std::string> kMissedGains = {
     // What the repair does is not what the finding proposes, or a trace cannot tell what it wins.
     {"adapters_merged_in_every_call", "two narrow products take the place of a wide one: not a finding yet"},
     {"adapters_one_by_one", "its verdict is another"},
-    {"gathers_before_pooling", "overlap is what is promised; that less could be sent is not in the trace"},
+    {"clips_unpacked_by_two_workers", "with more workers the loader still holds the step up, by less"},
     {"nan_checks", "the repair also removes the passes over memory that the checks make"},
     {"pipeline_waits_for_whole_batches", "the repair splits into fewer micro-batches than are promised"},
     {"pointwise_convolutions", "the repair also makes convolutions products, with their biases in them"},
+    {"sampler_reads_its_schedule", "the repair also spares what picks the numbers that are read"},
     {"weights_gathered_in_turn", "gathering behind the products slows them by nearly what is hidden"},
     // The recorder slows the host by another factor than most, or the host was not the same when timed.
     {"answers_handed_over_token_by_token",
@@ -235,7 +238,8 @@ TEST(Recordings, PredictedGainsComeTrueWithinAQuarter) {
 // Without the recorder steps take what the replay says, where the machine was steady; and for three of four
 // what it says that they take at least and at most.
 TEST(Recordings, UnrecordedStepsAreForetoldWithinAFifth) {
-  const std::set<std::string> missed = {"experts_in_a_loop", "rollout_move_by_move"};
+  const std::set<std::string> missed = {"experts_in_a_loop", "rollout_move_by_move",
+                                        "temperature_in_compiled_code"};
   int outside = 0, slowed = 0;
   for (const Facts& facts : all_facts()) {
     const auto& metrics = analysis_of(facts.program, "fault").metrics;

@@ -31,7 +31,7 @@ std::string findings(const Analysis& analysis) {
     if (!row->caveat.empty()) out += fmt::format("   - Mind: {}\n", plain(row->caveat));
   }
   if (out.empty()) return "";
-  const std::string_view note = gains_note(analysis);
+  const std::string note = gains_note(analysis);
   return (note.empty() ? "" : fmt::format("{}.\n\n", note)) + out + "\n";
 }
 

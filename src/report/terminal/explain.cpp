@@ -53,7 +53,7 @@ std::string finding(const analyze::Finding& row, int number, bool full, double s
 std::string findings(const Analysis& analysis, const TerminalStyle& style) {
   if (analysis.findings.empty()) return "";
   std::string out = heading("What to change", style);
-  if (const std::string_view note = gains_note(analysis); !note.empty())
+  if (const std::string note = gains_note(analysis); !note.empty())
     out += paint(wrapped(note, 2, style), Colour::kFaint, style);
   int number = 0;
   for (const analyze::Finding* row : ordered_findings(analysis)) {

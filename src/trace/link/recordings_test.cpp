@@ -82,6 +82,7 @@ double least_priced(const std::string& name) {
   if (name.starts_with("sync_boolean_mask.fault")) return 0.9;
   if (name.starts_with("features_copied_one_by_one")) return 0.98;
   if (name.starts_with("experts_counted_on_the_host")) return 0.97;
+  if (name.starts_with("favourite_experts")) return 0.98;
   if (name.starts_with("positions_in_f64")) return 0.7;
   return name.starts_with("edges_dropped_by_mask") ? 0.3 : 0.99;
 }
@@ -138,10 +139,14 @@ bool only_layers(const fs::path& file) {
                                             "denoises_one_batch_at_a_time",
                                             "edges_dropped_by_mask",
                                             "experts_counted_on_the_host",
+                                            "favourite_experts",
+                                            "heads_one_by_one.fault",
+                                            "memory_emptied_after_each_tile",
                                             "mixer_transposes",
                                             "one_group_norms",
                                             "phases_summed_in_few_rows",
                                             "pointwise_convolutions",
+                                            "sampler_reads_its_schedule",
                                             "tensor_parallel_sums_in_f32",
                                             "weights_gathered_in_turn",
                                             "weights_on_the_host",
