@@ -165,18 +165,21 @@ void begin_with_the_first_step(std::vector<Stretch>& stretches, const RankTimeli
 
 }  // namespace
 
-void HostActivity::divide(int64_t from, int64_t to, int64_t (&ns)[kActivityCount]) const {
-  std::fill(std::begin(ns), std::end(ns), 0);
-  if (from >= to) return;
+HostTime HostActivity::divide(int64_t from, int64_t to) const {
+  HostTime time;
+  if (from >= to) return time;
   int64_t left = to - from;
-  auto at = std::upper_bound(stretches.begin(), stretches.end(), from,
-                             [](int64_t time, const Stretch& stretch) { return time < stretch.end_ns; });
+  auto at =
+      std::upper_bound(stretches.begin(), stretches.end(), from,
+                       [](int64_t instant, const Stretch& stretch) { return instant < stretch.end_ns; });
   for (; at != stretches.end() && at->start_ns < to; ++at) {
     const int64_t part = std::min(to, at->end_ns) - std::max(from, at->start_ns);
-    ns[static_cast<std::size_t>(at->activity)] += part;
+    time.all[static_cast<std::size_t>(at->activity)] += part;
+    if (at->in_operator) time.in_operators[static_cast<std::size_t>(at->activity)] += part;
     left -= part;
   }
-  ns[static_cast<std::size_t>(Activity::kOther)] += left;
+  time.all[static_cast<std::size_t>(Activity::kOther)] += left;
+  return time;
 }
 
 Activity HostActivity::at(int64_t ns) const {
@@ -199,16 +202,6 @@ int64_t HostActivity::recorded_between(int64_t from, int64_t to) const {
   if (from >= to) return 0;
   return std::lower_bound(recorded_starts.begin(), recorded_starts.end(), to) -
          std::lower_bound(recorded_starts.begin(), recorded_starts.end(), from);
-}
-
-int64_t HostActivity::in_operators_between(int64_t from, int64_t to, Activity activity) const {
-  int64_t ns = 0;
-  auto at = std::upper_bound(stretches.begin(), stretches.end(), from,
-                             [](int64_t time, const Stretch& stretch) { return time < stretch.end_ns; });
-  for (; at != stretches.end() && at->start_ns < to; ++at)
-    if (at->in_operator && at->activity == activity)
-      ns += std::min(to, at->end_ns) - std::max(from, at->start_ns);
-  return ns;
 }
 
 HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeline) {

@@ -3,6 +3,7 @@
 // host_spans.h's.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -22,6 +23,16 @@ struct Stretch {
   int64_t ns() const { return end_ns - start_ns; }
 };
 
+// A part of the host's time by activity, in ns.
+struct HostTime {
+  std::array<int64_t, kActivityCount> all{};
+  // Of it, that in operators themselves: not in calls of the runtime, nor in the program around operators.
+  std::array<int64_t, kActivityCount> in_operators{};
+
+  int64_t of(Activity activity) const { return all[static_cast<std::size_t>(activity)]; }
+  int64_t of_operators(Activity activity) const { return in_operators[static_cast<std::size_t>(activity)]; }
+};
+
 // A stretch of the program's own from this length on is work, not issuing.
 inline constexpr int64_t kLongStretchNs = 600'000;
 
@@ -29,17 +40,13 @@ struct HostActivity {
   std::vector<Stretch> stretches;        // by time, gapless from the first span to the last
   std::vector<int64_t> recorded_starts;  // of the host spans that the recorder had to write, sorted
 
-  // Nanoseconds of [from, to) by activity; nothing is known before the first and after the last stretch:
-  // kOther.
-  void divide(int64_t from, int64_t to, int64_t (&ns)[kActivityCount]) const;
+  // [from, to) by activity; nothing is known before the first and after the last stretch: kOther.
+  HostTime divide(int64_t from, int64_t to) const;
   // What the host did at an instant; kOther where nothing is known.
   Activity at(int64_t ns) const;
   // The longest stretch of an activity that touches [from, to); null if none does.
   const Stretch* longest(int64_t from, int64_t to, Activity activity) const;
   int64_t recorded_between(int64_t from, int64_t to) const;
-  // Of the time of an activity, that in operators themselves: not in calls of the runtime, nor in the program
-  // around operators.
-  int64_t in_operators_between(int64_t from, int64_t to, Activity activity) const;
 };
 
 HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeline);

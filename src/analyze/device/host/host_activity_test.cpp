@@ -103,10 +103,12 @@ TEST(HostActivity, DividesTimeIntoPartsThatAddUp) {
   const HostActivity activity = host_activity(host.trace, host.timeline);
   for (int64_t from = 0; from < kEnd; from += 17)
     for (int64_t to = from; to < kEnd + 50; to += 13) {
-      int64_t ns[kActivityCount];
-      activity.divide(from, to, ns);
+      const HostTime time = activity.divide(from, to);
       int64_t sum = 0;
-      for (const int64_t part : ns) sum += part;
+      for (std::size_t i = 0; i < time.all.size(); ++i) {
+        sum += time.all[i];
+        EXPECT_LE(time.in_operators[i], time.all[i]);
+      }
       EXPECT_EQ(sum, to - from);
     }
 }

@@ -40,13 +40,12 @@ class Divider {
 
  private:
   void host(const Gap& gap, int64_t from, int64_t to) {
-    int64_t ns[kActivityCount];
-    activity_.divide(from, to, ns);
+    const HostTime time = activity_.divide(from, to);
     for (int i = 0; i < kActivityCount; ++i) {
-      if (ns[i] == 0) continue;
       const auto activity = static_cast<Activity>(i);
+      if (time.of(activity) == 0) continue;
       const Stretch* stretch = activity == Activity::kIssue ? nullptr : activity_.longest(from, to, activity);
-      add(gap, {activity_cause(activity), gap.window, static_cast<double>(ns[i]), gap.next,
+      add(gap, {activity_cause(activity), gap.window, static_cast<double>(time.of(activity)), gap.next,
                 stretch == nullptr ? kNothing : stretch->span, false, false});
     }
   }
@@ -55,10 +54,9 @@ class Divider {
   // has waited for the queue to run empty.
   void latency(const Gap& gap, int64_t from, const HostCall* call) {
     if (from >= gap.end_ns) return;
-    int64_t ns[kActivityCount];
-    activity_.divide(from, gap.end_ns, ns);
+    const HostTime time = activity_.divide(from, gap.end_ns);
     const bool queue_was_empty = call != nullptr && gap.end_ns - call->start_ns < kQueuedNs;
-    const int64_t waited = queue_was_empty ? ns[static_cast<std::size_t>(Activity::kWait)] : 0;
+    const int64_t waited = queue_was_empty ? time.of(Activity::kWait) : 0;
     const Stretch* stretch = waited == 0 ? nullptr : activity_.longest(from, gap.end_ns, Activity::kWait);
     if (waited > 0)
       add(gap, {Cause::kHostSync, gap.window, static_cast<double>(waited), gap.next,

@@ -209,15 +209,11 @@ class ProgramBuilder {
   Item item_until(int64_t until) {
     Item item;
     if (until <= time_) return item;
-    int64_t ns[kActivityCount];
-    activity_.divide(time_, until, ns);
-    for (int i = 0; i < kActivityCount; ++i)
-      item.before_ns[static_cast<std::size_t>(i)] = static_cast<double>(ns[i]);
-    auto in_operators = [&](Activity activity) {
-      return static_cast<double>(activity_.in_operators_between(time_, until, activity));
-    };
-    item.issuing_operators_ns = in_operators(Activity::kIssue) + in_operators(Activity::kCommunicate);
-    item.waiting_operators_ns = in_operators(Activity::kWait);
+    const HostTime time = activity_.divide(time_, until);
+    std::copy(time.all.begin(), time.all.end(), item.before_ns.begin());
+    item.issuing_operators_ns =
+        static_cast<double>(time.of_operators(Activity::kIssue) + time.of_operators(Activity::kCommunicate));
+    item.waiting_operators_ns = static_cast<double>(time.of_operators(Activity::kWait));
     item.records = static_cast<double>(activity_.recorded_between(time_, until));
     time_ = until;
     return item;
