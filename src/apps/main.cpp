@@ -3,7 +3,6 @@
 #include <exception>
 #include <new>
 #include <optional>
-#include <system_error>
 
 #include <fmt/format.h>
 
@@ -38,10 +37,11 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     apps::say("hone: not enough memory for this model and these shapes\n");
     return 1;
-  } catch (const std::system_error& error) {  // of printing: libraries report theirs as a Status
-    apps::say(fmt::format("hone: cannot write to standard output: {}\n", error.code().message()));
-    return 1;
   } catch (const std::exception& error) {
+    if (const Status printed = apps::flush_output(); !printed.ok()) {
+      apps::say(fmt::format("hone: {}\n", printed.error().message));
+      return 1;
+    }
     apps::say(fmt::format("hone: internal error (please report it): {}\n", error.what()));
     return 70;
   }

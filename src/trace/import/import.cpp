@@ -16,6 +16,7 @@
 #include "trace/import/merge.h"
 #include "trace/import/ncu/reader.h"
 #include "trace/import/nsys/reader.h"
+#include "trace/import/side_by_side.h"
 #include "trace/import/sniff.h"
 #include "trace/perfetto/reader.h"
 #include "trace/run_folder.h"
@@ -183,10 +184,8 @@ class FilesReading {
                           : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
     const int files = static_cast<int>(inputs_.size());
     threads_each_ = std::max(cores / std::max(files, 1), 1);
-    std::vector<std::thread> helpers;
-    for (int i = 1; i < std::min(cores, files); ++i) helpers.emplace_back([this] { work(); });
-    work();
-    for (std::thread& helper : helpers) helper.join();
+    side_by_side(static_cast<std::size_t>(std::max(std::min(cores, files), 1)),
+                 [this](std::size_t) { work(); });
   }
 
   std::vector<std::optional<Result<std::vector<ImportedFile>>>>& results() { return results_; }

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <mutex>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "trace/import/kineto/assemble.h"
 #include "trace/import/kineto/parse.h"
+#include "trace/import/side_by_side.h"
 
 namespace hone::trace::kineto {
 namespace {
@@ -19,11 +19,7 @@ class ParallelReading {
       : source_(source), chunks_(chunks), options_(options) {}
 
   Status run(std::vector<Reading>& readings) {
-    std::vector<std::thread> helpers;
-    for (std::size_t i = 1; i < readings.size(); ++i)
-      helpers.emplace_back([this, &readings, i] { work(readings[i]); });
-    work(readings[0]);
-    for (std::thread& helper : helpers) helper.join();
+    side_by_side(readings.size(), [&](std::size_t i) { work(readings[i]); });
     return status_;
   }
 

@@ -74,6 +74,9 @@ Status Database::look_at_tables() {
   sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, kMostValueBytes);
   sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  // Else a file that was cut off could not be read at all. Nothing can be written: the file is open for
+  // reading.
+  sqlite3_exec(handle_.get(), "PRAGMA writable_schema = ON", nullptr, nullptr, nullptr);
   HONE_ASSIGN(Query query, prepare("SELECT name FROM sqlite_master WHERE type = 'table'"));
   while (query.next()) tables_.emplace(query.text(0));
   if (!query.ok()) return corrupt("the SQLite database is damaged: it has no list of tables");

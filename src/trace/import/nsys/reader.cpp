@@ -102,8 +102,9 @@ class Reader {
     if (!database_.has(table)) return {};
     HONE_ASSIGN(Query query, database_.select(table, columns));
     while (query.next()) each(query);
-    if (!query.ok())
-      warnings_.push_back(fmt::format("the table {} is damaged: some of its rows are lost", table));
+    if (query.ok()) return {};
+    damaged_ = true;
+    warnings_.push_back(fmt::format("the table {} is damaged: some of its rows are lost", table));
     return {};
   }
 
@@ -406,6 +407,7 @@ class Reader {
       Meta& meta = file.trace.meta;
       meta.producer = "Nsight Systems";
       meta.device = any_device ? "cuda" : "cpu";
+      meta.cut_off = damaged_;
       meta.ranks.emplace_back();
       if (files.empty()) meta.warnings = warnings_;
       files.push_back(std::move(file));
@@ -424,7 +426,7 @@ class Reader {
   std::vector<std::string> warnings_;
   std::size_t impossible_ = 0;
   std::unordered_set<int64_t> graph_launches_;  // correlations
-  bool whole_graphs_ = false, graph_work_ = false;
+  bool whole_graphs_ = false, graph_work_ = false, damaged_ = false;
 };
 
 }  // namespace

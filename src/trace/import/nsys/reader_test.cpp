@@ -274,6 +274,10 @@ TEST(Nsys, ADatabaseCutOrChangedAnywhereIsReadOrRefused) {
     for (const ImportedFile& each : *files) EXPECT_TRUE(each.trace.validate().ok());
   };
   for (std::size_t size = 0; size < whole.size(); size += 1000) try_bytes(whole.substr(0, size));
+  const Result<std::vector<ImportedFile>> cut = read_nsys_bytes(whole.substr(0, whole.size() * 3 / 4));
+  ASSERT_TRUE(cut.ok()) << cut.error().message;
+  EXPECT_TRUE(cut->front().trace.meta.cut_off);
+  EXPECT_THAT(cut->front().trace.meta.warnings, testing::Contains(HasSubstr("damaged: some of its rows")));
   for (std::size_t at = 0; at + 64 < whole.size(); at += 997) {
     std::string bytes = whole;
     for (std::size_t i = 0; i < 64; ++i) bytes[at + i] = static_cast<char>(bytes[at + i] ^ 0x5a);

@@ -1,0 +1,32 @@
+#include "trace/import/side_by_side.h"
+
+#include <atomic>
+#include <new>
+
+#include <gtest/gtest.h>
+
+namespace hone::trace {
+namespace {
+
+TEST(SideBySide, EachIsCalledOnce) {
+  for (const std::size_t count : {1u, 2u, 7u}) {
+    std::atomic<std::size_t> sum = 0;
+    side_by_side(count, [&](std::size_t i) { sum += i + 1; });
+    EXPECT_EQ(sum, count * (count + 1) / 2);
+  }
+}
+
+TEST(SideBySide, AnExceptionComesBackWhenAllHaveEnded) {
+  for (const std::size_t thrower : {0u, 2u}) {
+    std::atomic<int> ended = 0;
+    const auto work = [&](std::size_t i) {
+      if (i == thrower) throw std::bad_alloc();
+      ++ended;
+    };
+    EXPECT_THROW(side_by_side(4, work), std::bad_alloc);
+    EXPECT_EQ(ended, 3);
+  }
+}
+
+}  // namespace
+}  // namespace hone::trace
