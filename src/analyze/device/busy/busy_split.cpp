@@ -143,13 +143,17 @@ class Splitter {
 
 }  // namespace
 
+void give_to(WorkSplit& split, Cause cause, Reason reason, double target_ns) {
+  split.cause = cause;
+  split.reason = reason;
+  split.target_ns = target_ns;
+}
+
 void set_split(WorkSplit& split, Cause cause, double floor_share, Reason reason, double target_ns) {
   floor_share = std::clamp(floor_share, 0.0, 1.0);
   split.share = {floor_share, 0, 0, 0, 0};
   split.share[at(cause)] = 1 - floor_share;
-  split.reason = reason;
-  split.cause = cause;
-  split.target_ns = target_ns;
+  give_to(split, cause, reason, target_ns);
 }
 
 BusySplit split_works(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,

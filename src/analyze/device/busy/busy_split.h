@@ -68,6 +68,8 @@ struct BusySplit {
   OperatorUses uses;
 };
 
+// What removing the work, or a part of it, would be for; its shares stay, where they count at all.
+void give_to(WorkSplit& split, Cause cause, Reason reason, double target_ns);
 // Makes a split of one cause besides the floor.
 void set_split(WorkSplit& split, Cause cause, double floor_share, Reason reason, double target_ns);
 

@@ -8,9 +8,7 @@ void mark_compiling(const RankTimeline& timeline, const HostActivity& activity, 
     if (timeline.works[i].kind == WorkKind::kCollective) continue;
     const HostCall* call = timeline.launch_of(timeline.works[i]);
     if (call == nullptr || activity.at(call->start_ns) != Activity::kCompile) continue;
-    split.works[i].cause = Cause::kCompile;
-    split.works[i].reason = Reason::kNone;
-    split.works[i].target_ns = kGone;
+    give_to(split.works[i], Cause::kCompile, Reason::kNone, kGone);
   }
 }
 

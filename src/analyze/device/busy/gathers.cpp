@@ -32,12 +32,6 @@ bool reduces(const trace::Operator& op, const OperatorUse& use, double elements)
          op.bytes_written > 0 && op.bytes_written <= kLittle * op.bytes_read;
 }
 
-void give_to_gather(WorkSplit& split, double target_ns) {
-  split.cause = Cause::kComm;
-  split.reason = Reason::kWholeGather;
-  split.target_ns = target_ns;
-}
-
 }  // namespace
 
 void mark_whole_gathers(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split) {
@@ -55,8 +49,10 @@ void mark_whole_gathers(const trace::Trace& trace, const RankTimeline& timeline,
     if (reduces(op, use, gather.elements)) {
       const auto ns = static_cast<double>(timeline.works[gather.work].ns());
       const double carried = ns * op.bytes_written / op.bytes_read;
-      give_to_gather(split.works[gather.work], std::min(ns, std::max(kSmallGatherNs, carried)));
-      give_to_gather(split.works[i], static_cast<double>(work.ns()) / gather.ranks);
+      give_to(split.works[gather.work], Cause::kComm, Reason::kWholeGather,
+              std::min(ns, std::max(kSmallGatherNs, carried)));
+      give_to(split.works[i], Cause::kComm, Reason::kWholeGather,
+              static_cast<double>(work.ns()) / gather.ranks);
     }
     gather = {};
   }

@@ -45,11 +45,7 @@ void mark(const std::vector<Pass>& passes, double updated, BusySplit& split) {
     if (pass.sizes != passes.front().sizes || std::abs(pass.elements - updated) > kSameElements * updated)
       return;
   for (auto pass = passes.begin(); pass + 1 != passes.end(); ++pass)
-    for (uint32_t work : pass->works) {
-      split.works[work].cause = Cause::kComm;
-      split.works[work].reason = Reason::kRepeated;
-      split.works[work].target_ns = kGone;
-    }
+    for (uint32_t work : pass->works) give_to(split.works[work], Cause::kComm, Reason::kRepeated, kGone);
 }
 
 // A conversion of type over as many elements, between f32 and 16 bits.
@@ -61,9 +57,7 @@ bool converts(const trace::Trace& trace, const RankTimeline& timeline, const Bus
 }
 
 void give_to_sum(WorkSplit& split, double target_ns) {
-  split.cause = Cause::kComm;
-  split.reason = Reason::kWideSum;
-  split.target_ns = target_ns;
+  give_to(split, Cause::kComm, Reason::kWideSum, target_ns);
 }
 
 }  // namespace
