@@ -17,26 +17,26 @@ constexpr DeviceRule kRules[] = {
     {Cause::kPrecision, Reason::kNone, 0.05, "{ms} per step goes to arithmetic in a wider type than it needs",
      "{count} kernels, {ms} above what they would take on matrix units", kWork,
      "run these products in bf16 (torch.autocast) or tf32 (torch.set_float32_matmul_precision(\"high\"))",
-     "changes the numbers: compare the loss curve"},
+     "changes the numbers: compare the {outcome}"},
     {Cause::kPrecision, Reason::kVectorMath, 0.05,
      "{ms} per step goes to f32 products that do not use the matrix units",
      "{count} f32 products a step run without tensor cores: {ms} above what tf32 would take", kWork,
      "allow tf32: torch.set_float32_matmul_precision(\"high\") for matrix products, "
      "torch.backends.cudnn.allow_tf32 = True for convolutions; or put the forward pass under "
      "torch.autocast(\"cuda\", dtype=torch.bfloat16)",
-     "tf32 keeps 11 bits of the mantissa, bf16 keeps 8, f32 has 24: compare the loss curve"},
+     "tf32 keeps 11 bits of the mantissa, bf16 keeps 8, f32 has 24: compare the {outcome}"},
     {Cause::kPrecision, Reason::kTf32, 0.05,
      "{ms} per step goes to products in tf32 that bf16 would do in half the time",
      "{count} products and attentions a step compute in tf32: {ms} above what bf16 would take", kWork,
      "torch.autocast(\"cuda\", dtype=torch.bfloat16) around the forward pass: products, convolutions and "
      "attention run in bf16, the weights stay in f32",
-     "bf16 keeps 8 bits of the mantissa, tf32 keeps 11: compare the loss curve"},
+     "bf16 keeps 8 bits of the mantissa, tf32 keeps 11: compare the {outcome}"},
     {Cause::kPrecision, Reason::kLeak, 0.03,
      "{ms} per step goes to f32 products in a program that computes in 16 bits",
      "{count} f32 products a step run without tensor cores: {ms} above what bf16 would take", kWork,
      "find where f32 enters (.float(), a buffer or a bias in f32, a region with autocast off) and keep "
      "these products in bf16",
-     "what needs f32 is sums and exponentials, seldom products: compare the loss curve"},
+     "what needs f32 is sums and exponentials, seldom products: compare the {outcome}"},
     {Cause::kPrecision, Reason::kDouble, 0.03, "{ms} per step goes to arithmetic in f64",
      "{count} kernels a step compute in f64, {ms} above what f32 would take", kWork,
      "find where f64 enters (numpy arrays are f64 by default; a Python scalar does not widen): "
@@ -44,28 +44,22 @@ constexpr DeviceRule kRules[] = {
      "f64 that the mathematics needs must stay"},
 
     {Cause::kLayout, Reason::kNone, 0.03, "{ms} per step goes to changing the order of elements in memory",
-     "{count} kernels a step, {ms}", kWork,
-     "keep one memory format: model.to(memory_format=torch.channels_last), the same for the input", ""},
+     "{count} kernels a step, {ms}", kWork, "{images}", ""},
     {Cause::kLayout, Reason::kTransform, 0.03,
      "{ms} per step is lost to channels-first images: conversions around convolutions, slow normalisation",
      "{count} kernels a step convert between channels-first and channels-last or normalise channels first: "
      "{ms}",
-     kWork,
-     "model.to(memory_format=torch.channels_last) and input.contiguous(memory_format=torch.channels_last): "
-     "tensor cores want channels last",
-     "the input and the output of the model are still converted once"},
+     kWork, "{images}", "the input and the output of the model are still converted once"},
     {Cause::kLayout, Reason::kStridedCopy, 0.03, "{ms} per step goes to copies that only change strides",
      "{count} copies a step between two orders of the same elements: {ms}", kWork,
      "remove .contiguous(), .permute() and .transpose() that the next operator does not need; keep one "
-     "layout through the model (channels_last for convolutions)",
+     "layout through the model ({one_order})",
      "an operator that needs packed input makes the copy itself"},
 
     {Cause::kLayout, Reason::kMixedOrders, 0.03,
      "{ms} per step is lost in passes over tensors that lie in different orders",
      "{count} kernels a step read one tensor against its order in memory: {ms}", kWork,
-     "keep one order through the model: without the .transpose() and .permute() in between (nn.Linear in the "
-     "place of a Conv1d of length 1, batch_first=True, channels_last)",
-     ""},
+     "keep one order through the model, without .transpose() and .permute() in between ({one_order})", ""},
 
     {Cause::kAvoidableTraffic, Reason::kNone, 0.05,
      "{ms} per step goes to memory traffic that fusion would not have",
@@ -78,7 +72,7 @@ constexpr DeviceRule kRules[] = {
      "torch.compile(model): it joins chains of pointwise and normalising kernels into one; by hand: one "
      "fused "
      "operator in the place of a formula (F.gelu, nn.LayerNorm, F.cross_entropy, torch.cdist)",
-     "in training, what the backward pass needs is still written"},
+     "", "what the backward pass needs is still written"},
     {Cause::kAvoidableTraffic, Reason::kCast, 0.03, "{ms} per step goes to conversions of type on their own",
      "{count} conversion kernels a step: {ms}", kWork,
      "torch.compile(model): it fuses casts into their neighbours; or keep the weights in bf16", ""},
@@ -158,10 +152,7 @@ constexpr DeviceRule kRules[] = {
     {Cause::kHostSync, Reason::kNone, 0.03,
      "{ms} per step the device waits because the host waited for it first",
      "{ms} of idle device while the host waited or had to start again from an empty queue",
-     "{name}: {count} waits, {ms}{detail}",
-     "remove reads of device values from the step (.item(), float(tensor), .cpu(), print, masks as indices, "
-     "nonzero); gather them on the device and read once in many steps",
-     "a loss that is logged every step is a read, too"},
+     "{name}: {count} waits, {ms}{detail}", "{waits}", "", "a loss that is logged every step is a read, too"},
 
     {Cause::kInput, Reason::kNone, 0.03, "{ms} per step the device waits for input",
      "{ms} in which the host prepared the next batch and the device had nothing to do",
@@ -171,10 +162,7 @@ constexpr DeviceRule kRules[] = {
      ""},
 
     {Cause::kIo, Reason::kNone, 0.03, "{ms} per step the device waits for files",
-     "{ms} in reads and writes while the device had nothing to do", "{name}: {ms}",
-     "read ahead in worker processes (DataLoader(num_workers=…)), keep the data set in memory or on a local "
-     "disk, save checkpoints in the background",
-     ""},
+     "{ms} in reads and writes while the device had nothing to do", "{name}: {ms}", "{files}", ""},
 
     {Cause::kHostCopy, Reason::kNone, 0.03,
      "{ms} per step is spent on copies between host and device that nothing hides",
@@ -191,9 +179,11 @@ constexpr DeviceRule kRules[] = {
     {Cause::kAllocator, Reason::kNone, 0.02,
      "{ms} per step the device waits for memory to be taken or given back",
      "{ms} in cudaMalloc and cudaFree while the device had nothing to do", "{name}: {ms}, {count} times",
-     "remove torch.cuda.empty_cache() from the step; keep shapes fixed, or set "
-     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
-     "where memory itself is short, only needing less of it helps: smaller batches, checkpointing"},
+     "remove torch.cuda.empty_cache() and memory of one's own (cudaMalloc in an extension) from the step; "
+     "keep "
+     "shapes fixed, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+     "where memory itself is short, only needing less of it helps: smaller batches",
+     "activation checkpointing needs less"},
 
     {Cause::kCompile, Reason::kNone, 0.03, "{ms} per step the device waits for the compiler",
      "{ms} of compilation while the device had nothing to do", "{name}: {ms}",
@@ -211,8 +201,7 @@ constexpr DeviceRule kRules[] = {
 
     {Cause::kComm, Reason::kNone, 0.05, "{ms} per step is communication that nothing hides",
      "{ms} in collectives, and before their launches, while the device computed nothing",
-     "{name}: {times}{detail}", "{exchange}",
-     "what nothing follows cannot be hidden; sums in bf16 are less exact"},
+     "{name}: {times}{detail}", "{exchange}", "what nothing follows cannot be hidden"},
     {Cause::kComm, Reason::kRepeated, 0.03,
      "{ms} per step goes to reducing gradients that are reduced again before they are used",
      "{count} works a step reduce gradients, or scale them for that, before the last reduction of equal "
@@ -227,7 +216,7 @@ constexpr DeviceRule kRules[] = {
      "reduce in bf16: no .float() before all_reduce, reduce_dtype=torch.bfloat16 with FSDP2, "
      "bf16_compress_hook with "
      "DistributedDataParallel",
-     "sums in bf16 are less exact: compare the loss curve"},
+     "sums in bf16 are less exact: compare the {outcome}"},
     {Cause::kComm, Reason::kWholeGather, 0.03,
      "{ms} per step goes to gathering from all ranks what is reduced right after",
      "{count} works a step gather whole tensors, and reduce them", kWork,

@@ -15,10 +15,11 @@ namespace hone::analyze::device {
 // Texts are fmt templates over these names. Of a row: {ms} {share} (of the step) {count} (works, gaps or
 // calls in it, a step) {mean} (ms / count) {step} {gain} {kernels} (works of the step) {busy} (share of the
 // step in which the device ran anything) {ahead} (how long works wait between launch and start) {rank} (a
-// rank that is late) {doing} (what it did then) {remedy} (against that) {copies} {exchange} (what helps
-// against such copies and collectives). Of one of its largest parts: {name} {ms} {count} {mean} {times}
-// (calls × mean = ms, with the kernels where a call has several) {detail} (bytes, rates or a call; may be
-// empty).
+// rank that is late) {doing} (what it did then) {remedy} (against that) {outcome} (what a change of numerics
+// is judged by) {copies} {exchange} {images} {one_order} {waits} {files} (what helps against such copies,
+// collectives, conversions, orders, waits and files: remedies.h). Of one of its largest parts: {name} {ms}
+// {count} {mean} {times} (calls × mean = ms, with the kernels where a call has several) {detail} (bytes,
+// rates or a call; may be empty).
 struct DeviceRule {
   Cause cause;
   Reason reason;
@@ -28,6 +29,7 @@ struct DeviceRule {
   std::string_view item;
   std::string_view fix;
   std::string_view caveat;
+  std::string_view training_caveat = {};  // of programs that train
 };
 
 std::span<const DeviceRule> device_rules();

@@ -214,14 +214,16 @@ double Gains::without_communication(double all_ms) const {
 
 // Hidden communication is not free: its kernels take multiprocessors and bandwidth from the work that hides
 // it, and the last bucket stays exposed. Many small collectives cost latency, which larger ones do not have.
-double Gains::comm_share() const {
+double Gains::comm_share() const { return small_messages() ? kSmallCollectiveGain : kOverlapGain; }
+
+bool Gains::small_messages() const {
   double bytes = 0, count = 0;
   for (const trace::Collective& detail : study_.trace->collectives) {
     bytes +=
         std::max(detail.elements_in, detail.elements_out) * static_cast<double>(dtype_size(detail.dtype));
     ++count;
   }
-  return count > 0 && bytes / count < kSmallCollectiveBytes ? kSmallCollectiveGain : kOverlapGain;
+  return count > 0 && bytes / count < kSmallCollectiveBytes;
 }
 
 double Gains::recorded_sync_ms() const {

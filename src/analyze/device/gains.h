@@ -40,6 +40,8 @@ class Gains {
   // Whether the replay is near enough to the recording to foretell anything. If not, gains are what they are
   // at most: what works would become shorter, and all of a cause's idle time.
   bool foretells() const;
+  // Whether collectives are so small that their number costs more than their bytes.
+  bool small_messages() const;
   // Whether the headline rank has launches, and with them anything to replay.
   bool has_launches() const;
 

@@ -1,5 +1,6 @@
 #include "analyze/device/telling/remedies.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -16,38 +17,176 @@ double ms_of(const std::vector<const Part*>& parts, std::string_view word) {
   return ms;
 }
 
-}  // namespace
-
-std::string copy_remedy(const std::vector<const Part*>& parts) {
-  constexpr std::string_view kIn =
-      "pin_memory=True and tensor.to(device, non_blocking=True), a step ahead on a stream of its own";
-  constexpr std::string_view kOut =
-      "reduce on the device before .cpu() (argmax, amax, mean), or copy into pinned memory with "
-      "non_blocking=True and read it a step later";
-  const double in = ms_of(parts, "host → device"), out = ms_of(parts, "device → host");
-  const double known = in + out;
-  if (known > 0 && in >= kNearlyAll * known)
-    return fmt::format("copy to the device ahead of need: {}; or keep on the device what does not change",
-                       kIn);
-  if (known > 0 && out >= kNearlyAll * known) return fmt::format("copy less to the host: {}", kOut);
-  return fmt::format("to the device: {}; to the host: {}", kIn, kOut);
+// Of convolutions PyTorch runs a 1-d one as a 2-d one of height 1.
+bool is_series(const Inputs& inputs) {
+  bool some = false;
+  for (const trace::CallInput& input : inputs) {
+    if (input.dims.size() > 4 || (input.dims.size() == 4 && input.dims[2] != 1)) return false;
+    some |= input.dims.size() == 3 || (input.dims.size() == 4 && input.dims[3] > 1);
+  }
+  return some;
 }
 
-std::string exchange_remedy(const std::vector<const Part*>& parts, bool all_ranks) {
+std::string reduction_fix(bool wide, bool sharded, const ProgramTraits& program) {
+  if (!program.trains)
+    return fmt::format(
+        "overlap the sums with computing: split the batch in two, and compute one half while the other is "
+        "summed; sum once for a pair of products (the first split by columns, the second by rows){}",
+        wide ? "; send half the bytes by summing in bf16, which is less exact" : "");
+  if (sharded)
+    return fmt::format(
+        "overlap communication with computing: FSDP does it if each block is wrapped by itself{}",
+        wide ? "; send half the bytes by reducing in bf16, which is less exact "
+               "(reduce_dtype=torch.bfloat16)"
+             : "");
+  const std::string_view narrow = wide ? "; send half the bytes by reducing in bf16, which is less exact "
+                                         "(ddp_comm_hooks.default_hooks.bf16_compress_hook)"
+                                       : "";
+  if (program.small_messages)
+    return fmt::format(
+        "join small messages: buckets of 25 MB or more in DistributedDataParallel (bucket_cap_mb), or one "
+        "flat "
+        "tensor in the place of a reduction for each parameter{}",
+        narrow);
+  return fmt::format(
+      "overlap communication with computing: DistributedDataParallel and FSDP do it for gradients, in "
+      "buckets "
+      "of 25 MB or more (bucket_cap_mb){}",
+      narrow);
+}
+
+std::string exchange_fix(const std::vector<const Part*>& parts, const ProgramTraits& program) {
   const double gathers = ms_of(parts, "AllGather"), reductions = ms_of(parts, "Reduce");
-  const std::string_view fix =
-      gathers > reductions
-          ? "begin each gather before its result is needed (FSDP prefetches the weights of the next layer: "
-            "forward_prefetch, set_modules_to_forward_prefetch) and gather less: reduce, pool or select on "
-            "each rank first, and send 16-bit numbers"
-          : "overlap communication with computing: DistributedDataParallel and FSDP do it for gradients, in "
-            "buckets of 25 MB or more (bucket_cap_mb); send half the bytes by reducing in bf16 (gradients: "
-            "ddp_comm_hooks.default_hooks.bf16_compress_hook)";
-  if (all_ranks) return std::string(fix);
+  if (gathers > reductions)
+    return fmt::format(
+        "begin each gather before its result is needed{} and gather less: reduce, pool or select on each "
+        "rank "
+        "first, and send 16-bit numbers",
+        program.trains ? " (FSDP prefetches the weights of the next layer: forward_prefetch, "
+                         "set_modules_to_forward_prefetch)"
+                       : "");
+  if (reductions == 0 && ms_of(parts, "nccl") > 0)
+    return "begin the exchange as soon as its data is ready (async_op=True, isend and irecv) and wait where "
+           "its result is used; send 16-bit numbers";
+  const double narrow = ms_of(parts, "Sum_bf16") + ms_of(parts, "Sum_f16");
+  return reduction_fix(narrow<reductions / 2, ms_of(parts, "ReduceScatter")> reductions / 2, program);
+}
+
+}  // namespace
+
+ProgramTraits traits_of(const Study& study, const Gains& gains) {
+  ProgramTraits program;
+  for (const trace::Operator& op : study.trace->operators)
+    program.trains |= op.phase == trace::Phase::kBackward || op.phase == trace::Phase::kOptimizer;
+  const std::vector<trace::RankInfo>& ranks = study.trace->meta.ranks;
+  program.all_ranks = std::all_of(ranks.begin(), ranks.end(), [&](const trace::RankInfo& info) {
+    return info.world_size <= static_cast<int>(ranks.size());
+  });
+  const std::vector<OperatorUse>& uses = study.ranks[study.headline].split.uses.rows;
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    const Inputs& inputs = uses[i].inputs;
+    const trace::Operator& op = study.trace->operators[i];
+    if (op.op_class != trace::OperatorClass::kConvolution || op.phase == trace::Phase::kBackward) continue;
+    if (is_series(inputs))
+      program.has_series = true;
+    else if (is_image(inputs) && !is_of_patches(inputs))
+      program.has_images = true;
+  }
+  program.small_messages = gains.small_messages();
+  return program;
+}
+
+std::string copy_remedy(const std::vector<const Part*>& parts) {
+  const double in = ms_of(parts, "host → device"), out = ms_of(parts, "device → host");
+  const double known = in + out;
+  const bool pinned = known > 0 && ms_of(parts, "pinned copy") >= kNearlyAll * known;
+  const std::string ahead =
+      fmt::format("{}tensor.to(device, non_blocking=True), a step ahead on a stream of its own",
+                  pinned ? "" : "pin_memory=True and ");
+  const std::string less =
+      fmt::format("reduce on the device before .cpu() (argmax, amax, mean), or {}",
+                  pinned ? "read the copy a step later"
+                         : "copy into pinned memory with non_blocking=True and read it a step later");
+  if (known > 0 && in >= kNearlyAll * known)
+    return fmt::format("copy to the device ahead of need: {}; or keep on the device what does not change",
+                       ahead);
+  if (known > 0 && out >= kNearlyAll * known) return fmt::format("copy less to the host: {}", less);
+  if (pinned && std::min(in, out) >= kNearlyAll * std::max(in, out))
+    return fmt::format(
+        "as much comes back from the host as goes there: keep it on the device, or compute it again "
+        "(torch.utils.checkpoint); if it must go, begin the way back ahead of need: {}",
+        ahead);
+  return fmt::format("to the device: {}; to the host: {}", ahead, less);
+}
+
+std::string exchange_remedy(const std::vector<const Part*>& parts, const ProgramTraits& program) {
+  const std::string fix = exchange_fix(parts, program);
+  if (program.all_ranks) return fix;
   return fmt::format(
       "explain the files of all ranks together: part of this may be waiting for a late rank; "
       "of what is not: {}",
       fix);
+}
+
+std::string image_remedy(const std::vector<const Inputs*>& operators) {
+  if (!operators.empty() && std::all_of(operators.begin(), operators.end(),
+                                        [](const Inputs* inputs) { return is_series(*inputs); }))
+    return "channels_last does not exist for Conv1d: write it as Conv2d over x.unsqueeze(2), and give that "
+           "model and its input memory_format=torch.channels_last; of kernel size 1 it is nn.Linear over "
+           "channels that lie last";
+  const bool volumes = std::any_of(operators.begin(), operators.end(), [](const Inputs* inputs) {
+    return std::any_of(inputs->begin(), inputs->end(),
+                       [](const trace::CallInput& input) { return input.dims.size() == 5; });
+  });
+  const std::string_view format = volumes ? "torch.channels_last_3d" : "torch.channels_last";
+  return fmt::format(
+      "model.to(memory_format={0}) and input.contiguous(memory_format={0}): tensor cores want channels last",
+      format);
+}
+
+bool padding_helps(const Inputs& inputs) {
+  constexpr int64_t kAligned = 8;
+  for (const trace::CallInput& input : inputs)
+    if (input.dims.size() >= 4 && input.dims[1] > kAligned && input.dims[1] % kAligned != 0) return true;
+  return std::none_of(inputs.begin(), inputs.end(),
+                      [](const trace::CallInput& input) { return input.dims.size() >= 4; });
+}
+
+std::string order_examples(const ProgramTraits& program) {
+  if (program.has_images) return "channels_last for convolutions";
+  return program.has_series ? "channels last: nn.Linear in the place of a Conv1d of kernel size 1"
+                            : "batch_first=True, weights stored as they are used";
+}
+
+std::string wait_remedy(const std::vector<const Part*>& parts) {
+  const double whole = ms_of(parts, "cudaDeviceSynchronize") + ms_of(parts, "cudaEventSynchronize");
+  const double sizes = ms_of(parts, "aten::nonzero") + ms_of(parts, "masked_select") + ms_of(parts, "unique");
+  double others = 0;
+  for (const Part* part : parts)
+    if (part->count > 0) others += part->ms;
+  others -= whole + sizes;
+  if (whole > std::max(sizes, others))
+    return "remove torch.cuda.synchronize() and event.synchronize() from the step; to measure times, record "
+           "torch.cuda.Event(enable_timing=True) and read them once in many steps";
+  if (sizes > std::max(whole, others))
+    return "remove what must know how many elements there are (x[mask], nonzero(), unique(), masked_select): "
+           "torch.where, products with the mask, or a fixed number of elements (topk) do without";
+  return "remove reads of device values from the step (.item(), float(tensor), .cpu(), print, masks as "
+         "indices, nonzero); gather them on the device and read once in many steps";
+}
+
+std::string file_remedy(const std::vector<const Part*>& parts) {
+  constexpr std::string_view kRead =
+      "read ahead in worker processes (DataLoader(num_workers=…)), keep the data set in memory or on a local "
+      "disk";
+  constexpr std::string_view kWrite =
+      "write in the background (a thread or a process; torch.distributed.checkpoint.async_save), and less "
+      "often";
+  const double writes = ms_of(parts, "save") + ms_of(parts, "write") + ms_of(parts, "dump");
+  const double reads = ms_of(parts, "read") + ms_of(parts, "load");
+  if (reads == 0 && writes > 0) return std::string(kWrite);
+  if (writes == 0 && reads > 0) return std::string(kRead);
+  return fmt::format("reading: {}; writing: {}", kRead, kWrite);
 }
 
 }  // namespace hone::analyze::device

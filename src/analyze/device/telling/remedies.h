@@ -1,19 +1,48 @@
-// What helps against copies and collectives: words that depend on what an account consists of, where one text
-// for all of its kind would give half of its readers advice for another program. The other fixes are data, in
-// device_rules.cpp.
+// What helps against copies, collectives, conversions of images, waits and files: words that depend on what
+// an account consists of and on what the program does, where one text for all of its kind would give half of
+// its readers advice for another program. The other fixes are data, in device_rules.cpp.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyze/device/accounts.h"
+#include "analyze/device/gains.h"
 
 namespace hone::analyze::device {
 
-// By the direction in which the copies go.
+// What a program is known to do, as far as advice depends on it.
+struct ProgramTraits {
+  bool trains = false;      // some operator belongs to a backward pass or an optimizer
+  bool all_ranks = true;    // the recordings of all ranks of the job are here
+  bool has_images = false;  // 2-d or 3-d convolutions
+  bool has_series = false;  // 1-d convolutions
+  bool small_messages = false;
+};
+
+ProgramTraits traits_of(const Study& study, const Gains& gains);
+
+// By the direction in which the copies go, and the memory that they go from and to.
 std::string copy_remedy(const std::vector<const Part*>& parts);
 
 // By what the collectives do. Of a job of which ranks are missing nobody knows how much of it is waiting.
-std::string exchange_remedy(const std::vector<const Part*>& parts, bool all_ranks);
+std::string exchange_remedy(const std::vector<const Part*>& parts, const ProgramTraits& program);
+
+// Against conversions of the operators that have these inputs: by the number of the images' dimensions.
+std::string image_remedy(const std::vector<const Inputs*>& operators);
+
+// Of a product with an odd size, whether padding makes it fit. That of a convolution must be of its channels:
+// the positions of an image are no side of its matrices.
+bool padding_helps(const Inputs& inputs);
+
+// How a program like this one keeps one order of elements.
+std::string order_examples(const ProgramTraits& program);
+
+// By the calls in which the host waits.
+std::string wait_remedy(const std::vector<const Part*>& parts);
+
+// By whether files are read or written.
+std::string file_remedy(const std::vector<const Part*>& parts);
 
 }  // namespace hone::analyze::device

@@ -17,6 +17,18 @@ Part part(std::string name, double ms) {
   return made;
 }
 
+constexpr ProgramTraits kTraining{.trains = true};
+
+Inputs tensors(std::vector<std::vector<int64_t>> shapes) {
+  Inputs inputs;
+  for (std::vector<int64_t>& dims : shapes) {
+    inputs.emplace_back();
+    inputs.back().kind = trace::CallInput::Kind::kTensor;
+    inputs.back().dims = std::move(dims);
+  }
+  return inputs;
+}
+
 TEST(Remedies, SpeakOfTheDirectionInWhichCopiesGo) {
   const Part in = part("pageable copy host → device", 9), out = part("pinned copy device → host", 8);
   const Part wait = part("cudaMemcpyAsync", 20);
@@ -29,14 +41,73 @@ TEST(Remedies, SpeakOfTheDirectionInWhichCopiesGo) {
 TEST(Remedies, SpeakOfBucketsOnlyWhereReductionsAreMost) {
   const Part gather = part("ncclDevKernel_AllGather_RING_LL", 3);
   const Part reduce = part("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1);
-  EXPECT_THAT(exchange_remedy({&gather, &reduce}, true),
+  EXPECT_THAT(exchange_remedy({&gather, &reduce}, kTraining),
               AllOf(HasSubstr("gather"), Not(HasSubstr("bucket"))));
-  EXPECT_THAT(exchange_remedy({&reduce}, true), AllOf(HasSubstr("bucket"), Not(HasSubstr("all ranks"))));
+  EXPECT_THAT(exchange_remedy({&reduce}, kTraining), AllOf(HasSubstr("bucket"), Not(HasSubstr("all ranks"))));
 }
 
 TEST(Remedies, AskForTheRanksThatAreMissingFirst) {
   const Part reduce = part("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1);
-  EXPECT_THAT(exchange_remedy({&reduce}, false), testing::StartsWith("explain the files of all ranks"));
+  EXPECT_THAT(exchange_remedy({&reduce}, ProgramTraits{.trains = true, .all_ranks = false}),
+              testing::StartsWith("explain the files of all ranks"));
+}
+
+TEST(Remedies, SayNothingOfGradientsWhereNoneAreComputed) {
+  const Part reduce = part("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 1);
+  EXPECT_THAT(exchange_remedy({&reduce}, ProgramTraits{}),
+              AllOf(HasSubstr("split the batch"), Not(HasSubstr("DistributedDataParallel")),
+                    Not(HasSubstr("in bf16"))));
+  const Part gather = part("ncclDevKernel_AllGather_RING_LL", 1);
+  EXPECT_THAT(exchange_remedy({&gather}, ProgramTraits{}), Not(HasSubstr("FSDP")));
+}
+
+TEST(Remedies, JoinSmallMessagesBeforeHidingThem) {
+  const Part reduce = part("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1);
+  EXPECT_THAT(exchange_remedy({&reduce}, ProgramTraits{.trains = true, .small_messages = true}),
+              testing::StartsWith("join small messages"));
+}
+
+TEST(Remedies, PinNoMemoryThatIsPinned) {
+  const Part in = part("pinned copy host → device", 9), out = part("pinned copy device → host", 2);
+  EXPECT_THAT(copy_remedy({&in}), Not(HasSubstr("pin_memory")));
+  EXPECT_THAT(copy_remedy({&in, &out}), Not(HasSubstr("pin_memory")));
+  const Part back = part("pinned copy device → host", 9);
+  EXPECT_THAT(copy_remedy({&in, &back}), HasSubstr("keep it on the device"));
+}
+
+TEST(Remedies, NameTheMemoryFormatThatPyTorchHas) {
+  const Inputs image = tensors({{8, 64, 32, 32}, {64, 64, 3, 3}});
+  const Inputs volume = tensors({{8, 64, 32, 32, 32}, {64, 64, 3, 3, 3}});
+  const Inputs series = tensors({{8, 64, 1, 4096}, {64, 64, 1, 5}});
+  EXPECT_THAT(image_remedy({&image, &series}), HasSubstr("torch.channels_last)"));
+  EXPECT_THAT(image_remedy({&volume}), HasSubstr("torch.channels_last_3d"));
+  EXPECT_THAT(image_remedy({&series}), AllOf(HasSubstr("unsqueeze"), HasSubstr("nn.Linear")));
+}
+
+TEST(Remedies, PadChannelsAndNotPositions) {
+  EXPECT_TRUE(padding_helps(tensors({{1000, 1001}, {1001, 512}})));
+  EXPECT_TRUE(padding_helps(tensors({{8, 63, 14, 14}, {64, 63, 3, 3}})));
+  EXPECT_FALSE(padding_helps(tensors({{8, 64, 14, 14}, {64, 64, 3, 3}})));
+}
+
+TEST(Remedies, SpeakOfTheCallsThatWait) {
+  const auto counted = [](std::string name, double ms) {
+    Part made = part(std::move(name), ms);
+    made.count = 3;
+    return made;
+  };
+  const Part all = counted("cudaDeviceSynchronize", 1), item = counted("aten::item", 2);
+  const Part size = counted("aten::nonzero", 1), again = part("launching again from an empty queue", 9);
+  EXPECT_THAT(wait_remedy({&again, &all}), HasSubstr("torch.cuda.synchronize()"));
+  EXPECT_THAT(wait_remedy({&again, &size}), HasSubstr("torch.where"));
+  EXPECT_THAT(wait_remedy({&again, &all, &item}), HasSubstr(".item()"));
+}
+
+TEST(Remedies, ReadAheadOrWriteBehind) {
+  const Part write = part("save_checkpoint", 1), read = part("read_batch", 1);
+  EXPECT_THAT(file_remedy({&write}), AllOf(HasSubstr("async_save"), Not(HasSubstr("num_workers"))));
+  EXPECT_THAT(file_remedy({&read}), AllOf(HasSubstr("num_workers"), Not(HasSubstr("async_save"))));
+  EXPECT_THAT(file_remedy({&read, &write}), AllOf(HasSubstr("num_workers"), HasSubstr("async_save")));
 }
 
 }  // namespace

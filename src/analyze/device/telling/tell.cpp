@@ -19,6 +19,7 @@ namespace hone::analyze::device {
 namespace {
 
 constexpr std::size_t kNamedParts = 3;
+constexpr double kWorthNaming = 0.01;   // of the time that evidence is given for
 constexpr double kWorthSaying = 0.005;  // a fix that wins less of the step is no finding
 
 using Arguments = fmt::dynamic_format_arg_store<fmt::format_context>;
@@ -61,7 +62,8 @@ class Teller {
         accounts_(accounts),
         gains_(gains),
         own_(study.ranks[study.headline]),
-        straggler_(gains.straggler()) {}
+        straggler_(gains.straggler()),
+        program_(traits_of(study, gains)) {}
 
   Told run() {
     for (Cause cause : all_causes()) {
@@ -86,11 +88,34 @@ class Teller {
     return text.front() == '<' ? format_ms(ms) : text;
   }
 
+  // Of an account what a reason has, as far as the advice against it helps.
+  std::vector<const Part*> parts_of(const Account& account, Reason reason) const {
+    std::vector<const Part*> parts;
+    for (const Part& part : account.parts)
+      if (part.reason == reason && (reason != Reason::kOddSize || part.op == kNothing ||
+                                    padding_helps(own_.split.uses.rows[part.op].inputs)))
+        parts.push_back(&part);
+    return parts;
+  }
+
+  double helped_ms(const Account& account, Reason reason) const {
+    if (reason != Reason::kOddSize) return account.of(reason);
+    double ms = 0;
+    for (const Part* part : parts_of(account, reason)) ms += part->ms;
+    return ms;
+  }
+
+  double gain_of(Cause cause, const Account& account, Reason reason) const {
+    const double ms = helped_ms(account, reason), all = account.of(reason);
+    return all > 0 ? std::min(ms, gains_.of(cause, reason) * ms / all) : 0;
+  }
+
   // The reason that most of an account has.
-  static Reason main_reason(const Account& account) {
+  Reason main_reason(const Account& account) const {
     Reason best = Reason::kNone;
     for (int i = 0; i < kReasonCount; ++i)
-      if (account.of(static_cast<Reason>(i)) > account.of(best)) best = static_cast<Reason>(i);
+      if (helped_ms(account, static_cast<Reason>(i)) > helped_ms(account, best))
+        best = static_cast<Reason>(i);
     return best;
   }
 
@@ -116,16 +141,21 @@ class Teller {
     put(arguments, "rank", fmt::format("{}", straggler_.number));
     put(arguments, "doing", straggler_.doing);
     put(arguments, "remedy", remedy());
+    put(arguments, "outcome", program_.trains ? "loss curve" : "outputs");
     put(arguments, "copies", copy_remedy(parts));
-    put(arguments, "exchange", exchange_remedy(parts, has_all_ranks()));
+    put(arguments, "exchange", exchange_remedy(parts, program_));
+    put(arguments, "images", image_remedy(inputs_of(parts)));
+    put(arguments, "one_order", order_examples(program_));
+    put(arguments, "waits", wait_remedy(parts));
+    put(arguments, "files", file_remedy(parts));
     return arguments;
   }
 
-  bool has_all_ranks() const {
-    const std::vector<trace::RankInfo>& ranks = study_.trace->meta.ranks;
-    return std::all_of(ranks.begin(), ranks.end(), [&](const trace::RankInfo& info) {
-      return info.world_size <= static_cast<int>(ranks.size());
-    });
+  std::vector<const Inputs*> inputs_of(const std::vector<const Part*>& parts) const {
+    std::vector<const Inputs*> inputs;
+    for (const Part* part : parts)
+      if (part->op != kNothing) inputs.push_back(&own_.split.uses.rows[part->op].inputs);
+    return inputs;
   }
 
   std::string remedy() const {
@@ -159,7 +189,8 @@ class Teller {
         part.kernel == kNothing
             ? std::string()
             : trace::kernel_short_name(study_.trace->strings.text(trace::StringId{part.kernel}), 40);
-    if (use.work_ns <= 0) return kernel.empty() ? "" : fmt::format(" ({})", kernel);
+    const bool converts = part.reason == Reason::kTransform && use.is_product;
+    if (use.work_ns <= 0 || converts) return kernel.empty() ? "" : fmt::format(" ({})", kernel);
     if (use.is_product && op.flops > 0)
       return fmt::format(" ({}, {} in {})", kernel,
                          format_flop_rate(op.flops * use.executions / use.work_ns * 1e9),
@@ -191,9 +222,11 @@ class Teller {
       for (std::string& line : about_straggler()) lines.push_back(std::move(line));
     if (rule.item.empty()) return lines;
     std::size_t named = 0;
-    double rest = 0;
+    double rest = 0, all = 0;
+    for (const Part* part : parts) all += part->ms;
     for (const Part* part : parts) {
-      if (named >= kNamedParts || part->name.empty()) {
+      const bool small = named > 0 && part->ms < kWorthNaming * all;
+      if (named >= kNamedParts || part->name.empty() || small) {
         rest += part->ms;
         continue;
       }
@@ -208,7 +241,7 @@ class Teller {
                                       : fmt::format("{}: {}", part->name, in_step(part->ms)));
       ++named;
     }
-    if (parts.size() > named && rest > 0 && named > 0)
+    if (parts.size() > named && rest > kWorthNaming * all && named > 0)
       lines.push_back(fmt::format("and {} more: {}", parts.size() - named, in_step(rest)));
     return lines;
   }
@@ -221,6 +254,8 @@ class Teller {
 
   std::string caveat(const DeviceRule& rule, const Arguments& arguments) const {
     std::string text = fill(rule.caveat, arguments);
+    if (program_.trains && !rule.training_caveat.empty())
+      text += (text.empty() ? "" : "; ") + fill(rule.training_caveat, arguments);
     if (gains_.error() > kTrustedReplay)
       text += fmt::format("{}the replay misses the recorded step by {}: {}", text.empty() ? "" : "; ",
                           format_percent(gains_.error()),
@@ -252,7 +287,7 @@ class Teller {
 
   // What cannot be foretold; and communication of a job of which ranks are missing may be waiting for them.
   bool is_bound(Cause cause) const {
-    return !gains_.foretells() || (cause == Cause::kComm && !has_all_ranks());
+    return !gains_.foretells() || (cause == Cause::kComm && !program_.all_ranks);
   }
 
   // One finding a reason that matters by itself and whose fix wins something. Together they win no more than
@@ -261,14 +296,12 @@ class Teller {
     if (cause == Cause::kFloor || step() <= 0) return;
     double left = row.predicted_gain_ms;
     for (const Reason reason : by_gain(cause, account)) {
-      const double ms = account.of(reason);
+      const double ms = helped_ms(account, reason);
       const DeviceRule& rule = device_rule(cause, reason);
-      const double gain = std::min({ms, left, gains_.of(cause, reason)});
+      const double gain = std::min(left, gain_of(cause, account, reason));
       if (ms / step() < rule.threshold || gain < kWorthSaying * gains_.unrecorded_ms()) continue;
       left -= gain;
-      std::vector<const Part*> parts;
-      for (const Part& part : account.parts)
-        if (part.reason == reason) parts.push_back(&part);
+      const std::vector<const Part*> parts = parts_of(account, reason);
       const Arguments whole = row_arguments(ms, parts, gain);
       told_.findings.push_back({cause, fill(rule.title, whole), evidence(rule, parts, whole),
                                 fill(rule.fix, whole), caveat(rule, whole), gain, is_bound(cause)});
@@ -286,7 +319,7 @@ class Teller {
       if (account.of(static_cast<Reason>(i)) > 0) reasons.push_back(static_cast<Reason>(i));
     std::stable_sort(reasons.begin(), reasons.end(), [&](Reason a, Reason b) {
       if (is_part(a) != is_part(b)) return is_part(a);
-      return std::min(account.of(a), gains_.of(cause, a)) > std::min(account.of(b), gains_.of(cause, b));
+      return gain_of(cause, account, a) > gain_of(cause, account, b);
     });
     return reasons;
   }
@@ -308,6 +341,7 @@ class Teller {
   const Gains& gains_;
   const RankStudy& own_;
   Straggler straggler_;
+  ProgramTraits program_;
   Told told_;
 };
 
