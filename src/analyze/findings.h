@@ -30,9 +30,12 @@ struct Estimate {
 struct StepTime {
   Estimate ms;
   int count = 0;                   // steps measured
-  std::vector<double> samples_ms;  // one a step, in order of time; not part of the JSON
+  std::vector<double> samples_ms;  // one a step, in order of time
   std::string how_found;           // "marked by the runtime", "ProfilerStep ranges", …
   std::vector<std::string> notes;  // warm-up and outlier steps by name; how sure, where steps were inferred
+  double confidence = 1;           // 0 to 1, that these are the program's steps; 1: marked
+  // Without the recorder, where that can be foretold: gains are counted from its median.
+  std::optional<Estimate> unrecorded_ms = {};
 };
 
 // One cause's part of the step. The rows of a ledger do not overlap and add up to the step.
@@ -138,6 +141,13 @@ struct Verdict {
   bool healthy() const { return judged && !cause.has_value(); }
 };
 
+// What a finding is about: an operator, a kernel, a call of the host.
+struct FindingPart {
+  std::string name;
+  double ms = 0;     // of the step
+  double count = 0;  // a step: works, gaps, waits or calls; 0: nothing to count
+};
+
 // A rule that fired (rules.h): what is wrong, how hone knows, what to do about it.
 struct Finding {
   Cause cause = Cause::kFloor;
@@ -146,7 +156,9 @@ struct Finding {
   std::string fix;
   std::string caveat;
   double predicted_gain_ms = 0;
-  bool gain_is_bound = false;  // as LedgerRow::gain_is_bound
+  bool gain_is_bound = false;           // as LedgerRow::gain_is_bound
+  double ms = 0;                        // of the step that it is about
+  std::vector<FindingPart> parts = {};  // largest first
 };
 
 // A kernel of the device, all its launches in a step together.
@@ -212,6 +224,21 @@ struct RankSummary {
   double clock_shift_us = 0;   // added to its clock to align the ends of collectives
 };
 
+// A rank whose recording is not spoken of, because it is of another run.
+struct LeftOutRank {
+  int rank = 0;
+  std::string why;
+};
+
+// The rank that the others wait for.
+struct LateRank {
+  int rank = 0;
+  Cause cause = Cause::kFloor;  // of the idle time that it alone has; kFloor: it computes longer
+  double longer_ms = 0;         // than the rank whose ledger is shown
+  double removed_gain_ms = 0;   // without what it does longer
+  double shared_gain_ms = 0;    // with that shared out over the ranks; 0: it cannot be shared
+};
+
 // The collectives of one kind in one process group.
 struct CollectiveSummary {
   std::string name;             // "all_reduce"
@@ -245,6 +272,12 @@ struct Analysis {
   Subject subject = Subject::kPlan;
   std::string device;
   std::vector<int> ranks = {0};
+  int world_size = 1;  // ranks of the job; more than `ranks`: some recordings are missing
+  std::vector<LeftOutRank> left_out = {};
+  int ledger_rank = 0;     // of `ranks`, whose ledger, operators and kernels are shown
+  int ledger_device = -1;  // of a process that drives several; -1: it drives one
+  std::optional<LateRank> late_rank = {};
+  double dropped_records = 0;  // that the recorder lost
   StepTime step;
   // What the step's operators need at least: of the model and the machine, whatever ran. The ledger's `floor`
   // row, unless an operator was faster than its floor; `warnings` say so then.

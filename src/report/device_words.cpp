@@ -163,8 +163,7 @@ std::string gain_sentence(const analyze::Finding& row, double step_ms) {
 }
 
 double gained_from_ms(const analyze::Analysis& analysis) {
-  const auto unrecorded = analysis.metrics.find("unrecorded_step_ms");
-  return unrecorded == analysis.metrics.end() ? analysis.step.ms.median : unrecorded->second;
+  return analysis.step.unrecorded_ms ? analysis.step.unrecorded_ms->median : analysis.step.ms.median;
 }
 
 std::vector<const analyze::Finding*> ordered_findings(const analyze::Analysis& analysis) {

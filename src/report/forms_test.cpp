@@ -85,6 +85,26 @@ TEST(ExplainJson, HasEveryTableOfADevicesAnalysis) {
   EXPECT_TRUE(Json::parse(explain_json(analyze::Analysis{}))["coverage"].is_null());
 }
 
+TEST(ExplainJson, HasTheNumbersOfItsSentences) {
+  analyze::Analysis analysis = fabricate::device_analysis();
+  analysis.step.unrecorded_ms = {21.1, 20.6, 22.4};
+  analysis.left_out = {{3, "another run"}};
+  analysis.world_size = 4;
+  analysis.late_rank = {1, analyze::Cause::kInput, 20.06, 20.3, 0};
+  analysis.findings.front().ms = 7.7;
+  analysis.findings.front().parts = {{"aten::item", 7.1, 148}};
+  const Json json = Json::parse(explain_json(analysis));
+  EXPECT_EQ(json["step"]["unrecorded_ms"]["low"], 20.6);
+  EXPECT_EQ(json["step"]["confidence"], 1);
+  EXPECT_EQ(json["left_out"][0]["rank"], 3);
+  EXPECT_EQ(json["world_size"], 4);
+  EXPECT_EQ(json["late_rank"]["cause"], "input");
+  EXPECT_EQ(json["late_rank"]["longer_ms"], 20.06);
+  EXPECT_EQ(json["findings"][0]["ms"], 7.7);
+  EXPECT_EQ(json["findings"][0]["parts"][0]["count"], 148);
+  EXPECT_TRUE(Json::parse(explain_json(analyze::Analysis{}))["late_rank"].is_null());
+}
+
 TEST(CompareJson, Parses) {
   analyze::LabReport report = fabricate::resnet_report();
   Json json = Json::parse(compare_json(analyze::compare(report.baseline, report.optimised)));

@@ -56,6 +56,7 @@ StepTime step_time(const Study& study) {
   time.ms = median_estimate(time.samples_ms);
   time.count = static_cast<int>(time.samples_ms.size());
   time.how_found = found.how.empty() ? "marked in the trace" : found.how;
+  if (!found.how.empty() && found.confidence > 0) time.confidence = found.confidence;
   time.notes = found.notes;
   if (!found.how.empty() && found.confidence > 0 && found.confidence < 1)
     time.notes.push_back(fmt::format("found with a confidence of {}", format_percent(found.confidence)));
@@ -154,6 +155,24 @@ void warn_of_devices(const Study& study, Analysis& analysis) {
                     listed, analysis.device));
 }
 
+// Of which ranks there are recordings, which of them is shown, and which is late.
+void describe_ranks(const Study& study, const Gains& gains, Analysis& analysis) {
+  for (const trace::RankInfo& info : study.trace->meta.ranks)
+    analysis.world_size = std::max(analysis.world_size, info.world_size);
+  for (const Stranger& stranger : study.strangers) analysis.left_out.push_back({stranger.rank, stranger.why});
+  const RankTimeline& shown = study.timelines[study.headline];
+  analysis.ledger_rank = shown.rank;
+  if (shown.devices.size() > 1) analysis.ledger_device = shown.ledger_device();
+  analysis.dropped_records = static_cast<double>(study.trace->meta.dropped);
+  const Straggler& late = gains.straggler();
+  if (study.timelines.size() < 2 || late.rank == study.headline) return;
+  analysis.late_rank = {late.number, late.cause, late.longer_ms};
+  if (!gains.foretells()) return;
+  const Gains::StragglerGain gain = gains.straggler_gain();
+  analysis.late_rank->removed_gain_ms = gain.removed_ms;
+  analysis.late_rank->shared_gain_ms = gain.shared_ms;
+}
+
 // Ranks that were recorded in another run are not spoken of, and the verdict says whose it is.
 void tell_strangers(const Study& study, Analysis& analysis) {
   if (study.strangers.empty()) return;
@@ -172,9 +191,8 @@ void tell_strangers(const Study& study, Analysis& analysis) {
 }
 
 // Of other ranks there may be less here than the reader thinks.
-void warn_of_ranks(const trace::Trace& trace, Analysis& analysis) {
-  int world = 1;
-  for (const trace::RankInfo& info : trace.meta.ranks) world = std::max(world, info.world_size);
+void warn_of_ranks(Analysis& analysis) {
+  const int world = analysis.world_size;
   const auto given = static_cast<int>(analysis.ranks.size());
   if (given < world)
     analysis.warnings.push_back(fmt::format(
@@ -215,7 +233,11 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   if (device != nullptr) analysis.device = device->name;
   analysis.ranks.clear();
   for (const RankTimeline& timeline : study.timelines) analysis.ranks.push_back(timeline.rank);
+  describe_ranks(study, gains, analysis);
   analysis.step = step_time(study);
+  if (gains.foretells())
+    analysis.step.unrecorded_ms = {gains.unrecorded_ms(), gains.low_unrecorded_ms(),
+                                   gains.high_unrecorded_ms()};
   analysis.floor_ms = accounts[static_cast<std::size_t>(Cause::kFloor)].ms;
   analysis.ledger = std::move(told.ledger);
   analysis.findings = std::move(told.findings);
@@ -240,7 +262,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.metrics["replay_error"] = gains.error();
   analysis.warnings = warnings_of(study, gains, *analysis.coverage);
   warn_of_devices(study, analysis);
-  warn_of_ranks(trace, analysis);
+  warn_of_ranks(analysis);
   qualify(study.evidence[study.headline], analysis);
   tell_strangers(study, analysis);
   return analysis;

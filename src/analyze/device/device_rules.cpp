@@ -20,25 +20,25 @@ constexpr DeviceRule kRules[] = {
      "changes the numbers: compare the {outcome}"},
     {Cause::kPrecision, Reason::kVectorMath, 0.05,
      "{ms} per step goes to f32 products that do not use the matrix units",
-     "{count} f32 products a step run without tensor cores: {ms} above what tf32 would take", kWork,
+     "{count} f32 products a step without tensor cores: {ms} above what tf32 would take", kWork,
      "allow tf32: torch.set_float32_matmul_precision(\"high\") for matrix products, "
      "torch.backends.cudnn.allow_tf32 = True for convolutions; or put the forward pass under "
      "torch.autocast(\"cuda\", dtype=torch.bfloat16)",
      "tf32 keeps 11 bits of the mantissa, bf16 keeps 8, f32 has 24: compare the {outcome}"},
     {Cause::kPrecision, Reason::kTf32, 0.05,
      "{ms} per step goes to products in tf32 that bf16 would do in half the time",
-     "{count} products and attentions a step compute in tf32: {ms} above what bf16 would take", kWork,
+     "{count} products and attentions a step in tf32: {ms} above what bf16 would take", kWork,
      "torch.autocast(\"cuda\", dtype=torch.bfloat16) around the forward pass: products, convolutions and "
      "attention run in bf16, the weights stay in f32",
      "bf16 keeps 8 bits of the mantissa, tf32 keeps 11: compare the {outcome}"},
     {Cause::kPrecision, Reason::kLeak, 0.03,
      "{ms} per step goes to f32 products in a program that computes in 16 bits",
-     "{count} f32 products a step run without tensor cores: {ms} above what bf16 would take", kWork,
+     "{count} f32 products a step without tensor cores: {ms} above what bf16 would take", kWork,
      "find where f32 enters (.float(), a buffer or a bias in f32, a region with autocast off) and keep "
      "these products in bf16",
      "what needs f32 is sums and exponentials, seldom products: compare the {outcome}"},
     {Cause::kPrecision, Reason::kDouble, 0.03, "{ms} per step goes to arithmetic in f64",
-     "{count} kernels a step compute in f64, {ms} above what f32 would take", kWork,
+     "{count} kernels a step in f64, {ms} above what f32 would take", kWork,
      "find where f64 enters (numpy arrays are f64 by default; a Python scalar does not widen): "
      ".float(), dtype=torch.float32",
      "f64 that the mathematics needs must stay"},
@@ -47,7 +47,8 @@ constexpr DeviceRule kRules[] = {
      "{count} kernels a step, {ms}", kWork, "{images}", ""},
     {Cause::kLayout, Reason::kTransform, 0.03,
      "{ms} per step is lost to channels-first images: conversions around convolutions, slow normalisation",
-     "{count} kernels a step convert between channels-first and channels-last or normalise channels first: "
+     "{count} kernels a step converting between channels-first and channels-last or normalising channels "
+     "first: "
      "{ms}",
      kWork, "{images}", "the input and the output of the model are still converted once"},
     {Cause::kLayout, Reason::kStridedCopy, 0.03, "{ms} per step goes to copies that only change strides",
@@ -58,7 +59,7 @@ constexpr DeviceRule kRules[] = {
 
     {Cause::kLayout, Reason::kMixedOrders, 0.03,
      "{ms} per step is lost in passes over tensors that lie in different orders",
-     "{count} kernels a step read one tensor against its order in memory: {ms}", kWork,
+     "{count} kernels a step reading one tensor against its order in memory: {ms}", kWork,
      "keep one order through the model, without .transpose() and .permute() in between ({one_order})", ""},
 
     {Cause::kAvoidableTraffic, Reason::kNone, 0.05,
@@ -68,7 +69,7 @@ constexpr DeviceRule kRules[] = {
      ""},
     {Cause::kAvoidableTraffic, Reason::kChain, 0.05,
      "{ms} per step goes to chains of unfused pointwise and normalisation kernels",
-     "{count} kernels a step read again what the kernel before them wrote: {ms}", kWork,
+     "{count} kernels a step reading again what the kernel before wrote: {ms}", kWork,
      "torch.compile(model): it joins chains of pointwise and normalising kernels into one; by hand: one "
      "fused "
      "operator in the place of a formula (F.gelu, nn.LayerNorm, F.cross_entropy, torch.cdist)",
@@ -78,18 +79,18 @@ constexpr DeviceRule kRules[] = {
      "torch.compile(model): it fuses casts into their neighbours; or keep the weights in bf16", ""},
     {Cause::kAvoidableTraffic, Reason::kAttention, 0.03,
      "{ms} per step goes to the T×T scores of attention written by hand",
-     "{count} kernels a step write and read the scores: {ms}", kWork,
+     "{count} kernels a step writing and reading the scores: {ms}", kWork,
      "F.scaled_dot_product_attention(q, k, v, is_causal=…): the scores never leave the chip",
      "dropout and masks must be given to the fused operator"},
     {Cause::kAvoidableTraffic, Reason::kOptimizer, 0.03,
      "{ms} per step goes to an optimizer that passes over the parameters many times",
-     "{count} kernels a step update parameters: {ms}, the gaps before them included", kWork,
+     "{count} kernels a step updating parameters: {ms}, the gaps before them included", kWork,
      "torch.optim.AdamW(…, fused=True): one kernel for all parameters",
      "fused=True wants all parameters on the device"},
 
     {Cause::kAvoidableTraffic, Reason::kAppend, 0.03,
      "{ms} per step goes to copying large tensors in order to append a little",
-     "{count} concatenations a step copy a tensor that is nearly all of their result: {ms}", kWork,
+     "{count} concatenations a step copying a tensor that is nearly all of the result: {ms}", kWork,
      "allocate the whole once and write into it: cache[:, :, n] = new (a static key-value cache), "
      "index_copy_, torch.narrow",
      "what reads the tensor then reads a part of a larger one"},
@@ -104,7 +105,7 @@ constexpr DeviceRule kRules[] = {
      "pad the sizes to multiples of 8 (better 64): hidden width, head size, vocabulary", ""},
     {Cause::kKernelInefficiency, Reason::kSmallGrid, 0.03,
      "{ms} per step is lost in kernels that fill only a part of the device",
-     "{count} kernels a step have fewer blocks than the device has multiprocessors: {ms}", kWork,
+     "{count} kernels a step with fewer blocks than the device has multiprocessors: {ms}", kWork,
      "give them more work at once: larger batches; small products joined into one (torch.bmm, grouped GEMM); "
      "for a sum, a norm or a scan over few long rows: more rows, or each row in pieces",
      ""},
@@ -115,7 +116,8 @@ constexpr DeviceRule kRules[] = {
      ""},
     {Cause::kKernelInefficiency, Reason::kDenseMask, 0.03,
      "{ms} per step goes to attention under a mask that is read from memory",
-     "{count} kernels of attention a step read a mask of queries × keys: {ms} above what the causal kernel "
+     "{count} kernels of attention a step reading a mask of queries × keys: {ms} above what the causal "
+     "kernel "
      "takes",
      kWork,
      "if the mask is the causal one: F.scaled_dot_product_attention(q, k, v, is_causal=True) leaves half of "
@@ -142,7 +144,7 @@ constexpr DeviceRule kRules[] = {
      "foreach and batched operators instead of Python loops",
      "a graph needs fixed shapes and no reads of device values inside"},
     {Cause::kLaunch, Reason::kLoop, 0.05, "{ms} per step the device waits for the launches of a loop",
-     "{count} kernels and copies a step are launched turn by turn, {mean} of idle device before each",
+     "{count} kernels and copies a step launched turn by turn, {mean} of idle device before each",
      "{name}: {count} gaps, {ms}",
      "if the turns are independent (parameters, experts, samples), do them in one call: torch._foreach_*, "
      "torch.bmm, torch.vmap, clip_grad_norm_(foreach=True); if each needs the one before (time steps, "
@@ -204,7 +206,7 @@ constexpr DeviceRule kRules[] = {
      "{name}: {times}{detail}", "{exchange}", "what nothing follows cannot be hidden"},
     {Cause::kComm, Reason::kRepeated, 0.03,
      "{ms} per step goes to reducing gradients that are reduced again before they are used",
-     "{count} works a step reduce gradients, or scale them for that, before the last reduction of equal "
+     "{count} works a step reducing gradients, or scaling them for that, before the last reduction of equal "
      "sizes; one optimizer step follows them all",
      kWork,
      "accumulate under model.no_sync() and reduce only in the last micro-batch "
@@ -212,14 +214,14 @@ constexpr DeviceRule kRules[] = {
      "gradients are kept unreduced between micro-batches: with sharded gradients that takes memory"},
     {Cause::kComm, Reason::kWideSum, 0.03,
      "{ms} per step goes to sums over ranks in f32 of tensors that are in 16 bits before and after",
-     "{count} works a step convert to f32, sum, and convert back", kWork,
+     "{count} works a step converting to f32, summing and converting back", kWork,
      "reduce in bf16: no .float() before all_reduce, reduce_dtype=torch.bfloat16 with FSDP2, "
      "bf16_compress_hook with "
      "DistributedDataParallel",
      "sums in bf16 are less exact: compare the {outcome}"},
     {Cause::kComm, Reason::kWholeGather, 0.03,
      "{ms} per step goes to gathering from all ranks what is reduced right after",
-     "{count} works a step gather whole tensors, and reduce them", kWork,
+     "{count} works a step gathering whole tensors and reducing them", kWork,
      "reduce on each rank first (mean, argmax, sum), then gather what is left", ""},
     {Cause::kStraggler, Reason::kNone, 0.05, "{ms} per step is spent waiting for rank {rank}",
      "rank {rank} arrives last at the collectives; meanwhile {doing}", "{name}: {ms} of waiting",

@@ -226,6 +226,7 @@ Straggler find_straggler(const Study& study, const Accounts& headline) {
       longest = more, cause = each;
   }
   const double step_ms = study.ranks[study.headline].step_ms;
+  late.longer_ms = std::max(busy, longest);
   if (busy >= longest) {
     late.extra_work = does_extra_work(study, late.rank, study.headline);
     late.doing = fmt::format(

@@ -15,6 +15,7 @@ struct Straggler {
   std::size_t rank = 0;         // index into Study::timelines
   int number = 0;               // as the program counts ranks
   std::string doing;            // what it spent its time on, compared with the rank that waits
+  double longer_ms = 0;         // than the headline rank
   Cause cause = Cause::kFloor;  // of its idle time that the others do not have; kFloor: it computes longer
   // Of one that computes longer: most of the difference is calls of operators that the others do not make,
   // so that leaving them out mends it. Else it does the same on more data, which others can take over.

@@ -10,8 +10,47 @@ using namespace json;
 using analyze::Analysis;
 
 Json step(const analyze::StepTime& time) {
-  return {{"count", time.count},     {"median_ms", time.ms.median}, {"low_ms", time.ms.low},
-          {"high_ms", time.ms.high}, {"how_found", time.how_found}, {"notes", time.notes}};
+  return {{"count", time.count},
+          {"median_ms", time.ms.median},
+          {"low_ms", time.ms.low},
+          {"high_ms", time.ms.high},
+          {"samples_ms", time.samples_ms},
+          {"unrecorded_ms", time.unrecorded_ms ? estimate(*time.unrecorded_ms) : Json()},
+          {"how_found", time.how_found},
+          {"confidence", time.confidence},
+          {"notes", time.notes}};
+}
+
+Json parts(const std::vector<analyze::FindingPart>& rows) {
+  Json list = Json::array();
+  for (const analyze::FindingPart& row : rows)
+    list.push_back({{"name", row.name}, {"ms", row.ms}, {"count", row.count}});
+  return list;
+}
+
+Json left_out(const std::vector<analyze::LeftOutRank>& rows) {
+  Json list = Json::array();
+  for (const analyze::LeftOutRank& row : rows) list.push_back({{"rank", row.rank}, {"why", row.why}});
+  return list;
+}
+
+Json late_rank(const std::optional<analyze::LateRank>& row) {
+  if (!row) return {};
+  const bool computes = row->cause == analyze::Cause::kFloor;
+  return {{"rank", row->rank},
+          {"cause", computes ? Json() : Json(analyze::cause_name(row->cause))},
+          {"longer_ms", row->longer_ms},
+          {"removed_gain_ms", row->removed_gain_ms},
+          {"shared_gain_ms", row->shared_gain_ms}};
+}
+
+Json roofs(const Analysis& analysis) {
+  Json list = Json::array();
+  for (const analyze::RoofLine& row : analysis.roof_lines)
+    list.push_back({{"name", row.name},
+                    {"flops_per_second", row.flops_per_second > 0 ? Json(row.flops_per_second) : Json()},
+                    {"bytes_per_second", row.bytes_per_second > 0 ? Json(row.bytes_per_second) : Json()}});
+  return {{"source", analysis.roofs_source}, {"lines", list}};
 }
 
 Json findings(const std::vector<analyze::Finding>& rows) {
@@ -22,8 +61,10 @@ Json findings(const std::vector<analyze::Finding>& rows) {
                     {"evidence", row.evidence},
                     {"fix", row.fix},
                     {"caveat", row.caveat},
+                    {"ms", row.ms},
                     {"predicted_gain_ms", row.predicted_gain_ms},
-                    {"gain_is_bound", row.gain_is_bound}});
+                    {"gain_is_bound", row.gain_is_bound},
+                    {"parts", parts(row.parts)}});
   return list;
 }
 
@@ -145,6 +186,11 @@ std::string explain_json(const Analysis& analysis) {
                {"source", analysis.source},
                {"device", analysis.device},
                {"ranks", analysis.ranks},
+               {"world_size", analysis.world_size},
+               {"left_out", left_out(analysis.left_out)},
+               {"ledger_rank", analysis.ledger_rank},
+               {"ledger_device", analysis.ledger_device < 0 ? Json() : Json(analysis.ledger_device)},
+               {"late_rank", late_rank(analysis.late_rank)},
                {"step", step(analysis.step)},
                {"floor_ms", analysis.floor_ms},
                {"floor_known", analysis.floor_known},
@@ -153,6 +199,7 @@ std::string explain_json(const Analysis& analysis) {
                {"verdict", verdict(analysis.verdict)},
                {"verdict_sentence", analysis.verdict.sentence},
                {"recoverable_ms", analysis.verdict.recoverable_ms},
+               {"recoverable_share", analysis.verdict.share},
                {"findings", findings(analysis.findings)},
                {"metrics", metrics(analysis)},
                {"targets", targets(analysis.targets)},
@@ -163,6 +210,8 @@ std::string explain_json(const Analysis& analysis) {
                {"collectives", collectives(analysis.collectives)},
                {"critical_path", critical_path(analysis.critical_path)},
                {"coverage", coverage(analysis.coverage)},
+               {"roofs", roofs(analysis)},
+               {"dropped_records", analysis.dropped_records},
                {"warnings", analysis.warnings}});
 }
 

@@ -28,20 +28,29 @@ void put(Arguments& arguments, const char* name, std::string value) {
   arguments.push_back(fmt::arg(name, std::move(value)));
 }
 
-// Templates count in the plural: "1 kernels" becomes "1 kernel".
+// Templates count in the plural: "1 kernels" and "1 f32 products" become "1 kernel" and "1 f32 product".
 std::string singular_ones(std::string text) {
-  constexpr std::string_view kNouns[] = {"kernels",  "gaps",  "waits", "copies", "passes",
-                                         "products", "turns", "times", "calls"};
-  for (const std::string_view noun : kNouns) {
-    const std::string plural = fmt::format("1 {}", noun);
-    const std::size_t at = text.find(plural);
-    if (at == std::string::npos ||
-        (at > 0 && std::string_view("0123456789.,").find(text[at - 1]) != std::string_view::npos))
-      continue;
-    const std::string one = noun == "copies"   ? "1 copy"
-                            : noun == "passes" ? "1 pass"
-                                               : plural.substr(0, plural.size() - 1);
-    text.replace(at, plural.size(), one);
+  constexpr std::string_view kNouns[] = {
+      "kernels", "gaps",  "waits", "copies",       "passes",         "products and attentions",
+      "works",   "turns", "times", "convolutions", "concatenations", "products",
+      "calls"};
+  constexpr std::size_t kAdjective = 12;  // letters, at most
+  for (std::size_t at = text.find("1 "); at != std::string::npos; at = text.find("1 ", at + 1)) {
+    if (at > 0 && std::string_view("0123456789.,×").find(text[at - 1]) != std::string_view::npos) continue;
+    for (const std::string_view noun : kNouns) {
+      const std::size_t found = text.find(noun, at + 2);
+      if (found == std::string::npos || found - at > 2 + kAdjective) continue;
+      if (std::count(text.begin() + static_cast<std::ptrdiff_t>(at) + 2,
+                     text.begin() + static_cast<std::ptrdiff_t>(found), ' ') > 1)
+        continue;
+      const std::string one = noun == "copies"   ? "copy"
+                              : noun == "passes" ? "pass"
+                              : noun == "products and attentions"
+                                  ? "product or attention"
+                                  : std::string(noun.substr(0, noun.size() - 1));
+      text.replace(found, noun.size(), one);
+      break;
+    }
   }
   return text;
 }
@@ -163,7 +172,8 @@ class Teller {
       return "look at what its host does alone: input, files, logging, other programs on its cores";
     if (straggler_.extra_work)
       return "take what it alone computes out of the step, do it less often, or share it out";
-    return "balance batches by tokens, not by sequences; where the work is equal, look at its clocks";
+    return "balance batches by tokens, not by sequences, and experts by a capacity; where the work is equal, "
+           "look at its clocks";
   }
 
   // Which of two repairs the gain of a straggler is of.
@@ -246,6 +256,14 @@ class Teller {
     return lines;
   }
 
+  static std::vector<FindingPart> named(const std::vector<const Part*>& parts) {
+    constexpr std::size_t kMost = 10;
+    std::vector<FindingPart> rows;
+    for (const Part* part : parts)
+      if (!part->name.empty() && rows.size() < kMost) rows.push_back({part->name, part->ms, part->count});
+    return rows;
+  }
+
   static double total_count(const std::vector<const Part*>& parts) {
     double count = 0;
     for (const Part* part : parts) count += part->count;
@@ -304,7 +322,8 @@ class Teller {
       const std::vector<const Part*> parts = parts_of(account, reason);
       const Arguments whole = row_arguments(ms, parts, gain);
       told_.findings.push_back({cause, fill(rule.title, whole), evidence(rule, parts, whole),
-                                fill(rule.fix, whole), caveat(rule, whole), gain, is_bound(cause)});
+                                fill(rule.fix, whole), caveat(rule, whole), gain, is_bound(cause), ms,
+                                named(parts)});
     }
   }
 
@@ -331,9 +350,15 @@ class Teller {
     if (std::any_of(told_.findings.begin(), told_.findings.end(), is_it)) return;
     const auto row = std::find_if(told_.ledger.begin(), told_.ledger.end(), is_it);
     if (row != told_.ledger.end())
-      told_.findings.insert(told_.findings.begin(),
-                            {row->cause, row->title, row->evidence, row->fix, row->caveat,
-                             row->predicted_gain_ms, row->gain_is_bound});
+      told_.findings.insert(told_.findings.begin(), {row->cause,
+                                                     row->title,
+                                                     row->evidence,
+                                                     row->fix,
+                                                     row->caveat,
+                                                     row->predicted_gain_ms,
+                                                     row->gain_is_bound,
+                                                     row->ms,
+                                                     {}});
   }
 
   const Study& study_;
