@@ -168,6 +168,8 @@ TEST(GpuRoofs, KnowTheDevicesThatPeopleHave) {
     EXPECT_GT(roofs.f16, 10e12) << name;
     EXPECT_FALSE(roofs.source.empty()) << name;
   }
+  for (const char* measured : {"NVIDIA H200", "NVIDIA H100 80GB HBM3"})
+    EXPECT_TRUE(gpu_roofs(measured).source.starts_with("measured")) << measured;
   EXPECT_EQ(gpu_roofs("NVIDIA L40S").device, "NVIDIA L40S");
   EXPECT_EQ(gpu_roofs("NVIDIA H100 PCIe").device, "NVIDIA H100 PCIe");
   EXPECT_FALSE(gpu_roofs("Frobnicator 9000").known());

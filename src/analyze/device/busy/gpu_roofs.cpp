@@ -24,9 +24,10 @@ struct Row {
 
 constexpr std::string_view kSheet = "data sheet";
 
-// H200: bench/results/roofs-h200-2026-11-21.json; of matrix products the best round (what a kernel reaches
-// that does not heat the device for seconds). Data-sheet rows: dense rates, no sparsity; a data sheet's rates
-// are about a tenth above what any kernel reaches. Ring collectives reach about 0.8 of a link.
+// H200, H100: bench/results/roofs-*.json; of matrix products the best round (what a kernel reaches that does
+// not heat the device for seconds). DRAM is what a copy reaches, on the H100 what reading does: there a copy,
+// at 2443, stays far below. Data-sheet rows: dense rates, no sparsity; a data sheet's rates are about a tenth
+// above what any kernel reaches. Ring collectives reach about 0.8 of a link.
 constexpr Row kRows[] = {
     // name      device                 source    f64   f32   tf32   f16    bf16   f8     i8    vec   dram L2
     // link host  SM  node
@@ -37,7 +38,8 @@ constexpr Row kRows[] = {
      1.0},
     {"H100 NVL", "NVIDIA H100 NVL", kSheet, 60, 60, 418, 835, 835, 1671, 1671, 60, 3900, 50, 300, 55, 132,
      1.0},
-    {"H100", "NVIDIA H100 SXM", kSheet, 67, 67, 494, 989, 989, 1979, 1979, 67, 3350, 50, 450, 55, 132, 1.0},
+    {"H100", "NVIDIA H100 SXM", "measured on one H100 (2026-11-22), its link by the data sheet", 60.8, 52.0,
+     401.6, 767.2, 798.9, 1450.3, 953.8, 52.0, 3107, 50, 450, 54.9, 132, 1.20},
     {"H800", "NVIDIA H800", kSheet, 1, 67, 494, 989, 989, 1979, 1979, 67, 3350, 50, 200, 55, 132, 1.0},
     {"B200", "NVIDIA B200", kSheet, 37, 75, 1125, 2250, 2250, 4500, 4500, 75, 8000, 126, 900, 55, 148, 1.0},
     {"A100-SXM4-80GB", "NVIDIA A100 SXM 80 GB", kSheet, 19.5, 19.5, 156, 312, 312, 0, 624, 19.5, 2039, 40,
