@@ -53,7 +53,7 @@ class Splitter {
   }
 
   MatrixMath enough(const OperatorUse& use) const {
-    return enough_math(use.math, roofs_, result_.uses.mostly_16_bit);
+    return enough_math(use.math, roofs_, result_.uses.mostly_narrow);
   }
 
   bool is_too_wide(const trace::Operator& op, const OperatorUse& use) const {
@@ -64,7 +64,7 @@ class Splitter {
   Reason wide_reason(const OperatorUse& use) const {
     if (use.math == MatrixMath::kF64 || !use.is_product) return Reason::kDouble;
     if (use.math == MatrixMath::kTf32) return Reason::kTf32;
-    return result_.uses.mostly_16_bit ? Reason::kLeak : Reason::kVectorMath;
+    return result_.uses.mostly_narrow ? Reason::kLeak : Reason::kVectorMath;
   }
 
   // The gradient of x[indices]: rows for the same index are added one after another.

@@ -106,16 +106,16 @@ class Reader {
       if (!use.is_product || use.works == 0) continue;
       const double flops = row.flops * use.executions;
       all += flops;
-      narrow += is_16_bit(use.math) ? flops : 0;
+      narrow += is_16_bit(use.math) || is_8_bit(use.math) ? flops : 0;
     }
-    result_.mostly_16_bit = all > 0 && narrow >= 0.5 * all;
+    result_.mostly_narrow = all > 0 && narrow >= 0.5 * all;
   }
 
   void estimate(std::size_t op) {
     OperatorUse& use = result_.rows[op];
     if (use.works == 0) return;
     const trace::Operator& row = trace_.operators[op];
-    const MatrixMath enough = enough_math(use.math, roofs_, result_.mostly_16_bit);
+    const MatrixMath enough = enough_math(use.math, roofs_, result_.mostly_narrow);
     const bool narrows =
         row.dtype == DType::kF64 || (use.is_product && is_16_bit(enough) && !is_16_bit(use.math));
     const double traffic = ns_at(row.bytes(), roofs_.dram);
@@ -143,10 +143,12 @@ class Reader {
 
 }  // namespace
 
+bool is_8_bit(MatrixMath math) { return math == MatrixMath::kF8 || math == MatrixMath::kI8; }
+
 bool is_16_bit(MatrixMath math) { return math == MatrixMath::kBf16 || math == MatrixMath::kF16; }
 
-MatrixMath enough_math(MatrixMath math, const GpuRoofs& roofs, bool mostly_16_bit) {
-  const bool f32_may_stay = !mostly_16_bit || roofs.bf16 <= 0;
+MatrixMath enough_math(MatrixMath math, const GpuRoofs& roofs, bool mostly_narrow) {
+  const bool f32_may_stay = !mostly_narrow || roofs.bf16 <= 0;
   if (math == MatrixMath::kF64 || (math == MatrixMath::kF32 && f32_may_stay))
     return roofs.tf32 > 0 ? MatrixMath::kTf32 : math;
   const bool wide = math == MatrixMath::kF32 || math == MatrixMath::kTf32;

@@ -35,8 +35,8 @@ struct OperatorUse {
 
 struct OperatorUses {
   std::vector<OperatorUse> rows;  // as the operator table
-  // Most of the products' arithmetic is in 16 bits: f32 ones among them are leaks.
-  bool mostly_16_bit = false;
+  // Most of the products' arithmetic is in 16 or 8 bits: f32 ones among them are leaks.
+  bool mostly_narrow = false;
 
   // The share of its operator's floor and roof that a work has, in executions; the work must have an
   // operator, and must not only convert the layout.
@@ -47,9 +47,10 @@ OperatorUses uses_of(const trace::Trace& trace, const RankTimeline& timeline, co
                      TraitsByName& traits);
 
 bool is_16_bit(MatrixMath math);
+bool is_8_bit(MatrixMath math);
 // The arithmetic that training and inference do with: f64 is a leak, f32 products run as tf32, those in tf32
 // in bf16, and where most products are in 16 bits all are.
-MatrixMath enough_math(MatrixMath math, const GpuRoofs& roofs, bool mostly_16_bit);
+MatrixMath enough_math(MatrixMath math, const GpuRoofs& roofs, bool mostly_narrow);
 
 // Nanoseconds for an amount at a rate; 0 where the rate is not known.
 double ns_at(double amount, double per_second);

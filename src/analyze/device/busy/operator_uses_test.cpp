@@ -28,33 +28,43 @@ WorkWords product(DType dtype, double flops, std::string kernel = "a_kernel") {
           .kernel = std::move(kernel)};
 }
 
-TEST(Mostly16Bit, IsAMatterOfArithmeticNotOfCounts) {
+TEST(MostlyNarrow, IsAMatterOfArithmeticNotOfCounts) {
   Works made;
   made.run(product(DType::kBF16, 5e10));
   for (int i = 0; i < 4; ++i) made.run(product(DType::kF32, 1e10));
   made.end_step();
-  EXPECT_TRUE(uses(made).mostly_16_bit);
+  EXPECT_TRUE(uses(made).mostly_narrow);
 
   Works wide;
   wide.run(product(DType::kF32, 5e10));
   for (int i = 0; i < 4; ++i) wide.run(product(DType::kF16, 1e10));
   wide.end_step();
-  EXPECT_FALSE(uses(wide).mostly_16_bit);
+  EXPECT_FALSE(uses(wide).mostly_narrow);
 }
 
-TEST(Mostly16Bit, CountsProductsAlone) {
+TEST(MostlyNarrow, AreThoseIn8BitsToo) {
+  for (const DType dtype : {DType::kF8E4M3FN, DType::kI8}) {
+    Works made;
+    made.run(product(dtype, 5e10));
+    made.run(product(DType::kF32, 1e10));
+    made.end_step();
+    EXPECT_TRUE(uses(made).mostly_narrow);
+  }
+}
+
+TEST(MostlyNarrow, CountsProductsAlone) {
   Works made;
   made.run(product(DType::kF32, 1e10));
   for (int i = 0; i < 4; ++i) made.run({.dtype = DType::kBF16, .flops = 1e11});
   made.end_step();
-  EXPECT_FALSE(uses(made).mostly_16_bit);
+  EXPECT_FALSE(uses(made).mostly_narrow);
 }
 
-TEST(Mostly16Bit, IsNoProgramWithoutProducts) {
+TEST(MostlyNarrow, IsNoProgramWithoutProducts) {
   Works made;
   made.run({.dtype = DType::kBF16, .flops = 1e9});
   made.end_step();
-  EXPECT_FALSE(uses(made).mostly_16_bit);
+  EXPECT_FALSE(uses(made).mostly_narrow);
 }
 
 TEST(EnoughMath, Takes16BitsForF32OnlyAmongProductsOf16Bits) {
