@@ -154,8 +154,7 @@ std::vector<CauseChange> compare_ledgers(const Analysis& a, const Analysis& b) {
 }
 
 double unrecorded_ms(const Analysis& analysis) {
-  const auto at = analysis.metrics.find("unrecorded_step_ms");
-  return at == analysis.metrics.end() ? analysis.step.ms.median : at->second;
+  return analysis.step.unrecorded_ms ? analysis.step.unrecorded_ms->median : analysis.step.ms.median;
 }
 
 bool recorder_matters(const Analysis& analysis) {
@@ -172,14 +171,15 @@ double longer_step_ms(const Analysis& a, const Analysis& b) {
   return std::max(a.step.ms.median, b.step.ms.median);
 }
 
-// What the steps would be without the recorder, where it slows one of them visibly; empty where not.
+// What the steps would be without the recorder, where it slows one of them visibly and they differ; empty
+// where not: what is foretold of two that cannot be told apart would tell them apart.
 std::string without_recorder(const Comparison& result, const Analysis& a, const Analysis& b) {
   const double before = unrecorded_ms(a), after = unrecorded_ms(b);
   if (before <= 0 || after <= 0 || (!recorder_matters(a) && !recorder_matters(b))) return {};
-  const bool shown = result.difference.certainty != Certainty::kNone;
+  if (result.difference.certainty == Certainty::kNone) return {};
   const double step = longer_step_ms(a, b);
-  return fmt::format(" Without the recorder the steps take about {} and {}{}.", fixed_ms(before, step),
-                     fixed_ms(after, step), shown ? ": the second is " + pace(before, after) : "");
+  return fmt::format(" Without the recorder the steps take about {} and {}: the second is {}.",
+                     fixed_ms(before, step), fixed_ms(after, step), pace(before, after));
 }
 
 // How the steps of a recording were found, without what is particular to it.
@@ -251,6 +251,8 @@ Comparison compare(const Analysis& a, const Analysis& b) {
   result.b = b.source;
   result.a_ms = a.step.ms;
   result.b_ms = b.step.ms;
+  result.a_unrecorded_ms = a.step.unrecorded_ms;
+  result.b_unrecorded_ms = b.step.unrecorded_ms;
   result.same_steps = way_of_finding(a) == way_of_finding(b);
   result.drift = drift(a, b);
   result.difference = difference(a.step.samples_ms, b.step.samples_ms,

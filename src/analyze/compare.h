@@ -4,6 +4,7 @@
 // same, by kind.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct Comparison {
   std::string b;
   Estimate a_ms;
   Estimate b_ms;
+  std::optional<Estimate> a_unrecorded_ms = {};  // as StepTime::unrecorded_ms
+  std::optional<Estimate> b_unrecorded_ms = {};
   double ratio = 1;             // a ÷ b: above 1, b is faster
   bool same_steps = true;       // both were divided into steps in the same way
   double drift = kDeviceDrift;  // share by which recordings of one such program may differ

@@ -171,6 +171,15 @@ TEST(Compare, JudgesRowsOfTheLedgerByTheStepsToo) {
   EXPECT_NEAR(result.ledger[2].difference.change_ms.median, -12, 0.6);  // gone: nothing in each step
 }
 
+TEST(Compare, SpeaksOfStepsWithoutTheRecorderOnlyWhereTheStepsDiffer) {
+  Analysis a = run(conv_relu_pool(), {5, 2, 1}, 1), same = run(conv_relu_pool(), {5, 2, 1}, 1);
+  Analysis faster = run(conv_relu_pool(), {2, 2, 1}, 2);
+  a.step.unrecorded_ms = {6, 5.5, 6.5};
+  EXPECT_EQ(compare(a, same).sentence.find("recorder"), std::string::npos);
+  EXPECT_NE(compare(a, faster).sentence.find("recorder"), std::string::npos);
+  EXPECT_EQ(compare(a, faster).a_unrecorded_ms->low, 5.5);
+}
+
 TEST(Compare, TellsPaceWithoutSuperfluousDigits) {
   EXPECT_EQ(pace(21.2, 10.7), "1.98× faster");
   EXPECT_EQ(pace(10, 123.456), "12.3× slower");

@@ -149,6 +149,12 @@ Json change(double a_ms, double b_ms, const analyze::Difference& difference) {
 
 }  // namespace
 
+namespace {
+
+Json unrecorded(const std::optional<analyze::Estimate>& ms) { return ms ? estimate(*ms) : Json(); }
+
+}  // namespace
+
 std::string compare_json(const analyze::Comparison& comparison) {
   Json causes = Json::array(), operators = Json::array();
   for (const analyze::CauseChange& row : comparison.ledger) {
@@ -167,6 +173,8 @@ std::string compare_json(const analyze::Comparison& comparison) {
                {"b", comparison.b},
                {"a_ms", estimate(comparison.a_ms)},
                {"b_ms", estimate(comparison.b_ms)},
+               {"a_unrecorded_ms", unrecorded(comparison.a_unrecorded_ms)},
+               {"b_unrecorded_ms", unrecorded(comparison.b_unrecorded_ms)},
                {"change_ms", estimate(difference.change_ms)},
                {"ratio", comparison.ratio},
                {"sure", difference.sure},

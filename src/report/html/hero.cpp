@@ -96,8 +96,10 @@ Markup explain_hero(const analyze::Analysis& analysis) {
   tiles += analysis.floor_known ? tile("floor", fixed_ms(analysis.floor_ms, step),
                                        fmt::format("{} of the step", format_percent(share)))
                                 : tile("floor", "unknown", "no roofs to judge by");
+  const double whole = gained_from_ms(analysis);
   tiles += tile("recoverable", fixed_ms(analysis.verdict.recoverable_ms, step),
-                format_percent(analysis.verdict.share));
+                fmt::format("{} of the {}", format_percent(analysis.verdict.share),
+                            whole < 0.95 * step ? fixed_ms(whole, step) + " without the recorder" : "step"));
   tiles += analysis.targets.empty()
                ? tile("operators", fmt::format("{}", analysis.operators.size()), "ran in the step")
                : metric_tile(analysis.targets.front());
