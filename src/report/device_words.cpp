@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/rules.h"
 #include "core/units.h"
 #include "report/text.h"
 
@@ -163,7 +164,10 @@ std::string gain_sentence(const analyze::Finding& row, double step_ms) {
 }
 
 double gained_from_ms(const analyze::Analysis& analysis) {
-  return analysis.step.unrecorded_ms ? analysis.step.unrecorded_ms->median : analysis.step.ms.median;
+  const analyze::StepTime& step = analysis.step;
+  const bool matters =
+      step.unrecorded_ms && step.unrecorded_ms->median < analyze::kRecorderMatters * step.ms.median;
+  return matters ? step.unrecorded_ms->median : step.ms.median;
 }
 
 std::vector<const analyze::Finding*> ordered_findings(const analyze::Analysis& analysis) {

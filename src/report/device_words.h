@@ -52,7 +52,8 @@ std::string_view lateness_note();
 
 // "about 7.10 ms, 24 % of the step"; empty where the gain would read as nothing.
 std::string gain_sentence(const analyze::Finding& row, double step_ms);
-// The step that predicted gains are a part of: as it is without the recorder, where that is known.
+// The step that predicted gains are a part of: as it is without the recorder, where that slows it so
+// much that the report says so; else the one that every other share is of.
 double gained_from_ms(const analyze::Analysis& analysis);
 
 // The findings: those of the verdict's cause first, then by gain.

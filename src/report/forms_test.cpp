@@ -8,6 +8,7 @@
 
 #include "core/file.h"
 #include "core/testing/scratch_path.h"
+#include "report/device_words.h"
 #include "report/fabricate_device.h"
 #include "report/fabricate_report.h"
 #include "report/html.h"
@@ -83,6 +84,16 @@ TEST(ExplainJson, HasEveryTableOfADevicesAnalysis) {
   EXPECT_EQ(json["coverage"]["unlinked_kernels"], 4);
   EXPECT_EQ(json["operators"][0]["class"], "matrix");
   EXPECT_TRUE(Json::parse(explain_json(analyze::Analysis{}))["coverage"].is_null());
+}
+
+TEST(Gains, AreSharesOfTheStepThatTheReportSpeaksOf) {
+  analyze::Analysis analysis;
+  analysis.step.ms = {10, 10, 10};
+  EXPECT_EQ(gained_from_ms(analysis), 10);
+  analysis.step.unrecorded_ms = {9.6, 9.5, 9.7};  // no word is said of that little
+  EXPECT_EQ(gained_from_ms(analysis), 10);
+  analysis.step.unrecorded_ms = {6, 5, 7};
+  EXPECT_EQ(gained_from_ms(analysis), 6);
 }
 
 TEST(ExplainJson, HasTheNumbersOfItsSentences) {

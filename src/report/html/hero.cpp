@@ -97,9 +97,10 @@ Markup explain_hero(const analyze::Analysis& analysis) {
                                        fmt::format("{} of the step", format_percent(share)))
                                 : tile("floor", "unknown", "no roofs to judge by");
   const double whole = gained_from_ms(analysis);
-  tiles += tile("recoverable", fixed_ms(analysis.verdict.recoverable_ms, step),
-                fmt::format("{} of the {}", format_percent(analysis.verdict.share),
-                            whole < 0.95 * step ? fixed_ms(whole, step) + " without the recorder" : "step"));
+  tiles += tile(
+      "recoverable", fixed_ms(analysis.verdict.recoverable_ms, step),
+      fmt::format("{} of the {}", format_percent(whole > 0 ? analysis.verdict.recoverable_ms / whole : 0),
+                  whole < step ? fixed_ms(whole, step) + " without the recorder" : "step"));
   tiles += analysis.targets.empty()
                ? tile("operators", fmt::format("{}", analysis.operators.size()), "ran in the step")
                : metric_tile(analysis.targets.front());
