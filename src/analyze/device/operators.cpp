@@ -250,9 +250,7 @@ class Tables {
                     memory ? format_byte_rate(group.bytes / (group.ms * 1e-3))
                            : format_flop_rate(group.flops / (group.ms * 1e-3)));
     if (fraction > kAboveRoof) return words + "; " + std::string(above_roof_words(fraction, memory));
-    const bool idle_advice =
-        reason == Reason::kOddSize && !padding_helps(own_.split.uses.rows[group.op].inputs);
-    if (reason != Reason::kNone && !idle_advice) return words + fmt::format("; {}", reason_words(reason));
+    if (reason != Reason::kNone) return words + fmt::format("; {}", reason_words(reason));
     if (fraction >= kNearRoofOfDevice) return words + "; as near as libraries come";
     if (group.works > 0 && group.ms / group.works < 0.008)
       return words + "; too short to reach it: latency rules";

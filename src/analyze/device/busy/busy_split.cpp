@@ -67,6 +67,11 @@ class Splitter {
     return result_.uses.mostly_narrow ? Reason::kLeak : Reason::kVectorMath;
   }
 
+  bool is_odd(const Work& work, const Inputs& inputs) const {
+    return trace_.operators[work.op].op_class == trace::OperatorClass::kConvolution ? has_odd_channels(inputs)
+                                                                                    : has_odd_size(inputs);
+  }
+
   // The gradient of x[indices]: rows for the same index are added one after another.
   static bool adds_rows(std::string_view kind) { return kind.find("index_put") != std::string_view::npos; }
 
@@ -113,7 +118,7 @@ class Splitter {
                        std::min(ns, floor / kGoodTraffic));
     if (use.is_product && fraction < poor && is_of_patches(use.inputs))
       split.reason = Reason::kPatches;
-    else if (use.is_product && !attention && is_16_bit(use.math) && has_odd_size(use.inputs))
+    else if (use.is_product && !attention && is_16_bit(use.math) && is_odd(work, use.inputs))
       split.reason = Reason::kOddSize;
     else if (ns < kShortWorkNs || fraction >= poor)
       return;

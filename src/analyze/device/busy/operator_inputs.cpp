@@ -35,6 +35,8 @@ bool is_same_for_all(const trace::CallInput& mask) {
   return true;
 }
 
+bool is_odd(int64_t size) { return size > kAlignment && size % kAlignment != 0; }
+
 }  // namespace
 
 bool is_tensor(const Inputs& inputs, std::size_t i) {
@@ -86,13 +88,17 @@ bool is_of_patches(const Inputs& inputs) {
 }
 
 bool has_odd_size(const Inputs& inputs) {
-  for (const trace::CallInput& input : inputs) {
-    if (input.kind != trace::CallInput::Kind::kTensor || input.dims.size() < 2) continue;
-    const std::size_t count = input.dims.size();
-    for (std::size_t k = count - 2; k < count; ++k)
-      if (input.dims[k] > kAlignment && input.dims[k] % kAlignment != 0) return true;
-  }
-  return false;
+  return std::any_of(inputs.begin(), inputs.end(), [](const trace::CallInput& input) {
+    const std::size_t rank = input.dims.size();
+    return input.kind == trace::CallInput::Kind::kTensor && rank >= 2 &&
+           (is_odd(input.dims[rank - 1]) || is_odd(input.dims[rank - 2]));
+  });
+}
+
+bool has_odd_channels(const Inputs& inputs) {
+  return std::any_of(inputs.begin(), inputs.end(), [](const trace::CallInput& input) {
+    return input.kind == trace::CallInput::Kind::kTensor && input.dims.size() >= 3 && is_odd(input.dims[1]);
+  });
 }
 
 bool mixes_orders(const Inputs& inputs, double elements) {

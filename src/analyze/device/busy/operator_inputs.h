@@ -27,6 +27,8 @@ bool is_of_patches(const Inputs& inputs);
 // A matrix with a size that is no multiple of what matrix units load at once (kAlignment elements of 16
 // bits).
 bool has_odd_size(const Inputs& inputs);
+// The same of a convolution, whose matrices have the channels as a side: an image's positions are none.
+bool has_odd_channels(const Inputs& inputs);
 
 // Two tensors of one shape, of at least `elements`, whose neighbours in memory are neighbours along different
 // dimensions: reading one of them in the order of the other wastes most of every transaction. A tensor that

@@ -129,6 +129,13 @@ TEST(OddSize, IsOfTheLastTwoDimensionsOfAMatrix) {
   EXPECT_FALSE(has_odd_size(inputs("(bf16[64,50257])")));
 }
 
+TEST(OddChannels, CountAndPositionsDoNot) {
+  EXPECT_TRUE(has_odd_channels(inputs("bf16[8,63,14,14] bf16[64,63,3,3]")));
+  EXPECT_TRUE(has_odd_channels(inputs("bf16[8,100,4096] bf16[64,100,5]")));
+  EXPECT_FALSE(has_odd_channels(inputs("bf16[8,64,14,14] bf16[64,64,3,3]")));
+  EXPECT_FALSE(has_odd_channels(inputs("bf16[8,3,225,225] bf16[64,3,7,7]")));  // the first layer's three
+}
+
 TEST(OddSize, OfAFewElementsDoesNotCount) {
   EXPECT_FALSE(has_odd_size(inputs("bf16[1,64] bf16[7,64] bf16[0,64]")));
   EXPECT_TRUE(has_odd_size(inputs("bf16[9,64]")));

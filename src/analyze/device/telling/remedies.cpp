@@ -144,14 +144,6 @@ std::string image_remedy(const std::vector<const Inputs*>& operators) {
       format);
 }
 
-bool padding_helps(const Inputs& inputs) {
-  constexpr int64_t kAligned = 8;
-  for (const trace::CallInput& input : inputs)
-    if (input.dims.size() >= 4 && input.dims[1] > kAligned && input.dims[1] % kAligned != 0) return true;
-  return std::none_of(inputs.begin(), inputs.end(),
-                      [](const trace::CallInput& input) { return input.dims.size() >= 4; });
-}
-
 std::string order_examples(const ProgramTraits& program) {
   if (program.has_images) return "channels_last for convolutions";
   return program.has_series ? "channels last: nn.Linear in the place of a Conv1d of kernel size 1"

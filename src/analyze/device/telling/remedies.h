@@ -32,10 +32,6 @@ std::string exchange_remedy(const std::vector<const Part*>& parts, const Program
 // Against conversions of the operators that have these inputs: by the number of the images' dimensions.
 std::string image_remedy(const std::vector<const Inputs*>& operators);
 
-// Of a product with an odd size, whether padding makes it fit. That of a convolution must be of its channels:
-// the positions of an image are no side of its matrices.
-bool padding_helps(const Inputs& inputs);
-
 // How a program like this one keeps one order of elements.
 std::string order_examples(const ProgramTraits& program);
 

@@ -84,12 +84,6 @@ TEST(Remedies, NameTheMemoryFormatThatPyTorchHas) {
   EXPECT_THAT(image_remedy({&series}), AllOf(HasSubstr("unsqueeze"), HasSubstr("nn.Linear")));
 }
 
-TEST(Remedies, PadChannelsAndNotPositions) {
-  EXPECT_TRUE(padding_helps(tensors({{1000, 1001}, {1001, 512}})));
-  EXPECT_TRUE(padding_helps(tensors({{8, 63, 14, 14}, {64, 63, 3, 3}})));
-  EXPECT_FALSE(padding_helps(tensors({{8, 64, 14, 14}, {64, 64, 3, 3}})));
-}
-
 TEST(Remedies, SpeakOfTheCallsThatWait) {
   const auto counted = [](std::string name, double ms) {
     Part made = part(std::move(name), ms);

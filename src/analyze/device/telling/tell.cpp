@@ -97,34 +97,22 @@ class Teller {
     return text.front() == '<' ? format_ms(ms) : text;
   }
 
-  // Of an account what a reason has, as far as the advice against it helps.
   std::vector<const Part*> parts_of(const Account& account, Reason reason) const {
     std::vector<const Part*> parts;
     for (const Part& part : account.parts)
-      if (part.reason == reason && (reason != Reason::kOddSize || part.op == kNothing ||
-                                    padding_helps(own_.split.uses.rows[part.op].inputs)))
-        parts.push_back(&part);
+      if (part.reason == reason) parts.push_back(&part);
     return parts;
   }
 
-  double helped_ms(const Account& account, Reason reason) const {
-    if (reason != Reason::kOddSize) return account.of(reason);
-    double ms = 0;
-    for (const Part* part : parts_of(account, reason)) ms += part->ms;
-    return ms;
-  }
-
   double gain_of(Cause cause, const Account& account, Reason reason) const {
-    const double ms = helped_ms(account, reason), all = account.of(reason);
-    return all > 0 ? std::min(ms, gains_.of(cause, reason) * ms / all) : 0;
+    return std::min(account.of(reason), gains_.of(cause, reason));
   }
 
   // The reason that most of an account has.
   Reason main_reason(const Account& account) const {
     Reason best = Reason::kNone;
     for (int i = 0; i < kReasonCount; ++i)
-      if (helped_ms(account, static_cast<Reason>(i)) > helped_ms(account, best))
-        best = static_cast<Reason>(i);
+      if (account.of(static_cast<Reason>(i)) > account.of(best)) best = static_cast<Reason>(i);
     return best;
   }
 
@@ -314,7 +302,7 @@ class Teller {
     if (cause == Cause::kFloor || step() <= 0) return;
     double left = row.predicted_gain_ms;
     for (const Reason reason : by_gain(cause, account)) {
-      const double ms = helped_ms(account, reason);
+      const double ms = account.of(reason);
       const DeviceRule& rule = device_rule(cause, reason);
       const double gain = std::min(left, gain_of(cause, account, reason));
       if (ms / step() < rule.threshold || gain < kWorthSaying * gains_.unrecorded_ms()) continue;
