@@ -181,10 +181,19 @@ std::vector<const analyze::Finding*> ordered_findings(const analyze::Analysis& a
   return sorted;
 }
 
+// From this part of a cause's gain on, a finding wins nearly all of it.
+constexpr double kNearlyAll = 0.9;
+
 std::string first_fix(const analyze::Analysis& analysis) {
   const std::vector<const analyze::Finding*> rows = ordered_findings(analysis);
   if (!analysis.verdict.cause || rows.empty() || rows.front()->cause != *analysis.verdict.cause) return "";
-  return rows.front()->fix;
+  const analyze::Finding& first = *rows.front();
+  const double all = analysis.verdict.recoverable_ms;
+  // The verdict speaks of all that its cause costs, the fix of what the largest finding does.
+  const bool part = first.predicted_gain_ms > 0 && first.predicted_gain_ms < kNearlyAll * all;
+  return part ? fmt::format("{} (about {} of that)", first.fix,
+                            fixed_ms(first.predicted_gain_ms, analysis.step.ms.median))
+              : first.fix;
 }
 
 }  // namespace hone::report

@@ -105,7 +105,10 @@ ChangeName change_name(const analyze::OperatorChange& change) {
     const std::size_t shapes = std::max(change.a.size(), change.b.size());
     const std::string several = shapes > 1 ? fmt::format(" ({} shapes)", shapes) : "";
     const OperatorName first = operator_name(change.a.empty() ? change.b[0] : change.a[0], change.kind);
-    return {mark + first.head + several + end, shapes > 1 ? "" : first.inputs};
+    if (shapes > 1) return {mark + first.head + several + end, ""};
+    const bool resized = change.a.size() == 1 && change.b.size() == 1 && change.a != change.b;
+    const std::string second = resized ? " → " + operator_name(change.b[0], change.kind).inputs : "";
+    return {mark + first.head + end, first.inputs + second};
   }
   if (before == after) return {before, ""};
   if (change.a.empty() || change.b.empty()) return {mark + before + after + end, ""};

@@ -250,6 +250,8 @@ class Tables {
                     memory ? format_byte_rate(group.bytes / (group.ms * 1e-3))
                            : format_flop_rate(group.flops / (group.ms * 1e-3)));
     if (fraction > kAboveRoof) return words + "; " + std::string(above_roof_words(fraction, memory));
+    if (reason == Reason::kLeak && !own_.split.uses.rows[group.op].is_product)
+      return words + "; converts for a product in f32, while other products run in 16 bits";
     if (reason != Reason::kNone) return words + fmt::format("; {}", reason_words(reason));
     if (fraction >= kNearRoofOfDevice) return words + "; as near as libraries come";
     if (group.works > 0 && group.ms / group.works < 0.008)

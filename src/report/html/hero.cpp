@@ -119,7 +119,7 @@ Markup compare_hero(const analyze::Comparison& comparison) {
   const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
   Markup tiles = tile("first", fixed_ms(comparison.a_ms.median, step), range(comparison.a_ms, step));
   tiles += tile("second", fixed_ms(comparison.b_ms.median, step), range(comparison.b_ms, step));
-  tiles += tile("change", fixed_ms(comparison.difference.change_ms.median, step),
+  tiles += tile("change", signed_ms(comparison.b_ms.median - comparison.a_ms.median, step),
                 range(comparison.difference.change_ms, step));
   tiles += tile("first ÷ second", ratio_text(comparison.ratio),
                 comparison.difference.certainty == analyze::Certainty::kNone

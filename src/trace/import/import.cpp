@@ -94,7 +94,7 @@ Result<Sniffing> look_at(const fs::path& path) {
   HONE_ASSIGN(const std::size_t got, source->read(first));
   first.resize(got);
   Sniffed found = sniff(first);
-  if (got == 0 && !source->trouble().empty()) found.looks_like = source->trouble();
+  if (got == 0 && !source->trouble().empty()) found.looks_like = "a packed file, but " + source->trouble();
   return Sniffing{put_back(std::move(source), std::move(first)), std::move(found)};
 }
 

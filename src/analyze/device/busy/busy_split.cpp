@@ -127,7 +127,10 @@ class Splitter {
     else
       split.reason = has_small_grid(work) ? Reason::kSmallGrid : Reason::kSlow;
     const double target = floor / good;
-    if (target >= ns) return;
+    if (target >= ns) {  // whatever its sizes, it is as fast as a good kernel
+      split.reason = Reason::kNone;
+      return;
+    }
     split.cause = Cause::kKernelInefficiency;
     split.target_ns = target;
   }

@@ -44,7 +44,7 @@ enum class Reason : uint8_t {
   kScatter,      // rows added up one after another, as the gradient of an index in brackets does
   kDenseMask,    // attention that reads a mask which is the same for all sequences
 };
-inline constexpr int kReasonCount = 24;
+inline constexpr int kReasonCount = static_cast<int>(Reason::kDenseMask) + 1;
 
 constexpr double kGone = -1;  // the work is not launched at all
 

@@ -91,6 +91,12 @@ TEST(OddSizes, MatterToProductsIn16BitsAlone) {
   EXPECT_EQ(alone(odd).reason, Reason::kTf32);
 }
 
+TEST(OddSizes, DoNotMatterToAProductAtItsRoof) {
+  WorkWords odd = product(DType::kBF16, 101);
+  odd.inputs = "bf16[4096,1001] bf16[1001,1024]";
+  EXPECT_EQ(alone(odd).reason, Reason::kNone);
+}
+
 TEST(OddSizes, AreNotWhatAttentionIsSlowFor) {
   WorkWords words = attention("-", 800);
   words.inputs = "bf16[4,8,1001,60] bf16[4,8,1001,60] bf16[4,8,1001,60]";
