@@ -14,6 +14,9 @@
 namespace hone::analyze {
 namespace {
 
+// Where neither run has this part of its operators' time in operators that the other ran, it is said.
+constexpr double kSameProgram = 0.5;
+
 // Sets of indices that can be merged (union-find with path halving).
 class Groups {
  public:
@@ -228,6 +231,16 @@ std::string sentence_of(const Comparison& result, const Analysis& a, const Analy
   return fmt::format("No difference that these steps can show: {}.", both);
 }
 
+// Of the time of a run's operators, that of operators which the other ran, too.
+double common_share(const std::vector<OperatorChange>& operators, double OperatorChange::*ms) {
+  double common = 0, all = 0;
+  for (const OperatorChange& row : operators) {
+    all += row.*ms;
+    if (!row.a.empty() && !row.b.empty()) common += row.*ms;
+  }
+  return all > 0 ? common / all : 1;
+}
+
 std::vector<std::string> caveats_of(const Comparison& result, const Analysis& a, const Analysis& b) {
   std::vector<std::string> caveats;
   if (!result.same_steps)
@@ -235,6 +248,13 @@ std::vector<std::string> caveats_of(const Comparison& result, const Analysis& a,
         fmt::format("steps found differently: the first by {}, the second by {}; mark the steps of both with "
                     "profiler.step()",
                     a.step.how_found, b.step.how_found));
+  const double of_a = common_share(result.operators, &OperatorChange::a_ms);
+  const double of_b = common_share(result.operators, &OperatorChange::b_ms);
+  if (std::max(of_a, of_b) < kSameProgram)
+    caveats.push_back(
+        fmt::format("few operators in common ({} of the first's time, {} of the second's): two programs, "
+                    "or one that was compiled or rewritten",
+                    format_percent(of_a), format_percent(of_b)));
   if (a.ranks.size() != b.ranks.size())
     caveats.push_back(fmt::format("{} rank{} against {}: the ledgers are of one rank each", a.ranks.size(),
                                   a.ranks.size() == 1 ? "" : "s", b.ranks.size()));

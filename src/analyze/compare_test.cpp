@@ -81,6 +81,18 @@ Analysis of_steps(std::vector<double> samples_ms, const std::string& inputs) {
   return analysis;
 }
 
+TEST(Compare, SaysWhereTwoProgramsHaveFewOperatorsInCommon) {
+  const auto caveats = [](std::vector<trace::Operator> others, std::vector<double> ms) {
+    return compare(run(conv_relu_pool(), {1, 5, 2}, 1), run(std::move(others), ms, 2)).caveats;
+  };
+  const std::vector<trace::Operator> other = {conv_relu_pool()[0],
+                                              op("product", "MatMul", OperatorClass::kMatrix, 1e9, 1e6, 1e6)};
+  ASSERT_EQ(caveats(other, {1, 5}).size(), 1u);
+  EXPECT_NE(caveats(other, {1, 5})[0].find("few operators in common (12"), std::string::npos);
+  EXPECT_TRUE(caveats(other, {8, 1}).empty());
+  EXPECT_TRUE(caveats(conv_relu_pool(), {1, 5, 2}).empty());
+}
+
 TEST(Compare, SaysWhatFewStepsCanSay) {
   const Comparison apart = compare(of_steps({30, 31, 30}, "8x8"), of_steps({20, 21, 20}, "8x8"));
   EXPECT_FALSE(apart.difference.sure);
