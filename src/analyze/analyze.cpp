@@ -95,6 +95,14 @@ std::string faster_than_floors(const StepProfile& profile) {
       format_ms(beaten_ms));
 }
 
+// Where the device's part of the time is missing, no change of the host's promises anything, and what
+// operators took on the host says nothing of how fast they were.
+void promise_nothing(Analysis& analysis) {
+  for (LedgerRow& row : analysis.ledger) row.predicted_gain_ms = 0;
+  for (TopOperator& row : analysis.top) row.why = row.why.substr(0, row.why.find(';'));
+  analysis.findings.clear();
+}
+
 // What the end of a file that was cut off would have held, its verdict cannot know.
 void qualify(const trace::Trace& trace, Analysis& analysis) {
   if (!trace.meta.cut_off || device_is_missing(trace)) return;
@@ -109,7 +117,7 @@ void qualify(const trace::Trace& trace, Analysis& analysis) {
       "No verdict: the file ends before anything that ran on the device ({}) comes in it. Give the whole "
       "file, or record again with fewer steps.",
       trace.meta.devices.front().name);
-  analysis.findings.clear();
+  promise_nothing(analysis);
 }
 
 // How the steps of an imported trace were found; a runtime of ours marks its own.
@@ -170,12 +178,6 @@ CostContext context_of(const trace::Trace& trace, const Roofs& roofs, Subject su
       cost_context(trace, roofs, subject == Subject::kPlan ? trace.meta.threads : roofs.threads);
   context.repeated = subject != Subject::kPlan;
   return context;
-}
-
-// Where the device's part of the time is missing, no change of the host's promises anything.
-void promise_nothing(Analysis& analysis) {
-  for (LedgerRow& row : analysis.ledger) row.predicted_gain_ms = 0;
-  analysis.findings.clear();
 }
 
 }  // namespace

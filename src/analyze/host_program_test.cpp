@@ -97,6 +97,19 @@ TEST(HostProgram, SaysThatTheDeviceIsMissing) {
   EXPECT_TRUE(analysis.findings.empty());  // nothing of the host's promises anything
   for (const LedgerRow& row : analysis.ledger) EXPECT_EQ(row.predicted_gain_ms, 0);
   EXPECT_THAT(analysis.warnings, Contains(HasSubstr("ProfilerActivity.CUDA")));
+  for (const TopOperator& row : analysis.top) EXPECT_THAT(row.why, Not(HasSubstr("FLOP/s")));
+}
+
+TEST(HostProgram, PromisesNothingWhereTheFileEndsBeforeTheDevicesWork) {
+  trace::Trace trace = program(20);
+  trace.meta.cut_off = true;
+  EXPECT_THAT(explained(trace).top.front().why, HasSubstr("FLOP/s"));  // of a program of the host alone
+  trace.meta.devices.push_back({0, 0, "NVIDIA H200", 150e9, 132, 9, 0});
+  const Analysis analysis = explained(trace);
+  EXPECT_THAT(analysis.verdict.sentence, HasSubstr("No verdict"));
+  EXPECT_TRUE(analysis.findings.empty());
+  for (const LedgerRow& row : analysis.ledger) EXPECT_EQ(row.predicted_gain_ms, 0);
+  for (const TopOperator& row : analysis.top) EXPECT_THAT(row.why, Not(HasSubstr("FLOP/s")));
 }
 
 TEST(OwnPlan, IsStillCalledHealthyAndAdvisedAsBefore) {
