@@ -59,7 +59,7 @@ class Bookkeeper {
     for (int i = 0; i < kBusyCauses; ++i)
       if (split.share[static_cast<std::size_t>(i)] > 0)
         add(static_cast<Cause>(i), split.reason, name, ns * split.share[static_cast<std::size_t>(i)],
-            charge.work);
+            charge.work, charge.work, ns);
   }
 
   // Until the last rank arrives a collective is waiting, then it is communication.
@@ -107,12 +107,13 @@ class Bookkeeper {
     }
     // Gaps before works of the device that are counted themselves count nothing.
     const uint32_t counted = is_busy(cause) ? kNothing : part.span != kNothing ? part.span : part.next;
-    add(cause, reason, name, part.ns, part.next, counted);
+    add(cause, reason, name, part.ns, part.next, counted, part.ns);
   }
 
   // `counted`: what a part's count counts, so that what comes in pieces counts once: a work, or the span of a
-  // wait; kNothing counts nothing.
-  void add(Cause cause, Reason reason, const std::string& name, double ns, uint32_t work, uint32_t counted) {
+  // wait; kNothing counts nothing. `whole_ns`: what the work takes in all, of which the part has `ns`.
+  void add(Cause cause, Reason reason, const std::string& name, double ns, uint32_t work, uint32_t counted,
+           double whole_ns) {
     if (ns <= 0) return;
     window_ms_[static_cast<std::size_t>(cause)][window_] += ns * 1e-6;
     if (own_.central[window_] == 0) return;
@@ -122,6 +123,7 @@ class Bookkeeper {
       part.reason = reason;
     }
     part.ms += ns * own_.to_step_ms;
+    part.whole += whole_ns * own_.to_step_ms;
     if (work != kNothing) {
       const Work& row = timeline_.works[work];
       if (part.op == kNothing) part.op = row.op;
@@ -138,7 +140,7 @@ class Bookkeeper {
   }
 
   void add(Cause cause, Reason reason, const std::string& name, double ns, uint32_t work) {
-    add(cause, reason, name, ns, work, work);
+    add(cause, reason, name, ns, work, work, ns);
   }
 
   std::string title(const Work& work) const {

@@ -18,6 +18,7 @@ struct Part {
   std::string name;
   Reason reason = Reason::kNone;
   double ms = 0;     // of the typical step
+  double whole = 0;  // ms of the same works with what other causes have of them
   double count = 0;  // a step: works, gaps or calls; 0: nothing to count
   double calls = 0;  // a step: of the operator that launched the works; 0: none
   uint32_t op = kNothing;

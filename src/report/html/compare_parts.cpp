@@ -15,10 +15,15 @@ namespace {
 
 constexpr std::size_t kOperatorRows = 40;
 
-Markup certainty_cell(analyze::Certainty certainty) {
+// How sure a change is; what takes longer now is no good news.
+Markup certainty_cell(analyze::Certainty certainty, double change_ms) {
   const bool told = certainty == analyze::Certainty::kSure || certainty == analyze::Certainty::kLikely;
   return tag("td", {{"class", "n"}},
-             tag("span", {{"class", told ? "yes" : "no"}}, certainty_words(certainty)));
+             tag("span",
+                 {{"class", !told           ? "no"
+                            : change_ms > 0 ? "fail"
+                                            : "yes"}},
+                 certainty_words(certainty)));
 }
 
 Markup bar_cell(double ms, double largest, const std::string& css) {
@@ -40,7 +45,7 @@ Markup compare_causes_part(const analyze::Comparison& comparison) {
     Markup cells = tag("td", name + tag(bars ? "span" : "b", label));
     cells += cell("first", fixed_ms(a, step)) + (bars ? bar_cell(a, largest, css) : tag("td", Markup()));
     cells += cell("second", fixed_ms(b, step)) + (bars ? bar_cell(b, largest, css) : tag("td", Markup()));
-    cells += cell("change", signed_ms(b - a, step)) + certainty_cell(difference.certainty);
+    cells += cell("change", signed_ms(b - a, step)) + certainty_cell(difference.certainty, b - a);
     body += tag("tr", {{"class", "single"}}, cells);
   };
   for (const analyze::CauseChange& row : comparison.ledger)
@@ -69,7 +74,7 @@ Markup compare_operators_part(const analyze::Comparison& comparison) {
     cells += cell("first", row.a.empty() ? "–" : fixed_ms(row.a_ms, step));
     cells += cell("second", row.b.empty() ? "–" : fixed_ms(row.b_ms, step));
     cells += cell("change", signed_ms(row.b_ms - row.a_ms, step));
-    cells += certainty_cell(row.difference.certainty);
+    cells += certainty_cell(row.difference.certainty, row.b_ms - row.a_ms);
     body += tag("tr", {{"class", "single"}}, cells);
   }
   Markup head = Markup::literal(

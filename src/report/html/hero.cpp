@@ -12,8 +12,17 @@
 namespace hone::report::html {
 namespace {
 
+constexpr std::size_t kNameColumns = 84;  // of what the page is about
+
+// Two recordings of one program differ by their files' names, seldom by their folders'.
+std::string without_folders(const std::string& path) {
+  const std::string clean = clean_utf8(path);
+  const std::size_t slash = clean.find_last_of('/', clean.size() < 2 ? 0 : clean.size() - 2);
+  return slash == std::string::npos ? clean : clean.substr(slash + 1);
+}
+
 Markup top_line(std::string_view name, const std::vector<std::string>& facts) {
-  Markup line = tag("h1", shortened(clean_utf8(name), 60));
+  Markup line = tag("h1", shortened(clean_utf8(name), kNameColumns));
   for (const std::string& fact : facts)
     if (!fact.empty()) line += tag("span", fact);
   return tag("div", {{"class", "top-line"}}, line);
@@ -108,8 +117,8 @@ Markup explain_hero(const analyze::Analysis& analysis) {
 }
 
 Markup compare_hero(const analyze::Comparison& comparison) {
-  Markup hero = top_line(fmt::format("{} → {}", shortened(clean_utf8(comparison.a), 27),
-                                     shortened(clean_utf8(comparison.b), 27)),
+  Markup hero = top_line(fmt::format("{} → {}", shortened(without_folders(comparison.a), 40),
+                                     shortened(without_folders(comparison.b), 40)),
                          {});
   hero += verdict_lines(comparison.sentence);
   hero +=

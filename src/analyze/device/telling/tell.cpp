@@ -18,6 +18,8 @@
 namespace hone::analyze::device {
 namespace {
 
+// A part of so much of its works is all of them.
+constexpr double kNearlyWhole = 0.97;
 constexpr std::size_t kNamedParts = 3;
 constexpr double kWorthNaming = 0.01;   // of the time that evidence is given for
 constexpr double kWorthSaying = 0.005;  // a fix that wins less of the step is no finding
@@ -200,16 +202,18 @@ class Teller {
   }
 
   // "8 × 187 µs = 1.49 ms in 40 kernels": calls of the operator, where each has a part in it, with its
-  // kernels where they are more.
+  // kernels where they are more. What the timeline shows is the whole of them: ", of which 1.20 ms" says what
+  // of it is meant.
   std::string times(const Part& part) const {
     const bool called = part.op != kNothing && part.calls > 0 && part.count >= 0.99 * part.calls;
     const double count = called ? part.calls : part.count;
-    std::string text = in_step(part.ms);
-    if (count <= 0) return text;
+    if (count <= 0) return in_step(part.ms);
+    std::string text = in_step(part.whole);
     if (const std::string often = count_text(count); often != "1")
-      text = fmt::format("{} × {} = {}", often, format_ms(part.ms / count), text);
+      text = fmt::format("{} × {} = {}", often, format_ms(part.whole / count), text);
     if (called && count_text(part.count) != count_text(part.calls))
       text += fmt::format(" in {}", counted(part.count, "kernel"));
+    if (part.ms < kNearlyWhole * part.whole) text += fmt::format(", of which {}", in_step(part.ms));
     return text;
   }
 
