@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "analyze/device/accounts.h"
-#include "analyze/device/telling/remedies.h"
 #include "analyze/estimate.h"
 #include "core/units.h"
 #include "trace/kernel_family.h"

@@ -109,6 +109,7 @@ TEST(Recordings, StepsTakeAsLongAsWithoutTheRecorderWhereTheDeviceIsBusy) {
 // Programs of which something else wins more than what was planted.
 const std::map<std::string, std::string> kMissedVerdicts = {
     {"batch_from_python_lists", "the fault costs 12 % of the step; fusing the eager network wins more"},
+    {"comm_tiny_buckets", "the recorder doubles the host's time, behind which the collectives then hide"},
     {"adapters_one_by_one",
      "the products are near their roof: that one for all would reach more is not known"},
     {"healthy_vit_on_two", "not healthy: its patches go through a convolution at a twentieth of its roof"},

@@ -153,9 +153,10 @@ class Runner {
         host_ += item.before_ns[static_cast<std::size_t>(i)];
     if (!gone(Activity::kWait))
       host_ -= recording(item, item.waiting_operators_ns, change_.recorder.reader_share);
-    const double issue = issuing(item);
-    host_ +=
-        std::max(0.0, issue - recording(item, item.issuing_operators_ns, change_.recorder.operator_share));
+    const double operators_ns =
+        item.issuing_operators_ns + (change_.collectives_free ? 0 : item.communicating_operators_ns);
+    const double recorder_ns = recording(item, operators_ns, change_.recorder.operator_share);
+    host_ += std::max(0.0, issuing(item) - recorder_ns);
     launch_from_ = host_;
     const double call = without_nodes(item, calling(item));
     call_ns_ = is_issuing(item.activity) ? change_.recorder.call_share * call : call;

@@ -211,8 +211,8 @@ class ProgramBuilder {
     if (until <= time_) return item;
     const HostTime time = activity_.divide(time_, until);
     std::copy(time.all.begin(), time.all.end(), item.before_ns.begin());
-    item.issuing_operators_ns =
-        static_cast<double>(time.of_operators(Activity::kIssue) + time.of_operators(Activity::kCommunicate));
+    item.issuing_operators_ns = static_cast<double>(time.of_operators(Activity::kIssue));
+    item.communicating_operators_ns = static_cast<double>(time.of_operators(Activity::kCommunicate));
     item.waiting_operators_ns = static_cast<double>(time.of_operators(Activity::kWait));
     item.records = static_cast<double>(activity_.recorded_between(time_, until));
     time_ = until;

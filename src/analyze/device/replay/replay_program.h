@@ -28,6 +28,7 @@ struct Item {
   ItemKind kind = ItemKind::kHold;
   std::array<double, kActivityCount> before_ns{};  // by activity
   double issuing_operators_ns = 0;                 // of the time to issue before it: in operators themselves
+  double communicating_operators_ns = 0;           // the same of launching collectives
   double waiting_operators_ns = 0;                 // the same of waiting: operators that read a value
   double records = 0;                              // that the recorder wrote in that time, this call included
   double call_ns = 0;                              // of the call itself, as far as it does not wait
