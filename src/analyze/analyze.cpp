@@ -112,7 +112,7 @@ void qualify(const trace::Trace& trace, Analysis& analysis) {
     return;
   }
   analysis.verdict = {};
-  analysis.verdict.judged = false;
+  analysis.verdict.judged = analysis.verdict.given = false;
   sentence = fmt::format(
       "No verdict: the file ends before anything that ran on the device ({}) comes in it. Give the whole "
       "file, or record again with fewer steps.",

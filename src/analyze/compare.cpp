@@ -201,6 +201,11 @@ std::string sentence_of(const Comparison& result, const Analysis& a, const Analy
   const std::string both = fmt::format("{} against {}", first, second);
   const std::string became = fmt::format("{} became {}", first, second);
   const Difference& difference = result.difference;
+  if (!result.told)
+    return fmt::format("Not compared: {} lacks too much of what ran.",
+                       a.verdict.given   ? "the second recording"
+                       : b.verdict.given ? "the first recording"
+                                         : "each of the recordings");
   if (!result.same_steps)
     return fmt::format(
         "The steps of the two were found in different ways and may not be the same work: {}, so nothing is "
@@ -243,7 +248,7 @@ double common_share(const std::vector<OperatorChange>& operators, double Operato
 
 std::vector<std::string> caveats_of(const Comparison& result, const Analysis& a, const Analysis& b) {
   std::vector<std::string> caveats;
-  if (!result.same_steps)
+  if (result.told && !result.same_steps)
     caveats.push_back(
         fmt::format("steps found differently: the first by {}, the second by {}; mark the steps of both with "
                     "profiler.step()",
@@ -263,6 +268,14 @@ std::vector<std::string> caveats_of(const Comparison& result, const Analysis& a,
   return caveats;
 }
 
+// Of recordings that cannot be compared nothing is sure.
+void take_back(Comparison& result) {
+  const auto unsure = [](Difference& difference) { difference = {.change_ms = difference.change_ms}; };
+  unsure(result.difference);
+  for (CauseChange& row : result.ledger) unsure(row.difference);
+  for (OperatorChange& row : result.operators) unsure(row.difference);
+}
+
 }  // namespace
 
 Comparison compare(const Analysis& a, const Analysis& b) {
@@ -273,6 +286,7 @@ Comparison compare(const Analysis& a, const Analysis& b) {
   result.b_ms = b.step.ms;
   result.a_unrecorded_ms = a.step.unrecorded_ms;
   result.b_unrecorded_ms = b.step.unrecorded_ms;
+  result.told = a.verdict.given && b.verdict.given;
   result.same_steps = way_of_finding(a) == way_of_finding(b);
   result.drift = drift(a, b);
   result.difference = difference(a.step.samples_ms, b.step.samples_ms,
@@ -282,8 +296,9 @@ Comparison compare(const Analysis& a, const Analysis& b) {
   result.ratio = b.step.ms.median > 0 ? a.step.ms.median / b.step.ms.median : 1;
   result.ledger = compare_ledgers(a, b);
   result.operators = compare_operators(a, b);
+  if (!result.told) take_back(result);
   result.sentence = sentence_of(result, a, b);
-  if (result.same_steps && result.difference.certainty != Certainty::kTooFew)
+  if (result.told && result.same_steps && result.difference.certainty != Certainty::kTooFew)
     result.sentence += without_recorder(result, a, b);
   result.caveats = caveats_of(result, a, b);
   return result;

@@ -57,6 +57,19 @@ TEST(Compare, ClaimsNothingBetweenTwoRunsOfTheSame) {
   EXPECT_LE(claims, 7);  // 5 % of 60 is 3
 }
 
+TEST(Compare, TellsNothingOfARecordingThatLacksTooMuch) {
+  const Analysis whole = run(conv_relu_pool(), {5, 2, 1}, 1);
+  Analysis torn = run(conv_relu_pool(), {2, 2, 1}, 2);
+  torn.verdict = {.cause = {}, .sentence = "No verdict: …", .judged = false, .given = false};
+  const Comparison result = compare(whole, torn);
+  EXPECT_FALSE(result.told);
+  EXPECT_EQ(result.difference.certainty, Certainty::kNone);
+  for (const CauseChange& row : result.ledger) EXPECT_EQ(row.difference.certainty, Certainty::kNone);
+  EXPECT_EQ(result.sentence, "Not compared: the second recording lacks too much of what ran.");
+  EXPECT_EQ(compare(torn, whole).sentence, "Not compared: the first recording lacks too much of what ran.");
+  EXPECT_EQ(compare(torn, torn).sentence, "Not compared: each of the recordings lacks too much of what ran.");
+}
+
 TEST(Compare, ShowsOperatorsThatOnlyOneRunHas) {
   std::vector<trace::Operator> without = {conv_relu_pool()[0], conv_relu_pool()[2]};
   Comparison result = compare(run(conv_relu_pool(), {5, 2, 1}, 1), run(without, {5, 1}, 2));

@@ -137,6 +137,7 @@ struct Verdict {
   double share = 0;  // of the step
   std::string sentence;
   bool judged = true;  // enough is known to call the step healthy if nothing is found
+  bool given = true;   // false: the recording lacks so much that nothing is said of the step
 
   bool healthy() const { return judged && !cause.has_value(); }
 };

@@ -1,8 +1,10 @@
 #include "apps/command_line.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <type_traits>
 #include <utility>
 
 #include <CLI/App.hpp>
@@ -22,10 +24,33 @@ std::string joined(int argc, char** argv) {
   return line;
 }
 
+// What of a command's line is wrong; CLI11's own words where they are clear.
+std::string fault(const CLI::App& command, const CLI::ParseError& error, const std::string& on_surplus) {
+  for (const CLI::Option* option : command.get_options())
+    if (option->get_type_size() > 0 &&
+        static_cast<int>(option->results().size()) > option->get_items_expected_max())
+      return fmt::format("{} is given {} times; give it once", option->get_name(), option->results().size());
+  const std::vector<std::string> surplus = command.remaining();
+  if (surplus.empty()) return error.what();
+  const auto option = std::find_if(surplus.begin(), surplus.end(), [](const std::string& word) {
+    return word.size() > 1 && word.front() == '-';
+  });
+  if (option != surplus.end()) return fmt::format("there is no option '{}'", report::clean_utf8(*option));
+  return fmt::format("'{}' is one too many{}", report::clean_utf8(surplus.front()),
+                     on_surplus.empty() ? "" : ": " + on_surplus);
+}
+
 // The one line, "hone: …" apart, that says what is wrong with the command line.
-std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv,
+                        const std::map<std::string, std::string>& surplus) {
   const auto commands = app.get_subcommands();
-  if (!commands.empty()) return fmt::format("{}; see hone {} --help", error.what(), commands[0]->get_name());
+  if (!commands.empty()) {
+    const std::string name = commands[0]->get_name();
+    const auto on_surplus = surplus.find(name);
+    return fmt::format("{}; see hone {} --help",
+                       fault(*commands[0], error, on_surplus == surplus.end() ? "" : on_surplus->second),
+                       name);
+  }
   // CLI11 says only that a subcommand is missing where an unknown one was given.
   const std::string given = argc > 1 ? report::clean_utf8(argv[1]) : "";
   return (given.empty()     ? std::string("no command was given")
@@ -50,6 +75,8 @@ Status check_written_file(const CLI::App& command, const char* option) {
   if (written == nullptr || written->count() == 0) return {};
   const fs::path path = written->results()[0], folder = path.parent_path();
   std::error_code failed;
+  if (fs::is_directory(path, failed))
+    return invalid(fmt::format("{} {}: is a folder; name a file", option, path.string()));
   if (!folder.empty() && !fs::is_directory(folder, failed))
     return invalid(fmt::format("cannot write '{}': there is no folder '{}'", path.string(), folder.string()));
   for (const CLI::Option* other : command.get_options()) {
@@ -63,6 +90,32 @@ Status check_written_file(const CLI::App& command, const char* option) {
   return {};
 }
 
+// Names of files and folders that are none. An empty one is a script's variable that is not set.
+Status check_names(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    const bool names_one =
+        option->get_positional() || option->get_type_name() == "FILE" || option->get_type_name() == "DIR";
+    for (const std::string& name : option->results()) {
+      if (names_one && name.empty())
+        return invalid(fmt::format("{}: the name that is given is empty", option->get_name()));
+      // "--json --out DIR": the parser takes the next option for the missing name.
+      if (names_one && name.starts_with("--") && command.get_option_no_throw(name) != nullptr)
+        return invalid(fmt::format("{}: a name is missing before {}", option->get_name(), name));
+    }
+  }
+  return {};
+}
+
+// What is wrong with a number that must be whole; empty: nothing.
+template <typename T>
+std::string check_whole(const std::string& text) {
+  T value = 0;
+  const char* end = text.data() + text.size();
+  const auto [read, failed] = std::from_chars(text.data(), end, value);
+  if (failed == std::errc::result_out_of_range && read == end) return fmt::format("'{}' is too large", text);
+  return failed == std::errc() && read == end ? "" : fmt::format("'{}' is not a whole number", text);
+}
+
 // What is wrong with a number that must be above 0; empty: nothing.
 std::string check_positive(const std::string& text) {
   double value = 0;
@@ -73,7 +126,14 @@ std::string check_positive(const std::string& text) {
 }
 
 CLI::Option* add_to(CLI::App& app, const std::string& name, Target to, const std::string& help) {
-  return std::visit([&](auto* variable) { return app.add_option(name, *variable, help); }, to);
+  return std::visit(
+      [&](auto* variable) {
+        CLI::Option* option = app.add_option(name, *variable, help);
+        using T = std::remove_pointer_t<decltype(variable)>;
+        if constexpr (std::is_integral_v<T>) option->check(CLI::Validator(check_whole<T>, ""));
+        return option;
+      },
+      to);
 }
 
 }  // namespace
@@ -103,6 +163,8 @@ Option Option::excludes(const std::string& other) {
   return *this;
 }
 
+bool Option::given() const { return option_->count() > 0; }
+
 Option Command::positional(const std::string& name, Target to, const std::string& help) {
   return Option(add_to(*app_, name, to, help)->type_name(""));
 }
@@ -119,6 +181,8 @@ Option Command::flag(const std::string& name, bool* to, const std::string& help,
   return Option(app_->add_flag(name + (value ? "" : "{false}"), *to, help));
 }
 
+void Command::footer(const std::string& text) { app_->footer(wrapped_lines(text, kHelpWidth)); }
+
 Program::Program(int argc, char** argv)
     : command_line(joined(argc, argv)),
       argc_(argc),
@@ -130,6 +194,10 @@ Program::Program(int argc, char** argv)
   app_->set_version_flag("--version", fmt::format("hone {}", kVersion));
   app_->require_subcommand(1);
   app_->fallthrough(false);
+  app_->footer(
+      "Exit status: 0 done; 1 not done, or a check failed; 2 the command line is wrong;\n3 a recording lacks "
+      "too "
+      "much for a verdict; 130 interrupted.");
 }
 
 Program::~Program() = default;
@@ -137,7 +205,7 @@ Program::~Program() = default;
 Command Program::add(const std::string& name, const std::string& summary, std::function<Status()> run) {
   CLI::App* command = app_->add_subcommand(name, summary);
   command->callback([this, run = std::move(run)] { chosen_ = run; });
-  return Command(command);
+  return Command(command, &surplus_[name]);
 }
 
 std::optional<int> Program::parse() {
@@ -145,15 +213,16 @@ std::optional<int> Program::parse() {
     app_->parse(argc_, argv_);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app_->exit(error);  // --help, --version
-    say(fmt::format("hone: {}\n", usage_error(*app_, error, argc_, argv_)));
+    say(fmt::format("hone: {}\n", usage_error(*app_, error, argc_, argv_, surplus_)));
     return 2;
   }
   return std::nullopt;
 }
 
 Status Program::run() {
-  for (const char* option : {"--json", "--sql"})
-    HONE_CHECK(check_written_file(*app_->get_subcommands()[0], option));
+  const CLI::App& command = *app_->get_subcommands()[0];
+  HONE_CHECK(check_names(command));
+  for (const char* option : {"--json", "--sql"}) HONE_CHECK(check_written_file(command, option));
   return chosen_();
 }
 

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -28,6 +30,7 @@ class Option {
   Option one_of(std::vector<std::string> values);
   Option with_default();  // --help says what the variable holds now
   Option excludes(const std::string& other);
+  bool given() const;  // after the parsing
 
  private:
   CLI::Option* option_;
@@ -38,16 +41,21 @@ using Target = std::variant<std::string*, std::vector<std::string>*, int*, int64
 
 class Command {
  public:
-  explicit Command(CLI::App* app) : app_(app) {}
+  Command(CLI::App* app, std::string* surplus) : app_(app), surplus_(surplus) {}
   // A list takes all that are given.
   Option positional(const std::string& name, Target to, const std::string& help);
   // `usage` as --help shows it: "--out DIR", "-o,--out FILE". A list gets one value each time.
   Option option(const std::string& usage, Target to, const std::string& help);
   // Sets `to` to `value` where it is given.
   Option flag(const std::string& name, bool* to, const std::string& help, bool value = true);
+  // What to say where more positionals are given than it takes.
+  void on_surplus(std::string advice) { *surplus_ = std::move(advice); }
+  // What --help says below the options.
+  void footer(const std::string& text);
 
  private:
   CLI::App* app_;
+  std::string* surplus_;
 };
 
 class Program {
@@ -66,12 +74,14 @@ class Program {
 
   const std::string command_line;  // as typed, for reports
   int exit_code = 0;  // of a command that succeeded in running, but found something wrong (failed tests, say)
+  static constexpr int kNoVerdict = 3;  // exit_code of a recording that lacks too much to be judged
 
  private:
   int argc_;
   char** argv_;
   std::unique_ptr<CLI::App> app_;
   std::function<Status()> chosen_;
+  std::map<std::string, std::string> surplus_;  // by command: what it says of positionals too many
 };
 
 }  // namespace hone::apps

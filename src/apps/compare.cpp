@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -32,6 +34,7 @@ struct Options {
   std::string json, out;
   std::vector<std::string> disabled;
   lab::BenchOptions bench;
+  std::vector<std::pair<std::string, Option>> of_models;  // those that say nothing to recordings
 };
 
 Result<analyze::Analysis> analyse(const std::string& path, double from, ProgressBar& bar) {
@@ -43,12 +46,21 @@ Result<analyze::Analysis> analyse(const std::string& path, double from, Progress
   return analyse_recording(recording, {}, kTop);
 }
 
-Status compare_recordings(const Options& options) {
+// What can be known to fail before the work.
+Status check_for_recordings(const Options& options) {
+  for (const auto& [name, option] : options.of_models)
+    if (option.given()) return invalid(fmt::format("{}: is for models, but A and B are recordings", name));
+  return options.out.empty() ? Status() : check_out(options.out);
+}
+
+Status compare_recordings(const Options& options, int& exit_code) {
+  HONE_CHECK(check_for_recordings(options));
   ProgressBar bar("hone compare");
   HONE_ASSIGN(const analyze::Analysis first, analyse(options.a, 0, bar));
   HONE_ASSIGN(const analyze::Analysis second, analyse(options.b, 0.5, bar));
   bar.finish();
   const analyze::Comparison comparison = analyze::compare(first, second);
+  if (!comparison.told) exit_code = Program::kNoVerdict;
   if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::compare_json(comparison)));
   fmt::print("{}", report::compare_terminal(comparison, report::terminal_style(STDOUT_FILENO)));
   if (options.out.empty()) return {};
@@ -122,16 +134,16 @@ Status compare_both_models(const Options& options) {
   return {};
 }
 
-Status run(const Options& options) {
+Status run(const Options& options, int& exit_code) {
   HONE_ASSIGN(const bool a, is_recording(options.a));
   HONE_ASSIGN(const bool b, is_recording(options.b));
   if (a != b)
-    return invalid(
-        fmt::format("cannot compare a recording ({}) with what is none, and could only be a model ({})",
-                    a ? options.a : options.b, a ? options.b : options.a));
+    return invalid(fmt::format(
+        "cannot compare a recording ({}) with a model ({}); give two recordings, or two ONNX models",
+        a ? options.a : options.b, a ? options.b : options.a));
   if (!a && !options.out.empty())
     return invalid("--out: two models are compared on the terminal and by --json");
-  return a ? compare_recordings(options) : compare_both_models(options);
+  return a ? compare_recordings(options, exit_code) : compare_both_models(options);
 }
 
 }  // namespace
@@ -140,26 +152,42 @@ void add_compare_command(Program& program) {
   auto options = std::make_shared<Options>();
   Command command =
       program.add("compare", "what changed between two traces, two runs or two models, by how much, how sure",
-                  [options] { return run(*options); });
+                  [options, &program] { return run(*options, program.exit_code); });
   command
       .positional(
           "A", &options->a,
           "a trace, a folder of ranks' traces, a run folder (of hone lab: DIR/baseline), or an ONNX model")
       .required();
   command.positional("B", &options->b, "another of the same kind").required();
+  command.on_surplus(
+      "two are compared, A and B; put the recordings of one run's ranks into a folder, and give both "
+      "folders");
   options->model.default_symbol = 1;
-  options->model.add_shapes_to(command);
-  command.option("--threads N", &options->bench.threads, "threads for models (default: every core)")
-      .positive();
-  command
-      .option("--budget SECONDS", &options->bench.budget_s, "seconds that measuring models may take, roughly")
-      .positive()
-      .with_default();
-  command.option("--disable PASS", &options->disabled, "a pass or group that runs on neither model");
-  command.flag("--no-overlap", &options->bench.overlap,
-               "run operators one after another, even where side by side is faster", false);
+  const auto of_models = [&](const char* name, Option option) {
+    options->of_models.emplace_back(name, option);
+  };
+  const auto [bind, shape] = options->model.add_shapes_to(command);
+  of_models("--bind", bind);
+  of_models("--shape", shape);
+  of_models("--threads",
+            command.option("--threads N", &options->bench.threads, "threads for models (default: every core)")
+                .positive());
+  of_models("--budget", command
+                            .option("--budget SECONDS", &options->bench.budget_s,
+                                    "seconds that measuring models may take, roughly")
+                            .positive()
+                            .with_default());
+  of_models("--disable", command.option("--disable PASS", &options->disabled,
+                                        "a pass or group that runs on neither model"));
+  of_models(
+      "--no-overlap",
+      command.flag("--no-overlap", &options->bench.overlap,
+                   "run operators of models one after another, even where side by side is faster", false));
   command.option("--out DIR", &options->out, "a folder for the comparison as a page (traces and runs)");
   command.option("--json FILE", &options->json, "also write it to this file");
+  command.footer(
+      "Exit status: 0 compared; 1 not compared, standard error says why; 2 the command line is wrong; 3 a "
+      "recording lacks too much to be compared.");
 }
 
 }  // namespace hone::apps

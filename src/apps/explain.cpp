@@ -36,7 +36,7 @@ Status check_outputs(const Options& options) {
     if (fs::equivalent(path, trace_there, ignored) ||
         (fs::equivalent(path, options.out, ignored) && fs::exists(trace_there, ignored)))
       return invalid(fmt::format("--out {}: is what is to be explained; name another folder", options.out));
-  if (!trace::is_run_folder(options.out)) return make_folder(options.out);
+  if (!trace::is_run_folder(options.out)) return check_out(options.out);
   HONE_ASSIGN(const trace::RunInfo there, trace::read_run_info(options.out));
   if (there.what == "explain") return {};
   return invalid(
@@ -69,7 +69,7 @@ Status write_sql(const Options& options, const Recording& recording, const analy
                              [&](double share) { (void)progress(share, "writing " + options.sql); });
 }
 
-Status run(const Options& options, const std::string& command) {
+Status run(const Options& options, const std::string& command, int& exit_code) {
   HONE_CHECK(check_outputs(options));
   Roofs given;
   if (!options.roofs.empty()) {
@@ -92,6 +92,7 @@ Status run(const Options& options, const std::string& command) {
   }
   if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::explain_json(analysis)));
   bar.finish();
+  if (!analysis.verdict.given) exit_code = Program::kNoVerdict;
   fmt::print("{}", report::explain_terminal(analysis, report::terminal_style(STDOUT_FILENO)));
   if (options.out.empty())
     fmt::print("\nThe same as a page, with the step as a timeline: add --out DIR\n");
@@ -105,8 +106,9 @@ Status run(const Options& options, const std::string& command) {
 
 void add_explain_command(Program& program) {
   auto options = std::make_shared<Options>();
-  Command command = program.add("explain", "where the time of a recorded step goes, and what to change",
-                                [options, &program] { return run(*options, program.command_line); });
+  Command command =
+      program.add("explain", "where the time of a recorded step goes, and what to change",
+                  [options, &program] { return run(*options, program.command_line, program.exit_code); });
   command
       .positional("PATH", &options->paths,
                   "recordings of one program: of PyTorch's profiler (JSON, .gz, .zst; a file for each rank, "
@@ -121,6 +123,10 @@ void add_explain_command(Program& program) {
       "judge by these roofs (as hone ceilings --json writes them), not by what hone knows of the device");
   command.option("--sql FILE", &options->sql, "also write the trace and the ledger as an SQLite database");
   command.option("--json FILE", &options->json, "write explain.json here, too");
+  command.footer(
+      "Exit status: 0 explained; 1 not explained, standard error says why; 2 the command line is wrong; 3 "
+      "the "
+      "recording lacks too much for a verdict (what it does hold was printed and written).");
 }
 
 }  // namespace hone::apps

@@ -9,7 +9,7 @@
 namespace hone::apps {
 namespace {
 
-constexpr std::size_t kNames = 28, kWidth = 80;
+constexpr std::size_t kNames = 28, kWidth = kHelpWidth;
 
 class HelpFormatter : public CLI::Formatter {
  public:
@@ -21,6 +21,12 @@ class HelpFormatter : public CLI::Formatter {
     const bool needed = option->get_required() && option->nonpositional();
     // Without what CLI11 checks the value for, which follows a colon.
     return (type.empty() ? "" : " " + type.substr(0, type.find(':'))) + (needed ? " (needed)" : "");
+  }
+
+  // Without the value that a flag stands for: "--no-overlap{false}".
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    const std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    return name.substr(0, name.find('{'));
   }
 
   std::string make_option_desc(const CLI::Option* option) const override {

@@ -11,6 +11,8 @@ class FormatterBase;
 
 namespace hone::apps {
 
+inline constexpr std::size_t kHelpWidth = 80;
+
 // `text` in lines of at most `width` columns, broken between words; a longer word has its own line.
 std::string wrapped_lines(const std::string& text, std::size_t width);
 

@@ -33,11 +33,13 @@ Option ModelOptions::add_to(Command command) {
   return model;
 }
 
-void ModelOptions::add_shapes_to(Command command) {
-  command.option("--bind SYMBOL=N", &bindings,
-                 std::string("what a symbolic extent stands for: --bind batch=8 (once for each") +
-                     (default_symbol > 0 ? fmt::format("; others are {})", default_symbol) : ")"));
-  command.option("--shape INPUT=NxM", &shapes, "the shape of an input: --shape images=1x3x256x256");
+std::pair<Option, Option> ModelOptions::add_shapes_to(Command command) {
+  const Option bind =
+      command.option("--bind SYMBOL=N", &bindings,
+                     std::string("what a symbolic extent stands for: --bind batch=8 (once for each") +
+                         (default_symbol > 0 ? fmt::format("; others are {})", default_symbol) : ")"));
+  return {bind,
+          command.option("--shape INPUT=NxM", &shapes, "the shape of an input: --shape images=1x3x256x256")};
 }
 
 Result<std::map<std::string, Tensor>> read_inputs(const std::vector<std::string>& given) {

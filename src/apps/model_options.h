@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/command_line.h"
@@ -19,8 +20,9 @@ struct ModelOptions {
   std::vector<std::string> shapes;    // "input=1x3x224x224"
   int64_t default_symbol = 0;  // what symbols not bound stand for; 0 leaves them open; set before add_to()
 
-  Option add_to(Command command);       // returns that of the model itself, which is required
-  void add_shapes_to(Command command);  // all but the model
+  Option add_to(Command command);  // returns that of the model itself, which is required
+  // All but the model: --bind and --shape.
+  std::pair<Option, Option> add_shapes_to(Command command);
 };
 
 // What --input NAME=FILE.npy names, each name once.

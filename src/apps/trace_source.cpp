@@ -62,7 +62,12 @@ Result<bool> is_recording(const fs::path& path) {
   std::string first(trace::kSniffBytes, '\0');
   HONE_ASSIGN(const std::size_t got, bytes->read(first));
   first.resize(got);
-  return trace::sniff(first).format != trace::TraceFormat::kUnknown;
+  const trace::Sniffed found = trace::sniff(first);
+  if (found.format != trace::TraceFormat::kUnknown) return true;
+  // Of what is called a model, the reader of models can say what is wrong with it.
+  if (found.is_onnx || path.extension() == ".onnx") return false;
+  return invalid(fmt::format("{}: {} Two recordings can be compared, or two ONNX models; as recordings, {}",
+                             path.string(), trace::what_instead(found, path), trace::readable_formats()));
 }
 
 Result<Recording> read_recording(const std::vector<std::string>& paths, const Progress& progress) {
@@ -104,14 +109,23 @@ Result<analyze::Analysis> analyse_recording(const Recording& recording, const Ro
 }
 
 Result<Roofs> read_roofs(const fs::path& path) {
-  HONE_ASSIGN(const std::string text, read_file(path));
-  const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
+  const auto failure = [](Error error) {
+    error.message += "; a table of roofs is what `hone ceilings --json FILE` writes";
+    return error.within("--roofs");
+  };
+  const Result<std::string> text = read_file(path);
+  if (!text.ok()) return failure(text.error());
+  const auto json = nlohmann::ordered_json::parse(*text, nullptr, false);
   if (json.is_discarded() || !json.is_object())
-    return corrupt(
-        fmt::format("{}: is no JSON object; `hone ceilings --json FILE` writes such a table", path.string()));
+    return failure(corrupt(fmt::format("{} is no JSON object", path.string())));
   Result<Roofs> roofs = trace::roofs_from_json(json.contains("roofs") ? json["roofs"] : json);
-  if (!roofs.ok()) return roofs.error().within(path.string());
+  if (!roofs.ok()) return failure(roofs.error().within(path.string()));
   return roofs;
+}
+
+Status check_out(const fs::path& folder) {
+  const Status status = check_folder(folder);
+  return status.ok() ? status : status.error().within("--out");
 }
 
 }  // namespace hone::apps

@@ -23,7 +23,8 @@ struct Recording {
   std::string source;  // for people: "rank0.json.gz, rank1.json.gz"
 };
 
-// Whether `path` is to be read as a recording rather than as a model. Errors: nothing is there.
+// Whether `path` is to be read as a recording rather than as an ONNX model. Errors: nothing is there, or what
+// is there is neither.
 Result<bool> is_recording(const std::filesystem::path& path);
 
 // The ranks of one program, linked. Errors name the file, or say that `progress` stopped it.
@@ -32,7 +33,11 @@ Result<Recording> read_recording(const std::vector<std::string>& paths, const Pr
 // `given` replaces the recording's own roofs where it has any.
 Result<analyze::Analysis> analyse_recording(const Recording& recording, const Roofs& given, int top);
 
-// A table of roofs: as `hone ceilings --json` writes it, or as run.json and report.json carry it.
+// A table of roofs, which --roofs names: as `hone ceilings --json` writes it, or as run.json and report.json
+// carry it.
 Result<Roofs> read_roofs(const std::filesystem::path& path);
+
+// Whether the folder that --out names can be made and written into; makes nothing.
+Status check_out(const std::filesystem::path& folder);
 
 }  // namespace hone::apps

@@ -224,4 +224,17 @@ Status make_folder(const fs::path& path) {
   return {};
 }
 
+Status check_folder(const fs::path& path) {
+  std::error_code failed;
+  fs::path there = fs::absolute(path, failed).lexically_normal();
+  while (!fs::exists(there, failed) && there.has_relative_path()) there = there.parent_path();
+  if (!fs::is_directory(there, failed))
+    return invalid(
+        fmt::format("cannot create the folder '{}': '{}' is a file", path.string(), there.string()));
+  if (::access(there.c_str(), W_OK | X_OK) != 0)
+    return io_error(fmt::format("cannot write into the folder '{}': {}", there.string(),
+                                std::generic_category().message(errno)));
+  return {};
+}
+
 }  // namespace hone

@@ -68,5 +68,7 @@ Status write_file(const std::filesystem::path& path, std::string_view text);
 
 // Creates a folder and its parents; an error says why not.
 Status make_folder(const std::filesystem::path& path);
+// Whether that can be done and files be written there, as far as that is known before; makes nothing.
+Status check_folder(const std::filesystem::path& path);
 
 }  // namespace hone

@@ -213,5 +213,16 @@ TEST_F(File, FoldersAreMadeWithTheirParents) {
   EXPECT_FALSE(make_folder(folder_ / "file" / "c").ok());
 }
 
+TEST_F(File, WhetherAFolderCanBeMadeIsKnownWithoutMakingIt) {
+  EXPECT_TRUE(check_folder(folder_).ok());
+  EXPECT_TRUE(check_folder(folder_ / "a" / "b").ok());
+  EXPECT_TRUE(check_folder("relative/folder/that/is/not/there").ok());
+  EXPECT_EQ(entries(), 0u);
+  ASSERT_TRUE(write_file(folder_ / "file", "x").ok());
+  for (const fs::path& path : {folder_ / "file", folder_ / "file" / "under" / "it"})
+    EXPECT_THAT(check_folder(path).error().message,
+                testing::AllOf(HasSubstr(path.string()), HasSubstr("is a file")));
+}
+
 }  // namespace
 }  // namespace hone

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <stdexcept>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -73,7 +74,10 @@ Result<Roofs> roofs_from_json(const Json& json) {
   try {
     return parse(json);
   } catch (const nlohmann::json::exception& error) {
-    return corrupt(fmt::format("roofs: {}", error.what()));
+    const std::string_view text =
+        error.what();  // "[json.exception.out_of_range.403] key 'machine' not found"
+    const std::size_t end = text.find("] ");
+    return corrupt(fmt::format("roofs: {}", end == text.npos ? text : text.substr(end + 2)));
   } catch (const std::domain_error& error) {
     return corrupt(fmt::format("roofs: {}", error.what()));
   }

@@ -29,11 +29,27 @@ namespace fs = std::filesystem;
 // Of what cannot be read in place, because it is packed or piped.
 constexpr std::size_t kMostUnpackedBytes = std::size_t{16} << 30;
 
-// A file to read; `given` if the user named it, else a folder held it.
+// A file to read, and the path that the user gave: itself, or the folder that holds it.
 struct Input {
   fs::path path;
-  bool given = true;
+  fs::path given = path;
+  bool is_given() const { return path == given; }
 };
+
+// What was read of one.
+struct Read {
+  std::vector<ImportedFile> files;
+  std::string why_none;  // of a file of a folder that is no trace
+};
+using Readings = std::vector<std::optional<Result<Read>>>;  // of each input; those of threads, so set later
+
+// "rank3.json.gz", "run.sqlite": what a folder of recordings holds.
+bool is_named_like_a_trace(const fs::path& path) {
+  const std::string suffix = path.extension().string();
+  const fs::path inner = suffix == ".gz" || suffix == ".zst" ? path.stem() : path;
+  return inner.extension() == ".json" || inner.extension() == ".sqlite" || inner.extension() == ".pftrace" ||
+         inner.extension() == ".nsys-rep";
+}
 
 // "rank2" before "rank10".
 bool natural_less(const fs::path& a, const fs::path& b) {
@@ -57,6 +73,15 @@ bool natural_less(const fs::path& a, const fs::path& b) {
   return x.size() - i < y.size() - j;
 }
 
+Error no_files(const fs::path& folder) {
+  std::error_code error;
+  return invalid(
+      fmt::format("{}: no trace here: {}", folder.string(),
+                  fs::is_empty(folder, error)
+                      ? "the folder is empty"
+                      : "the folder has no files, and folders in it are not searched; name one of them"));
+}
+
 Result<std::vector<Input>> inputs_of(std::span<const fs::path> paths) {
   std::vector<Input> inputs;
   for (const fs::path& path : paths) {
@@ -71,7 +96,8 @@ Result<std::vector<Input>> inputs_of(std::span<const fs::path> paths) {
     for (const auto& entry : entries)
       if (entry.is_regular_file(error) || is_run_folder(entry.path())) files.push_back(entry.path());
     std::sort(files.begin(), files.end(), natural_less);
-    for (fs::path& file : files) inputs.push_back({std::move(file), false});
+    if (files.empty()) return no_files(path);
+    for (fs::path& file : files) inputs.push_back({std::move(file), path});
   }
   // Twice the same recording would pass for two ranks.
   std::set<fs::path> seen;
@@ -111,14 +137,6 @@ ImportedFile of_trace(Trace trace) {
   return file;
 }
 
-// What someone who passed this file should have done with it.
-std::string_view advice(const fs::path& path) {
-  const std::string suffix = path.extension().string();
-  if (suffix == ".nsys-rep" || suffix == ".qdrep") return " Export it first: nsys export --type sqlite FILE.";
-  if (suffix == ".ncu-rep") return " Export it first: ncu --import FILE --page raw --csv > FILE.csv.";
-  return "";
-}
-
 Result<std::vector<ImportedFile>> read_format(const Input& input, Sniffing look, int threads,
                                               const FileProgress& progress) {
   switch (look.found.format) {
@@ -152,22 +170,22 @@ Result<std::vector<ImportedFile>> read_format(const Input& input, Sniffing look,
     case TraceFormat::kUnknown:
       break;
   }
-  return invalid(fmt::format("this is {}.{}", look.found.looks_like, advice(input.path)));
+  return invalid(what_instead(look.found, input.path));
 }
 
 // The ranks in a file; none for a file of a folder that is no trace.
-Result<std::vector<ImportedFile>> read_one(const Input& input, int threads, const FileProgress& progress) {
+Result<Read> read_one(const Input& input, int threads, const FileProgress& progress) {
   if (is_run_folder(input.path)) {
     HONE_ASSIGN(RunFolder folder, read_run_folder(input.path));
-    return one(of_trace(std::move(folder.trace)));
+    return Read{one(of_trace(std::move(folder.trace))), {}};
   }
   HONE_ASSIGN(Sniffing look, look_at(input.path));
   const bool known = look.found.format != TraceFormat::kUnknown;
   Result<std::vector<ImportedFile>> files = read_format(input, std::move(look), threads, progress);
-  if (files.ok()) return files;
+  if (files.ok()) return Read{*std::move(files), {}};
   Error error = files.error().within(input.path.string());
   if (error.code != ErrorCode::kInvalidArgument) return error;
-  if (!input.given) return std::vector<ImportedFile>();
+  if (!input.is_given()) return Read{{}, files.error().message};
   if (!known) error.message += fmt::format(" {}.", readable_formats());
   return error;
 }
@@ -188,7 +206,7 @@ class FilesReading {
                  [this](std::size_t) { work(); });
   }
 
-  std::vector<std::optional<Result<std::vector<ImportedFile>>>>& results() { return results_; }
+  Readings& results() { return results_; }  // of each input, after run()
 
  private:
   void work() {
@@ -202,11 +220,38 @@ class FilesReading {
 
   const std::vector<Input>& inputs_;
   const ImportOptions& options_;
-  std::vector<std::optional<Result<std::vector<ImportedFile>>>> results_;
+  Readings results_;
   std::atomic<std::size_t> next_ = 0;
   int threads_each_ = 1;
   std::mutex mutex_;
 };
+
+// Each folder that the user gave must hold a trace. The first of its files stands for why it does not.
+Status check_folders(const std::vector<Input>& inputs, const Readings& readings) {
+  std::set<fs::path> with_traces;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (!(*readings[i])->files.empty()) with_traces.insert(inputs[i].given);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (with_traces.contains(inputs[i].given)) continue;
+    const std::string& why = (*readings[i])->why_none;
+    return invalid(fmt::format("{}: no trace here; '{}', for one: {}{} {}", inputs[i].given.string(),
+                               inputs[i].path.filename().string(), why, why.ends_with('.') ? "" : ".",
+                               readable_formats()));
+  }
+  return {};
+}
+
+// What of the folders was no trace though its name says so: a rank that was not written whole, for example.
+std::string left_out_of_folders(const std::vector<Input>& inputs, const Readings& readings) {
+  std::string text;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!(*readings[i])->files.empty() || !is_named_like_a_trace(inputs[i].path)) continue;
+    if (count++ == 0)
+      text = fmt::format("left out '{}': {}", inputs[i].path.filename().string(), (*readings[i])->why_none);
+  }
+  return count > 1 ? fmt::format("{} (and {} more)", text, count - 1) : text;
+}
 
 }  // namespace
 
@@ -217,18 +262,19 @@ Result<Trace> import_trace(std::span<const fs::path> paths, const ImportOptions&
   std::vector<ImportedFile> files;
   std::vector<std::string> sources;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    Result<std::vector<ImportedFile>>& result = *reading.results()[i];
+    Result<Read>& result = *reading.results()[i];
     if (!result.ok()) return result.error();
-    for (ImportedFile& file : *result) {
+    for (ImportedFile& file : result->files) {
       files.push_back(std::move(file));
       sources.push_back(inputs[i].path.filename().string());
     }
   }
-  if (files.empty())
-    return invalid(fmt::format("{}: no trace here; {}", paths.empty() ? "no path" : paths.front().string(),
-                               readable_formats()));
+  HONE_CHECK(check_folders(inputs, reading.results()));
   HONE_CHECK(check_one_program(files, sources));
-  return merge_files(std::move(files), sources);
+  Trace trace = merge_files(std::move(files), sources);
+  if (std::string left_out = left_out_of_folders(inputs, reading.results()); !left_out.empty())
+    trace.meta.warnings.push_back(std::move(left_out));
+  return trace;
 }
 
 }  // namespace hone::trace

@@ -278,7 +278,44 @@ TEST_F(ImportFolder, WrongFilesAreNamedWithWhatTheyLookLike) {
               testing::HasSubstr("nsys export --type sqlite"));
   EXPECT_THAT(error_of({folder_ / "gone.json"}), testing::HasSubstr("gone.json"));
   fs::create_directories(folder_ / "empty");
-  EXPECT_THAT(error_of({folder_ / "empty"}), testing::HasSubstr("no trace here"));
+  EXPECT_THAT(error_of({folder_ / "empty"}), testing::HasSubstr("no trace here: the folder is empty"));
+}
+
+TEST_F(ImportFolder, AFolderWithoutATraceSaysWhy) {
+  fs::create_directories(folder_ / "outer" / "inner");
+  EXPECT_THAT(error_of({folder_ / "outer"}), testing::HasSubstr("folders in it are not searched"));
+  write("outer/notes.txt", "hello");
+  EXPECT_THAT(error_of({folder_ / "outer"}),
+              testing::AllOf(testing::HasSubstr("outer: no trace here"),
+                             testing::HasSubstr("'notes.txt', for one: this is a text"),
+                             testing::HasSubstr("hone reads")));
+  // Beside a trace, too: it was given for something.
+  EXPECT_THAT(error_of({recorded("copy_pageable.fault"), folder_ / "outer"}),
+              testing::HasSubstr("outer: no trace here"));
+}
+
+TEST_F(ImportFolder, ARankThatWasNotWrittenIsSaidToBeLeftOut) {
+  fs::create_directories(folder_ / "ranks");
+  fs::copy_file(recorded("copy_pageable.fault"), folder_ / "ranks" / "rank0.json.gz");
+  write("ranks/notes.txt", "not named like a trace");
+  EXPECT_THAT(import_files({folder_ / "ranks"}).meta.warnings, testing::IsEmpty());
+  write("ranks/rank1.json.gz", "");
+  write("ranks/rank2.json", "{}");
+  EXPECT_THAT(
+      import_files({folder_ / "ranks"}).meta.warnings,
+      testing::ElementsAre(testing::AllOf(testing::HasSubstr("left out 'rank1.json.gz': this is an empty"),
+                                          testing::HasSubstr("and 1 more"))));
+}
+
+TEST_F(ImportFolder, JsonWithoutEventsSaysHowToRecordSome) {
+  for (const char* text : {"{\"traceEvents\": []}", "[]"})
+    EXPECT_THAT(
+        error_of({write("none.json", text)}),
+        testing::AllOf(testing::HasSubstr("none.json: no event"), testing::HasSubstr("ProfilerActivity.CUDA"),
+                       testing::HasSubstr("profiler.step()")));
+  EXPECT_THAT(error_of({write("cut.json", "{\"traceEvents\": [{\"ph\":")}),
+              testing::HasSubstr("get the whole file"));
+  EXPECT_THAT(error_of({write("other.json", "{\"name\": 3}")}), testing::HasSubstr("export_chrome_trace"));
 }
 
 TEST_F(ImportFolder, FourGigabytesOfZerosAreRefusedAtOnce) {

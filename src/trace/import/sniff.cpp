@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace hone::trace {
 namespace {
 
@@ -50,6 +52,21 @@ bool is_ncu_csv(std::string_view first) {
   return header && first.find("\"ID\"") != std::string_view::npos;
 }
 
+// A model in protobuf: field 1, the small number of the format's version, then one of the fields that writers
+// put next (the producer, the domain, the model's version, a text, the graph, the opsets).
+bool is_onnx(std::string_view first) {
+  constexpr std::string_view kNext = "\x12\x1a\x22\x28\x32\x3a\x42";
+  return first.size() >= 3 && first[0] == '\x08' && first[1] > 0 && first[1] < 32 &&
+         kNext.find(first[2]) != std::string_view::npos;
+}
+
+// Every JSON of hone's own begins so; PyTorch's begins with "schemaVersion".
+bool is_report_of_hone(std::string_view text) {
+  if (!text.starts_with('{')) return false;
+  const auto key = std::find_if_not(text.begin() + 1, text.end(), is_space);
+  return text.substr(static_cast<std::size_t>(key - text.begin())).starts_with("\"schema\":");
+}
+
 // A Perfetto trace is a list of packets: field 1, a length, then a packet's own fields.
 bool is_perfetto(std::string_view first) {
   if (first.size() < 4 || first[0] != '\x0a') return false;
@@ -70,9 +87,14 @@ Sniffed sniff(std::string_view first) {
   std::string_view text = first.substr(first.starts_with("\xef\xbb\xbf") ? 3 : 0);
   const auto begin = std::find_if_not(text.begin(), text.end(), is_space);
   text.remove_prefix(static_cast<std::size_t>(begin - text.begin()));
+  if (is_report_of_hone(text))
+    return {TraceFormat::kUnknown,
+            "a report that hone wrote, not the recording; give the run folder that it lies in"};
   if (text.starts_with('{') || text.starts_with('[')) return {TraceFormat::kJson, {}};
   for (const auto& [bytes, what] : kOthers)
     if (first.starts_with(bytes)) return {TraceFormat::kUnknown, std::string(what)};
+  if (is_onnx(first))
+    return {TraceFormat::kUnknown, "an ONNX model; hone lab measures and explains those", true};
   if (is_perfetto(first) && !is_text(first)) return {TraceFormat::kPerfetto, {}};
   return {TraceFormat::kUnknown, is_text(first) ? "a text of another kind" : "data of another kind"};
 }
@@ -80,6 +102,15 @@ Sniffed sniff(std::string_view first) {
 std::string_view readable_formats() {
   return "hone reads traces of PyTorch's profiler (JSON; also .gz, .zst), exports of Nsight Systems "
          "(.sqlite) and Nsight Compute (--csv), its own run folders and their Perfetto files";
+}
+
+std::string what_instead(const Sniffed& found, const std::filesystem::path& path) {
+  const std::string suffix = path.extension().string();
+  std::string_view first_do;
+  if (suffix == ".nsys-rep" || suffix == ".qdrep")
+    first_do = " Export it first: nsys export --type sqlite FILE.";
+  if (suffix == ".ncu-rep") first_do = " Export it first: ncu --import FILE --page raw --csv > FILE.csv.";
+  return fmt::format("this is {}.{}", found.looks_like, first_do);
 }
 
 }  // namespace hone::trace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,7 @@ enum class TraceFormat : uint8_t {
 struct Sniffed {
   TraceFormat format = TraceFormat::kUnknown;
   std::string looks_like;  // of an unknown one, in words: "a zip archive; unpack it first"
+  bool is_onnx = false;    // no trace, but a model
 };
 
 inline constexpr std::size_t kSniffBytes = 4096;
@@ -27,5 +29,9 @@ Sniffed sniff(std::string_view first);
 
 // What hone reads, for messages.
 std::string_view readable_formats();
+
+// What to tell who gave a file of an unknown format for a trace: what it looks like, and what to do first
+// where its name says that.
+std::string what_instead(const Sniffed& found, const std::filesystem::path& path);
 
 }  // namespace hone::trace

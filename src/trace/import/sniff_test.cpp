@@ -25,8 +25,23 @@ TEST(Sniff, OthersAreNamedForTheMessage) {
               testing::HasSubstr("git lfs pull"));
   EXPECT_THAT(sniff("\xff\xfe{\0\r\0"sv).looks_like, testing::HasSubstr("UTF-16"));
   EXPECT_THAT(sniff("\x1f\x8b\x08\x00").looks_like, testing::HasSubstr("compressed twice"));
+  EXPECT_THAT(sniff("{\n  \"schema\": 1,").looks_like, testing::HasSubstr("a report that hone wrote"));
   EXPECT_THAT(sniff("hello\n").looks_like, testing::HasSubstr("a text"));
   EXPECT_THAT(sniff("\x00\x01\x02\x03"sv).looks_like, testing::HasSubstr("data of another kind"));
+}
+
+TEST(Sniff, ModelsAreKnownFromTraces) {
+  for (const std::string_view model : {"\x08\x03\x3a\x80\x01"sv, "\x08\x0a\x12\x04hone"sv}) {
+    EXPECT_TRUE(sniff(model).is_onnx);
+    EXPECT_THAT(sniff(model).looks_like, testing::HasSubstr("ONNX model"));
+  }
+  EXPECT_FALSE(sniff("\x08\x00\x00"sv).is_onnx);
+  EXPECT_FALSE(sniff("\x0a\x10\x08\x01\x50\x02\x00"sv).is_onnx);
+}
+
+TEST(Sniff, TheMessageSaysWhatToDoFirst) {
+  EXPECT_EQ(what_instead(sniff("hello\n"), "a.txt"), "this is a text of another kind.");
+  EXPECT_THAT(what_instead(sniff("\x01\x02\x03\x04"), "run.nsys-rep"), testing::HasSubstr("nsys export"));
 }
 
 }  // namespace

@@ -181,7 +181,7 @@ void qualify(const Evidence& evidence, Analysis& analysis) {
     return;
   }
   analysis.verdict = {};
-  analysis.verdict.judged = false;
+  analysis.verdict.judged = analysis.verdict.given = false;
   analysis.verdict.sentence = fmt::format(
       "No verdict: {} lacks {}. Record again, with fewer steps if the file was too large.", where, missing);
   analysis.findings.clear();

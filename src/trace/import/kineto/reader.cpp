@@ -99,8 +99,11 @@ Result<ImportedFile> read_kineto(ByteSource& source, const ReadOptions& options)
   ChunkReader chunks(source, options.chunk_bytes);
   HONE_ASSIGN(const bool has_list, chunks.open());
   if (!has_list)
-    return invalid(source.trouble().empty() ? "JSON without a list of events (\"traceEvents\")"
-                                            : fmt::format("no events: {}", source.trouble()));
+    return invalid(
+        source.trouble().empty()
+            ? "JSON without a list of events (\"traceEvents\"): no trace, which PyTorch's profiler "
+              "writes by export_chrome_trace(FILE)"
+            : fmt::format("no events: {}; get the whole file", source.trouble()));
   std::vector<Reading> readings(static_cast<std::size_t>(std::max(options.threads, 1)));
   ParallelReading reading(source, chunks, options);
   HONE_CHECK(reading.run(readings));
@@ -125,6 +128,11 @@ Result<ImportedFile> read_kineto(ByteSource& source, const ReadOptions& options)
   if (file.trace.spans.size() == 0) {
     std::string why = "no event that PyTorch's profiler writes";
     for (const std::string& warning : meta.warnings) why += "; " + warning;
+    why += meta.cut_off
+               ? "; get the whole file, or record again with fewer steps"
+               : "; record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], call "
+                 "profiler.step() after "
+                 "each step, and export when steps of the schedule's `active` have run (docs/explain.md)";
     return invalid(std::move(why));
   }
   return file;

@@ -256,7 +256,10 @@ Result<ImportedFile> read_ncu(ByteSource& source) {
   HONE_ASSIGN(const std::string text, read_all(source, kMostBytes));
   Table table;
   HONE_CHECK(table.read(text));
-  if (table.kernels().empty()) return invalid("a table of Nsight Compute without a kernel");
+  if (table.kernels().empty())
+    return invalid(
+        "a table of Nsight Compute without a kernel; record the program while it runs some: ncu --csv "
+        "PROGRAM");
 
   TraceBuilder builder;
   builder.set_process(table.kernels().front().pid, table.kernels().front().process);

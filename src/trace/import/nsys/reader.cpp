@@ -74,7 +74,10 @@ class Reader {
 
   Result<std::vector<ImportedFile>> run() {
     if (!database_.has("StringIds"))
-      return invalid("an SQLite database, but not one of Nsight Systems (no table StringIds)");
+      return invalid(
+          "an SQLite database, but not one of Nsight Systems (no table StringIds), as `nsys export --type "
+          "sqlite "
+          "FILE.nsys-rep` writes it");
     HONE_CHECK(read_strings());
     HONE_CHECK(read_processes());
     HONE_CHECK(read_calls());
