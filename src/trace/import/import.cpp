@@ -40,6 +40,7 @@ struct Input {
 struct Read {
   std::vector<ImportedFile> files;
   std::string why_none;  // of a file of a folder that is no trace
+  bool is_lost = false;  // it may have been one: its bytes are not there
 };
 using Readings = std::vector<std::optional<Result<Read>>>;  // of each input; those of threads, so set later
 
@@ -120,7 +121,10 @@ Result<Sniffing> look_at(const fs::path& path) {
   HONE_ASSIGN(const std::size_t got, source->read(first));
   first.resize(got);
   Sniffed found = sniff(first);
-  if (got == 0 && !source->trouble().empty()) found.looks_like = "a packed file, but " + source->trouble();
+  if (got == 0 && !source->trouble().empty()) {
+    found.looks_like = "a packed file, but " + source->trouble();
+    found.is_lost = true;
+  }
   return Sniffing{put_back(std::move(source), std::move(first)), std::move(found)};
 }
 
@@ -180,12 +184,12 @@ Result<Read> read_one(const Input& input, int threads, const FileProgress& progr
     return Read{one(of_trace(std::move(folder.trace))), {}};
   }
   HONE_ASSIGN(Sniffing look, look_at(input.path));
-  const bool known = look.found.format != TraceFormat::kUnknown;
+  const bool known = look.found.format != TraceFormat::kUnknown, lost = look.found.is_lost;
   Result<std::vector<ImportedFile>> files = read_format(input, std::move(look), threads, progress);
   if (files.ok()) return Read{*std::move(files), {}};
   Error error = files.error().within(input.path.string());
   if (error.code != ErrorCode::kInvalidArgument) return error;
-  if (!input.is_given()) return Read{{}, files.error().message};
+  if (!input.is_given()) return Read{{}, files.error().message, lost};
   if (!known) error.message += fmt::format(" {}.", readable_formats());
   return error;
 }
@@ -241,12 +245,12 @@ Status check_folders(const std::vector<Input>& inputs, const Readings& readings)
   return {};
 }
 
-// What of the folders was no trace though its name says so: a rank that was not written whole, for example.
+// What of the folders should have been a trace, by its name, and is empty: a rank that was not written.
 std::string left_out_of_folders(const std::vector<Input>& inputs, const Readings& readings) {
   std::string text;
   std::size_t count = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!(*readings[i])->files.empty() || !is_named_like_a_trace(inputs[i].path)) continue;
+    if (!(*readings[i])->is_lost || !is_named_like_a_trace(inputs[i].path)) continue;
     if (count++ == 0)
       text = fmt::format("left out '{}': {}", inputs[i].path.filename().string(), (*readings[i])->why_none);
   }

@@ -300,7 +300,7 @@ TEST_F(ImportFolder, ARankThatWasNotWrittenIsSaidToBeLeftOut) {
   write("ranks/notes.txt", "not named like a trace");
   EXPECT_THAT(import_files({folder_ / "ranks"}).meta.warnings, testing::IsEmpty());
   write("ranks/rank1.json.gz", "");
-  write("ranks/rank2.json", "{}");
+  write("ranks/rank2.json", std::string(5000, '\0'));
   EXPECT_THAT(
       import_files({folder_ / "ranks"}).meta.warnings,
       testing::ElementsAre(testing::AllOf(testing::HasSubstr("left out 'rank1.json.gz': this is an empty"),

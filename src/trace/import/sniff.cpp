@@ -79,9 +79,11 @@ bool is_perfetto(std::string_view first) {
 }  // namespace
 
 Sniffed sniff(std::string_view first) {
-  if (first.empty()) return {TraceFormat::kUnknown, "an empty file"};
+  if (first.empty()) return {.format = TraceFormat::kUnknown, .looks_like = "an empty file", .is_lost = true};
   if (std::all_of(first.begin(), first.end(), [](char c) { return c == '\0'; }))
-    return {TraceFormat::kUnknown, "zeros, as a copy or download that was interrupted leaves them"};
+    return {.format = TraceFormat::kUnknown,
+            .looks_like = "zeros, as a copy or download that was interrupted leaves them",
+            .is_lost = true};
   if (first.starts_with("SQLite format 3\0"sv)) return {TraceFormat::kSqlite, {}};
   if (is_ncu_csv(first)) return {TraceFormat::kNcuCsv, {}};
   std::string_view text = first.substr(first.starts_with("\xef\xbb\xbf") ? 3 : 0);
@@ -94,7 +96,9 @@ Sniffed sniff(std::string_view first) {
   for (const auto& [bytes, what] : kOthers)
     if (first.starts_with(bytes)) return {TraceFormat::kUnknown, std::string(what)};
   if (is_onnx(first))
-    return {TraceFormat::kUnknown, "an ONNX model; hone lab measures and explains those", true};
+    return {.format = TraceFormat::kUnknown,
+            .looks_like = "an ONNX model; hone lab measures and explains those",
+            .is_onnx = true};
   if (is_perfetto(first) && !is_text(first)) return {TraceFormat::kPerfetto, {}};
   return {TraceFormat::kUnknown, is_text(first) ? "a text of another kind" : "data of another kind"};
 }

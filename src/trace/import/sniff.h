@@ -20,6 +20,7 @@ struct Sniffed {
   TraceFormat format = TraceFormat::kUnknown;
   std::string looks_like;  // of an unknown one, in words: "a zip archive; unpack it first"
   bool is_onnx = false;    // no trace, but a model
+  bool is_lost = false;    // what it held is not there: an empty file, or zeros
 };
 
 inline constexpr std::size_t kSniffBytes = 4096;
