@@ -79,6 +79,8 @@ class Splitter {
     return trace_.operators[work.op].kind.find("attention") != std::string::npos;
   }
 
+  // The floor is that of the narrowest arithmetic, the target that of the next: what lies between two steps
+  // of the way is a matter of precision too.
   void divide_precision(WorkSplit& split, const Work& work, const OperatorUse& use, double floor) {
     const auto ns = static_cast<double>(work.ns());
     const double own_roof = use.roof_ns * result_.uses.part(work);
@@ -88,10 +90,11 @@ class Splitter {
                         : is_16_bit(enough(use)) ? kGoodNarrowProduct
                                                  : kGoodProduct;
     const double reached = attention ? kGoodAttention : std::clamp(own_roof / ns, 0.2, good);
-    const double target = std::min(ns, floor / reached);
+    const double least = use.enough_ns * result_.uses.part(work);
+    const double target = std::min(ns, least / reached);
     set_split(split, Cause::kPrecision, floor / ns, wide_reason(use), target);
-    // What stays above the floor in the narrower type is inefficiency, as in any other kernel.
-    const double slack = std::clamp((target - floor) / ns, 0.0, split.share[at(Cause::kPrecision)]);
+    // What stays above its roof in the narrower type is inefficiency, as in any other kernel.
+    const double slack = std::clamp((target - least) / ns, 0.0, split.share[at(Cause::kPrecision)]);
     split.share[at(Cause::kPrecision)] -= slack;
     split.share[at(Cause::kKernelInefficiency)] += slack;
   }

@@ -46,7 +46,7 @@ class Fuser {
       const Work& work = timeline_.works[i];
       std::vector<uint32_t>& chain = chains[work.stream];
       const bool fuses = can_fuse(work);
-      if (!chain.empty() && fuses && is_small_beside(chain.back(), work)) continue;
+      if (!chain.empty() && is_small_beside(chain.back(), work)) continue;
       if (!chain.empty() && (!fuses || !continues(chain.back(), work))) {
         close_chain(chain);
         chain.clear();
@@ -63,11 +63,13 @@ class Fuser {
     return last.step == work.step && std::max(a, b) <= 2 * std::min(a, b);
   }
 
-  // What is computed of each row's sum between two passes over the rows, such as the root in a normalisation.
+  // What stands between two passes over large tensors and keeps nobody from joining them: what is computed of
+  // each row's sum, such as the root in a normalisation; counters set to zero; a weight's gradient converted.
   bool is_small_beside(uint32_t before, const Work& work) const {
     const Work& last = timeline_.works[before];
-    return last.step == work.step &&
-           uses_.rows[work.op].elements * kRowLength <= uses_.rows[last.op].elements;
+    if (last.step != work.step || work.op == kNothing || work.kind == WorkKind::kCollective) return false;
+    const OperatorUse& use = uses_.rows[work.op];
+    return use.memory_bound && use.elements * kRowLength <= uses_.rows[last.op].elements;
   }
 
   // Makes a tensor that is much larger than what it is made of.

@@ -62,6 +62,18 @@ TEST(Chain, EndsAtOtherWorkAtOtherSizesAndWithTheStep) {
   for (const WorkSplit& work : made.split().works) EXPECT_NE(work.reason, Reason::kChain);
 }
 
+TEST(Chain, GoesOnBehindWhatIsSmallBesideIt) {
+  Works made;
+  const uint32_t first = made.run(pass(10));
+  const uint32_t counters = made.run({.kind = "aten::fill_", .inputs = "i32[132]", .us = 1});
+  const uint32_t longest = made.run(pass(20));
+  made.end_step();
+  const BusySplit split = made.split();
+  expect_gone(split.works[first], Reason::kChain);
+  EXPECT_NE(split.works[counters].reason, Reason::kChain);
+  expect_stays(split.works[longest]);
+}
+
 TEST(Chain, OfATensorThatIsMadeAndReducedAgainKeepsOnlyItsArithmetic) {
   Works made;
   // 1024 × 1024 differences of 1024 values each: never larger than their inputs but in memory.

@@ -111,24 +111,24 @@ class Reader {
     result_.mostly_narrow = all > 0 && narrow >= 0.5 * all;
   }
 
+  // What an execution takes at the roofs with its products done in `math`.
+  double least_ns(const trace::Operator& row, const OperatorUse& use, MatrixMath math) const {
+    const double traffic = ns_at(row.bytes(), roofs_.dram);
+    const bool narrows = use.is_product && is_16_bit(math) && !is_16_bit(use.math);
+    const double arithmetic = use.is_product ? ns_at(row.fewest_flops(), roofs_.matrix_roof(math))
+                                             : ns_at(row.kernel_flops(), roofs_.vector_f32);
+    return std::max(arithmetic, narrows || row.dtype == DType::kF64 ? traffic / 2 : traffic);
+  }
+
   void estimate(std::size_t op) {
     OperatorUse& use = result_.rows[op];
     if (use.works == 0) return;
     const trace::Operator& row = trace_.operators[op];
-    const MatrixMath enough = enough_math(use.math, roofs_, result_.mostly_narrow);
-    const bool narrows =
-        row.dtype == DType::kF64 || (use.is_product && is_16_bit(enough) && !is_16_bit(use.math));
-    const double traffic = ns_at(row.bytes(), roofs_.dram);
-    double arithmetic = 0, least = 0;
-    if (use.is_product) {
-      arithmetic = ns_at(row.kernel_flops(), roofs_.matrix_roof(use.math));
-      least = ns_at(row.fewest_flops(), roofs_.matrix_roof(enough));
-    } else {
-      arithmetic = ns_at(row.kernel_flops(), roofs_.vector_f32);
-      least = arithmetic;
-    }
-    use.roof_ns = std::max(arithmetic, traffic);
-    use.floor_ns = std::max(least, narrows ? traffic / 2 : traffic);
+    const double arithmetic =
+        ns_at(row.kernel_flops(), use.is_product ? roofs_.matrix_roof(use.math) : roofs_.vector_f32);
+    use.roof_ns = std::max(arithmetic, ns_at(row.bytes(), roofs_.dram));
+    use.floor_ns = least_ns(row, use, narrowest_math(use.math, roofs_));
+    use.enough_ns = least_ns(row, use, enough_math(use.math, roofs_, result_.mostly_narrow));
     use.memory_bound = is_memory_class(row.op_class);
   }
 
@@ -153,6 +153,10 @@ MatrixMath enough_math(MatrixMath math, const GpuRoofs& roofs, bool mostly_narro
     return roofs.tf32 > 0 ? MatrixMath::kTf32 : math;
   const bool wide = math == MatrixMath::kF32 || math == MatrixMath::kTf32;
   return wide && roofs.bf16 > 0 ? MatrixMath::kBf16 : math;
+}
+
+MatrixMath narrowest_math(MatrixMath math, const GpuRoofs& roofs) {
+  return enough_math(enough_math(math, roofs, true), roofs, true);
 }
 
 double ns_at(double amount, double per_second) { return per_second > 0 ? amount / per_second * 1e9 : 0; }

@@ -20,8 +20,11 @@ struct OperatorUse {
   double computing_ns = 0;  // of its works, without those that only convert the layout
   uint32_t works = 0;
   uint32_t ledger_works = 0;  // of them on the ledger's device
-  double floor_ns = 0;        // of one execution; 0: unknown
-  double roof_ns = 0;         // of one execution, by the arithmetic that ran
+  // Of one execution, in the narrowest arithmetic that its work is done with; 0: unknown.
+  double floor_ns = 0;
+  // The same in the arithmetic that is advised next: that of enough_math().
+  double enough_ns = 0;
+  double roof_ns = 0;  // of one execution, by the arithmetic that ran
   MatrixMath math = MatrixMath::kBf16;
   bool is_product = false;  // matrix product or convolution
   bool memory_bound = false;
@@ -51,6 +54,8 @@ bool is_8_bit(MatrixMath math);
 // The arithmetic that training and inference do with: f64 is a leak, f32 products run as tf32, those in tf32
 // in bf16, and where most products are in 16 bits all are.
 MatrixMath enough_math(MatrixMath math, const GpuRoofs& roofs, bool mostly_narrow);
+// Where that leads to, step by step: what floors are counted in, so that they stay when arithmetic changes.
+MatrixMath narrowest_math(MatrixMath math, const GpuRoofs& roofs);
 
 // Nanoseconds for an amount at a rate; 0 where the rate is not known.
 double ns_at(double amount, double per_second);

@@ -124,6 +124,28 @@ TEST(Floor, OfAProductThatNarrowsReadsHalfTheBytes) {
   EXPECT_NEAR(found.rows[1].floor_ns, 10'000, 1);
 }
 
+TEST(Floor, OfAProductStaysWhereItsArithmeticChanges) {
+  std::vector<double> floors;
+  for (const WorkWords& words :
+       {product(DType::kF64, 1e10, "cutlass_dgemm"), product(DType::kF32, 1e10, "cutlass_simt_sgemm"),
+        product(DType::kF32, 1e10, "cutlass_s1688gemm_tensorop"), product(DType::kBF16, 1e10)}) {
+    Works made;
+    made.run(words);
+    made.end_step();
+    floors.push_back(uses(made).rows[0].floor_ns);
+  }
+  for (const double floor : floors) EXPECT_DOUBLE_EQ(floor, floors.back());
+}
+
+TEST(EnoughTime, OfAProductInF32IsThatInTf32) {
+  Works made;
+  made.run(product(DType::kF32, 1e10, "cutlass_simt_sgemm"));
+  made.end_step();
+  const OperatorUse use = uses(made).rows[0];
+  EXPECT_NEAR(use.enough_ns, 1e10 / h200().tf32 * 1e9, 1);
+  EXPECT_NEAR(use.floor_ns, 1e10 / h200().bf16 * 1e9, 1);
+}
+
 TEST(Part, SharesAnOperatorsExecutionsAmongItsKernelsByTheirTime) {
   Works made;
   made.run({.us = 30, .kernel = "first"});
