@@ -34,7 +34,7 @@ class Bookkeeper {
         rank_(static_cast<uint32_t>(rank)) {}
 
   Accounts run() {
-    for (std::vector<double>& row : window_ms_) row.resize(own_.central.size());
+    for (std::vector<double>& row : window_ms_) row.resize(own_.typical.weight.size());
     for (const Charge& charge : own_.occupancy.charges) {
       window_ = charge.window;
       busy(charge);
@@ -116,14 +116,14 @@ class Bookkeeper {
            double whole_ns) {
     if (ns <= 0) return;
     window_ms_[static_cast<std::size_t>(cause)][window_] += ns * 1e-6;
-    if (own_.central[window_] == 0) return;
+    if (!own_.typical.counts(window_)) return;
     Part& part = parts_[{cause, reason, name}];
     if (part.ms == 0) {
       part.name = name;
       part.reason = reason;
     }
-    part.ms += ns * own_.to_step_ms;
-    part.whole += whole_ns * own_.to_step_ms;
+    part.ms += own_.typical.part_ms(window_, ns);
+    part.whole += own_.typical.part_ms(window_, whole_ns);
     if (work != kNothing) {
       const Work& row = timeline_.works[work];
       if (part.op == kNothing) part.op = row.op;
@@ -136,7 +136,7 @@ class Bookkeeper {
       if (part.kernel == kNothing || kernel_ns > kernel_ns_[{&part, part.kernel}]) part.kernel = kernel;
     }
     if (counted == kNothing || !counted_.insert({&part, counted}).second) return;
-    part.count += 1.0 / own_.central_steps;
+    part.count += own_.typical.weight[window_];
   }
 
   void add(Cause cause, Reason reason, const std::string& name, double ns, uint32_t work) {

@@ -26,7 +26,7 @@ class Ranks {
       timeline.steps = {{0, 0, step_us * 1000, 0, step_us * 1000}};
       study_.timelines.push_back(timeline);
       study_.activities.emplace_back();
-      study_.ranks.emplace_back().step_ms = static_cast<double>(step_us) * 1e-3;
+      study_.ranks.emplace_back().typical.ms = static_cast<double>(step_us) * 1e-3;
       study_.meetings.of.emplace_back();
       study_.meetings.clock_shift_ns.push_back(0);
     }

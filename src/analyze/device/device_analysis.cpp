@@ -116,7 +116,7 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
     warnings.push_back(fmt::format("{} of the device's time could not be led back to an operator",
                                    format_percent(1 - coverage.linked_share)));
   if (gains.recorder_slows()) {
-    const double step = study.ranks[study.headline].step_ms;
+    const double step = study.ranks[study.headline].typical.ms;
     const std::string about = fixed_ms(gains.unrecorded_ms(), step);
     const std::string range = fixed_range(gains.low_unrecorded_ms(), gains.high_unrecorded_ms(), step);
     warnings.push_back(fmt::format(

@@ -25,7 +25,7 @@ Gains::Gains(const Study& study, const Accounts& accounts)
       replay_(*study.trace, study.timelines, study.activities, study.meetings),
       straggler_(find_straggler(study, accounts)),
       bubble_ms_(accounts[static_cast<std::size_t>(Cause::kBubble)].ms) {
-  const double recorded = study.ranks[study.headline].step_ms;
+  const double recorded = study.ranks[study.headline].typical.ms;
   auto unrecorded = [&](double operator_share) {
     return foretells() ? replay_.step_ms(without_recorder({}, operator_share)) : recorded;
   };
@@ -88,7 +88,8 @@ double Gains::with_works(std::vector<std::vector<double>> work_ns) const {
 }
 
 double Gains::of(Cause cause) const {
-  if (!foretells() && cause != Cause::kFloor && !is_busy(cause)) return study_.ranks[study_.headline].step_ms;
+  if (!foretells() && cause != Cause::kFloor && !is_busy(cause))
+    return study_.ranks[study_.headline].typical.ms;
   Change change;
   switch (cause) {
     case Cause::kFloor:
@@ -165,7 +166,7 @@ std::vector<std::vector<double>> Gains::joined_work_ns(const std::vector<std::ve
       if (joined[rank][i] != 0 && work.op != kNothing && split.uses.rows[work.op].floor_ns > 0) {
         const OperatorUse& use = split.uses.rows[work.op];
         const double good = use.is_product ? kGoodProduct : kGoodTraffic;
-        ns = std::min(ns, use.floor_ns * split.uses.part(work) / good);
+        ns = std::min(ns, use.enough_ns * split.uses.part(work) / good);
       }
       times.push_back(ns);
     }

@@ -110,7 +110,7 @@ class Measuring {
         own_(study.ranks[study.headline]) {}
 
   Quantities run() {
-    q_.step_ms = own_.step_ms;
+    q_.step_ms = own_.typical.ms;
     overlaps();
     works();
     q_.flops = tables_.flops;
@@ -136,26 +136,26 @@ class Measuring {
  private:
   void overlaps() {
     for (std::size_t window = 0; window < own_.occupancy.overlaps.size(); ++window) {
-      if (own_.central[window] == 0) continue;
+      const auto ms = [&](double ns) { return own_.typical.part_ms(window, ns); };
       const Overlap& overlap = own_.occupancy.overlaps[window];
-      q_.busy_ms += overlap.busy * own_.to_step_ms;
-      q_.compute_ms += overlap.compute * own_.to_step_ms;
-      q_.collective_ms += overlap.collectives * own_.to_step_ms;
-      q_.hidden_comm_ms += overlap.hidden_comm * own_.to_step_ms;
-      q_.copy_ms += overlap.copies * own_.to_step_ms;
-      q_.hidden_copy_ms += overlap.hidden_copies * own_.to_step_ms;
+      q_.busy_ms += ms(overlap.busy);
+      q_.compute_ms += ms(overlap.compute);
+      q_.collective_ms += ms(overlap.collectives);
+      q_.hidden_comm_ms += ms(overlap.hidden_comm);
+      q_.copy_ms += ms(overlap.copies);
+      q_.hidden_copy_ms += ms(overlap.hidden_copies);
     }
   }
 
   void works() {
     std::map<uint32_t, bool> tensor;  // by name
     for (const Charge& charge : own_.occupancy.charges) {
-      if (own_.central[charge.window] == 0) continue;
+      if (!own_.typical.counts(charge.window)) continue;
       const trace::StringId name = study_.trace->spans.name[timeline_.works[charge.work].span];
       auto [found, is_new] = tensor.try_emplace(name.index, false);
       if (is_new)
         found->second = trace::on_tensor_cores(trace::kernel_family(study_.trace->strings.text(name)).math);
-      if (found->second) q_.tensor_ms += charge.ns() * own_.to_step_ms;
+      if (found->second) q_.tensor_ms += own_.typical.part_ms(charge.window, charge.ns());
     }
     const auto steps = static_cast<double>(std::max<std::size_t>(1, timeline_.steps.size()));
     for (const Work& work : timeline_.works) {

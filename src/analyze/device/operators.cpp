@@ -147,13 +147,14 @@ class Tables {
       const trace::Phase phase = work.kind == WorkKind::kCollective ? trace::Phase::kCommunication
                                  : work.op == kNothing              ? trace::Phase::kUnknown
                                                                     : trace_.operators[work.op].phase;
-      if (own_.central[charge.window] == 0) continue;
-      phase_ms_[static_cast<std::size_t>(phase)] += charge.ns() * own_.to_step_ms;
-      busy_ms_ += charge.ns() * own_.to_step_ms;
+      if (!own_.typical.counts(charge.window)) continue;
+      const double ms = own_.typical.part_ms(charge.window, charge.ns());
+      phase_ms_[static_cast<std::size_t>(phase)] += ms;
+      busy_ms_ += ms;
       if (work.op != kNothing || work.kind == WorkKind::kCollective)
-        linked_ms_ += charge.ns() * own_.to_step_ms;
+        linked_ms_ += ms;
       else if (first)
-        unlinked_ += 1.0 / own_.central_steps;
+        unlinked_ += own_.typical.weight[charge.window];
     }
   }
 
@@ -167,8 +168,8 @@ class Tables {
     if (std::find(group.ops.begin(), group.ops.end(), work.op) == group.ops.end())
       group.ops.push_back(work.op);
     group.window_ms[charge.window] += charge.ns() * 1e-6;
-    if (own_.central[charge.window] == 0) return;
-    const double ms = charge.ns() * own_.to_step_ms;
+    if (!own_.typical.counts(charge.window)) return;
+    const double ms = own_.typical.part_ms(charge.window, charge.ns());
     const WorkSplit& split = own_.split.works[charge.work];
     group.ms += ms;
     for (std::size_t i = 0; i < kBusyCauses; ++i) group.causes[i] += ms * split.share[i];
@@ -178,13 +179,14 @@ class Tables {
   }
 
   void by_kernel(const Charge& charge, const Work& work, bool first) {
-    if (own_.central[charge.window] == 0) return;
+    if (!own_.typical.counts(charge.window)) return;
     KernelGroup& group = kernels_[trace_.spans.name[work.span].index];
-    const double ms = charge.ns() * own_.to_step_ms;
+    const double ms = own_.typical.part_ms(charge.window, charge.ns());
     group.ms += ms;
     if (first) {
-      group.launches += 1.0 / own_.central_steps;
-      group.total_us += static_cast<double>(work.ns()) * 1e-3 / own_.central_steps;
+      const double weight = own_.typical.weight[charge.window];
+      group.launches += weight;
+      group.total_us += static_cast<double>(work.ns()) * 1e-3 * weight;
     }
     const WorkSplit& split = own_.split.works[charge.work];
     for (std::size_t i = 0; i < kBusyCauses; ++i) group.causes[i] += ms * split.share[i];
@@ -276,7 +278,7 @@ class Tables {
     row.ms.median = group.ms;
     row.ms.low = std::min(row.ms.low, group.ms);
     row.ms.high = std::max(row.ms.high, group.ms);
-    row.share = own_.step_ms > 0 ? group.ms / own_.step_ms : 0;
+    row.share = own_.typical.ms > 0 ? group.ms / own_.typical.ms : 0;
     row.flops = group.flops;
     row.bytes = group.bytes;
     row.floor_ms = group.floor_ms;
@@ -323,7 +325,7 @@ class Tables {
       row.precision = trace::kernel_math_name(family.math);
       row.launches = group->launches;
       row.ms = group->ms;
-      row.share = own_.step_ms > 0 ? group->ms / own_.step_ms : 0;
+      row.share = own_.typical.ms > 0 ? group->ms / own_.typical.ms : 0;
       row.mean_us = group->launches > 0 ? group->total_us / group->launches : 0;
       row.main_cause = static_cast<Cause>(largest(group->causes));
       std::vector<std::pair<double, std::string>> callers;
@@ -338,8 +340,8 @@ class Tables {
   void phases() {
     for (std::size_t i = 0; i < phase_ms_.size(); ++i)
       if (phase_ms_[i] > 0)
-        result_.phases.push_back(
-            {static_cast<trace::Phase>(i), phase_ms_[i], own_.step_ms > 0 ? phase_ms_[i] / own_.step_ms : 0});
+        result_.phases.push_back({static_cast<trace::Phase>(i), phase_ms_[i],
+                                  own_.typical.ms > 0 ? phase_ms_[i] / own_.typical.ms : 0});
   }
 
   void coverage(const std::vector<Group*>& order) {
@@ -350,7 +352,7 @@ class Tables {
         costed += group->ms;
       else if (coverage.unknown.size() < kUnknownShown && group->ms > 0)
         coverage.unknown.push_back(fmt::format("{}: {}", operator_title(trace_.operators[group->op]),
-                                               fixed_ms(group->ms, own_.step_ms)));
+                                               fixed_ms(group->ms, own_.typical.ms)));
     }
     coverage.linked_share = busy_ms_ > 0 ? linked_ms_ / busy_ms_ : 0;
     coverage.costed_share = busy_ms_ > 0 ? std::min(1.0, costed / busy_ms_) : 0;

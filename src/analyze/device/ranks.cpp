@@ -43,13 +43,13 @@ void add_lateness(const Study& study, std::size_t rank, RankSummary& summary) {
   summary.latest_ms = median(by_step) * 1e-6;
 }
 
-// A part of the time, summed over a rank's central windows, in ms of its typical step.
+// A part of the time, in ms of a rank's typical step.
 template <typename Field>
 double per_step(const RankStudy& own, const std::vector<Overlap>& overlaps, Field field) {
   double total = 0;
   for (std::size_t window = 0; window < overlaps.size(); ++window)
-    if (own.central[window] != 0) total += field(overlaps[window]);
-  return total * own.to_step_ms;
+    total += own.typical.part_ms(window, field(overlaps[window]));
+  return total;
 }
 
 std::string source_of(const trace::Trace& trace, int rank) {
@@ -143,18 +143,18 @@ std::vector<RankSummary> rank_summaries(const Study& study) {
     RankSummary summary;
     summary.rank = timeline.rank;
     summary.source = source_of(*study.trace, summary.rank);
-    summary.step_ms = own.step_ms;
+    summary.step_ms = own.typical.ms;
     summary.clock_shift_us = study.meetings.clock_shift_ns[rank] * 1e-3;
     for (std::size_t k = 0; k < timeline.devices.size(); ++k) {
       RankSummary row = summary;
       row.device_index = timeline.devices.size() > 1 ? timeline.devices[k] : -1;
       row.device = device_name(*study.trace, row.rank, timeline.devices[k]);
       const double busy = per_step(own, own.overlaps[k], [](const Overlap& overlap) { return overlap.busy; });
-      row.busy_share = own.step_ms > 0 ? busy / own.step_ms : 0;
+      row.busy_share = own.typical.ms > 0 ? busy / own.typical.ms : 0;
       row.compute_ms = per_step(own, own.overlaps[k], [](const Overlap& overlap) { return overlap.compute; });
       if (k == 0) {
         add_lateness(study, rank, row);
-        row.waiting_ms = waiting_for_others_ns(study, rank) * own.to_step_ms;
+        row.waiting_ms = waiting_for_others_ms(study, rank);
       }
       summaries.push_back(std::move(row));
     }
@@ -225,7 +225,7 @@ Straggler find_straggler(const Study& study, const Accounts& headline) {
     else if (each != Cause::kStraggler && each != Cause::kComm && more > longest)
       longest = more, cause = each;
   }
-  const double step_ms = study.ranks[study.headline].step_ms;
+  const double step_ms = study.ranks[study.headline].typical.ms;
   late.longer_ms = std::max(busy, longest);
   if (busy >= longest) {
     late.extra_work = does_extra_work(study, late.rank, study.headline);

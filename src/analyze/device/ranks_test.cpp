@@ -142,8 +142,8 @@ TEST(Ranks, AreComparedInTheStepsThatAllHave) {
   ASSERT_EQ(late.study.timelines.size(), 2u);
   ASSERT_EQ(late.study.timelines[0].steps.size(), 6u);
   EXPECT_EQ(late.study.headline, 0u);
-  EXPECT_EQ(late.study.ranks[0].central[0], 0);
-  EXPECT_EQ(late.study.ranks[0].central[1], 0);
+  EXPECT_EQ(late.study.ranks[0].typical.weight[0], 0);
+  EXPECT_EQ(late.study.ranks[0].typical.weight[1], 0);
   EXPECT_NEAR(late.accounts[static_cast<std::size_t>(Cause::kStraggler)].ms, 0.5, 0.02);
 }
 

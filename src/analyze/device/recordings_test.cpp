@@ -210,8 +210,6 @@ const std::map<std::string, std::string> kMissedGains = {
     {"answers_handed_over_token_by_token",
      "the recorder delays each launch of a graph by more than is taken away"},
     {"comm_tiny_buckets", "the recorder doubles the host's time, behind which the collectives then hide"},
-    {"host_python_metrics",
-     "the loop in Python took 6.3 ms in the recording and 5 ms in the runs that were timed"},
     {"odd_width", "the recorder doubles the host's time, behind which slow products then hide"},
     {"rank_zero_draws", "drawing took 1.8 ms in the recording and 3 ms in the runs that were timed"},
     {"sync_item_for_logging",
@@ -270,7 +268,9 @@ TEST(Recordings, ATableOfCountersNamesTheProductThatLeavesTheMatrixUnitsIdle) {
   const auto analysis = analyze_trace(*trace, Roofs{}, {});
   ASSERT_TRUE(analysis.ok());
   EXPECT_EQ(analysis->verdict.cause, Cause::kPrecision) << analysis->verdict.sentence;
-  EXPECT_NEAR(row_gain_ms(*analysis, "precision"), row_ms(*analysis, "precision"), 1e-6);
+  // Half of the floor in tf32: what bf16 would win on top is lost to precision, and not promised yet.
+  EXPECT_LT(row_gain_ms(*analysis, "precision"), row_ms(*analysis, "precision"));
+  EXPECT_GT(row_gain_ms(*analysis, "precision"), 0.9 * row_ms(*analysis, "precision"));
 }
 
 TEST(Recordings, CriticalPathsCoverTheStepWithoutOverlap) {

@@ -28,7 +28,7 @@ constexpr int64_t kMostAhead = 2;  // steps: of a host that is further ahead the
 
 Window typical_window(const Study& study) {
   const RankTimeline& timeline = study.timelines[study.headline];
-  const double median = study.ranks[study.headline].step_ms;
+  const double median = study.ranks[study.headline].typical.ms;
   const auto nearest = std::min_element(timeline.steps.begin(), timeline.steps.end(),
                                         [&](const DeviceStep& a, const DeviceStep& b) {
                                           return std::abs(a.ms() - median) < std::abs(b.ms() - median);

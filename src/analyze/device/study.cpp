@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "analyze/device/busy/divide_busy.h"
-#include "core/statistics.h"
 
 namespace hone::analyze::device {
 namespace {
-
-// With so few steps all of them count.
-constexpr std::size_t kFewSteps = 3;
 
 // The steps that every rank has; empty: there are none.
 std::set<int32_t> common_steps(const std::vector<RankTimeline>& timelines) {
@@ -24,30 +19,6 @@ std::set<int32_t> common_steps(const std::vector<RankTimeline>& timelines) {
   for (const auto& [step, count] : ranks)
     if (count == timelines.size()) common.insert(step);
   return common;
-}
-
-// The half of the steps that is nearest to the median: averages of parts add up where medians do not. Only
-// of steps that all ranks have, if there are any: in others nobody can be seen to wait for anybody.
-void find_central(const RankTimeline& timeline, const std::set<int32_t>& common, RankStudy& rank) {
-  std::vector<double> times;
-  for (const DeviceStep& step : timeline.steps) times.push_back(step.ms());
-  rank.step_ms = median(times);
-  std::vector<std::size_t> nearest(times.size());
-  std::iota(nearest.begin(), nearest.end(), std::size_t{0});
-  if (!common.empty())
-    std::erase_if(nearest, [&](std::size_t step) { return !common.contains(timeline.steps[step].step); });
-  std::stable_sort(nearest.begin(), nearest.end(), [&](std::size_t a, std::size_t b) {
-    return std::abs(times[a] - rank.step_ms) < std::abs(times[b] - rank.step_ms);
-  });
-  if (nearest.size() > kFewSteps) nearest.resize((nearest.size() + 1) / 2);
-  rank.central.assign(times.size(), 0);
-  rank.central_steps = static_cast<int>(nearest.size());
-  double total = 0;
-  for (std::size_t step : nearest) {
-    rank.central[step] = 1;
-    total += times[step];
-  }
-  rank.to_step_ms = total > 0 ? rank.step_ms / total * 1e-6 : 0;
 }
 
 }  // namespace
@@ -85,13 +56,13 @@ Study make_study(const trace::Trace& trace, const GpuRoofs& roofs) {
     rank.idle = idle_parts(timeline, rank.occupancy, study.activities.back());
     rank.split = divide_busy(trace, timeline, study.activities.back(), roofs);
     rank.loops = find_loops(trace, timeline);
-    find_central(timeline, common, rank);
+    rank.typical = typical_step(timeline, common);
     study.ranks.push_back(std::move(rank));
   }
   study.meetings = find_meetings(trace, study.timelines);
   double longest = 0;
   for (std::size_t rank = 0; rank < study.ranks.size(); ++rank) {
-    const double waits = waiting_for_others_ns(study, rank);
+    const double waits = waiting_for_others_ms(study, rank);
     if (waits <= longest) continue;
     longest = waits;
     study.headline = rank;
@@ -101,22 +72,23 @@ Study make_study(const trace::Trace& trace, const GpuRoofs& roofs) {
 
 std::size_t typical_window(const Study& study, std::size_t rank) {
   const std::vector<DeviceStep>& steps = study.timelines[rank].steps;
-  const double middle = study.ranks[rank].step_ms;
+  const double middle = study.ranks[rank].typical.ms;
   std::size_t best = 0;
   for (std::size_t k = 1; k < steps.size(); ++k)
     if (std::abs(steps[k].ms() - middle) < std::abs(steps[best].ms() - middle)) best = k;
   return best;
 }
 
-double waiting_for_others_ns(const Study& study, std::size_t rank) {
+double waiting_for_others_ms(const Study& study, std::size_t rank) {
   double total = 0;
   for (const Charge& charge : study.ranks[rank].occupancy.charges) {
-    if (study.ranks[rank].central[charge.window] == 0) continue;
+    if (!study.ranks[rank].typical.counts(charge.window)) continue;
     const Meeting* meeting = study.meetings.find(static_cast<uint32_t>(rank), charge.work);
     if (meeting == nullptr) continue;
     const double shift = study.meetings.clock_shift_ns[rank];
     const double until = std::min(meeting->last_ns - shift, static_cast<double>(charge.end_ns));
-    total += std::max(0.0, until - static_cast<double>(charge.start_ns)) / charge.sharers;
+    const double waited = std::max(0.0, until - static_cast<double>(charge.start_ns)) / charge.sharers;
+    total += study.ranks[rank].typical.part_ms(charge.window, waited);
   }
   return total;
 }

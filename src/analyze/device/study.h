@@ -17,6 +17,7 @@
 #include "analyze/device/timeline/occupancy.h"
 #include "analyze/device/timeline/one_run.h"
 #include "analyze/device/timeline/rank_timeline.h"
+#include "analyze/device/timeline/typical_step.h"
 #include "trace/trace.h"
 
 namespace hone::analyze::device {
@@ -27,11 +28,7 @@ struct RankStudy {
   std::vector<IdlePart> idle;
   BusySplit split;
   Loops loops;
-  // Which windows the typical step is averaged over, and what brings their mean to the median.
-  std::vector<char> central;  // by window
-  int central_steps = 0;
-  double step_ms = 0;     // median
-  double to_step_ms = 0;  // ns summed over the central windows → ms of the typical step
+  TypicalStep typical;  // what its ledger is of
 };
 
 struct Study {
@@ -57,7 +54,7 @@ Study make_study(const trace::Trace& trace, const GpuRoofs& roofs);
 // The window whose time is nearest to the rank's median.
 std::size_t typical_window(const Study& study, std::size_t rank);
 
-// How long a rank waited in collectives for ranks that came later, in ns of its central windows.
-double waiting_for_others_ns(const Study& study, std::size_t rank);
+// How long a rank waits in collectives for ranks that come later, in ms of its typical step.
+double waiting_for_others_ms(const Study& study, std::size_t rank);
 
 }  // namespace hone::analyze::device

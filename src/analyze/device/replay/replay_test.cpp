@@ -326,7 +326,7 @@ TEST(Idle, IsDividedByWhatTheHostDid) {
   EXPECT_NEAR(accounts[static_cast<std::size_t>(Cause::kLaunch)].ms, 20 * 0.012, 0.06);
   double sum = 0;
   for (const Account& account : accounts) sum += account.ms;
-  EXPECT_NEAR(sum, study.ranks.front().step_ms, 1e-6);
+  EXPECT_NEAR(sum, study.ranks.front().typical.ms, 1e-6);
 }
 
 }  // namespace

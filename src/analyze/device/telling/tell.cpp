@@ -92,7 +92,7 @@ class Teller {
   }
 
  private:
-  double step() const { return own_.step_ms; }
+  double step() const { return own_.typical.ms; }
   // As the ledger writes it; what is too short for that, as it is.
   std::string in_step(double ms) const {
     const std::string text = fixed_ms(ms, step());
@@ -122,10 +122,8 @@ class Teller {
     Arguments arguments;
     const double count = total_count(parts);
     double works = 0, busy = 0;
-    for (const Charge& charge : own_.occupancy.charges) {
-      if (own_.central[charge.window] == 0) continue;
-      busy += charge.ns();
-    }
+    for (const Charge& charge : own_.occupancy.charges)
+      busy += own_.typical.part_ms(charge.window, charge.ns());
     const RankTimeline& timeline = study_.timelines[study_.headline];
     for (const Work& work : timeline.works) works += work.step != trace::kNoStep && timeline.in_ledger(work);
     works /= static_cast<double>(std::max<std::size_t>(1, timeline.steps.size()));
@@ -136,7 +134,7 @@ class Teller {
     put(arguments, "step", in_step(step()));
     put(arguments, "gain", in_step(gain));
     put(arguments, "kernels", count_text(works));
-    put(arguments, "busy", format_percent(step() > 0 ? busy * own_.to_step_ms / step() : 0));
+    put(arguments, "busy", format_percent(step() > 0 ? busy / step() : 0));
     put(arguments, "rank", fmt::format("{}", straggler_.number));
     put(arguments, "doing", straggler_.doing);
     put(arguments, "remedy", remedy());
@@ -235,7 +233,7 @@ class Teller {
       Arguments arguments;
       put(arguments, "name", part->name);
       put(arguments, "ms", in_step(part->ms));
-      put(arguments, "count", count_text(std::max(part->count, 1.0 / own_.central_steps)));
+      put(arguments, "count", count_text(part->count));
       put(arguments, "times", times(*part));
       put(arguments, "mean", format_ms(part->count > 0 ? part->ms / part->count : part->ms));
       put(arguments, "detail", detail(rule.cause, *part));

@@ -150,7 +150,7 @@ class Judge {
                        recorder_matters() ? unrecorded_text() : in_step(step()) + " step");
   }
 
-  double step() const { return own_.step_ms; }
+  double step() const { return own_.typical.ms; }
   // As the ledger writes it.
   std::string in_step(double ms) const { return fixed_ms(ms, step()); }
 
@@ -159,7 +159,7 @@ class Judge {
     double all = 0, costed = 0;
     for (const Charge& charge : own_.occupancy.charges) {
       const Work& work = study_.timelines[study_.headline].works[charge.work];
-      if (own_.central[charge.window] == 0 || work.kind == WorkKind::kCollective) continue;
+      if (!own_.typical.counts(charge.window) || work.kind == WorkKind::kCollective) continue;
       all += charge.ns();
       const bool copy = work.kind == WorkKind::kCopyToDevice || work.kind == WorkKind::kCopyToHost;
       if (copy || (work.op != kNothing && own_.split.uses.rows[work.op].floor_ns > 0)) costed += charge.ns();
