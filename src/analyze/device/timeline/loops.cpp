@@ -54,26 +54,75 @@ class Finder {
     return words_.emplace(word(work), static_cast<uint32_t>(words_.size())).first->second;
   }
 
-  // Short turns first: what they take is not looked at again.
+  // Equal turns in a row.
+  struct Run {
+    uint32_t begin, end, period;
+  };
+
+  // Short turns first: what they take is not looked at again. Long runs are loops by themselves, shorter ones
+  // where the step has several of them.
   void search(uint32_t from, uint32_t to) {
     std::vector<char> taken(to - from, 0);
+    for (uint32_t period = 1; period <= kLongestTurn; ++period)
+      for (const Run& run : runs(from, to, period, kFewestTurns, taken)) take(run, from, taken);
     for (uint32_t period = 1; period <= kLongestTurn; ++period) {
-      uint32_t same = 0;  // places up to here that equal the one a turn before
-      uint32_t free_since = from;
-      for (uint32_t place = from; place <= to; ++place) {
-        if (place < to && taken[place - from] != 0) free_since = place + 1;
-        if (place < to && place >= free_since + period && tokens_[place] == tokens_[place - period]) {
-          ++same;
-          continue;
-        }
-        if (same + period >= period * kFewestTurns) {
-          take(place - same - period, place, period);
-          std::fill(taken.begin() + (place - same - period - from), taken.begin() + (place - from), 1);
-          free_since = place;
-        }
-        same = 0;
+      std::map<std::vector<uint32_t>, std::vector<Run>> alike;
+      for (const Run& run : runs(from, to, period, kFewestInARow, taken))
+        if (!is_of_lists(run)) alike[turn_of(run)].push_back(run);
+      for (const auto& [turn, several] : alike) {
+        uint32_t turns = 0;
+        for (const Run& run : several) turns += (run.end - run.begin) / period;
+        if (several.size() < 2 || turns < kFewestTurns) continue;
+        for (const Run& run : several) take(run, from, taken);
       }
     }
+  }
+
+  // At least `fewest` turns of `period` works that nothing has taken yet.
+  std::vector<Run> runs(uint32_t from, uint32_t to, uint32_t period, uint32_t fewest,
+                        const std::vector<char>& taken) const {
+    std::vector<Run> found;
+    uint32_t same = 0;  // places up to here that equal the one a turn before
+    uint32_t free_since = from;
+    for (uint32_t place = from; place <= to; ++place) {
+      if (place < to && taken[place - from] != 0) free_since = place + 1;
+      if (place < to && place >= free_since + period && tokens_[place] == tokens_[place - period]) {
+        ++same;
+        continue;
+      }
+      if (same + period >= period * fewest) {
+        found.push_back({place - same - period, place, period});
+        free_since = place;
+      }
+      same = 0;
+    }
+    return found;
+  }
+
+  // One turn, wherever a run of them happens to begin.
+  std::vector<uint32_t> turn_of(const Run& run) const {
+    std::vector<uint32_t> turn(tokens_.begin() + run.begin, tokens_.begin() + run.begin + run.period);
+    std::vector<uint32_t> least = turn;
+    for (uint32_t k = 1; k < run.period; ++k) {
+      std::rotate(turn.begin(), turn.begin() + 1, turn.end());
+      least = std::min(least, turn);
+    }
+    return least;
+  }
+
+  // Kernels of operators that take all of a list in one call already.
+  bool is_of_lists(const Run& run) const {
+    for (uint32_t place = run.begin; place < run.begin + run.period; ++place) {
+      const std::string name = word(work_at(place));
+      if (name.find("_foreach_") == std::string::npos && name.find("_fused_") == std::string::npos)
+        return false;
+    }
+    return true;
+  }
+
+  void take(const Run& run, uint32_t from, std::vector<char>& taken) {
+    take(run.begin, run.end, run.period);
+    std::fill(taken.begin() + (run.begin - from), taken.begin() + (run.end - from), 1);
   }
 
   void take(uint32_t begin, uint32_t end, uint32_t period) {

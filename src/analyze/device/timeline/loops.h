@@ -28,11 +28,14 @@ struct Loops {
   const Loop* of_work(uint32_t work) const { return of[work] == kNothing ? nullptr : &loops[of[work]]; }
 };
 
-// Turns of at most kLongestTurn works, at least kFewestTurns of them in a row; where turns can be read as
-// longer ones, too, the shortest reading counts. O(works × kLongestTurn).
+// Turns of at most kLongestTurn works, at least kFewestTurns of them in a row; or kFewestInARow where the
+// same turns come in a row several times a step, as a loop over heads or experts in every layer, and
+// kFewestTurns of them in all. Where turns can be read as longer ones, too, the shortest reading counts.
+// O(works × kLongestTurn).
 Loops find_loops(const trace::Trace& trace, const RankTimeline& timeline);
 
 inline constexpr uint32_t kLongestTurn = 24;
 inline constexpr uint32_t kFewestTurns = 12;
+inline constexpr uint32_t kFewestInARow = 6;
 
 }  // namespace hone::analyze::device

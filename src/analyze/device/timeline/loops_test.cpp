@@ -66,6 +66,31 @@ TEST(Loops, FewTurnsAreNone) {
   EXPECT_EQ(Program(repeat(kFewestTurns, {"a", "b"})).loops().loops.size(), 1u);
 }
 
+TEST(Loops, FewTurnsAreOneWhereTheSameComeAgainInTheStep) {
+  const std::vector<std::string> heads = repeat(8, {"q", "k", "attend"});
+  const std::vector<std::string> layer = join(join({"norm"}, heads), {"cat", "mm"});
+  const Loops loops = Program(join(layer, layer)).loops();
+  ASSERT_EQ(loops.loops.size(), 2u);
+  EXPECT_EQ(loops.loops[0].first, 1u);
+  EXPECT_EQ(loops.loops[0].turns, 8u);
+  EXPECT_EQ(loops.loops[0].name, "q, k, attend");
+  EXPECT_EQ(loops.loops[1].first, 28u);
+  EXPECT_TRUE(Program(layer).loops().loops.empty());
+  EXPECT_TRUE(Program(join(join(layer, {"|"}), layer)).loops().loops.empty());
+  EXPECT_TRUE(Program(join(layer, repeat(8, {"q", "v", "attend"}))).loops().loops.empty());
+}
+
+TEST(Loops, FewTurnsBeginAnywhereInTheTurn) {
+  const std::vector<std::string> first = join({"x"}, repeat(7, {"a", "b"}));
+  const std::vector<std::string> second = join({"y"}, repeat(7, {"b", "a"}));
+  EXPECT_EQ(Program(join(first, second)).loops().loops.size(), 2u);
+}
+
+TEST(Loops, KernelsOfOperatorsOverListsAreNone) {
+  const std::vector<std::string> update = join(repeat(7, {"_foreach_mul_"}), {"x"});
+  EXPECT_TRUE(Program(join(update, update)).loops().loops.empty());
+}
+
 TEST(Loops, LongTurnsAreLayersNotLoops) {
   std::vector<std::string> layer;
   for (uint32_t i = 0; i <= kLongestTurn; ++i) layer.push_back("kernel" + std::to_string(i));
