@@ -76,7 +76,33 @@ constexpr DeviceRule kRules[] = {
      "", "what the backward pass needs is still written"},
     {Cause::kAvoidableTraffic, Reason::kCast, 0.03, "{ms} per step goes to conversions of type on their own",
      "{count} conversion kernels a step: {ms}", kWork,
-     "torch.compile(model): it fuses casts into their neighbours; or keep the weights in bf16", ""},
+     "keep what products read in their type, so that nothing is converted (weights in bf16, their f32 copies "
+     "in the optimizer); torch.compile joins conversions with passes next to them, not with products",
+     "small updates are lost in bf16: the copies that the optimizer changes stay in f32"},
+    {Cause::kAvoidableTraffic, Reason::kOneHot, 0.03,
+     "{ms} per step goes to looking rows up by a product with rows of one one and many zeros",
+     "{count} kernels a step writing, converting and multiplying one-hot rows: {ms} above what a lookup "
+     "takes",
+     kWork,
+     "F.embedding(ids, table) (nn.Embedding, table[ids]) in the place of F.one_hot(ids).to(…) @ table: it "
+     "reads the rows that are asked for; sums by number are index_add_",
+     ""},
+    {Cause::kAvoidableTraffic, Reason::kMergedWeights, 0.03,
+     "{ms} per step goes to putting weights together anew in every call",
+     "{count} kernels a step multiplying two narrow matrices and adding the result to a matrix of its size, "
+     "which one product reads: {ms}",
+     kWork,
+     "keep the narrow matrices of an adapter beside the weight: torch.addmm(x @ W.T, x @ A.T, B.T, alpha=s); "
+     "or, while none of them changes, add them to the weight once",
+     "what is merged once is rounded to the weight's type"},
+    {Cause::kAvoidableTraffic, Reason::kAccumulation, 0.03,
+     "{ms} per step goes to adding up gradients over more micro-batches than need be",
+     "{count} sums of gradients a step (AccumulateGrad), each reading and writing a gradient once more: {ms} "
+     "of them would not be with half as many micro-batches",
+     kWork,
+     "fewer and larger micro-batches: half as many, if they fit into memory (torch.utils.checkpoint makes "
+     "room)",
+     "larger micro-batches take more memory; torch.compile does not reach these sums"},
     {Cause::kAvoidableTraffic, Reason::kAttention, 0.03,
      "{ms} per step goes to the T×T scores of attention written by hand",
      "{count} kernels a step writing and reading the scores: {ms}", kWork,
@@ -146,9 +172,10 @@ constexpr DeviceRule kRules[] = {
     {Cause::kLaunch, Reason::kLoop, 0.05, "{ms} per step the device waits for the launches of a loop",
      "{count} kernels and copies a step launched turn by turn, {mean} of idle device before each",
      "{name}: {count} gaps, {ms}",
-     "if the turns are independent (parameters, experts, samples), do them in one call: torch._foreach_*, "
-     "torch.bmm, torch.vmap, clip_grad_norm_(foreach=True); if each needs the one before (time steps, "
-     "layers), use the operator that has the loop inside (nn.LSTM), torch.compile or a CUDA graph",
+     "if the turns are independent (parameters, heads, experts, samples), do them in one call: "
+     "torch._foreach_*, torch.bmm, torch.vmap, clip_grad_norm_(foreach=True); if each needs the one before "
+     "(time steps, layers), use the operator that has the loop inside (nn.LSTM), torch.compile or a CUDA "
+     "graph",
      ""},
 
     {Cause::kHostSync, Reason::kNone, 0.03,

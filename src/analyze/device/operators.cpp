@@ -75,7 +75,7 @@ std::string_view reason_words(Reason reason) {
     case Reason::kChain:
       return "reads again what the kernel before it wrote: fusion would not";
     case Reason::kCast:
-      return "only converts the type: fused with its neighbour it would not move these bytes";
+      return "only converts the type";
     case Reason::kAttention:
       return "passes over the T×T scores of attention, which a fused kernel keeps on the chip";
     case Reason::kOptimizer:
@@ -98,6 +98,12 @@ std::string_view reason_words(Reason reason) {
       return "reduces what was gathered: each rank could have reduced its own part first";
     case Reason::kScatter:
       return "adds rows up one after another";
+    case Reason::kOneHot:
+      return "makes or multiplies rows of one one and many zeros: a lookup reads the rows asked for";
+    case Reason::kMergedWeights:
+      return "puts a weight together anew for one product";
+    case Reason::kAccumulation:
+      return "adds up gradients over micro-batches: fewer of them need fewer sums";
     case Reason::kWideSum:
     case Reason::kRepeated:
     case Reason::kLoop:

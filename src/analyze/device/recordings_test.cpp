@@ -198,7 +198,6 @@ double predicted_ms(const Facts& facts, const Analysis& analysis) {
 // What removing the fault won is not what was predicted, and why.
 const std::map<std::string, std::string> kMissedGains = {
     // What the repair does is not what the finding proposes, or a trace cannot tell what it wins.
-    {"adapters_merged_in_every_call", "two narrow products take the place of a wide one: not a finding yet"},
     {"adapters_one_by_one", "its verdict is another"},
     {"clips_unpacked_by_two_workers", "with more workers the loader still holds the step up, by less"},
     {"nan_checks", "the repair also removes the passes over memory that the checks make"},

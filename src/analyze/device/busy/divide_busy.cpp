@@ -3,6 +3,9 @@
 #include "analyze/device/busy/compiling.h"
 #include "analyze/device/busy/fusion.h"
 #include "analyze/device/busy/gathers.h"
+#include "analyze/device/busy/leaves.h"
+#include "analyze/device/busy/merged_weights.h"
+#include "analyze/device/busy/one_hot.h"
 #include "analyze/device/busy/reductions.h"
 
 namespace hone::analyze::device {
@@ -12,6 +15,9 @@ BusySplit divide_busy(const trace::Trace& trace, const RankTimeline& timeline, c
   TraitsByName traits(trace);
   BusySplit split = split_works(trace, timeline, roofs, traits);
   mark_fusible(trace, timeline, roofs, traits, split);
+  mark_one_hot_products(trace, timeline, roofs, split);
+  mark_merged_weights(trace, timeline, roofs, split);
+  mark_accumulations(trace, timeline, split);
   mark_repeated_reductions(trace, timeline, split);
   mark_wide_sums(trace, timeline, split);
   mark_whole_gathers(trace, timeline, split);

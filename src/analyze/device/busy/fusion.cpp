@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analyze/device/busy/busy_rules.h"
+#include "analyze/device/busy/leaves.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -20,7 +21,8 @@ class Fuser {
         roofs_(roofs),
         traits_(traits),
         uses_(split.uses),
-        splits_(split.works) {}
+        splits_(split.works),
+        at_leaf_(works_at_leaves(trace, timeline)) {}
 
   void run() {
     find_chains();
@@ -31,7 +33,9 @@ class Fuser {
 
  private:
   // A pass over memory that a fusing compiler could join with its neighbours.
-  bool can_fuse(const Work& work) {
+  bool can_fuse(uint32_t index) {
+    const Work& work = timeline_.works[index];
+    if (at_leaf_[index] != 0) return false;
     if (work.op == kNothing || work.kind == WorkKind::kCollective) return false;
     if (work.kind != WorkKind::kKernel && work.kind != WorkKind::kCopyOnDevice) return false;
     const OperatorUse& use = uses_.rows[work.op];
@@ -45,7 +49,7 @@ class Fuser {
     for (uint32_t i = 0; i < timeline_.works.size(); ++i) {
       const Work& work = timeline_.works[i];
       std::vector<uint32_t>& chain = chains[work.stream];
-      const bool fuses = can_fuse(work);
+      const bool fuses = can_fuse(i);
       if (!chain.empty() && is_small_beside(chain.back(), work)) continue;
       if (!chain.empty() && (!fuses || !continues(chain.back(), work))) {
         close_chain(chain);
@@ -192,7 +196,7 @@ class Fuser {
         split.cause = Cause::kAvoidableTraffic;
         split.reason = Reason::kAttention;
         split.target_ns = kGone;
-      } else if (can_fuse(work) && sizes.contains(uses_.rows[work.op].elements)) {
+      } else if (can_fuse(i) && sizes.contains(uses_.rows[work.op].elements)) {
         set_split(split, Cause::kAvoidableTraffic, 0, Reason::kAttention, kGone);
         if (is_softmax(trace_.operators[work.op])) softmaxes.push_back(i);
       }
@@ -231,6 +235,7 @@ class Fuser {
   TraitsByName& traits_;
   const OperatorUses& uses_;
   std::vector<WorkSplit>& splits_;
+  std::vector<char> at_leaf_;  // by work: runs where no compiler sees it
 };
 
 }  // namespace

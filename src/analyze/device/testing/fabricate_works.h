@@ -19,7 +19,8 @@ struct WorkWords {
   DType dtype = DType::kBF16;
   std::string inputs = {};  // as trace/call_inputs.h writes them
   double flops = 0;
-  double bytes = 0;
+  double bytes = 0;  // that it reads
+  double written = 0;
   double us = 10;
   std::string kernel = "a_kernel";
   trace::Phase phase = trace::Phase::kForward;
@@ -43,6 +44,7 @@ class Works {
     row.dtype = words.dtype;
     row.flops = words.flops;
     row.bytes_read = words.bytes;
+    row.bytes_written = words.written;
     row.phase = words.phase;
     op_ = trace_.add_operator(row);
     const uint32_t span = host(trace::Category::kOperator, words.kind, 2, op_);

@@ -1,0 +1,141 @@
+#include "analyze/device/busy/merged_weights.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "analyze/device/busy/busy_rules.h"
+
+namespace hone::analyze::device {
+namespace {
+
+using trace::OperatorClass;
+
+// How much wider the sides of the matrix are than what the narrow ones share.
+constexpr int64_t kNarrow = 16;
+
+// A matrix on its way from two narrow ones into a product.
+struct Merging {
+  int64_t rows = 0, columns = 0, rank = 0;
+  int32_t step = trace::kNoStep;
+  std::vector<uint32_t> works;  // the last is the sum, once there is one
+  bool summed = false;
+
+  double elements() const { return static_cast<double>(rows) * static_cast<double>(columns); }
+  bool is(const trace::CallInput& input) const {
+    return input.dims.size() == 2 && ((input.dims[0] == rows && input.dims[1] == columns) ||
+                                      (input.dims[0] == columns && input.dims[1] == rows));
+  }
+};
+
+// Where a product has its two factors: mm(a, b), addmm(c, a, b).
+std::size_t first_factor(const trace::Operator& op) { return op.kind == "aten::addmm" ? 1 : 0; }
+
+bool has_factors(const Inputs& inputs, std::size_t first) {
+  return is_tensor(inputs, first) && is_tensor(inputs, first + 1) && inputs[first].dims.size() == 2 &&
+         inputs[first + 1].dims.size() == 2 && inputs[first].elements() > 0;
+}
+
+class Finder {
+ public:
+  Finder(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs, BusySplit& split)
+      : trace_(trace), timeline_(timeline), roofs_(roofs), split_(split) {}
+
+  void run() {
+    for (const uint32_t work : timeline_.launched) {
+      const Work& row = timeline_.works[work];
+      if (row.op == kNothing || row.kind == WorkKind::kMemset) continue;
+      if (row.step != merging_.step || operator_of(work).phase == trace::Phase::kBackward) merging_ = {};
+      if (operator_of(work).op_class == OperatorClass::kMatrix)
+        look_at_product(work);
+      else if (merging_.rank > 0 && use_of(work).elements == merging_.elements() && !continues(work))
+        merging_ = {};
+    }
+  }
+
+ private:
+  const trace::Operator& operator_of(uint32_t work) const {
+    return trace_.operators[timeline_.works[work].op];
+  }
+  const OperatorUse& use_of(uint32_t work) const { return split_.uses.rows[timeline_.works[work].op]; }
+
+  // One more kernel of an operator.
+  bool same_call(uint32_t before, uint32_t work) const {
+    return timeline_.works[before].op == timeline_.works[work].op && before + 1 == work;
+  }
+
+  void look_at_product(uint32_t work) {
+    const trace::Operator& op = operator_of(work);
+    const Inputs& inputs = use_of(work).inputs;
+    const std::size_t first = first_factor(op);
+    if (!has_factors(inputs, first)) return;
+    if (merging_.summed && merging_.is(inputs[first + 1])) return mark(work, inputs[first]);
+    if (op.phase == trace::Phase::kBackward) return;
+    const int64_t rows = inputs[first].dims[0], rank = inputs[first].dims[1],
+                  columns = inputs[first + 1].dims[1];
+    if (rank <= 0 || rank * kNarrow > std::min(rows, columns)) return;
+    if (!merging_.summed && !merging_.works.empty() && same_call(merging_.works.back(), work))
+      return merging_.works.push_back(work);
+    merging_ = {rows, columns, rank, timeline_.works[work].step, {work}, false};
+    merging_.summed = first > 0 && merging_.is(inputs[0]);  // addmm(weight, a, b)
+  }
+
+  // A scaling, a conversion, or the sum with a tensor of that size; everything else makes it something else.
+  bool continues(uint32_t work) {
+    const trace::Operator& op = operator_of(work);
+    int large = 0;
+    for (const trace::CallInput& input : use_of(work).inputs) {
+      if (input.kind != trace::CallInput::Kind::kTensor || input.elements() == 1) continue;
+      if (static_cast<double>(input.elements()) != merging_.elements()) return false;
+      ++large;
+    }
+    const bool adds = op.kind.starts_with("aten::add") || op.kind.starts_with("aten::sub");
+    const bool scales = op.kind.starts_with("aten::mul") || op.kind.starts_with("aten::div");
+    if (!(adds && large == 2) && !(scales && large == 1) && op.kind != "aten::copy_") return false;
+    merging_.works.push_back(work);
+    merging_.summed = merging_.summed || adds;
+    return true;
+  }
+
+  // What the activations times the narrow matrices take: the activations are read once more, and the result
+  // is read, added to and written.
+  double narrow_floor_ns(const Merging& merging, uint32_t product,
+                         const trace::CallInput& activations) const {
+    const auto rows = static_cast<double>(activations.dims[0]),
+               width = static_cast<double>(activations.dims[1]);
+    const double elements = rows * width + 2 * rows * merging.elements() / width;
+    const double flops =
+        2 * rows * static_cast<double>(merging.rank) * static_cast<double>(merging.rows + merging.columns);
+    return std::max(
+        ns_at(elements * static_cast<double>(dtype_size(operator_of(product).dtype)), roofs_.dram),
+        ns_at(flops, roofs_.matrix_roof(use_of(product).math)));
+  }
+
+  void mark(uint32_t product, const trace::CallInput& activations) {
+    const Merging merging = std::exchange(merging_, {});
+    double now = 0;
+    for (const uint32_t work : merging.works) now += static_cast<double>(timeline_.works[work].ns());
+    const double floor = narrow_floor_ns(merging, product, activations), target = floor / kGoodTraffic;
+    if (floor <= 0 || target >= now) return;
+    for (const uint32_t work : merging.works)
+      set_split(split_.works[work], Cause::kAvoidableTraffic, 0, Reason::kMergedWeights, kGone);
+    const uint32_t sum = merging.works.back();
+    set_split(split_.works[sum], Cause::kAvoidableTraffic,
+              floor / static_cast<double>(timeline_.works[sum].ns()), Reason::kMergedWeights, target);
+  }
+
+  const trace::Trace& trace_;
+  const RankTimeline& timeline_;
+  const GpuRoofs& roofs_;
+  BusySplit& split_;
+  Merging merging_;
+};
+
+}  // namespace
+
+void mark_merged_weights(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
+                         BusySplit& split) {
+  Finder(trace, timeline, roofs, split).run();
+}
+
+}  // namespace hone::analyze::device
