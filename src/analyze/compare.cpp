@@ -293,6 +293,8 @@ Comparison compare(const Analysis& a, const Analysis& b) {
                                  result.drift * std::min(a.step.ms.median, b.step.ms.median));
   result.a_verdict = a.verdict.sentence;
   result.b_verdict = b.verdict.sentence;
+  result.a_advice = first_advice(a);
+  result.b_advice = first_advice(b);
   result.ratio = b.step.ms.median > 0 ? a.step.ms.median / b.step.ms.median : 1;
   result.ledger = compare_ledgers(a, b);
   result.operators = compare_operators(a, b);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/advice.h"
 #include "analyze/difference.h"
 #include "analyze/findings.h"
 
@@ -44,6 +45,8 @@ struct Comparison {
   Difference difference;
   std::string a_verdict;
   std::string b_verdict;
+  Advice a_advice;  // about the verdict of each
+  Advice b_advice;
   std::vector<CauseChange> ledger;
   std::vector<OperatorChange> operators;  // largest change first
   std::string sentence;

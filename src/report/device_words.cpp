@@ -170,30 +170,14 @@ double gained_from_ms(const analyze::Analysis& analysis) {
   return matters ? step.unrecorded_ms->median : step.ms.median;
 }
 
-std::vector<const analyze::Finding*> ordered_findings(const analyze::Analysis& analysis) {
-  std::vector<const analyze::Finding*> sorted;
-  for (const analyze::Finding& finding : analysis.findings) sorted.push_back(&finding);
-  const auto key = [&](const analyze::Finding* finding) {
-    return std::pair(analysis.verdict.cause == finding->cause, finding->predicted_gain_ms);
-  };
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [&](const auto* a, const auto* b) { return key(a) > key(b); });
-  return sorted;
+std::string advice_text(const analyze::Advice& advice, double step_ms) {
+  if (advice.fix.empty() || advice.is_all) return advice.fix;
+  return fmt::format("{} ({} {} of that)", advice.fix, advice.gain_is_bound ? "at most" : "about",
+                     fixed_ms(advice.predicted_gain_ms, step_ms));
 }
 
-// From this part of a cause's gain on, a finding wins nearly all of it.
-constexpr double kNearlyAll = 0.9;
-
 std::string first_fix(const analyze::Analysis& analysis) {
-  const std::vector<const analyze::Finding*> rows = ordered_findings(analysis);
-  if (!analysis.verdict.cause || rows.empty() || rows.front()->cause != *analysis.verdict.cause) return "";
-  const analyze::Finding& first = *rows.front();
-  const double all = analysis.verdict.recoverable_ms;
-  // The verdict speaks of all that its cause costs, the fix of what the largest finding does.
-  const bool part = first.predicted_gain_ms > 0 && first.predicted_gain_ms < kNearlyAll * all;
-  return part ? fmt::format("{} (about {} of that)", first.fix,
-                            fixed_ms(first.predicted_gain_ms, analysis.step.ms.median))
-              : first.fix;
+  return advice_text(analyze::first_advice(analysis), analysis.step.ms.median);
 }
 
 }  // namespace hone::report

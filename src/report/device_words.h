@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/advice.h"
 #include "analyze/findings.h"
 
 namespace hone::report {
@@ -32,7 +33,9 @@ std::string link_share(const analyze::CollectiveSummary& row);
 // "Device time by phase: forward 9.1 ms (31 %), backward 18.0 ms (60 %)"; empty: unknown.
 std::string phases_text(const analyze::Analysis& analysis);
 
-// What to do about the verdict's cause; empty where nothing is to be done.
+// What to do about the verdict's cause, and what that wins where it is less than the verdict speaks of; empty
+// where nothing is to be done.
+std::string advice_text(const analyze::Advice& advice, double step_ms);
 std::string first_fix(const analyze::Analysis& analysis);
 
 // How gains go together; empty where there are not several.
@@ -55,8 +58,5 @@ std::string gain_sentence(const analyze::Finding& row, double step_ms);
 // The step that predicted gains are a part of: as it is without the recorder, where that slows it so
 // much that the report says so; else the one that every other share is of.
 double gained_from_ms(const analyze::Analysis& analysis);
-
-// The findings: those of the verdict's cause first, then by gain.
-std::vector<const analyze::Finding*> ordered_findings(const analyze::Analysis& analysis);
 
 }  // namespace hone::report

@@ -123,6 +123,29 @@ TEST(CompareJson, Parses) {
   EXPECT_GT(json["ratio"], 1);
 }
 
+TEST(Comparisons, SayWhatToDoAboutEachSide) {
+  analyze::Comparison comparison =
+      analyze::compare(fabricate::device_analysis(), fabricate::device_analysis());
+  comparison.a_advice = {"use <fewer> steps", 5, true, false};
+  comparison.b_advice = {"use one graph", 7, false, true};
+  comparison.a_ms.median = 20;
+  const std::string terminal = compare_terminal(comparison, {96, false});
+  EXPECT_NE(terminal.find("    → use <fewer> steps (at most 5.00 ms of that)\n"), std::string::npos)
+      << terminal;
+  EXPECT_NE(terminal.find("    → use one graph\n"), std::string::npos) << terminal;
+  const std::string page = compare_html(comparison);
+  EXPECT_NE(page.find("</b>use &lt;fewer&gt; steps (at most 5.00"), std::string::npos);
+  EXPECT_NE(page.find("</b>use one graph"), std::string::npos);
+  EXPECT_NE(compare_markdown(comparison).find("What to do: use one graph"), std::string::npos);
+  const Json json = Json::parse(compare_json(comparison));
+  EXPECT_EQ(json["a_advice"]["predicted_gain_ms"], 5);
+  EXPECT_EQ(json["a_advice"]["gain_is_bound"], true);
+  EXPECT_EQ(json["b_advice"]["fix"], "use one graph");
+  EXPECT_EQ(json["compared"], true);
+  comparison.b_advice = {};
+  EXPECT_TRUE(Json::parse(compare_json(comparison))["b_advice"].is_null());
+}
+
 TEST(Json, SurvivesHostileNamesAndNumbers) {
   analyze::LabReport report = fabricate::hostile_report();
   report.result.max_rel_err = std::nan("");

@@ -155,6 +155,17 @@ Json unrecorded(const std::optional<analyze::Estimate>& ms) { return ms ? estima
 
 }  // namespace
 
+namespace {
+
+Json advice(const analyze::Advice& first) {
+  if (first.fix.empty()) return {};
+  return {{"fix", first.fix},
+          {"predicted_gain_ms", first.predicted_gain_ms},
+          {"gain_is_bound", first.gain_is_bound}};
+}
+
+}  // namespace
+
 std::string compare_json(const analyze::Comparison& comparison) {
   Json causes = Json::array(), operators = Json::array();
   for (const analyze::CauseChange& row : comparison.ledger) {
@@ -181,9 +192,12 @@ std::string compare_json(const analyze::Comparison& comparison) {
                {"apart", difference.apart},
                {"chance", difference.chance},
                {"difference", analyze::certainty_name(difference.certainty)},
+               {"compared", comparison.told},
                {"same_steps", comparison.same_steps},
                {"a_verdict", comparison.a_verdict},
                {"b_verdict", comparison.b_verdict},
+               {"a_advice", advice(comparison.a_advice)},
+               {"b_advice", advice(comparison.b_advice)},
                {"ledger", causes},
                {"operators", operators},
                {"sentence", comparison.sentence},

@@ -1,10 +1,12 @@
 #include "report/markdown.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/device_words.h"
 #include "report/markdown/parts.h"
 #include "report/text.h"
 #include "report/words.h"
@@ -93,8 +95,18 @@ std::string lab_markdown(const analyze::LabReport& report) {
   return out;
 }
 
+namespace {
+
+std::string compared_side(std::string_view which, const std::string& verdict, const analyze::Advice& advice,
+                          double step_ms) {
+  const std::string fix = advice_text(advice, step_ms);
+  return fmt::format("{}: {}{}\n\n", which, plain(verdict), fix.empty() ? "" : " What to do: " + plain(fix));
+}
+
+}  // namespace
+
 std::string compare_markdown(const analyze::Comparison& comparison) {
-  const double step = comparison.a_ms.median;
+  const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
   std::vector<Cells> causes, operators;
   for (const analyze::CauseChange& line : comparison.ledger)
     causes.push_back({std::string(analyze::cause_label(line.cause)), fixed_ms(line.a_ms, step),
@@ -104,9 +116,15 @@ std::string compare_markdown(const analyze::Comparison& comparison) {
     operators.push_back({names(line.a), names(line.b),
                          std::string(certainty_words(line.difference.certainty)), fixed_ms(line.a_ms, step),
                          fixed_ms(line.b_ms, step), signed_ms(line.b_ms - line.a_ms, step)});
+  causes.push_back({"**step**", fixed_ms(comparison.a_ms.median, step),
+                    fixed_ms(comparison.b_ms.median, step),
+                    signed_ms(comparison.b_ms.median - comparison.a_ms.median, step),
+                    std::string(certainty_words(comparison.difference.certainty))});
   return fmt::format("# {} against {}\n\n{}\n\n", plain(comparison.a), plain(comparison.b),
                      plain(comparison.sentence)) +
          warnings(comparison.caveats) +
+         compared_side("First", comparison.a_verdict, comparison.a_advice, comparison.a_ms.median) +
+         compared_side("Second", comparison.b_verdict, comparison.b_advice, comparison.b_ms.median) +
          table({"cause", "first", "second", "change", "difference"}, 1, causes) +
          table({"first", "second", "difference", "first", "second", "change"}, 3, operators);
 }

@@ -19,6 +19,9 @@ TEST(FirstFix, SaysWhatItWinsWhereThatIsLessThanItsCauseDoes) {
   graph.predicted_gain_ms = 5;
   analysis.findings = {graph};
   EXPECT_EQ(first_fix(analysis), "use a graph (about 5.00 ms of that)");
+  analysis.findings[0].gain_is_bound = true;
+  EXPECT_EQ(first_fix(analysis), "use a graph (at most 5.00 ms of that)");
+  analysis.findings[0].gain_is_bound = false;
   analysis.findings[0].predicted_gain_ms = 7.9;
   EXPECT_EQ(first_fix(analysis), "use a graph");
   analysis.verdict.cause.reset();

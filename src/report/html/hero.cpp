@@ -66,6 +66,17 @@ Markup metric_tile(const analyze::Metric& metric) {
               target.empty() ? "" : "target " + shortened(clean_utf8(target), 20));
 }
 
+// What is to be said of one of two recordings by itself.
+Markup compared_side(std::string_view which, const std::string& source, const std::string& verdict,
+                     const analyze::Advice& advice, double step_ms) {
+  Markup inside = tag("h3", which);
+  inside += tag("p", {{"class", "source"}}, tag("code", shortened(clean_utf8(source), 160)));
+  inside += tag("p", prose(verdict));
+  if (const std::string fix = advice_text(advice, step_ms); !fix.empty())
+    inside += tag("p", {{"class", "advice"}}, tag("b", "What to do: ") + prose(fix));
+  return tag("div", {{"class", "card side"}}, inside);
+}
+
 }  // namespace
 
 Markup lab_hero(const analyze::LabReport& report) {
@@ -121,10 +132,6 @@ Markup compare_hero(const analyze::Comparison& comparison) {
                                      shortened(without_folders(comparison.b), 40)),
                          {});
   hero += verdict_lines(comparison.sentence);
-  hero +=
-      tag("p", {{"class", "sub"}}, tag("b", "First: ") + prose(comparison.a + ". " + comparison.a_verdict));
-  hero +=
-      tag("p", {{"class", "sub"}}, tag("b", "Second: ") + prose(comparison.b + ". " + comparison.b_verdict));
   const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
   Markup tiles = tile("first", fixed_ms(comparison.a_ms.median, step), range(comparison.a_ms, step));
   tiles += tile("second", fixed_ms(comparison.b_ms.median, step), range(comparison.b_ms, step));
@@ -134,7 +141,12 @@ Markup compare_hero(const analyze::Comparison& comparison) {
                 comparison.difference.certainty == analyze::Certainty::kNone
                     ? "no difference shown"
                     : std::string(certainty_words(comparison.difference.certainty)));
-  return hero + tag("div", {{"class", "tiles"}}, tiles);
+  hero += tag("div", {{"class", "tiles"}}, tiles);
+  Markup sides =
+      compared_side("First", comparison.a, comparison.a_verdict, comparison.a_advice, comparison.a_ms.median);
+  sides += compared_side("Second", comparison.b, comparison.b_verdict, comparison.b_advice,
+                         comparison.b_ms.median);
+  return hero + tag("div", {{"class", "grid-2 below"}}, sides);
 }
 
 }  // namespace hone::report::html

@@ -158,6 +158,10 @@ padding:1px 10px;cursor:pointer}
 .finding h3,.finding b{color:var(--ink)}
 .finding ul{margin:6px 0 0;padding-left:1.15em}
 .finding .mind{margin-top:6px;color:var(--faint)}
+.side{color:var(--soft);font-size:.95rem}
+.side h3{color:var(--ink);margin-bottom:2px}
+.side .source{color:var(--faint);font-size:.86rem;margin-bottom:8px}
+.side .advice{color:var(--ink);margin-top:10px}
 .below{margin-top:34px}
 #step-lanes canvas{display:block;width:100%;touch-action:pan-y;cursor:crosshair;border-radius:4px}
 #step-lanes canvas:focus-visible{outline:2px solid var(--accent);outline-offset:3px}

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/device_words.h"
 #include "report/terminal/parts.h"
 #include "report/text.h"
 #include "report/words.h"
@@ -24,6 +25,11 @@ std::string line(const std::string& name, double a_ms, double b_ms, double step,
   return text + (mark.empty() ? "" : fmt::format("  {}", mark)) + "\n";
 }
 
+std::string advice(const analyze::Advice& advice, double step_ms, const TerminalStyle& style) {
+  const std::string text = advice_text(advice, step_ms);
+  return text.empty() ? "" : paint(wrapped("→ " + text, 4, style, 2), Colour::kGreen, style);
+}
+
 }  // namespace
 
 std::string compare_terminal(const analyze::Comparison& comparison, const TerminalStyle& style) {
@@ -33,8 +39,10 @@ std::string compare_terminal(const analyze::Comparison& comparison, const Termin
       "  " + left("", name_width) + right("first", kMs) + right("second", kMs) + right("change", kMs) + "\n",
       Colour::kFaint, style);
   std::string out = "\n" + paint(wrapped(comparison.sentence, 0, style), Colour::kBold, style);
-  out += wrapped("first: " + clean_utf8(comparison.a) + ". " + comparison.a_verdict, 2, style, 2);
-  out += wrapped("second: " + clean_utf8(comparison.b) + ". " + comparison.b_verdict, 2, style, 2);
+  out += wrapped("first: " + clean_utf8(comparison.a) + ". " + comparison.a_verdict, 2, style, 2) +
+         advice(comparison.a_advice, comparison.a_ms.median, style);
+  out += wrapped("second: " + clean_utf8(comparison.b) + ". " + comparison.b_verdict, 2, style, 2) +
+         advice(comparison.b_advice, comparison.b_ms.median, style);
   out += warnings(comparison.caveats, style);
   out += heading("By cause", style) + head;
   for (const analyze::CauseChange& row : comparison.ledger)
