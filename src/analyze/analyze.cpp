@@ -98,6 +98,8 @@ std::string faster_than_floors(const StepProfile& profile) {
 // Where the device's part of the time is missing, no change of the host's promises anything, and what
 // operators took on the host says nothing of how fast they were.
 void promise_nothing(Analysis& analysis) {
+  analysis.roofline.clear();
+  for (const char* rate : {"achieved_gflop_per_s", "achieved_gb_per_s"}) analysis.metrics.erase(rate);
   for (LedgerRow& row : analysis.ledger) row.predicted_gain_ms = 0;
   for (TopOperator& row : analysis.top) row.why = row.why.substr(0, row.why.find(';'));
   analysis.findings.clear();
@@ -107,7 +109,7 @@ void promise_nothing(Analysis& analysis) {
 void qualify(const trace::Trace& trace, Analysis& analysis) {
   if (!trace.meta.cut_off || device_is_missing(trace)) return;
   std::string& sentence = analysis.verdict.sentence;
-  if (trace.meta.devices.empty()) {
+  if (!ends_before_device(trace)) {
     sentence = "Of what the file still holds: " + sentence;
     return;
   }

@@ -47,6 +47,10 @@ bool device_is_missing(const trace::Trace& trace) {
          trace.spans.category.end();
 }
 
+bool ends_before_device(const trace::Trace& trace) {
+  return trace.meta.cut_off && !trace.meta.devices.empty() && !device_is_missing(trace);
+}
+
 Verdict host_program_verdict(const Analysis& analysis, bool device_missing) {
   const double step = analysis.step.ms.median, busy = busy_ms(analysis);
   Verdict verdict = device_missing ? Verdict{} : make_verdict(analysis.ledger, step);
@@ -75,7 +79,7 @@ std::vector<std::string> host_program_warnings(const trace::Trace& trace, const 
     warnings.push_back(
         "the program calls a device, and nothing that ran there is in the trace: record with "
         "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] (or the end of the file is missing)");
-  else if (!profile.judged)
+  else if (!profile.judged && !ends_before_device(trace))
     warnings.push_back(
         "to judge operators by what the machine can do: `hone ceilings --json roofs.json` on it, then add "
         "--roofs roofs.json");

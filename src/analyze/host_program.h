@@ -14,6 +14,8 @@ namespace hone::analyze {
 // Whether the program gave work to a device of which nothing was recorded. Its step can then not be judged:
 // what the host waits for is not in the trace.
 bool device_is_missing(const trace::Trace& trace);
+// Whether the file was cut off before the first call to the device that its head names.
+bool ends_before_device(const trace::Trace& trace);
 
 Verdict host_program_verdict(const Analysis& analysis, bool device_missing);
 // What was not recorded or is not known, and what to do about it.

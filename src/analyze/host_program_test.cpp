@@ -56,6 +56,9 @@ TEST(HostProgram, IsNotCalledHealthyWhereNothingWasJudged) {
   EXPECT_THAT(analysis.verdict.sentence, HasSubstr("addmm ("));  // what is known: who takes the time
   EXPECT_THAT(analysis.warnings, Contains(HasSubstr("--roofs")));
   EXPECT_FALSE(analysis.phases.empty());
+  ASSERT_EQ(analysis.ledger.front().cause, Cause::kFloor);  // "busy, not judged"
+  EXPECT_THAT(analysis.ledger.front().title, HasSubstr("too little is known"));
+  for (const std::string& line : analysis.ledger.front().evidence) EXPECT_THAT(line, Not(HasSubstr("floor")));
 }
 
 TEST(HostProgram, CountsEachExecutionAndNoWorkTwice) {
@@ -107,6 +110,9 @@ TEST(HostProgram, PromisesNothingWhereTheFileEndsBeforeTheDevicesWork) {
   trace.meta.devices.push_back({0, 0, "NVIDIA H200", 150e9, 132, 9, 0});
   const Analysis analysis = explained(trace);
   EXPECT_THAT(analysis.verdict.sentence, HasSubstr("No verdict"));
+  EXPECT_FALSE(analysis.verdict.given);
+  EXPECT_TRUE(analysis.roofline.empty());  // of calls that return at once
+  EXPECT_THAT(analysis.warnings, Not(Contains(HasSubstr("--roofs"))));
   EXPECT_TRUE(analysis.findings.empty());
   for (const LedgerRow& row : analysis.ledger) EXPECT_EQ(row.predicted_gain_ms, 0);
   for (const TopOperator& row : analysis.top) EXPECT_THAT(row.why, Not(HasSubstr("FLOP/s")));

@@ -182,7 +182,8 @@ std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile&
   for (Cause cause : all_causes()) {
     const Account& account = of(accounts, cause);
     if (account.ms <= 0) continue;
-    const Rule& rule = rule_of(cause, subject);
+    const bool unjudged = cause == Cause::kFloor && !profile.judged;
+    const Rule& rule = unjudged ? unjudged_busy() : rule_of(cause, subject);
     LedgerRow row;
     row.cause = cause;
     row.ms = account.ms;

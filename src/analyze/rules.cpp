@@ -145,7 +145,20 @@ constexpr WaitingRow kWaiting[] = {
     {trace::Category::kCommunication, Cause::kComm},
 };
 
+constexpr Rule kUnjudgedBusy = {
+    Cause::kFloor,
+    1.0,
+    Gain::kNone,
+    0,
+    "{share} of the step is busy time of which too little is known to say how much is needed",
+    "{count} operators, without roofs to judge them by",
+    "{name} ({kind}): {ms}",
+    "",
+    ""};
+
 }  // namespace
+
+const Rule& unjudged_busy() { return kUnjudgedBusy; }
 
 const Rule& rule_of(Cause cause, Subject subject) {
   if (subject != Subject::kPlan)

@@ -48,6 +48,8 @@ struct Rule {
   std::string_view caveat;
 };
 const Rule& rule_of(Cause cause, Subject subject = Subject::kPlan);
+// The row of the floor where too little is known to say how much of the busy time is needed.
+const Rule& unjudged_busy();
 
 // The fraction of the compute roof that a good kernel reaches with an algorithm of fewer FLOPs, by those
 // FLOPs: transforms move data more than they compute. oneDNN's F(4x4,3x3) gains 1.2 to 1.9 times of its 3 to

@@ -146,6 +146,24 @@ TEST(Comparisons, SayWhatToDoAboutEachSide) {
   EXPECT_TRUE(Json::parse(compare_json(comparison))["b_advice"].is_null());
 }
 
+TEST(Page, BreaksLongCallsAndPathsWhereAReaderWould) {
+  analyze::Comparison comparison =
+      analyze::compare(fabricate::device_analysis(), fabricate::device_analysis());
+  comparison.a = "recordings/of/two/runs/trace.json.gz";
+  comparison.a_advice.fix = "model.to(memory_format=torch.channels_last) or a/b";
+  const std::string page = compare_html(comparison);
+  EXPECT_NE(page.find("recordings/<wbr>of/<wbr>two/<wbr>runs/<wbr>trace.json.gz"), std::string::npos);
+  EXPECT_NE(page.find("model.to(<wbr>memory_format=<wbr>torch.channels_last) or a/b"), std::string::npos);
+}
+
+TEST(Page, ShowsNoRecoverableTimeWithoutAVerdict) {
+  analyze::Analysis analysis = fabricate::device_analysis();
+  EXPECT_EQ(explain_html(analysis, {}).find("no verdict"), std::string::npos);
+  analysis.verdict = {};
+  analysis.verdict.judged = analysis.verdict.given = false;
+  EXPECT_NE(explain_html(analysis, {}).find("no verdict"), std::string::npos);
+}
+
 TEST(Json, SurvivesHostileNamesAndNumbers) {
   analyze::LabReport report = fabricate::hostile_report();
   report.result.max_rel_err = std::nan("");

@@ -26,6 +26,16 @@ namespace {
 
 constexpr double kOutlier = 1.3;  // times the median
 
+// What stands in the floor's row is all busy time then.
+void claim_no_floor(Analysis& analysis) {
+  for (LedgerRow& row : analysis.ledger) {
+    if (row.cause != Cause::kFloor) continue;
+    row.title =
+        fmt::format(fmt::runtime(unjudged_busy().title), fmt::arg("share", format_percent(row.share)));
+    if (!row.evidence.empty()) row.evidence.erase(row.evidence.begin());  // its time at the roofs
+  }
+}
+
 // The device whose roofs the program is judged by: the one that works longest for the first rank.
 const trace::DeviceInfo* judged_device(const trace::Trace& trace) {
   const std::vector<int> ranks = device_ranks(trace);
@@ -249,6 +259,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.phases = std::move(tables.phases);
   analysis.coverage = std::move(tables.coverage);
   analysis.floor_known = study.roofs.known() && analysis.coverage->costed_share >= kJudgedShare;
+  if (!analysis.floor_known) claim_no_floor(analysis);
   analysis.roof_lines = roof_lines(study.roofs);
   analysis.roofs_source = study.roofs.source;
   analysis.rank_summaries = rank_summaries(study);

@@ -65,6 +65,10 @@ TEST(DeviceAnalysis, DoesNotCallADeviceOfUnknownRoofsHealthy) {
   const auto analysis = analyze_device_trace(program("Frobnicator 9000"), Roofs{}, {});
   ASSERT_TRUE(analysis.ok());
   EXPECT_FALSE(analysis->floor_known);
+  ASSERT_EQ(analysis->ledger.front().cause, Cause::kFloor);
+  EXPECT_THAT(analysis->ledger.front().title, HasSubstr("too little is known"));
+  for (const std::string& line : analysis->ledger.front().evidence)
+    EXPECT_THAT(line, Not(HasSubstr("roofs")));
   EXPECT_FALSE(analysis->verdict.healthy());
   for (const Metric& metric : analysis->targets) EXPECT_NE(metric.name, "mfu");  // unknown, not 0
   for (const TopOperator& row : analysis->top) EXPECT_THAT(row.why, HasSubstr("GB/s"));

@@ -17,17 +17,19 @@ constexpr std::size_t kOperatorRows = 40;
 
 // How sure a change is; what takes longer now is no good news.
 Markup certainty_cell(analyze::Certainty certainty, double change_ms) {
+  const std::string_view words = certainty_words(certainty);
+  if (words.empty()) return tag("td", Markup());
   const bool told = certainty == analyze::Certainty::kSure || certainty == analyze::Certainty::kLikely;
   return tag("td", {{"class", "n"}},
              tag("span",
                  {{"class", !told           ? "no"
                             : change_ms > 0 ? "fail"
                                             : "yes"}},
-                 certainty_words(certainty)));
+                 words));
 }
 
 Markup bar_cell(double ms, double largest, const std::string& css) {
-  return tag("td", {{"class", "sharecell"}}, svg::share(largest > 0 ? ms / largest : 0, css));
+  return tag("td", {{"class", "sharecell alone"}}, svg::share(largest > 0 ? ms / largest : 0, css));
 }
 
 }  // namespace

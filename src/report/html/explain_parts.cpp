@@ -151,6 +151,8 @@ Markup metrics_part(const Analysis& analysis) {
     content += tag("p", {{"class", "notes"}}, prose(phases + "."));
   if (analysis.coverage)
     content += tag("p", {{"class", "notes"}}, prose("Coverage: " + coverage_sentence(*analysis.coverage)));
+  if (analysis.targets.empty())
+    return section("metrics", "Phases", "What the step's time went to, by what the program did.", content);
   return section("metrics", "The numbers to steer by", "What each should be, and how it is computed.",
                  content);
 }

@@ -20,6 +20,28 @@ Markup section(std::string_view id, std::string_view title, std::string_view lea
   return tag("section", {{"id", std::string(id)}}, inside + content);
 }
 
+namespace {
+
+constexpr std::size_t kLongWord = 20;  // characters that a narrow page has no line for
+
+// Text whose long words, paths and calls, break where a reader would break them.
+Markup breakable(std::string_view text) {
+  Markup result;
+  std::size_t done = 0;
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = std::min(text.find(' ', at), text.size());
+    if (end - at <= kLongWord) continue;
+    for (std::size_t i = at; i + 1 < end; ++i)
+      if (std::string_view("/(=,").find(text[i]) != std::string_view::npos) {
+        result += Markup::text(text.substr(done, i + 1 - done)) + Markup::literal("<wbr>");
+        done = i + 1;
+      }
+  }
+  return result + Markup::text(text.substr(done));
+}
+
+}  // namespace
+
 // A browser would break a line within "--against".
 Markup prose(std::string_view text) {
   const std::string bound = bind_units(text);
@@ -27,15 +49,15 @@ Markup prose(std::string_view text) {
   std::size_t done = 0;
   for (std::size_t at = bound.find(" --"); at != std::string::npos; at = bound.find(" --", at + 1)) {
     const std::size_t end = std::min(bound.find(' ', at + 1), bound.size());
-    result += Markup::text(bound.substr(done, at + 1 - done));
+    result += breakable(std::string_view(bound).substr(done, at + 1 - done));
     result += tag("span", {{"class", "option"}}, bound.substr(at + 1, end - at - 1));
     done = end;
   }
-  return result + Markup::text(bound.substr(done));
+  return result + breakable(std::string_view(bound).substr(done));
 }
 
 Markup cell(std::string_view name, const std::string& value) {
-  return tag("td", {{"class", "n"}, {"data-name", std::string(name)}}, value);
+  return tag("td", {{"class", "n"}, {"data-name", value.empty() ? "" : std::string(name)}}, value);
 }
 
 Markup tabs(std::string_view id, std::string_view first_name, const Markup& first,
@@ -55,7 +77,7 @@ Markup tabs(std::string_view id, std::string_view first_name, const Markup& firs
 
 Markup warnings_part(const std::vector<std::string>& warnings) {
   Markup all;
-  for (const std::string& warning : warnings) all += tag("p", {{"class", "warning"}}, warning);
+  for (const std::string& warning : warnings) all += tag("p", {{"class", "warning"}}, prose(warning));
   return all;
 }
 

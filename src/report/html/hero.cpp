@@ -22,7 +22,7 @@ std::string without_folders(const std::string& path) {
 }
 
 Markup top_line(std::string_view name, const std::vector<std::string>& facts) {
-  Markup line = tag("h1", shortened(clean_utf8(name), kNameColumns));
+  Markup line = tag("h1", prose(shortened(clean_utf8(name), kNameColumns)));
   for (const std::string& fact : facts)
     if (!fact.empty()) line += tag("span", fact);
   return tag("div", {{"class", "top-line"}}, line);
@@ -59,6 +59,15 @@ Markup verdict_lines(const std::string& text) {
          tag("p", {{"class", "sub"}}, prose(text.substr(end + 2)));
 }
 
+Markup recoverable_tile(const analyze::Analysis& analysis) {
+  if (!analysis.verdict.given) return tile("recoverable", "unknown", "no verdict");
+  const double step = analysis.step.ms.median, whole = gained_from_ms(analysis);
+  return tile(
+      "recoverable", fixed_ms(analysis.verdict.recoverable_ms, step),
+      fmt::format("{} of the {}", format_percent(whole > 0 ? analysis.verdict.recoverable_ms / whole : 0),
+                  whole < step ? fixed_ms(whole, step) + " without the recorder" : "step"));
+}
+
 // The first number to steer by.
 Markup metric_tile(const analyze::Metric& metric) {
   const std::string target = metric_target(metric);
@@ -70,7 +79,7 @@ Markup metric_tile(const analyze::Metric& metric) {
 Markup compared_side(std::string_view which, const std::string& source, const std::string& verdict,
                      const analyze::Advice& advice, double step_ms) {
   Markup inside = tag("h3", which);
-  inside += tag("p", {{"class", "source"}}, tag("code", shortened(clean_utf8(source), 160)));
+  inside += tag("p", {{"class", "source"}}, tag("code", prose(shortened(clean_utf8(source), 160))));
   inside += tag("p", prose(verdict));
   if (const std::string fix = advice_text(advice, step_ms); !fix.empty())
     inside += tag("p", {{"class", "advice"}}, tag("b", "What to do: ") + prose(fix));
@@ -116,11 +125,7 @@ Markup explain_hero(const analyze::Analysis& analysis) {
   tiles += analysis.floor_known ? tile("floor", fixed_ms(analysis.floor_ms, step),
                                        fmt::format("{} of the step", format_percent(share)))
                                 : tile("floor", "unknown", "no roofs to judge by");
-  const double whole = gained_from_ms(analysis);
-  tiles += tile(
-      "recoverable", fixed_ms(analysis.verdict.recoverable_ms, step),
-      fmt::format("{} of the {}", format_percent(whole > 0 ? analysis.verdict.recoverable_ms / whole : 0),
-                  whole < step ? fixed_ms(whole, step) + " without the recorder" : "step"));
+  tiles += recoverable_tile(analysis);
   tiles += analysis.targets.empty()
                ? tile("operators", fmt::format("{}", analysis.operators.size()), "ran in the step")
                : metric_tile(analysis.targets.front());

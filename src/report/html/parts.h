@@ -12,9 +12,10 @@ namespace hone::report::html {
 std::string title_of(std::string_view name, std::size_t shown);
 // A section with its heading and one line that says how to read it.
 Markup section(std::string_view id, std::string_view title, std::string_view lead, const Markup& content);
-// Text in which a number does not part from its unit at the end of a line.
+// Text in which a number does not part from its unit at the end of a line, and long words break well.
 Markup prose(std::string_view text);
-// A number in a table; `name` stands before it where the page is too narrow for columns.
+// A number in a table; `name` stands before it where the page is too narrow for columns. Where it is empty,
+// nothing stands there.
 Markup cell(std::string_view name, const std::string& value);
 // A chart in both widths: `draw` takes a svg::Canvas.
 template <typename Draw>

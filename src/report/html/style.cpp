@@ -131,6 +131,7 @@ th.n,td.n{text-align:right;white-space:nowrap}
 .option{white-space:nowrap}
 td .kind{display:block;color:var(--faint);font-size:.84rem}
 td.sharecell{width:92px}
+td.sharecell.alone{vertical-align:middle}td.sharecell.alone svg.share{margin-top:0}
 tr.main td{border-bottom:0;padding-bottom:2px}
 tr.why td{padding-top:0;color:var(--soft);font-size:.9rem}
 tr.dropped td{color:var(--faint)}
@@ -199,7 +200,7 @@ table.cards tr.main,table.cards tr.single{padding-top:12px;border-top:1px solid 
 table.cards tr.single,table.cards tr.why{padding-bottom:12px}
 table.cards td.n{display:inline-block;text-align:left;margin-right:14px;font-size:.9rem}
 table.cards td[data-name]::before{content:attr(data-name) " ";color:var(--faint);font-size:.86em}
-table.cards td.sharecell{display:none}
+table.cards td.sharecell,table.cards td:empty{display:none}
 table.cards td.rank{display:none}
 dl{grid-template-columns:minmax(0,8em) minmax(0,1fr)}
 .finding-head{grid-template-columns:auto minmax(0,1fr)}

@@ -79,15 +79,20 @@ Markup roofline_part(const Roofs& roofs, const analyze::Analysis& before, const 
   Markup charts =
       chart([&](const svg::Canvas& canvas) { return svg::roofline(roofs, before, after, canvas); });
   if (charts.empty()) return {};
+  const bool has_lines = !roofs.compute.empty() || !roofs.memory.empty() || !before.roof_lines.empty();
   Markup sides;
   if (after != nullptr)
     sides =
         Markup::literal("<span><i class=\"ring\"></i>before</span><span><i class=\"dot\"></i>after</span>");
-  return section("roofline", "Roofline",
-                 "Each point is an operator by the FLOPs that its kernel executes, its area the time it "
-                 "takes; the lines are what this machine was measured to reach. Points far below their line "
-                 "have room. Numbers are the ranks above.",
-                 tag("div", {{"class", "card"}}, class_legend(before, after, sides) + charts));
+  return section(
+      "roofline", "Roofline",
+      std::string("Each point is an operator by the FLOPs that its kernel executes, its area the "
+                  "time it takes; ") +
+          (has_lines ? "the lines are what this machine was measured to reach. Points far below "
+                       "their line have room."
+                     : "what the machine can reach is not known, so there are no lines above them.") +
+          " Numbers are the ranks above.",
+      tag("div", {{"class", "card"}}, class_legend(before, after, sides) + charts));
 }
 
 Markup timeline_part(const analyze::Analysis& before, const analyze::Analysis* after) {

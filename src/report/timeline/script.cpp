@@ -106,7 +106,8 @@ std::string_view timeline_script() {
       context.moveTo(px, RULER - 8);
       context.lineTo(px, height);
       var decimals = Math.max(0, -Math.floor(Math.log10(step / 1e6) + 1e-9));
-      context.fillText((at / 1e6).toFixed(decimals) + ' ms', px + 4, 13);
+      var label = (at / 1e6).toFixed(decimals) + ' ms';
+      if (px + 4 + context.measureText(label).width <= width) context.fillText(label, px + 4, 13);
     }
     context.stroke();
   }
