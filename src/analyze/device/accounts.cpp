@@ -92,6 +92,9 @@ class Bookkeeper {
       } else if (own_.split.works[part.next].reason == Reason::kOptimizer) {
         cause = Cause::kAvoidableTraffic;
         reason = Reason::kOptimizer;
+      } else if (own_.split.works[part.next].reason == Reason::kCheck) {
+        cause = Cause::kHostSync;
+        reason = Reason::kCheck;
       }
       name = title(*next);
       if (const Loop* loop = own_.loops.of_work(part.next); cause == Cause::kLaunch && loop != nullptr) {
@@ -104,10 +107,16 @@ class Bookkeeper {
       name = title(*next);
     } else if (part.span != kNothing) {
       name = std::string(trace_.strings.text(trace_.spans.name[part.span]));
+      if (cause == Cause::kHostSync && follows_a_check(part)) reason = Reason::kCheck;
     }
     // Gaps before works of the device that are counted themselves count nothing.
     const uint32_t counted = is_busy(cause) ? kNothing : part.span != kNothing ? part.span : part.next;
     add(cause, reason, name, part.ns, part.next, counted, part.ns);
+  }
+
+  // The device has made an answer for the host, and waits for what the host does about it.
+  bool follows_a_check(const IdlePart& part) const {
+    return part.next != kNothing && part.next > 0 && own_.split.works[part.next - 1].reason == Reason::kCheck;
   }
 
   // `counted`: what a part's count counts, so that what comes in pieces counts once: a work, or the span of a
@@ -188,6 +197,13 @@ double Account::of(Reason reason) const {
   for (const Part& part : parts)
     if (part.reason == reason) total += part.ms;
   return total;
+}
+
+Reason Account::main_reason() const {
+  Reason best = Reason::kNone;
+  for (int i = 0; i < kReasonCount; ++i)
+    if (of(static_cast<Reason>(i)) > of(best)) best = static_cast<Reason>(i);
+  return best;
 }
 
 Accounts make_accounts(const Study& study, std::size_t rank) { return Bookkeeper(study, rank).run(); }

@@ -31,6 +31,7 @@ struct Account {
   std::vector<double> window_ms;  // of every step, in order of time
 
   double of(Reason reason) const;
+  Reason main_reason() const;  // that most of it has
 };
 
 using Accounts = std::array<Account, kCauseCount>;

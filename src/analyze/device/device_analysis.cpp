@@ -98,6 +98,7 @@ void charge_waits(Accounts& accounts, const Gains& gains) {
   }
   Part part;
   part.name = "launching again from an empty queue";
+  part.reason = sync.main_reason();
   part.ms = more;
   sync.parts.push_back(std::move(part));
 }

@@ -62,6 +62,15 @@ constexpr DeviceRule kRules[] = {
      "{count} kernels a step reading one tensor against its order in memory: {ms}", kWork,
      "keep one order through the model, without .transpose() and .permute() in between ({one_order})", ""},
 
+    {Cause::kLayout, Reason::kPointwiseSeries, 0.03,
+     "{ms} per step goes to passes around convolutions of size 1 whose channels do not lie last",
+     "{count} kernels a step changing the order of elements for them, adding their biases, or reading their "
+     "results against their order: {ms}",
+     kWork,
+     "nn.Linear over channels that lie last in the place of nn.Conv1d(kernel_size=1): nothing is transposed "
+     "around it, and the product adds the bias",
+     "what is a convolution over time still wants time last, or a Conv2d in channels_last"},
+
     {Cause::kAvoidableTraffic, Reason::kNone, 0.05,
      "{ms} per step goes to memory traffic that fusion would not have",
      "{count} passes a step over data that could stay in registers: {ms}", kWork,
@@ -182,6 +191,15 @@ constexpr DeviceRule kRules[] = {
      "{ms} per step the device waits because the host waited for it first",
      "{ms} of idle device while the host waited or had to start again from an empty queue",
      "{name}: {count} waits, {ms}{detail}", "{waits}", "", "a loss that is logged every step is a read, too"},
+
+    {Cause::kHostSync, Reason::kCheck, 0.03,
+     "{ms} per step goes to checks of which the host waits for the answer",
+     "{ms} in passes over tensors that only make a yes or no (isfinite, isnan, comparisons, all, any), in "
+     "waiting for it, and in starting again from an empty queue",
+     "{name}: {count} times, {ms}",
+     "check in one of many steps, or the loss alone; or leave the answer on the device, gather all of them "
+     "there and read them once (torch._assert_async stops the program without a wait)",
+     "", "what is found later has been used until then"},
 
     {Cause::kInput, Reason::kNone, 0.03, "{ms} per step the device waits for input",
      "{ms} in which the host prepared the next batch and the device had nothing to do",

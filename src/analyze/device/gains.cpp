@@ -104,6 +104,7 @@ double Gains::of(Cause cause) const {
       return std::max(with(std::move(change)), of(cause, Reason::kLoop));
     case Cause::kHostSync:
       without(change, Activity::kWait) = true;
+      change.work_ns = targets(cause, nullptr);
       break;
     case Cause::kInput:
       without(change, Activity::kInput) = true;

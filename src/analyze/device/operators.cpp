@@ -104,6 +104,10 @@ std::string_view reason_words(Reason reason) {
       return "puts a weight together anew for one product";
     case Reason::kAccumulation:
       return "adds up gradients over micro-batches: fewer of them need fewer sums";
+    case Reason::kPointwiseSeries:
+      return "around a convolution of size 1: a linear layer over channels that lie last has none";
+    case Reason::kCheck:
+      return "only makes a yes or no that the host waits for";
     case Reason::kWideSum:
     case Reason::kRepeated:
     case Reason::kLoop:

@@ -114,7 +114,6 @@ const std::map<std::string, std::string> kMissedVerdicts = {
      "the products are near their roof: that one for all would reach more is not known"},
     {"healthy_vit_on_two", "not healthy: its patches go through a convolution at a twentieth of its roof"},
     {"memory_emptied_after_each_tile", "fusing its passes over memory wins a little more"},
-    {"nan_checks", "the passes over memory that the checks make win more than their waits"},
     {"odd_width", "the recorder doubles the host's time, behind which slow products then hide"},
     {"shards_flushed_each_step", "its vision transformer loses more by changing the order of its patches"},
 };
@@ -200,9 +199,7 @@ const std::map<std::string, std::string> kMissedGains = {
     // What the repair does is not what the finding proposes, or a trace cannot tell what it wins.
     {"adapters_one_by_one", "its verdict is another"},
     {"clips_unpacked_by_two_workers", "with more workers the loader still holds the step up, by less"},
-    {"nan_checks", "the repair also removes the passes over memory that the checks make"},
     {"pipeline_waits_for_whole_batches", "the repair splits into fewer micro-batches than are promised"},
-    {"pointwise_convolutions", "the repair also makes convolutions products, with their biases in them"},
     {"sampler_reads_its_schedule", "the repair also spares what picks the numbers that are read"},
     {"weights_gathered_in_turn", "gathering behind the products slows them by nearly what is hidden"},
     // The recorder slows the host by another factor than most, or the host was not the same when timed.

@@ -20,34 +20,36 @@ inline constexpr int kBusyCauses = 5;  // floor to kernel_inefficiency, as in Ca
 // Why a work costs more than its floor: what evidence and fixes are chosen by.
 enum class Reason : uint8_t {
   kNone,
-  kVectorMath,     // a product in f32 without matrix units
-  kTf32,           // a product in tf32, where bf16 would do
-  kLeak,           // a product in f32 among products in 16 bits
-  kDouble,         // arithmetic in f64
-  kTransform,      // channels-first images: a kernel that converts them, or one that is slow on them
-  kStridedCopy,    // a copy between two orders of elements
-  kChain,          // one of several passes over the same elements
-  kCast,           // a conversion of type on its own
-  kAttention,      // passes over the T×T scores of attention written by hand
-  kOptimizer,      // an optimizer that goes over the parameters many times
-  kOddSize,        // sizes that matrix units cannot load well
-  kSmallGrid,      // fewer blocks than the device has multiprocessors
-  kSlow,           // far below its roof, for reasons that a trace does not show
-  kAppend,         // copies a large tensor to put a little at its end
-  kPatches,        // a convolution of patches that do not overlap: a matrix product written otherwise
-  kWideSum,        // a reduction in f32 of what is in 16 bits before and after it (reductions.h)
-  kRepeated,       // a reduction of gradients that a later one repeats (reductions.h)
-  kOtherDevice,    // another device of the same process works
-  kLoop,           // launched in a loop of the program (loops.h)
-  kMixedOrders,    // a pass over tensors that lie in different orders
-  kWholeGather,    // a gather of what is reduced right after, and that reduction (gathers.h)
-  kScatter,        // rows added up one after another, as the gradient of an index in brackets does
-  kDenseMask,      // attention that reads a mask which is the same for all sequences
-  kOneHot,         // a matrix of single ones that a product looks rows up by (one_hot.h)
-  kMergedWeights,  // a weight put together anew for one product (merged_weights.h)
-  kAccumulation,   // a sum of gradients over micro-batches (leaves.h)
+  kVectorMath,       // a product in f32 without matrix units
+  kTf32,             // a product in tf32, where bf16 would do
+  kLeak,             // a product in f32 among products in 16 bits
+  kDouble,           // arithmetic in f64
+  kTransform,        // channels-first images: a kernel that converts them, or one that is slow on them
+  kStridedCopy,      // a copy between two orders of elements
+  kChain,            // one of several passes over the same elements
+  kCast,             // a conversion of type on its own
+  kAttention,        // passes over the T×T scores of attention written by hand
+  kOptimizer,        // an optimizer that goes over the parameters many times
+  kOddSize,          // sizes that matrix units cannot load well
+  kSmallGrid,        // fewer blocks than the device has multiprocessors
+  kSlow,             // far below its roof, for reasons that a trace does not show
+  kAppend,           // copies a large tensor to put a little at its end
+  kPatches,          // a convolution of patches that do not overlap: a matrix product written otherwise
+  kWideSum,          // a reduction in f32 of what is in 16 bits before and after it (reductions.h)
+  kRepeated,         // a reduction of gradients that a later one repeats (reductions.h)
+  kOtherDevice,      // another device of the same process works
+  kLoop,             // launched in a loop of the program (loops.h)
+  kMixedOrders,      // a pass over tensors that lie in different orders
+  kWholeGather,      // a gather of what is reduced right after, and that reduction (gathers.h)
+  kScatter,          // rows added up one after another, as the gradient of an index in brackets does
+  kDenseMask,        // attention that reads a mask which is the same for all sequences
+  kOneHot,           // a matrix of single ones that a product looks rows up by (one_hot.h)
+  kMergedWeights,    // a weight put together anew for one product (merged_weights.h)
+  kAccumulation,     // a sum of gradients over micro-batches (leaves.h)
+  kPointwiseSeries,  // around a convolution of size 1 that could be a linear layer (pointwise_series.h)
+  kCheck,            // only makes a yes or no for the host to read (checks.h)
 };
-inline constexpr int kReasonCount = static_cast<int>(Reason::kAccumulation) + 1;
+inline constexpr int kReasonCount = static_cast<int>(Reason::kCheck) + 1;
 
 constexpr double kGone = -1;  // the work is not launched at all
 

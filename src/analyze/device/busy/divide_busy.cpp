@@ -1,11 +1,13 @@
 #include "analyze/device/busy/divide_busy.h"
 
+#include "analyze/device/busy/checks.h"
 #include "analyze/device/busy/compiling.h"
 #include "analyze/device/busy/fusion.h"
 #include "analyze/device/busy/gathers.h"
 #include "analyze/device/busy/leaves.h"
 #include "analyze/device/busy/merged_weights.h"
 #include "analyze/device/busy/one_hot.h"
+#include "analyze/device/busy/pointwise_series.h"
 #include "analyze/device/busy/reductions.h"
 
 namespace hone::analyze::device {
@@ -14,6 +16,7 @@ BusySplit divide_busy(const trace::Trace& trace, const RankTimeline& timeline, c
                       const GpuRoofs& roofs) {
   TraitsByName traits(trace);
   BusySplit split = split_works(trace, timeline, roofs, traits);
+  mark_pointwise_series(trace, timeline, split);
   mark_fusible(trace, timeline, roofs, traits, split);
   mark_one_hot_products(trace, timeline, roofs, split);
   mark_merged_weights(trace, timeline, roofs, split);
@@ -21,6 +24,7 @@ BusySplit divide_busy(const trace::Trace& trace, const RankTimeline& timeline, c
   mark_repeated_reductions(trace, timeline, split);
   mark_wide_sums(trace, timeline, split);
   mark_whole_gathers(trace, timeline, split);
+  mark_checks(trace, timeline, split);
   mark_compiling(timeline, activity, split);
   return split;
 }

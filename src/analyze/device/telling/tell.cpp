@@ -110,14 +110,6 @@ class Teller {
     return std::min(account.of(reason), gains_.of(cause, reason));
   }
 
-  // The reason that most of an account has.
-  Reason main_reason(const Account& account) const {
-    Reason best = Reason::kNone;
-    for (int i = 0; i < kReasonCount; ++i)
-      if (account.of(static_cast<Reason>(i)) > account.of(best)) best = static_cast<Reason>(i);
-    return best;
-  }
-
   Arguments row_arguments(double ms, const std::vector<const Part*>& parts, double gain) const {
     Arguments arguments;
     const double count = total_count(parts);
@@ -276,7 +268,7 @@ class Teller {
   LedgerRow row(Cause cause, const Account& account) const {
     std::vector<const Part*> parts;
     for (const Part& part : account.parts) parts.push_back(&part);
-    const DeviceRule& rule = device_rule(cause, main_reason(account));
+    const DeviceRule& rule = device_rule(cause, account.main_reason());
     const DeviceRule& general = device_rule(cause, Reason::kNone);
     LedgerRow row;
     row.cause = cause;

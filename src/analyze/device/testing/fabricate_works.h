@@ -53,13 +53,27 @@ class Works {
   }
 
   // One more kernel of the operator.
-  uint32_t also(double us, const std::string& kernel) {
+  uint32_t also(double us, const std::string& kernel, trace::Category category = trace::Category::kKernel) {
     device_ = std::max(device_ + 1, host_ + 3);
-    add_launch(trace_, {.on = thread_, .from_us = host_, .us = 2},
-               {.on = stream_, .name = kernel, .from_us = device_, .us = us, .step = step_, .op = op_});
+    last_ = add_launch(trace_, {.on = thread_, .from_us = host_, .us = 2},
+                       {.on = stream_,
+                        .category = category,
+                        .name = kernel,
+                        .from_us = device_,
+                        .us = us,
+                        .step = step_,
+                        .op = op_});
     device_ += us;
     host_ += 2;
     return count_++;
+  }
+
+  // The host reads a value of the device, and waits for it.
+  uint32_t read(double bytes) {
+    const uint32_t work = also(2, "Memcpy DtoH", trace::Category::kMemcpy);
+    trace_.copies.push_back({last_, 0, trace::MemoryKind::kDevice, trace::MemoryKind::kPinned, bytes});
+    host_ = std::max(host_, device_ + 5);
+    return work;
   }
 
   // A span of the host from now on, of which the time passes by what is launched within it.
@@ -97,6 +111,7 @@ class Works {
   trace::Trace trace_;
   trace::TrackId thread_, stream_;
   trace::OperatorId op_;
+  uint32_t last_ = 0;  // row of the last work
   double host_ = 1000, device_ = 0, step_start_ = 1000;
   int32_t step_ = 0;
   uint32_t count_ = 0;
