@@ -9,7 +9,7 @@ pack() {
 }
 record() {  # NAME COMMAND...
   local log=/tmp/$1.log
-  timeout 90 "${@:2}" > $log 2>&1 || { echo "$1 FAILED"; tail -3 $log; cp $log $raw/$1.log; rm -f $raw/$1.facts.json; }
+  timeout ${HONE_RECORD_LIMIT:-90} "${@:2}" > $log 2>&1 || { echo "$1 FAILED"; tail -3 $log; cp $log $raw/$1.log; rm -f $raw/$1.facts.json; }
   grep -a -- '->' $log
   pack
 }
