@@ -260,6 +260,10 @@ std::vector<std::string> caveats_of(const Comparison& result, const Analysis& a,
         fmt::format("few operators in common ({} of the first's time, {} of the second's): two programs, "
                     "or one that was compiled or rewritten",
                     format_percent(of_a), format_percent(of_b)));
+  if (a.ranks.size() == 1 && b.ranks.size() == 1 && a.ranks != b.ranks)
+    caveats.push_back(
+        fmt::format("rank {} against rank {}: ranks of one run are explained together (hone explain A B)",
+                    a.ranks.front(), b.ranks.front()));
   if (a.ranks.size() != b.ranks.size())
     caveats.push_back(fmt::format("{} rank{} against {}: the ledgers are of one rank each", a.ranks.size(),
                                   a.ranks.size() == 1 ? "" : "s", b.ranks.size()));

@@ -57,6 +57,15 @@ TEST(Compare, ClaimsNothingBetweenTwoRunsOfTheSame) {
   EXPECT_LE(claims, 7);  // 5 % of 60 is 3
 }
 
+TEST(Compare, SaysWhereTwoRanksOfOneRunAreCompared) {
+  const Analysis first = run(conv_relu_pool(), {5, 2, 1}, 1);
+  Analysis second = first;
+  EXPECT_TRUE(compare(first, second).caveats.empty());
+  second.ranks = {1};
+  ASSERT_EQ(compare(first, second).caveats.size(), 1u);
+  EXPECT_EQ(compare(first, second).caveats[0].find("rank 0 against rank 1"), 0u);
+}
+
 TEST(Compare, TellsNothingOfARecordingThatLacksTooMuch) {
   const Analysis whole = run(conv_relu_pool(), {5, 2, 1}, 1);
   Analysis torn = run(conv_relu_pool(), {2, 2, 1}, 2);

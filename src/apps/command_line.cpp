@@ -30,8 +30,12 @@ std::string fault(const CLI::App& command, const CLI::ParseError& error, const s
     if (option->get_type_size() > 0 &&
         static_cast<int>(option->results().size()) > option->get_items_expected_max())
       return fmt::format("{} is given {} times; give it once", option->get_name(), option->results().size());
+  // "--top: 1 required N:POSITIVE missing"
+  const std::string text = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && text.find(": ") != text.npos)
+    return text.substr(0, text.find(": ")) + " lacks its value";
   const std::vector<std::string> surplus = command.remaining();
-  if (surplus.empty()) return error.what();
+  if (surplus.empty()) return text;
   const auto option = std::find_if(surplus.begin(), surplus.end(), [](const std::string& word) {
     return word.size() > 1 && word.front() == '-';
   });

@@ -72,6 +72,7 @@ TEST_F(BadTrace, OptionsThatCannotBeAreUsageErrors) {
   expect_error({"explain", fault, "--nope", "3"}, {"no option '--nope'", "explain --help"}, 2);
   expect_error({"explain", fault, "--json", path("a"), "--json", path("b")}, {"--json", "once"}, 2);
   expect_error({"compare", fault, repaired, "--top", "3"}, {"no option '--top'", "compare --help"}, 2);
+  expect_error({"explain", fault, "--top"}, {"--top lacks its value"}, 2);
   expect_error({"compare", fault}, {"B is required"}, 2);
 }
 

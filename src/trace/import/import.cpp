@@ -95,7 +95,7 @@ Result<std::vector<Input>> inputs_of(std::span<const fs::path> paths) {
     const fs::directory_iterator entries(path, error);
     if (error) return io_error(fmt::format("{}: cannot be read: {}", path.string(), error.message()));
     for (const auto& entry : entries)
-      if (entry.is_regular_file(error) || is_run_folder(entry.path())) files.push_back(entry.path());
+      if (entry.is_regular_file(error)) files.push_back(entry.path());
     std::sort(files.begin(), files.end(), natural_less);
     if (files.empty()) return no_files(path);
     for (fs::path& file : files) inputs.push_back({std::move(file), path});

@@ -294,6 +294,22 @@ TEST_F(ImportFolder, AFolderWithoutATraceSaysWhy) {
               testing::HasSubstr("outer: no trace here"));
 }
 
+TEST_F(ImportFolder, WhatHoneWroteIsNotJoinedWithOtherFiles) {
+  const Trace trace = import_files({recorded("copy_pageable.fault")});
+  const fs::path written = folder_ / "trace.pftrace";
+  ASSERT_TRUE(write_perfetto(trace, written).ok());
+  EXPECT_EQ(import_files({written}).spans.size(), trace.spans.size());
+  EXPECT_THAT(error_of({recorded("copy_pageable.fault"), written}),
+              testing::AllOf(testing::HasSubstr("'trace.pftrace' is a whole run that hone wrote"),
+                             testing::HasSubstr("as they were made")));
+  // A report beside the ranks that it was made of does not count.
+  fs::create_directories(folder_ / "ranks" / "out");
+  fs::copy_file(recorded("copy_pageable.fault"), folder_ / "ranks" / "rank0.json.gz");
+  fs::copy_file(written, folder_ / "ranks" / "out" / "trace.pftrace");
+  std::ofstream(folder_ / "ranks" / "out" / "run.json") << "{}";
+  EXPECT_EQ(import_files({folder_ / "ranks"}).meta.ranks.size(), 1u);
+}
+
 TEST_F(ImportFolder, ARankThatWasNotWrittenIsSaidToBeLeftOut) {
   fs::create_directories(folder_ / "ranks");
   fs::copy_file(recorded("copy_pageable.fault"), folder_ / "ranks" / "rank0.json.gz");

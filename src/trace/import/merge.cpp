@@ -217,6 +217,18 @@ bool is_copy(const ImportedFile& a, const ImportedFile& b) {
          a.trace.spans.duration_ns == b.trace.spans.duration_ns;
 }
 
+// What hone wrote is a run joined and priced, without the clocks and names by which ranks are joined.
+Status none_of_hone(std::span<const ImportedFile> files, std::span<const std::string> sources) {
+  for (std::size_t i = 0; i < files.size(); ++i)
+    if (files[i].is_hones)
+      return invalid(
+          fmt::format("'{}' is a whole run that hone wrote, and cannot be joined with other files: explain "
+                      "it alone, or give the "
+                      "recordings of all ranks as they were made",
+                      sources[i]));
+  return {};
+}
+
 Status no_copies(std::span<const ImportedFile> files, std::span<const std::string> sources) {
   for (std::size_t i = 0; i < files.size(); ++i)
     for (std::size_t k = i + 1; k < files.size(); ++k)
@@ -269,6 +281,7 @@ void warn_of_silent(std::span<const ImportedFile> files, std::span<const std::st
 
 Status check_one_program(std::span<const ImportedFile> files, std::span<const std::string> sources) {
   if (files.size() < 2) return {};
+  HONE_CHECK(none_of_hone(files, sources));
   HONE_CHECK(no_copies(files, sources));
   std::map<int, std::size_t> first;
   bool silent = true, clocks = true, wall_clocks = true;

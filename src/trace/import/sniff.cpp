@@ -46,8 +46,9 @@ bool is_text(std::string_view bytes) {
                      [](char c) { return is_space(c) || static_cast<unsigned char>(c) >= ' '; });
 }
 
-// Nsight Compute prints lines of its own ("==PROF== …") before the table's header.
+// Nsight Compute prints lines of its own ("==PROF== …") before the table's header, one for each kernel.
 bool is_ncu_csv(std::string_view first) {
+  if (first.find("==PROF== ") != std::string_view::npos && is_text(first)) return true;
   const bool header = first.find("\"Kernel Name\"") != std::string_view::npos;
   return header && first.find("\"ID\"") != std::string_view::npos;
 }
@@ -60,11 +61,40 @@ bool is_onnx(std::string_view first) {
          kNext.find(first[2]) != std::string_view::npos;
 }
 
-// Every JSON of hone's own begins so; PyTorch's begins with "schemaVersion".
-bool is_report_of_hone(std::string_view text) {
-  if (!text.starts_with('{')) return false;
-  const auto key = std::find_if_not(text.begin() + 1, text.end(), is_space);
-  return text.substr(static_cast<std::size_t>(key - text.begin())).starts_with("\"schema\":");
+// What JSON says of itself first, without spaces: "{"schema":1,".
+std::string beginning_of(std::string_view text) {
+  std::string compact;
+  for (std::size_t i = 0; i < text.size() && compact.size() < 20; ++i)
+    if (!is_space(text[i])) compact += text[i];
+  return compact;
+}
+
+// JSON by its first key, that is no trace; empty: it may be one. PyTorch's traces begin with "schemaVersion".
+std::string_view other_json(std::string_view text) {
+  const std::string first = beginning_of(text);
+  if (first.starts_with("{\"schema\":\""))
+    return "an execution trace of PyTorch, which has no times; record with torch.profiler.profile and "
+           "export_chrome_trace(FILE)";
+  if (first.starts_with("{\"schema\":"))
+    return "a report that hone wrote, not the recording; give the run folder that it lies in";
+  return {};
+}
+
+// Texts that tools print of what was recorded, and the recording itself has another form.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSummaries = {{
+    {"Total Time (ns)", "a summary of nsys stats; export the recording itself: nsys export --type sqlite"},
+    {"Self CPU", "a table of key_averages(); export the profile with prof.export_chrome_trace(FILE)"},
+}};
+
+std::string text_like(std::string_view first) {
+  for (const auto& [words, what] : kSummaries)
+    if (first.find(words) != std::string_view::npos) return std::string(what);
+  return "a text of another kind";
+}
+
+bool is_tar(std::string_view first) {
+  constexpr std::size_t kMagicAt = 257;
+  return first.size() > kMagicAt && first.substr(kMagicAt).starts_with("ustar");
 }
 
 // A Perfetto trace is a list of packets: field 1, a length, then a packet's own fields.
@@ -89,9 +119,8 @@ Sniffed sniff(std::string_view first) {
   std::string_view text = first.substr(first.starts_with("\xef\xbb\xbf") ? 3 : 0);
   const auto begin = std::find_if_not(text.begin(), text.end(), is_space);
   text.remove_prefix(static_cast<std::size_t>(begin - text.begin()));
-  if (is_report_of_hone(text))
-    return {TraceFormat::kUnknown,
-            "a report that hone wrote, not the recording; give the run folder that it lies in"};
+  if (const std::string_view other = other_json(text); !other.empty())
+    return {TraceFormat::kUnknown, std::string(other)};
   if (text.starts_with('{') || text.starts_with('[')) return {TraceFormat::kJson, {}};
   for (const auto& [bytes, what] : kOthers)
     if (first.starts_with(bytes)) return {TraceFormat::kUnknown, std::string(what)};
@@ -100,7 +129,9 @@ Sniffed sniff(std::string_view first) {
             .looks_like = "an ONNX model; hone lab measures and explains those",
             .is_onnx = true};
   if (is_perfetto(first) && !is_text(first)) return {TraceFormat::kPerfetto, {}};
-  return {TraceFormat::kUnknown, is_text(first) ? "a text of another kind" : "data of another kind"};
+  if (is_tar(first))
+    return {TraceFormat::kUnknown, "a tar archive; unpack it first, and give the folder of its traces"};
+  return {TraceFormat::kUnknown, is_text(first) ? text_like(first) : "data of another kind"};
 }
 
 std::string_view readable_formats() {

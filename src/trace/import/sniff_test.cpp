@@ -13,6 +13,8 @@ TEST(Sniff, FormatsAreToldByContent) {
   EXPECT_EQ(sniff("\xef\xbb\xbf\n [{").format, TraceFormat::kJson);
   EXPECT_EQ(sniff("SQLite format 3\0\x10"sv).format, TraceFormat::kSqlite);
   EXPECT_EQ(sniff("==PROF== x\n\"ID\",\"Process ID\",\"Kernel Name\"\n").format, TraceFormat::kNcuCsv);
+  EXPECT_EQ(sniff("training\n==PROF== Profiling \"gemm\"\n").format,
+            TraceFormat::kNcuCsv);  // the table comes later
   EXPECT_EQ(sniff("\x0a\x10\x08\x01\x50\x02\x00"sv).format, TraceFormat::kPerfetto);
 }
 
@@ -26,6 +28,14 @@ TEST(Sniff, OthersAreNamedForTheMessage) {
   EXPECT_THAT(sniff("\xff\xfe{\0\r\0"sv).looks_like, testing::HasSubstr("UTF-16"));
   EXPECT_THAT(sniff("\x1f\x8b\x08\x00").looks_like, testing::HasSubstr("compressed twice"));
   EXPECT_THAT(sniff("{\n  \"schema\": 1,").looks_like, testing::HasSubstr("a report that hone wrote"));
+  EXPECT_THAT(sniff("{\"schema\": \"1.1.1-chakra.0.0.4\", \"nodes\": [").looks_like,
+              testing::HasSubstr("execution trace"));
+  EXPECT_THAT(sniff("Time (%),Total Time (ns),Instances\n").looks_like, testing::HasSubstr("nsys export"));
+  EXPECT_THAT(sniff(" Name    Self CPU %    Self CPU\n").looks_like,
+              testing::HasSubstr("export_chrome_trace"));
+  std::string archive("ranks/rank0.json");
+  archive.resize(257, '\0');
+  EXPECT_THAT(sniff(archive + "ustar  ").looks_like, testing::HasSubstr("a tar archive"));
   EXPECT_THAT(sniff("hello\n").looks_like, testing::HasSubstr("a text"));
   EXPECT_THAT(sniff("\x00\x01\x02\x03"sv).looks_like, testing::HasSubstr("data of another kind"));
 }

@@ -75,7 +75,10 @@ class Reader {
       HONE_CHECK(packet(reader.get_view()));
     }
     if (!has_tables_)
-      return unsupported("a Perfetto trace that hone did not write: it has no 'about this trace' event");
+      return unsupported(
+          "a Perfetto trace that hone did not write (it has no 'about this trace' event); give the recording "
+          "that it "
+          "was made from");
     for (const auto& [uuid, open] : open_)
       if (!open.empty()) return corrupt("a slice begins and never ends: the file is truncated");
     // A file cut between two packets is well-formed: only the count tells.
@@ -152,7 +155,10 @@ class Reader {
       return {};
     }
     if (!has_tables_)
-      return unsupported("a Perfetto trace that hone did not write: it does not begin with its tables");
+      return unsupported(
+          "a Perfetto trace that hone did not write (it does not begin with its tables); give the recording "
+          "that it "
+          "was made from");
     if (event.type == kSliceBegin) return begin(event, time_ns);
     if (event.type == kSliceEnd) return end(event, time_ns);
     return {};
@@ -198,7 +204,8 @@ Result<Trace> parse_perfetto(std::string_view bytes) {
   try {
     return perfetto::Reader().run(bytes);
   } catch (const protozero::exception& error) {
-    return corrupt(fmt::format("not a Perfetto trace, or a truncated one ({})", error.what()));
+    return corrupt(fmt::format("no Perfetto trace, or a part of one ({}); hone explain --out writes it anew",
+                               error.what()));
   }
 }
 

@@ -79,7 +79,8 @@ class Table {
       else
         ++odd_rows_;
     }
-    if (columns_.count() == 0) return invalid("no table of Nsight Compute (no column 'Kernel Name')");
+    if (columns_.count() == 0)
+      return invalid("no table of Nsight Compute (no column 'Kernel Name'); ncu writes it with --csv");
     return {};
   }
 
