@@ -41,6 +41,14 @@ double Gains::with(Change change) const {
   return std::max(0.0, base_ms_ - replay_.step_ms(without_recorder(std::move(change), kOperatorShare)));
 }
 
+double Gains::most_of(Cause cause, Reason reason) const {
+  const double gain = of(cause, reason);
+  if (!slows_ || !is_busy(cause) || !foretells()) return gain;
+  Change change;
+  change.work_ns = targets(cause, &reason);
+  return std::max(gain, low_ms_ - replay_.step_ms(without_recorder(std::move(change), kLowOperatorShare)));
+}
+
 std::vector<std::vector<double>> Gains::targets(Cause cause, const Reason* reason) const {
   std::vector<std::vector<double>> all;
   for (std::size_t rank = 0; rank < study_.ranks.size(); ++rank) {

@@ -19,6 +19,9 @@ class Gains {
   // ms a step. Of a program without a recorder in it.
   double of(Cause cause) const;
   double of(Cause cause, Reason reason) const;
+  // What removing a cause of busy time would win where the recorder costs its host as much as it may: then
+  // the host, which holds the step up after the fix, is quicker than supposed.
+  double most_of(Cause cause, Reason reason) const;
   // The replayed step without the recorder's cost, and how far the replay is from what was recorded.
   double unrecorded_ms() const { return base_ms_; }
   // Within what that lies for most programs: hosts and programs differ in what a record costs them.

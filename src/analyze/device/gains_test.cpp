@@ -49,6 +49,30 @@ TEST(JoinedLoops, StillPassTheMemoryThatTheyPass) {
   EXPECT_NEAR(gains_of(study).of(Cause::kLaunch, Reason::kLoop), kJoinedGainMs, 0.02);
 }
 
+// 30 turns a step of a work that should take a tenth of its 25 µs, and of a host that is slower only while it
+// is recorded.
+TEST(Gains, OfTheDeviceEndWhereTheHostTakesOver) {
+  Works made;
+  for (int step = 0; step < 3; ++step) {
+    for (int turn = 0; turn < 30; ++turn) {
+      made.run({.bytes = 4.22e12 * 2.5e-6, .us = 25});
+      for (int view = 0; view < 2; ++view) {
+        made.host(trace::Category::kOperator, "aten::view", 15);
+        made.pass(16);
+      }
+    }
+    made.end_step();
+  }
+  const Study study = study_of(made);
+  const Gains gains = gains_of(study);
+  ASSERT_TRUE(gains.recorder_slows());
+  const double gain = gains.of(Cause::kKernelInefficiency, Reason::kSlow);
+  EXPECT_GT(gain, 0.2);
+  EXPECT_GT(gains.most_of(Cause::kKernelInefficiency, Reason::kSlow), 1.2 * gain);
+  EXPECT_LE(gains.most_of(Cause::kKernelInefficiency, Reason::kSlow), gains.low_unrecorded_ms());
+  EXPECT_EQ(gains.most_of(Cause::kLaunch, Reason::kNone), gains.of(Cause::kLaunch, Reason::kNone));
+}
+
 TEST(Reasons, WithoutWorksOfTheirOwnPromiseNothing) {
   Works made;
   for (int step = 0; step < 3; ++step) {

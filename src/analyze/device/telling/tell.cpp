@@ -21,7 +21,10 @@ namespace {
 // A part of so much of its works is all of them.
 constexpr double kNearlyWhole = 0.97;
 constexpr std::size_t kNamedParts = 3;
-constexpr double kWorthNaming = 0.01;   // of the time that evidence is given for
+constexpr double kWorthNaming = 0.01;  // of the time that evidence is given for
+// A fix that may win this much more is told with both gains.
+constexpr double kWorthARange = 1.25;
+constexpr double kWorthARangeOfStep = 0.02;
 constexpr double kWorthSaying = 0.005;  // a fix that wins less of the step is no finding
 
 using Arguments = fmt::dynamic_format_arg_store<fmt::format_context>;
@@ -265,6 +268,23 @@ class Teller {
     return text;
   }
 
+  static std::string joined(const std::string& text, const std::string& more) {
+    return text.empty() || more.empty() ? text + more : text + "; " + more;
+  }
+
+  // What shortens the device's work wins no more than the host then allows, and how fast it is without the
+  // recorder is not known well.
+  std::string more_than(Cause cause, Reason reason, double ms, double gain) const {
+    const double least = std::max(kWorthARange * gain, gain + kWorthARangeOfStep * step());
+    if (!gains_.recorder_slows() || ms < least) return {};
+    const double most = std::min(ms, gains_.most_of(cause, reason));
+    if (most < least) return {};
+    return fmt::format(
+        "the host holds the step up then: it wins up to {} where the recorder slows the host by more than "
+        "supposed",
+        in_step(most));
+  }
+
   LedgerRow row(Cause cause, const Account& account) const {
     std::vector<const Part*> parts;
     for (const Part& part : account.parts) parts.push_back(&part);
@@ -304,8 +324,9 @@ class Teller {
       const std::vector<const Part*> parts = parts_of(account, reason);
       const Arguments whole = row_arguments(ms, parts, gain);
       told_.findings.push_back({cause, fill(rule.title, whole), evidence(rule, parts, whole),
-                                fill(rule.fix, whole), caveat(rule, whole), gain, is_bound(cause), ms,
-                                named(parts)});
+                                fill(rule.fix, whole),
+                                joined(caveat(rule, whole), more_than(cause, reason, ms, gain)), gain,
+                                is_bound(cause), ms, named(parts)});
     }
   }
 
