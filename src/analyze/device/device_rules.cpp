@@ -144,6 +144,16 @@ constexpr DeviceRule kRules[] = {
      "give them more work at once: larger batches; small products joined into one (torch.bmm, grouped GEMM); "
      "for a sum, a norm or a scan over few long rows: more rows, or each row in pieces",
      ""},
+    {Cause::kKernelInefficiency, Reason::kProductsInTurn, 0.03,
+     "{ms} per step is lost in products that a loop does one after another",
+     "{count} products a step, each with no more blocks than the device has multiprocessors: {ms} above "
+     "their "
+     "floors",
+     kWork,
+     "one batched product for all turns: torch.bmm over stacked tensors, a grouped GEMM where their rows "
+     "differ "
+     "in number",
+     "what is stacked anew in every step is copied: keep it stacked"},
     {Cause::kKernelInefficiency, Reason::kPatches, 0.03,
      "{ms} per step is lost in convolutions of patches that do not overlap",
      "{count} convolutions a step whose stride is the size of their filter: {ms} above their floors", kWork,

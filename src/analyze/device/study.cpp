@@ -54,8 +54,8 @@ Study make_study(const trace::Trace& trace, const GpuRoofs& roofs) {
       rank.overlaps.push_back(device == timeline.ledger_device() ? rank.occupancy.overlaps
                                                                  : occupancy(timeline, device).overlaps);
     rank.idle = idle_parts(timeline, rank.occupancy, study.activities.back());
-    rank.split = divide_busy(trace, timeline, study.activities.back(), roofs);
     rank.loops = find_loops(trace, timeline);
+    rank.split = divide_busy(trace, timeline, study.activities.back(), rank.loops, roofs);
     rank.typical = typical_step(timeline, common);
     study.ranks.push_back(std::move(rank));
   }

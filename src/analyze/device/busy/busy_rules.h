@@ -19,6 +19,10 @@ inline constexpr double kPoorAttention = 0.20;
 // Over long sequences and without a mask in memory, kernels of attention reach about this part.
 inline constexpr double kGoodMaskless = 0.60;
 
+// Products that fill the device several times over reach about this part: while the last blocks of one wave
+// end, those of the next begin.
+inline constexpr double kManyWaves = 0.85;
+
 // A product below this part of its roof is worth another look; above, it is what libraries reach.
 inline constexpr double kPoorProduct = 0.35;
 inline constexpr double kPoorTraffic = 0.30;

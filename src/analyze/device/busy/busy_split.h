@@ -47,6 +47,7 @@ enum class Reason : uint8_t {
   kMergedWeights,    // a weight put together anew for one product (merged_weights.h)
   kAccumulation,     // a sum of gradients over micro-batches (leaves.h)
   kPointwiseSeries,  // around a convolution of size 1 that could be a linear layer (pointwise_series.h)
+  kProductsInTurn,   // one of many small products in a loop (products_in_turn.h)
   kCheck,            // only makes a yes or no for the host to read (checks.h)
 };
 inline constexpr int kReasonCount = static_cast<int>(Reason::kCheck) + 1;

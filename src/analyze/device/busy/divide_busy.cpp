@@ -8,18 +8,20 @@
 #include "analyze/device/busy/merged_weights.h"
 #include "analyze/device/busy/one_hot.h"
 #include "analyze/device/busy/pointwise_series.h"
+#include "analyze/device/busy/products_in_turn.h"
 #include "analyze/device/busy/reductions.h"
 
 namespace hone::analyze::device {
 
 BusySplit divide_busy(const trace::Trace& trace, const RankTimeline& timeline, const HostActivity& activity,
-                      const GpuRoofs& roofs) {
+                      const Loops& loops, const GpuRoofs& roofs) {
   TraitsByName traits(trace);
   BusySplit split = split_works(trace, timeline, roofs, traits);
   mark_pointwise_series(trace, timeline, split);
   mark_fusible(trace, timeline, roofs, traits, split);
   mark_one_hot_products(trace, timeline, roofs, split);
   mark_merged_weights(trace, timeline, roofs, split);
+  mark_products_in_turn(trace, timeline, loops, roofs, split);
   mark_accumulations(trace, timeline, split);
   mark_repeated_reductions(trace, timeline, split);
   mark_wide_sums(trace, timeline, split);

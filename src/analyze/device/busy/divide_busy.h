@@ -4,12 +4,13 @@
 #include "analyze/device/busy/busy_split.h"
 #include "analyze/device/busy/gpu_roofs.h"
 #include "analyze/device/host/host_activity.h"
+#include "analyze/device/timeline/loops.h"
 #include "analyze/device/timeline/rank_timeline.h"
 
 namespace hone::analyze::device {
 
 // Each work by itself first, then what only several of them together show.
 BusySplit divide_busy(const trace::Trace& trace, const RankTimeline& timeline, const HostActivity& activity,
-                      const GpuRoofs& roofs);
+                      const Loops& loops, const GpuRoofs& roofs);
 
 }  // namespace hone::analyze::device

@@ -68,6 +68,14 @@ class Works {
     return count_++;
   }
 
+  // Of the last kernel.
+  void give_blocks(uint32_t blocks) {
+    trace::Launch launch;
+    launch.span = last_;
+    launch.grid = {blocks, 1, 1};
+    trace_.launches.push_back(launch);
+  }
+
   // The host reads a value of the device, and waits for it.
   uint32_t read(double bytes) {
     const uint32_t work = also(2, "Memcpy DtoH", trace::Category::kMemcpy);
@@ -104,7 +112,7 @@ class Works {
   RankTimeline timeline() const { return rank_timeline(trace_, 0); }
   BusySplit split(const GpuRoofs& roofs = gpu_roofs("NVIDIA H200")) const {
     const RankTimeline seen = timeline();
-    return divide_busy(trace_, seen, host_activity(trace_, seen), roofs);
+    return divide_busy(trace_, seen, host_activity(trace_, seen), find_loops(trace_, seen), roofs);
   }
 
  private:
