@@ -144,6 +144,15 @@ double CallInput::bytes() const {
   return sum;
 }
 
+double CallInput::stored_bytes() const {
+  if (kind == Kind::kNone || kind == Kind::kValue) return 0;
+  double sum = kind == Kind::kTensor ? static_cast<double>(dtype_size(dtype)) : 0;
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    if (dims[i] == 0 || i >= strides.size() || strides[i] != 0) sum *= static_cast<double>(dims[i]);
+  for (const CallInput& item : items) sum += item.stored_bytes();
+  return sum;
+}
+
 std::string call_inputs_text(const std::vector<CallInput>& inputs) {
   std::string text;
   for (std::size_t i = 0; i < inputs.size(); ++i) {

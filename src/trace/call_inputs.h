@@ -23,8 +23,9 @@ struct CallInput {
   std::string value;             // as the framework wrote it, without spaces
   std::vector<CallInput> items;  // of a list: tensors
 
-  int64_t elements() const;  // of a tensor; of all tensors of a list
-  double bytes() const;      // likewise
+  int64_t elements() const;     // of a tensor; of all tensors of a list
+  double bytes() const;         // likewise
+  double stored_bytes() const;  // likewise, but of what lies in memory: dimensions of stride 0 repeat it
   friend bool operator==(const CallInput&, const CallInput&) = default;
 };
 

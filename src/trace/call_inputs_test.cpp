@@ -58,6 +58,16 @@ TEST(CallInputs, CountElementsAndBytes) {
   EXPECT_EQ(value("[3]").bytes(), 0);
 }
 
+TEST(CallInputs, TakeMemoryOnceThatExpandedDimensionsRepeat) {
+  CallInput rows = tensor(DType::kF32, {6, 10});
+  EXPECT_EQ(rows.stored_bytes(), 240) << "packed";
+  rows.strides = {1, 0};
+  EXPECT_EQ(rows.bytes(), 240);
+  EXPECT_EQ(rows.stored_bytes(), 24);
+  rows.dims = {0, 10};
+  EXPECT_EQ(rows.stored_bytes(), 0);
+}
+
 TEST(CallInputs, CountNoMoreElementsThanFitIntoANumber) {
   EXPECT_EQ(tensor(DType::kF32, {4'000'000'000, 4'000'000'000}).elements(), int64_t{1} << 62);
   EXPECT_GT(tensor(DType::kF32, {4'000'000'000, 4'000'000'000}).bytes(), 6e19);

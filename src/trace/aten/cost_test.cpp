@@ -124,7 +124,8 @@ constexpr ByHand kByHand[] = {
     {"aten::_softmax", "f16[6,10] =-1 =True", kReduction, 300, 120, 240},
     {"aten::_log_softmax_backward_data", "f32[6,10] f32[6,10] =1 =15", kReduction, 240, 480, 120},
     {"aten::nll_loss_forward", "f32[6,10] i64[6] - =1 =-100", kReduction, 6, 24 + 48, 8},
-    {"aten::nll_loss_backward", "f32[] f32[6,10] i64[6] - =1 =-100 f32[]", kReduction, 6, 4 + 48, 240},
+    // the zeros that it writes into are an operator of their own; so are those of the embeddings' below
+    {"aten::nll_loss_backward", "f32[] f32[6,10] i64[6] - =1 =-100 f32[]", kReduction, 6, 4 + 48, 24},
     // 30 distances of 4 terms: difference, absolute value or square, sum; the root; |d|³ with p = 3
     {"aten::_cdist_forward", "f32[2,3,4] f32[2,5,4] =1. -", kReduction, 360, 4 * (24 + 40), 4 * 30},
     {"aten::_cdist_forward", "f32[3,4] f32[2,5,4] =2. =2", kReduction, 360 + 30, 4 * (12 + 40), 4 * 30},
@@ -133,14 +134,15 @@ constexpr ByHand kByHand[] = {
     {"aten::max_pool2d_with_indices", "f32[1,2,8,8] =[2,2] =[2,2] =[0,0] =[1,1] =False", kPooling, 128, 512,
      32 * (4 + 8)},
     {"aten::embedding", "f32[100,8] i64[2,3] =-1 =False =False", kMovement, 0, 6 * 32 + 48, 6 * 32},
-    {"aten::embedding_dense_backward", "f32[2,3,8] i64[2,3] =100 =-1 =False", kMovement, 48, 192 + 48, 3200},
+    {"aten::embedding_dense_backward", "f32[2,3,8] i64[2,3] =100 =-1 =False", kMovement, 48, 192 + 48, 192},
+    {"aten::embedding_dense_backward", "f32[2,3,8] i64[2,3] =5 =-1 =False", kMovement, 48, 192 + 48, 160},
     {"aten::_embedding_bag", "f32[100,8] i64[6] i64[2] =False =1 =False - =False =-1", kMovement, 48,
      6 * 32 + 48 + 16, 2 * 32},
     {"aten::_embedding_bag_dense_backward", "f32[2,8] i64[6] i64[6] i64[2] i64[0] =100 =False =1 - =-1",
-     kMovement, 48, 64 + 48 + 48, 3200},
+     kMovement, 48, 64 + 48 + 48, 192},
     {"aten::index_copy_", "bf16[1,4,16,8] =2 i64[1] bf16[1,4,1,8]", kMovement, 0, 64 + 8, 64},
     {"aten::index_add_", "f32[100,8] =0 i64[6] f32[6,8] =1", kMovement, 48, 2 * 192 + 48, 192},
-    {"aten::index_add", "f32[100,8] =0 i64[6] f32[6,8] =1", kMovement, 48, 3200 + 2 * 192 + 48, 3200 + 192},
+    {"aten::index_add", "f32[100,8] =0 i64[6] f32[6,8] =1", kMovement, 48, 2 * 192 + 48, 192},  // calls copy_
     // 30 places of 3 channels: an image of 48 elements is read no more than whole, one of 3000 in part
     {"aten::cudnn_grid_sampler", "f32[1,3,4,4] f32[1,5,6,2]", kMovement, 990, 4 * 48 + 240, 360},
     {"aten::grid_sampler_2d", "f32[1,3,25,40] f32[1,5,6,2] =0 =0 =False", kMovement, 990, 4 * 360 + 240, 360},
@@ -151,6 +153,10 @@ constexpr ByHand kByHand[] = {
     {"aten::_chunk_cat", "(bf16[5,3] bf16[4,2]) =0 =2 bf16[2,13]", kMovement, 0, 2 * 23, 2 * 26},
     {"aten::split_with_sizes_copy", "bf16[2,6] =[2,4] =1 (bf16[2,2] bf16[2,4])", kMovement, 0, 24, 24},
     {"aten::gather", "f32[6,10] =1 i64[6,1]", kMovement, 0, 24 + 48, 24},
+    // an index expanded along the rows that it picks is 6 numbers in memory; so with what is added to rows
+    {"aten::gather", "f32[9,10] =0 i64[6,10]{1,0}", kMovement, 0, 240 + 48, 240},
+    {"aten::add", "f32[6,10] f32[6,10]{1,0} =1", kPointwise, 60, 240 + 24, 240},
+    {"aten::copy_", "f32[6,10] f32[6,10]{0,0} =False", kLayout, 0, 4, 240},
     {"aten::constant_pad_nd", "f16[3,4] =[1,1] =0.", kMovement, 0, 24, 36},
     {"aten::fill_", "f32[12] =0", kMovement, 0, 0, 48},
     {"aten::slice_backward", "f32[3,2] =[3,4] =1 =0 =2 =1", kMovement, 0, 24, 48},

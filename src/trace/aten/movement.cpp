@@ -25,14 +25,19 @@ std::optional<Work> embedding(const Args& args, const Entry&) {
               fmt::format("{} rows of {}", elements(index->dims), dims_text(weight->dims))};
 }
 
-// embedding_dense_backward(gradient[…,D], index, V, …): adds each row to a gradient of V rows that begins as
-// 0
+// Bytes of the rows, each of `width` elements, that so many indices write of a gradient of `rows` rows. That
+// gradient begins as zeros, which come from an operator that is called for them, and are counted there.
+double rows_written(const CallInput& index, double rows, double width, DType dtype) {
+  return std::min(elements(index.dims), rows) * width * static_cast<double>(dtype_size(dtype));
+}
+
+// embedding_dense_backward(gradient[…,D], index, V, …): adds each row to one of V
 std::optional<Work> embedding_backward(const Args& args, const Entry&) {
   const CallInput *gradient = args.tensor(0), *index = args.tensor(1);
   const auto rows = args.number(2);
   if (gradient == nullptr || index == nullptr || gradient->dims.empty() || !rows) return std::nullopt;
-  const double written =
-      *rows * static_cast<double>(gradient->dims.back()) * static_cast<double>(dtype_size(gradient->dtype));
+  const auto width = static_cast<double>(gradient->dims.back());
+  const double written = rows_written(*index, *rows, width, gradient->dtype);
   return Work{
       elements(gradient->dims), gradient->bytes() + index->bytes(), written, gradient->dtype,
       fmt::format("gradient, {} rows into {:.0f}×{}", elements(index->dims), *rows, gradient->dims.back())};
@@ -53,26 +58,26 @@ std::optional<Work> embedding_bag(const Args& args, const Entry&) {
 }
 
 // _embedding_bag_dense_backward(gradient[B,D], index, bag of each, bags' sizes, maxima, V, …): adds a bag's
-// row for each of its index to a gradient of V rows that begins as 0
+// row for each of its index to one of V
 std::optional<Work> embedding_bag_backward(const Args& args, const Entry&) {
   const CallInput *gradient = args.tensor(0), *index = args.tensor(1), *bag_of = args.tensor(2);
   const auto rows = args.number(5);
   if (gradient == nullptr || index == nullptr || bag_of == nullptr || gradient->dims.size() != 2 || !rows)
     return std::nullopt;
   const auto width = static_cast<double>(gradient->dims[1]);
-  const double written = *rows * width * static_cast<double>(dtype_size(gradient->dtype));
+  const double written = rows_written(*index, *rows, width, gradient->dtype);
   return Work{
       elements(index->dims) * width, gradient->bytes() + index->bytes() + bag_of->bytes(), written,
       gradient->dtype,
       fmt::format("gradient, {} rows into {:.0f}×{}", elements(index->dims), *rows, gradient->dims[1])};
 }
 
-// index_copy_(x, axis, index, source): writes as many slices as the source has; copies x unless in place
+// index_copy_(x, axis, index, source): writes as many slices as the source has. Not in place it, like those
+// below, calls copy_ for x first, which is counted there
 std::optional<Work> index_copy(const Args& args, const Entry&) {
   const CallInput *x = args.tensor(0), *index = args.tensor(2), *source = args.tensor(3);
   if (x == nullptr || index == nullptr || source == nullptr) return std::nullopt;
-  const double whole = args.in_place() ? 0 : x->bytes();
-  return Work{0, whole + source->bytes() + index->bytes(), whole + source->bytes(), x->dtype,
+  return Work{0, source->bytes() + index->bytes(), source->bytes(), x->dtype,
               fmt::format("{} into {}", dims_text(source->dims), dims_text(x->dims))};
 }
 
@@ -88,13 +93,12 @@ std::optional<Work> index_put(const Args& args, const Entry&) {
 }
 
 // index_add_(x, axis, index, source): adds as many slices as the source has to slices that are read and
-// written; copies x unless in place
+// written
 std::optional<Work> index_add(const Args& args, const Entry&) {
   const CallInput *x = args.tensor(0), *index = args.tensor(2), *source = args.tensor(3);
   if (x == nullptr || index == nullptr || source == nullptr) return std::nullopt;
-  const double whole = args.in_place() ? 0 : x->bytes();
-  return Work{elements(source->dims), whole + 2 * source->bytes() + index->bytes(), whole + source->bytes(),
-              x->dtype, fmt::format("{} added into {}", dims_text(source->dims), dims_text(x->dims))};
+  return Work{elements(source->dims), 2 * source->bytes() + index->bytes(), source->bytes(), x->dtype,
+              fmt::format("{} added into {}", dims_text(source->dims), dims_text(x->dims))};
 }
 
 // index_select(x, axis, index): as many slices as the index has elements
@@ -116,21 +120,18 @@ std::optional<Work> gather(const Args& args, const Entry&) {
   const CallInput *x = args.tensor(0), *index = args.tensor(2);
   if (x == nullptr || index == nullptr) return std::nullopt;
   const double out = tensor_bytes(index->dims, x->dtype);
-  return Work{0, out + index->bytes(), out, x->dtype,
+  return Work{0, out + index->stored_bytes(), out, x->dtype,
               fmt::format("{} of {}", dims_text(index->dims), dims_text(x->dims))};
 }
 
-// scatter(x, axis, index, source): copies x unless in place, then an element for each of the index; adding
-// reads what it adds to
+// scatter(x, axis, index, source): an element for each of the index; adding reads what it adds to
 std::optional<Work> scatter(const Args& args, const Entry& entry) {
   const CallInput *x = args.tensor(0), *index = args.tensor(2);
   if (x == nullptr || index == nullptr) return std::nullopt;
   const double moved = tensor_bytes(index->dims, x->dtype);
   const double source = args.tensor(3) != nullptr ? moved : 0;
-  const double whole = args.in_place() ? 0 : x->bytes();
   const double added = entry.flops > 0 ? moved : 0;
-  return Work{entry.flops * elements(index->dims), index->bytes() + source + added + whole,
-              args.in_place() ? moved : x->bytes(), x->dtype,
+  return Work{entry.flops * elements(index->dims), index->bytes() + source + added, moved, x->dtype,
               fmt::format("{} into {}", dims_text(index->dims), dims_text(x->dims))};
 }
 

@@ -35,7 +35,7 @@ std::optional<Output> broadcast(std::span<const CallInput> operands, bool in_pla
 
 std::optional<Work> work_of(const Args& args, const Entry& entry, DType arithmetic_or_result, DType out) {
   double read = 0;
-  for (int i = 0; i < entry.operands; ++i) read += args.bytes(static_cast<std::size_t>(i));
+  for (int i = 0; i < entry.operands; ++i) read += args.stored_bytes(static_cast<std::size_t>(i));
   const auto result = broadcast(args.first(entry.operands), args.in_place());
   if (!result) return std::nullopt;
   const DType dtype = arithmetic_or_result == DType::kUndefined ? result->dtype : arithmetic_or_result;
@@ -77,7 +77,8 @@ std::optional<Work> where(const Args& args, const Entry& entry) {
 std::optional<Work> copy(const Args& args, const Entry&) {
   const CallInput *to = args.tensor(0), *from = args.tensor(1);
   if (to == nullptr || from == nullptr) return std::nullopt;
-  Work work{0, from->bytes(), to->bytes(), from->dtype, {}, kMovement, {elements(to->dims), to->dtype}};
+  Work work{0,         from->stored_bytes(),           to->bytes(), from->dtype, {},
+            kMovement, {elements(to->dims), to->dtype}};
   work.geometry = fmt::format("{} {}", dims_text(to->dims), dtype_name(from->dtype));
   if (to->dtype != from->dtype) {
     work.flops = elements(to->dims);

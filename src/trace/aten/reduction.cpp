@@ -117,11 +117,13 @@ std::optional<Work> nll_loss(const Args& args, const Entry&) {
               describe(*x)};
 }
 
-// nll_loss_backward(gradient, x, target, weight, …): writes zeros but for one element for each target
+// nll_loss_backward(gradient, x, target, weight, …): one element for each target; the zeros that the others
+// are come from an operator that it calls, and are counted there
 std::optional<Work> nll_loss_backward(const Args& args, const Entry&) {
   const CallInput *x = args.tensor(1), *target = args.tensor(2);
   if (x == nullptr || target == nullptr) return std::nullopt;
-  return Work{elements(target->dims), args.bytes(0) + target->bytes() + args.bytes(3), x->bytes(), x->dtype,
+  const double written = tensor_bytes(target->dims, x->dtype);
+  return Work{elements(target->dims), args.bytes(0) + target->bytes() + args.bytes(3), written, x->dtype,
               "gradient, " + describe(*x)};
 }
 

@@ -36,6 +36,8 @@ class Args {
   // "[True,True,False]": which results are wanted
   std::array<bool, 3> mask(std::size_t i, std::array<bool, 3> otherwise) const;
   double bytes(std::size_t i) const { return i < inputs_.size() ? inputs_[i].bytes() : 0; }
+  // What reading it takes at least: of an expanded tensor what is there once.
+  double stored_bytes(std::size_t i) const { return i < inputs_.size() ? inputs_[i].stored_bytes() : 0; }
 
  private:
   std::span<const CallInput> inputs_;

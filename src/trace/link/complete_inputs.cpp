@@ -5,6 +5,7 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "trace/call_inputs.h"
@@ -24,7 +25,7 @@ constexpr std::ptrdiff_t kLookBack = 4096;
 
 class Completer {
  public:
-  explicit Completer(Trace& trace) : trace_(trace) {}
+  Completer(Trace& trace, const SpanNesting& nesting) : trace_(trace), nesting_(nesting) {}
 
   void run() {
     collect();
@@ -66,16 +67,34 @@ class Completer {
 
   // Gradients of each step, and how many calls of each kind share them.
   void collect() {
+    const std::unordered_set<uint32_t> sums = sums_at_leaves();
+    std::map<StepKey, Inputs> summed;
     for (const Call& call : trace_.calls) {
       if (!call.inputs.valid() || trace_.spans.step[call.span] == kNoStep) continue;
       if (kind(call) == kAccumulate) {
         const Inputs& inputs = parsed(call.inputs);
         if (!inputs.empty() && inputs[0].kind == CallInput::Kind::kTensor)
-          gradients_[step_of(call)].push_back({inputs[0]});
+          (sums.contains(call.span) ? summed : gradients_)[step_of(call)].push_back(inputs[0]);
       } else if (is_missing_list(call)) {
         ++sharing_[{step_of(call), trace_.spans.name[call.span].index}];
       }
     }
+    // Where all are added to something, zeros for all that shows, each counts.
+    for (auto& [step, list] : summed) gradients_.try_emplace(step, std::move(list));
+  }
+
+  // Evaluations of leaves that add to what is there: with several micro-batches a step, a parameter's first
+  // one takes the gradient as it is, and those that follow add to it.
+  std::unordered_set<uint32_t> sums_at_leaves() const {
+    std::unordered_set<uint32_t> sums;
+    for (const Call& call : trace_.calls) {
+      if (!kind(call).starts_with("aten::add")) continue;
+      const uint32_t around = nesting_.parent(call.span);
+      if (around != kNoSpan && trace_.spans.name[around].valid() &&
+          trace_.strings.text(trace_.spans.name[around]) == kAccumulate)
+        sums.insert(around);
+    }
+    return sums;
   }
 
   // The same text stands for the same types: those of its first use.
@@ -135,6 +154,7 @@ class Completer {
   }
 
   Trace& trace_;
+  const SpanNesting& nesting_;
   std::unordered_map<StringId, Inputs> parsed_;
   std::unordered_map<StringId, StringId> typed_;
   std::map<StepKey, Inputs> gradients_;
@@ -143,6 +163,6 @@ class Completer {
 
 }  // namespace
 
-void complete_inputs(Trace& trace) { Completer(trace).run(); }
+void complete_inputs(Trace& trace, const SpanNesting& nesting) { Completer(trace, nesting).run(); }
 
 }  // namespace hone::trace::link

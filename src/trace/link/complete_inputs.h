@@ -2,15 +2,17 @@
 // tensors in lists, and nothing of lists of more than 30 tensors.
 #pragma once
 
+#include "trace/span_nesting.h"
 #include "trace/trace.h"
 
 namespace hone::trace::link {
 
 // Rewrites Call::inputs:
 // - tensors in lists get the type of the tensor of the same shape that was last used before;
-// - operators that update parameters (fused or foreach) get the gradients that were accumulated in their step
-//   for the lists that are missing. Where a step has several such calls of one kind, each gets its part.
+// - operators that update parameters (fused or foreach) get the gradients of their step for the lists that
+//   are missing, each once, however many micro-batches it was summed over. Where a step has several such
+//   calls of one kind, each gets its part.
 // Steps must be assigned.
-void complete_inputs(Trace& trace);
+void complete_inputs(Trace& trace, const SpanNesting& nesting);
 
 }  // namespace hone::trace::link

@@ -17,6 +17,8 @@ void all_in_step(Program& program, int32_t step) {
   for (int32_t& of : program.trace.spans.step) of = of == kNoStep ? step : of;
 }
 
+void complete(Program& program) { complete_inputs(program.trace, SpanNesting(program.trace)); }
+
 TEST(CompleteInputs, GiveTensorsInListsTheTypeOfTheLastTensorOfTheirShape) {
   Program program;
   program.op(program.main, "aten::relu", 0, 1, "f32[2,8]");
@@ -24,14 +26,14 @@ TEST(CompleteInputs, GiveTensorsInListsTheTypeOfTheLastTensorOfTheirShape) {
   program.op(program.main, "aten::relu", 2, 1, "f16[4]");
   const uint32_t cat =
       program.op(program.main, "aten::cat", 3, 1, "(undefined[2,8] undefined[4] undefined[5]) =0");
-  complete_inputs(program.trace);
+  complete(program);
   EXPECT_EQ(inputs_of(program, cat), "(bf16[2,8] f16[4] undefined[5]) =0");
 }
 
 TEST(CompleteInputs, GiveTensorsInListsTheTypeThatTheOthersShare) {
   Program program;
   const uint32_t cat = program.op(program.main, "aten::cat", 0, 1, "(undefined[2,8] f16[4] undefined[5]) =0");
-  complete_inputs(program.trace);
+  complete(program);
   EXPECT_EQ(inputs_of(program, cat), "(f16[2,8] f16[4] f16[5]) =0");
 }
 
@@ -45,7 +47,7 @@ TEST(CompleteInputs, GiveUpdatesTheGradientsOfTheirStepForListsThatAreMissing) {
     program.op(program.main, "aten::_foreach_add_", 4, 1, "() =1");
     all_in_step(program, step);
   }
-  complete_inputs(program.trace);
+  complete(program);
   EXPECT_EQ(inputs_of(program, 2), "(f32[8,4] f32[8]) =2. -");
   EXPECT_EQ(inputs_of(program, 7), "(f32[8,4] f32[9]) =2. -");
   EXPECT_EQ(inputs_of(program, 3),
@@ -59,8 +61,33 @@ TEST(CompleteInputs, DivideTheGradientsAmongSeveralUpdatesOfAStep) {
   program.op(program.main, "aten::_fused_sgd_", 3, 1, "() () ()");
   const uint32_t second = program.op(program.main, "aten::_fused_sgd_", 4, 1, "() () ()");
   all_in_step(program, 0);
-  complete_inputs(program.trace);
+  complete(program);
   EXPECT_EQ(inputs_of(program, second), "(f32[16]) (f32[16]) ()");
+}
+
+TEST(CompleteInputs, CountAGradientOnceThatMicroBatchesAddUp) {
+  Program program;
+  for (int batch = 0; batch < 3; ++batch) {
+    for (const double at : {0.0, 1.0}) {
+      program.op(program.backward, "torch::autograd::AccumulateGrad", 10 * batch + at, 0.9,
+                 at == 0 ? "f32[8,4]" : "f32[8]");
+      if (batch > 0) program.op(program.backward, "aten::add_", 10 * batch + at, 0.5);
+    }
+  }
+  const uint32_t update = program.op(program.main, "aten::_fused_sgd_", 40, 1, "() () ()");
+  all_in_step(program, 0);
+  complete(program);
+  EXPECT_EQ(inputs_of(program, update), "(f32[8,4] f32[8]) (f32[8,4] f32[8]) ()");
+}
+
+TEST(CompleteInputs, CountGradientsThatAreAllAddedToZeros) {
+  Program program;
+  program.op(program.backward, "torch::autograd::AccumulateGrad", 0, 1, "f32[8,4]");
+  program.op(program.backward, "aten::add_", 0, 0.5);
+  const uint32_t update = program.op(program.main, "aten::_fused_sgd_", 40, 1, "() () ()");
+  all_in_step(program, 0);
+  complete(program);
+  EXPECT_EQ(inputs_of(program, update), "(f32[8,4]) (f32[8,4]) ()");
 }
 
 TEST(CompleteInputs, LeaveAloneWhatNothingTells) {
@@ -68,7 +95,7 @@ TEST(CompleteInputs, LeaveAloneWhatNothingTells) {
   const uint32_t update = program.op(program.main, "aten::_fused_adamw_", 3, 1, "() () () ()");
   const uint32_t cat = program.op(program.main, "aten::cat", 4, 1, "() =0");
   all_in_step(program, 0);
-  complete_inputs(program.trace);
+  complete(program);
   EXPECT_EQ(inputs_of(program, update), "() () () ()");
   EXPECT_EQ(inputs_of(program, cat), "() =0");
 }

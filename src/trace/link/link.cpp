@@ -36,7 +36,7 @@ Status link_trace(Trace& trace) {
   const bool numbered = link::mark_steps(trace, nesting, work, roles);
   link::assign_steps(trace, work);
   if (numbered) link::align_steps(trace, work);
-  link::complete_inputs(trace);
+  link::complete_inputs(trace, nesting);
   link::type_inputs_by_kernels(trace, work);
   link::type_fused_steps_by_kernels(trace, work);
   link::strides_by_gradients(trace);
