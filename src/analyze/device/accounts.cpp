@@ -68,8 +68,7 @@ class Bookkeeper {
     const Meeting* meeting = study_.meetings.find(rank_, charge.work);
     double waited = 0;
     if (meeting != nullptr) {
-      const double arrived = meeting->last_ns - study_.meetings.clock_shift_ns[rank_];
-      waited = std::clamp(arrived - static_cast<double>(charge.start_ns), 0.0,
+      waited = std::clamp(meeting->last_ns - static_cast<double>(charge.start_ns), 0.0,
                           static_cast<double>(charge.end_ns - charge.start_ns)) /
                charge.sharers;
     }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kWorthSplittingNs = 300'000;
 
-// Segments of a rank's own clock, latest first.
+// A segment of the path.
 struct Link {
   uint32_t rank;
   double start_ns, end_ns;
@@ -48,8 +48,8 @@ class Walk {
   std::vector<PathSegment> run() {
     const auto rank = static_cast<uint32_t>(study_.headline);
     const DeviceStep& step = study_.timelines[rank].steps[typical_window(study_, rank)];
-    from_ = static_cast<double>(step.start_ns) + shift(rank);
-    to_ = static_cast<double>(step.end_ns) + shift(rank);
+    from_ = static_cast<double>(step.start_ns);
+    to_ = static_cast<double>(step.end_ns);
     at_ = to_;
     rank_ = rank;
     work_ = last_work(rank, step.end_ns);
@@ -58,7 +58,6 @@ class Walk {
   }
 
  private:
-  double shift(uint32_t rank) const { return study_.meetings.clock_shift_ns[rank]; }
   const RankTimeline& timeline() const { return study_.timelines[rank_]; }
 
   std::vector<Wait> waits_of(std::size_t rank) const {
@@ -114,7 +113,7 @@ class Walk {
     const Work& work = timeline().works[i];
     const Meeting* meeting = study_.meetings.find(rank_, i);
     if (meeting != nullptr && meeting->last_ns < at_ &&
-        meeting->last_ns > static_cast<double>(work.start_ns) + shift(rank_) + 2'000) {
+        meeting->last_ns > static_cast<double>(work.start_ns) + 2'000) {
       add(meeting->last_ns, kind_of(work.kind), i);
       for (const Attendance& attendance : meeting->ranks)
         if (attendance.start_ns == meeting->last_ns) {
@@ -122,7 +121,7 @@ class Walk {
           work_ = attendance.work;
         }
     } else {
-      add(static_cast<double>(work.start_ns) + shift(rank_), kind_of(work.kind), i);
+      add(static_cast<double>(work.start_ns), kind_of(work.kind), i);
     }
     to_binder();
   }
@@ -138,11 +137,11 @@ class Walk {
         binder = other;
     const auto ended = binder == kNothing ? 0 : timeline().works[binder].end_ns;
     if (binder != kNothing && (call == nullptr || ended >= call->start_ns)) {
-      add(std::min(static_cast<double>(ended) + shift(rank_), at_), "latency", work_);
+      add(std::min(static_cast<double>(ended), at_), "latency", work_);
       work_ = binder;
       return;
     }
-    if (call != nullptr) add(static_cast<double>(call->start_ns) + shift(rank_), "latency", work_);
+    if (call != nullptr) add(static_cast<double>(call->start_ns), "latency", work_);
     if (call == nullptr) add(from_, "latency", work_);
     work_ = kNothing;
   }
@@ -150,11 +149,11 @@ class Walk {
   // The host, back to where it last waited for a work.
   void over_host() {
     const std::vector<Wait>& waits = waits_[rank_];
-    auto at = std::upper_bound(waits.begin(), waits.end(), at_ - shift(rank_),
+    auto at = std::upper_bound(waits.begin(), waits.end(), at_,
                                [](double time, const Wait& wait) { return time < wait.returned_ns; });
     while (at != waits.begin()) {
       --at;
-      const double ended = static_cast<double>(timeline().works[at->work].end_ns) + shift(rank_);
+      const double ended = static_cast<double>(timeline().works[at->work].end_ns);
       if (ended >= at_) continue;  // no cause of what came before it
       add(ended, "host", kNothing);
       work_ = at->work;
@@ -195,15 +194,14 @@ class Walk {
 
   // A link of the host as what it did, stretch by stretch; what is short counts as issuing.
   void split_host(const Link& link, std::vector<Link>& out) const {
-    const double back = shift(link.rank);
     const std::vector<Stretch>& stretches = study_.activities[link.rank].stretches;
     auto at = std::upper_bound(
-        stretches.begin(), stretches.end(), link.start_ns - back,
+        stretches.begin(), stretches.end(), link.start_ns,
         [](double time, const Stretch& stretch) { return time < static_cast<double>(stretch.end_ns); });
     double done = link.start_ns;
-    for (; at != stretches.end() && static_cast<double>(at->start_ns) + back < link.end_ns; ++at) {
-      const double from = std::max(static_cast<double>(at->start_ns) + back, link.start_ns);
-      const double to = std::min(static_cast<double>(at->end_ns) + back, link.end_ns);
+    for (; at != stretches.end() && static_cast<double>(at->start_ns) < link.end_ns; ++at) {
+      const double from = std::max(static_cast<double>(at->start_ns), link.start_ns);
+      const double to = std::min(static_cast<double>(at->end_ns), link.end_ns);
       if (at->activity == Activity::kIssue || to - from < kWorthSplittingNs) continue;
       if (from > done) out.push_back({link.rank, done, from, "host", kNothing});
       out.push_back({link.rank, from, to, "host", kNothing, at->activity, at->span});

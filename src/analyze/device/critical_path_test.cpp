@@ -28,7 +28,6 @@ class Ranks {
       study_.activities.emplace_back();
       study_.ranks.emplace_back().typical.ms = static_cast<double>(step_us) * 1e-3;
       study_.meetings.of.emplace_back();
-      study_.meetings.clock_shift_ns.push_back(0);
     }
   }
 

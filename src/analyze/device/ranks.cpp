@@ -144,7 +144,8 @@ std::vector<RankSummary> rank_summaries(const Study& study) {
     summary.rank = timeline.rank;
     summary.source = source_of(*study.trace, summary.rank);
     summary.step_ms = own.typical.ms;
-    summary.clock_shift_us = study.meetings.clock_shift_ns[rank] * 1e-3;
+    summary.clock_shift_us =
+        static_cast<double>(timeline.clock_shift_ns - study.timelines[0].clock_shift_ns) * 1e-3;
     for (std::size_t k = 0; k < timeline.devices.size(); ++k) {
       RankSummary row = summary;
       row.device_index = timeline.devices.size() > 1 ? timeline.devices[k] : -1;

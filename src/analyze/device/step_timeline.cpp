@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
 #include <vector>
 
 #include <fmt/format.h>
@@ -54,7 +54,8 @@ class Builder {
  public:
   Builder(const Study& study, Analysis& analysis)
       : trace_(*study.trace), analysis_(analysis), window_(typical_window(study)) {
-    for (const RankTimeline& timeline : study.timelines) ranks_.insert(timeline.rank);
+    for (const RankTimeline& timeline : study.timelines)
+      clock_shift_ns_[timeline.rank] = timeline.clock_shift_ns;
     for (const RankTimeline& timeline : study.timelines) several_devices_ |= timeline.devices.size() > 1;
   }
 
@@ -63,8 +64,8 @@ class Builder {
     for (uint32_t row = 0; row < trace_.spans.size(); ++row) {
       const trace::TrackId track = trace_.spans.track[row];
       if (!is_shown(trace_.tracks[track.index].kind, trace_.spans.category[row])) continue;
-      if (trace_.spans.start_ns[row] < window_.end_ns &&
-          trace_.spans.start_ns[row] + trace_.spans.duration_ns[row] > window_.start_ns)
+      const trace::Span span = aligned(row);
+      if (span.start_ns < window_.end_ns && span.end_ns() > window_.start_ns)
         rows[track.index].push_back(row);
     }
     const std::vector<uint32_t> shown = tracks_to_show(rows);
@@ -74,11 +75,19 @@ class Builder {
   }
 
  private:
+  // With times of the clock that all ranks have.
+  trace::Span aligned(uint32_t row) const {
+    trace::Span span = trace_.spans.row(row);
+    const auto shift = clock_shift_ns_.find(trace_.tracks[span.track.index].rank);
+    if (shift != clock_shift_ns_.end()) span.start_ns += shift->second;
+    return span;
+  }
+
   // By rank, threads before streams; the thread that marks the steps first, then the busiest.
   std::vector<uint32_t> tracks_to_show(const std::vector<std::vector<uint32_t>>& rows) const {
     std::vector<uint32_t> order;
     for (uint32_t i = 0; i < rows.size(); ++i)
-      if (!rows[i].empty() && ranks_.contains(trace_.tracks[i].rank)) order.push_back(i);
+      if (!rows[i].empty() && clock_shift_ns_.contains(trace_.tracks[i].rank)) order.push_back(i);
     const auto place = [&](uint32_t i) { return std::pair(trace_.tracks[i].rank, trace_.tracks[i].kind); };
     const auto marks = [&](uint32_t i) {
       return std::any_of(rows[i].begin(), rows[i].end(),
@@ -115,7 +124,7 @@ class Builder {
     });
     std::vector<int64_t> open;  // ends of the bars around the next one, innermost last
     for (const uint32_t row : rows) {
-      const trace::Span span = trace_.spans.row(row);
+      const trace::Span span = aligned(row);
       while (!open.empty() && open.back() <= span.start_ns) open.pop_back();
       add_bar(at, static_cast<int>(open.size()), span);
       open.push_back(span.end_ns());
@@ -147,7 +156,7 @@ class Builder {
   const trace::Trace& trace_;
   Analysis& analysis_;
   Window window_;
-  std::set<int> ranks_;  // that are spoken of
+  std::map<int, int64_t> clock_shift_ns_;  // of the ranks that are spoken of
   bool several_devices_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analyze/device/busy/divide_busy.h"
+#include "analyze/device/timeline/clocks.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -45,6 +46,7 @@ Study make_study(const trace::Trace& trace, const GpuRoofs& roofs) {
   study.timelines = std::move(run.timelines);
   study.strangers = std::move(run.strangers);
   for (RankTimeline& timeline : study.timelines) study.evidence.push_back(weigh_evidence(trace, timeline));
+  align_clocks(trace, study.timelines);
   const std::set<int32_t> common = common_steps(study.timelines);
   for (const RankTimeline& timeline : study.timelines) {
     study.activities.push_back(host_activity(trace, timeline));
@@ -85,8 +87,7 @@ double waiting_for_others_ms(const Study& study, std::size_t rank) {
     if (!study.ranks[rank].typical.counts(charge.window)) continue;
     const Meeting* meeting = study.meetings.find(static_cast<uint32_t>(rank), charge.work);
     if (meeting == nullptr) continue;
-    const double shift = study.meetings.clock_shift_ns[rank];
-    const double until = std::min(meeting->last_ns - shift, static_cast<double>(charge.end_ns));
+    const double until = std::min(meeting->last_ns, static_cast<double>(charge.end_ns));
     const double waited = std::max(0.0, until - static_cast<double>(charge.start_ns)) / charge.sharers;
     total += study.ranks[rank].typical.part_ms(charge.window, waited);
   }

@@ -30,8 +30,8 @@ std::vector<LeafSpan> leaf_spans(const trace::Trace& trace, const RankTimeline& 
     if (known == 0) known = trace.strings.text(name).find(kLeaf) != std::string_view::npos ? 1 : 2;
     const trace::TrackId track = trace.spans.track[row];
     if (known == 1 && trace.tracks[track.index].rank == timeline.rank)
-      spans.push_back(
-          {track.index, trace.spans.start_ns[row], trace.spans.row(row).end_ns(), trace.spans.step[row]});
+      spans.push_back({track.index, trace.spans.start_ns[row] + timeline.clock_shift_ns,
+                       trace.spans.row(row).end_ns() + timeline.clock_shift_ns, trace.spans.step[row]});
   }
   std::sort(spans.begin(), spans.end(), [](const LeafSpan& a, const LeafSpan& b) {
     return std::tie(a.track, a.start_ns, b.end_ns) < std::tie(b.track, b.start_ns, a.end_ns);

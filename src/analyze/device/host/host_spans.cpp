@@ -113,7 +113,7 @@ class Reader {
     for (std::size_t row = 0; row < spans.size(); ++row) {
       const uint32_t thread = thread_of[spans.track[row].index];
       if (thread == kNothing || spans.category[row] == Category::kStep) continue;
-      result.recorded_starts.push_back(spans.start_ns[row]);
+      result.recorded_starts.push_back(spans.start_ns[row] + timeline_.clock_shift_ns);
       if (spans.duration_ns[row] > 0) threads[thread].push_back(describe(static_cast<uint32_t>(row)));
     }
     for (std::vector<HostSpan>& list : threads)
@@ -151,8 +151,8 @@ class Reader {
 
   HostSpan describe(uint32_t row) {
     const trace::SpanTable& spans = trace_.spans;
-    HostSpan span{spans.start_ns[row], spans.start_ns[row] + spans.duration_ns[row], row, Activity::kIssue,
-                  true};
+    const int64_t start = spans.start_ns[row] + timeline_.clock_shift_ns;
+    HostSpan span{start, start + spans.duration_ns[row], row, Activity::kIssue, true};
     switch (spans.category[row]) {
       case Category::kSynchronization:
         span.activity = blocked(row);

@@ -7,7 +7,6 @@
 #include <string>
 #include <tuple>
 
-#include "core/statistics.h"
 #include "trace/span_nesting.h"
 
 namespace hone::analyze::device {
@@ -99,27 +98,6 @@ std::map<Key, std::vector<Attendance>> gather(const trace::Trace& trace,
   return found;
 }
 
-// The median difference of ends to the first rank: of collectives that end at once, where there are any.
-std::vector<double> clock_shifts(const trace::Trace& trace, std::span<const RankTimeline> timelines,
-                                 const std::map<Key, std::vector<Attendance>>& found) {
-  std::vector<std::vector<double>> at_once(timelines.size()), any(timelines.size());
-  for (const auto& [key, attendances] : found) {
-    const Attendance& first = attendances.front();
-    if (first.rank != 0) continue;
-    const bool together = ends_at_once(trace, timelines[0].works[first.work]);
-    for (const Attendance& attendance : attendances) {
-      any[attendance.rank].push_back(first.end_ns - attendance.end_ns);
-      if (together) at_once[attendance.rank].push_back(first.end_ns - attendance.end_ns);
-    }
-  }
-  std::vector<double> shifts(timelines.size(), 0);
-  for (std::size_t rank = 1; rank < timelines.size(); ++rank) {
-    const std::vector<double>& differences = at_once[rank].empty() ? any[rank] : at_once[rank];
-    if (!differences.empty()) shifts[rank] = median(differences);
-  }
-  return shifts;
-}
-
 }  // namespace
 
 std::vector<MessageCounts> count_messages(const trace::Trace& trace,
@@ -153,14 +131,10 @@ Meetings find_meetings(const trace::Trace& trace, std::span<const RankTimeline> 
   Meetings meetings;
   for (const RankTimeline& timeline : timelines) meetings.of.emplace_back(timeline.works.size(), kNothing);
   std::map<Key, std::vector<Attendance>> found = gather(trace, timelines, messages);
-  meetings.clock_shift_ns = clock_shifts(trace, timelines, found);
   for (auto& [key, attendances] : found) {
     Meeting meeting;
-    for (Attendance& attendance : attendances) {
-      attendance.start_ns += meetings.clock_shift_ns[attendance.rank];
-      attendance.end_ns += meetings.clock_shift_ns[attendance.rank];
+    for (const Attendance& attendance : attendances)
       meetings.of[attendance.rank][attendance.work] = static_cast<uint32_t>(meetings.all.size());
-    }
     auto by_start = [](const Attendance& a, const Attendance& b) { return a.start_ns < b.start_ns; };
     auto by_end = [](const Attendance& a, const Attendance& b) { return a.end_ns < b.end_ns; };
     const auto [first, last] = std::minmax_element(attendances.begin(), attendances.end(), by_start);

@@ -1,6 +1,5 @@
-// Which collectives of different ranks are the same one, and how far the ranks' clocks are apart. Most
-// collectives end on all ranks at once, whoever came late; so ends align clocks, and starts tell who was
-// late.
+// Which collectives of different ranks are the same one. Starts tell who was late, once the ranks' clocks are
+// brought together (clocks.h).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@ namespace hone::analyze::device {
 struct Attendance {
   uint32_t rank = 0;  // index into the timelines
   uint32_t work = 0;
-  double start_ns = 0;  // on the first rank's clock
+  double start_ns = 0;
   double end_ns = 0;
 };
 
@@ -32,7 +31,6 @@ struct Meeting {
 
 struct Meetings {
   std::vector<Meeting> all;
-  std::vector<double> clock_shift_ns;     // by rank: added to its times
   std::vector<std::vector<uint32_t>> of;  // by rank and work: index into `all`; kNothing: none
 
   const Meeting* find(uint32_t rank, uint32_t work) const {

@@ -144,9 +144,11 @@ class Pair {
     std::vector<double> apart;
     for (const Meeting& meeting : meetings_.all) {
       if (!ends_at_once(trace_, a_.works[meeting.ranks[0].work])) continue;
-      apart.push_back(std::abs(meeting.ranks[0].end_ns - meeting.ranks[1].end_ns));
+      apart.push_back(meeting.ranks[0].end_ns - meeting.ranks[1].end_ns);
     }
     if (apart.size() < kEnoughEnds) return {};
+    const double clocks = median(apart);
+    for (double& each : apart) each = std::abs(each - clocks);
     const double middle = median(apart);
     if (middle < std::max(kEndsApartNs, kEndsApartShare * step_ns(a_))) return {};
     return fmt::format(

@@ -87,8 +87,8 @@ TEST(OneRun, BroadcastsEndWhenTheyLike) {
   ASSERT_TRUE(trace.ok() && trace::link_trace(*trace).ok());
   const Study study = make_study(*trace, {});
   EXPECT_THAT(study.strangers, testing::IsEmpty());
-  ASSERT_EQ(study.meetings.clock_shift_ns.size(), 2u);
-  EXPECT_LT(std::abs(study.meetings.clock_shift_ns[1]), 20'000);
+  ASSERT_EQ(study.timelines.size(), 2u);
+  EXPECT_LT(std::abs(study.timelines[1].clock_shift_ns - study.timelines[0].clock_shift_ns), 20'000);
 }
 
 TEST(OneRun, CollectivesEndForAllRanksAtOnce) {

@@ -61,6 +61,7 @@ struct DeviceStep {
 
 struct RankTimeline {
   int rank = 0;
+  int64_t clock_shift_ns = 0;           // added to all times of the trace, to be those of the other ranks
   std::vector<Work> works;              // by start
   std::vector<HostCall> calls;          // by start
   std::vector<uint32_t> launched;       // works by the call that launched them, then by start
