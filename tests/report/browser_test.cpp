@@ -67,9 +67,9 @@ window.addEventListener('load', function () {
   });
   function middle(node) { var b = node.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2]; }
   page.querySelectorAll('svg text.rank').forEach(function (rank) {
-    var at = middle(rank);
+    var at = middle(rank), chart = rank.closest('svg'), scale = chart.clientWidth / chart.viewBox.baseVal.width;
     if (visible(rank) && !Array.from(rank.closest('svg').querySelectorAll('circle.after')).some(function (point) {
-      var c = middle(point); return Math.hypot(c[0] - at[0], c[1] - at[1]) < 18; }))
+      var c = middle(point); return Math.hypot(c[0] - at[0], c[1] - at[1]) < 18 * scale; }))
       fault('rank ' + rank.textContent + ' stands beside no point');
   });
   // A row of numbers that a phone shows without columns is a line, or two where it is long.

@@ -14,7 +14,8 @@ namespace {
 using analyze::Analysis;
 using analyze::RooflinePoint;
 
-constexpr double kNameHeight = 13;  // of a roof's name
+constexpr double kNameHeight = 13;      // of a roof's name
+constexpr double kIntensityWidth = 46;  // of a label of the axis, with room beside it
 constexpr double kPi = 3.14159265358979323846;
 
 struct MemoryLine {
@@ -58,7 +59,7 @@ std::vector<ComputeLine> compute_lines(const Roofs& roofs, const Analysis& befor
   return lines;
 }
 
-double ceil_decade(double value) { return std::pow(10, std::ceil(std::log10(value))); }
+int decade_above(double value) { return static_cast<int>(std::ceil(std::log10(value))); }
 
 class Painter {
  public:
@@ -109,11 +110,13 @@ class Painter {
   Markup axes() const {
     Markup marks = line(x_.start, y_.start, x_.end, y_.start, "grid");
     marks += line(x_.start, y_.start, x_.start, y_.end, "grid");
-    for (double v = ceil_decade(x_.low); v <= x_.high; v *= 10) {
+    for (int decade = decade_above(x_.low); std::pow(10, decade) <= x_.high; ++decade) {
+      const double v = std::pow(10, decade);
       marks += line(x_(v), y_.start, x_(v), y_.end, "grid");
-      marks += text(x_(v), y_.start + 17, fmt::format("{:g}", v), "axis", Anchor::kMiddle);
+      if (decade % decades_a_label() == 0)
+        marks += text(x_(v), y_.start + 17, fmt::format("{:g}", v), "axis", Anchor::kMiddle);
     }
-    for (double v = ceil_decade(y_.low); v <= y_.high; v *= 10) {
+    for (double v = std::pow(10, decade_above(y_.low)); v <= y_.high; v *= 10) {
       marks += line(x_.start, y_(v), x_.end, y_(v), "grid");
       marks += text(x_.start - 7, y_(v) + 4, rate_label(v), "axis", Anchor::kEnd);
     }
@@ -122,6 +125,12 @@ class Painter {
         "g", {{"transform", fmt::format("translate(10 {}) rotate(-90)", number((y_.start + y_.end) / 2))}},
         text(0, canvas_.compact ? -2 : 2, canvas_.compact ? "" : "FLOP/s", "axis title", Anchor::kMiddle));
     return marks;
+  }
+
+  // How many decades of intensity share a label, so that labels stand apart.
+  int decades_a_label() const {
+    const double decades = std::log10(x_.high / x_.low);
+    return std::max(1, static_cast<int>(std::ceil(kIntensityWidth * decades / (x_.end - x_.start))));
   }
 
   // "1 G", "100 G": the unit stands at the axis.
@@ -153,18 +162,33 @@ class Painter {
       named_at = base;
       named_to = behind + name_length(memory);
     }
-    double above = -1e9;
     for (const ComputeLine& roof : compute_) {
       const double flops = roof.flops_per_second;
       if (flops < y_.low) continue;
       double start = fastest > 0 ? std::clamp(flops / fastest, x_.low, x_.high) : x_.low;
       marks += line(x_(start), y_(flops), x_.end, y_(flops), "roof");
-      if (y_(flops) - above < 15) continue;  // its name would stand on the one above
-      above = y_(flops);
-      marks += text(x_.end - 4, y_(flops) - 7, fmt::format("{} {}", roof.label, format_flop_rate(flops)),
-                    "roof-label", Anchor::kEnd);
     }
+    for (const RoofName& name : compute_names())
+      marks += text(name.right, name.base, name.words, "roof-label", Anchor::kEnd);
     return marks;
+  }
+
+  // The name of a compute roof, above the right end of its line.
+  struct RoofName {
+    std::string words;
+    double left, right, base;
+  };
+  std::vector<RoofName> compute_names() const {
+    std::vector<RoofName> names;
+    for (const ComputeLine& roof : compute_) {
+      if (roof.flops_per_second < y_.low) continue;
+      const double base = y_(roof.flops_per_second) - 7, right = x_.end - 4;
+      if (!names.empty() && base - names.back().base < 15) continue;  // it would stand on the one above
+      std::string words = fmt::format("{} {}", roof.label, format_flop_rate(roof.flops_per_second));
+      const double width = (canvas_.compact ? 5.8 : 6.6) * static_cast<double>(words.size());
+      names.push_back({std::move(words), right - width, right, base});
+    }
+    return names;
   }
 
   std::string line_name(const MemoryLine& memory) const {
@@ -219,6 +243,7 @@ class Painter {
   // The ranks of the top table, beside their points; a label that would cover an earlier one is left out.
   Markup rank_labels(const Analysis& side) const {
     Markup marks;
+    const std::vector<RoofName> names = compute_names();
     std::vector<std::pair<double, double>> placed;
     for (const analyze::TopOperator& top : side.top) {
       if (top.executed_flops <= 0 || top.bytes <= 0 || top.ms <= 0) continue;
@@ -228,10 +253,21 @@ class Painter {
       });
       if (covered) continue;
       placed.emplace_back(px, py);
-      double corner = radius_of(top.ms) * 0.7 + 1;
-      marks += text(px + corner, py - corner + 2, fmt::format("{}", top.rank), "rank");
+      marks += rank_label(fmt::format("{}", top.rank), px, py, radius_of(top.ms) * 0.7 + 1, names);
     }
     return marks;
+  }
+
+  // At a corner of its point where no roof's name stands: above right, or else below.
+  static Markup rank_label(const std::string& rank, double px, double py, double corner,
+                           const std::vector<RoofName>& names) {
+    constexpr double kWidth = 9, kHeight = 10;
+    const double x = px + corner, above = py - corner + 2, below = py + corner + kHeight - 2;
+    const bool covers = std::any_of(names.begin(), names.end(), [&](const RoofName& name) {
+      return x < name.right && name.left < x + kWidth && above > name.base - kHeight &&
+             above - kHeight < name.base + 3;
+    });
+    return text(x, covers ? below : above, rank, "rank");
   }
 
   const Analysis& before_;
