@@ -213,6 +213,23 @@ TEST_F(InChromium, TheComparisonIsSoundToo) {
     expect_sound(compare_html(analyze::compare(fabricate::device_analysis(), slower)), width, "dark");
 }
 
+// From an operator that hardly computes to one under the name of its roof; one too slow to be drawn.
+TEST_F(InChromium, ARooflineOfManyDecadesKeepsItsNamesApart) {
+  analyze::Analysis analysis = fabricate::device_analysis();
+  const auto set = [&](std::size_t i, double intensity, double rate) {
+    analysis.roofline.at(i).intensity = analysis.top.at(i).intensity = intensity;
+    analysis.roofline.at(i).flops_per_second = rate;
+    analysis.roofline.at(i).roof = "bf16 compute";
+    analysis.top.at(i).executed_flops = rate * analysis.top.at(i).ms * 1e-3;
+    analysis.top.at(i).bytes = 1;
+  };
+  set(0, 900, 770e12);
+  set(1, 2e-6, 5e10);
+  set(2, 3, 1e8);
+  const std::string html = explain_html(analysis, fabricate::device_roofs());
+  for (const int width : {390, 500, 1280}) expect_sound(html, width, "light");
+}
+
 TEST_F(InChromium, TheTimelineAnswersMouseAndKeyboard) {
   std::string html = explain_html(fabricate::device_analysis(), fabricate::device_roofs());
   expect_clean(html, kTimelineProbe, 1280, "light");

@@ -95,13 +95,13 @@ Markup collective_rows(const Analysis& analysis) {
     cells += cell("a step", fmt::format("{:.3g}", row.count)) + cell("bytes", format_bytes(row.bytes));
     cells += cell("takes", fixed_ms(row.ms, step)) + cell("exposed", fixed_ms(row.exposed_ms, step));
     cells += cell("busbw", rated ? format_byte_rate(row.bus_bytes_per_s) : "–");
-    cells += cell("of roof", rated && row.roof_bytes_per_s > 0 ? link_share(row) : "–");
+    cells += cell("", rated && row.roof_bytes_per_s > 0 ? link_share(row) : "–");
     rows += tag("tr", {{"class", "single"}}, cells);
   }
   Markup head = Markup::literal(
       "<thead><tr><th>collective</th><th class=\"n\">a step</th><th class=\"n\">bytes</th>"
       "<th class=\"n\">takes</th><th class=\"n\">exposed</th><th class=\"n\">busbw</th>"
-      "<th class=\"n\">of roof</th></tr></thead>");
+      "<th class=\"n\"></th></tr></thead>");
   return tag("table", {{"class", "cards"}}, head + tag("tbody", rows));
 }
 

@@ -32,7 +32,7 @@ Markup breakable(std::string_view text) {
     end = std::min(text.find(' ', at), text.size());
     if (end - at <= kLongWord) continue;
     for (std::size_t i = at; i + 1 < end; ++i)
-      if (std::string_view("/(=,").find(text[i]) != std::string_view::npos) {
+      if (std::string_view("/(=,.").find(text[i]) != std::string_view::npos) {
         result += Markup::text(text.substr(done, i + 1 - done)) + Markup::literal("<wbr>");
         done = i + 1;
       }

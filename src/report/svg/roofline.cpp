@@ -247,7 +247,9 @@ class Painter {
     std::vector<std::pair<double, double>> placed;
     for (const analyze::TopOperator& top : side.top) {
       if (top.executed_flops <= 0 || top.bytes <= 0 || top.ms <= 0) continue;
-      double px = x_(top.intensity), py = y_(top.executed_flops / (top.ms * 1e-3));
+      const double rate = top.executed_flops / (top.ms * 1e-3);
+      if (rate < y_.low) continue;  // its point is not drawn
+      double px = x_(top.intensity), py = y_(rate);
       bool covered = std::any_of(placed.begin(), placed.end(), [&](const auto& at) {
         return std::abs(at.first - px) < 13 && std::abs(at.second - py) < 13;
       });
@@ -262,7 +264,7 @@ class Painter {
   static Markup rank_label(const std::string& rank, double px, double py, double corner,
                            const std::vector<RoofName>& names) {
     constexpr double kWidth = 9, kHeight = 10;
-    const double x = px + corner, above = py - corner + 2, below = py + corner + kHeight - 2;
+    const double x = px + corner, above = py - corner + 2, below = py + corner + kHeight - 5;
     const bool covers = std::any_of(names.begin(), names.end(), [&](const RoofName& name) {
       return x < name.right && name.left < x + kWidth && above > name.base - kHeight &&
              above - kHeight < name.base + 3;
