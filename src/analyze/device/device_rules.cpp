@@ -112,6 +112,13 @@ constexpr DeviceRule kRules[] = {
      "fewer and larger micro-batches: half as many, if they fit into memory (torch.utils.checkpoint makes "
      "room)",
      "larger micro-batches take more memory; torch.compile does not reach these sums"},
+    {Cause::kAvoidableTraffic, Reason::kRepeatedCast, 0.03,
+     "{ms} per step goes to converting weights again in every micro-batch",
+     "{count} conversions a step of weights that an earlier micro-batch has converted: {ms}", kWork,
+     "one torch.autocast region around all micro-batches of a step: it converts each weight once and keeps "
+     "the "
+     "result until the region ends",
+     "the converted weights stay in memory for the whole step"},
     {Cause::kAvoidableTraffic, Reason::kAttention, 0.03,
      "{ms} per step goes to the T×T scores of attention written by hand",
      "{count} kernels a step writing and reading the scores: {ms}", kWork,

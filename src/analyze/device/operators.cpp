@@ -108,6 +108,8 @@ std::string_view reason_words(Reason reason) {
       return "around a convolution of size 1: a linear layer over channels that lie last has none";
     case Reason::kProductsInTurn:
       return "one of many in a loop, each of which fills the device at most once";
+    case Reason::kRepeatedCast:
+      return "converts a weight that an earlier micro-batch of the step has converted";
     case Reason::kCheck:
       return "only makes a yes or no that the host waits for";
     case Reason::kWideSum:

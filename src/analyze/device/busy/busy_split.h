@@ -45,9 +45,10 @@ enum class Reason : uint8_t {
   kDenseMask,        // attention that reads a mask which is the same for all sequences
   kOneHot,           // a matrix of single ones that a product looks rows up by (one_hot.h)
   kMergedWeights,    // a weight put together anew for one product (merged_weights.h)
-  kAccumulation,     // a sum of gradients over micro-batches (leaves.h)
+  kAccumulation,     // a sum of gradients over micro-batches (micro_batches.h)
   kPointwiseSeries,  // around a convolution of size 1 that could be a linear layer (pointwise_series.h)
   kProductsInTurn,   // one of many small products in a loop (products_in_turn.h)
+  kRepeatedCast,     // converts a weight once more in the same step (micro_batches.h)
   kCheck,            // only makes a yes or no for the host to read (checks.h)
 };
 inline constexpr int kReasonCount = static_cast<int>(Reason::kCheck) + 1;

@@ -4,8 +4,8 @@
 #include "analyze/device/busy/compiling.h"
 #include "analyze/device/busy/fusion.h"
 #include "analyze/device/busy/gathers.h"
-#include "analyze/device/busy/leaves.h"
 #include "analyze/device/busy/merged_weights.h"
+#include "analyze/device/busy/micro_batches.h"
 #include "analyze/device/busy/one_hot.h"
 #include "analyze/device/busy/pointwise_series.h"
 #include "analyze/device/busy/products_in_turn.h"
@@ -22,7 +22,7 @@ BusySplit divide_busy(const trace::Trace& trace, const RankTimeline& timeline, c
   mark_one_hot_products(trace, timeline, roofs, split);
   mark_merged_weights(trace, timeline, roofs, split);
   mark_products_in_turn(trace, timeline, loops, roofs, split);
-  mark_accumulations(trace, timeline, split);
+  mark_micro_batches(trace, timeline, split);
   mark_repeated_reductions(trace, timeline, split);
   mark_wide_sums(trace, timeline, split);
   mark_whole_gathers(trace, timeline, split);

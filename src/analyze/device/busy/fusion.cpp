@@ -22,7 +22,7 @@ class Fuser {
         traits_(traits),
         uses_(split.uses),
         splits_(split.works),
-        at_leaf_(works_at_leaves(trace, timeline)) {}
+        at_leaf_(works_at_leaves(trace, timeline, find_leaves(trace, timeline))) {}
 
   void run() {
     find_chains();

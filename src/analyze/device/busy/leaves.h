@@ -3,20 +3,28 @@
 // sees that code, so nothing in it fuses with the passes of the model.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
-#include "analyze/device/busy/busy_split.h"
 #include "analyze/device/timeline/rank_timeline.h"
+#include "trace/trace.h"
 
 namespace hone::analyze::device {
 
-// By work: whether it was launched at a leaf.
-std::vector<char> works_at_leaves(const trace::Trace& trace, const RankTimeline& timeline);
+// The arrival of one gradient, as the host ran it.
+struct Leaf {
+  uint32_t track = 0;
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  int32_t step = trace::kNoStep;
+  std::vector<int64_t> dims;  // of the gradient; empty: not recorded, or a scalar
+};
 
-// Marks in `split` the sums of gradients over micro-batches: of m micro-batches all but the first add to what
-// the ones before left, which reads and writes all gradients once more. What half as many micro-batches would
-// not have is marked. Where every gradient is added to something, the number of micro-batches does not show,
-// and nothing is marked.
-void mark_accumulations(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split);
+// Of this rank, by track and start.
+std::vector<Leaf> find_leaves(const trace::Trace& trace, const RankTimeline& timeline);
+
+// By work: whether it was launched at a leaf.
+std::vector<char> works_at_leaves(const trace::Trace& trace, const RankTimeline& timeline,
+                                  const std::vector<Leaf>& leaves);
 
 }  // namespace hone::analyze::device

@@ -276,7 +276,7 @@ class Teller {
   // recorder is not known well.
   std::string more_than(Cause cause, Reason reason, double ms, double gain) const {
     const double least = std::max(kWorthARange * gain, gain + kWorthARangeOfStep * step());
-    if (!gains_.recorder_slows() || ms < least) return {};
+    if (!gains_.recorder_slows() || !is_busy(cause) || ms < least) return {};
     const double most = std::min(ms, gains_.most_of(cause, reason));
     if (most < least) return {};
     return fmt::format(
@@ -323,10 +323,10 @@ class Teller {
       left -= gain;
       const std::vector<const Part*> parts = parts_of(account, reason);
       const Arguments whole = row_arguments(ms, parts, gain);
-      told_.findings.push_back({cause, fill(rule.title, whole), evidence(rule, parts, whole),
-                                fill(rule.fix, whole),
-                                joined(caveat(rule, whole), more_than(cause, reason, ms, gain)), gain,
-                                is_bound(cause), ms, named(parts)});
+      told_.findings.push_back(
+          {cause, fill(rule.title, whole), evidence(rule, parts, whole), fill(rule.fix, whole),
+           joined(caveat(rule, whole), more_than(cause, reason, ms, gain_of(cause, account, reason))), gain,
+           is_bound(cause), ms, named(parts)});
     }
   }
 

@@ -95,6 +95,14 @@ class Works {
                              .op = op});
   }
 
+  // The same with what it is called with.
+  uint32_t host_with(trace::Category category, const std::string& name, double us,
+                     const std::string& inputs) {
+    const uint32_t span = host(category, name, us);
+    trace_.calls.push_back({span, trace_.strings.intern(inputs)});
+    return span;
+  }
+
   void pass(double us) { host_ += us; }
 
   void end_step() {
