@@ -4,6 +4,7 @@
 #include "analyze/device/busy/compiling.h"
 #include "analyze/device/busy/fusion.h"
 #include "analyze/device/busy/gathers.h"
+#include "analyze/device/busy/leaves.h"
 #include "analyze/device/busy/merged_weights.h"
 #include "analyze/device/busy/micro_batches.h"
 #include "analyze/device/busy/one_hot.h"
@@ -17,12 +18,13 @@ BusySplit divide_busy(const trace::Trace& trace, const RankTimeline& timeline, c
                       const Loops& loops, const GpuRoofs& roofs) {
   TraitsByName traits(trace);
   BusySplit split = split_works(trace, timeline, roofs, traits);
+  const std::vector<Leaf> leaves = find_leaves(trace, timeline);
   mark_pointwise_series(trace, timeline, split);
-  mark_fusible(trace, timeline, roofs, traits, split);
+  mark_fusible(trace, timeline, leaves, roofs, traits, split);
   mark_one_hot_products(trace, timeline, roofs, split);
   mark_merged_weights(trace, timeline, roofs, split);
   mark_products_in_turn(trace, timeline, loops, roofs, split);
-  mark_micro_batches(trace, timeline, split);
+  mark_micro_batches(trace, timeline, leaves, split);
   mark_repeated_reductions(trace, timeline, split);
   mark_wide_sums(trace, timeline, split);
   mark_whole_gathers(trace, timeline, split);

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "analyze/device/busy/busy_rules.h"
-#include "analyze/device/busy/leaves.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -14,15 +13,15 @@ using trace::OperatorClass;
 
 class Fuser {
  public:
-  Fuser(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs, TraitsByName& traits,
-        BusySplit& split)
+  Fuser(const trace::Trace& trace, const RankTimeline& timeline, const std::vector<Leaf>& leaves,
+        const GpuRoofs& roofs, TraitsByName& traits, BusySplit& split)
       : trace_(trace),
         timeline_(timeline),
         roofs_(roofs),
         traits_(traits),
         uses_(split.uses),
         splits_(split.works),
-        at_leaf_(works_at_leaves(trace, timeline, find_leaves(trace, timeline))) {}
+        at_leaf_(works_at_leaves(trace, timeline, leaves)) {}
 
   void run() {
     find_chains();
@@ -240,9 +239,9 @@ class Fuser {
 
 }  // namespace
 
-void mark_fusible(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
-                  TraitsByName& traits, BusySplit& split) {
-  Fuser(trace, timeline, roofs, traits, split).run();
+void mark_fusible(const trace::Trace& trace, const RankTimeline& timeline, const std::vector<Leaf>& leaves,
+                  const GpuRoofs& roofs, TraitsByName& traits, BusySplit& split) {
+  Fuser(trace, timeline, leaves, roofs, traits, split).run();
 }
 
 }  // namespace hone::analyze::device

@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "analyze/device/busy/busy_split.h"
+#include "analyze/device/busy/leaves.h"
 
 namespace hone::analyze::device {
 
-void mark_fusible(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
-                  TraitsByName& traits, BusySplit& split);
+// Nothing fuses with what runs at `leaves`.
+void mark_fusible(const trace::Trace& trace, const RankTimeline& timeline, const std::vector<Leaf>& leaves,
+                  const GpuRoofs& roofs, TraitsByName& traits, BusySplit& split);
 
 }  // namespace hone::analyze::device

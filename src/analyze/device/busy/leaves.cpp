@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "trace/call_inputs.h"
@@ -29,12 +30,27 @@ std::vector<uint32_t> rows_of_leaves(const trace::Trace& trace, const RankTimeli
   return rows;
 }
 
-std::vector<int64_t> first_dims(const trace::Trace& trace, uint32_t row) {
-  const trace::Call* call = trace::find_detail(trace.calls, row);
-  if (call == nullptr || !call->inputs.valid()) return {};
-  const auto inputs = trace::parse_call_inputs(trace.strings.text(call->inputs));
-  return inputs.ok() && !inputs->empty() ? inputs->front().dims : std::vector<int64_t>();
-}
+// The dimensions of what spans are called with first; equal calls share one text.
+class FirstDims {
+ public:
+  explicit FirstDims(const trace::Trace& trace) : trace_(trace) {}
+
+  const std::vector<int64_t>& of(uint32_t row) {
+    const trace::Call* call = trace::find_detail(trace_.calls, row);
+    if (call == nullptr || !call->inputs.valid()) return none_;
+    const auto [at, is_new] = known_.try_emplace(call->inputs.index);
+    if (is_new)
+      if (auto inputs = trace::parse_call_inputs(trace_.strings.text(call->inputs));
+          inputs.ok() && !inputs->empty())
+        at->second = std::move(inputs->front().dims);
+    return at->second;
+  }
+
+ private:
+  const trace::Trace& trace_;
+  std::unordered_map<uint32_t, std::vector<int64_t>> known_;
+  std::vector<int64_t> none_;
+};
 
 const Leaf* leaf_of(const trace::Trace& trace, const std::vector<Leaf>& leaves, const HostCall& call) {
   const uint32_t track = trace.spans.track[call.span].index;
@@ -50,10 +66,11 @@ const Leaf* leaf_of(const trace::Trace& trace, const std::vector<Leaf>& leaves, 
 
 std::vector<Leaf> find_leaves(const trace::Trace& trace, const RankTimeline& timeline) {
   std::vector<Leaf> spans;
+  FirstDims dims(trace);
   for (const uint32_t row : rows_of_leaves(trace, timeline)) {
     const trace::Span span = trace.spans.row(row);
     spans.push_back({span.track.index, span.start_ns + timeline.clock_shift_ns,
-                     span.end_ns() + timeline.clock_shift_ns, span.step, first_dims(trace, row)});
+                     span.end_ns() + timeline.clock_shift_ns, span.step, dims.of(row)});
   }
   std::sort(spans.begin(), spans.end(), [](const Leaf& a, const Leaf& b) {
     return std::tie(a.track, a.start_ns, b.end_ns) < std::tie(b.track, b.start_ns, a.end_ns);

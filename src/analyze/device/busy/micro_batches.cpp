@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/device/busy/leaves.h"
-
 namespace hone::analyze::device {
 namespace {
 
@@ -18,8 +16,9 @@ using Dims = std::vector<int64_t>;
 
 class Finder {
  public:
-  Finder(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split)
-      : trace_(trace), timeline_(timeline), split_(split), leaves_(find_leaves(trace, timeline)) {}
+  Finder(const trace::Trace& trace, const RankTimeline& timeline, const std::vector<Leaf>& leaves,
+         BusySplit& split)
+      : trace_(trace), timeline_(timeline), leaves_(leaves), split_(split) {}
 
   void run() {
     const std::vector<uint32_t> sums = find_sums();
@@ -86,14 +85,15 @@ class Finder {
 
   const trace::Trace& trace_;
   const RankTimeline& timeline_;
+  const std::vector<Leaf>& leaves_;
   BusySplit& split_;
-  std::vector<Leaf> leaves_;
 };
 
 }  // namespace
 
-void mark_micro_batches(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split) {
-  Finder(trace, timeline, split).run();
+void mark_micro_batches(const trace::Trace& trace, const RankTimeline& timeline,
+                        const std::vector<Leaf>& leaves, BusySplit& split) {
+  Finder(trace, timeline, leaves, split).run();
 }
 
 }  // namespace hone::analyze::device

@@ -1,7 +1,10 @@
 // What a step does once for each of its micro-batches, when once would do, or half as often.
 #pragma once
 
+#include <vector>
+
 #include "analyze/device/busy/busy_split.h"
+#include "analyze/device/busy/leaves.h"
 #include "analyze/device/timeline/rank_timeline.h"
 
 namespace hone::analyze::device {
@@ -13,6 +16,7 @@ namespace hone::analyze::device {
 //   converted until it ends, so that each micro-batch under a region of its own converts all weights again.
 // How many micro-batches there are shows in how many of the gradients are added to something. Where all are,
 // nothing is marked.
-void mark_micro_batches(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split);
+void mark_micro_batches(const trace::Trace& trace, const RankTimeline& timeline,
+                        const std::vector<Leaf>& leaves, BusySplit& split);
 
 }  // namespace hone::analyze::device
