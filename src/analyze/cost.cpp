@@ -65,7 +65,7 @@ Bound operator_floor(const trace::Operator& op, const CostContext& context, Byte
 }
 
 double step_floor_ms(const trace::Operator& op, const CostContext& context) {
-  if (op.op_class == trace::OperatorClass::kLayout) return 0;
+  if (op.op_class == trace::OperatorClass::kLayout || writes_out_broadcast(op)) return 0;
   return operator_floor(op, context, Bytes::kUnavoidable).ms();
 }
 
@@ -86,10 +86,19 @@ Cause Split::main_cause() const {
   return largest == avoidable_ms ? Cause::kAvoidableTraffic : Cause::kKernelInefficiency;
 }
 
+bool writes_out_broadcast(const trace::Operator& op) {
+  return op.op_class == trace::OperatorClass::kMovement && op.kind == "aten::copy_" && op.bytes() > 0 &&
+         op.avoidable_bytes >= op.bytes();
+}
+
 Split split_time(double ms, const trace::Operator& op, const CostContext& context) {
   Split split;
   if (op.op_class == trace::OperatorClass::kLayout) {
     split.layout_ms = ms;
+    return split;
+  }
+  if (writes_out_broadcast(op)) {
+    split.avoidable_ms = ms;
     return split;
   }
   if (context.roofs.compute.empty() && context.roofs.memory.empty()) {

@@ -41,14 +41,18 @@ CostContext cost_context(const trace::Trace& trace, const Roofs& roofs, int thre
 enum class Bytes { kAll, kUnavoidable };
 // The floor: by the known algorithm that needs the fewest FLOPs.
 Bound operator_floor(const trace::Operator& op, const CostContext& context, Bytes bytes);
-// An operator's part of the step's floor: without the bytes that fusion would save. Changes of layout have
-// none.
+// An operator's part of the step's floor: without the bytes that fusion would save. Changes of layout and
+// broadcasts that are written out have none.
 double step_floor_ms(const trace::Operator& op, const CostContext& context);
 // The kernel's own roof: by the FLOPs that its algorithm executes.
 Bound kernel_roof(const trace::Operator& op, const CostContext& context, Bytes bytes);
 
 // What sets the bound, as tables name it: "f32 compute", "DRAM", "L3"; "unknown" without one.
 std::string roof_name(const trace::Operator& op, const Bound& bound);
+
+// A copy that need not be: it makes a packed tensor of elements that are stored once
+// (trace/link/repeats.h).
+bool writes_out_broadcast(const trace::Operator& op);
 
 // An operator's wall time divided by cause. The parts are not negative and add up to it.
 struct Split {

@@ -125,5 +125,32 @@ TEST(OwnPlan, IsStillCalledHealthyAndAdvisedAsBefore) {
   EXPECT_EQ(analysis.subject, Subject::kPlan);
 }
 
+// A copy of a bias in each row is no change of order, whatever the strides say.
+TEST(HostProgram, IsToldOfBroadcastsThatAreWrittenOutAsSuch) {
+  trace::Operator copy = op("copy_ 64×2048", "aten::copy_", OperatorClass::kMovement, 0, 8e3, 5e5);
+  trace::Operator product = op("aten::addmm", "aten::addmm", OperatorClass::kMatrix, 1e9, 1e6, 1e6);
+  for (const bool avoidable : {false, true}) {
+    copy.avoidable_bytes = avoidable ? copy.bytes() : 0;
+    fabricate::Timeline timeline({copy, product});
+    for (int step = 0; step < 5; ++step) {
+      timeline.begin_step();
+      timeline.run(0, 4);
+      timeline.run(1, 10);
+      timeline.end_step();
+    }
+    timeline.trace().meta.notes.emplace_back("steps", "ProfilerStep ranges");
+    for (const Roofs& roofs : {Roofs{}, fabricate::round_roofs()}) {
+      const Analysis analysis = explained(timeline.trace(), roofs);
+      const auto row = std::find_if(analysis.ledger.begin(), analysis.ledger.end(),
+                                    [](const LedgerRow& of) { return of.cause == Cause::kAvoidableTraffic; });
+      ASSERT_EQ(row != analysis.ledger.end(), avoidable);
+      if (!avoidable) continue;
+      EXPECT_NEAR(row->ms, 4, 0.01);
+      EXPECT_THAT(row->fix, HasSubstr("leave tensors expanded"));
+      EXPECT_THAT(row->evidence, Contains(HasSubstr("496 KiB moved")));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hone::analyze

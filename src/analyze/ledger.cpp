@@ -74,6 +74,22 @@ double gain_of(const Rule& rule, const Account& account, const StepProfile& prof
   return std::min(gain, account.ms);
 }
 
+// Whether most of a row are broadcasts that are written out.
+bool repeats(const trace::Trace& trace, const Account& account) {
+  double ms = 0;
+  for (const Part& part : account.parts)
+    if (writes_out_broadcast(trace.operators[part.profile->op])) ms += part.ms;
+  return ms > account.ms / 2;
+}
+
+// The words for a row.
+const Rule& rule_for(Cause cause, const trace::Trace& trace, const StepProfile& profile,
+                     const Account& account, Subject subject) {
+  if (cause == Cause::kFloor && !profile.judged) return unjudged_busy();
+  if (cause == Cause::kAvoidableTraffic && repeats(trace, account)) return written_broadcasts();
+  return rule_of(cause, subject);
+}
+
 using Arguments = fmt::dynamic_format_arg_store<fmt::format_context>;
 
 // The words of a rule with numbers filled in; what a template may name is in rules.h.
@@ -182,8 +198,7 @@ std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile&
   for (Cause cause : all_causes()) {
     const Account& account = of(accounts, cause);
     if (account.ms <= 0) continue;
-    const bool unjudged = cause == Cause::kFloor && !profile.judged;
-    const Rule& rule = unjudged ? unjudged_busy() : rule_of(cause, subject);
+    const Rule& rule = rule_for(cause, trace, profile, account, subject);
     LedgerRow row;
     row.cause = cause;
     row.ms = account.ms;

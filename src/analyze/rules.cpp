@@ -81,6 +81,12 @@ constexpr Rule kHostProgramRules[] = {
      "keep one order through the model: memory_format=torch.channels_last for images, no .contiguous(), "
      ".permute() or .t() between operators",
      ""},
+    {Cause::kAvoidableTraffic, 0.03, Gain::kShareOfRow, 0.9,
+     "{ms} per step goes to memory traffic that fusion would not have",
+     "{count} operators write and read again {avoidable} that could stay in registers",
+     "{name}: {ms}; fused with {fuses_with} it would not move {avoidable} of its {bytes}",
+     "torch.compile(model): it joins chains of pointwise and normalising operators into one",
+     "what the backward pass needs is still written"},
     {Cause::kKernelInefficiency, 0.05, Gain::kAboveAttainable, 0,
      "{ms} per step is lost in operators that take longer than the floor",
      "{count} operators above their floors",
@@ -145,6 +151,21 @@ constexpr WaitingRow kWaiting[] = {
     {trace::Category::kCommunication, Cause::kComm},
 };
 
+constexpr Rule kWrittenBroadcasts = {
+    Cause::kAvoidableTraffic,
+    0.03,
+    Gain::kShareOfRow,
+    0.9,
+    "{ms} per step goes to writing out tensors whose elements are stored once",
+    "{bytes} moved for elements that could be read where they are",
+    "{name}: {ms} for {bytes}",
+    "leave tensors expanded, for most operators read broadcasts as they are: no .repeat(), and no "
+    ".contiguous(), "
+    ".clone() or .reshape() behind .expand()",
+    "an operator that needs packed input makes the copy itself; of a loss that is only .sum() or .mean() the "
+    "gradient is one number, written out for the operator before: another loss has a gradient that is "
+    "packed"};
+
 constexpr Rule kUnjudgedBusy = {
     Cause::kFloor,
     1.0,
@@ -157,6 +178,8 @@ constexpr Rule kUnjudgedBusy = {
     ""};
 
 }  // namespace
+
+const Rule& written_broadcasts() { return kWrittenBroadcasts; }
 
 const Rule& unjudged_busy() { return kUnjudgedBusy; }
 

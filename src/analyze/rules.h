@@ -48,6 +48,8 @@ struct Rule {
   std::string_view caveat;
 };
 const Rule& rule_of(Cause cause, Subject subject = Subject::kPlan);
+// The row of avoidable traffic of a program most of whose is broadcasts that are written out.
+const Rule& written_broadcasts();
 // The row of the floor where too little is known to say how much of the busy time is needed.
 const Rule& unjudged_busy();
 

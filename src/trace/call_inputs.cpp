@@ -144,11 +144,17 @@ double CallInput::bytes() const {
   return sum;
 }
 
-double CallInput::stored_bytes() const {
+double CallInput::stored_elements() const {
   if (kind == Kind::kNone || kind == Kind::kValue) return 0;
-  double sum = kind == Kind::kTensor ? static_cast<double>(dtype_size(dtype)) : 0;
+  double count = kind == Kind::kTensor ? 1 : 0;
   for (std::size_t i = 0; i < dims.size(); ++i)
-    if (dims[i] == 0 || i >= strides.size() || strides[i] != 0) sum *= static_cast<double>(dims[i]);
+    if (dims[i] == 0 || i >= strides.size() || strides[i] != 0) count *= static_cast<double>(dims[i]);
+  for (const CallInput& item : items) count += item.stored_elements();
+  return count;
+}
+
+double CallInput::stored_bytes() const {
+  double sum = kind == Kind::kTensor ? stored_elements() * static_cast<double>(dtype_size(dtype)) : 0;
   for (const CallInput& item : items) sum += item.stored_bytes();
   return sum;
 }

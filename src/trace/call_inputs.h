@@ -23,9 +23,12 @@ struct CallInput {
   std::string value;             // as the framework wrote it, without spaces
   std::vector<CallInput> items;  // of a list: tensors
 
-  int64_t elements() const;     // of a tensor; of all tensors of a list
-  double bytes() const;         // likewise
-  double stored_bytes() const;  // likewise, but of what lies in memory: dimensions of stride 0 repeat it
+  int64_t elements() const;  // of a tensor; of all tensors of a list
+  double bytes() const;      // likewise
+  // Likewise, but of what lies in memory: dimensions of stride 0 repeat it, as expand() makes them.
+  double stored_elements() const;
+  double stored_bytes() const;
+  bool repeats() const { return stored_elements() < static_cast<double>(elements()); }
   friend bool operator==(const CallInput&, const CallInput&) = default;
 };
 

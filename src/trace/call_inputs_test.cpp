@@ -79,5 +79,15 @@ TEST(CallInputs, RejectOtherTexts) {
     EXPECT_FALSE(parse_call_inputs(text).ok()) << text;
 }
 
+TEST(CallInputs, KnowWhichElementsAreStored) {
+  const auto inputs = parse_call_inputs("f32[4,8]{0,1} f32[4,8]{8,0} f32[4,8] f32[1,8]{0,1} f32[] =1");
+  ASSERT_TRUE(inputs.ok());
+  const double stored[] = {8, 4, 32, 8, 1, 0};
+  for (std::size_t i = 0; i < inputs->size(); ++i) {
+    EXPECT_EQ((*inputs)[i].stored_elements(), stored[i]) << i;
+    EXPECT_EQ((*inputs)[i].repeats(), i < 2) << i;
+  }
+}
+
 }  // namespace
 }  // namespace hone::trace

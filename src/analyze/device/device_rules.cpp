@@ -124,6 +124,20 @@ constexpr DeviceRule kRules[] = {
      "{count} kernels a step writing and reading the scores: {ms}", kWork,
      "F.scaled_dot_product_attention(q, k, v, is_causal=…): the scores never leave the chip",
      "dropout and masks must be given to the fused operator"},
+    {Cause::kAvoidableTraffic, Reason::kBroadcast, 0.03,
+     "{ms} per step goes to writing out tensors whose elements are stored once",
+     "{count} copies a step writing the same elements again and again: {ms}", kWork,
+     "leave tensors expanded, for most operators read broadcasts as they are: no .repeat(), and no "
+     ".contiguous(), .clone() or .reshape() behind .expand()",
+     "an operator that needs packed input makes the copy itself",
+     "of a loss that is only .sum() or .mean() the gradient is one number, written out for the operator "
+     "before: another loss has a gradient that is packed"},
+    {Cause::kAvoidableTraffic, Reason::kRepeatedHeads, 0.02,
+     "{ms} per step goes to repeating keys and values for the heads that share them",
+     "{count} copies a step writing heads of keys or values once for each head of the queries: {ms}", kWork,
+     "F.scaled_dot_product_attention(q, k, v, enable_gqa=True): it reads each head of keys and values as "
+     "often as it is needed; no repeat_interleave, no .expand() with .reshape() before it",
+     "heads of queries that share keys must follow one another"},
     {Cause::kAvoidableTraffic, Reason::kOptimizer, 0.03,
      "{ms} per step goes to an optimizer that passes over the parameters many times",
      "{count} kernels a step updating parameters: {ms}, the gaps before them included", kWork,

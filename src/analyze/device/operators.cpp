@@ -110,6 +110,10 @@ std::string_view reason_words(Reason reason) {
       return "one of many in a loop, each of which fills the device at most once";
     case Reason::kRepeatedCast:
       return "converts a weight that an earlier micro-batch of the step has converted";
+    case Reason::kBroadcast:
+      return "writes elements many times that are stored once";
+    case Reason::kRepeatedHeads:
+      return "writes heads of keys or values once for each head of queries: enable_gqa=True does without";
     case Reason::kCheck:
       return "only makes a yes or no that the host waits for";
     case Reason::kWideSum:

@@ -1,5 +1,7 @@
 #include "trace/aten/cost.h"
 
+#include <algorithm>
+
 #include "trace/aten/table.h"
 #include "trace/aten/triton.h"
 
@@ -39,6 +41,11 @@ std::optional<CallCost> call_cost(std::string_view kind, std::span<const CallInp
                   work->written,
                   std::move(work->geometry),
                   work->result};
+}
+
+double copies_of_each(const CallInput& to, const CallInput& from) {
+  const double stored = from.stored_elements();
+  return stored > 0 ? std::max(1.0, static_cast<double>(to.elements()) / stored) : 1;
 }
 
 OperatorClass class_of_kind(std::string_view kind) {

@@ -46,6 +46,10 @@ std::optional<CallCost> call_cost(std::string_view kind, std::span<const CallInp
 bool complete_convolution(std::string_view kind, std::span<const int64_t> output,
                           std::vector<CallInput>& inputs);
 
+// How often copy_(to, from) writes each element that `from` stores: once, or as often as a broadcast repeats
+// it.
+double copies_of_each(const CallInput& to, const CallInput& from);
+
 // The class of an operator, known by its name alone.
 OperatorClass class_of_kind(std::string_view kind);
 

@@ -108,6 +108,8 @@ constexpr ByHand kByHand[] = {
     {"aten::_prelu_kernel_backward", "f32[2,3,5] f32[2,3,5] f32[1,3,1]", kPointwise, 90, 4 * 63, 4 * 60},
     {"aten::copy_", "bf16[10] f32[10] =False", kPointwise, 10, 40, 20},
     {"aten::copy_", "f32[4,4] f32[4,4]{1,4} =False", kLayout, 0, 64, 64},
+    {"aten::copy_", "f32[4,4] f32[4,4]{0,1} =False", kMovement, 0, 16, 64},
+    {"aten::copy_", "f32[4,4] f32[4] =False", kMovement, 0, 16, 64},
     {"aten::copy_", "f32[4,4] f32[4,4] =False", kMovement, 0, 64, 64},
     {"prims::mul", "f32[10] f32[10]", kPointwise, 10, 80, 40},
     // mean and 1/deviation of each of 6 rows are kept in f32
@@ -156,7 +158,7 @@ constexpr ByHand kByHand[] = {
     // an index expanded along the rows that it picks is 6 numbers in memory; so with what is added to rows
     {"aten::gather", "f32[9,10] =0 i64[6,10]{1,0}", kMovement, 0, 240 + 48, 240},
     {"aten::add", "f32[6,10] f32[6,10]{1,0} =1", kPointwise, 60, 240 + 24, 240},
-    {"aten::copy_", "f32[6,10] f32[6,10]{0,0} =False", kLayout, 0, 4, 240},
+    {"aten::copy_", "f32[6,10] f32[6,10]{0,0} =False", kMovement, 0, 4, 240},
     {"aten::constant_pad_nd", "f16[3,4] =[1,1] =0.", kMovement, 0, 24, 36},
     {"aten::fill_", "f32[12] =0", kMovement, 0, 0, 48},
     {"aten::slice_backward", "f32[3,2] =[3,4] =1 =0 =2 =1", kMovement, 0, 24, 48},

@@ -73,7 +73,7 @@ std::optional<Work> where(const Args& args, const Entry& entry) {
 }
 
 // copy_(to, from): reads one, writes the other. A cast where the types differ, a change of layout where only
-// the strides do, else a copy.
+// the strides do, else a copy: also where elements that are stored once are written many times.
 std::optional<Work> copy(const Args& args, const Entry&) {
   const CallInput *to = args.tensor(0), *from = args.tensor(1);
   if (to == nullptr || from == nullptr) return std::nullopt;
@@ -84,6 +84,8 @@ std::optional<Work> copy(const Args& args, const Entry&) {
     work.flops = elements(to->dims);
     work.op_class = kPointwise;
     work.geometry += fmt::format(" → {}", dtype_name(to->dtype));
+  } else if (const double times = copies_of_each(*to, *from); times > 1) {
+    work.geometry += fmt::format(", each element {:.0f} times", times);
   } else if (to->strides != from->strides && to->dims == from->dims) {
     work.op_class = kLayout;
     work.geometry += " to another order";

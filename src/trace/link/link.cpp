@@ -5,6 +5,7 @@
 #include "trace/link/context.h"
 #include "trace/link/launches.h"
 #include "trace/link/operators.h"
+#include "trace/link/repeats.h"
 #include "trace/link/roles.h"
 #include "trace/link/strides_by_gradients.h"
 #include "trace/link/types_by_kernels.h"
@@ -42,6 +43,7 @@ Status link_trace(Trace& trace) {
   link::strides_by_gradients(trace);
   const link::Context context = link::find_context(trace, nesting, roles);
   link::make_operators(trace, context, work);
+  link::find_repeats(trace, nesting);
   return {};
 }
 

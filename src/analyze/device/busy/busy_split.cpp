@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyze/cost.h"
 #include "analyze/device/busy/busy_rules.h"
 
 namespace hone::analyze::device {
@@ -40,6 +41,8 @@ class Splitter {
     const OperatorUse& use = result_.uses.rows[work.op];
     if (changes_order(op, use.inputs))
       return set_split(split, Cause::kLayout, 0, Reason::kStridedCopy, kGone);
+    if (writes_out_broadcast(op))
+      return set_split(split, Cause::kAvoidableTraffic, 0, Reason::kBroadcast, kGone);
     if (const double little = appended_share(op, use.inputs); little > 0)
       return set_split(split, Cause::kAvoidableTraffic, little, Reason::kAppend, little * ns);
     const double floor = use.floor_ns * result_.uses.part(work);

@@ -50,8 +50,10 @@ enum class Reason : uint8_t {
   kProductsInTurn,   // one of many small products in a loop (products_in_turn.h)
   kRepeatedCast,     // converts a weight once more in the same step (micro_batches.h)
   kCheck,            // only makes a yes or no for the host to read (checks.h)
+  kBroadcast,        // writes elements many times that are stored once
+  kRepeatedHeads,    // the same of keys or values of attention (repeated_heads.h)
 };
-inline constexpr int kReasonCount = static_cast<int>(Reason::kCheck) + 1;
+inline constexpr int kReasonCount = static_cast<int>(Reason::kRepeatedHeads) + 1;
 
 constexpr double kGone = -1;  // the work is not launched at all
 

@@ -11,6 +11,7 @@
 #include "analyze/device/busy/pointwise_series.h"
 #include "analyze/device/busy/products_in_turn.h"
 #include "analyze/device/busy/reductions.h"
+#include "analyze/device/busy/repeated_heads.h"
 
 namespace hone::analyze::device {
 
@@ -21,6 +22,7 @@ BusySplit divide_busy(const trace::Trace& trace, const RankTimeline& timeline, c
   const std::vector<Leaf> leaves = find_leaves(trace, timeline);
   mark_pointwise_series(trace, timeline, split);
   mark_fusible(trace, timeline, leaves, roofs, traits, split);
+  mark_repeated_heads(trace, timeline, split);
   mark_one_hot_products(trace, timeline, roofs, split);
   mark_merged_weights(trace, timeline, roofs, split);
   mark_products_in_turn(trace, timeline, loops, roofs, split);

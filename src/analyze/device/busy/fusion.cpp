@@ -98,9 +98,11 @@ class Fuser {
     set_split(splits_[chain.back()], Cause::kAvoidableTraffic, target / now, Reason::kChain, target);
   }
 
-  // What only changes the layout goes for a reason of its own: the pass that stays is another.
+  // What only changes the layout, or writes a broadcast out, goes for a reason of its own: the pass that
+  // stays is another.
   bool goes_anyway(uint32_t work) const {
-    return splits_[work].cause == Cause::kLayout && splits_[work].target_ns == kGone;
+    const WorkSplit& split = splits_[work];
+    return (split.cause == Cause::kLayout || split.reason == Reason::kBroadcast) && split.target_ns == kGone;
   }
 
   // The kernels of one operator belong together: a normalisation must pass twice. In a long chain it is
@@ -126,7 +128,8 @@ class Fuser {
         const uint32_t op = timeline_.works[i].op;
         const bool layout = splits_[i].cause == Cause::kLayout &&
                             !(splits_[i].reason == Reason::kMixedOrders && units.size() >= kLongChain);
-        if (layout || splits_[i].reason == Reason::kAppend) continue;
+        if (layout || splits_[i].reason == Reason::kAppend || splits_[i].reason == Reason::kBroadcast)
+          continue;
         const bool cast = is_cast(trace_.operators[op], uses_.rows[op].inputs);
         if (unit == longest && !(cast && units.size() == 1)) {
           if (inside && k + 1 == end) keep_arithmetic(chain);

@@ -21,13 +21,6 @@ std::size_t innermost(const trace::CallInput& input) {
   return best;
 }
 
-// Fewer elements are stored than it has: some dimension repeats them.
-bool is_repeated(const trace::CallInput& input) {
-  for (std::size_t k = 0; k < input.strides.size() && k < input.dims.size(); ++k)
-    if (input.dims[k] > 1 && input.strides[k] == 0) return true;
-  return false;
-}
-
 // All dimensions but the last two are one long, or are repeated without being stored.
 bool is_same_for_all(const trace::CallInput& mask) {
   for (std::size_t k = 0; k + 2 < mask.dims.size(); ++k)
@@ -105,7 +98,7 @@ bool mixes_orders(const Inputs& inputs, double elements) {
   const trace::CallInput* first = nullptr;
   for (const trace::CallInput& input : inputs) {
     if (input.kind != trace::CallInput::Kind::kTensor) continue;
-    if (static_cast<double>(input.elements()) < elements || is_repeated(input)) continue;
+    if (static_cast<double>(input.elements()) < elements || input.repeats()) continue;
     if (first == nullptr)
       first = &input;
     else if (first->dims == input.dims && innermost(*first) != innermost(input))
@@ -131,7 +124,7 @@ bool changes_order(const trace::Operator& op, const Inputs& inputs) {
   if (op.op_class == trace::OperatorClass::kLayout) return true;
   if (op.kind == "aten::copy_" && is_tensor(inputs, 0) && is_tensor(inputs, 1))
     return inputs[0].dtype == inputs[1].dtype && inputs[0].strides != inputs[1].strides &&
-           inputs[0].dims == inputs[1].dims;
+           inputs[0].dims == inputs[1].dims && !inputs[1].repeats();
   return false;
 }
 

@@ -21,6 +21,7 @@ struct WorkWords {
   double flops = 0;
   double bytes = 0;  // that it reads
   double written = 0;
+  double avoidable = 0;  // of both
   double us = 10;
   std::string kernel = "a_kernel";
   trace::Phase phase = trace::Phase::kForward;
@@ -45,6 +46,7 @@ class Works {
     row.flops = words.flops;
     row.bytes_read = words.bytes;
     row.bytes_written = words.written;
+    row.avoidable_bytes = words.avoidable;
     row.phase = words.phase;
     op_ = trace_.add_operator(row);
     const uint32_t span = host(trace::Category::kOperator, words.kind, 2, op_);
