@@ -135,9 +135,8 @@ class Bookkeeper {
     if (work != kNothing) {
       const Work& row = timeline_.works[work];
       if (part.op == kNothing) part.op = row.op;
-      if (row.op != kNothing && operators_.insert({&part, row.op}).second)
-        part.calls += own_.split.uses.rows[row.op].executions /
-                      static_cast<double>(std::max<std::size_t>(1, timeline_.steps.size()));
+      if (row.execution != kNothing && executions_.insert({&part, row.execution}).second)
+        part.calls += own_.typical.weight[window_];
       const uint32_t kernel = trace_.spans.name[row.span].index;
       double& kernel_ns = kernel_ns_[{&part, kernel}];
       kernel_ns += ns;
@@ -186,7 +185,7 @@ class Bookkeeper {
   std::map<PartKey, Part> parts_;
   std::map<std::pair<const Part*, uint32_t>, double> kernel_ns_;  // by kernel of a part
   std::set<std::pair<const Part*, uint32_t>> counted_;
-  std::set<std::pair<const Part*, uint32_t>> operators_;
+  std::set<std::pair<const Part*, uint32_t>> executions_;
 };
 
 }  // namespace

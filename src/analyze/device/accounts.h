@@ -20,7 +20,7 @@ struct Part {
   double ms = 0;     // of the typical step
   double whole = 0;  // ms of the same works with what other causes have of them
   double count = 0;  // a step: works, gaps or calls; 0: nothing to count
-  double calls = 0;  // a step: of the operator that launched the works; 0: none
+  double calls = 0;  // a step: executions of operators that the works are of; 0: none
   uint32_t op = kNothing;
   uint32_t kernel = kNothing;  // string id of a kernel's name
 };

@@ -171,7 +171,7 @@ class Measuring {
     for (std::size_t op = 0; op < own_.split.uses.rows.size(); ++op) {
       const OperatorUse& use = own_.split.uses.rows[op];
       if (use.is_product && use.works > 0)
-        flops[use.math] += study_.trace->operators[op].flops * use.ledger_executions();
+        flops[use.math] += study_.trace->operators[op].flops * use.executions;
     }
     const auto most = std::max_element(flops.begin(), flops.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });

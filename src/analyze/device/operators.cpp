@@ -21,17 +21,20 @@ constexpr double kNearRoofOfDevice = 0.6;  // what libraries reach on real shape
 constexpr double kAboveRoof = 1.10;
 constexpr double kFasterCache = 4;  // than DRAM, at most
 
+constexpr std::string_view kHostLink = "host link";
+
 // All places where an operator runs with the same inputs.
 struct Group {
   uint32_t op = kNothing;  // of the first place
-  std::vector<uint32_t> ops;
   std::vector<double> window_ms;
   double ms = 0;
   double works = 0;       // a step
   double executions = 0;  // a step
   double floor_ms = 0;    // a step
   double roof_ms = 0;
-  double flops = 0, bytes = 0;  // a step
+  double flops = 0, bytes = 0;          // a step
+  WorkKind copies = WorkKind::kKernel;  // between host and device, or not at all
+  double copying_ms = 0;                // a step: of such copies, also where the device computes meanwhile
   std::array<double, kBusyCauses> causes{};
   std::array<double, kReasonCount> reasons{};
   std::map<uint32_t, double> kernels;  // by string id, ms
@@ -45,6 +48,10 @@ struct KernelGroup {
   std::array<double, kBusyCauses> causes{};
   std::map<std::string, double> operators;
 };
+
+bool crosses_host_link(WorkKind kind) {
+  return kind == WorkKind::kCopyToDevice || kind == WorkKind::kCopyToHost;
+}
 
 template <std::size_t count>
 std::size_t largest(const std::array<double, count>& values) {
@@ -136,10 +143,11 @@ class Tables {
         top_(top) {}
 
   OperatorTables run() {
+    find_host_copies();
     gather();
     std::vector<Group*> order;
     for (auto& [key, group] : groups_) {
-      cost(group);
+      add_up(group);
       order.push_back(&group);
     }
     std::stable_sort(order.begin(), order.end(),
@@ -152,7 +160,16 @@ class Tables {
   }
 
  private:
+  // A call that copies between host and device does little else; of the same operator on the same shapes
+  // others stay on the device.
+  void find_host_copies() {
+    copies_.assign(timeline_.executions, WorkKind::kKernel);
+    for (const Work& work : timeline_.works)
+      if (work.execution != kNothing && crosses_host_link(work.kind)) copies_[work.execution] = work.kind;
+  }
+
   void gather() {
+    executed_.assign(timeline_.executions, 0);
     std::vector<char> counted(timeline_.works.size(), 0);
     for (const Charge& charge : own_.occupancy.charges) {
       const Work& work = timeline_.works[charge.work];
@@ -160,7 +177,7 @@ class Tables {
       counted[charge.work] = 1;
       if (work.kind != WorkKind::kCollective) {
         by_kernel(charge, work, first);
-        if (work.op != kNothing) by_operator(charge, work);
+        if (work.op != kNothing) by_operator(charge, work, first);
       }
       const trace::Phase phase = work.kind == WorkKind::kCollective ? trace::Phase::kCommunication
                                  : work.op == kNothing              ? trace::Phase::kUnknown
@@ -176,19 +193,20 @@ class Tables {
     }
   }
 
-  void by_operator(const Charge& charge, const Work& work) {
+  void by_operator(const Charge& charge, const Work& work, bool first) {
     const trace::Operator& op = trace_.operators[work.op];
-    Group& group = groups_[{op.kind, op.geometry, op.phase}];
+    const WorkKind copies = copies_[work.execution];
+    Group& group = groups_[{op.kind, op.geometry, op.phase, copies}];
     if (group.op == kNothing) {
       group.op = work.op;
+      group.copies = copies;
       group.window_ms.resize(timeline_.steps.size());
     }
-    if (std::find(group.ops.begin(), group.ops.end(), work.op) == group.ops.end())
-      group.ops.push_back(work.op);
     group.window_ms[charge.window] += charge.ns() * 1e-6;
     if (!own_.typical.counts(charge.window)) return;
     const double ms = own_.typical.part_ms(charge.window, charge.ns());
     const WorkSplit& split = own_.split.works[charge.work];
+    cost(group, work, first, own_.typical.weight[charge.window]);
     group.ms += ms;
     for (std::size_t i = 0; i < kBusyCauses; ++i) group.causes[i] += ms * split.share[i];
     group.reasons[static_cast<std::size_t>(split.reason)] += ms;
@@ -211,27 +229,47 @@ class Tables {
     if (work.op != kNothing) group.operators[operator_title(trace_.operators[work.op])] += ms;
   }
 
-  // What a step's executions cost. Executions were counted over all marked steps.
-  void cost(Group& group) {
-    const auto steps = static_cast<double>(std::max<std::size_t>(1, timeline_.steps.size()));
-    for (uint32_t op : group.ops) {
-      const OperatorUse& use = own_.split.uses.rows[op];
-      const double executions = use.ledger_executions() / steps;
-      group.executions += executions;
-      group.works += use.ledger_works / steps;
-      group.floor_ms += use.floor_ns * executions * 1e-6;
-      group.roof_ms += use.roof_ns * executions * 1e-6;
-      group.flops += trace_.operators[op].flops * executions;
-      group.bytes += trace_.operators[op].bytes() * executions;
+  // What executions cost, counted by the same steps as their time. `first`: of the work's charges.
+  void cost(Group& group, const Work& work, bool first, double weight) {
+    if (first) group.works += weight;
+    if (first && crosses_host_link(work.kind)) {
+      const trace::Copy* copy = trace::find_detail(trace_.copies, work.span);
+      group.bytes += (copy == nullptr ? 0 : copy->bytes) * weight;
+      group.copying_ms += static_cast<double>(work.ns()) * weight * 1e-6;
     }
-    const OperatorUse& use = own_.split.uses.rows[group.op];
+    char& executed = executed_[work.execution];
+    if (executed != 0) return;
+    executed = 1;
+    group.executions += weight;
+    // A byte crosses the link once, and neither waits for DRAM nor computes.
+    if (crosses_host_link(group.copies)) return;
+    const trace::Operator& op = trace_.operators[work.op];
+    const OperatorUse& use = own_.split.uses.rows[work.op];
+    group.floor_ms += use.floor_ns * weight * 1e-6;
+    group.roof_ms += use.roof_ns * weight * 1e-6;
+    group.flops += op.flops * weight;
+    group.bytes += op.bytes() * weight;
+  }
+
+  void add_up(Group& group) {
+    if (crosses_host_link(group.copies)) {
+      if (study_.roofs.host_link > 0) group.roof_ms = group.bytes / study_.roofs.host_link * 1e3;
+      return;
+    }
     result_.floor_ms += std::min(group.ms, group.floor_ms);
     result_.flops += group.flops;
-    if (use.is_product) result_.product_flops += group.flops;
+    if (own_.split.uses.rows[group.op].is_product) result_.product_flops += group.flops;
     result_.bytes += group.bytes;
   }
 
+  // In which it does what its rates are of.
+  static double working_ms(const Group& group) {
+    return crosses_host_link(group.copies) ? group.copying_ms : group.ms;
+  }
+
   std::string roof_of(const Group& group) const {
+    if (crosses_host_link(group.copies))
+      return study_.roofs.host_link > 0 ? std::string(kHostLink) : "unknown";
     const OperatorUse& use = own_.split.uses.rows[group.op];
     if (use.roof_ns <= 0) return "unknown";
     const double traffic =
@@ -251,8 +289,9 @@ class Tables {
   // What it achieved, where no roof says what that is worth.
   static std::string rates(const Group& group) {
     std::string words;
-    if (group.flops > 0) words += "; " + format_flop_rate(group.flops / (group.ms * 1e-3));
-    if (group.bytes > 0) words += "; " + format_byte_rate(group.bytes / (group.ms * 1e-3));
+    const double seconds = working_ms(group) * 1e-3;
+    if (group.flops > 0) words += "; " + format_flop_rate(group.flops / seconds);
+    if (group.bytes > 0) words += "; " + format_byte_rate(group.bytes / seconds);
     return words.empty() ? "; its FLOPs and bytes are not known" : words;
   }
 
@@ -263,11 +302,12 @@ class Tables {
                                     main_kernel(group));
     const std::string roof = roof_of(group);
     if (roof == "unknown") return words + rates(group);
-    const bool memory = roof == "DRAM";
-    words +=
-        fmt::format("; {} of the {} roof ({})", fraction > 9.99 ? ">999 %" : format_percent(fraction), roof,
-                    memory ? format_byte_rate(group.bytes / (group.ms * 1e-3))
-                           : format_flop_rate(group.flops / (group.ms * 1e-3)));
+    const bool memory = roof == "DRAM" || roof == kHostLink;
+    const double seconds = working_ms(group) * 1e-3;
+    words += fmt::format(
+        "; {} of the {} roof ({})", fraction > 9.99 ? ">999 %" : format_percent(fraction), roof,
+        memory ? format_byte_rate(group.bytes / seconds) : format_flop_rate(group.flops / seconds));
+    if (roof == kHostLink) return words + host_copy_words(group);
     if (fraction > kAboveRoof) return words + "; " + std::string(above_roof_words(fraction, memory));
     if (reason == Reason::kLeak && !own_.split.uses.rows[group.op].is_product)
       return words + "; converts for a product in f32, while other products run in 16 bits";
@@ -278,10 +318,15 @@ class Tables {
     return words;
   }
 
+  static std::string host_copy_words(const Group& group) {
+    constexpr double kHidden = 0.9;
+    return group.ms < kHidden * group.copying_ms ? "; the device computes during a part of it" : "";
+  }
+
   void operator_row(const Group& group) {
     if (group.ms <= 0) return;
     const trace::Operator& op = trace_.operators[group.op];
-    const double fraction = group.roof_ms / group.ms;
+    const double fraction = group.roof_ms / working_ms(group);
     OperatorTime row;
     row.op = group.op;
     row.name = operator_title(op);
@@ -304,7 +349,7 @@ class Tables {
     row.fraction_of_roof = fraction;
     row.main_cause = static_cast<Cause>(largest(group.causes));
     if (static_cast<int>(result_.top.size()) < top_) result_.top.push_back(top_row(group, row));
-    if (group.flops > 0 && group.bytes > 0)
+    if (group.flops > 0 && group.bytes > 0 && !crosses_host_link(group.copies))
       result_.roofline.push_back({row.name, row.kind, row.op_class, group.flops / group.bytes,
                                   group.flops / (group.ms * 1e-3), group.ms, fraction, row.roof});
     result_.operators.push_back(std::move(row));
@@ -382,7 +427,9 @@ class Tables {
   const RankTimeline& timeline_;
   const RankStudy& own_;
   int top_;
-  std::map<std::tuple<std::string, std::string, trace::Phase>, Group> groups_;
+  std::map<std::tuple<std::string, std::string, trace::Phase, WorkKind>, Group> groups_;
+  std::vector<WorkKind> copies_;  // by execution: a copy between host and device, or a kernel
+  std::vector<char> executed_;    // by execution: counted already
   std::map<uint32_t, KernelGroup> kernels_;
   std::array<double, trace::kPhaseCount> phase_ms_{};
   double busy_ms_ = 0, linked_ms_ = 0, unlinked_ = 0;

@@ -97,12 +97,14 @@ struct KindUse {
 
 std::map<std::string_view, KindUse> use_by_kind(const Study& study, std::size_t rank) {
   std::map<std::string_view, KindUse> uses;
-  const std::vector<OperatorUse>& operators = study.ranks[rank].split.uses.rows;
-  for (std::size_t op = 0; op < operators.size(); ++op) {
-    if (operators[op].works == 0) continue;
-    KindUse& use = uses[study.trace->operators[op].kind];
-    use.ms += operators[op].work_ns * 1e-6 / steps_of(study, rank);
-    use.calls += operators[op].executions / steps_of(study, rank);
+  const RankTimeline& timeline = study.timelines[rank];
+  std::vector<char> seen(timeline.executions, 0);
+  for (const Work& work : timeline.works) {
+    if (work.op == kNothing || work.step == trace::kNoStep) continue;
+    KindUse& use = uses[study.trace->operators[work.op].kind];
+    use.ms += static_cast<double>(work.ns()) * 1e-6 / steps_of(study, rank);
+    if (seen[work.execution] == 0) use.calls += 1 / steps_of(study, rank);
+    seen[work.execution] = 1;
   }
   return uses;
 }

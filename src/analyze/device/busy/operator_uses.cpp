@@ -39,26 +39,30 @@ class Reader {
 
   void count_uses() {
     const trace::SpanTable& spans = trace_.spans;
+    std::vector<char> seen_executions(timeline_.executions, 0);
     for (const Work& work : timeline_.works) {
       if (work.op == kNothing || is_left_out(work.span)) continue;
       OperatorUse& use = result_.rows[work.op];
       ++use.works;
-      use.ledger_works += timeline_.in_ledger(work) ? 1 : 0;
+      if (char& seen = seen_executions[work.execution]; seen == 0) {
+        seen = 1;
+        ++use.executions;
+      }
       use.work_ns += static_cast<double>(work.ns());
       if (!traits_.of(work.span).changes_layout) use.computing_ns += static_cast<double>(work.ns());
       if (traits_.of(work.span).vector_math) vector_math_.insert(work.op);
       if (traits_.of(work.span).matrix_units) matrix_units_.insert(work.op);
     }
+    std::vector<char> has_inputs(result_.rows.size(), 0);
     for (std::size_t row = 0; row < spans.size(); ++row) {
       if (!spans.op[row].valid() || spans.category[row] != trace::Category::kOperator) continue;
-      OperatorUse& use = result_.rows[spans.op[row].index];
-      if (use.works == 0 || trace_.tracks[spans.track[row].index].rank != timeline_.rank || is_left_out(row))
+      const uint32_t op = spans.op[row].index;
+      if (has_inputs[op] != 0 || result_.rows[op].works == 0 ||
+          trace_.tracks[spans.track[row].index].rank != timeline_.rank || is_left_out(row))
         continue;
-      if (++use.executions == 1)
-        read_inputs(static_cast<uint32_t>(row), trace_.operators[spans.op[row].index].op_class, use);
+      has_inputs[op] = 1;
+      read_inputs(static_cast<uint32_t>(row), trace_.operators[op].op_class, result_.rows[op]);
     }
-    for (OperatorUse& use : result_.rows)
-      if (use.executions == 0) use.executions = use.works;
   }
 
   void read_inputs(uint32_t row, OperatorClass op_class, OperatorUse& use) {

@@ -15,11 +15,10 @@ namespace hone::analyze::device {
 
 // What is known of an operator row on this rank.
 struct OperatorUse {
-  double executions = 0;
+  double executions = 0;  // that launched works
   double work_ns = 0;
   double computing_ns = 0;  // of its works, without those that only convert the layout
   uint32_t works = 0;
-  uint32_t ledger_works = 0;  // of them on the ledger's device
   // Of one execution, in the narrowest arithmetic that its work is done with; 0: unknown.
   double floor_ns = 0;
   // The same in the arithmetic that is advised next: that of enough_math().
@@ -31,9 +30,6 @@ struct OperatorUse {
   double largest_input = 0;  // elements of its largest input
   double elements = 0;       // of the tensor it goes over: that input, or what pointwise inputs broadcast to
   Inputs inputs;
-
-  // Executions whose works the ledger's device ran.
-  double ledger_executions() const { return works > 0 ? executions * ledger_works / works : 0; }
 };
 
 struct OperatorUses {

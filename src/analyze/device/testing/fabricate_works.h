@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "analyze/device/busy/divide_busy.h"
@@ -49,12 +50,12 @@ class Works {
     row.avoidable_bytes = words.avoidable;
     row.phase = words.phase;
     op_ = trace_.add_operator(row);
-    const uint32_t span = host(trace::Category::kOperator, words.kind, 2, op_);
-    if (!words.inputs.empty()) trace_.calls.push_back({span, trace_.strings.intern(words.inputs)});
+    operator_ = host(trace::Category::kOperator, words.kind, 2, op_);
+    if (!words.inputs.empty()) trace_.calls.push_back({operator_, trace_.strings.intern(words.inputs)});
     return also(words.us, words.kernel);
   }
 
-  // One more kernel of the operator.
+  // One more kernel of the operator, whose call takes until it is launched.
   uint32_t also(double us, const std::string& kernel, trace::Category category = trace::Category::kKernel) {
     device_ = std::max(device_ + 1, host_ + 3);
     last_ = add_launch(trace_, {.on = thread_, .from_us = host_, .us = 2},
@@ -67,6 +68,7 @@ class Works {
                         .op = op_});
     device_ += us;
     host_ += 2;
+    trace_.spans.duration_ns[operator_] = std::llround(host_ * 1e3) - trace_.spans.start_ns[operator_];
     return count_++;
   }
 
@@ -129,7 +131,8 @@ class Works {
   trace::Trace trace_;
   trace::TrackId thread_, stream_;
   trace::OperatorId op_;
-  uint32_t last_ = 0;  // row of the last work
+  uint32_t operator_ = 0;  // row of the last call of an operator
+  uint32_t last_ = 0;      // row of the last work
   double host_ = 1000, device_ = 0, step_start_ = 1000;
   int32_t step_ = 0;
   uint32_t count_ = 0;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyze/device/timeline/executions.h"
 #include "trace/link/roles.h"
 
 namespace hone::analyze::device {
@@ -63,6 +64,28 @@ uint32_t place_of(std::vector<trace::TrackId>& known, trace::TrackId id) {
   return static_cast<uint32_t>(known.size() - 1);
 }
 
+// When the device is through with works, by when they were launched.
+class Drain {
+ public:
+  Drain(const RankTimeline& timeline, const std::vector<const Work*>& works) {
+    for (const Work* work : works)
+      if (const HostCall* call = timeline.launch_of(*work)) ends_.emplace_back(call->start_ns, work->end_ns);
+    std::sort(ends_.begin(), ends_.end());
+  }
+
+  // `time_ns` must not go back. 0: nothing was launched before.
+  int64_t of_launches_before(int64_t time_ns) {
+    for (; next_ < ends_.size() && ends_[next_].first < time_ns; ++next_)
+      end_ns_ = std::max(end_ns_, ends_[next_].second);
+    return end_ns_;
+  }
+
+ private:
+  std::vector<std::pair<int64_t, int64_t>> ends_;
+  std::size_t next_ = 0;
+  int64_t end_ns_ = 0;
+};
+
 class Builder {
  public:
   Builder(const trace::Trace& trace, int rank) : trace_(trace), spans_(trace.spans) { result_.rank = rank; }
@@ -73,6 +96,7 @@ class Builder {
     collect_calls();
     drop_bystanders();
     join();
+    number_executions(trace_, result_);
     find_windows();
     return std::move(result_);
   }
@@ -198,30 +222,36 @@ class Builder {
     if (result_.steps.empty()) return;
     std::unordered_map<int32_t, std::size_t> index;
     for (std::size_t k = 0; k < result_.steps.size(); ++k) index.emplace(result_.steps[k].step, k);
-    int64_t before = 0;  // end of the device work launched before the first step
-    const int64_t first_start = result_.steps.front().host_start_ns;
-    const int64_t first_work = start_of_step(result_.steps.front().step);
+    std::vector<int64_t> first_work(result_.steps.size(), std::numeric_limits<int64_t>::max());
+    std::vector<const Work*> between;  // of no step
     for (const Work& work : result_.works) {
-      if (const auto found = index.find(work.step); found != index.end()) {
-        int64_t& end = result_.steps[found->second].end_ns;
-        end = std::max(end, work.end_ns);
-      } else if (launched_before(work, first_start, first_work)) {
-        before = std::max(before, work.end_ns);
+      const auto found = index.find(work.step);
+      if (found == index.end()) {
+        between.push_back(&work);
+        continue;
       }
+      int64_t& end = result_.steps[found->second].end_ns;
+      end = std::max(end, work.end_ns);
+      first_work[found->second] = std::min(first_work[found->second], work.start_ns);
     }
-    int64_t start = std::max(first_start, before);
-    for (DeviceStep& step : result_.steps) {
-      step.start_ns = step.marked_by_profiler ? std::max(start, step.host_start_ns) : start;
+    const int64_t first_start = result_.steps.front().host_start_ns;
+    int64_t start = first_start;
+    for (const Work* work : between)
+      if (launched_before(*work, first_start, first_work[0])) start = std::max(start, work->end_ns);
+    Drain drain(result_, between);
+    for (std::size_t k = 0; k < result_.steps.size(); ++k) {
+      DeviceStep& step = result_.steps[k];
+      if (step.marked_by_profiler) {
+        start = std::max(start, step.host_start_ns);
+        // Or the device is busy with both side by side.
+        if (k > 0)
+          start = std::max(start, std::min(drain.of_launches_before(step.host_start_ns), first_work[k]));
+      }
+      step.start_ns = start;
       step.end_ns = std::max(step.end_ns, step.start_ns);
       start = step.end_ns;
     }
     std::erase_if(result_.steps, [](const DeviceStep& step) { return step.end_ns <= step.start_ns; });
-  }
-
-  int64_t start_of_step(int32_t step) const {
-    for (const Work& work : result_.works)
-      if (work.step == step) return work.start_ns;
-    return std::numeric_limits<int64_t>::max();
   }
 
   // Work whose launch the recording lacks was launched before the recording began, if it ran before all work

@@ -25,8 +25,9 @@ struct Work {
   WorkKind kind = WorkKind::kKernel;
   bool pageable = false;  // a copy from or to memory that the host may page out
   int32_t step = trace::kNoStep;
-  uint32_t op = kNothing;    // row of the operator table
-  uint32_t call = kNothing;  // index into RankTimeline::calls: what launched it; nothing: not recorded
+  uint32_t op = kNothing;         // row of the operator table
+  uint32_t call = kNothing;       // index into RankTimeline::calls: what launched it; nothing: not recorded
+  uint32_t execution = kNothing;  // the same for works of one execution of the operator; nothing: has none
 
   int64_t ns() const { return end_ns - start_ns; }
 };
@@ -47,7 +48,8 @@ struct HostCall {
 // A step as wall time: from the end of the step before to its own end, which is when both the host's range
 // and all device work that it launched are over. The windows of a rank tile its time, but for what PyTorch's
 // profiler needs for itself between the ranges that it marks: where the device has nothing left to do
-// meanwhile, it belongs to no step.
+// meanwhile, it belongs to no step; nor does what such a program launches between two ranges (an evaluation,
+// a step that is not marked).
 struct DeviceStep {
   int32_t step = 0;
   int64_t start_ns = 0;
@@ -68,6 +70,7 @@ struct RankTimeline {
   std::vector<trace::TrackId> streams;  // of its devices
   std::vector<trace::TrackId> threads;  // that launch or wait
   std::vector<DeviceStep> steps;        // by time
+  uint32_t executions = 0;              // of operators: Work::execution is below
   // That the process drives, the one that works longest first: time of one device is not time of another, so
   // the ledger is that one's. Those that do next to nothing are left out.
   std::vector<int> devices;

@@ -55,6 +55,17 @@ TEST(StepWindows, EndWithTheDeviceAndGoOnFromThere) {
   EXPECT_EQ(lengths_us(rank_timeline(trace, 0)), (std::vector<int64_t>{220, 200}));
 }
 
+// A step without a mark, as an evaluation is: its kernel keeps the device busy until the next one's begins.
+TEST(StepWindows, BeginAfterWhatWasLaunchedBetweenTheProfilersRanges) {
+  trace::Trace trace = program("ProfilerStep#", 50);
+  const trace::TrackId thread{1}, stream{2};
+  trace.spans.add({110'000, 5'000, thread, {}, trace::Category::kRuntime, trace::kNoStep, {}, 9});
+  trace.spans.add({120'000, 25'000, stream, {}, trace::Category::kKernel, trace::kNoStep, {}, 9});
+  EXPECT_EQ(lengths_us(rank_timeline(trace, 0)), (std::vector<int64_t>{100, 85}));
+  trace.spans.duration_ns.back() = 60'000;  // beside the step's own from 150 µs on
+  EXPECT_EQ(lengths_us(rank_timeline(trace, 0)), (std::vector<int64_t>{100, 80}));
+}
+
 TEST(StepWindows, HoldWhatOccupancySaysOfThem) {
   for (const int64_t kernel_us : {50, 105, 200}) {
     const trace::Trace trace = program("ProfilerStep#", kernel_us);
