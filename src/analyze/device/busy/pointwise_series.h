@@ -10,7 +10,8 @@ namespace hone::analyze::device {
 
 // Marks in `split` what was launched right before and after such convolutions of the forward pass: the copy
 // of the input between two orders, the sum with the bias, and the pass that reads the result against its
-// order. Before mark_fusible: a chain of passes keeps another one than the sum.
+// order. A sum alone is marked only where no other convolution of the program wants time to lie last. Before
+// mark_fusible: a chain of passes keeps another one than the sum.
 void mark_pointwise_series(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split);
 
 }  // namespace hone::analyze::device

@@ -64,6 +64,18 @@ TEST(PointwiseSeries, AreFollowedByPassesAgainstTheirOrder) {
   EXPECT_GT(split.works[residual].target_ns, 0);
 }
 
+TEST(PointwiseSeries, KeepTheirBiasesBetweenConvolutionsOverTime) {
+  for (const bool over_time : {false, true}) {
+    Works made;
+    made.run(convolution());
+    const uint32_t sum = made.run(bias());
+    made.run(activation());
+    if (over_time) made.run(convolution("bf16[8,128,1,512] bf16[128,1,1,3] =[0,1]"));
+    made.end_step();
+    EXPECT_EQ(made.split().works[sum].reason == Reason::kPointwiseSeries, !over_time);
+  }
+}
+
 TEST(PointwiseSeries, OtherConvolutionsAndOtherSumsAreNone) {
   for (const char* inputs : {"bf16[8,256,1,512] bf16[128,256,1,3] =[0,1]",  // over time
                              "bf16[8,256,16,32] bf16[128,256,1,1] =[0,0]",  // of images
