@@ -240,36 +240,44 @@ class Painter {
     return marks;
   }
 
-  // The ranks of the top table, beside their points; a label that would cover an earlier one is left out.
-  Markup rank_labels(const Analysis& side) const {
-    Markup marks;
-    const std::vector<RoofName> names = compute_names();
-    std::vector<std::pair<double, double>> placed;
-    for (const analyze::TopOperator& top : side.top) {
-      if (top.executed_flops <= 0 || top.bytes <= 0 || top.ms <= 0) continue;
-      const double rate = top.executed_flops / (top.ms * 1e-3);
-      if (rate < y_.low) continue;  // its point is not drawn
-      double px = x_(top.intensity), py = y_(rate);
-      bool covered = std::any_of(placed.begin(), placed.end(), [&](const auto& at) {
-        return std::abs(at.first - px) < 13 && std::abs(at.second - py) < 13;
-      });
-      if (covered) continue;
-      placed.emplace_back(px, py);
-      marks += rank_label(fmt::format("{}", top.rank), px, py, radius_of(top.ms) * 0.7 + 1, names);
+  struct Box {
+    double left, right, top, bottom;
+    bool meets(const Box& other) const {
+      return left < other.right && other.left < right && top < other.bottom && other.top < bottom;
     }
-    return marks;
+  };
+  static Box box_of_text(double left, double base, double width) {
+    return {left, left + width, base - 11, base + 3};
   }
 
-  // At a corner of its point where no roof's name stands: above right, or else below.
-  static Markup rank_label(const std::string& rank, double px, double py, double corner,
-                           const std::vector<RoofName>& names) {
-    constexpr double kWidth = 9, kHeight = 10;
-    const double x = px + corner, above = py - corner + 2, below = py + corner + kHeight - 5;
-    const bool covers = std::any_of(names.begin(), names.end(), [&](const RoofName& name) {
-      return x < name.right && name.left < x + kWidth && above > name.base - kHeight &&
-             above - kHeight < name.base + 3;
-    });
-    return text(x, covers ? below : above, rank, "rank");
+  // The ranks of the top table, each at a corner of its point where no other text stands, if there is one.
+  Markup rank_labels(const Analysis& side) const {
+    Markup marks;
+    std::vector<Box> taken;
+    for (const RoofName& name : compute_names())
+      taken.push_back(box_of_text(name.left, name.base, name.right - name.left));
+    for (const analyze::TopOperator& top : side.top) {
+      if (top.executed_flops <= 0 || top.bytes <= 0 || top.ms <= 0) continue;
+      const double flops_per_second = top.executed_flops / (top.ms * 1e-3);
+      if (flops_per_second < y_.low) continue;  // its point is not drawn
+      const double px = x_(top.intensity), py = y_(flops_per_second), corner = radius_of(top.ms) * 0.7 + 1;
+      const std::string rank = fmt::format("{}", top.rank);
+      const double width = 7.5 * static_cast<double>(rank.size());
+      const double above = py - corner + 2, below = py + corner + 6;
+      const std::pair<double, double> corners[] = {{px + corner, above},
+                                                   {px + corner, below},
+                                                   {px - corner - width, above},
+                                                   {px - corner - width, below}};
+      for (const auto& [x, base] : corners) {
+        const Box box = box_of_text(x, base, width);
+        if (std::any_of(taken.begin(), taken.end(), [&](const Box& other) { return box.meets(other); }))
+          continue;
+        taken.push_back(box);
+        marks += text(x, base, rank, "rank");
+        break;
+      }
+    }
+    return marks;
   }
 
   const Analysis& before_;
