@@ -69,7 +69,8 @@ svg .strong.value{fill:var(--ink)}
 svg .grid{stroke:var(--rule);stroke-width:1}
 svg .tick,svg .zero{stroke:var(--faint);stroke-width:1}
 svg .roof{stroke:var(--soft);stroke-width:1.5}
-svg .roof-label{fill:var(--soft);font-size:11.5px}
+svg .roof-label{fill:var(--soft);font-size:11.5px;pointer-events:none;paint-order:stroke;stroke:var(--card);stroke-width:2px;
+stroke-opacity:.7;stroke-linejoin:round}
 svg.compact .roof-label{font-size:10px}
 svg .rank{font-size:11px;font-weight:700;pointer-events:none;paint-order:stroke;stroke:var(--card);stroke-width:3px;
 stroke-linejoin:round}

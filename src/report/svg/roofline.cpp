@@ -81,6 +81,8 @@ class Painter {
     } else {
       content += points(before_, "after", true);
     }
+    for (const RoofName& name : compute_names())  // readable where points lie under them
+      content += text(name.right, name.base, name.words, "roof-label", Anchor::kEnd);
     return document(canvas_, height_, "Roofline: achieved FLOP/s over arithmetic intensity of every operator",
                     content);
   }
@@ -168,8 +170,6 @@ class Painter {
       double start = fastest > 0 ? std::clamp(flops / fastest, x_.low, x_.high) : x_.low;
       marks += line(x_(start), y_(flops), x_.end, y_(flops), "roof");
     }
-    for (const RoofName& name : compute_names())
-      marks += text(name.right, name.base, name.words, "roof-label", Anchor::kEnd);
     return marks;
   }
 
