@@ -12,6 +12,7 @@
 #include "analyze/device/metrics.h"
 #include "analyze/device/operators.h"
 #include "analyze/device/ranks.h"
+#include "analyze/device/self_check.h"
 #include "analyze/device/step_timeline.h"
 #include "analyze/device/study.h"
 #include "analyze/device/telling/tell.h"
@@ -235,6 +236,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   charge_waits(accounts, gains);
   Analysis analysis;
   OperatorTables tables = make_operator_tables(study, options.top);
+  const std::vector<std::string> doubts = self_check(tables);
   const std::vector<CollectiveSummary> collectives = collective_summaries(study);
   analysis.targets = device_metrics(study, accounts, tables, collectives);
   Told told = tell(study, accounts, gains);
@@ -275,6 +277,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.warnings = warnings_of(study, gains, *analysis.coverage);
   warn_of_devices(study, analysis);
   warn_of_ranks(analysis);
+  analysis.warnings.insert(analysis.warnings.end(), doubts.begin(), doubts.end());
   qualify(study.evidence[study.headline], analysis);
   tell_strangers(study, analysis);
   return analysis;

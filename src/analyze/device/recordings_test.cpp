@@ -94,6 +94,16 @@ TEST(Recordings, LedgersAddUpToTheStep) {
     }
 }
 
+// No rate above what the device can do, and no time that its parts do not make up (self_check.h).
+TEST(Recordings, DoNotContradictThemselves) {
+  for (const Facts& facts : all_facts())
+    for (const char* form : {"fault", "repaired"})
+      for (const std::string& warning : analysis_of(facts.program, form).warnings)
+        EXPECT_FALSE(warning.find("more than the device can") != std::string::npos ||
+                     warning.find("which is more than its") != std::string::npos)
+            << facts.program << " " << form << ": " << warning;
+}
+
 // Programs whose step the recorder does not slow down: the device is what they wait for.
 TEST(Recordings, StepsTakeAsLongAsWithoutTheRecorderWhereTheDeviceIsBusy) {
   for (const char* program :
