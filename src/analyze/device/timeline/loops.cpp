@@ -68,7 +68,7 @@ class Finder {
     for (uint32_t period = 1; period <= kLongestTurn; ++period) {
       std::map<std::vector<uint32_t>, std::vector<Run>> alike;
       for (const Run& run : runs(from, to, period, kFewestInARow, taken))
-        if (!is_of_lists(run)) alike[turn_of(run)].push_back(run);
+        if (!is_of_lists(run) && are_calls_of_their_own(run)) alike[turn_of(run)].push_back(run);
       for (const auto& [turn, several] : alike) {
         uint32_t turns = 0;
         for (const Run& run : several) turns += (run.end - run.begin) / period;
@@ -118,6 +118,20 @@ class Finder {
         return false;
     }
     return true;
+  }
+
+  // No two turns were launched by the same call of an operator: a sort, or the gradient of an embedding,
+  // launches the same kernel again and again.
+  bool are_calls_of_their_own(const Run& run) const {
+    for (uint32_t place = run.begin + run.period; place < run.end; ++place)
+      if (const uint64_t call = operator_call(place); call != 0 && call == operator_call(place - run.period))
+        return false;
+    return true;
+  }
+
+  uint64_t operator_call(uint32_t place) const {  // 0: not recorded
+    const trace::Launch* launch = trace::find_detail(trace_.launches, work_at(place).span);
+    return launch == nullptr ? 0 : launch->external;
   }
 
   void take(const Run& run, uint32_t from, std::vector<char>& taken) {

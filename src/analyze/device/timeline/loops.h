@@ -30,8 +30,8 @@ struct Loops {
 
 // Turns of at most kLongestTurn works, at least kFewestTurns of them in a row; or kFewestInARow where the
 // same turns come in a row several times a step, as a loop over heads or experts in every layer, and
-// kFewestTurns of them in all. Where turns can be read as longer ones, too, the shortest reading counts.
-// O(works × kLongestTurn).
+// kFewestTurns of them in all, no two launched by one call of an operator. Where turns can be read as longer
+// ones, too, the shortest reading counts. O(works × kLongestTurn).
 Loops find_loops(const trace::Trace& trace, const RankTimeline& timeline);
 
 inline constexpr uint32_t kLongestTurn = 24;

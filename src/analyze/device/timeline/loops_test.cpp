@@ -91,6 +91,17 @@ TEST(Loops, KernelsOfOperatorsOverListsAreNone) {
   EXPECT_TRUE(Program(join(update, update)).loops().loops.empty());
 }
 
+TEST(Loops, KernelsOfOneCallAreNoTurns) {
+  const std::vector<std::string> sort = join(repeat(8, {"sort"}), {"x"});
+  for (const bool one_call : {false, true}) {
+    Program program(join(sort, sort));
+    for (uint32_t i = 0; i < program.timeline.works.size(); ++i)
+      program.trace.launches.push_back(
+          {.span = program.timeline.works[i].span, .external = one_call ? 1 + i / 9 : 1 + i});
+    EXPECT_EQ(program.loops().loops.size(), one_call ? 0u : 2u);
+  }
+}
+
 TEST(Loops, LongTurnsAreLayersNotLoops) {
   std::vector<std::string> layer;
   for (uint32_t i = 0; i <= kLongestTurn; ++i) layer.push_back("kernel" + std::to_string(i));
