@@ -1,6 +1,7 @@
 #include "analyze/device/device_analysis.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -202,6 +203,21 @@ void tell_strangers(const Study& study, Analysis& analysis) {
             stranger.rank, stranger.why));
 }
 
+// Clocks as far apart as two runs: what makes them one must be said.
+void warn_of_clocks(const Study& study, Analysis& analysis) {
+  constexpr double kFarS = 1;
+  for (const RankTimeline& timeline : study.timelines) {
+    const double behind =
+        static_cast<double>(timeline.clock_shift_ns - study.timelines[0].clock_shift_ns) * 1e-9;
+    if (std::abs(behind) > kFarS)
+      analysis.warnings.push_back(fmt::format(
+          "the clock of rank {} is {:.3f} s {} that of rank {}; their collectives end alike, so they are "
+          "taken "
+          "for ranks of one run, and clocks are aligned",
+          timeline.rank, std::abs(behind), behind < 0 ? "ahead of" : "behind", study.timelines[0].rank));
+  }
+}
+
 // Of other ranks there may be less here than the reader thinks.
 void warn_of_ranks(Analysis& analysis) {
   const int world = analysis.world_size;
@@ -276,6 +292,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.metrics["replay_error"] = gains.error();
   analysis.warnings = warnings_of(study, gains, *analysis.coverage);
   warn_of_devices(study, analysis);
+  warn_of_clocks(study, analysis);
   warn_of_ranks(analysis);
   analysis.warnings.insert(analysis.warnings.end(), doubts.begin(), doubts.end());
   qualify(study.evidence[study.headline], analysis);

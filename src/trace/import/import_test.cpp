@@ -1,5 +1,6 @@
 #include "trace/import/import.h"
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -232,6 +233,36 @@ TEST_F(ImportFolder, RanksOfTwoRunsAreRefusedWhereThatIsCertain) {
   EXPECT_EQ(
       import_files({first, rank("b.json", 1, kNow + 500'000'000, "\"world_size\": 2")}).meta.ranks.size(),
       2u);
+}
+
+std::string unpacked(const fs::path& path) {
+  std::string text;
+  std::array<char, 1 << 16> buffer;
+  const gzFile file = gzopen(path.c_str(), "rb");
+  for (int count; (count = gzread(file, buffer.data(), buffer.size())) > 0;)
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  gzclose(file);
+  return text;
+}
+
+// A machine whose clock nobody sets: its collectives say that it was there.
+TEST_F(ImportFolder, RanksThatMeetAreOfOneRunWhateverTheirClocksSay) {
+  const auto with_clock = [&](const std::string& name, int64_t seconds_ahead) {
+    std::string text = unpacked(recorded(name));
+    const std::string key = "\"baseTimeNanoseconds\": ";
+    const std::size_t at = text.find(key) + key.size();
+    const std::size_t end = text.find_first_not_of("0123456789", at);
+    const int64_t base = std::stoll(text.substr(at, end - at)) + seconds_ahead * 1'000'000'000;
+    return write(name + ".json", text.replace(at, end - at, std::to_string(base)));
+  };
+  for (const int64_t seconds : {5, -3600}) {
+    const Trace trace =
+        import_files({recorded("healthy_ddp.fault.rank0"), with_clock("healthy_ddp.fault.rank1", seconds)});
+    EXPECT_EQ(trace.meta.ranks.size(), 2u) << seconds;
+  }
+  EXPECT_THAT(error_of({recorded("healthy_accumulates.fault.rank0"),
+                        with_clock("healthy_accumulates.repaired.rank1", 5)}),
+              testing::HasSubstr("several programs"));
 }
 
 TEST_F(ImportFolder, AFileThatSaysNoRankBesideOnesThatDoIsDoubted) {

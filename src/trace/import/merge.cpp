@@ -7,11 +7,14 @@
 
 #include <fmt/format.h>
 
+#include "trace/import/same_collectives.h"
+
 namespace hone::trace {
 namespace {
 
 constexpr int64_t kFarApart = int64_t{86'400} * 1'000'000'000;  // files of one run begin within a day
-// Clocks of machines that work together may be apart, but not by this: two runs of one program are further.
+// Clocks of machines that work together may be apart, but hardly by this: two runs of one program are
+// further. What is further must have met at collectives.
 constexpr int64_t kClockError = 1'000'000'000;
 constexpr int64_t kWallClock =
     1'000'000'000'000'000'000;  // of the year 2001: less counts from something else
@@ -55,6 +58,21 @@ std::optional<std::size_t> recorded_apart(std::span<const ImportedFile> files, i
     end = std::max(end, end_ns(files[order[k]]));
   }
   return std::nullopt;
+}
+
+// Whether all files are of ranks that ran collectives together: then it is their clocks that are apart.
+bool met(std::span<const ImportedFile> files) {
+  std::vector<char> joined(files.size(), 0);
+  joined[0] = 1;
+  for (bool more = true; more;) {
+    more = false;
+    for (std::size_t i = 0; i < files.size(); ++i)
+      for (std::size_t k = 0; k < files.size() && joined[i] == 0; ++k)
+        if (joined[k] != 0 && files[i].rank && files[k].rank &&
+            same_collectives(files[k].trace, files[i].trace))
+          joined[i] = 1, more = true;
+  }
+  return std::count(joined.begin(), joined.end(), 1) == static_cast<std::ptrdiff_t>(files.size());
 }
 
 bool all_distinct(const std::vector<std::optional<int>>& ranks) {
@@ -294,11 +312,12 @@ Status check_one_program(std::span<const ImportedFile> files, std::span<const st
       return invalid(fmt::format("'{}' and '{}' both say that they are rank {}: {}", sources[at->second],
                                  sources[i], *files[i].rank, kSeveralPrograms));
   }
+  HONE_CHECK(same_world(files, sources));
   if (clocks && (silent || wall_clocks))
-    if (const auto apart = recorded_apart(files, silent ? 0 : kClockError))
+    if (const auto apart = recorded_apart(files, silent ? 0 : kClockError); apart && !met(files))
       return invalid(fmt::format("'{}' was recorded when the files before it had ended: {}", sources[*apart],
                                  kSeveralPrograms));
-  return same_world(files, sources);
+  return {};
 }
 
 Trace merge_files(std::vector<ImportedFile> files, std::span<const std::string> sources) {

@@ -16,8 +16,8 @@ inline constexpr int kIdBits = 48;
 
 // Whether files can be the ranks of one program. Errors, with what to do: two say that they are the same
 // rank, hold the same events, or differ in what all ranks have in common (their number, backend, group of
-// all); a file was recorded when the others had ended. What only looks unlike one run is left to the
-// analysis, which sees collectives.
+// all); a file was recorded when the others had ended, and no collectives show that only its clock is
+// another. What only looks unlike one run is left to the analysis, which sees all collectives.
 Status check_one_program(std::span<const ImportedFile> files, std::span<const std::string> sources);
 
 // `sources` are the files' names, for RankInfo::source and messages. Times stay comparable where all files
