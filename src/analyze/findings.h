@@ -247,7 +247,7 @@ struct CollectiveSummary {
   double count = 0;             // a step
   double bytes = 0;             // a step, of one rank
   double ms = 0;                // a step, from the arrival of the last rank to the end
-  double exposed_ms = 0;        // of it while the device computed nothing
+  double exposed_ms = 0;        // of `ms` while the device computed nothing
   double bus_bytes_per_s = 0;   // "busbw": bytes on the busiest link ÷ ms
   double roof_bytes_per_s = 0;  // 0: unknown
 };

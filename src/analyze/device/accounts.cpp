@@ -65,13 +65,7 @@ class Bookkeeper {
   // Until the last rank arrives a collective is waiting, then it is communication.
   void collective(const Charge& charge, const Work& work) {
     const std::string name = trace::kernel_short_name(trace_.strings.text(trace_.spans.name[work.span]));
-    const Meeting* meeting = study_.meetings.find(rank_, charge.work);
-    double waited = 0;
-    if (meeting != nullptr) {
-      waited = std::clamp(meeting->last_ns - static_cast<double>(charge.start_ns), 0.0,
-                          static_cast<double>(charge.end_ns - charge.start_ns)) /
-               charge.sharers;
-    }
+    const double waited = waited_ns(study_, rank_, charge);
     const WorkSplit& split = own_.split.works[charge.work];
     const bool pipeline = is_point_to_point(trace_, work);
     add(pipeline ? Cause::kBubble : Cause::kStraggler, Reason::kNone, name, waited, charge.work);

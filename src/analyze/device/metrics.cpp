@@ -72,7 +72,9 @@ const Row kRows[] = {
      "traffic that operators need, not what counters saw"},
     {"comm_overlap", "communication hidden", "%", 80, true,
      [](const Quantities& q) { return ratio(q.hidden_comm_ms, q.collective_ms); },
-     "time of collectives during which the device computed ÷ time of collectives", ""},
+     "time of collectives, from the last arrival on, during which the device worked on something else ÷ all "
+     "their time from the last arrival on",
+     ""},
     {"comm_efficiency", "communication efficiency", "%", 60, true,
      [](const Quantities& q) {
        return q.bus_bytes_per_s > 0 ? ratio(q.bus_bytes_per_s, q.link) : std::nullopt;
@@ -127,6 +129,8 @@ class Measuring {
     for (const CollectiveSummary& row : collectives_) {
       q_.bus_bytes_per_s += row.bus_bytes_per_s * row.ms;
       time += row.ms;
+      q_.collective_ms += row.ms;
+      q_.hidden_comm_ms += std::max(0.0, row.ms - row.exposed_ms);
     }
     q_.bus_bytes_per_s = time > 0 ? q_.bus_bytes_per_s / time : 0;
     q_.link = study_.roofs.link;
@@ -140,8 +144,6 @@ class Measuring {
       const Overlap& overlap = own_.occupancy.overlaps[window];
       q_.busy_ms += ms(overlap.busy);
       q_.compute_ms += ms(overlap.compute);
-      q_.collective_ms += ms(overlap.collectives);
-      q_.hidden_comm_ms += ms(overlap.hidden_comm);
       q_.copy_ms += ms(overlap.copies);
       q_.hidden_copy_ms += ms(overlap.hidden_copies);
     }

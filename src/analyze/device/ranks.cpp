@@ -67,6 +67,45 @@ double collective_bytes(const trace::Collective& detail) {
   return std::max(detail.elements_in, detail.elements_out) * static_cast<double>(dtype_size(detail.dtype));
 }
 
+// By work: how often it counts in the rank's typical step.
+std::vector<double> work_weights(const Study& study, std::size_t rank) {
+  const RankTimeline& timeline = study.timelines[rank];
+  std::map<int32_t, double> of_step;
+  for (std::size_t window = 0; window < timeline.steps.size(); ++window)
+    of_step[timeline.steps[window].step] = study.ranks[rank].typical.weight[window];
+  std::vector<double> weights;
+  for (const Work& work : timeline.works) {
+    const auto found = of_step.find(work.step);
+    weights.push_back(found == of_step.end() ? 0 : found->second);
+  }
+  return weights;
+}
+
+// By work: of a collective, the time after the last rank came to it during which the device computed nothing,
+// in ms of the rank's typical step: what the ledger calls communication.
+std::vector<double> exposed_ms(const Study& study, std::size_t rank) {
+  const RankStudy& own = study.ranks[rank];
+  std::vector<double> exposed(study.timelines[rank].works.size(), 0);
+  for (const Charge& charge : own.occupancy.charges)
+    exposed[charge.work] += own.typical.part_ms(charge.window, charge.ns() - waited_ns(study, rank, charge));
+  return exposed;
+}
+
+// From the last arrival to its end on this rank.
+double transfer_ns(const Study& study, std::size_t rank, std::size_t work) {
+  const Work& own = study.timelines[rank].works[work];
+  const Meeting* meeting = study.meetings.find(static_cast<uint32_t>(rank), static_cast<uint32_t>(work));
+  const auto start = static_cast<double>(own.start_ns);
+  const double arrived = meeting == nullptr ? start : std::max(start, meeting->last_ns);
+  return std::max(0.0, static_cast<double>(own.end_ns) - arrived);
+}
+
+std::string collective_name(const trace::Trace& trace, const Work& work, const trace::Collective* detail) {
+  return detail != nullptr && detail->name.valid()
+             ? std::string(trace.strings.text(detail->name))
+             : trace::kernel_short_name(trace.strings.text(trace.spans.name[work.span]));
+}
+
 // The rank whose arrival ends most of what the headline rank waits at their collectives.
 std::size_t most_waited_for(const Study& study) {
   std::vector<double> waited(study.timelines.size(), 0);
@@ -168,23 +207,16 @@ std::vector<RankSummary> rank_summaries(const Study& study) {
 std::vector<CollectiveSummary> collective_summaries(const Study& study) {
   const std::size_t rank = study.headline;
   const RankTimeline& timeline = study.timelines[rank];
-  const RankStudy& own = study.ranks[rank];
-  std::vector<double> exposed(timeline.works.size(), 0);
-  for (const Charge& charge : own.occupancy.charges) exposed[charge.work] += charge.ns();
+  const std::vector<double> weights = work_weights(study, rank), exposed = exposed_ms(study, rank);
   std::map<std::pair<std::string, std::string>, CollectiveSummary> rows;
   std::map<std::pair<std::string, std::string>, double> moved;
-  const double steps = steps_of(study, rank);
   for (std::size_t i = 0; i < timeline.works.size(); ++i) {
     const Work& work = timeline.works[i];
-    if (work.kind != WorkKind::kCollective || work.step == trace::kNoStep || !timeline.in_ledger(work))
-      continue;
+    if (work.kind != WorkKind::kCollective || weights[i] <= 0 || !timeline.in_ledger(work)) continue;
     const trace::Collective* detail = trace::find_detail(study.trace->collectives, work.span);
-    std::string name =
-        detail != nullptr && detail->name.valid()
-            ? std::string(study.trace->strings.text(detail->name))
-            : trace::kernel_short_name(study.trace->strings.text(study.trace->spans.name[work.span]));
+    const std::string name = collective_name(*study.trace, work, detail);
+    auto ranks = static_cast<double>(study.timelines.size());
     std::string group = "unnamed group";
-    double ranks = static_cast<double>(study.timelines.size());
     if (detail != nullptr) {
       ranks = detail->group_size > 0 ? detail->group_size : ranks;
       group = fmt::format("{} ({:g} ranks)",
@@ -193,14 +225,12 @@ std::vector<CollectiveSummary> collective_summaries(const Study& study) {
     CollectiveSummary& row = rows[{name, group}];
     row.name = name;
     row.group = group;
-    row.count += 1 / steps;
-    const Meeting* meeting = study.meetings.find(static_cast<uint32_t>(rank), static_cast<uint32_t>(i));
-    const double transfer = meeting != nullptr ? meeting->transfer_ns() : static_cast<double>(work.ns());
-    row.ms += transfer * 1e-6 / steps;
-    row.exposed_ms += std::min(exposed[i], transfer) * 1e-6 / steps;
+    row.count += weights[i];
+    row.ms += transfer_ns(study, rank, i) * weights[i] * 1e-6;
+    row.exposed_ms += exposed[i];
     const double bytes = detail != nullptr ? collective_bytes(*detail) : 0;
-    row.bytes += bytes / steps;
-    moved[{name, group}] += bus_bytes(name, bytes, ranks) / steps;
+    row.bytes += bytes * weights[i];
+    moved[{name, group}] += bus_bytes(name, bytes, ranks) * weights[i];
     row.roof_bytes_per_s = study.roofs.link;
   }
   std::vector<CollectiveSummary> summaries;

@@ -1,6 +1,8 @@
 // What is said of ranks that belong together: who is late, by how much, and what mending it would win.
 #include "analyze/device/ranks.h"
 
+#include <filesystem>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +10,8 @@
 #include "analyze/device/gains.h"
 #include "analyze/device/telling/tell.h"
 #include "analyze/device/testing/fabricate_ranks.h"
+#include "trace/import/import.h"
+#include "trace/link/link.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -115,6 +119,43 @@ TEST(Ranks, LatenessIsToldByStepNotSummedUp) {
   EXPECT_NEAR(ranks[1].lateness_ms, 0.5 + 20 * 0.011, 0.03);
   EXPECT_NEAR(ranks[1].collectives, 20, 1e-9);
   EXPECT_LT(ranks[0].latest_ms, 0.001);
+}
+
+// Counted by hand in the recordings, on rank 1: from the later arrival on, with clocks aligned on the ends.
+TEST(Ranks, ExposedIsWhatTheLedgerCallsCommunication) {
+  struct Program {
+    const char* name;
+    double takes_ms, exposed_ms;
+  };
+  for (const Program& program : {Program{"recorded/comm_tiny_buckets.fault.", 1.514, 1.265},
+                                 Program{"real/ddp2_healthy_", 2.091, 1.439}}) {
+    const std::filesystem::path path =
+        std::filesystem::path(HONE_SOURCE_DIR) / "tests" / "traces" / program.name;
+    const std::vector<std::filesystem::path> files = {path.string() + "rank0.json.gz",
+                                                      path.string() + "rank1.json.gz"};
+    auto trace = trace::import_trace(files);
+    ASSERT_TRUE(trace.ok() && trace::link_trace(*trace).ok());
+    const Study study = make_study(*trace, gpu_roofs("NVIDIA H200"));
+    const std::vector<CollectiveSummary> rows = collective_summaries(study);
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_NEAR(rows[0].ms, program.takes_ms, 0.01 * program.takes_ms) << program.name;
+    EXPECT_NEAR(rows[0].exposed_ms, program.exposed_ms, 0.015 * program.exposed_ms) << program.name;
+    const Accounts accounts = make_accounts(study, study.headline);
+    double collectives = 0;  // without idle time before their launches
+    for (const Part& part : accounts[static_cast<std::size_t>(Cause::kComm)].parts)
+      if (part.name.starts_with("ncclDevKernel")) collectives += part.ms;
+    EXPECT_NEAR(rows[0].exposed_ms, collectives, 1e-9) << program.name;
+  }
+}
+
+TEST(Ranks, CountTheBytesOfTheBusiestLinkAsNcclTestsDo) {
+  EXPECT_EQ(bus_bytes("allreduce", 100, 4), 150);
+  EXPECT_EQ(bus_bytes("_allgather_base", 100, 4), 75);
+  EXPECT_EQ(bus_bytes("_reduce_scatter_base", 100, 4), 75);
+  EXPECT_EQ(bus_bytes("all_to_allv", 100, 4), 75);
+  EXPECT_EQ(bus_bytes("broadcast", 100, 4), 100);
+  EXPECT_EQ(bus_bytes("reduce", 100, 4), 100);
+  EXPECT_EQ(bus_bytes("send", 100, 2), 100);
 }
 
 // Of the steps that only one rank recorded nothing is said of waiting.

@@ -81,16 +81,18 @@ std::size_t typical_window(const Study& study, std::size_t rank) {
   return best;
 }
 
+double waited_ns(const Study& study, std::size_t rank, const Charge& charge) {
+  const Meeting* meeting = study.meetings.find(static_cast<uint32_t>(rank), charge.work);
+  if (meeting == nullptr) return 0;
+  return std::clamp(meeting->last_ns - static_cast<double>(charge.start_ns), 0.0,
+                    static_cast<double>(charge.end_ns - charge.start_ns)) /
+         charge.sharers;
+}
+
 double waiting_for_others_ms(const Study& study, std::size_t rank) {
   double total = 0;
-  for (const Charge& charge : study.ranks[rank].occupancy.charges) {
-    if (!study.ranks[rank].typical.counts(charge.window)) continue;
-    const Meeting* meeting = study.meetings.find(static_cast<uint32_t>(rank), charge.work);
-    if (meeting == nullptr) continue;
-    const double until = std::min(meeting->last_ns, static_cast<double>(charge.end_ns));
-    const double waited = std::max(0.0, until - static_cast<double>(charge.start_ns)) / charge.sharers;
-    total += study.ranks[rank].typical.part_ms(charge.window, waited);
-  }
+  for (const Charge& charge : study.ranks[rank].occupancy.charges)
+    total += study.ranks[rank].typical.part_ms(charge.window, waited_ns(study, rank, charge));
   return total;
 }
 

@@ -92,10 +92,6 @@ class Sweep {
     Overlap& overlap = result_.overlaps[window];
     const bool computes = !running_[kComputing].empty();
     if (computes) overlap.compute += length;
-    if (!running_[kCommunicating].empty()) {
-      overlap.collectives += length;
-      if (computes) overlap.hidden_comm += length;
-    }
     if (!running_[kCopying].empty()) {
       overlap.copies += length;
       if (computes) overlap.hidden_copies += length;

@@ -34,9 +34,7 @@ struct Gap {
 struct Overlap {
   double busy = 0;
   double compute = 0;        // kernels, memsets and copies on the device
-  double collectives = 0;    // union of all collectives
   double copies = 0;         // union of copies between host and device
-  double hidden_comm = 0;    // collectives while the device computed
   double hidden_copies = 0;  // copies while the device computed
 };
 
