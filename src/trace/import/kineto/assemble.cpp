@@ -75,6 +75,39 @@ std::vector<Place> places_in_order(const std::vector<ChunkOf>& chunks, Faults& f
   return places;
 }
 
+// A stream runs one thing at a time: of records of the same work, that launched by one call, at one time,
+// only the first stays. `places` are in order.
+void leave_out_repeated(const std::vector<ChunkOf>& chunks, std::span<const Reading> readings,
+                        std::vector<Place>& places, Faults& faults) {
+  const auto row_of = [&](const Place& place) -> const Row& {
+    return chunks[place.chunk].rows->rows[place.row];
+  };
+  const auto same = [&](const Place& a, const Place& b) {
+    const Row &x = row_of(a), &y = row_of(b);
+    const Reading &of_x = readings[chunks[a.chunk].reading], &of_y = readings[chunks[b.chunk].reading];
+    return x.correlation == y.correlation && x.category == y.category &&
+           of_x.sink.tracks()[x.track] == of_y.sink.tracks()[y.track] &&
+           of_x.sink.texts().text(x.name) == of_y.sink.texts().text(y.name);
+  };
+  std::size_t kept = 0, first_of_time = 0;  // among those kept: the first with this start and duration
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const Place place = places[i];
+    const Row& row = row_of(place);
+    if (kept == 0 || places[first_of_time].start_ns != place.start_ns ||
+        row_of(places[first_of_time]).duration_ns != row.duration_ns)
+      first_of_time = kept;
+    const Reading& reading = readings[chunks[place.chunk].reading];
+    bool repeated = false;
+    if (row.correlation != 0 && row.duration_ns > 0 && reading.sink.tracks()[row.track].stream)
+      for (std::size_t k = first_of_time; k < kept && !repeated; ++k) repeated = same(places[k], place);
+    if (repeated)
+      faults.repeated.add(place.chunk, "");
+    else
+      places[kept++] = place;
+  }
+  places.resize(kept);
+}
+
 // Tracks of the whole file, and which of them each thread's numbers mean.
 class Tracks {
  public:
@@ -238,7 +271,8 @@ ImportedFile assemble(std::span<Reading> readings, const Header& header, Faults&
   ImportedFile file;
   Trace& trace = file.trace;
   const std::vector<ChunkOf> chunks = chunks_in_order(readings);
-  const std::vector<Place> places = places_in_order(chunks, faults);
+  std::vector<Place> places = places_in_order(chunks, faults);
+  leave_out_repeated(chunks, readings, places, faults);
   const int64_t first = places.empty() ? 0 : places.front().start_ns;
   const Tracks tracks(readings, chunks, trace);
   Texts texts(readings, trace.strings);

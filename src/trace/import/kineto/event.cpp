@@ -110,7 +110,10 @@ void EventSink::add_span(const Event& event, uint64_t offset, std::string_view t
   const auto kind = kind_of(category);
   if (!kind) return faults.unknown_kind.add(offset, text);
   const auto start = nanoseconds_of(event.start);
-  if (!start) return faults.no_time.add(offset, text);
+  if (!start) {
+    const bool is_number = number_of(unquoted(event.start)).has_value();
+    return (is_number ? faults.no_microseconds : faults.no_time).add(offset, text);
+  }
   auto duration = nanoseconds_of(event.duration);
   if (!duration) faults.no_duration.add(offset, text);
   if (duration && *duration < 0) faults.negative.add(offset, text);

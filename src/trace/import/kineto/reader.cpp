@@ -83,10 +83,17 @@ void warn(const Faults& faults, std::vector<std::string>& warnings) {
   warn(faults.lost, "lost: the text is no JSON and could not be mended", warnings);
   warn(faults.cut_off, "lost: the file ends inside it", warnings);
   warn(faults.no_time, "left out: no number as start time", warnings);
+  warn(faults.no_microseconds,
+       "left out: the start time is no number of µs that a clock shows (are times in ns? the format has µs)",
+       warnings);
   warn(faults.no_duration, "without a duration, taken as 0", warnings);
   warn(faults.negative, "with a negative duration, taken as 0", warnings);
   warn(faults.unknown_kind, "left out: of a kind that hone does not know", warnings);
   warn(faults.unknown_inputs, "with inputs that are not as PyTorch writes them, left without", warnings);
+  if (faults.repeated.count > 0)
+    warnings.push_back(
+        fmt::format("{} record{} of the device left out: the same work stands in the file again",
+                    faults.repeated.count, faults.repeated.count == 1 ? "" : "s"));
   if (faults.far_away.count > 0)
     warnings.push_back(fmt::format("{} event{} left out: a day or more from the others; the first: {}",
                                    faults.far_away.count, faults.far_away.count == 1 ? "" : "s",
@@ -124,7 +131,7 @@ Result<ImportedFile> read_kineto(ByteSource& source, const ReadOptions& options)
     meta.warnings.emplace_back("the file ends before its list of events does; what came before is here");
   warn(faults, meta.warnings);
   meta.cut_off = !source.trouble().empty() || !reading.list_was_closed();
-  meta.lost = faults.lost.count + faults.cut_off.count + faults.no_time.count;
+  meta.lost = faults.lost.count + faults.cut_off.count + faults.no_time.count + faults.no_microseconds.count;
   if (file.trace.spans.size() == 0) {
     std::string why = "no event that PyTorch's profiler writes";
     for (const std::string& warning : meta.warnings) why += "; " + warning;

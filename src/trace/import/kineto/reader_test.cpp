@@ -106,14 +106,39 @@ TEST(Kineto, EscapesMeanWhatJsonSays) {
 }
 
 TEST(Kineto, TimesThatAreNoNumbersLeaveTheEventOut) {
-  for (const char* time :
-       {"NaN", "Infinity", "-inf", "\"soon\"", "null", "{}", "1e300", "123456789012345678901234567890"}) {
+  const std::vector<std::string> none = {"NaN", "Infinity", "-inf", "\"soon\"", "null", "{}"};
+  const std::vector<std::string> no_clocks = {"1e300", "123456789012345678901234567890",
+                                              "4361528959829646000"};  // in ns
+  std::vector<std::string> times = none;
+  times.insert(times.end(), no_clocks.begin(), no_clocks.end());
+  for (const std::string& time : times) {
     SCOPED_TRACE(time);
     const Trace trace = trace_of(with_events(fmt::format(
         R"({{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": {}, "dur": 1}})", time)));
     EXPECT_THAT(names(trace), ElementsAre("first", "last"));
-    EXPECT_THAT(trace.meta.warnings, testing::Contains(HasSubstr("no number as start time")));
+    const bool is_number = std::count(no_clocks.begin(), no_clocks.end(), time) > 0;
+    EXPECT_THAT(trace.meta.warnings,
+                testing::Contains(
+                    HasSubstr(is_number ? "are times in ns? the format has µs" : "no number as start time")));
+    EXPECT_EQ(trace.meta.lost, 1u);
   }
+}
+
+// A tool that joins files may write what both have twice; a stream runs one thing at a time.
+TEST(Kineto, WorkOfTheDeviceThatIsWrittenTwiceCountsOnce) {
+  const auto kernel = [](const char* name, int stream, int correlation) {
+    return fmt::format(
+        R"({{"ph": "X", "cat": "kernel", "name": "{}", "pid": 0, "tid": {}, "ts": 20, "dur": 3, )"
+        R"("args": {{"device": 0, "stream": {}, "correlation": {}}}}})",
+        name, stream, stream, correlation);
+  };
+  const std::string one = kernel("k", 7, 1);
+  const Trace twice = trace_of(with_events(one + "," + kernel("other", 7, 2) + "," + one));
+  EXPECT_THAT(names(twice), ElementsAre("first", "k", "other", "last"));
+  EXPECT_THAT(twice.meta.warnings, ElementsAre(HasSubstr("1 record of the device left out: the same work")));
+  const Trace others = trace_of(with_events(one + "," + kernel("k", 8, 1) + "," + kernel("k", 7, 3)));
+  EXPECT_EQ(names(others).size(), 5u);
+  EXPECT_THAT(others.meta.warnings, testing::IsEmpty());
 }
 
 TEST(Kineto, DurationsThatCannotBeAreTakenAsZero) {

@@ -92,23 +92,27 @@ struct Fault {
 };
 
 struct Faults {
-  Fault repaired;        // the event was read after its text was mended
-  Fault lost;            // its text could not be mended
-  Fault cut_off;         // the file ends inside it
-  Fault no_time;         // no number as its start
-  Fault no_duration;     // none, or no number: taken as 0
-  Fault negative;        // duration below 0: taken as 0
-  Fault far_away;        // a day or more from the others
-  Fault unknown_kind;    // a category or phase that hone does not know
-  Fault unknown_inputs;  // inputs of a call that are not as PyTorch writes them
+  Fault repaired;         // the event was read after its text was mended
+  Fault lost;             // its text could not be mended
+  Fault cut_off;          // the file ends inside it
+  Fault no_time;          // no number as its start
+  Fault no_microseconds;  // a number as its start that no clock shows in µs
+  Fault no_duration;      // none, or no number: taken as 0
+  Fault negative;         // duration below 0: taken as 0
+  Fault repeated;         // work of a device that stands in the file more than once
+  Fault far_away;         // a day or more from the others
+  Fault unknown_kind;     // a category or phase that hone does not know
+  Fault unknown_inputs;   // inputs of a call that are not as PyTorch writes them
 
   void add(const Faults& other) {
     repaired.add(other.repaired);
     lost.add(other.lost);
     cut_off.add(other.cut_off);
     no_time.add(other.no_time);
+    no_microseconds.add(other.no_microseconds);
     no_duration.add(other.no_duration);
     negative.add(other.negative);
+    repeated.add(other.repeated);
     far_away.add(other.far_away);
     unknown_kind.add(other.unknown_kind);
     unknown_inputs.add(other.unknown_inputs);
