@@ -153,14 +153,16 @@ bool has_lateness(const analyze::Analysis& analysis) {
 std::string_view lateness_note() {
   return "latest: how long after the first rank it comes to that collective of a step to which it comes "
          "latest; usually: the median of all its collectives; waits: its time a step in collectives that a "
-         "later rank had not reached";
+         "later rank had not reached, while its device computed nothing";
 }
 
-std::string gain_sentence(const analyze::Finding& row, double step_ms) {
+std::string gain_sentence(const analyze::Finding& row, const analyze::Analysis& analysis) {
+  const double step_ms = gained_from_ms(analysis);
   const std::string gain = fixed_ms(row.predicted_gain_ms, step_ms);
   if (!(row.predicted_gain_ms > 0) || gain.front() == '<') return "";
-  return fmt::format("{} {}, {} of the step", row.gain_is_bound ? "at most" : "about", gain,
-                     format_percent(step_ms > 0 ? row.predicted_gain_ms / step_ms : 0));
+  return fmt::format("{} {}, {} of the step{}", row.gain_is_bound ? "at most" : "about", gain,
+                     format_percent(step_ms > 0 ? row.predicted_gain_ms / step_ms : 0),
+                     step_ms < analysis.step.ms.median ? " without the recorder" : "");
 }
 
 double gained_from_ms(const analyze::Analysis& analysis) {

@@ -53,8 +53,9 @@ bool has_lateness(const analyze::Analysis& analysis);
 // What the columns of lateness mean.
 std::string_view lateness_note();
 
-// "about 7.10 ms, 24 % of the step"; empty where the gain would read as nothing.
-std::string gain_sentence(const analyze::Finding& row, double step_ms);
+// "about 7.10 ms, 24 % of the step", "… of the step without the recorder"; empty where the gain would read as
+// nothing.
+std::string gain_sentence(const analyze::Finding& row, const analyze::Analysis& analysis);
 // The step that predicted gains are a part of: as it is without the recorder, where that slows it so
 // much that the report says so; else the one that every other share is of.
 double gained_from_ms(const analyze::Analysis& analysis);

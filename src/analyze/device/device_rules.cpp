@@ -203,8 +203,9 @@ constexpr DeviceRule kRules[] = {
 
     {Cause::kLaunch, Reason::kNone, 0.05,
      "{ms} per step the device waits because the host cannot launch fast enough",
-     "{kernels} kernels and copies a step; the device is idle for {mean} before each of {count} of them, and "
-     "busy for {busy} of the step",
+     "{kernels} kernels and copies a step; before {count} of them the device waits for the launch, {mean} "
+     "each "
+     "(what else it waits for is not in that); it is busy for {busy} of the step",
      "before {name}: {count} gaps, {ms}",
      "torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs: one launch a step; larger batches; "
      "foreach and batched operators instead of Python loops",

@@ -386,7 +386,7 @@ class Tables {
       row.name = trace::kernel_short_name(row.full_name);
       row.family = family.text();
       row.precision = trace::kernel_math_name(family.math);
-      row.launches = group->launches;
+      row.launches = whole_count(group->launches);
       row.ms = group->ms;
       row.share = own_.typical.ms > 0 ? group->ms / own_.typical.ms : 0;
       row.mean_us = group->launches > 0 ? group->total_us / group->launches : 0;

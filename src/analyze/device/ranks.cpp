@@ -235,6 +235,7 @@ std::vector<CollectiveSummary> collective_summaries(const Study& study) {
   }
   std::vector<CollectiveSummary> summaries;
   for (auto& [key, row] : rows) {
+    row.count = whole_count(row.count);
     row.bus_bytes_per_s = row.ms > 0 ? moved[key] / (row.ms * 1e-3) : 0;
     summaries.push_back(std::move(row));
   }

@@ -25,10 +25,10 @@ Markup name_cell(std::string_view name, std::string_view detail) {
   return tag("td", inside);
 }
 
-Markup finding_card(const analyze::Finding& row, int number, double step_ms) {
+Markup finding_card(const analyze::Finding& row, int number, const analyze::Analysis& analysis) {
   Markup head = tag("span", {{"class", "number"}}, fmt::format("{}", number));
   head += tag("h3", prose(row.fix.empty() ? row.title : row.fix));
-  const std::string gain = gain_sentence(row, step_ms);
+  const std::string gain = gain_sentence(row, analysis);
   if (!gain.empty()) head += tag("span", {{"class", "wins"}}, prose("wins " + gain));
   Markup inside = tag("div", {{"class", "finding-head"}}, head);
   Markup why = tag("span", {{"class", "chip-dot " + svg::cause_class(row.cause)}}, Markup());
@@ -115,7 +115,7 @@ Markup findings_part(const Analysis& analysis) {
   Markup cards;
   int number = 0;
   for (const analyze::Finding* row : ordered_findings(analysis))
-    cards += finding_card(*row, ++number, gained_from_ms(analysis));
+    cards += finding_card(*row, ++number, analysis);
   if (cards.empty()) return {};
   return section(
       "findings", "What to change",

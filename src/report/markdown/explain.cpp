@@ -23,8 +23,7 @@ std::string findings(const Analysis& analysis) {
   for (const analyze::Finding* row : ordered_findings(analysis)) {
     out += fmt::format("{}. **{}** ({})", ++number, plain(row->fix.empty() ? row->title : row->fix),
                        analyze::cause_label(row->cause));
-    if (const std::string gain = gain_sentence(*row, gained_from_ms(analysis)); !gain.empty())
-      out += " wins " + gain;
+    if (const std::string gain = gain_sentence(*row, analysis); !gain.empty()) out += " wins " + gain;
     out += ".\n";
     if (!row->fix.empty()) out += fmt::format("   - {}\n", plain(row->title));
     for (const std::string& line : row->evidence) out += fmt::format("   - {}\n", plain(line));

@@ -33,9 +33,9 @@ std::string about(const Analysis& analysis, const TerminalStyle& style) {
   return paint(out, Colour::kFaint, style);
 }
 
-std::string finding(const analyze::Finding& row, int number, bool full, double step_ms,
+std::string finding(const analyze::Finding& row, int number, bool full, const Analysis& analysis,
                     const TerminalStyle& style) {
-  const std::string gain = gain_sentence(row, step_ms);
+  const std::string gain = gain_sentence(row, analysis);
   const std::string& head = row.fix.empty() ? row.title : row.fix;
   std::string out = wrapped(fmt::format("{}. {}", number, head), 2, style, 3);
   if (!gain.empty()) out += paint(wrapped("wins " + gain, 5, style), Colour::kGreen, style);
@@ -58,7 +58,7 @@ std::string findings(const Analysis& analysis, const TerminalStyle& style) {
   int number = 0;
   for (const analyze::Finding* row : ordered_findings(analysis)) {
     const bool full = number < static_cast<int>(kFullFindings);
-    out += finding(*row, ++number, full, gained_from_ms(analysis), style);
+    out += finding(*row, ++number, full, analysis, style);
   }
   return out;
 }

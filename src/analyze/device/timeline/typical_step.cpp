@@ -27,6 +27,12 @@ std::vector<std::size_t> central_steps(const RankTimeline& timeline, const std::
 
 }  // namespace
 
+double whole_count(double count) {
+  constexpr double kRounding = 1e-9;
+  const double whole = std::round(count);
+  return std::abs(count - whole) < kRounding * std::max(1.0, whole) ? whole : count;
+}
+
 TypicalStep typical_step(const RankTimeline& timeline, const std::set<int32_t>& common) {
   TypicalStep typical;
   std::vector<double> times;

@@ -23,6 +23,12 @@ RankTimeline steps_of(const std::vector<double>& times_ms) {
   return timeline;
 }
 
+TEST(TypicalStep, CountsAreWholeButForRounding) {
+  EXPECT_EQ(whole_count(49.00000000000007), 49);
+  EXPECT_EQ(whole_count(0.5), 0.5);
+  EXPECT_EQ(whole_count(1e-3), 1e-3);
+}
+
 // What a part of the step comes to, of its times by window.
 double sum_of(const TypicalStep& typical, const std::vector<double>& parts_ms) {
   double total = 0;
