@@ -170,6 +170,10 @@ constexpr ByHand kByHand[] = {
     // every tensor once
     {"triton_poi_fused_gelu_0", "f32[100] f32[100] =100", kPointwise, 500, 400, 400},
     {"triton_poi_fused__to_copy_3", "f32[100] bf16[100] =100", kPointwise, 0, 400, 200},
+    // a part of one: two elements for each result at most
+    {"triton_poi_fused_mul_split_3", "bf16[10,100] bf16[20] bf16[10,20] =200", kPointwise, 200, 800 + 40,
+     400},
+    {"triton_poi_fused_mul_silu_split_3", "bf16[10,40] bf16[10,20] =200", kPointwise, 1000, 800, 400},
 };
 
 TEST(CallCost, IsWhatTheDefinitionSays) {

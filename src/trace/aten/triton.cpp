@@ -1,6 +1,7 @@
 #include "trace/aten/triton.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -125,10 +126,27 @@ std::optional<CallCost> product_cost(std::string_view kind, std::span<const Call
   return std::nullopt;
 }
 
+// Elements that a pointwise kernel reads at most of one tensor where it takes a part of it (q of q, k and v
+// in one): two for each result, as rotary embeddings and gates do. Others may read all.
+double most_read(std::string_view kind, std::span<const CallInput> inputs) {
+  const auto names = [&](std::string_view source) { return kind.find(source) != std::string_view::npos; };
+  const bool part = names("_split") || names("_slice") || names("_select") || names("_unbind");
+  if (kernel_shape(kind) != "poi" || !part) return std::numeric_limits<double>::infinity();
+  double results = 0;
+  for (const CallInput& input : inputs)
+    if (input.kind == CallInput::Kind::kTensor) results = static_cast<double>(input.elements());
+  return 2 * results;
+}
+
+double read_bytes(const CallInput& input, double most_elements) {
+  return std::min(input.stored_bytes(), most_elements * static_cast<double>(dtype_size(input.dtype)));
+}
+
 }  // namespace
 
 std::optional<CallCost> triton_cost(std::string_view kind, std::span<const CallInput> inputs) {
   if (kernel_shape(kind) == "tem") return product_cost(kind, inputs);
+  const double most = most_read(kind, inputs);
   CallCost cost;
   cost.op_class = triton_class(kind);
   const CallInput* last = nullptr;
@@ -136,15 +154,15 @@ std::optional<CallCost> triton_cost(std::string_view kind, std::span<const CallI
   for (const CallInput& input : inputs) {
     if (input.kind != CallInput::Kind::kTensor) continue;
     last = &input;
-    cost.bytes_read += input.bytes();
-    largest = std::max(largest, static_cast<double>(input.elements()));
+    cost.bytes_read += read_bytes(input, most);
+    largest = std::max(largest, std::min(static_cast<double>(input.elements()), most / 2));
     if (input.bytes() > most_bytes) {
       most_bytes = input.bytes();
       cost.dtype = input.dtype;
     }
   }
   if (last == nullptr) return std::nullopt;
-  cost.bytes_read -= last->bytes();
+  cost.bytes_read -= read_bytes(*last, most);
   cost.bytes_written = last->bytes();
   const std::vector<std::string> sources = triton_sources(kind);
   for (const std::string& source : sources)
