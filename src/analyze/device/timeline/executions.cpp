@@ -84,21 +84,24 @@ uint64_t external_of(const trace::Trace& trace, const Work& work) {
 }  // namespace
 
 void number_executions(const trace::Trace& trace, RankTimeline& timeline) {
-  enum class By : uint8_t { kCaller, kExternalId, kItself };
   const std::vector<uint32_t> callers = callers_of_launches(trace, timeline);
-  std::map<std::tuple<By, uint64_t, uint32_t>, uint32_t> numbers;  // the operator tells apart, too
-  for (uint32_t i = 0; i < timeline.works.size(); ++i) {
-    Work& work = timeline.works[i];
+  std::vector<uint32_t> of_caller(trace.spans.size(), kNothing);
+  std::map<std::pair<uint64_t, uint32_t>, uint32_t> of_external;  // by the framework's id and the operator
+  timeline.executions = 0;
+  const auto number = [&](uint32_t& known) {
+    if (known == kNothing) known = timeline.executions++;
+    return known;
+  };
+  for (Work& work : timeline.works) {
     if (work.op == kNothing) continue;
     const uint32_t caller = work.call == kNothing ? kNothing : callers[work.call];
-    std::tuple<By, uint64_t, uint32_t> key{By::kItself, i, work.op};
     if (caller != kNothing && trace.spans.op[caller].index == work.op)
-      key = {By::kCaller, caller, work.op};
+      work.execution = number(of_caller[caller]);
     else if (const uint64_t external = external_of(trace, work); external != 0)
-      key = {By::kExternalId, external, work.op};
-    work.execution = numbers.try_emplace(key, static_cast<uint32_t>(numbers.size())).first->second;
+      work.execution = number(of_external.try_emplace({external, work.op}, kNothing).first->second);
+    else
+      work.execution = timeline.executions++;
   }
-  timeline.executions = static_cast<uint32_t>(numbers.size());
 }
 
 }  // namespace hone::analyze::device
