@@ -119,6 +119,20 @@ struct TimelineSpan {
   uint64_t link = 0;  // the same for a launch and what it launched; 0: none
 };
 
+// A stretch of that step in which the device of the ledger had nothing to do, by cause as the ledger has it.
+struct IdleSpan {
+  double start_ms = 0;
+  double ms = 0;
+  Cause cause = Cause::kLaunch;
+  std::string name;  // of what the device waited for, as evidence names it; may be empty
+};
+
+// Where evidence is to be seen in the drawn step.
+struct TimelinePlace {
+  double start_ms = 0;
+  double ms = 0;
+};
+
 // An operator that took clearly less than its kernel's roof allows: that roof was measured too low.
 struct BeatenRoof {
   std::string name;  // of the operator
@@ -145,8 +159,9 @@ struct Verdict {
 // What a finding is about: an operator, a kernel, a call of the host.
 struct FindingPart {
   std::string name;
-  double ms = 0;     // of the step
-  double count = 0;  // a step: works, gaps, waits or calls; 0: nothing to count
+  double ms = 0;                            // of the step
+  double count = 0;                         // a step: works, gaps, waits or calls; 0: nothing to count
+  std::optional<TimelinePlace> place = {};  // the longest of them in the drawn step; none: it has none
 };
 
 // A rule that fired (rules.h): what is wrong, how hone knows, what to do about it.
@@ -292,6 +307,8 @@ struct Analysis {
   std::vector<RooflinePoint> roofline;
   std::vector<std::string> timeline_tracks;
   std::vector<TimelineSpan> timeline;
+  std::vector<IdleSpan> idle;             // of the drawn step, by start
+  int idle_track = -1;                    // of `timeline_tracks`, on which they lie; -1: none
   int timeline_left_out = 0;              // threads and streams of the step that are not in `timeline_tracks`
   std::vector<BeatenRoof> beaten_roofs;   // furthest beyond first; `warnings` say so, too
   std::map<std::string, double> metrics;  // by name with its unit: "achieved_gflop_per_s"

@@ -240,6 +240,18 @@ inline void add_device_tables(analyze::Analysis& analysis) {
   analysis.warnings = {"rank1.json.gz: 2 events were cut off at the end of the file"};
 }
 
+// What the device waits for before its first kernel, and evidence that leads there.
+inline void add_device_idle(analyze::Analysis& analysis) {
+  analysis.idle_track = 1;
+  analysis.idle = {{0, 0.25, analyze::Cause::kHostSync, "aten::item"},
+                   {0.25, 0.15, analyze::Cause::kLaunch, "layer_norm 8×1024×768 bf16"}};
+  for (analyze::Finding& row : analysis.findings)
+    if (row.cause == analyze::Cause::kHostSync) {
+      row.evidence.emplace_back("aten::item: 148 waits, 7.10 ms");
+      row.parts = {{"aten::item", 7.1, 148, analyze::TimelinePlace{0, 0.25}}};
+    }
+}
+
 inline analyze::Analysis device_analysis() {
   analyze::Analysis analysis;
   analysis.source = "rank0.json.gz, rank1.json.gz";
@@ -251,6 +263,7 @@ inline analyze::Analysis device_analysis() {
   DeviceTimeline timeline(analysis);
   timeline.add_rank(0);
   timeline.add_rank(1);
+  add_device_idle(analysis);
   return analysis;
 }
 
@@ -266,7 +279,12 @@ inline analyze::Analysis hostile_device_analysis() {
   for (auto& row : analysis.roofline) row.name = hostile;
   for (auto& row : analysis.kernels)
     row.name = row.full_name = row.family = row.why = row.operators[0] = hostile;
-  for (auto& row : analysis.findings) row.title = row.fix = row.caveat = row.evidence[0] = hostile;
+  for (auto& row : analysis.findings) {
+    row.title = row.fix = row.caveat = hostile;
+    row.evidence[0] = hostile + ": 1 ms";
+    row.parts = {{hostile, 1, 1, analyze::TimelinePlace{0, 0.1}}};
+  }
+  for (auto& row : analysis.idle) row.name = hostile;
   for (auto& row : analysis.targets) row.label = row.formula = row.note = row.unit = hostile;
   for (auto& row : analysis.critical_path) row.track = row.name = row.kind = hostile;
   for (auto& row : analysis.rank_summaries) row.source = row.device = hostile;

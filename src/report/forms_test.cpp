@@ -261,6 +261,14 @@ TEST(Page, SaysHowManyLanesAreNotDrawnAndWhatTheirColoursAre) {
   EXPECT_NE(page.find("kind-comm"), std::string::npos);
 }
 
+TEST(Page, SaysWhatTheColoursOfIdleTimeAreAndWhereTheOtherStepsAre) {
+  const std::string page = explain_html(fabricate::device_analysis(), fabricate::device_roofs());
+  EXPECT_NE(page.find("idle: host sync"), std::string::npos);
+  EXPECT_EQ(page.find("idle: input"), std::string::npos);  // there is none
+  EXPECT_NE(page.find("The slowest of the 9"), std::string::npos);
+  EXPECT_NE(page.find("data-from=\"0\" data-for=\"250000\">aten::item</a>: 148 waits"), std::string::npos);
+}
+
 TEST(Terminal, KeepsItsWidthForDevicesToo) {
   for (const analyze::Analysis& analysis :
        {fabricate::device_analysis(), fabricate::hostile_device_analysis()})

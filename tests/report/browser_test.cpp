@@ -136,6 +136,44 @@ window.addEventListener('load', function () {
 });
 )js";
 
+// Follows a line of evidence into the timeline, and looks at what the device waited for.
+constexpr const char* kPlaceProbe = R"js(
+var faults = [];
+function fault(text) { faults.push(text); }
+window.addEventListener('load', function () {
+  var frame = document.getElementById('page'), inside = frame.contentWindow, page = frame.contentDocument;
+  var canvas = page.querySelector('#step-lanes canvas'), link = page.querySelector('.finding a.place');
+  if (!canvas || !link) { document.title = 'probe no link'; return; }
+  var whole = +canvas.dataset.to - +canvas.dataset.from;
+  function near(x, y) {
+    var box = canvas.getBoundingClientRect();
+    canvas.dispatchEvent(new inside.PointerEvent('pointermove', { clientX: box.left + x, clientY: box.top + y, pointerId: 1, bubbles: true }));
+    return page.getElementById('tip').hidden ? '' : page.getElementById('tip').textContent;
+  }
+  var steps = [
+    function () { if (link.textContent !== 'aten::item' || link.tabIndex !== 0) fault('no link for the keyboard: ' + link.textContent); link.click(); },
+    function () {
+      if (canvas.dataset.marked !== '0 250000') fault('marks ' + canvas.dataset.marked);
+      if (!(+canvas.dataset.to - +canvas.dataset.from < whole * 0.5)) fault('does not zoom');
+      if (page.activeElement !== canvas) fault('the keyboard stays behind');
+      var box = canvas.getBoundingClientRect();
+      if (box.bottom < 0 || box.top > inside.innerHeight) fault('the timeline is not in sight: ' + box.top);
+      var text = page.querySelector('.lanes-detail').textContent;
+      if (text.indexOf('idle: host sync') !== 0 || text.indexOf('aten::item') < 0) fault('says ' + text);
+      var seen = {};
+      for (var y = 20; y < canvas.clientHeight; y += 6) for (var x = 2; x < canvas.clientWidth; x += 6) seen[near(x, y).split(',')[0]] = 1;
+      if (!seen['idle: host sync'] || !seen['idle: launch']) fault('gaps say nothing: ' + Object.keys(seen).join(' '));
+      canvas.dispatchEvent(new inside.KeyboardEvent('keydown', { key: 'Escape', bubbles: true, cancelable: true })); },
+    function () { if (canvas.dataset.marked !== '') fault('Escape leaves the mark'); }
+  ];
+  (function next() {
+    if (!steps.length) { document.title = 'probe ' + (faults.length ? 'FAULTS ' + faults.join(' | ') : 'clean'); return; }
+    steps.shift()();
+    setTimeout(next, 60);
+  })();
+});
+)js";
+
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
     text.replace(at, from.size(), to);
@@ -233,6 +271,12 @@ TEST_F(InChromium, ARooflineOfManyDecadesKeepsItsNamesApart) {
 TEST_F(InChromium, TheTimelineAnswersMouseAndKeyboard) {
   std::string html = explain_html(fabricate::device_analysis(), fabricate::device_roofs());
   expect_clean(html, kTimelineProbe, 1280, "light");
+}
+
+TEST_F(InChromium, EvidenceLeadsToItsPlaceInTheTimeline) {
+  const std::string html = explain_html(fabricate::device_analysis(), fabricate::device_roofs());
+  for (const char* theme : {"light", "dark"}) expect_clean(html, kPlaceProbe, 1280, theme);
+  expect_clean(html, kPlaceProbe, 390, "light");
 }
 
 TEST_F(InChromium, HostileNamesOfATraceNeitherRunNorBreakThePage) {

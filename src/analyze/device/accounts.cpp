@@ -24,6 +24,16 @@ bool is_point_to_point(const trace::Trace& trace, const Work& work) {
          name.find("Send") != std::string_view::npos || name.find("Recv") != std::string_view::npos;
 }
 
+std::string title_of(const trace::Trace& trace, const Work& work) {
+  if (work.op != kNothing) return operator_title(trace.operators[work.op]);
+  return trace::kernel_short_name(trace.strings.text(trace.spans.name[work.span]));
+}
+
+// The device has made an answer for the host, and waits for what the host does about it.
+bool follows_a_check(const BusySplit& split, const IdlePart& part) {
+  return part.next != kNothing && part.next > 0 && split.works[part.next - 1].reason == Reason::kCheck;
+}
+
 class Bookkeeper {
  public:
   Bookkeeper(const Study& study, std::size_t rank)
@@ -31,16 +41,19 @@ class Bookkeeper {
         trace_(*study.trace),
         timeline_(study.timelines[rank]),
         own_(study.ranks[rank]),
-        rank_(static_cast<uint32_t>(rank)) {}
+        rank_(static_cast<uint32_t>(rank)),
+        drawn_(static_cast<uint32_t>(typical_window(study, rank))) {}
 
   Accounts run() {
     for (std::vector<double>& row : window_ms_) row.resize(own_.typical.weight.size());
     for (const Charge& charge : own_.occupancy.charges) {
       window_ = charge.window;
+      shown_ = {timeline_.works[charge.work].start_ns, timeline_.works[charge.work].end_ns};
       busy(charge);
     }
     for (const IdlePart& part : own_.idle) {
       window_ = part.window;
+      shown_ = {part.start_ns, part.start_ns + static_cast<int64_t>(part.ns)};
       idle(part);
     }
     return finish();
@@ -74,42 +87,12 @@ class Bookkeeper {
   }
 
   void idle(const IdlePart& part) {
-    Cause cause = part.cause;
-    Reason reason = Reason::kNone;
-    std::string name;
-    const Work* next = part.next == kNothing ? nullptr : &timeline_.works[part.next];
-    if (cause == Cause::kLaunch && next != nullptr) {
-      // Launches that exist only because of what is planted there belong to it.
-      if (next->kind == WorkKind::kCollective) {
-        cause = Cause::kComm;
-      } else if (own_.split.works[part.next].reason == Reason::kOptimizer) {
-        cause = Cause::kAvoidableTraffic;
-        reason = Reason::kOptimizer;
-      } else if (own_.split.works[part.next].reason == Reason::kCheck) {
-        cause = Cause::kHostSync;
-        reason = Reason::kCheck;
-      }
-      name = title(*next);
-      if (const Loop* loop = own_.loops.of_work(part.next); cause == Cause::kLaunch && loop != nullptr) {
-        if (loop->copies) cause = Cause::kHostCopy;
-        reason = Reason::kLoop;
-        name = fmt::format("{} turns of {}", loop->turns, loop->name);
-      }
-    } else if (part.others && next != nullptr) {
-      reason = Reason::kOtherDevice;
-      name = title(*next);
-    } else if (part.span != kNothing) {
-      name = std::string(trace_.strings.text(trace_.spans.name[part.span]));
-      if (cause == Cause::kHostSync && follows_a_check(part)) reason = Reason::kCheck;
-    }
+    const IdleAccount account = account_of(study_, rank_, part);
     // Gaps before works of the device that are counted themselves count nothing.
-    const uint32_t counted = is_busy(cause) ? kNothing : part.span != kNothing ? part.span : part.next;
-    add(cause, reason, name, part.ns, part.next, counted, part.ns);
-  }
-
-  // The device has made an answer for the host, and waits for what the host does about it.
-  bool follows_a_check(const IdlePart& part) const {
-    return part.next != kNothing && part.next > 0 && own_.split.works[part.next - 1].reason == Reason::kCheck;
+    const uint32_t counted = is_busy(account.cause)  ? kNothing
+                             : part.span != kNothing ? part.span
+                                                     : part.next;
+    add(account.cause, account.reason, account.name, part.ns, part.next, counted, part.ns);
   }
 
   // `counted`: what a part's count counts, so that what comes in pieces counts once: a work, or the span of a
@@ -124,6 +107,8 @@ class Bookkeeper {
       part.name = name;
       part.reason = reason;
     }
+    if (window_ == drawn_ && shown_.second - shown_.first > part.shown_end_ns - part.shown_start_ns)
+      std::tie(part.shown_start_ns, part.shown_end_ns) = shown_;
     part.ms += own_.typical.part_ms(window_, ns);
     part.whole += own_.typical.part_ms(window_, whole_ns);
     if (work != kNothing) {
@@ -144,10 +129,7 @@ class Bookkeeper {
     add(cause, reason, name, ns, work, work, ns);
   }
 
-  std::string title(const Work& work) const {
-    if (work.op != kNothing) return operator_title(trace_.operators[work.op]);
-    return trace::kernel_short_name(trace_.strings.text(trace_.spans.name[work.span]));
-  }
+  std::string title(const Work& work) const { return title_of(trace_, work); }
 
   std::string copy_name(const Work& work) const {
     return fmt::format("{} copy {}", work.pageable ? "pageable" : "pinned",
@@ -174,7 +156,9 @@ class Bookkeeper {
   const RankTimeline& timeline_;
   const RankStudy& own_;
   uint32_t rank_;
-  uint32_t window_ = 0;  // that is being booked
+  uint32_t drawn_;                       // the window that the reader is shown
+  uint32_t window_ = 0;                  // that is being booked
+  std::pair<int64_t, int64_t> shown_{};  // from when to when the reader sees what is being booked
   std::array<std::vector<double>, kCauseCount> window_ms_;
   std::map<PartKey, Part> parts_;
   std::map<std::pair<const Part*, uint32_t>, double> kernel_ns_;  // by kernel of a part
@@ -199,6 +183,31 @@ Reason Account::main_reason() const {
 }
 
 Accounts make_accounts(const Study& study, std::size_t rank) { return Bookkeeper(study, rank).run(); }
+
+IdleAccount account_of(const Study& study, std::size_t rank, const IdlePart& part) {
+  const RankStudy& own = study.ranks[rank];
+  const Work* next = part.next == kNothing ? nullptr : &study.timelines[rank].works[part.next];
+  IdleAccount account{part.cause, Reason::kNone, {}};
+  if (part.cause == Cause::kLaunch && next != nullptr) {
+    if (next->kind == WorkKind::kCollective)
+      account.cause = Cause::kComm;
+    else if (own.split.works[part.next].reason == Reason::kOptimizer)
+      account = {Cause::kAvoidableTraffic, Reason::kOptimizer, {}};
+    else if (own.split.works[part.next].reason == Reason::kCheck)
+      account = {Cause::kHostSync, Reason::kCheck, {}};
+    account.name = title_of(*study.trace, *next);
+    if (const Loop* loop = own.loops.of_work(part.next); account.cause == Cause::kLaunch && loop != nullptr)
+      account = {loop->copies ? Cause::kHostCopy : Cause::kLaunch, Reason::kLoop,
+                 fmt::format("{} turns of {}", loop->turns, loop->name)};
+  } else if (part.others && next != nullptr) {
+    account.reason = Reason::kOtherDevice;
+    account.name = title_of(*study.trace, *next);
+  } else if (part.span != kNothing) {
+    account.name = std::string(study.trace->strings.text(study.trace->spans.name[part.span]));
+    if (part.cause == Cause::kHostSync && follows_a_check(own.split, part)) account.reason = Reason::kCheck;
+  }
+  return account;
+}
 
 std::string operator_title(const trace::Operator& op) {
   std::string_view kind = op.kind;

@@ -23,6 +23,8 @@ struct Part {
   double calls = 0;  // a step: executions of operators that the works are of; 0: none
   uint32_t op = kNothing;
   uint32_t kernel = kNothing;  // string id of a kernel's name
+  // The longest of it in the window that is drawn (typical_window); of no length: there is none.
+  int64_t shown_start_ns = 0, shown_end_ns = 0;
 };
 
 struct Account {
@@ -38,6 +40,14 @@ using Accounts = std::array<Account, kCauseCount>;
 
 // Of one rank. The rows add up to its typical step.
 Accounts make_accounts(const Study& study, std::size_t rank);
+
+// What a part of the idle time counts for: launches that exist only because of something else are its.
+struct IdleAccount {
+  Cause cause = Cause::kLaunch;
+  Reason reason = Reason::kNone;
+  std::string name;
+};
+IdleAccount account_of(const Study& study, std::size_t rank, const IdlePart& part);
 
 // An operator as a person would call it, the same for all places where it runs: "addmm 8192×768 · 768×3072".
 std::string operator_title(const trace::Operator& op);

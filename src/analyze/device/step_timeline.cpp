@@ -1,12 +1,12 @@
 #include "analyze/device/step_timeline.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "analyze/device/accounts.h"
 #include "trace/kernel_family.h"
 
 namespace hone::analyze::device {
@@ -26,17 +26,13 @@ struct Window {
 };
 constexpr int64_t kMostAhead = 2;  // steps: of a host that is further ahead the rest is not shown
 
-Window typical_window(const Study& study) {
+Window drawn_window(const Study& study) {
   const RankTimeline& timeline = study.timelines[study.headline];
-  const double median = study.ranks[study.headline].typical.ms;
-  const auto nearest = std::min_element(timeline.steps.begin(), timeline.steps.end(),
-                                        [&](const DeviceStep& a, const DeviceStep& b) {
-                                          return std::abs(a.ms() - median) < std::abs(b.ms() - median);
-                                        });
-  if (nearest == timeline.steps.end()) return {};
-  const int64_t longest = kMostAhead * (nearest->end_ns - nearest->start_ns);
-  const int64_t first = std::max(nearest->host_start_ns, nearest->start_ns - longest);
-  return {std::min(first, nearest->start_ns), nearest->end_ns, nearest->start_ns};
+  if (timeline.steps.empty()) return {};
+  const DeviceStep& step = timeline.steps[typical_window(study, study.headline)];
+  const int64_t longest = kMostAhead * (step.end_ns - step.start_ns);
+  const int64_t first = std::max(step.host_start_ns, step.start_ns - longest);
+  return {std::min(first, step.start_ns), step.end_ns, step.start_ns};
 }
 
 bool is_device_work(Category category) {
@@ -53,7 +49,7 @@ bool is_shown(TrackKind kind, Category category) {
 class Builder {
  public:
   Builder(const Study& study, Analysis& analysis)
-      : trace_(*study.trace), analysis_(analysis), window_(typical_window(study)) {
+      : study_(study), trace_(*study.trace), analysis_(analysis), window_(drawn_window(study)) {
     for (const RankTimeline& timeline : study.timelines)
       clock_shift_ns_[timeline.rank] = timeline.clock_shift_ns;
     for (const RankTimeline& timeline : study.timelines) several_devices_ |= timeline.devices.size() > 1;
@@ -72,6 +68,7 @@ class Builder {
     const auto used = std::count_if(rows.begin(), rows.end(), [](const auto& list) { return !list.empty(); });
     analysis_.timeline_left_out = static_cast<int>(used) - static_cast<int>(shown.size());
     for (const uint32_t track : shown) add_track(track, rows[track]);
+    add_idle(shown);
   }
 
  private:
@@ -131,6 +128,29 @@ class Builder {
     }
   }
 
+  // On the stream of the ledger's device that runs most of the step's works: where the device is idle, so is
+  // it.
+  void add_idle(const std::vector<uint32_t>& shown) {
+    const RankTimeline& timeline = study_.timelines[study_.headline];
+    const std::size_t drawn = typical_window(study_, study_.headline);
+    std::map<uint32_t, int> works;  // by track
+    for (const Work& work : timeline.works)
+      if (timeline.in_ledger(work) && work.step == timeline.steps[drawn].step)
+        ++works[timeline.streams[work.stream].index];
+    const auto most = std::max_element(works.begin(), works.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most == works.end()) return;
+    const auto at = std::find(shown.begin(), shown.end(), most->first);
+    if (at == shown.end()) return;
+    analysis_.idle_track = static_cast<int>(at - shown.begin());
+    for (const IdlePart& part : study_.ranks[study_.headline].idle) {
+      if (part.window != drawn || part.ns <= 0) continue;
+      IdleAccount account = account_of(study_, study_.headline, part);
+      analysis_.idle.push_back({static_cast<double>(part.start_ns - window_.zero_ns) * 1e-6, part.ns * 1e-6,
+                                account.cause, std::move(account.name)});
+    }
+  }
+
   void add_bar(int track, int depth, const trace::Span& span) {
     const int64_t start = std::max(span.start_ns, window_.start_ns),
                   end = std::min(span.end_ns(), window_.end_ns);
@@ -153,6 +173,7 @@ class Builder {
     analysis_.timeline.push_back(std::move(bar));
   }
 
+  const Study& study_;
   const trace::Trace& trace_;
   Analysis& analysis_;
   Window window_;

@@ -1,5 +1,7 @@
 // The timeline of a real recording: every bar within the step, nested bars within what holds them, launches
 // linked with their kernels.
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -52,6 +54,47 @@ TEST(StepTimeline, ShowsTheStepOfARecording) {
     }
   EXPECT_GT(kernels, 100);
   EXPECT_GT(linked, 0.98 * kernels);
+}
+
+TEST(StepTimeline, HasTheCausesOfIdleTimeWhereTheDeviceIsIdle) {
+  const Result<Analysis> analysis = explained({"sync_item_for_logging.fault"});
+  ASSERT_TRUE(analysis.ok()) << analysis.error().message;
+  ASSERT_GE(analysis->idle_track, 0);
+  // With the bars of the only stream they fill the step.
+  std::vector<std::pair<double, double>> all;  // start, end
+  std::set<Cause> causes;
+  double idle_ms = 0, busy_ms = 0;
+  for (const IdleSpan& gap : analysis->idle) {
+    causes.insert(gap.cause);
+    idle_ms += gap.ms;
+    all.push_back({gap.start_ms, gap.start_ms + gap.ms});
+  }
+  for (const TimelineSpan& bar : analysis->timeline)
+    if (bar.track == analysis->idle_track && bar.start_ms >= 0) {
+      busy_ms += bar.ms;
+      all.push_back({bar.start_ms, bar.start_ms + bar.ms});
+    }
+  EXPECT_TRUE(causes.contains(Cause::kHostSync) && causes.contains(Cause::kLaunch));
+  EXPECT_NEAR(idle_ms + busy_ms, analysis->step.ms.median, 0.01);
+  std::sort(all.begin(), all.end());
+  for (std::size_t i = 1; i < all.size(); ++i) EXPECT_GE(all[i].first, all[i - 1].second - 2e-6) << i;
+}
+
+TEST(StepTimeline, HasThePlacesOfWhatEvidenceNames) {
+  const Result<Analysis> analysis = explained({"layout_channels_first.fault"});
+  ASSERT_TRUE(analysis.ok()) << analysis.error().message;
+  int places = 0;
+  for (const Finding& finding : analysis->findings)
+    for (const FindingPart& part : finding.parts) {
+      if (!part.place) continue;
+      ++places;
+      EXPECT_TRUE(std::any_of(analysis->timeline.begin(), analysis->timeline.end(), [&](const auto& bar) {
+        return bar.kind.starts_with("kernel of aten::" + part.name.substr(0, part.name.find(' '))) &&
+               std::abs(bar.start_ms - part.place->start_ms) < 1e-6 &&
+               std::abs(bar.ms - part.place->ms) < 1e-6;
+      })) << part.name;
+    }
+  EXPECT_GT(places, 5);
 }
 
 TEST(StepTimeline, NamesTheRanksOfItsTracks) {

@@ -37,7 +37,7 @@ Markup finding_card(const analyze::Finding& row, int number, const analyze::Anal
   inside += tag("p", why);
   Markup items;
   for (const std::string& line : row.evidence)
-    items += tag("li", prose(shortened(clean_utf8(line), kLongLine)));
+    items += tag("li", evidence_line(shortened(clean_utf8(line), kLongLine), row.parts));
   if (!items.empty()) inside += tag("ul", items);
   if (!row.caveat.empty()) inside += tag("p", {{"class", "mind"}}, prose("Mind: " + row.caveat));
   return tag("div", {{"class", "card finding"}}, inside);

@@ -10,9 +10,12 @@
 namespace hone::report::html {
 namespace {
 
-Markup evidence(const analyze::LedgerRow& row) {
+Markup evidence(const analyze::Analysis& side, const analyze::LedgerRow& row) {
+  std::vector<analyze::FindingPart> parts;
+  for (const analyze::Finding& finding : side.findings)
+    if (finding.cause == row.cause) parts.insert(parts.end(), finding.parts.begin(), finding.parts.end());
   Markup items;
-  for (const std::string& line : row.evidence) items += tag("li", prose(line));
+  for (const std::string& line : row.evidence) items += tag("li", evidence_line(line, parts));
   Markup inside = tag("p", prose(row.title + ".")) + tag("ul", items);
   if (!row.fix.empty()) inside += tag("p", tag("b", "What to do: ") + prose(row.fix + "."));
   if (!row.caveat.empty()) inside += tag("p", prose("Mind: " + row.caveat + "."));
@@ -27,7 +30,7 @@ Markup ledger_row(const analyze::Analysis& side, const analyze::LedgerRow& row) 
   summary += tag("span", {{"class", "n"}}, format_percent(row.share));
   summary += tag("span", {{"class", "gain-note"}}, gain_text(row, step_ms));
   summary += tag("span", {{"class", "more"}, {"aria-hidden", "true"}}, "›");
-  return tag("details", tag("summary", summary) + evidence(row));
+  return tag("details", tag("summary", summary) + evidence(side, row));
 }
 
 Markup rows(const analyze::Analysis& side) {

@@ -30,6 +30,10 @@ Markup timeline_part(const analyze::Analysis& before, const analyze::Analysis* a
 // The legend of the operator classes that occur in the timeline.
 Markup class_legend(const analyze::Analysis& before, const analyze::Analysis* after, const Markup& extra);
 
+// A line of evidence. The name of a part of the finding that begins it leads to its place in the timeline of
+// step_part.
+Markup evidence_line(std::string_view line, const std::vector<analyze::FindingPart>& parts);
+
 // Of explanations only; empty where the analysis has nothing of the kind.
 Markup findings_part(const analyze::Analysis& analysis);
 Markup step_part(const analyze::Analysis& analysis);

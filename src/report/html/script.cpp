@@ -29,6 +29,7 @@ std::string_view script() {
     var target = event.target.closest ? event.target.closest('[data-tip]') : null;
     if (current && current !== target) current.classList.remove('hot');
     current = target;
+    if (event.target.tagName === 'CANVAS') return;  // the timeline speaks for itself
     tip.hidden = !target;
     if (!target) return;
     target.classList.add('hot');

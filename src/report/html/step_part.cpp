@@ -17,6 +17,7 @@ using analyze::Analysis;
 
 constexpr std::size_t kLaneSpans = 60'000;  // about 2 MB of the page
 constexpr std::size_t kStripSpans = 1'200;  // drawn twice, wide and compact
+constexpr std::size_t kIdleSpans = 6'000;   // the longest
 constexpr int kLaneTracks = 64;             // a canvas has a largest height
 
 // The timeline without the tracks that find no place on the page.
@@ -55,6 +56,40 @@ Markup kinds_legend(const std::vector<analyze::TimelineSpan>& spans) {
   return entries;
 }
 
+// The longest gaps, by start.
+std::vector<analyze::IdleSpan> long_gaps(std::vector<analyze::IdleSpan> gaps) {
+  if (gaps.size() > kIdleSpans) {
+    std::nth_element(gaps.begin(), gaps.begin() + kIdleSpans, gaps.end(),
+                     [](const analyze::IdleSpan& a, const analyze::IdleSpan& b) { return a.ms > b.ms; });
+    gaps.resize(kIdleSpans);
+  }
+  std::stable_sort(gaps.begin(), gaps.end(), [](const analyze::IdleSpan& a, const analyze::IdleSpan& b) {
+    return a.start_ms < b.start_ms;
+  });
+  return gaps;
+}
+
+// The causes of the gaps, in the ledger's order.
+Markup idle_legend(const std::vector<analyze::IdleSpan>& gaps) {
+  Markup entries;
+  for (const analyze::Cause cause : analyze::all_causes())
+    if (std::any_of(gaps.begin(), gaps.end(),
+                    [cause](const analyze::IdleSpan& gap) { return gap.cause == cause; }))
+      entries += tag("span", tag("i", {{"class", svg::cause_class(cause) + " gap"}}, Markup()) +
+                                 Markup::text(fmt::format("idle: {}", analyze::cause_label(cause))));
+  return entries;
+}
+
+// How to see the steps that are not drawn.
+std::string other_steps(const Analysis& analysis) {
+  const std::vector<double>& all = analysis.step.samples_ms;
+  if (all.size() < 2 || analysis.subject != analyze::Subject::kDeviceProgram) return "";
+  return fmt::format(
+      "The slowest of the {} steps took {}: trace.pftrace beside this page has them all; open it at "
+      "ui.perfetto.dev.",
+      all.size(), fixed_ms(*std::max_element(all.begin(), all.end()), analysis.step.ms.median));
+}
+
 // Tracks that did something in the step and find no place.
 std::string hidden_note(const Analysis& analysis) {
   const int more = analysis.timeline_left_out +
@@ -65,27 +100,55 @@ std::string hidden_note(const Analysis& analysis) {
                      more == 1 ? "is" : "are", more == 1 ? "it" : "them");
 }
 
+// Where in a line of evidence that names it first the name of a part stands; npos: another line.
+std::size_t place_of_name(std::string_view line, std::string_view name) {
+  for (const std::string_view before : {std::string_view(), std::string_view("before ")})
+    if (line.starts_with(before) && line.substr(before.size()).starts_with(name) &&
+        line.substr(before.size() + name.size()).starts_with(':'))
+      return before.size();
+  return std::string_view::npos;
+}
+
 }  // namespace
+
+Markup evidence_line(std::string_view line, const std::vector<analyze::FindingPart>& parts) {
+  for (const analyze::FindingPart& part : parts) {
+    const std::size_t at = part.name.empty() ? std::string_view::npos : place_of_name(line, part.name);
+    if (at == std::string_view::npos || !part.place) continue;
+    return prose(line.substr(0, at)) +
+           tag("a",
+               {{"class", "place"},
+                {"href", "#timeline"},
+                {"title", "show the longest in the timeline"},
+                {"data-from", fmt::format("{:.0f}", part.place->start_ms * 1e6)},
+                {"data-for", fmt::format("{:.0f}", part.place->ms * 1e6)}},
+               prose(part.name)) +
+           prose(line.substr(at + part.name.size()));
+  }
+  return prose(line);
+}
 
 Markup step_part(const Analysis& analysis) {
   if (analysis.timeline.empty()) return {};
   const std::vector<analyze::TimelineSpan> spans = placed(analysis);
   const MergedTimeline merged = merge_short(spans, kLaneSpans);
+  const std::vector<analyze::IdleSpan> gaps = long_gaps(analysis.idle);
   Markup lanes = tag("div", {{"id", "static-lanes"}}, strip(analysis, spans));
   lanes += tag("div", {{"id", "step-lanes"}}, Markup());
   lanes += Markup::literal("<script type=\"application/json\" id=\"timeline-data\">" +
-                           timeline_json(analysis, merged) + "</script>");
+                           timeline_json(analysis, merged, gaps) + "</script>");
   std::string notes = merged_note(merged);
-  if (const std::string hidden = hidden_note(analysis); !hidden.empty())
-    notes += (notes.empty() ? "" : " ") + hidden;
-  Markup content =
-      tag("div", {{"class", "card"}}, class_legend(analysis, nullptr, kinds_legend(spans)) + lanes);
+  for (const std::string& note : {hidden_note(analysis), other_steps(analysis)})
+    if (!note.empty()) notes += (notes.empty() ? "" : " ") + note;
+  Markup content = tag("div", {{"class", "card"}},
+                       class_legend(analysis, nullptr, kinds_legend(spans) + idle_legend(gaps)) + lanes);
   if (!notes.empty()) content += tag("p", {{"class", "notes"}}, prose(notes));
   const bool device = analysis.subject == analyze::Subject::kDeviceProgram;
   const std::string lead =
       device
           ? "The step nearest to the median: host threads with their nested calls, device streams below. It "
-            "begins at 0; calls before that ran ahead of the device."
+            "begins at 0; calls before that ran ahead of the device. Where the device is idle, the colour is "
+            "the cause."
           : "The step nearest to the median: the host's threads with their nested calls.";
   return section("timeline", "One step",
                  lead +

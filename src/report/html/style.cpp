@@ -172,6 +172,9 @@ padding:1px 10px;cursor:pointer}
 padding:3px 10px}
 .lanes-bar input{width:200px}
 .lanes-bar button{cursor:pointer}
+a.place{color:inherit;text-decoration:underline dotted var(--faint);text-underline-offset:3px}
+a.place:hover{color:var(--accent);text-decoration-color:var(--accent)}
+.legend i.gap{clip-path:inset(45% 0 0 0)}
 .lanes-found{flex:1;min-width:0}
 .lanes-keys{display:flex;gap:6px}
 .lanes-detail{font-size:.85rem;color:var(--soft);margin-top:8px;min-height:1.4em}

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/svg/chart.h"
 #include "report/text.h"
 #include "trace/operator_class.h"
 
@@ -49,9 +50,29 @@ class Links {
 
 int64_t ns(double ms) { return std::isfinite(ms) ? std::llround(std::clamp(ms, -1e9, 1e9) * 1e6) : 0; }
 
+// The gaps of the device by cause.
+Json idle_json(const analyze::Analysis& analysis, const std::vector<analyze::IdleSpan>& gaps, Texts& names) {
+  Json s = Json::array(), d = Json::array(), n = Json::array(), c = Json::array();
+  int64_t before = 0;
+  for (const analyze::IdleSpan& gap : gaps) {
+    const int64_t start = ns(gap.start_ms);
+    s.push_back(start - before);
+    before = start;
+    d.push_back(ns(gap.ms));
+    n.push_back(names.index(gap.name));
+    c.push_back(static_cast<int>(gap.cause));
+  }
+  return {{"track", analysis.idle_track},
+          {"s", std::move(s)},
+          {"d", std::move(d)},
+          {"n", std::move(n)},
+          {"c", std::move(c)}};
+}
+
 }  // namespace
 
-std::string timeline_json(const analyze::Analysis& analysis, const MergedTimeline& timeline) {
+std::string timeline_json(const analyze::Analysis& analysis, const MergedTimeline& timeline,
+                          const std::vector<analyze::IdleSpan>& gaps) {
   Texts names, kinds;
   Links links(timeline.spans);
   Json t = Json::array(), s = Json::array(), d = Json::array(), n = Json::array(), k = Json::array(),
@@ -69,13 +90,18 @@ std::string timeline_json(const analyze::Analysis& analysis, const MergedTimelin
     p.push_back(std::max(0, span.depth));
     l.push_back(links.number(span.link));
   }
-  Json tracks = Json::array(), classes = Json::array();
+  Json tracks = Json::array(), classes = Json::array(), causes = Json::array();
   for (const std::string& name : analysis.timeline_tracks) tracks.push_back(shortened(clean_utf8(name), 80));
   for (int i = 0; i < trace::kOperatorClassCount; ++i)
     classes.push_back(trace::operator_class_name(static_cast<trace::OperatorClass>(i)));
+  for (const analyze::Cause cause : analyze::all_causes())
+    causes.push_back({analyze::cause_label(cause), svg::cause_class(cause)});
+  Json idle = idle_json(analysis, gaps, names);
   const Json json = {{"step_ns", ns(analysis.step.ms.median)},
                      {"tracks", std::move(tracks)},
                      {"classes", std::move(classes)},
+                     {"causes", std::move(causes)},
+                     {"idle", std::move(idle)},
                      {"names", names.take()},
                      {"kinds", kinds.take()},
                      {"t", std::move(t)},

@@ -46,6 +46,17 @@ std::string_view timeline_script() {
   });
   var height = y + 8;
 
+  // Where the device of the ledger has nothing to do, by cause: on the first row of its stream.
+  var idle = data.idle, idleRow = rowOf[idle.track + ':0'], gaps = [], gapEnds = [];
+  last = 0;
+  if (idleRow) for (i = 0; i < idle.s.length; i++) {
+    last += idle.s[i];
+    gaps.push({ from: last, to: last + idle.d[i], cause: idle.c[i], name: data.names[idle.n[i]] });
+    gapEnds.push(last + idle.d[i]);
+  }
+  idleRow = gaps.length ? idleRow : null;
+  var marked = null;  // the stretch that a line of evidence led to
+
   home.innerHTML = '<div class="lanes-bar"><input type="search" placeholder="Find a name" aria-label="Find a name in the timeline">' +
     '<span class="lanes-found" aria-live="polite"></span><span class="lanes-keys">' +
     '<button type="button" data-do="in" aria-label="Zoom in">+</button><button type="button" data-do="out" aria-label="Zoom out">−</button>' +
@@ -59,13 +70,22 @@ std::string_view timeline_script() {
 
   var view = { from: low, to: total }, hover = -1, chosen = -1, matches = null, matching = null, width = 0, queued = false;
 
+  // The ledger's colour of a cause, as the style sheet has it.
+  var swatch = document.createElement('span');
+  swatch.hidden = true;
+  home.appendChild(swatch);
+  function causeColour(cause) {
+    swatch.className = cause[1];
+    return getComputedStyle(swatch).getPropertyValue('--c').trim();
+  }
+
   function colours() {
     var style = getComputedStyle(document.documentElement), of = function (name) { return style.getPropertyValue(name).trim(); };
     var names = { convolution: '--conv', matrix: '--matrix', pooling: '--pool', pointwise: '--pointwise', normalization: '--norm',
       reduction: '--reduce', movement: '--move', layout: '--reorder' };
     return { bars: data.classes.map(function (name) { return of(names[name] || '--other'); }), ink: of('--ink'), soft: of('--soft'),
       faint: of('--faint'), rule: of('--rule'), track: of('--track'), card: of('--card'), accent: of('--accent'),
-      sync: of('--sync'), comm: of('--comm'), alloc: of('--alloc') };
+      sync: of('--sync'), comm: of('--comm'), alloc: of('--alloc'), causes: data.causes.map(causeColour) };
   }
   var palette = colours();
   function colour(bar) {
@@ -89,11 +109,12 @@ std::string_view timeline_script() {
     return Math.round(ns) + ' ns';
   }
   function x(ns) { return (ns - view.from) / (view.to - view.from) * width; }
-  function first(row, from) {  // index of the first bar of the row that ends after `from`
-    var low = 0, high = row.reach.length;
-    while (low < high) { var middle = (low + high) >> 1; if (row.reach[middle] > from) high = middle; else low = middle + 1; }
+  function firstEnding(ends, from) {  // index of the first that ends after `from`
+    var low = 0, high = ends.length;
+    while (low < high) { var middle = (low + high) >> 1; if (ends[middle] > from) high = middle; else low = middle + 1; }
     return low;
   }
+  function first(row, from) { return firstEnding(row.reach, from); }
 
   function ruler() {
     var span = view.to - view.from, rough = span / Math.max(3, width / 110), power = Math.pow(10, Math.floor(Math.log10(rough)));
@@ -112,8 +133,36 @@ std::string_view timeline_script() {
     context.stroke();
   }
 
+  // Pale over the whole height under the bars, whose least width is a pixel; strong and of its true width at
+  // the foot above them.
+  function drawIdle(under) {
+    for (var k = firstEnding(gapEnds, view.from); k < gaps.length && gaps[k].from < view.to; k++) {
+      var gap = gaps[k], left = Math.max(0, x(gap.from)), wide = Math.min(width, x(gap.to)) - left;
+      context.globalAlpha = matches ? 0.15 : under ? 0.22 : 1;
+      context.fillStyle = palette.causes[gap.cause];
+      context.fillRect(left, under ? idleRow.y : idleRow.y + ROW - 4, wide, under ? ROW : 4);
+      var label = 'idle: ' + data.causes[gap.cause][0];
+      if (under && wide > 40 && context.measureText(label).width + 8 < wide) {
+        context.globalAlpha = 1;
+        context.fillStyle = palette.soft;
+        context.fillText(label, left + 4, idleRow.y + 11);
+      }
+    }
+    context.globalAlpha = 1;
+  }
+  function drawMark() {
+    if (!marked) return;
+    var left = x(marked.from), wide = Math.max(2, x(marked.to) - left);
+    context.fillStyle = palette.accent;
+    context.globalAlpha = 0.14;
+    context.fillRect(left, RULER - 8, wide, height);
+    context.globalAlpha = 1;
+    context.fillRect(left, RULER - 8, wide, 3);
+  }
+
   function drawRow(row) {
     var drawn = 0, edge = -1;
+    if (row === idleRow) drawIdle(true);
     for (var k = first(row, view.from); k < row.bars.length; k++) {
       var bar = row.bars[k];
       if (start[bar] >= view.to) break;
@@ -144,6 +193,7 @@ std::string_view timeline_script() {
       }
     }
     context.globalAlpha = 1;
+    if (row === idleRow) drawIdle(false);
     return drawn;
   }
 
@@ -178,6 +228,7 @@ std::string_view timeline_script() {
     if (x(0) > 0) context.fillRect(0, RULER - 8, x(0), height);
     context.font = '11.5px system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif';
     ruler();
+    drawMark();
     var drawn = 0;
     rows.forEach(function (row) { drawn += drawRow(row); });
     context.fillStyle = palette.soft;
@@ -217,6 +268,14 @@ std::string_view timeline_script() {
     }
     return -1;
   }
+  function gapAt(px, py) {
+    if (!idleRow || py < idleRow.y || py >= idleRow.y + ROW + GAP) return null;
+    var at = timeAt(px), gap = gaps[firstEnding(gapEnds, at)];
+    return gap && gap.from <= at ? gap : null;
+  }
+  function gapWords(gap) {
+    return 'idle: ' + data.causes[gap.cause][0] + ', ' + timeText(gap.to - gap.from) + ' at ' + timeText(gap.from) + (gap.name ? '\n' + gap.name : '');
+  }
   function words(bar) {
     var partners = data.l[bar] ? byLink[data.l[bar]].length - 1 : 0;
     return data.names[data.n[bar]] + '\n' + data.kinds[data.k[bar]] + ', ' + timeText(end[bar] - start[bar]) + ' at ' + timeText(start[bar]) +
@@ -238,8 +297,35 @@ std::string_view timeline_script() {
       if (lines.length > 8) detail.appendChild(document.createTextNode('and ' + (lines.length - 8) + ' more'));
     }
     canvas.dataset.chosen = bar;
+    marked = null;
+    canvas.dataset.marked = '';
     redraw();
   }
+  function explainGap(gap) { if (gap) detail.textContent = gapWords(gap).replace('\n', ': '); }
+
+  // A line of evidence leads to the longest of what it speaks of.
+  function lead(from, to) {
+    var room = Math.max((to - from) * 2, (total - low) / 400), best = -1, apart = 2000;
+    for (var k = 0; k < count; k++) {
+      var far = Math.abs(start[k] - from) + Math.abs(end[k] - to);
+      if (far < apart) { best = k; apart = far; }
+    }
+    choose(best);
+    if (best < 0 && idleRow) explainGap(gaps[firstEnding(gapEnds, from)]);
+    marked = { from: from, to: to };
+    canvas.dataset.marked = from + ' ' + to;
+    show(from - room, to + room);
+    canvas.focus({ preventScroll: true });
+  }
+  document.querySelectorAll('a.place').forEach(function (link) {
+    link.addEventListener('click', function (event) {
+      var from = +link.dataset.from;
+      event.preventDefault();
+      try { history.pushState(null, '', '#timeline'); } catch (ignored) {}  // the way back
+      document.getElementById('timeline').scrollIntoView();
+      lead(from, from + +link.dataset.for);
+    });
+  });
   function reveal(bar) {
     var span = Math.max(view.to - view.from, (end[bar] - start[bar]) * 3), middle = (start[bar] + end[bar]) / 2;
     if (start[bar] < view.from || end[bar] > view.to) show(middle - span / 2, middle + span / 2);
@@ -270,9 +356,10 @@ std::string_view timeline_script() {
     }
     var at = local(event), bar = barAt(at[0], at[1]);
     if (bar !== hover) { hover = bar; redraw(); }
-    tip.hidden = bar < 0;
-    if (bar < 0) return;
-    tip.textContent = words(bar);
+    var gap = bar < 0 ? gapAt(at[0], at[1]) : null;
+    tip.hidden = bar < 0 && !gap;
+    if (tip.hidden) return;
+    tip.textContent = gap ? gapWords(gap) : words(bar);
     var box = tip.getBoundingClientRect();
     var left = Math.max(8, Math.min(event.clientX + 14, window.innerWidth - box.width - 8));
     var above = event.clientY + 18 + box.height > window.innerHeight - 8;
@@ -282,6 +369,7 @@ std::string_view timeline_script() {
     if (fingers[event.pointerId] !== undefined && moved <= 3 && event.type === 'pointerup') {
       var at = local(event);
       choose(barAt(at[0], at[1]));
+      if (chosen < 0) explainGap(gapAt(at[0], at[1]));
     }
     delete fingers[event.pointerId];
   }

@@ -24,7 +24,8 @@ class Divider {
   void divide(const Gap& gap) {
     const HostCall* call = gap.next == kNothing ? nullptr : timeline_.launch_of(timeline_.works[gap.next]);
     if (gap.next != kNothing && call == nullptr) {
-      add(gap, {Cause::kLaunch, gap.window, static_cast<double>(gap.ns()), gap.next, kNothing, false, true});
+      add(gap, {Cause::kLaunch, gap.window, gap.start_ns, static_cast<double>(gap.ns()), gap.next, kNothing,
+                false, true});
       return;
     }
     // After the last work of the trace the host is what the step ends with.
@@ -41,13 +42,27 @@ class Divider {
  private:
   void host(const Gap& gap, int64_t from, int64_t to) {
     const HostTime time = activity_.divide(from, to);
+    int64_t start = from;
+    for (const auto& [began, activity] : activities_by_time(time, from, to)) {
+      const Stretch* stretch = activity == Activity::kIssue ? nullptr : activity_.longest(from, to, activity);
+      add(gap, {activity_cause(activity), gap.window, start, static_cast<double>(time.of(activity)), gap.next,
+                stretch == nullptr ? kNothing : stretch->span, false, false});
+      start += time.of(activity);
+    }
+  }
+
+  // Those that have time in [from, to), by when the longest stretch of each began.
+  std::vector<std::pair<int64_t, Activity>> activities_by_time(const HostTime& time, int64_t from,
+                                                               int64_t to) const {
+    std::vector<std::pair<int64_t, Activity>> order;
     for (int i = 0; i < kActivityCount; ++i) {
       const auto activity = static_cast<Activity>(i);
       if (time.of(activity) == 0) continue;
-      const Stretch* stretch = activity == Activity::kIssue ? nullptr : activity_.longest(from, to, activity);
-      add(gap, {activity_cause(activity), gap.window, static_cast<double>(time.of(activity)), gap.next,
-                stretch == nullptr ? kNothing : stretch->span, false, false});
+      const Stretch* stretch = activity_.longest(from, to, activity);
+      order.push_back({stretch == nullptr ? to : stretch->start_ns, activity});
     }
+    std::sort(order.begin(), order.end());
+    return order;
   }
 
   // The device takes its time to begin. It costs nothing while other work is queued; it does after the host
@@ -59,16 +74,16 @@ class Divider {
     const int64_t waited = queue_was_empty ? time.of(Activity::kWait) : 0;
     const Stretch* stretch = waited == 0 ? nullptr : activity_.longest(from, gap.end_ns, Activity::kWait);
     if (waited > 0)
-      add(gap, {Cause::kHostSync, gap.window, static_cast<double>(waited), gap.next,
+      add(gap, {Cause::kHostSync, gap.window, from, static_cast<double>(waited), gap.next,
                 stretch == nullptr ? kNothing : stretch->span, true, false});
     const int64_t others =
         queue_was_empty ? 0 : std::min(gap.end_ns - from - waited, busy_elsewhere(from, gap.end_ns));
     if (others > 0)
-      add(gap,
-          {Cause::kBubble, gap.window, static_cast<double>(others), gap.next, kNothing, true, false, true});
+      add(gap, {Cause::kBubble, gap.window, from + waited, static_cast<double>(others), gap.next, kNothing,
+                true, false, true});
     if (waited + others < gap.end_ns - from)
-      add(gap, {Cause::kLaunch, gap.window, static_cast<double>(gap.end_ns - from - waited - others),
-                gap.next, kNothing, true, false});
+      add(gap, {Cause::kLaunch, gap.window, from + waited + others,
+                static_cast<double>(gap.end_ns - from - waited - others), gap.next, kNothing, true, false});
   }
 
   // How long other devices of the process worked in [from, to).

@@ -15,6 +15,7 @@ namespace hone::analyze::device {
 struct IdlePart {
   Cause cause = Cause::kLaunch;
   uint32_t window = 0;
+  int64_t start_ns = 0;  // the parts of a gap follow each other in the order in which their causes began
   double ns = 0;
   uint32_t next = kNothing;  // the work that the device waited for
   uint32_t span = kNothing;  // a host span to point at; may be nothing

@@ -241,12 +241,22 @@ class Teller {
     return lines;
   }
 
-  static std::vector<FindingPart> named(const std::vector<const Part*>& parts) {
+  std::vector<FindingPart> named(const std::vector<const Part*>& parts) const {
     constexpr std::size_t kMost = 10;
     std::vector<FindingPart> rows;
     for (const Part* part : parts)
-      if (!part->name.empty() && rows.size() < kMost) rows.push_back({part->name, part->ms, part->count});
+      if (!part->name.empty() && rows.size() < kMost)
+        rows.push_back({part->name, part->ms, part->count, place_of(*part)});
     return rows;
+  }
+
+  // In the step that is drawn, which begins at 0.
+  std::optional<TimelinePlace> place_of(const Part& part) const {
+    if (part.shown_end_ns <= part.shown_start_ns) return std::nullopt;
+    const int64_t zero =
+        study_.timelines[study_.headline].steps[typical_window(study_, study_.headline)].start_ns;
+    return TimelinePlace{static_cast<double>(part.shown_start_ns - zero) * 1e-6,
+                         static_cast<double>(part.shown_end_ns - part.shown_start_ns) * 1e-6};
   }
 
   static double total_count(const std::vector<const Part*>& parts) {
