@@ -262,7 +262,9 @@ TEST(Page, SaysHowManyLanesAreNotDrawnAndWhatTheirColoursAre) {
 }
 
 TEST(Page, SaysWhatTheColoursOfIdleTimeAreAndWhereTheOtherStepsAre) {
-  const std::string page = explain_html(fabricate::device_analysis(), fabricate::device_roofs());
+  analyze::Analysis analysis = fabricate::device_analysis();
+  analysis.subject = analyze::Subject::kDeviceProgram;
+  const std::string page = explain_html(analysis, fabricate::device_roofs());
   EXPECT_NE(page.find("idle: host sync"), std::string::npos);
   EXPECT_EQ(page.find("idle: input"), std::string::npos);  // there is none
   EXPECT_NE(page.find("The slowest of the 9"), std::string::npos);
