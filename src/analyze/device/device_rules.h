@@ -36,17 +36,16 @@ std::span<const DeviceRule> device_rules();
 // The rule of a cause and reason; of the cause alone where the reason has none.
 const DeviceRule& device_rule(Cause cause, Reason reason);
 
-// What a profiler that records every operator costs the host, taken away again before gains are predicted:
-// most of the time in operators themselves, which it enters and leaves and whose inputs it writes down, and a
-// little of calls of the runtime; the program around operators takes its time. In 75 recordings of programs
-// that wait for their host, on several hosts, with shapes and without, the step without the recorder is so
-// foretold within 11 % at the mean, 9 of 10 within 25 % (bench/results/recorder-cost-2026-11-22.json).
-inline constexpr double kOperatorShare = 0.20;
-inline constexpr double kReaderShare = 0.50;
-inline constexpr double kCallShare = 0.85;
-// By these the step is told as a range: three of four times it lies in it.
-inline constexpr double kLowOperatorShare = 0.05;
-inline constexpr double kHighOperatorShare = 0.40;
+// What a profiler that records every operator costs the host, taken away again before gains are predicted. It
+// works where operators are entered and left, so the distance between one and the next tells how long it
+// takes on this host and in this recording (hosts differ by a factor of four): so many of these distances for
+// each operator, and a part of the time in operators themselves, in which it writes down their inputs.
+inline constexpr double kOperatorGaps = 1.75;
+inline constexpr double kOperatorShare = 0.60;
+// By these the step is told as a range.
+inline constexpr double kFewestOperatorGaps = 0.875;
+inline constexpr double kMostOperatorGaps = 2.8;
+inline constexpr double kMostRecorded = 0.80;  // of any time of the host
 // An operator that computes on the host is long for its own sake.
 inline constexpr double kRecordNs = 10'000;
 

@@ -13,8 +13,8 @@ bool& without(Change& change, Activity activity) {
   return change.without[static_cast<std::size_t>(activity)];
 }
 
-Change without_recorder(Change change, double operator_share) {
-  change.recorder = {operator_share, kReaderShare, kCallShare, kRecordNs};
+Change without_recorder(Change change, double operator_gaps) {
+  change.recorder = {kOperatorShare, kRecordNs, operator_gaps, kMostRecorded};
   return change;
 }
 
@@ -26,19 +26,19 @@ Gains::Gains(const Study& study, const Accounts& accounts)
       straggler_(find_straggler(study, accounts)),
       bubble_ms_(accounts[static_cast<std::size_t>(Cause::kBubble)].ms) {
   const double recorded = study.ranks[study.headline].typical.ms;
-  auto unrecorded = [&](double operator_share) {
-    return foretells() ? replay_.step_ms(without_recorder({}, operator_share)) : recorded;
+  auto unrecorded = [&](double operator_gaps) {
+    return foretells() ? replay_.step_ms(without_recorder({}, operator_gaps)) : recorded;
   };
-  base_ms_ = unrecorded(kOperatorShare);
+  base_ms_ = unrecorded(kOperatorGaps);
   slows_ = base_ms_ < kRecorderMatters * recorded;
-  low_ms_ = slows_ ? std::min(base_ms_, unrecorded(kLowOperatorShare)) : base_ms_;
-  high_ms_ = slows_ ? std::max(base_ms_, unrecorded(kHighOperatorShare)) : base_ms_;
+  low_ms_ = slows_ ? std::min(base_ms_, unrecorded(kMostOperatorGaps)) : base_ms_;
+  high_ms_ = slows_ ? std::max(base_ms_, unrecorded(kFewestOperatorGaps)) : base_ms_;
 }
 
 bool Gains::foretells() const { return replay_.error() < kUsableReplay; }
 
 double Gains::with(Change change) const {
-  return std::max(0.0, base_ms_ - replay_.step_ms(without_recorder(std::move(change), kOperatorShare)));
+  return std::max(0.0, base_ms_ - replay_.step_ms(without_recorder(std::move(change), kOperatorGaps)));
 }
 
 double Gains::most_of(Cause cause, Reason reason) const {
@@ -46,7 +46,7 @@ double Gains::most_of(Cause cause, Reason reason) const {
   if (!slows_ || !is_busy(cause) || !foretells()) return gain;
   Change change;
   change.work_ns = targets(cause, &reason);
-  return std::max(gain, low_ms_ - replay_.step_ms(without_recorder(std::move(change), kLowOperatorShare)));
+  return std::max(gain, low_ms_ - replay_.step_ms(without_recorder(std::move(change), kMostOperatorGaps)));
 }
 
 std::vector<std::vector<double>> Gains::targets(Cause cause, const Reason* reason) const {
@@ -196,7 +196,7 @@ Gains::StragglerGain Gains::straggler_gain() const {
     }
   if (change.without_on >= 0) return {with(std::move(change)), 0};
   change.ranks_level = true;
-  const std::vector<double> steps = replay_.rank_steps_ms(without_recorder(change, kOperatorShare));
+  const std::vector<double> steps = replay_.rank_steps_ms(without_recorder(change, kOperatorGaps));
   double longest = 0, total = 0;
   for (std::size_t rank = 0; rank < steps.size(); ++rank) {
     total += steps[rank];

@@ -153,6 +153,7 @@ const std::set<std::string> kStillTheSame = {"attention_by_hand",
                                              "average_of_weights",
                                              "clip_for_loop",
                                              "cnn_without_tf32",
+                                             "comm_tiny_buckets",
                                              "distances_by_broadcasting",
                                              "experts_in_a_loop",
                                              "heads_one_by_one",
@@ -214,7 +215,10 @@ const std::map<std::string, std::string> kMissedGains = {
      "the recorder delays each launch of a graph by more than is taken away"},
     {"comm_tiny_buckets", "the recorder doubles the host's time, behind which the collectives then hide"},
     {"odd_width", "the recorder doubles the host's time, behind which slow products then hide"},
-    {"rank_zero_draws", "drawing took 1.8 ms in the recording and 3 ms in the runs that were timed"},
+    {"checkpoint_each_step", "writing took 14 ms in the recording and 18 ms in the runs that were timed"},
+    {"loader_begun_each_step",
+     "starting workers took 18 ms in the recording and 25 ms in the runs that were timed"},
+    {"sync_boolean_mask", "the host was slower when timed; 27 % off"},
     {"sync_item_for_logging",
      "reading a value takes longer without the recorder than half of what it takes with it"},
     {"batch_from_python_lists", "the host was slower when timed: what hides behind the device then does not"},
@@ -241,8 +245,7 @@ TEST(Recordings, PredictedGainsComeTrueWithinAQuarter) {
 // Without the recorder steps take what the replay says, where the machine was steady; and for three of four
 // what it says that they take at least and at most.
 TEST(Recordings, UnrecordedStepsAreForetoldWithinAFifth) {
-  const std::set<std::string> missed = {"experts_in_a_loop", "rollout_move_by_move",
-                                        "temperature_in_compiled_code"};
+  const std::set<std::string> missed = {"edges_dropped_by_mask"};
   int outside = 0, slowed = 0;
   for (const Facts& facts : all_facts()) {
     const auto& metrics = analysis_of(facts.program, "fault").metrics;

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "analyze/device/host/operator_gap.h"
+
 namespace hone::analyze::device {
 namespace {
 
@@ -41,8 +43,9 @@ class Lane {
   Stretch stretch(int64_t from, int64_t to) const {
     const auto outer =
         std::find_if(open_.begin(), open_.end(), [](const HostSpan& span) { return span.outer; });
-    if (outer != open_.end()) return {from, to, outer->activity, outer->row};
-    return {from, to, open_.back().says ? open_.back().activity : Activity::kOther, open_.back().row};
+    const HostSpan& inner = open_.back();
+    if (outer != open_.end()) return {from, to, outer->activity, outer->row, inner.is_operator};
+    return {from, to, inner.says ? inner.activity : Activity::kOther, inner.row, inner.is_operator};
   }
 
   const std::vector<HostSpan>& spans_;
@@ -77,7 +80,7 @@ class Overlay {
       if (edge == std::numeric_limits<int64_t>::max()) return false;
       const int64_t from = std::exchange(time_, edge);
       const bool found = best != nullptr;
-      if (found) part = {from, edge, best->activity, best->span};
+      if (found) part = {from, edge, best->activity, best->span, best->in_operator};
       for (Lane& lane : lanes_)
         if (!lane.over() && lane.now().end_ns <= edge) lane.advance();
       if (found) return true;
@@ -94,11 +97,21 @@ class Overlay {
   int64_t time_ = std::numeric_limits<int64_t>::min();
 };
 
-// Fills the time in which no thread had a span open, and joins neighbours of one kind.
-std::vector<Stretch> merge(const std::vector<std::vector<HostSpan>>& threads) {
+void add_time(std::vector<TimeInOperators>& times, const Stretch& part) {
+  if (!times.empty() && times.back().end_ns == part.start_ns)
+    times.back().end_ns = part.end_ns;
+  else
+    times.push_back({part.start_ns, part.end_ns});
+}
+
+// Fills the time in which no thread had a span open, and joins neighbours of one kind. `in_operators`: what
+// of it was in operators, also inside of what speaks for all it encloses.
+std::vector<Stretch> merge(const std::vector<std::vector<HostSpan>>& threads,
+                           std::vector<TimeInOperators>& in_operators) {
   std::vector<Stretch> out;
   Overlay overlay(threads);
   for (Stretch part; overlay.next(part);) {
+    if (part.in_operator) add_time(in_operators, part);
     if (!out.empty() && out.back().end_ns < part.start_ns)
       out.push_back({out.back().end_ns, part.start_ns, Activity::kOther, kNothing});
     if (!out.empty() && out.back().activity == part.activity && out.back().span == part.span)
@@ -163,6 +176,22 @@ void begin_with_the_first_step(std::vector<Stretch>& stretches, const RankTimeli
   if (begin < first) stretches.insert(stretches.begin(), {begin, first, Activity::kOther, kNothing});
 }
 
+// [from, to) in operators.
+int64_t time_in(const std::vector<TimeInOperators>& times, int64_t from, int64_t to) {
+  auto at =
+      std::upper_bound(times.begin(), times.end(), from,
+                       [](int64_t instant, const TimeInOperators& time) { return instant < time.end_ns; });
+  int64_t total = 0;
+  for (; at != times.end() && at->start_ns < to; ++at)
+    total += std::min(to, at->end_ns) - std::max(from, at->start_ns);
+  return total;
+}
+
+int64_t count_in(const std::vector<int64_t>& starts, int64_t from, int64_t to) {
+  return std::lower_bound(starts.begin(), starts.end(), to) -
+         std::lower_bound(starts.begin(), starts.end(), from);
+}
+
 }  // namespace
 
 HostTime HostActivity::divide(int64_t from, int64_t to) const {
@@ -173,10 +202,12 @@ HostTime HostActivity::divide(int64_t from, int64_t to) const {
       std::upper_bound(stretches.begin(), stretches.end(), from,
                        [](int64_t instant, const Stretch& stretch) { return instant < stretch.end_ns; });
   for (; at != stretches.end() && at->start_ns < to; ++at) {
-    const int64_t part = std::min(to, at->end_ns) - std::max(from, at->start_ns);
-    time.all[static_cast<std::size_t>(at->activity)] += part;
-    if (at->in_operator) time.in_operators[static_cast<std::size_t>(at->activity)] += part;
-    left -= part;
+    const int64_t begin = std::max(from, at->start_ns), end = std::min(to, at->end_ns);
+    const auto activity = static_cast<std::size_t>(at->activity);
+    time.all[activity] += end - begin;
+    time.in_operators[activity] += time_in(operator_times, begin, end);
+    time.operators[activity] += count_in(operator_starts, begin, end);
+    left -= end - begin;
   }
   time.all[static_cast<std::size_t>(Activity::kOther)] += left;
   return time;
@@ -198,21 +229,16 @@ const Stretch* HostActivity::longest(int64_t from, int64_t to, Activity activity
   return best;
 }
 
-int64_t HostActivity::recorded_between(int64_t from, int64_t to) const {
-  if (from >= to) return 0;
-  return std::lower_bound(recorded_starts.begin(), recorded_starts.end(), to) -
-         std::lower_bound(recorded_starts.begin(), recorded_starts.end(), from);
-}
-
 HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeline) {
   HostSpans spans = host_spans(trace, timeline);
   HostActivity result;
-  result.stretches = merge(spans.threads);
+  result.stretches = merge(spans.threads, result.operator_times);
+  result.operator_gap_ns = operator_gap(trace, spans.threads);
   spans.threads.clear();
   begin_with_the_first_step(result.stretches, timeline);
   for (Stretch& stretch : result.stretches) stretch.in_operator = is_operator(trace, stretch);
   name_silent_stretches(result.stretches, trace, timeline);
-  result.recorded_starts = std::move(spans.recorded_starts);
+  result.operator_starts = std::move(spans.operator_starts);
   return result;
 }
 

@@ -28,17 +28,25 @@ struct HostTime {
   std::array<int64_t, kActivityCount> all{};
   // Of it, that in operators themselves: not in calls of the runtime, nor in the program around operators.
   std::array<int64_t, kActivityCount> in_operators{};
+  std::array<int64_t, kActivityCount> operators{};  // how many began in it
 
   int64_t of(Activity activity) const { return all[static_cast<std::size_t>(activity)]; }
-  int64_t of_operators(Activity activity) const { return in_operators[static_cast<std::size_t>(activity)]; }
 };
 
 // A stretch of the program's own from this length on is work, not issuing.
 inline constexpr int64_t kLongStretchNs = 600'000;
 
+// Time in an operator itself, whatever activity the spans around it speak of.
+struct TimeInOperators {
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+};
+
 struct HostActivity {
-  std::vector<Stretch> stretches;        // by time, gapless from the first span to the last
-  std::vector<int64_t> recorded_starts;  // of the host spans that the recorder had to write, sorted
+  std::vector<Stretch> stretches;               // by time, gapless from the first span to the last
+  std::vector<TimeInOperators> operator_times;  // by time, apart from each other
+  std::vector<int64_t> operator_starts;         // sorted
+  double operator_gap_ns = 0;                   // operator_gap.h
 
   // [from, to) by activity; nothing is known before the first and after the last stretch: kOther.
   HostTime divide(int64_t from, int64_t to) const;
@@ -46,7 +54,6 @@ struct HostActivity {
   Activity at(int64_t ns) const;
   // The longest stretch of an activity that touches [from, to); null if none does.
   const Stretch* longest(int64_t from, int64_t to, Activity activity) const;
-  int64_t recorded_between(int64_t from, int64_t to) const;
 };
 
 HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeline);

@@ -113,7 +113,8 @@ class Reader {
     for (std::size_t row = 0; row < spans.size(); ++row) {
       const uint32_t thread = thread_of[spans.track[row].index];
       if (thread == kNothing || spans.category[row] == Category::kStep) continue;
-      result.recorded_starts.push_back(spans.start_ns[row] + timeline_.clock_shift_ns);
+      if (spans.category[row] == Category::kOperator)
+        result.operator_starts.push_back(spans.start_ns[row] + timeline_.clock_shift_ns);
       if (spans.duration_ns[row] > 0) threads[thread].push_back(describe(static_cast<uint32_t>(row)));
     }
     for (std::vector<HostSpan>& list : threads)
@@ -121,7 +122,7 @@ class Reader {
         return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns > b.end_ns;
       });
     for (std::vector<HostSpan>& list : threads) mark_readers(list);
-    std::sort(result.recorded_starts.begin(), result.recorded_starts.end());
+    std::sort(result.operator_starts.begin(), result.operator_starts.end());
     return result;
   }
 
@@ -183,8 +184,8 @@ class Reader {
         span.activity = spans.name[row].valid() ? named(spans.name[row]) : Activity::kIssue;
         span.says = span.activity != Activity::kIssue;
         span.outer = is_outer(span.activity);
-        span.reads =
-            spans.category[row] == Category::kOperator && reads_value(trace_.name(trace_.spans.row(row)));
+        span.is_operator = spans.category[row] == Category::kOperator;
+        span.reads = span.is_operator && reads_value(trace_.name(trace_.spans.row(row)));
         break;
       default:
         span.says = false;

@@ -37,11 +37,12 @@ struct HostSpan {
   bool says;           // its own activity, rather than "something of the program's"
   bool outer = false;  // speaks for all that is inside it
   bool reads = false;  // an operator that reads a value of the device, if it waits
+  bool is_operator = false;
 };
 
 struct HostSpans {
   std::vector<std::vector<HostSpan>> threads;  // of RankTimeline::threads; by start, the longer first
-  std::vector<int64_t> recorded_starts;        // of all that the recorder had to write, sorted
+  std::vector<int64_t> operator_starts;        // on all of them, sorted
 };
 
 HostSpans host_spans(const trace::Trace& trace, const RankTimeline& timeline);

@@ -112,17 +112,21 @@ class Runner {
            timeline_.works[timeline_.launched[call.first_work]].kind == WorkKind::kCollective;
   }
 
-  // The time before a call that the host takes to issue: the recorder's cost is in it.
-  double issuing(const Item& item) const {
-    if (change_.launches_free || gone(Activity::kIssue) || dropped(item) || joined(item)) return 0;
-    const double collectives =
-        change_.collectives_free ? 0 : item.before_ns[static_cast<std::size_t>(Activity::kCommunicate)];
-    return item.before_ns[static_cast<std::size_t>(Activity::kIssue)] + collectives;
+  // Whether the host still spends its time on an activity before a call.
+  bool remains(const Item& item, Activity activity) const {
+    if (!is_issuing(activity)) return !gone(activity);
+    if (change_.launches_free || gone(Activity::kIssue) || dropped(item) || joined(item)) return false;
+    return activity == Activity::kIssue || !change_.collectives_free;
   }
 
-  // Of time in operators, what is not the program's.
-  double recording(const Item& item, double operators_ns, double share) const {
-    return std::min((1 - share) * operators_ns, item.records * change_.recorder.most_ns);
+  // Of the time of an activity before a call, what is the recorder's.
+  double recording(const Item& item, std::size_t activity) const {
+    const Recorder& recorder = change_.recorder;
+    const double began = item.operators[activity];
+    const double inside = std::min((1 - recorder.operator_share) * item.operators_ns[activity],
+                                   (began + 1) * recorder.most_ns);  // one may have begun before
+    return std::min(inside + recorder.gaps * program_.operator_gap_ns * began,
+                    recorder.most_share * item.before_ns[activity]);
   }
 
   double calling(const Item& item) const {
@@ -148,18 +152,10 @@ class Runner {
   // The host reaches the call.
   void begin(const Item& item) {
     begun_ = true;
-    for (int i = 0; i < kActivityCount; ++i)
-      if (!is_issuing(static_cast<Activity>(i)) && !gone(static_cast<Activity>(i)))
-        host_ += item.before_ns[static_cast<std::size_t>(i)];
-    if (!gone(Activity::kWait))
-      host_ -= recording(item, item.waiting_operators_ns, change_.recorder.reader_share);
-    const double operators_ns =
-        item.issuing_operators_ns + (change_.collectives_free ? 0 : item.communicating_operators_ns);
-    const double recorder_ns = recording(item, operators_ns, change_.recorder.operator_share);
-    host_ += std::max(0.0, issuing(item) - recorder_ns);
+    for (std::size_t i = 0; i < kActivityCount; ++i)
+      if (remains(item, static_cast<Activity>(i))) host_ += item.before_ns[i] - recording(item, i);
     launch_from_ = host_;
-    const double call = without_nodes(item, calling(item));
-    call_ns_ = is_issuing(item.activity) ? change_.recorder.call_share * call : call;
+    call_ns_ = without_nodes(item, calling(item));
   }
 
   bool run_work(uint32_t i, std::vector<MeetingState>& meetings, std::span<const int> attendance,

@@ -19,9 +19,9 @@ namespace hone::analyze::device {
 // What recording cost, to be taken away again: programs that issue many operators run slower while recorded.
 struct Recorder {
   double operator_share = 1;  // of the host's time in operators themselves, what is the program's own
-  double reader_share = 1;    // the same of operators that read a value, as far as they do not wait
-  double call_share = 1;      // the same of calls of the runtime
   double most_ns = 0;         // of an operator's time, what one record costs at most; 0: as recorded
+  double gaps = 0;            // what entering and leaving an operator costs, in HostActivity::operator_gap_ns
+  double most_share = 1;      // of any time of the host, what is the recorder's at most
 };
 
 // What is different from the recording.

@@ -174,6 +174,7 @@ class ProgramBuilder {
     if (timeline_.steps.empty()) return;
     const int64_t from = timeline_.steps.front().host_start_ns;
     program_.start_ns = static_cast<double>(from);
+    program_.operator_gap_ns = activity_.operator_gap_ns;
     time_ = from;
     std::size_t step = 0;
     auto end_steps_until = [&](int64_t limit) {
@@ -211,10 +212,8 @@ class ProgramBuilder {
     if (until <= time_) return item;
     const HostTime time = activity_.divide(time_, until);
     std::copy(time.all.begin(), time.all.end(), item.before_ns.begin());
-    item.issuing_operators_ns = static_cast<double>(time.of_operators(Activity::kIssue));
-    item.communicating_operators_ns = static_cast<double>(time.of_operators(Activity::kCommunicate));
-    item.waiting_operators_ns = static_cast<double>(time.of_operators(Activity::kWait));
-    item.records = static_cast<double>(activity_.recorded_between(time_, until));
+    std::copy(time.in_operators.begin(), time.in_operators.end(), item.operators_ns.begin());
+    std::copy(time.operators.begin(), time.operators.end(), item.operators.begin());
     time_ = until;
     return item;
   }
@@ -223,7 +222,6 @@ class ProgramBuilder {
     const HostCall& call = timeline_.calls[i];
     Item item = item_until(call.start_ns);
     item.call = i;
-    item.records += 1;
     item.kind = call.kind == CallKind::kLaunch ? ItemKind::kLaunch
                 : call.kind == CallKind::kWait ? ItemKind::kWait
                                                : ItemKind::kHold;

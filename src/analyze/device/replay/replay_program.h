@@ -26,14 +26,12 @@ enum class ItemKind : uint8_t { kLaunch, kWait, kHold, kStepEnd };
 // Something that the host does, and the time since the thing before.
 struct Item {
   ItemKind kind = ItemKind::kHold;
-  std::array<double, kActivityCount> before_ns{};  // by activity
-  double issuing_operators_ns = 0;                 // of the time to issue before it: in operators themselves
-  double communicating_operators_ns = 0;           // the same of launching collectives
-  double waiting_operators_ns = 0;                 // the same of waiting: operators that read a value
-  double records = 0;                              // that the recorder wrote in that time, this call included
-  double call_ns = 0;                              // of the call itself, as far as it does not wait
-  Activity activity = Activity::kIssue;            // of the call
-  uint32_t call = kNothing;                        // index into RankTimeline::calls
+  std::array<double, kActivityCount> before_ns{};     // by activity
+  std::array<double, kActivityCount> operators_ns{};  // of it, that in operators themselves
+  std::array<double, kActivityCount> operators{};     // how many of them began in it
+  double call_ns = 0;                                 // of the call itself, as far as it does not wait
+  Activity activity = Activity::kIssue;               // of the call
+  uint32_t call = kNothing;                           // index into RankTimeline::calls
   uint32_t waits_for = kNothing;  // the work whose end the call waits for; a launch: its own copy
   uint32_t step = 0;              // of kStepEnd
 };
@@ -41,6 +39,7 @@ struct Item {
 struct Program {
   const RankTimeline* timeline = nullptr;
   double start_ns = 0;
+  double operator_gap_ns = 0;  // as in HostActivity
   std::vector<Item> items;
   std::vector<ProgramWork> works;   // as RankTimeline::works
   std::vector<uint32_t> preloaded;  // works without a recorded launch: begin when they did

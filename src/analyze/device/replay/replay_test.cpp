@@ -261,10 +261,16 @@ TEST(Replay, WithoutTheRecorderOperatorsShrinkAndTheProgramDoesNot) {
   const Replay replay(*study.trace, study.timelines, study.activities, study.meetings);
   const double recorded = replay.step_ms();
   Change change;
-  change.recorder = {.operator_share = 0.25, .call_share = 0.5, .most_ns = 1e6};
-  EXPECT_NEAR(recorded - replay.step_ms(change), 5 * (0.75 * 40e-3 + 0.5 * 2e-3), 0.001);
-  change.recorder.most_ns = 5e3;  // two records each: an operator that computes is long for its own sake
-  EXPECT_NEAR(recorded - replay.step_ms(change), 5 * (2 * 5e-3 + 0.5 * 2e-3), 0.001);
+  change.recorder = {.operator_share = 0.25, .most_ns = 1e6};
+  EXPECT_NEAR(recorded - replay.step_ms(change), 5 * 0.75 * 40e-3, 0.001);
+  change.recorder.most_ns = 5e3;  // an operator that computes is long for its own sake
+  EXPECT_NEAR(recorded - replay.step_ms(change), 5 * 2 * 5e-3, 0.001);
+  change.recorder = {.operator_share = 1, .most_ns = 1e6, .gaps = 0.5};
+  ASSERT_NEAR(study.activities.front().operator_gap_ns, 20e3, 1e3);
+  EXPECT_NEAR(recorded - replay.step_ms(change), 5 * 0.5 * 20e-3, 0.001);
+  change.recorder.gaps = 100;
+  change.recorder.most_share = 0.25;
+  EXPECT_NEAR(recorded - replay.step_ms(change), 5 * 0.25 * 60e-3, 0.001);
 }
 
 TEST(Replay, ACollectiveThatALaterWorkHeldUpFollowsWhatItReduces) {
