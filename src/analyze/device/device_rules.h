@@ -39,7 +39,9 @@ const DeviceRule& device_rule(Cause cause, Reason reason);
 // What a profiler that records every operator costs the host, taken away again before gains are predicted. It
 // works where operators are entered and left, so the distance between one and the next tells how long it
 // takes on this host and in this recording (hosts differ by a factor of four): so many of these distances for
-// each operator, and a part of the time in operators themselves, in which it writes down their inputs.
+// each operator, and a part of the time in operators themselves, in which it writes down their inputs. Of 173
+// steps that were recorded and timed the step without the recorder is so foretold within 11 % (root mean square),
+// 9 of 10 within 18 % (bench/results/unrecorded-steps-2026-11-22.json).
 inline constexpr double kOperatorGaps = 1.75;
 inline constexpr double kOperatorShare = 0.60;
 // By these the step is told as a range.
