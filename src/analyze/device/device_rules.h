@@ -40,8 +40,8 @@ const DeviceRule& device_rule(Cause cause, Reason reason);
 // works where operators are entered and left, so the distance between one and the next tells how long it
 // takes on this host and in this recording (hosts differ by a factor of four): so many of these distances for
 // each operator, and a part of the time in operators themselves, in which it writes down their inputs. Of 173
-// steps that were recorded and timed the step without the recorder is so foretold within 11 % (root mean square),
-// 9 of 10 within 18 % (bench/results/unrecorded-steps-2026-11-22.json).
+// steps that were recorded and timed the step without the recorder is so foretold within 11 % (root mean
+// square), 9 of 10 within 18 % (bench/results/unrecorded-steps-2026-11-22.json).
 inline constexpr double kOperatorGaps = 1.75;
 inline constexpr double kOperatorShare = 0.60;
 // By these the step is told as a range.
