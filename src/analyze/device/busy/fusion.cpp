@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "analyze/device/busy/busy_rules.h"
@@ -87,7 +88,7 @@ class Fuser {
 
   // What a chain makes from small tensors and reduces again need never be in memory: its arithmetic remains,
   // in the kernel of the reduction.
-  void keep_arithmetic(const std::vector<uint32_t>& chain) {
+  void keep_arithmetic(std::span<const uint32_t> chain) {
     double ns = 0;
     for (const uint32_t i : chain)
       ns += ns_at(trace_.operators[timeline_.works[i].op].kernel_flops(), roofs_.vector_f32) *
@@ -105,10 +106,25 @@ class Fuser {
     return (split.cause == Cause::kLayout || split.reason == Reason::kBroadcast) && split.target_ns == kGone;
   }
 
+  void close_chain(std::span<const uint32_t> chain) {
+    for (std::size_t first = 0, end = 0; first < chain.size(); first = end) {
+      while (end < chain.size() && repeats(chain[first], chain[end])) ++end;
+      if (end - first < kTurnsInARow) continue;
+      close_chain(chain.first(first));
+      return close_chain(chain.subspan(end));
+    }
+    if (!chain.empty()) mark_chain(chain);
+  }
+
+  // Whether two works are the same kernel of the same operator.
+  bool repeats(uint32_t first, uint32_t other) const {
+    const Work &a = timeline_.works[first], &b = timeline_.works[other];
+    return a.op == b.op && trace_.spans.name[a.span] == trace_.spans.name[b.span];
+  }
+
   // The kernels of one operator belong together: a normalisation must pass twice. In a long chain it is
   // fusing that helps, in whatever orders its tensors lie.
-  void close_chain(const std::vector<uint32_t>& chain) {
-    if (chain.empty()) return;
+  void mark_chain(std::span<const uint32_t> chain) {
     std::vector<std::pair<std::size_t, int64_t>> units;  // first place in the chain, time
     for (std::size_t k = 0; k < chain.size(); ++k) {
       const Work& work = timeline_.works[chain[k]];

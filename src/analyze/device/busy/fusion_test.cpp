@@ -74,6 +74,21 @@ TEST(Chain, GoesOnBehindWhatIsSmallBesideIt) {
   expect_stays(split.works[longest]);
 }
 
+TEST(Chain, IsNoLoopOverSeveralTensors) {
+  Works made;
+  const uint32_t first = made.run(pass(10));
+  std::vector<uint32_t> loop;
+  for (int turn = 0; turn < 6; ++turn)
+    loop.push_back(turn == 0 ? made.run({.kind = "aten::gather", .inputs = "bf16[1024,1024]"})
+                             : made.also(10, "a_kernel"));
+  const uint32_t last = made.run(pass(20));
+  made.end_step();
+  const BusySplit split = made.split();
+  for (const uint32_t turn : loop) EXPECT_NE(split.works[turn].reason, Reason::kChain);
+  EXPECT_NE(split.works[first].reason, Reason::kChain);
+  EXPECT_NE(split.works[last].reason, Reason::kChain);
+}
+
 TEST(Chain, OfATensorThatIsMadeAndReducedAgainKeepsOnlyItsArithmetic) {
   Works made;
   // 1024 × 1024 differences of 1024 values each: never larger than their inputs but in memory.

@@ -83,12 +83,22 @@ class Judge {
     return a.predicted_gain_ms > b.predicted_gain_ms;
   }
 
+  // Slow launching that has a cause of its own.
+  bool launches_in_loops() const {
+    for (const LedgerRow& row : ledger_)
+      if (row.cause == Cause::kLaunch)
+        return gains_.of(Cause::kLaunch, Reason::kLoop) > 0.5 * row.predicted_gain_ms;
+    return false;
+  }
+
   // The row with the largest gain among those that may stand for the step.
   const LedgerRow* worst() const {
+    const bool loops = launches_in_loops();
     const LedgerRow *best = nullptr, *specific = nullptr;
     for (const LedgerRow& row : ledger_) {
       if (best == nullptr || row.predicted_gain_ms > best->predicted_gain_ms) best = &row;
       const double enough = blocks_capture(row.cause) ? kBlocksCaptureShare : kSpecificShare;
+      if (loops && !blocks_capture(row.cause)) continue;
       if (row.cause != Cause::kLaunch && share_of_gain(row) > enough &&
           (specific == nullptr || goes_before(row, *specific)))
         specific = &row;
