@@ -132,6 +132,15 @@ void tell_how_found(const trace::Meta& meta, StepTime& step) {
     step.notes.push_back(fmt::format("found with a confidence of {}", format_percent(found.confidence)));
 }
 
+void list_steps(std::span<const StepWindow> steps, int rank, Analysis& analysis) {
+  std::vector<int32_t> numbers;
+  for (const StepWindow& step : steps) {
+    numbers.push_back(step.step);
+    analysis.step_spans.push_back({rank, step.step, step.start_ns, step.end_ns});
+  }
+  if (analysis.subject != Subject::kPlan) note_outliers(numbers, analysis.step);
+}
+
 // Only what was imported was linked; our plans on this host call no device.
 Subject subject_of(const trace::Trace& trace) {
   const bool linked = !trace::steps_found(trace.meta).how.empty();
@@ -201,6 +210,7 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
   analysis.ranks = {options.rank};
   analysis.step = step_time(steps);
   tell_how_found(trace.meta, analysis.step);
+  list_steps(steps, options.rank, analysis);
   analysis.ledger = make_ledger(trace, profile, subject);
   analysis.floor_ms = profile.floor_ms;
   analysis.floor_known = profile.judged;

@@ -283,6 +283,15 @@ struct RoofLine {
 };
 
 // Everything known about one run: the "baseline" and "optimised" of report.json, the body of explain.json.
+// When a step took place, on the clock of the trace: of a device program its window, from the end of the step
+// before to the end of its last work.
+struct StepSpan {
+  int rank = 0;
+  int32_t step = 0;
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+};
+
 struct Analysis {
   std::string source;  // the run folder, file or model that was analysed
   Subject subject = Subject::kPlan;
@@ -295,6 +304,7 @@ struct Analysis {
   std::optional<LateRank> late_rank = {};
   double dropped_records = 0;  // that the recorder lost
   StepTime step;
+  std::vector<StepSpan> step_spans = {};  // of all ranks
   // What the step's operators need at least: of the model and the machine, whatever ran. The ledger's `floor`
   // row, unless an operator was faster than its floor; `warnings` say so then.
   double floor_ms = 0;

@@ -46,6 +46,16 @@ Analysis explained(const trace::Trace& trace, const Roofs& roofs = {}) {
   return *analyze_trace(trace, roofs, {});
 }
 
+TEST(HostProgram, NamesTheStepThatTookLonger) {
+  trace::Trace trace = program();
+  for (std::size_t row = 0; row < trace.spans.size(); ++row)
+    if (trace.spans.category[row] == trace::Category::kStep && trace.spans.step[row] == 4)
+      trace.spans.duration_ns[row] *= 3;
+  const Analysis analysis = explained(trace);
+  EXPECT_THAT(analysis.step.notes, Contains(testing::AllOf(HasSubstr("step 4 took"), HasSubstr("outlier"))));
+  EXPECT_EQ(analysis.step_spans.size(), 5u);
+}
+
 TEST(HostProgram, IsNotCalledHealthyWhereNothingWasJudged) {
   const Analysis analysis = explained(program());
   ASSERT_EQ(analysis.subject, Subject::kHostProgram);

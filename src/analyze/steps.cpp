@@ -4,8 +4,11 @@
 #include <cmath>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
 #include "analyze/estimate.h"
 #include "core/statistics.h"
+#include "core/units.h"
 
 namespace hone::analyze {
 namespace {
@@ -45,6 +48,16 @@ StepTime step_time(std::span<const StepWindow> steps) {
   time.count = static_cast<int>(steps.size());
   time.how_found = "marked in the trace";
   return time;
+}
+
+void note_outliers(std::span<const int32_t> numbers, StepTime& time) {
+  constexpr double kOutlier = 1.3;  // times the median
+  if (time.samples_ms.size() < 3) return;
+  for (std::size_t k = 0; k < time.samples_ms.size(); ++k)
+    if (time.samples_ms[k] > kOutlier * time.ms.median)
+      time.notes.push_back(fmt::format("step {} took {}{}", numbers[k],
+                                       fixed_ms(time.samples_ms[k], time.ms.median),
+                                       k == 0 ? ": warm-up, or the wait for it" : ": an outlier"));
 }
 
 std::vector<std::size_t> central_steps(std::span<const StepWindow> steps) {

@@ -29,6 +29,9 @@ std::vector<StepWindow> find_steps(const trace::Trace& trace, int rank);
 
 StepTime step_time(std::span<const StepWindow> steps);
 
+// Says in the notes which steps took much longer than the median. `numbers`: of the steps of `samples_ms`.
+void note_outliers(std::span<const int32_t> numbers, StepTime& time);
+
 // The steps whose time lies between the quartiles: what a typical step looks like, without the warm-up and
 // the interrupted ones. Indices into `steps`; never empty unless `steps` is.
 std::vector<std::size_t> central_steps(std::span<const StepWindow> steps);

@@ -1,5 +1,6 @@
 // hone explain: where the time of a recorded step goes, and what to change.
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include <fmt/format.h>
@@ -61,11 +62,15 @@ Result<fs::path> write_folder(const Options& options, const Recording& recording
 
 Status write_sql(const Options& options, const Recording& recording, const analyze::Analysis& analysis,
                  const Progress& progress) {
-  std::vector<trace::LedgerLine> ledger;
+  trace::Findings findings;
   for (const analyze::LedgerRow& row : analysis.ledger)
-    ledger.push_back({std::string(analyze::cause_name(row.cause)), row.ms, row.share, row.title, row.fix,
-                      row.predicted_gain_ms});
-  return trace::write_sqlite(recording.trace, ledger, options.sql,
+    findings.ledger.push_back({std::string(analyze::cause_name(row.cause)), row.ms, row.share, row.title,
+                               row.fix, row.predicted_gain_ms});
+  for (const analyze::StepSpan& row : analysis.step_spans)
+    findings.steps.push_back({row.rank, row.step, row.start_ns, row.end_ns});
+  for (const analyze::RankSummary& row : analysis.rank_summaries)
+    findings.clock_shift_ns[row.rank] = std::llround(row.clock_shift_us * 1e3);
+  return trace::write_sqlite(recording.trace, findings, options.sql,
                              [&](double share) { (void)progress(share, "writing " + options.sql); });
 }
 

@@ -20,13 +20,12 @@
 #include "analyze/device/telling/verdict.h"
 #include "analyze/estimate.h"
 #include "analyze/rules.h"
+#include "analyze/steps.h"
 #include "core/units.h"
 #include "trace/link/steps.h"
 
 namespace hone::analyze::device {
 namespace {
-
-constexpr double kOutlier = 1.3;  // times the median
 
 // What stands in the floor's row is all busy time then.
 void claim_no_floor(Analysis& analysis) {
@@ -72,12 +71,9 @@ StepTime step_time(const Study& study) {
   time.notes = found.notes;
   if (!found.how.empty() && found.confidence > 0 && found.confidence < 1)
     time.notes.push_back(fmt::format("found with a confidence of {}", format_percent(found.confidence)));
-  const std::vector<DeviceStep>& steps = study.timelines[study.headline].steps;
-  for (const DeviceStep& step : steps)
-    if (step.ms() > kOutlier * time.ms.median && steps.size() > 2)
-      time.notes.push_back(
-          fmt::format("step {} took {}{}", step.step, fixed_ms(step.ms(), time.ms.median),
-                      &step == &steps.front() ? ": warm-up, or the wait for it" : ": an outlier"));
+  std::vector<int32_t> numbers;
+  for (const DeviceStep& step : study.timelines[study.headline].steps) numbers.push_back(step.step);
+  note_outliers(numbers, time);
   return time;
 }
 
@@ -166,6 +162,14 @@ void warn_of_devices(const Study& study, Analysis& analysis) {
         fmt::format("the program runs on different devices ({}): all are judged by the "
                     "roofs of {}",
                     listed, analysis.device));
+}
+
+// On the clock of the trace.
+void list_steps(const Study& study, Analysis& analysis) {
+  for (const RankTimeline& timeline : study.timelines)
+    for (const DeviceStep& step : timeline.steps)
+      analysis.step_spans.push_back({timeline.rank, step.step, step.start_ns - timeline.clock_shift_ns,
+                                     step.end_ns - timeline.clock_shift_ns});
 }
 
 // Of which ranks there are recordings, which of them is shown, and which is late.
@@ -264,6 +268,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   for (const RankTimeline& timeline : study.timelines) analysis.ranks.push_back(timeline.rank);
   describe_ranks(study, gains, analysis);
   analysis.step = step_time(study);
+  list_steps(study, analysis);
   if (gains.foretells())
     analysis.step.unrecorded_ms = {gains.unrecorded_ms(), gains.low_unrecorded_ms(),
                                    gains.high_unrecorded_ms()};

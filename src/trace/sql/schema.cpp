@@ -6,7 +6,8 @@ const char* const kTables = R"sql(
 CREATE TABLE about(key TEXT, value TEXT);  -- who recorded what; 'warning' rows: what the importer mended
 CREATE TABLE devices(rank INTEGER, device INTEGER, name TEXT, memory_bytes REAL, multiprocessors INTEGER,
                      compute_capability TEXT);
-CREATE TABLE ranks(rank INTEGER, world_size INTEGER, source TEXT, backend TEXT);
+CREATE TABLE ranks(rank INTEGER, world_size INTEGER, source TEXT, backend TEXT,
+                   clock_shift_ns INTEGER);  -- to be added to its times to compare them with other ranks'
 CREATE TABLE strings(id INTEGER PRIMARY KEY, text TEXT);
 CREATE TABLE tracks(id INTEGER PRIMARY KEY, kind TEXT, name TEXT, process INTEGER, pid INTEGER, tid INTEGER,
                     rank INTEGER, device INTEGER);  -- kind: process, thread, stream; device -1: host
@@ -24,7 +25,8 @@ CREATE TABLE copies(span INTEGER PRIMARY KEY, external INTEGER, source TEXT, tar
 CREATE TABLE collectives(span INTEGER PRIMARY KEY, name TEXT, process_group TEXT, group_size INTEGER,
                          dtype TEXT, elements_in REAL, elements_out REAL);
 CREATE TABLE steps(span INTEGER PRIMARY KEY, step INTEGER, rank INTEGER, start_ns INTEGER,
-                   duration_ns INTEGER);  -- as marked on the host
+                   duration_ns INTEGER, window_start_ns INTEGER, window_ns INTEGER);
+-- start_ns, duration_ns: as marked on the host; window_: what hone takes for the step, to the end of its last work
 CREATE TABLE ledger(cause TEXT, ms REAL, share REAL, title TEXT, fix TEXT, predicted_gain_ms REAL);
 )sql";
 

@@ -40,7 +40,8 @@ class SqliteFile : public testing::Test {
 
 TEST_F(SqliteFile, HoldsEveryRow) {
   const Trace trace = random_trace(4, 500);
-  const Status written = write_sqlite(trace, {{"host_sync", 7.5, 0.25, "waits", "do not", 7}}, path_);
+  const Status written =
+      write_sqlite(trace, {{{"host_sync", 7.5, 0.25, "waits", "do not", 7}}, {}, {}}, path_);
   ASSERT_TRUE(written.ok()) << written.error().message;
   EXPECT_EQ(answer("PRAGMA integrity_check"), "ok");
   EXPECT_EQ(count("spans"), "500");
@@ -78,6 +79,25 @@ TEST_F(SqliteFile, JoinsAKernelWithItsLaunch) {
   EXPECT_EQ(answer("SELECT launches FROM kernel_time WHERE full_name = 'add_kernel'"), "1");
   EXPECT_EQ(answer("SELECT short FROM kernels"), answer("SELECT name FROM device_work"));
   EXPECT_EQ(count("device_work"), "1");
+}
+
+TEST_F(SqliteFile, StepsHaveTheWindowsThatTheAnalysisFound) {
+  Trace trace;
+  const TrackId process = add_process(trace);
+  const TrackId host = add_thread(trace, process), stream = add_stream(trace, process);
+  add_span(trace, {.on = host, .category = Category::kStep, .name = "step 4", .us = 50, .step = 4});
+  add_span(trace,
+           {.on = host, .category = Category::kStep, .name = "step 5", .from_us = 50, .us = 50, .step = 5});
+  add_span(trace,
+           {.on = stream, .category = Category::kKernel, .name = "late", .from_us = 120, .us = 9, .step = 5});
+  trace.meta.ranks.push_back({0, 2, "rank0.json", "nccl", {}});
+  ASSERT_TRUE(write_sqlite(trace, {{}, {{0, 5, 60'000, 129'000}}, {{0, -7}}}, path_).ok());
+  EXPECT_EQ(answer("SELECT window_start_ns FROM steps WHERE step = 4"), "NULL");
+  EXPECT_EQ(answer("SELECT duration_ns || ' ' || window_ns FROM steps WHERE step = 5"), "50000 69000");
+  EXPECT_EQ(answer("SELECT s.step FROM device_work w JOIN steps s ON s.rank = w.rank AND w.start_ns >= "
+                   "s.window_start_ns AND w.start_ns < s.window_start_ns + s.window_ns"),
+            "5");
+  EXPECT_EQ(answer("SELECT clock_shift_ns FROM ranks"), "-7");
 }
 
 TEST_F(SqliteFile, ReplacesWhatWasThereAndLeavesNothingAfterAFailure) {

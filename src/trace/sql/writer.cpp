@@ -1,7 +1,9 @@
 #include "trace/sql/writer.h"
 
 #include <array>
+#include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,7 +22,7 @@ constexpr std::size_t kSpansAtOnce = 100'000;  // between two calls of progress
 
 int64_t signed_id(uint64_t id) { return static_cast<int64_t>(id); }
 
-Status write_about(const Meta& meta, Database& database) {
+Status write_about(const Meta& meta, const Findings& findings, Database& database) {
   HONE_ASSIGN(Insert about, database.insert_into("about", 2));
   auto add = [&](std::string_view key, std::string_view value) { return about.text(key).text(value).run(); };
   HONE_CHECK(add("producer", meta.producer));
@@ -38,9 +40,12 @@ Status write_about(const Meta& meta, Database& database) {
                    .integer(row.multiprocessors)
                    .text(fmt::format("{}.{}", row.compute_major, row.compute_minor))
                    .run());
-  HONE_ASSIGN(Insert ranks, database.insert_into("ranks", 4));
-  for (const RankInfo& row : meta.ranks)
-    HONE_CHECK(ranks.integer(row.rank).integer(row.world_size).text(row.source).text(row.backend).run());
+  HONE_ASSIGN(Insert ranks, database.insert_into("ranks", 5));
+  for (const RankInfo& row : meta.ranks) {
+    ranks.integer(row.rank).integer(row.world_size).text(row.source).text(row.backend);
+    const auto shift = findings.clock_shift_ns.find(row.rank);
+    HONE_CHECK(ranks.integer(shift == findings.clock_shift_ns.end() ? 0 : shift->second).run());
+  }
   return {};
 }
 
@@ -86,9 +91,12 @@ Status write_operators(const Trace& trace, Database& database) {
   return {};
 }
 
-Status write_spans(const Trace& trace, Database& database, const std::function<void(double)>& progress) {
+Status write_spans(const Trace& trace, const Findings& findings, Database& database,
+                   const std::function<void(double)>& progress) {
   HONE_ASSIGN(Insert spans, database.insert_into("spans", 9));
-  HONE_ASSIGN(Insert steps, database.insert_into("steps", 5));
+  HONE_ASSIGN(Insert steps, database.insert_into("steps", 7));
+  std::map<std::pair<int, int32_t>, const StepLine*> windows;
+  for (const StepLine& row : findings.steps) windows[{row.rank, row.step}] = &row;
   const std::size_t count = trace.spans.size();
   for (std::size_t i = 0; i < count; ++i) {
     const Span row = trace.spans.row(i);
@@ -98,13 +106,17 @@ Status write_spans(const Trace& trace, Database& database, const std::function<v
     spans.id(row.op.index, row.op.valid());
     row.correlation == 0 ? spans.null() : spans.integer(signed_id(row.correlation));
     HONE_CHECK(spans.run());
-    if (row.category == Category::kStep)
-      HONE_CHECK(steps.integer(static_cast<int64_t>(i))
-                     .integer(row.step)
-                     .integer(trace.tracks[row.track.index].rank)
-                     .integer(row.start_ns)
-                     .integer(row.duration_ns)
-                     .run());
+    if (row.category == Category::kStep) {
+      const int rank = trace.tracks[row.track.index].rank;
+      steps.integer(static_cast<int64_t>(i)).integer(row.step).integer(rank);
+      steps.integer(row.start_ns).integer(row.duration_ns);
+      const auto window = windows.find({rank, row.step});
+      if (window == windows.end())
+        steps.null().null();
+      else
+        steps.integer(window->second->start_ns).integer(window->second->end_ns - window->second->start_ns);
+      HONE_CHECK(steps.run());
+    }
     if (progress && i % kSpansAtOnce == 0) progress(static_cast<double>(i) / static_cast<double>(count));
   }
   return {};
@@ -183,18 +195,18 @@ Status write_ledger(const std::vector<LedgerLine>& ledger, Database& database) {
 }  // namespace
 }  // namespace sql
 
-Status write_sqlite(const Trace& trace, const std::vector<LedgerLine>& ledger,
-                    const std::filesystem::path& path, const std::function<void(double)>& progress) {
+Status write_sqlite(const Trace& trace, const Findings& findings, const std::filesystem::path& path,
+                    const std::function<void(double)>& progress) {
   HONE_CHECK(trace.validate());
   HONE_ASSIGN(sql::Database database, sql::Database::create(path));
   HONE_CHECK(database.execute(sql::kTables));
-  HONE_CHECK(sql::write_about(trace.meta, database));
+  HONE_CHECK(sql::write_about(trace.meta, findings, database));
   HONE_CHECK(sql::write_places(trace, database));
   HONE_CHECK(sql::write_operators(trace, database));
-  HONE_CHECK(sql::write_spans(trace, database, progress));
+  HONE_CHECK(sql::write_spans(trace, findings, database, progress));
   HONE_CHECK(sql::write_kernels(trace, database));
   HONE_CHECK(sql::write_details(trace, database));
-  HONE_CHECK(sql::write_ledger(ledger, database));
+  HONE_CHECK(sql::write_ledger(findings.ledger, database));
   HONE_CHECK(database.execute(sql::kIndexes));
   HONE_CHECK(database.execute(sql::kViews));
   return database.commit();

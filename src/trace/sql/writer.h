@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,24 @@ struct LedgerLine {
   double predicted_gain_ms = 0;
 };
 
+// When a step took place, host and device together.
+struct StepLine {
+  int rank = 0;
+  int32_t step = 0;
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+};
+
+// What an analysis found that the tables show.
+struct Findings {
+  std::vector<LedgerLine> ledger = {};
+  std::vector<StepLine> steps = {};
+  std::map<int, int64_t> clock_shift_ns = {};  // by rank
+};
+
 // The file appears whole or not at all. `progress`, where given, is called with 0 to 1. Errors: an invalid
 // trace, or the operating system's.
-Status write_sqlite(const Trace& trace, const std::vector<LedgerLine>& ledger,
-                    const std::filesystem::path& path, const std::function<void(double)>& progress = {});
+Status write_sqlite(const Trace& trace, const Findings& findings, const std::filesystem::path& path,
+                    const std::function<void(double)>& progress = {});
 
 }  // namespace hone::trace

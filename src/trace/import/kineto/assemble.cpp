@@ -79,6 +79,7 @@ std::vector<Place> places_in_order(const std::vector<ChunkOf>& chunks, Faults& f
 // only the first stays. `places` are in order.
 void leave_out_repeated(const std::vector<ChunkOf>& chunks, std::span<const Reading> readings,
                         std::vector<Place>& places, Faults& faults) {
+  constexpr std::size_t kLookBack = 64;  // works that begin and end together on different streams
   const auto row_of = [&](const Place& place) -> const Row& {
     return chunks[place.chunk].rows->rows[place.row];
   };
@@ -99,7 +100,9 @@ void leave_out_repeated(const std::vector<ChunkOf>& chunks, std::span<const Read
     const Reading& reading = readings[chunks[place.chunk].reading];
     bool repeated = false;
     if (row.correlation != 0 && row.duration_ns > 0 && reading.sink.tracks()[row.track].stream)
-      for (std::size_t k = first_of_time; k < kept && !repeated; ++k) repeated = same(places[k], place);
+      for (std::size_t k = std::max(first_of_time, kept - std::min(kept, kLookBack)); k < kept && !repeated;
+           ++k)
+        repeated = same(places[k], place);
     if (repeated)
       faults.repeated.add(place.chunk, "");
     else
