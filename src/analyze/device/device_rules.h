@@ -44,9 +44,11 @@ const DeviceRule& device_rule(Cause cause, Reason reason);
 // square), 9 of 10 within 18 % (bench/results/unrecorded-steps-2026-11-22.json).
 inline constexpr double kOperatorGaps = 1.75;
 inline constexpr double kOperatorShare = 0.60;
-// By these the step is told as a range.
+// By these, and by what two runs of one program are apart, the step is told as a range; recordings_test.cpp
+// counts how many steps lie in it.
 inline constexpr double kFewestOperatorGaps = 0.875;
 inline constexpr double kMostOperatorGaps = 2.8;
+inline constexpr double kRunsApart = 0.04;     // of the step
 inline constexpr double kMostRecorded = 0.80;  // of any time of the host
 // An operator that computes on the host is long for its own sake.
 inline constexpr double kRecordNs = 10'000;

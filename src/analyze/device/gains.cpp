@@ -35,6 +35,13 @@ Gains::Gains(const Study& study, const Accounts& accounts)
   high_ms_ = slows_ ? std::max(base_ms_, unrecorded(kFewestOperatorGaps)) : base_ms_;
 }
 
+double Gains::low_unrecorded_ms() const { return slows_ ? low_ms_ - kRunsApart * base_ms_ : base_ms_; }
+
+double Gains::high_unrecorded_ms() const {
+  const double recorded = study_.ranks[study_.headline].typical.ms;
+  return slows_ ? std::max(base_ms_, std::min(high_ms_ + kRunsApart * base_ms_, recorded)) : base_ms_;
+}
+
 bool Gains::foretells() const { return replay_.error() < kUsableReplay; }
 
 double Gains::with(Change change) const {

@@ -25,8 +25,8 @@ class Gains {
   // The replayed step without the recorder's cost, and how far the replay is from what was recorded.
   double unrecorded_ms() const { return base_ms_; }
   // Within what that lies for most programs: hosts and programs differ in what a record costs them.
-  double low_unrecorded_ms() const { return low_ms_; }
-  double high_unrecorded_ms() const { return high_ms_; }
+  double low_unrecorded_ms() const;
+  double high_unrecorded_ms() const;
   // Whether the recorder makes the step longer by so much that both have to be told.
   bool recorder_slows() const { return slows_; }
   double error() const { return replay_.error(); }

@@ -2,6 +2,7 @@
 // without the fault was recorded and timed as well. What is not met is listed here with its reason; a limit
 // is never widened to make it met.
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <cstdio>
@@ -243,28 +244,45 @@ TEST(Recordings, PredictedGainsComeTrueWithinAQuarter) {
   if (std::getenv("HONE_SHOW_TABLES") != nullptr) std::fputs(table.c_str(), stdout);
 }
 
-// Without the recorder steps take what the replay says, where the machine was steady; and for three of four
-// what it says that they take at least and at most.
+// Without the recorder steps take what the replay says, where the machine was steady.
 TEST(Recordings, UnrecordedStepsAreForetoldWithinAFifth) {
   const std::set<std::string> missed = {"edges_dropped_by_mask"};
-  int outside = 0, slowed = 0;
   for (const Facts& facts : all_facts()) {
-    const auto& metrics = analysis_of(facts.program, "fault").metrics;
-    const double foretold = metrics.at("unrecorded_step_ms");
+    const double foretold = analysis_of(facts.program, "fault").metrics.at("unrecorded_step_ms");
     const bool met = std::abs(foretold - facts.fault_ms) <= 0.2 * facts.fault_ms;
     EXPECT_EQ(met, !missed.contains(facts.program))
         << facts.program << ": " << foretold << " for " << facts.fault_ms;
-    const double low = metrics.at("low_unrecorded_step_ms"), high = metrics.at("high_unrecorded_step_ms");
-    EXPECT_LE(low, foretold) << facts.program;
-    EXPECT_GE(high, foretold) << facts.program;
-    if (low == high) continue;
-    ++slowed;
-    if (std::getenv("HONE_SHOW_TABLES") != nullptr)
-      fmt::print("{:34} {:8.2f} to {:8.2f}: {:8.2f}\n", facts.program, low, high, facts.fault_ms);
-    outside += facts.fault_ms < 0.97 * low || facts.fault_ms > 1.03 * high;
   }
-  EXPECT_GE(slowed, 25);
-  EXPECT_LE(outside, slowed / 4);
+}
+
+// Of the programs, both forms, that the warning of the recorder's cost speaks of: the range that it gives
+// holds the step for three of four. The range was determined on every second program; the others judge it.
+TEST(Recordings, RangesOfUnrecordedStepsHoldForThreeOfFour) {
+  std::array<int, 2> slowed = {}, inside = {};
+  std::size_t number = 0;
+  for (const Facts& facts : all_facts()) {
+    const std::size_t half = number++ % 2;
+    for (const char* form : {"fault", "repaired"}) {
+      const auto& metrics = analysis_of(facts.program, form).metrics;
+      const double foretold = metrics.at("unrecorded_step_ms"), low = metrics.at("low_unrecorded_step_ms"),
+                   high = metrics.at("high_unrecorded_step_ms");
+      EXPECT_LE(low, foretold) << facts.program;
+      EXPECT_GE(high, foretold) << facts.program;
+      if (low == high) continue;
+      const double real = form == std::string_view("fault") ? facts.fault_ms : facts.repaired_ms;
+      ++slowed[half];
+      inside[half] += low <= real && real <= high;
+      if (std::getenv("HONE_SHOW_TABLES") != nullptr)
+        fmt::print("{:34} {:8} {:8.2f} to {:8.2f}: {:8.2f}{}\n", facts.program, form, low, high, real,
+                   low <= real && real <= high ? "" : " outside");
+    }
+  }
+  const std::string counted = fmt::format("{} of {}, {} of {}", inside[0], slowed[0], inside[1], slowed[1]);
+  RecordProperty("inside", counted);
+  if (std::getenv("HONE_SHOW_TABLES") != nullptr) fmt::print("{}\n", counted);
+  EXPECT_GE(slowed[0] + slowed[1], 80);
+  EXPECT_GE(inside[1], 0.75 * slowed[1]) << counted;
+  EXPECT_GE(inside[0] + inside[1], 0.75 * (slowed[0] + slowed[1])) << counted;
 }
 
 // A table of counters has no launches to replay: what its kernels would be shorter is the gain.
