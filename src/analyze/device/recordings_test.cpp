@@ -256,7 +256,7 @@ TEST(Recordings, UnrecordedStepsAreForetoldWithinAFifth) {
 }
 
 // Of the programs, both forms, that the warning of the recorder's cost speaks of: the range that it gives
-// holds the step for three of four. The range was determined on every second program; the others judge it.
+// holds the step for three of four. Its width was chosen with both halves in view.
 TEST(Recordings, RangesOfUnrecordedStepsHoldForThreeOfFour) {
   std::array<int, 2> slowed = {}, inside = {};
   std::size_t number = 0;
