@@ -174,13 +174,31 @@ double longer_step_ms(const Analysis& a, const Analysis& b) {
   return std::max(a.step.ms.median, b.step.ms.median);
 }
 
+Estimate unrecorded(const Analysis& analysis) {
+  return analysis.step.unrecorded_ms.value_or(analysis.step.ms);
+}
+
+bool lie_apart(const Estimate& a, const Estimate& b) { return a.high < b.low || b.high < a.low; }
+
+std::string with_range(const Estimate& estimate, double step_ms) {
+  return fmt::format("{} ({})", fixed_ms(estimate.median, step_ms),
+                     fixed_range(estimate.low, estimate.high, step_ms));
+}
+
 // What the steps would be without the recorder, where it slows one of them visibly and they differ; empty
-// where not: what is foretold of two that cannot be told apart would tell them apart.
+// where not: what is foretold of two that cannot be told apart would tell them apart. Unless their ranges do.
 std::string without_recorder(const Comparison& result, const Analysis& a, const Analysis& b) {
   const double before = unrecorded_ms(a), after = unrecorded_ms(b);
   if (before <= 0 || after <= 0 || (!recorder_matters(a) && !recorder_matters(b))) return {};
-  if (result.difference.certainty == Certainty::kNone) return {};
   const double step = longer_step_ms(a, b);
+  if (result.difference.certainty == Certainty::kNone) {
+    const bool differ = result.difference.sure || result.difference.apart;
+    if (!differ || !lie_apart(unrecorded(a), unrecorded(b))) return {};
+    return fmt::format(
+        " But without the recorder the steps take about {} and {}, ranges that lie apart: the second is "
+        "probably {}.",
+        with_range(unrecorded(a), step), with_range(unrecorded(b), step), pace(before, after));
+  }
   return fmt::format(" Without the recorder the steps take about {} and {}: the second is {}.",
                      fixed_ms(before, step), fixed_ms(after, step), pace(before, after));
 }
@@ -246,6 +264,38 @@ double common_share(const std::vector<OperatorChange>& operators, double Operato
   return all > 0 ? common / all : 1;
 }
 
+// What lies between operators where the program does little there (device/host/operator_gap.h); 0: not known.
+double operator_gap_us(const Analysis& analysis) {
+  const auto found = analysis.metrics.find("operator_gap_us");
+  return found == analysis.metrics.end() ? 0 : found->second;
+}
+
+// A compiler does much between the operators that it looks at.
+bool compiles(const Analysis& analysis) {
+  constexpr double kLittle = 0.02;
+  const LedgerRow* row = row_of(analysis, Cause::kCompile);
+  return row != nullptr && row->share > kLittle;
+}
+
+// Where the host sets the pace, steps tell as much of the host as of the program. Two programs cannot be
+// told apart from two hosts: only of nearly the same operators something is said.
+std::string unequal_hosts(const Comparison& result, const Analysis& a, const Analysis& b,
+                          double common_share) {
+  constexpr double kUnequal = 1.4, kEqualPrograms = 0.9;
+  const double first = operator_gap_us(a), second = operator_gap_us(b);
+  if (compiles(a) || compiles(b)) return {};
+  if (common_share < kEqualPrograms || result.drift <= kDeviceDrift || first <= 0 || second <= 0) return {};
+  const double ratio = std::max(first, second) / std::min(first, second);
+  if (ratio < kUnequal) return {};
+  return fmt::format(
+      "the host seems to have been {:.1f} times as slow in the {} recording, measured where the program does "
+      "little ({:.2f} "
+      "µs "
+      "between operators against {:.2f} µs), so a part of the change is the host's; record both on one host, "
+      "one right after the other",
+      ratio, first > second ? "first" : "second", std::max(first, second), std::min(first, second));
+}
+
 std::vector<std::string> caveats_of(const Comparison& result, const Analysis& a, const Analysis& b) {
   std::vector<std::string> caveats;
   if (result.told && !result.same_steps)
@@ -267,6 +317,8 @@ std::vector<std::string> caveats_of(const Comparison& result, const Analysis& a,
   if (a.ranks.size() != b.ranks.size())
     caveats.push_back(fmt::format("{} rank{} against {}: the ledgers are of one rank each", a.ranks.size(),
                                   a.ranks.size() == 1 ? "" : "s", b.ranks.size()));
+  if (const std::string unequal = unequal_hosts(result, a, b, std::min(of_a, of_b)); !unequal.empty())
+    caveats.push_back(unequal);
   if (a.device != b.device)
     caveats.push_back(fmt::format("different devices: {} and {}", a.device, b.device));
   return caveats;

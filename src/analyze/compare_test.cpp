@@ -214,6 +214,33 @@ TEST(Compare, SpeaksOfStepsWithoutTheRecorderOnlyWhereTheStepsDiffer) {
   EXPECT_EQ(compare(a, faster).a_unrecorded_ms->low, 5.5);
 }
 
+// Slow hosts hide differences: what is foretold without the recorder may tell two recordings apart.
+TEST(Compare, SpeaksOfStepsWithoutTheRecorderWhereOnlyTheirRangesLieApart) {
+  Analysis a = of_steps({30, 31, 30, 30}, "8x8"), b = of_steps({26, 26, 26, 27}, "8x8");
+  a.subject = b.subject = Subject::kHostProgram;
+  a.step.unrecorded_ms = {15, 14, 16};
+  b.step.unrecorded_ms = {10, 9, 14.5};
+  ASSERT_EQ(compare(a, b).difference.certainty, Certainty::kNone);
+  EXPECT_EQ(compare(a, b).sentence.find("recorder"), std::string::npos);
+  b.step.unrecorded_ms->high = 12;
+  EXPECT_NE(compare(a, b).sentence.find("probably 1.50× faster"), std::string::npos)
+      << compare(a, b).sentence;
+}
+
+TEST(Compare, SaysWhereTheHostSeemsToHaveBeenSlowerInOneRecording) {
+  Analysis a = of_steps({30, 31, 30, 30}, "8x8"), b = of_steps({60, 61, 60, 60}, "8x8");
+  a.subject = b.subject = Subject::kHostProgram;
+  a.metrics["operator_gap_us"] = 1.5;
+  b.metrics["operator_gap_us"] = 1.8;
+  EXPECT_TRUE(compare(a, b).caveats.empty());
+  b.metrics["operator_gap_us"] = 3;
+  ASSERT_EQ(compare(a, b).caveats.size(), 1u);
+  EXPECT_NE(compare(a, b).caveats[0].find("2.0 times as slow in the second"), std::string::npos);
+  b.operators.front().kind = b.operators.front().name = "aten::other";  // another program
+  for (const std::string& caveat : compare(a, b).caveats)
+    EXPECT_EQ(caveat.find("times as slow"), std::string::npos);
+}
+
 TEST(Compare, TellsPaceWithoutSuperfluousDigits) {
   EXPECT_EQ(pace(21.2, 10.7), "1.98× faster");
   EXPECT_EQ(pace(10, 123.456), "12.3× slower");

@@ -295,6 +295,8 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.metrics["low_unrecorded_step_ms"] = gains.low_unrecorded_ms();
   analysis.metrics["high_unrecorded_step_ms"] = gains.high_unrecorded_ms();
   analysis.metrics["replay_error"] = gains.error();
+  if (const double gap_ns = study.activities[study.headline].operator_gap_ns; gap_ns > 0)
+    analysis.metrics["operator_gap_us"] = gap_ns * 1e-3;
   analysis.warnings = warnings_of(study, gains, *analysis.coverage);
   warn_of_devices(study, analysis);
   warn_of_clocks(study, analysis);
