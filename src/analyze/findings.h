@@ -282,7 +282,6 @@ struct RoofLine {
   double bytes_per_second = 0;
 };
 
-// Everything known about one run: the "baseline" and "optimised" of report.json, the body of explain.json.
 // When a step took place, on the clock of the trace: of a device program its window, from the end of the step
 // before to the end of its last work.
 struct StepSpan {
@@ -292,6 +291,7 @@ struct StepSpan {
   int64_t end_ns = 0;
 };
 
+// Everything known about one run: the "baseline" and "optimised" of report.json, the body of explain.json.
 struct Analysis {
   std::string source;  // the run folder, file or model that was analysed
   Subject subject = Subject::kPlan;

@@ -57,6 +57,7 @@ Verdict host_program_verdict(const Analysis& analysis, bool device_missing) {
   if (verdict.cause || (analysis.floor_known && !device_missing)) return verdict;
   verdict.judged = false;
   if (device_missing) {
+    verdict.given = false;
     verdict.sentence = fmt::format(
         "Of the host alone, for the device's work is not in the trace: {} of the {} step run in operators; "
         "whether the device was busy, or waited for them, cannot be told.",

@@ -15,15 +15,6 @@ namespace {
 
 using PartKey = std::tuple<Cause, Reason, std::string>;
 
-bool is_point_to_point(const trace::Trace& trace, const Work& work) {
-  const trace::Collective* detail = trace::find_detail(trace.collectives, work.span);
-  std::string_view name = detail != nullptr && detail->name.valid()
-                              ? trace.strings.text(detail->name)
-                              : trace.strings.text(trace.spans.name[work.span]);
-  return name.find("send") != std::string_view::npos || name.find("recv") != std::string_view::npos ||
-         name.find("Send") != std::string_view::npos || name.find("Recv") != std::string_view::npos;
-}
-
 std::string title_of(const trace::Trace& trace, const Work& work) {
   if (work.op != kNothing) return operator_title(trace.operators[work.op]);
   return trace::kernel_short_name(trace.strings.text(trace.spans.name[work.span]));

@@ -88,7 +88,7 @@ class Completer {
   std::unordered_set<uint32_t> sums_at_leaves() const {
     std::unordered_set<uint32_t> sums;
     for (const Call& call : trace_.calls) {
-      if (!kind(call).starts_with("aten::add")) continue;
+      if (kind(call) != "aten::add" && kind(call) != "aten::add_") continue;
       const uint32_t around = nesting_.parent(call.span);
       if (around != kNoSpan && trace_.spans.name[around].valid() &&
           trace_.strings.text(trace_.spans.name[around]) == kAccumulate)

@@ -71,7 +71,10 @@ class Fuser {
   // each row's sum, such as the root in a normalisation; counters set to zero; a weight's gradient converted.
   bool is_small_beside(uint32_t before, const Work& work) const {
     const Work& last = timeline_.works[before];
-    if (last.step != work.step || work.op == kNothing || work.kind == WorkKind::kCollective) return false;
+    if (last.step != work.step || work.op == kNothing) return false;
+    if (work.kind != WorkKind::kKernel && work.kind != WorkKind::kMemset &&
+        work.kind != WorkKind::kCopyOnDevice)
+      return false;
     const OperatorUse& use = uses_.rows[work.op];
     return use.memory_bound && use.elements * kRowLength <= uses_.rows[last.op].elements;
   }

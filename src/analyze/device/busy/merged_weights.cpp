@@ -69,7 +69,10 @@ class Finder {
     const Inputs& inputs = use_of(work).inputs;
     const std::size_t first = first_factor(op);
     if (!has_factors(inputs, first)) return;
-    if (merging_.summed && merging_.is(inputs[first + 1])) return mark(work, inputs[first]);
+    if (merging_.summed && merging_.is(inputs[first + 1])) {
+      if (!merging_.is(inputs[first])) return mark(work, inputs[first]);
+      merging_ = {};  // as many rows as columns: the sum may as well be one of activations
+    }
     if (op.phase == trace::Phase::kBackward) return;
     const int64_t rows = inputs[first].dims[0], rank = inputs[first].dims[1],
                   columns = inputs[first + 1].dims[1];

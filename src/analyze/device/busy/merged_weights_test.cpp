@@ -61,6 +61,16 @@ TEST(MergedWeights, SumsOfActivationsAreNone) {
   EXPECT_FALSE(has_merged(made.split()));
 }
 
+// The same with as many tokens as features: by shapes nobody can tell.
+TEST(MergedWeights, SquareSumsMayBeOfActivations) {
+  Works made;
+  made.run(product("bf16[4096,16] bf16[16,4096]", 40));
+  made.run({.kind = "aten::add", .inputs = "bf16[4096,4096] bf16[4096,4096] =1", .us = 70});
+  made.run(product("bf16[4096,4096] bf16[4096,4096]", 100));
+  made.end_step();
+  EXPECT_FALSE(has_merged(made.split()));
+}
+
 TEST(MergedWeights, WhatAnythingElseChangesIsNone) {
   for (const WorkWords& other : {WorkWords{.kind = "aten::relu", .inputs = "bf16[8192,4096]"},
                                  WorkWords{.kind = "aten::mul", .inputs = "bf16[8192,4096] bf16[8192,4096]"},

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
+
+#include "analyze/device/timeline/meetings.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -27,7 +30,7 @@ class Finder {
     const auto added = static_cast<double>(sums.size());
     if (added <= 0 || added >= gradients) return;
     const double batches = gradients / (gradients - added);
-    if (batches < kFewest) return;
+    if (batches < kFewest || !is_of_all(sums, batches) || is_pipeline()) return;
     mark_sums(sums, batches);
     mark_conversions(batches);
   }
@@ -38,10 +41,35 @@ class Finder {
     std::vector<uint32_t> sums;
     for (uint32_t i = 0; i < at.size(); ++i) {
       const Work& work = timeline_.works[i];
-      const bool adds = work.op != kNothing && trace_.operators[work.op].kind.starts_with("aten::add");
+      const bool adds = work.op != kNothing && (trace_.operators[work.op].kind == "aten::add" ||
+                                                trace_.operators[work.op].kind == "aten::add_");
       if (at[i] != 0 && adds && work.step != trace::kNoStep) sums.push_back(i);
     }
     return sums;
+  }
+
+  // Gradients of every shape arrive as often: where some arrive more often, as those of a network that judges
+  // another, they are of several losses.
+  bool is_of_all(const std::vector<uint32_t>& sums, double batches) const {
+    std::map<Dims, std::pair<double, double>> counts;  // gradients and sums
+    for (const Leaf& leaf : leaves_)
+      if (leaf.step != trace::kNoStep) ++counts[leaf.dims].first;
+    for (const uint32_t i : sums) {
+      const Inputs& inputs = split_.uses.rows[timeline_.works[i].op].inputs;
+      if (!is_tensor(inputs, 0)) return false;
+      ++counts[inputs[0].dims].second;
+    }
+    return std::all_of(counts.begin(), counts.end(), [&](const auto& row) {
+      const auto [gradients, added] = row.second;
+      return added < gradients && std::abs(gradients / (gradients - added) - batches) < 0.05 * batches;
+    });
+  }
+
+  // Stages of a pipeline need many micro-batches.
+  bool is_pipeline() const {
+    return std::any_of(timeline_.works.begin(), timeline_.works.end(), [&](const Work& work) {
+      return work.kind == WorkKind::kCollective && is_point_to_point(trace_, work);
+    });
   }
 
   void mark_sums(const std::vector<uint32_t>& sums, double batches) {
@@ -62,6 +90,10 @@ class Finder {
            inputs[1].dtype == DType::kF32;
   }
 
+  bool is_optimizer(const Work& work) const {
+    return work.op != kNothing && trace_.operators[work.op].phase == trace::Phase::kOptimizer;
+  }
+
   // As many conversions of a shape as gradients of that shape: each weight, once a micro-batch. Those of the
   // first micro-batch stay.
   void mark_conversions(double batches) {
@@ -70,8 +102,11 @@ class Finder {
     for (const Leaf& leaf : leaves_)
       if (leaf.step != trace::kNoStep && !leaf.dims.empty()) ++gradients[{leaf.step, leaf.dims}];
     std::map<Place, std::vector<uint32_t>> conversions;
+    std::set<int32_t> updated;  // steps whose weights are other ones from here on
     for (const uint32_t i : timeline_.launched)
-      if (converts_to_narrow(timeline_.works[i]))
+      if (is_optimizer(timeline_.works[i]))
+        updated.insert(timeline_.works[i].step);
+      else if (converts_to_narrow(timeline_.works[i]) && !updated.contains(timeline_.works[i].step))
         conversions[{timeline_.works[i].step, split_.uses.rows[timeline_.works[i].op].inputs[1].dims}]
             .push_back(i);
     for (const auto& [place, works] : conversions) {

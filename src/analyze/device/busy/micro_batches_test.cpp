@@ -54,6 +54,23 @@ TEST(MicroBatches, OfTwoOneNeedsNoSums) {
   for (const uint32_t sum : accumulate(made, 2)) EXPECT_EQ(made.split().works[sum].target_ns, kGone);
 }
 
+// One network's gradients arrive three times a step, those of another once: losses, not micro-batches.
+TEST(MicroBatches, AreNotSeveralLossesOfOneNetwork) {
+  Works made;
+  std::vector<uint32_t> sums;
+  for (int loss = 0; loss < 3; ++loss)
+    if (const uint32_t sum = arrive(made, loss > 0); sum != kNothing) sums.push_back(sum);
+  made.host_with(trace::Category::kOperator, "torch::autograd::AccumulateGrad", 7, "f32[64,64]");
+  made.host(trace::Category::kOperator,
+            "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 8);
+  made.host_with(trace::Category::kOperator, "torch::autograd::AccumulateGrad", 7, "f32[64,64]");
+  made.pass(10);
+  made.run(gradient_pass(5));
+  made.end_step();
+  ASSERT_EQ(sums.size(), 2u);
+  for (const uint32_t sum : sums) EXPECT_EQ(made.split().works[sum].reason, Reason::kNone);
+}
+
 TEST(MicroBatches, DoNotShowWhereEveryGradientIsAdded) {
   Works made;
   for (const uint32_t sum : accumulate(made, 2, true)) {

@@ -31,7 +31,17 @@ class Finder {
       if (!can_be_batched(work)) return {};
       products.push_back(work);
     }
+    for (std::size_t k = 0; k < products.size(); ++k)
+      if (may_feed(products[k], products[(k + 1) % products.size()])) return {};
     return products;
+  }
+
+  // Whether the result of a product can be a factor of another by its shape.
+  bool may_feed(uint32_t product, uint32_t other) const {
+    const Inputs& inputs = split_.uses.rows[timeline_.works[product].op].inputs;
+    const Inputs& factors = split_.uses.rows[timeline_.works[other].op].inputs;
+    const std::vector<int64_t> result = {inputs[0].dims[0], inputs[1].dims[1]};
+    return result == factors[0].dims || result == factors[1].dims;
   }
 
   bool can_be_batched(uint32_t work) const {
@@ -42,8 +52,7 @@ class Finder {
       return false;
     const auto &a = inputs[0].dims, &b = inputs[1].dims;
     if (a.size() != 2 || b.size() != 2) return false;
-    const std::vector<int64_t> result = {a[0], b[1]};
-    return result != a && result != b && static_cast<double>(row.ns()) >= kShortWorkNs && fills_once(row) &&
+    return static_cast<double>(row.ns()) >= kShortWorkNs && fills_once(row) &&
            split_.works[work].reason == Reason::kNone;
   }
 

@@ -50,6 +50,18 @@ TEST(ProductsInTurn, OfWhichOneMayFeedTheNextStay) {
   EXPECT_FALSE(is_marked(in_turn(product("bf16[1024,2048] bf16[2048,2048]"), 128).split()));
 }
 
+TEST(ProductsInTurn, OfAChainOfTwoFactorsStay) {
+  Works made;
+  for (int turn = 0; turn < 16; ++turn)
+    for (const char* factors : {"bf16[1024,4096] bf16[4096,512]", "bf16[1024,512] bf16[512,1024]"}) {
+      made.run(product(factors));
+      made.give_blocks(128);
+    }
+  made.run({.us = 5});
+  made.end_step();
+  EXPECT_FALSE(is_marked(made.split()));
+}
+
 TEST(ProductsInTurn, ThatAreFewOrAsFastAsBatchedOnesStay) {
   EXPECT_FALSE(is_marked(in_turn(product(), 128, 8).split()));
   WorkWords fast = product();

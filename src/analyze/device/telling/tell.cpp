@@ -36,9 +36,9 @@ void put(Arguments& arguments, const char* name, std::string value) {
 // Templates count in the plural: "1 kernels" and "1 f32 products" become "1 kernel" and "1 f32 product".
 std::string singular_ones(std::string text) {
   constexpr std::string_view kNouns[] = {
-      "kernels", "gaps",  "waits", "copies",       "passes",         "products and attentions",
-      "works",   "turns", "times", "convolutions", "concatenations", "products",
-      "calls",   "sums"};
+      "kernels", "gaps",  "waits",      "copies",       "passes",         "products and attentions",
+      "works",   "turns", "times",      "convolutions", "concatenations", "products",
+      "calls",   "sums",  "conversions"};
   constexpr std::size_t kAdjective = 12;  // letters, at most
   for (std::size_t at = text.find("1 "); at != std::string::npos; at = text.find("1 ", at + 1)) {
     if (at > 0 && std::string_view("0123456789.,×").find(text[at - 1]) != std::string_view::npos) continue;

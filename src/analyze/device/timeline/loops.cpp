@@ -64,11 +64,12 @@ class Finder {
   void search(uint32_t from, uint32_t to) {
     std::vector<char> taken(to - from, 0);
     for (uint32_t period = 1; period <= kLongestTurn; ++period)
-      for (const Run& run : runs(from, to, period, kFewestTurns, taken)) take(run, from, taken);
+      for (const Run& run : runs(from, to, period, kFewestTurns, taken))
+        if (turns_are_calls(run)) take(run, from, taken);
     for (uint32_t period = 1; period <= kLongestTurn; ++period) {
       std::map<std::vector<uint32_t>, std::vector<Run>> alike;
       for (const Run& run : runs(from, to, period, kFewestInARow, taken))
-        if (!is_of_lists(run) && are_calls_of_their_own(run)) alike[turn_of(run)].push_back(run);
+        if (turns_are_calls(run)) alike[turn_of(run)].push_back(run);
       for (const auto& [turn, several] : alike) {
         uint32_t turns = 0;
         for (const Run& run : several) turns += (run.end - run.begin) / period;
@@ -110,6 +111,9 @@ class Finder {
     return least;
   }
 
+  // Turns of the program, not of an operator.
+  bool turns_are_calls(const Run& run) const { return !is_of_lists(run) && are_calls_of_their_own(run); }
+
   // Kernels of operators that take all of a list in one call already.
   bool is_of_lists(const Run& run) const {
     for (uint32_t place = run.begin; place < run.begin + run.period; ++place) {
@@ -124,14 +128,10 @@ class Finder {
   // launches the same kernel again and again.
   bool are_calls_of_their_own(const Run& run) const {
     for (uint32_t place = run.begin + run.period; place < run.end; ++place)
-      if (const uint64_t call = operator_call(place); call != 0 && call == operator_call(place - run.period))
+      if (const uint32_t call = work_at(place).execution;
+          call != kNothing && call == work_at(place - run.period).execution)
         return false;
     return true;
-  }
-
-  uint64_t operator_call(uint32_t place) const {  // 0: not recorded
-    const trace::Launch* launch = trace::find_detail(trace_.launches, work_at(place).span);
-    return launch == nullptr ? 0 : launch->external;
   }
 
   void take(const Run& run, uint32_t from, std::vector<char>& taken) {

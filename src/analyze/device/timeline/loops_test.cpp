@@ -92,14 +92,14 @@ TEST(Loops, KernelsOfOperatorsOverListsAreNone) {
 }
 
 TEST(Loops, KernelsOfOneCallAreNoTurns) {
-  const std::vector<std::string> sort = join(repeat(8, {"sort"}), {"x"});
-  for (const bool one_call : {false, true}) {
-    Program program(join(sort, sort));
-    for (uint32_t i = 0; i < program.timeline.works.size(); ++i)
-      program.trace.launches.push_back(
-          {.span = program.timeline.works[i].span, .external = one_call ? 1 + i / 9 : 1 + i});
-    EXPECT_EQ(program.loops().loops.size(), one_call ? 0u : 2u);
-  }
+  for (const int turns : {8, 20})
+    for (const bool one_call : {false, true}) {
+      const std::vector<std::string> sort = join(repeat(turns, {"sort"}), {"x"});
+      Program program(join(sort, sort));
+      for (uint32_t i = 0; i < program.timeline.works.size(); ++i)
+        program.timeline.works[i].execution = one_call ? i / static_cast<uint32_t>(turns + 1) : i;
+      EXPECT_EQ(program.loops().loops.size(), one_call ? 0u : 2u);
+    }
 }
 
 TEST(Loops, LongTurnsAreLayersNotLoops) {

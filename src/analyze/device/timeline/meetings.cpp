@@ -147,4 +147,13 @@ Meetings find_meetings(const trace::Trace& trace, std::span<const RankTimeline> 
   return meetings;
 }
 
+bool is_point_to_point(const trace::Trace& trace, const Work& work) {
+  const trace::Collective* detail = trace::find_detail(trace.collectives, work.span);
+  std::string_view name = detail != nullptr && detail->name.valid()
+                              ? trace.strings.text(detail->name)
+                              : trace.strings.text(trace.spans.name[work.span]);
+  return name.find("send") != std::string_view::npos || name.find("recv") != std::string_view::npos ||
+         name.find("Send") != std::string_view::npos || name.find("Recv") != std::string_view::npos;
+}
+
 }  // namespace hone::analyze::device

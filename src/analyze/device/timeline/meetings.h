@@ -53,4 +53,7 @@ bool ends_at_once(const trace::Trace& trace, const Work& work);
 // A send or a receive.
 bool is_message(const trace::Trace& trace, const Work& work);
 
+// Whether a collective is a send or a receive, as between stages of a pipeline.
+bool is_point_to_point(const trace::Trace& trace, const Work& work);
+
 }  // namespace hone::analyze::device
