@@ -200,8 +200,7 @@ Program::Program(int argc, char** argv)
   app_->fallthrough(false);
   app_->footer(
       "Exit status: 0 done; 1 not done, or a check failed; 2 the command line is wrong;\n3 a recording lacks "
-      "too "
-      "much for a verdict; 130 interrupted.");
+      "too much for a verdict; 130 interrupted.");
 }
 
 Program::~Program() = default;

@@ -130,8 +130,7 @@ void add_explain_command(Program& program) {
   command.option("--json FILE", &options->json, "write explain.json here, too");
   command.footer(
       "Exit status: 0 explained; 1 not explained, standard error says why; 2 the command line is wrong; 3 "
-      "the "
-      "recording lacks too much for a verdict (what it does hold was printed and written).");
+      "the recording lacks too much for a verdict (what it does hold was printed and written).");
 }
 
 }  // namespace hone::apps

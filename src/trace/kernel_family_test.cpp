@@ -50,8 +50,7 @@ constexpr Known kKnown[] = {
      "__nv_bfloat16*)",
      "change of layout, cuDNN", KernelMath::kUnknown, "nchwToNhwc"},
     {"void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<int>, std::array<char*, 1ul> "
-     ">(int, "
-     "at::native::FillFunctor<int>, std::array<char*, 1ul>)",
+     ">(int, at::native::FillFunctor<int>, std::array<char*, 1ul>)",
      "fill, PyTorch", KernelMath::kUnknown, "fill i32"},
     {"void at::native::vectorized_elementwise_kernel<8, "
      "at::native::bfloat16_copy_kernel_cuda(at::TensorIteratorBase&)"

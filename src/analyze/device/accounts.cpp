@@ -21,8 +21,11 @@ std::string title_of(const trace::Trace& trace, const Work& work) {
 }
 
 // The device has made an answer for the host, and waits for what the host does about it.
-bool follows_a_check(const BusySplit& split, const IdlePart& part) {
-  return part.next != kNothing && part.next > 0 && split.works[part.next - 1].reason == Reason::kCheck;
+bool follows_a_check(const RankTimeline& timeline, const BusySplit& split, const IdlePart& part) {
+  if (part.next == kNothing) return false;
+  const HostCall* call = timeline.launch_of(timeline.works[part.next]);
+  if (call == nullptr || call->first_work == 0) return false;
+  return split.works[timeline.launched[call->first_work - 1]].reason == Reason::kCheck;
 }
 
 class Bookkeeper {
@@ -195,7 +198,8 @@ IdleAccount account_of(const Study& study, std::size_t rank, const IdlePart& par
     account.name = title_of(*study.trace, *next);
   } else if (part.span != kNothing) {
     account.name = std::string(study.trace->strings.text(study.trace->spans.name[part.span]));
-    if (part.cause == Cause::kHostSync && follows_a_check(own.split, part)) account.reason = Reason::kCheck;
+    if (part.cause == Cause::kHostSync && follows_a_check(study.timelines[rank], own.split, part))
+      account.reason = Reason::kCheck;
   }
   return account;
 }

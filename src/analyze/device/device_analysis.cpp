@@ -216,8 +216,7 @@ void warn_of_clocks(const Study& study, Analysis& analysis) {
     if (std::abs(behind) > kFarS)
       analysis.warnings.push_back(fmt::format(
           "the clock of rank {} is {:.3f} s {} that of rank {}; their collectives end alike, so they are "
-          "taken "
-          "for ranks of one run, and clocks are aligned",
+          "taken for ranks of one run, and clocks are aligned",
           timeline.rank, std::abs(behind), behind < 0 ? "ahead of" : "behind", study.timelines[0].rank));
   }
 }

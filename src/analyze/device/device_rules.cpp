@@ -48,8 +48,7 @@ constexpr DeviceRule kRules[] = {
     {Cause::kLayout, Reason::kTransform, 0.03,
      "{ms} per step is lost to channels-first images: conversions around convolutions, slow normalisation",
      "{count} kernels a step converting between channels-first and channels-last or normalising channels "
-     "first: "
-     "{ms}",
+     "first: {ms}",
      kWork, "{images}", "the input and the output of the model are still converted once"},
     {Cause::kLayout, Reason::kStridedCopy, 0.03, "{ms} per step goes to copies that only change strides",
      "{count} copies a step between two orders of the same elements: {ms}", kWork,
@@ -80,8 +79,7 @@ constexpr DeviceRule kRules[] = {
      "{ms} per step goes to chains of unfused pointwise and normalisation kernels",
      "{count} kernels a step reading again what the kernel before wrote: {ms}", kWork,
      "torch.compile(model): it joins chains of pointwise and normalising kernels into one; by hand: one "
-     "fused "
-     "operator in the place of a formula (F.gelu, nn.LayerNorm, F.cross_entropy, torch.cdist)",
+     "fused operator in the place of a formula (F.gelu, nn.LayerNorm, F.cross_entropy, torch.cdist)",
      "", "what the backward pass needs is still written"},
     {Cause::kAvoidableTraffic, Reason::kCast, 0.03, "{ms} per step goes to conversions of type on their own",
      "{count} conversion kernels a step: {ms}", kWork,
@@ -116,8 +114,7 @@ constexpr DeviceRule kRules[] = {
      "{ms} per step goes to converting weights again in every micro-batch",
      "{count} conversions a step of weights that an earlier micro-batch has converted: {ms}", kWork,
      "one torch.autocast region around all micro-batches of a step: it converts each weight once and keeps "
-     "the "
-     "result until the region ends",
+     "the result until the region ends",
      "the converted weights stay in memory for the whole step"},
     {Cause::kAvoidableTraffic, Reason::kAttention, 0.03,
      "{ms} per step goes to the T×T scores of attention written by hand",
@@ -168,12 +165,10 @@ constexpr DeviceRule kRules[] = {
     {Cause::kKernelInefficiency, Reason::kProductsInTurn, 0.03,
      "{ms} per step is lost in products that a loop does one after another",
      "{count} products a step, each with no more blocks than the device has multiprocessors: {ms} above "
-     "their "
-     "floors",
+     "their floors",
      kWork,
      "one batched product for all turns: torch.bmm over stacked tensors, a grouped GEMM where their rows "
-     "differ "
-     "in number",
+     "differ in number",
      "what is stacked anew in every step is copied: keep it stacked"},
     {Cause::kKernelInefficiency, Reason::kPatches, 0.03,
      "{ms} per step is lost in convolutions of patches that do not overlap",
@@ -183,8 +178,7 @@ constexpr DeviceRule kRules[] = {
     {Cause::kKernelInefficiency, Reason::kDenseMask, 0.03,
      "{ms} per step goes to attention under a mask that is read from memory",
      "{count} kernels of attention a step reading a mask of queries × keys: {ms} above what the causal "
-     "kernel "
-     "takes",
+     "kernel takes",
      kWork,
      "if the mask is the causal one: F.scaled_dot_product_attention(q, k, v, is_causal=True) leaves half of "
      "the work out; other masks: flex_attention",
@@ -193,8 +187,7 @@ constexpr DeviceRule kRules[] = {
      "{ms} per step is lost adding rows up one after another, as the gradient of x[indices] does",
      "{count} kernels a step, {ms} above what good kernels reach", kWork,
      "look rows up with F.embedding or torch.index_select, whose gradients add rows side by side; give rows "
-     "that "
-     "only fill up (padding) no gradient (padding_idx)",
+     "that only fill up (padding) no gradient (padding_idx)",
      "what the other gradient takes depends on how often the same row is looked up"},
     {Cause::kKernelInefficiency, Reason::kSlow, 0.05, "{ms} per step is lost in kernels far below their roof",
      "{count} kernels a step, {ms} above what good kernels reach", kWork,
@@ -204,8 +197,7 @@ constexpr DeviceRule kRules[] = {
     {Cause::kLaunch, Reason::kNone, 0.05,
      "{ms} per step the device waits because the host cannot launch fast enough",
      "{kernels} kernels and copies a step; before {count} of them the device waits for the launch, {mean} "
-     "each "
-     "(what else it waits for is not in that); it is busy for {busy} of the step",
+     "each (what else it waits for is not in that); it is busy for {busy} of the step",
      "before {name}: {count} gaps, {ms}",
      "torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs: one launch a step; larger batches; "
      "foreach and batched operators instead of Python loops",
@@ -259,17 +251,15 @@ constexpr DeviceRule kRules[] = {
      "{ms} per step the device waits for memory to be taken or given back",
      "{ms} in cudaMalloc and cudaFree while the device had nothing to do", "{name}: {ms}, {count} times",
      "remove torch.cuda.empty_cache() and memory of one's own (cudaMalloc in an extension) from the step; "
-     "keep "
-     "shapes fixed, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+     "keep shapes fixed, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
      "where memory itself is short, only needing less of it helps: smaller batches",
      "activation checkpointing needs less"},
 
     {Cause::kCompile, Reason::kNone, 0.03, "{ms} per step the device waits for the compiler",
      "{ms} of compilation while the device had nothing to do", "{name}: {ms}",
-     "each new shape, and each new value of a Python number, compiles again: pad inputs to a few fixed "
-     "shapes "
-     "or use torch.compile(dynamic=True), and pass numbers that change as tensors; TORCH_LOGS=recompiles "
-     "names the reason",
+     "each new shape, and each new value of a Python number, compiles again: pad inputs to a few "
+     "fixed shapes or use torch.compile(dynamic=True), and pass numbers that change as tensors; "
+     "TORCH_LOGS=recompiles names the reason",
      "the first steps always compile: record later ones"},
 
     {Cause::kHostOther, Reason::kNone, 0.05, "{ms} per step the device waits for work of the host",

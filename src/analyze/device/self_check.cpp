@@ -65,8 +65,7 @@ std::string impossible_time(const std::vector<KernelTime>& rows) {
   if (worst == nullptr) return {};
   return fmt::format(
       "{}{} has {} of a step, which is more than its {:.3g} launches of {} take: the steps differ too much "
-      "for "
-      "one to stand for all; record more of them",
+      "for one to stand for all; record more of them",
       worst->name, and_others(count), format_ms(worst->ms), worst->launches,
       format_ms(worst->mean_us * 1e-3));
 }

@@ -120,8 +120,7 @@ Markup findings_part(const Analysis& analysis) {
   return section(
       "findings", "What to change",
       "What the verdict names first, then the largest gain: that of the step replayed without the fault, or "
-      "of the time at "
-      "the roofs." +
+      "of the time at the roofs." +
           std::string(gains_note(analysis).empty() ? "" : fmt::format(" {}.", gains_note(analysis))),
       tag("div", {{"class", "findings"}}, cards));
 }

@@ -147,8 +147,9 @@ Markup step_part(const Analysis& analysis) {
   const std::string lead =
       device
           ? "The step nearest to the median: host threads with their nested calls, device streams below. It "
-            "begins at 0; calls before that ran ahead of the device. Where the device is idle, the colour is "
-            "the cause."
+            "begins at 0; calls before that ran ahead of the device. Where the device that the ledger is of "
+            "is "
+            "idle, the colour is the cause."
           : "The step nearest to the median: the host's threads with their nested calls.";
   return section("timeline", "One step",
                  lead +

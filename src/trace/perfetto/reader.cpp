@@ -77,8 +77,7 @@ class Reader {
     if (!has_tables_)
       return unsupported(
           "a Perfetto trace that hone did not write (it has no 'about this trace' event); give the recording "
-          "that it "
-          "was made from");
+          "that it was made from");
     for (const auto& [uuid, open] : open_)
       if (!open.empty()) return corrupt("a slice begins and never ends: the file is truncated");
     // A file cut between two packets is well-formed: only the count tells.
@@ -157,8 +156,7 @@ class Reader {
     if (!has_tables_)
       return unsupported(
           "a Perfetto trace that hone did not write (it does not begin with its tables); give the recording "
-          "that it "
-          "was made from");
+          "that it was made from");
     if (event.type == kSliceBegin) return begin(event, time_ns);
     if (event.type == kSliceEnd) return end(event, time_ns);
     return {};

@@ -45,13 +45,11 @@ std::string reduction_fix(bool wide, bool sharded, const ProgramTraits& program)
   if (program.small_messages)
     return fmt::format(
         "join small messages: buckets of 25 MB or more in DistributedDataParallel (bucket_cap_mb), or one "
-        "flat "
-        "tensor in the place of a reduction for each parameter{}",
+        "flat tensor in the place of a reduction for each parameter{}",
         narrow);
   return fmt::format(
       "overlap communication with computing: DistributedDataParallel and FSDP do it for gradients, in "
-      "buckets "
-      "of 25 MB or more (bucket_cap_mb){}",
+      "buckets of 25 MB or more (bucket_cap_mb){}",
       narrow);
 }
 
@@ -60,8 +58,7 @@ std::string exchange_fix(const std::vector<const Part*>& parts, const ProgramTra
   if (gathers > reductions)
     return fmt::format(
         "begin each gather before its result is needed{} and gather less: reduce, pool or select on each "
-        "rank "
-        "first, and send 16-bit numbers",
+        "rank first, and send 16-bit numbers",
         program.trains ? " (FSDP prefetches the weights of the next layer: forward_prefetch, "
                          "set_modules_to_forward_prefetch)"
                        : "");

@@ -76,8 +76,7 @@ class Reader {
     if (!database_.has("StringIds"))
       return invalid(
           "an SQLite database, but not one of Nsight Systems (no table StringIds), as `nsys export --type "
-          "sqlite "
-          "FILE.nsys-rep` writes it");
+          "sqlite FILE.nsys-rep` writes it");
     HONE_CHECK(read_strings());
     HONE_CHECK(read_processes());
     HONE_CHECK(read_calls());
