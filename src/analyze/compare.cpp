@@ -288,10 +288,9 @@ std::string unequal_hosts(const Comparison& result, const Analysis& a, const Ana
   const double ratio = std::max(first, second) / std::min(first, second);
   if (ratio < kUnequal) return {};
   return fmt::format(
-      "the host seems to have been {:.1f} times as slow in the {} recording, measured where the program does "
-      "little ({:.2f} µs "
-      "between operators against {:.2f} µs), so a part of the change is the host's; record both on one host, "
-      "one right after the other",
+      "the host seems to have been {:.1f} times as slow in the {} recording, measured where the program "
+      "does little ({:.2f} µs between operators against {:.2f} µs), so a part of the change is the host's; "
+      "record both on one host, one right after the other",
       ratio, first > second ? "first" : "second", std::max(first, second), std::min(first, second));
 }
 

@@ -48,9 +48,6 @@ inline constexpr double kFusedAttentionShare = 0.8;
 // Rows are at least so long: what has fewer elements than a tensor by this factor is a value for each of its
 // rows.
 inline constexpr double kRowLength = 64;
-// So many passes in a row of one operator over one shape are a loop over several tensors: none reads what the
-// one before wrote.
-inline constexpr std::size_t kTurnsInARow = 6;
 // From this length on a chain of passes is a formula written out.
 inline constexpr std::size_t kLongChain = 5;
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analyze/device/busy/busy_rules.h"
+#include "analyze/device/timeline/loops.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -112,7 +113,7 @@ class Fuser {
   void close_chain(std::span<const uint32_t> chain) {
     for (std::size_t first = 0, end = 0; first < chain.size(); first = end) {
       while (end < chain.size() && repeats(chain[first], chain[end])) ++end;
-      if (end - first < kTurnsInARow) continue;
+      if (end - first < kFewestInARow) continue;  // a loop over several tensors: none reads the one before
       close_chain(chain.first(first));
       return close_chain(chain.subspan(end));
     }

@@ -7,12 +7,8 @@
 namespace hone::analyze::device {
 namespace {
 
+using fabricate::gradient_pass;
 using fabricate::Works;
-using fabricate::WorkWords;
-
-WorkWords gradient_pass(double us, std::string kind = "aten::mul") {
-  return {.kind = std::move(kind), .inputs = "f32[1024,1024]", .us = us, .phase = trace::Phase::kBackward};
-}
 
 TEST(Leaves, NothingFusesWithThem) {
   Works made;

@@ -7,12 +7,8 @@
 namespace hone::analyze::device {
 namespace {
 
+using fabricate::gradient_pass;
 using fabricate::Works;
-using fabricate::WorkWords;
-
-WorkWords gradient_pass(double us, std::string kind = "aten::mul") {
-  return {.kind = std::move(kind), .inputs = "f32[1024,1024]", .us = us, .phase = trace::Phase::kBackward};
-}
 
 // A gradient arrives at its parameter, and is added to what is there from an earlier micro-batch.
 uint32_t arrive(Works& made, bool adds) {

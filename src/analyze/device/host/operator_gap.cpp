@@ -1,6 +1,7 @@
 #include "analyze/device/host/operator_gap.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/statistics.h"
@@ -20,10 +21,10 @@ void add_gaps(const trace::Trace& trace, const std::vector<HostSpan>& thread, st
   std::vector<int64_t> open;  // ends, the innermost last
   for (const HostSpan& span : thread) {
     if (!counts(trace.spans.category[span.row])) continue;
-    int64_t before = -1;
+    std::optional<int64_t> before;
     for (; !open.empty() && open.back() <= span.start_ns; open.pop_back()) before = open.back();
-    if (span.is_operator && before >= 0 && before < span.start_ns)
-      gaps.push_back(static_cast<double>(span.start_ns - before));
+    if (span.is_operator && before && *before < span.start_ns)
+      gaps.push_back(static_cast<double>(span.start_ns - *before));
     open.push_back(span.end_ns);
   }
 }

@@ -1,6 +1,8 @@
 // How much a recorder held up the host at every operator, read off the recording.
 #pragma once
 
+#include <vector>
+
 #include "analyze/device/host/host_spans.h"
 #include "trace/trace.h"
 

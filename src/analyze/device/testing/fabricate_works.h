@@ -28,6 +28,11 @@ struct WorkWords {
   trace::Phase phase = trace::Phase::kForward;
 };
 
+// A pass of the backward over a gradient.
+inline WorkWords gradient_pass(double us, std::string kind = "aten::mul") {
+  return {.kind = std::move(kind), .inputs = "f32[1024,1024]", .us = us, .phase = trace::Phase::kBackward};
+}
+
 class Works {
  public:
   Works() {
