@@ -26,8 +26,9 @@ from torch.profiler import ProfilerActivity, profile, schedule
 from device import DRY, GPU, size, wait
 
 MODULES = {1: ("programs", "blind.host", "blind.on_device", "unseen.host", "unseen.on_device", "fresh.host",
-               "fresh.on_device", "everyday.host", "everyday.on_device"),
-           2: ("parallel", "blind.parallel", "unseen.parallel", "fresh.parallel", "everyday.parallel")}
+               "fresh.on_device", "everyday.host", "everyday.on_device", "field.host", "field.on_device"),
+           2: ("parallel", "blind.parallel", "unseen.parallel", "fresh.parallel", "everyday.parallel",
+               "field.parallel")}
 ROUNDS, STEPS, TRACED = size(9, 1), size(5, 1), 3
 SLOW_STEP_MS, STEPS_IF_SLOW = 150, 2
 ATTEMPTS, STEADY = int(os.environ.get("HONE_RECORD_ATTEMPTS", size(4, 2))), 0.03
