@@ -179,5 +179,15 @@ TEST(GpuRoofs, KnowTheDevicesThatPeopleHave) {
   EXPECT_FALSE(gpu_roofs("Frobnicator 9000").known());
 }
 
+TEST(GpuRoofs, TakeTheHighestMethodOfAGivenTable) {
+  Roofs roofs;
+  roofs.compute = {{DType::kBF16, "fma", 1, {1e12, 0, 0}},
+                   {DType::kBF16, "tiles", 1, {9e12, 0, 0}},
+                   {DType::kBF16, "gemm", 1, {5e12, 0, 0}}};
+  const GpuRoofs known = gpu_roofs("NVIDIA H200"), given = gpu_roofs_from(roofs, known);
+  EXPECT_EQ(given.bf16, 9e12);
+  EXPECT_EQ(given.f16, known.f16) << "not in the table";
+}
+
 }  // namespace
 }  // namespace hone::analyze::device

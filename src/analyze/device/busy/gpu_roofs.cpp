@@ -74,9 +74,12 @@ GpuRoofs roofs_of(const Row& row) {
   return roofs;
 }
 
+// The best rate of the dtype; `rate` stays what it is where the table has none.
 void take(double& rate, const Roofs& roofs, DType dtype) {
+  double best = 0;
   for (const ComputeRoof& roof : roofs.compute)
-    if (roof.dtype == dtype) rate = std::max(roof.flops.median, 0.0);
+    if (roof.dtype == dtype) best = std::max(best, roof.flops.median);
+  if (best > 0) rate = best;
 }
 
 }  // namespace
