@@ -25,7 +25,9 @@ struct Duration {
 
 struct ComputeRoof {
   DType dtype = DType::kF32;
-  std::string method;  // "fma" (register micro-kernel) or "gemm" (the library's best matrix product)
+  // "fma" (micro-kernel on vector registers), "tiles" (on matrix tiles, where the CPU has them) or "gemm"
+  // (the library's best matrix product).
+  std::string method;
   int threads = 1;
   Rate flops;  // FLOP/s
 };

@@ -11,10 +11,9 @@ Rate rate(double median) { return {median, median, median}; }
 Roofs example() {
   Roofs roofs;
   roofs.threads = 4;
-  roofs.compute = {{DType::kF32, "fma", 1, rate(100)},
-                   {DType::kF32, "gemm", 1, rate(90)},
-                   {DType::kF32, "fma", 4, rate(380)},
-                   {DType::kBF16, "gemm", 4, rate(700)}};
+  roofs.compute = {{DType::kF32, "fma", 1, rate(100)},    {DType::kF32, "gemm", 1, rate(90)},
+                   {DType::kF32, "fma", 4, rate(380)},    {DType::kBF16, "fma", 4, rate(600)},
+                   {DType::kBF16, "tiles", 4, rate(900)}, {DType::kBF16, "gemm", 4, rate(700)}};
   roofs.memory = {{"L1", "read", 1, 32e3, rate(50)}, {"L2", "copy", 1, 1e6, rate(30)},
                   {"L2", "read", 1, 1e6, rate(35)},  {"DRAM", "copy", 1, 0, rate(10)},
                   {"DRAM", "read", 1, 0, rate(12)},  {"DRAM", "copy", 4, 0, rate(25)},
@@ -27,7 +26,7 @@ TEST(Roofs, ComputeIsTheBestMethodOfTheThreadCount) {
   EXPECT_EQ(roofs.compute_roof(DType::kF32, 1), 100);
   EXPECT_EQ(roofs.compute_roof(DType::kF32, 4), 380);
   EXPECT_EQ(roofs.compute_roof(DType::kF32, 3), 100);   // the next count below that was measured
-  EXPECT_EQ(roofs.compute_roof(DType::kBF16, 1), 700);  // or the smallest above
+  EXPECT_EQ(roofs.compute_roof(DType::kBF16, 1), 900);  // or the smallest above
   EXPECT_EQ(roofs.compute_roof(DType::kF16, 4), 380);   // not measured: f32
 }
 

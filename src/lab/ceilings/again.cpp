@@ -13,7 +13,7 @@ namespace hone::lab {
 namespace {
 
 constexpr double kAgainSeconds = 1.5;
-constexpr int kRatesOfDtype = 2, kRatesOfLevel = 4;  // measured for each number of threads; roughly
+constexpr int kRatesOfLevel = 4;  // measured for each number of threads; roughly
 
 // Each rate of `roofs` for which `measured` has a higher one.
 void take_higher(const Roofs& measured, Roofs& roofs) {
@@ -66,8 +66,8 @@ Result<BetterRoofs> measure_again(const Roofs& roofs, const RoofChoice& choice, 
   internal::CeilingsRun run{machine, false, {1}, 0, 0, {}, {}, {}, &choice};
   if (roofs.threads > 1) run.thread_counts.push_back(roofs.threads);
   run.deadline_ns = now_ns() + static_cast<int64_t>(kAgainSeconds * 1e9);
-  const int rates = static_cast<int>(choice.dtypes.size()) * kRatesOfDtype +
-                    static_cast<int>(choice.memory_levels.size()) * kRatesOfLevel;
+  const int rates =
+      internal::count_compute_rates(run) + static_cast<int>(choice.memory_levels.size()) * kRatesOfLevel;
   const int all = rates * static_cast<int>(run.thread_counts.size());
   run.rates_left = all + 1;
   run.progress = [&](const std::string&) -> Status {

@@ -18,10 +18,12 @@ namespace {
 // have to be made, too.
 constexpr double kFullSeconds = 6.5, kQuickSeconds = 1.5;
 
-// Rates that will be measured with each number of threads: 4 arithmetic, 3 matrix products, 3 for each of
-// three cache levels, 4 for DRAM; and two costs of threads. A guess for sharing the time and showing
-// progress; CPUs differ.
-int expected_rates(std::size_t thread_counts) { return static_cast<int>(thread_counts) * 20 + 2; }
+// Rates that will be measured, for sharing the time and showing progress. With each number of threads those
+// of arithmetic and matrix products, 3 for each of three cache levels and 4 for DRAM, which is a guess: CPUs
+// differ; and two costs of threads.
+int expected_rates(const internal::CeilingsRun& run) {
+  return static_cast<int>(run.thread_counts.size()) * (internal::count_compute_rates(run) + 13) + 2;
+}
 
 std::string utc_now() {
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
@@ -71,7 +73,7 @@ Result<Ceilings> measure_ceilings(const Machine& machine, const CeilingsOptions&
   internal::CeilingsRun run{machine, options.quick, {1}, 0, 0, {}, {}, {}, nullptr};
   if (threads > 1) run.thread_counts.push_back(threads);
   run.deadline_ns = start + static_cast<int64_t>(1e9 * (options.quick ? kQuickSeconds : kFullSeconds));
-  const int expected = expected_rates(run.thread_counts.size());
+  const int expected = expected_rates(run);
   run.rates_left = expected + 1;
   run.progress = [&](const std::string&) -> Status {
     run.rates_left = std::max(1, run.rates_left - 1);

@@ -1,5 +1,6 @@
 // Compute roofs: register micro-kernels, and the library's best matrix product.
 #include <algorithm>
+#include <array>
 
 #include <fmt/core.h>
 
@@ -13,7 +14,12 @@ namespace {
 using kernels::roof::ArithmeticProbe;
 using kernels::roof::GemmProbe;
 
+constexpr std::array kProducts = {DType::kF32, DType::kBF16, DType::kI8};  // the matrix products' dtypes
 constexpr double kRepetitionSeconds = 2e-3;  // long against starting a team, short against a time slice
+
+std::string title(const ArithmeticProbe& probe) {
+  return fmt::format("{} {}", dtype_name(probe.dtype), probe.method == "tiles" ? "tiles" : "arithmetic");
+}
 
 void measure_arithmetic(CeilingsRun& run, const ArithmeticProbe& probe, int threads) {
   // How many iterations make a repetition, by the CPU's time of one thread: right on a busy machine, too.
@@ -25,8 +31,8 @@ void measure_arithmetic(CeilingsRun& run, const ArithmeticProbe& probe, int thre
   const auto once = [&] { return time_team(threads, [&](int) { probe.run(iterations); }); };
   const Samples samples = collect(run.budget(), once);
   const double work = probe.operations_per_iteration * static_cast<double>(iterations) * threads;
-  run.account(samples, fmt::format("{} arithmetic", dtype_name(probe.dtype)));
-  run.result.roofs.compute.push_back({probe.dtype, "fma", threads, rate_of(samples, work)});
+  run.account(samples, title(probe));
+  run.result.roofs.compute.push_back({probe.dtype, probe.method, threads, rate_of(samples, work)});
 }
 
 // The best of several sizes: which one suits the library differs between CPUs.
@@ -54,15 +60,23 @@ Status measure_gemm(CeilingsRun& run, DType dtype, int threads) {
 
 }  // namespace
 
+int count_compute_rates(const CeilingsRun& run) {
+  const auto probes = kernels::roof::arithmetic_probes();
+  const auto wanted = [&](const ArithmeticProbe& probe) { return run.wants(probe.dtype); };
+  const auto wanted_product = [&](DType dtype) { return run.wants(dtype); };
+  return static_cast<int>(std::count_if(probes.begin(), probes.end(), wanted) +
+                          std::count_if(kProducts.begin(), kProducts.end(), wanted_product));
+}
+
 Status measure_compute(CeilingsRun& run) {
   const auto probes = kernels::roof::arithmetic_probes();
   for (int threads : run.thread_counts) {
     for (const ArithmeticProbe& probe : probes) {
       if (!run.wants(probe.dtype)) continue;
-      HONE_CHECK(run.progress(fmt::format("{} arithmetic, {} threads", dtype_name(probe.dtype), threads)));
+      HONE_CHECK(run.progress(fmt::format("{}, {} threads", title(probe), threads)));
       measure_arithmetic(run, probe, threads);
     }
-    for (DType dtype : {DType::kF32, DType::kBF16, DType::kI8}) {
+    for (DType dtype : kProducts) {
       if (!run.wants(dtype)) continue;
       HONE_CHECK(run.progress(fmt::format("{} matrix product, {} threads", dtype_name(dtype), threads)));
       HONE_CHECK(measure_gemm(run, dtype, threads));

@@ -32,6 +32,9 @@ struct CeilingsRun {
   void account(const Samples& samples, const std::string& what);
 };
 
+// The rates that measure_compute() measures with each number of threads.
+int count_compute_rates(const CeilingsRun& run);
+
 Status measure_compute(CeilingsRun& run);
 Status measure_memory(CeilingsRun& run);
 Status measure_threads(CeilingsRun& run);

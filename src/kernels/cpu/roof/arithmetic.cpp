@@ -70,20 +70,21 @@ HWY_EXPORT(lanes_f32);
 HWY_EXPORT(lanes_f64);
 HWY_EXPORT(target_name);
 
+namespace {
+void run_best_f32(int64_t iterations) { HWY_DYNAMIC_DISPATCH(run_f32)(iterations); }
+void run_best_f64(int64_t iterations) { HWY_DYNAMIC_DISPATCH(run_f64)(iterations); }
+}  // namespace
+
 std::vector<ArithmeticProbe> arithmetic_probes() {
   const std::string instruction = std::string("fma ") + HWY_DYNAMIC_DISPATCH(target_name)();
   std::vector<ArithmeticProbe> probes;
   // Two operations a lane: a multiplication and an addition.
-  probes.push_back({DType::kF32, instruction, 2.0 * static_cast<double>(HWY_DYNAMIC_DISPATCH(lanes_f32)()),
-                    [](int64_t iterations) {
-                      HWY_DYNAMIC_DISPATCH(run_f32)
-                      (iterations);
-                    }});
-  if (const int64_t lanes = HWY_DYNAMIC_DISPATCH(lanes_f64)(); lanes > 0)
-    probes.push_back({DType::kF64, instruction, 2.0 * static_cast<double>(lanes), [](int64_t iterations) {
-                        HWY_DYNAMIC_DISPATCH(run_f64)(iterations);
-                      }});
+  const double f32 = 2.0 * static_cast<double>(HWY_DYNAMIC_DISPATCH(lanes_f32)());
+  const double f64 = 2.0 * static_cast<double>(HWY_DYNAMIC_DISPATCH(lanes_f64)());
+  probes.push_back({DType::kF32, "fma", instruction, f32, run_best_f32});
+  if (f64 > 0) probes.push_back({DType::kF64, "fma", instruction, f64, run_best_f64});
   internal::add_dot_product_probes(probes);
+  internal::add_tile_probes(probes);
   return probes;
 }
 

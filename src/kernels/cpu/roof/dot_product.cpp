@@ -1,7 +1,6 @@
 // Dot-product chains: bf16 pairs into f32, and u8 × i8 quadruples into i32, where x86 CPUs have instructions
-// for them. Intrinsics, because Highway 1.0 doesn't reach these. Matrix extensions (AMX, SME) are not probed
-// here: their roof is what the library's matrix product reaches (gemm.h). On optimisation, see
-// arithmetic.cpp.
+// for them. Intrinsics, because Highway 1.0 doesn't reach these. Matrix tiles are in tiles.cpp. On
+// optimisation, see arithmetic.cpp.
 #include "kernels/cpu/roof/arithmetic.h"
 #include "kernels/cpu/roof/opaque.h"
 
@@ -78,11 +77,11 @@ __attribute__((target("avx2,avxvnni"))) void run_vnni256(int64_t iterations) {
 void internal::add_dot_product_probes(std::vector<ArithmeticProbe>& probes) {
   // Two operations (multiply, add) for each of 32 bf16 products, or of 64 (32) byte products, a chain.
   if (__builtin_cpu_supports("avx512bf16"))
-    probes.push_back({DType::kBF16, "vdpbf16ps 512", 2.0 * 32 * kChainsOf32Registers, run_bf16});
+    probes.push_back({DType::kBF16, "fma", "vdpbf16ps 512", 2.0 * 32 * kChainsOf32Registers, run_bf16});
   if (__builtin_cpu_supports("avx512vnni")) {
-    probes.push_back({DType::kI8, "vpdpbusd 512", 2.0 * 64 * kChainsOf32Registers, run_vnni512});
+    probes.push_back({DType::kI8, "fma", "vpdpbusd 512", 2.0 * 64 * kChainsOf32Registers, run_vnni512});
   } else if (__builtin_cpu_supports("avxvnni")) {
-    probes.push_back({DType::kI8, "vpdpbusd 256", 2.0 * 32 * kChains, run_vnni256});
+    probes.push_back({DType::kI8, "fma", "vpdpbusd 256", 2.0 * 32 * kChains, run_vnni256});
   }
 }
 

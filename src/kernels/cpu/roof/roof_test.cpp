@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -50,6 +53,53 @@ TEST(ArithmeticProbe, WorkGrowsWithTheIterations) {
     const double per_second = probe.operations_per_iteration * 200'000 / four_times;
     EXPECT_GT(per_second, 1e9);
     EXPECT_LT(per_second, 1e13);
+  }
+}
+
+std::vector<ArithmeticProbe> tile_probes() {
+  std::vector<ArithmeticProbe> probes = arithmetic_probes();
+  std::erase_if(probes, [](const ArithmeticProbe& probe) { return probe.method != "tiles"; });
+  return probes;
+}
+
+TEST(TileProbe, TheCpuAddsAsManyProductsAsAreCounted) {
+  if (tile_probes().empty()) GTEST_SKIP() << "no matrix tiles for this process";
+  for (const ArithmeticProbe& probe : tile_probes()) {
+    SCOPED_TRACE(probe.instruction);
+    for (const int64_t iterations : {0, 1, 3, 1000})
+      EXPECT_EQ(2 * internal::tile_products(probe.dtype, iterations),
+                probe.operations_per_iteration * static_cast<double>(iterations));
+    EXPECT_NE(vector_features().find(probe.instruction), std::string::npos);
+  }
+}
+
+// Tiles are configured for each thread, permission is the whole process's.
+TEST(TileProbe, RunsOnEveryThreadAndInAFork) {
+  if (tile_probes().empty()) GTEST_SKIP() << "no matrix tiles for this process";
+  for (const ArithmeticProbe& probe : tile_probes()) {
+    SCOPED_TRACE(probe.instruction);
+    std::thread([&] {
+      EXPECT_EQ(2 * internal::tile_products(probe.dtype, 5), 5 * probe.operations_per_iteration);
+    }).join();
+    EXPECT_EXIT(
+        {
+          probe.run(1000);
+          std::_Exit(tile_probes().size() == 2 ? 0 : 1);
+        },
+        testing::ExitedWithCode(0), "");
+  }
+}
+
+// A library keeps no tiles over its calls, so it must not matter to it that the probes take and release them.
+TEST(TileProbe, LeavesTheLibrarysProductAsItWas) {
+  if (tile_probes().empty()) GTEST_SKIP() << "no matrix tiles for this process";
+  for (const ArithmeticProbe& probe : tile_probes()) {
+    auto product = GemmProbe::create(probe.dtype, 64);
+    ASSERT_TRUE(product.ok()) << product.error().message;
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_TRUE(product->run().ok());
+      probe.run(10);
+    }
   }
 }
 
