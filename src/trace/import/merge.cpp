@@ -62,15 +62,18 @@ std::optional<std::size_t> recorded_apart(std::span<const ImportedFile> files, i
 
 // Whether all files are of ranks that ran collectives together: then it is their clocks that are apart.
 bool met(std::span<const ImportedFile> files) {
+  if (!std::all_of(files.begin(), files.end(),
+                   [](const ImportedFile& file) { return file.rank.has_value(); }))
+    return false;
+  std::vector<CollectiveEnds> ends;
+  for (const ImportedFile& file : files) ends.push_back(collective_ends(file.trace));
   std::vector<char> joined(files.size(), 0);
   joined[0] = 1;
   for (bool more = true; more;) {
     more = false;
     for (std::size_t i = 0; i < files.size(); ++i)
       for (std::size_t k = 0; k < files.size() && joined[i] == 0; ++k)
-        if (joined[k] != 0 && files[i].rank && files[k].rank &&
-            same_collectives(files[k].trace, files[i].trace))
-          joined[i] = 1, more = true;
+        if (joined[k] != 0 && same_collectives(ends[k], ends[i])) joined[i] = 1, more = true;
   }
   return std::count(joined.begin(), joined.end(), 1) == static_cast<std::ptrdiff_t>(files.size());
 }

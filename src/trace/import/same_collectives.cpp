@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <map>
-#include <string>
+#include <cstddef>
 #include <utility>
-#include <vector>
 
 #include "core/statistics.h"
 
@@ -19,49 +16,15 @@ constexpr double kEndsApartNs = 30'000;
 constexpr std::size_t kEnough = 20;
 constexpr std::ptrdiff_t kMostMissing = 64;  // where one recording begins before the other
 
-struct Occurrence {
-  double end_ns = 0;
-  std::string_view name;
-  DType dtype = DType::kUndefined;
-  double elements = 0;
-
-  bool is_like(const Occurrence& other) const {
-    return name == other.name && dtype == other.dtype && elements == other.elements;
-  }
-};
-
-using Group = std::pair<std::string, std::vector<int>>;  // name, members
-using ByGroup = std::map<Group, std::vector<Occurrence>>;
-
 bool ends_at_once(std::string_view name) {
   for (std::string_view each : {"allreduce", "all_reduce", "gather", "scatter"})
     if (name.find(each) != std::string_view::npos) return true;
   return false;
 }
 
-// In order of time.
-ByGroup collectives_of(const Trace& trace) {
-  ByGroup found;
-  for (const Collective& collective : trace.collectives) {
-    if (!collective.name.valid() || !collective.group.valid() || collective.elements_in <= 0) continue;
-    const std::string_view name = trace.strings.text(collective.name);
-    if (!ends_at_once(name)) continue;
-    Group group{std::string(trace.strings.text(collective.group)), {}};
-    for (const RankInfo& info : trace.meta.ranks)
-      for (const ProcessGroup& each : info.groups)
-        if (each.name == group.first) group.second = each.ranks;
-    if (group.second.empty()) continue;
-    found[std::move(group)].push_back({static_cast<double>(trace.spans.row(collective.span).end_ns()), name,
-                                       collective.dtype, collective.elements_in});
-  }
-  for (auto& [group, sequence] : found)
-    std::stable_sort(sequence.begin(), sequence.end(),
-                     [](const Occurrence& x, const Occurrence& y) { return x.end_ns < y.end_ns; });
-  return found;
-}
-
 // With `skip` of the first left out at the beginning, or of the second where it is negative.
-bool run_together(const std::vector<Occurrence>& a, const std::vector<Occurrence>& b, std::ptrdiff_t skip) {
+bool run_together(const std::vector<CollectiveEnd>& a, const std::vector<CollectiveEnd>& b,
+                  std::ptrdiff_t skip) {
   const auto from_a = static_cast<std::size_t>(std::max<std::ptrdiff_t>(skip, 0));
   const auto from_b = static_cast<std::size_t>(std::max<std::ptrdiff_t>(-skip, 0));
   if (from_a + kEnough > a.size() || from_b + kEnough > b.size()) return false;
@@ -78,11 +41,30 @@ bool run_together(const std::vector<Occurrence>& a, const std::vector<Occurrence
 
 }  // namespace
 
-bool same_collectives(const Trace& a, const Trace& b) {
-  const ByGroup first = collectives_of(a), second = collectives_of(b);
-  for (const auto& [group, sequence] : first) {
-    const auto other = second.find(group);
-    if (other == second.end()) continue;
+CollectiveEnds collective_ends(const Trace& trace) {
+  CollectiveEnds found;
+  for (const Collective& collective : trace.collectives) {
+    if (!collective.name.valid() || !collective.group.valid() || collective.elements_in <= 0) continue;
+    const std::string_view name = trace.strings.text(collective.name);
+    if (!ends_at_once(name)) continue;
+    CollectiveEnds::key_type group{std::string(trace.strings.text(collective.group)), {}};
+    for (const RankInfo& info : trace.meta.ranks)
+      for (const ProcessGroup& each : info.groups)
+        if (each.name == group.first) group.second = each.ranks;
+    if (group.second.empty()) continue;
+    found[std::move(group)].push_back({static_cast<double>(trace.spans.row(collective.span).end_ns()), name,
+                                       collective.dtype, collective.elements_in});
+  }
+  for (auto& [group, sequence] : found)
+    std::stable_sort(sequence.begin(), sequence.end(),
+                     [](const CollectiveEnd& x, const CollectiveEnd& y) { return x.end_ns < y.end_ns; });
+  return found;
+}
+
+bool same_collectives(const CollectiveEnds& a, const CollectiveEnds& b) {
+  for (const auto& [group, sequence] : a) {
+    const auto other = b.find(group);
+    if (other == b.end()) continue;
     for (std::ptrdiff_t skip = 0; skip <= kMostMissing; ++skip)
       if (run_together(sequence, other->second, skip) || run_together(sequence, other->second, -skip))
         return true;
