@@ -108,6 +108,24 @@ Json numerics(const std::vector<analyze::NumericCheck>& rows) {
   return list;
 }
 
+Json change(double a_ms, double b_ms, const analyze::Difference& difference) {
+  return {{"a_ms", a_ms},
+          {"b_ms", b_ms},
+          {"change_ms", estimate(difference.change_ms)},
+          {"sure", difference.sure},
+          {"apart", difference.apart},
+          {"difference", analyze::certainty_name(difference.certainty)}};
+}
+
+Json unrecorded(const std::optional<analyze::Estimate>& ms) { return ms ? estimate(*ms) : Json(); }
+
+Json advice(const analyze::Advice& first) {
+  if (first.fix.empty()) return {};
+  return {{"fix", first.fix},
+          {"predicted_gain_ms", first.predicted_gain_ms},
+          {"gain_is_bound", first.gain_is_bound}};
+}
+
 }  // namespace
 
 std::string lab_json(const analyze::LabReport& report) {
@@ -135,36 +153,6 @@ std::string lab_json(const analyze::LabReport& report) {
                {"reproduce", {{"command", report.reproduce.command}, {"notes", report.reproduce.notes}}},
                {"warnings", report.warnings}});
 }
-
-namespace {
-
-Json change(double a_ms, double b_ms, const analyze::Difference& difference) {
-  return {{"a_ms", a_ms},
-          {"b_ms", b_ms},
-          {"change_ms", estimate(difference.change_ms)},
-          {"sure", difference.sure},
-          {"apart", difference.apart},
-          {"difference", analyze::certainty_name(difference.certainty)}};
-}
-
-}  // namespace
-
-namespace {
-
-Json unrecorded(const std::optional<analyze::Estimate>& ms) { return ms ? estimate(*ms) : Json(); }
-
-}  // namespace
-
-namespace {
-
-Json advice(const analyze::Advice& first) {
-  if (first.fix.empty()) return {};
-  return {{"fix", first.fix},
-          {"predicted_gain_ms", first.predicted_gain_ms},
-          {"gain_is_bound", first.gain_is_bound}};
-}
-
-}  // namespace
 
 std::string compare_json(const analyze::Comparison& comparison) {
   Json causes = Json::array(), operators = Json::array();

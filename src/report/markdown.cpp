@@ -70,6 +70,12 @@ std::string names(const std::vector<std::string>& list) {
   return out;
 }
 
+std::string compared_side(std::string_view which, const std::string& verdict, const analyze::Advice& advice,
+                          double step_ms) {
+  const std::string fix = advice_text(advice, step_ms);
+  return fmt::format("{}: {}{}\n\n", which, plain(verdict), fix.empty() ? "" : " What to do: " + plain(fix));
+}
+
 }  // namespace
 
 std::string lab_markdown(const analyze::LabReport& report) {
@@ -94,16 +100,6 @@ std::string lab_markdown(const analyze::LabReport& report) {
   if (!report.phases.empty()) out += fmt::format("- {}\n", plain(phases_sentence(report)));
   return out;
 }
-
-namespace {
-
-std::string compared_side(std::string_view which, const std::string& verdict, const analyze::Advice& advice,
-                          double step_ms) {
-  const std::string fix = advice_text(advice, step_ms);
-  return fmt::format("{}: {}{}\n\n", which, plain(verdict), fix.empty() ? "" : " What to do: " + plain(fix));
-}
-
-}  // namespace
 
 std::string compare_markdown(const analyze::Comparison& comparison) {
   const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);

@@ -66,7 +66,9 @@ std::string exchange_fix(const std::vector<const Part*>& parts, const ProgramTra
     return "begin the exchange as soon as its data is ready (async_op=True, isend and irecv) and wait where "
            "its result is used; send 16-bit numbers";
   const double narrow = ms_of(parts, "Sum_bf16") + ms_of(parts, "Sum_f16");
-  return reduction_fix(narrow<reductions / 2, ms_of(parts, "ReduceScatter")> reductions / 2, program);
+  const double scatters = ms_of(parts, "ReduceScatter");
+  const bool mostly_wide = narrow<reductions / 2, mostly_sharded = scatters> reductions / 2;
+  return reduction_fix(mostly_wide, mostly_sharded, program);
 }
 
 }  // namespace
