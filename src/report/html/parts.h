@@ -57,7 +57,7 @@ Markup tabs(std::string_view id, std::string_view first_name, const Markup& firs
 
 // The page's style sheet and script (style.cpp, script.cpp): raw strings in sources of their own rather than
 // files embedded by CMake, so that the library builds anywhere without a generator step.
-std::string_view style();
+std::string style();
 std::string_view script();
 std::string_view timeline_script();  // of step_part (timeline/script.cpp)
 

@@ -1,27 +1,17 @@
-// The style sheet. Colours are variables with a light and a dark set; the hues are Okabe and Ito's, which
-// stay apart for all common kinds of colour blindness, darkened or lightened to stand on their background.
+// The style sheet. Colours are variables with a light and a dark set; those of the charts are in fills.cpp.
+#include "report/html/fills.h"
 #include "report/html/parts.h"
 
 namespace hone::report::html {
+namespace {
 
-std::string_view style() {
-  return R"css(
+constexpr std::string_view kSheet = R"css(
 :root{color-scheme:light dark;
 --page:#fbfbfa;--card:#fff;--ink:#1c2024;--soft:#5a636d;--faint:#8b949e;--rule:#e4e6e9;--track:#eef0f2;
---accent:#0b62a3;--good:#0a7a55;--bad:#b8400a;--total:#8d96a0;
---floor:#5f7d95;--precision:#b8578f;--layout:#d08c00;--traffic:#cf5508;--kernel:#0a6cb0;--launch:#3aa0dc;
---sync:#8a6fc4;--input:#3b8c4a;--io:#5d6b1f;--copy:#4056a8;--compile:#7b2d8b;--host:#8d96a0;
---alloc:#a89a1d;--comm:#8a5a2b;--wait:#b5354a;--bubble:#2f7f8f;
---conv:#0a6cb0;--matrix:#0a8f66;--pointwise:#cf5508;--norm:#b8578f;--reduce:#3aa0dc;--move:#d08c00;--pool:#5b8c2a;
---reorder:#a89a1d;--other:#8d96a0}
+--accent:#0b62a3;--good:#0a7a55;--bad:#b8400a;--total:#8d96a0}
 @media(prefers-color-scheme:dark){:root{
 --page:#14171a;--card:#1b1f23;--ink:#e8eaed;--soft:#a3acb5;--faint:#78828c;--rule:#2c3238;--track:#252a2f;
---accent:#6cb8f0;--good:#4fc79b;--bad:#f09a66;--total:#77828d;
---floor:#7d9cb5;--precision:#dd8cba;--layout:#edb23a;--traffic:#ee8245;--kernel:#4fa5e2;--launch:#86cdf5;
---sync:#b09be0;--input:#79cf8b;--io:#b3c46c;--copy:#8fa3ef;--compile:#d39be0;--host:#77828d;
---alloc:#d3c650;--comm:#c99a66;--wait:#f0808f;--bubble:#62b6c6;
---conv:#4fa5e2;--matrix:#3fbf93;--pointwise:#ee8245;--norm:#dd8cba;--reduce:#86cdf5;--move:#edb23a;--pool:#9ccc65;
---reorder:#d3c650;--other:#77828d}}
+--accent:#6cb8f0;--good:#4fc79b;--bad:#f09a66;--total:#77828d}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--page);color:var(--ink);font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,
@@ -87,15 +77,6 @@ svg .predicted{fill:var(--card);stroke:var(--soft);stroke-width:1.4}
 svg .hot{filter:brightness(1.15)}
 svg.gain{display:block;width:170px;height:22px}
 svg.share{display:block;width:100%;height:5px;border-radius:3px;overflow:hidden;margin-top:5px}
-.cause-floor{--c:var(--floor)}.cause-precision{--c:var(--precision)}.cause-layout{--c:var(--layout)}
-.cause-avoidable_traffic{--c:var(--traffic)}.cause-kernel_inefficiency{--c:var(--kernel)}
-.cause-launch{--c:var(--launch)}.cause-host_sync,.kind-sync{--c:var(--sync)}.cause-bubble{--c:var(--bubble)}
-.cause-input{--c:var(--input)}.cause-io{--c:var(--io)}.cause-host_copy{--c:var(--copy)}
-.cause-compile{--c:var(--compile)}.cause-host_other{--c:var(--host)}
-.cause-allocator,.kind-alloc{--c:var(--alloc)}.cause-comm,.kind-comm{--c:var(--comm)}.cause-straggler{--c:var(--wait)}
-.class-convolution{--c:var(--conv)}.class-matrix{--c:var(--matrix)}.class-pointwise{--c:var(--pointwise)}
-.class-normalization{--c:var(--norm)}.class-reduction{--c:var(--reduce)}.class-movement{--c:var(--move)}
-.class-pooling{--c:var(--pool)}.class-layout{--c:var(--reorder)}.class-other{--c:var(--other)}
 svg [class^=cause-],svg [class^=class-],svg [class^=kind-]{fill:var(--c)}
 svg rect.before{fill:color-mix(in srgb,var(--c) 40%,var(--card))}
 .legend [class^=cause-],.legend [class^=class-],.legend [class^=kind-],.chip-dot{background:var(--c)}
@@ -217,6 +198,9 @@ dl{grid-template-columns:minmax(0,8em) minmax(0,1fr)}
 @media(prefers-reduced-motion:reduce){summary .more{transition:none}}
 @media print{body{background:#fff}section{break-inside:avoid}.tabs>.bar,.command button{display:none}}
 )css";
-}
+
+}  // namespace
+
+std::string style() { return std::string(kSheet) + fill_rules(); }
 
 }  // namespace hone::report::html

@@ -70,22 +70,21 @@ std::string_view timeline_script() {
 
   var view = { from: low, to: total }, hover = -1, chosen = -1, matches = null, matching = null, width = 0, queued = false;
 
-  // The ledger's colour of a cause, as the style sheet has it.
+  // The colours of causes, classes and kinds, as the style sheet has them.
   var swatch = document.createElement('span');
   swatch.hidden = true;
   home.appendChild(swatch);
-  function causeColour(cause) {
-    swatch.className = cause[1];
+  function fillOf(css) {
+    swatch.className = css;
     return getComputedStyle(swatch).getPropertyValue('--c').trim();
   }
 
   function colours() {
     var style = getComputedStyle(document.documentElement), of = function (name) { return style.getPropertyValue(name).trim(); };
-    var names = { convolution: '--conv', matrix: '--matrix', pooling: '--pool', pointwise: '--pointwise', normalization: '--norm',
-      reduction: '--reduce', movement: '--move', layout: '--reorder' };
-    return { bars: data.classes.map(function (name) { return of(names[name] || '--other'); }), ink: of('--ink'), soft: of('--soft'),
+    return { bars: data.classes.map(function (name) { return fillOf('class-' + name); }), ink: of('--ink'), soft: of('--soft'),
       faint: of('--faint'), rule: of('--rule'), track: of('--track'), card: of('--card'), accent: of('--accent'),
-      sync: of('--sync'), comm: of('--comm'), alloc: of('--alloc'), causes: data.causes.map(causeColour) };
+      sync: fillOf('kind-sync'), comm: fillOf('kind-comm'), alloc: fillOf('kind-alloc'),
+      causes: data.causes.map(function (cause) { return fillOf(cause[1]); }) };
   }
   var palette = colours();
   function colour(bar) {
