@@ -417,6 +417,8 @@ struct LabResult {
   double confidence = 0.95;      // of its interval
   double predicted_gain_ms = 0;  // the sum over the passes that were kept
   Estimate measured_gain_ms;     // of all of them, from the runs behind `speedup`
+  Estimate paired_before_ms;     // a step in those runs
+  Estimate paired_after_ms;
 };
 
 // A part of what an experiment did itself, and how long it took on the wall.

@@ -180,7 +180,9 @@ inline analyze::LabReport resnet_report() {
                    0.95,
                    report.passes[0].predicted_gain_ms + report.passes[1].predicted_gain_ms +
                        report.passes[2].predicted_gain_ms + report.passes[3].predicted_gain_ms,
-                   {before - after, before - after - 0.3, before - after + 0.2}};
+                   {before - after, before - after - 0.3, before - after + 0.2},
+                   report.baseline.step.ms,
+                   report.optimised.step.ms};
   report.combinations = {{{"fuse_activation", "fuse_residual_add"},
                           report.passes[1].predicted_gain_ms + report.passes[2].predicted_gain_ms,
                           *report.passes[2].measured_gain_ms,

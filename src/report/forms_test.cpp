@@ -51,7 +51,8 @@ TEST(LabJson, KeepsTheContractOfSchemaOne) {
     EXPECT_TRUE(json["combinations"][0].contains(name)) << name;
   EXPECT_TRUE(json["result"]["passed"]);
   EXPECT_TRUE(json["result"]["predicted_gain_ms"].is_number());
-  EXPECT_TRUE(json["result"]["measured_gain_ms"]["median"].is_number());
+  for (const char* name : {"measured_gain_ms", "paired_before_ms", "paired_after_ms"})
+    EXPECT_TRUE(json["result"][name]["median"].is_number()) << name;
   EXPECT_EQ(json["phases"][1], (Json{{"name", "choosing kernels"}, {"seconds", 4.25}}));
   EXPECT_GT(json["result"]["speedup"]["median"], 1);
 }
@@ -427,6 +428,35 @@ TEST(LabVerdict, ClaimsNoMoreThanWasMeasured) {
   EXPECT_NE(lab_verdict(report).headline.find("slower"), std::string::npos);
   report.result.passed = false;
   EXPECT_EQ(lab_verdict(report).headline, "Not accepted.");
+}
+
+// A reader divides the two times of the step and finds another speed-up than the one beside them.
+TEST(QuotientNote, SaysWhyTheTimesAloneGiveAnotherSpeedUp) {
+  analyze::LabReport report = fabricate::resnet_report();
+  report.baseline.step.ms = {38.0, 37.8, 38.3};
+  report.optimised.step.ms = {17.4, 17.2, 17.6};
+  report.result.paired_before_ms = {41.2, 40.9, 41.6};
+  report.result.paired_after_ms = {15.5, 15.3, 15.8};
+  report.result.speedup = {2.66, 2.60, 2.71};
+  const std::string note = quotient_note(report);
+  EXPECT_EQ(
+      note,
+      "Measured alone, one after the other, the steps are 2.18× (2.15 to 2.23) apart; taking turns they "
+      "took 41.20 ms and 15.50 ms.");
+  EXPECT_NE(lab_terminal(report, {200, false}).find(note), std::string::npos);
+  EXPECT_NE(lab_markdown(report).find(note), std::string::npos);
+  EXPECT_NE(lab_html(report).find("the steps are 2.18×"), std::string::npos);
+  EXPECT_NE(lab_terminal(report, {200, false}).find("60 paired runs: 41.20 ms before, 15.50 ms after;"),
+            std::string::npos);
+}
+
+TEST(QuotientNote, SaysNothingWhereTheRangesMeetOrNothingWasPaired) {
+  analyze::LabReport report = fabricate::resnet_report();
+  EXPECT_EQ(quotient_note(report), "");
+  report.result.speedup = {2.66, 2.60, 2.71};
+  EXPECT_NE(quotient_note(report), "");
+  report.result.pairs = 0;
+  EXPECT_EQ(quotient_note(report), "");
 }
 
 TEST(WriteLabReport, LeavesThreeFiles) {

@@ -201,6 +201,19 @@ std::string_view speedup_note() {
          "times of the steps and their parts are those of each plan running alone.";
 }
 
+std::string quotient_note(const analyze::LabReport& report) {
+  const analyze::LabResult& result = report.result;
+  const analyze::Estimate &before = report.baseline.step.ms, &after = report.optimised.step.ms;
+  if (result.pairs == 0 || !(after.low > 0)) return "";
+  const analyze::Estimate alone = {before.median / after.median, before.low / after.high,
+                                   before.high / after.low};
+  if (alone.low <= result.speedup.high && result.speedup.low <= alone.high) return "";
+  const double step_ms = result.paired_before_ms.median;
+  return fmt::format(
+      "Measured alone, one after the other, the steps are {} apart; taking turns they took {} and {}.",
+      ratio_text(alone), fixed_ms(step_ms, step_ms), fixed_ms(result.paired_after_ms.median, step_ms));
+}
+
 std::string_view kernel_flops_note() {
   return "Work is what the operator's definition takes. Intensity and the share of the roof count what its "
          "kernel executes, which is less with an algorithm such as Winograd's.";

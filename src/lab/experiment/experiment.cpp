@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "analyze/analyze.h"
+#include "analyze/estimate.h"
 #include "core/units.h"
 #include "kernels/cpu/cores.h"
 #include "lab/experiment/describe.h"
@@ -281,6 +282,8 @@ class Runner {
                                                   "measuring the result against the baseline"));
     report.result.speedup = estimate(speed.ratio);
     report.result.measured_gain_ms = gain_of(speed);
+    report.result.paired_before_ms = analyze::median_estimate(speed.a_ms);
+    report.result.paired_after_ms = analyze::median_estimate(speed.b_ms);
     scale_predictions(priced_ms, median(speed.a_ms));
     for (const analyze::PassRow& pass : report.passes)
       report.result.predicted_gain_ms += pass.kept ? pass.predicted_gain_ms : 0;

@@ -94,6 +94,8 @@ Markup lab_hero(const analyze::LabReport& report) {
       report.model.name,
       {where.machine, fmt::format("{}, {} threads", where.device, where.threads), where.when.substr(0, 10)});
   hero += verdict_line(report);
+  if (const std::string note = quotient_note(report); !note.empty())
+    hero += tag("p", {{"class", "sub"}}, prose(note));
   hero += tag("p", {{"class", "sub"}}, tag("b", "Before:") + prose(" " + report.baseline.verdict.sentence));
   hero += tag("p", {{"class", "sub"}}, tag("b", "After:") + prose(" " + report.optimised.verdict.sentence));
   hero += tag("p", {{"class", "sub"}}, prose(baseline_note()));

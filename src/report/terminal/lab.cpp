@@ -76,12 +76,24 @@ std::string before_after(const analyze::LabReport& report, const TerminalStyle& 
   return out + line("step", report.baseline.step.ms.median, report.optimised.step.ms.median);
 }
 
+// With the times of the runs that the speed-up is of: the table above it has those of each plan alone.
+std::string result_line(const analyze::LabReport& report) {
+  const analyze::LabResult& result = report.result;
+  const double step = result.paired_before_ms.median;
+  const std::string times = result.pairs == 0 ? ""
+                                              : fmt::format(": {} before, {} after", fixed_ms(step, step),
+                                                            fixed_ms(result.paired_after_ms.median, step));
+  return fmt::format("speed-up {}, {} paired runs{}; largest relative error {}", ratio_text(result.speedup),
+                     result.pairs, times, error_text(result.max_rel_err));
+}
+
 }  // namespace
 
 std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& style) {
   LabVerdict words = lab_verdict(report);
   std::string out = "\n" + paint(words.headline, words.good ? Colour::kGreen : Colour::kRed, style) + "\n";
   out += wrapped(words.rest, 0, style);
+  if (const std::string note = quotient_note(report); !note.empty()) out += wrapped(note, 0, style);
   out += paint(wrapped(std::string(baseline_note()), 0, style), Colour::kFaint, style);
   out += warnings(lab_warnings(report), style);
   out += heading("Before: where the time went", style) + ledger_table(report.baseline, style);
@@ -90,9 +102,7 @@ std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& 
          top_table(report.baseline, style);
   out += heading("What was tried (gain per step)", style) + pass_table(report, style);
   out += heading("Before and after", style) + before_after(report, style);
-  out += fmt::format("  speed-up {}, {} paired runs; largest relative error {}\n",
-                     ratio_text(report.result.speedup), report.result.pairs,
-                     error_text(report.result.max_rel_err));
+  out += wrapped(result_line(report), 2, style);
   out += heading("After: what is left", style) + ledger_table(report.optimised, style);
   out += wrapped(report.optimised.verdict.sentence, 2, style);
   if (!report.phases.empty())
