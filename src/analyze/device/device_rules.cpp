@@ -205,11 +205,7 @@ constexpr DeviceRule kRules[] = {
     {Cause::kLaunch, Reason::kLoop, 0.05, "{ms} per step the device waits for the launches of a loop",
      "{count} kernels and copies a step launched turn by turn, {mean} of idle device before each",
      "{name}: {count} gaps, {ms}",
-     "if the turns are independent (parameters, heads, experts, samples), do them in one call: "
-     "torch._foreach_*, torch.bmm, torch.vmap, clip_grad_norm_(foreach=True); if each needs the one before "
-     "(time steps, layers), use the operator that has the loop inside (nn.LSTM), torch.compile or a CUDA "
-     "graph",
-     ""},
+     "{turns}", ""},
 
     {Cause::kHostSync, Reason::kNone, 0.03,
      "{ms} per step the device waits because the host waited for it first",

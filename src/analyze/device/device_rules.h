@@ -16,8 +16,8 @@ namespace hone::analyze::device {
 // calls in it, a step) {mean} (ms / count) {step} {gain} {kernels} (works of the step) {busy} (share of the
 // step in which the device ran anything) {ahead} (how long works wait between launch and start) {rank} (a
 // rank that is late) {doing} (what it did then) {remedy} (against that) {outcome} (what a change of numerics
-// is judged by) {copies} {exchange} {images} {one_order} {waits} {files} (what helps against such copies,
-// collectives, conversions, orders, waits and files: remedies.h). Of one of its largest parts: {name} {ms}
+// is judged by) {copies} {exchange} {images} {one_order} {waits} {files} {turns} (what helps against such copies,
+// collectives, conversions, orders, waits, files and loops: remedies.h). Of one of its largest parts: {name} {ms}
 // {count} {mean} {times} (calls × mean = ms, with the kernels where a call has several) {detail} (bytes,
 // rates or a call; may be empty).
 struct DeviceRule {
@@ -61,6 +61,9 @@ inline constexpr double kBlocksCaptureShare = 0.04;
 inline constexpr double kSpecificShare = 0.10;
 // Whether work of this cause inside a step keeps it from being captured as one launch.
 bool blocks_capture(Cause cause);
+
+// A fix that wins less of the step is not spoken of.
+inline constexpr double kWorthSaying = 0.005;
 
 // What hiding communication behind computing wins of its exposed time, and what joining small collectives
 // does.

@@ -105,18 +105,42 @@ double Gains::with_works(std::vector<std::vector<double>> work_ns) const {
 double Gains::of(Cause cause) const {
   if (!foretells() && cause != Cause::kFloor && !is_busy(cause))
     return study_.ranks[study_.headline].typical.ms;
+  if (cause == Cause::kFloor) return 0;
+  if (is_busy(cause)) return with_works(targets(cause, nullptr));
+  if (cause == Cause::kBubble) return without_bubble();
+  if (cause == Cause::kStraggler)
+    return straggler_.extra_work || straggler_.cause != Cause::kFloor ? straggler_gain().removed_ms
+                                                                      : straggler_gain().shared_ms;
+  const double gain = with(without_cause(cause));
+  if (cause == Cause::kComm) return without_communication(gain);
+  return cause == Cause::kLaunch ? std::max(gain, of(cause, Reason::kLoop)) : gain;
+}
+
+double Gains::of_graph_after(Cause cause) const {
+  if (!foretells()) return 0;
+  Change change = without_cause(cause);
+  const double alone = with(change);
+  change.launches_free = true;
+  return std::max(0.0, with(std::move(change)) - alone);
+}
+
+// Of what is not taken away by one change to the replay (a straggler, a bubble) nothing.
+Change Gains::without_cause(Cause cause) const {
   Change change;
   switch (cause) {
     case Cause::kFloor:
-      return 0;
+    case Cause::kStraggler:
+    case Cause::kBubble:
+      break;
     case Cause::kPrecision:
     case Cause::kLayout:
     case Cause::kAvoidableTraffic:
     case Cause::kKernelInefficiency:
-      return with_works(targets(cause, nullptr));
+      change.work_ns = targets(cause, nullptr);
+      break;
     case Cause::kLaunch:
       change.launches_free = true;
-      return std::max(with(std::move(change)), of(cause, Reason::kLoop));
+      break;
     case Cause::kHostSync:
       without(change, Activity::kWait) = true;
       change.work_ns = targets(cause, nullptr);
@@ -144,14 +168,9 @@ double Gains::of(Cause cause) const {
       break;
     case Cause::kComm:
       change.collectives_free = true;
-      return without_communication(with(std::move(change)));
-    case Cause::kStraggler:
-      return straggler_.extra_work || straggler_.cause != Cause::kFloor ? straggler_gain().removed_ms
-                                                                        : straggler_gain().shared_ms;
-    case Cause::kBubble:
-      return without_bubble();
+      break;
   }
-  return with(std::move(change));
+  return change;
 }
 
 // What a loop does turn by turn one call can do for all turns: the first turn's launches remain.

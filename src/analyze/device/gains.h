@@ -19,6 +19,8 @@ class Gains {
   // ms a step. Of a program without a recorder in it.
   double of(Cause cause) const;
   double of(Cause cause, Reason reason) const;
+  // What launching the step as one graph would win once a cause is removed, beyond what that wins.
+  double of_graph_after(Cause cause) const;
   // What removing a cause of busy time would win where the recorder costs its host as much as it may: then
   // the host, which holds the step up after the fix, is quicker than supposed.
   double most_of(Cause cause, Reason reason) const;
@@ -50,6 +52,7 @@ class Gains {
 
  private:
   double with(Change change) const;
+  Change without_cause(Cause cause) const;
   std::vector<std::vector<double>> targets(Cause cause, const Reason* reason) const;
   // With other times of the works, by rank; negative: gone. Where no launch was recorded (counters' tables,
   // device-only traces) nothing can be replayed: then what the works themselves become shorter.

@@ -166,6 +166,23 @@ std::string wait_remedy(const std::vector<const Part*>& parts) {
          "indices, nonzero); gather them on the device and read once in many steps";
 }
 
+std::string loop_remedy(const Loops& loops) {
+  double works = 0, of_layers = 0;
+  for (const Loop& loop : loops.loops) {
+    if (loop.copies) continue;
+    works += loop.works;
+    if (loop.layers) of_layers += loop.works;
+  }
+  if (of_layers > works / 2)
+    return "if these are layers of a model, each of which needs the one before: "
+           "torch.compile(mode=\"reduce-overhead\") or a CUDA graph launches them at once; if they are samples, "
+           "branches or members of an ensemble, run them as one batch (torch.vmap, torch.func.stack_module_state)";
+  return "if the turns are independent (parameters, heads, experts, samples), do them in one call: "
+         "torch._foreach_*, torch.bmm, torch.vmap, clip_grad_norm_(foreach=True); if each needs the one before "
+         "(time steps, layers), use the operator that has the loop inside (nn.LSTM), torch.compile or a CUDA "
+         "graph";
+}
+
 std::string file_remedy(const std::vector<const Part*>& parts) {
   constexpr std::string_view kRead =
       "read ahead in worker processes (DataLoader(num_workers=…)), keep the data set in memory or on a local "

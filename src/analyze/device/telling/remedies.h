@@ -38,6 +38,9 @@ std::string order_examples(const ProgramTraits& program);
 // By the calls in which the host waits.
 std::string wait_remedy(const std::vector<const Part*>& parts);
 
+// By what the turns of the loops do that launch most.
+std::string loop_remedy(const Loops& loops);
+
 // By whether files are read or written.
 std::string file_remedy(const std::vector<const Part*>& parts);
 

@@ -38,6 +38,16 @@ TEST(Remedies, SpeakOfTheDirectionInWhichCopiesGo) {
   EXPECT_THAT(copy_remedy({&wait}), AllOf(HasSubstr(".cpu()"), HasSubstr("pin_memory")));
 }
 
+TEST(Remedies, SpeakOfLayersWhereTurnsOfLoopsLookLikeThem) {
+  Loops loops;
+  loops.loops.push_back({.works = 90, .layers = true});
+  loops.loops.push_back({.works = 80});
+  loops.loops.push_back({.works = 500, .copies = true});
+  EXPECT_THAT(loop_remedy(loops), AllOf(HasSubstr("layers of a model"), Not(HasSubstr("foreach"))));
+  loops.loops[1].works = 100;
+  EXPECT_THAT(loop_remedy(loops), HasSubstr("foreach"));
+}
+
 TEST(Remedies, SpeakOfBucketsOnlyWhereReductionsAreMost) {
   const Part gather = part("ncclDevKernel_AllGather_RING_LL", 3);
   const Part reduce = part("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1);

@@ -25,7 +25,6 @@ constexpr double kWorthNaming = 0.01;  // of the time that evidence is given for
 // A fix that may win this much more is told with both gains.
 constexpr double kWorthARange = 1.25;
 constexpr double kWorthARangeOfStep = 0.02;
-constexpr double kWorthSaying = 0.005;  // a fix that wins less of the step is no finding
 
 using Arguments = fmt::dynamic_format_arg_store<fmt::format_context>;
 
@@ -140,6 +139,7 @@ class Teller {
     put(arguments, "one_order", order_examples(program_));
     put(arguments, "waits", wait_remedy(parts));
     put(arguments, "files", file_remedy(parts));
+    put(arguments, "turns", loop_remedy(own_.loops));
     return arguments;
   }
 

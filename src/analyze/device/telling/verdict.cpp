@@ -117,14 +117,17 @@ class Judge {
     if (!gains_.foretells())
       text += fmt::format(" How much of that cannot be foretold: replayed, the step is {} off.",
                           format_percent(gains_.error()));
-    if (keeps_from_graph || (&row != largest && blocks_capture(row.cause)))
-      text += fmt::format(" It also keeps the step from being launched as one graph, which would win {}.",
-                          in_step(launch_gain()));
+    const bool keeps = keeps_from_graph || (&row != largest && blocks_capture(row.cause));
+    const double graph = keeps || &row != largest ? gains_.of_graph_after(row.cause) : 0;
+    if (keeps)
+      text += " It also keeps the step from being launched as one graph" +
+              (worth_saying(graph) ? fmt::format(", which would then win another {}.", in_step(graph)) : ".");
     else if (&row != largest)
-      text += fmt::format(
-          " Launch overhead comes second, because this fix takes a part of it away: without "
-          "any, the step would be {} shorter.",
-          in_step(launch_gain()));
+      text += " Launch overhead goes with it" +
+              (worth_saying(graph)
+                   ? fmt::format(" in part: launching the step as one graph would then win another {}.",
+                                 in_step(graph))
+                   : ".");
     return text;
   }
 
@@ -193,7 +196,7 @@ class Judge {
                                  [](const LedgerRow& row) { return row.cause == Cause::kLaunch; });
     return at == ledger_.end() ? nullptr : &*at;
   }
-  double launch_gain() const { return launch() == nullptr ? 0 : launch()->predicted_gain_ms; }
+  bool worth_saying(double gain) const { return gain >= kWorthSaying * gains_.unrecorded_ms(); }
   bool launch_is_slow() const { return launch() != nullptr && share_of_gain(*launch()) > kHealthyShare; }
 
   const Study& study_;

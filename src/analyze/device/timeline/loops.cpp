@@ -150,7 +150,17 @@ class Finder {
     loop.copies = true;
     for (uint32_t place = begin; place < begin + period; ++place)
       loop.copies &= work_at(place).kind == WorkKind::kCopyToDevice;
+    loop.layers = does(begin, period, trace::OperatorClass::kNormalization) &&
+                  (does(begin, period, trace::OperatorClass::kMatrix) ||
+                   does(begin, period, trace::OperatorClass::kConvolution));
     result_.loops.push_back(std::move(loop));
+  }
+
+  bool does(uint32_t begin, uint32_t period, trace::OperatorClass op_class) const {
+    for (uint32_t place = begin; place < begin + period; ++place)
+      if (const uint32_t op = work_at(place).op; op != kNothing && trace_.operators[op].op_class == op_class)
+        return true;
+    return false;
   }
 
   std::string name_of(uint32_t begin, uint32_t period) const {

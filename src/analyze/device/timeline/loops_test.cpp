@@ -137,6 +137,25 @@ TEST(Loops, EndWithTheirStep) {
   EXPECT_EQ(loops.loops[1].step, 1);
 }
 
+TEST(Loops, AreOfLayersWhereEachTurnMultipliesAndNormalises) {
+  const std::vector<std::string> turn = {"layer_norm", "mm", "gelu", "mm"};
+  Program program(repeat(12, turn));
+  EXPECT_FALSE(program.loops().loops.at(0).layers) << "kernels of no known operator";
+  for (const std::string& word : turn) {
+    trace::Operator op;
+    op.kind = word;
+    op.op_class = word == "mm"     ? trace::OperatorClass::kMatrix
+                  : word == "gelu" ? trace::OperatorClass::kPointwise
+                                   : trace::OperatorClass::kNormalization;
+    program.trace.operators.push_back(op);
+  }
+  for (std::size_t i = 0; i < program.timeline.works.size(); ++i)
+    program.timeline.works[i].op = static_cast<uint32_t>(i % turn.size());
+  EXPECT_TRUE(program.loops().loops.at(0).layers);
+  program.trace.operators[0].op_class = trace::OperatorClass::kPointwise;
+  EXPECT_FALSE(program.loops().loops.at(0).layers);
+}
+
 TEST(Loops, TwoNeighboursAreTwoLoops) {
   const Loops loops = Program(join(repeat(15, {"a"}), repeat(15, {"b", "c"}))).loops();
   ASSERT_EQ(loops.loops.size(), 2u);
