@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -46,7 +47,7 @@ struct KernelGroup {
   double launches = 0;
   double total_us = 0;
   std::array<double, kBusyCauses> causes{};
-  std::map<std::string, double> operators;
+  std::unordered_map<uint32_t, double> operators;  // ms
 };
 
 bool crosses_host_link(WorkKind kind) {
@@ -170,6 +171,7 @@ class Tables {
 
   void gather() {
     executed_.assign(timeline_.executions, 0);
+    for (std::vector<Group*>& groups : group_of_) groups.assign(trace_.operators.size(), nullptr);
     std::vector<char> counted(timeline_.works.size(), 0);
     for (const Charge& charge : own_.occupancy.charges) {
       const Work& work = timeline_.works[charge.work];
@@ -196,7 +198,9 @@ class Tables {
   void by_operator(const Charge& charge, const Work& work, bool first) {
     const trace::Operator& op = trace_.operators[work.op];
     const WorkKind copies = copies_[work.execution];
-    Group& group = groups_[{op.kind, op.geometry, op.phase, copies}];
+    Group*& known = group_of_[static_cast<std::size_t>(copies)][work.op];
+    if (known == nullptr) known = &groups_[{op.kind, op.geometry, op.phase, copies}];
+    Group& group = *known;
     if (group.op == kNothing) {
       group.op = work.op;
       group.copies = copies;
@@ -226,7 +230,7 @@ class Tables {
     }
     const WorkSplit& split = own_.split.works[charge.work];
     for (std::size_t i = 0; i < kBusyCauses; ++i) group.causes[i] += ms * split.share[i];
-    if (work.op != kNothing) group.operators[operator_title(trace_.operators[work.op])] += ms;
+    if (work.op != kNothing) group.operators[work.op] += ms;
   }
 
   // What executions cost, counted by the same steps as their time. `first`: of the work's charges.
@@ -391,8 +395,10 @@ class Tables {
       row.share = own_.typical.ms > 0 ? group->ms / own_.typical.ms : 0;
       row.mean_us = group->launches > 0 ? group->total_us / group->launches : 0;
       row.main_cause = static_cast<Cause>(largest(group->causes));
+      std::map<std::string, double> by_title;  // an operator stands at several places
+      for (const auto& [op, ms] : group->operators) by_title[operator_title(trace_.operators[op])] += ms;
       std::vector<std::pair<double, std::string>> callers;
-      for (const auto& [op, ms] : group->operators) callers.push_back({ms, op});
+      for (const auto& [op, ms] : by_title) callers.push_back({ms, op});
       std::sort(callers.rbegin(), callers.rend());
       for (const auto& [ms, op] : callers)
         if (row.operators.size() < 3) row.operators.push_back(op);
@@ -428,6 +434,7 @@ class Tables {
   const RankStudy& own_;
   int top_;
   std::map<std::tuple<std::string, std::string, trace::Phase, WorkKind>, Group> groups_;
+  std::array<std::vector<Group*>, kWorkKinds> group_of_;  // by what it copies, then by operator; null: none yet
   std::vector<WorkKind> copies_;  // by execution: a copy between host and device, or a kernel
   std::vector<char> executed_;    // by execution: counted already
   std::map<uint32_t, KernelGroup> kernels_;

@@ -20,7 +20,7 @@ struct Loop {
   bool copies = false;  // from the host to the device and nothing else
   // Each turn multiplies or convolves and normalises, as a layer of a network does, which needs the one before.
   bool layers = false;
-  std::string name;  // "norm, mul" : what one turn launches
+  std::string name = {};  // "norm, mul" : what one turn launches
 };
 
 struct Loops {

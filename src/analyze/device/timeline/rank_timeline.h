@@ -14,6 +14,7 @@ namespace hone::analyze::device {
 inline constexpr uint32_t kNothing = 0xffffffffu;
 
 enum class WorkKind : uint8_t { kKernel, kMemset, kCopyOnDevice, kCopyToDevice, kCopyToHost, kCollective };
+inline constexpr int kWorkKinds = 6;
 
 // Something that a stream of the device ran.
 struct Work {
