@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <set>
 #include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -14,6 +15,13 @@ namespace hone::analyze::device {
 namespace {
 
 using PartKey = std::tuple<Cause, Reason, std::string>;
+
+struct Booked {
+  Part part;
+  uint32_t number = 0;
+};
+
+uint64_t pair(uint32_t part, uint32_t its) { return uint64_t{part} << 32 | its; }
 
 std::string title_of(const trace::Trace& trace, const Work& work) {
   if (work.op != kNothing) return operator_title(trace.operators[work.op]);
@@ -96,10 +104,12 @@ class Bookkeeper {
     if (ns <= 0) return;
     window_ms_[static_cast<std::size_t>(cause)][window_] += ns * 1e-6;
     if (!own_.typical.counts(window_)) return;
-    Part& part = parts_[{cause, reason, name}];
+    Booked& booked = parts_[{cause, reason, name}];
+    Part& part = booked.part;
     if (part.ms == 0) {
       part.name = name;
       part.reason = reason;
+      booked.number = static_cast<uint32_t>(parts_.size());
     }
     if (window_ == drawn_ && shown_.second - shown_.first > part.shown_end_ns - part.shown_start_ns)
       std::tie(part.shown_start_ns, part.shown_end_ns) = shown_;
@@ -108,14 +118,14 @@ class Bookkeeper {
     if (work != kNothing) {
       const Work& row = timeline_.works[work];
       if (part.op == kNothing) part.op = row.op;
-      if (row.execution != kNothing && executions_.insert({&part, row.execution}).second)
+      if (row.execution != kNothing && executions_.insert(pair(booked.number, row.execution)).second)
         part.calls += own_.typical.weight[window_];
       const uint32_t kernel = trace_.spans.name[row.span].index;
-      double& kernel_ns = kernel_ns_[{&part, kernel}];
-      kernel_ns += ns;
-      if (part.kernel == kNothing || kernel_ns > kernel_ns_[{&part, part.kernel}]) part.kernel = kernel;
+      const double kernel_ns = kernel_ns_[pair(booked.number, kernel)] += ns;
+      if (part.kernel == kNothing || kernel_ns > kernel_ns_[pair(booked.number, part.kernel)])
+        part.kernel = kernel;
     }
-    if (counted == kNothing || !counted_.insert({&part, counted}).second) return;
+    if (counted == kNothing || !counted_.insert(pair(booked.number, counted)).second) return;
     part.count += own_.typical.weight[window_];
   }
 
@@ -132,10 +142,10 @@ class Bookkeeper {
 
   Accounts finish() {
     Accounts accounts;
-    for (auto& [key, part] : parts_) {
+    for (auto& [key, booked] : parts_) {
       Account& account = accounts[static_cast<std::size_t>(std::get<Cause>(key))];
-      account.ms += part.ms;
-      account.parts.push_back(std::move(part));
+      account.ms += booked.part.ms;
+      account.parts.push_back(std::move(booked.part));
     }
     for (std::size_t cause = 0; cause < kCauseCount; ++cause)
       accounts[cause].window_ms = std::move(window_ms_[cause]);
@@ -154,10 +164,10 @@ class Bookkeeper {
   uint32_t window_ = 0;                  // that is being booked
   std::pair<int64_t, int64_t> shown_{};  // from when to when the reader sees what is being booked
   std::array<std::vector<double>, kCauseCount> window_ms_;
-  std::map<PartKey, Part> parts_;
-  std::map<std::pair<const Part*, uint32_t>, double> kernel_ns_;  // by kernel of a part
-  std::set<std::pair<const Part*, uint32_t>> counted_;
-  std::set<std::pair<const Part*, uint32_t>> executions_;
+  std::map<PartKey, Booked> parts_;
+  // Of pairs of a part and of something that it has.
+  std::unordered_map<uint64_t, double> kernel_ns_;
+  std::unordered_set<uint64_t> counted_, executions_;
 };
 
 }  // namespace

@@ -39,7 +39,6 @@ class Walk {
  public:
   explicit Walk(const Study& study) : study_(study) {
     for (std::size_t rank = 0; rank < study.timelines.size(); ++rank) {
-      programs_.push_back(make_program(*study.trace, study.timelines[rank], study.activities[rank]));
       waits_.push_back(waits_of(rank));
       before_.push_back(predecessors(study.timelines[rank]));
     }
@@ -62,7 +61,7 @@ class Walk {
 
   std::vector<Wait> waits_of(std::size_t rank) const {
     std::vector<Wait> waits;
-    for (const Item& item : programs_[rank].items)
+    for (const Item& item : study_.programs[rank].items)
       if (item.waits_for != kNothing && item.call != kNothing)
         waits.push_back(
             {static_cast<double>(study_.timelines[rank].calls[item.call].end_ns), item.waits_for});
@@ -128,7 +127,7 @@ class Walk {
 
   void to_binder() {
     const Work& work = timeline().works[work_];
-    const ProgramWork& bound = programs_[rank_].works[work_];
+    const ProgramWork& bound = study_.programs[rank_].works[work_];
     const HostCall* call = timeline().launch_of(work);
     uint32_t binder = before_[rank_][work_];
     for (uint32_t other : bound.after)
@@ -255,7 +254,6 @@ class Walk {
   }
 
   const Study& study_;
-  std::vector<Program> programs_;
   std::vector<std::vector<Wait>> waits_;
   std::vector<std::vector<uint32_t>> before_;
   std::vector<Link> links_;  // latest first

@@ -64,7 +64,10 @@ class Ranks {
     study_.meetings.all.push_back(meeting);
   }
 
-  const Study& study() const { return study_; }
+  const Study& study() {
+    study_.programs = make_programs(trace_, study_.timelines, study_.activities, study_.meetings);
+    return study_;
+  }
 
  private:
   trace::Trace trace_;

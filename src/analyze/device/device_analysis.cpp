@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyze/device/accounts.h"
+#include "analyze/device/aside.h"
 #include "analyze/device/critical_path.h"
 #include "analyze/device/device_rules.h"
 #include "analyze/device/gains.h"
@@ -38,10 +39,8 @@ void claim_no_floor(Analysis& analysis) {
 }
 
 // The device whose roofs the program is judged by: the one that works longest for the first rank.
-const trace::DeviceInfo* judged_device(const trace::Trace& trace) {
-  const std::vector<int> ranks = device_ranks(trace);
-  if (ranks.empty()) return nullptr;
-  return device_info(trace, ranks.front(), rank_timeline(trace, ranks.front()).ledger_device());
+const trace::DeviceInfo* judged_device(const trace::Trace& trace, const std::vector<RankTimeline>& ranks) {
+  return ranks.empty() ? nullptr : device_info(trace, ranks.front().rank, ranks.front().ledger_device());
 }
 
 GpuRoofs roofs_of(const trace::DeviceInfo* device, const Roofs& given) {
@@ -244,17 +243,20 @@ bool has_device_work(const trace::Trace& trace) { return !device_ranks(trace).em
 
 Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& roofs,
                                       const AnalyzeOptions& options) {
-  const trace::DeviceInfo* device = judged_device(trace);
-  const Study study = make_study(trace, roofs_of(device, roofs));
+  std::vector<RankTimeline> timelines = rank_timelines(trace);
+  const trace::DeviceInfo* device = judged_device(trace, timelines);
+  const Study study = make_study(trace, std::move(timelines), roofs_of(device, roofs));
   if (study.timelines.empty())
     return invalid(
         fmt::format("{}: no steps are marked and none were found; nothing repeats that could be explained",
                     options.source.empty() ? "trace" : options.source));
+  auto tables_aside = aside([&] { return make_operator_tables(study, options.top); });
+  auto path_aside = aside([&] { return critical_path(study); });
   Accounts accounts = make_accounts(study, study.headline);
   const Gains gains(study, accounts);
   charge_waits(accounts, gains);
   Analysis analysis;
-  OperatorTables tables = make_operator_tables(study, options.top);
+  OperatorTables tables = tables_aside.get();
   const std::vector<std::string> doubts = self_check(tables);
   const std::vector<CollectiveSummary> collectives = collective_summaries(study);
   analysis.targets = device_metrics(study, accounts, tables, collectives);
@@ -288,7 +290,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.rank_summaries = rank_summaries(study);
   if (analysis.rank_summaries.size() == 1) analysis.rank_summaries.clear();
   analysis.collectives = collectives;
-  analysis.critical_path = critical_path(study);
+  analysis.critical_path = path_aside.get();
   add_step_timeline(study, analysis);
   analysis.metrics["unrecorded_step_ms"] = gains.unrecorded_ms();
   analysis.metrics["low_unrecorded_step_ms"] = gains.low_unrecorded_ms();

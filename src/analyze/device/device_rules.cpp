@@ -204,8 +204,7 @@ constexpr DeviceRule kRules[] = {
      "a graph needs fixed shapes and no reads of device values inside"},
     {Cause::kLaunch, Reason::kLoop, 0.05, "{ms} per step the device waits for the launches of a loop",
      "{count} kernels and copies a step launched turn by turn, {mean} of idle device before each",
-     "{name}: {count} gaps, {ms}",
-     "{turns}", ""},
+     "{name}: {count} gaps, {ms}", "{turns}", ""},
 
     {Cause::kHostSync, Reason::kNone, 0.03,
      "{ms} per step the device waits because the host waited for it first",

@@ -22,7 +22,7 @@ Change without_recorder(Change change, double operator_gaps) {
 
 Gains::Gains(const Study& study, const Accounts& accounts)
     : study_(study),
-      replay_(*study.trace, study.timelines, study.activities, study.meetings),
+      replay_(study.programs, study.meetings),
       straggler_(find_straggler(study, accounts)),
       bubble_ms_(accounts[static_cast<std::size_t>(Cause::kBubble)].ms) {
   const double recorded = study.ranks[study.headline].typical.ms;

@@ -434,7 +434,8 @@ class Tables {
   const RankStudy& own_;
   int top_;
   std::map<std::tuple<std::string, std::string, trace::Phase, WorkKind>, Group> groups_;
-  std::array<std::vector<Group*>, kWorkKinds> group_of_;  // by what it copies, then by operator; null: none yet
+  std::array<std::vector<Group*>, kWorkKinds>
+      group_of_;                  // by what it copies, then by operator; null: none yet
   std::vector<WorkKind> copies_;  // by execution: a copy between host and device, or a kernel
   std::vector<char> executed_;    // by execution: counted already
   std::map<uint32_t, KernelGroup> kernels_;

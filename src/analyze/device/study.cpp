@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analyze/device/aside.h"
 #include "analyze/device/busy/divide_busy.h"
 #include "analyze/device/timeline/clocks.h"
 
@@ -34,34 +35,43 @@ const trace::DeviceInfo* device_info(const trace::Trace& trace, int rank, int de
   return found != nullptr || trace.meta.devices.empty() ? found : &trace.meta.devices.front();
 }
 
+std::vector<RankTimeline> rank_timelines(const trace::Trace& trace) {
+  std::vector<RankTimeline> timelines;
+  for (int rank : device_ranks(trace)) timelines.push_back(rank_timeline(trace, rank));
+  return timelines;
+}
+
 Study make_study(const trace::Trace& trace, const GpuRoofs& roofs) {
+  return make_study(trace, rank_timelines(trace), roofs);
+}
+
+Study make_study(const trace::Trace& trace, std::vector<RankTimeline> timelines, const GpuRoofs& roofs) {
   Study study;
   study.trace = &trace;
   study.roofs = roofs;
-  for (int rank : device_ranks(trace)) {
-    RankTimeline timeline = rank_timeline(trace, rank);
-    if (!timeline.steps.empty()) study.timelines.push_back(std::move(timeline));
-  }
-  OneRun run = ranks_of_one_run(trace, std::move(study.timelines));
+  std::erase_if(timelines, [](const RankTimeline& timeline) { return timeline.steps.empty(); });
+  OneRun run = ranks_of_one_run(trace, std::move(timelines));
   study.timelines = std::move(run.timelines);
   study.strangers = std::move(run.strangers);
   for (RankTimeline& timeline : study.timelines) study.evidence.push_back(weigh_evidence(trace, timeline));
   align_clocks(trace, study.timelines);
   const std::set<int32_t> common = common_steps(study.timelines);
   for (const RankTimeline& timeline : study.timelines) {
-    study.activities.push_back(host_activity(trace, timeline));
     RankStudy rank;
+    std::future<HostActivity> activity = aside([&] { return host_activity(trace, timeline); });
     rank.occupancy = occupancy(timeline, timeline.ledger_device());
     for (int device : timeline.devices)
       rank.overlaps.push_back(device == timeline.ledger_device() ? rank.occupancy.overlaps
                                                                  : occupancy(timeline, device).overlaps);
-    rank.idle = idle_parts(timeline, rank.occupancy, study.activities.back());
     rank.loops = find_loops(trace, timeline);
+    study.activities.push_back(activity.get());
+    rank.idle = idle_parts(timeline, rank.occupancy, study.activities.back());
     rank.split = divide_busy(trace, timeline, study.activities.back(), rank.loops, roofs);
     rank.typical = typical_step(timeline, common);
     study.ranks.push_back(std::move(rank));
   }
   study.meetings = find_meetings(trace, study.timelines);
+  study.programs = make_programs(trace, study.timelines, study.activities, study.meetings);
   double longest = 0;
   for (std::size_t rank = 0; rank < study.ranks.size(); ++rank) {
     const double waits = waiting_for_others_ms(study, rank);

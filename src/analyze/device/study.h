@@ -10,7 +10,7 @@
 #include "analyze/device/busy/gpu_roofs.h"
 #include "analyze/device/host/host_activity.h"
 #include "analyze/device/host/idle.h"
-#include "analyze/device/replay/replay.h"
+#include "analyze/device/replay/replay_program.h"
 #include "analyze/device/timeline/evidence.h"
 #include "analyze/device/timeline/loops.h"
 #include "analyze/device/timeline/meetings.h"
@@ -38,6 +38,7 @@ struct Study {
   std::vector<HostActivity> activities;
   std::vector<RankStudy> ranks;
   Meetings meetings;
+  std::vector<Program> programs;    // by rank
   std::vector<Evidence> evidence;   // by rank
   std::vector<Stranger> strangers;  // ranks that are left out, because they are of another run
   // The rank whose ledger is shown: the one that waits longest for the others, because its ledger has the row
@@ -48,7 +49,11 @@ struct Study {
 // What the trace says of a rank's device; null: nothing.
 const trace::DeviceInfo* device_info(const trace::Trace& trace, int rank, int device);
 
+// Of all ranks of which the trace has work on a device.
+std::vector<RankTimeline> rank_timelines(const trace::Trace& trace);
+
 // Ranks without steps are left out. `trace` must outlive the study.
+Study make_study(const trace::Trace& trace, std::vector<RankTimeline> timelines, const GpuRoofs& roofs);
 Study make_study(const trace::Trace& trace, const GpuRoofs& roofs);
 
 // The window whose time is nearest to the rank's median.

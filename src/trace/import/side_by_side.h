@@ -15,6 +15,7 @@ namespace hone::trace {
 // grants no more. An exception of any of them is thrown here when all have ended.
 template <typename Work>
 void side_by_side(std::size_t count, Work&& work) {
+  if (count == 0) return;
   std::mutex mutex;
   std::exception_ptr failure;
   const auto run = [&](std::size_t i) {

@@ -16,6 +16,10 @@ TEST(SideBySide, EachIsCalledOnce) {
   }
 }
 
+TEST(SideBySide, NothingIsCalledWhereThereIsNoWork) {
+  side_by_side(0, [](std::size_t i) { ADD_FAILURE() << i; });
+}
+
 TEST(SideBySide, AnExceptionComesBackWhenAllHaveEnded) {
   for (const std::size_t thrower : {0u, 2u}) {
     std::atomic<int> ended = 0;

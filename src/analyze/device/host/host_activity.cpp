@@ -176,54 +176,69 @@ void begin_with_the_first_step(std::vector<Stretch>& stretches, const RankTimeli
   if (begin < first) stretches.insert(stretches.begin(), {begin, first, Activity::kOther, kNothing});
 }
 
-// [from, to) in operators.
-int64_t time_in(const std::vector<TimeInOperators>& times, int64_t from, int64_t to) {
-  auto at =
-      std::upper_bound(times.begin(), times.end(), from,
-                       [](int64_t instant, const TimeInOperators& time) { return instant < time.end_ns; });
-  int64_t total = 0;
-  for (; at != times.end() && at->start_ns < to; ++at)
-    total += std::min(to, at->end_ns) - std::max(from, at->start_ns);
-  return total;
-}
-
-int64_t count_in(const std::vector<int64_t>& starts, int64_t from, int64_t to) {
-  return std::lower_bound(starts.begin(), starts.end(), to) -
-         std::lower_bound(starts.begin(), starts.end(), from);
+// The first that ends after `ns`. `from`: none before it does.
+template <typename Iterator>
+Iterator first_after(Iterator from, Iterator end, int64_t ns) {
+  return std::upper_bound(from, end, ns,
+                          [](int64_t instant, const auto& piece) { return instant < piece.end_ns; });
 }
 
 }  // namespace
 
-HostTime HostActivity::divide(int64_t from, int64_t to) const {
+HostTime HostActivity::divide(int64_t from, int64_t to) const { return HostDivider(*this).divide(from, to); }
+
+HostTime HostDivider::divide(int64_t from, int64_t to) {
   HostTime time;
   if (from >= to) return time;
+  go_to(from);
   int64_t left = to - from;
-  auto at =
-      std::upper_bound(stretches.begin(), stretches.end(), from,
-                       [](int64_t instant, const Stretch& stretch) { return instant < stretch.end_ns; });
-  for (; at != stretches.end() && at->start_ns < to; ++at) {
+  for (auto at = stretch_; at != activity_.stretches.end() && at->start_ns < to; ++at) {
     const int64_t begin = std::max(from, at->start_ns), end = std::min(to, at->end_ns);
+    go_to(begin);
     const auto activity = static_cast<std::size_t>(at->activity);
     time.all[activity] += end - begin;
-    time.in_operators[activity] += time_in(operator_times, begin, end);
-    time.operators[activity] += count_in(operator_starts, begin, end);
+    time.in_operators[activity] += in_operators(begin, end);
+    for (auto start = operator_start_; start != activity_.operator_starts.end() && *start < end; ++start)
+      ++time.operators[activity];
     left -= end - begin;
   }
   time.all[static_cast<std::size_t>(Activity::kOther)] += left;
   return time;
 }
 
+// Most pieces follow one another closely, so that few entries lie between.
+void HostDivider::go_to(int64_t from) {
+  const std::vector<Stretch>& stretches = activity_.stretches;
+  const std::vector<TimeInOperators>& times = activity_.operator_times;
+  const std::vector<int64_t>& starts = activity_.operator_starts;
+  if (!began_ || from < at_ns_) {
+    stretch_ = first_after(stretches.begin(), stretches.end(), from);
+    operator_time_ = first_after(times.begin(), times.end(), from);
+    operator_start_ = std::lower_bound(starts.begin(), starts.end(), from);
+    began_ = true;
+  }
+  at_ns_ = from;
+  while (stretch_ != stretches.end() && stretch_->end_ns <= from) ++stretch_;
+  while (operator_time_ != times.end() && operator_time_->end_ns <= from) ++operator_time_;
+  while (operator_start_ != starts.end() && *operator_start_ < from) ++operator_start_;
+}
+
+// [from, to), which lies behind at_ns_.
+int64_t HostDivider::in_operators(int64_t from, int64_t to) const {
+  int64_t total = 0;
+  for (auto at = operator_time_; at != activity_.operator_times.end() && at->start_ns < to; ++at)
+    total += std::min(to, at->end_ns) - std::max(from, at->start_ns);
+  return total;
+}
+
 Activity HostActivity::at(int64_t ns) const {
-  const auto stretch =
-      std::upper_bound(stretches.begin(), stretches.end(), ns,
-                       [](int64_t time, const Stretch& other) { return time < other.end_ns; });
+  const auto stretch = first_after(stretches.begin(), stretches.end(), ns);
   return stretch != stretches.end() && stretch->start_ns <= ns ? stretch->activity : Activity::kOther;
 }
 
 const Stretch* HostActivity::longest(int64_t from, int64_t to, Activity activity) const {
   const Stretch* best = nullptr;
-  auto at = std::upper_bound(stretches.begin(), stretches.end(), from,
-                             [](int64_t time, const Stretch& stretch) { return time < stretch.end_ns; });
+  auto at = first_after(stretches.begin(), stretches.end(), from);
   for (; at != stretches.end() && at->start_ns < to; ++at)
     if (at->activity == activity && (best == nullptr || at->ns() > best->ns())) best = &*at;
   return best;

@@ -48,12 +48,34 @@ struct HostActivity {
   std::vector<int64_t> operator_starts;         // sorted
   double operator_gap_ns = 0;                   // operator_gap.h
 
-  // [from, to) by activity; nothing is known before the first and after the last stretch: kOther.
+  // [from, to) by activity; nothing is known before the first and after the last stretch: kOther. Of many
+  // pieces of time in a row HostDivider.
   HostTime divide(int64_t from, int64_t to) const;
   // What the host did at an instant; kOther where nothing is known.
   Activity at(int64_t ns) const;
   // The longest stretch of an activity that touches [from, to); null if none does.
   const Stretch* longest(int64_t from, int64_t to, Activity activity) const;
+};
+
+// Divides one piece of time after the other: each that begins no earlier than the one before is found from
+// there on, in O(what lies between), others in O(log n).
+class HostDivider {
+ public:
+  explicit HostDivider(const HostActivity& activity) : activity_(activity) {}  // which must outlive this
+
+  HostTime divide(int64_t from, int64_t to);
+
+ private:
+  void go_to(int64_t from);
+  int64_t in_operators(int64_t from, int64_t to) const;
+
+  const HostActivity& activity_;
+  int64_t at_ns_ = 0;
+  bool began_ = false;
+  // The first that ends after at_ns_, and of the starts the first that is not before it.
+  std::vector<Stretch>::const_iterator stretch_;
+  std::vector<TimeInOperators>::const_iterator operator_time_;
+  std::vector<int64_t>::const_iterator operator_start_;
 };
 
 HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeline);

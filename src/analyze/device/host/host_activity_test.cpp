@@ -2,6 +2,7 @@
 #include "analyze/device/host/host_activity.h"
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -111,6 +112,24 @@ TEST(HostActivity, DividesTimeIntoPartsThatAddUp) {
       }
       EXPECT_EQ(sum, to - from);
     }
+}
+
+TEST(HostActivity, IsDividedAlikeWhereverThePieceBeforeLay) {
+  const RandomHost host(11, 2);
+  const HostActivity activity = host_activity(host.trace, host.timeline);
+  HostDivider divider(activity);
+  std::mt19937 random(3);
+  std::uniform_int_distribution<int64_t> instant(-20, kEnd + 20), length(0, 40);
+  for (int i = 0; i < 2000; ++i) {
+    const int64_t from = instant(random), to = from + length(random);
+    const HostTime one = divider.divide(from, to), other = activity.divide(from, to);
+    EXPECT_EQ(one.all, other.all);
+    EXPECT_EQ(one.in_operators, other.in_operators);
+    EXPECT_EQ(one.operators, other.operators);
+    EXPECT_EQ(std::accumulate(one.operators.begin(), one.operators.end(), int64_t{0}),
+              std::count_if(activity.operator_starts.begin(), activity.operator_starts.end(),
+                            [&](int64_t start) { return from <= start && start < to; }));
+  }
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ constexpr int64_t kQueuedNs = 60'000;
 class Divider {
  public:
   Divider(const RankTimeline& timeline, const HostActivity& activity)
-      : timeline_(timeline), activity_(activity) {
+      : timeline_(timeline), activity_(activity), host_time_(activity) {
     for (const Work& work : timeline.works) {  // by start
       if (timeline.in_ledger(work) || work.kind == WorkKind::kCollective) continue;
       if (!others_.empty() && work.start_ns <= others_.back().second)
@@ -41,7 +41,7 @@ class Divider {
 
  private:
   void host(const Gap& gap, int64_t from, int64_t to) {
-    const HostTime time = activity_.divide(from, to);
+    const HostTime time = host_time_.divide(from, to);
     int64_t start = from;
     for (const auto& [began, activity] : activities_by_time(time, from, to)) {
       const Stretch* stretch = activity == Activity::kIssue ? nullptr : activity_.longest(from, to, activity);
@@ -69,7 +69,7 @@ class Divider {
   // has waited for the queue to run empty.
   void latency(const Gap& gap, int64_t from, const HostCall* call) {
     if (from >= gap.end_ns) return;
-    const HostTime time = activity_.divide(from, gap.end_ns);
+    const HostTime time = host_time_.divide(from, gap.end_ns);
     const bool queue_was_empty = call != nullptr && gap.end_ns - call->start_ns < kQueuedNs;
     const int64_t waited = queue_was_empty ? time.of(Activity::kWait) : 0;
     const Stretch* stretch = waited == 0 ? nullptr : activity_.longest(from, gap.end_ns, Activity::kWait);
@@ -102,6 +102,7 @@ class Divider {
 
   const RankTimeline& timeline_;
   const HostActivity& activity_;
+  HostDivider host_time_;
   std::vector<std::pair<int64_t, int64_t>> others_;  // when other devices of the process work, by start
   std::vector<IdlePart> parts_;
 };

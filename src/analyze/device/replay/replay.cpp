@@ -262,22 +262,18 @@ double typical_ms(std::span<const double> ends, double start) {
 
 }  // namespace
 
-Replay::Replay(const trace::Trace& trace, std::span<const RankTimeline> timelines,
-               std::span<const HostActivity> activities, const Meetings& meetings) {
+Replay::Replay(std::span<const Program> programs, const Meetings& meetings) : programs_(programs) {
   for (const Meeting& meeting : meetings.all) {
     transfer_ns_.push_back(meeting.transfer_ns());
     attendance_.push_back(static_cast<int>(meeting.ranks.size()));
   }
   double total = 0;
-  for (std::size_t rank = 0; rank < timelines.size(); ++rank) {
-    programs_.push_back(make_program(trace, timelines[rank], activities[rank]));
-    for (std::size_t work = 0; work < programs_.back().works.size(); ++work)
-      programs_.back().works[work].meeting = meetings.of[rank][work];
+  for (const Program& program : programs) {
     std::vector<double> times;
-    for (const DeviceStep& step : timelines[rank].steps) times.push_back(step.ms());
+    for (const DeviceStep& step : program.timeline->steps) times.push_back(step.ms());
     total += median(times);
   }
-  recorded_ms_ = programs_.empty() ? 0 : total / static_cast<double>(programs_.size());
+  recorded_ms_ = programs.empty() ? 0 : total / static_cast<double>(programs.size());
   unchanged_ms_ = step_ms();
 }
 

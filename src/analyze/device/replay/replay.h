@@ -43,9 +43,8 @@ struct Change {
 
 class Replay {
  public:
-  // One entry a rank; `timelines` must outlive this.
-  Replay(const trace::Trace& trace, std::span<const RankTimeline> timelines,
-         std::span<const HostActivity> activities, const Meetings& meetings);
+  // One a rank, whose collectives are in `meetings`. `programs` must outlive this.
+  Replay(std::span<const Program> programs, const Meetings& meetings);
 
   // The median time of the steps; over ranks the mean.
   double step_ms(const Change& change = {}) const;
@@ -57,7 +56,7 @@ class Replay {
   double error() const;
 
  private:
-  std::vector<Program> programs_;
+  std::span<const Program> programs_;
   std::vector<double> transfer_ns_;  // by meeting
   std::vector<int> attendance_;      // ranks by meeting
   double recorded_ms_ = 0;

@@ -4,6 +4,8 @@
 #include <limits>
 #include <unordered_map>
 
+#include "trace/import/side_by_side.h"
+
 namespace hone::analyze::device {
 namespace {
 
@@ -22,7 +24,7 @@ double median_of(std::vector<double>& values, double otherwise) {
 class ProgramBuilder {
  public:
   ProgramBuilder(const trace::Trace& trace, const RankTimeline& timeline, const HostActivity& activity)
-      : trace_(trace), timeline_(timeline), activity_(activity) {
+      : trace_(trace), timeline_(timeline), activity_(activity), host_time_(activity) {
     program_.timeline = &timeline;
     program_.works.resize(timeline.works.size());
   }
@@ -210,7 +212,7 @@ class ProgramBuilder {
   Item item_until(int64_t until) {
     Item item;
     if (until <= time_) return item;
-    const HostTime time = activity_.divide(time_, until);
+    const HostTime time = host_time_.divide(time_, until);
     std::copy(time.all.begin(), time.all.end(), item.before_ns.begin());
     std::copy(time.in_operators.begin(), time.in_operators.end(), item.operators_ns.begin());
     std::copy(time.operators.begin(), time.operators.end(), item.operators.begin());
@@ -291,6 +293,7 @@ class ProgramBuilder {
   const trace::Trace& trace_;
   const RankTimeline& timeline_;
   const HostActivity& activity_;
+  HostDivider host_time_;
   std::vector<uint32_t> before_;  // the work before each on its stream
   double latency_ = kDefaultLatencyNs;
   double gap_ = kDefaultQueueGapNs;
@@ -300,8 +303,15 @@ class ProgramBuilder {
 
 }  // namespace
 
-Program make_program(const trace::Trace& trace, const RankTimeline& timeline, const HostActivity& activity) {
-  return ProgramBuilder(trace, timeline, activity).run();
+std::vector<Program> make_programs(const trace::Trace& trace, std::span<const RankTimeline> timelines,
+                                   std::span<const HostActivity> activities, const Meetings& meetings) {
+  std::vector<Program> programs(timelines.size());
+  trace::side_by_side(timelines.size(), [&](std::size_t rank) {
+    programs[rank] = ProgramBuilder(trace, timelines[rank], activities[rank]).run();
+    for (std::size_t work = 0; work < programs[rank].works.size(); ++work)
+      programs[rank].works[work].meeting = meetings.of[rank][work];
+  });
+  return programs;
 }
 
 }  // namespace hone::analyze::device

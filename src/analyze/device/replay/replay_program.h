@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "analyze/device/host/host_activity.h"
+#include "analyze/device/timeline/meetings.h"
 #include "analyze/device/timeline/rank_timeline.h"
 
 namespace hone::analyze::device {
@@ -46,6 +48,8 @@ struct Program {
 };
 
 // Meetings (collectives of several ranks) are numbered by the caller.
-Program make_program(const trace::Trace& trace, const RankTimeline& timeline, const HostActivity& activity);
+// One a rank, as the other arguments; `timelines` must outlive them.
+std::vector<Program> make_programs(const trace::Trace& trace, std::span<const RankTimeline> timelines,
+                                   std::span<const HostActivity> activities, const Meetings& meetings);
 
 }  // namespace hone::analyze::device

@@ -134,7 +134,7 @@ Fabricated program(double issue_us, double work_us, bool waits = false, double p
 }
 
 double recorded_gain(const Study& study, Activity activity) {
-  const Replay replay(*study.trace, study.timelines, study.activities, study.meetings);
+  const Replay replay(study.programs, study.meetings);
   Change change;
   change.without[static_cast<std::size_t>(activity)] = true;
   return replay.step_ms() - replay.step_ms(change);
@@ -144,7 +144,7 @@ TEST(Replay, UnchangedGivesTheRecordingAgain) {
   for (const Fabricated& made :
        {program(10, 100), program(100, 10), program(50, 50, true), program(30, 40, true, 900)}) {
     const Study study = made.study();
-    const Replay replay(*study.trace, study.timelines, study.activities, study.meetings);
+    const Replay replay(study.programs, study.meetings);
     EXPECT_LT(replay.error(), 0.005);
     EXPECT_GT(replay.recorded_ms(), 0);
   }
@@ -162,7 +162,7 @@ TEST(Replay, WorkOfSideStreamsMovesWithWhatHeldTheDevice) {
     made.end_step();
   }
   const Study study = made.study();
-  const Replay replay(*study.trace, study.timelines, study.activities, study.meetings);
+  const Replay replay(study.programs, study.meetings);
   EXPECT_LT(replay.error(), 0.02);
   Change change;
   change.work_ns.resize(1);
@@ -208,7 +208,7 @@ std::pair<double, double> graph_steps(double call_us, double work_us, double gap
     made.end_step();
   }
   const Study study = made.study();
-  const Replay replay(*study.trace, study.timelines, study.activities, study.meetings);
+  const Replay replay(study.programs, study.meetings);
   EXPECT_LT(replay.error(), 0.02);
   Change change;
   change.recorder.most_ns = 1;  // the share keeps operators as they are
@@ -238,7 +238,7 @@ TEST(Replay, LaunchingAGraphTakesItsTimeHoweverManyNodesItHas) {
 TEST(Replay, LaunchesOfSingleWorksAreNoGraphs) {
   const Case made(program(10, 100)), slow(program(100, 10));
   for (const Study* study : {&made.study, &slow.study}) {
-    const Replay replay(*study->trace, study->timelines, study->activities, study->meetings);
+    const Replay replay(study->programs, study->meetings);
     Change change;
     change.recorder.most_ns = 1;
     EXPECT_NEAR(replay.step_ms(change), replay.step_ms(), 1e-6);
@@ -258,7 +258,7 @@ TEST(Replay, WithoutTheRecorderOperatorsShrinkAndTheProgramDoesNot) {
     made.end_step();
   }
   const Study study = made.study();
-  const Replay replay(*study.trace, study.timelines, study.activities, study.meetings);
+  const Replay replay(study.programs, study.meetings);
   const double recorded = replay.step_ms();
   Change change;
   change.recorder = {.operator_share = 0.25, .most_ns = 1e6};
@@ -284,7 +284,7 @@ TEST(Replay, ACollectiveThatALaterWorkHeldUpFollowsWhatItReduces) {
     made.end_step();
   }
   const Study study = made.study();
-  const Replay replay(*study.trace, study.timelines, study.activities, study.meetings);
+  const Replay replay(study.programs, study.meetings);
   EXPECT_LT(replay.error(), 0.02);
   // Steps begin with the reduced work; the collective's end is theirs.
   auto with = [&](double reduced_us, double later_us) {

@@ -175,10 +175,13 @@ std::string loop_remedy(const Loops& loops) {
   }
   if (of_layers > works / 2)
     return "if these are layers of a model, each of which needs the one before: "
-           "torch.compile(mode=\"reduce-overhead\") or a CUDA graph launches them at once; if they are samples, "
-           "branches or members of an ensemble, run them as one batch (torch.vmap, torch.func.stack_module_state)";
+           "torch.compile(mode=\"reduce-overhead\") or a CUDA graph launches them at once; if they are "
+           "samples, "
+           "branches or members of an ensemble, run them as one batch (torch.vmap, "
+           "torch.func.stack_module_state)";
   return "if the turns are independent (parameters, heads, experts, samples), do them in one call: "
-         "torch._foreach_*, torch.bmm, torch.vmap, clip_grad_norm_(foreach=True); if each needs the one before "
+         "torch._foreach_*, torch.bmm, torch.vmap, clip_grad_norm_(foreach=True); if each needs the one "
+         "before "
          "(time steps, layers), use the operator that has the loop inside (nn.LSTM), torch.compile or a CUDA "
          "graph";
 }

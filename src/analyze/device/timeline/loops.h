@@ -18,7 +18,8 @@ struct Loop {
   uint32_t turns = 0;
   int32_t step = trace::kNoStep;
   bool copies = false;  // from the host to the device and nothing else
-  // Each turn multiplies or convolves and normalises, as a layer of a network does, which needs the one before.
+  // Each turn multiplies or convolves and normalises, as a layer of a network does, which needs the one
+  // before.
   bool layers = false;
   std::string name = {};  // "norm, mul" : what one turn launches
 };
