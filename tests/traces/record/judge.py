@@ -36,7 +36,7 @@ def judged(hone, facts_file):
     name, cause, times = facts["program"], facts["cause"], facts["step_ms"]
     answer = explained(hone, sorted(facts_file.parent.glob(f"{name}.fault.*json.gz")))
     fault, repaired = times["fault"], times["repaired"]
-    row = {"program": name, "planted": cause, "verdict": answer["verdict"]["cause"] or "healthy",
+    row = {"program": name, "planted": cause, "verdict": answer["verdict"],
            "recorded_step_ms": answer["step"]["median_ms"],
            "unrecorded_step_foretold_ms": answer["metrics"].get("unrecorded_step_ms"),
            "unrecorded_step_ms": fault["median"], "unrecorded_step_least_ms": min(fault["blocks"]),
