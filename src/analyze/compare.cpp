@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <numeric>
-#include <unordered_map>
+#include <set>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "analyze/match_operators.h"
 #include "analyze/rules.h"
 #include "core/units.h"
 
@@ -17,70 +18,7 @@ namespace {
 // Where neither run has this part of its operators' time in operators that the other ran, it is said.
 constexpr double kSameProgram = 0.5;
 
-// Sets of indices that can be merged (union-find with path halving).
-class Groups {
- public:
-  explicit Groups(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0u); }
-  std::size_t find(std::size_t i) {
-    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
-    return i;
-  }
-  void merge(std::size_t a, std::size_t b) { parent_[find(a)] = find(b); }
-
- private:
-  std::vector<std::size_t> parent_;
-};
-
-using Sets = std::map<std::size_t, std::vector<std::size_t>>;
-
-Sets sets_of(Groups& groups, std::size_t count) {
-  Sets sets;
-  for (std::size_t i = 0; i < count; ++i) sets[groups.find(i)].push_back(i);
-  return sets;
-}
-
-// Joins what has the same key.
-class Joining {
- public:
-  explicit Joining(Groups& groups) : groups_(groups) {}
-  void join(const std::string& key, std::size_t i) {
-    const auto [found, added] = first_.emplace(key, i);
-    if (!added) groups_.merge(i, found->second);
-  }
-
- private:
-  Groups& groups_;
-  std::unordered_map<std::string, std::size_t> first_;
-};
-
 double part_drift(const Analysis& a, const Analysis& b) { return std::max(kPartDrift, drift(a, b)); }
-
-// Operators of both runs that share a name or a node of the model, as sets of indices: those of `a` first,
-// then those of `b`.
-Sets match(const std::vector<const OperatorTime*>& all) {
-  Groups groups(all.size());
-  Joining joining(groups);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    // An operator that knows where it came from is matched by that: names of generated operators repeat by
-    // chance.
-    if (all[i]->provenance.empty()) joining.join(all[i]->name, i);
-    for (const std::string& source : all[i]->provenance) joining.join(source, i);
-  }
-  return sets_of(groups, all.size());
-}
-
-// Operators of foreign programs: by kind, inputs and phase, which their names say. What then stands alone on
-// its side is matched by kind: another batch size or type gives every operator other inputs.
-Sets match_by_inputs(const std::vector<const OperatorTime*>& all, std::size_t a_count) {
-  Groups groups(all.size());
-  Joining by_name(groups);
-  for (std::size_t i = 0; i < all.size(); ++i) by_name.join(all[i]->kind + " " + all[i]->name, i);
-  Joining by_kind(groups);
-  for (const auto& [root, members] : sets_of(groups, all.size()))
-    if (members.front() >= a_count || members.back() < a_count)
-      by_kind.join(all[members.front()]->kind, root);
-  return sets_of(groups, all.size());
-}
 
 // One sample a step: the times of the operators together.
 void add_samples(std::vector<double>& sum, const std::vector<double>& samples) {
@@ -123,7 +61,7 @@ std::vector<OperatorChange> compare_operators(const Analysis& a, const Analysis&
   const Frame frame{a.operators.size(), a.step.samples_ms.size(), b.step.samples_ms.size(),
                     std::max(a.step.ms.median, b.step.ms.median), part_drift(a, b)};
   const bool foreign = a.subject != Subject::kPlan || b.subject != Subject::kPlan;
-  for (const auto& [root, members] : foreign ? match_by_inputs(all, frame.a_count) : match(all))
+  for (const OperatorSet& members : foreign ? match_by_inputs(all, frame.a_count) : match_by_model(all))
     changes.push_back(change_of(all, members, frame));
   std::stable_sort(changes.begin(), changes.end(), [](const OperatorChange& x, const OperatorChange& y) {
     return std::abs(x.b_ms - x.a_ms) > std::abs(y.b_ms - y.a_ms);
