@@ -119,8 +119,10 @@ struct TimelineSpan {
   uint64_t link = 0;  // the same for a launch and what it launched; 0: none
 };
 
-// A stretch of that step in which the device of the ledger had nothing to do, by cause as the ledger has it.
+// A stretch of that step in which a rank's device had nothing to do, by cause as a ledger of that rank has
+// it.
 struct IdleSpan {
+  int track = 0;  // the stream that runs most of the rank's works: index into Analysis::timeline_tracks
   double start_ms = 0;
   double ms = 0;
   Cause cause = Cause::kLaunch;
@@ -317,8 +319,7 @@ struct Analysis {
   std::vector<RooflinePoint> roofline;
   std::vector<std::string> timeline_tracks;
   std::vector<TimelineSpan> timeline;
-  std::vector<IdleSpan> idle;             // of the drawn step, by start
-  int idle_track = -1;                    // of `timeline_tracks`, on which they lie; -1: none
+  std::vector<IdleSpan> idle;             // of the drawn step, by track and start
   int timeline_left_out = 0;              // threads and streams of the step that are not in `timeline_tracks`
   std::vector<BeatenRoof> beaten_roofs;   // furthest beyond first; `warnings` say so, too
   std::map<std::string, double> metrics;  // by name with its unit: "achieved_gflop_per_s"

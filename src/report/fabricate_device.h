@@ -242,9 +242,9 @@ inline void add_device_tables(analyze::Analysis& analysis) {
 
 // What the device waits for before its first kernel, and evidence that leads there.
 inline void add_device_idle(analyze::Analysis& analysis) {
-  analysis.idle_track = 1;
-  analysis.idle = {{0, 0.25, analyze::Cause::kHostSync, "aten::item"},
-                   {0.25, 0.15, analyze::Cause::kLaunch, "layer_norm 8×1024×768 bf16"}};
+  analysis.idle = {{1, 0, 0.25, analyze::Cause::kHostSync, "aten::item"},
+                   {1, 0.25, 0.15, analyze::Cause::kLaunch, "layer_norm 8×1024×768 bf16"},
+                   {4, 0, 0.4, analyze::Cause::kIo, "read"}};
   for (analyze::Finding& row : analysis.findings)
     if (row.cause == analyze::Cause::kHostSync) {
       row.evidence.emplace_back("aten::item: 148 waits, 7.10 ms");

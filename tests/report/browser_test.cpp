@@ -162,7 +162,7 @@ window.addEventListener('load', function () {
       if (text.indexOf('idle: host sync') !== 0 || text.indexOf('aten::item') < 0) fault('says ' + text);
       var seen = {};
       for (var y = 20; y < canvas.clientHeight; y += 6) for (var x = 2; x < canvas.clientWidth; x += 6) seen[near(x, y).split(',')[0]] = 1;
-      if (!seen['idle: host sync'] || !seen['idle: launch']) fault('gaps say nothing: ' + Object.keys(seen).join(' '));
+      if (!seen['idle: host sync'] || !seen['idle: launch'] || !seen['idle: I/O']) fault('gaps say nothing: ' + Object.keys(seen).join(' '));
       canvas.dispatchEvent(new inside.KeyboardEvent('keydown', { key: 'Escape', bubbles: true, cancelable: true })); },
     function () { if (canvas.dataset.marked !== '') fault('Escape leaves the mark'); }
   ];

@@ -53,6 +53,8 @@ class Builder {
     for (const RankTimeline& timeline : study.timelines)
       clock_shift_ns_[timeline.rank] = timeline.clock_shift_ns;
     for (const RankTimeline& timeline : study.timelines) several_devices_ |= timeline.devices.size() > 1;
+    turns_[analysis.ledger_rank] = -2;
+    if (analysis.late_rank) turns_[analysis.late_rank->rank] = -1;
   }
 
   void run() {
@@ -80,12 +82,20 @@ class Builder {
     return span;
   }
 
+  // The rank of the ledger, the one that it waits for, then the others by number.
+  int turn_of(int rank) const {
+    const auto found = turns_.find(rank);
+    return found == turns_.end() ? rank : found->second;
+  }
+
   // By rank, threads before streams; the thread that marks the steps first, then the busiest.
   std::vector<uint32_t> tracks_to_show(const std::vector<std::vector<uint32_t>>& rows) const {
     std::vector<uint32_t> order;
     for (uint32_t i = 0; i < rows.size(); ++i)
       if (!rows[i].empty() && clock_shift_ns_.contains(trace_.tracks[i].rank)) order.push_back(i);
-    const auto place = [&](uint32_t i) { return std::pair(trace_.tracks[i].rank, trace_.tracks[i].kind); };
+    const auto place = [&](uint32_t i) {
+      return std::pair(turn_of(trace_.tracks[i].rank), trace_.tracks[i].kind);
+    };
     const auto marks = [&](uint32_t i) {
       return std::any_of(rows[i].begin(), rows[i].end(),
                          [&](uint32_t row) { return trace_.spans.category[row] == Category::kStep; });
@@ -128,26 +138,38 @@ class Builder {
     }
   }
 
-  // On the stream of the ledger's device that runs most of the step's works: where the device is idle, so is
-  // it.
+  // On the stream of a rank's device that runs most of its works in the step: where the device is idle, so is
+  // it. The steps of other ranks end a little earlier or later.
   void add_idle(const std::vector<uint32_t>& shown) {
-    const RankTimeline& timeline = study_.timelines[study_.headline];
-    const std::size_t drawn = typical_window(study_, study_.headline);
+    std::map<std::size_t, std::size_t> ranks;  // by place of their stream among the tracks
+    for (std::size_t rank = 0; rank < study_.timelines.size(); ++rank) {
+      const auto at = std::find(shown.begin(), shown.end(), main_stream(rank));
+      if (at != shown.end()) ranks[static_cast<std::size_t>(at - shown.begin())] = rank;
+    }
+    for (const auto& [at, rank] : ranks) add_idle_of(rank, static_cast<int>(at));
+  }
+
+  // kNothing: the rank does nothing in the step.
+  uint32_t main_stream(std::size_t rank) const {
+    const RankTimeline& timeline = study_.timelines[rank];
     std::map<uint32_t, int> works;  // by track
     for (const Work& work : timeline.works)
-      if (timeline.in_ledger(work) && work.step == timeline.steps[drawn].step)
+      if (timeline.in_ledger(work) && work.start_ns < window_.end_ns && work.end_ns > window_.zero_ns)
         ++works[timeline.streams[work.stream].index];
     const auto most = std::max_element(works.begin(), works.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (most == works.end()) return;
-    const auto at = std::find(shown.begin(), shown.end(), most->first);
-    if (at == shown.end()) return;
-    analysis_.idle_track = static_cast<int>(at - shown.begin());
-    for (const IdlePart& part : study_.ranks[study_.headline].idle) {
-      if (part.window != drawn || part.ns <= 0) continue;
-      IdleAccount account = account_of(study_, study_.headline, part);
-      analysis_.idle.push_back({static_cast<double>(part.start_ns - window_.zero_ns) * 1e-6, part.ns * 1e-6,
-                                account.cause, std::move(account.name)});
+    return most == works.end() ? kNothing : most->first;
+  }
+
+  void add_idle_of(std::size_t rank, int track) {
+    for (const IdlePart& part : study_.ranks[rank].idle) {
+      const int64_t start = std::max(part.start_ns, window_.zero_ns);
+      const int64_t end = std::min(part.start_ns + static_cast<int64_t>(part.ns), window_.end_ns);
+      if (end <= start) continue;
+      IdleAccount account = account_of(study_, rank, part);
+      analysis_.idle.push_back({track, static_cast<double>(start - window_.zero_ns) * 1e-6,
+                                static_cast<double>(end - start) * 1e-6, account.cause,
+                                std::move(account.name)});
     }
   }
 
@@ -178,6 +200,7 @@ class Builder {
   Analysis& analysis_;
   Window window_;
   std::map<int, int64_t> clock_shift_ns_;  // of the ranks that are spoken of
+  std::map<int, int> turns_;               // of ranks that do not stand by their number
   bool several_devices_ = false;
 };
 

@@ -59,18 +59,19 @@ TEST(StepTimeline, ShowsTheStepOfARecording) {
 TEST(StepTimeline, HasTheCausesOfIdleTimeWhereTheDeviceIsIdle) {
   const Result<Analysis> analysis = explained({"sync_item_for_logging.fault"});
   ASSERT_TRUE(analysis.ok()) << analysis.error().message;
-  ASSERT_GE(analysis->idle_track, 0);
+  ASSERT_FALSE(analysis->idle.empty());
   // With the bars of the only stream they fill the step.
   std::vector<std::pair<double, double>> all;  // start, end
   std::set<Cause> causes;
   double idle_ms = 0, busy_ms = 0;
   for (const IdleSpan& gap : analysis->idle) {
+    EXPECT_EQ(gap.track, analysis->idle.front().track);
     causes.insert(gap.cause);
     idle_ms += gap.ms;
     all.push_back({gap.start_ms, gap.start_ms + gap.ms});
   }
   for (const TimelineSpan& bar : analysis->timeline)
-    if (bar.track == analysis->idle_track && bar.start_ms >= 0) {
+    if (bar.track == analysis->idle.front().track && bar.start_ms >= 0) {
       busy_ms += bar.ms;
       all.push_back({bar.start_ms, bar.start_ms + bar.ms});
     }
@@ -78,6 +79,34 @@ TEST(StepTimeline, HasTheCausesOfIdleTimeWhereTheDeviceIsIdle) {
   EXPECT_NEAR(idle_ms + busy_ms, analysis->step.ms.median, 0.01);
   std::sort(all.begin(), all.end());
   for (std::size_t i = 1; i < all.size(); ++i) EXPECT_GE(all[i].first, all[i - 1].second - 2e-6) << i;
+}
+
+// Who is waited for has idle time of its own, and it says why others wait.
+TEST(StepTimeline, HasTheIdleTimeOfTheRankThatIsWaitedForToo) {
+  const Result<Analysis> analysis =
+      explained({"straggler_sleeps.fault.rank0", "straggler_sleeps.fault.rank1"});
+  ASSERT_TRUE(analysis.ok()) << analysis.error().message;
+  std::map<int, std::map<Cause, double>> idle;  // by track
+  for (const IdleSpan& gap : analysis->idle) {
+    EXPECT_GE(gap.start_ms, 0);
+    EXPECT_LE(gap.start_ms + gap.ms, 1.1 * analysis->step.ms.median);
+    idle[gap.track][gap.cause] += gap.ms;
+  }
+  ASSERT_EQ(idle.size(), 2u);
+  const auto name = [&](int track) { return analysis->timeline_tracks.at(static_cast<std::size_t>(track)); };
+  EXPECT_EQ(name(idle.begin()->first).substr(0, 6), "rank 0");
+  EXPECT_EQ(name(idle.rbegin()->first).substr(0, 6), "rank 1");
+  EXPECT_LT(idle.begin()->second[Cause::kHostOther], 1);
+  EXPECT_GT(idle.rbegin()->second[Cause::kHostOther], 15);  // it sleeps
+}
+
+TEST(StepTimeline, BeginsWithTheRankThatWaitsAndTheOneThatItWaitsFor) {
+  const Result<Analysis> analysis = explained({"rank_zero_draws.fault.rank0", "rank_zero_draws.fault.rank1"});
+  ASSERT_TRUE(analysis.ok()) << analysis.error().message;
+  ASSERT_EQ(analysis->ledger_rank, 1);
+  ASSERT_EQ(analysis->late_rank->rank, 0);
+  EXPECT_EQ(analysis->timeline_tracks.front().substr(0, 6), "rank 1");
+  EXPECT_EQ(analysis->timeline_tracks.back().substr(0, 6), "rank 0");
 }
 
 TEST(StepTimeline, HasThePlacesOfWhatEvidenceNames) {

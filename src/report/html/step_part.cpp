@@ -17,7 +17,7 @@ using analyze::Analysis;
 
 constexpr std::size_t kLaneSpans = 60'000;  // about 2 MB of the page
 constexpr std::size_t kStripSpans = 1'200;  // drawn twice, wide and compact
-constexpr std::size_t kIdleSpans = 6'000;   // the longest
+constexpr std::size_t kIdleSpans = 12'000;  // the longest, of all ranks
 constexpr int kLaneTracks = 64;             // a canvas has a largest height
 
 // The timeline without the tracks that find no place on the page.
@@ -56,15 +56,16 @@ Markup kinds_legend(const std::vector<analyze::TimelineSpan>& spans) {
   return entries;
 }
 
-// The longest gaps, by start.
+// The longest gaps that find a place, by track and start.
 std::vector<analyze::IdleSpan> long_gaps(std::vector<analyze::IdleSpan> gaps) {
+  std::erase_if(gaps, [](const analyze::IdleSpan& gap) { return gap.track < 0 || gap.track >= kLaneTracks; });
   if (gaps.size() > kIdleSpans) {
     std::nth_element(gaps.begin(), gaps.begin() + kIdleSpans, gaps.end(),
                      [](const analyze::IdleSpan& a, const analyze::IdleSpan& b) { return a.ms > b.ms; });
     gaps.resize(kIdleSpans);
   }
   std::stable_sort(gaps.begin(), gaps.end(), [](const analyze::IdleSpan& a, const analyze::IdleSpan& b) {
-    return a.start_ms < b.start_ms;
+    return std::pair(a.track, a.start_ms) < std::pair(b.track, b.start_ms);
   });
   return gaps;
 }
@@ -88,6 +89,15 @@ std::string other_steps(const Analysis& analysis) {
       "The slowest of the {} steps took {}: trace.pftrace beside this page has them all; open it at "
       "ui.perfetto.dev.",
       all.size(), fixed_ms(*std::max_element(all.begin(), all.end()), analysis.step.ms.median));
+}
+
+// Which rank is where.
+std::string order_of_ranks(const Analysis& analysis) {
+  if (analysis.ranks.size() < 2) return "";
+  std::string text = fmt::format(" Rank {}, whose ledger this is, stands first", analysis.ledger_rank);
+  if (analysis.late_rank)
+    text += fmt::format(", then rank {}, for which it waits longest", analysis.late_rank->rank);
+  return text + ".";
 }
 
 // Tracks that did something in the step and find no place.
@@ -147,9 +157,9 @@ Markup step_part(const Analysis& analysis) {
   const std::string lead =
       device
           ? "The step nearest to the median: host threads with their nested calls, device streams below. It "
-            "begins at 0; calls before that ran ahead of the device. Where the device that the ledger is of "
-            "is "
-            "idle, the colour is the cause."
+            "begins at 0; calls before that ran ahead of the device. Where a device is idle, the colour on "
+            "its main stream is the cause." +
+                order_of_ranks(analysis)
           : "The step nearest to the median: the host's threads with their nested calls.";
   return section("timeline", "One step",
                  lead +

@@ -50,19 +50,20 @@ class Links {
 
 int64_t ns(double ms) { return std::isfinite(ms) ? std::llround(std::clamp(ms, -1e9, 1e9) * 1e6) : 0; }
 
-// The gaps of the device by cause.
-Json idle_json(const analyze::Analysis& analysis, const std::vector<analyze::IdleSpan>& gaps, Texts& names) {
-  Json s = Json::array(), d = Json::array(), n = Json::array(), c = Json::array();
+// The gaps of devices by cause.
+Json idle_json(const std::vector<analyze::IdleSpan>& gaps, Texts& names) {
+  Json t = Json::array(), s = Json::array(), d = Json::array(), n = Json::array(), c = Json::array();
   int64_t before = 0;
   for (const analyze::IdleSpan& gap : gaps) {
     const int64_t start = ns(gap.start_ms);
+    t.push_back(gap.track);
     s.push_back(start - before);
     before = start;
     d.push_back(ns(gap.ms));
     n.push_back(names.index(gap.name));
     c.push_back(static_cast<int>(gap.cause));
   }
-  return {{"track", analysis.idle_track},
+  return {{"t", std::move(t)},
           {"s", std::move(s)},
           {"d", std::move(d)},
           {"n", std::move(n)},
@@ -96,7 +97,7 @@ std::string timeline_json(const analyze::Analysis& analysis, const MergedTimelin
     classes.push_back(trace::operator_class_name(static_cast<trace::OperatorClass>(i)));
   for (const analyze::Cause cause : analyze::all_causes())
     causes.push_back({analyze::cause_label(cause), svg::cause_class(cause)});
-  Json idle = idle_json(analysis, gaps, names);
+  Json idle = idle_json(gaps, names);
   const Json json = {{"step_ns", ns(analysis.step.ms.median)},
                      {"tracks", std::move(tracks)},
                      {"classes", std::move(classes)},

@@ -44,12 +44,13 @@ TEST(TimelineJson, IsInertInsideAPage) {
   std::vector<analyze::TimelineSpan> bars = {bar(0, 0, 0.5, 1, 3), bar(1, 0, 1, 1, 3), bar(1, 0, 3, 1, 4)};
   bars[0].name = "</script><script>\u2028é";
   const std::string text =
-      timeline_json(analysis, merge_short(bars, 10), {{1, 0.5, analyze::Cause::kHostSync, "</script>"}});
+      timeline_json(analysis, merge_short(bars, 10), {{1, 1, 0.5, analyze::Cause::kHostSync, "</script>"}});
   for (unsigned char c : text) EXPECT_TRUE(c >= 0x20 && c < 0x7f && c != '<');
   const auto json = nlohmann::json::parse(text);
   EXPECT_EQ(json["s"], (nlohmann::json{500000, 500000, 2000000}));
   EXPECT_EQ(json["l"], (nlohmann::json{1, 1, 0}));  // a link of one bar leads nowhere
   EXPECT_EQ(json["names"].size(), 3u);
+  EXPECT_EQ(json["idle"]["t"], nlohmann::json{1});
   EXPECT_EQ(json["idle"]["s"], nlohmann::json{1000000});
   EXPECT_EQ(json["causes"][json["idle"]["c"][0].get<std::size_t>()][0], "host sync");
 }

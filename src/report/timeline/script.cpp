@@ -46,15 +46,17 @@ std::string_view timeline_script() {
   });
   var height = y + 8;
 
-  // Where the device of the ledger has nothing to do, by cause: on the first row of its stream.
-  var idle = data.idle, idleRow = rowOf[idle.track + ':0'], gaps = [], gapEnds = [];
+  // Where a device has nothing to do, by cause: on the first row of its rank's main stream.
+  var idle = data.idle, idleRows = [];
   last = 0;
-  if (idleRow) for (i = 0; i < idle.s.length; i++) {
+  for (i = 0; i < idle.s.length; i++) {
     last += idle.s[i];
-    gaps.push({ from: last, to: last + idle.d[i], cause: idle.c[i], name: data.names[idle.n[i]] });
-    gapEnds.push(last + idle.d[i]);
+    var idleRow = rowOf[idle.t[i] + ':0'];
+    if (!idleRow) continue;
+    if (!idleRow.gaps) { idleRow.gaps = []; idleRow.gapEnds = []; idleRows.push(idleRow); }
+    idleRow.gaps.push({ from: last, to: last + idle.d[i], cause: idle.c[i], name: data.names[idle.n[i]] });
+    idleRow.gapEnds.push(last + idle.d[i]);
   }
-  idleRow = gaps.length ? idleRow : null;
   var marked = null;  // the stretch that a line of evidence led to
 
   home.innerHTML = '<div class="lanes-bar"><input type="search" placeholder="Find a name" aria-label="Find a name in the timeline">' +
@@ -134,17 +136,17 @@ std::string_view timeline_script() {
 
   // Pale over the whole height under the bars, whose least width is a pixel; strong and of its true width at
   // the foot above them.
-  function drawIdle(under) {
-    for (var k = firstEnding(gapEnds, view.from); k < gaps.length && gaps[k].from < view.to; k++) {
-      var gap = gaps[k], left = Math.max(0, x(gap.from)), wide = Math.min(width, x(gap.to)) - left;
+  function drawIdle(row, under) {
+    for (var k = firstEnding(row.gapEnds, view.from); k < row.gaps.length && row.gaps[k].from < view.to; k++) {
+      var gap = row.gaps[k], left = Math.max(0, x(gap.from)), wide = Math.min(width, x(gap.to)) - left;
       context.globalAlpha = matches ? 0.15 : under ? 0.22 : 1;
       context.fillStyle = palette.causes[gap.cause];
-      context.fillRect(left, under ? idleRow.y : idleRow.y + ROW - 4, wide, under ? ROW : 4);
+      context.fillRect(left, under ? row.y : row.y + ROW - 4, wide, under ? ROW : 4);
       var label = 'idle: ' + data.causes[gap.cause][0];
       if (under && wide > 40 && context.measureText(label).width + 8 < wide) {
         context.globalAlpha = 1;
         context.fillStyle = palette.soft;
-        context.fillText(label, left + 4, idleRow.y + 11);
+        context.fillText(label, left + 4, row.y + 11);
       }
     }
     context.globalAlpha = 1;
@@ -161,7 +163,7 @@ std::string_view timeline_script() {
 
   function drawRow(row) {
     var drawn = 0, edge = -1;
-    if (row === idleRow) drawIdle(true);
+    if (row.gaps) drawIdle(row, true);
     for (var k = first(row, view.from); k < row.bars.length; k++) {
       var bar = row.bars[k];
       if (start[bar] >= view.to) break;
@@ -192,7 +194,7 @@ std::string_view timeline_script() {
       }
     }
     context.globalAlpha = 1;
-    if (row === idleRow) drawIdle(false);
+    if (row.gaps) drawIdle(row, false);
     return drawn;
   }
 
@@ -268,9 +270,18 @@ std::string_view timeline_script() {
     return -1;
   }
   function gapAt(px, py) {
-    if (!idleRow || py < idleRow.y || py >= idleRow.y + ROW + GAP) return null;
-    var at = timeAt(px), gap = gaps[firstEnding(gapEnds, at)];
+    var at = timeAt(px), row = idleRows.filter(function (each) { return py >= each.y && py < each.y + ROW + GAP; })[0];
+    var gap = row && row.gaps[firstEnding(row.gapEnds, at)];
     return gap && gap.from <= at ? gap : null;
+  }
+  // Of any rank, the gap nearest to these times.
+  function gapNear(from, to) {
+    var best = null, apart = Infinity;
+    idleRows.forEach(function (row) {
+      var gap = row.gaps[firstEnding(row.gapEnds, from)], far = gap ? Math.abs(gap.from - from) + Math.abs(gap.to - to) : Infinity;
+      if (far < apart) { best = gap; apart = far; }
+    });
+    return best;
   }
   function gapWords(gap) {
     return 'idle: ' + data.causes[gap.cause][0] + ', ' + timeText(gap.to - gap.from) + ' at ' + timeText(gap.from) + (gap.name ? '\n' + gap.name : '');
@@ -310,7 +321,7 @@ std::string_view timeline_script() {
       if (far < apart) { best = k; apart = far; }
     }
     choose(best);
-    if (best < 0 && idleRow) explainGap(gaps[firstEnding(gapEnds, from)]);
+    if (best < 0) explainGap(gapNear(from, to));
     marked = { from: from, to: to };
     canvas.dataset.marked = from + ' ' + to;
     show(from - room, to + room);
