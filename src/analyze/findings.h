@@ -72,6 +72,7 @@ struct OperatorTime {
   std::string roof;  // what bounds the kernel that ran: "f32 compute", "DRAM", "L3", …
   double fraction_of_roof = 0;
   Cause main_cause = Cause::kFloor;  // the cause of the largest part of its time
+  double calls = 0;                  // executions a step; 0: not counted
 };
 
 // A row of the top-K table: an operator with its place on the roofline and the reason in words.
@@ -248,13 +249,37 @@ struct LeftOutRank {
   std::string why;
 };
 
+// An operator, or several of one kind, on which the late rank spends another time than the rank whose ledger
+// is shown.
+struct RankOperator {
+  std::string name;        // of the late rank; of the shown rank, where only that runs it
+  std::string shown_name;  // of the shown rank, where that runs it on other inputs; else empty
+  std::string kind;
+  double late_ms = 0;  // of the typical step of each
+  double shown_ms = 0;
+  double late_calls = 0;  // a step
+  double shown_calls = 0;
+  std::optional<TimelinePlace> place = {};  // the longest on the late rank in the drawn step
+};
+
+// An operator that only ranks run whose ledger is not shown.
+struct ElsewhereOperator {
+  std::string name;
+  std::string kind;
+  std::vector<int> ranks;
+  double ms = 0;  // of the typical step of the rank on which it takes longest
+  double calls = 0;
+  std::vector<double> samples_ms;  // one a step of that rank; not part of the JSON
+};
+
 // The rank that the others wait for.
 struct LateRank {
   int rank = 0;
-  Cause cause = Cause::kFloor;  // of the idle time that it alone has; kFloor: it computes longer
-  double longer_ms = 0;         // than the rank whose ledger is shown
-  double removed_gain_ms = 0;   // without what it does longer
-  double shared_gain_ms = 0;    // with that shared out over the ranks; 0: it cannot be shared
+  Cause cause = Cause::kFloor;               // of the idle time that it alone has; kFloor: it computes longer
+  double longer_ms = 0;                      // than the rank whose ledger is shown
+  double removed_gain_ms = 0;                // without what it does longer
+  double shared_gain_ms = 0;                 // with that shared out over the ranks; 0: it cannot be shared
+  std::vector<RankOperator> operators = {};  // that tell it from the shown rank; largest difference first
 };
 
 // The collectives of one kind in one process group.
@@ -315,7 +340,8 @@ struct Analysis {
   std::vector<TopOperator> top;
   Verdict verdict;
   std::vector<Finding> findings;
-  std::vector<OperatorTime> operators;  // all of them
+  std::vector<OperatorTime> operators;            // all of them
+  std::vector<ElsewhereOperator> elsewhere = {};  // longest first
   std::vector<RooflinePoint> roofline;
   std::vector<std::string> timeline_tracks;
   std::vector<TimelineSpan> timeline;

@@ -128,6 +128,7 @@ std::vector<OperatorTime> operator_times(const trace::Trace& trace, const StepPr
     row.roof = roof_name(op, entry.roof);
     row.fraction_of_roof = entry.fraction_of_roof();
     row.main_cause = entry.split.main_cause();
+    row.calls = entry.executions;
     rows.push_back(std::move(row));
   }
   return rows;

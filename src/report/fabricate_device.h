@@ -252,6 +252,19 @@ inline void add_device_idle(analyze::Analysis& analysis) {
     }
 }
 
+// Rank 1 makes others wait with products of its own.
+inline void add_device_late_rank(analyze::Analysis& analysis) {
+  analysis.late_rank = analyze::LateRank{1, analyze::Cause::kFloor, 0.9, 0.8, 0.4};
+  analysis.late_rank->operators = {
+      {"mm 512×512 · 512×512 bf16", "", "aten::mm", 0.9, 0, 6, 0, analyze::TimelinePlace{0.6, 0.2}},
+      {"addmm 24×768 · 768×768 bf16", "addmm 16×768 · 768×768 bf16", "aten::addmm", 4.9, 4.1, 12, 12},
+      {"gelu 16×3072 bf16", "", "aten::gelu", 0, 0.4, 0, 12}};
+  for (analyze::Finding& row : analysis.findings)
+    if (row.cause == analyze::Cause::kStraggler)
+      row.evidence.emplace_back("mm 512×512 · 512×512 bf16: 0.90 ms in 6 calls, none on rank 0");
+  analysis.elsewhere = {{"mm 512×512 · 512×512 bf16", "aten::mm", {1}, 0.9, 6, std::vector<double>(9, 0.9)}};
+}
+
 inline analyze::Analysis device_analysis() {
   analyze::Analysis analysis;
   analysis.source = "rank0.json.gz, rank1.json.gz";
@@ -264,6 +277,7 @@ inline analyze::Analysis device_analysis() {
   timeline.add_rank(0);
   timeline.add_rank(1);
   add_device_idle(analysis);
+  add_device_late_rank(analysis);
   return analysis;
 }
 
@@ -285,6 +299,8 @@ inline analyze::Analysis hostile_device_analysis() {
     row.parts = {{hostile, 1, 1, analyze::TimelinePlace{0, 0.1}}};
   }
   for (auto& row : analysis.idle) row.name = hostile;
+  for (auto& row : analysis.late_rank->operators) row.name = row.shown_name = row.kind = hostile;
+  for (auto& row : analysis.elsewhere) row.name = row.kind = hostile;
   for (auto& row : analysis.targets) row.label = row.formula = row.note = row.unit = hostile;
   for (auto& row : analysis.critical_path) row.track = row.name = row.kind = hostile;
   for (auto& row : analysis.rank_summaries) row.source = row.device = hostile;

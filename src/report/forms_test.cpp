@@ -117,6 +117,31 @@ TEST(ExplainJson, HasTheNumbersOfItsSentences) {
   EXPECT_TRUE(Json::parse(explain_json(analyze::Analysis{}))["late_rank"].is_null());
 }
 
+TEST(Forms, ShowWhereTheLateRankDiffers) {
+  analyze::Analysis analysis = fabricate::device_analysis();
+  const std::string page = explain_html(analysis, fabricate::device_roofs());
+  EXPECT_NE(page.find("Where rank 1 differs from rank 0"), std::string::npos);
+  EXPECT_NE(page.find("data-from=\"600000\" data-for=\"200000\"><code"), std::string::npos);
+  EXPECT_NE(page.find("on rank 0: 16×768"), std::string::npos);
+  EXPECT_NE(explain_markdown(analysis).find("Where rank 1 differs from rank 0"), std::string::npos);
+  const Json json = Json::parse(explain_json(analysis));
+  ASSERT_EQ(json["late_rank"]["operators"].size(), 3u);
+  EXPECT_EQ(json["late_rank"]["operators"][0]["late_calls"], 6);
+  EXPECT_TRUE(json["late_rank"]["operators"][0]["shown_name"].is_null());
+  EXPECT_EQ(json["late_rank"]["operators"][1]["shown_ms"], 4.1);
+  EXPECT_EQ(json["elsewhere"][0]["ranks"], Json{1});
+  EXPECT_TRUE(json["operators"][0]["calls"].is_null());  // not counted
+  analysis.late_rank->operators.clear();
+  EXPECT_EQ(explain_html(analysis, {}).find("differs from rank"), std::string::npos);
+  EXPECT_EQ(explain_markdown(analysis).find("differs from rank"), std::string::npos);
+}
+
+// Evidence that names what the late rank does leads to that rank's stream.
+TEST(Page, LeadsFromAStragglerToWhatItDoes) {
+  const std::string page = explain_html(fabricate::device_analysis(), fabricate::device_roofs());
+  EXPECT_NE(page.find("data-from=\"600000\" data-for=\"200000\">mm 512×512"), std::string::npos);
+}
+
 TEST(CompareJson, Parses) {
   analyze::LabReport report = fabricate::resnet_report();
   Json json = Json::parse(compare_json(analyze::compare(report.baseline, report.optimised)));

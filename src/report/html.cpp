@@ -54,6 +54,7 @@ std::string explain_html(const analyze::Analysis& analysis, const Roofs& roofs) 
   body += html::findings_part(analysis);
   body += html::step_part(analysis);
   body += html::ranks_part(analysis);
+  body += html::late_rank_part(analysis);
   body += html::top_part(analysis, nullptr);
   body += html::kernels_part(analysis);
   body += html::roofline_part(roofs, analysis, nullptr);

@@ -13,6 +13,7 @@
 #include "analyze/device/gains.h"
 #include "analyze/device/metrics.h"
 #include "analyze/device/operators.h"
+#include "analyze/device/other_ranks.h"
 #include "analyze/device/ranks.h"
 #include "analyze/device/self_check.h"
 #include "analyze/device/step_timeline.h"
@@ -250,17 +251,18 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
     return invalid(
         fmt::format("{}: no steps are marked and none were found; nothing repeats that could be explained",
                     options.source.empty() ? "trace" : options.source));
-  auto tables_aside = aside([&] { return make_operator_tables(study, options.top); });
+  auto tables_aside = aside([&] { return make_operator_tables(study, study.headline, options.top); });
   auto path_aside = aside([&] { return critical_path(study); });
   Accounts accounts = make_accounts(study, study.headline);
   const Gains gains(study, accounts);
   charge_waits(accounts, gains);
   Analysis analysis;
   OperatorTables tables = tables_aside.get();
+  OtherRanks others = other_ranks(study, gains.straggler(), tables.operators);
   const std::vector<std::string> doubts = self_check(tables);
   const std::vector<CollectiveSummary> collectives = collective_summaries(study);
   analysis.targets = device_metrics(study, accounts, tables, collectives);
-  Told told = tell(study, accounts, gains);
+  Told told = tell(study, accounts, gains, others.late);
   analysis.source = options.source;
   analysis.subject = Subject::kDeviceProgram;
   analysis.device = study.roofs.known() ? study.roofs.device : trace.meta.device;
@@ -268,6 +270,8 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.ranks.clear();
   for (const RankTimeline& timeline : study.timelines) analysis.ranks.push_back(timeline.rank);
   describe_ranks(study, gains, analysis);
+  if (analysis.late_rank) analysis.late_rank->operators = std::move(others.late);
+  analysis.elsewhere = std::move(others.elsewhere);
   analysis.step = step_time(study);
   list_steps(study, analysis);
   if (gains.foretells())

@@ -136,11 +136,11 @@ std::string_view reason_words(Reason reason) {
 
 class Tables {
  public:
-  Tables(const Study& study, int top)
+  Tables(const Study& study, std::size_t rank, int top)
       : study_(study),
         trace_(*study.trace),
-        timeline_(study.timelines[study.headline]),
-        own_(study.ranks[study.headline]),
+        timeline_(study.timelines[rank]),
+        own_(study.ranks[rank]),
         top_(top) {}
 
   OperatorTables run() {
@@ -333,9 +333,7 @@ class Tables {
     const double fraction = group.roof_ms / working_ms(group);
     OperatorTime row;
     row.op = group.op;
-    row.name = operator_title(op);
-    if (op.phase == trace::Phase::kBackward && op.kind.find("ackward") == std::string::npos)
-      row.name += " (backward)";
+    row.name = operator_row_name(op);
     row.kind = op.kind;
     row.op_class = op.op_class;
     row.implementation = main_kernel(group);
@@ -352,6 +350,7 @@ class Tables {
     row.roof = roof_of(group);
     row.fraction_of_roof = fraction;
     row.main_cause = static_cast<Cause>(largest(group.causes));
+    row.calls = whole_count(group.executions);
     if (static_cast<int>(result_.top.size()) < top_) result_.top.push_back(top_row(group, row));
     if (group.flops > 0 && group.bytes > 0 && !crosses_host_link(group.copies))
       result_.roofline.push_back({row.name, row.kind, row.op_class, group.flops / group.bytes,
@@ -446,6 +445,13 @@ class Tables {
 
 }  // namespace
 
-OperatorTables make_operator_tables(const Study& study, int top) { return Tables(study, top).run(); }
+OperatorTables make_operator_tables(const Study& study, std::size_t rank, int top) {
+  return Tables(study, rank, top).run();
+}
+
+std::string operator_row_name(const trace::Operator& op) {
+  const bool says_so = op.kind.find("ackward") != std::string::npos;
+  return operator_title(op) + (op.phase == trace::Phase::kBackward && !says_so ? " (backward)" : "");
+}
 
 }  // namespace hone::analyze::device

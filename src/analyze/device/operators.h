@@ -2,6 +2,7 @@
 // operator that runs at many places with the same inputs is one row here.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "analyze/device/study.h"
@@ -22,7 +23,10 @@ struct OperatorTables {
   double bytes = 0;
 };
 
-// Of the headline rank. `top`: rows of the table of operators.
-OperatorTables make_operator_tables(const Study& study, int top);
+// Of one rank. `top`: rows of the table of operators.
+OperatorTables make_operator_tables(const Study& study, std::size_t rank, int top);
+
+// The name of the row that an operator is counted in, unless another kind has the same.
+std::string operator_row_name(const trace::Operator& op);
 
 }  // namespace hone::analyze::device

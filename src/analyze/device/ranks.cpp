@@ -148,21 +148,6 @@ std::map<std::string_view, KindUse> use_by_kind(const Study& study, std::size_t 
   return uses;
 }
 
-// The operator in which a rank computes longest beyond another: "mm 512×512 · 512×512: 5.20 ms more".
-std::string most_extra(const Study& study, std::size_t rank, std::size_t other) {
-  std::map<uint32_t, double> more;  // by operator, in ms a step
-  for (const std::size_t each : {rank, other})
-    for (const Work& work : study.timelines[each].works)
-      if (work.op != kNothing && work.step != trace::kNoStep && work.kind != WorkKind::kCollective)
-        more[work.op] +=
-            (each == rank ? 1 : -1) * static_cast<double>(work.ns()) * 1e-6 / steps_of(study, each);
-  const auto most = std::max_element(more.begin(), more.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most == more.end() || most->second <= 0) return {};
-  return fmt::format("{}: {} more", operator_title(study.trace->operators[most->first]),
-                     fixed_ms(most->second, study.ranks[study.headline].typical.ms));
-}
-
 // Whether a rank computes longer than another mainly because it runs more operators, not longer ones.
 bool does_extra_work(const Study& study, std::size_t rank, std::size_t other) {
   constexpr double kMoreCalls = 1.02;
@@ -278,12 +263,10 @@ Straggler find_straggler(const Study& study, const Accounts& headline) {
   late.longer_ms = std::max(busy, longest);
   if (busy >= longest) {
     late.extra_work = does_extra_work(study, late.rank, study.headline);
-    const std::string most = most_extra(study, late.rank, study.headline);
-    late.doing =
-        fmt::format("its device computes {} longer than that of rank {}{}{}", fixed_ms(busy, step_ms),
-                    study.timelines[study.headline].rank,
-                    late.extra_work ? ", most of it in calls of operators that the latter does not make" : "",
-                    most.empty() ? "" : fmt::format(" (most in {})", most));
+    late.doing = fmt::format(
+        "its device computes {} longer than that of rank {}{}", fixed_ms(busy, step_ms),
+        study.timelines[study.headline].rank,
+        late.extra_work ? ", most of it in calls of operators that the latter does not make" : "");
     return late;
   }
   late.cause = cause;

@@ -199,7 +199,7 @@ TEST(Gains, AreWhatTheyAreAtMostWhereTheReplayIsFarOff) {
   const Gains gains(made.study, made.accounts);
   ASSERT_GT(gains.error(), 0.3);
   EXPECT_FALSE(gains.foretells());
-  const Told told = tell(made.study, made.accounts, gains);
+  const Told told = tell(made.study, made.accounts, gains, {});
   EXPECT_THAT(told.verdict.sentence, HasSubstr("wins at most"));
   EXPECT_THAT(told.verdict.sentence, HasSubstr("cannot be foretold"));
   ASSERT_FALSE(told.findings.empty());

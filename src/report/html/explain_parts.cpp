@@ -7,8 +7,10 @@
 #include "core/units.h"
 #include "report/device_words.h"
 #include "report/html/parts.h"
+#include "report/rank_words.h"
 #include "report/svg/bars.h"
 #include "report/text.h"
+#include "report/words.h"
 
 namespace hone::report::html {
 namespace {
@@ -25,6 +27,15 @@ Markup name_cell(std::string_view name, std::string_view detail) {
   return tag("td", inside);
 }
 
+// What evidence names: of a straggler also what the late rank does.
+std::vector<analyze::FindingPart> named_parts(const analyze::Finding& row, const Analysis& analysis) {
+  std::vector<analyze::FindingPart> parts = row.parts;
+  if (row.cause == analyze::Cause::kStraggler && analysis.late_rank)
+    for (const analyze::RankOperator& op : analysis.late_rank->operators)
+      parts.push_back({op.name, op.late_ms, op.late_calls, op.place});
+  return parts;
+}
+
 Markup finding_card(const analyze::Finding& row, int number, const analyze::Analysis& analysis) {
   Markup head = tag("span", {{"class", "number"}}, fmt::format("{}", number));
   head += tag("h3", prose(row.fix.empty() ? row.title : row.fix));
@@ -36,8 +47,9 @@ Markup finding_card(const analyze::Finding& row, int number, const analyze::Anal
   if (!row.fix.empty()) why += prose(": " + row.title);
   inside += tag("p", why);
   Markup items;
+  const std::vector<analyze::FindingPart> parts = named_parts(row, analysis);
   for (const std::string& line : row.evidence)
-    items += tag("li", evidence_line(shortened(clean_utf8(line), kLongLine), row.parts));
+    items += tag("li", evidence_line(shortened(clean_utf8(line), kLongLine), parts));
   if (!items.empty()) inside += tag("ul", items);
   if (!row.caveat.empty()) inside += tag("p", {{"class", "mind"}}, prose("Mind: " + row.caveat));
   return tag("div", {{"class", "card finding"}}, inside);
@@ -170,6 +182,33 @@ Markup ranks_part(const Analysis& analysis) {
                  "Who is late makes the others wait: arrival at collectives, not their duration, tells the "
                  "straggler. Busbw: bytes on the busiest link ÷ time from the last arrival to the end.",
                  content);
+}
+
+Markup late_rank_part(const Analysis& analysis) {
+  const std::span<const analyze::RankOperator> operators = late_operators(analysis);
+  if (operators.empty()) return {};
+  const double step = analysis.step.ms.median;
+  const std::string late = fmt::format("rank {}", analysis.late_rank->rank),
+                    shown = fmt::format("rank {}", analysis.ledger_rank);
+  Markup rows;
+  for (const analyze::RankOperator& row : operators) {
+    const std::string name = clean_utf8(operator_name(row.name, row.kind).head);
+    const Markup code = tag("code", {{"title", title_of(name, 64)}}, shortened(name, 64));
+    const std::string inputs = clean_utf8(late_inputs(row, analysis));
+    Markup cells = tag("td", (row.place ? place_link(*row.place, code) : code) +
+                                 tag("span", {{"class", "kind"}}, prose(clipped(inputs, 180))));
+    cells += cell(late, row.late_calls > 0 ? fixed_ms(row.late_ms, step) : "–");
+    cells += cell("calls", calls_text(row.late_calls));
+    cells += cell(shown, row.shown_calls > 0 ? fixed_ms(row.shown_ms, step) : "–");
+    cells += cell("calls", calls_text(row.shown_calls));
+    cells += cell("difference", signed_ms(row.late_ms - row.shown_ms, step));
+    rows += tag("tr", {{"class", "single"}}, cells);
+  }
+  const auto number = [](std::string_view text) { return tag("th", {{"class", "n"}}, text); };
+  const Markup head = tag("th", "operator") + number(late) + number("calls") + number(shown) +
+                      number("calls") + number("difference");
+  return section("late-rank", late_title(analysis), late_note(analysis),
+                 tag("table", {{"class", "cards"}}, tag("thead", tag("tr", head)) + tag("tbody", rows)));
 }
 
 Markup path_part(const Analysis& analysis) {

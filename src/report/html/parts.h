@@ -34,11 +34,15 @@ Markup class_legend(const analyze::Analysis& before, const analyze::Analysis* af
 // step_part.
 Markup evidence_line(std::string_view line, const std::vector<analyze::FindingPart>& parts);
 
+// A name that leads to a place in that timeline.
+Markup place_link(const analyze::TimelinePlace& place, const Markup& name);
+
 // Of explanations only; empty where the analysis has nothing of the kind.
 Markup findings_part(const analyze::Analysis& analysis);
 Markup step_part(const analyze::Analysis& analysis);
 Markup kernels_part(const analyze::Analysis& analysis);
 Markup ranks_part(const analyze::Analysis& analysis);
+Markup late_rank_part(const analyze::Analysis& analysis);
 Markup metrics_part(const analyze::Analysis& analysis);
 Markup path_part(const analyze::Analysis& analysis);
 

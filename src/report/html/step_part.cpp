@@ -121,18 +121,21 @@ std::size_t place_of_name(std::string_view line, std::string_view name) {
 
 }  // namespace
 
+Markup place_link(const analyze::TimelinePlace& place, const Markup& name) {
+  return tag("a",
+             {{"class", "place"},
+              {"href", "#timeline"},
+              {"title", "show the longest in the timeline"},
+              {"data-from", fmt::format("{:.0f}", place.start_ms * 1e6)},
+              {"data-for", fmt::format("{:.0f}", place.ms * 1e6)}},
+             name);
+}
+
 Markup evidence_line(std::string_view line, const std::vector<analyze::FindingPart>& parts) {
   for (const analyze::FindingPart& part : parts) {
     const std::size_t at = part.name.empty() ? std::string_view::npos : place_of_name(line, part.name);
     if (at == std::string_view::npos || !part.place) continue;
-    return prose(line.substr(0, at)) +
-           tag("a",
-               {{"class", "place"},
-                {"href", "#timeline"},
-                {"title", "show the longest in the timeline"},
-                {"data-from", fmt::format("{:.0f}", part.place->start_ms * 1e6)},
-                {"data-for", fmt::format("{:.0f}", part.place->ms * 1e6)}},
-               prose(part.name)) +
+    return prose(line.substr(0, at)) + place_link(*part.place, prose(part.name)) +
            prose(line.substr(at + part.name.size()));
   }
   return prose(line);

@@ -34,6 +34,27 @@ Json left_out(const std::vector<analyze::LeftOutRank>& rows) {
   return list;
 }
 
+Json late_operators(const std::vector<analyze::RankOperator>& rows) {
+  Json list = Json::array();
+  for (const analyze::RankOperator& row : rows)
+    list.push_back({{"name", row.name},
+                    {"shown_name", row.shown_name.empty() ? Json() : Json(row.shown_name)},
+                    {"op", row.kind},
+                    {"late_ms", row.late_ms},
+                    {"shown_ms", row.shown_ms},
+                    {"late_calls", row.late_calls},
+                    {"shown_calls", row.shown_calls}});
+  return list;
+}
+
+Json elsewhere(const std::vector<analyze::ElsewhereOperator>& rows) {
+  Json list = Json::array();
+  for (const analyze::ElsewhereOperator& row : rows)
+    list.push_back(
+        {{"name", row.name}, {"op", row.kind}, {"ranks", row.ranks}, {"ms", row.ms}, {"calls", row.calls}});
+  return list;
+}
+
 Json late_rank(const std::optional<analyze::LateRank>& row) {
   if (!row) return {};
   const bool computes = row->cause == analyze::Cause::kFloor;
@@ -41,7 +62,8 @@ Json late_rank(const std::optional<analyze::LateRank>& row) {
           {"cause", computes ? Json() : Json(analyze::cause_name(row->cause))},
           {"longer_ms", row->longer_ms},
           {"removed_gain_ms", row->removed_gain_ms},
-          {"shared_gain_ms", row->shared_gain_ms}};
+          {"shared_gain_ms", row->shared_gain_ms},
+          {"operators", late_operators(row->operators)}};
 }
 
 Json roofs(const Analysis& analysis) {
@@ -83,7 +105,8 @@ Json operators(const std::vector<analyze::OperatorTime>& rows) {
                     {"floor_ms", row.floor_ms},
                     {"roof", row.roof},
                     {"fraction_of_roof", row.fraction_of_roof},
-                    {"main_cause", analyze::cause_name(row.main_cause)}});
+                    {"main_cause", analyze::cause_name(row.main_cause)},
+                    {"calls", row.calls > 0 ? Json(row.calls) : Json()}});
   return list;
 }
 
@@ -205,6 +228,7 @@ std::string explain_json(const Analysis& analysis) {
                {"targets", targets(analysis.targets)},
                {"kernels", kernels(analysis.kernels)},
                {"operators", operators(analysis.operators)},
+               {"elsewhere", elsewhere(analysis.elsewhere)},
                {"phases", phases(analysis.phases)},
                {"rank_summaries", rank_summaries(analysis.rank_summaries)},
                {"collectives", collectives(analysis.collectives)},

@@ -5,7 +5,9 @@
 #include "report/device_words.h"
 #include "report/markdown.h"
 #include "report/markdown/parts.h"
+#include "report/rank_words.h"
 #include "report/text.h"
+#include "report/words.h"
 
 namespace hone::report {
 namespace {
@@ -68,6 +70,22 @@ std::string ranks(const Analysis& analysis) {
          (has_lateness(analysis) ? fmt::format("\n{}.\n", lateness_note()) : std::string());
 }
 
+std::string late_rank(const Analysis& analysis) {
+  const double step = analysis.step.ms.median;
+  std::vector<Cells> rows;
+  for (const analyze::RankOperator& row : late_operators(analysis)) {
+    const std::string other = row.shown_name.empty() ? "" : plain(row.shown_name);
+    rows.push_back({code(row.name), other, fixed_ms(row.late_ms, step), calls_text(row.late_calls),
+                    fixed_ms(row.shown_ms, step), calls_text(row.shown_calls),
+                    signed_ms(row.late_ms - row.shown_ms, step)});
+  }
+  if (rows.empty()) return "";
+  const std::string late = fmt::format("rank {}", analysis.late_rank->rank),
+                    shown = fmt::format("rank {}", analysis.ledger_rank);
+  return late_note(analysis) + "\n\n" +
+         table({"operator", "on " + shown, late, "calls", shown, "calls", "difference"}, 2, rows);
+}
+
 std::string collectives(const Analysis& analysis) {
   const double step = analysis.step.ms.median;
   std::vector<Cells> rows;
@@ -112,6 +130,7 @@ std::string explain_markdown(const Analysis& analysis) {
   out += section("Where the time goes", ledger(analysis));
   out += section("What to change", findings(analysis));
   out += section("Ranks", ranks(analysis));
+  if (analysis.late_rank) out += section(late_title(analysis), late_rank(analysis));
   out += section("Top operators", analysis.top.empty() ? "" : top(analysis));
   out += section("Kernels", kernels(analysis));
   out += section("Collectives", collectives(analysis));

@@ -18,6 +18,7 @@ using analyze::Analysis;
 
 constexpr std::size_t kFullFindings = 3;  // the rest in two lines each
 constexpr std::size_t kEvidenceLines = 3;
+constexpr std::size_t kStragglerLines = 5;  // who is late, by which operators, and which gain is meant
 constexpr std::size_t kKernelsAlone = 5;
 constexpr std::size_t kLongLine = 300;  // generated names run to thousands of characters
 constexpr std::size_t kPathSegments = 8;
@@ -43,7 +44,8 @@ std::string finding(const analyze::Finding& row, int number, bool full, const An
     out += wrapped(fmt::format("{}: {}", analyze::cause_label(row.cause), row.title), 5, style);
   if (!full) return out;
   std::string details;
-  const std::size_t shown = std::min(kEvidenceLines, row.evidence.size());
+  const std::size_t most = row.cause == analyze::Cause::kStraggler ? kStragglerLines : kEvidenceLines;
+  const std::size_t shown = std::min(most, row.evidence.size());
   for (std::size_t i = 0; i < shown; ++i)
     details += wrapped("- " + shortened(clean_utf8(row.evidence[i]), kLongLine), 5, style, 2);
   if (!row.caveat.empty()) details += wrapped("mind: " + row.caveat, 5, style, 6);

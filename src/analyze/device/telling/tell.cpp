@@ -68,14 +68,25 @@ std::string count_text(double count) {
                                                                    : fmt::format("{:.1f}", count);
 }
 
+// What the shown rank has other than the late one: "mm 24×8 · 8×8" beside "mm 72×8 · 8×8" is "24×8 · 8×8".
+std::string other_inputs(const RankOperator& row) {
+  std::size_t word = 0;
+  for (std::size_t i = 0; i < std::min(row.name.size(), row.shown_name.size()); ++i) {
+    if (row.name[i] != row.shown_name[i]) break;
+    if (row.name[i] == ' ') word = i + 1;
+  }
+  return row.shown_name.substr(word);
+}
+
 class Teller {
  public:
-  Teller(const Study& study, const Accounts& accounts, const Gains& gains)
+  Teller(const Study& study, const Accounts& accounts, const Gains& gains, std::span<const RankOperator> late)
       : study_(study),
         accounts_(accounts),
         gains_(gains),
         own_(study.ranks[study.headline]),
         straggler_(gains.straggler()),
+        late_(late),
         program_(traits_of(study, gains)) {}
 
   Told run() {
@@ -159,6 +170,25 @@ class Teller {
            "look at its clocks";
   }
 
+  // The operators that make a rank late, each against the rank that waits.
+  std::vector<std::string> longer_on_late_rank() const {
+    std::vector<std::string> lines;
+    const int shown = study_.timelines[study_.headline].rank;
+    for (const RankOperator& row : late_) {
+      if (row.late_ms <= row.shown_ms || lines.size() >= kNamedParts) continue;
+      const std::string late_calls = counted(row.late_calls, "call"),
+                        shown_calls = counted(row.shown_calls, "call");
+      if (row.shown_calls <= 0)
+        lines.push_back(
+            fmt::format("{}: {} in {}, none on rank {}", row.name, in_step(row.late_ms), late_calls, shown));
+      else
+        lines.push_back(fmt::format("{}: {} in {}; rank {} takes {} in {}{}", row.name, in_step(row.late_ms),
+                                    late_calls, shown, in_step(row.shown_ms), shown_calls,
+                                    row.shown_name.empty() ? "" : " on " + other_inputs(row)));
+    }
+    return lines;
+  }
+
   // Which of two repairs the gain of a straggler is of.
   std::vector<std::string> about_straggler() const {
     if (!gains_.foretells()) return {};
@@ -213,8 +243,10 @@ class Teller {
   std::vector<std::string> evidence(const DeviceRule& rule, const std::vector<const Part*>& parts,
                                     const Arguments& whole) const {
     std::vector<std::string> lines = {fill(rule.summary, whole)};
-    if (rule.cause == Cause::kStraggler)
+    if (rule.cause == Cause::kStraggler) {
+      for (std::string& line : longer_on_late_rank()) lines.push_back(std::move(line));
       for (std::string& line : about_straggler()) lines.push_back(std::move(line));
+    }
     if (rule.item.empty()) return lines;
     std::size_t named = 0;
     double rest = 0, all = 0;
@@ -379,14 +411,16 @@ class Teller {
   const Gains& gains_;
   const RankStudy& own_;
   Straggler straggler_;
+  std::span<const RankOperator> late_;
   ProgramTraits program_;
   Told told_;
 };
 
 }  // namespace
 
-Told tell(const Study& study, const Accounts& accounts, const Gains& gains) {
-  return Teller(study, accounts, gains).run();
+Told tell(const Study& study, const Accounts& accounts, const Gains& gains,
+          std::span<const RankOperator> late) {
+  return Teller(study, accounts, gains, late).run();
 }
 
 }  // namespace hone::analyze::device

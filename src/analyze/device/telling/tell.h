@@ -2,6 +2,7 @@
 // verdict on them is verdict.h's.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "analyze/device/accounts.h"
@@ -17,6 +18,8 @@ struct Told {
   Verdict verdict;
 };
 
-Told tell(const Study& study, const Accounts& accounts, const Gains& gains);
+// `late`: what the rank that is waited for computes otherwise (other_ranks.h).
+Told tell(const Study& study, const Accounts& accounts, const Gains& gains,
+          std::span<const RankOperator> late);
 
 }  // namespace hone::analyze::device

@@ -41,7 +41,8 @@ class Ranks {
   }
   void host(int rank, double us) { at(rank).host += us; }
 
-  // The host issues for 2 µs, then launches a work of `us` of an operator; `after`: not before that time.
+  // The host issues for 2 µs, then launches a work of `us` of an operator, "aten::mul" or, with its inputs,
+  // "aten::mul 8×8"; `after`: not before that time.
   double launch(int rank, double us, const std::string& kind = "aten::mul", int device = 0,
                 double after = 0) {
     Rank& own = at(rank);
@@ -117,11 +118,14 @@ class Ranks {
     const auto [known, is_new] = ops_.try_emplace(kind);
     if (is_new) {
       trace::Operator row;
-      row.name = row.kind = kind;
-      row.op_class = kind == "aten::mm" ? trace::OperatorClass::kMatrix : trace::OperatorClass::kPointwise;
-      row.dtype = kind == "aten::mm" ? DType::kBF16 : DType::kF32;
+      const std::size_t space = std::min(kind.find(' '), kind.size());
+      row.name = row.kind = kind.substr(0, space);
+      if (space < kind.size()) row.geometry = kind.substr(space + 1);
+      const bool product = row.kind == "aten::mm";
+      row.op_class = product ? trace::OperatorClass::kMatrix : trace::OperatorClass::kPointwise;
+      row.dtype = product ? DType::kBF16 : DType::kF32;
       if (kind.starts_with("aten::")) {  // of others nobody knows a cost
-        row.flops = kind == "aten::mm" ? 1e10 : 1e6;
+        row.flops = product ? 1e10 : 1e6;
         row.bytes_read = row.bytes_written = 4e6;
       }
       known->second = trace_.add_operator(row);
