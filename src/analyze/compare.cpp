@@ -69,6 +69,50 @@ std::vector<OperatorChange> compare_operators(const Analysis& a, const Analysis&
   return changes;
 }
 
+// The rank whose ledger is shown.
+int shown_rank(const Analysis& analysis) {
+  return analysis.ranks.size() == 1 ? analysis.ranks.front() : analysis.ledger_rank;
+}
+
+// How long an operator takes in a run, on ranks that are not shown or on the one that is.
+struct Found {
+  std::vector<int> ranks;
+  double ms = 0;
+  std::vector<double> samples_ms;
+};
+
+Found find_operator(const Analysis& run, const ElsewhereOperator& wanted) {
+  const auto is_it = [&](const auto& row) { return row.name == wanted.name && row.kind == wanted.kind; };
+  const auto other = std::find_if(run.elsewhere.begin(), run.elsewhere.end(), is_it);
+  if (other != run.elsewhere.end()) return {other->ranks, other->ms, other->samples_ms};
+  const auto shown = std::find_if(run.operators.begin(), run.operators.end(), is_it);
+  if (shown != run.operators.end()) return {{shown_rank(run)}, shown->ms.median, shown->samples_ms};
+  // It takes no time in each of its steps.
+  return {{}, 0, std::vector<double>(run.step.samples_ms.size())};
+}
+
+std::vector<ElsewhereChange> compare_elsewhere(const Analysis& a, const Analysis& b) {
+  std::vector<ElsewhereChange> changes;
+  if (a.ranks != b.ranks) return changes;
+  const double least_ms = kPartOfStep * std::max(a.step.ms.median, b.step.ms.median);
+  std::set<std::pair<std::string, std::string>> told;
+  for (const Analysis* run : {&a, &b})
+    for (const ElsewhereOperator& op : run->elsewhere) {
+      if (!told.insert({op.kind, op.name}).second) continue;
+      const Found first = find_operator(a, op), second = find_operator(b, op);
+      const double longest = std::max(first.ms, second.ms);
+      if (longest < least_ms) continue;
+      ElsewhereChange change{op.name, op.kind, first.ranks, second.ranks, first.ms, second.ms, {}};
+      change.difference =
+          difference(first.samples_ms, second.samples_ms, std::max(part_drift(a, b) * longest, least_ms));
+      changes.push_back(std::move(change));
+    }
+  std::stable_sort(changes.begin(), changes.end(), [](const ElsewhereChange& x, const ElsewhereChange& y) {
+    return std::abs(x.b_ms - x.a_ms) > std::abs(y.b_ms - y.a_ms);
+  });
+  return changes;
+}
+
 // A row that a recording does not have takes no time in each of its steps.
 const LedgerRow* row_of(const Analysis& analysis, Cause cause) {
   const auto at = std::find_if(analysis.ledger.begin(), analysis.ledger.end(),
@@ -250,6 +294,13 @@ std::vector<std::string> caveats_of(const Comparison& result, const Analysis& a,
     caveats.push_back(
         fmt::format("rank {} against rank {}: ranks of one run are explained together (hone explain A B)",
                     a.ranks.front(), b.ranks.front()));
+  else if (result.a_rank != result.b_rank)
+    caveats.push_back(fmt::format(
+        "of the first rank {} is shown and of the second rank {}{}: ledgers and operators are those "
+        "of different ranks",
+        result.a_rank, result.b_rank,
+        a.ranks.size() > 1 && b.ranks.size() > 1 ? ", in each the one that waits longest for the others"
+                                                 : ""));
   if (a.ranks.size() != b.ranks.size())
     caveats.push_back(fmt::format("{} rank{} against {}: the ledgers are of one rank each", a.ranks.size(),
                                   a.ranks.size() == 1 ? "" : "s", b.ranks.size()));
@@ -266,6 +317,7 @@ void take_back(Comparison& result) {
   unsure(result.difference);
   for (CauseChange& row : result.ledger) unsure(row.difference);
   for (OperatorChange& row : result.operators) unsure(row.difference);
+  for (ElsewhereChange& row : result.elsewhere) unsure(row.difference);
 }
 
 }  // namespace
@@ -290,6 +342,9 @@ Comparison compare(const Analysis& a, const Analysis& b) {
   result.ratio = b.step.ms.median > 0 ? a.step.ms.median / b.step.ms.median : 1;
   result.ledger = compare_ledgers(a, b);
   result.operators = compare_operators(a, b);
+  result.a_rank = shown_rank(a);
+  result.b_rank = shown_rank(b);
+  result.elsewhere = compare_elsewhere(a, b);
   if (!result.told) take_back(result);
   result.sentence = sentence_of(result, a, b);
   if (result.told && result.same_steps && result.difference.certainty != Certainty::kTooFew)

@@ -24,6 +24,18 @@ struct OperatorChange {
   Difference difference;
 };
 
+// An operator that the rank whose ledger is compared does not run in one of the runs, but another rank of
+// that run does.
+struct ElsewhereChange {
+  std::string name;
+  std::string kind;
+  std::vector<int> a_ranks;  // of the first run, that run it; empty: none
+  std::vector<int> b_ranks;
+  double a_ms = 0;  // on the rank on which it takes longest
+  double b_ms = 0;
+  Difference difference;
+};
+
 struct CauseChange {
   Cause cause = Cause::kFloor;
   double a_ms = 0;
@@ -49,6 +61,9 @@ struct Comparison {
   Advice b_advice;
   std::vector<CauseChange> ledger;
   std::vector<OperatorChange> operators;  // largest change first
+  int a_rank = 0;                         // whose ledger and operators are compared
+  int b_rank = 0;
+  std::vector<ElsewhereChange> elsewhere;  // largest change first; only where both runs have the same ranks
   std::string sentence;
   std::vector<std::string> caveats;
 };

@@ -241,6 +241,63 @@ TEST(Compare, SaysWhereTheHostSeemsToHaveBeenSlowerInOneRecording) {
     EXPECT_EQ(caveat.find("times as slow"), std::string::npos);
 }
 
+Analysis of_two_ranks(int shown, std::vector<ElsewhereOperator> elsewhere) {
+  Analysis analysis = of_steps({30, 31, 30, 30}, "8x8");
+  analysis.ranks = {0, 1};
+  analysis.ledger_rank = shown;
+  analysis.elsewhere = std::move(elsewhere);
+  return analysis;
+}
+
+const ElsewhereOperator kExtra = {"bmm 4x4", "aten::bmm", {1}, 5, 8, {5, 5, 5.1, 5}};
+
+TEST(Compare, ShowsWhatOnlyARankRunsThatIsNotShown) {
+  const Comparison result = compare(of_two_ranks(0, {kExtra}), of_two_ranks(0, {}));
+  ASSERT_EQ(result.elsewhere.size(), 1u);
+  const ElsewhereChange& row = result.elsewhere[0];
+  EXPECT_EQ(row.name, "bmm 4x4");
+  EXPECT_EQ(row.a_ranks, std::vector<int>{1});
+  EXPECT_TRUE(row.b_ranks.empty());
+  EXPECT_EQ(row.a_ms, 5);
+  EXPECT_EQ(row.b_ms, 0);
+  EXPECT_EQ(row.difference.certainty, Certainty::kSure);
+  EXPECT_TRUE(result.caveats.empty());
+  ASSERT_EQ(compare(of_two_ranks(0, {kExtra}), of_two_ranks(0, {kExtra})).elsewhere.size(), 1u);
+  EXPECT_EQ(compare(of_two_ranks(0, {kExtra}), of_two_ranks(0, {kExtra})).elsewhere[0].difference.certainty,
+            Certainty::kNone);
+}
+
+// The second run shows the rank that runs it: it has not gone.
+TEST(Compare, FindsWhatIsElsewhereInOneRunAmongTheShownOperatorsOfTheOther) {
+  Analysis second = of_two_ranks(1, {});
+  OperatorTime extra;
+  extra.kind = kExtra.kind;
+  extra.name = kExtra.name;
+  extra.ms = {4, 4, 4};
+  extra.samples_ms = {4, 4, 4, 4};
+  second.operators.push_back(extra);
+  const Comparison result = compare(of_two_ranks(0, {kExtra}), second);
+  ASSERT_EQ(result.elsewhere.size(), 1u);
+  EXPECT_EQ(result.elsewhere[0].b_ranks, std::vector<int>{1});
+  EXPECT_EQ(result.elsewhere[0].b_ms, 4);
+}
+
+TEST(Compare, SaysNothingOfRanksThatTheOtherRecordingDoesNotHave) {
+  Analysis alone = of_two_ranks(0, {});
+  alone.ranks = {0};
+  EXPECT_TRUE(compare(of_two_ranks(0, {kExtra}), alone).elsewhere.empty());
+}
+
+TEST(Compare, SaysWhereTheShownRanksDiffer) {
+  const Comparison result = compare(of_two_ranks(0, {}), of_two_ranks(1, {}));
+  EXPECT_EQ(result.a_rank, 0);
+  EXPECT_EQ(result.b_rank, 1);
+  ASSERT_EQ(result.caveats.size(), 1u);
+  EXPECT_NE(result.caveats[0].find("of the first rank 0 is shown and of the second rank 1"),
+            std::string::npos);
+  EXPECT_TRUE(compare(of_two_ranks(1, {}), of_two_ranks(1, {})).caveats.empty());
+}
+
 TEST(Compare, TellsPaceWithoutSuperfluousDigits) {
   EXPECT_EQ(pace(21.2, 10.7), "1.98× faster");
   EXPECT_EQ(pace(10, 123.456), "12.3× slower");

@@ -142,6 +142,23 @@ TEST(Page, LeadsFromAStragglerToWhatItDoes) {
   EXPECT_NE(page.find("data-from=\"600000\" data-for=\"200000\">mm 512×512"), std::string::npos);
 }
 
+TEST(Comparisons, ShowWhatOnlyOtherRanksRun) {
+  analyze::Analysis repaired = fabricate::device_analysis();
+  repaired.elsewhere.clear();
+  const analyze::Comparison comparison = analyze::compare(fabricate::device_analysis(), repaired);
+  const std::string terminal = compare_terminal(comparison, {96, false});
+  EXPECT_NE(terminal.find("rank 1: mm 512×512"), std::string::npos) << terminal;
+  for (const std::string& form : {terminal, compare_html(comparison), compare_markdown(comparison)})
+    EXPECT_NE(form.find("Only on ranks that are not shown"), std::string::npos);
+  const Json json = Json::parse(compare_json(comparison));
+  EXPECT_EQ(json["elsewhere"][0]["a_ranks"], Json{1});
+  EXPECT_EQ(json["elsewhere"][0]["b_ranks"], Json::array());
+  EXPECT_EQ(json["elsewhere"][0]["a_ms"], 0.9);
+  EXPECT_EQ(json["a_rank"], 0);
+  EXPECT_EQ(compare_terminal(analyze::compare(repaired, repaired), {96, false}).find("not shown"),
+            std::string::npos);
+}
+
 TEST(CompareJson, Parses) {
   analyze::LabReport report = fabricate::resnet_report();
   Json json = Json::parse(compare_json(analyze::compare(report.baseline, report.optimised)));

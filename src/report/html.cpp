@@ -70,6 +70,7 @@ std::string compare_html(const analyze::Comparison& comparison) {
   Markup body = html::compare_hero(comparison);
   body += html::warnings_part(comparison.caveats);
   body += html::compare_causes_part(comparison);
+  body += html::compare_elsewhere_part(comparison);
   body += html::compare_operators_part(comparison);
   body += tag("footer",
               fmt::format("Written by hone {}. The recordings are taken as independent samples: what the "

@@ -157,7 +157,7 @@ std::string lab_json(const analyze::LabReport& report) {
 }
 
 std::string compare_json(const analyze::Comparison& comparison) {
-  Json causes = Json::array(), operators = Json::array();
+  Json causes = Json::array(), operators = Json::array(), elsewhere = Json::array();
   for (const analyze::CauseChange& row : comparison.ledger) {
     Json line = {{"cause", analyze::cause_name(row.cause)}};
     line.update(change(row.a_ms, row.b_ms, row.difference));
@@ -167,6 +167,11 @@ std::string compare_json(const analyze::Comparison& comparison) {
     Json line = {{"a", row.a}, {"b", row.b}, {"kind", row.kind}};
     line.update(change(row.a_ms, row.b_ms, row.difference));
     operators.push_back(std::move(line));
+  }
+  for (const analyze::ElsewhereChange& row : comparison.elsewhere) {
+    Json line = {{"name", row.name}, {"op", row.kind}, {"a_ranks", row.a_ranks}, {"b_ranks", row.b_ranks}};
+    line.update(change(row.a_ms, row.b_ms, row.difference));
+    elsewhere.push_back(std::move(line));
   }
   const analyze::Difference& difference = comparison.difference;
   return dump({{"schema", 1},
@@ -190,6 +195,9 @@ std::string compare_json(const analyze::Comparison& comparison) {
                {"b_advice", advice(comparison.b_advice)},
                {"ledger", causes},
                {"operators", operators},
+               {"a_rank", comparison.a_rank},
+               {"b_rank", comparison.b_rank},
+               {"elsewhere", elsewhere},
                {"sentence", comparison.sentence},
                {"caveats", comparison.caveats}});
 }

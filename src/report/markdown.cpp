@@ -8,6 +8,7 @@
 #include "core/units.h"
 #include "report/device_words.h"
 #include "report/markdown/parts.h"
+#include "report/rank_words.h"
 #include "report/text.h"
 #include "report/words.h"
 
@@ -104,13 +105,17 @@ std::string lab_markdown(const analyze::LabReport& report) {
 
 std::string compare_markdown(const analyze::Comparison& comparison) {
   const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
-  std::vector<Cells> causes, operators;
+  std::vector<Cells> causes, operators, elsewhere;
   for (const analyze::CauseChange& line : comparison.ledger)
     causes.push_back({std::string(analyze::cause_label(line.cause)), fixed_ms(line.a_ms, step),
                       fixed_ms(line.b_ms, step), signed_ms(line.b_ms - line.a_ms, step),
                       std::string(certainty_words(line.difference.certainty))});
   for (const analyze::OperatorChange& line : comparison.operators)
     operators.push_back({names(line.a), names(line.b),
+                         std::string(certainty_words(line.difference.certainty)), fixed_ms(line.a_ms, step),
+                         fixed_ms(line.b_ms, step), signed_ms(line.b_ms - line.a_ms, step)});
+  for (const analyze::ElsewhereChange& line : comparison.elsewhere)
+    elsewhere.push_back({code(line.name), elsewhere_ranks(line),
                          std::string(certainty_words(line.difference.certainty)), fixed_ms(line.a_ms, step),
                          fixed_ms(line.b_ms, step), signed_ms(line.b_ms - line.a_ms, step)});
   causes.push_back({"**step**", fixed_ms(comparison.a_ms.median, step),
@@ -123,7 +128,11 @@ std::string compare_markdown(const analyze::Comparison& comparison) {
          compared_side("First", comparison.a_verdict, comparison.a_advice, comparison.a_ms.median) +
          compared_side("Second", comparison.b_verdict, comparison.b_advice, comparison.b_ms.median) +
          table({"cause", "first", "second", "change", "difference"}, 1, causes) +
-         table({"first", "second", "difference", "first", "second", "change"}, 3, operators);
+         table({"first", "second", "difference", "first", "second", "change"}, 3, operators) +
+         (elsewhere.empty()
+              ? std::string()
+              : fmt::format("{}. {}\n\n", elsewhere_title(), elsewhere_note(comparison)) +
+                    table({"operator", "on", "difference", "first", "second", "change"}, 3, elsewhere));
 }
 
 }  // namespace hone::report

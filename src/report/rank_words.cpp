@@ -9,6 +9,14 @@ namespace hone::report {
 namespace {
 
 constexpr std::size_t kLateRows = 8;
+constexpr std::size_t kRanksNamed = 4;
+
+std::string ranks_text(const std::vector<int>& ranks) {
+  if (ranks.size() > kRanksNamed) return fmt::format("{} ranks", ranks.size());
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i]);
+  return text;
+}
 
 }  // namespace
 
@@ -42,5 +50,25 @@ std::string late_inputs(const analyze::RankOperator& row, const analyze::Analysi
 }
 
 std::string calls_text(double calls) { return calls > 0 ? fmt::format("{:.3g}", calls) : "–"; }
+
+std::string elsewhere_title() { return "Only on ranks that are not shown"; }
+
+std::string elsewhere_note(const analyze::Comparison& comparison) {
+  const std::string shown = comparison.a_rank == comparison.b_rank
+                                ? fmt::format("rank {}", comparison.a_rank)
+                                : fmt::format("rank {} of the first and rank {} of the second",
+                                              comparison.a_rank, comparison.b_rank);
+  return fmt::format(
+      "Compared are the operators of {}. These are not among them: only another rank runs them, in one of "
+      "the "
+      "runs or both; of several ranks the longest time, from {:.0f} % of the step on.",
+      shown, analyze::kPartOfStep * 100);
+}
+
+std::string elsewhere_ranks(const analyze::ElsewhereChange& row) {
+  if (row.b_ranks.empty() || row.a_ranks == row.b_ranks) return ranks_text(row.a_ranks);
+  if (row.a_ranks.empty()) return ranks_text(row.b_ranks);
+  return fmt::format("{}, then {}", ranks_text(row.a_ranks), ranks_text(row.b_ranks));
+}
 
 }  // namespace hone::report

@@ -6,6 +6,7 @@
 
 #include "core/units.h"
 #include "report/html/parts.h"
+#include "report/rank_words.h"
 #include "report/svg/bars.h"
 #include "report/text.h"
 #include "report/words.h"
@@ -90,6 +91,34 @@ Markup compare_operators_part(const analyze::Comparison& comparison) {
   if (comparison.operators.size() > shown)
     lead += fmt::format(" The first {} of {}.", shown, comparison.operators.size());
   return section("operators", "By operator", lead,
+                 tag("table", {{"class", "cards"}}, head + tag("tbody", body)));
+}
+
+Markup compare_elsewhere_part(const analyze::Comparison& comparison) {
+  if (comparison.elsewhere.empty()) return {};
+  const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
+  const std::size_t shown = std::min(kOperatorRows, comparison.elsewhere.size());
+  Markup body;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const analyze::ElsewhereChange& row = comparison.elsewhere[i];
+    const OperatorName name = operator_name(row.name, row.kind);
+    Markup cells =
+        tag("td", tag("code", shortened(clean_utf8(name.head), 90)) +
+                      tag("span", {{"class", "kind"}}, prose(shortened(clean_utf8(name.inputs), 200))));
+    cells += cell("on", elsewhere_ranks(row));
+    cells += cell("first", row.a_ranks.empty() ? "–" : fixed_ms(row.a_ms, step));
+    cells += cell("second", row.b_ranks.empty() ? "–" : fixed_ms(row.b_ms, step));
+    cells += cell("change", signed_ms(row.b_ms - row.a_ms, step));
+    cells += certainty_cell(row.difference.certainty, row.b_ms - row.a_ms);
+    body += tag("tr", {{"class", "single"}}, cells);
+  }
+  Markup head = Markup::literal(
+      "<thead><tr><th>operator</th><th class=\"n\">on</th><th class=\"n\">first</th>"
+      "<th class=\"n\">second</th><th class=\"n\">change</th><th></th></tr></thead>");
+  std::string lead = elsewhere_note(comparison);
+  if (comparison.elsewhere.size() > shown)
+    lead += fmt::format(" The first {} of {}.", shown, comparison.elsewhere.size());
+  return section("elsewhere", elsewhere_title(), lead,
                  tag("table", {{"class", "cards"}}, head + tag("tbody", body)));
 }
 

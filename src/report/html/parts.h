@@ -49,6 +49,7 @@ Markup path_part(const analyze::Analysis& analysis);
 Markup compare_hero(const analyze::Comparison& comparison);
 Markup compare_causes_part(const analyze::Comparison& comparison);
 Markup compare_operators_part(const analyze::Comparison& comparison);
+Markup compare_elsewhere_part(const analyze::Comparison& comparison);
 
 Markup passes_part(const analyze::LabReport& report);
 Markup numerics_part(const analyze::LabReport& report);

@@ -5,6 +5,7 @@
 
 #include "core/units.h"
 #include "report/device_words.h"
+#include "report/rank_words.h"
 #include "report/terminal/parts.h"
 #include "report/text.h"
 #include "report/words.h"
@@ -15,6 +16,7 @@ namespace {
 using namespace terminal;
 
 constexpr std::size_t kNamedChanges = 10;
+constexpr std::size_t kNamedElsewhere = 5;
 constexpr std::size_t kMs = 12, kMark = 15;
 
 std::string line(const std::string& name, double a_ms, double b_ms, double step,
@@ -25,9 +27,36 @@ std::string line(const std::string& name, double a_ms, double b_ms, double step,
   return text + (mark.empty() ? "" : fmt::format("  {}", mark)) + "\n";
 }
 
+std::string head(std::size_t name_width, const TerminalStyle& style) {
+  return paint(
+      "  " + left("", name_width) + right("first", kMs) + right("second", kMs) + right("change", kMs) + "\n",
+      Colour::kFaint, style);
+}
+
 std::string advice(const analyze::Advice& advice, double step_ms, const TerminalStyle& style) {
   const std::string text = advice_text(advice, step_ms);
   return text.empty() ? "" : paint(wrapped("→ " + text, 4, style, 2), Colour::kGreen, style);
+}
+
+// What only ranks run that are not in the tables above.
+std::string elsewhere(const analyze::Comparison& comparison, const TerminalStyle& style) {
+  if (comparison.elsewhere.empty()) return "";
+  const std::size_t name_width = style.width - 2 - 3 * kMs - kMark;
+  const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
+  std::string out = heading(elsewhere_title(), style);
+  out +=
+      paint(wrapped(elsewhere_note(comparison), 2, style), Colour::kFaint, style) + head(name_width, style);
+  const std::size_t shown = std::min(kNamedElsewhere, comparison.elsewhere.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const analyze::ElsewhereChange& row = comparison.elsewhere[i];
+    const OperatorName name = operator_name(row.name, row.kind);
+    const std::string title =
+        titled(elsewhere_ranks(row) + ": " + clean_utf8(name.head), clean_utf8(name.inputs), name_width);
+    out += line(left(title, name_width), row.a_ms, row.b_ms, step, row.difference.certainty);
+  }
+  if (comparison.elsewhere.size() > shown)
+    out += fmt::format("  and {} more\n", comparison.elsewhere.size() - shown);
+  return out;
 }
 
 }  // namespace
@@ -35,23 +64,20 @@ std::string advice(const analyze::Advice& advice, double step_ms, const Terminal
 std::string compare_terminal(const analyze::Comparison& comparison, const TerminalStyle& style) {
   const std::size_t name_width = style.width - 2 - 3 * kMs - kMark;
   const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
-  const std::string head = paint(
-      "  " + left("", name_width) + right("first", kMs) + right("second", kMs) + right("change", kMs) + "\n",
-      Colour::kFaint, style);
   std::string out = "\n" + paint(wrapped(comparison.sentence, 0, style), Colour::kBold, style);
   out += wrapped("first: " + clean_utf8(comparison.a) + ". " + comparison.a_verdict, 2, style, 2) +
          advice(comparison.a_advice, comparison.a_ms.median, style);
   out += wrapped("second: " + clean_utf8(comparison.b) + ". " + comparison.b_verdict, 2, style, 2) +
          advice(comparison.b_advice, comparison.b_ms.median, style);
   out += warnings(comparison.caveats, style);
-  out += heading("By cause", style) + head;
+  out += heading("By cause", style) + head(name_width, style);
   for (const analyze::CauseChange& row : comparison.ledger)
     out += line(left(analyze::cause_label(row.cause), name_width), row.a_ms, row.b_ms, step,
                 row.difference.certainty);
   out += line(left("step", name_width), comparison.a_ms.median, comparison.b_ms.median, step,
               comparison.difference.certainty);
   const std::size_t shown = std::min(kNamedChanges, comparison.operators.size());
-  if (shown > 0) out += heading("By operator, largest change first", style) + head;
+  if (shown > 0) out += heading("By operator, largest change first", style) + head(name_width, style);
   for (std::size_t i = 0; i < shown; ++i) {
     const analyze::OperatorChange& row = comparison.operators[i];
     const ChangeName name = change_name(row);
@@ -60,7 +86,7 @@ std::string compare_terminal(const analyze::Comparison& comparison, const Termin
   }
   if (comparison.operators.size() > shown)
     out += fmt::format("  and {} more\n", comparison.operators.size() - shown);
-  return out;
+  return out + elsewhere(comparison, style);
 }
 
 }  // namespace hone::report
