@@ -259,8 +259,8 @@ constexpr DeviceRule kRules[] = {
 
     {Cause::kHostOther, Reason::kNone, 0.05, "{ms} per step the device waits for work of the host",
      "{ms} in the program's own code, which the trace says nothing about", "{name}: {ms}",
-     "move this work behind the launch of the next step, into a thread, or out of the loop; record with "
-     "with_stack=True to see which code it is",
+     "take this work out of the loop or do it less often; or do it while the device works, behind the launches "
+     "of the next step, in another thread or process; record with with_stack=True to see which code it is",
      ""},
 
     {Cause::kComm, Reason::kNone, 0.05, "{ms} per step is communication that nothing hides",

@@ -124,6 +124,19 @@ double Gains::of_graph_after(Cause cause) const {
   return std::max(0.0, with(std::move(change)) - alone);
 }
 
+// Side by side the host and the device take as long as the longer of them takes by itself.
+double Gains::of_host_work_beside_device() const {
+  if (!foretells()) return 0;
+  Change host_alone;
+  without(host_alone, Activity::kWait) = true;
+  for (const RankTimeline& timeline : study_.timelines) host_alone.work_ns.emplace_back(timeline.works.size());
+  const RankStudy& own = study_.ranks[study_.headline];
+  double device_ms = 0;
+  for (const Charge& charge : own.occupancy.charges)
+    device_ms += own.typical.part_ms(charge.window, charge.ns());
+  return std::max(0.0, std::min(base_ms_ - device_ms, with(std::move(host_alone))));
+}
+
 // Of what is not taken away by one change to the replay (a straggler, a bubble) nothing.
 Change Gains::without_cause(Cause cause) const {
   Change change;

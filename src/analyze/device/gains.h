@@ -21,6 +21,8 @@ class Gains {
   double of(Cause cause, Reason reason) const;
   // What launching the step as one graph would win once a cause is removed, beyond what that wins.
   double of_graph_after(Cause cause) const;
+  // What doing the host's own work while the device works would win; removing it wins of(kHostOther).
+  double of_host_work_beside_device() const;
   // What removing a cause of busy time would win where the recorder costs its host as much as it may: then
   // the host, which holds the step up after the fix, is quicker than supposed.
   double most_of(Cause cause, Reason reason) const;

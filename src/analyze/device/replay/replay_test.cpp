@@ -304,6 +304,21 @@ TEST(Replay, ACollectiveThatALaterWorkHeldUpFollowsWhatItReduces) {
   EXPECT_NEAR(with(300, 100), as_recorded + 0.2, 0.005);
 }
 
+// The device works for 2 ms a step.
+TEST(HostWork, HidesBehindTheDeviceAsFarAsThatWorks) {
+  const auto gains = [](double pause_us) {
+    const Case made(program(10, 100, true, pause_us));
+    const Gains gains = gains_of(made.study);
+    return std::pair(gains.of(Cause::kHostOther), gains.of_host_work_beside_device());
+  };
+  const auto [short_removed, short_hidden] = gains(900);
+  EXPECT_NEAR(short_removed, 0.9, 0.05);
+  EXPECT_NEAR(short_hidden, 0.9, 0.1);
+  const auto [long_removed, long_hidden] = gains(3000);
+  EXPECT_NEAR(long_removed, 3.0, 0.05);
+  EXPECT_NEAR(long_hidden, 2.0, 0.1);
+}
+
 TEST(Windows, TileTheTimeOfTheRank) {
   const Case made(program(10, 100));
   const Study& study = made.study;

@@ -25,6 +25,8 @@ constexpr double kWorthNaming = 0.01;  // of the time that evidence is given for
 // A fix that may win this much more is told with both gains.
 constexpr double kWorthARange = 1.25;
 constexpr double kWorthARangeOfStep = 0.02;
+// Of two repairs, one that wins this part of the other is not told apart from it.
+constexpr double kNearlyAsMuch = 0.85;
 
 using Arguments = fmt::dynamic_format_arg_store<fmt::format_context>;
 
@@ -191,16 +193,26 @@ class Teller {
 
   // Which of two repairs the gain of a straggler is of.
   std::vector<std::string> about_straggler() const {
-    if (!gains_.foretells()) return {};
-    const auto [removed, shared] = gains_.straggler_gain();
-    if (shared <= 0) return {};
-    return {
+    std::vector<std::string> lines = longer_on_late_rank();
+    const auto [removed, shared] = gains_.foretells() ? gains_.straggler_gain() : Gains::StragglerGain{};
+    if (shared <= 0) return lines;
+    lines.push_back(
         fmt::format("without what it does longer: {} less; with that shared out over the {} ranks: {} "
                     "less. The {} is what is predicted, because {}",
                     in_step(removed), study_.timelines.size(), in_step(shared),
                     straggler_.extra_work ? "first" : "second",
                     straggler_.extra_work ? "the others do not do it at all"
-                                          : "it does the same as the others, but longer")};
+                                          : "it does the same as the others, but longer"));
+    return lines;
+  }
+
+  // Work that cannot go may be done while the device works.
+  std::vector<std::string> about_host_work(double removed) const {
+    const double beside = gains_.of_host_work_beside_device();
+    if (!gains_.foretells() || beside > kNearlyAsMuch * removed) return {};
+    return {fmt::format("taken out of the step: {} less, which is what is predicted; done on the same thread while "
+                        "the device works: {} less",
+                        in_step(removed), in_step(beside))};
   }
 
   // What else is known of a part: its rate, or what it is compared with.
@@ -240,13 +252,15 @@ class Teller {
     return text;
   }
 
+  std::vector<std::string> two_repairs(Cause cause, double gain) const {
+    if (cause == Cause::kStraggler) return about_straggler();
+    return cause == Cause::kHostOther ? about_host_work(gain) : std::vector<std::string>();
+  }
+
   std::vector<std::string> evidence(const DeviceRule& rule, const std::vector<const Part*>& parts,
-                                    const Arguments& whole) const {
+                                    const Arguments& whole, double gain) const {
     std::vector<std::string> lines = {fill(rule.summary, whole)};
-    if (rule.cause == Cause::kStraggler) {
-      for (std::string& line : longer_on_late_rank()) lines.push_back(std::move(line));
-      for (std::string& line : about_straggler()) lines.push_back(std::move(line));
-    }
+    for (std::string& line : two_repairs(rule.cause, gain)) lines.push_back(std::move(line));
     if (rule.item.empty()) return lines;
     std::size_t named = 0;
     double rest = 0, all = 0;
@@ -338,7 +352,7 @@ class Teller {
     row.share = step() > 0 ? account.ms / step() : 0;
     row.predicted_gain_ms = std::min(account.ms, gains_.of(cause));
     const Arguments whole = row_arguments(account.ms, parts, row.predicted_gain_ms);
-    row.evidence = evidence(general, parts, whole);
+    row.evidence = evidence(general, parts, whole, row.predicted_gain_ms);
     row.fix = fill(rule.fix, whole);
     row.title = fill(general.title, whole);
     row.caveat = caveat(rule, whole);
@@ -366,7 +380,7 @@ class Teller {
       const std::vector<const Part*> parts = parts_of(account, reason);
       const Arguments whole = row_arguments(ms, parts, gain);
       told_.findings.push_back(
-          {cause, fill(rule.title, whole), evidence(rule, parts, whole), fill(rule.fix, whole),
+          {cause, fill(rule.title, whole), evidence(rule, parts, whole, gain), fill(rule.fix, whole),
            joined(caveat(rule, whole), more_than(cause, reason, ms, gain_of(cause, account, reason))), gain,
            is_bound(cause), ms, named(parts)});
     }
