@@ -308,8 +308,8 @@ TEST(Replay, ACollectiveThatALaterWorkHeldUpFollowsWhatItReduces) {
 TEST(HostWork, HidesBehindTheDeviceAsFarAsThatWorks) {
   const auto gains = [](double pause_us) {
     const Case made(program(10, 100, true, pause_us));
-    const Gains gains = gains_of(made.study);
-    return std::pair(gains.of(Cause::kHostOther), gains.of_host_work_beside_device());
+    const Gains found = gains_of(made.study);
+    return std::pair(found.of(Cause::kHostOther), found.of_host_work_beside_device());
   };
   const auto [short_removed, short_hidden] = gains(900);
   EXPECT_NEAR(short_removed, 0.9, 0.05);

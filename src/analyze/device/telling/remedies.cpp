@@ -67,7 +67,8 @@ std::string exchange_fix(const std::vector<const Part*>& parts, const ProgramTra
            "its result is used; send 16-bit numbers";
   const double narrow = ms_of(parts, "Sum_bf16") + ms_of(parts, "Sum_f16");
   const double scatters = ms_of(parts, "ReduceScatter");
-  const bool mostly_wide = narrow<reductions / 2, mostly_sharded = scatters> reductions / 2;
+  const bool mostly_wide = narrow < reductions / 2;
+  const bool mostly_sharded = scatters > reductions / 2;
   return reduction_fix(mostly_wide, mostly_sharded, program);
 }
 
