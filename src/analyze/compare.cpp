@@ -185,6 +185,16 @@ std::string without_recorder(const Comparison& result, const Analysis& a, const 
                      fixed_ms(before, step), fixed_ms(after, step), pace(before, after));
 }
 
+// The recorder slows the one so much more than the other that which is faster depends on it.
+bool depends_on_recorder(const Comparison& result, const Analysis& a, const Analysis& b) {
+  const double before = unrecorded_ms(a), after = unrecorded_ms(b);
+  if (before <= 0 || after <= 0 || (!recorder_matters(a) && !recorder_matters(b))) return false;
+  const bool told =
+      result.difference.certainty == Certainty::kSure || result.difference.certainty == Certainty::kLikely;
+  const double recorded = b.step.ms.median - a.step.ms.median;
+  return told && recorded * (after - before) < 0 && std::abs(after - before) > kDeviceDrift * before;
+}
+
 // How the steps of a recording were found, without what is particular to it.
 std::string way_of_finding(const Analysis& analysis) {
   return analysis.step.how_found.substr(0, analysis.step.how_found.find_first_of(":'"));
@@ -211,6 +221,11 @@ std::string sentence_of(const Comparison& result, const Analysis& a, const Analy
         "The steps of the two were found in different ways and may not be the same work: {}, so nothing is "
         "said about which is faster.",
         both);
+  if (depends_on_recorder(result, a, b))
+    return fmt::format(
+        "Not clear which is faster: {} as recorded, but the recorder slows the two unequally; without it the "
+        "steps take about {} and {}. Record both with record_shapes=False and with_stack=False.",
+        became, fixed_ms(unrecorded_ms(a), step), fixed_ms(unrecorded_ms(b), step));
   switch (difference.certainty) {
     case Certainty::kTooFew:
       return fmt::format(
@@ -276,6 +291,28 @@ std::string unequal_hosts(const Comparison& result, const Analysis& a, const Ana
       ratio, first > second ? "first" : "second", std::max(first, second), std::min(first, second));
 }
 
+// Of matrix products and convolutions, which no compiler leaves out; 0: not known well.
+double product_flops(const Analysis& analysis) {
+  constexpr double kKnown = 0.8;
+  if (analysis.coverage && analysis.coverage->costed_share < kKnown) return 0;
+  double flops = 0;
+  for (const OperatorTime& row : analysis.operators)
+    if (row.op_class == trace::OperatorClass::kMatrix || row.op_class == trace::OperatorClass::kConvolution)
+      flops += row.flops;
+  return flops;
+}
+
+std::string unequal_work(const Analysis& a, const Analysis& b) {
+  constexpr double kUnequal = 1.1;
+  const double first = product_flops(a), second = product_flops(b);
+  if (first <= 0 || second <= 0 || std::max(first, second) < kUnequal * std::min(first, second)) return {};
+  return fmt::format(
+      "their steps do different work: {} in products and convolutions against {}; where that is not the "
+      "change, "
+      "compare what a sample takes",
+      format_flops(first), format_flops(second));
+}
+
 std::vector<std::string> caveats_of(const Comparison& result, const Analysis& a, const Analysis& b) {
   std::vector<std::string> caveats;
   if (result.told && !result.same_steps)
@@ -290,6 +327,8 @@ std::vector<std::string> caveats_of(const Comparison& result, const Analysis& a,
         fmt::format("few operators in common ({} of the first's time, {} of the second's): two programs, "
                     "or one that was compiled or rewritten",
                     format_percent(of_a), format_percent(of_b)));
+  const bool foreign = a.subject != Subject::kPlan && b.subject != Subject::kPlan;
+  if (const std::string unequal = unequal_work(a, b); foreign && !unequal.empty()) caveats.push_back(unequal);
   if (a.ranks.size() == 1 && b.ranks.size() == 1 && a.ranks != b.ranks)
     caveats.push_back(
         fmt::format("rank {} against rank {}: ranks of one run are explained together (hone explain A B)",
@@ -347,7 +386,8 @@ Comparison compare(const Analysis& a, const Analysis& b) {
   result.elsewhere = compare_elsewhere(a, b);
   if (!result.told) take_back(result);
   result.sentence = sentence_of(result, a, b);
-  if (result.told && result.same_steps && result.difference.certainty != Certainty::kTooFew)
+  if (result.told && result.same_steps && result.difference.certainty != Certainty::kTooFew &&
+      !depends_on_recorder(result, a, b))
     result.sentence += without_recorder(result, a, b);
   result.caveats = caveats_of(result, a, b);
   return result;

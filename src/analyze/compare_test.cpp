@@ -215,6 +215,31 @@ TEST(Compare, SpeaksOfStepsWithoutTheRecorderOnlyWhereTheStepsDiffer) {
 }
 
 // Slow hosts hide differences: what is foretold without the recorder may tell two recordings apart.
+TEST(Compare, DoesNotSayWhichIsFasterWhereThatDependsOnTheRecorder) {
+  Analysis first = run(conv_relu_pool(), {5, 2, 1}, 1), second = run(conv_relu_pool(), {9, 2, 1}, 2);
+  first.step.unrecorded_ms = {8, 7.9, 8.1};
+  second.step.unrecorded_ms = {6, 5.9, 6.1};
+  const Comparison result = compare(first, second);
+  EXPECT_EQ(result.sentence.find("Not clear which is faster: "), 0u) << result.sentence;
+  EXPECT_EQ(result.sentence.find("The second is"), std::string::npos);
+  second.step.unrecorded_ms = {11, 10.9, 11.1};
+  EXPECT_EQ(compare(first, second).sentence.find("The second is "), 0u);
+}
+
+TEST(Compare, SaysWhereStepsDoDifferentWork) {
+  std::vector<trace::Operator> half = conv_relu_pool();
+  half[0].flops /= 2;
+  const Analysis whole = run(conv_relu_pool(), {5, 2, 1}, 1), less = run(half, {3, 2, 1}, 2);
+  const auto speaks = [](Analysis a, Analysis b) {
+    a.subject = b.subject = Subject::kDeviceProgram;
+    for (const std::string& caveat : compare(a, b).caveats)
+      if (caveat.find("their steps do different work: 1.00 GFLOP") == 0) return true;
+    return false;
+  };
+  EXPECT_TRUE(speaks(whole, less));
+  EXPECT_FALSE(speaks(whole, run(conv_relu_pool(), {3, 2, 1}, 2)));
+}
+
 TEST(Compare, SpeaksOfStepsWithoutTheRecorderWhereOnlyTheirRangesLieApart) {
   Analysis a = of_steps({30, 31, 30, 30}, "8x8"), b = of_steps({26, 26, 26, 27}, "8x8");
   a.subject = b.subject = Subject::kHostProgram;

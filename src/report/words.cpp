@@ -130,6 +130,11 @@ std::string most_time(std::size_t shown, std::string_view noun) {
                     : fmt::format("The {} {}s that take the most time", shown, noun);
 }
 
+std::string most_time(std::size_t shown, std::string_view noun, const analyze::Analysis& analysis) {
+  const std::string heading = most_time(shown, noun);
+  return analysis.ranks.size() > 1 ? fmt::format("{} on rank {}", heading, analysis.ledger_rank) : heading;
+}
+
 std::string_view certainty_words(analyze::Certainty certainty) {
   return certainty == analyze::Certainty::kNone ? "" : analyze::certainty_name(certainty);
 }

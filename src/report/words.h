@@ -45,8 +45,9 @@ std::string_view row_label(const analyze::Analysis& analysis, analyze::Cause cau
 // "44 %", ">999 %": how much of its roof an operator reaches, which caches or wrong roofs let exceed 1.
 std::string roof_share(const analyze::TopOperator& row);
 
-// "The 5 operators that take the most time".
+// "The 5 operators that take the most time"; of several ranks it is that of one: "… on rank 1".
 std::string most_time(std::size_t shown, std::string_view noun);
+std::string most_time(std::size_t shown, std::string_view noun, const analyze::Analysis& analysis);
 
 // "sure", "likely", "too few steps"; empty where no difference can be told.
 std::string_view certainty_words(analyze::Certainty certainty);

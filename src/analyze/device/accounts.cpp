@@ -36,6 +36,12 @@ bool follows_a_check(const RankTimeline& timeline, const BusySplit& split, const
   return split.works[timeline.launched[call->first_work - 1]].reason == Reason::kCheck;
 }
 
+// Launched by a call that had launched another work before it: the host has done its part.
+bool is_within_a_launch(const RankTimeline& timeline, uint32_t work) {
+  const HostCall* call = timeline.launch_of(timeline.works[work]);
+  return call != nullptr && call->works > 1 && timeline.launched[call->first_work] != work;
+}
+
 class Bookkeeper {
  public:
   Bookkeeper(const Study& study, std::size_t rank)
@@ -200,7 +206,11 @@ IdleAccount account_of(const Study& study, std::size_t rank, const IdlePart& par
     else if (own.split.works[part.next].reason == Reason::kCheck)
       account = {Cause::kHostSync, Reason::kCheck, {}};
     account.name = title_of(*study.trace, *next);
-    if (const Loop* loop = own.loops.of_work(part.next); account.cause == Cause::kLaunch && loop != nullptr)
+    if (account.cause != Cause::kLaunch) return account;
+    const Loop* loop = own.loops.of_work(part.next);
+    if (is_within_a_launch(study.timelines[rank], part.next))
+      account.reason = Reason::kInGraph;
+    else if (loop != nullptr)
       account = {loop->copies ? Cause::kHostCopy : Cause::kLaunch, Reason::kLoop,
                  fmt::format("{} turns of {}", loop->turns, loop->name)};
   } else if (part.others && next != nullptr) {

@@ -39,6 +39,23 @@ void claim_no_floor(Analysis& analysis) {
   }
 }
 
+// What nothing is known of stands in the floor's row, which must say so.
+void admit_unjudged(Analysis& analysis) {
+  constexpr double kMatters = 0.05;  // of the step
+  double unjudged_ms = 0;
+  for (const OperatorTime& row : analysis.operators)
+    if (row.flops <= 0 && row.bytes <= 0 && row.main_cause == Cause::kFloor) unjudged_ms += row.ms.median;
+  const double step_ms = analysis.step.ms.median;
+  if (unjudged_ms < kMatters * step_ms) return;
+  for (LedgerRow& row : analysis.ledger) {
+    if (row.cause != Cause::kFloor) continue;
+    const std::string part = fixed_ms(std::min(unjudged_ms, row.ms), step_ms);
+    row.title += fmt::format(", as far as that is known: of {} it is not", part);
+    row.evidence.push_back(
+        fmt::format("{} in operators whose FLOPs and bytes are not known, not judged", part));
+  }
+}
+
 // The device whose roofs the program is judged by: the one that works longest for the first rank.
 const trace::DeviceInfo* judged_device(const trace::Trace& trace, const std::vector<RankTimeline>& ranks) {
   return ranks.empty() ? nullptr : device_info(trace, ranks.front().rank, ranks.front().ledger_device());
@@ -288,7 +305,10 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.phases = std::move(tables.phases);
   analysis.coverage = std::move(tables.coverage);
   analysis.floor_known = study.roofs.known() && analysis.coverage->costed_share >= kJudgedShare;
-  if (!analysis.floor_known) claim_no_floor(analysis);
+  if (!analysis.floor_known)
+    claim_no_floor(analysis);
+  else
+    admit_unjudged(analysis);
   analysis.roof_lines = roof_lines(study.roofs);
   analysis.roofs_source = study.roofs.source;
   analysis.rank_summaries = rank_summaries(study);

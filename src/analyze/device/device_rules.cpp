@@ -206,6 +206,14 @@ constexpr DeviceRule kRules[] = {
      "{count} kernels and copies a step launched turn by turn, {mean} of idle device before each",
      "{name}: {count} gaps, {ms}", "{turns}", ""},
 
+    {Cause::kLaunch, Reason::kInGraph, 0.05,
+     "{ms} per step goes to gaps between kernels that one call launches, as a CUDA graph does",
+     "{count} kernels a step that begin {mean} after the one before", "before {name}: {count} gaps, {ms}",
+     "fewer and larger kernels: torch.compile joins passes over the same data, larger batches fill each "
+     "kernel; "
+     "one call launches them already",
+     ""},
+
     {Cause::kHostSync, Reason::kNone, 0.03,
      "{ms} per step the device waits because the host waited for it first",
      "{ms} of idle device while the host waited or had to start again from an empty queue",
@@ -258,10 +266,16 @@ constexpr DeviceRule kRules[] = {
      "the first steps always compile: record later ones"},
 
     {Cause::kHostOther, Reason::kNone, 0.05, "{ms} per step the device waits for work of the host",
-     "{ms} in the program's own code, which the trace says nothing about", "{name}: {ms}",
-     "take this work out of the loop or do it less often; or do it while the device works, behind the launches "
+     "{ms} in which the host neither launched nor waited, in code that the trace does not name or in the "
+     "calls "
+     "named here",
+     "{name}: {ms}",
+     "take this work out of the loop or do it less often; or do it while the device works, behind the "
+     "launches "
      "of the next step, in another thread or process; record with with_stack=True to see which code it is",
-     ""},
+     "an operator that takes long on the host in some calls only prepares itself for sizes that it has not "
+     "seen: pad "
+     "inputs to a few sizes"},
 
     {Cause::kComm, Reason::kNone, 0.05, "{ms} per step is communication that nothing hides",
      "{ms} in collectives, and before their launches, while the device computed nothing",

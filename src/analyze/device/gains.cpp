@@ -71,6 +71,7 @@ std::vector<std::vector<double>> Gains::targets(Cause cause, const Reason* reaso
 }
 
 double Gains::of(Cause cause, Reason reason) const {
+  if (reason == Reason::kInGraph) return 0;  // no other way to launch them is known
   if (reason == Reason::kLoop && foretells()) {
     Change change;
     change.joined = joined_loops(cause == Cause::kHostCopy);
@@ -129,7 +130,8 @@ double Gains::of_host_work_beside_device() const {
   if (!foretells()) return 0;
   Change host_alone;
   without(host_alone, Activity::kWait) = true;
-  for (const RankTimeline& timeline : study_.timelines) host_alone.work_ns.emplace_back(timeline.works.size());
+  for (const RankTimeline& timeline : study_.timelines)
+    host_alone.work_ns.emplace_back(timeline.works.size());
   const RankStudy& own = study_.ranks[study_.headline];
   double device_ms = 0;
   for (const Charge& charge : own.occupancy.charges)

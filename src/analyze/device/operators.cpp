@@ -81,7 +81,7 @@ std::string_view reason_words(Reason reason) {
     case Reason::kStridedCopy:
       return "only changes the order of elements";
     case Reason::kChain:
-      return "reads again what the kernel before it wrote: fusion would not";
+      return "reads again what the kernel before it wrote: fused with it, it would not";
     case Reason::kCast:
       return "only converts the type";
     case Reason::kAttention:
@@ -127,6 +127,7 @@ std::string_view reason_words(Reason reason) {
     case Reason::kWideSum:
     case Reason::kRepeated:
     case Reason::kLoop:
+    case Reason::kInGraph:
     case Reason::kOtherDevice:
     case Reason::kNone:
       break;

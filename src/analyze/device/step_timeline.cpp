@@ -24,15 +24,15 @@ struct Window {
   int64_t start_ns = 0, end_ns = 0;
   int64_t zero_ns = 0;
 };
-constexpr int64_t kMostAhead = 2;  // steps: of a host that is further ahead the rest is not shown
+constexpr int64_t kMostAhead = 2;  // steps: of a host that is further ahead nothing before the step is shown
 
 Window drawn_window(const Study& study) {
   const RankTimeline& timeline = study.timelines[study.headline];
   if (timeline.steps.empty()) return {};
   const DeviceStep& step = timeline.steps[typical_window(study, study.headline)];
   const int64_t longest = kMostAhead * (step.end_ns - step.start_ns);
-  const int64_t first = std::max(step.host_start_ns, step.start_ns - longest);
-  return {std::min(first, step.start_ns), step.end_ns, step.start_ns};
+  const bool near = step.host_start_ns >= step.start_ns - longest;
+  return {near ? std::min(step.host_start_ns, step.start_ns) : step.start_ns, step.end_ns, step.start_ns};
 }
 
 bool is_device_work(Category category) {
@@ -70,7 +70,7 @@ class Builder {
     const auto used = std::count_if(rows.begin(), rows.end(), [](const auto& list) { return !list.empty(); });
     analysis_.timeline_left_out = static_cast<int>(used) - static_cast<int>(shown.size());
     for (const uint32_t track : shown) add_track(track, rows[track]);
-    add_idle(shown);
+    add_idle();
   }
 
  private:
@@ -118,17 +118,19 @@ class Builder {
 
   void add_track(uint32_t track, std::vector<uint32_t>& rows) {
     const trace::Track& place = trace_.tracks[track];
-    const auto at = static_cast<int>(analysis_.timeline_tracks.size());
     std::string name = place.name;
     if (several_devices_ && place.kind == TrackKind::kStream && name.find("device") == std::string::npos)
       name = fmt::format("device {} · {}", place.device, name);
-    analysis_.timeline_tracks.push_back(
-        analysis_.ranks.size() > 1 ? fmt::format("rank {} · {}", place.rank, name) : name);
+    if (analysis_.ranks.size() > 1) name = fmt::format("rank {} · {}", place.rank, name);
     std::stable_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
       const auto& spans = trace_.spans;
       if (spans.start_ns[a] != spans.start_ns[b]) return spans.start_ns[a] < spans.start_ns[b];
       return spans.duration_ns[a] > spans.duration_ns[b];
     });
+    if (place.kind == TrackKind::kStream) add_operators(track, name);
+    const auto at = static_cast<int>(analysis_.timeline_tracks.size());
+    analysis_.timeline_tracks.push_back(name);
+    places_[track] = at;
     std::vector<int64_t> open;  // ends of the bars around the next one, innermost last
     for (const uint32_t row : rows) {
       const trace::Span span = aligned(row);
@@ -138,15 +140,65 @@ class Builder {
     }
   }
 
+  // Where the host runs so far ahead that the launches of a stream's works lie before what is drawn, nothing
+  // else says which operators they are of: a row of its own, above them.
+  void add_operators(uint32_t track, const std::string& name) {
+    const std::vector<const Work*> works = drawn_works(track);
+    const auto early = std::count_if(works.begin(), works.end(), [&](const Work* work) {
+      const HostCall* call = timeline_of(track)->launch_of(*work);
+      return call != nullptr && call->start_ns < window_.start_ns;
+    });
+    if (2 * early <= std::ssize(works)) return;
+    const auto at = static_cast<int>(analysis_.timeline_tracks.size());
+    analysis_.timeline_tracks.push_back(name + ": operators");
+    int64_t drawn_until = window_.start_ns;
+    for (std::size_t i = 0; i < works.size();) {
+      const Work& first = *works[i];
+      int64_t end = first.end_ns;
+      for (++i; i < works.size() && works[i]->execution == first.execution && first.execution != kNothing;
+           ++i)
+        end = std::max(end, works[i]->end_ns);
+      const int64_t start = std::max(first.start_ns, drawn_until);
+      end = std::min(end, window_.end_ns);
+      if (first.op == kNothing || end <= start) continue;
+      const trace::Operator& op = trace_.operators[first.op];
+      analysis_.timeline.push_back({.track = at,
+                                    .start_ms = static_cast<double>(start - window_.zero_ns) * 1e-6,
+                                    .ms = static_cast<double>(end - start) * 1e-6,
+                                    .name = op.kind,
+                                    .kind = fmt::format("operator {}", op.geometry),
+                                    .op_class = op.op_class});
+      drawn_until = end;
+    }
+  }
+
+  const RankTimeline* timeline_of(uint32_t track) const {
+    const auto found = std::find_if(
+        study_.timelines.begin(), study_.timelines.end(),
+        [&](const RankTimeline& timeline) { return timeline.rank == trace_.tracks[track].rank; });
+    return found == study_.timelines.end() ? nullptr : &*found;
+  }
+
+  // Of a stream, by start.
+  std::vector<const Work*> drawn_works(uint32_t track) const {
+    std::vector<const Work*> works;
+    const RankTimeline* timeline = timeline_of(track);
+    if (timeline == nullptr) return works;
+    for (const Work& work : timeline->works)
+      if (timeline->streams[work.stream].index == track && work.start_ns < window_.end_ns &&
+          work.end_ns > window_.start_ns)
+        works.push_back(&work);
+    return works;
+  }
+
   // On the stream of a rank's device that runs most of its works in the step: where the device is idle, so is
   // it. The steps of other ranks end a little earlier or later.
-  void add_idle(const std::vector<uint32_t>& shown) {
-    std::map<std::size_t, std::size_t> ranks;  // by place of their stream among the tracks
-    for (std::size_t rank = 0; rank < study_.timelines.size(); ++rank) {
-      const auto at = std::find(shown.begin(), shown.end(), main_stream(rank));
-      if (at != shown.end()) ranks[static_cast<std::size_t>(at - shown.begin())] = rank;
-    }
-    for (const auto& [at, rank] : ranks) add_idle_of(rank, static_cast<int>(at));
+  void add_idle() {
+    std::map<int, std::size_t> ranks;  // by place of their stream among the tracks
+    for (std::size_t rank = 0; rank < study_.timelines.size(); ++rank)
+      if (const auto found = places_.find(main_stream(rank)); found != places_.end())
+        ranks[found->second] = rank;
+    for (const auto& [at, rank] : ranks) add_idle_of(rank, at);
   }
 
   // kNothing: the rank does nothing in the step.
@@ -201,6 +253,7 @@ class Builder {
   Window window_;
   std::map<int, int64_t> clock_shift_ns_;  // of the ranks that are spoken of
   std::map<int, int> turns_;               // of ranks that do not stand by their number
+  std::map<uint32_t, int> places_;         // of tracks among those that are drawn
   bool several_devices_ = false;
 };
 

@@ -56,6 +56,29 @@ TEST(StepTimeline, ShowsTheStepOfARecording) {
   EXPECT_GT(linked, 0.98 * kernels);
 }
 
+// Its host is done with the step before the device begins it.
+TEST(StepTimeline, NamesOperatorsAboveAStreamWhoseLaunchesAreNotDrawn) {
+  const Result<Analysis> analysis = explained({"vocabulary_not_padded.fault"});
+  ASSERT_TRUE(analysis.ok()) << analysis.error().message;
+  const std::vector<std::string>& tracks = analysis->timeline_tracks;
+  const auto row = std::find_if(tracks.begin(), tracks.end(),
+                                [](const std::string& name) { return name.ends_with(": operators"); });
+  ASSERT_NE(row, tracks.end());
+  const auto at = static_cast<int>(row - tracks.begin());
+  EXPECT_EQ(tracks.at(static_cast<std::size_t>(at) + 1) + ": operators", *row);
+  double operators_ms = 0, kernels_ms = 0, end = 0;
+  for (const TimelineSpan& bar : analysis->timeline) {
+    if (bar.track == at + 1) kernels_ms += bar.ms;
+    if (bar.track != at) continue;
+    EXPECT_EQ(bar.name.find("aten::"), 0u) << bar.name;
+    EXPECT_GE(bar.start_ms, end - 1e-6);
+    end = bar.start_ms + bar.ms;
+    operators_ms += bar.ms;
+  }
+  EXPECT_GT(kernels_ms, 0.9 * analysis->step.ms.median);
+  EXPECT_NEAR(operators_ms, kernels_ms, 0.05 * kernels_ms);
+}
+
 TEST(StepTimeline, HasTheCausesOfIdleTimeWhereTheDeviceIsIdle) {
   const Result<Analysis> analysis = explained({"sync_item_for_logging.fault"});
   ASSERT_TRUE(analysis.ok()) << analysis.error().message;

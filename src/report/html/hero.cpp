@@ -124,9 +124,11 @@ Markup explain_hero(const analyze::Analysis& analysis) {
   for (const std::string& note : analysis.step.notes) hero += tag("p", {{"class", "sub"}}, prose(note));
   Markup tiles = tile("step", fixed_ms(step, step), range(analysis.step.ms, step));
   double share = step > 0 ? analysis.floor_ms / step : 0;
-  tiles += analysis.floor_known ? tile("floor", fixed_ms(analysis.floor_ms, step),
-                                       fmt::format("{} of the step", format_percent(share)))
-                                : tile("floor", "unknown", "no roofs to judge by");
+  tiles += analysis.floor_known
+               ? tile("floor", fixed_ms(analysis.floor_ms, step),
+                      fmt::format("{} of the step", format_percent(share)))
+               : tile("floor", "unknown",
+                      analysis.roof_lines.empty() ? "no roofs to judge by" : "most operators are not known");
   tiles += recoverable_tile(analysis);
   tiles += analysis.targets.empty()
                ? tile("operators", fmt::format("{}", analysis.operators.size()), "ran in the step")

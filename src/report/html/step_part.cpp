@@ -100,6 +100,16 @@ std::string order_of_ranks(const Analysis& analysis) {
   return text + ".";
 }
 
+std::string early_launches(const Analysis& analysis) {
+  const auto& tracks = analysis.timeline_tracks;
+  if (std::none_of(tracks.begin(), tracks.end(),
+                   [](const std::string& name) { return name.ends_with(": operators"); }))
+    return "";
+  return " The host launched what a stream ran so long before that its calls are not drawn; a row above the "
+         "stream "
+         "names the operators.";
+}
+
 // Tracks that did something in the step and find no place.
 std::string hidden_note(const Analysis& analysis) {
   const int more = analysis.timeline_left_out +
@@ -162,7 +172,7 @@ Markup step_part(const Analysis& analysis) {
           ? "The step nearest to the median: host threads with their nested calls, device streams below. It "
             "begins at 0; calls before that ran ahead of the device. Where a device is idle, the colour on "
             "its main stream is the cause." +
-                order_of_ranks(analysis)
+                order_of_ranks(analysis) + early_launches(analysis)
           : "The step nearest to the median: the host's threads with their nested calls.";
   return section("timeline", "One step",
                  lead +

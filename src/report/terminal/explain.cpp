@@ -71,7 +71,7 @@ std::string kernels(const Analysis& analysis, const TerminalStyle& style) {
   const std::size_t shown = std::min(analysis.kernels.size(), asked);
   if (shown == 0) return "";
   const std::size_t name_width = style.width - 5 - (11 + 8 + 10 + 12);
-  std::string out = heading(most_time(shown, "kernel"), style);
+  std::string out = heading(most_time(shown, "kernel", analysis), style);
   out += paint("  #  " + left("kernel", name_width) + right("time", 11) + right("share", 8) +
                    right("launches", 10) + right("mean", 12),
                Colour::kFaint, style) +
@@ -190,7 +190,7 @@ std::string explain_terminal(const Analysis& analysis, const TerminalStyle& styl
   out += findings(analysis, style);
   out += ranks(analysis, style);
   if (!analysis.top.empty())
-    out += heading(most_time(analysis.top.size(), "operator"), style) + top_table(analysis, style);
+    out += heading(most_time(analysis.top.size(), "operator", analysis), style) + top_table(analysis, style);
   out += kernels(analysis, style);
   out += collectives(analysis, style);
   out += metrics(analysis, style);

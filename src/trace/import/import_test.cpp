@@ -203,7 +203,7 @@ TEST_F(ImportFolder, SeveralProgramsAreNotTakenForRanks) {
               testing::AllOf(testing::HasSubstr("'a.json' and 'b.json' both say that they are rank 0"),
                              testing::HasSubstr("hone compare")));
   EXPECT_THAT(error_of({recorded("layout_permutes.fault"), recorded("layout_permutes.repaired")}),
-              testing::HasSubstr("several programs"));
+              testing::HasSubstr("look like several programs"));
 }
 
 // Two runs of one program look alike in everything but time and what all ranks agree on.
@@ -217,7 +217,7 @@ TEST_F(ImportFolder, RanksOfTwoRunsAreRefusedWhereThatIsCertain) {
   const fs::path first = rank("a.json", 0, kNow, "\"world_size\": 2");
   EXPECT_THAT(error_of({first, rank("b.json", 1, kNow + 2'000'000'000, "\"world_size\": 2")}),
               testing::AllOf(testing::HasSubstr("'b.json' was recorded when"),
-                             testing::HasSubstr("several programs")));
+                             testing::HasSubstr("look like several programs")));
   EXPECT_THAT(error_of({first, rank("b.json", 1, kNow, "\"world_size\": 4")}),
               testing::HasSubstr("one is of 2 ranks, the other of 4"));
   EXPECT_THAT(error_of({rank("c.json", 0, kNow, R"("world_size": 2, "backend": "nccl")"),
@@ -262,7 +262,7 @@ TEST_F(ImportFolder, RanksThatMeetAreOfOneRunWhateverTheirClocksSay) {
   }
   EXPECT_THAT(error_of({recorded("healthy_accumulates.fault.rank0"),
                         with_clock("healthy_accumulates.repaired.rank1", 5)}),
-              testing::HasSubstr("several programs"));
+              testing::HasSubstr("look like several programs"));
 }
 
 TEST_F(ImportFolder, AFileThatSaysNoRankBesideOnesThatDoIsDoubted) {

@@ -34,7 +34,8 @@ std::optional<int> rank_in_name(std::string_view name) {
 }
 
 constexpr std::string_view kSeveralPrograms =
-    "these are several programs, not the ranks of one. Explain them one at a time; `hone compare A B` tells "
+    "these look like several programs, not the ranks of one. Explain them one at a time; `hone compare A B` "
+    "tells "
     "two apart";
 
 // On the clock of its machine.

@@ -39,6 +39,7 @@ enum class Reason : uint8_t {
   kRepeated,         // a reduction of gradients that a later one repeats (reductions.h)
   kOtherDevice,      // another device of the same process works
   kLoop,             // launched in a loop of the program (loops.h)
+  kInGraph,          // between works that one call launched
   kMixedOrders,      // a pass over tensors that lie in different orders
   kWholeGather,      // a gather of what is reduced right after, and that reduction (gathers.h)
   kScatter,          // rows added up one after another, as the gradient of an index in brackets does

@@ -210,9 +210,10 @@ class Teller {
   std::vector<std::string> about_host_work(double removed) const {
     const double beside = gains_.of_host_work_beside_device();
     if (!gains_.foretells() || beside > kNearlyAsMuch * removed) return {};
-    return {fmt::format("taken out of the step: {} less, which is what is predicted; done on the same thread while "
-                        "the device works: {} less",
-                        in_step(removed), in_step(beside))};
+    return {fmt::format(
+        "taken out of the step: {} less, which is what is predicted; done on the same thread while "
+        "the device works: {} less",
+        in_step(removed), in_step(beside))};
   }
 
   // What else is known of a part: its rate, or what it is compared with.
@@ -226,13 +227,13 @@ class Teller {
             : trace::kernel_short_name(study_.trace->strings.text(trace::StringId{part.kernel}), 40);
     const bool converts = part.reason == Reason::kTransform && use.is_product;
     if (use.work_ns <= 0 || converts) return kernel.empty() ? "" : fmt::format(" ({})", kernel);
+    // Of the calls that the part is of; where they are not known, of all.
+    const double calls_per_s =
+        part.calls > 0 && part.whole > 0 ? part.calls / part.whole * 1e3 : use.executions / use.work_ns * 1e9;
     if (use.is_product && op.flops > 0)
-      return fmt::format(" ({}, {} in {})", kernel,
-                         format_flop_rate(op.flops * use.executions / use.work_ns * 1e9),
+      return fmt::format(" ({}, {} in {})", kernel, format_flop_rate(op.flops * calls_per_s),
                          matrix_math_name(use.math));
-    if (op.bytes() > 0)
-      return fmt::format(" ({}, {})", kernel,
-                         format_byte_rate(op.bytes() * use.executions / use.work_ns * 1e9));
+    if (op.bytes() > 0) return fmt::format(" ({}, {})", kernel, format_byte_rate(op.bytes() * calls_per_s));
     return fmt::format(" ({})", kernel);
   }
 

@@ -15,6 +15,8 @@ namespace {
 
 constexpr double kMatters = 0.05;  // complete recordings lack nothing: every launch has its kernel
 constexpr double kTooMuch = 0.25;
+// Recorders that count in whole microseconds write 0 for the shortest kernels.
+constexpr double kTimeless = 0.5;
 constexpr double kTornStep = 0.9;  // works of a whole step, as a share of the others' median
 
 // What the host launched in a step, what ran of it, and what ran without a launch.
@@ -23,15 +25,20 @@ struct Tally {
   double launches_without_work = 0;
   double works = 0;
   double works_without_launch = 0;
+  double works_of_one_launch = 0;  // beyond the first of each call that launches one
+  double works_without_time = 0;
 
   void add(const Tally& other) {
     launches += other.launches;
     launches_without_work += other.launches_without_work;
     works += other.works;
     works_without_launch += other.works_without_launch;
+    works_of_one_launch += other.works_of_one_launch;
+    works_without_time += other.works_without_time;
   }
   double missing_works() const { return launches > 0 ? launches_without_work / launches : 0; }
-  double missing_launches() const { return works > 0 ? works_without_launch / works : 0; }
+  double missing_launches() const { return share(works_without_launch); }
+  double share(double of_works) const { return works > 0 ? of_works / works : 0; }
 };
 
 // Calls that always run something: copies and fills of no bytes do not.
@@ -40,16 +47,25 @@ bool launches_kernels(std::string_view call) {
          call.find("GraphLaunch") != std::string_view::npos;
 }
 
+bool launches_one(std::string_view call) { return call.find("LaunchKernel") != std::string_view::npos; }
+
 std::map<int32_t, Tally> tally(const trace::Trace& trace, const RankTimeline& timeline) {
   std::map<int32_t, Tally> tallies;
   for (const DeviceStep& step : timeline.steps) tallies[step.step] = {};
   std::unordered_set<uint64_t> ran;
+  std::vector<char> called(timeline.calls.size(), 0);
   for (const Work& work : timeline.works) {
     ran.insert(trace.spans.correlation[work.span]);
     const auto at = tallies.find(work.step);
     if (at == tallies.end()) continue;
     ++at->second.works;
     at->second.works_without_launch += work.call == kNothing;
+    at->second.works_without_time += work.ns() <= 0;
+    if (work.call == kNothing) continue;
+    if (called[work.call] != 0 &&
+        launches_one(trace.strings.text(trace.spans.name[timeline.calls[work.call].span])))
+      ++at->second.works_of_one_launch;
+    called[work.call] = 1;
   }
   std::vector<char> launches(trace.strings.size(), 2);  // by name; 2: not asked yet
   for (std::size_t row = 0; row < trace.spans.size(); ++row) {
@@ -133,10 +149,17 @@ std::string Evidence::missing() const {
     return fmt::format("the launches of {} of the host's operators", format_percent(silent));
   if (tail > kMatters) return fmt::format("the last {} of the only step", format_percent(tail));
   if (lost > kMatters) return fmt::format("{} of all records", format_percent(lost));
+  if (unclear > kMatters)
+    return fmt::format("the launches of {} of the device's work: its correlation ids are not unique",
+                       format_percent(unclear));
+  if (timeless > kTimeless)
+    return fmt::format("the length of {} of the device's work: it takes no time", format_percent(timeless));
   return {};
 }
 
-bool Evidence::enough() const { return std::max({missing_works, silent, tail, lost}) < kTooMuch; }
+bool Evidence::enough() const {
+  return std::max({missing_works, silent, tail, lost, unclear}) < kTooMuch && timeless <= kTimeless;
+}
 
 Evidence weigh_evidence(const trace::Trace& trace, RankTimeline& timeline) {
   Evidence evidence;
@@ -153,6 +176,8 @@ Evidence weigh_evidence(const trace::Trace& trace, RankTimeline& timeline) {
   for (const DeviceStep& step : timeline.steps) all.add(tallies[step.step]);
   evidence.missing_works = all.missing_works();
   evidence.missing_launches = all.missing_launches();
+  evidence.unclear = all.share(all.works_of_one_launch);
+  evidence.timeless = all.share(all.works_without_time);
   if (evidence.cut_off) {
     evidence.silent = silent_share(trace, timeline);
     evidence.tail = tail_share(timeline, last);

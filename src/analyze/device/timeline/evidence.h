@@ -16,6 +16,8 @@ struct Evidence {
   double silent = 0;     // operators after the last call of the device on their thread, of a cut-off file
   double tail = 0;       // of the last step after everything that the cut-off file has: share
   double lost = 0;       // records that were dropped, or could not be read: share of all
+  double unclear = 0;    // works of the steps that share the call of another's one launch: share
+  double timeless = 0;   // works of the steps that take no time: share
   bool cut_off = false;  // the file ends before the recording does
   int torn_steps = 0;    // left out because the recording ends within them
 

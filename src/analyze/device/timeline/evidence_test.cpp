@@ -81,6 +81,24 @@ TEST(Evidence, TheVerdictIsOfAPartWhereLaunchesAreMissing) {
   EXPECT_THAT(analysis_of(trace).verdict.sentence, StartsWith("Of what the file still holds: "));
 }
 
+TEST(Evidence, ThereIsNoVerdictWhereOneCallLaunchesEverything) {
+  trace::Trace trace = program();
+  for (uint64_t& id : trace.spans.correlation)
+    if (id != 0) id = 1;
+  const Analysis analysis = analysis_of(trace);
+  EXPECT_THAT(analysis.verdict.sentence, StartsWith("No verdict: "));
+  EXPECT_THAT(analysis.verdict.sentence, HasSubstr("correlation ids are not unique"));
+}
+
+TEST(Evidence, ThereIsNoVerdictWhereWorkTakesNoTime) {
+  trace::Trace trace = program();
+  for (std::size_t row = 0; row < trace.spans.size(); ++row)
+    if (trace.spans.category[row] == trace::Category::kKernel) trace.spans.duration_ns[row] = 0;
+  const Analysis analysis = analysis_of(trace);
+  EXPECT_THAT(analysis.verdict.sentence, StartsWith("No verdict: "));
+  EXPECT_THAT(analysis.verdict.sentence, HasSubstr("it takes no time"));
+}
+
 TEST(Evidence, TheEndOfAnOnlyStepMayBeMissing) {
   trace::Trace trace = program(1);
   trace.meta.cut_off = true;
