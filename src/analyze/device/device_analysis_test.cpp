@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "analyze/device/busy/gpu_roofs.h"
+#include "analyze/device/testing/fabricate_ranks.h"
 #include "trace/testing/add_span.h"
+#include "trace/testing/no_threads.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -59,6 +61,35 @@ double sum(const Analysis& analysis) {
   double total = 0;
   for (const LedgerRow& row : analysis.ledger) total += row.ms;
   return total;
+}
+
+// Parts of it run side by side where they can.
+TEST(DeviceAnalysis, IsTheSameWhereTheSystemGrantsNoThreads) {
+  fabricate::Ranks made(3);
+  for (int step = 0; step < 4; ++step) {
+    for (int rank = 0; rank < 3; ++rank) {
+      made.begin_step(rank);
+      for (int i = 0; i < 10; ++i) made.launch(rank, 100 + 50 * rank);
+    }
+    made.collective({0, 1, 2}, 50);
+    for (int rank = 0; rank < 3; ++rank) {
+      made.wait(rank);
+      made.end_step(rank);
+    }
+  }
+  const auto with = analyze_device_trace(made.trace(), Roofs{}, {});
+  const trace::NoThreads none;
+  if (!none.enforced()) GTEST_SKIP() << "threads cannot be refused here";
+  const auto without = analyze_device_trace(made.trace(), Roofs{}, {});
+  ASSERT_TRUE(with.ok() && without.ok());
+  EXPECT_EQ(with->verdict.sentence, without->verdict.sentence);
+  ASSERT_EQ(with->ledger.size(), without->ledger.size());
+  for (std::size_t i = 0; i < with->ledger.size(); ++i) {
+    EXPECT_EQ(with->ledger[i].ms, without->ledger[i].ms);
+    EXPECT_EQ(with->ledger[i].predicted_gain_ms, without->ledger[i].predicted_gain_ms);
+  }
+  EXPECT_EQ(with->critical_path.size(), without->critical_path.size());
+  EXPECT_EQ(with->operators.size(), without->operators.size());
 }
 
 TEST(DeviceAnalysis, DoesNotCallADeviceOfUnknownRoofsHealthy) {

@@ -2,8 +2,11 @@
 
 #include <atomic>
 #include <new>
+#include <vector>
 
 #include <gtest/gtest.h>
+
+#include "trace/testing/no_threads.h"
 
 namespace hone::trace {
 namespace {
@@ -18,6 +21,20 @@ TEST(SideBySide, EachIsCalledOnce) {
 
 TEST(SideBySide, NothingIsCalledWhereThereIsNoWork) {
   side_by_side(0, [](std::size_t i) { ADD_FAILURE() << i; });
+}
+
+TEST(SideBySide, AllOfALongListAreDone) {
+  std::vector<std::atomic<int>> done(500);
+  each_side_by_side(done.size(), [&](std::size_t i) { ++done[i]; });
+  for (const std::atomic<int>& times : done) EXPECT_EQ(times, 1);
+}
+
+TEST(SideBySide, AllOfAListAreDoneWhereTheSystemGrantsNoThreads) {
+  const NoThreads none;
+  if (!none.enforced()) GTEST_SKIP() << "threads cannot be refused here";
+  std::vector<int> done(7);
+  each_side_by_side(done.size(), [&](std::size_t i) { ++done[i]; });
+  EXPECT_EQ(done, std::vector<int>(7, 1));
 }
 
 TEST(SideBySide, AnExceptionComesBackWhenAllHaveEnded) {
