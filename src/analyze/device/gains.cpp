@@ -117,8 +117,8 @@ double Gains::of(Cause cause) const {
   return cause == Cause::kLaunch ? std::max(gain, of(cause, Reason::kLoop)) : gain;
 }
 
-double Gains::of_graph_after(Cause cause) const {
-  if (!foretells()) return 0;
+std::optional<double> Gains::of_graph_after(Cause cause) const {
+  if (!foretells() || cause == Cause::kStraggler || cause == Cause::kBubble) return std::nullopt;
   Change change = without_cause(cause);
   const double alone = with(change);
   change.launches_free = true;
@@ -139,7 +139,7 @@ double Gains::of_host_work_beside_device() const {
   return std::max(0.0, std::min(base_ms_ - device_ms, with(std::move(host_alone))));
 }
 
-// Of what is not taken away by one change to the replay (a straggler, a bubble) nothing.
+// Of what is not taken away by one change to the replay (a straggler, a bubble) nothing is.
 Change Gains::without_cause(Cause cause) const {
   Change change;
   switch (cause) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "analyze/cause.h"
 #include "analyze/device/accounts.h"
@@ -19,8 +20,9 @@ class Gains {
   // ms a step. Of a program without a recorder in it.
   double of(Cause cause) const;
   double of(Cause cause, Reason reason) const;
-  // What launching the step as one graph would win once a cause is removed, beyond what that wins.
-  double of_graph_after(Cause cause) const;
+  // What launching the step as one graph would win once a cause is removed, beyond what that wins; nothing
+  // where it cannot be told.
+  std::optional<double> of_graph_after(Cause cause) const;
   // What doing the host's own work while the device works would win; removing it wins of(kHostOther).
   double of_host_work_beside_device() const;
   // What removing a cause of busy time would win where the recorder costs its host as much as it may: then

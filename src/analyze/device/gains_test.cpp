@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/device/accounts.h"
+#include "analyze/device/testing/fabricate_ranks.h"
 #include "analyze/device/testing/fabricate_works.h"
 
 namespace hone::analyze::device {
@@ -71,6 +72,37 @@ TEST(Gains, OfTheDeviceEndWhereTheHostTakesOver) {
   EXPECT_GT(gains.most_of(Cause::kKernelInefficiency, Reason::kSlow), 1.2 * gain);
   EXPECT_LE(gains.most_of(Cause::kKernelInefficiency, Reason::kSlow), gains.low_unrecorded_ms());
   EXPECT_EQ(gains.most_of(Cause::kLaunch, Reason::kNone), gains.of(Cause::kLaunch, Reason::kNone));
+}
+
+// Two ranks that launch slowly and read a value; the second computes longer.
+fabricate::Ranks launching() {
+  fabricate::Ranks made(2);
+  for (int step = 0; step < 4; ++step) {
+    for (int rank = 0; rank < 2; ++rank) {
+      made.begin_step(rank);
+      for (int i = 0; i < 100; ++i) made.launch(rank, 1);
+      made.wait(rank);
+      if (rank == 1) made.launch(1, 150, "aten::mm");
+    }
+    made.collective({0, 1}, 20);
+    for (int rank = 0; rank < 2; ++rank) {
+      made.wait(rank);
+      made.end_step(rank);
+    }
+  }
+  return made;
+}
+
+// A straggler is not removed by a change to the replay: with it in place, launching wins what it wins anyhow.
+TEST(Gains, OfAGraphAreNotForetoldAfterAStraggler) {
+  const fabricate::Ranks made = launching();
+  const Study study = make_study(made.trace(), gpu_roofs("NVIDIA H200"));
+  const Gains gains = gains_of(study);
+  ASSERT_TRUE(gains.foretells());
+  ASSERT_GT(gains.of(Cause::kLaunch), 0.1);
+  ASSERT_GT(gains.of(Cause::kStraggler), 0.1);
+  EXPECT_FALSE(gains.of_graph_after(Cause::kStraggler));
+  EXPECT_TRUE(gains.of_graph_after(Cause::kHostSync));
 }
 
 TEST(Reasons, WithoutWorksOfTheirOwnPromiseNothing) {

@@ -1,6 +1,7 @@
 #include "analyze/device/telling/verdict.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -16,6 +17,7 @@ namespace hone::analyze::device {
 namespace {
 
 constexpr double kMostUnknown = 0.5;  // of the device's time, in a step that is called healthy
+constexpr double kLittleLess = 0.95;  // no part of a gain is gone where as much is left
 
 // Of the time of all device work, that of kernels of which neither name nor operator says what they do: of
 // CUDA graphs recorded as wholes, for example.
@@ -118,16 +120,20 @@ class Judge {
       text += fmt::format(" How much of that cannot be foretold: replayed, the step is {} off.",
                           format_percent(gains_.error()));
     const bool keeps = keeps_from_graph || (&row != largest && blocks_capture(row.cause));
-    const double graph = keeps || &row != largest ? gains_.of_graph_after(row.cause) : 0;
+    if (!keeps && &row == largest) return text;
+    const std::optional<double> graph = gains_.of_graph_after(row.cause);
     if (keeps)
-      text += " It also keeps the step from being launched as one graph" +
-              (worth_saying(graph) ? fmt::format(", which would then win another {}.", in_step(graph)) : ".");
-    else if (&row != largest)
-      text += " Launch overhead goes with it" +
-              (worth_saying(graph)
-                   ? fmt::format(" in part: launching the step as one graph would then win another {}.",
-                                 in_step(graph))
-                   : ".");
+      text +=
+          " It also keeps the step from being launched as one graph" +
+          (graph && worth_saying(*graph) ? fmt::format(", which would then win another {}.", in_step(*graph))
+                                         : ".");
+    else if (graph && !worth_saying(*graph))
+      text += " Launch overhead goes with it.";
+    else if (graph)
+      text += fmt::format(
+          " {}aunching the step as one graph would then win another {}.",
+          *graph < kLittleLess * largest->predicted_gain_ms ? "Launch overhead goes with it in part: l" : "L",
+          in_step(*graph));
     return text;
   }
 

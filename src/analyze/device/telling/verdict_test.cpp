@@ -1,5 +1,6 @@
 // Whatever the verdict names comes with advice: over all recordings of programs, faulty and repaired.
 #include <filesystem>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -9,6 +10,25 @@
 
 namespace hone::analyze::device {
 namespace {
+
+std::string verdict_of(const std::string& recording) {
+  const std::filesystem::path paths[] = {std::filesystem::path(HONE_SOURCE_DIR) / "tests/traces/recorded" /
+                                         (recording + ".json.gz")};
+  Result<trace::Trace> trace = trace::import_trace(paths);
+  if (!trace.ok() || !trace::link_trace(*trace).ok()) return "";
+  const Result<Analysis> analysis = analyze_trace(*trace, {}, {});
+  return analysis.ok() ? analysis->verdict.sentence : "";
+}
+
+// With the traffic avoided one graph wins what it wins before, without the host's program the half of it.
+TEST(Verdict, SaysWhetherLaunchOverheadGoesWithTheFirstCause) {
+  const std::string apart = verdict_of("boxes_cropped_one_by_one.repaired");
+  EXPECT_EQ(apart.find("goes with it"), std::string::npos);
+  EXPECT_NE(apart.find(" Launching the step as one graph would then win another"), std::string::npos);
+  EXPECT_NE(verdict_of("host_python_metrics.fault")
+                .find("Launch overhead goes with it in part: launching the step as one graph would then win"),
+            std::string::npos);
+}
 
 TEST(Verdict, ComesWithAdvice) {
   int judged = 0;
