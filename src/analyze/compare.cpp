@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -81,25 +83,49 @@ struct Found {
   std::vector<double> samples_ms;
 };
 
-Found find_operator(const Analysis& run, const ElsewhereOperator& wanted) {
-  const auto is_it = [&](const auto& row) { return row.name == wanted.name && row.kind == wanted.kind; };
-  const auto other = std::find_if(run.elsewhere.begin(), run.elsewhere.end(), is_it);
-  if (other != run.elsewhere.end()) return {other->ranks, other->ms, other->samples_ms};
-  const auto shown = std::find_if(run.operators.begin(), run.operators.end(), is_it);
-  if (shown != run.operators.end()) return {{shown_rank(run)}, shown->ms.median, shown->samples_ms};
-  // It takes no time in each of its steps.
-  return {{}, 0, std::vector<double>(run.step.samples_ms.size())};
+using OperatorKey = std::pair<std::string_view, std::string_view>;  // kind, name
+
+template <typename Row>
+OperatorKey key_of(const Row& row) {
+  return {row.kind, row.name};
 }
+
+// The operators of all ranks of a run, which must outlive this.
+class AllRanks {
+ public:
+  explicit AllRanks(const Analysis& run) {
+    none_.samples_ms.resize(run.step.samples_ms.size());
+    for (const OperatorTime& row : run.operators) {  // several of one name: in several phases of the step
+      Found& found = operators_.try_emplace(key_of(row), none_).first->second;
+      found.ranks = {shown_rank(run)};
+      found.ms += row.ms.median;
+      add_samples(found.samples_ms, row.samples_ms);
+    }
+    for (const ElsewhereOperator& row : run.elsewhere)
+      operators_[key_of(row)] = {row.ranks, row.ms, row.samples_ms};
+  }
+
+  // What is on no rank takes no time in each of the steps.
+  const Found& find(const OperatorKey& key) const {
+    const auto found = operators_.find(key);
+    return found == operators_.end() ? none_ : found->second;
+  }
+
+ private:
+  std::map<OperatorKey, Found> operators_;
+  Found none_;
+};
 
 std::vector<ElsewhereChange> compare_elsewhere(const Analysis& a, const Analysis& b) {
   std::vector<ElsewhereChange> changes;
-  if (a.ranks != b.ranks) return changes;
+  if (a.ranks != b.ranks || !a.elsewhere_known || !b.elsewhere_known) return changes;
+  const AllRanks of_a(a), of_b(b);
   const double least_ms = kPartOfStep * std::max(a.step.ms.median, b.step.ms.median);
-  std::set<std::pair<std::string, std::string>> told;
+  std::set<OperatorKey> told;
   for (const Analysis* run : {&a, &b})
     for (const ElsewhereOperator& op : run->elsewhere) {
-      if (!told.insert({op.kind, op.name}).second) continue;
-      const Found first = find_operator(a, op), second = find_operator(b, op);
+      if (op.stands_for_shown || !told.insert(key_of(op)).second) continue;
+      const Found &first = of_a.find(key_of(op)), &second = of_b.find(key_of(op));
       const double longest = std::max(first.ms, second.ms);
       if (longest < least_ms) continue;
       ElsewhereChange change{op.name, op.kind, first.ranks, second.ranks, first.ms, second.ms, {}};

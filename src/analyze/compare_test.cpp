@@ -307,6 +307,39 @@ TEST(Compare, FindsWhatIsElsewhereInOneRunAmongTheShownOperatorsOfTheOther) {
   EXPECT_EQ(result.elsewhere[0].b_ms, 4);
 }
 
+TEST(Compare, AddsUpWhatTheShownRankRunsInSeveralPhases) {
+  Analysis second = of_two_ranks(1, {});
+  for (int phase = 0; phase < 2; ++phase) {
+    OperatorTime extra;
+    extra.kind = kExtra.kind;
+    extra.name = kExtra.name;
+    extra.ms = {2, 2, 2};
+    extra.samples_ms = {2, 2, 2, 2};
+    second.operators.push_back(extra);
+  }
+  const Comparison result = compare(of_two_ranks(0, {kExtra}), second);
+  ASSERT_EQ(result.elsewhere.size(), 1u);
+  EXPECT_EQ(result.elsewhere[0].b_ms, 4);
+}
+
+// In the first run the shown rank has the kind on other inputs. In the second it has none: the other rank
+// runs what it ran.
+TEST(Compare, FindsWhatStoodForAnOperatorOfTheShownRank) {
+  ElsewhereOperator in_place = kExtra;
+  in_place.stands_for_shown = true;
+  const Comparison result = compare(of_two_ranks(0, {in_place}), of_two_ranks(0, {kExtra}));
+  ASSERT_EQ(result.elsewhere.size(), 1u);
+  EXPECT_EQ(result.elsewhere[0].a_ms, 5);
+  EXPECT_EQ(result.elsewhere[0].difference.certainty, Certainty::kNone);
+  EXPECT_TRUE(compare(of_two_ranks(0, {in_place}), of_two_ranks(0, {in_place})).elsewhere.empty());
+}
+
+TEST(Compare, SaysNothingOfOtherRanksWhereItIsNotKnownWhatTheyRun) {
+  Analysis unknown = of_two_ranks(0, {});
+  unknown.elsewhere_known = false;
+  EXPECT_TRUE(compare(of_two_ranks(0, {kExtra}), unknown).elsewhere.empty());
+}
+
 TEST(Compare, SaysNothingOfRanksThatTheOtherRecordingDoesNotHave) {
   Analysis alone = of_two_ranks(0, {});
   alone.ranks = {0};

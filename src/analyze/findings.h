@@ -270,6 +270,8 @@ struct ElsewhereOperator {
   double ms = 0;  // of the typical step of the rank on which it takes longest
   double calls = 0;
   std::vector<double> samples_ms;  // one a step of that rank; not part of the JSON
+  // The shown rank runs the kind on other inputs in its place: for comparisons, not part of the JSON.
+  bool stands_for_shown = false;
 };
 
 // The rank that the others wait for.
@@ -342,6 +344,7 @@ struct Analysis {
   std::vector<Finding> findings;
   std::vector<OperatorTime> operators;            // all of them
   std::vector<ElsewhereOperator> elsewhere = {};  // longest first
+  bool elsewhere_known = true;                    // false: of some rank it is not known what its device ran
   std::vector<RooflinePoint> roofline;
   std::vector<std::string> timeline_tracks;
   std::vector<TimelineSpan> timeline;

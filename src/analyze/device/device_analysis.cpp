@@ -289,6 +289,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   describe_ranks(study, gains, analysis);
   if (analysis.late_rank) analysis.late_rank->operators = std::move(others.late);
   analysis.elsewhere = std::move(others.elsewhere);
+  analysis.elsewhere_known = others.known;
   analysis.step = step_time(study);
   list_steps(study, analysis);
   if (gains.foretells())

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -54,6 +56,18 @@ std::vector<Matched> in_order(Matched both) {
   return pairs;
 }
 
+// By name: one operator in several phases of a step, or as copies in several directions, has several rows.
+std::vector<Rows> by_name(const Rows& rows) {
+  std::vector<Rows> list;
+  std::map<std::string_view, std::size_t> at;
+  for (const OperatorTime* row : rows) {
+    const auto [found, is_new] = at.try_emplace(row->name, list.size());
+    if (is_new) list.emplace_back();
+    list[found->second].push_back(row);
+  }
+  return list;
+}
+
 // What only one of the ranks runs stays apart, whatever its kind.
 std::vector<Matched> matched(const std::vector<OperatorTime>& shown, const std::vector<OperatorTime>& other) {
   Rows all;
@@ -69,10 +83,16 @@ std::vector<Matched> matched(const std::vector<OperatorTime>& shown, const std::
       std::move(pairs.begin(), pairs.end(), std::back_inserter(result));
       continue;
     }
-    for (const OperatorTime* row : both.shown) result.push_back({{row}, {}});
-    for (const OperatorTime* row : both.other) result.push_back({{}, {row}});
+    for (Rows& rows : by_name(both.shown)) result.push_back({std::move(rows), {}});
+    for (Rows& rows : by_name(both.other)) result.push_back({{}, std::move(rows)});
   }
   return result;
+}
+
+std::set<std::string_view> names_of(const Rows& rows) {
+  std::set<std::string_view> names;
+  for (const OperatorTime* row : rows) names.insert(row->name);
+  return names;
 }
 
 // Of several of one kind the longest, whose inputs say what the others are like.
@@ -80,13 +100,9 @@ std::string name_of(const Rows& rows) {
   const OperatorTime* longest = *std::max_element(
       rows.begin(), rows.end(),
       [](const OperatorTime* a, const OperatorTime* b) { return a->ms.median < b->ms.median; });
-  if (rows.size() == 1) return longest->name;
-  return fmt::format("{} and {}", longest->name, counted(static_cast<double>(rows.size() - 1), "more shape"));
-}
-
-bool same_names(const Rows& a, const Rows& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const OperatorTime* x, const OperatorTime* y) { return x->name == y->name; });
+  const std::size_t names = names_of(rows).size();
+  if (names == 1) return longest->name;
+  return fmt::format("{} and {}", longest->name, counted(static_cast<double>(names - 1), "more shape"));
 }
 
 RankOperator compared(const Matched& both) {
@@ -94,7 +110,7 @@ RankOperator compared(const Matched& both) {
   const Rows& named = both.other.empty() ? both.shown : both.other;
   row.name = name_of(named);
   row.kind = named.front()->kind;
-  if (!both.other.empty() && !both.shown.empty() && !same_names(both.shown, both.other))
+  if (!both.other.empty() && !both.shown.empty() && names_of(both.shown) != names_of(both.other))
     row.shown_name = name_of(both.shown);
   row.late_ms = total_ms(both.other);
   row.shown_ms = total_ms(both.shown);
@@ -149,20 +165,46 @@ std::vector<RankOperator> late_operators(const Study& study, std::size_t rank,
 
 using Elsewhere = std::map<std::pair<std::string, std::string>, ElsewhereOperator>;  // by kind and name
 
-// Adds what a rank runs and the shown one does not.
+// `rows`: of one name, of one rank.
+void add_elsewhere(int rank, const Rows& rows, bool stands_for_shown, Elsewhere& list) {
+  const OperatorTime& op = *rows.front();
+  const auto [at, is_new] = list.try_emplace({op.kind, op.name});
+  ElsewhereOperator& row = at->second;
+  row.name = op.name;
+  row.kind = op.kind;
+  row.stands_for_shown = stands_for_shown && (is_new || row.stands_for_shown);
+  if (row.ranks.empty() || row.ranks.back() != rank) row.ranks.push_back(rank);
+  const double ms = total_ms(rows);
+  if (ms <= row.ms) return;
+  row.ms = ms;
+  row.calls = total_calls(rows);
+  row.samples_ms.assign(op.samples_ms.size(), 0);
+  for (const OperatorTime* each : rows)
+    for (std::size_t i = 0; i < row.samples_ms.size(); ++i) row.samples_ms[i] += each->samples_ms[i];
+}
+
+// Adds what a rank runs and the shown one does not, not by that name.
 void add_elsewhere(int rank, const std::vector<Matched>& sets, Elsewhere& list) {
   for (const Matched& both : sets) {
-    if (!both.shown.empty()) continue;
-    const OperatorTime& op = *both.other.front();
-    ElsewhereOperator& row = list[{op.kind, op.name}];
-    row.name = op.name;
-    row.kind = op.kind;
-    if (row.ranks.empty() || row.ranks.back() != rank) row.ranks.push_back(rank);
-    if (op.ms.median <= row.ms) continue;
-    row.ms = op.ms.median;
-    row.calls = op.calls;
-    row.samples_ms = op.samples_ms;
+    const std::set<std::string_view> shown = names_of(both.shown);
+    for (const Rows& rows : by_name(both.other))
+      if (!shown.contains(rows.front()->name)) add_elsewhere(rank, rows, !shown.empty(), list);
   }
+}
+
+// Whether a rank's operators are those that its device ran: what leads back to none may be any of them.
+bool knows_operators(const Study& study, std::size_t rank) {
+  constexpr double kEnough = 0.95;
+  const RankStudy& own = study.ranks[rank];
+  double linked = 0, all = 0;
+  for (const Charge& charge : own.occupancy.charges) {
+    const Work& work = study.timelines[rank].works[charge.work];
+    if (work.kind == WorkKind::kCollective || !own.typical.counts(charge.window)) continue;
+    const double ms = own.typical.part_ms(charge.window, charge.ns());
+    all += ms;
+    if (work.op != kNothing) linked += ms;
+  }
+  return linked >= kEnough * all;
 }
 
 }  // namespace
@@ -170,8 +212,13 @@ void add_elsewhere(int rank, const std::vector<Matched>& sets, Elsewhere& list) 
 OtherRanks other_ranks(const Study& study, const Straggler& late, const std::vector<OperatorTime>& shown) {
   OtherRanks others;
   Elsewhere elsewhere;
+  const bool shown_known = knows_operators(study, study.headline);
   for (std::size_t rank = 0; rank < study.timelines.size(); ++rank) {
     if (rank == study.headline) continue;
+    if (!shown_known || !knows_operators(study, rank)) {
+      others.known = false;
+      continue;
+    }
     const OperatorTables tables = make_operator_tables(study, rank, 0);
     const std::vector<Matched> sets = matched(shown, tables.operators);
     if (rank == late.rank) others.late = late_operators(study, rank, sets);

@@ -14,6 +14,9 @@ namespace hone::analyze::device {
 struct OtherRanks {
   std::vector<RankOperator> late;            // of the rank that is waited for; largest difference first
   std::vector<ElsewhereOperator> elsewhere;  // longest first
+  // Too little of some rank's device time leads back to operators: what that rank runs, or the shown one if
+  // it is that, is compared with nothing.
+  bool known = true;
 };
 
 // `shown`: operators of the headline rank.

@@ -77,6 +77,8 @@ TEST(OtherRanks, ShowWhatOnlyTheLateRankRuns) {
   EXPECT_EQ(analysis.elsewhere[0].name, "mm 512×512");
   EXPECT_EQ(analysis.elsewhere[0].ranks, std::vector<int>{1});
   EXPECT_NEAR(analysis.elsewhere[0].ms, 0.6, 1e-6);
+  EXPECT_FALSE(analysis.elsewhere[0].stands_for_shown);
+  EXPECT_TRUE(analysis.elsewhere_known);
 }
 
 // The place of an operator in the drawn step is that of a bar on the late rank's stream.
@@ -117,7 +119,9 @@ TEST(OtherRanks, SetTheSameWorkOnOtherInputsSideBySide) {
   ASSERT_EQ(late_operators(analysis).size(), 1u);
   EXPECT_EQ(late_operators(analysis)[0].name, "mm 768×512");
   EXPECT_EQ(late_operators(analysis)[0].shown_name, "mm 256×512");
-  EXPECT_TRUE(analysis.elsewhere.empty());
+  ASSERT_EQ(analysis.elsewhere.size(), 1u);
+  EXPECT_EQ(analysis.elsewhere[0].name, "mm 768×512");
+  EXPECT_TRUE(analysis.elsewhere[0].stands_for_shown);
   EXPECT_THAT(straggler_evidence(analysis), HasSubstr("rank 0 takes 0.30 ms in 1 call on 256×512\n"));
 }
 
@@ -180,6 +184,54 @@ TEST(OtherRanks, NameAllThatRunWhatTheShownOneDoesNot) {
   ASSERT_EQ(analysis.elsewhere.size(), 1u);
   EXPECT_EQ(analysis.elsewhere[0].ranks, (std::vector<int>{2, 3}));
   EXPECT_NEAR(analysis.elsewhere[0].ms, 0.6, 1e-6);  // the longest
+}
+
+// One recording without operators: whether its rank runs those of the other is not known.
+TEST(OtherRanks, SayNothingOfARankWithoutOperators) {
+  for (const int without : {0, 1}) {
+    fabricate::Ranks made = ranks_of(2, [](fabricate::Ranks& program, int rank) {
+      for (int i = 0; i < 10; ++i) program.launch(rank, rank == 1 ? 160 : 100);
+    });
+    trace::Trace& trace = made.trace();
+    for (std::size_t row = 0; row < trace.spans.size(); ++row)
+      if (trace.tracks[trace.spans.track[row].index].rank == without) trace.spans.op[row] = {};
+    const Analysis analysis = explained(made);
+    EXPECT_EQ(analysis.late_rank->rank, 1);
+    EXPECT_TRUE(late_operators(analysis).empty());
+    EXPECT_TRUE(analysis.elsewhere.empty());
+    EXPECT_FALSE(analysis.elsewhere_known);
+    EXPECT_EQ(straggler_evidence(analysis).find("none on rank"), std::string::npos);
+  }
+}
+
+// What runs on the same inputs in two phases is two rows of a table, and one operator.
+TEST(OtherRanks, AddUpTheRowsOfOneName) {
+  fabricate::Ranks made = ranks_of(2, [](fabricate::Ranks& program, int rank) {
+    program.launch(rank, 100, "aten::sub 8");
+    if (rank == 0) return;
+    program.launch(1, 100, "aten::sub 9");
+    program.launch(1, 300, "aten::add 8");
+    program.launch(1, 200, "aten::add 9");
+  });
+  for (trace::Operator& op : made.trace().operators) {
+    if (op.geometry != "9") continue;
+    op.geometry = "8";
+    op.phase = trace::Phase::kOptimizer;
+  }
+  const Analysis analysis = explained(made);
+  ASSERT_EQ(late_operators(analysis).size(), 2u);
+  const RankOperator &add = late_operators(analysis)[0], &sub = late_operators(analysis)[1];
+  EXPECT_EQ(add.name, "add 8");
+  EXPECT_NEAR(add.late_ms, 0.5, 1e-6);
+  EXPECT_EQ(add.late_calls, 2);
+  EXPECT_EQ(sub.name, "sub 8");
+  EXPECT_EQ(sub.shown_name, "");
+  EXPECT_EQ(sub.late_calls, 2);
+  EXPECT_EQ(sub.shown_calls, 1);
+  ASSERT_EQ(analysis.elsewhere.size(), 1u);
+  EXPECT_NEAR(analysis.elsewhere[0].ms, 0.5, 1e-6);
+  EXPECT_EQ(analysis.elsewhere[0].calls, 2);
+  for (const double ms : analysis.elsewhere[0].samples_ms) EXPECT_NEAR(ms, 0.5, 1e-6);
 }
 
 // Tables of operators can be made of any rank.

@@ -50,8 +50,9 @@ Json late_operators(const std::vector<analyze::RankOperator>& rows) {
 Json elsewhere(const std::vector<analyze::ElsewhereOperator>& rows) {
   Json list = Json::array();
   for (const analyze::ElsewhereOperator& row : rows)
-    list.push_back(
-        {{"name", row.name}, {"op", row.kind}, {"ranks", row.ranks}, {"ms", row.ms}, {"calls", row.calls}});
+    if (!row.stands_for_shown)
+      list.push_back(
+          {{"name", row.name}, {"op", row.kind}, {"ranks", row.ranks}, {"ms", row.ms}, {"calls", row.calls}});
   return list;
 }
 
