@@ -39,7 +39,7 @@ Status link_trace(Trace& trace) {
   if (numbered) link::align_steps(trace, work);
   link::complete_inputs(trace, nesting);
   link::type_inputs_by_kernels(trace, work);
-  link::type_fused_steps_by_kernels(trace, work);
+  link::type_lists_by_kernels(trace, work);
   link::strides_by_gradients(trace);
   const link::Context context = link::find_context(trace, nesting, roles);
   link::make_operators(trace, context, work);

@@ -56,15 +56,18 @@ void for_tensors(Inputs& inputs, Each&& each) {
   }
 }
 
+bool any_typed(Inputs& inputs) {
+  bool typed = false;
+  for_tensors(inputs, [&](const CallInput& tensor) { typed |= tensor.dtype != DType::kUndefined; });
+  return typed;
+}
+
 bool any_typed(const Trace& trace) {
   std::unordered_set<uint32_t> seen;
   for (const Call& call : trace.calls) {
     if (!call.inputs.valid() || !seen.insert(call.inputs.index).second) continue;
     auto inputs = parse_call_inputs(trace.strings.text(call.inputs));
-    if (!inputs.ok()) continue;
-    bool typed = false;
-    for_tensors(*inputs, [&](const CallInput& tensor) { typed |= tensor.dtype != DType::kUndefined; });
-    if (typed) return true;
+    if (inputs.ok() && any_typed(*inputs)) return true;
   }
   return false;
 }
@@ -122,15 +125,16 @@ void type_inputs_by_kernels(Trace& trace, std::span<const DeviceWork> work) {
         "kernel is named by; bytes are estimates");
 }
 
-void type_fused_steps_by_kernels(Trace& trace, std::span<const DeviceWork> work) {
+void type_lists_by_kernels(Trace& trace, std::span<const DeviceWork> work) {
   const std::unordered_map<uint32_t, DType> types = types_of_callers(trace, work);
   for (Call& call : trace.calls) {
     const auto type = types.find(call.span);
-    if (type == types.end() || !call.inputs.valid() ||
-        !trace.strings.text(trace.spans.name[call.span]).starts_with("aten::_fused_"))
-      continue;
+    if (type == types.end() || !call.inputs.valid()) continue;
+    const std::string_view name = trace.strings.text(trace.spans.name[call.span]);
+    const bool fused = name.starts_with("aten::_fused_");
+    if (!fused && !name.starts_with("aten::_foreach_")) continue;
     auto inputs = parse_call_inputs(trace.strings.text(call.inputs));
-    if (!inputs.ok()) continue;
+    if (!inputs.ok() || (!fused && any_typed(*inputs))) continue;
     for (CallInput& input : *inputs)
       for (CallInput& item : input.items)
         if (!item.dims.empty()) item.dtype = type->second;

@@ -67,10 +67,25 @@ TEST(TypesByKernels, AreThoseOfTheKernelForFusedStepsWhateverTheShapesSuggest) {
   program.kernel(program.main, "multi_tensor_apply_kernel<FusedAdamMathFunctor<float, 4> >", 3, 12, 2);
   const uint32_t unlaunched = program.op(program.main, "aten::_fused_adamw_", 20, 9, "(undefined[6])");
   const SpanNesting nesting(program.trace);
-  type_fused_steps_by_kernels(program.trace, find_device_work(program.trace, nesting));
+  type_lists_by_kernels(program.trace, find_device_work(program.trace, nesting));
   EXPECT_EQ(inputs_of(program, relu), "bf16[8,4]");
   EXPECT_EQ(inputs_of(program, update), "(f32[8,4] f32[6]) (f32[8,4] f32[6]) () (f32[]) =0.1");
   EXPECT_EQ(inputs_of(program, unlaunched), "(undefined[6])");
+}
+
+// What FSDP copies into the buffer that it gathers is shown by no other call.
+TEST(TypesByKernels, AreThoseOfListsThatHaveNone) {
+  Program program;
+  const uint32_t copy =
+      program.op(program.main, "aten::_foreach_copy_", 0, 9, "(undefined[8]) (undefined[8]) -");
+  program.kernel(program.main, "multi_tensor_apply_kernel<CopyFunctor<c10::BFloat16, c10::BFloat16> >", 3, 4,
+                 1);
+  const uint32_t norm = program.op(program.main, "aten::_foreach_norm", 10, 9, "(bf16[8] f32[6]) =2. -");
+  program.kernel(program.main, "multi_tensor_apply_kernel<LpNormFunctor<float> >", 13, 14, 2);
+  const SpanNesting nesting(program.trace);
+  type_lists_by_kernels(program.trace, find_device_work(program.trace, nesting));
+  EXPECT_EQ(inputs_of(program, copy), "(bf16[8]) (bf16[8]) -");
+  EXPECT_EQ(inputs_of(program, norm), "(bf16[8] f32[6]) =2. -");
 }
 
 }  // namespace
