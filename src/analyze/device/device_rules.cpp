@@ -102,6 +102,15 @@ constexpr DeviceRule kRules[] = {
      "keep the narrow matrices of an adapter beside the weight: torch.addmm(x @ W.T, x @ A.T, B.T, alpha=s); "
      "or, while none of them changes, add them to the weight once",
      "what is merged once is rounded to the weight's type"},
+    {Cause::kAvoidableTraffic, Reason::kWidenedWeights, 0.03,
+     "{ms} per step goes to widening weights of 8 bits in memory before the products that read them",
+     "{count} kernels a step converting or scaling weights stored in 8 bits, or reading them widened: {ms} "
+     "above what products take that read the bytes",
+     kWork,
+     "products that read the bytes: torchao's quantize_(model, Int8WeightOnlyConfig()), or "
+     "Float8WeightOnlyConfig, with torch.compile(model, mode=\"max-autotune\"); or, if there is memory, "
+     "widen the weights once and keep them",
+     "kernels over bytes are not equally good for all shapes: compare with weights that are widened once"},
     {Cause::kAvoidableTraffic, Reason::kAccumulation, 0.03,
      "{ms} per step goes to adding up gradients over more micro-batches than need be",
      "{count} sums of gradients a step (AccumulateGrad), each reading and writing a gradient once more: {ms} "

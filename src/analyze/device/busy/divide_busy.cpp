@@ -12,6 +12,7 @@
 #include "analyze/device/busy/products_in_turn.h"
 #include "analyze/device/busy/reductions.h"
 #include "analyze/device/busy/repeated_heads.h"
+#include "analyze/device/busy/widened_weights.h"
 
 namespace hone::analyze::device {
 
@@ -25,6 +26,7 @@ BusySplit divide_busy(const trace::Trace& trace, const RankTimeline& timeline, c
   mark_repeated_heads(trace, timeline, split);
   mark_one_hot_products(trace, timeline, roofs, split);
   mark_merged_weights(trace, timeline, roofs, split);
+  mark_widened_weights(trace, timeline, roofs, split);
   mark_products_in_turn(trace, timeline, loops, roofs, split);
   mark_micro_batches(trace, timeline, leaves, split);
   mark_repeated_reductions(trace, timeline, split);

@@ -1,0 +1,180 @@
+#include "analyze/device/busy/widened_weights.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "analyze/device/busy/busy_rules.h"
+
+namespace hone::analyze::device {
+namespace {
+
+using trace::CallInput;
+
+// Numbers in 8 bits: masks are none.
+bool is_narrow(DType dtype) {
+  return dtype_size(dtype) == 1 && dtype != DType::kBool && dtype != DType::kF8E8M0;
+}
+
+bool is_wide(DType dtype) { return dtype == DType::kBF16 || dtype == DType::kF16 || dtype == DType::kF32; }
+
+// A matrix of bytes, or one for each product of a batch.
+bool is_bytes(const CallInput& input) {
+  return is_narrow(input.dtype) && (input.dims.size() == 2 || input.dims.size() == 3) && input.elements() > 1;
+}
+
+bool scales_or_shifts(std::string_view kind) {
+  for (const std::string_view way : {"aten::mul", "aten::div", "aten::sub", "aten::add"})
+    if (kind == way || (kind.starts_with(way) && kind.substr(way.size()) == "_")) return true;
+  return false;
+}
+
+// Where a product has its weight and what passes through it: the second factor is the weight, as in
+// F.linear; the first may as well be bytes of a picture. Of a product with a vector the matrix is.
+struct Factors {
+  std::size_t weight = 0, passing = 0;
+};
+
+std::optional<Factors> factors_of(std::string_view kind) {
+  if (kind == "aten::mm" || kind == "aten::bmm") return Factors{1, 0};
+  if (kind == "aten::addmm" || kind == "aten::baddbmm") return Factors{2, 1};
+  if (kind == "aten::mv") return Factors{0, 1};
+  if (kind == "aten::addmv") return Factors{1, 2};
+  return std::nullopt;
+}
+
+// A weight on its way from bytes into a product.
+struct Widening {
+  std::vector<int64_t> dims;  // of the bytes
+  double elements = 0;        // 0: there is none
+  int32_t step = trace::kNoStep;
+  std::vector<uint32_t> works;
+
+  bool is_of_size(const CallInput& input) const { return static_cast<double>(input.elements()) == elements; }
+  // Read as it lies, or transposed. Groups of a row that share a scale make a row again.
+  bool is(const CallInput& operand) const {
+    const std::size_t rank = operand.dims.size();
+    if (rank < 2 || rank > dims.size() || !is_of_size(operand)) return false;
+    const int64_t a = operand.dims[rank - 2], b = operand.dims[rank - 1];
+    if (rank == 2) return a == dims.front() || b == dims.front() || a == dims.back() || b == dims.back();
+    return operand.dims[0] == dims[0] && ((a == dims[1] && b == dims[2]) || (a == dims[2] && b == dims[1]));
+  }
+};
+
+class Finder {
+ public:
+  Finder(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs, BusySplit& split)
+      : trace_(trace), timeline_(timeline), roofs_(roofs), split_(split) {}
+
+  void run() {
+    for (const uint32_t work : timeline_.launched) {
+      const Work& row = timeline_.works[work];
+      if (row.op == kNothing || row.kind == WorkKind::kMemset) continue;
+      if (row.step != widening_.step) widening_ = {};
+      if (operator_of(work).op_class == trace::OperatorClass::kMatrix)
+        look_at_product(work);
+      else if (!begins(work))
+        go_on(work);
+    }
+  }
+
+ private:
+  const trace::Operator& operator_of(uint32_t work) const {
+    return trace_.operators[timeline_.works[work].op];
+  }
+  const OperatorUse& use_of(uint32_t work) const { return split_.uses.rows[timeline_.works[work].op]; }
+
+  // A conversion, or bytes times scales in a wider type, which converts them on the way.
+  bool begins(uint32_t work) {
+    const trace::Operator& op = operator_of(work);
+    const Inputs& inputs = use_of(work).inputs;
+    if (!is_tensor(inputs, 0) || !is_tensor(inputs, 1)) return false;
+    const bool converts = op.kind == "aten::copy_" && is_wide(inputs[0].dtype);
+    const bool scales = scales_or_shifts(op.kind) && !op.kind.ends_with('_') && is_wide(inputs[1].dtype) &&
+                        inputs[1].elements() < inputs[0].elements();
+    const CallInput& bytes = inputs[converts ? 1 : 0];
+    if ((!converts && !scales) || !is_bytes(bytes) || (converts && inputs[0].dims != bytes.dims))
+      return false;
+    if (!is_same_call(work))
+      widening_ = {bytes.dims, static_cast<double>(bytes.elements()), timeline_.works[work].step, {}};
+    widening_.works.push_back(work);
+    return true;
+  }
+
+  // Whether it is one more kernel of the operator that came last.
+  bool is_same_call(uint32_t work) const {
+    return !widening_.works.empty() &&
+           timeline_.works[widening_.works.back()].execution == timeline_.works[work].execution;
+  }
+
+  // What is widened may be scaled, shifted or converted once more: everything else over as many elements
+  // makes it something else.
+  void go_on(uint32_t work) {
+    const OperatorUse& use = use_of(work);
+    if (widening_.elements == 0 || use.elements != widening_.elements) return;
+    const std::string& kind = operator_of(work).kind;
+    const auto large = std::count_if(use.inputs.begin(), use.inputs.end(), [&](const CallInput& input) {
+      return input.kind == CallInput::Kind::kTensor && widening_.is_of_size(input);
+    });
+    if ((large == 1 && scales_or_shifts(kind)) || (large == 2 && kind == "aten::copy_") || is_same_call(work))
+      widening_.works.push_back(work);
+    else
+      widening_ = {};
+  }
+
+  void look_at_product(uint32_t work) {
+    const uint32_t execution = timeline_.works[work].execution;
+    if (execution == product_ && execution != kNothing) return mark_product(work);
+    if (widening_.elements == 0) return;
+    const Inputs& inputs = use_of(work).inputs;
+    const std::optional<Factors> factors = factors_of(operator_of(work).kind);
+    const bool reads = std::any_of(inputs.begin(), inputs.end(), [&](const CallInput& input) {
+      return input.kind == CallInput::Kind::kTensor && widening_.is(input);
+    });
+    if (!reads) return;
+    const Widening widening = std::exchange(widening_, {});
+    if (!factors || !is_tensor(inputs, factors->weight) || !is_tensor(inputs, factors->passing)) return;
+    const CallInput &weight = inputs[factors->weight], &passing = inputs[factors->passing];
+    if (!widening.is(weight) || !is_wide(weight.dtype) || passing.elements() > weight.elements()) return;
+    mark(work, widening, weight);
+  }
+
+  void mark(uint32_t product, const Widening& widening, const CallInput& weight) {
+    const trace::Operator& op = operator_of(product);
+    const double arithmetic = ns_at(op.fewest_flops(), roofs_.matrix_roof(use_of(product).math));
+    if (roofs_.dram <= 0 || arithmetic > ns_at(weight.bytes(), roofs_.dram)) return;
+    const double narrow_bytes = std::max(op.bytes() - weight.bytes(), 0.0) + widening.elements;
+    for (const uint32_t work : widening.works)
+      set_split(split_.works[work], Cause::kAvoidableTraffic, 0, Reason::kWidenedWeights, kGone);
+    product_ = timeline_.works[product].execution;
+    product_floor_ = std::max(arithmetic, ns_at(narrow_bytes, roofs_.dram));
+    mark_product(product);
+  }
+
+  // Every kernel of the product has its part of what the product takes over bytes.
+  void mark_product(uint32_t work) {
+    const auto now = static_cast<double>(timeline_.works[work].ns());
+    const double floor = product_floor_ * split_.uses.part(timeline_.works[work]),
+                 target = floor / kGoodTraffic;
+    if (target < now)
+      set_split(split_.works[work], Cause::kAvoidableTraffic, floor / now, Reason::kWidenedWeights, target);
+  }
+
+  const trace::Trace& trace_;
+  const RankTimeline& timeline_;
+  const GpuRoofs& roofs_;
+  BusySplit& split_;
+  Widening widening_;
+  uint32_t product_ = kNothing;  // the execution of the last product that was marked
+  double product_floor_ = 0;     // of that, over bytes
+};
+
+}  // namespace
+
+void mark_widened_weights(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
+                          BusySplit& split) {
+  Finder(trace, timeline, roofs, split).run();
+}
+
+}  // namespace hone::analyze::device
