@@ -184,6 +184,13 @@ constexpr DeviceRule kRules[] = {
      "{count} convolutions a step whose stride is the size of their filter: {ms} above their floors", kWork,
      "cut the image into patches by reshape and permute (or F.unfold) and use nn.Linear: a matrix product",
      ""},
+    {Cause::kKernelInefficiency, Reason::kLongKernel, 0.03,
+     "{ms} per step is lost in convolutions over thousands of taps, done tap by tap",
+     "{count} kernels a step convolving with long kernels: {ms} above what Fourier transforms take", kWork,
+     "a product of spectra: torch.fft.irfft(torch.fft.rfft(x, n) * torch.fft.rfft(taps, n), n), n at least "
+     "both lengths together, a power of two; or torchaudio.functional.fftconvolve; both want the taps of "
+     "conv1d flipped",
+     "spectra are in f32 and take several times the memory of the signals"},
     {Cause::kKernelInefficiency, Reason::kDenseMask, 0.03,
      "{ms} per step goes to attention under a mask that is read from memory",
      "{count} kernels of attention a step reading a mask of queries × keys: {ms} above what the causal "

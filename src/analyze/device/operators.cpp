@@ -124,6 +124,8 @@ std::string_view reason_words(Reason reason) {
       return "writes heads of keys or values once for each head of queries: enable_gqa=True does without";
     case Reason::kWidenedWeights:
       return "widens a weight stored in 8 bits, or reads it widened: a product can read the bytes";
+    case Reason::kLongKernel:
+      return "multiplies tap by tap: a product of spectra (torch.fft) has far less to do";
     case Reason::kCheck:
       return "only makes a yes or no that the host waits for";
     case Reason::kWideSum:

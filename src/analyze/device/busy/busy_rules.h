@@ -55,6 +55,18 @@ inline constexpr std::size_t kLongChain = 5;
 inline constexpr double kLargeAppend = 262'144;
 inline constexpr double kLittleAppended = 0.1;
 
+// No side of an ordinary kernel of a convolution is as long. Longer ones are worth a product of spectra where
+// that, at the roofs, takes less than the arithmetic of the convolution by this factor.
+inline constexpr int kLongKernelSide = 64;
+inline constexpr double kSpectraWin = 3;
+// How often a Fourier transform of PyTorch's reads or writes the signal: it is filled up with zeros, passes
+// twice, is put together from halves; the product reads and writes the spectra, the result is scaled. Counted
+// in the kernels of torch.fft.irfft(rfft(x, n) * rfft(y, n), n), n = 131072, on an H200, where they reach
+// 0.83 of the DRAM roof.
+inline constexpr double kSpectraPasses = 10;
+// Gradients of input and filters: the gradient of a transform of real numbers is one of complex numbers.
+inline constexpr double kSpectraGradients = 2;
+
 // Matrices of attention from this length on are worth a fused kernel.
 inline constexpr int kAttentionLength = 128;
 

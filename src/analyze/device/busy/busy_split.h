@@ -54,8 +54,9 @@ enum class Reason : uint8_t {
   kBroadcast,        // writes elements many times that are stored once
   kRepeatedHeads,    // the same of keys or values of attention (repeated_heads.h)
   kWidenedWeights,   // widens a weight stored in 8 bits, or reads it widened (widened_weights.h)
+  kLongKernel,       // a convolution over so many taps that spectra take less (long_kernels.h)
 };
-inline constexpr int kReasonCount = static_cast<int>(Reason::kWidenedWeights) + 1;
+inline constexpr int kReasonCount = static_cast<int>(Reason::kLongKernel) + 1;
 
 constexpr double kGone = -1;  // the work is not launched at all
 

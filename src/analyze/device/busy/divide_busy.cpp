@@ -5,6 +5,7 @@
 #include "analyze/device/busy/fusion.h"
 #include "analyze/device/busy/gathers.h"
 #include "analyze/device/busy/leaves.h"
+#include "analyze/device/busy/long_kernels.h"
 #include "analyze/device/busy/merged_weights.h"
 #include "analyze/device/busy/micro_batches.h"
 #include "analyze/device/busy/one_hot.h"
@@ -20,6 +21,7 @@ BusySplit divide_busy(const trace::Trace& trace, const RankTimeline& timeline, c
                       const Loops& loops, const GpuRoofs& roofs) {
   TraitsByName traits(trace);
   BusySplit split = split_works(trace, timeline, roofs, traits);
+  mark_long_kernels(trace, timeline, roofs, split);
   const std::vector<Leaf> leaves = find_leaves(trace, timeline);
   mark_pointwise_series(trace, timeline, split);
   mark_fusible(trace, timeline, leaves, roofs, traits, split);
