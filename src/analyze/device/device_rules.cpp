@@ -315,6 +315,17 @@ constexpr DeviceRule kRules[] = {
      "{ms} per step goes to gathering from all ranks what is reduced right after",
      "{count} works a step gathering whole tensors and reducing them", kWork,
      "reduce on each rank first (mean, argmax, sum), then gather what is left", ""},
+    {Cause::kComm, Reason::kRepeatedGather, 0.03,
+     "{ms} per step goes to gathering weights again that nothing has changed",
+     "{count} works a step gathering weights that the same step has gathered before, without an update in "
+     "between, or packing and unpacking them",
+     kWork,
+     "gather the weights once and keep them until the last token or batch is done: with FSDP2 "
+     "model.set_reshard_after_forward(False) before it and .reshard() of each sharded module after it, with "
+     "FSDP1 ShardingStrategy.SHARD_GRAD_OP, with DeepSpeed "
+     "deepspeed.zero.GatheredParameters(model.parameters()) around it",
+     "meanwhile each device holds the weights of the whole model: that memory must be free; several models "
+     "of one shape, called in turn, look the same in a trace"},
     {Cause::kStraggler, Reason::kNone, 0.05, "{ms} per step is spent waiting for rank {rank}",
      "rank {rank} arrives last at the collectives; meanwhile {doing}", "{name}: {ms} of waiting",
      "make rank {rank} as fast as the others: {remedy}", ""},

@@ -255,12 +255,13 @@ double Gains::without_bubble() const {
   return std::max(0.0, bubble_ms_ - work * (stages - 1) / kMicroBatches);
 }
 
-// Reductions that are repeated can be left out; of the rest much can be hidden, or left out where it is wider
-// or more than what is needed.
+// Reductions and gathers that are repeated can be left out; of the rest much can be hidden, or left out where
+// it is wider or more than what is needed. The copies around a gather go with it, and are no collectives.
 double Gains::without_communication(double all_ms) const {
-  const double repeated = std::min(all_ms, of(Cause::kComm, Reason::kRepeated));
-  return std::max({repeated + comm_share() * (all_ms - repeated), of(Cause::kComm, Reason::kWideSum),
-                   of(Cause::kComm, Reason::kWholeGather)});
+  const double reduced = std::min(all_ms, of(Cause::kComm, Reason::kRepeated));
+  const double repeated = std::max(reduced, of(Cause::kComm, Reason::kRepeatedGather));
+  return std::max({repeated + comm_share() * std::max(0.0, all_ms - repeated),
+                   of(Cause::kComm, Reason::kWideSum), of(Cause::kComm, Reason::kWholeGather)});
 }
 
 // Hidden communication is not free: its kernels take multiprocessors and bandwidth from the work that hides

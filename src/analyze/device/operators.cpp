@@ -130,6 +130,7 @@ std::string_view reason_words(Reason reason) {
       return "only makes a yes or no that the host waits for";
     case Reason::kWideSum:
     case Reason::kRepeated:
+    case Reason::kRepeatedGather:
     case Reason::kLoop:
     case Reason::kInGraph:
     case Reason::kOtherDevice:

@@ -55,8 +55,9 @@ enum class Reason : uint8_t {
   kRepeatedHeads,    // the same of keys or values of attention (repeated_heads.h)
   kWidenedWeights,   // widens a weight stored in 8 bits, or reads it widened (widened_weights.h)
   kLongKernel,       // a convolution over so many taps that spectra take less (long_kernels.h)
+  kRepeatedGather,   // a gather of weights that were gathered before and have not changed (weight_gathers.h)
 };
-inline constexpr int kReasonCount = static_cast<int>(Reason::kLongKernel) + 1;
+inline constexpr int kReasonCount = static_cast<int>(Reason::kRepeatedGather) + 1;
 
 constexpr double kGone = -1;  // the work is not launched at all
 
@@ -72,7 +73,8 @@ struct WorkSplit {
 // Whether the works of a reason of communication say what they would take without it: others are what hiding
 // or joining collectives wins.
 constexpr bool carries_less(Reason reason) {
-  return reason == Reason::kRepeated || reason == Reason::kWideSum || reason == Reason::kWholeGather;
+  return reason == Reason::kRepeated || reason == Reason::kWideSum || reason == Reason::kWholeGather ||
+         reason == Reason::kRepeatedGather;
 }
 
 struct BusySplit {

@@ -13,6 +13,7 @@
 #include "analyze/device/busy/products_in_turn.h"
 #include "analyze/device/busy/reductions.h"
 #include "analyze/device/busy/repeated_heads.h"
+#include "analyze/device/busy/weight_gathers.h"
 #include "analyze/device/busy/widened_weights.h"
 
 namespace hone::analyze::device {
@@ -34,6 +35,7 @@ BusySplit divide_busy(const trace::Trace& trace, const RankTimeline& timeline, c
   mark_repeated_reductions(trace, timeline, split);
   mark_wide_sums(trace, timeline, split);
   mark_whole_gathers(trace, timeline, split);
+  mark_repeated_gathers(trace, timeline, split);
   mark_checks(trace, timeline, split);
   mark_compiling(timeline, activity, split);
   return split;

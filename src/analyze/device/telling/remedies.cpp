@@ -60,7 +60,8 @@ std::string exchange_fix(const std::vector<const Part*>& parts, const ProgramTra
         "begin each gather before its result is needed{} and gather less: reduce, pool or select on each "
         "rank first, and send 16-bit numbers",
         program.trains ? " (FSDP prefetches the weights of the next layer: forward_prefetch, "
-                         "set_modules_to_forward_prefetch)"
+                         "set_modules_to_forward_prefetch; where each device has the memory for the weights "
+                         "of the whole model, reshard_after_forward=False keeps them for the backward pass)"
                        : "");
   if (reductions == 0 && ms_of(parts, "nccl") > 0)
     return "begin the exchange as soon as its data is ready (async_op=True, isend and irecv) and wait where "

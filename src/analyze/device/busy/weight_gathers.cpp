@@ -1,0 +1,266 @@
+#include "analyze/device/busy/weight_gathers.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace hone::analyze::device {
+namespace {
+
+constexpr std::size_t kLeastTurns = 3;
+// Flat parameters are padded, and hold biases and norms, which no product reads.
+constexpr double kSameElements = 0.2;
+constexpr double kMostOfMemory = 0.8;
+
+constexpr std::string_view kGatherRange = "FSDP::all_gather";
+constexpr std::string_view kUnpackRange = "FSDP::all_gather_copy_out";
+
+bool contains(std::string_view text, std::string_view word) {
+  return text.find(word) != std::string_view::npos;
+}
+
+// A range of the host that FSDP names after the module whose weights it gathers.
+struct Range {
+  uint32_t track = 0;
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  std::string_view module;
+  bool unpacks = false;
+};
+
+// By track and start. They do not nest.
+std::vector<Range> find_ranges(const trace::Trace& trace, const RankTimeline& timeline) {
+  std::vector<Range> ranges;
+  for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+    const trace::StringId name = trace.spans.name[row];
+    if (trace.spans.category[row] != trace::Category::kRegion || !name.valid()) continue;
+    const trace::Track& track = trace.tracks[trace.spans.track[row].index];
+    std::string_view text = trace.strings.text(name);
+    if (track.kind == trace::TrackKind::kStream || track.rank != timeline.rank ||
+        !text.starts_with(kGatherRange))
+      continue;
+    const bool unpacks = text.starts_with(kUnpackRange);
+    text.remove_prefix((unpacks ? kUnpackRange : kGatherRange).size());
+    if (!text.empty() && text.front() != ' ') continue;
+    const int64_t start = trace.spans.start_ns[row] + timeline.clock_shift_ns;
+    ranges.push_back(
+        {trace.spans.track[row].index, start, start + trace.spans.duration_ns[row], text, unpacks});
+  }
+  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
+    return std::tie(a.track, a.start_ns) < std::tie(b.track, b.start_ns);
+  });
+  return ranges;
+}
+
+const Range* range_of(const std::vector<Range>& ranges, const trace::Trace& trace, const HostCall* call) {
+  if (call == nullptr || ranges.empty()) return nullptr;
+  const uint32_t track = trace.spans.track[call->span].index;
+  auto after = std::upper_bound(
+      ranges.begin(), ranges.end(), std::pair(track, call->start_ns),
+      [](const auto& at, const Range& range) { return at < std::pair(range.track, range.start_ns); });
+  if (after == ranges.begin()) return nullptr;
+  --after;
+  return after->track == track && call->start_ns < after->end_ns ? &*after : nullptr;
+}
+
+// A gather with the copies around it.
+struct Gather {
+  std::vector<uint32_t> works;
+  const Range* range = nullptr;
+  double elements_in = 0;
+  double elements = 0;  // of all ranks together
+  double bytes = 0;
+};
+
+class Finder {
+ public:
+  Finder(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split)
+      : trace_(trace), timeline_(timeline), split_(split), ranges_(find_ranges(trace, timeline)) {
+    for (const trace::DeviceInfo& device : trace.meta.devices)
+      if (device.rank == timeline.rank && device.index == timeline.ledger_device())
+        memory_bytes_ = device.memory_bytes;
+  }
+
+  void run() {
+    int32_t step = trace::kNoStep;
+    for (const uint32_t work : timeline_.launched) {
+      if (timeline_.works[work].step != step || changes_weights(work)) end_stretch();
+      step = timeline_.works[work].step;
+      if (step != trace::kNoStep) take(work);
+    }
+    end_stretch();
+  }
+
+ private:
+  const trace::Collective* collective(uint32_t work) const {
+    if (timeline_.works[work].kind != WorkKind::kCollective) return nullptr;
+    const trace::Collective* detail = trace::find_detail(trace_.collectives, timeline_.works[work].span);
+    return detail != nullptr && detail->name.valid() ? detail : nullptr;
+  }
+
+  // Whether weights, or what is kept of them, are others after this work, or a backward pass has begun.
+  bool changes_weights(uint32_t i) const {
+    if (const trace::Collective* detail = collective(i); detail != nullptr)
+      return contains(trace_.strings.text(detail->name), "reduce_scatter");
+    const Work& work = timeline_.works[i];
+    if (work.kind == WorkKind::kCollective || work.op == kNothing) return false;
+    const trace::Phase phase = trace_.operators[work.op].phase;
+    return phase == trace::Phase::kBackward || phase == trace::Phase::kOptimizer;
+  }
+
+  void take(uint32_t i) {
+    const Range* range = range_of(ranges_, trace_, timeline_.launch_of(timeline_.works[i]));
+    if (timeline_.works[i].kind == WorkKind::kCollective)
+      take_collective(i, range);
+    else if (range != nullptr)
+      take_named_copy(i, *range);
+    else
+      take_work(i);
+    before_ = i;
+  }
+
+  void take_collective(uint32_t i, const Range* range) {
+    const trace::Collective* detail = collective(i);
+    if (detail == nullptr || detail->elements_in <= 0 || detail->elements_out <= detail->elements_in) return;
+    const std::string_view name = trace_.strings.text(detail->name);
+    if (!contains(name, "allgather") && !contains(name, "all_gather")) return;
+    Gather gather{{i},
+                  range,
+                  detail->elements_in,
+                  detail->elements_out,
+                  detail->elements_out * static_cast<double>(dtype_size(detail->dtype))};
+    if (range != nullptr && packed_range_ == range)
+      gather.works.insert(gather.works.end(), packed_.begin(), packed_.end());
+    else if (range == nullptr && before_ != kNothing && copies(before_, detail->elements_in))
+      gather.works.push_back(before_);
+    packed_range_ = nullptr;
+    gathers_.push_back(std::move(gather));
+  }
+
+  // What is packed belongs to the gather that the same range launches, what is unpacked to the last of its
+  // module.
+  void take_named_copy(uint32_t i, const Range& range) {
+    if (!range.unpacks) {
+      if (packed_range_ != &range) packed_.clear();
+      packed_range_ = &range;
+      packed_.push_back(i);
+      return;
+    }
+    const auto last = std::find_if(gathers_.rbegin(), gathers_.rend(), [&](const Gather& gather) {
+      return gather.range != nullptr && gather.range->module == range.module;
+    });
+    if (last != gathers_.rend()) last->works.push_back(i);
+  }
+
+  void take_work(uint32_t i) {
+    if (!gathers_.empty() && gathers_.back().range == nullptr && before_ == gathers_.back().works.front() &&
+        copies(i, gathers_.back().elements))
+      gathers_.back().works.push_back(i);
+    const Work& work = timeline_.works[i];
+    if (gathers_.empty() || work.op == kNothing || work.execution == execution_) return;
+    execution_ = work.execution;
+    weights_ += weight_elements(trace_.operators[work.op], split_.uses.rows[work.op]);
+  }
+
+  bool copies(uint32_t i, double elements) const {
+    const uint32_t op = timeline_.works[i].op;
+    return op != kNothing && split_.uses.rows[op].elements == elements &&
+           contains(trace_.operators[op].kind, "copy");
+  }
+
+  // Of the matrix or the filters that a product of activations goes over: its last argument of so many
+  // dimensions.
+  static double weight_elements(const trace::Operator& op, const OperatorUse& use) {
+    const bool product =
+        op.op_class == trace::OperatorClass::kMatrix || op.op_class == trace::OperatorClass::kConvolution;
+    if (contains(op.kind, "embedding") && is_tensor(use.inputs, 0))
+      return static_cast<double>(use.inputs.front().elements());
+    if (!product || contains(op.kind, "bmm")) return 0;
+    double elements = 0;
+    for (std::size_t i = 0; i < use.inputs.size(); ++i)
+      if (is_tensor(use.inputs, i) && use.inputs[i].dims.size() >= 2)
+        elements = static_cast<double>(use.inputs[i].elements());
+    return elements;
+  }
+
+  void end_stretch() {
+    std::vector<Gather*> nameless;
+    std::map<std::pair<std::string_view, double>, std::vector<Gather*>> named;
+    for (Gather& gather : gathers_)
+      if (gather.range == nullptr)
+        nameless.push_back(&gather);
+      else
+        named[{gather.range->module, gather.elements}].push_back(&gather);
+    double round = 0;
+    for (const auto& [module, turns] : named) round += turns.front()->bytes;
+    if (fits(round))
+      for (const auto& [module, turns] : named)
+        if (turns.size() >= kLeastTurns)
+          for (std::size_t turn = 1; turn < turns.size(); ++turn) mark(*turns[turn]);
+    mark_pattern(nameless);
+    gathers_.clear();
+    packed_range_ = nullptr;
+    before_ = kNothing;
+    weights_ = 0;
+  }
+
+  void mark_pattern(const std::vector<Gather*>& gathers) {
+    const std::size_t period = period_of(gathers);
+    if (period == 0) return;
+    double elements = 0, bytes = 0;
+    for (std::size_t i = 0; i < gathers.size(); ++i) {
+      elements += gathers[i]->elements;
+      bytes += i < period ? gathers[i]->bytes : 0;
+    }
+    if (weights_ < (1 - kSameElements) * elements || weights_ > (1 + kSameElements) * elements ||
+        !fits(bytes))
+      return;
+    for (std::size_t i = period; i < gathers.size(); ++i) mark(*gathers[i]);
+  }
+
+  // The shortest pattern of sizes that the gathers repeat from the first to the last; 0: none, or all are
+  // equal.
+  static std::size_t period_of(const std::vector<Gather*>& gathers) {
+    const auto differ = [](const Gather* a, const Gather* b) { return a->elements != b->elements; };
+    if (std::adjacent_find(gathers.begin(), gathers.end(), differ) == gathers.end()) return 0;
+    for (std::size_t period = 2; period * kLeastTurns <= gathers.size(); ++period) {
+      if (gathers.size() % period != 0) continue;
+      bool repeats = true;
+      for (std::size_t i = period; i < gathers.size() && repeats; ++i)
+        repeats = gathers[i]->elements == gathers[i - period]->elements;
+      if (repeats) return period;
+    }
+    return 0;
+  }
+
+  bool fits(double bytes) const { return memory_bytes_ <= 0 || bytes < kMostOfMemory * memory_bytes_; }
+
+  void mark(const Gather& gather) {
+    for (const uint32_t work : gather.works)
+      give_to(split_.works[work], Cause::kComm, Reason::kRepeatedGather, kGone);
+  }
+
+  const trace::Trace& trace_;
+  const RankTimeline& timeline_;
+  BusySplit& split_;
+  std::vector<Range> ranges_;
+  double memory_bytes_ = 0;  // 0: not known
+  // Since weights may last have changed:
+  std::vector<Gather> gathers_;
+  const Range* packed_range_ = nullptr;  // that packs what it will gather
+  std::vector<uint32_t> packed_;
+  double weights_ = 0;  // elements that products have read since the first gather
+  uint32_t before_ = kNothing;
+  uint32_t execution_ = kNothing;
+};
+
+}  // namespace
+
+void mark_repeated_gathers(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split) {
+  Finder(trace, timeline, split).run();
+}
+
+}  // namespace hone::analyze::device
