@@ -331,7 +331,7 @@ constexpr DeviceRule kRules[] = {
      "make rank {rank} as fast as the others: {remedy}", ""},
     {Cause::kBubble, Reason::kNone, 0.05, "{ms} per step is pipeline bubble",
      "{ms} in which a stage waited for the stage before or after it", "{name}: {ms} of waiting",
-     "split the batch into more micro-batches (four or more a stage), or use a 1F1B or interleaved schedule",
+     "split the batch into {micro_batches}, or use a 1F1B or interleaved schedule",
      "more micro-batches make smaller products"},
     {Cause::kBubble, Reason::kOtherDevice, 0.05,
      "{ms} per step this device waits while another device of the same process works",

@@ -16,10 +16,10 @@ namespace hone::analyze::device {
 // calls in it, a step) {mean} (ms / count) {step} {gain} {kernels} (works of the step) {busy} (share of the
 // step in which the device ran anything) {ahead} (how long works wait between launch and start) {rank} (a
 // rank that is late) {doing} (what it did then) {remedy} (against that) {outcome} (what a change of numerics
-// is judged by) {copies} {exchange} {images} {one_order} {waits} {files} {turns} (what helps against such
-// copies, collectives, conversions, orders, waits, files and loops: remedies.h). Of one of its largest parts:
-// {name} {ms} {count} {mean} {times} (calls × mean = ms, with the kernels where a call has several) {detail}
-// (bytes, rates or a call; may be empty).
+// is judged by) {copies} {exchange} {images} {one_order} {waits} {files} {turns} {micro_batches} (what
+// helps against such copies, collectives, conversions, orders, waits, files, loops and bubbles: remedies.h).
+// Of one of its largest parts: {name} {ms} {count} {mean} {times} (calls × mean = ms, with the kernels where
+// a call has several) {detail} (bytes, rates or a call; may be empty).
 struct DeviceRule {
   Cause cause;
   Reason reason;
@@ -71,8 +71,8 @@ inline constexpr double kOverlapGain = 0.45;
 inline constexpr double kSmallCollectiveBytes = 1048576;
 inline constexpr double kSmallCollectiveGain = 0.9;
 
-// Micro-batches of a pipeline that is promised to run better.
-inline constexpr double kMicroBatches = 4;
+// Micro-batches that a pipeline is promised to run better with, at most.
+inline constexpr int kMostMicroBatches = 4;
 
 // A replay that misses the recorded step by more than this share is not trusted without a word.
 inline constexpr double kTrustedReplay = 0.02;

@@ -4,6 +4,7 @@
 
 #include "analyze/device/busy/busy_rules.h"
 #include "analyze/device/device_rules.h"
+#include "analyze/device/timeline/meetings.h"
 #include "analyze/rules.h"
 
 namespace hone::analyze::device {
@@ -16,6 +17,28 @@ bool& without(Change& change, Activity activity) {
 Change without_recorder(Change change, double operator_gaps) {
   change.recorder = {kOperatorShare, kRecordNs, operator_gaps, kMostRecorded};
   return change;
+}
+
+bool is_of_optimizer(const trace::Trace& trace, const Work& work) {
+  return work.op != kNothing && trace.operators[work.op].phase == trace::Phase::kOptimizer;
+}
+
+// A launch that lasts longer waits until the device has taken up earlier ones.
+constexpr double kMostLaunchNs = 30'000;
+
+// Whether half of the work would take half of the time. A product may reach a good part of its roof with
+// fewer blocks than there are multiprocessors, where each goes over many tiles.
+bool fills_device(const trace::Trace& trace, const BusySplit& split, const GpuRoofs& roofs,
+                  const Work& work) {
+  const auto ns = static_cast<double>(work.ns());
+  if (ns < kShortWorkNs) return false;
+  const trace::Launch* launch = trace::find_detail(trace.launches, work.span);
+  if (launch == nullptr || roofs.multiprocessors == 0) return true;
+  const double blocks = static_cast<double>(launch->grid[0]) * launch->grid[1] * launch->grid[2];
+  if (blocks <= 0 || blocks >= roofs.multiprocessors) return true;
+  if (work.op == kNothing) return false;
+  const OperatorUse& use = split.uses.rows[work.op];
+  return use.is_product && use.roof_ns * split.uses.part(work) >= kPoorProduct * ns;
 }
 
 }  // namespace
@@ -108,7 +131,7 @@ double Gains::of(Cause cause) const {
     return study_.ranks[study_.headline].typical.ms;
   if (cause == Cause::kFloor) return 0;
   if (is_busy(cause)) return with_works(targets(cause, nullptr));
-  if (cause == Cause::kBubble) return without_bubble();
+  if (cause == Cause::kBubble) return bubble_gain().ms;
   if (cause == Cause::kStraggler)
     return straggler_.extra_work || straggler_.cause != Cause::kFloor ? straggler_gain().removed_ms
                                                                       : straggler_gain().shared_ms;
@@ -247,12 +270,82 @@ Gains::StragglerGain Gains::straggler_gain() const {
           std::max(0.0, base_ms_ - total / static_cast<double>(std::max<std::size_t>(1, steps.size())))};
 }
 
-// A pipeline of p stages and m micro-batches runs (m + p - 1) / m times the time of its work.
-double Gains::without_bubble() const {
-  const double work = std::max(0.0, base_ms_ - bubble_ms_);
-  const auto stages = static_cast<double>(
-      std::max(study_.timelines.size(), study_.timelines[study_.headline].devices.size()));
-  return std::max(0.0, bubble_ms_ - work * (stages - 1) / kMicroBatches);
+// Ranks are stages by what each takes where none waits for another; devices of one process are alike, as far
+// as is known.
+std::vector<Stage> Gains::stages() const {
+  const std::size_t devices = study_.timelines[study_.headline].devices.size();
+  Change alone;
+  alone.ranks_level = true;
+  alone.most_launch_ns = kMostLaunchNs;
+  const std::vector<double> both = replay_.rank_steps_ms(without_recorder(alone, kOperatorGaps));
+  alone.host_alone = true;
+  const std::vector<double> hosts = replay_.rank_steps_ms(without_recorder(alone, kOperatorGaps));
+  std::vector<Stage> all;
+  for (std::size_t rank = 0; rank < study_.timelines.size(); ++rank)
+    all.push_back({both[rank], fixed_ms(rank), hosts[rank], hosts[rank] * again_share(rank)});
+  if (all.size() > 1 || devices < 2) return all;
+  all.front().device_ms = std::max(0.0, base_ms_ - bubble_ms_);
+  return std::vector<Stage>(devices, all.front());
+}
+
+// Of a step of the rank, what kernels take that leave a part of the device idle, those of the optimizer
+// aside.
+double Gains::fixed_ms(std::size_t rank) const {
+  const RankTimeline& timeline = study_.timelines[rank];
+  const BusySplit& split = study_.ranks[rank].split;
+  double ns = 0;
+  for (const Work& work : timeline.works) {
+    if (work.step == trace::kNoStep || !timeline.in_ledger(work) || work.kind == WorkKind::kCollective)
+      continue;
+    if (!is_of_optimizer(*study_.trace, work) && !fills_device(*study_.trace, split, study_.roofs, work))
+      ns += static_cast<double>(work.ns());
+  }
+  return ns * 1e-6 / static_cast<double>(std::max<std::size_t>(1, timeline.steps.size()));
+}
+
+// Of what the rank launches, the part that is not the optimizer's.
+double Gains::again_share(std::size_t rank) const {
+  double all = 0, again = 0;
+  for (const Work& work : study_.timelines[rank].works) {
+    ++all;
+    again += !is_of_optimizer(*study_.trace, work);
+  }
+  return all > 0 ? again / all : 1;
+}
+
+// How often in a step the rank works between what it receives and sends: stretches of works that are long
+// enough to be a part of the batch.
+int Gains::turns(std::size_t rank) const {
+  constexpr double kLeastOfLongest = 0.1;
+  const RankTimeline& timeline = study_.timelines[rank];
+  std::vector<double> stretches(1, 0);
+  int32_t step = trace::kNoStep;
+  for (const uint32_t i : timeline.launched) {
+    const Work& work = timeline.works[i];
+    if (work.step == trace::kNoStep || is_of_optimizer(*study_.trace, work)) continue;
+    if (work.step != step) stretches.push_back(0);
+    step = work.step;
+    if (work.kind != WorkKind::kCollective)
+      stretches.back() += static_cast<double>(work.ns());
+    else if (is_point_to_point(*study_.trace, work) && stretches.back() > 0)
+      stretches.push_back(0);
+  }
+  const double least = kLeastOfLongest * *std::max_element(stretches.begin(), stretches.end());
+  const auto long_ones =
+      std::count_if(stretches.begin(), stretches.end(), [&](double ns) { return ns > 0 && ns >= least; });
+  return std::max(1, static_cast<int>(long_ones / std::max<std::ptrdiff_t>(1, std::ssize(timeline.steps))));
+}
+
+Gains::BubbleGain Gains::bubble_gain() const {
+  if (!foretells()) return {};
+  const std::vector<Stage> all = stages();
+  int fewest = all.size() > study_.timelines.size() ? 1 : turns(0);
+  for (std::size_t rank = 1; rank < study_.timelines.size(); ++rank) fewest = std::min(fewest, turns(rank));
+  if (all.empty()) return {};
+  // The replay of the whole may miss by more than the wait that is to be divided.
+  const double now_ms = all[all.size() > study_.headline ? study_.headline : 0].device_ms + bubble_ms_;
+  const Pipelining best = best_pipelining(all, fewest, kMostMicroBatches, now_ms);
+  return {best, *longest_stage(all, best.micro_batches), std::clamp(now_ms - best.ms, 0.0, bubble_ms_)};
 }
 
 // Reductions and gathers that are repeated can be left out; of the rest much can be hidden, or left out where

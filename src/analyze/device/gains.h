@@ -6,6 +6,7 @@
 
 #include "analyze/cause.h"
 #include "analyze/device/accounts.h"
+#include "analyze/device/pipeline.h"
 #include "analyze/device/ranks.h"
 #include "analyze/device/replay/replay.h"
 #include "analyze/device/study.h"
@@ -46,6 +47,14 @@ class Gains {
     double shared_ms = 0;  // 0: time of a host, which cannot be shared
   };
   StragglerGain straggler_gain() const;
+  // How the ranks that take turns on a batch would share it, and what the longest of them then takes anew for
+  // every micro-batch; of no micro-batches where that cannot be foretold.
+  struct BubbleGain {
+    Pipelining best;
+    Stage longest;
+    double ms = 0;
+  };
+  BubbleGain bubble_gain() const;
   // Whether the replay is near enough to the recording to foretell anything. If not, gains are what they are
   // at most: what works would become shorter, and all of a cause's idle time.
   bool foretells() const;
@@ -65,7 +74,10 @@ class Gains {
   // The loops' works, but for the first turn's: the loops of copies from the host, or all others.
   std::vector<std::vector<char>> joined_loops(bool copies) const;
   std::vector<std::vector<double>> joined_work_ns(const std::vector<std::vector<char>>& joined) const;
-  double without_bubble() const;
+  std::vector<Stage> stages() const;
+  double fixed_ms(std::size_t rank) const;
+  double again_share(std::size_t rank) const;
+  int turns(std::size_t rank) const;
   double comm_share() const;
   double without_communication(double all_ms) const;  // all_ms: were it free
 

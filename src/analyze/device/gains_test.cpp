@@ -14,7 +14,10 @@ using fabricate::Works;
 using fabricate::WorkWords;
 
 // Reads the trace, which must outlive it.
-Study study_of(const Works& made) { return make_study(made.trace(), gpu_roofs("NVIDIA H200")); }
+template <typename Made>
+Study study_of(const Made& made) {
+  return make_study(made.trace(), gpu_roofs("NVIDIA H200"));
+}
 
 Gains gains_of(const Study& study) { return Gains(study, make_accounts(study, study.headline)); }
 
@@ -130,6 +133,43 @@ TEST(Compiling, IsWonBackWithTheWorksThatItLaunched) {
   }
   const Study study = study_of(made);
   EXPECT_GT(gains_of(study).of(Cause::kCompile), 0.19);
+}
+
+// Two ranks that take turns: one has so many works of `us` each in a step, then the other.
+fabricate::Ranks taking_turns(int first, int second, double us) {
+  fabricate::Ranks made(2);
+  for (int step = 0; step < 5; ++step) {
+    for (const int rank : {0, 1}) made.begin_step(rank);
+    for (int i = 0; i < first; ++i) made.launch(0, us);
+    made.collective({0, 1}, 1, "send");
+    for (int i = 0; i < second; ++i) made.launch(1, us);
+    made.collective({0, 1}, 1, "recv");
+    for (const int rank : {0, 1}) {
+      made.wait(rank);
+      made.end_step(rank);
+    }
+  }
+  return made;
+}
+
+TEST(Bubbles, OfUnequalStagesLeaveTheLongerOne) {
+  const fabricate::Ranks made = taking_turns(10, 5, 100);
+  const Study study = study_of(made);
+  const Gains gains = gains_of(study);
+  EXPECT_NEAR(gains.of(Cause::kBubble), 0.5 - 0.5 / 4, 0.05);
+  EXPECT_EQ(gains.bubble_gain().best.micro_batches, 4);
+  EXPECT_NEAR(gains.bubble_gain().longest.device_ms, 1.0, 0.05);
+  EXPECT_GT(gains.bubble_gain().longest.host_ms, 0.04);
+  EXPECT_LT(gains.bubble_gain().longest.host_ms, 0.1);
+}
+
+// What is ruled by latency takes as long for a part of the batch.
+TEST(Bubbles, OfWorksThatDoNotShrinkStay) {
+  const fabricate::Ranks made = taking_turns(100, 100, 7);
+  const Study study = study_of(made);
+  const Gains gains = gains_of(study);
+  EXPECT_LT(gains.of(Cause::kBubble), 0.02);
+  EXPECT_NEAR(gains.bubble_gain().longest.fixed_ms, 0.7, 0.02);
 }
 
 }  // namespace

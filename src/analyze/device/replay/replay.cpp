@@ -40,8 +40,11 @@ class Runner {
         free_(timeline_.streams.size(), 0),
         ends_(program.works.size(), 0),
         step_end_(timeline_.steps.size(), 0) {
+    start_ = timeline_.steps.empty() || change.host_alone
+                 ? host_
+                 : static_cast<double>(timeline_.steps.front().start_ns);
+    if (change.host_alone) return;
     for (uint32_t i : program.preloaded) finish(i, static_cast<double>(timeline_.works[i].end_ns));
-    start_ = timeline_.steps.empty() ? host_ : static_cast<double>(timeline_.steps.front().start_ns);
   }
 
   // Runs until done or until a collective waits for other ranks. Returns whether it got anywhere.
@@ -132,7 +135,9 @@ class Runner {
   double calling(const Item& item) const {
     if (gone(item.activity) || dropped(item) || joined(item)) return 0;
     if (change_.collectives_free && launches_collective(item)) return 0;
-    return change_.launches_free && item.activity == Activity::kIssue ? 0 : item.call_ns;
+    if (change_.launches_free && item.activity == Activity::kIssue) return 0;
+    const bool bound = change_.most_launch_ns > 0 && item.kind == ItemKind::kLaunch && !is_graph(item);
+    return bound ? std::min(item.call_ns, change_.most_launch_ns) : item.call_ns;
   }
 
   static bool is_issuing(Activity activity) {
@@ -167,6 +172,10 @@ class Runner {
       return true;
     }
     const double start = start_of(i);
+    if (change_.host_alone) {
+      finish(i, start);
+      return true;
+    }
     if (work.meeting == kNothing || change_.collectives_free) {
       finish(i, start + ns);
       return true;

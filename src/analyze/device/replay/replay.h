@@ -33,6 +33,12 @@ struct Change {
   bool collectives_free = false;               // collectives take no time of the device or of the host
   int without_on = -1;                         // only on this rank (index); -1: on all
   bool ranks_level = false;                    // no rank waits for another
+  // What launching one work takes the host at most, because more is waiting for room in a queue of the device
+  // that is less full then; 0: as recorded.
+  double most_launch_ns = 0;
+  // No work takes time, and no rank waits for another: what the host needs to issue the step. Then the time
+  // begins with its own, however far the device was behind.
+  bool host_alone = false;
   // By rank and work, where not empty: the work's time in ns; negative: it is not launched, and neither its
   // launch nor the host's time before it exist.
   std::vector<std::vector<double>> work_ns;

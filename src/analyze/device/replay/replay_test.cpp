@@ -151,6 +151,18 @@ TEST(Replay, UnchangedGivesTheRecordingAgain) {
 }
 
 // Nothing recorded says what a side stream waits for: it must move with the work that held the device.
+TEST(Replay, OfTheHostAloneIsWhatItIssuesHoweverFarTheDeviceIsBehind) {
+  const Case made(program(10, 100)), waits(program(30, 40, true));
+  Change alone;
+  alone.host_alone = true;
+  const Replay behind(made.study.programs, made.study.meetings);
+  EXPECT_LT(behind.step_ms(alone), 0.2 * behind.step_ms());
+  EXPECT_GT(behind.step_ms(alone), 0.1 * behind.step_ms());
+  const Replay waiting(waits.study.programs, waits.study.meetings);
+  EXPECT_LT(waiting.step_ms(alone), waiting.step_ms());
+  EXPECT_GT(waiting.step_ms(alone), 0.4 * waiting.step_ms());
+}
+
 TEST(Replay, WorkOfSideStreamsMovesWithWhatHeldTheDevice) {
   Fabricated made;
   for (int step = 0; step < 5; ++step) {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "analyze/device/device_rules.h"
+
 namespace hone::analyze::device {
 namespace {
 
@@ -186,6 +188,14 @@ std::string loop_remedy(const Loops& loops) {
          "before "
          "(time steps, layers), use the operator that has the loop inside (nn.LSTM), torch.compile or a CUDA "
          "graph";
+}
+
+std::string micro_batch_remedy(int predicted) {
+  if (predicted <= 1 || predicted >= kMostMicroBatches) return "more micro-batches (four or more a stage)";
+  return fmt::format(
+      "{} micro-batches (what comes again with each of them makes more of them cost more than "
+      "they win)",
+      predicted);
 }
 
 std::string file_remedy(const std::vector<const Part*>& parts) {

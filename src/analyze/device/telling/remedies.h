@@ -41,6 +41,9 @@ std::string wait_remedy(const std::vector<const Part*>& parts);
 // By what the turns of the loops do that launch most.
 std::string loop_remedy(const Loops& loops);
 
+// Into what to split a batch that stages take turns on; `predicted`: the number that the gain is of.
+std::string micro_batch_remedy(int predicted);
+
 // By whether files are read or written.
 std::string file_remedy(const std::vector<const Part*>& parts);
 

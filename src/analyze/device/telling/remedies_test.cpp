@@ -114,5 +114,10 @@ TEST(Remedies, ReadAheadOrWriteBehind) {
   EXPECT_THAT(file_remedy({&read, &write}), AllOf(HasSubstr("num_workers"), HasSubstr("async_save")));
 }
 
+TEST(MicroBatchRemedy, NamesTheNumberWhereMoreWinLess) {
+  EXPECT_NE(micro_batch_remedy(4).find("four or more"), std::string::npos);
+  EXPECT_NE(micro_batch_remedy(2).find("2 micro-batches"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace hone::analyze::device

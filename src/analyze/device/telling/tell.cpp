@@ -89,7 +89,9 @@ class Teller {
         own_(study.ranks[study.headline]),
         straggler_(gains.straggler()),
         late_(late),
-        program_(traits_of(study, gains)) {}
+        program_(traits_of(study, gains)) {
+    if (accounts[static_cast<std::size_t>(Cause::kBubble)].ms > 0) bubble_ = gains.bubble_gain();
+  }
 
   Told run() {
     for (Cause cause : all_causes()) {
@@ -152,6 +154,7 @@ class Teller {
     put(arguments, "one_order", order_examples(program_));
     put(arguments, "waits", wait_remedy(parts));
     put(arguments, "files", file_remedy(parts));
+    put(arguments, "micro_batches", micro_batch_remedy(bubble_.best.micro_batches));
     put(arguments, "turns", loop_remedy(own_.loops));
     return arguments;
   }
@@ -216,6 +219,20 @@ class Teller {
         in_step(removed), in_step(beside))};
   }
 
+  // What of the longest stage smaller micro-batches do not shrink, where that is said at all.
+  std::vector<std::string> about_bubble() const {
+    const Stage& stage = bubble_.longest;
+    if (!gains_.foretells() || stage.device_ms <= 0) return {};
+    const std::string most =
+        bubble_.ms > 0
+            ? fmt::format("the gain is that of {} micro-batches", bubble_.best.micro_batches)
+            : fmt::format("split into up to {} parts the step would be no shorter", kMostMicroBatches);
+    return {fmt::format(
+        "of the {} that the longest stage takes, {} are kernels that do not fill the device, which "
+        "smaller micro-batches do not shrink, and its host takes {} to issue each: {}",
+        in_step(stage.ms(1)), in_step(stage.fixed_ms), in_step(stage.host_again_ms), most)};
+  }
+
   // What else is known of a part: its rate, or what it is compared with.
   std::string detail(Cause cause, const Part& part) const {
     if (cause == Cause::kFloor || part.op == kNothing || !is_busy(cause)) return {};
@@ -253,15 +270,17 @@ class Teller {
     return text;
   }
 
-  std::vector<std::string> two_repairs(Cause cause, double gain) const {
+  // What the gain of a cause is the gain of.
+  std::vector<std::string> about_gain(Cause cause, double gain) const {
     if (cause == Cause::kStraggler) return about_straggler();
+    if (cause == Cause::kBubble) return about_bubble();
     return cause == Cause::kHostOther ? about_host_work(gain) : std::vector<std::string>();
   }
 
   std::vector<std::string> evidence(const DeviceRule& rule, const std::vector<const Part*>& parts,
                                     const Arguments& whole, double gain) const {
     std::vector<std::string> lines = {fill(rule.summary, whole)};
-    for (std::string& line : two_repairs(rule.cause, gain)) lines.push_back(std::move(line));
+    for (std::string& line : about_gain(rule.cause, gain)) lines.push_back(std::move(line));
     if (rule.item.empty()) return lines;
     std::size_t named = 0;
     double rest = 0, all = 0;
@@ -428,6 +447,7 @@ class Teller {
   Straggler straggler_;
   std::span<const RankOperator> late_;
   ProgramTraits program_;
+  Gains::BubbleGain bubble_;
   Told told_;
 };
 
