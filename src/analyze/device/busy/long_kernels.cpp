@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "analyze/device/busy/busy_rules.h"
@@ -26,6 +27,17 @@ struct Shape {
 bool are_sizes(const std::vector<int64_t>& dims) {
   constexpr int64_t kLargest = int64_t{1} << 40;
   return std::all_of(dims.begin(), dims.end(), [](int64_t size) { return size > 0 && size < kLargest; });
+}
+
+// Its filters are [c, k of a group, taps…], and its results are longer than its input by the stride.
+bool is_transposed(const std::string& kind, const Inputs& inputs) {
+  if (kind.find("transpose") != std::string::npos) return true;
+  std::size_t flag = 6;
+  if (kind == "aten::convolution_backward")
+    flag = 7;
+  else if (kind != "aten::convolution" && kind != "aten::_convolution")
+    return false;
+  return flag < inputs.size() && inputs[flag].value == "True";
 }
 
 // Of convolution(input, filters, …) and convolution_backward(gradient, input, filters, …); without filters
@@ -78,6 +90,7 @@ class Finder {
     const trace::Operator& op = trace_.operators[row];
     const OperatorUse& use = split_.uses.rows[row];
     if (op.op_class != trace::OperatorClass::kConvolution || use.works == 0) return 0;
+    if (is_transposed(op.kind, use.inputs)) return 0;
     const bool backward = op.kind == "aten::convolution_backward";
     const Shape shape = shape_of(use.inputs, backward);
     if (shape.longest_side < kLongKernelSide) return 0;

@@ -1,6 +1,7 @@
 #include "analyze/device/busy/long_kernels.h"
 
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -97,6 +98,21 @@ TEST(LongKernels, ManyChannelsAreAMatrixProduct) {
                                  50'000, DType::kBF16))
                 .reason,
             Reason::kLongKernel);
+}
+
+// Sounds put together from 4098 rows of a spectrogram, 1024 positions apart: all rows of a group make one
+// sound, which is a matrix product.
+TEST(LongKernels, OfTransposedConvolutionsSayNothing) {
+  const std::string shapes = "f32[16,4098,1,4000] f32[4098,1,1,4096] ";
+  const double flops = 2.0 * 16 * 4098 * 4096 * 4000;
+  for (const auto& [kind, inputs] :
+       {std::pair("aten::cudnn_convolution_transpose", shapes + "=[0,0] =[0,0] =[1,1024] =[1,1] =1"),
+        std::pair("aten::convolution", shapes + "- =[1,1024] =[0,0] =[1,1] =True =[0,0] =1"),
+        std::pair("aten::convolution_backward", "f32[16,1,1,4098048] " + shapes +
+                                                    "- =[1,1024] =[0,0] =[1,1] =True =[0,0] =1 "
+                                                    "=[True,True,False]")})
+    EXPECT_NE(split_of(convolution(inputs, flops, 100'000, DType::kF32, kind)).reason, Reason::kLongKernel)
+        << kind;
 }
 
 TEST(LongKernels, OfSizesThatCannotBeSayNothing) {

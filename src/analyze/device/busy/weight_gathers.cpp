@@ -189,8 +189,12 @@ class Finder {
   void end_stretch() {
     std::vector<Gather*> nameless;
     std::map<std::pair<std::string_view, double>, std::vector<Gather*>> named;
+    // Only the root has no name, unless none has: what is one module's is not known then.
+    const bool names = std::any_of(gathers_.begin(), gathers_.end(), [](const Gather& gather) {
+      return gather.range != nullptr && !gather.range->module.empty();
+    });
     for (Gather& gather : gathers_)
-      if (gather.range == nullptr)
+      if (gather.range == nullptr || !names)
         nameless.push_back(&gather);
       else
         named[{gather.range->module, gather.elements}].push_back(&gather);

@@ -12,9 +12,10 @@ namespace hone::analyze::device {
 namespace {
 
 // A step as letters: A, B gather 200 elements of a module with FSDP's ranges around, each a copy that packs,
-// the gather, and a copy that unpacks; a, c, t gather 200, 100 and 20 elements without ranges; m, n are
-// products with weights of 200 and 100 elements, x one of 20; p copies 200 elements; f, b, o other works of
-// the forward pass, the backward pass and the optimizer; s a reduce-scatter; | the next step.
+// the gather, and a copy that unpacks; U the same of a module that the ranges do not name; a, c, t gather
+// 200, 100 and 20 elements without ranges; m, n are products with weights of 200 and 100 elements, x one of
+// 20; p copies 200 elements; f, b, o other works of the forward pass, the backward pass and the optimizer; s
+// a reduce-scatter; | the next step.
 class Program {
  public:
   explicit Program(std::string_view letters, double memory_bytes = 0) {
@@ -49,7 +50,9 @@ class Program {
         return;
       case 'A':
       case 'B':
-        return add_named(std::string("(layers.") + letter + ")");
+        return add_named(std::string(" (layers.") + letter + ")");
+      case 'U':
+        return add_named("");
       case 'a':
         return add_collective("_allgather_base", 200);
       case 'c':
@@ -79,10 +82,10 @@ class Program {
     const double from = host_;
     add_work("aten::_foreach_copy_", trace::Phase::kForward, {{100}});
     add_collective("_allgather_base", 200);
-    add_range("FSDP::all_gather " + module, from);
+    add_range("FSDP::all_gather" + module, from);
     const double unpacks_from = host_;
     add_work("aten::split_with_sizes_copy", trace::Phase::kForward, {{200}});
-    add_range("FSDP::all_gather_copy_out " + module, unpacks_from);
+    add_range("FSDP::all_gather_copy_out" + module, unpacks_from);
   }
 
   void add_range(const std::string& name, double from) {
@@ -186,6 +189,15 @@ TEST(RepeatedGathers, AreNotThoseOfTraining) {
 // What is generated before training is still generated.
 TEST(RepeatedGathers, AreFoundBesideTraining) {
   EXPECT_EQ(Program("AfAfAfbAbs").repeated(), "----xxx-xxx-------");
+}
+
+// The root has no name; where nothing has, they may be the layers of one turn.
+TEST(RepeatedGathers, OfNamelessModulesAreOnlyThoseOfTheRoot) {
+  EXPECT_EQ(Program("UfUfUfUf").repeated(), std::string(16, '-'));
+  EXPECT_EQ(Program("UfAfUfAfUfAf").repeated(),
+            "--------"
+            "xxx-xxx-"
+            "xxx-xxx-");
 }
 
 TEST(RepeatedGathers, OfModelsThatDoNotFitIntoMemoryAreNone) {

@@ -31,7 +31,8 @@ bool scales_or_shifts(std::string_view kind) {
 }
 
 // Where a product has its weight and what passes through it: the second factor is the weight, as in
-// F.linear; the first may as well be bytes of a picture. Of a product with a vector the matrix is.
+// F.linear; the first may as well be bytes of a picture, and is that where both are as large. Of a product
+// with a vector the matrix is. In a backward pass the second factor may be activations that were kept.
 struct Factors {
   std::size_t weight = 0, passing = 0;
 };
@@ -134,9 +135,10 @@ class Finder {
     });
     if (!reads) return;
     const Widening widening = std::exchange(widening_, {});
+    if (operator_of(work).phase == trace::Phase::kBackward) return;
     if (!factors || !is_tensor(inputs, factors->weight) || !is_tensor(inputs, factors->passing)) return;
     const CallInput &weight = inputs[factors->weight], &passing = inputs[factors->passing];
-    if (!widening.is(weight) || !is_wide(weight.dtype) || passing.elements() > weight.elements()) return;
+    if (!widening.is(weight) || !is_wide(weight.dtype) || passing.elements() >= weight.elements()) return;
     mark(work, widening, weight);
   }
 

@@ -142,6 +142,26 @@ TEST(WidenedWeights, BytesThatPassThroughALayerAreNone) {
   EXPECT_FALSE(has_widened(made));
 }
 
+// A batch of 64 pictures before a layer of 64 outputs: either factor is as large as the bytes.
+TEST(WidenedWeights, BytesOfABatchAsLargeAsItsLayerAreNone) {
+  Works made;
+  made.run(converted("bf16[64,524288] u8[64,524288] =False"));
+  made.run(product("bf16[64,524288] bf16[524288,64]{1,524288}", 64));
+  made.end_step();
+  EXPECT_FALSE(has_widened(made));
+}
+
+// Activations that are kept in 8 bits, read for the gradient of a narrow weight.
+TEST(WidenedWeights, ActivationsOfTheBackwardPassAreNone) {
+  Works made;
+  WorkWords conversion = converted(), gradient = product("bf16[16,8192]{1,16} bf16[8192,4096]", 16);
+  conversion.phase = gradient.phase = trace::Phase::kBackward;
+  made.run(conversion);
+  made.run(gradient);
+  made.end_step();
+  EXPECT_FALSE(has_widened(made));
+}
+
 TEST(WidenedWeights, MasksAndWiderTypesAreNone) {
   for (const char* inputs :
        {"bf16[8192,4096] bool[8192,4096] =False", "bf16[8192,4096] f32[8192,4096] =False",
