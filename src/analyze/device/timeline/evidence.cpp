@@ -1,8 +1,11 @@
 #include "analyze/device/timeline/evidence.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -49,6 +52,35 @@ bool launches_kernels(std::string_view call) {
 
 bool launches_one(std::string_view call) { return call.find("LaunchKernel") != std::string_view::npos; }
 
+// When the rank captures graphs: what any of its threads launches then may run later, or never.
+class Captures {
+ public:
+  Captures(const trace::Trace& trace, const RankTimeline& timeline) {
+    std::vector<std::pair<int64_t, bool>> calls;
+    for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+      const trace::StringId name = trace.spans.name[row];
+      if (trace.spans.category[row] != trace::Category::kRuntime || !name.valid() ||
+          trace.tracks[trace.spans.track[row].index].rank != timeline.rank)
+        continue;
+      const std::string_view text = trace.strings.text(name);
+      const bool begins = text.find("StreamBeginCapture") != std::string_view::npos;
+      if (begins || text.find("StreamEndCapture") != std::string_view::npos)
+        calls.emplace_back(trace.spans.start_ns[row], begins);
+    }
+    std::sort(calls.begin(), calls.end());
+    for (std::size_t i = 1; i < calls.size(); ++i)
+      if (calls[i - 1].second) stretches_.emplace_back(calls[i - 1].first, calls[i].first);
+  }
+
+  bool cover(int64_t ns) const {
+    const auto after = std::upper_bound(stretches_.begin(), stretches_.end(), std::pair(ns, INT64_MAX));
+    return after != stretches_.begin() && ns < std::prev(after)->second;
+  }
+
+ private:
+  std::vector<std::pair<int64_t, int64_t>> stretches_;  // by start; they do not overlap
+};
+
 std::map<int32_t, Tally> tally(const trace::Trace& trace, const RankTimeline& timeline) {
   std::map<int32_t, Tally> tallies;
   for (const DeviceStep& step : timeline.steps) tallies[step.step] = {};
@@ -67,6 +99,7 @@ std::map<int32_t, Tally> tally(const trace::Trace& trace, const RankTimeline& ti
       ++at->second.works_of_one_launch;
     called[work.call] = 1;
   }
+  const Captures captures(trace, timeline);
   std::vector<char> launches(trace.strings.size(), 2);  // by name; 2: not asked yet
   for (std::size_t row = 0; row < trace.spans.size(); ++row) {
     const trace::StringId name = trace.spans.name[row];
@@ -76,8 +109,10 @@ std::map<int32_t, Tally> tally(const trace::Trace& trace, const RankTimeline& ti
     if (launches[name.index] == 2) launches[name.index] = launches_kernels(trace.strings.text(name)) ? 1 : 0;
     const auto at = tallies.find(trace.spans.step[row]);
     if (launches[name.index] == 0 || at == tallies.end()) continue;
+    const bool runs = ran.contains(trace.spans.correlation[row]);
+    if (!runs && captures.cover(trace.spans.start_ns[row])) continue;
     ++at->second.launches;
-    at->second.launches_without_work += !ran.contains(trace.spans.correlation[row]);
+    at->second.launches_without_work += !runs;
   }
   return tallies;
 }

@@ -1,11 +1,15 @@
 // What is said where a recording lacks a part of the program.
 #include "analyze/device/timeline/evidence.h"
 
+#include <cstdint>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analyze/analyze.h"
 #include "analyze/device/testing/fabricate_ranks.h"
+#include "trace/testing/add_span.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -65,6 +69,29 @@ TEST(Evidence, ThereIsNoVerdictWhereMostKernelsAreMissing) {
   EXPECT_FALSE(analysis.verdict.cause.has_value());
   EXPECT_FALSE(analysis.verdict.healthy());
   EXPECT_TRUE(analysis.findings.empty());
+}
+
+// What is launched while a graph is captured runs when the graph does.
+TEST(Evidence, LaunchesOfACaptureLackNothing) {
+  constexpr int kCaptured = 6;
+  trace::Trace trace = program();
+  std::vector<uint32_t> launches;
+  for (uint32_t row = 0; row < trace.spans.size(); ++row)
+    if (trace.spans.category[row] == trace::Category::kRuntime && trace.spans.correlation[row] != 0)
+      launches.push_back(row);
+  drop(trace, trace::Category::kKernel, [](int i) { return i >= kCaptured; });
+  EXPECT_THAT(analysis_of(trace).verdict.sentence, StartsWith("Of what the recording still holds: "));
+  const auto mark = [&](const char* call, int64_t at_ns) {
+    add_span(trace, {.on = trace.spans.track[launches.front()],
+                     .category = trace::Category::kRuntime,
+                     .name = call,
+                     .from_us = static_cast<double>(at_ns) * 1e-3,
+                     .us = 0,
+                     .step = trace.spans.step[launches.front()]});
+  };
+  mark("cudaStreamBeginCapture", trace.spans.start_ns[launches.front()]);
+  mark("cudaStreamEndCapture", trace.spans.start_ns[launches[kCaptured]]);
+  EXPECT_THAT(analysis_of(trace).verdict.sentence, Not(HasSubstr("still holds")));
 }
 
 TEST(Evidence, TheVerdictIsOfAPartWhereLaunchesAreMissing) {
