@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -56,16 +57,20 @@ bool launches_one(std::string_view call) { return call.find("LaunchKernel") != s
 class Captures {
  public:
   Captures(const trace::Trace& trace, const RankTimeline& timeline) {
+    std::unordered_map<uint32_t, bool> begins;  // by name of a call that begins or ends one
+    for (uint32_t name = 0; name < trace.strings.size(); ++name) {
+      const std::string_view text = trace.strings.text(trace::StringId{name});
+      if (text.find("StreamBeginCapture") != std::string_view::npos) begins[name] = true;
+      if (text.find("StreamEndCapture") != std::string_view::npos) begins[name] = false;
+    }
     std::vector<std::pair<int64_t, bool>> calls;
-    for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+    for (std::size_t row = 0; row < trace.spans.size() && !begins.empty(); ++row) {
       const trace::StringId name = trace.spans.name[row];
       if (trace.spans.category[row] != trace::Category::kRuntime || !name.valid() ||
           trace.tracks[trace.spans.track[row].index].rank != timeline.rank)
         continue;
-      const std::string_view text = trace.strings.text(name);
-      const bool begins = text.find("StreamBeginCapture") != std::string_view::npos;
-      if (begins || text.find("StreamEndCapture") != std::string_view::npos)
-        calls.emplace_back(trace.spans.start_ns[row], begins);
+      if (const auto call = begins.find(name.index); call != begins.end())
+        calls.emplace_back(trace.spans.start_ns[row], call->second);
     }
     std::sort(calls.begin(), calls.end());
     for (std::size_t i = 1; i < calls.size(); ++i)
