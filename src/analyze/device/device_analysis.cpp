@@ -276,7 +276,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   Analysis analysis;
   OperatorTables tables = tables_aside.get();
   OtherRanks others = other_ranks(study, gains.straggler(), tables.operators);
-  const std::vector<std::string> doubts = self_check(tables);
+  const std::vector<std::string> doubts = self_check(tables, study.roofs);
   const std::vector<CollectiveSummary> collectives = collective_summaries(study);
   analysis.targets = device_metrics(study, accounts, tables, collectives);
   Told told = tell(study, accounts, gains, others.late);

@@ -60,7 +60,9 @@ std::size_t largest(const std::array<double, count>& values) {
 }
 
 // A roof of DRAM holds for what leaves the caches only; one of arithmetic for all.
-std::string_view above_roof_words(double fraction, bool memory) {
+std::string_view above_roof_words(double fraction, bool memory, double most_of_roof) {
+  if (!memory && fraction < most_of_roof)
+    return "above its roof: at a higher clock, which numbers with few bits set allow";
   if (memory && fraction < kFasterCache) return "more than DRAM can give: served by L2 in part";
   return memory ? "more than caches give: the roof is wrong, or fewer bytes moved than its shapes say"
                 : "more than the roof: the roof is wrong, or fewer FLOPs ran than its shapes say";
@@ -318,7 +320,12 @@ class Tables {
         "; {} of the {} roof ({})", fraction > 9.99 ? ">999 %" : format_percent(fraction), roof,
         memory ? format_byte_rate(group.bytes / seconds) : format_flop_rate(group.flops / seconds));
     if (roof == kHostLink) return words + host_copy_words(group);
-    if (fraction > kAboveRoof) return words + "; " + std::string(above_roof_words(fraction, memory));
+    // Convolutions have algorithms of fewer FLOPs.
+    const double most_of_roof = trace_.operators[group.op].op_class == trace::OperatorClass::kConvolution
+                                    ? 0
+                                    : study_.roofs.most_of_roof();
+    if (fraction > kAboveRoof)
+      return words + "; " + std::string(above_roof_words(fraction, memory, most_of_roof));
     if (reason == Reason::kLeak && !own_.split.uses.rows[group.op].is_product)
       return words + "; converts for a product in f32, while other products run in 16 bits";
     if (reason != Reason::kNone) return words + fmt::format("; {}", reason_words(reason));

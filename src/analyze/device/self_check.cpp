@@ -14,20 +14,18 @@ namespace {
 using trace::OperatorClass;
 
 constexpr double kLeastMs = 0.02;  // shorter rows are of few calls, whose times the recorder rounds
-// Of the roof. Roofs are what the best of libraries reached: others, on other numbers, may be a little
-// faster.
-constexpr double kProduct = 1.15;
+// Of the roof.
 constexpr double kConvolution = 4.5;  // Winograd's F(4×4, 3×3) needs a quarter of the multiplications
 constexpr double kCached = 4;         // the last cache gives no more than so many times DRAM
 constexpr double kRounding = 1.02;
 
 // How far above what can be the row is, as a share of that; 1 and less: it can be.
-double excess(const OperatorTime& row) {
+double excess(const OperatorTime& row, double most_of_roof) {
   if (row.ms.median < kLeastMs) return 0;
   if (row.roof == "DRAM") return row.fraction_of_roof / kCached;
   if (row.op_class == OperatorClass::kConvolution) return row.fraction_of_roof / kConvolution;
   const bool of_zeros = row.main_cause == Cause::kAvoidableTraffic;
-  return row.op_class == OperatorClass::kMatrix && !of_zeros ? row.fraction_of_roof / kProduct : 0;
+  return row.op_class == OperatorClass::kMatrix && !of_zeros ? row.fraction_of_roof / most_of_roof : 0;
 }
 
 std::string and_others(std::size_t count) {
@@ -36,14 +34,15 @@ std::string and_others(std::size_t count) {
 
 // Of the rows that `counts`, the worst is named.
 std::string impossible_rate(const std::vector<OperatorTime>& rows,
-                            const std::function<bool(const OperatorTime&)>& counts, std::string_view amounts,
-                            std::string_view metrics) {
+                            const std::function<bool(const OperatorTime&)>& counts, double most_of_roof,
+                            std::string_view amounts, std::string_view metrics) {
+  const auto too_much = [&](const OperatorTime& row) { return excess(row, most_of_roof); };
   const OperatorTime* worst = nullptr;
   std::size_t count = 0;
   for (const OperatorTime& row : rows) {
-    if (!counts(row) || excess(row) <= 1) continue;
+    if (!counts(row) || too_much(row) <= 1) continue;
     ++count;
-    if (worst == nullptr || excess(row) > excess(*worst)) worst = &row;
+    if (worst == nullptr || too_much(row) > too_much(*worst)) worst = &row;
   }
   if (worst == nullptr) return {};
   return fmt::format(
@@ -72,11 +71,12 @@ std::string impossible_time(const std::vector<KernelTime>& rows) {
 
 }  // namespace
 
-std::vector<std::string> self_check(const OperatorTables& tables) {
+std::vector<std::string> self_check(const OperatorTables& tables, const GpuRoofs& roofs) {
   const auto is_memory = [](const OperatorTime& row) { return row.roof == "DRAM"; };
   std::vector<std::string> warnings = {
-      impossible_rate(tables.operators, std::not_fn(is_memory), "FLOPs", "MFU and achieved arithmetic"),
-      impossible_rate(tables.operators, is_memory, "bytes", "memory bandwidth"),
+      impossible_rate(tables.operators, std::not_fn(is_memory), roofs.most_of_roof(), "FLOPs",
+                      "MFU and achieved arithmetic"),
+      impossible_rate(tables.operators, is_memory, roofs.most_of_roof(), "bytes", "memory bandwidth"),
       impossible_time(tables.kernels)};
   std::erase_if(warnings, [](const std::string& warning) { return warning.empty(); });
   return warnings;

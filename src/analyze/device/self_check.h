@@ -9,9 +9,10 @@
 
 namespace hone::analyze::device {
 
-// Warnings for people; empty: nothing contradicts. Products above their roof whose numbers are mostly zeros
-// (rows of one one) are none: they draw less power than the products that the roof was measured with, and
-// convolutions may run by algorithms that need fewer FLOPs than their definition.
-std::vector<std::string> self_check(const OperatorTables& tables);
+// Warnings for people; empty: nothing contradicts. `roofs` are those that the tables are of. Products above
+// their roof whose numbers are mostly zeros (rows of one one) are none: they draw less power than the
+// products that the roof was measured with, and convolutions may run by algorithms that need fewer FLOPs than
+// their definition.
+std::vector<std::string> self_check(const OperatorTables& tables, const GpuRoofs& roofs);
 
 }  // namespace hone::analyze::device

@@ -22,10 +22,10 @@ OperatorTime row(OperatorClass op_class, std::string roof, double fraction) {
   return row;
 }
 
-std::vector<std::string> check(std::vector<OperatorTime> rows) {
+std::vector<std::string> check(std::vector<OperatorTime> rows, const GpuRoofs& roofs = {}) {
   OperatorTables tables;
   tables.operators = std::move(rows);
-  return self_check(tables);
+  return self_check(tables, roofs);
 }
 
 TEST(SelfCheck, DoubtsProductsThatAreFasterThanTheDevice) {
@@ -34,6 +34,17 @@ TEST(SelfCheck, DoubtsProductsThatAreFasterThanTheDevice) {
               ElementsAre(HasSubstr("mm 64×64 · 64×64 runs at 163.0 % of the bf16 compute roof")));
   EXPECT_THAT(check({product, product, product}), ElementsAre(HasSubstr("(and 2 more)")));
   EXPECT_THAT(check({row(OperatorClass::kMatrix, "bf16 compute", 1.1)}), IsEmpty());
+}
+
+// Gradients of a loss are mostly near nothing: products with them draw less power than those of random
+// numbers.
+TEST(SelfCheck, GrantsProductsWhatTheHighestClockGivesAboveAMeasuredRoof) {
+  const GpuRoofs measured = gpu_roofs("NVIDIA H200"), sheet = gpu_roofs("NVIDIA A100-SXM4-40GB");
+  EXPECT_THAT(check({row(OperatorClass::kMatrix, "bf16 compute", 1.22)}, measured), IsEmpty());
+  EXPECT_THAT(check({row(OperatorClass::kMatrix, "bf16 compute", 1.5)}, measured),
+              ElementsAre(HasSubstr("FLOPs")));
+  EXPECT_THAT(check({row(OperatorClass::kMatrix, "bf16 compute", 1.22)}, sheet),
+              ElementsAre(HasSubstr("FLOPs")));
 }
 
 TEST(SelfCheck, DoubtsTrafficThatNoCacheServes) {
@@ -66,11 +77,11 @@ TEST(SelfCheck, DoubtsKernelsThatTakeLongerThanTheirLaunches) {
   kernel.mean_us = 100;
   kernel.ms = 1.2;
   tables.kernels = {kernel};
-  EXPECT_THAT(self_check(tables), IsEmpty());
+  EXPECT_THAT(self_check(tables, {}), IsEmpty());
   tables.kernels[0].ms = 0.4;  // beside others
-  EXPECT_THAT(self_check(tables), IsEmpty());
+  EXPECT_THAT(self_check(tables, {}), IsEmpty());
   tables.kernels[0].ms = 3.2;
-  EXPECT_THAT(self_check(tables),
+  EXPECT_THAT(self_check(tables, {}),
               ElementsAre(HasSubstr("3.20 ms of a step, which is more than its 12 launches")));
 }
 
