@@ -61,8 +61,7 @@ std::size_t largest(const std::array<double, count>& values) {
 
 // A roof of DRAM holds for what leaves the caches only; one of arithmetic for all.
 std::string_view above_roof_words(double fraction, bool memory, double most_of_roof) {
-  if (!memory && fraction < most_of_roof)
-    return "above its roof: at a higher clock, which numbers with few bits set allow";
+  if (!memory && fraction < most_of_roof) return "above its roof: at a higher clock than products sustain";
   if (memory && fraction < kFasterCache) return "more than DRAM can give: served by L2 in part";
   return memory ? "more than caches give: the roof is wrong, or fewer bytes moved than its shapes say"
                 : "more than the roof: the roof is wrong, or fewer FLOPs ran than its shapes say";

@@ -36,8 +36,6 @@ TEST(SelfCheck, DoubtsProductsThatAreFasterThanTheDevice) {
   EXPECT_THAT(check({row(OperatorClass::kMatrix, "bf16 compute", 1.1)}), IsEmpty());
 }
 
-// Gradients of a loss are mostly near nothing: products with them draw less power than those of random
-// numbers.
 TEST(SelfCheck, GrantsProductsWhatTheHighestClockGivesAboveAMeasuredRoof) {
   const GpuRoofs measured = gpu_roofs("NVIDIA H200"), sheet = gpu_roofs("NVIDIA A100-SXM4-40GB");
   EXPECT_THAT(check({row(OperatorClass::kMatrix, "bf16 compute", 1.22)}, measured), IsEmpty());

@@ -160,19 +160,15 @@ TEST_F(Prices, AConvolutionThatGainedABiasCostsWhatItDidWithout) {
   EXPECT_FALSE(tuner.remembered(with, with.nodes()[0])) << "there was nothing to time";
 }
 
+// On a machine whose other readings no neighbour disturbs.
 TEST_F(Prices, AReadingFarAboveTheProfileIsForgottenAndNamed) {
   const graph::Graph graph = chain({"Exp", "Relu"});
-  runtime::Tuner tuner(provider_, options_);
   const graph::Node& exp = graph.nodes()[0];
-  ASSERT_TRUE(tuner.seconds(graph, exp).ok());
-  runtime::TimingCache disturbed;  // the same reading, as if something else had run meanwhile
-  runtime::PlanOptions options;
-  options.cache = &disturbed;
-  options.step_bytes = options_.step_bytes;
-  runtime::Tuner remembers(provider_, options);
-  remembers.remember(graph, exp, {"any", 1e6});
+  const Spinning machine;
+  runtime::Tuner remembers(machine, options_);
+  remembers.remember(graph, exp, {"any", 1e6});  // as if something else had run meanwhile
   PriceList prices(remembers);
-  const auto plan = compile(graph);
+  const auto plan = *runtime::Plan::compile(graph, machine, options_);
   const auto contradictions = prices.learn(*plan, profile(*plan));
   ASSERT_EQ(contradictions.size(), 1U);
   EXPECT_EQ(contradictions[0].node, exp.name);

@@ -29,9 +29,10 @@ struct GpuRoofs {
 
   bool known() const { return !device.empty(); }
   double matrix_roof(MatrixMath math) const;
-  // How many times its roof a product may reach. A measured roof is what random numbers reach under the limit
-  // of power; numbers with few bits set draw less, and at its highest clock the device does more: 4096 FLOP a
-  // cycle in bf16 × 132 multiprocessors × 1.98 GHz are 1.38 times what was measured of the H200, 1.41 in f16.
+  // How many times its roof a product may reach. Measured roofs are what products sustain: on an H200 the
+  // limit of power then holds the clock at 1455 to 1695 MHz, by what the numbers are
+  // (bench/results/product-clocks-2026-11-22.json). In a step that mostly waits for memory it stays at 1980,
+  // where 132 multiprocessors × 4096 FLOP a cycle are 1.38 times the roof of bf16, 1.41 of f16.
   double most_of_roof() const { return source.starts_with("measured") ? 1.4 : 1.15; }
 };
 
