@@ -334,8 +334,7 @@ std::string unequal_work(const Analysis& a, const Analysis& b) {
   if (first <= 0 || second <= 0 || std::max(first, second) < kUnequal * std::min(first, second)) return {};
   return fmt::format(
       "their steps do different work: {} in products and convolutions against {}; where that is not the "
-      "change, "
-      "compare what a sample takes",
+      "change, compare what a sample takes",
       format_flops(first), format_flops(second));
 }
 

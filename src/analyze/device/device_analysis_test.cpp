@@ -6,8 +6,8 @@
 
 #include "analyze/device/busy/gpu_roofs.h"
 #include "analyze/device/testing/fabricate_ranks.h"
+#include "core/testing/no_threads.h"
 #include "trace/testing/add_span.h"
-#include "trace/testing/no_threads.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -78,7 +78,7 @@ TEST(DeviceAnalysis, IsTheSameWhereTheSystemGrantsNoThreads) {
     }
   }
   const auto with = analyze_device_trace(made.trace(), Roofs{}, {});
-  const trace::NoThreads none;
+  const NoThreads none;
   if (!none.enforced()) GTEST_SKIP() << "threads cannot be refused here";
   const auto without = analyze_device_trace(made.trace(), Roofs{}, {});
   ASSERT_TRUE(with.ok() && without.ok());

@@ -153,8 +153,8 @@ double Gains::of_host_work_beside_device() const {
   if (!foretells()) return 0;
   Change host_alone;
   without(host_alone, Activity::kWait) = true;
-  for (const RankTimeline& timeline : study_.timelines)
-    host_alone.work_ns.emplace_back(timeline.works.size());
+  host_alone.host_alone = true;
+  host_alone.most_launch_ns = kMostLaunchNs;
   const RankStudy& own = study_.ranks[study_.headline];
   double device_ms = 0;
   for (const Charge& charge : own.occupancy.charges)

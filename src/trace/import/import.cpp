@@ -11,12 +11,12 @@
 #include <fmt/format.h>
 
 #include "core/file.h"
+#include "core/side_by_side.h"
 #include "trace/import/byte_source.h"
 #include "trace/import/kineto/reader.h"
 #include "trace/import/merge.h"
 #include "trace/import/ncu/reader.h"
 #include "trace/import/nsys/reader.h"
-#include "trace/import/side_by_side.h"
 #include "trace/import/sniff.h"
 #include "trace/perfetto/reader.h"
 #include "trace/run_folder.h"

@@ -4,7 +4,7 @@
 #include <limits>
 #include <unordered_map>
 
-#include "trace/import/side_by_side.h"
+#include "core/side_by_side.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -306,7 +306,7 @@ class ProgramBuilder {
 std::vector<Program> make_programs(const trace::Trace& trace, std::span<const RankTimeline> timelines,
                                    std::span<const HostActivity> activities, const Meetings& meetings) {
   std::vector<Program> programs(timelines.size());
-  trace::each_side_by_side(timelines.size(), [&](std::size_t rank) {
+  each_side_by_side(timelines.size(), [&](std::size_t rank) {
     programs[rank] = ProgramBuilder(trace, timelines[rank], activities[rank]).run();
     for (std::size_t work = 0; work < programs[rank].works.size(); ++work)
       programs[rank].works[work].meeting = meetings.of[rank][work];

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "core/side_by_side.h"
 #include "trace/import/kineto/assemble.h"
 #include "trace/import/kineto/parse.h"
-#include "trace/import/side_by_side.h"
 
 namespace hone::trace::kineto {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-namespace hone::trace {
+namespace hone {
 
 class NoThreads {
  public:
@@ -50,4 +50,4 @@ class NoThreads {
 #endif
 };
 
-}  // namespace hone::trace
+}  // namespace hone

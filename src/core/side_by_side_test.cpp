@@ -1,4 +1,4 @@
-#include "trace/import/side_by_side.h"
+#include "core/side_by_side.h"
 
 #include <atomic>
 #include <new>
@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "trace/testing/no_threads.h"
+#include "core/testing/no_threads.h"
 
-namespace hone::trace {
+namespace hone {
 namespace {
 
 TEST(SideBySide, EachIsCalledOnce) {
@@ -50,4 +50,4 @@ TEST(SideBySide, AnExceptionComesBackWhenAllHaveEnded) {
 }
 
 }  // namespace
-}  // namespace hone::trace
+}  // namespace hone

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace hone::trace {
+namespace hone {
 
 // Calls work(0) here and work(1) to work(count - 1) on threads of their own, or only the first of them where
 // the system grants no more. An exception of any of them is thrown here when all have ended.
@@ -50,4 +50,4 @@ void each_side_by_side(std::size_t count, Work&& work) {
   });
 }
 
-}  // namespace hone::trace
+}  // namespace hone
