@@ -97,3 +97,44 @@ class Cnn(nn.Module):
     def forward(self, images, labels):
         x = self.blocks(self.stem(images)).mean((2, 3))
         return F.cross_entropy(self.head(x), labels)
+
+
+def convolved_twice(inputs, outputs):
+    return nn.Sequential(nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(),
+                         nn.Conv2d(outputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU())
+
+
+class UNet(nn.Module):
+    """Segments grey pictures; `levels` times down and up again, twice the channels at each level."""
+
+    def __init__(self, channels=32, levels=4, classes=3):
+        super().__init__()
+        widths = [channels << level for level in range(levels + 1)]
+        self.down = nn.ModuleList(convolved_twice(a, b) for a, b in zip([1] + widths, widths))
+        self.raised = nn.ModuleList(nn.ConvTranspose2d(2 * w, w, 2, stride=2) for w in reversed(widths[:-1]))
+        self.up = nn.ModuleList(convolved_twice(2 * w, w) for w in reversed(widths[:-1]))
+        self.out = nn.Conv2d(channels, classes, 1)
+
+    def forward(self, images, labels):
+        kept = []
+        x = self.down[0](images)
+        for stage in self.down[1:]:
+            kept.append(x)
+            x = stage(F.max_pool2d(x, 2))
+        for raised, stage in zip(self.raised, self.up):
+            x = stage(torch.cat((kept.pop(), raised(x)), 1))
+        return F.cross_entropy(self.out(x), labels)
+
+
+class Denoiser(nn.Module):
+    """Predicts the noise of a picture: convolution, normalisation, ReLU, again and again at full size (DnCNN)."""
+
+    def __init__(self, channels=64, layers=15):
+        super().__init__()
+        middle = [part for _ in range(layers) for part in (
+            nn.Conv2d(channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels), nn.ReLU())]
+        self.body = nn.Sequential(nn.Conv2d(1, channels, 3, padding=1), nn.ReLU(), *middle,
+                                  nn.Conv2d(channels, 1, 3, padding=1))
+
+    def forward(self, noised, noise):
+        return F.mse_loss(self.body(noised), noise)

@@ -9,7 +9,7 @@ import numpy
 import torch
 from torch import nn
 
-from models import Cnn, Gpt
+from models import Cnn, Denoiser, Gpt, UNet
 
 GPU = "cuda"
 
@@ -560,6 +560,33 @@ def healthy_large_products(repaired):
     return run
 
 
+def segmented(channels, dtype, repaired):
+    """A U-Net over 8 pictures of 512², channels first unless repaired. With few channels, normalisation that gives each
+    channel one block leaves most of the device idle; larger batches or sizes do not change that."""
+    memory = torch.channels_last if repaired else torch.contiguous_format
+    torch.backends.cudnn.benchmark = True
+    model = UNet(channels).to(GPU, memory_format=memory)
+    images = torch.randn(8, 1, 512, 512, device=GPU).contiguous(memory_format=memory)
+    return trained(model, (images, torch.randint(0, 3, (8, 512, 512), device=GPU)), dtype=dtype)
+
+
+def few_channels_first(repaired):
+    return segmented(32, None, repaired)
+
+
+def few_channels_first_bf16(repaired):
+    return segmented(32, torch.bfloat16, repaired)
+
+
+def denoiser_channels_first(repaired):
+    """64 channels at full size, 15 times in a row."""
+    memory = torch.channels_last if repaired else torch.contiguous_format
+    torch.backends.cudnn.benchmark = True
+    model = Denoiser().to(GPU, memory_format=memory)
+    images = torch.randn(32, 1, 180, 180, device=GPU).contiguous(memory_format=memory)
+    return trained(model, (images, torch.randn_like(images)))
+
+
 CAUSES = {
     "precision_f32": "precision",
     "layout_channels_first": "layout",
@@ -589,6 +616,9 @@ CAUSES = {
     "loss_by_one_hot": "avoidable_traffic",
     "weights_transposed_each_step": "layout",
     "logits_to_host": "host_copy",
+    "few_channels_first": "layout",
+    "few_channels_first_bf16": "layout",
+    "denoiser_channels_first": "layout",
     "healthy_large_products": "healthy",
     "healthy_compiled": "healthy",
     "healthy_cuda_graph": "healthy",
