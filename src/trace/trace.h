@@ -16,6 +16,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "trace/details.h"
+#include "trace/framework.h"
 #include "trace/operator_class.h"
 #include "trace/strings.h"
 
@@ -138,15 +139,16 @@ struct SpanTable {
 struct Meta {
   std::string producer;  // "hone 0.1.0"
   std::string machine;
-  std::string device;  // "cpu", "cuda"
+  std::string device;  // where it ran: "cpu", "cuda"
   int threads = 1;
   uint64_t dropped = 0;  // records lost while recording: findings must say so
   std::vector<std::pair<std::string, std::string>> notes;
   std::vector<DeviceInfo> devices = {};
-  std::vector<RankInfo> ranks = {};        // of a trace that was imported, one a file
-  std::vector<std::string> warnings = {};  // what an importer repaired, left out or could not read
-  uint64_t lost = 0;                       // events in the files that could not be read
-  bool cut_off = false;                    // a file ends before its recording does
+  std::vector<RankInfo> ranks = {};          // of a trace that was imported, one a file
+  std::vector<std::string> warnings = {};    // what an importer repaired, left out or could not read
+  uint64_t lost = 0;                         // events in the files that could not be read
+  bool cut_off = false;                      // a file ends before its recording does
+  Framework framework = Framework::kNative;  // who made the program; link_trace tells it by its names
 
   friend bool operator==(const Meta&, const Meta&) = default;
 };

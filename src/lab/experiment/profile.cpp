@@ -22,6 +22,7 @@ Result<Profile> profile_plan(runtime::Plan& plan, const Roofs& roofs, const Prof
   meta.producer = "hone " + std::string(kVersion);
   meta.machine = options.machine;
   meta.device = options.device;
+  meta.framework = trace::Framework::kHone;
   meta.threads = options.threads;
   Profile profile;
   profile.trace = recorder.take(std::move(meta), operators, {}, options.source);

@@ -202,6 +202,7 @@ class Merger {
 void add_meta(Meta&& meta, int rank, const std::string& source, bool several, Meta& into) {
   if (into.producer.empty()) into.producer = meta.producer;
   if (into.machine.empty()) into.machine = meta.machine;
+  if (into.framework == Framework::kNative) into.framework = meta.framework;
   if (into.device.empty() || into.device == "cpu") into.device = meta.device;
   into.threads = std::max(into.threads, meta.threads);
   into.dropped += meta.dropped;

@@ -62,6 +62,7 @@ Annotation from_meta(const Meta& meta) {
                       text("producer", meta.producer),
                       text("machine", meta.machine),
                       text("device", meta.device),
+                      text("framework", framework_name(meta.framework)),
                       integer("threads", meta.threads),
                       integer("dropped", static_cast<int64_t>(meta.dropped)),
                       integer("lost", static_cast<int64_t>(meta.lost)),
@@ -149,6 +150,7 @@ Meta to_meta(const Annotation& from) {
   meta.producer = from.text("producer");
   meta.machine = from.text("machine");
   meta.device = from.text("device");
+  meta.framework = framework_from_name(from.text("framework")).value_or(Framework::kNative);
   meta.threads = static_cast<int>(from.integer("threads"));
   meta.dropped = static_cast<uint64_t>(from.integer("dropped"));
   meta.lost = static_cast<uint64_t>(from.integer("lost"));

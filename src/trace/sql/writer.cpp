@@ -28,6 +28,7 @@ Status write_about(const Meta& meta, const Findings& findings, Database& databas
   HONE_CHECK(add("producer", meta.producer));
   HONE_CHECK(add("machine", meta.machine));
   HONE_CHECK(add("device", meta.device));
+  HONE_CHECK(add("framework", framework_name(meta.framework)));
   HONE_CHECK(add("dropped records", fmt::format("{}", meta.dropped)));
   for (const auto& [name, value] : meta.notes) HONE_CHECK(add(name, value));
   for (const std::string& warning : meta.warnings) HONE_CHECK(add("warning", warning));

@@ -33,6 +33,7 @@ class RandomTrace {
     meta.warnings = {"2 events had no duration", ""};
     meta.lost = 2;
     meta.cut_off = true;
+    meta.framework = Framework::kJax;
   }
 
   void add_tracks() {

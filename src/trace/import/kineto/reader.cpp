@@ -124,6 +124,7 @@ Result<ImportedFile> read_kineto(ByteSource& source, const ReadOptions& options)
   file.bytes = chunks.bytes_read();
   Meta& meta = file.trace.meta;
   meta.producer = header.is_pytorch ? "PyTorch profiler" : "Chrome trace";
+  meta.framework = header.is_pytorch ? Framework::kPyTorch : Framework::kNative;
   meta.device = file.trace.launches.empty() && file.trace.copies.empty() ? "cpu" : "cuda";
   meta.warnings = header.warnings;
   if (!source.trouble().empty()) meta.warnings.push_back(source.trouble() + "; what came before is here");
