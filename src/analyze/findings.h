@@ -47,6 +47,7 @@ struct LedgerRow {
   std::string fix;                      // empty for `floor`
   std::string title;                    // the row in a sentence, numbers included
   std::string caveat;                   // when the fix wins less than predicted; may be empty
+  std::string rule;                     // whose fix it is, as Finding::rule
   double predicted_gain_ms = 0;         // what the fix should win; at most `ms`
   bool gain_is_bound = false;           // the fix wins that at most: how much cannot be foretold
   std::vector<double> samples_ms = {};  // one a step; not part of the JSON
@@ -169,6 +170,7 @@ struct FindingPart {
 
 // A rule that fired (rules.h): what is wrong, how hone knows, what to do about it.
 struct Finding {
+  std::string rule;  // its stable name ("channels_first_batch_norm"): programs know it by this alone
   Cause cause = Cause::kFloor;
   std::string title;
   std::vector<std::string> evidence;

@@ -205,6 +205,7 @@ std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile&
     row.share = profile.step_ms > 0 ? account.ms / profile.step_ms : 0;
     row.evidence = evidence_of(rule, trace, account, profile);
     row.fix = rule.fix;
+    row.rule = rule.id;
     row.predicted_gain_ms = gain_of(rule, account, profile);
     row.title = fill(rule.title, row_arguments(trace, account, profile, cause));
     row.caveat = fill(rule.caveat, row_arguments(trace, account, profile, cause));
@@ -218,8 +219,8 @@ std::vector<Finding> make_findings(std::span<const LedgerRow> ledger, Subject su
   std::vector<Finding> findings;
   for (const LedgerRow& row : ledger)
     if (row.cause != Cause::kFloor && row.share >= rule_of(row.cause, subject).threshold)
-      findings.push_back({row.cause, row.title, row.evidence, row.fix, row.caveat, row.predicted_gain_ms,
-                          row.gain_is_bound, row.ms});
+      findings.push_back({row.rule, row.cause, row.title, row.evidence, row.fix, row.caveat,
+                          row.predicted_gain_ms, row.gain_is_bound, row.ms});
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     return a.predicted_gain_ms > b.predicted_gain_ms;
   });

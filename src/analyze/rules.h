@@ -38,7 +38,8 @@ enum class Gain {
 // {floor} {floor_roof} {fraction} {implementation} {algorithm} (a clause about its algorithm, or nothing).
 struct Rule {
   Cause cause;
-  double threshold;  // share of the step from which the row is a finding
+  std::string_view id;  // what programs know its findings by; never changes
+  double threshold;     // share of the step from which the row is a finding
   Gain gain;
   double recoverable;  // with kShareOfRow
   std::string_view title;

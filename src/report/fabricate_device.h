@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "analyze/findings.h"
+#include "analyze/rules.h"
 #include "core/roofs.h"
 
 namespace hone::report::fabricate {
@@ -98,6 +99,7 @@ inline void add_device_ledger(analyze::Analysis& analysis) {
                                std::move(fix),
                                std::move(title),
                                "",
+                               std::string(analyze::rule_of(cause).id),
                                gain});
   };
   row(Cause::kFloor, 11.2, 0, "38 % of the step is what the device needs", "");
@@ -114,7 +116,7 @@ inline void add_device_ledger(analyze::Analysis& analysis) {
       "find out why rank 1 is late");
   for (const analyze::LedgerRow& line : analysis.ledger)
     if (line.predicted_gain_ms > 0)
-      analysis.findings.push_back({line.cause, line.title, line.evidence, line.fix,
+      analysis.findings.push_back({line.rule, line.cause, line.title, line.evidence, line.fix,
                                    "assumes that the queue stays full", line.predicted_gain_ms});
   analysis.verdict = {
       Cause::kHostSync, 7.1, 7.1 / 29.8,

@@ -23,7 +23,8 @@ namespace hone::analyze::device {
 struct DeviceRule {
   Cause cause;
   Reason reason;
-  double threshold;  // share of the step from which it is a finding
+  std::string_view id;  // what programs know its findings by; never changes
+  double threshold;     // share of the step from which it is a finding
   std::string_view title;
   std::string_view summary;
   std::string_view item;

@@ -79,7 +79,8 @@ Json roofs(const Analysis& analysis) {
 Json findings(const std::vector<analyze::Finding>& rows) {
   Json list = Json::array();
   for (const analyze::Finding& row : rows)
-    list.push_back({{"cause", analyze::cause_name(row.cause)},
+    list.push_back({{"rule", row.rule},
+                    {"cause", analyze::cause_name(row.cause)},
                     {"title", row.title},
                     {"evidence", row.evidence},
                     {"fix", row.fix},

@@ -10,6 +10,7 @@ Json ledger(const std::vector<analyze::LedgerRow>& rows) {
   Json list = Json::array();
   for (const analyze::LedgerRow& row : rows)
     list.push_back({{"cause", analyze::cause_name(row.cause)},
+                    {"rule", row.rule},
                     {"ms", row.ms},
                     {"share", row.share},
                     {"evidence", row.evidence},

@@ -374,6 +374,7 @@ class Teller {
     const Arguments whole = row_arguments(account.ms, parts, row.predicted_gain_ms);
     row.evidence = evidence(general, parts, whole, row.predicted_gain_ms);
     row.fix = fill(rule.fix, whole);
+    row.rule = rule.id;
     row.title = fill(general.title, whole);
     row.caveat = caveat(rule, whole);
     row.gain_is_bound = is_bound(cause);
@@ -400,7 +401,8 @@ class Teller {
       const std::vector<const Part*> parts = parts_of(account, reason);
       const Arguments whole = row_arguments(ms, parts, gain);
       told_.findings.push_back(
-          {cause, fill(rule.title, whole), evidence(rule, parts, whole, gain), fill(rule.fix, whole),
+          {std::string(rule.id), cause, fill(rule.title, whole), evidence(rule, parts, whole, gain),
+           fill(rule.fix, whole),
            joined(caveat(rule, whole), more_than(cause, reason, ms, gain_of(cause, account, reason))), gain,
            is_bound(cause), ms, named(parts)});
     }
@@ -429,7 +431,8 @@ class Teller {
     if (std::any_of(told_.findings.begin(), told_.findings.end(), is_it)) return;
     const auto row = std::find_if(told_.ledger.begin(), told_.ledger.end(), is_it);
     if (row != told_.ledger.end())
-      told_.findings.insert(told_.findings.begin(), {row->cause,
+      told_.findings.insert(told_.findings.begin(), {row->rule,
+                                                     row->cause,
                                                      row->title,
                                                      row->evidence,
                                                      row->fix,
