@@ -37,6 +37,7 @@ BufferAssignment::BufferAssignment(const Graph& graph)
       elided_(graph.nodes().size(), false),
       places_(graph.values().size()),
       last_use_(graph.values().size(), 0),
+      reads_end_(graph.values().size(), 0),
       first_definition_(graph.values().size(), 0) {
   for (uint32_t i = 0; i < places_.size(); ++i) places_[i] = {ValueId{i}, 0};
   for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
@@ -161,35 +162,83 @@ void BufferAssignment::find_lifetimes() {
     const uint32_t root = places_[i].root.index;
     const uint32_t defined = value.producer.valid() ? value.producer.index : 0;
     first_definition_[root] = std::min(first_definition_[root], defined);
-    last_use_[root] = std::max(last_use_[root], defined);
-    for (NodeId user : graph_.users(ValueId{i})) last_use_[root] = std::max(last_use_[root], user.index);
-    if (graph_.is_output(ValueId{i})) last_use_[root] = count;
+    uint32_t& reads_end = reads_end_[root];
+    for (NodeId user : graph_.users(ValueId{i})) reads_end = std::max(reads_end, user.index + 1);
+    if (graph_.is_output(ValueId{i})) reads_end = count + 1;
+    last_use_[root] = std::max({last_use_[root], defined, reads_end > 0 ? reads_end - 1 : 0});
   }
-  // What the caller writes must survive a run: the same input may be run again.
+  // What the caller writes must survive a run, because the same input may be run again; a state must, because
+  // the next step reads it.
   for (ValueId input : graph_.inputs()) {
     first_definition_[input.index] = 0;
     last_use_[input.index] = count;
   }
 }
 
-bool BufferAssignment::try_in_place(NodeId id, std::size_t input) {
+std::optional<uint32_t> BufferAssignment::last_read(ValueId root) const {
+  const uint32_t end = reads_end_[root.index];
+  return end > 0 ? std::optional(end - 1) : std::nullopt;
+}
+
+// Whether `value`, which owns its buffer, is the next value of the graph's input `state`, or lies under a
+// view that is: what the caller gave is overwritten for nothing else.
+bool BufferAssignment::may_replace(ValueId value, ValueId state) const {
+  if (byte_size(graph_.type(value)) != byte_size(graph_.type(state))) return false;
+  return std::any_of(graph_.states().begin(), graph_.states().end(), [&](const StatePair& pair) {
+    const BufferPlace& next = places_[graph_.next_value(pair).index];
+    return graph_.state_input(pair) == state && next.root == value && next.offset == 0;
+  });
+}
+
+void BufferAssignment::take_over(ValueId value, ValueId root, std::size_t offset) {
+  merge(value, root, offset);
+  last_use_[root.index] = std::max(last_use_[root.index], last_use_[value.index]);
+  reads_end_[root.index] = std::max(reads_end_[root.index], reads_end_[value.index]);
+}
+
+bool BufferAssignment::try_in_place(NodeId id, std::size_t input, std::size_t output) {
   const Node& node = graph_.node(id);
-  if (!node.has_input(input) || !node.has_output(0)) return false;
+  if (!node.has_input(input) || !node.has_output(output)) return false;
   const ValueId from = node.inputs[input];
-  const ValueId to = node.outputs[0];
+  const ValueId to = node.outputs[output];
   const ValueId root = places_[from.index].root;
   const Value& owner = graph_.value(root);
-  if (owner.is_constant() || !owner.producer.valid()) return false;  // not the plan's to overwrite
-  if (places_[to.index].root != to || last_use_[root.index] != id.index) return false;
+  if (owner.is_constant()) return false;  // not the plan's to overwrite
+  if (places_[to.index].root != to || reads_end_[root.index] != id.index + 1) return false;
   if (byte_size(graph_.type(from)) != byte_size(graph_.type(to))) return false;
-  // Another input in the same buffer would be overwritten while it is read.
+  if (owner.producer.valid() ? last_use_[root.index] != id.index : !may_replace(to, root)) return false;
+  // Another input in the same buffer would be overwritten while it is read, and so would an output of this
+  // node that was put there.
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     if (i != input && node.has_input(i) && places_[node.inputs[i].index].root == root) return false;
   }
-  const uint32_t last = last_use_[to.index];
-  merge(to, root, places_[from.index].offset);
-  last_use_[root.index] = std::max(last_use_[root.index], last);
+  for (ValueId other : node.outputs) {
+    if (other.valid() && places_[other.index].root == root) return false;
+  }
+  take_over(to, root, places_[from.index].offset);
   return true;
+}
+
+bool BufferAssignment::try_next_in_place(const StatePair& pair) {
+  if (next_in_place(pair)) return true;
+  const ValueId state = graph_.state_input(pair);
+  const BufferPlace next = places_[graph_.next_value(pair).index];
+  const bool own = graph_.value(next.root).producer.valid() && next.offset == 0 &&
+                   byte_size(graph_.type(next.root)) == byte_size(graph_.type(state));
+  if (!own || first_definition_[next.root.index] < reads_end_[state.index]) return false;
+  take_over(next.root, state, 0);
+  return true;
+}
+
+bool BufferAssignment::next_in_place(const StatePair& pair) const {
+  const BufferPlace& next = places_[graph_.next_value(pair).index];
+  return next.root == graph_.state_input(pair) && next.offset == 0;
+}
+
+bool BufferAssignment::overwritten_at_end(ValueId root) const {
+  return std::any_of(graph_.states().begin(), graph_.states().end(), [&](const StatePair& pair) {
+    return graph_.state_input(pair) == root && !next_in_place(pair);
+  });
 }
 
 }  // namespace hone::graph

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/builder.h"
+#include "graph/text.h"
 
 namespace hone::graph {
 namespace {
@@ -52,6 +53,85 @@ TEST(BufferAssignment, AnOperandStillReadLaterIsNotOverwritten) {
   BufferAssignment buffers(g);
   EXPECT_FALSE(buffers.try_in_place(NodeId{1}, 0));
   EXPECT_TRUE(buffers.try_in_place(NodeId{2}, 0));
+}
+
+// --- state ---
+
+Graph parsed(const std::string& text) {
+  auto graph = parse("graph \"g\" " + text);
+  if (!graph.ok()) throw std::logic_error(graph.error().message);
+  return *std::move(graph);
+}
+
+TEST(BufferAssignment, AStateIsOverwrittenByItsLastReaderWhereThatComputesItsNextValue) {
+  const Graph g = parsed("(%s: f32[4], %x: f32[4]) { %n: f32[4] = Add(%s, %x) return %n -> %s }");
+  BufferAssignment buffers(g);
+  EXPECT_FALSE(buffers.next_in_place(g.states()[0]));
+  EXPECT_TRUE(buffers.overwritten_at_end(g.inputs()[0]));
+  EXPECT_FALSE(buffers.try_in_place(NodeId{0}, 1)) << "%x is the caller's";
+  EXPECT_TRUE(buffers.try_in_place(NodeId{0}, 0));
+  EXPECT_TRUE(buffers.next_in_place(g.states()[0]));
+  EXPECT_FALSE(buffers.overwritten_at_end(g.inputs()[0]));
+  EXPECT_EQ(buffers.last_use(g.inputs()[0]), 1U) << "it lives through the step";
+}
+
+TEST(BufferAssignment, AStateIsOverwrittenByNothingElse) {
+  const Graph g = parsed(R"((%s: f32[4]) {
+    %t: f32[4] = Relu(%s)
+    %n: f32[4] = Neg(%t)
+    return %n -> %s
+  })");
+  BufferAssignment buffers(g);
+  EXPECT_FALSE(buffers.try_in_place(NodeId{0}, 0));
+  EXPECT_TRUE(buffers.try_next_in_place(g.states()[0])) << "behind its last reader";
+  EXPECT_EQ(buffers.place(g.outputs()[0]).root, g.inputs()[0]);
+}
+
+TEST(BufferAssignment, AStateThatIsStillReadIsNotOverwritten) {
+  const Graph g = parsed(R"((%s: f32[4]) {
+    %n: f32[4] = Relu(%s)
+    %y: f32[4] = Add(%n, %s)
+    return %n -> %s, %y
+  })");
+  BufferAssignment buffers(g);
+  EXPECT_FALSE(buffers.try_next_in_place(g.states()[0])) << "its producer reads it";
+  EXPECT_FALSE(buffers.try_in_place(NodeId{0}, 0)) << "a later node reads it";
+  EXPECT_TRUE(buffers.overwritten_at_end(g.inputs()[0]));
+}
+
+TEST(BufferAssignment, AStateWhoseOldValueIsGivenOutIsNotOverwritten) {
+  // %v is a view of the state; %a and %b change places.
+  const Graph g = parsed(R"((%s: f32[4], %a: f32[4], %b: f32[4], %i: f32[4]) {
+    %shape: i64[2] = constant dense(2, 2)
+    %v: f32[2,2] = Reshape(%s, %shape)
+    %n: f32[4] = Relu(%s)
+    return %v, %n -> %s, %b -> %a, %a -> %b, %i -> %i
+  })");
+  BufferAssignment buffers(g);
+  EXPECT_FALSE(buffers.try_in_place(NodeId{1}, 0));
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_FALSE(buffers.try_next_in_place(g.states()[i])) << i;
+    EXPECT_TRUE(buffers.overwritten_at_end(g.state_input(g.states()[i]))) << i;
+  }
+  EXPECT_EQ(buffers.last_read(g.inputs()[0]), 2U) << "the caller reads it";
+  EXPECT_TRUE(buffers.try_next_in_place(g.states()[3])) << "it never changes";
+}
+
+TEST(BufferAssignment, ANextValueUnderAViewTakesTheStatesPlaceAndAPartOfABufferDoesNot) {
+  const Graph g = parsed(R"((%s: f32[2,2], %p: f32[2], %x: f32[4], %unread: f32[4]) {
+    %n: f32[4] = Relu(%x)
+    %shape: i64[2] = constant dense(2, 2)
+    %v: f32[2,2] = Reshape(%n, %shape)
+    %m: f32[4] = Neg(%x)
+    %first: f32[2], %second: f32[2] = Split(%m) {num_outputs = 2}
+    %u: f32[4] = Abs(%x)
+    return %v -> %s, %first -> %p, %second, %u -> %unread
+  })");
+  BufferAssignment buffers(g);
+  EXPECT_TRUE(buffers.try_next_in_place(g.states()[0]));
+  EXPECT_EQ(buffers.place(g.nodes()[0].outputs[0]).root, g.inputs()[0]);
+  EXPECT_FALSE(buffers.try_next_in_place(g.states()[1])) << "%second lies there, too";
+  EXPECT_TRUE(buffers.try_next_in_place(g.states()[2])) << "nobody reads the old value";
 }
 
 }  // namespace

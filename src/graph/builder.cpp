@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <stdexcept>
 
 #include <fmt/core.h>
 
@@ -40,6 +41,7 @@ GraphBuilder::GraphBuilder(const Graph& source)
       values_(source.values_),
       inputs_(source.inputs_),
       outputs_(source.outputs_),
+      states_(source.states_),
       users_(source.users_) {
   for (const Value& value : values_) names_.emplace(value.name, 1);
   for (const Node& node : nodes_) {
@@ -153,7 +155,17 @@ NodeId GraphBuilder::append(Node node) {
 }
 
 void GraphBuilder::output(ValueId value) { outputs_.push_back(value); }
-void GraphBuilder::set_outputs(std::vector<ValueId> values) { outputs_ = std::move(values); }
+void GraphBuilder::set_outputs(std::vector<ValueId> values) {
+  outputs_ = std::move(values);
+  states_.clear();
+}
+
+void GraphBuilder::next_value(ValueId input, ValueId next) {
+  const auto found = std::find(inputs_.begin(), inputs_.end(), input);
+  if (found == inputs_.end()) throw std::logic_error("only an input of the graph has a next value");
+  states_.push_back({static_cast<uint32_t>(found - inputs_.begin()), static_cast<uint32_t>(outputs_.size())});
+  outputs_.push_back(next);
+}
 
 void GraphBuilder::add_user(ValueId value, NodeId node) {
   if (!value.valid()) return;
@@ -368,6 +380,7 @@ Result<Graph> GraphBuilder::finish(bool keep_dead) && {
     graph.outputs_.push_back(renumber(output));
   }
   for (ValueId input : inputs_) graph.inputs_.push_back(renumber(input));
+  graph.states_ = std::move(states_);
   return graph;
 }
 

@@ -33,7 +33,13 @@ class GraphBuilder {
   Result<std::vector<ValueId>> try_add(Node node, std::span<const std::string> output_names,
                                        std::span<const TensorType> declared = {});
   void output(ValueId value);
+  // Other outputs than before: no input has a next value among them until it is said anew.
   void set_outputs(std::vector<ValueId> values);
+  // Adds `next` to the outputs, as the next value of `input`, which must be an input of the graph
+  // (std::logic_error).
+  void next_value(ValueId input, ValueId next);
+  // For who rebuilds a graph with the interface of another: that one's pairs.
+  void set_states(std::vector<StatePair> states) { states_ = std::move(states); }
 
   // --- changing ---
   // Every reader of `old`, outputs of the graph included, reads `replacement` instead. The name of a graph
@@ -68,6 +74,7 @@ class GraphBuilder {
   const TensorType& type(ValueId id) const { return values_[id.index].type; }
   const std::vector<ValueId>& outputs() const { return outputs_; }
   const std::vector<ValueId>& inputs() const { return inputs_; }
+  const std::vector<StatePair>& states() const { return states_; }
   // The node that produces `value`, or null for inputs and constants.
   const Node* producer(ValueId value) const;
   // The nodes that read `value`, each once. Kept up to date by every change: O(readers).
@@ -76,7 +83,7 @@ class GraphBuilder {
   std::string unique_name(const std::string& wanted);
 
   // The finished graph. An error for a cycle or a reader of an erased node's output. `keep_dead` keeps unused
-  // nodes.
+  // nodes. What else makes a graph valid is the verifier's (verify.h).
   Result<Graph> finish(bool keep_dead = false) &&;
 
  private:
@@ -91,6 +98,7 @@ class GraphBuilder {
   std::vector<Value> values_;
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
+  std::vector<StatePair> states_;  // positions stay what they are: only set_outputs() moves outputs
   std::vector<std::vector<NodeId>> users_;
   std::vector<uint32_t> positions_;                  // of each node in the wanted order
   std::vector<std::string> provenance_;              // of nodes to be added

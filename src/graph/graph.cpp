@@ -15,6 +15,18 @@ bool Graph::is_output(ValueId value) const {
   return std::find(outputs_.begin(), outputs_.end(), value) != outputs_.end();
 }
 
+const StatePair* Graph::state_of_input(std::size_t position) const {
+  const auto found = std::find_if(states_.begin(), states_.end(),
+                                  [&](const StatePair& pair) { return pair.input == position; });
+  return found == states_.end() ? nullptr : &*found;
+}
+
+const StatePair* Graph::state_of_output(std::size_t position) const {
+  const auto found = std::find_if(states_.begin(), states_.end(),
+                                  [&](const StatePair& pair) { return pair.output == position; });
+  return found == states_.end() ? nullptr : &*found;
+}
+
 std::vector<std::string> Graph::symbols() const {
   std::vector<std::string> symbols;
   for (ValueId input : inputs_) {

@@ -4,20 +4,19 @@
 //
 // Conventions
 // - Operators are those of ONNX at one canonical opset (kCanonicalOpset): frontends upgrade older forms.
-// Operators of
-//   the default domain stand under their plain name ("Conv"), others under "domain.Name"; hone's own are
-//   "hone.Name".
-// - Constants are values with data, not nodes. Parameters, optimizer state, running statistics and random
-// seeds are
-//   ordinary values that a node reads, and whose next state a node produces.
+//   Operators of the default domain stand under their plain name ("Conv"), others under "domain.Name"; hone's
+//   own are "hone.Name".
+// - Constants are values with data, not nodes.
+// - State (parameters, moments of an optimizer, running statistics, the offset of a random stream) is an
+// input
+//   that is paired with the output that is its next value: Graph::states(). The graph itself stays pure: who
+//   runs it decides whether the next value is given back in the next step. A plan does so, in place.
 // - Sub-graphs (bodies of If, Loop, Scan and hone.Fused) are closed: what a body uses from outside is an
-// explicit input
-//   of the node, after its formal ones, and an input of the body, after its formal ones (Node::captures
-//   counts them).
+//   explicit input of the node, after its formal ones, and an input of the body, after its formal ones
+//   (Node::captures counts them).
 // - hone.Fused is a group of operators that one kernel executes. Its body holds the operators themselves, so
-// its
-//   meaning, its FLOPs and its form in ONNX follow from the body; attribute "kind" says what made it
-//   (fuse.h).
+//   its meaning, its FLOPs and its form in ONNX follow from the body; attribute "kind" says what made it
+//   (passes/fuse_*.h).
 #pragma once
 
 #include <cstdint>
@@ -69,6 +68,14 @@ struct Node {
   bool has_output(std::size_t i) const { return i < outputs.size() && outputs[i].valid(); }
 };
 
+// An input and the output that is its next value, by their positions in Graph::inputs() and
+// Graph::outputs(): positions are the graph's interface, which passes leave as it is, ids are not.
+struct StatePair {
+  uint32_t input = 0;
+  uint32_t output = 0;
+  friend bool operator==(const StatePair&, const StatePair&) = default;
+};
+
 class Graph {
  public:
   const std::string& name() const { return name_; }
@@ -86,6 +93,15 @@ class Graph {
   const std::vector<NodeId>& users(ValueId value) const { return users_[value.index]; }
   bool is_output(ValueId value) const;
 
+  // What lives from one step to the next. Each input and each output stands in at most one pair; both have
+  // the same type. A step reads all its states before any of them changes: the order of pairs means nothing.
+  const std::vector<StatePair>& states() const { return states_; }
+  ValueId state_input(const StatePair& pair) const { return inputs_[pair.input]; }
+  ValueId next_value(const StatePair& pair) const { return outputs_[pair.output]; }
+  // The pair of an input or of an output, by its position; null if it is no state.
+  const StatePair* state_of_input(std::size_t position) const;
+  const StatePair* state_of_output(std::size_t position) const;
+
   // Symbols that occur in the types of the inputs, in order of appearance.
   std::vector<std::string> symbols() const;
 
@@ -96,6 +112,7 @@ class Graph {
   std::vector<Value> values_;
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
+  std::vector<StatePair> states_;
   std::vector<std::vector<NodeId>> users_;
 };
 

@@ -84,6 +84,97 @@ TEST(GraphBuilder, RefusesACycle) {
   EXPECT_NE(graph.error().message.find("cycle"), std::string::npos);
 }
 
+// Momentum: v' = v + x, w' = w + v'.
+Graph with_state() {
+  GraphBuilder b("momentum");
+  const TensorType type = tensor_type(DType::kF32, Shape{2});
+  const ValueId w = b.input("w", type);
+  const ValueId x = b.input("x", type);
+  const ValueId v = b.input("v-", type);
+  const ValueId v_next = b.add("Add", {v, x}, {}, "v_next");
+  b.output(b.add("Neg", {x}));
+  b.next_value(v, v_next);
+  b.next_value(w, b.add("Add", {w, v_next}, {}, "w_next"));
+  return *std::move(b).finish();
+}
+
+TEST(GraphState, PairsInputsWithOutputs) {
+  const Graph graph = with_state();
+  ASSERT_TRUE(verify(graph).ok());
+  ASSERT_EQ(graph.states().size(), 2U);
+  const StatePair* v = graph.state_of_input(2);
+  ASSERT_NE(v, nullptr);
+  EXPECT_EQ(graph.value(graph.state_input(*v)).name, "v-");
+  EXPECT_EQ(graph.value(graph.next_value(*v)).name, "v_next.out");
+  EXPECT_EQ(graph.state_of_input(1), nullptr);
+  EXPECT_EQ(graph.state_of_output(0), nullptr);
+  EXPECT_EQ(graph.state_of_output(1), v);
+}
+
+TEST(GraphState, TextFormRoundTrips) {
+  const Graph graph = with_state();
+  const std::string text = print(graph, Constants::kFull);
+  EXPECT_NE(text.find("return %neg.out, %v_next.out -> %v-, %w_next.out -> %w\n"), std::string::npos) << text;
+  const auto parsed = parse(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  EXPECT_TRUE(same_graph(graph, *parsed)) << print(*parsed);
+  GraphBuilder without(graph);
+  without.set_states({});
+  EXPECT_FALSE(equivalent(graph, *std::move(without).finish()));
+  EXPECT_FALSE(parse("graph \"g\" (%x: f32[2]) { %y: f32[2] = Relu(%x) return %y -> %y }").ok());
+}
+
+TEST(GraphState, SurvivesWhatAPassDoesToItsValues) {
+  GraphBuilder b("g");
+  const ValueId x = b.input("x", tensor_type(DType::kF32, Shape{2}));
+  const ValueId y = b.add("Relu", {x}, {}, "y");
+  b.next_value(x, y);
+  b.replace_all_uses(y, b.add("Neg", {x}));
+  const Graph graph = *std::move(b).finish();
+  ASSERT_TRUE(verify(graph).ok());
+  EXPECT_EQ(graph.nodes()[graph.value(graph.next_value(graph.states().at(0))).producer.index].op, "Neg");
+}
+
+std::string state_error(std::vector<StatePair> states, Shape x = {2}) {
+  GraphBuilder b("g");
+  const ValueId a = b.input("a", tensor_type(DType::kF32, Shape{2}));
+  const ValueId c = b.input("c", tensor_type(DType::kF32, std::move(x)));
+  b.output(b.add("Relu", {a}, {}, "r"));
+  b.output(b.add("Relu", {c}, {}, "s"));
+  b.set_states(std::move(states));
+  const Status status = verify(*std::move(b).finish());
+  return status.ok() ? "" : status.error().message;
+}
+
+TEST(Verify, StatesPairEachInputAndOutputOnceAndKeepTheType) {
+  EXPECT_EQ(state_error({{0, 0}, {1, 1}}), "");
+  EXPECT_EQ(state_error({{0, 2}}), "graph 'g': a state pairs input 0 with output 2, but there are 2 and 2");
+  EXPECT_EQ(state_error({{0, 0}, {0, 1}}), "graph 'g': input 'a' has two next values; a state has one");
+  EXPECT_EQ(state_error({{0, 1}, {1, 1}}),
+            "graph 'g': output 's.out' is the next value of two inputs; list it once for each");
+  EXPECT_EQ(
+      state_error({{0, 1}}, {3}),
+      "graph 'g': 's.out' (f32[3]) is said to be the next value of 'a' (f32[2]): both must have one type");
+}
+
+TEST(Verify, OnlyTheWholeGraphHasState) {
+  GraphBuilder b("g");
+  const ValueId x = b.input("x", tensor_type(DType::kF32, Shape{2}));
+  Node group;
+  group.op = "hone.Fused";
+  group.name = "group";
+  group.inputs = {x};
+  group.attributes.set("kind", std::string("pointwise"));
+  group.bodies = {std::make_shared<const Graph>(
+      *parse("graph \"body\" (%x: f32[2]) { %y: f32[2] = Relu(%x) return %y -> %x }"))};
+  const auto made = b.try_add(std::move(group), std::vector<std::string>{"y"});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  b.output(made->at(0));
+  const Status status = verify(*std::move(b).finish());
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find("sub-graph with state"), std::string::npos);
+}
+
 TEST(OpTable, EveryEntryHasASummaryAndCompleteArity) {
   for (const OpEntry* entry : op_table().entries()) {
     EXPECT_FALSE(entry->summary.empty()) << entry->name;

@@ -61,7 +61,7 @@ class Printer {
       node_line(node);
     }
     for (ValueId output : graph_.outputs()) constant(output);
-    line("return " + references(graph_.outputs(), "_"));
+    line("return " + results());
     return out_ + std::string(static_cast<std::size_t>(depth_) * 2, ' ') + "}";
   }
 
@@ -79,6 +79,16 @@ class Printer {
   std::string references(const std::vector<ValueId>& ids, std::string_view absent) const {
     std::string text;
     for (std::size_t i = 0; i < ids.size(); ++i) text += (i > 0 ? ", " : "") + reference(ids[i], absent);
+    return text;
+  }
+
+  std::string results() const {
+    std::string text;
+    for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
+      text += (i > 0 ? ", " : "") + reference(graph_.outputs()[i], "_");
+      if (const StatePair* pair = graph_.state_of_output(i))
+        text += " -> " + reference(graph_.state_input(*pair), "_");
+    }
     return text;
   }
 
@@ -200,7 +210,7 @@ struct Comparison {
   bool same(const Graph& a, const Graph& b) const {
     if (names && a.name() != b.name()) return false;
     if (a.nodes().size() != b.nodes().size() || a.inputs().size() != b.inputs().size() ||
-        a.outputs().size() != b.outputs().size()) {
+        a.outputs().size() != b.outputs().size() || !same_states(a, b)) {
       return false;
     }
     std::vector<ValueId> partner(a.values().size());
@@ -215,6 +225,12 @@ struct Comparison {
   }
 
  private:
+  // Pairs are a set.
+  static bool same_states(const Graph& a, const Graph& b) {
+    return a.states().size() == b.states().size() &&
+           std::is_permutation(a.states().begin(), a.states().end(), b.states().begin());
+  }
+
   bool same_value(const Value& a, const Value& b) const {
     if (a.type != b.type || a.is_constant() != b.is_constant() || (names && a.name != b.name)) return false;
     return !a.is_constant() || same_tensor(*a.constant, *b.constant);

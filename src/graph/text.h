@@ -5,6 +5,8 @@
 //     %y: f32[N,4,8,8] = Conv(%x, %w) {pads = [1,1,1,1]} "conv1" from ["conv1"]
 //     return %y
 //   }
+//
+// An output that is the next value of an input says so: "return %loss, %w_new -> %w".
 #pragma once
 
 #include <string>

@@ -327,12 +327,24 @@ class Parser {
     while (!peek("}")) {
       if (!builder.outputs().empty()) HONE_CHECK(expect(","));
       HONE_ASSIGN(const ValueId id, reference(names));
-      builder.output(id);
+      HONE_CHECK(output(builder, names, id));
     }
     HONE_CHECK(expect("}"));
     auto graph = std::move(builder).finish(true);
     if (!graph.ok()) return error(graph.error().message);
     return graph;
+  }
+  Status output(GraphBuilder& builder, const Names& names, ValueId value) {
+    if (!accept("->")) {
+      builder.output(value);
+      return {};
+    }
+    HONE_ASSIGN(const ValueId state, reference(names));
+    if (std::find(builder.inputs().begin(), builder.inputs().end(), state) == builder.inputs().end())
+      return error(
+          fmt::format("'%{}' is no input: only an input has a next value", builder.value(state).name));
+    builder.next_value(state, value);
+    return {};
   }
   Result<ValueId> reference(const Names& names) {
     HONE_ASSIGN(const std::string wanted, value_name());

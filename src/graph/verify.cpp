@@ -16,6 +16,7 @@ class Verifier {
   Status run() {
     HONE_CHECK(check_values());
     HONE_CHECK(check_interface());
+    HONE_CHECK(check_states());
     for (uint32_t i = 0; i < graph_.nodes().size(); ++i) {
       const Node& node = graph_.nodes()[i];
       if (Status status = check_node(NodeId{i}); !status.ok()) {
@@ -72,6 +73,28 @@ class Verifier {
     return {};
   }
 
+  Status check_states() const {
+    std::unordered_set<uint32_t> inputs;
+    std::unordered_set<uint32_t> outputs;
+    for (const StatePair& pair : graph_.states()) {
+      if (pair.input >= graph_.inputs().size() || pair.output >= graph_.outputs().size())
+        return broken(fmt::format("a state pairs input {} with output {}, but there are {} and {}",
+                                  pair.input, pair.output, graph_.inputs().size(), graph_.outputs().size()));
+      const Value& input = graph_.value(graph_.state_input(pair));
+      const Value& next = graph_.value(graph_.next_value(pair));
+      if (!inputs.insert(pair.input).second)
+        return broken(fmt::format("input '{}' has two next values; a state has one", input.name));
+      if (!outputs.insert(pair.output).second)
+        return broken(
+            fmt::format("output '{}' is the next value of two inputs; list it once for each", next.name));
+      if (input.type != next.type)
+        return broken(
+            fmt::format("'{}' ({}) is said to be the next value of '{}' ({}): both must have one type",
+                        next.name, next.type.text(), input.name, input.type.text()));
+    }
+    return {};
+  }
+
   Status check_node(NodeId id) {
     const Node& node = graph_.node(id);
     if (node.name.empty()) return invalid("has no name");
@@ -100,6 +123,8 @@ class Verifier {
   Status check_bodies(const Node& node) const {
     for (const auto& body : node.bodies) {
       if (body == nullptr) return invalid("has an empty sub-graph");
+      if (!body->states().empty())
+        return invalid("has a sub-graph with state; only the whole graph lives from step to step");
       HONE_CHECK(verify(*body));
     }
     return {};

@@ -42,6 +42,7 @@ class Assigner {
     std::vector<ValueId> outputs;
     for (ValueId output : graph_.outputs()) outputs.push_back(in_layout(output, Layout::kPlain));
     builder_.set_outputs(outputs);
+    builder_.set_states(graph_.states());
     // The outputs keep their names, also where a Reorder now gives them.
     for (std::size_t i = 0; i < outputs.size(); ++i)
       builder_.swap_names(outputs[i], native_of(graph_.outputs()[i]));

@@ -113,7 +113,50 @@ Status check_names(const std::set<std::string>& names) {
   return {};
 }
 
+std::string quoted_names(const graph::Graph& graph, const std::vector<graph::ValueId>& values) {
+  std::string names;
+  for (graph::ValueId id : values)
+    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", graph.value(id).name);
+  return names;
+}
+
+Status check_same_names(const graph::Graph& before, const std::vector<graph::ValueId>& old,
+                        const graph::Graph& after, const std::vector<graph::ValueId>& now, const char* what) {
+  const auto same = [&](graph::ValueId a, graph::ValueId b) {
+    return before.value(a).name == after.value(b).name;
+  };
+  if (std::equal(old.begin(), old.end(), now.begin(), now.end(), same)) return {};
+  return invalid(fmt::format("the {} were {} and are now {}", what, quoted_names(before, old),
+                             quoted_names(after, now)));
+}
+
+Status check_same_interface(const graph::Graph& before, const graph::Graph& after) {
+  HONE_CHECK(check_same_names(before, before.inputs(), after, after.inputs(), "inputs"));
+  HONE_CHECK(check_same_names(before, before.outputs(), after, after.outputs(), "outputs"));
+  for (const graph::StatePair& pair : before.states()) {
+    const graph::StatePair* now = after.state_of_input(pair.input);
+    if (now == nullptr || *now != pair)
+      return invalid(fmt::format("'{}' is no longer the next value of '{}'",
+                                 before.value(before.next_value(pair)).name,
+                                 before.value(before.state_input(pair)).name));
+  }
+  if (after.states().size() != before.states().size())
+    return invalid("an input has a next value that had none");
+  return {};
+}
+
 }  // namespace
+
+Result<PassOutcome> run_checked(const Pass& pass, const graph::Graph& graph, const PassContext& context) {
+  auto outcome = pass.run(graph, context);
+  if (!outcome.ok()) return outcome.error().within(fmt::format("pass {}", pass.name));
+  if (!outcome->changed()) return outcome;
+  Status valid = graph::verify(outcome->graph);
+  if (valid.ok()) valid = check_same_interface(graph, outcome->graph);
+  if (!valid.ok())
+    return valid.error().within(fmt::format("pass {} broke the graph (a bug in hone)", pass.name));
+  return outcome;
+}
 
 Result<PipelineResult> run_pipeline(graph::Graph graph, const PassContext& context,
                                     const PipelineOptions& options) {
@@ -126,25 +169,19 @@ Result<PipelineResult> run_pipeline(graph::Graph graph, const PassContext& conte
   for (const Pass& pass : pipeline()) {
     if (named(options.disabled, pass) || (!options.only.empty() && !named(options.only, pass))) continue;
     const int64_t start = now_ns();
-    auto outcome = pass.run(result.graph, context);
-    if (!outcome.ok()) return outcome.error().within(fmt::format("pass {}", pass.name));
+    HONE_ASSIGN(PassOutcome outcome, run_checked(pass, result.graph, context));
     PassReport report{std::string(pass.name),
                       std::string(pass.group),
                       pass.numerics,
-                      std::move(outcome->done),
-                      std::move(outcome->missed),
+                      std::move(outcome.done),
+                      std::move(outcome.missed),
                       0,
                       static_cast<double>(now_ns() - start) / 1e6};
     if (!report.done.empty()) {
-      if (options.verify) {
-        Status valid = graph::verify(outcome->graph);
-        if (!valid.ok())
-          return valid.error().within(fmt::format("pass {} broke the graph (a bug in hone)", pass.name));
-      }
-      const double after = price_of(outcome->graph, context);
+      const double after = price_of(outcome.graph, context);
       report.predicted_gain_ms = price - after;
       price = after;
-      result.graph = std::move(outcome->graph);
+      result.graph = std::move(outcome.graph);
     }
     result.reports.push_back(std::move(report));
   }

@@ -23,7 +23,6 @@ Aim aim_of(std::string_view group);
 struct PipelineOptions {
   std::set<std::string> disabled;  // names of passes or groups that do not run
   std::set<std::string> only;      // if not empty: nothing but these runs
-  bool verify = true;              // the graph after every pass
 };
 
 struct PassReport {
@@ -40,6 +39,11 @@ struct PipelineResult {
   graph::Graph graph;
   std::vector<PassReport> reports;  // one a pass that ran
 };
+
+// Runs one pass. One that changed the graph must leave it valid and its interface as it was: the names of
+// inputs and outputs, in order, and which output is the next value of which input. Anything else is a bug;
+// the error names the pass.
+Result<PassOutcome> run_checked(const Pass& pass, const graph::Graph& graph, const PassContext& context);
 
 // An unknown name in `options` is an error that lists the known ones. A pass that breaks the verifier is a
 // bug: the error names the pass.

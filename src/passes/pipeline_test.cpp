@@ -1,5 +1,6 @@
 #include "passes/pipeline.h"
 
+#include <algorithm>
 #include <set>
 
 #include "passes/check_rewrite.h"
@@ -41,6 +42,66 @@ TEST(Pipeline, PredictsGainsFromPrices) {
   double gain = 0;
   for (const PassReport& report : result->reports) gain += report.predicted_gain_ms;
   EXPECT_DOUBLE_EQ(gain, 1.0);
+}
+
+// A pass that rebuilds the graph and forgets what `Forget` does to the builder.
+template <auto Forget>
+Result<PassOutcome> rebuild(const graph::Graph& graph, const PassContext&) {
+  graph::GraphBuilder builder(graph);
+  Forget(builder);
+  HONE_ASSIGN(graph::Graph rebuilt, std::move(builder).finish());
+  return PassOutcome{std::move(rebuilt), {{"y", "rebuilt"}}, {}};
+}
+
+constexpr std::string_view kCounter =
+    "(%n: f32[2], %x: f32[2]) { %y: f32[*] = Add(%n, %x) %z: f32[*] = Relu(%x) return %y -> %n, %z }";
+
+std::string error_of(PassFunction pass) {
+  auto outcome = run_checked({"forgetful", "test", Numerics::kExact, "", pass}, graph_of(kCounter), {});
+  return outcome.ok() ? "" : outcome.error().message;
+}
+
+TEST(Pipeline, APassThatLosesStateOrInterfaceIsABug) {
+  EXPECT_EQ(error_of(rebuild<[](graph::GraphBuilder&) {}>), "");
+  EXPECT_EQ(error_of(rebuild<[](graph::GraphBuilder& b) { b.set_states({}); }>),
+            "pass forgetful broke the graph (a bug in hone): 'y' is no longer the next value of 'n'");
+  EXPECT_EQ(error_of(rebuild<[](graph::GraphBuilder& b) {
+              b.set_states({{1, 0}});
+            }>),
+            "pass forgetful broke the graph (a bug in hone): 'y' is no longer the next value of 'n'");
+  EXPECT_EQ(error_of(rebuild<[](graph::GraphBuilder& b) {
+              b.set_states({{0, 0}, {1, 1}});
+            }>),
+            "pass forgetful broke the graph (a bug in hone): an input has a next value that had none");
+  EXPECT_EQ(error_of(rebuild<[](graph::GraphBuilder& b) { b.rename(b.inputs()[0], "other"); }>),
+            "pass forgetful broke the graph (a bug in hone): the inputs were 'n', 'x' and are now 'other', "
+            "'x'");
+}
+
+TEST(Pipeline, EveryPassKeepsTheState) {
+  // Something for most passes: constants, renamings, a convolution with its normalisation, pointwise chains.
+  const graph::Graph graph = graph_of(R"((%m: f32[1,8,4,4], %c: i64[], %x: f32[1,8,6,6]) {
+    %w: f32[8,8,3,3] = constant hex")" +
+                                      std::string(8 * 8 * 9 * 8, '1') + R"("
+    %one: i64[] = constant dense(1)
+    %two: i64[] = Add(%one, %one)
+    %c_next: i64[] = Add(%c, %two)
+    %k: f32[*] = Conv(%x, %w)
+    %r: f32[*] = Relu(%k)
+    %d: f32[*] = Div(%r, %k)
+    %e: f32[*] = Exp(%d)
+    %s: f32[*] = Add(%m, %e)
+    %m_next: f32[*] = Identity(%s)
+    return %m_next -> %m, %e, %c_next -> %c
+  })");
+  PassContext context;
+  context.target.convolution_layout = Layout::kBlocked8;
+  context.target.runs = [](const graph::Graph&, const graph::Node&) { return true; };
+  const auto result = run_pipeline(graph, context);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_TRUE(std::is_permutation(result->graph.states().begin(), result->graph.states().end(),
+                                  graph.states().begin(), graph.states().end()));
+  EXPECT_EQ(result->graph.states().size(), 2U);
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ class Expander {
       HONE_ASSIGN(const ValueId named, with_name(value, source_.value(output).name));
       builder_.output(named);
     }
+    builder_.set_states(source_.states());
     return std::move(builder_).finish();
   }
 
