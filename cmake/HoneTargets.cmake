@@ -24,14 +24,35 @@ if(HONE_SANITIZE)
   target_link_options(hone_flags INTERFACE -fsanitize=${HONE_SANITIZE})
 endif()
 
+# hone_unity(TARGET): compiles the target's files in batches of neighbours: more than half of a file's compile time is
+# the standard library's headers (docs/decisions/0015-unity-builds.md). Files of one folder therefore share one
+# namespace scope: helpers in anonymous namespaces have names of their own. What Highway compiles once for each
+# instruction set stands alone.
+function(hone_unity target)
+  if(NOT HONE_UNITY)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  foreach(source ${sources})
+    file(STRINGS ${source} highway REGEX "hwy/foreach_target\\.h" LIMIT_COUNT 1)
+    if(highway)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+  # The warning is for headers; in a batch it is given for types of a source file that hold helpers of the same file.
+  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${HONE_UNITY})
+endfunction()
+
 # hone_library(NAME USES folders…): static library hone_NAME from src/NAME/**.cpp, if the folder has any.
 function(hone_library name)
   cmake_parse_arguments(ARG "" "" "USES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|_bench)\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|_bench)\\.cpp$|/testing/")
   if(sources)
     add_library(hone_${name} STATIC ${sources})
     target_link_libraries(hone_${name} PUBLIC hone_flags)
+    hone_unity(hone_${name})
     set(kind PUBLIC)
   else()
     add_library(hone_${name} INTERFACE)
@@ -67,12 +88,17 @@ function(hone_program)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   add_executable(hone ${sources})
   target_link_libraries(hone PRIVATE hone_lab ${HONE_APP_PACKAGES})
+  hone_unity(hone)
 endfunction()
 
 # One GoogleTest program a folder of src/ that has *_test.cpp, and one a folder of tests/.
 function(hone_add_tests)
   find_package(GTest REQUIRED)
   include(GoogleTest)
+  add_library(hone_test_folders STATIC ${CMAKE_SOURCE_DIR}/src/core/testing/source_folder.cpp)
+  target_link_libraries(hone_test_folders PRIVATE hone_flags)
+  target_compile_definitions(hone_test_folders PRIVATE
+    HONE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HONE_BINARY_DIR="${CMAKE_BINARY_DIR}")
   get_property(libraries GLOBAL PROPERTY HONE_LIBRARIES)
   foreach(name ${libraries})
     file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*_test.cpp)
@@ -103,9 +129,8 @@ function(hone_test_support)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   add_library(hone_test_support STATIC ${sources})
   target_include_directories(hone_test_support PUBLIC ${CMAKE_SOURCE_DIR})
-  target_compile_definitions(hone_test_support PUBLIC
-    HONE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HONE_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  target_link_libraries(hone_test_support PUBLIC hone_lab GTest::gtest)
+  target_link_libraries(hone_test_support PUBLIC hone_lab hone_test_folders GTest::gtest)
+  hone_unity(hone_test_support)
 endfunction()
 
 function(hone_test_program target library sources)
@@ -113,9 +138,8 @@ function(hone_test_program target library sources)
     return()
   endif()
   add_executable(${target} ${sources})
-  target_link_libraries(${target} PRIVATE ${library} GTest::gmock GTest::gtest_main)
+  target_link_libraries(${target} PRIVATE ${library} hone_test_folders GTest::gmock GTest::gtest_main)
   hone_optimise(-O1 ${target})  # what is tested is in the library
-  target_compile_definitions(${target} PRIVATE HONE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HONE_BINARY_DIR="${CMAKE_BINARY_DIR}")
   if(TARGET hone AND target MATCHES "_suite$")  # tests/ run the program; unit tests must build without it
     add_dependencies(${target} hone)
   endif()

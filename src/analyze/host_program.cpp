@@ -14,8 +14,8 @@
 namespace hone::analyze {
 namespace {
 
-constexpr std::size_t kNamedOperators = 3;
-constexpr double kWorthSaying = 0.01;  // of the step, without known costs
+constexpr std::size_t kNamedHostOperators = 3;
+constexpr double kWorthSayingOfStep = 0.01;  // of the step, without known costs
 
 double busy_ms(const Analysis& analysis) {
   double busy = 0;
@@ -35,7 +35,7 @@ std::string largest_operators(const Analysis& analysis) {
   for (const auto& [kind, share] : shares) order.push_back({share, kind});
   std::sort(order.rbegin(), order.rend());
   std::string names;
-  for (std::size_t i = 0; i < std::min(kNamedOperators, order.size()); ++i)
+  for (std::size_t i = 0; i < std::min(kNamedHostOperators, order.size()); ++i)
     names += fmt::format("{}{} ({})", i == 0 ? "" : ", ", order[i].second, format_percent(order[i].first));
   return names;
 }
@@ -92,7 +92,7 @@ std::vector<std::string> host_program_warnings(const trace::Trace& trace, const 
     ++unknown;
     unknown_ms += entry.ms.median;
   }
-  if (profile.judged && unknown_ms > kWorthSaying * profile.step_ms)
+  if (profile.judged && unknown_ms > kWorthSayingOfStep * profile.step_ms)
     warnings.push_back(
         fmt::format("{} ({}) have no known cost, so their floor counts as 0; record with "
                     "record_shapes=True",

@@ -16,7 +16,7 @@
 namespace hone::apps {
 namespace {
 
-struct Options {
+struct BenchOptions {
   ModelOptions model;
   lab::BenchOptions bench;
   std::vector<std::string> disabled;
@@ -30,7 +30,7 @@ struct Options {
 
 // The symbols that stand for the batch: the first extents of the inputs. A fixed one must be what was asked
 // for.
-Result<std::vector<std::string>> batch_symbols(const Options& options) {
+Result<std::vector<std::string>> batch_symbols(const BenchOptions& options) {
   ModelOptions open = options.model;
   open.default_symbol = 0;
   HONE_ASSIGN(const graph::Graph graph, load_model(open));
@@ -56,7 +56,7 @@ nlohmann::ordered_json latency_json(const lab::Latency& latency) {
   return {{"p50", latency.p50}, {"p90", latency.p90}, {"p99", latency.p99}, {"mean", latency.mean}};
 }
 
-nlohmann::ordered_json result_json(const Options& options, const lab::BenchResult& result) {
+nlohmann::ordered_json result_json(const BenchOptions& options, const lab::BenchResult& result) {
   nlohmann::ordered_json json;
   json["schema"] = 1;
   json["model"] = options.model.path;
@@ -87,7 +87,7 @@ void print_latency(const std::string& who, const lab::Latency& latency) {
              format_ms(latency.p99), format_ms(latency.mean), latency.runs);
 }
 
-void print_result(const Options& options, const lab::BenchResult& result) {
+void print_result(const BenchOptions& options, const lab::BenchResult& result) {
   fmt::print("{}: cpu, {} threads{}, batch {}\n", options.model.path, result.threads,
              result.concurrency > 1 ? fmt::format(" for each of {} plans", result.concurrency) : "",
              result.batch);
@@ -130,7 +130,7 @@ Status answer_requests(const graph::Graph& graph, const lab::BenchOptions& bench
   return {};
 }
 
-Status run(const Options& options, Program& program) {
+Status run_bench(const BenchOptions& options, Program& program) {
   ModelOptions model = options.model;
   if (options.batch > 0) {
     HONE_ASSIGN(const std::vector<std::string> symbols, batch_symbols(options));
@@ -165,9 +165,9 @@ Status run(const Options& options, Program& program) {
 }  // namespace
 
 void add_bench_command(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   Command command = program.add("bench", "latency percentiles and throughput of a model, optimised",
-                                [options, &program] { return run(*options, program); });
+                                [options, &program] { return run_bench(*options, program); });
   options->model.default_symbol = 1;
   options->model.add_to(command);
   command.option("--threads N", &options->bench.threads, "threads to use (default: every core)").positive();

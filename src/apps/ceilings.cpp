@@ -13,7 +13,7 @@
 namespace hone::apps {
 namespace {
 
-struct Options {
+struct CeilingsOptions {
   lab::CeilingsOptions measure;
   std::string json;
 };
@@ -39,7 +39,7 @@ void print_duration(const char* name, const Duration& duration) {
              format_ms(1e3 * duration.high));
 }
 
-Status run(const Options& options) {
+Status run_ceilings(const CeilingsOptions& options) {
   lab::CeilingsOptions measure = options.measure;
   const lab::Machine machine = lab::describe_machine();
   if (measure.threads > machine.hardware_threads)
@@ -74,9 +74,9 @@ Status run(const Options& options) {
 }  // namespace
 
 void add_ceilings_command(Program& program) {
-  auto options = std::make_shared<Options>();
-  Command command =
-      program.add("ceilings", "measure the roofs of this machine", [options] { return run(*options); });
+  auto options = std::make_shared<CeilingsOptions>();
+  Command command = program.add("ceilings", "measure the roofs of this machine",
+                                [options] { return run_ceilings(*options); });
   command
       .option("--threads N", &options->measure.threads, "threads of the all-cores rows (default: all cores)")
       .positive();

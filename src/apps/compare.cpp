@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr int kTop = 5;
 
-struct Options {
+struct CompareOptions {
   ModelOptions model;  // bindings and shapes; of both
   std::string a, b;
   std::string json, out;
@@ -47,13 +47,13 @@ Result<analyze::Analysis> analyse(const std::string& path, double from, Progress
 }
 
 // What can be known to fail before the work.
-Status check_for_recordings(const Options& options) {
+Status check_for_recordings(const CompareOptions& options) {
   for (const auto& [name, option] : options.of_models)
     if (option.given()) return invalid(fmt::format("{}: is for models, but A and B are recordings", name));
   return options.out.empty() ? Status() : check_out(options.out);
 }
 
-Status compare_recordings(const Options& options, int& exit_code) {
+Status compare_recordings(const CompareOptions& options, int& exit_code) {
   HONE_CHECK(check_for_recordings(options));
   ProgressBar bar("hone compare");
   HONE_ASSIGN(const analyze::Analysis first, analyse(options.a, 0, bar));
@@ -69,7 +69,7 @@ Status compare_recordings(const Options& options, int& exit_code) {
   return {};
 }
 
-nlohmann::ordered_json models_json(const Options& options, const lab::ModelComparison& result) {
+nlohmann::ordered_json models_json(const CompareOptions& options, const lab::ModelComparison& result) {
   using Json = nlohmann::ordered_json;
   const Interval& ratio = result.paired.ratio;
   const auto side = [](const lab::Latency& latency) {
@@ -95,7 +95,7 @@ nlohmann::ordered_json models_json(const Options& options, const lab::ModelCompa
   return json;
 }
 
-void print_models(const Options& options, const lab::ModelComparison& result) {
+void print_models(const CompareOptions& options, const lab::ModelComparison& result) {
   fmt::print("A  {}: {}\nB  {}: {}\n", options.a, format_ms(result.a.p50), options.b,
              format_ms(result.b.p50));
   const double percent = result.paired.level * 100;
@@ -113,7 +113,7 @@ void print_models(const Options& options, const lab::ModelComparison& result) {
     fmt::print("outputs {}: {}\n", result.numbers.passed ? "agree" : "DIFFER", result.numbers.detail);
 }
 
-Status compare_both_models(const Options& options) {
+Status compare_both_models(const CompareOptions& options) {
   ModelOptions model = options.model;
   model.path = options.a;
   HONE_ASSIGN(const graph::Graph a, load_model(model));
@@ -134,7 +134,7 @@ Status compare_both_models(const Options& options) {
   return {};
 }
 
-Status run(const Options& options, int& exit_code) {
+Status run_compare(const CompareOptions& options, int& exit_code) {
   HONE_ASSIGN(const bool a, is_recording(options.a));
   HONE_ASSIGN(const bool b, is_recording(options.b));
   if (a != b)
@@ -149,10 +149,10 @@ Status run(const Options& options, int& exit_code) {
 }  // namespace
 
 void add_compare_command(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareOptions>();
   Command command =
       program.add("compare", "what changed between two traces, two runs or two models, by how much, how sure",
-                  [options, &program] { return run(*options, program.exit_code); });
+                  [options, &program] { return run_compare(*options, program.exit_code); });
   command
       .positional(
           "A", &options->a,

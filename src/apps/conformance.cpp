@@ -13,7 +13,7 @@
 namespace hone::apps {
 namespace {
 
-struct Options {
+struct ConformanceOptions {
   std::string folder;
   std::string json;
   std::string filter;
@@ -36,7 +36,7 @@ void print_summary(const lab::ConformanceReport& report, bool list_unsupported) 
   fmt::print("{} passed, {} failed, {} unsupported\n", report.passed, report.failed, report.unsupported);
 }
 
-Status run(const Options& options, Program& program) {
+Status run_conformance(const ConformanceOptions& options, Program& program) {
   const runtime::CpuProvider provider;
   ProgressBar bar("conformance");
   lab::ConformanceOptions conformance;
@@ -57,9 +57,9 @@ Status run(const Options& options, Program& program) {
 }  // namespace
 
 void add_conformance_command(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ConformanceOptions>();
   Command command = program.add("conformance", "run ONNX backend tests (laid out as in the onnx package)",
-                                [options, &program] { return run(*options, program); });
+                                [options, &program] { return run_conformance(*options, program); });
   command
       .positional("DIR", &options->folder,
                   "the tests: onnx/backend/test/data, one kind's folder, or one test's")

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ExplainOptions {
   std::vector<std::string> paths;
   std::string out, json, roofs, sql;
   int top = 5;
@@ -29,7 +29,7 @@ struct Options {
 
 // What can be known to fail before the work. A folder that another command filled, or that is explained right
 // now, is not written over.
-Status check_outputs(const Options& options) {
+Status check_outputs(const ExplainOptions& options) {
   if (options.out.empty()) return {};
   std::error_code ignored;
   const fs::path trace_there = fs::path(options.out) / trace::kTraceFile;
@@ -45,7 +45,7 @@ Status check_outputs(const Options& options) {
 }
 
 // The page, which is what a user opens.
-Result<fs::path> write_folder(const Options& options, const Recording& recording,
+Result<fs::path> write_folder(const ExplainOptions& options, const Recording& recording,
                               const analyze::Analysis& analysis, const std::string& command) {
   trace::RunInfo info;
   info.what = "explain";
@@ -60,7 +60,7 @@ Result<fs::path> write_folder(const Options& options, const Recording& recording
   return report::write_explanation(options.out, analysis, recording.roofs);
 }
 
-Status write_sql(const Options& options, const Recording& recording, const analyze::Analysis& analysis,
+Status write_sql(const ExplainOptions& options, const Recording& recording, const analyze::Analysis& analysis,
                  const Progress& progress) {
   trace::Findings findings;
   for (const analyze::LedgerRow& row : analysis.ledger)
@@ -74,7 +74,7 @@ Status write_sql(const Options& options, const Recording& recording, const analy
                              [&](double share) { (void)progress(share, "writing " + options.sql); });
 }
 
-Status run(const Options& options, const std::string& command, int& exit_code) {
+Status run_explain(const ExplainOptions& options, const std::string& command, int& exit_code) {
   HONE_CHECK(check_outputs(options));
   Roofs given;
   if (!options.roofs.empty()) {
@@ -110,10 +110,10 @@ Status run(const Options& options, const std::string& command, int& exit_code) {
 }  // namespace
 
 void add_explain_command(Program& program) {
-  auto options = std::make_shared<Options>();
-  Command command =
-      program.add("explain", "where the time of a recorded step goes, and what to change",
-                  [options, &program] { return run(*options, program.command_line, program.exit_code); });
+  auto options = std::make_shared<ExplainOptions>();
+  Command command = program.add(
+      "explain", "where the time of a recorded step goes, and what to change",
+      [options, &program] { return run_explain(*options, program.command_line, program.exit_code); });
   command
       .positional("PATH", &options->paths,
                   "recordings of one program: of PyTorch's profiler (JSON, .gz, .zst; a file for each rank, "

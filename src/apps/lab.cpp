@@ -19,7 +19,7 @@
 namespace hone::apps {
 namespace {
 
-struct Options {
+struct LabOptions {
   ModelOptions model;
   std::vector<std::string> inputs;
   std::vector<std::string> disabled;
@@ -51,7 +51,7 @@ Status write_run(const std::filesystem::path& folder, const analyze::LabReport& 
   return trace::write_run_folder(folder, info, trace);
 }
 
-lab::ExperimentOptions experiment_options(const Options& options, const std::string& command) {
+lab::ExperimentOptions experiment_options(const LabOptions& options, const std::string& command) {
   lab::ExperimentOptions experiment;
   experiment.budget_s = options.budget_s;
   experiment.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
@@ -74,7 +74,7 @@ Result<lab::Ceilings> find_ceilings(const lab::Machine& machine, ProgressBar& ba
   return lab::load_or_measure_ceilings(machine, measure);
 }
 
-Status write_results(const Options& options, const lab::Experiment& result) {
+Status write_results(const LabOptions& options, const lab::Experiment& result) {
   const std::filesystem::path out(options.out);
   HONE_CHECK(write_run(out / "baseline", result.report, result.baseline_trace));
   HONE_CHECK(write_run(out / "optimised", result.report, result.optimised_trace));
@@ -86,7 +86,7 @@ Status write_results(const Options& options, const lab::Experiment& result) {
   return {};
 }
 
-Status run(const Options& options, const std::string& command) {
+Status run_lab(const LabOptions& options, const std::string& command) {
   if (options.device != "cpu")
     return unsupported(fmt::format("--device {}: this build runs models on the cpu only", options.device));
   lab::ExperimentOptions experiment = experiment_options(options, command);
@@ -118,10 +118,10 @@ Status run(const Options& options, const std::string& command) {
 }  // namespace
 
 void add_lab_command(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LabOptions>();
   Command command =
       program.add("lab", "the whole loop: measure a model, explain its time, make it faster, prove it",
-                  [options, &program] { return run(*options, program.command_line); });
+                  [options, &program] { return run_lab(*options, program.command_line); });
   options->model.default_symbol = 1;
   options->model.add_to(command);
   command.option("--device DEVICE", &options->device, "where to run: cpu")

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct OptimizeOptions {
   ModelOptions model;
   std::string out;
   std::vector<std::string> disabled;
@@ -28,14 +28,14 @@ struct Options {
   std::string json;
 };
 
-void print_list() {
+void print_passes() {
   fmt::print("{:<26}{:<11}{:<15}{}\n", "pass", "group", "numerics", "what it does");
   for (const passes::Pass& pass : passes::pipeline())
     fmt::print("{:<26}{:<11}{:<15}{}\n", pass.name, pass.group, numerics_name(pass.numerics), pass.summary);
 }
 
 // Before any work: a result that has nowhere to go is known now.
-Status check_paths(const Options& options) {
+Status check_paths(const OptimizeOptions& options) {
   if (options.model.path.empty()) return invalid("optimize: which model? give the path of an ONNX file");
   if (options.out.empty()) return invalid("optimize: where to? give -o OUT.onnx");
   const fs::path out(options.out);
@@ -75,7 +75,7 @@ nlohmann::ordered_json notes_json(const std::vector<passes::Note>& notes) {
   return json;
 }
 
-nlohmann::ordered_json result_json(const Options& options, std::size_t before,
+nlohmann::ordered_json result_json(const OptimizeOptions& options, std::size_t before,
                                    const passes::PipelineResult& result) {
   nlohmann::ordered_json json;
   json["schema"] = 1;
@@ -94,9 +94,9 @@ nlohmann::ordered_json result_json(const Options& options, std::size_t before,
   return json;
 }
 
-Status run(const Options& options) {
+Status run_optimize(const OptimizeOptions& options) {
   if (options.list) {
-    print_list();
+    print_passes();
     return {};
   }
   HONE_CHECK(check_paths(options));
@@ -122,9 +122,9 @@ Status run(const Options& options) {
 }  // namespace
 
 void add_optimize_command(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<OptimizeOptions>();
   Command command = program.add("optimize", "apply the passes to a model and write the result",
-                                [options] { return run(*options); });
+                                [options] { return run_optimize(*options); });
   options->model.add_to(command).required(false);
   command.option("-o,--out FILE.onnx", &options->out, "the file to write: OUT.onnx");
   command.option("--disable PASS", &options->disabled, "a pass or group that does not run");

@@ -19,7 +19,7 @@
 namespace hone::apps {
 namespace {
 
-struct Options {
+struct RunOptions {
   ModelOptions model;
   std::vector<std::string> inputs;  // "NAME=FILE.npy"
   std::string out;
@@ -108,7 +108,7 @@ Result<nlohmann::ordered_json> write_outputs(const graph::Graph& graph, const st
   return rows;
 }
 
-Status run(const Options& options) {
+Status run_run(const RunOptions& options) {
   HONE_ASSIGN(auto given, read_inputs(options.inputs));
   HONE_ASSIGN(const graph::Graph graph, load_simplified(options.model, shapes_of(given)));
   HONE_ASSIGN(const std::vector<Tensor> inputs, inputs_of(graph, std::move(given), options.model.path));
@@ -133,9 +133,9 @@ Status run(const Options& options) {
 }  // namespace
 
 void add_run_command(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   Command command =
-      program.add("run", "run a model once on .npy inputs", [options] { return run(*options); });
+      program.add("run", "run a model once on .npy inputs", [options] { return run_run(*options); });
   options->model.add_to(command);
   command.option("--input NAME=FILE.npy", &options->inputs, "an input: NAME=FILE.npy (once for each input)");
   command.option("--out DIR", &options->out, "the folder for the outputs, one .npy each").required();

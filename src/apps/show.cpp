@@ -24,7 +24,7 @@ using report::left;
 using report::right;
 using report::shortened;
 
-struct Options {
+struct ShowOptions {
   ModelOptions model;
   bool text = false;
   bool floors = false;
@@ -162,7 +162,7 @@ nlohmann::ordered_json summary_json(const std::string& path, const graph::Graph&
   return json;
 }
 
-Status run(const Options& options) {
+Status run_show(const ShowOptions& options) {
   if (options.operators) {
     fmt::print("{}", operators_page());
     return {};
@@ -183,9 +183,9 @@ Status run(const Options& options) {
 }  // namespace
 
 void add_show_command(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ShowOptions>();
   Command command = program.add("show", "the graph of a model, readable: shapes, FLOPs, bytes, floors",
-                                [options] { return run(*options); });
+                                [options] { return run_show(*options); });
   options->model.add_to(command).required(false);
   command.flag("--text", &options->text, "the graph in hone's text form instead");
   command.flag("--floors", &options->floors,

@@ -14,7 +14,7 @@
 namespace hone::apps {
 namespace {
 
-struct Options {
+struct ZooOptions {
   std::string name;
   std::string out;
   std::string json;
@@ -22,7 +22,7 @@ struct Options {
   bool list = false;
 };
 
-void print_list() {
+void print_zoo() {
   for (const model::ZooModel& model : model::zoo_models()) {
     fmt::print("{:<14}{:>8.3f} M parameters   {} ({} {})\n", model.name,
                static_cast<double>(model.parameters) / 1e6, model.summary, model.size_means,
@@ -30,9 +30,9 @@ void print_list() {
   }
 }
 
-Status run(const Options& options) {
+Status run_zoo(const ZooOptions& options) {
   if (options.list) {
-    print_list();
+    print_zoo();
     return {};
   }
   if (options.name.empty()) return invalid("zoo: which model? hone zoo --list shows them");
@@ -51,9 +51,9 @@ Status run(const Options& options) {
 }  // namespace
 
 void add_zoo_command(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ZooOptions>();
   Command command = program.add("zoo", "write a well-known model with seeded weights as ONNX",
-                                [options] { return run(*options); });
+                                [options] { return run_zoo(*options); });
   command.positional("NAME", &options->name, "the model; --list shows them");
   command.option("-o,--out FILE.onnx", &options->out, "the file to write");
   command.option("--seed N", &options->zoo.seed, "of the weights (default 0)");

@@ -46,6 +46,10 @@ Result<int64_t> checked_element_count(std::span<const int64_t> shape) {
   return empty ? 0 : count;
 }
 
+bool all_are(std::span<const int64_t> numbers, int64_t value) {
+  return std::all_of(numbers.begin(), numbers.end(), [=](int64_t number) { return number == value; });
+}
+
 std::vector<int64_t> row_major_strides(std::span<const int64_t> shape) {
   std::vector<int64_t> strides(shape.size());
   int64_t stride = 1;

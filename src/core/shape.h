@@ -20,6 +20,9 @@ int64_t element_count(std::span<const int64_t> shape);
 // The same for shapes from files: an error for negative extents or a product over 2^62.
 Result<int64_t> checked_element_count(std::span<const int64_t> shape);
 
+// Whether every number is `value`; of none, true.
+bool all_are(std::span<const int64_t> numbers, int64_t value);
+
 // Row-major strides, in elements.
 std::vector<int64_t> row_major_strides(std::span<const int64_t> shape);
 

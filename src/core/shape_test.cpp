@@ -22,6 +22,12 @@ TEST(Shape, CountsElements) {
   EXPECT_EQ(*checked_element_count(Shape{int64_t{1} << 62}), int64_t{1} << 62);
 }
 
+TEST(Shape, AllExtentsAreOneNumberOrNot) {
+  EXPECT_TRUE(all_are(Shape{2, 2}, 2));
+  EXPECT_FALSE(all_are(Shape{2, 1}, 2));
+  EXPECT_TRUE(all_are(Shape{}, 2));
+}
+
 TEST(Shape, HostileExtentsAreErrors) {
   EXPECT_FALSE(checked_element_count(Shape{kHuge, 2}).ok());
   EXPECT_FALSE(checked_element_count(Shape{kHuge}).ok());

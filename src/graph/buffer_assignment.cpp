@@ -7,10 +7,6 @@
 namespace hone::graph {
 namespace {
 
-std::size_t byte_size(const TensorType& type) {
-  return static_cast<std::size_t>(storage_elements(type.shape(), type.layout)) * dtype_size(type.dtype);
-}
-
 // Whether parts of a tensor along `axis` are contiguous blocks of it, one after another: all extents before
 // the axis are 1 and, in a blocked layout, the parts end on block boundaries.
 bool contiguous_along(const TensorType& whole, int64_t axis, std::span<const int64_t> part_extents) {
@@ -62,7 +58,7 @@ void BufferAssignment::place_view(NodeId id) {
   const ValueId output = node.outputs[0];
   const TensorType& from = graph_.type(input);
   const TensorType& to = graph_.type(output);
-  const bool same_bytes = byte_size(from) == byte_size(to) && from.layout == to.layout;
+  const bool same_bytes = from.storage_bytes() == to.storage_bytes() && from.layout == to.layout;
   const bool same_order = from.layout == Layout::kPlain || from.dims == to.dims;
   if (!same_bytes || !same_order) return;
   const BufferPlace& place = places_[input.index];
@@ -117,15 +113,15 @@ bool BufferAssignment::place_parts_of_input(NodeId id) {
       return false;
     extents = {first, out[static_cast<std::size_t>(axis)]};
     if (!contiguous_along(type, axis, extents)) return false;
-    const std::size_t row = byte_size(type) / static_cast<std::size_t>(std::max<int64_t>(
-                                                  1, shape[static_cast<std::size_t>(axis)]));
+    const std::size_t row = type.storage_bytes() / static_cast<std::size_t>(std::max<int64_t>(
+                                                       1, shape[static_cast<std::size_t>(axis)]));
     start = row * static_cast<std::size_t>(first);
   }
   if (!contiguous_along(type, axis, extents)) return false;
   const BufferPlace place = places_[whole.index];
   for (ValueId output : node.outputs) {
     merge(output, place.root, place.offset + start);
-    start += byte_size(graph_.type(output));
+    start += graph_.type(output).storage_bytes();
   }
   return true;
 }
@@ -149,7 +145,7 @@ bool BufferAssignment::place_parts_of_output(NodeId id) {
   std::size_t offset = 0;
   for (ValueId input : node.inputs) {
     merge(input, whole, offset);
-    offset += byte_size(graph_.type(input));
+    offset += graph_.type(input).storage_bytes();
   }
   return true;
 }
@@ -183,7 +179,7 @@ std::optional<uint32_t> BufferAssignment::last_read(ValueId root) const {
 // Whether `value`, which owns its buffer, is the next value of the graph's input `state`, or lies under a
 // view that is: what the caller gave is overwritten for nothing else.
 bool BufferAssignment::may_replace(ValueId value, ValueId state) const {
-  if (byte_size(graph_.type(value)) != byte_size(graph_.type(state))) return false;
+  if (graph_.type(value).storage_bytes() != graph_.type(state).storage_bytes()) return false;
   return std::any_of(graph_.states().begin(), graph_.states().end(), [&](const StatePair& pair) {
     const BufferPlace& next = places_[graph_.next_value(pair).index];
     return graph_.state_input(pair) == state && next.root == value && next.offset == 0;
@@ -205,7 +201,7 @@ bool BufferAssignment::try_in_place(NodeId id, std::size_t input, std::size_t ou
   const Value& owner = graph_.value(root);
   if (owner.is_constant()) return false;  // not the plan's to overwrite
   if (places_[to.index].root != to || reads_end_[root.index] != id.index + 1) return false;
-  if (byte_size(graph_.type(from)) != byte_size(graph_.type(to))) return false;
+  if (graph_.type(from).storage_bytes() != graph_.type(to).storage_bytes()) return false;
   if (owner.producer.valid() ? last_use_[root.index] != id.index : !may_replace(to, root)) return false;
   // Another input in the same buffer would be overwritten while it is read, and so would an output of this
   // node that was put there.
@@ -224,7 +220,7 @@ bool BufferAssignment::try_next_in_place(const StatePair& pair) {
   const ValueId state = graph_.state_input(pair);
   const BufferPlace next = places_[graph_.next_value(pair).index];
   const bool own = graph_.value(next.root).producer.valid() && next.offset == 0 &&
-                   byte_size(graph_.type(next.root)) == byte_size(graph_.type(state));
+                   graph_.type(next.root).storage_bytes() == graph_.type(state).storage_bytes();
   if (!own || first_definition_[next.root.index] < reads_end_[state.index]) return false;
   take_over(next.root, state, 0);
   return true;

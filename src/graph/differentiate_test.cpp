@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/gradients/context.h"
+#include "graph/ops/infer_test.h"
 #include "graph/verify.h"
 
 namespace hone::graph {
@@ -13,8 +14,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-TensorType f32(Dims dims) { return tensor_type(DType::kF32, std::move(dims)); }
 
 std::string error_of(GraphBuilder& builder, ValueId y, std::vector<ValueId> xs) {
   const auto result = differentiate(builder, y, xs);

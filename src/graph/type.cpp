@@ -43,6 +43,10 @@ double TensorType::bytes() const {
   return static_cast<double>(storage_elements(shape(), layout)) * dtype_bits(dtype) / 8.0;
 }
 
+std::size_t TensorType::storage_bytes() const {
+  return static_cast<std::size_t>(storage_elements(shape(), layout)) * dtype_size(dtype);
+}
+
 std::string TensorType::text() const {
   std::string text{dtype_name(dtype)};
   if (!has_rank()) {

@@ -7,8 +7,7 @@
 namespace hone::passes {
 namespace {
 
-constexpr double kNever = -1e4;  // exp of this and below is 0 beside any score
-constexpr int kMaxSteps = 12;    // between the product and the softmax
+constexpr int kMostScoreSteps = 12;  // between the product and the softmax
 
 // Mul or Div by a known scalar: the operand and the factor.
 std::optional<ScalarOperand> scaled(const GraphBuilder& builder, const Node& node) {
@@ -27,7 +26,7 @@ bool is_score_product(const GraphBuilder& builder, const Node& node) {
 
 bool leads_to_product(const GraphBuilder& builder, ValueId value, int steps = 0) {
   const Node* node = value.valid() ? builder.producer(value) : nullptr;
-  if (node == nullptr || steps > kMaxSteps) return false;
+  if (node == nullptr || steps > kMostScoreSteps) return false;
   if (is_score_product(builder, *node)) return true;
   if (node->op == "Reshape") return leads_to_product(builder, node->inputs[0], steps + 1);
   if (scaled(builder, *node)) return leads_to_product(builder, scaled(builder, *node)->value, steps + 1);
@@ -69,7 +68,7 @@ class Matcher {
  private:
   // Walks from the softmax back to the product Q·Kᵀ.
   std::string match_scores(ValueId value) {
-    for (int step = 0; step <= kMaxSteps; ++step) {
+    for (int step = 0; step <= kMostScoreSteps; ++step) {
       if (!only_reader(builder_, value))
         return fmt::format("'{}' has other readers", builder_.value(value).name);
       const NodeId id = builder_.value(value).producer;

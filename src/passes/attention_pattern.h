@@ -9,6 +9,8 @@
 
 namespace hone::passes {
 
+inline constexpr double kNever = -1e4;  // exp of this and below is 0 beside any score
+
 // Something that keeps scores from counting, in the order in which it is applied.
 struct AttentionMask {
   ValueId added;      // an additive mask; or

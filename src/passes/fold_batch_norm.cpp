@@ -71,9 +71,9 @@ std::optional<Affine> pointwise_affine(const GraphBuilder& builder, const Node& 
   return affine;
 }
 
-class Folder {
+class BatchNormFolder {
  public:
-  explicit Folder(const graph::Graph& graph) : builder_(graph) {}
+  explicit BatchNormFolder(const graph::Graph& graph) : builder_(graph) {}
 
   Result<PassOutcome> run(const graph::Graph& graph) {
     for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
@@ -200,7 +200,7 @@ class Folder {
 }  // namespace
 
 Result<PassOutcome> fold_batch_norm(const graph::Graph& graph, const PassContext&) {
-  return Folder(graph).run(graph);
+  return BatchNormFolder(graph).run(graph);
 }
 
 }  // namespace hone::passes

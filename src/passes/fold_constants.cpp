@@ -52,9 +52,10 @@ bool grows_too_much(const GraphBuilder& builder, const Node& node) {
   return out > kLargeBytes && out > kGrowth * in;
 }
 
-class Folder {
+class ConstantFolder {
  public:
-  Folder(const graph::Graph& graph, const PassContext& context) : builder_(graph), context_(context) {}
+  ConstantFolder(const graph::Graph& graph, const PassContext& context)
+      : builder_(graph), context_(context) {}
 
   Result<PassOutcome> run() {
     // Nodes stand in topological order: one walk folds chains whole.
@@ -128,7 +129,7 @@ class Folder {
 }  // namespace
 
 Result<PassOutcome> fold_constants(const graph::Graph& graph, const PassContext& context) {
-  return Folder(graph, context).run();
+  return ConstantFolder(graph, context).run();
 }
 
 }  // namespace hone::passes

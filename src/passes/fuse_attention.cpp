@@ -9,9 +9,9 @@
 namespace hone::passes {
 namespace {
 
-class Fuser {
+class AttentionFuser {
  public:
-  explicit Fuser(const graph::Graph& graph) : builder_(graph) {}
+  explicit AttentionFuser(const graph::Graph& graph) : builder_(graph) {}
 
   Result<PassOutcome> run(const graph::Graph& graph) {
     for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
@@ -79,7 +79,7 @@ class Fuser {
 
 Result<PassOutcome> fuse_attention(const graph::Graph& graph, const PassContext& context) {
   if (!context.target.split_attention) return PassOutcome{graph, {}, {}};
-  return Fuser(graph).run(graph);
+  return AttentionFuser(graph).run(graph);
 }
 
 }  // namespace hone::passes

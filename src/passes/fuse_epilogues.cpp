@@ -25,9 +25,9 @@ bool is_activation(const GraphBuilder& builder, const Node& node) {
   return true;
 }
 
-class Fuser {
+class EpilogueFuser {
  public:
-  explicit Fuser(const graph::Graph& graph) : builder_(graph) {}
+  explicit EpilogueFuser(const graph::Graph& graph) : builder_(graph) {}
 
   Result<PassOutcome> run(const graph::Graph& graph) {
     // Backwards: of two convolutions that meet in an Add, the later one takes it, and the earlier result is
@@ -130,7 +130,7 @@ class Fuser {
 
 Result<PassOutcome> fuse_epilogues(const graph::Graph& graph, const PassContext& context) {
   if (!context.target.fused_epilogues) return PassOutcome{graph, {}, {}};
-  return Fuser(graph).run(graph);
+  return EpilogueFuser(graph).run(graph);
 }
 
 }  // namespace hone::passes

@@ -54,9 +54,10 @@ bool is_fusible(const GraphBuilder& builder, const Node& node) {
                      [&](ValueId input) { return input.valid() && is_fusible_type(builder.type(input)); });
 }
 
-class Fuser {
+class PointwiseFuser {
  public:
-  explicit Fuser(const graph::Graph& graph) : builder_(graph), group_(graph.nodes().size(), kNoGroup) {}
+  explicit PointwiseFuser(const graph::Graph& graph)
+      : builder_(graph), group_(graph.nodes().size(), kNoGroup) {}
 
   Result<PassOutcome> run(const graph::Graph& graph) {
     for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
@@ -187,7 +188,7 @@ class Fuser {
 
 Result<PassOutcome> fuse_pointwise(const graph::Graph& graph, const PassContext& context) {
   if (!context.target.fused_pointwise) return PassOutcome{graph, {}, {}};
-  return Fuser(graph).run(graph);
+  return PointwiseFuser(graph).run(graph);
 }
 
 }  // namespace hone::passes

@@ -18,9 +18,9 @@ using graph::ValueId;
 constexpr std::size_t kSmallConstantBytes =
     4096;  // larger ones are weights: comparing them all is not worth it
 
-class Merger {
+class CommonMerger {
  public:
-  explicit Merger(const graph::Graph& graph) : builder_(graph) {}
+  explicit CommonMerger(const graph::Graph& graph) : builder_(graph) {}
 
   Result<PassOutcome> run(const graph::Graph& graph) {
     merge_constants(graph);
@@ -90,7 +90,7 @@ class Merger {
 }  // namespace
 
 Result<PassOutcome> merge_common(const graph::Graph& graph, const PassContext&) {
-  return Merger(graph).run(graph);
+  return CommonMerger(graph).run(graph);
 }
 
 }  // namespace hone::passes

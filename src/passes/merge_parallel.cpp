@@ -12,9 +12,10 @@ namespace {
 
 using Branches = std::vector<ParallelBranch>;
 
-class Merger {
+class ParallelMerger {
  public:
-  Merger(const graph::Graph& graph, const PassContext& context) : builder_(graph), context_(context) {}
+  ParallelMerger(const graph::Graph& graph, const PassContext& context)
+      : builder_(graph), context_(context) {}
 
   Result<PassOutcome> run(const graph::Graph& graph) {
     for (uint32_t i = 0; i < graph.values().size(); ++i) {
@@ -175,7 +176,7 @@ class Merger {
 }  // namespace
 
 Result<PassOutcome> merge_parallel(const graph::Graph& graph, const PassContext& context) {
-  return Merger(graph, context).run(graph);
+  return ParallelMerger(graph, context).run(graph);
 }
 
 }  // namespace hone::passes

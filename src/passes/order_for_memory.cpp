@@ -20,9 +20,8 @@ bool all_static(const Graph& graph) {
 }
 
 std::ptrdiff_t buffer_bytes(const graph::TensorType& type) {
-  const auto bytes =
-      static_cast<std::size_t>(storage_elements(type.shape(), type.layout)) * dtype_size(type.dtype);
-  return static_cast<std::ptrdiff_t>((bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment);
+  return static_cast<std::ptrdiff_t>((type.storage_bytes() + kTensorAlignment - 1) / kTensorAlignment *
+                                     kTensorAlignment);
 }
 
 // Operators whose kernels write over an operand that nothing reads afterwards.

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = BranchOperand::Kind;
 
-constexpr std::size_t kMaxSteps = 8;  // as many as an epilogue takes
+constexpr std::size_t kMostBranchSteps = 8;  // as many as an epilogue takes
 
 const Tensor* f32_constant(const GraphBuilder& builder, const Node& node, std::size_t input) {
   const Tensor* data = node.has_input(input) ? constant_data(builder, node.inputs[input]) : nullptr;
@@ -106,7 +106,7 @@ bool same_step(const GraphBuilder& builder, const BranchStep& a, const BranchSte
 
 std::optional<ParallelBranch> read_branch(const GraphBuilder& builder, NodeId product) {
   auto branch = read_product(builder, product);
-  while (branch && branch->steps.size() <= kMaxSteps) {
+  while (branch && branch->steps.size() <= kMostBranchSteps) {
     const auto reader = only_reader(builder, branch->result);
     if (!reader || !is_class(builder.node(*reader), graph::OpClass::kPointwise)) break;
     auto step = read_step(builder, *reader, *branch);

@@ -19,9 +19,9 @@ struct Product {
   std::vector<NodeId> nodes;  // that the product consists of
 };
 
-class Recogniser {
+class ActivationRecogniser {
  public:
-  explicit Recogniser(const graph::Graph& graph) : builder_(graph) {}
+  explicit ActivationRecogniser(const graph::Graph& graph) : builder_(graph) {}
 
   Result<PassOutcome> run(const graph::Graph& graph) {
     for (uint32_t i = static_cast<uint32_t>(graph.nodes().size()); i-- > 0;) {
@@ -221,7 +221,7 @@ class Recogniser {
 }  // namespace
 
 Result<PassOutcome> recognise_activations(const graph::Graph& graph, const PassContext&) {
-  return Recogniser(graph).run(graph);
+  return ActivationRecogniser(graph).run(graph);
 }
 
 }  // namespace hone::passes

@@ -13,8 +13,6 @@
 namespace hone::passes {
 namespace {
 
-constexpr double kNever = -1e4;
-
 // One operand: heads × rows × columns of each batch, found in `source`.
 struct Operand {
   ValueId source;
@@ -23,12 +21,6 @@ struct Operand {
   int64_t row_length = 1;  // of `source`: heads · columns, or more where other operands lie in the same rows
   double scale = 1;        // taken out of the source
 };
-
-int64_t extent_of(const StrideAxis& axis) {
-  int64_t extent = 1;
-  for (const StridePart& part : axis) extent *= part.extent;
-  return extent;
-}
 
 // Reads a view of [B,H,T,D] or [B·H,T,D] as rows of [B,T,L], each holding H·D elements somewhere; nullopt if
 // it lies otherwise. Heads repeated for grouped queries count once.
@@ -60,9 +52,9 @@ std::optional<Operand> rows_of(const GraphBuilder& builder, const StridedView& v
   return whole ? std::optional(operand) : std::nullopt;
 }
 
-class Recogniser {
+class AttentionRecogniser {
  public:
-  explicit Recogniser(const graph::Graph& graph) : builder_(graph) {}
+  explicit AttentionRecogniser(const graph::Graph& graph) : builder_(graph) {}
 
   Result<PassOutcome> run(const graph::Graph& graph) {
     for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
@@ -337,7 +329,7 @@ class Recogniser {
 
 Result<PassOutcome> recognise_attention(const graph::Graph& graph, const PassContext& context) {
   if (!context.target.fused_attention) return PassOutcome{graph, {}, {}};
-  return Recogniser(graph).run(graph);
+  return AttentionRecogniser(graph).run(graph);
 }
 
 }  // namespace hone::passes

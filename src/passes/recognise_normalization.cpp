@@ -17,9 +17,9 @@ struct RootMeanSquare {
   int64_t axis = 0;  // the first of the last axes that it averages over; not negative
 };
 
-class Recogniser {
+class NormalizationRecogniser {
  public:
-  explicit Recogniser(const graph::Graph& graph) : builder_(graph) {}
+  explicit NormalizationRecogniser(const graph::Graph& graph) : builder_(graph) {}
 
   Result<PassOutcome> run(const graph::Graph& graph) {
     for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
@@ -238,7 +238,7 @@ class Recogniser {
 }  // namespace
 
 Result<PassOutcome> recognise_normalization(const graph::Graph& graph, const PassContext&) {
-  return Recogniser(graph).run(graph);
+  return NormalizationRecogniser(graph).run(graph);
 }
 
 }  // namespace hone::passes

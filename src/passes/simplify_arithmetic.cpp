@@ -27,9 +27,9 @@ struct Bounds {
   double high = std::numeric_limits<double>::infinity();
 };
 
-class Simplifier {
+class ArithmeticSimplifier {
  public:
-  explicit Simplifier(const graph::Graph& graph) : builder_(graph) {}
+  explicit ArithmeticSimplifier(const graph::Graph& graph) : builder_(graph) {}
 
   Result<PassOutcome> run() {
     for (uint32_t i = 0; i < builder_.nodes().size();
@@ -258,7 +258,7 @@ class Simplifier {
 }  // namespace
 
 Result<PassOutcome> simplify_arithmetic(const graph::Graph& graph, const PassContext&) {
-  return Simplifier(graph).run();
+  return ArithmeticSimplifier(graph).run();
 }
 
 }  // namespace hone::passes

@@ -38,9 +38,9 @@ bool only_moves_ones(const Shape& shape, const Ints& perm) {
   return true;
 }
 
-class Simplifier {
+class ViewSimplifier {
  public:
-  explicit Simplifier(const graph::Graph& graph) : builder_(graph) {}
+  explicit ViewSimplifier(const graph::Graph& graph) : builder_(graph) {}
 
   Result<PassOutcome> run() {
     for (uint32_t i = 0; i < builder_.nodes().size();
@@ -171,7 +171,7 @@ class Simplifier {
 }  // namespace
 
 Result<PassOutcome> simplify_views(const graph::Graph& graph, const PassContext&) {
-  return Simplifier(graph).run();
+  return ViewSimplifier(graph).run();
 }
 
 }  // namespace hone::passes

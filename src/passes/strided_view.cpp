@@ -52,12 +52,12 @@ std::optional<std::vector<StrideAxis>> regroup(const std::vector<StrideAxis>& ax
   return rest.empty() ? std::optional(std::move(result)) : std::nullopt;
 }
 
-namespace {
-
 int64_t extent_of(const StrideAxis& axis) {
   return std::accumulate(axis.begin(), axis.end(), int64_t{1},
                          [](int64_t n, const StridePart& part) { return n * part.extent; });
 }
+
+namespace {
 
 // Elements [start, start + length) of an axis.
 bool narrow(StridedView& view, std::size_t axis, int64_t start, int64_t length) {

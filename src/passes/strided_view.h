@@ -19,6 +19,8 @@ struct StridePart {
 // Canonical: no part of extent 1, no two parts that one could express.
 using StrideAxis = std::vector<StridePart>;
 
+int64_t extent_of(const StrideAxis& axis);
+
 struct StridedView {
   ValueId source;  // dense and row-major
   int64_t offset = 0;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyze/analyze.h"
+#include "core/testing/source_folder.h"
 #include "report/json.h"
 #include "trace/import/import.h"
 #include "trace/link/link.h"
@@ -51,7 +52,7 @@ std::string explained(const std::vector<fs::path>& files, int rank, int64_t ahea
 }
 
 std::vector<fs::path> both_ranks(const std::string& folder, const std::string& name) {
-  const fs::path traces = fs::path(HONE_SOURCE_DIR) / "tests" / "traces" / folder;
+  const fs::path traces = source_folder() / "tests" / "traces" / folder;
   return {traces / (name + "rank0.json.gz"), traces / (name + "rank1.json.gz")};
 }
 

@@ -86,7 +86,7 @@ Json model_info(const analyze::ModelInfo& model) {
           {"flops", model.flops}, {"inputs", pairs(model.inputs)}, {"outputs", pairs(model.outputs)}};
 }
 
-Json environment(const analyze::Environment& where) {
+Json environment_json(const analyze::Environment& where) {
   return {{"machine", where.machine},
           {"device", where.device},
           {"threads", where.threads},
@@ -149,7 +149,7 @@ std::string lab_json(const analyze::LabReport& report) {
                  {"paired_after_ms", estimate(report.result.paired_after_ms)}}},
                {"numerics", numerics(report.numerics)},
                {"model_info", model_info(report.model)},
-               {"environment", environment(report.environment)},
+               {"environment", environment_json(report.environment)},
                {"roofs", trace::roofs_to_json(report.roofs)},
                {"phases", phases(report.phases)},
                {"reproduce", {{"command", report.reproduce.command}, {"notes", report.reproduce.notes}}},

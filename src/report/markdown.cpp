@@ -46,7 +46,7 @@ std::string memory(const analyze::LabReport& report) {
          peak_text(report) + "\n\n";
 }
 
-std::string environment(const analyze::Environment& where) {
+std::string environment_markdown(const analyze::Environment& where) {
   std::string out =
       fmt::format("- {}, {} ({} threads)\n- {}\n- hone {}, {}\n", plain(where.machine), plain(where.device),
                   where.threads, plain(where.os), plain(where.hone_version), plain(where.compiler));
@@ -96,7 +96,7 @@ std::string lab_markdown(const analyze::LabReport& report) {
   out += "## What is left\n\n" + plain(report.optimised.verdict.sentence) + "\n\n" + ledger(report.optimised);
   out += "## Top operators after\n\n" + top(report.optimised);
   out += "## Numerics and memory\n\n" + numerics(report) + memory(report);
-  out += "## Environment\n\n" + environment(report.environment);
+  out += "## Environment\n\n" + environment_markdown(report.environment);
   out += "## How to reproduce\n\n    " + clean_utf8(report.reproduce.command) + "\n\n";
   for (const std::string& note : report.reproduce.notes) out += fmt::format("- {}\n", plain(note));
   if (!report.phases.empty()) out += fmt::format("- {}\n", plain(phases_sentence(report)));

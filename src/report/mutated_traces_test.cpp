@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/analyze.h"
+#include "core/testing/source_folder.h"
 #include "report/html.h"
 #include "report/json.h"
 #include "report/markdown.h"
@@ -38,8 +39,7 @@ int setting(const char* name, int usual) {
 }
 
 Json recording(const std::string& name) {
-  const auto path =
-      std::filesystem::path(HONE_SOURCE_DIR) / "tests" / "traces" / "recorded" / (name + ".json.gz");
+  const auto path = source_folder() / "tests" / "traces" / "recorded" / (name + ".json.gz");
   auto source = trace::open_bytes(path);
   EXPECT_TRUE(source.ok()) << path;
   std::string text(64 << 20, '\0');
@@ -182,8 +182,7 @@ TEST(MutatedTraces, OfTwoHundredRanks) {
 // Databases of Nsight Systems, broken row by row.
 void try_databases(const std::string& name, int usual_rounds) {
   namespace nsys = trace::nsys;
-  const trace::Inflated file(std::filesystem::path(HONE_SOURCE_DIR) / "tests/traces/nsys" /
-                             (name + ".sqlite.gz"));
+  const trace::Inflated file(source_folder() / "tests/traces/nsys" / (name + ".sqlite.gz"));
   const std::vector<nsys::Row> rows = nsys::rows_of_database(file.path.string());
   const int rounds = setting("HONE_MUTATIONS", usual_rounds), first = setting("HONE_MUTATION_SEED", 1);
   int analysed = 0;

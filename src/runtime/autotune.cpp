@@ -25,10 +25,6 @@ constexpr std::size_t kLookAgainReadings = 2;
 // A reading so long counts from the first on.
 constexpr double kLong = 5000;
 
-std::size_t byte_size(const graph::TensorType& type) {
-  return static_cast<std::size_t>(storage_elements(type.shape(), type.layout)) * dtype_size(type.dtype);
-}
-
 double best_of(const Contender& contender) {
   return contender.readings.empty() ? kInfinity
                                     : *std::min_element(contender.readings.begin(), contender.readings.end());
@@ -100,7 +96,7 @@ void run_rounds(std::span<Contender> contenders, double budget_ms, std::size_t l
 std::size_t step_bytes(const Graph& graph) {
   std::size_t constants = 0, largest = 0;
   for (const graph::Value& value : graph.values()) {
-    const std::size_t bytes = byte_size(value.type);
+    const std::size_t bytes = value.type.storage_bytes();
     if (value.is_constant())
       constants += bytes;
     else

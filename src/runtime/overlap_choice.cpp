@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "core/clock.h"
+#include "core/hash.h"
 #include "graph/builder.h"
 #include "runtime/autotune.h"
 #include "runtime/timing_cache.h"
@@ -85,18 +86,15 @@ std::string section_signature(const Graph& graph, const Section& section) {
     }
     text += ';';
   }
-  uint64_t hash = 14695981039346656037ULL;  // FNV-1a
-  for (unsigned char c : text) hash = (hash ^ c) * 1099511628211ULL;
   return fmt::format("section of {} nodes from {}, {:016x}", section.last - section.first + 1,
-                     graph.nodes()[section.first].op, hash);
+                     graph.nodes()[section.first].op, fnv1a(text));
 }
 
 void write_inputs(Plan& plan) {
   for (std::size_t i = 0; i < plan.graph().inputs().size(); ++i) {
     const TensorView view = plan.input(i);
     const graph::TensorType& type = plan.graph().type(plan.graph().inputs()[i]);
-    make_up(view.dtype, view.data,
-            static_cast<std::size_t>(storage_elements(type.shape(), type.layout)) * dtype_size(type.dtype));
+    make_up(view.dtype, view.data, type.storage_bytes());
   }
 }
 

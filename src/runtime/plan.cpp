@@ -30,10 +30,6 @@ using graph::ValueId;
 
 namespace {
 
-std::size_t byte_size(const graph::TensorType& type) {
-  return static_cast<std::size_t>(storage_elements(type.shape(), type.layout)) * dtype_size(type.dtype);
-}
-
 std::size_t physical_memory() {
   return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
 }
@@ -51,7 +47,8 @@ Status check_values(const Graph& graph) {
           fmt::format("unsupported: '{}' has type {}; strings have no place in a plan, only "
                       "hone run computes with them",
                       value.name, value.type.text()));
-    if (const auto bytes = static_cast<double>(byte_size(value.type)); bytes > static_cast<double>(memory))
+    if (const auto bytes = static_cast<double>(value.type.storage_bytes());
+        bytes > static_cast<double>(memory))
       return invalid(fmt::format(
           "'{}' ({}) takes {}, more than this machine's memory of {}; give smaller shapes", value.name,
           value.type.text(), format_bytes(bytes), format_bytes(static_cast<double>(memory))));
@@ -216,7 +213,7 @@ Status Plan::State::place_buffers(const BufferAssignment& buffers) {
     if (value.is_constant() || buffers.place(ValueId{i}).root != ValueId{i}) continue;
     place_of[i] = lifetimes.size();
     lifetimes.push_back(
-        {byte_size(value.type), buffers.first_definition(ValueId{i}), buffers.last_use(ValueId{i})});
+        {value.type.storage_bytes(), buffers.first_definition(ValueId{i}), buffers.last_use(ValueId{i})});
     widen(lifetimes.back(), sections,
           [&](const Section& section) { return only_lane(graph, buffers, section, ValueId{i}); });
   }
@@ -262,7 +259,7 @@ void Plan::State::resolve_arguments() {
       inputs[s].push_back(read ? addresses[id.index] : nullptr);
       if (!read || counted[id.index] || !graph.value(id).is_constant()) continue;
       counted[id.index] = true;
-      weights_bytes += byte_size(graph.type(id));
+      weights_bytes += graph.type(id).storage_bytes();
     }
     for (ValueId id : node.outputs) outputs[s].push_back(id.valid() ? addresses[id.index] : nullptr);
     arguments.push_back({inputs[s], outputs[s], base + placement.offsets[scratch_places[s]]});
@@ -278,7 +275,7 @@ Status Plan::State::look_for_bad_numbers(std::size_t step) const {
   auto bad = [&](ValueId id) {
     if (!id.valid() || graph.type(id).dtype != DType::kF32) return false;
     const auto* data = reinterpret_cast<const float*>(addresses[id.index]);
-    const auto count = byte_size(graph.type(id)) / sizeof(float);
+    const auto count = graph.type(id).storage_bytes() / sizeof(float);
     return std::any_of(data, data + count, [](float x) { return !std::isfinite(x); });
   };
   const Node& node = graph.node(steps[step].node);

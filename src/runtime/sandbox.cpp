@@ -19,10 +19,6 @@ constexpr int64_t kGrain = 1024;   // lines worth a thread
 // after two, 29 after four, 23 after eight, 21 without a sweep; in steps of ResNet-50, 30.
 constexpr int kTouches = 4;
 
-std::size_t byte_size(const graph::TensorType& type) {
-  return static_cast<std::size_t>(storage_elements(type.shape(), type.layout)) * dtype_size(type.dtype);
-}
-
 int64_t lines_of(const Tensor& tensor) { return static_cast<int64_t>(tensor.bytes() / kLine); }
 
 // Writes what is there already: the lines are then where a kernel that computed them leaves them.
@@ -50,7 +46,7 @@ bool may_be_overwritten(const graph::Graph& graph, const graph::Node& node, std:
   const graph::ValueId from = node.inputs[input];
   if (!from.valid() || !node.has_output(0)) return false;
   return graph.value(from).producer.valid() && !graph.is_output(from) && graph.users(from).size() == 1 &&
-         byte_size(graph.type(from)) == byte_size(graph.type(node.outputs[0])) &&
+         graph.type(from).storage_bytes() == graph.type(node.outputs[0]).storage_bytes() &&
          std::count(node.inputs.begin(), node.inputs.end(), from) == 1;
 }
 
@@ -100,12 +96,12 @@ Sandbox::Sandbox(const graph::Graph& graph, const graph::Node& node) {
       inputs_.push_back(value.constant->data());
       continue;
     }
-    Tensor& tensor = allocate(byte_size(value.type));
+    Tensor& tensor = allocate(value.type.storage_bytes());
     make_up(value.type.dtype, tensor.data(), tensor.bytes());
     inputs_.push_back(tensor.data());
   }
   for (graph::ValueId id : node.outputs)
-    outputs_.push_back(id.valid() ? allocate(byte_size(graph.type(id))).data() : nullptr);
+    outputs_.push_back(id.valid() ? allocate(graph.type(id).storage_bytes()).data() : nullptr);
   std::reverse(owned_.begin(), owned_.end());  // touched in this order: inputs last, as they are written last
 }
 

@@ -1,4 +1,4 @@
-// Convolutions on the CPU against the reference: forms, layouts, epilogues.
+// Convolutions on the CPU against the reference: forms, layouts, convolution_epilogues.
 #include "tests/backends/compare.h"
 #include <gtest/gtest.h>
 
@@ -99,10 +99,11 @@ TEST_P(LayoutTest, EveryFormAgrees) {
 }
 
 // What can follow a convolution in its group; `like` is a value of the result's shape and layout.
-using Behind = std::function<ValueId(GraphBuilder&, ValueId x, const std::function<ValueId()>& like)>;
+using AfterConvolution =
+    std::function<ValueId(GraphBuilder&, ValueId x, const std::function<ValueId()>& like)>;
 
-std::vector<std::pair<std::string, Behind>> epilogues() {
-  std::vector<std::pair<std::string, Behind>> all;
+std::vector<std::pair<std::string, AfterConvolution>> convolution_epilogues() {
+  std::vector<std::pair<std::string, AfterConvolution>> all;
   for (const char* op : {"Relu", "LeakyRelu", "Sigmoid", "Tanh", "Gelu", "Swish", "HardSwish", "HardSigmoid",
                          "Elu", "Mish", "Softplus", "Exp", "Abs"}) {
     all.push_back({op, [op](GraphBuilder& b, ValueId x, const auto&) { return b.add(op, {x}); }});
@@ -136,7 +137,7 @@ TEST(Convolution, EveryEpilogueAgreesInEveryLayout) {
   const ConvCase transposed{{2, 16, 4, 3}, {16, 32, 2, 2}, {{"strides", Ints{2, 2}}}, true, "ConvTranspose"};
   for (const std::string layout : {"plain", "channels_last", "blocked16"}) {
     for (const ConvCase& c : {plain, pointwise, depthwise, transposed}) {
-      for (const auto& [name, behind] : epilogues()) {
+      for (const auto& [name, behind] : convolution_epilogues()) {
         SCOPED_TRACE(layout + " " + text(c) + ": " + name);
         const Build build = [&, &behind_ = behind](GraphBuilder& b) -> std::vector<ValueId> {
           auto wanted = [&](ValueId v) { return layout == "plain" ? v : reorder(b, v, layout); };
@@ -158,7 +159,7 @@ TEST(Convolution, OneFunctionTwiceWithOtherParametersAgrees) {
   for (const std::string layout : {"plain", "channels_last", "blocked16"}) {
     for (const int64_t kernel : {1, 3}) {
       SCOPED_TRACE(layout);
-      const auto with = [&](const Behind& behind) -> Build {
+      const auto with = [&](const AfterConvolution& behind) -> Build {
         return [=](GraphBuilder& b) -> std::vector<ValueId> {
           const ValueId x = reorder(b, f32_input(b, "x", {1, 16, 7, 6}), layout);
           return {reorder(b, behind(b, b.add("Conv", {x, f32_constant(b, {32, 16, kernel, kernel})}), {}),

@@ -1,4 +1,4 @@
-// Matrix products on the CPU against the reference: forms, constant and computed factors, epilogues.
+// Matrix products on the CPU against the reference: forms, constant and computed factors, product_epilogues.
 #include "tests/backends/compare.h"
 #include <gtest/gtest.h>
 
@@ -88,9 +88,9 @@ TEST(Gemm, EveryFormAgrees) {
   }
 }
 
-using Behind = std::function<ValueId(GraphBuilder&, ValueId y)>;
+using AfterProduct = std::function<ValueId(GraphBuilder&, ValueId y)>;
 
-std::vector<std::pair<std::string, Behind>> epilogues() {
+std::vector<std::pair<std::string, AfterProduct>> product_epilogues() {
   auto vector = [](GraphBuilder& b, int64_t size) { return f32_constant(b, {size}, 11); };
   return {{"bias",
            [=](GraphBuilder& b, ValueId y) {
@@ -135,7 +135,7 @@ std::vector<std::pair<std::string, Behind>> epilogues() {
 TEST(MatMul, EveryEpilogueAgrees) {
   for (const Shape& a : {Shape{5, 7}, Shape{1, 7}, Shape{16, 7}, Shape{2, 3, 7}, Shape{1, 16, 7}}) {
     for (const bool constant : {true, false}) {
-      for (const auto& [name, behind] : epilogues()) {
+      for (const auto& [name, behind] : product_epilogues()) {
         SCOPED_TRACE(shape_text(a) + (constant ? " constant " : " computed ") + name);
         const Build build = [&, &behind_ = behind](GraphBuilder& b) -> std::vector<ValueId> {
           const ValueId x = f32_input(b, "a", a);
@@ -149,7 +149,7 @@ TEST(MatMul, EveryEpilogueAgrees) {
 }
 
 TEST(MatMul, EpiloguesOfBatchedProductsAgree) {
-  for (const auto& [name, behind] : epilogues()) {
+  for (const auto& [name, behind] : product_epilogues()) {
     SCOPED_TRACE(name);
     const Build build = [&, &behind_ = behind](GraphBuilder& b) -> std::vector<ValueId> {
       return {
@@ -161,7 +161,7 @@ TEST(MatMul, EpiloguesOfBatchedProductsAgree) {
 
 TEST(Gemm, EveryEpilogueAgrees) {
   for (const bool with_c : {true, false}) {
-    for (const auto& [name, behind] : epilogues()) {
+    for (const auto& [name, behind] : product_epilogues()) {
       SCOPED_TRACE(name);
       const Build build = [&, &behind_ = behind](GraphBuilder& b) -> std::vector<ValueId> {
         std::vector<ValueId> in{f32_input(b, "a", {5, 7}), f32_constant(b, {16, 7}, 2)};

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
+#include "core/testing/source_folder.h"
 
 namespace hone::testing_support {
 namespace {
@@ -14,7 +15,7 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 std::string recorded(const std::string& name) {
-  return (fs::path(HONE_SOURCE_DIR) / "tests/traces/recorded" / (name + ".json.gz")).string();
+  return (source_folder() / "tests/traces/recorded" / (name + ".json.gz")).string();
 }
 
 class Explain : public ::testing::Test {

@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/testing/source_folder.h"
+
 namespace hone::testing_support {
 namespace {
 
@@ -124,7 +126,7 @@ ProgramResult run_program(const fs::path& program, const std::vector<std::string
   return result;
 }
 
-fs::path hone_program() { return fs::path(HONE_BINARY_DIR) / "hone"; }
+fs::path hone_program() { return build_folder() / "hone"; }
 
 ProgramResult run_hone(const std::vector<std::string>& arguments, const RunOptions& options) {
   return run_program(hone_program(), arguments, options);

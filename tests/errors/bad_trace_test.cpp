@@ -8,6 +8,8 @@
 #include "tests/cli/test_models.h"
 #include <gtest/gtest.h>
 
+#include "core/testing/source_folder.h"
+
 namespace hone::testing_support {
 namespace {
 
@@ -29,10 +31,8 @@ class BadTrace : public ::testing::Test {
   }
 
   TemporaryFolder folder;
-  std::string fault =
-      (fs::path(HONE_SOURCE_DIR) / "tests/traces/recorded/copy_pageable.fault.json.gz").string();
-  std::string repaired =
-      (fs::path(HONE_SOURCE_DIR) / "tests/traces/recorded/copy_pageable.repaired.json.gz").string();
+  std::string fault = (source_folder() / "tests/traces/recorded/copy_pageable.fault.json.gz").string();
+  std::string repaired = (source_folder() / "tests/traces/recorded/copy_pageable.repaired.json.gz").string();
 };
 
 TEST_F(BadTrace, WhatCannotBeComparedIsNamedWithWhatCan) {

@@ -11,6 +11,7 @@
 #include "tests/cli/run_program.h"
 #include <gmock/gmock.h>
 
+#include "core/testing/source_folder.h"
 #include "lab/conformance/conformance.h"
 #include "lab/data/inputs.h"
 #include "lab/gate/numeric.h"
@@ -29,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-const fs::path kKept = fs::path(HONE_SOURCE_DIR) / "tests" / "models";
+const fs::path kKept = source_folder() / "tests" / "models";
 
 struct Run {
   graph::Graph graph;

@@ -6,6 +6,7 @@
 #include "analyze/device/accounts.h"
 #include "analyze/device/testing/fabricate_ranks.h"
 #include "analyze/device/testing/fabricate_works.h"
+#include "analyze/device/testing/gains_of.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -18,8 +19,6 @@ template <typename Made>
 Study study_of(const Made& made) {
   return make_study(made.trace(), gpu_roofs("NVIDIA H200"));
 }
-
-Gains gains_of(const Study& study) { return Gains(study, make_accounts(study, study.headline)); }
 
 // 20 turns of two works a step, each of 10 µs, of which the roof of memory says 1 µs.
 Works looping(const std::string& inputs) {

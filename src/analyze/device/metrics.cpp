@@ -37,7 +37,7 @@ std::optional<double> known(double part, double whole, double scale = 100) {
   return part > 0 ? ratio(part, whole, scale) : std::nullopt;
 }
 
-struct Row {
+struct MetricRow {
   const char* name;
   const char* label;
   const char* unit;
@@ -48,7 +48,7 @@ struct Row {
   const char* note;
 };
 
-const Row kRows[] = {
+const MetricRow kMetricRows[] = {
     {"gpu_busy_share", "GPU busy", "%", 95, true,
      [](const Quantities& q) { return ratio(q.busy_ms, q.step_ms); },
      "time in which the device ran anything ÷ step", "busy is not the same as useful: see the ledger"},
@@ -218,7 +218,7 @@ std::vector<Metric> device_metrics(const Study& study, const Accounts& accounts,
                                    const std::vector<CollectiveSummary>& collectives) {
   const Quantities quantities = Measuring(study, accounts, tables, collectives).run();
   std::vector<Metric> metrics;
-  for (const Row& row : kRows) {
+  for (const MetricRow& row : kMetricRows) {
     const std::optional<double> value = row.formula(quantities);
     if (!value) continue;
     Metric metric;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/analyze.h"
+#include "core/testing/source_folder.h"
 #include "trace/import/import.h"
 #include "trace/link/link.h"
 #include "trace/testing/inflated.h"
@@ -13,8 +14,7 @@ namespace hone::analyze {
 namespace {
 
 Analysis analysis_of(const std::string& name) {
-  const trace::Inflated file(std::filesystem::path(HONE_SOURCE_DIR) / "tests/traces/nsys" /
-                             (name + ".sqlite.gz"));
+  const trace::Inflated file(source_folder() / "tests/traces/nsys" / (name + ".sqlite.gz"));
   const std::vector<std::filesystem::path> paths = {file.path};
   auto trace = trace::import_trace(paths);
   EXPECT_TRUE(trace.ok()) << name;

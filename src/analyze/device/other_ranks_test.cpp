@@ -9,6 +9,7 @@
 #include "analyze/device/device_analysis.h"
 #include "analyze/device/operators.h"
 #include "analyze/device/testing/fabricate_ranks.h"
+#include "core/testing/source_folder.h"
 #include "trace/import/import.h"
 #include "trace/link/link.h"
 
@@ -236,7 +237,7 @@ TEST(OtherRanks, AddUpTheRowsOfOneName) {
 
 // Tables of operators can be made of any rank.
 TEST(OtherRanks, CountTimeAsTheTablesOfTheirOperators) {
-  const std::filesystem::path recorded = std::filesystem::path(HONE_SOURCE_DIR) / "tests/traces/recorded";
+  const std::filesystem::path recorded = source_folder() / "tests/traces/recorded";
   const std::vector<std::filesystem::path> files = {recorded / "straggler_extra_work.fault.rank0.json.gz",
                                                     recorded / "straggler_extra_work.fault.rank1.json.gz"};
   auto trace = trace::import_trace(files);

@@ -13,6 +13,7 @@
 
 #include "analyze/analyze.h"
 #include "core/statistics.h"
+#include "core/testing/source_folder.h"
 #include "trace/import/import.h"
 #include "trace/link/link.h"
 
@@ -24,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr double kOfProfiler = 0.001;  // the same definition: only rounding is left
 constexpr double kOfPeriod = 0.01;
 
-fs::path traces() { return fs::path(HONE_SOURCE_DIR) / "tests" / "traces"; }
+fs::path traces() { return source_folder() / "tests" / "traces"; }
 
 // What the table says of one recording; of each step but for `period_ms`, which the first lacks.
 struct Reference {

@@ -10,6 +10,7 @@
 #include "analyze/device/gains.h"
 #include "analyze/device/telling/tell.h"
 #include "analyze/device/testing/fabricate_ranks.h"
+#include "core/testing/source_folder.h"
 #include "trace/import/import.h"
 #include "trace/link/link.h"
 
@@ -40,14 +41,14 @@ fabricate::Ranks two_ranks(const Extra& extra, double work_of_second_us = 100) {
 
 constexpr auto kNothingMore = [](fabricate::Ranks&) {};
 
-struct Case {
-  explicit Case(fabricate::Ranks ranks)
+struct RanksCase {
+  explicit RanksCase(fabricate::Ranks ranks)
       : made(std::move(ranks)),
         study(make_study(made.trace(), gpu_roofs("NVIDIA H200"))),
         accounts(make_accounts(study, study.headline)),
         gains(study, accounts) {}
-  Case(const Case&) = delete;
-  Case& operator=(const Case&) = delete;
+  RanksCase(const RanksCase&) = delete;
+  RanksCase& operator=(const RanksCase&) = delete;
   fabricate::Ranks made;
   Study study;
   Accounts accounts;
@@ -65,7 +66,7 @@ std::string words_of(const Analysis& analysis, Cause cause) {
 }
 
 TEST(Ranks, WorkThatOthersDoNotDoCanGo) {
-  const Case extra(two_ranks([](fabricate::Ranks& made) {
+  const RanksCase extra(two_ranks([](fabricate::Ranks& made) {
     for (int i = 0; i < 2; ++i) made.launch(1, 300, "aten::mm");
   }));
   EXPECT_TRUE(extra.gains.straggler().extra_work);
@@ -81,7 +82,7 @@ TEST(Ranks, WorkThatOthersDoNotDoCanGo) {
 }
 
 TEST(Ranks, TheSameWorkOnMoreDataIsSharedOut) {
-  const Case longer(two_ranks(kNothingMore, 160));
+  const RanksCase longer(two_ranks(kNothingMore, 160));
   EXPECT_FALSE(longer.gains.straggler().extra_work);
   const auto [removed, shared] = longer.gains.straggler_gain();
   EXPECT_NEAR(removed, 0.6, 0.03);
@@ -90,7 +91,7 @@ TEST(Ranks, TheSameWorkOnMoreDataIsSharedOut) {
 }
 
 TEST(Ranks, TimeOfAHostIsNotSharedOut) {
-  const Case late(two_ranks([](fabricate::Ranks& made) { made.host(1, 2000); }));
+  const RanksCase late(two_ranks([](fabricate::Ranks& made) { made.host(1, 2000); }));
   const auto [removed, shared] = late.gains.straggler_gain();
   EXPECT_NEAR(removed, 2.0, 0.1);
   EXPECT_EQ(shared, 0);
@@ -112,7 +113,7 @@ TEST(Ranks, LatenessIsToldByStepNotSummedUp) {
       made.end_step(rank);
     }
   }
-  const Case late(std::move(made));
+  const RanksCase late(std::move(made));
   const std::vector<RankSummary> ranks = rank_summaries(late.study);
   EXPECT_NEAR(ranks[1].latest_ms, 0.51, 0.02);
   EXPECT_NEAR(ranks[1].usually_late_us, 11, 2);
@@ -129,8 +130,7 @@ TEST(Ranks, ExposedIsWhatTheLedgerCallsCommunication) {
   };
   for (const Program& program : {Program{"recorded/comm_tiny_buckets.fault.", 1.514, 1.265},
                                  Program{"real/ddp2_healthy_", 2.091, 1.439}}) {
-    const std::filesystem::path path =
-        std::filesystem::path(HONE_SOURCE_DIR) / "tests" / "traces" / program.name;
+    const std::filesystem::path path = source_folder() / "tests" / "traces" / program.name;
     const std::vector<std::filesystem::path> files = {path.string() + "rank0.json.gz",
                                                       path.string() + "rank1.json.gz"};
     auto trace = trace::import_trace(files);
@@ -179,7 +179,7 @@ TEST(Ranks, AreComparedInTheStepsThatAllHave) {
       made.end_step(rank);
     }
   }
-  const Case late(std::move(made));
+  const RanksCase late(std::move(made));
   ASSERT_EQ(late.study.timelines.size(), 2u);
   ASSERT_EQ(late.study.timelines[0].steps.size(), 6u);
   EXPECT_EQ(late.study.headline, 0u);
@@ -190,7 +190,7 @@ TEST(Ranks, AreComparedInTheStepsThatAllHave) {
 
 // Nothing that a fix wins can be foretold by a replay that does not give the recording again.
 TEST(Gains, AreWhatTheyAreAtMostWhereTheReplayIsFarOff) {
-  Case made(two_ranks([](fabricate::Ranks& ranks) { ranks.host(1, 2000); }));
+  RanksCase made(two_ranks([](fabricate::Ranks& ranks) { ranks.host(1, 2000); }));
   for (RankTimeline& timeline : made.study.timelines)
     for (std::size_t k = 0; k < timeline.steps.size(); ++k) {
       timeline.steps[k].start_ns += static_cast<int64_t>(k) * 3'000'000;

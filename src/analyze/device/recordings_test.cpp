@@ -19,6 +19,7 @@
 
 #include "analyze/analyze.h"
 #include "analyze/compare.h"
+#include "core/testing/source_folder.h"
 #include "trace/import/import.h"
 #include "trace/link/link.h"
 
@@ -32,7 +33,7 @@ struct Facts {
   double fault_ms = 0, repaired_ms = 0;
 };
 
-fs::path recordings() { return fs::path(HONE_SOURCE_DIR) / "tests" / "traces" / "recorded"; }
+fs::path recordings() { return source_folder() / "tests" / "traces" / "recorded"; }
 
 // The first text or number after "key": — these files are our own, one field a line.
 std::string field(const std::string& text, std::string_view key, std::size_t from = 0) {

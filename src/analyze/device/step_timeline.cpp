@@ -46,9 +46,9 @@ bool is_shown(TrackKind kind, Category category) {
   return kind == TrackKind::kThread && category != Category::kFunction;
 }
 
-class Builder {
+class StepTimelineBuilder {
  public:
-  Builder(const Study& study, Analysis& analysis)
+  StepTimelineBuilder(const Study& study, Analysis& analysis)
       : study_(study), trace_(*study.trace), analysis_(analysis), window_(drawn_window(study)) {
     for (const RankTimeline& timeline : study.timelines)
       clock_shift_ns_[timeline.rank] = timeline.clock_shift_ns;
@@ -260,7 +260,7 @@ class Builder {
 }  // namespace
 
 void add_step_timeline(const Study& study, Analysis& analysis) {
-  if (!study.timelines.empty()) Builder(study, analysis).run();
+  if (!study.timelines.empty()) StepTimelineBuilder(study, analysis).run();
 }
 
 }  // namespace hone::analyze::device

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/analyze.h"
+#include "core/testing/source_folder.h"
 #include "trace/import/import.h"
 #include "trace/link/link.h"
 
@@ -19,7 +20,7 @@ namespace {
 Result<Analysis> explained(std::vector<std::string> names) {
   std::vector<std::filesystem::path> paths;
   for (const std::string& name : names)
-    paths.push_back(std::filesystem::path(HONE_SOURCE_DIR) / "tests/traces/recorded" / (name + ".json.gz"));
+    paths.push_back(source_folder() / "tests/traces/recorded" / (name + ".json.gz"));
   HONE_ASSIGN(trace::Trace trace, trace::import_trace(paths));
   HONE_CHECK(trace::link_trace(trace));
   return analyze_trace(trace, {}, {});

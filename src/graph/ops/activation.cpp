@@ -32,7 +32,7 @@ Status infer_prelu(InferContext& context) {
   return infer::same_as_first_numeric(context);
 }
 
-struct Row {
+struct ActivationRow {
   std::string_view name;
   FlopsFunction flops;
   std::vector<AttributeSpec> attributes;
@@ -45,7 +45,7 @@ constexpr AttributeSpec kAlpha{"alpha", AttributeKind::kFloat};
 }  // namespace
 
 void add_activation_ops(OpTable& table) {
-  const std::vector<Row> rows = {
+  const std::vector<ActivationRow> rows = {
       {"Celu", infer::per_output<6>, {kAlpha}, "max(0, x) + min(0, alpha · (exp(x / alpha) - 1))"},
       {"Elu", infer::per_output<4>, {kAlpha}, "x above 0, else alpha · (exp(x) - 1)"},
       {"Gelu",
@@ -77,7 +77,7 @@ void add_activation_ops(OpTable& table) {
       {"Tanh", infer::per_output<1>, {}, "hyperbolic tangent"},
       {"ThresholdedRelu", infer::per_output<1>, {kAlpha}, "x above alpha, else 0"},
   };
-  for (const Row& row : rows) {
+  for (const ActivationRow& row : rows) {
     table.add({.name = row.name,
                .op_class = OpClass::kPointwise,
                .min_inputs = 1,

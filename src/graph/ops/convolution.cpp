@@ -108,16 +108,14 @@ Status infer_conv(InferContext& context) {
   return infer_conv_as(context, 1, context.input(0).dtype, context.node().op == "ConvTranspose");
 }
 
-bool is_byte(DType dtype) { return dtype == DType::kI8 || dtype == DType::kU8; }
-
 Status infer_conv_integer(InferContext& context) {
-  HONE_CHECK(expect_dtype(context, 0, is_byte, "i8 or u8"));
-  HONE_CHECK(expect_dtype(context, 1, is_byte, "i8 or u8"));
+  HONE_CHECK(expect_dtype(context, 0, infer::is_byte, "i8 or u8"));
+  HONE_CHECK(expect_dtype(context, 1, infer::is_byte, "i8 or u8"));
   return infer_conv_as(context, 1, DType::kI32);
 }
 
 Status infer_qlinear_conv(InferContext& context) {
-  for (std::size_t i : {0, 3, 7}) HONE_CHECK(expect_dtype(context, i, is_byte, "i8 or u8"));
+  for (std::size_t i : {0, 3, 7}) HONE_CHECK(expect_dtype(context, i, infer::is_byte, "i8 or u8"));
   return infer_conv_as(context, 3, context.input(7).dtype);
 }
 

@@ -5,7 +5,6 @@
 namespace hone::graph {
 namespace {
 
-const Dim kBatch = Dim::symbol("N");
 const Dim kHeight = Dim::symbol("H");
 
 TEST(ConvolutionTypes, ConvKeepsSymbolsThatTheWindowCannotChange) {

@@ -91,6 +91,7 @@ bool is_general_float(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kF16 || dtype == DType::kBF16;
 }
 
+bool is_byte(DType dtype) { return dtype == DType::kI8 || dtype == DType::kU8; }
 bool is_signed_numeric(DType dtype) { return is_numeric(dtype) && is_signed(dtype); }
 
 Status expect_dtype(const InferContext& context, std::size_t input, bool (*allowed)(DType),
@@ -212,6 +213,8 @@ Dims reduced(const Dims& dims, const Ints& axes, bool keepdims) {
 double elements(const TensorType& type) {
   return type.is_static() ? static_cast<double>(element_count(type.shape())) : 0.0;
 }
+
+void written_bytes(const CostContext& context, Cost& cost) { cost.bytes_written = context.out(0).bytes(); }
 
 void no_bytes(const CostContext&, Cost& cost) {
   cost.bytes_read = 0;

@@ -32,6 +32,7 @@ Result<DType> dtype_attribute(const InferContext& context, std::string_view attr
 
 // --- checks; what is not known (undefined dtype, no rank) passes ---
 bool is_numeric(DType dtype);         // integers and floats of 8 bits and more, no bool
+bool is_byte(DType dtype);            // i8, u8
 bool is_general_float(DType dtype);   // f16, bf16, f32, f64
 bool is_signed_numeric(DType dtype);  // signed integers and general floats
 Status expect_dtype(const InferContext& context, std::size_t input, bool (*allowed)(DType),
@@ -67,6 +68,8 @@ template <int flops>
 double per_input(const CostContext& context) {
   return flops * elements(context.in(0));
 }
+// What reads the shape of its input and not its elements: the output alone.
+void written_bytes(const CostContext& context, Cost& cost);
 // Views move nothing.
 void no_bytes(const CostContext& context, Cost& cost);
 

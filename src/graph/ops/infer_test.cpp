@@ -1,5 +1,7 @@
 // Type inference of pointwise, movement, shape and reduction operators, with known, symbolic and unknown
 // extents.
+#include "graph/ops/infer_test.h"
+
 #include <gtest/gtest.h>
 
 #include "core/onnx_dtype.h"
@@ -9,7 +11,7 @@
 namespace hone::graph {
 namespace {
 
-const Dim kBatch = Dim::symbol("batch");
+const Dim kNamedBatch = Dim::symbol("batch");
 
 // Builds one node on inputs of given types or constants, and tells the text of its first output's type, or
 // the error.
@@ -36,12 +38,10 @@ class Inference {
   GraphBuilder builder_{"test"};
 };
 
-TensorType f32(Dims dims) { return tensor_type(DType::kF32, std::move(dims)); }
-
 TEST(Inference, BroadcastKeepsSymbols) {
   Inference t;
-  EXPECT_EQ(t.infer("Add", {t.x(f32({kBatch, 1, 4})), t.x(f32({3, 1}))}), "f32[batch,3,4]");
-  EXPECT_EQ(t.infer("Less", {t.x(f32({kBatch})), t.x(f32({}))}), "bool[batch]");
+  EXPECT_EQ(t.infer("Add", {t.x(f32({kNamedBatch, 1, 4})), t.x(f32({3, 1}))}), "f32[batch,3,4]");
+  EXPECT_EQ(t.infer("Less", {t.x(f32({kNamedBatch})), t.x(f32({}))}), "bool[batch]");
   EXPECT_TRUE(t.refuses("Add", {t.x(f32({2})), t.x(f32({3}))}));
   EXPECT_TRUE(t.refuses("Add", {t.x(f32({2})), t.x(tensor_type(DType::kI64, Dims{2}))}));
   EXPECT_TRUE(t.refuses("Exp", {t.x(tensor_type(DType::kI64, Dims{2}))}));
@@ -49,7 +49,7 @@ TEST(Inference, BroadcastKeepsSymbols) {
 
 TEST(Inference, ReshapeCancelsSymbols) {
   Inference t;
-  const ValueId x = t.x(f32({kBatch, 12, 64}));
+  const ValueId x = t.x(f32({kNamedBatch, 12, 64}));
   EXPECT_EQ(t.infer("Reshape", {x, t.ints({-1, 768})}), "f32[batch,768]");
   EXPECT_EQ(t.infer("Reshape", {x, t.ints({0, -1})}), "f32[batch,768]");
   EXPECT_EQ(t.infer("Reshape", {x, t.ints({-1})}), "f32[?]");
@@ -61,7 +61,7 @@ TEST(Inference, ReshapeCancelsSymbols) {
 
 TEST(Inference, ViewsFollowTheirAxes) {
   Inference t;
-  const ValueId x = t.x(f32({kBatch, 1, 8}));
+  const ValueId x = t.x(f32({kNamedBatch, 1, 8}));
   EXPECT_EQ(t.infer("Squeeze", {x, t.ints({1})}), "f32[batch,8]");
   EXPECT_EQ(t.infer("Unsqueeze", {x, t.ints({0, -1})}), "f32[1,batch,1,8,1]");
   EXPECT_EQ(t.infer("Flatten", {x}), "f32[batch,8]");
@@ -72,7 +72,7 @@ TEST(Inference, ViewsFollowTheirAxes) {
 
 TEST(Inference, MovementComputesExtents) {
   Inference t;
-  const ValueId x = t.x(f32({kBatch, 3, 8}));
+  const ValueId x = t.x(f32({kNamedBatch, 3, 8}));
   EXPECT_EQ(t.infer("Transpose", {x}, {{"perm", Ints{2, 0, 1}}}), "f32[8,batch,3]");
   EXPECT_EQ(t.infer("Concat", {x, x}, {{"axis", int64_t{1}}}), "f32[batch,6,8]");
   EXPECT_EQ(t.infer("Slice", {x, t.ints({1, 0}), t.ints({-1, int64_t{1} << 31}), t.ints({2, 0})}),
@@ -87,7 +87,7 @@ TEST(Inference, MovementComputesExtents) {
 
 TEST(Inference, ReductionsDropOrKeepAxes) {
   Inference t;
-  const ValueId x = t.x(f32({kBatch, 3, 8}));
+  const ValueId x = t.x(f32({kNamedBatch, 3, 8}));
   EXPECT_EQ(t.infer("ReduceMean", {x, t.ints({-1})}), "f32[batch,3,1]");
   EXPECT_EQ(t.infer("ReduceMean", {x, t.ints({-1})}, {{"keepdims", int64_t{0}}}), "f32[batch,3]");
   EXPECT_EQ(t.infer("ReduceSum", {x}, {{"keepdims", int64_t{0}}}), "f32[]");
@@ -99,7 +99,7 @@ TEST(Inference, ReductionsDropOrKeepAxes) {
 
 TEST(Inference, CastsChangeTheDtypeOnly) {
   Inference t;
-  const ValueId x = t.x(f32({kBatch}));
+  const ValueId x = t.x(f32({kNamedBatch}));
   EXPECT_EQ(t.infer("Cast", {x}, {{"to", dtype_to_onnx(DType::kBF16)}}), "bf16[batch]");
   EXPECT_TRUE(t.refuses("Cast", {x}, {{"to", int64_t{99}}}));
   EXPECT_TRUE(t.refuses("BitCast", {x}, {{"to", dtype_to_onnx(DType::kI64)}}));

@@ -25,6 +25,8 @@ struct TestInput {
   }
 };
 
+inline const Dim kBatch = Dim::symbol("N");
+
 inline TensorType f32(Dims dims) { return tensor_type(DType::kF32, std::move(dims)); }
 inline Tensor int_constant(std::vector<int64_t> values) {
   return Tensor::i64({static_cast<int64_t>(values.size())}, values);

@@ -41,12 +41,11 @@ Status infer_matmul(InferContext& context) {
   return {};
 }
 
-bool is_byte(DType dtype) { return dtype == DType::kI8 || dtype == DType::kU8; }
 bool is_quantized(DType dtype) { return dtype_bits(dtype) == 8 && dtype != DType::kBool; }
 
 Status infer_matmul_integer(InferContext& context) {
-  HONE_CHECK(expect_dtype(context, 0, is_byte, "i8 or u8"));
-  HONE_CHECK(expect_dtype(context, 1, is_byte, "i8 or u8"));
+  HONE_CHECK(expect_dtype(context, 0, infer::is_byte, "i8 or u8"));
+  HONE_CHECK(expect_dtype(context, 1, infer::is_byte, "i8 or u8"));
   HONE_ASSIGN(TensorType type, product_type(context.input(0), context.input(1), DType::kI32));
   context.set_output(0, std::move(type));
   return {};

@@ -5,7 +5,6 @@
 namespace hone::graph {
 namespace {
 
-const Dim kBatch = Dim::symbol("N");
 const Dim kLength = Dim::symbol("T");
 
 TEST(MatrixTypes, MatMulBroadcastsBatchesAndDropsVectorAxes) {

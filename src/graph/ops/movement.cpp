@@ -336,8 +336,6 @@ void output_sized_bytes(const CostContext& context, Cost& cost) {
   cost.bytes_written = context.out(0).bytes();
 }
 
-void written_bytes(const CostContext& context, Cost& cost) { cost.bytes_written = context.out(0).bytes(); }
-
 OpEntry movement(std::string_view name, int min_inputs, int max_inputs, InferFunction rule,
                  std::vector<AttributeSpec> attributes, std::string_view summary) {
   return {.name = name,
@@ -381,7 +379,7 @@ void add_movement_ops(OpTable& table) {
                      "cropped or padded around the centre to a shape"));
   OpEntry eye = movement("EyeLike", 1, 1, infer_eye_like, {{"dtype", kInt}, {"k", kInt}},
                          "ones on a diagonal, in the shape of the input");
-  eye.bytes = written_bytes;
+  eye.bytes = infer::written_bytes;
   table.add(std::move(eye));
 }
 

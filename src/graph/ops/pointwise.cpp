@@ -94,14 +94,14 @@ double variadic_flops(const CostContext& context) {
   return operations * infer::elements(context.out(0));
 }
 
-struct Row {
+struct PointwiseRow {
   std::string_view name;
   InferFunction infer;
   std::string_view summary;
 };
 
-void add_rows(OpTable& table, int inputs, std::initializer_list<Row> rows) {
-  for (const Row& row : rows) {
+void add_rows(OpTable& table, int inputs, std::initializer_list<PointwiseRow> rows) {
+  for (const PointwiseRow& row : rows) {
     table.add({.name = row.name,
                .op_class = OpClass::kPointwise,
                .min_inputs = inputs,

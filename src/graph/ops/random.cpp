@@ -61,9 +61,6 @@ OpEntry random(std::string_view name, int inputs, InferFunction rule, std::vecto
           .summary = summary};
 }
 
-// The shape of the input is read, its elements are not.
-void written_bytes(const CostContext& context, Cost& cost) { cost.bytes_written = context.out(0).bytes(); }
-
 }  // namespace
 
 void add_random_ops(OpTable& table) {
@@ -75,11 +72,11 @@ void add_random_ops(OpTable& table) {
                    "uniformly distributed numbers"));
   OpEntry normal_like = random("RandomNormalLike", 1, infer_like, {{"mean", kFloat}, {"scale", kFloat}},
                                "normally distributed numbers in the shape of the input");
-  normal_like.bytes = written_bytes;
+  normal_like.bytes = infer::written_bytes;
   table.add(std::move(normal_like));
   OpEntry uniform_like = random("RandomUniformLike", 1, infer_like, {{"low", kFloat}, {"high", kFloat}},
                                 "uniformly distributed numbers in the shape of the input");
-  uniform_like.bytes = written_bytes;
+  uniform_like.bytes = infer::written_bytes;
   table.add(std::move(uniform_like));
   table.add(
       random("Bernoulli", 1, infer_bernoulli, {}, "1 with the probability that the input gives, else 0"));

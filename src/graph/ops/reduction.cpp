@@ -89,7 +89,7 @@ double top_k_flops(const CostContext& context) {
   return all > 0 ? all * std::max(1.0, std::log2(std::max(kept, 2.0))) : 0;
 }
 
-struct Row {
+struct ReductionRow {
   std::string_view name;
   FlopsFunction flops;  // operations an input element: the fold's, and the map's before it
   std::string_view summary;
@@ -97,7 +97,7 @@ struct Row {
 
 void add_reduce(OpTable& table) {
   using enum AttributeKind;
-  const std::vector<Row> rows = {
+  const std::vector<ReductionRow> rows = {
       {"ReduceL1", infer::per_input<2>, "the sum of absolute values over axes"},
       {"ReduceL2", infer::per_input<2>, "the root of the sum of squares over axes"},
       {"ReduceLogSum", infer::per_input<1>, "the logarithm of the sum over axes"},
@@ -109,7 +109,7 @@ void add_reduce(OpTable& table) {
       {"ReduceSum", infer::per_input<1>, "the sum over axes"},
       {"ReduceSumSquare", infer::per_input<2>, "the sum of squares over axes"},
   };
-  for (const Row& row : rows) {
+  for (const ReductionRow& row : rows) {
     table.add({.name = row.name,
                .op_class = OpClass::kReduction,
                .min_inputs = 1,
@@ -148,12 +148,12 @@ void add_reduction_ops(OpTable& table) {
                .flops = infer::per_input<1>,
                .summary = summary});
   }
-  const std::vector<Row> rows = {
+  const std::vector<ReductionRow> rows = {
       {"Softmax", infer::per_input<5>, "exp(x) normalized along an axis"},
       {"LogSoftmax", infer::per_input<5>, "the logarithm of Softmax"},
       {"Hardmax", infer::per_input<1>, "1 at the first largest element along an axis, 0 elsewhere"},
   };
-  for (const Row& row : rows) {
+  for (const ReductionRow& row : rows) {
     table.add({.name = row.name,
                .op_class = OpClass::kReduction,
                .min_inputs = 1,

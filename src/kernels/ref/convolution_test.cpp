@@ -1,6 +1,6 @@
 #include <random>
 
-#include "kernels/ref/ref_call_test.h"
+#include "kernels/ref/test_call.h"
 
 namespace hone::kernels::ref {
 namespace {
@@ -21,7 +21,7 @@ Tensor noise(Shape shape, unsigned seed) {
 const Tensor kOnes = floats({1, 1, 3, 3}, {1, 1, 1, 1, 1, 1, 1, 1, 1});
 
 TEST(RefConv, SumsThePaddedWindow) {
-  const auto y = run_ref("Conv", {iota({1, 1, 3, 3}), kOnes}, {{"pads", Ints{1, 1, 1, 1}}});
+  const auto y = run("Conv", {iota({1, 1, 3, 3}), kOnes}, {{"pads", Ints{1, 1, 1, 1}}});
   expect_values(y, 0, {1, 1, 3, 3}, {8, 15, 12, 21, 36, 27, 20, 33, 24});
 }
 
@@ -48,9 +48,8 @@ double direct_conv(const Tensor& x, const Tensor& w, int64_t n, int64_t oc, int6
 TEST(RefConv, GroupsStridesAndDilationsFollowTheDefinition) {
   const Tensor x = noise({2, 4, 9, 11}, 1), w = noise({6, 2, 3, 2}, 2);
   const Ints strides{2, 3}, dilations{2, 1}, pads{2, 1, 0, 3};
-  const auto y =
-      run_ref("Conv", {x, w},
-              {{"group", int64_t{2}}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}});
+  const auto y = run("Conv", {x, w},
+                     {{"group", int64_t{2}}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}});
   ASSERT_TRUE(y.ok()) << y.error().message;
   const Shape& shape = (*y)[0].shape();
   ASSERT_EQ(shape, (Shape{2, 6, 4, 5}));
@@ -65,10 +64,10 @@ TEST(RefConv, TransposedIsTheAdjoint) {
   // <conv(x), y> = <x, transposed(y)> for any x and y.
   const Tensor x = noise({1, 4, 7, 6}, 3), w = noise({6, 2, 3, 2}, 4);
   const Attributes attributes{{"group", int64_t{2}}, {"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 1, 1}}};
-  const auto forward = run_ref("Conv", {x, w}, attributes);
+  const auto forward = run("Conv", {x, w}, attributes);
   ASSERT_TRUE(forward.ok());
   const Tensor y = noise((*forward)[0].shape(), 5);
-  const auto backward = run_ref("ConvTranspose", {y, w}, attributes);
+  const auto backward = run("ConvTranspose", {y, w}, attributes);
   ASSERT_TRUE(backward.ok()) << backward.error().message;
   ASSERT_EQ((*backward)[0].shape(), x.shape());
   double left = 0, right = 0;
@@ -82,41 +81,40 @@ TEST(RefConv, QuantizedConvolutionScalesEachChannel) {
   const Tensor w = Tensor::of<int8_t>(DType::kI8, {2, 1, 1}, std::vector<int8_t>{3, -3});
   const Tensor zero = Tensor::of<uint8_t>(DType::kU8, {}, std::vector<uint8_t>{10});
   const Tensor w_zero = Tensor::of<int8_t>(DType::kI8, {}, std::vector<int8_t>{0});
-  const auto y = run_ref("QLinearConv",
-                         {x, floats({}, {1}), zero, w, floats({2}, {1, 10}), w_zero, floats({}, {2}), zero});
+  const auto y =
+      run("QLinearConv", {x, floats({}, {1}), zero, w, floats({2}, {1, 10}), w_zero, floats({}, {2}), zero});
   expect_values(y, 0, {1, 2, 2}, {13, 16, 0, 0});
 }
 
 TEST(RefConv, MisfitsAreErrors) {
-  EXPECT_FALSE(run_ref("Conv", {iota({1, 2, 3, 3}), kOnes}).ok());
-  EXPECT_FALSE(run_ref("Conv", {iota({1, 1, 2, 2}), kOnes}).ok());
-  EXPECT_FALSE(run_ref("Conv", {iota({1, 1, 3, 3}), kOnes}, {{"group", int64_t{0}}}).ok());
-  EXPECT_FALSE(run_ref("Conv", {iota({1, 1, 3, 3}), kOnes, floats({2}, {1, 2})}).ok());
-  EXPECT_FALSE(run_ref("Conv", {iota({3, 3}), kOnes}).ok());
+  EXPECT_FALSE(run("Conv", {iota({1, 2, 3, 3}), kOnes}).ok());
+  EXPECT_FALSE(run("Conv", {iota({1, 1, 2, 2}), kOnes}).ok());
+  EXPECT_FALSE(run("Conv", {iota({1, 1, 3, 3}), kOnes}, {{"group", int64_t{0}}}).ok());
+  EXPECT_FALSE(run("Conv", {iota({1, 1, 3, 3}), kOnes, floats({2}, {1, 2})}).ok());
+  EXPECT_FALSE(run("Conv", {iota({3, 3}), kOnes}).ok());
 }
 
 TEST(RefDeformConv, WithoutOffsetsIsAConvolution) {
   const Tensor x = noise({1, 4, 5, 6}, 6), w = noise({2, 2, 2, 3}, 7);
   const Attributes attributes{{"group", int64_t{2}}, {"pads", Ints{1, 0, 0, 1}}};
-  const auto plain = run_ref("Conv", {x, w}, attributes);
+  const auto plain = run("Conv", {x, w}, attributes);
   ASSERT_TRUE(plain.ok());
   const Shape& shape = (*plain)[0].shape();
   const auto y =
-      run_ref("DeformConv", {x, w, Tensor::zeros(DType::kF32, {1, 12, shape[2], shape[3]})}, attributes);
+      run("DeformConv", {x, w, Tensor::zeros(DType::kF32, {1, 12, shape[2], shape[3]})}, attributes);
   expect_values(y, 0, shape, (*plain)[0].to_doubles(), 1e-5);
 }
 
 TEST(RefCol2Im, OverlappingWindowsAddUp) {
-  const auto y =
-      run_ref("Col2Im", {floats({1, 2, 2}, {1, 2, 3, 4}), Tensor::i64({1}, std::vector<int64_t>{3}),
-                         Tensor::i64({1}, std::vector<int64_t>{2})});
+  const auto y = run("Col2Im", {floats({1, 2, 2}, {1, 2, 3, 4}), Tensor::i64({1}, std::vector<int64_t>{3}),
+                                Tensor::i64({1}, std::vector<int64_t>{2})});
   expect_values(y, 0, {1, 1, 3}, {1, 5, 4});
 }
 
 TEST(RefCausalConv, CarriesTheLastInputs) {
   const Tensor w = floats({1, 1, 2}, {1, 10});
   const auto y =
-      run_ref("CausalConvWithState", {floats({1, 1, 2}, {1, 2}), w, {}, floats({1, 1, 1}, {5})}, {}, 2);
+      run("CausalConvWithState", {floats({1, 1, 2}, {1, 2}), w, {}, floats({1, 1, 1}, {5})}, {}, 2);
   expect_values(y, 0, {1, 1, 2}, {15, 21});
   expect_values(y, 1, {1, 1, 1}, {2});
 }
@@ -124,44 +122,44 @@ TEST(RefCausalConv, CarriesTheLastInputs) {
 TEST(RefPool, MaximumReportsWhereInEitherOrder) {
   const Tensor x = floats({1, 1, 2, 3}, {1, 5, 2, 4, 3, 6});
   const Attributes window{{"kernel_shape", Ints{2, 2}}};
-  const auto y = run_ref("MaxPool", {x}, window, 2);
+  const auto y = run("MaxPool", {x}, window, 2);
   expect_values(y, 0, {1, 1, 1, 2}, {5, 6});
   expect_values(y, 1, {1, 1, 1, 2}, {1, 5});
   Attributes columns = window;
   columns.set("storage_order", int64_t{1});
-  expect_values(run_ref("MaxPool", {x}, columns, 2), 1, {1, 1, 1, 2}, {2, 5});
+  expect_values(run("MaxPool", {x}, columns, 2), 1, {1, 1, 1, 2}, {2, 5});
 }
 
 TEST(RefPool, AveragesCountPaddingOnlyWhenTold) {
   const Tensor x = floats({1, 1, 3}, {2, 4, 6});
   Attributes window{
       {"kernel_shape", Ints{2}}, {"pads", Ints{1, 0}}, {"strides", Ints{2}}, {"ceil_mode", int64_t{1}}};
-  expect_values(run_ref("AveragePool", {x}, window), 0, {1, 1, 2}, {2, 5});
+  expect_values(run("AveragePool", {x}, window), 0, {1, 1, 2}, {2, 5});
   window.set("count_include_pad", int64_t{1});
-  expect_values(run_ref("AveragePool", {x}, window), 0, {1, 1, 2}, {1, 5});
+  expect_values(run("AveragePool", {x}, window), 0, {1, 1, 2}, {1, 5});
 }
 
 TEST(RefPool, NormsAndGlobalPools) {
   const Tensor x = floats({1, 1, 2}, {-3, 4});
-  expect_values(run_ref("LpPool", {x}, {{"kernel_shape", Ints{2}}}), 0, {1, 1, 1}, {5});
-  expect_values(run_ref("GlobalLpPool", {x}, {{"p", int64_t{1}}}), 0, {1, 1, 1}, {7});
-  expect_values(run_ref("GlobalAveragePool", {x}), 0, {1, 1, 1}, {0.5});
-  expect_values(run_ref("GlobalMaxPool", {x}), 0, {1, 1, 1}, {4});
+  expect_values(run("LpPool", {x}, {{"kernel_shape", Ints{2}}}), 0, {1, 1, 1}, {5});
+  expect_values(run("GlobalLpPool", {x}, {{"p", int64_t{1}}}), 0, {1, 1, 1}, {7});
+  expect_values(run("GlobalAveragePool", {x}), 0, {1, 1, 1}, {0.5});
+  expect_values(run("GlobalMaxPool", {x}), 0, {1, 1, 1}, {4});
 }
 
 TEST(RefPool, UnpoolPutsElementsBackAndChecksIndices) {
   const Attributes window{{"kernel_shape", Ints{2}}, {"strides", Ints{2}}};
   const Tensor x = floats({1, 1, 2}, {7, 8});
-  expect_values(run_ref("MaxUnpool", {x, Tensor::i64({1, 1, 2}, std::vector<int64_t>{1, 2})}, window), 0,
+  expect_values(run("MaxUnpool", {x, Tensor::i64({1, 1, 2}, std::vector<int64_t>{1, 2})}, window), 0,
                 {1, 1, 4}, {0, 7, 8, 0});
-  EXPECT_FALSE(run_ref("MaxUnpool", {x, Tensor::i64({1, 1, 2}, std::vector<int64_t>{1, 4})}, window).ok());
+  EXPECT_FALSE(run("MaxUnpool", {x, Tensor::i64({1, 1, 2}, std::vector<int64_t>{1, 4})}, window).ok());
 }
 
 TEST(RefPool, RegionsOutsideTheBatchAreErrors) {
   const Tensor x = floats({1, 1, 2, 2}, {1, 2, 3, 4});
   const Attributes pooled{{"pooled_shape", Ints{1, 1}}};
-  expect_values(run_ref("MaxRoiPool", {x, floats({1, 5}, {0, 0, 0, 1, 0})}, pooled), 0, {1, 1, 1, 1}, {2});
-  EXPECT_FALSE(run_ref("MaxRoiPool", {x, floats({1, 5}, {1, 0, 0, 1, 1})}, pooled).ok());
+  expect_values(run("MaxRoiPool", {x, floats({1, 5}, {0, 0, 0, 1, 0})}, pooled), 0, {1, 1, 1, 1}, {2});
+  EXPECT_FALSE(run("MaxRoiPool", {x, floats({1, 5}, {1, 0, 0, 1, 1})}, pooled).ok());
 }
 
 }  // namespace

@@ -5,8 +5,6 @@
 namespace hone::kernels::ref {
 namespace {
 
-const Tensor kMatrix = floats({2, 3}, {1, 2, 3, 4, 5, 6});
-
 TEST(Movement, TransposeReordersAxes) {
   EXPECT_EQ(values("Transpose", {kMatrix}), (Doubles{1, 4, 2, 5, 3, 6}));
   EXPECT_TRUE(fails("Transpose", {kMatrix}, {{"perm", Ints{0, 0}}}));

@@ -8,7 +8,6 @@ namespace hone::kernels::ref {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(RoundToOdd, MakesTwoRoundingsEqualToOne) {
   // 1 + 2^-11 + 2^-40 lies just above the middle of two f16 values: rounding through f32 alone gives 1.

@@ -7,9 +7,6 @@
 namespace hone::kernels::ref {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-const Tensor kMatrix = floats({2, 3}, {1, 2, 3, 4, 5, 6});
-
 TEST(Reduce, TakesAxesAsInput) {
   EXPECT_EQ(values("ReduceSum", {kMatrix, ints({1}, {-1})}), (Doubles{6, 15}));
   EXPECT_EQ(values("ReduceMean", {kMatrix, ints({1}, {0})}), (Doubles{2.5, 3.5, 4.5}));

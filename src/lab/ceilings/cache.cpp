@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
+#include "core/hash.h"
 #include "core/version.h"
 #include "lab/ceilings/ceilings_json.h"
 
@@ -18,13 +19,6 @@ std::filesystem::path default_folder() {
   if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
     return std::filesystem::path(home) / ".cache" / "hone";
   return {};
-}
-
-// FNV-1a: a short name for the key, stable between builds. The file holds the key itself, which decides.
-uint64_t hash(std::string_view text) {
-  uint64_t value = 14695981039346656037u;
-  for (char c : text) value = (value ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return value;
 }
 
 std::string make_key(const Machine& machine, int threads) {
@@ -40,7 +34,7 @@ std::string make_key(const Machine& machine, int threads) {
 CeilingsCache::CeilingsCache(const std::filesystem::path& folder, const Machine& machine, int threads)
     : key_(make_key(machine, threads)) {
   const std::filesystem::path where = folder.empty() ? default_folder() : folder;
-  if (!where.empty()) path_ = where / fmt::format("ceilings-{:016x}.json", hash(key_));
+  if (!where.empty()) path_ = where / fmt::format("ceilings-{:016x}.json", fnv1a(key_));
 }
 
 Result<Ceilings> CeilingsCache::read() const {

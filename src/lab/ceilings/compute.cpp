@@ -15,7 +15,7 @@ using kernels::roof::ArithmeticProbe;
 using kernels::roof::GemmProbe;
 
 constexpr std::array kProducts = {DType::kF32, DType::kBF16, DType::kI8};  // the matrix products' dtypes
-constexpr double kRepetitionSeconds = 2e-3;  // long against starting a team, short against a time slice
+constexpr double kProductSeconds = 2e-3;  // long against starting a team, short against a time slice
 
 std::string title(const ArithmeticProbe& probe) {
   return fmt::format("{} {}", dtype_name(probe.dtype), probe.method == "tiles" ? "tiles" : "arithmetic");
@@ -27,7 +27,7 @@ void measure_arithmetic(CeilingsRun& run, const ArithmeticProbe& probe, int thre
   double trial = 1;
   for (int i = 0; i < 3; ++i)
     trial = std::min(trial, time_team(1, [&](int) { probe.run(kTrial); }).cpu_seconds);
-  const auto iterations = std::max<int64_t>(1000, static_cast<int64_t>(kRepetitionSeconds / trial * kTrial));
+  const auto iterations = std::max<int64_t>(1000, static_cast<int64_t>(kProductSeconds / trial * kTrial));
   const auto once = [&] { return time_team(threads, [&](int) { probe.run(iterations); }); };
   const Samples samples = collect(run.budget(), once);
   const double work = probe.operations_per_iteration * static_cast<double>(iterations) * threads;

@@ -12,7 +12,7 @@
 namespace hone::lab::internal {
 namespace {
 
-constexpr double kRepetitionSeconds = 1.5e-3;
+constexpr double kPassSeconds = 1.5e-3;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr double kLeastDram = 64e6, kMostDram = 2e9;  // bytes of all threads' buffers together
 
@@ -120,8 +120,8 @@ void measure_stream(CeilingsRun& run, const Level& level, const Operation& opera
   };
   while (passes < (1 << 24)) {
     const double seconds = std::max(1e-9, time_team(1, run_one).cpu_seconds);
-    if (seconds >= kRepetitionSeconds / 2) break;
-    passes = static_cast<int>(passes * std::clamp(kRepetitionSeconds / seconds, 1.5, 64.0)) + 1;
+    if (seconds >= kPassSeconds / 2) break;
+    passes = static_cast<int>(passes * std::clamp(kPassSeconds / seconds, 1.5, 64.0)) + 1;
   }
   const auto once = [&] { return time_team(threads, run_one); };
   const Samples samples = collect(run.budget(), once);

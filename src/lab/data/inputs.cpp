@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "core/hash.h"
 #include "core/philox.h"
 #include "lab/data/microscopy.h"
 
@@ -53,12 +54,6 @@ int64_t id_limit(const InputSpec& spec) {
   const int bits = dtype_bits(spec.dtype) - (is_signed(spec.dtype) ? 1 : 0);
   const int64_t most = bits >= 62 ? std::numeric_limits<int64_t>::max() : int64_t{1} << bits;
   return std::min(most, std::max<int64_t>(1, spec.index_limit.value_or(kSafeIndexLimit)));
-}
-
-uint64_t hash(std::string_view text) {  // FNV-1a: inputs of one model differ from each other
-  uint64_t value = 14695981039346656037u;
-  for (char c : text) value = (value ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return value;
 }
 
 template <typename T>
@@ -172,7 +167,7 @@ Result<Tensor> synthesise_input(const InputSpec& spec, uint64_t seed) {
   if (auto room = Tensor::try_make(spec.dtype, spec.shape); !room.ok())
     return room.error().within(fmt::format("input '{}'", spec.name));
   if (content == Content::kImages && *count > 0) return make_images(spec, seed);
-  const Philox random(seed, hash(spec.name));
+  const Philox random(seed, fnv1a(spec.name));
   const int64_t last = spec.shape.empty() ? 1 : std::max<int64_t>(1, spec.shape.back());
   const int64_t limit = id_limit(spec);
   const int bits = dtype_bits(spec.dtype);

@@ -21,7 +21,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "elements are mapped as they lie in the file");
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr std::size_t kAlignment = 64;  // NumPy pads the header so that the elements start on it
+constexpr std::size_t kHeaderAlignment = 64;  // NumPy pads the header so that the elements start on it
 
 // NumPy's kind letter and item size for each type; the first row of a pair is what reading gives.
 struct TypeCode {
@@ -187,7 +187,8 @@ Result<std::string> npy_header(const Tensor& tensor) {
   std::string dict = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}{}), }}", order,
                                  row->code, fmt::join(tensor.shape(), ", "), comma);
   constexpr std::size_t kBefore = 10;  // magic, version 1.0, length
-  const std::size_t total = (kBefore + dict.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;
+  const std::size_t total =
+      (kBefore + dict.size() + 1 + kHeaderAlignment - 1) / kHeaderAlignment * kHeaderAlignment;
   dict.resize(total - kBefore - 1, ' ');
   dict += '\n';
   std::string header(kMagic);

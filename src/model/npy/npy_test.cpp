@@ -35,7 +35,7 @@ Result<Tensor> parse(const std::string& file) {
   return parse_npy(std::as_bytes(std::span<const char>(file.data(), file.size())));
 }
 
-std::string error_of(const std::string& file) {
+std::string npy_error(const std::string& file) {
   const auto result = parse(file);
   return result.ok() ? "parsed" : result.error().message;
 }
@@ -144,36 +144,37 @@ TEST(Npy, EveryTruncationIsAnError) {
   const std::string file = npy_file(dict("<f4", "(2, 2)"), raw<float>({1, 2, 3, 4}));
   for (std::size_t size = 0; size < file.size(); ++size)
     EXPECT_FALSE(parse(file.substr(0, size)).ok()) << size;
-  EXPECT_THAT(error_of(file + "x"), HasSubstr("17 bytes of data"));
+  EXPECT_THAT(npy_error(file + "x"), HasSubstr("17 bytes of data"));
 }
 
 TEST(Npy, HostileHeadersAreErrors) {
   const std::string four(4, '\0');
-  EXPECT_THAT(error_of(npy_file(dict("<f4", "(-1,)"), four)), HasSubstr("negative extent -1"));
-  EXPECT_THAT(error_of(npy_file(dict("<f4", "(99999999999999999999,)"), four)), HasSubstr("'shape'"));
-  EXPECT_THAT(error_of(npy_file(dict("<f4", "(4294967296, 4294967296)"), four)), HasSubstr("more elements"));
-  EXPECT_THAT(error_of(npy_file(dict("<f4", "(4611686018427387904,)"), "")), HasSubstr("0 bytes of data"));
-  EXPECT_THAT(error_of(npy_file(dict("<f4", "(0, 9223372036854775807, 9)"), "")), HasSubstr("more elements"));
-  EXPECT_THAT(error_of(npy_file(dict("<f4", "(1 2)"), four)), HasSubstr("not a tuple"));
-  EXPECT_THAT(error_of(npy_file(dict("<f4", "[1]"), four)), HasSubstr("not a tuple"));
-  EXPECT_THAT(error_of(npy_file(dict("<f4", "(1,)", "0"), four)), HasSubstr("neither True nor False"));
-  EXPECT_THAT(error_of(npy_file("{'descr': '<f4'}", four)), HasSubstr("missing"));
-  EXPECT_THAT(error_of(npy_file("{'a': 1}", four)), HasSubstr("unexpected or repeated key 'a'"));
-  EXPECT_THAT(error_of(npy_file("import os", four)), HasSubstr("not a dict"));
-  EXPECT_THAT(error_of(npy_file(dict("<f4", "(1,)") + "x", four)), HasSubstr("follows the dict"));
+  EXPECT_THAT(npy_error(npy_file(dict("<f4", "(-1,)"), four)), HasSubstr("negative extent -1"));
+  EXPECT_THAT(npy_error(npy_file(dict("<f4", "(99999999999999999999,)"), four)), HasSubstr("'shape'"));
+  EXPECT_THAT(npy_error(npy_file(dict("<f4", "(4294967296, 4294967296)"), four)), HasSubstr("more elements"));
+  EXPECT_THAT(npy_error(npy_file(dict("<f4", "(4611686018427387904,)"), "")), HasSubstr("0 bytes of data"));
+  EXPECT_THAT(npy_error(npy_file(dict("<f4", "(0, 9223372036854775807, 9)"), "")),
+              HasSubstr("more elements"));
+  EXPECT_THAT(npy_error(npy_file(dict("<f4", "(1 2)"), four)), HasSubstr("not a tuple"));
+  EXPECT_THAT(npy_error(npy_file(dict("<f4", "[1]"), four)), HasSubstr("not a tuple"));
+  EXPECT_THAT(npy_error(npy_file(dict("<f4", "(1,)", "0"), four)), HasSubstr("neither True nor False"));
+  EXPECT_THAT(npy_error(npy_file("{'descr': '<f4'}", four)), HasSubstr("missing"));
+  EXPECT_THAT(npy_error(npy_file("{'a': 1}", four)), HasSubstr("unexpected or repeated key 'a'"));
+  EXPECT_THAT(npy_error(npy_file("import os", four)), HasSubstr("not a dict"));
+  EXPECT_THAT(npy_error(npy_file(dict("<f4", "(1,)") + "x", four)), HasSubstr("follows the dict"));
   std::string axes = "(";
   for (int i = 0; i < 65; ++i) axes += "1,";
-  EXPECT_THAT(error_of(npy_file(dict("<f4", axes + ")"), four)), HasSubstr("more than 64 axes"));
+  EXPECT_THAT(npy_error(npy_file(dict("<f4", axes + ")"), four)), HasSubstr("more than 64 axes"));
 }
 
 TEST(Npy, WhatIsNotAnArrayOfNumbersSaysSo) {
-  EXPECT_THAT(error_of(npy_file(dict("|O", "(1,)"), "")), HasSubstr("pickled Python objects"));
-  EXPECT_THAT(error_of(npy_file(dict("<U5", "(1,)"), "")), HasSubstr("dtype '<U5' is not supported"));
-  EXPECT_THAT(error_of(npy_file(dict("f4", "(1,)"), "")), HasSubstr("not a type string"));
-  EXPECT_THAT(error_of(npy_file("{'descr': [('a', '<f4')], }", "")), HasSubstr("structured dtype"));
-  EXPECT_THAT(error_of("PK\x03\x04"), HasSubstr(".npz archive"));
-  EXPECT_THAT(error_of(npy_file(dict("<f4", "(1,)"), "", 4)), HasSubstr("version 4.0"));
-  EXPECT_THAT(error_of(""), HasSubstr("empty"));
+  EXPECT_THAT(npy_error(npy_file(dict("|O", "(1,)"), "")), HasSubstr("pickled Python objects"));
+  EXPECT_THAT(npy_error(npy_file(dict("<U5", "(1,)"), "")), HasSubstr("dtype '<U5' is not supported"));
+  EXPECT_THAT(npy_error(npy_file(dict("f4", "(1,)"), "")), HasSubstr("not a type string"));
+  EXPECT_THAT(npy_error(npy_file("{'descr': [('a', '<f4')], }", "")), HasSubstr("structured dtype"));
+  EXPECT_THAT(npy_error("PK\x03\x04"), HasSubstr(".npz archive"));
+  EXPECT_THAT(npy_error(npy_file(dict("<f4", "(1,)"), "", 4)), HasSubstr("version 4.0"));
+  EXPECT_THAT(npy_error(""), HasSubstr("empty"));
 }
 
 }  // namespace

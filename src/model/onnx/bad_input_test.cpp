@@ -6,8 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "model/onnx/reader.h"
-#include "model/onnx/test_model.h"
+#include "model/onnx/test_read.h"
 
 namespace hone::model {
 namespace {
@@ -17,19 +16,13 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using namespace testing;
 
-TestGraph relu() {
+TestGraph one_relu() {
   TestGraph graph;
   graph.nodes = {node("Relu", {"x"}, {"y"}, {}, "act")};
   graph.inputs = {value_info("x", {2, 3})};
   graph.outputs = {value_info("y", {2, 3})};
   return graph;
 }
-
-std::string error_of(const std::string& bytes) {
-  const auto graph = read_onnx_bytes(bytes);
-  return graph.ok() ? "accepted" : graph.error().message;
-}
-std::string error_of(const TestGraph& graph) { return error_of(model(graph)); }
 
 class BadFile : public ::testing::Test {
  protected:
@@ -58,7 +51,7 @@ TEST_F(BadFile, MissingEmptyAndGarbageFilesAreNamed) {
 }
 
 TEST(BadModel, EveryPrefixOfAModelIsRefused) {
-  TestGraph graph = relu();
+  TestGraph graph = one_relu();
   graph.nodes = {node("Add", {"x", "w"}, {"y"})};
   graph.initializers = {float_tensor("w", {3}, {1, 2, 3})};
   Proto proto;  // the graph last, so that no prefix is complete
@@ -69,7 +62,7 @@ TEST(BadModel, EveryPrefixOfAModelIsRefused) {
 }
 
 TEST(BadModel, EverySingleByteMayChangeWithoutACrash) {
-  TestGraph graph = relu();
+  TestGraph graph = one_relu();
   graph.nodes = {node("Add", {"x", "w"}, {"y"}, {attribute("axis", int64_t{1})})};
   graph.initializers = {float_tensor("w", {3}, {1, 2, 3})};
   const std::string whole = model(graph, 6);
@@ -84,20 +77,20 @@ TEST(BadModel, EverySingleByteMayChangeWithoutACrash) {
 }
 
 TEST(BadModel, VersionsThatDoNotExistAreNamed) {
-  EXPECT_THAT(error_of(model(relu(), 28)), HasSubstr("opset 28, newer than 27"));
-  EXPECT_THAT(error_of(model(relu(), 0)), HasSubstr("imports opset 0"));
-  EXPECT_THAT(error_of(model(relu(), 21, {}, 99)), HasSubstr("IR 99"));
-  EXPECT_THAT(error_of(model(relu(), 21, {}, -3)), HasSubstr("no format version"));
-  EXPECT_THAT(error_of(Proto().integer(1, 10).message(7, relu().to_proto()).text()),
+  EXPECT_THAT(error_of(model(one_relu(), 28)), HasSubstr("opset 28, newer than 27"));
+  EXPECT_THAT(error_of(model(one_relu(), 0)), HasSubstr("imports opset 0"));
+  EXPECT_THAT(error_of(model(one_relu(), 21, {}, 99)), HasSubstr("IR 99"));
+  EXPECT_THAT(error_of(model(one_relu(), 21, {}, -3)), HasSubstr("no format version"));
+  EXPECT_THAT(error_of(Proto().integer(1, 10).message(7, one_relu().to_proto()).text()),
               HasSubstr("imports no opset"));
   EXPECT_THAT(error_of(Proto().integer(1, 10).text()), HasSubstr("no graph"));
-  TestGraph graph = relu();
+  TestGraph graph = one_relu();
   graph.nodes = {node("Relu", {"x"}, {"y"}, {}, "act", "com.example")};
   EXPECT_THAT(error_of(graph), HasSubstr("imports no opset of its domain 'com.example'"));
 }
 
 TEST(BadModel, CyclesAreNamedNodeByNode) {
-  TestGraph graph = relu();
+  TestGraph graph = one_relu();
   graph.nodes = {node("Add", {"x", "b"}, {"a"}, {}, "first"), node("Relu", {"a"}, {"b"}, {}, "second"),
                  node("Relu", {"b"}, {"y"}, {}, "third")};
   const std::string message = error_of(graph);
@@ -109,29 +102,29 @@ TEST(BadModel, CyclesAreNamedNodeByNode) {
 }
 
 TEST(BadModel, MissingAndDuplicateNamesAreNamed) {
-  TestGraph graph = relu();
+  TestGraph graph = one_relu();
   graph.nodes = {node("Relu", {"nowhere"}, {"y"}, {}, "act")};
   EXPECT_THAT(error_of(graph), HasSubstr("node 'act' (Relu): reads 'nowhere'"));
-  graph = relu();
+  graph = one_relu();
   graph.nodes.push_back(node("Abs", {"x"}, {"y"}, {}, "again"));
   EXPECT_THAT(error_of(graph), HasSubstr("'y' is produced twice, by nodes 'act' and 'again'"));
-  graph = relu();
+  graph = one_relu();
   graph.nodes = {node("Relu", {"x"}, {"x"}, {}, "act")};
   graph.outputs = {value_info("x", {2, 3})};
   EXPECT_NE(error_of(graph), "accepted");
-  graph = relu();
+  graph = one_relu();
   graph.inputs.push_back(graph.inputs[0]);
   EXPECT_THAT(error_of(graph), HasSubstr("two inputs are named 'x'"));
-  graph = relu();
+  graph = one_relu();
   graph.outputs.push_back(graph.outputs[0]);
   EXPECT_THAT(error_of(graph), HasSubstr("'y' is listed twice"));
-  graph = relu();
+  graph = one_relu();
   graph.outputs = {value_info("z", {2, 3})};
   EXPECT_THAT(error_of(graph), HasSubstr("output 'z'"));
-  graph = relu();
+  graph = one_relu();
   graph.outputs.clear();
   EXPECT_THAT(error_of(graph), HasSubstr("no outputs"));
-  graph = relu();
+  graph = one_relu();
   graph.initializers = {float_tensor("w", {1}, {1}), float_tensor("w", {1}, {2})};
   EXPECT_THAT(error_of(graph), HasSubstr("two initializers are named 'w'"));
   graph.initializers = {float_tensor("", {1}, {1})};
@@ -139,7 +132,7 @@ TEST(BadModel, MissingAndDuplicateNamesAreNamed) {
 }
 
 TEST(BadModel, ShapesThatCannotBeAreNamed) {
-  TestGraph graph = relu();
+  TestGraph graph = one_relu();
   graph.inputs = {value_info("x", {-5, 3})};
   EXPECT_THAT(error_of(graph), HasSubstr("input 'x': extent -5 is negative"));
   graph.inputs = {value_info("x", {int64_t{1} << 40, int64_t{1} << 40})};
@@ -151,7 +144,7 @@ TEST(BadModel, ShapesThatCannotBeAreNamed) {
 }
 
 TEST(BadModel, WrongAttributesAndArityNameTheNode) {
-  TestGraph graph = relu();
+  TestGraph graph = one_relu();
   graph.nodes = {node("Relu", {"x", "x"}, {"y"}, {}, "act")};
   EXPECT_THAT(error_of(graph), HasSubstr("node 'act' (Relu): has 2 inputs"));
   graph.nodes = {node("Relu", {"x"}, {"y"}, {attribute("speed", int64_t{9})}, "act")};
@@ -165,7 +158,7 @@ TEST(BadModel, WrongAttributesAndArityNameTheNode) {
 }
 
 TEST(BadModel, ControlCharactersInNamesStayOutOfMessages) {
-  TestGraph graph = relu();
+  TestGraph graph = one_relu();
   graph.nodes = {node("Relu", {"no\nwhere"}, {"y"}, {}, std::string(5000, 'n') + "\n")};
   const std::string message = error_of(graph);
   EXPECT_EQ(message.find('\n'), std::string::npos);
@@ -173,7 +166,7 @@ TEST(BadModel, ControlCharactersInNamesStayOutOfMessages) {
 }
 
 TEST(BadModel, SizesOutOfConstantsThatNoMemoryHoldsNameTheNode) {
-  TestGraph graph = relu();
+  TestGraph graph = one_relu();
   graph.nodes = {node("ConstantOfShape", {"s"}, {"y"}, {}, "vast")};
   graph.initializers = {int_tensor("s", {2}, {int64_t{1} << 62, 2})};
   graph.outputs = {value_info("y", {})};
@@ -188,7 +181,7 @@ TEST(BadModel, BranchesOfDifferentDtypesAreRefused) {
   TestGraph else_branch;
   else_branch.nodes = {node("Cast", {"x"}, {"b"}, {attribute("to", int64_t{kInt64})})};
   else_branch.outputs = {value_info("b", {2, 3}, kInt64)};
-  TestGraph graph = relu();
+  TestGraph graph = one_relu();
   graph.inputs.push_back(value_info("flag", {}, 9));  // bool
   graph.nodes = {node("If", {"flag"}, {"y"},
                       {graph_attribute("then_branch", then_branch.to_proto()),
@@ -207,7 +200,7 @@ TEST(BadModel, FunctionsInACircleAreNamed) {
         .message(7, node(calls, {"a"}, {"b"}, {}, "", "local"))
         .message(9, opset_import("local", 1));
   };
-  TestGraph graph = relu();
+  TestGraph graph = one_relu();
   graph.nodes = {node("f", {"x"}, {"y"}, {}, "call", "local")};
   const std::string message = error_of(model(graph, 21, {function("f", "g"), function("g", "f")}));
   EXPECT_THAT(message, HasSubstr("function 'f' calls itself"));
@@ -234,7 +227,7 @@ TEST(BadModel, DeepNestingIsRefused) {
   EXPECT_THAT(error_of(inner), HasSubstr("nested too deep"));
   Proto type = Proto().message(1, Proto().integer(1, kFloat));
   for (int depth = 0; depth < 400; ++depth) type = Proto().message(4, Proto().message(1, type));
-  TestGraph graph = relu();
+  TestGraph graph = one_relu();
   graph.inputs = {Proto().bytes(1, "x").message(2, type)};
   EXPECT_THAT(error_of(graph), HasSubstr("nested too deep"));
 }
@@ -254,7 +247,7 @@ TEST(BadModel, FunctionsThatMultiplyAreRefused) {
         .message(9, opset_import("local", 1));
     functions.push_back(proto);
   }
-  TestGraph graph = relu();
+  TestGraph graph = one_relu();
   graph.nodes = {node("f0", {"x"}, {"y"}, {}, "call", "local")};
   EXPECT_THAT(error_of(model(graph, 21, functions)), HasSubstr("more than 500000 nodes"));
 }
@@ -274,7 +267,7 @@ class ExternalFile : public BadFile {
  protected:
   Result<graph::Graph> read(const std::string& location, const std::string& offset = {},
                             const std::string& length = {}) const {
-    TestGraph graph = relu();
+    TestGraph graph = one_relu();
     graph.nodes = {node("Add", {"x", "w"}, {"y"})};
     graph.initializers = {external_tensor(location, offset, length)};
     return read_onnx(write("inside/model.onnx", model(graph)));
@@ -319,7 +312,7 @@ TEST_F(ExternalFile, MustBeThereAndLongEnough) {
 }
 
 TEST(BadModel, ExternalDataNeedsAFile) {
-  TestGraph graph = relu();
+  TestGraph graph = one_relu();
   graph.initializers = {external_tensor("weights.bin", "", "")};
   EXPECT_THAT(error_of(graph), HasSubstr("tensor 'w': its data is in another file"));
 }

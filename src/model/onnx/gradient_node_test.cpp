@@ -2,9 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/verify.h"
 #include "model/onnx/reader.h"
-#include "model/onnx/test_model.h"
+#include "model/onnx/test_read.h"
 
 namespace hone::model {
 namespace {
@@ -46,27 +45,12 @@ TestGraph products(std::vector<Proto> more) {
   return graph;
 }
 
-graph::Graph read(const TestGraph& graph) {
-  auto read = read_onnx_bytes(with_training_domain(graph));
-  if (!read.ok()) throw std::runtime_error(read.error().message);
-  const Status valid = graph::verify(*read);
-  if (!valid.ok()) throw std::runtime_error(valid.error().message);
-  return *std::move(read);
-}
+graph::Graph read_training(const TestGraph& graph) { return read_valid(with_training_domain(graph)); }
 
-std::string error_of(const TestGraph& graph) {
-  const auto result = read_onnx_bytes(with_training_domain(graph));
-  return result.ok() ? "accepted" : result.error().message;
-}
-
-std::vector<std::string> ops(const graph::Graph& graph) {
-  std::vector<std::string> names;
-  for (const graph::Node& node : graph.nodes()) names.push_back(node.op);
-  return names;
-}
+std::string training_error(const TestGraph& graph) { return error_of(with_training_domain(graph)); }
 
 TEST(GradientNode, BecomesOrdinaryNodes) {
-  const graph::Graph graph = read(products({gradient({"a", "b"}, {"", "g"}, {"a", "b"}, "y")}));
+  const graph::Graph graph = read_training(products({gradient({"a", "b"}, {"", "g"}, {"a", "b"}, "y")}));
   EXPECT_EQ(graph.type(graph.outputs()[0]).text(), "f32[2]");
   EXPECT_THAT(ops(graph), Not(Contains("ai.onnx.preview.training.Gradient")));
   EXPECT_THAT(graph.nodes().back().provenance, ElementsAre("grad", "mul"));
@@ -75,28 +59,29 @@ TEST(GradientNode, BecomesOrdinaryNodes) {
 
 TEST(GradientNode, AtOtherValuesComputesTheModelThere) {
   // dy/db = a, where a is c: the graph does not read a.
-  const graph::Graph graph = read(products({gradient({"b", "c"}, {"g"}, {"b"}, "y", {"a"})}));
+  const graph::Graph graph = read_training(products({gradient({"b", "c"}, {"g"}, {"b"}, "y", {"a"})}));
   EXPECT_TRUE(graph.users(graph.inputs()[0]).empty());
   EXPECT_FALSE(graph.users(graph.inputs()[2]).empty());
 }
 
 TEST(GradientNode, OfAGradient) {
-  const graph::Graph graph = read(products({gradient({"a", "b"}, {"g"}, {"a"}, "first", {"b"}),
-                                            gradient({"a", "b"}, {"first"}, {"b"}, "y", {"a"})}));
+  const graph::Graph graph = read_training(products({gradient({"a", "b"}, {"g"}, {"a"}, "first", {"b"}),
+                                                     gradient({"a", "b"}, {"first"}, {"b"}, "y", {"a"})}));
   EXPECT_EQ(graph.type(graph.outputs()[0]).text(), "f32[2]");
 }
 
 TEST(GradientNode, ThatCannotBeExpandedSaysWhy) {
-  EXPECT_THAT(error_of(products({gradient({"a"}, {"g"}, {"a", "b"}, "y")})),
+  EXPECT_THAT(training_error(products({gradient({"a"}, {"g"}, {"a", "b"}, "y")})),
               HasSubstr("node 'grad' (Gradient): has 1 inputs for the 2 values"));
-  EXPECT_THAT(error_of(products({gradient({"a"}, {"g", "h"}, {"a"}, "y")})), HasSubstr("has 2 outputs"));
-  EXPECT_THAT(error_of(products({gradient({"a"}, {"g"}, {"a"}, "nowhere")})), HasSubstr("'nowhere'"));
-  EXPECT_THAT(error_of(products({gradient({"a"}, {"g"}, {"nowhere"}, "y")})), HasSubstr("'nowhere'"));
-  EXPECT_THAT(error_of(products({gradient({}, {"g"}, {}, "y")})), HasSubstr("must name values"));
-  EXPECT_THAT(error_of(products({gradient({"a"}, {"g"}, {"a"}, "g")})), HasSubstr("cycle"));
-  EXPECT_THAT(error_of(products({node("CumProd", {"y", "i"}, {"t"}, {}, "cum"),
-                                 node("Constant", {}, {"i"}, {attribute("value_int", int64_t{0})}),
-                                 gradient({"a"}, {"g"}, {"a"}, "t")})),
+  EXPECT_THAT(training_error(products({gradient({"a"}, {"g", "h"}, {"a"}, "y")})),
+              HasSubstr("has 2 outputs"));
+  EXPECT_THAT(training_error(products({gradient({"a"}, {"g"}, {"a"}, "nowhere")})), HasSubstr("'nowhere'"));
+  EXPECT_THAT(training_error(products({gradient({"a"}, {"g"}, {"nowhere"}, "y")})), HasSubstr("'nowhere'"));
+  EXPECT_THAT(training_error(products({gradient({}, {"g"}, {}, "y")})), HasSubstr("must name values"));
+  EXPECT_THAT(training_error(products({gradient({"a"}, {"g"}, {"a"}, "g")})), HasSubstr("cycle"));
+  EXPECT_THAT(training_error(products({node("CumProd", {"y", "i"}, {"t"}, {}, "cum"),
+                                       node("Constant", {}, {"i"}, {attribute("value_int", int64_t{0})}),
+                                       gradient({"a"}, {"g"}, {"a"}, "t")})),
               HasSubstr("node 'cum' (CumProd): unsupported: the gradient of CumProd"));
   TestGraph branch;
   branch.nodes = {gradient({"a", "b"}, {"o"}, {"a", "b"}, "y")};
@@ -105,7 +90,7 @@ TEST(GradientNode, ThatCannotBeExpandedSaysWhy) {
                                    {graph_attribute("then_branch", branch.to_proto()),
                                     graph_attribute("else_branch", branch.to_proto())})});
   graph.inputs.push_back(value_info("flag", {}, 9));
-  EXPECT_THAT(error_of(graph), HasSubstr("unsupported: Gradient in a sub-graph"));
+  EXPECT_THAT(training_error(graph), HasSubstr("unsupported: Gradient in a sub-graph"));
 }
 
 // Every derivative of a product has more terms than the one before.
@@ -118,7 +103,7 @@ TEST(GradientNode, ThatMultipliesIsRefused) {
     nodes.push_back(gradient({"a"}, {next}, {"a"}, "s" + std::to_string(i)));
     y = next;
   }
-  EXPECT_THAT(error_of(products(nodes)), HasSubstr("more than"));
+  EXPECT_THAT(training_error(products(nodes)), HasSubstr("more than"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <protozero/pbf_writer.hpp>
 
+#include "core/onnx_dtype.h"
 #include "model/onnx/proto.h"
 #include "model/onnx/target_opset.h"
 #include "model/onnx/tensor_proto.h"
@@ -16,7 +17,7 @@ using graph::Node;
 using graph::ValueId;
 using protozero::pbf_writer;
 
-// Names of values in the file: ONNX wants them unique across a graph and all graphs inside it.
+// ValueNames of values in the file: ONNX wants them unique across a graph and all graphs inside it.
 class NamePool {
  public:
   std::string claim(const std::string& wanted) {
@@ -29,7 +30,7 @@ class NamePool {
   std::unordered_set<std::string> taken_;
 };
 
-using Names = std::vector<std::string>;  // by value index
+using ValueNames = std::vector<std::string>;  // by value index
 
 // Empty messages carry meaning here (a scalar's shape, an unknown extent), and pbf_writer leaves them out
 // where it nests: they are put together apart.
@@ -48,7 +49,7 @@ std::string shape_message(const graph::Dims& dims) {
 void write_type(pbf_writer& parent, uint32_t field, const graph::TensorType& type) {
   pbf_writer type_message(parent, field);
   pbf_writer tensor(type_message, 1);
-  tensor.add_int32(1, dtype_to_onnx(type.dtype));
+  tensor.add_int32(1, static_cast<int32_t>(dtype_to_onnx(type.dtype)));
   if (type.has_rank()) tensor.add_message(2, shape_message(*type.dims));
 }
 
@@ -100,7 +101,7 @@ class GraphWriter {
   explicit GraphWriter(NamePool& pool) : pool_(pool) {}
 
   // Everything but initializers; `names` has a name for every input, constant and capture already.
-  Status write_nodes(const Graph& graph, Names& names, pbf_writer& message) {
+  Status write_nodes(const Graph& graph, ValueNames& names, pbf_writer& message) {
     for (const Node& node : graph.nodes()) {
       for (const ValueId output : node.outputs)
         if (output.valid() && names[output.index].empty())
@@ -112,7 +113,7 @@ class GraphWriter {
   }
 
  private:
-  Status write_node(const Node& node, const Names& names, pbf_writer& message) {
+  Status write_node(const Node& node, const ValueNames& names, pbf_writer& message) {
     pbf_writer node_message(message, 1);
     const auto name_of = [&](ValueId id) { return id.valid() ? names[id.index] : std::string(); };
     for (std::size_t i = 0; i + node.captures < node.inputs.size(); ++i)
@@ -131,7 +132,7 @@ class GraphWriter {
     for (std::size_t i = 0; i < node.bodies.size(); ++i) {
       pbf_writer attribute_message(node_message, 5);
       attribute_message.add_string(1, body_name(node, i));
-      Names captured;
+      ValueNames captured;
       for (std::size_t k = node.inputs.size() - node.captures; k < node.inputs.size(); ++k)
         captured.push_back(name_of(node.inputs[k]));
       pbf_writer body(attribute_message, 6);
@@ -147,10 +148,10 @@ class GraphWriter {
     return i == 0 ? "then_branch" : "else_branch";
   }
 
-  Status write_body(const Graph& body, const Names& captured, pbf_writer& message) {
+  Status write_body(const Graph& body, const ValueNames& captured, pbf_writer& message) {
     if (body.inputs().size() < captured.size())
       return invalid("its sub-graph takes fewer inputs than captures");
-    Names names(body.values().size());
+    ValueNames names(body.values().size());
     const std::size_t formal = body.inputs().size() - captured.size();
     for (std::size_t i = 0; i < body.inputs().size(); ++i) {
       const ValueId input = body.inputs()[i];
@@ -189,7 +190,7 @@ class GraphWriter {
 
   // A sub-graph gives back only what its own nodes produce, each once; anything else goes through an
   // Identity.
-  void write_body_outputs(const Graph& body, const Names& names, pbf_writer& message) {
+  void write_body_outputs(const Graph& body, const ValueNames& names, pbf_writer& message) {
     std::unordered_set<uint32_t> given;
     for (const ValueId output : body.outputs()) {
       std::string name = names[output.index];
@@ -216,7 +217,7 @@ Result<MainGraph> write_main_graph(const Graph& graph) {
   pbf_writer message(main.bytes);
   message.add_string(2, graph.name());
   NamePool pool;
-  Names names;
+  ValueNames names;
   for (const graph::Value& value : graph.values()) names.push_back(pool.claim(value.name));
   for (const ValueId input : graph.inputs())
     write_value_info(message, 11, names[input.index], graph.type(input));

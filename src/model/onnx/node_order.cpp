@@ -11,10 +11,10 @@
 namespace hone::model::onnx {
 namespace {
 
-using Names = std::unordered_set<std::string_view>;
+using NameSet = std::unordered_set<std::string_view>;
 
-void collect_free(const GraphProto& graph, Names& seen, std::vector<std::string_view>& found) {
-  Names defined;
+void collect_free(const GraphProto& graph, NameSet& seen, std::vector<std::string_view>& found) {
+  NameSet defined;
   for (const ValueInfoProto& input : graph.inputs) defined.insert(input.name);
   for (const TensorProto& tensor : graph.initializers) defined.insert(tensor.name);
   for (const SparseTensorProto& tensor : graph.sparse_initializers) defined.insert(tensor.values.name);
@@ -106,7 +106,7 @@ bool is_gradient(const NodeProto& node) {
 
 std::vector<std::string_view> free_names(const NodeProto& node) {
   std::vector<std::string_view> found;
-  Names seen;
+  NameSet seen;
   for (const AttributeProto& attribute : node.attributes)
     for (const GraphProto& graph : attribute.graphs) collect_free(graph, seen, found);
   if (!is_gradient(node)) return found;

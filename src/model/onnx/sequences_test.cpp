@@ -4,9 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/verify.h"
-#include "model/onnx/reader.h"
-#include "model/onnx/test_model.h"
+#include "model/onnx/test_read.h"
 
 namespace hone::model {
 namespace {
@@ -17,22 +15,7 @@ using ::testing::IsEmpty;
 using namespace testing;
 
 graph::Graph read(const TestGraph& graph, const std::vector<Proto>& functions = {}) {
-  auto read = read_onnx_bytes(model(graph, 21, functions));
-  if (!read.ok()) throw std::runtime_error(read.error().message);
-  const Status valid = graph::verify(*read);
-  if (!valid.ok()) throw std::runtime_error(valid.error().message);
-  return *std::move(read);
-}
-
-std::string error_of(const TestGraph& graph) {
-  const auto result = read_onnx_bytes(model(graph));
-  return result.ok() ? "accepted" : result.error().message;
-}
-
-std::vector<std::string> ops(const graph::Graph& graph) {
-  std::vector<std::string> names;
-  for (const graph::Node& node : graph.nodes()) names.push_back(node.op);
-  return names;
+  return read_valid(model(graph, 21, functions));
 }
 
 // The name of the value that output 0 carries on: graph inputs come out through an Identity.

@@ -1,6 +1,7 @@
 #include "model/onnx/tensor_file.h"
 
 #include "core/file.h"
+#include "core/onnx_dtype.h"
 #include "model/onnx/tensor_proto.h"
 #include "model/onnx/tensor_writer.h"
 
@@ -16,7 +17,7 @@ Result<Tensor> read_tensor_file(const std::filesystem::path& path) {
 }
 
 Status write_tensor_file(const std::filesystem::path& path, const Tensor& tensor, const std::string& name) {
-  if (onnx::dtype_to_onnx(tensor.dtype()) == 0) return invalid(path.string() + ": the tensor has no type");
+  if (dtype_to_onnx(tensor.dtype()) == 0) return invalid(path.string() + ": the tensor has no type");
   std::string bytes;
   onnx::append_tensor(bytes, tensor, name);
   return write_file(path, bytes);

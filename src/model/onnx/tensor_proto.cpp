@@ -5,19 +5,11 @@
 #include <cstring>
 #include <optional>
 
+#include "core/onnx_dtype.h"
 #include "model/onnx/wire.h"
 
 namespace hone::model::onnx {
 namespace {
-
-// Index: ONNX's number (TensorProto.DataType).
-constexpr DType kDTypes[] = {
-    DType::kUndefined,  DType::kF32,    DType::kU8,         DType::kI8,   DType::kU16,  DType::kI16,
-    DType::kI32,        DType::kI64,    DType::kString,     DType::kBool, DType::kF16,  DType::kF64,
-    DType::kU32,        DType::kU64,    DType::kC64,        DType::kC128, DType::kBF16, DType::kF8E4M3FN,
-    DType::kF8E4M3FNUZ, DType::kF8E5M2, DType::kF8E5M2FNUZ, DType::kU4,   DType::kI4,   DType::kF4E2M1,
-    DType::kF8E8M0,     DType::kU2,     DType::kI2,
-};
 
 std::size_t alignment_of(DType dtype) {
   return is_complex(dtype) ? dtype_size(dtype) / 2 : std::max<std::size_t>(dtype_size(dtype), 1);
@@ -210,7 +202,7 @@ Result<Tensor> from_typed(DType dtype, Shape shape, int64_t count, const TypedDa
 }
 
 Result<Tensor> make_unnamed(const TensorProto& proto, const TensorSource& source) {
-  const DType dtype = dtype_from_onnx(proto.data_type);
+  const DType dtype = dtype_from_onnx(proto.data_type).value_or(DType::kUndefined);
   if (dtype == DType::kUndefined)
     return corrupt("element type " + std::to_string(proto.data_type) + " does not exist");
   if (proto.segmented) return unsupported("tensors stored in segments are not supported");
@@ -279,16 +271,6 @@ Result<Tensor> make_dense_unnamed(const SparseTensorProto& proto, const TensorSo
 }
 
 }  // namespace
-
-DType dtype_from_onnx(int32_t data_type) {
-  if (data_type < 0 || static_cast<std::size_t>(data_type) >= std::size(kDTypes)) return DType::kUndefined;
-  return kDTypes[data_type];
-}
-
-int32_t dtype_to_onnx(DType dtype) {
-  const auto* found = std::find(std::begin(kDTypes), std::end(kDTypes), dtype);
-  return found == std::end(kDTypes) ? 0 : static_cast<int32_t>(found - std::begin(kDTypes));
-}
 
 Result<Tensor> make_tensor(const TensorProto& proto, const TensorSource& source) {
   auto tensor = make_unnamed(proto, source);

@@ -12,10 +12,6 @@
 
 namespace hone::model::onnx {
 
-// ONNX's number of an element type, both ways; kUndefined and 0 for those that hone does not know.
-DType dtype_from_onnx(int32_t data_type);
-int32_t dtype_to_onnx(DType dtype);
-
 // Where tensors' bytes come from.
 struct TensorSource {
   std::shared_ptr<const void> owner;  // keeps the bytes of the messages alive; null: data is always copied

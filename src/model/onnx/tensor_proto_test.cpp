@@ -135,11 +135,5 @@ TEST(TensorProto, MakesSparseTensorsDense) {
   EXPECT_THAT(make_dense(sparse, {}).error().message, HasSubstr("too large"));
 }
 
-TEST(TensorProto, NumbersOfElementTypesGoBothWays) {
-  for (int number = 1; number <= 26; ++number) EXPECT_EQ(dtype_to_onnx(dtype_from_onnx(number)), number);
-  EXPECT_EQ(dtype_from_onnx(27), DType::kUndefined);
-  EXPECT_EQ(dtype_from_onnx(-1), DType::kUndefined);
-}
-
 }  // namespace
 }  // namespace hone::model::onnx

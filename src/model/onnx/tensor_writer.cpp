@@ -2,6 +2,7 @@
 
 #include <protozero/pbf_writer.hpp>
 
+#include "core/onnx_dtype.h"
 #include "model/onnx/tensor_proto.h"
 
 namespace hone::model::onnx {
@@ -29,7 +30,7 @@ std::string packed_elements(const Tensor& tensor) {
 void append_tensor(std::string& bytes, const Tensor& tensor, std::string_view name) {
   protozero::pbf_writer writer(bytes);
   writer.add_packed_int64(1, tensor.shape().begin(), tensor.shape().end());
-  writer.add_int32(2, dtype_to_onnx(tensor.dtype()));
+  writer.add_int32(2, static_cast<int32_t>(dtype_to_onnx(tensor.dtype())));
   if (!name.empty()) writer.add_string(8, name.data(), name.size());
   if (tensor.dtype() == DType::kString) {
     for (const std::string& text : tensor.strings()) writer.add_bytes(6, text);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/onnx_dtype.h"
 #include "model/onnx/tensor_proto.h"
 
 namespace hone::model::onnx {
@@ -40,7 +41,7 @@ Result<graph::TensorType> make_type(const TypeProto& proto) {
   if (proto.kind != TypeProto::Kind::kTensor)
     return unsupported(fmt::format("unsupported: values of {} type", kind_name(proto.kind)));
   graph::TensorType type;
-  type.dtype = dtype_from_onnx(proto.elem_type);
+  type.dtype = dtype_from_onnx(proto.elem_type).value_or(DType::kUndefined);
   if (type.dtype == DType::kUndefined && proto.elem_type != 0)
     return corrupt(fmt::format("element type {} does not exist", proto.elem_type));
   if (!proto.dims) return type;

@@ -9,6 +9,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "core/file.h"
+#include "core/onnx_dtype.h"
 #include "model/onnx/expand.h"
 #include "model/onnx/graph_writer.h"
 #include "model/onnx/target_opset.h"
@@ -23,7 +24,7 @@ using protozero::pbf_writer;
 
 constexpr std::size_t kMostInside = 1'900'000'000;  // protobuf's limit is 2^31 - 1 for the whole file
 constexpr std::size_t kBesideFrom = 1024;           // smaller tensors stay in the model either way
-constexpr std::size_t kAlignment = 64;              // of weights in the file: readers use them where they lie
+constexpr std::size_t kWeightAlignment = 64;        // of weights in the file: readers use them where they lie
 constexpr std::size_t kPage = 4096;                 // of large ones in a file beside the model
 
 // One initializer as it goes into the file: a message's fields up to the data, then the data.
@@ -63,7 +64,7 @@ Initializer make_initializer(const std::string& name, const Tensor& tensor) {
   }
   pbf_writer writer(made.fields);
   writer.add_packed_int64(1, tensor.shape().begin(), tensor.shape().end());
-  writer.add_int32(2, dtype_to_onnx(tensor.dtype()));
+  writer.add_int32(2, static_cast<int32_t>(dtype_to_onnx(tensor.dtype())));
   writer.add_string(8, name);
   if (dtype_bits(tensor.dtype()) < 8) made.packed = packed_elements(tensor);
   made.data_size = packed_size(tensor);
@@ -88,10 +89,11 @@ std::string initializer_head(const Initializer& initializer, std::size_t padding
 // the tensor's doc_string, which says nothing to anyone.
 std::string aligned_head(const Initializer& initializer, std::size_t position) {
   const std::string plain = initializer_head(initializer, 0);
-  if (initializer.data_size < kAlignment || (position + plain.size()) % kAlignment == 0) return plain;
-  for (std::size_t padding = 1; padding <= kAlignment; ++padding) {
+  if (initializer.data_size < kWeightAlignment || (position + plain.size()) % kWeightAlignment == 0)
+    return plain;
+  for (std::size_t padding = 1; padding <= kWeightAlignment; ++padding) {
     std::string head = initializer_head(initializer, padding);
-    if ((position + head.size()) % kAlignment == 0) return head;
+    if ((position + head.size()) % kWeightAlignment == 0) return head;
   }
   return plain;
 }
@@ -143,7 +145,7 @@ Status write_model(AtomicFile& file, const std::string& head, const std::string&
 Status write_beside(AtomicFile& file, const std::string& location, std::vector<Initializer>& initializers) {
   for (Initializer& initializer : initializers) {
     if (initializer.data_size < kBesideFrom) continue;
-    const std::size_t alignment = initializer.data_size >= kPage ? kPage : kAlignment;
+    const std::size_t alignment = initializer.data_size >= kPage ? kPage : kWeightAlignment;
     HONE_CHECK(file.write(std::string((alignment - file.position() % alignment) % alignment, '\0')));
     const std::size_t offset = file.position();
     HONE_CHECK(file.write(initializer.data()));
@@ -171,7 +173,7 @@ Status write_files(const graph::Graph& graph, const std::filesystem::path& path,
   std::size_t weights = main.bytes.size();
   for (const auto& [name, tensor] : main.initializers) {
     initializers.push_back(make_initializer(name, *tensor));
-    weights += initializers.back().data_size + initializers.back().fields.size() + kAlignment;
+    weights += initializers.back().data_size + initializers.back().fields.size() + kWeightAlignment;
   }
   const bool beside = options.weights == WriteOptions::Weights::kBeside ||
                       (options.weights == WriteOptions::Weights::kAutomatic && weights > kMostInside);

@@ -11,7 +11,7 @@
 namespace hone::model::zoo {
 namespace {
 
-constexpr float kEpsilon = 1e-12f;
+constexpr float kBertEpsilon = 1e-12f;
 
 struct Bert {
   const BertSizes& sizes;
@@ -21,7 +21,7 @@ struct Bert {
     return sizes.spelled_layer_norm ? LayerNormForm::kPrimitives : LayerNormForm::kOperator;
   }
   ValueId normalise(const Module& at, ValueId x) const {
-    return layer_norm(at["LayerNorm"], x, sizes.hidden, kEpsilon, form());
+    return layer_norm(at["LayerNorm"], x, sizes.hidden, kBertEpsilon, form());
   }
 
   ValueId embed(const Module& at, ValueId ids, ValueId types) const {

@@ -10,7 +10,7 @@
 namespace hone::model::zoo {
 namespace {
 
-constexpr float kEpsilon = 1e-5f;
+constexpr float kGpt2Epsilon = 1e-5f;
 
 // Hugging Face's Conv1D: Gemm on rows, so the leading axes are folded before and unfolded after.
 ValueId conv1d(const Module& at, ValueId x, int64_t in, int64_t out, Initial initial) {
@@ -30,7 +30,7 @@ struct Gpt {
   Initial residual() const { return {0, 0.02f / std::sqrt(2.0f * static_cast<float>(sizes.layers))}; }
 
   ValueId normalise(const Module& at, ValueId x) const {
-    return layer_norm(at, x, sizes.hidden, kEpsilon, LayerNormForm::kOperator);
+    return layer_norm(at, x, sizes.hidden, kGpt2Epsilon, LayerNormForm::kOperator);
   }
 
   ValueId attention(const Module& at, ValueId x) const {

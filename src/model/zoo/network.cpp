@@ -3,20 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/hash.h"
 #include "model/zoo/normal_fill.h"
 
 namespace hone::model::zoo {
-namespace {
-
-// FNV-1a: a stream number for a name.
-uint64_t stream_of(std::string_view name) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
-}  // namespace
-
 Initial he(int64_t fan_in, float gain) { return {0, std::sqrt(gain / static_cast<float>(fan_in))}; }
 
 Network::Network(std::string name, uint64_t seed) : builder_(std::move(name)), seed_(seed) {}
@@ -36,7 +26,7 @@ void Network::output(ValueId value, const std::string& name, graph::Dims dims) {
 ValueId Network::random(const std::string& name, Shape shape, Initial initial, bool positive) {
   Tensor tensor(DType::kF32, std::move(shape));
   const ValueId value = builder_.constant(name, tensor);
-  pending_.push_back({std::move(tensor), stream_of(name), initial, positive});
+  pending_.push_back({std::move(tensor), fnv1a(name), initial, positive});
   return value;
 }
 

@@ -8,10 +8,10 @@
 namespace hone::model::zoo {
 namespace {
 
-constexpr float kEpsilon = 1e-12f;
+constexpr float kVitEpsilon = 1e-12f;
 
 ValueId normalise(const Module& at, ValueId x, const VitSizes& sizes) {
-  return layer_norm(at, x, sizes.hidden, kEpsilon, LayerNormForm::kOperator);
+  return layer_norm(at, x, sizes.hidden, kVitEpsilon, LayerNormForm::kOperator);
 }
 
 ValueId embed(const Module& at, ValueId image, const VitSizes& sizes) {

@@ -61,9 +61,9 @@ std::vector<ComputeLine> compute_lines(const Roofs& roofs, const Analysis& befor
 
 int decade_above(double value) { return static_cast<int>(std::ceil(std::log10(value))); }
 
-class Painter {
+class RooflinePainter {
  public:
-  Painter(const Roofs& roofs, const Analysis& before, const Analysis* after, const Canvas& canvas)
+  RooflinePainter(const Roofs& roofs, const Analysis& before, const Analysis* after, const Canvas& canvas)
       : before_(before), after_(after), canvas_(canvas), memory_(memory_lines(roofs, before)) {
     compute_ = compute_lines(roofs, before);
     peak_ = compute_.front().flops_per_second;
@@ -295,7 +295,7 @@ class Painter {
 
 Markup roofline(const Roofs& roofs, const Analysis& before, const Analysis* after, const Canvas& canvas) {
   if (before.roofline.empty() && (after == nullptr || after->roofline.empty())) return {};
-  return Painter(roofs, before, after, canvas).paint();
+  return RooflinePainter(roofs, before, after, canvas).paint();
 }
 
 }  // namespace hone::report::svg

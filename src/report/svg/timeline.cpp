@@ -32,9 +32,9 @@ std::string css_of(const TimelineSpan& span) {
   return kind.empty() ? operator_class_css(span.op_class) : std::string(kind);
 }
 
-class Painter {
+class TimelinePainter {
  public:
-  Painter(const Analysis& before, const Analysis* after, const Canvas& canvas) : canvas_(canvas) {
+  TimelinePainter(const Analysis& before, const Analysis* after, const Canvas& canvas) : canvas_(canvas) {
     double limit = std::max(end_of(before), after == nullptr ? 0 : end_of(*after));
     per_ms_ = limit > 0 ? (canvas.width - left()) / limit : 0;
     section(before, after == nullptr ? "" : "before");
@@ -137,7 +137,7 @@ class Painter {
 }  // namespace
 
 Markup timeline(const Analysis& before, const Analysis* after, const Canvas& canvas) {
-  return Painter(before, after, canvas).paint();
+  return TimelinePainter(before, after, canvas).paint();
 }
 
 }  // namespace hone::report::svg

@@ -49,9 +49,9 @@ struct Frame {
   }
 };
 
-class Painter {
+class WaterfallPainter {
  public:
-  Painter(const Analysis& before, const Analysis* after, const Canvas& canvas)
+  WaterfallPainter(const Analysis& before, const Analysis* after, const Canvas& canvas)
       : before_(before),
         after_(after),
         canvas_(canvas),
@@ -152,7 +152,7 @@ class Painter {
 }  // namespace
 
 Markup waterfall(const Analysis& before, const Analysis* after, const Canvas& canvas) {
-  return Painter(before, after, canvas).paint();
+  return WaterfallPainter(before, after, canvas).paint();
 }
 
 }  // namespace hone::report::svg

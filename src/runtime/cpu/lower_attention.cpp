@@ -13,9 +13,6 @@
 namespace hone::runtime::cpu {
 namespace {
 
-const float* f32(const void* pointer) { return static_cast<const float*>(pointer); }
-float* f32(void* pointer) { return static_cast<float*>(pointer); }
-
 // One operand: [B, H, T, D], or [B, T, H·D] with the number of heads in an attribute, perhaps a part of wider
 // rows.
 struct Operand {

@@ -23,7 +23,7 @@ using kernels::Convolution;
 using kernels::ConvolutionDesc;
 using kernels::WinogradConvolution;
 
-constexpr std::size_t kMaxOperands = 8;
+constexpr std::size_t kMaxConvolutionOperands = 8;
 
 // Everything of the description but the variant. nullopt for what oneDNN does not take.
 std::optional<ConvolutionDesc> describe(const GroupView& group, const Epilogue& epilogue) {
@@ -82,7 +82,7 @@ Result<std::unique_ptr<Kernel>> make(const ConvolutionDesc& desc, const Tensor& 
   traits.unread = std::move(unread);
   return make_kernel(std::move(traits), [convolution, input,
                                          operands = std::move(operands)](const KernelArguments& arguments) {
-    std::array<const void*, kMaxOperands> pointers{};
+    std::array<const void*, kMaxConvolutionOperands> pointers{};
     for (std::size_t i = 0; i < operands.size(); ++i) pointers[i] = arguments.inputs[operands[i]];
     return convolution->execute(arguments.inputs[input], arguments.outputs[0],
                                 std::span(pointers).first(operands.size()), arguments.scratch);
@@ -156,7 +156,7 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
   const graph::Node& node = group.anchor();
   if (node.op != "Conv" && node.op != "ConvTranspose") return;
   const auto epilogue = read_epilogue(group);
-  if (!epilogue || epilogue->operand_inputs.size() > kMaxOperands) return;
+  if (!epilogue || epilogue->operand_inputs.size() > kMaxConvolutionOperands) return;
   const auto desc = describe(group, *epilogue);
   if (!desc) return;
   // Of nothing or to nothing: the reference's.

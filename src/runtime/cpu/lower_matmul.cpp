@@ -18,7 +18,7 @@ using kernels::MatMul;
 using kernels::MatMulDesc;
 using kernels::PostOp;
 
-constexpr std::size_t kMaxOperands = 8;
+constexpr std::size_t kMaxProductOperands = 8;
 
 // The product that a node asks for, with Gemm's scale and addend brought into the forms that the kernel has.
 struct Product {
@@ -163,7 +163,7 @@ Result<std::unique_ptr<Kernel>> make(const MatMulDesc& desc, const Tensor& b, co
   traits.unread = std::move(unread);
   return make_kernel(std::move(traits), [product, a_input, b_input,
                                          operands = std::move(operands)](const KernelArguments& arguments) {
-    std::array<const void*, kMaxOperands> pointers{};
+    std::array<const void*, kMaxProductOperands> pointers{};
     for (std::size_t i = 0; i < operands.size(); ++i) pointers[i] = arguments.inputs[operands[i]];
     return product->execute(arguments.inputs[a_input], arguments.inputs[b_input], arguments.outputs[0],
                             std::span(pointers).first(operands.size()), arguments.scratch);
@@ -207,7 +207,7 @@ void lower_matmul(const LowerContext& context, std::vector<Candidate>& found) {
   if (group.type(node.inputs[0]).dtype != DType::kF32 || group.type(node.outputs[0]).layout != Layout::kPlain)
     return;
   auto epilogue = read_epilogue(group);
-  if (!epilogue || epilogue->operand_inputs.size() > kMaxOperands) return;
+  if (!epilogue || epilogue->operand_inputs.size() > kMaxProductOperands) return;
   auto product = node.op == "Gemm" ? read_gemm(group) : read_matmul(group);
   if (!product || element_count(product->desc.a_shape) == 0 || element_count(product->desc.b_shape) == 0)
     return;
@@ -225,7 +225,7 @@ void lower_matmul(const LowerContext& context, std::vector<Candidate>& found) {
                             product->own.post_ops.end());
   epilogue->operand_inputs.insert(epilogue->operand_inputs.begin(), product->own.operand_inputs.begin(),
                                   product->own.operand_inputs.end());
-  if (epilogue->operand_inputs.size() > kMaxOperands) return;
+  if (epilogue->operand_inputs.size() > kMaxProductOperands) return;
   product->desc.post_ops = epilogue->post_ops;
   // A constant that was packed in one place may still be read as memory in another.
   std::erase_if(unread, [&](std::size_t input) {

@@ -9,9 +9,6 @@
 namespace hone::runtime::cpu {
 namespace {
 
-const float* f32(const void* pointer) { return static_cast<const float*>(pointer); }
-float* f32(void* pointer) { return static_cast<float*>(pointer); }
-
 int64_t product(const Shape& shape, std::size_t first, std::size_t last) {
   return element_count(std::span(shape).subspan(first, last - first));
 }

@@ -46,4 +46,8 @@ std::unique_ptr<Kernel> make_kernel(KernelTraits traits, F function) {
   return std::make_unique<FunctionKernel<F>>(std::move(traits), std::move(function));
 }
 
+// An argument of a kernel as the f32 numbers that it holds.
+inline const float* f32(const void* argument) { return static_cast<const float*>(argument); }
+inline float* f32(void* argument) { return static_cast<float*>(argument); }
+
 }  // namespace hone::runtime::cpu

@@ -74,7 +74,7 @@ std::optional<Work> attention(const Args& args, const Entry&) {
   return work;
 }
 
-constexpr Entry kTable[] = {
+constexpr Entry kAttentionTable[] = {
     {"_scaled_dot_product_flash_attention", kMatrix, attention<kForward, kHeadsFirst, 4>},
     {"_scaled_dot_product_flash_attention_for_cpu", kMatrix, attention<kForward, kHeadsFirst, 4>},
     {"_scaled_dot_product_efficient_attention", kMatrix, attention<kForward, kHeadsFirst, 6>},
@@ -101,6 +101,6 @@ constexpr Entry kTable[] = {
 
 }  // namespace
 
-std::span<const Entry> attention_operators() { return kTable; }
+std::span<const Entry> attention_operators() { return kAttentionTable; }
 
 }  // namespace hone::trace::aten

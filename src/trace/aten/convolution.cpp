@@ -124,7 +124,7 @@ constexpr Positions kDepthwise = {0, 1, 3, 4, 5, 6, -1, -1, -1};
 constexpr Positions kThnn = {0, 1, 3, 4, 5, -1, -1, -1, -1};
 // convolution_backward(gradient, input, weight, bias_sizes, stride, padding, dilation, transposed,
 //                      output_padding, groups, output_mask)
-constexpr Positions kBackward = {1, 2, -1, 4, 5, 6, 7, 8, 9};
+constexpr Positions kBackwardPositions = {1, 2, -1, 4, 5, 6, 7, 8, 9};
 
 template <const Positions& positions, bool transposed = false>
 std::optional<Work> convolution(const Args& args, const Entry&) {
@@ -154,7 +154,7 @@ std::optional<Geometry> geometry_by_shapes(const Args& args) {
 
 std::optional<Work> convolution_backward(const Args& args, const Entry&) {
   const CallInput* gradient = args.tensor(0);
-  auto g = geometry_of(args, kBackward, false);
+  auto g = geometry_of(args, kBackwardPositions, false);
   Dims out = g ? output_dims(*g) : Dims{};
   if (!g && (g = geometry_by_shapes(args))) out = gradient->dims;
   if (out.empty() || gradient == nullptr) return std::nullopt;
@@ -208,7 +208,7 @@ CallInput value_of(std::string text) {
 }
 CallInput value_of(const Dims& numbers) { return value_of(fmt::format("[{}]", fmt::join(numbers, ","))); }
 
-constexpr Entry kTable[] = {
+constexpr Entry kConvolutionTable[] = {
     {"cudnn_convolution", kConvolution, convolution<kCudnn>},
     {"cudnn_convolution_transpose", kConvolution, convolution<kCudnnTransposed, true>},
     {"cudnn_convolution_relu", kConvolution, convolution<kCudnnRelu>},
@@ -236,7 +236,7 @@ constexpr Entry kTable[] = {
 
 }  // namespace
 
-std::span<const Entry> convolution_operators() { return kTable; }
+std::span<const Entry> convolution_operators() { return kConvolutionTable; }
 
 bool complete_convolution(std::string_view kind, std::span<const int64_t> output,
                           std::vector<CallInput>& inputs) {

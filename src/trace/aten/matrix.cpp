@@ -146,7 +146,7 @@ std::optional<Work> linear(const Args& args, const Entry&) {
               fmt::format("{} · {}ᵀ", dims_text(x->dims), dims_text(w->dims))};
 }
 
-constexpr Entry kTable[] = {
+constexpr Entry kMatrixTable[] = {
     {"mm", kMatrix, mm},
     {"_scaled_mm", kMatrix, scaled_mm},
     {"_int_mm", kMatrix, int_mm},
@@ -170,6 +170,6 @@ constexpr Entry kTable[] = {
 
 }  // namespace
 
-std::span<const Entry> matrix_operators() { return kTable; }
+std::span<const Entry> matrix_operators() { return kMatrixTable; }
 
 }  // namespace hone::trace::aten

@@ -243,7 +243,7 @@ std::optional<Work> one_element(const Args& args, const Entry&) {
   return Work{0, size, size, x->dtype, "one element to the host"};
 }
 
-constexpr Entry kTable[] = {
+constexpr Entry kMovementTable[] = {
     {"embedding", kMovement, embedding},
     {"embedding_dense_backward", kMovement, embedding_backward},
     {"_embedding_bag", kMovement, embedding_bag},
@@ -310,6 +310,6 @@ constexpr Entry kTable[] = {
 
 }  // namespace
 
-std::span<const Entry> movement_operators() { return kTable; }
+std::span<const Entry> movement_operators() { return kMovementTable; }
 
 }  // namespace hone::trace::aten

@@ -19,10 +19,6 @@ double tensors_from(const Args& args, std::size_t first) {
   return sum;
 }
 
-std::string describe(const CallInput& x) {
-  return fmt::format("{} {}", dims_text(x.dims), dtype_name(x.dtype));
-}
-
 // x first, then scale, shift and statistics, all small. Writes y and a mean and deviation for each group.
 std::optional<Work> forward(const Args& args, double flops, double groups) {
   const CallInput* x = args.tensor(0);
@@ -31,7 +27,7 @@ std::optional<Work> forward(const Args& args, double flops, double groups) {
               tensors_from(args, 0),
               x->bytes() + 2 * 4 * groups,
               x->dtype,
-              describe(*x),
+              tensor_text(*x),
               kOther,
               {elements(x->dims), x->dtype}};
 }
@@ -74,11 +70,11 @@ std::optional<Work> backward(const Args& args, const Entry& entry) {
       parameters = std::max(parameters, tensor->bytes());
   return Work{entry.flops * elements(x->dims), tensors_from(args, 0),
               x->bytes() + 2 * parameters,     x->dtype,
-              "gradient, " + describe(*x),     kOther,
+              "gradient, " + tensor_text(*x),  kOther,
               {elements(x->dims), x->dtype}};
 }
 
-constexpr Entry kTable[] = {
+constexpr Entry kNormalizationTable[] = {
     {"native_layer_norm", kNormalization, layer_norm, 8},
     {"native_layer_norm_backward", kNormalization, backward, 13},
     {"native_batch_norm", kNormalization, batch_norm, 8},
@@ -103,6 +99,6 @@ constexpr Entry kTable[] = {
 
 }  // namespace
 
-std::span<const Entry> normalization_operators() { return kTable; }
+std::span<const Entry> normalization_operators() { return kNormalizationTable; }
 
 }  // namespace hone::trace::aten

@@ -16,7 +16,7 @@ bool typed(std::span<const CallInput> list) {
                                       [](const CallInput& item) { return dtype_size(item.dtype) > 0; });
 }
 
-std::string describe(const CallInput& list) {
+std::string describe_list(const CallInput& list) {
   return fmt::format("{} tensors, {} elements", list.items.size(), list.elements());
 }
 
@@ -33,7 +33,7 @@ std::optional<Work> fused(const Args& args, const Entry& entry) {
   }
   work.flops = entry.flops * static_cast<double>(lists[0].elements());
   work.dtype = lists[0].items[0].dtype;
-  work.geometry = describe(lists[0]);
+  work.geometry = describe_list(lists[0]);
   return work;
 }
 
@@ -46,20 +46,20 @@ std::optional<Work> foreach (const Args& args, const Entry& entry) {
   work.written = first.bytes();
   work.flops = entry.flops * static_cast<double>(first.elements());
   work.dtype = first.items[0].dtype;
-  work.geometry = describe(first);
+  work.geometry = describe_list(first);
   return work;
 }
 
 // _foreach_copy_(to, from)
 std::optional<Work> foreach_copy(const Args& args, const Entry&) {
   if (!typed(args.list(0)) || !typed(args.list(1))) return std::nullopt;
-  return Work{0, args.bytes(1), args.bytes(0), args.list(1)[0].dtype, describe(args.first(1)[0])};
+  return Work{0, args.bytes(1), args.bytes(0), args.list(1)[0].dtype, describe_list(args.first(1)[0])};
 }
 
 // _foreach_zero_(list)
 std::optional<Work> foreach_fill(const Args& args, const Entry&) {
   if (!typed(args.list(0))) return std::nullopt;
-  return Work{0, 0, args.bytes(0), args.list(0)[0].dtype, describe(args.first(1)[0])};
+  return Work{0, 0, args.bytes(0), args.list(0)[0].dtype, describe_list(args.first(1)[0])};
 }
 
 // _foreach_norm(list, order): one number a tensor
@@ -68,10 +68,11 @@ std::optional<Work> foreach_norm(const Args& args, const Entry& entry) {
   if (!typed(list)) return std::nullopt;
   const CallInput& first = args.first(1)[0];
   return Work{entry.flops * static_cast<double>(first.elements()), first.bytes(),
-              static_cast<double>(list.size() * dtype_size(list[0].dtype)), list[0].dtype, describe(first)};
+              static_cast<double>(list.size() * dtype_size(list[0].dtype)), list[0].dtype,
+              describe_list(first)};
 }
 
-constexpr Entry kTable[] = {
+constexpr Entry kOptimizerTable[] = {
     // (parameters, gradients, first moments, second moments, their maxima, steps, …).
     // m + (1−β₁)(g − m): 3; β₂v + (1−β₂)g²: 4; √v/c + ε: 3; p − α·m/d: 3; decay: 2
     {"_fused_adam", kPointwise, fused, 15, 5},
@@ -104,6 +105,6 @@ constexpr Entry kTable[] = {
 
 }  // namespace
 
-std::span<const Entry> optimizer_operators() { return kTable; }
+std::span<const Entry> optimizer_operators() { return kOptimizerTable; }
 
 }  // namespace hone::trace::aten

@@ -150,7 +150,7 @@ std::optional<Work> prelu_backward(const Args& args, const Entry& entry) {
   return work;
 }
 
-constexpr Entry kTable[] = {
+constexpr Entry kPointwiseTable[] = {
     // one operand
     {"abs", kPointwise, pointwise, 1, 1},
     {"neg", kPointwise, pointwise, 1, 1},
@@ -264,6 +264,6 @@ constexpr Entry kTable[] = {
 
 }  // namespace
 
-std::span<const Entry> pointwise_operators() { return kTable; }
+std::span<const Entry> pointwise_operators() { return kPointwiseTable; }
 
 }  // namespace hone::trace::aten

@@ -42,7 +42,7 @@ std::optional<Work> cell(const Args& args, const Entry& entry) {
               dims_text(state->dims)};
 }
 
-constexpr Entry kTable[] = {
+constexpr Entry kRecurrentTable[] = {
     {"_cudnn_rnn", kMatrix, rnn, 2},
     {"_cudnn_rnn_backward", kMatrix, rnn, 4},
     // four gates: 3 additions and an activation each; c = f·c + i·g, h = o·tanh(c)
@@ -53,6 +53,6 @@ constexpr Entry kTable[] = {
 
 }  // namespace
 
-std::span<const Entry> recurrent_operators() { return kTable; }
+std::span<const Entry> recurrent_operators() { return kRecurrentTable; }
 
 }  // namespace hone::trace::aten

@@ -11,10 +11,6 @@ namespace {
 
 using enum OperatorClass;
 
-std::string describe(const CallInput& x) {
-  return fmt::format("{} {}", dims_text(x.dims), dtype_name(x.dtype));
-}
-
 // Elements that remain when the axes named by argument `at` are reduced; all axes where it names none.
 double kept_elements(const Args& args, const CallInput& x, std::size_t at) {
   const auto axes = args.integers(at);
@@ -34,7 +30,7 @@ std::optional<Work> reduce(const Args& args, double flops, std::size_t axes_at, 
   if (x == nullptr) return std::nullopt;
   const double kept = kept_elements(args, *x, axes_at);
   return Work{flops * elements(x->dims), x->bytes(), kept * bytes_each, x->dtype,
-              fmt::format("{} → {:.0f}", describe(*x), kept)};
+              fmt::format("{} → {:.0f}", tensor_text(*x), kept)};
 }
 
 // sum(x, axes, keepdim, dtype)
@@ -82,7 +78,7 @@ std::optional<Work> two_results(const Args& args, const Entry& entry) {
 std::optional<Work> scan(const Args& args, const Entry& entry) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
-  return Work{entry.flops * elements(x->dims), x->bytes(), x->bytes(), x->dtype, describe(*x)};
+  return Work{entry.flops * elements(x->dims), x->bytes(), x->bytes(), x->dtype, tensor_text(*x)};
 }
 
 // _softmax(x, axis, half_to_float): maximum, subtract, exp, add, divide
@@ -90,9 +86,13 @@ std::optional<Work> softmax(const Args& args, const Entry& entry) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
   const DType out = args.flag(2).value_or(false) ? DType::kF32 : x->dtype;
-  return Work{
-      entry.flops * elements(x->dims), x->bytes(), tensor_bytes(x->dims, out), x->dtype, describe(*x), kOther,
-      {elements(x->dims), out}};
+  return Work{entry.flops * elements(x->dims),
+              x->bytes(),
+              tensor_bytes(x->dims, out),
+              x->dtype,
+              tensor_text(*x),
+              kOther,
+              {elements(x->dims), out}};
 }
 
 // _softmax_backward_data(gradient, y, axis, dtype of x): y·(g − Σ g·y); log: g − exp(y)·Σ g
@@ -103,7 +103,7 @@ std::optional<Work> softmax_backward(const Args& args, const Entry& entry) {
   const DType out = code ? scalar_type(static_cast<int64_t>(*code)) : y->dtype;
   return Work{entry.flops * elements(y->dims), gradient->bytes() + y->bytes(),
               tensor_bytes(y->dims, out),      y->dtype,
-              "gradient, " + describe(*y),     kOther,
+              "gradient, " + tensor_text(*y),  kOther,
               {elements(y->dims), out}};
 }
 
@@ -114,7 +114,7 @@ std::optional<Work> nll_loss(const Args& args, const Entry&) {
   const double picked = elements(target->dims), size = static_cast<double>(dtype_size(x->dtype));
   const double results = args.number(3).value_or(1) == 0 ? picked : 2;
   return Work{picked, picked * size + target->bytes() + args.bytes(2), results * size, x->dtype,
-              describe(*x)};
+              tensor_text(*x)};
 }
 
 // nll_loss_backward(gradient, x, target, weight, …): one element for each target; the zeros that the others
@@ -124,7 +124,7 @@ std::optional<Work> nll_loss_backward(const Args& args, const Entry&) {
   if (x == nullptr || target == nullptr) return std::nullopt;
   const double written = tensor_bytes(target->dims, x->dtype);
   return Work{elements(target->dims), args.bytes(0) + target->bytes() + args.bytes(3), written, x->dtype,
-              "gradient, " + describe(*x)};
+              "gradient, " + tensor_text(*x)};
 }
 
 // mse_loss(x, y, reduction): reads both; one result, or one an element
@@ -133,7 +133,7 @@ std::optional<Work> distance(const Args& args, const Entry& entry) {
   if (x == nullptr || y == nullptr) return std::nullopt;
   const double results = args.number(2).value_or(1) == 0 ? elements(x->dims) : 1;
   return Work{entry.flops * elements(x->dims), x->bytes() + y->bytes(),
-              results * static_cast<double>(dtype_size(x->dtype)), x->dtype, describe(*x)};
+              results * static_cast<double>(dtype_size(x->dtype)), x->dtype, tensor_text(*x)};
 }
 
 // _cdist_forward(x[…,m,k], y[…,n,k], p, mode): the distance of each row of x from each of y. A term takes the
@@ -178,7 +178,7 @@ std::optional<Work> pool(const Args& args, const Entry& entry) {
   }
   const double index = entry.operands;  // bytes of the index that is kept with each result
   return Work{window * out, x->bytes(), out * (static_cast<double>(dtype_size(x->dtype)) + index), x->dtype,
-              describe(*x)};
+              tensor_text(*x)};
 }
 
 // adaptive pooling (x, output size): each input element counts once
@@ -189,7 +189,7 @@ std::optional<Work> adaptive_pool(const Args& args, const Entry&) {
   double out = elements(*size);
   for (std::size_t i = 0; i + size->size() < x->dims.size(); ++i) out *= static_cast<double>(x->dims[i]);
   return Work{elements(x->dims), x->bytes(), out * static_cast<double>(dtype_size(x->dtype)), x->dtype,
-              describe(*x)};
+              tensor_text(*x)};
 }
 
 // (gradient, x, …, indices): reads the gradient and the indices, writes the gradient of x
@@ -199,10 +199,10 @@ std::optional<Work> pool_backward(const Args& args, const Entry&) {
   double indices = 0;
   for (std::size_t i = 2; i < args.count(); ++i) indices += args.tensor(i) != nullptr ? args.bytes(i) : 0;
   return Work{elements(gradient->dims), gradient->bytes() + indices, x->bytes(), x->dtype,
-              "gradient, " + describe(*x)};
+              "gradient, " + tensor_text(*x)};
 }
 
-constexpr Entry kTable[] = {
+constexpr Entry kReductionTable[] = {
     {"sum", kReduction, sum, 1},
     {"nansum", kReduction, sum, 1},
     {"mean", kReduction, sum, 1},
@@ -265,6 +265,6 @@ constexpr Entry kTable[] = {
 
 }  // namespace
 
-std::span<const Entry> reduction_operators() { return kTable; }
+std::span<const Entry> reduction_operators() { return kReductionTable; }
 
 }  // namespace hone::trace::aten

@@ -123,6 +123,10 @@ std::string dims_text(std::span<const int64_t> dims) {
   return dims.empty() ? "a scalar" : fmt::format("{}", fmt::join(dims, "×"));
 }
 
+std::string tensor_text(const CallInput& tensor) {
+  return fmt::format("{} {}", dims_text(tensor.dims), dtype_name(tensor.dtype));
+}
+
 DType promote(std::span<const CallInput> operands) {
   DType with_dims = DType::kUndefined, without = DType::kUndefined, number = DType::kUndefined;
   for (const CallInput& operand : operands) {

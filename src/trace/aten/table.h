@@ -86,6 +86,7 @@ double elements(std::span<const int64_t> dims);
 double tensor_bytes(std::span<const int64_t> dims, DType dtype);
 // "16×512×3072"; "a scalar"
 std::string dims_text(std::span<const int64_t> dims);
+std::string tensor_text(const CallInput& tensor);  // "16×512×3072 bf16"
 // The element type of a result by PyTorch's rule of promotion: tensors with dimensions before those without,
 // numbers last; of two types of one kind the wider.
 DType promote(std::span<const CallInput> operands);

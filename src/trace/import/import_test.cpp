@@ -11,6 +11,7 @@
 
 #include "core/file.h"
 #include "core/testing/scratch_path.h"
+#include "core/testing/source_folder.h"
 #include "trace/perfetto/writer.h"
 
 namespace hone::trace {
@@ -18,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path recorded(const std::string& name) {
-  return fs::path(HONE_SOURCE_DIR) / "tests/traces/recorded" / (name + ".json.gz");
+fs::path recorded_trace(const std::string& name) {
+  return source_folder() / "tests/traces/recorded" / (name + ".json.gz");
 }
 
 Trace import_files(std::vector<fs::path> paths) {
@@ -51,7 +52,7 @@ void expect_sound(const Trace& trace) {
 
 TEST(Import, EveryRecordedTraceIsReadWithoutAWarning) {
   for (const char* folder : {"recorded", "real"})
-    for (const auto& entry : fs::directory_iterator(fs::path(HONE_SOURCE_DIR) / "tests/traces" / folder)) {
+    for (const auto& entry : fs::directory_iterator(source_folder() / "tests/traces" / folder)) {
       if (entry.path().extension() != ".gz") continue;
       SCOPED_TRACE(entry.path().string());
       const Trace trace = import_files({entry.path()});
@@ -63,7 +64,7 @@ TEST(Import, EveryRecordedTraceIsReadWithoutAWarning) {
 }
 
 TEST(Import, EveryEventThatPythonCountsBecomesASpan) {
-  const Trace trace = import_files({recorded("allocator_emptied.fault")});
+  const Trace trace = import_files({recorded_trace("allocator_emptied.fault")});
   auto count = counts(trace);
   EXPECT_EQ(count[Category::kOperator], 5289);
   EXPECT_EQ(count[Category::kKernel], 756);
@@ -81,7 +82,7 @@ TEST(Import, EveryEventThatPythonCountsBecomesASpan) {
 
 TEST(Import, TwoRanksBecomeOneTraceWithIdsThatDoNotMeet) {
   const Trace trace =
-      import_files({recorded("healthy_ddp.fault.rank0"), recorded("healthy_ddp.fault.rank1")});
+      import_files({recorded_trace("healthy_ddp.fault.rank0"), recorded_trace("healthy_ddp.fault.rank1")});
   expect_sound(trace);
   ASSERT_EQ(trace.meta.ranks.size(), 2u);
   EXPECT_EQ(trace.meta.ranks[1].rank, 1);
@@ -164,14 +165,14 @@ TEST_F(ImportFolder, FilesWithoutRanksAreNumberedInTheOrderGiven) {
 TEST_F(ImportFolder, OneFileIsNotTwoRanks) {
   const fs::path file = write("a.json", small_trace(0, 0));
   EXPECT_THAT(error_of({file, file}), testing::HasSubstr("a.json is given twice"));
-  const fs::path copy = folder_ / "b.json.gz", real = recorded("host_python_metrics.fault");
+  const fs::path copy = folder_ / "b.json.gz", real = recorded_trace("host_python_metrics.fault");
   fs::copy_file(real, copy);
   EXPECT_THAT(error_of({real, copy}), testing::HasSubstr("and 'b.json.gz' hold the same recording"));
   EXPECT_THAT(error_of({folder_, file}), testing::HasSubstr("a.json is given twice"));
 }
 
 TEST_F(ImportFolder, PackedFilesOfEveryFormatAreRead) {
-  const Trace trace = import_files({recorded("copy_pageable.fault")});
+  const Trace trace = import_files({recorded_trace("copy_pageable.fault")});
   const fs::path path = folder_ / "trace.pftrace";
   ASSERT_TRUE(write_perfetto(trace, path).ok());
   const fs::path packed = folder_ / "packed";
@@ -185,7 +186,7 @@ TEST_F(ImportFolder, PackedFilesOfEveryFormatAreRead) {
 TEST_F(ImportFolder, EndsWhereTheCallerStopsIt) {
   ImportOptions options;
   options.progress = [](std::string_view, double) { return false; };
-  const std::vector<fs::path> paths = {recorded("copy_pageable.fault")};
+  const std::vector<fs::path> paths = {recorded_trace("copy_pageable.fault")};
   const Result<Trace> trace = import_trace(paths, options);
   ASSERT_FALSE(trace.ok());
   EXPECT_EQ(trace.error().code, ErrorCode::kCancelled);
@@ -202,7 +203,7 @@ TEST_F(ImportFolder, SeveralProgramsAreNotTakenForRanks) {
   EXPECT_THAT(error_of({write("a.json", small_trace(0, 0)), write("b.json", small_trace(0, 1))}),
               testing::AllOf(testing::HasSubstr("'a.json' and 'b.json' both say that they are rank 0"),
                              testing::HasSubstr("hone compare")));
-  EXPECT_THAT(error_of({recorded("layout_permutes.fault"), recorded("layout_permutes.repaired")}),
+  EXPECT_THAT(error_of({recorded_trace("layout_permutes.fault"), recorded_trace("layout_permutes.repaired")}),
               testing::HasSubstr("look like several programs"));
 }
 
@@ -248,7 +249,7 @@ std::string unpacked(const fs::path& path) {
 // A machine whose clock nobody sets: its collectives say that it was there.
 TEST_F(ImportFolder, RanksThatMeetAreOfOneRunWhateverTheirClocksSay) {
   const auto with_clock = [&](const std::string& name, int64_t seconds_ahead) {
-    std::string text = unpacked(recorded(name));
+    std::string text = unpacked(recorded_trace(name));
     const std::string key = "\"baseTimeNanoseconds\": ";
     const std::size_t at = text.find(key) + key.size();
     const std::size_t end = text.find_first_not_of("0123456789", at);
@@ -256,11 +257,11 @@ TEST_F(ImportFolder, RanksThatMeetAreOfOneRunWhateverTheirClocksSay) {
     return write(name + ".json", text.replace(at, end - at, std::to_string(base)));
   };
   for (const int64_t seconds : {5, -3600}) {
-    const Trace trace =
-        import_files({recorded("healthy_ddp.fault.rank0"), with_clock("healthy_ddp.fault.rank1", seconds)});
+    const Trace trace = import_files(
+        {recorded_trace("healthy_ddp.fault.rank0"), with_clock("healthy_ddp.fault.rank1", seconds)});
     EXPECT_EQ(trace.meta.ranks.size(), 2u) << seconds;
   }
-  EXPECT_THAT(error_of({recorded("healthy_accumulates.fault.rank0"),
+  EXPECT_THAT(error_of({recorded_trace("healthy_accumulates.fault.rank0"),
                         with_clock("healthy_accumulates.repaired.rank1", 5)}),
               testing::HasSubstr("look like several programs"));
 }
@@ -287,7 +288,7 @@ TEST_F(ImportFolder, WhatIsMissingInAFileIsCounted) {
 
 TEST_F(ImportFolder, WhatHoneWroteOfSeveralRanksComesBackAsItWas) {
   const Trace trace =
-      import_files({recorded("healthy_ddp.fault.rank0"), recorded("healthy_ddp.fault.rank1")});
+      import_files({recorded_trace("healthy_ddp.fault.rank0"), recorded_trace("healthy_ddp.fault.rank1")});
   const fs::path path = folder_ / "trace.pftrace";
   ASSERT_TRUE(write_perfetto(trace, path).ok());
   const Trace again = import_files({path});
@@ -321,21 +322,21 @@ TEST_F(ImportFolder, AFolderWithoutATraceSaysWhy) {
                              testing::HasSubstr("'notes.txt', for one: this is a text"),
                              testing::HasSubstr("hone reads")));
   // Beside a trace, too: it was given for something.
-  EXPECT_THAT(error_of({recorded("copy_pageable.fault"), folder_ / "outer"}),
+  EXPECT_THAT(error_of({recorded_trace("copy_pageable.fault"), folder_ / "outer"}),
               testing::HasSubstr("outer: no trace here"));
 }
 
 TEST_F(ImportFolder, WhatHoneWroteIsNotJoinedWithOtherFiles) {
-  const Trace trace = import_files({recorded("copy_pageable.fault")});
+  const Trace trace = import_files({recorded_trace("copy_pageable.fault")});
   const fs::path written = folder_ / "trace.pftrace";
   ASSERT_TRUE(write_perfetto(trace, written).ok());
   EXPECT_EQ(import_files({written}).spans.size(), trace.spans.size());
-  EXPECT_THAT(error_of({recorded("copy_pageable.fault"), written}),
+  EXPECT_THAT(error_of({recorded_trace("copy_pageable.fault"), written}),
               testing::AllOf(testing::HasSubstr("'trace.pftrace' is a whole run that hone wrote"),
                              testing::HasSubstr("as they were made")));
   // A report beside the ranks that it was made of does not count.
   fs::create_directories(folder_ / "ranks" / "out");
-  fs::copy_file(recorded("copy_pageable.fault"), folder_ / "ranks" / "rank0.json.gz");
+  fs::copy_file(recorded_trace("copy_pageable.fault"), folder_ / "ranks" / "rank0.json.gz");
   fs::copy_file(written, folder_ / "ranks" / "out" / "trace.pftrace");
   std::ofstream(folder_ / "ranks" / "out" / "run.json") << "{}";
   EXPECT_EQ(import_files({folder_ / "ranks"}).meta.ranks.size(), 1u);
@@ -343,7 +344,7 @@ TEST_F(ImportFolder, WhatHoneWroteIsNotJoinedWithOtherFiles) {
 
 TEST_F(ImportFolder, ARankThatWasNotWrittenIsSaidToBeLeftOut) {
   fs::create_directories(folder_ / "ranks");
-  fs::copy_file(recorded("copy_pageable.fault"), folder_ / "ranks" / "rank0.json.gz");
+  fs::copy_file(recorded_trace("copy_pageable.fault"), folder_ / "ranks" / "rank0.json.gz");
   write("ranks/notes.txt", "not named like a trace");
   EXPECT_THAT(import_files({folder_ / "ranks"}).meta.warnings, testing::IsEmpty());
   write("ranks/rank1.json.gz", "");

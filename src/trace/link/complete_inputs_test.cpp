@@ -9,10 +9,6 @@ namespace {
 
 using fabricate::Program;
 
-std::string_view inputs_of(const Program& program, uint32_t row) {
-  return program.trace.strings.text(find_detail(program.trace.calls, row)->inputs);
-}
-
 void all_in_step(Program& program, int32_t step) {
   for (int32_t& of : program.trace.spans.step) of = of == kNoStep ? step : of;
 }

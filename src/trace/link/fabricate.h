@@ -51,4 +51,9 @@ class Program {
   TrackId main, backward, stream;
 };
 
+// The inputs of a call, as the program's trace tells them.
+inline std::string_view inputs_of(const Program& program, uint32_t row) {
+  return program.trace.strings.text(find_detail(program.trace.calls, row)->inputs);
+}
+
 }  // namespace hone::trace::link::fabricate

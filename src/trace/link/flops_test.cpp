@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/testing/source_folder.h"
 #include "trace/import/import.h"
 #include "trace/link/link.h"
 
@@ -15,11 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path recorded(const std::string& file) { return fs::path(HONE_SOURCE_DIR) / "tests/traces/flops" / file; }
+fs::path flops_file(const std::string& file) { return source_folder() / "tests/traces/flops" / file; }
 
 // FLOPs of all executions, by kind: "aten.addmm", as PyTorch's counter names them.
 std::map<std::string, double> flops_by_kind(const std::string& name) {
-  const fs::path files[] = {recorded(name + ".json.gz")};
+  const fs::path files[] = {flops_file(name + ".json.gz")};
   auto imported = import_trace(files);
   EXPECT_TRUE(imported.ok()) << name;
   if (!imported.ok()) return {};
@@ -36,7 +37,7 @@ std::map<std::string, double> flops_by_kind(const std::string& name) {
 
 TEST(Flops, AreThoseOfPyTorchsCounter) {
   for (const std::string name : {"gpt", "encoder", "attention_by_hand", "unet", "resnet", "convolutions"}) {
-    std::ifstream file(recorded(name + ".flops.json"));
+    std::ifstream file(flops_file(name + ".flops.json"));
     const nlohmann::json table = nlohmann::json::parse(file);
     std::map<std::string, double> flops = flops_by_kind(name);
     ASSERT_FALSE(table["flops"].empty());

@@ -7,8 +7,6 @@
 namespace hone::trace::link {
 namespace {
 
-int rank_of(const Trace& trace, uint32_t row) { return trace.tracks[trace.spans.track[row].index].rank; }
-
 bool on_host(const Trace& trace, uint32_t row) {
   return trace.tracks[trace.spans.track[row].index].kind != TrackKind::kStream;
 }
@@ -20,15 +18,15 @@ void sort_unless_sorted(std::vector<Item>& items, const Less& less) {
 }
 
 // Host calls by correlation. Where several carry the same, the runtime's call stands first.
-struct Call {
+struct HostCall {
   uint64_t correlation = 0;
   bool other = false;  // not a call into the runtime
   uint32_t row = 0;
-  friend auto operator<=>(const Call&, const Call&) = default;
+  friend auto operator<=>(const HostCall&, const HostCall&) = default;
 };
 
-std::vector<Call> host_calls(const Trace& trace) {
-  std::vector<Call> calls;
+std::vector<HostCall> host_calls(const Trace& trace) {
+  std::vector<HostCall> calls;
   const SpanTable& spans = trace.spans;
   for (uint32_t row = 0; row < spans.size(); ++row)
     if (spans.correlation[row] != 0 && on_host(trace, row))
@@ -37,9 +35,9 @@ std::vector<Call> host_calls(const Trace& trace) {
   return calls;
 }
 
-uint32_t find_call(const std::vector<Call>& calls, uint64_t correlation) {
+uint32_t find_call(const std::vector<HostCall>& calls, uint64_t correlation) {
   if (correlation == 0) return kNoSpan;
-  const auto at = std::lower_bound(calls.begin(), calls.end(), Call{correlation, false, 0});
+  const auto at = std::lower_bound(calls.begin(), calls.end(), HostCall{correlation, false, 0});
   return at != calls.end() && at->correlation == correlation ? at->row : kNoSpan;
 }
 
@@ -70,7 +68,7 @@ uint32_t find_external(const std::vector<External>& ids, int rank, uint64_t exte
 }  // namespace
 
 std::vector<DeviceWork> find_device_work(const Trace& trace, const SpanNesting& nesting) {
-  const std::vector<Call> calls = host_calls(trace);
+  const std::vector<HostCall> calls = host_calls(trace);
   const std::vector<External> externals = external_ids(trace);
   std::vector<DeviceWork> work;
   for (uint32_t row = 0; row < trace.spans.size(); ++row) {

@@ -17,6 +17,11 @@ inline bool is_device_work(const Trace& trace, std::size_t row) {
          trace.tracks[trace.spans.track[row].index].kind == TrackKind::kStream;
 }
 
+// The rank whose track a span lies on.
+inline int rank_of(const Trace& trace, std::size_t row) {
+  return trace.tracks[trace.spans.track[row].index].rank;
+}
+
 // One row a piece of device work, by rank and start.
 struct DeviceWork {
   uint32_t row = kNoSpan;     // the work itself

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/testing/source_folder.h"
 #include "trace/import/import.h"
 #include "trace/kernel_family.h"
 #include "trace/link/launches.h"
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> recordings() {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(fs::path(HONE_SOURCE_DIR) / "tests/traces/recorded"))
+  for (const auto& entry : fs::directory_iterator(source_folder() / "tests/traces/recorded"))
     if (entry.path().string().ends_with(".json.gz")) files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;

@@ -21,8 +21,6 @@ struct Event {
   bool graph = false;      // launches a graph of many kernels
 };
 
-int rank_of(const Trace& trace, uint32_t row) { return trace.tracks[trace.spans.track[row].index].rank; }
-
 bool within_optimizer(const Trace& trace, const SpanNesting& nesting, const std::vector<Role>& roles,
                       uint32_t row) {
   for (; row != kNoSpan; row = nesting.parent(row)) {

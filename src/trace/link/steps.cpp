@@ -41,8 +41,6 @@ bool on_thread(const Trace& trace, std::size_t row) {
   return trace.tracks[trace.spans.track[row].index].kind == TrackKind::kThread;
 }
 
-int rank_of(const Trace& trace, std::size_t row) { return trace.tracks[trace.spans.track[row].index].rank; }
-
 bool has_steps(const Trace& trace) {
   return std::find(trace.spans.category.begin(), trace.spans.category.end(), Category::kStep) !=
          trace.spans.category.end();

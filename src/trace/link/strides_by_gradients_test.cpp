@@ -11,10 +11,6 @@ namespace {
 
 using fabricate::Program;
 
-std::string_view inputs_of(const Program& program, uint32_t row) {
-  return program.trace.strings.text(find_detail(program.trace.calls, row)->inputs);
-}
-
 TEST(StridesByGradients, AreThoseThatGiveTheGradientsShape) {
   Program program;
   const uint32_t stem = program.op(program.main, "aten::cudnn_convolution", 0, 1,

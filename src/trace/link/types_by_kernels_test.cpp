@@ -15,10 +15,6 @@ void type_inputs(Program& program) {
   type_inputs_by_kernels(program.trace, find_device_work(program.trace, nesting));
 }
 
-std::string_view inputs_of(const Program& program, uint32_t row) {
-  return program.trace.strings.text(find_detail(program.trace.calls, row)->inputs);
-}
-
 TEST(TypesByKernels, AreReadFromTheNamesOfKernels) {
   EXPECT_EQ(element_type_of_kernel("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT"), DType::kBF16);
   EXPECT_EQ(element_type_of_kernel("void at::native::vectorized_elementwise_kernel<8, at::native::"

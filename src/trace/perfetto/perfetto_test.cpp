@@ -12,6 +12,7 @@
 
 #include "core/file.h"
 #include "core/testing/scratch_path.h"
+#include "core/testing/source_folder.h"
 #include "trace/import/import.h"
 #include "trace/link/link.h"
 #include "trace/perfetto/checked_reader.h"
@@ -224,7 +225,7 @@ TEST_F(PerfettoFile, IsWhatPerfettoExpects) {
 
 // A recording of PyTorch, linked: what a user takes to ui.perfetto.dev.
 TEST_F(PerfettoFile, KeepsARealTraceOfTwoRanks) {
-  const std::filesystem::path folder = std::filesystem::path(HONE_SOURCE_DIR) / "tests/traces/recorded";
+  const std::filesystem::path folder = source_folder() / "tests/traces/recorded";
   const std::filesystem::path files[] = {folder / "straggler_sleeps.fault.rank0.json.gz",
                                          folder / "straggler_sleeps.fault.rank1.json.gz"};
   Result<Trace> trace = import_trace(files);

@@ -22,7 +22,7 @@ WorkSplit alone(const WorkWords& words) {
 }
 
 // 100 µs at the roof of bf16, 200.9 of tf32, 1521 of f32.
-WorkWords product(DType dtype, double us, std::string kernel = "a_kernel") {
+WorkWords timed_product(DType dtype, double us, std::string kernel = "a_kernel") {
   return {.kind = "aten::mm",
           .op_class = OperatorClass::kMatrix,
           .dtype = dtype,
@@ -42,7 +42,7 @@ WorkWords attention(std::string mask, double us) {
 }
 
 TEST(Products, InTf32WouldTakeHalfInBf16) {
-  const WorkSplit split = alone(product(DType::kF32, 300, "sm90_xmma_gemm_tf32"));
+  const WorkSplit split = alone(timed_product(DType::kF32, 300, "sm90_xmma_gemm_tf32"));
   EXPECT_EQ(split.cause, Cause::kPrecision);
   EXPECT_EQ(split.reason, Reason::kTf32);
   EXPECT_NEAR(split.target_ns, 100e3 / (200.9 / 300), 200);  // as near to its roof as now
@@ -51,7 +51,7 @@ TEST(Products, InTf32WouldTakeHalfInBf16) {
 }
 
 TEST(Products, InF32BecomeTf32WhereNoneAreIn16Bits) {
-  const WorkSplit split = alone(product(DType::kF32, 2000, "cutlass_simt_sgemm"));
+  const WorkSplit split = alone(timed_product(DType::kF32, 2000, "cutlass_simt_sgemm"));
   EXPECT_EQ(split.cause, Cause::kPrecision);
   EXPECT_EQ(split.reason, Reason::kVectorMath);
   EXPECT_NEAR(split.target_ns, 200.9e3 / 0.6, 500);          // in tf32, as near to its roof as is good
@@ -60,10 +60,10 @@ TEST(Products, InF32BecomeTf32WhereNoneAreIn16Bits) {
 
 TEST(Products, InF32AmongThoseIn16BitsAreLeaks) {
   Works made;
-  WorkWords main = product(DType::kBF16, 250);
+  WorkWords main = timed_product(DType::kBF16, 250);
   main.flops *= 2;
   made.run(main);
-  const uint32_t leak = made.run(product(DType::kF32, 2000, "cutlass_simt_sgemm"));
+  const uint32_t leak = made.run(timed_product(DType::kF32, 2000, "cutlass_simt_sgemm"));
   made.end_step();
   const WorkSplit split = made.split().works[leak];
   EXPECT_EQ(split.cause, Cause::kPrecision);
@@ -72,18 +72,18 @@ TEST(Products, InF32AmongThoseIn16BitsAreLeaks) {
 }
 
 TEST(Products, InF64AreDouble) {
-  EXPECT_EQ(alone(product(DType::kF64, 2000)).reason, Reason::kDouble);
+  EXPECT_EQ(alone(timed_product(DType::kF64, 2000)).reason, Reason::kDouble);
   EXPECT_EQ(alone({.dtype = DType::kF64, .bytes = 42.24e6, .us = 12}).reason, Reason::kDouble);
 }
 
 TEST(Products, In16BitsAreAsNarrowAsTheyNeedBe) {
-  const WorkSplit split = alone(product(DType::kBF16, 150));
+  const WorkSplit split = alone(timed_product(DType::kBF16, 150));
   EXPECT_EQ(split.cause, Cause::kFloor);
   EXPECT_EQ(split.reason, Reason::kNone);
 }
 
 TEST(OddSizes, MatterToProductsIn16BitsAlone) {
-  WorkWords odd = product(DType::kBF16, 400);
+  WorkWords odd = timed_product(DType::kBF16, 400);
   odd.inputs = "bf16[4096,1001] bf16[1001,1024]";
   EXPECT_EQ(alone(odd).reason, Reason::kOddSize);
   EXPECT_EQ(alone(odd).cause, Cause::kKernelInefficiency);
@@ -93,7 +93,7 @@ TEST(OddSizes, MatterToProductsIn16BitsAlone) {
 }
 
 TEST(OddSizes, DoNotMatterToAProductAtItsRoof) {
-  WorkWords odd = product(DType::kBF16, 101);
+  WorkWords odd = timed_product(DType::kBF16, 101);
   odd.inputs = "bf16[4096,1001] bf16[1001,1024]";
   EXPECT_EQ(alone(odd).reason, Reason::kNone);
 }

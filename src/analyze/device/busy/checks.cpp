@@ -27,9 +27,9 @@ bool asks(std::string_view kind) {
   return is_one_of(kind, kKinds);
 }
 
-class Finder {
+class CheckFinder {
  public:
-  Finder(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split)
+  CheckFinder(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split)
       : trace_(trace), timeline_(timeline), split_(split) {}
 
   void run() {
@@ -79,7 +79,7 @@ class Finder {
 }  // namespace
 
 void mark_checks(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split) {
-  Finder(trace, timeline, split).run();
+  CheckFinder(trace, timeline, split).run();
 }
 
 }  // namespace hone::analyze::device

@@ -10,7 +10,7 @@ namespace {
 using fabricate::Works;
 using fabricate::WorkWords;
 
-WorkWords pass(std::string kind, std::string inputs = "bf16[1024,1024]") {
+WorkWords checked_pass(std::string kind, std::string inputs = "bf16[1024,1024]") {
   return {.kind = std::move(kind), .inputs = std::move(inputs)};
 }
 
@@ -27,13 +27,13 @@ bool is_check(const WorkSplit& split) {
 
 TEST(Checks, AreThePassesBeforeAnAnswerThatTheHostReads) {
   Works made;
-  const uint32_t computed = made.run(pass("aten::relu"));
-  const uint32_t first = made.run(pass("aten::abs"));
-  made.run(pass("aten::ne"));
-  made.run(pass("aten::mul", "bool[1024,1024] bool[1024,1024]"));
+  const uint32_t computed = made.run(checked_pass("aten::relu"));
+  const uint32_t first = made.run(checked_pass("aten::abs"));
+  made.run(checked_pass("aten::ne"));
+  made.run(checked_pass("aten::mul", "bool[1024,1024] bool[1024,1024]"));
   const uint32_t sum = made.run(all()), more = made.also(2, "reduce");
   const uint32_t answer = made.read(1);
-  const uint32_t after = made.run(pass("aten::ne"));
+  const uint32_t after = made.run(checked_pass("aten::ne"));
   made.end_step();
   const BusySplit split = made.split();
   EXPECT_FALSE(is_check(split.works[computed]));
@@ -44,8 +44,8 @@ TEST(Checks, AreThePassesBeforeAnAnswerThatTheHostReads) {
 
 TEST(Checks, AnswersThatStayOnTheDeviceAreNone) {
   Works made;
-  const uint32_t question = made.run(pass("aten::isnan")), sum = made.run(all());
-  made.run(pass("aten::relu"));
+  const uint32_t question = made.run(checked_pass("aten::isnan")), sum = made.run(all());
+  made.run(checked_pass("aten::relu"));
   made.read(1);
   made.end_step();
   const BusySplit split = made.split();
@@ -65,7 +65,8 @@ TEST(Checks, LossesThatAreReadAreNone) {
 
 TEST(Checks, KeepWhatWasComputedBefore) {
   Works made;
-  const uint32_t scaled = made.run(pass("aten::mul")), smaller = made.run(pass("aten::ne", "bf16[64,1024]"));
+  const uint32_t scaled = made.run(checked_pass("aten::mul")),
+                 smaller = made.run(checked_pass("aten::ne", "bf16[64,1024]"));
   made.run(all());
   const uint32_t large = made.run(all("bool[4096,4096]"));
   made.read(4'000'000);  // of more than an answer

@@ -9,12 +9,12 @@ namespace {
 
 // A gather of 2 × 100 elements, then works that read `reads` elements each, of class `op_class`, and write
 // `writes`. All take 100 µs.
-struct Program {
+struct GatherProgram {
   trace::Trace trace;
   RankTimeline timeline;
   BusySplit split;
 
-  explicit Program(std::string_view collective = "allgather") {
+  explicit GatherProgram(std::string_view collective = "allgather") {
     track = trace.add_track({});
     Work work;
     work.kind = WorkKind::kCollective;
@@ -24,7 +24,7 @@ struct Program {
     add(work);
   }
 
-  Program& then(trace::OperatorClass op_class, double reads, double writes) {
+  GatherProgram& then(trace::OperatorClass op_class, double reads, double writes) {
     trace::Operator row;
     row.op_class = op_class;
     row.bytes_read = 4 * reads;
@@ -59,7 +59,7 @@ struct Program {
 using trace::OperatorClass;
 
 TEST(WholeGathers, AreThoseOfWhatIsReducedRightAfter) {
-  Program made;
+  GatherProgram made;
   const std::vector<WorkSplit>& works = made.then(OperatorClass::kReduction, 200, 2).marked();
   for (const WorkSplit& split : works) {
     EXPECT_EQ(split.cause, Cause::kComm);
@@ -70,26 +70,26 @@ TEST(WholeGathers, AreThoseOfWhatIsReducedRightAfter) {
 }
 
 TEST(WholeGathers, AreFoundBehindWorksOnOtherTensors) {
-  Program made;
+  GatherProgram made;
   made.then(OperatorClass::kPointwise, 7, 7).then(OperatorClass::kReduction, 200, 2);
   EXPECT_EQ(made.marked()[0].reason, Reason::kWholeGather);
   EXPECT_EQ(made.marked()[1].reason, Reason::kNone);
 }
 
 TEST(WholeGathers, AreNotThoseThatAreReadOtherwiseFirst) {
-  Program made;
+  GatherProgram made;
   made.then(OperatorClass::kPointwise, 200, 200).then(OperatorClass::kReduction, 200, 2);
   for (const WorkSplit& split : made.marked()) EXPECT_EQ(split.reason, Reason::kNone);
 }
 
 TEST(WholeGathers, AreNotThoseOfWhichMuchIsLeft) {
-  Program made;
+  GatherProgram made;
   for (const WorkSplit& split : made.then(OperatorClass::kReduction, 200, 50).marked())
     EXPECT_EQ(split.reason, Reason::kNone);
 }
 
 TEST(WholeGathers, AreNoSums) {
-  Program made("allreduce");
+  GatherProgram made("allreduce");
   for (const WorkSplit& split : made.then(OperatorClass::kReduction, 200, 2).marked())
     EXPECT_EQ(split.reason, Reason::kNone);
 }

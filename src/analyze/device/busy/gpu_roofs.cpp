@@ -9,7 +9,7 @@ constexpr double kT = 1e12;
 constexpr double kG = 1e9;
 constexpr double kMiB = 1024.0 * 1024.0;
 
-struct Row {
+struct RoofRow {
   std::string_view part;  // of the driver's name for the device; the first row that matches counts
   std::string_view device;
   std::string_view source;
@@ -28,7 +28,7 @@ constexpr std::string_view kSheet = "data sheet";
 // not heat the device for seconds). DRAM is what a copy reaches, on the H100 what reading does: there a copy,
 // at 2443, stays far below. Data-sheet rows: dense rates, no sparsity; a data sheet's rates are about a tenth
 // above what any kernel reaches. Ring collectives reach about 0.8 of a link.
-constexpr Row kRows[] = {
+constexpr RoofRow kRoofRows[] = {
     // name      device                 source    f64   f32   tf32   f16    bf16   f8     i8    vec   dram L2
     // link host  SM  node
     {"H200", "NVIDIA H200", "measured on one H200 (2026-11-21)", 60.6, 51.1, 386.8, 759.6, 777.2, 1442.9,
@@ -53,7 +53,7 @@ constexpr Row kRows[] = {
     {"T4", "NVIDIA T4", kSheet, 0.25, 8.1, 0, 65, 0, 0, 130, 8.1, 300, 4, 12, 12, 40, 2.0},
 };
 
-GpuRoofs roofs_of(const Row& row) {
+GpuRoofs roofs_of(const RoofRow& row) {
   GpuRoofs roofs;
   roofs.device = row.device;
   roofs.source = row.source;
@@ -125,7 +125,7 @@ double GpuRoofs::matrix_roof(MatrixMath math) const {
 }
 
 GpuRoofs gpu_roofs(std::string_view device_name) {
-  for (const Row& row : kRows)
+  for (const RoofRow& row : kRoofRows)
     if (device_name.find(row.part) != std::string_view::npos) return roofs_of(row);
   return {};
 }

@@ -61,9 +61,10 @@ Shape shape_of(const Inputs& inputs, bool backward) {
   return shape;
 }
 
-class Finder {
+class LongKernelFinder {
  public:
-  Finder(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs, BusySplit& split)
+  LongKernelFinder(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
+                   BusySplit& split)
       : trace_(trace), timeline_(timeline), roofs_(roofs), split_(split) {
     for (std::size_t op = 0; op < split.uses.rows.size(); ++op) spectra_ns_.push_back(worthwhile_ns(op));
   }
@@ -123,7 +124,7 @@ class Finder {
 
 void mark_long_kernels(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
                        BusySplit& split) {
-  Finder(trace, timeline, roofs, split).run();
+  LongKernelFinder(trace, timeline, roofs, split).run();
 }
 
 }  // namespace hone::analyze::device

@@ -36,9 +36,10 @@ bool has_factors(const Inputs& inputs, std::size_t first) {
          inputs[first + 1].dims.size() == 2 && inputs[first].elements() > 0;
 }
 
-class Finder {
+class MergedWeightFinder {
  public:
-  Finder(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs, BusySplit& split)
+  MergedWeightFinder(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
+                     BusySplit& split)
       : trace_(trace), timeline_(timeline), roofs_(roofs), split_(split) {}
 
   void run() {
@@ -138,7 +139,7 @@ class Finder {
 
 void mark_merged_weights(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
                          BusySplit& split) {
-  Finder(trace, timeline, roofs, split).run();
+  MergedWeightFinder(trace, timeline, roofs, split).run();
 }
 
 }  // namespace hone::analyze::device

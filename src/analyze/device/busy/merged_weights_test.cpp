@@ -13,14 +13,16 @@ using fabricate::Works;
 using fabricate::WorkWords;
 using trace::OperatorClass;
 
-WorkWords product(std::string inputs, double us = 60, std::string kind = "aten::mm") {
+WorkWords adapted_product(std::string inputs, double us = 60, std::string kind = "aten::mm") {
   return {.kind = std::move(kind), .op_class = OperatorClass::kMatrix, .inputs = std::move(inputs), .us = us};
 }
 
-WorkWords narrow() { return product("bf16[8192,16] bf16[16,4096]", 40); }
-WorkWords scaled() { return {.kind = "aten::mul", .inputs = "bf16[8192,4096] =2.0", .us = 50}; }
-WorkWords summed() { return {.kind = "aten::add", .inputs = "bf16[8192,4096] bf16[8192,4096] =1", .us = 70}; }
-WorkWords used() { return product("bf16[1024,4096] bf16[4096,8192]{1,4096}", 100); }
+WorkWords narrow_product() { return adapted_product("bf16[8192,16] bf16[16,4096]", 40); }
+WorkWords scaled_update() { return {.kind = "aten::mul", .inputs = "bf16[8192,4096] =2.0", .us = 50}; }
+WorkWords summed_weight() {
+  return {.kind = "aten::add", .inputs = "bf16[8192,4096] bf16[8192,4096] =1", .us = 70};
+}
+WorkWords merged_use() { return adapted_product("bf16[1024,4096] bf16[4096,8192]{1,4096}", 100); }
 
 bool is_merged(const WorkSplit& split) { return split.reason == Reason::kMergedWeights; }
 bool has_merged(const BusySplit& split) {
@@ -29,8 +31,9 @@ bool has_merged(const BusySplit& split) {
 
 TEST(MergedWeights, AreANarrowProductAddedToAWeightBeforeItsProduct) {
   Works made;
-  const uint32_t low = made.run(narrow()), scale = made.run(scaled()), sum = made.run(summed());
-  const uint32_t through = made.run(used());
+  const uint32_t low = made.run(narrow_product()), scale = made.run(scaled_update()),
+                 sum = made.run(summed_weight());
+  const uint32_t through = made.run(merged_use());
   made.end_step();
   const BusySplit split = made.split();
   for (const uint32_t work : {low, scale}) {
@@ -45,8 +48,9 @@ TEST(MergedWeights, AreANarrowProductAddedToAWeightBeforeItsProduct) {
 
 TEST(MergedWeights, MayBeSummedByTheNarrowProductItself) {
   Works made;
-  const uint32_t low = made.run(product("bf16[8192,4096] bf16[8192,16] bf16[16,4096]", 90, "aten::addmm"));
-  made.run(used());
+  const uint32_t low =
+      made.run(adapted_product("bf16[8192,4096] bf16[8192,16] bf16[16,4096]", 90, "aten::addmm"));
+  made.run(merged_use());
   made.end_step();
   EXPECT_TRUE(is_merged(made.split().works[low]));
 }
@@ -54,9 +58,9 @@ TEST(MergedWeights, MayBeSummedByTheNarrowProductItself) {
 // An adapter beside the weight: the sum is of activations, and the next layer reads it as such.
 TEST(MergedWeights, SumsOfActivationsAreNone) {
   Works made;
-  made.run(narrow());
-  made.run(summed());
-  made.run(product("bf16[8192,4096] bf16[4096,4096]", 100));
+  made.run(narrow_product());
+  made.run(summed_weight());
+  made.run(adapted_product("bf16[8192,4096] bf16[4096,4096]", 100));
   made.end_step();
   EXPECT_FALSE(has_merged(made.split()));
 }
@@ -64,9 +68,9 @@ TEST(MergedWeights, SumsOfActivationsAreNone) {
 // The same with as many tokens as features: by shapes nobody can tell.
 TEST(MergedWeights, SquareSumsMayBeOfActivations) {
   Works made;
-  made.run(product("bf16[4096,16] bf16[16,4096]", 40));
+  made.run(adapted_product("bf16[4096,16] bf16[16,4096]", 40));
   made.run({.kind = "aten::add", .inputs = "bf16[4096,4096] bf16[4096,4096] =1", .us = 70});
-  made.run(product("bf16[4096,4096] bf16[4096,4096]", 100));
+  made.run(adapted_product("bf16[4096,4096] bf16[4096,4096]", 100));
   made.end_step();
   EXPECT_FALSE(has_merged(made.split()));
 }
@@ -76,10 +80,10 @@ TEST(MergedWeights, WhatAnythingElseChangesIsNone) {
                                  WorkWords{.kind = "aten::mul", .inputs = "bf16[8192,4096] bf16[8192,4096]"},
                                  WorkWords{.kind = "aten::mul", .inputs = "bf16[8192,4096] bf16[8192,1]"}}) {
     Works made;
-    made.run(narrow());
-    made.run(summed());
+    made.run(narrow_product());
+    made.run(summed_weight());
     made.run(other);
-    made.run(used());
+    made.run(merged_use());
     made.end_step();
     EXPECT_FALSE(has_merged(made.split())) << other.kind << ' ' << other.inputs;
   }
@@ -87,26 +91,26 @@ TEST(MergedWeights, WhatAnythingElseChangesIsNone) {
 
 TEST(MergedWeights, WideFactorsAndGradientsAreNone) {
   Works wide;
-  wide.run(product("bf16[8192,1024] bf16[1024,4096]"));
-  wide.run(summed());
-  wide.run(used());
+  wide.run(adapted_product("bf16[8192,1024] bf16[1024,4096]"));
+  wide.run(summed_weight());
+  wide.run(merged_use());
   wide.end_step();
   EXPECT_FALSE(has_merged(wide.split()));
   Works backward;
-  WorkWords low = narrow();
+  WorkWords low = narrow_product();
   low.phase = trace::Phase::kBackward;
   backward.run(low);
-  backward.run(summed());
-  backward.run(used());
+  backward.run(summed_weight());
+  backward.run(merged_use());
   backward.end_step();
   EXPECT_FALSE(has_merged(backward.split()));
 }
 
 TEST(MergedWeights, AreKeptWhereMoreActivationsPassThanTheWeightHas) {
   Works made;
-  made.run(narrow());
-  made.run(summed());
-  made.run(product("bf16[262144,4096] bf16[4096,8192]{1,4096}", 20'000));
+  made.run(narrow_product());
+  made.run(summed_weight());
+  made.run(adapted_product("bf16[262144,4096] bf16[4096,8192]{1,4096}", 20'000));
   made.end_step();
   EXPECT_FALSE(has_merged(made.split()));
 }

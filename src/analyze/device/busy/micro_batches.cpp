@@ -13,14 +13,14 @@ namespace hone::analyze::device {
 namespace {
 
 // Fewer are parameters of which some are used twice.
-constexpr double kFewest = 1.9;
+constexpr double kFewestMicroBatches = 1.9;
 
 using Dims = std::vector<int64_t>;
 
-class Finder {
+class MicroBatchFinder {
  public:
-  Finder(const trace::Trace& trace, const RankTimeline& timeline, const std::vector<Leaf>& leaves,
-         BusySplit& split)
+  MicroBatchFinder(const trace::Trace& trace, const RankTimeline& timeline, const std::vector<Leaf>& leaves,
+                   BusySplit& split)
       : trace_(trace), timeline_(timeline), leaves_(leaves), split_(split) {}
 
   void run() {
@@ -30,7 +30,7 @@ class Finder {
     const auto added = static_cast<double>(sums.size());
     if (added <= 0 || added >= gradients) return;
     const double batches = gradients / (gradients - added);
-    if (batches < kFewest || !is_of_all(sums, batches) || is_pipeline()) return;
+    if (batches < kFewestMicroBatches || !is_of_all(sums, batches) || is_pipeline()) return;
     mark_sums(sums, batches);
     mark_conversions(batches);
   }
@@ -128,7 +128,7 @@ class Finder {
 
 void mark_micro_batches(const trace::Trace& trace, const RankTimeline& timeline,
                         const std::vector<Leaf>& leaves, BusySplit& split) {
-  Finder(trace, timeline, leaves, split).run();
+  MicroBatchFinder(trace, timeline, leaves, split).run();
 }
 
 }  // namespace hone::analyze::device

@@ -20,9 +20,10 @@ bool writes_one_a_row(const trace::Operator& op, const Inputs& inputs) {
          std::equal(rows.begin(), rows.end() - 1, index.begin());
 }
 
-class Finder {
+class OneHotFinder {
  public:
-  Finder(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs, BusySplit& split)
+  OneHotFinder(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
+               BusySplit& split)
       : trace_(trace), timeline_(timeline), roofs_(roofs), split_(split) {}
 
   void run() {
@@ -124,7 +125,7 @@ class Finder {
 
 void mark_one_hot_products(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
                            BusySplit& split) {
-  Finder(trace, timeline, roofs, split).run();
+  OneHotFinder(trace, timeline, roofs, split).run();
 }
 
 }  // namespace hone::analyze::device

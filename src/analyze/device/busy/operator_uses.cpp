@@ -15,9 +15,10 @@ bool is_memory_class(OperatorClass op_class) {
          op_class == OperatorClass::kLayout || op_class == OperatorClass::kPooling;
 }
 
-class Reader {
+class UseReader {
  public:
-  Reader(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs, TraitsByName& traits)
+  UseReader(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
+            TraitsByName& traits)
       : trace_(trace), timeline_(timeline), roofs_(roofs), traits_(traits) {
     for (const DeviceStep& step : timeline.steps) steps_.insert(step.step);
     result_.rows.resize(trace.operators.size());
@@ -172,7 +173,7 @@ double OperatorUses::part(const Work& work) const {
 
 OperatorUses uses_of(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
                      TraitsByName& traits) {
-  return Reader(trace, timeline, roofs, traits).run();
+  return UseReader(trace, timeline, roofs, traits).run();
 }
 
 }  // namespace hone::analyze::device

@@ -19,7 +19,7 @@ OperatorUses uses(const Works& made) {
   return uses_of(made.trace(), made.timeline(), h200(), traits);
 }
 
-WorkWords product(DType dtype, double flops, std::string kernel = "a_kernel") {
+WorkWords product_of_flops(DType dtype, double flops, std::string kernel = "a_kernel") {
   return {.kind = "aten::mm",
           .op_class = OperatorClass::kMatrix,
           .dtype = dtype,
@@ -30,14 +30,14 @@ WorkWords product(DType dtype, double flops, std::string kernel = "a_kernel") {
 
 TEST(MostlyNarrow, IsAMatterOfArithmeticNotOfCounts) {
   Works made;
-  made.run(product(DType::kBF16, 5e10));
-  for (int i = 0; i < 4; ++i) made.run(product(DType::kF32, 1e10));
+  made.run(product_of_flops(DType::kBF16, 5e10));
+  for (int i = 0; i < 4; ++i) made.run(product_of_flops(DType::kF32, 1e10));
   made.end_step();
   EXPECT_TRUE(uses(made).mostly_narrow);
 
   Works wide;
-  wide.run(product(DType::kF32, 5e10));
-  for (int i = 0; i < 4; ++i) wide.run(product(DType::kF16, 1e10));
+  wide.run(product_of_flops(DType::kF32, 5e10));
+  for (int i = 0; i < 4; ++i) wide.run(product_of_flops(DType::kF16, 1e10));
   wide.end_step();
   EXPECT_FALSE(uses(wide).mostly_narrow);
 }
@@ -45,8 +45,8 @@ TEST(MostlyNarrow, IsAMatterOfArithmeticNotOfCounts) {
 TEST(MostlyNarrow, AreThoseIn8BitsToo) {
   for (const DType dtype : {DType::kF8E4M3FN, DType::kI8}) {
     Works made;
-    made.run(product(dtype, 5e10));
-    made.run(product(DType::kF32, 1e10));
+    made.run(product_of_flops(dtype, 5e10));
+    made.run(product_of_flops(DType::kF32, 1e10));
     made.end_step();
     EXPECT_TRUE(uses(made).mostly_narrow);
   }
@@ -54,7 +54,7 @@ TEST(MostlyNarrow, AreThoseIn8BitsToo) {
 
 TEST(MostlyNarrow, CountsProductsAlone) {
   Works made;
-  made.run(product(DType::kF32, 1e10));
+  made.run(product_of_flops(DType::kF32, 1e10));
   for (int i = 0; i < 4; ++i) made.run({.dtype = DType::kBF16, .flops = 1e11});
   made.end_step();
   EXPECT_FALSE(uses(made).mostly_narrow);
@@ -99,10 +99,10 @@ TEST(EnoughMath, TakesNothingThatTheDeviceLacks) {
 
 TEST(UsedMath, OfF32IsWhatTheKernelIsNamedAfterElseWhatItsRateAllows) {
   Works made;
-  made.run(product(DType::kF32, 1e10, "cutlass_simt_sgemm"));
-  made.run(product(DType::kF32, 1e9, "cutlass_s1688gemm_tensorop"));
-  made.run(product(DType::kF32, 1e10));  // in 100 µs: 100 TFLOP/s
-  made.run(product(DType::kF32, 1e9));
+  made.run(product_of_flops(DType::kF32, 1e10, "cutlass_simt_sgemm"));
+  made.run(product_of_flops(DType::kF32, 1e9, "cutlass_s1688gemm_tensorop"));
+  made.run(product_of_flops(DType::kF32, 1e10));  // in 100 µs: 100 TFLOP/s
+  made.run(product_of_flops(DType::kF32, 1e9));
   made.end_step();
   const OperatorUses found = uses(made);
   EXPECT_EQ(found.rows[0].math, MatrixMath::kF32);
@@ -113,7 +113,7 @@ TEST(UsedMath, OfF32IsWhatTheKernelIsNamedAfterElseWhatItsRateAllows) {
 
 TEST(Floor, OfAProductThatNarrowsReadsHalfTheBytes) {
   Works made;
-  WorkWords words = product(DType::kF32, 1e6, "cutlass_tensorop");
+  WorkWords words = product_of_flops(DType::kF32, 1e6, "cutlass_tensorop");
   words.bytes = 42.24e6;  // 10 µs
   made.run(words);
   made.run({.dtype = DType::kF32, .bytes = 42.24e6});
@@ -126,9 +126,10 @@ TEST(Floor, OfAProductThatNarrowsReadsHalfTheBytes) {
 
 TEST(Floor, OfAProductStaysWhereItsArithmeticChanges) {
   std::vector<double> floors;
-  for (const WorkWords& words :
-       {product(DType::kF64, 1e10, "cutlass_dgemm"), product(DType::kF32, 1e10, "cutlass_simt_sgemm"),
-        product(DType::kF32, 1e10, "cutlass_s1688gemm_tensorop"), product(DType::kBF16, 1e10)}) {
+  for (const WorkWords& words : {product_of_flops(DType::kF64, 1e10, "cutlass_dgemm"),
+                                 product_of_flops(DType::kF32, 1e10, "cutlass_simt_sgemm"),
+                                 product_of_flops(DType::kF32, 1e10, "cutlass_s1688gemm_tensorop"),
+                                 product_of_flops(DType::kBF16, 1e10)}) {
     Works made;
     made.run(words);
     made.end_step();
@@ -139,7 +140,7 @@ TEST(Floor, OfAProductStaysWhereItsArithmeticChanges) {
 
 TEST(EnoughTime, OfAProductInF32IsThatInTf32) {
   Works made;
-  made.run(product(DType::kF32, 1e10, "cutlass_simt_sgemm"));
+  made.run(product_of_flops(DType::kF32, 1e10, "cutlass_simt_sgemm"));
   made.end_step();
   const OperatorUse use = uses(made).rows[0];
   EXPECT_NEAR(use.enough_ns, 1e10 / h200().tf32 * 1e9, 1);

@@ -4,7 +4,7 @@ namespace hone::analyze::device {
 namespace {
 
 // Input [n, c, t] or, as PyTorch runs it, [n, c, 1, t], and filters of as many dimensions.
-bool is_series(const Inputs& inputs) {
+bool is_filtered_series(const Inputs& inputs) {
   if (!is_tensor(inputs, 0) || !is_tensor(inputs, 1)) return false;
   const auto& dims = inputs[0].dims;
   const bool one_high = dims.size() == 4 && dims[2] == 1;
@@ -13,16 +13,16 @@ bool is_series(const Inputs& inputs) {
 
 // Filters [k, c, 1(, 1)] over channels that do not lie last in memory.
 bool is_pointwise_series(const Inputs& inputs) {
-  if (!is_series(inputs)) return false;
+  if (!is_filtered_series(inputs)) return false;
   const trace::CallInput &series = inputs[0], &filter = inputs[1];
   if (series.dims[1] != filter.dims[1] || series.dims[1] <= 1) return false;
   const bool channels_last = series.strides.size() == series.dims.size() && series.strides[1] == 1;
   return !channels_last && filter.elements() == filter.dims[0] * filter.dims[1];
 }
 
-class Finder {
+class PointwiseSeriesFinder {
  public:
-  Finder(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split)
+  PointwiseSeriesFinder(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split)
       : trace_(trace), timeline_(timeline), split_(split) {}
 
   void run() {
@@ -43,7 +43,7 @@ class Finder {
       const bool forward = trace_.operators[op].op_class == trace::OperatorClass::kConvolution &&
                            trace_.operators[op].phase != trace::Phase::kBackward;
       has_other_series_ |=
-          use.works > 0 && forward && is_series(use.inputs) && !is_pointwise_series(use.inputs);
+          use.works > 0 && forward && is_filtered_series(use.inputs) && !is_pointwise_series(use.inputs);
     }
   }
 
@@ -98,7 +98,7 @@ class Finder {
 }  // namespace
 
 void mark_pointwise_series(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split) {
-  Finder(trace, timeline, split).run();
+  PointwiseSeriesFinder(trace, timeline, split).run();
 }
 
 }  // namespace hone::analyze::device

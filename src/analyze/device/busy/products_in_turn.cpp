@@ -8,10 +8,10 @@
 namespace hone::analyze::device {
 namespace {
 
-class Finder {
+class ProductsInTurnFinder {
  public:
-  Finder(const trace::Trace& trace, const RankTimeline& timeline, const Loops& loops, const GpuRoofs& roofs,
-         BusySplit& split)
+  ProductsInTurnFinder(const trace::Trace& trace, const RankTimeline& timeline, const Loops& loops,
+                       const GpuRoofs& roofs, BusySplit& split)
       : trace_(trace), timeline_(timeline), loops_(loops), roofs_(roofs), split_(split) {}
 
   void run() {
@@ -87,7 +87,7 @@ class Finder {
 
 void mark_products_in_turn(const trace::Trace& trace, const RankTimeline& timeline, const Loops& loops,
                            const GpuRoofs& roofs, BusySplit& split) {
-  Finder(trace, timeline, loops, roofs, split).run();
+  ProductsInTurnFinder(trace, timeline, loops, roofs, split).run();
 }
 
 }  // namespace hone::analyze::device

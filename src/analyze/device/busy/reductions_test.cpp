@@ -14,12 +14,12 @@ namespace {
 // A step as letters: f a forward work, b a backward one, w a conversion of 100 elements to f32, n one of them
 // back, r the reduction in f32 of 100 elements, t one of 7, | the next step. The optimizer goes over 100
 // elements.
-struct Program {
+struct ReductionProgram {
   trace::Trace trace;
   RankTimeline timeline;
   BusySplit split;
 
-  explicit Program(std::string_view letters, double updated = 100) {
+  explicit ReductionProgram(std::string_view letters, double updated = 100) {
     add_operator(trace::Phase::kForward, 0);
     add_operator(trace::Phase::kBackward, 0);
     add_operator(trace::Phase::kOptimizer, updated);
@@ -98,34 +98,37 @@ struct Program {
 };
 
 TEST(RepeatedReductions, AreAllButTheLastPassOfAStep) {
-  EXPECT_EQ(Program("fbrfbrfbr|fbrfbr").repeated(), 3);
+  EXPECT_EQ(ReductionProgram("fbrfbrfbr|fbrfbr").repeated(), 3);
 }
 
-TEST(RepeatedReductions, OnePassAStepIsNone) { EXPECT_EQ(Program("fbr|fbr|fbr").repeated(), 0); }
+TEST(RepeatedReductions, OnePassAStepIsNone) { EXPECT_EQ(ReductionProgram("fbr|fbr|fbr").repeated(), 0); }
 
 TEST(RepeatedReductions, ReductionsOfActivationsAreNone) {
-  EXPECT_EQ(Program("ftftftbt|ftftftbt").repeated(), 0);  // not as many elements as the optimizer updates
+  EXPECT_EQ(ReductionProgram("ftftftbt|ftftftbt").repeated(),
+            0);  // not as many elements as the optimizer updates
 }
 
 TEST(RepeatedReductions, BucketsOfOnePassBelongTogether) {
-  EXPECT_EQ(Program("fbttbtt|fbttbtt", 28).repeated(), 0);
-  EXPECT_EQ(Program("fbttbttfbttbtt", 28).repeated(), 4);
+  EXPECT_EQ(ReductionProgram("fbttbtt|fbttbtt", 28).repeated(), 0);
+  EXPECT_EQ(ReductionProgram("fbttbttfbttbtt", 28).repeated(), 4);
 }
 
-TEST(RepeatedReductions, WithoutAnOptimizerNothingIsSaid) { EXPECT_EQ(Program("fbrfbr", 0).repeated(), 0); }
+TEST(RepeatedReductions, WithoutAnOptimizerNothingIsSaid) {
+  EXPECT_EQ(ReductionProgram("fbrfbr", 0).repeated(), 0);
+}
 
 TEST(WideSums, AreThoseWhoseDataIsConvertedBeforeOrAfter) {
-  EXPECT_EQ(Program("fwrnf").wide(), "-xxx-");
-  EXPECT_EQ(Program("fwrf").wide(), "-xx-");
-  EXPECT_EQ(Program("frnf").wide(), "-xx-");
-  EXPECT_EQ(Program("wrnwrn").wide(), "xxxxxx");
+  EXPECT_EQ(ReductionProgram("fwrnf").wide(), "-xxx-");
+  EXPECT_EQ(ReductionProgram("fwrf").wide(), "-xx-");
+  EXPECT_EQ(ReductionProgram("frnf").wide(), "-xx-");
+  EXPECT_EQ(ReductionProgram("wrnwrn").wide(), "xxxxxx");
 }
 
-TEST(WideSums, GradientsThatAreInF32AreNone) { EXPECT_EQ(Program("fbrfbr").wide(), "------"); }
+TEST(WideSums, GradientsThatAreInF32AreNone) { EXPECT_EQ(ReductionProgram("fbrfbr").wide(), "------"); }
 
 TEST(WideSums, ConversionsOfSomethingElseStay) {
-  EXPECT_EQ(Program("fwtnf").wide(), "-----");  // 7 elements are summed, 100 converted
-  EXPECT_EQ(Program("wfrfn").wide(), "-----");  // another work stands between
+  EXPECT_EQ(ReductionProgram("fwtnf").wide(), "-----");  // 7 elements are summed, 100 converted
+  EXPECT_EQ(ReductionProgram("wfrfn").wide(), "-----");  // another work stands between
 }
 
 }  // namespace

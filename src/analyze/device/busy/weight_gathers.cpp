@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kLeastTurns = 3;
 // Flat parameters are padded, and hold biases and norms, which no product reads.
-constexpr double kSameElements = 0.2;
+constexpr double kSameWeights = 0.2;
 constexpr double kMostOfMemory = 0.8;
 
 constexpr std::string_view kGatherRange = "FSDP::all_gather";
@@ -67,7 +67,7 @@ const Range* range_of(const std::vector<Range>& ranges, const trace::Trace& trac
 }
 
 // A gather with the copies around it.
-struct Gather {
+struct WeightGather {
   std::vector<uint32_t> works;
   const Range* range = nullptr;
   double elements_in = 0;
@@ -75,9 +75,9 @@ struct Gather {
   double bytes = 0;
 };
 
-class Finder {
+class WeightGatherFinder {
  public:
-  Finder(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split)
+  WeightGatherFinder(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split)
       : trace_(trace), timeline_(timeline), split_(split), ranges_(find_ranges(trace, timeline)) {
     for (const trace::DeviceInfo& device : trace.meta.devices)
       if (device.rank == timeline.rank && device.index == timeline.ledger_device())
@@ -127,11 +127,11 @@ class Finder {
     if (detail == nullptr || detail->elements_in <= 0 || detail->elements_out <= detail->elements_in) return;
     const std::string_view name = trace_.strings.text(detail->name);
     if (!contains(name, "allgather") && !contains(name, "all_gather")) return;
-    Gather gather{{i},
-                  range,
-                  detail->elements_in,
-                  detail->elements_out,
-                  detail->elements_out * static_cast<double>(dtype_size(detail->dtype))};
+    WeightGather gather{{i},
+                        range,
+                        detail->elements_in,
+                        detail->elements_out,
+                        detail->elements_out * static_cast<double>(dtype_size(detail->dtype))};
     if (range != nullptr && packed_range_ == range)
       gather.works.insert(gather.works.end(), packed_.begin(), packed_.end());
     else if (range == nullptr && before_ != kNothing && copies(before_, detail->elements_in))
@@ -149,7 +149,7 @@ class Finder {
       packed_.push_back(i);
       return;
     }
-    const auto last = std::find_if(gathers_.rbegin(), gathers_.rend(), [&](const Gather& gather) {
+    const auto last = std::find_if(gathers_.rbegin(), gathers_.rend(), [&](const WeightGather& gather) {
       return gather.range != nullptr && gather.range->module == range.module;
     });
     if (last != gathers_.rend()) last->works.push_back(i);
@@ -187,13 +187,13 @@ class Finder {
   }
 
   void end_stretch() {
-    std::vector<Gather*> nameless;
-    std::map<std::pair<std::string_view, double>, std::vector<Gather*>> named;
+    std::vector<WeightGather*> nameless;
+    std::map<std::pair<std::string_view, double>, std::vector<WeightGather*>> named;
     // Only the root has no name, unless none has: what is one module's is not known then.
-    const bool names = std::any_of(gathers_.begin(), gathers_.end(), [](const Gather& gather) {
+    const bool names = std::any_of(gathers_.begin(), gathers_.end(), [](const WeightGather& gather) {
       return gather.range != nullptr && !gather.range->module.empty();
     });
-    for (Gather& gather : gathers_)
+    for (WeightGather& gather : gathers_)
       if (gather.range == nullptr || !names)
         nameless.push_back(&gather);
       else
@@ -211,7 +211,7 @@ class Finder {
     weights_ = 0;
   }
 
-  void mark_pattern(const std::vector<Gather*>& gathers) {
+  void mark_pattern(const std::vector<WeightGather*>& gathers) {
     const std::size_t period = period_of(gathers);
     if (period == 0) return;
     double elements = 0, bytes = 0;
@@ -219,16 +219,17 @@ class Finder {
       elements += gathers[i]->elements;
       bytes += i < period ? gathers[i]->bytes : 0;
     }
-    if (weights_ < (1 - kSameElements) * elements || weights_ > (1 + kSameElements) * elements ||
-        !fits(bytes))
+    if (weights_ < (1 - kSameWeights) * elements || weights_ > (1 + kSameWeights) * elements || !fits(bytes))
       return;
     for (std::size_t i = period; i < gathers.size(); ++i) mark(*gathers[i]);
   }
 
   // The shortest pattern of sizes that the gathers repeat from the first to the last; 0: none, or all are
   // equal.
-  static std::size_t period_of(const std::vector<Gather*>& gathers) {
-    const auto differ = [](const Gather* a, const Gather* b) { return a->elements != b->elements; };
+  static std::size_t period_of(const std::vector<WeightGather*>& gathers) {
+    const auto differ = [](const WeightGather* a, const WeightGather* b) {
+      return a->elements != b->elements;
+    };
     if (std::adjacent_find(gathers.begin(), gathers.end(), differ) == gathers.end()) return 0;
     for (std::size_t period = 2; period * kLeastTurns <= gathers.size(); ++period) {
       if (gathers.size() % period != 0) continue;
@@ -242,7 +243,7 @@ class Finder {
 
   bool fits(double bytes) const { return memory_bytes_ <= 0 || bytes < kMostOfMemory * memory_bytes_; }
 
-  void mark(const Gather& gather) {
+  void mark(const WeightGather& gather) {
     for (const uint32_t work : gather.works)
       give_to(split_.works[work], Cause::kComm, Reason::kRepeatedGather, kGone);
   }
@@ -253,7 +254,7 @@ class Finder {
   std::vector<Range> ranges_;
   double memory_bytes_ = 0;  // 0: not known
   // Since weights may last have changed:
-  std::vector<Gather> gathers_;
+  std::vector<WeightGather> gathers_;
   const Range* packed_range_ = nullptr;  // that packs what it will gather
   std::vector<uint32_t> packed_;
   double weights_ = 0;  // elements that products have read since the first gather
@@ -264,7 +265,7 @@ class Finder {
 }  // namespace
 
 void mark_repeated_gathers(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split) {
-  Finder(trace, timeline, split).run();
+  WeightGatherFinder(trace, timeline, split).run();
 }
 
 }  // namespace hone::analyze::device

@@ -16,9 +16,9 @@ namespace {
 // 200, 100 and 20 elements without ranges; m, n are products with weights of 200 and 100 elements, x one of
 // 20; p copies 200 elements; f, b, o other works of the forward pass, the backward pass and the optimizer; s
 // a reduce-scatter; | the next step.
-class Program {
+class WeightGatherProgram {
  public:
-  explicit Program(std::string_view letters, double memory_bytes = 0) {
+  explicit WeightGatherProgram(std::string_view letters, double memory_bytes = 0) {
     const trace::TrackId process = add_process(trace_);
     thread_ = add_thread(trace_, process);
     stream_ = add_stream(trace_, process, 7);
@@ -156,7 +156,7 @@ class Program {
 };
 
 TEST(RepeatedGathers, OfANamedModuleAreAllButTheFirst) {
-  EXPECT_EQ(Program("AfBfAfBfAfBf").repeated(),
+  EXPECT_EQ(WeightGatherProgram("AfBfAfBfAfBf").repeated(),
             "--------"
             "xxx-xxx-"
             "xxx-xxx-");
@@ -164,37 +164,37 @@ TEST(RepeatedGathers, OfANamedModuleAreAllButTheFirst) {
 
 // The next module's weights are gathered while those of this one are read.
 TEST(RepeatedGathers, MayBeginAheadOfNeed) {
-  EXPECT_EQ(Program("ABfAfBfAfBf").repeated(),
+  EXPECT_EQ(WeightGatherProgram("ABfAfBfAfBf").repeated(),
             "-------"
             "xxx-xxx-"
             "xxx-xxx-");
 }
 
 TEST(RepeatedGathers, AreCountedInEveryStepAnew) {
-  EXPECT_EQ(Program("AfAf|AfAf").repeated(), std::string(16, '-'));
-  EXPECT_EQ(Program("AfAfAf|AfAfAf").repeated(), "----xxx-xxx-----xxx-xxx-");
+  EXPECT_EQ(WeightGatherProgram("AfAf|AfAf").repeated(), std::string(16, '-'));
+  EXPECT_EQ(WeightGatherProgram("AfAfAf|AfAfAf").repeated(), "----xxx-xxx-----xxx-xxx-");
 }
 
 // Two models of one shape, or forward and backward: twice is no turn.
 TEST(RepeatedGathers, AreAtLeastThreeOfTheSame) {
-  EXPECT_EQ(Program("AfBfAfBf").repeated(), std::string(16, '-'));
+  EXPECT_EQ(WeightGatherProgram("AfBfAfBf").repeated(), std::string(16, '-'));
 }
 
 TEST(RepeatedGathers, AreNotThoseOfTraining) {
-  EXPECT_EQ(Program("AfbAfbAfbAfb").repeated(), std::string(20, '-'));
-  EXPECT_EQ(Program("AfoAfoAfo").repeated(), std::string(15, '-'));
-  EXPECT_EQ(Program("AfsAfsAfs").repeated(), std::string(15, '-'));
+  EXPECT_EQ(WeightGatherProgram("AfbAfbAfbAfb").repeated(), std::string(20, '-'));
+  EXPECT_EQ(WeightGatherProgram("AfoAfoAfo").repeated(), std::string(15, '-'));
+  EXPECT_EQ(WeightGatherProgram("AfsAfsAfs").repeated(), std::string(15, '-'));
 }
 
 // What is generated before training is still generated.
 TEST(RepeatedGathers, AreFoundBesideTraining) {
-  EXPECT_EQ(Program("AfAfAfbAbs").repeated(), "----xxx-xxx-------");
+  EXPECT_EQ(WeightGatherProgram("AfAfAfbAbs").repeated(), "----xxx-xxx-------");
 }
 
 // The root has no name; where nothing has, they may be the layers of one turn.
 TEST(RepeatedGathers, OfNamelessModulesAreOnlyThoseOfTheRoot) {
-  EXPECT_EQ(Program("UfUfUfUf").repeated(), std::string(16, '-'));
-  EXPECT_EQ(Program("UfAfUfAfUfAf").repeated(),
+  EXPECT_EQ(WeightGatherProgram("UfUfUfUf").repeated(), std::string(16, '-'));
+  EXPECT_EQ(WeightGatherProgram("UfAfUfAfUfAf").repeated(),
             "--------"
             "xxx-xxx-"
             "xxx-xxx-");
@@ -202,38 +202,39 @@ TEST(RepeatedGathers, OfNamelessModulesAreOnlyThoseOfTheRoot) {
 
 TEST(RepeatedGathers, OfModelsThatDoNotFitIntoMemoryAreNone) {
   const double of_two_modules = 2 * 200 * 4;
-  EXPECT_EQ(Program("AfBfAfBfAfBf", of_two_modules).repeated(), std::string(24, '-'));
-  EXPECT_NE(Program("AfBfAfBfAfBf", 2 * of_two_modules).repeated(), std::string(24, '-'));
+  EXPECT_EQ(WeightGatherProgram("AfBfAfBfAfBf", of_two_modules).repeated(), std::string(24, '-'));
+  EXPECT_NE(WeightGatherProgram("AfBfAfBfAfBf", 2 * of_two_modules).repeated(), std::string(24, '-'));
 }
 
 TEST(RepeatedGathers, WithoutNamesAreAPatternOfSizesThatProductsReadAsWeights) {
-  EXPECT_EQ(Program("amcnamcnamcn").repeated(), "----x-x-x-x-");
-  EXPECT_EQ(Program("amacnamacnamacn").repeated(),
+  EXPECT_EQ(WeightGatherProgram("amcnamcnamcn").repeated(), "----x-x-x-x-");
+  EXPECT_EQ(WeightGatherProgram("amacnamacnamacn").repeated(),
             std::string(15, '-'));  // products read less than is gathered
-  EXPECT_EQ(Program("amamcnamamcnamamcn").repeated(), "------x-x-x-x-x-x-");
+  EXPECT_EQ(WeightGatherProgram("amamcnamamcnamamcn").repeated(), "------x-x-x-x-x-x-");
 }
 
 TEST(RepeatedGathers, WithoutNamesTakeTheCopiesRightBesideThem) {
-  EXPECT_EQ(Program("apmcnapmcnapmcn").repeated(), "-----xx-x-xx-x-");
-  EXPECT_EQ(Program("amcpnamcpnamcpn").repeated(), "-----x-x--x-x--");  // 100 were gathered, 200 are copied
+  EXPECT_EQ(WeightGatherProgram("apmcnapmcnapmcn").repeated(), "-----xx-x-xx-x-");
+  EXPECT_EQ(WeightGatherProgram("amcpnamcpnamcpn").repeated(),
+            "-----x-x--x-x--");  // 100 were gathered, 200 are copied
 }
 
 TEST(RepeatedGathers, OfEqualSizesMayBeOfAnything) {
-  EXPECT_EQ(Program("amamamam").repeated(), std::string(8, '-'));
+  EXPECT_EQ(WeightGatherProgram("amamamam").repeated(), std::string(8, '-'));
 }
 
 TEST(RepeatedGathers, TwoTurnsAreNoPattern) {
-  EXPECT_EQ(Program("amcnamcn").repeated(), std::string(8, '-'));
+  EXPECT_EQ(WeightGatherProgram("amcnamcn").repeated(), std::string(8, '-'));
 }
 
 TEST(RepeatedGathers, PatternsThatEndWithinATurnAreNone) {
-  EXPECT_EQ(Program("amcnamcnamcnam").repeated(), std::string(14, '-'));
+  EXPECT_EQ(WeightGatherProgram("amcnamcnamcnam").repeated(), std::string(14, '-'));
 }
 
 // A model split over ranks by its tensors gathers activations in every layer and the logits in every turn.
 TEST(RepeatedGathers, OfActivationsAreNone) {
-  EXPECT_EQ(Program("axaxtxaxaxtxaxaxtx").repeated(), std::string(18, '-'));
-  EXPECT_EQ(Program("ammmcmammmcmammmcm").repeated(), std::string(18, '-'));
+  EXPECT_EQ(WeightGatherProgram("axaxtxaxaxtxaxaxtx").repeated(), std::string(18, '-'));
+  EXPECT_EQ(WeightGatherProgram("ammmcmammmcmammmcm").repeated(), std::string(18, '-'));
 }
 
 }  // namespace

@@ -63,9 +63,10 @@ struct Widening {
   }
 };
 
-class Finder {
+class WidenedWeightFinder {
  public:
-  Finder(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs, BusySplit& split)
+  WidenedWeightFinder(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
+                      BusySplit& split)
       : trace_(trace), timeline_(timeline), roofs_(roofs), split_(split) {}
 
   void run() {
@@ -176,7 +177,7 @@ class Finder {
 
 void mark_widened_weights(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
                           BusySplit& split) {
-  Finder(trace, timeline, roofs, split).run();
+  WidenedWeightFinder(trace, timeline, roofs, split).run();
 }
 
 }  // namespace hone::analyze::device

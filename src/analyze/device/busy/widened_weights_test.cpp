@@ -13,7 +13,7 @@ using fabricate::Works;
 using fabricate::WorkWords;
 using trace::OperatorClass;
 
-// A weight of 8192 × 4096, and 16 rows that pass through it.
+// A weight of 8192 × 4096, and 16 rows that widening_pass through it.
 constexpr double kWeight = 8192.0 * 4096;
 constexpr double kNarrowNs = (kWeight + 16 * (8192 + 4096) * 2) / 4.224e12 * 1e9;
 
@@ -21,15 +21,15 @@ WorkWords converted(std::string inputs = "bf16[8192,4096] i8[8192,4096] =False")
   return {
       .kind = "aten::copy_", .inputs = std::move(inputs), .bytes = kWeight, .written = 2 * kWeight, .us = 90};
 }
-WorkWords pass(std::string kind, std::string inputs) {
+WorkWords widening_pass(std::string kind, std::string inputs) {
   return {.kind = std::move(kind),
           .inputs = std::move(inputs),
           .bytes = 2 * kWeight,
           .written = 2 * kWeight,
           .us = 80};
 }
-WorkWords scaled() { return pass("aten::mul", "bf16[8192,4096] bf16[8192,1]"); }
-WorkWords product(std::string inputs, double rows, std::string kind = "aten::mm") {
+WorkWords scaled_weight() { return widening_pass("aten::mul", "bf16[8192,4096] bf16[8192,1]"); }
+WorkWords widened_product(std::string inputs, double rows, std::string kind = "aten::mm") {
   return {.kind = std::move(kind),
           .op_class = OperatorClass::kMatrix,
           .inputs = std::move(inputs),
@@ -38,7 +38,7 @@ WorkWords product(std::string inputs, double rows, std::string kind = "aten::mm"
           .written = 2 * rows * 8192,
           .us = 20};
 }
-WorkWords used() { return product("bf16[16,4096] bf16[4096,8192]{1,4096}", 16); }
+WorkWords widened_use() { return widened_product("bf16[16,4096] bf16[4096,8192]{1,4096}", 16); }
 
 bool is_widened(const WorkSplit& split) { return split.reason == Reason::kWidenedWeights; }
 bool has_widened(const Works& made) {
@@ -49,9 +49,9 @@ bool has_widened(const Works& made) {
 TEST(WidenedWeights, ArePassesBeforeAProductThatCouldReadBytes) {
   Works made;
   const uint32_t conversion = made.run(converted());
-  const uint32_t shift = made.run(pass("aten::sub_", "bf16[8192,4096] bf16[8192,1] =1"));
-  const uint32_t scale = made.run(scaled());
-  const uint32_t through = made.run(used());
+  const uint32_t shift = made.run(widening_pass("aten::sub_", "bf16[8192,4096] bf16[8192,1] =1"));
+  const uint32_t scale = made.run(scaled_weight());
+  const uint32_t through = made.run(widened_use());
   made.end_step();
   const BusySplit split = made.split();
   for (const uint32_t work : {conversion, shift, scale}) {
@@ -66,8 +66,8 @@ TEST(WidenedWeights, ArePassesBeforeAProductThatCouldReadBytes) {
 
 TEST(WidenedWeights, MayBeConvertedByTheirScaling) {
   Works made;
-  const uint32_t scale = made.run(pass("aten::mul", "i8[8192,4096] bf16[8192,1]"));
-  made.run(used());
+  const uint32_t scale = made.run(widening_pass("aten::mul", "i8[8192,4096] bf16[8192,1]"));
+  made.run(widened_use());
   made.end_step();
   EXPECT_TRUE(is_widened(made.split().works[scale]));
 }
@@ -75,8 +75,8 @@ TEST(WidenedWeights, MayBeConvertedByTheirScaling) {
 TEST(WidenedWeights, MayHaveAScaleForEachGroupOfARow) {
   Works made;
   const uint32_t conversion = made.run(converted("f16[8192,32,128] u8[8192,32,128] =False"));
-  const uint32_t scale = made.run(pass("aten::mul", "f16[8192,32,128] f16[8192,32,1]"));
-  made.run(product("f16[16,4096] f16[4096,8192]{1,4096}", 16));
+  const uint32_t scale = made.run(widening_pass("aten::mul", "f16[8192,32,128] f16[8192,32,1]"));
+  made.run(widened_product("f16[16,4096] f16[4096,8192]{1,4096}", 16));
   made.end_step();
   const BusySplit split = made.split();
   EXPECT_TRUE(is_widened(split.works[conversion]));
@@ -85,8 +85,8 @@ TEST(WidenedWeights, MayHaveAScaleForEachGroupOfARow) {
 
 TEST(WidenedWeights, AreReadBySumsAndByProductsWithAVectorToo) {
   for (const WorkWords& last :
-       {product("bf16[8192] bf16[16,4096] bf16[4096,8192]{1,4096} =1 =1", 16, "aten::addmm"),
-        product("bf16[8192,4096] bf16[4096]", 1, "aten::mv")}) {
+       {widened_product("bf16[8192] bf16[16,4096] bf16[4096,8192]{1,4096} =1 =1", 16, "aten::addmm"),
+        widened_product("bf16[8192,4096] bf16[4096]", 1, "aten::mv")}) {
     Works made;
     const uint32_t conversion = made.run(converted("bf16[8192,4096] f8e4m3fn[8192,4096] =False"));
     made.run(last);
@@ -98,7 +98,7 @@ TEST(WidenedWeights, AreReadBySumsAndByProductsWithAVectorToo) {
 TEST(WidenedWeights, OfABatchOfProductsAreRead) {
   Works made;
   const uint32_t conversion = made.run(converted("bf16[8,1024,4096] i8[8,1024,4096] =False"));
-  made.run(product("bf16[8,16,4096] bf16[8,4096,1024]{4194304,1,4096}", 16, "aten::bmm"));
+  made.run(widened_product("bf16[8,16,4096] bf16[8,4096,1024]{4194304,1,4096}", 16, "aten::bmm"));
   made.end_step();
   EXPECT_TRUE(is_widened(made.split().works[conversion]));
 }
@@ -106,7 +106,7 @@ TEST(WidenedWeights, OfABatchOfProductsAreRead) {
 TEST(WidenedWeights, AllKernelsOfAProductReadBytes) {
   Works made;
   made.run(converted());
-  const uint32_t first = made.run(used()), rest = made.also(20, "splitKreduce_kernel");
+  const uint32_t first = made.run(widened_use()), rest = made.also(20, "splitKreduce_kernel");
   made.end_step();
   const BusySplit split = made.split();
   EXPECT_TRUE(is_widened(split.works[first]));
@@ -120,8 +120,8 @@ TEST(WidenedWeights, AreRightForManyRows) {
     const std::string count = std::to_string(static_cast<int>(rows));
     Works made;
     made.run(converted());
-    made.run(scaled());
-    made.run(product("bf16[" + count + ",4096] bf16[4096,8192]{1,4096}", rows));
+    made.run(scaled_weight());
+    made.run(widened_product("bf16[" + count + ",4096] bf16[4096,8192]{1,4096}", rows));
     made.end_step();
     EXPECT_FALSE(has_widened(made)) << rows;
   }
@@ -137,7 +137,7 @@ TEST(WidenedWeights, BytesThatPassThroughALayerAreNone) {
             .flops = 2 * kWeight * 16,
             .bytes = 2 * kWeight,
             .us = 20});
-  made.run(product("bf16[16,8192] bf16[8192,4096]", 16));  // of the backward: they are read once more
+  made.run(widened_product("bf16[16,8192] bf16[8192,4096]", 16));  // of the backward: they are read once more
   made.end_step();
   EXPECT_FALSE(has_widened(made));
 }
@@ -146,7 +146,7 @@ TEST(WidenedWeights, BytesThatPassThroughALayerAreNone) {
 TEST(WidenedWeights, BytesOfABatchAsLargeAsItsLayerAreNone) {
   Works made;
   made.run(converted("bf16[64,524288] u8[64,524288] =False"));
-  made.run(product("bf16[64,524288] bf16[524288,64]{1,524288}", 64));
+  made.run(widened_product("bf16[64,524288] bf16[524288,64]{1,524288}", 64));
   made.end_step();
   EXPECT_FALSE(has_widened(made));
 }
@@ -154,7 +154,7 @@ TEST(WidenedWeights, BytesOfABatchAsLargeAsItsLayerAreNone) {
 // Activations that are kept in 8 bits, read for the gradient of a narrow weight.
 TEST(WidenedWeights, ActivationsOfTheBackwardPassAreNone) {
   Works made;
-  WorkWords conversion = converted(), gradient = product("bf16[16,8192]{1,16} bf16[8192,4096]", 16);
+  WorkWords conversion = converted(), gradient = widened_product("bf16[16,8192]{1,16} bf16[8192,4096]", 16);
   conversion.phase = gradient.phase = trace::Phase::kBackward;
   made.run(conversion);
   made.run(gradient);
@@ -168,21 +168,21 @@ TEST(WidenedWeights, MasksAndWiderTypesAreNone) {
         "bf16[8192,4096] i32[8192,4096] =False", "i32[8192,4096] i8[8192,4096] =False"}) {
     Works made;
     made.run(converted(inputs));
-    made.run(scaled());
-    made.run(used());
+    made.run(scaled_weight());
+    made.run(widened_use());
     made.end_step();
     EXPECT_FALSE(has_widened(made)) << inputs;
   }
 }
 
 TEST(WidenedWeights, WhatAnythingElseChangesIsNone) {
-  for (const WorkWords& other :
-       {pass("aten::relu", "bf16[8192,4096]"), pass("aten::mul", "bf16[8192,4096] bf16[8192,4096]"),
-        pass("aten::add", "bf16[8192,4096] bf16[8192,4096] =1")}) {
+  for (const WorkWords& other : {widening_pass("aten::relu", "bf16[8192,4096]"),
+                                 widening_pass("aten::mul", "bf16[8192,4096] bf16[8192,4096]"),
+                                 widening_pass("aten::add", "bf16[8192,4096] bf16[8192,4096] =1")}) {
     Works made;
     made.run(converted());
     made.run(other);
-    made.run(used());
+    made.run(widened_use());
     made.end_step();
     EXPECT_FALSE(has_widened(made)) << other.kind;
   }
@@ -191,13 +191,13 @@ TEST(WidenedWeights, WhatAnythingElseChangesIsNone) {
 TEST(WidenedWeights, ProductsOfOtherSizesAndOfTheNextStepReadOthers) {
   Works other;
   other.run(converted("bf16[4096,4096] i8[4096,4096] =False"));
-  other.run(used());
+  other.run(widened_use());
   other.end_step();
   EXPECT_FALSE(has_widened(other));
   Works next;
   next.run(converted());
   next.end_step();
-  next.run(used());
+  next.run(widened_use());
   next.end_step();
   EXPECT_FALSE(has_widened(next));
 }

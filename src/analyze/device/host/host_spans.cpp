@@ -97,9 +97,9 @@ void mark_readers(std::vector<HostSpan>& spans) {
   }
 }
 
-class Reader {
+class HostReader {
  public:
-  Reader(const trace::Trace& trace, const RankTimeline& timeline)
+  HostReader(const trace::Trace& trace, const RankTimeline& timeline)
       : trace_(trace), timeline_(timeline), named_(trace.strings.size()) {}
 
   HostSpans run() {
@@ -250,7 +250,7 @@ Activity copy_activity(const trace::Trace& trace, const RankTimeline& timeline, 
 }
 
 HostSpans host_spans(const trace::Trace& trace, const RankTimeline& timeline) {
-  return Reader(trace, timeline).run();
+  return HostReader(trace, timeline).run();
 }
 
 }  // namespace hone::analyze::device

@@ -9,7 +9,7 @@
 namespace hone::analyze::device {
 namespace {
 
-constexpr std::size_t kFewest = 20;
+constexpr std::size_t kFewestGaps = 20;
 constexpr double kShare = 0.25;
 
 bool counts(trace::Category category) {
@@ -34,7 +34,7 @@ void add_gaps(const trace::Trace& trace, const std::vector<HostSpan>& thread, st
 double operator_gap(const trace::Trace& trace, const std::vector<std::vector<HostSpan>>& threads) {
   std::vector<double> gaps;
   for (const std::vector<HostSpan>& thread : threads) add_gaps(trace, thread, gaps);
-  return gaps.size() < kFewest ? 0 : quantile(gaps, kShare);
+  return gaps.size() < kFewestGaps ? 0 : quantile(gaps, kShare);
 }
 
 }  // namespace hone::analyze::device

@@ -5,6 +5,7 @@
 
 #include "analyze/device/gains.h"
 #include "analyze/device/study.h"
+#include "analyze/device/testing/gains_of.h"
 #include "trace/testing/add_span.h"
 
 namespace hone::analyze::device {
@@ -108,15 +109,13 @@ class Fabricated {
 };
 
 // A study points into its trace.
-struct Case {
-  explicit Case(Fabricated fabricated) : made(std::move(fabricated)), study(made.study()) {}
-  Case(const Case&) = delete;
-  Case& operator=(const Case&) = delete;
+struct ReplayCase {
+  explicit ReplayCase(Fabricated fabricated) : made(std::move(fabricated)), study(made.study()) {}
+  ReplayCase(const ReplayCase&) = delete;
+  ReplayCase& operator=(const ReplayCase&) = delete;
   Fabricated made;
   Study study;
 };
-
-Gains gains_of(const Study& study) { return Gains(study, make_accounts(study, study.headline)); }
 
 // 20 works of `work_us` each, for each of which the host issues for `issue_us`.
 Fabricated program(double issue_us, double work_us, bool waits = false, double pause_us = 0) {
@@ -152,7 +151,7 @@ TEST(Replay, UnchangedGivesTheRecordingAgain) {
 
 // Nothing recorded says what a side stream waits for: it must move with the work that held the device.
 TEST(Replay, OfTheHostAloneIsWhatItIssuesHoweverFarTheDeviceIsBehind) {
-  const Case made(program(10, 100)), waits(program(30, 40, true));
+  const ReplayCase made(program(10, 100)), waits(program(30, 40, true));
   Change alone;
   alone.host_alone = true;
   const Replay behind(made.study.programs, made.study.meetings);
@@ -184,7 +183,7 @@ TEST(Replay, WorkOfSideStreamsMovesWithWhatHeldTheDevice) {
 }
 
 TEST(Replay, LaunchesAreFreeForADeviceThatIsBusyAnyway) {
-  const Case made(program(10, 100)), slow(program(100, 10));
+  const ReplayCase made(program(10, 100)), slow(program(100, 10));
   const Study &busy = made.study, &waiting = slow.study;
   EXPECT_LT(gains_of(busy).of(Cause::kLaunch), 0.03);
   // 20 × (100 + 2) µs of host; the recorder's part is taken away before.
@@ -192,7 +191,7 @@ TEST(Replay, LaunchesAreFreeForADeviceThatIsBusyAnyway) {
 }
 
 TEST(Replay, RemovingWaitsLetsHostAndDeviceOverlap) {
-  const Case made(program(50, 50, true));
+  const ReplayCase made(program(50, 50, true));
   const Study& study = made.study;
   // With waits 5 works take 5 × 52 µs of the host and one work more; without, only the host's time.
   const double gain = recorded_gain(study, Activity::kWait);
@@ -200,13 +199,13 @@ TEST(Replay, RemovingWaitsLetsHostAndDeviceOverlap) {
 }
 
 TEST(Replay, ALongPauseOfTheHostIsWonBackWhole) {
-  const Case made(program(100, 10, false, 900));
+  const ReplayCase made(program(100, 10, false, 900));
   const Study& study = made.study;
   EXPECT_NEAR(recorded_gain(study, Activity::kOther), 0.9, 0.02);
 }
 
 TEST(Replay, APauseThatTheQueueHidesWinsNothing) {
-  const Case made(program(5, 200, false, 900));
+  const ReplayCase made(program(5, 200, false, 900));
   const Study& study = made.study;
   EXPECT_NEAR(recorded_gain(study, Activity::kOther), 0, 0.02);
 }
@@ -248,7 +247,7 @@ TEST(Replay, LaunchingAGraphTakesItsTimeHoweverManyNodesItHas) {
 }
 
 TEST(Replay, LaunchesOfSingleWorksAreNoGraphs) {
-  const Case made(program(10, 100)), slow(program(100, 10));
+  const ReplayCase made(program(10, 100)), slow(program(100, 10));
   for (const Study* study : {&made.study, &slow.study}) {
     const Replay replay(study->programs, study->meetings);
     Change change;
@@ -319,7 +318,7 @@ TEST(Replay, ACollectiveThatALaterWorkHeldUpFollowsWhatItReduces) {
 // The device works for 2 ms a step.
 TEST(HostWork, HidesBehindTheDeviceAsFarAsThatWorks) {
   const auto gains = [](double pause_us) {
-    const Case made(program(10, 100, true, pause_us));
+    const ReplayCase made(program(10, 100, true, pause_us));
     const Gains found = gains_of(made.study);
     return std::pair(found.of(Cause::kHostOther), found.of_host_work_beside_device());
   };
@@ -332,7 +331,7 @@ TEST(HostWork, HidesBehindTheDeviceAsFarAsThatWorks) {
 }
 
 TEST(Windows, TileTheTimeOfTheRank) {
-  const Case made(program(10, 100));
+  const ReplayCase made(program(10, 100));
   const Study& study = made.study;
   const std::vector<DeviceStep>& steps = study.timelines.front().steps;
   ASSERT_EQ(steps.size(), 5u);
@@ -342,7 +341,7 @@ TEST(Windows, TileTheTimeOfTheRank) {
 }
 
 TEST(Occupancy, ChargesAndGapsAddUpToTheWindows) {
-  const Case made(program(30, 20, true, 300));
+  const ReplayCase made(program(30, 20, true, 300));
   const Study& study = made.study;
   std::vector<double> sums(study.timelines.front().steps.size(), 0);
   for (const Charge& charge : study.ranks.front().occupancy.charges) sums[charge.window] += charge.ns();
@@ -352,7 +351,7 @@ TEST(Occupancy, ChargesAndGapsAddUpToTheWindows) {
 }
 
 TEST(Idle, IsDividedByWhatTheHostDid) {
-  const Case made(program(30, 20, false, 900));
+  const ReplayCase made(program(30, 20, false, 900));
   const Study& study = made.study;
   const Accounts accounts = make_accounts(study, 0);
   EXPECT_NEAR(accounts[static_cast<std::size_t>(Cause::kHostOther)].ms, 0.9, 0.03);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/analyze.h"
+#include "core/testing/source_folder.h"
 #include "trace/import/import.h"
 #include "trace/link/link.h"
 
@@ -12,7 +13,7 @@ namespace hone::analyze::device {
 namespace {
 
 std::string verdict_of(const std::string& recording) {
-  const std::filesystem::path paths[] = {std::filesystem::path(HONE_SOURCE_DIR) / "tests/traces/recorded" /
+  const std::filesystem::path paths[] = {source_folder() / "tests/traces/recorded" /
                                          (recording + ".json.gz")};
   Result<trace::Trace> trace = trace::import_trace(paths);
   if (!trace.ok() || !trace::link_trace(*trace).ok()) return "";
@@ -32,8 +33,7 @@ TEST(Verdict, SaysWhetherLaunchOverheadGoesWithTheFirstCause) {
 
 TEST(Verdict, ComesWithAdvice) {
   int judged = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(HONE_SOURCE_DIR) /
-                                                               "tests/traces/recorded")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_folder() / "tests/traces/recorded")) {
     if (entry.path().extension() != ".gz") continue;
     SCOPED_TRACE(entry.path().filename().string());
     const std::filesystem::path paths[] = {entry.path()};

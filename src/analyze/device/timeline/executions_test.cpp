@@ -9,9 +9,9 @@ namespace hone::analyze::device {
 namespace {
 
 // One thread and one stream, on which a test puts calls of operators and what they launch. Times in µs.
-class Program {
+class ExecutionProgram {
  public:
-  Program() {
+  ExecutionProgram() {
     const trace::TrackId process = add_process(trace_);
     thread_ = add_thread(trace_, process);
     stream_ = add_stream(trace_, process);
@@ -22,7 +22,7 @@ class Program {
     }
   }
 
-  Program& call(double from_us, double us, uint32_t op = 0) {
+  ExecutionProgram& call(double from_us, double us, uint32_t op = 0) {
     add_span(trace_, {.on = thread_,
                       .category = trace::Category::kOperator,
                       .name = "an operator",
@@ -32,14 +32,14 @@ class Program {
     return *this;
   }
 
-  Program& launch(double at_us) {
+  ExecutionProgram& launch(double at_us) {
     add_launch(trace_, {.on = thread_, .from_us = at_us, .us = 1},
                {.on = stream_, .name = "a_kernel", .from_us = at_us + 100, .us = 1, .op = {0}});
     return *this;
   }
 
   // Of which the recording has no launch.
-  Program& kernel(double at_us, uint64_t external) {
+  ExecutionProgram& kernel(double at_us, uint64_t external) {
     const uint32_t row = add_span(trace_, {.on = stream_,
                                            .category = trace::Category::kKernel,
                                            .name = "a_kernel",
@@ -69,26 +69,26 @@ class Program {
 using Numbers = std::vector<uint32_t>;
 
 TEST(Executions, AreCallsThatLaunchWorks) {
-  EXPECT_EQ(Program().call(0, 10).launch(1).launch(3).call(10, 10).launch(12).executions(),
+  EXPECT_EQ(ExecutionProgram().call(0, 10).launch(1).launch(3).call(10, 10).launch(12).executions(),
             (Numbers{0, 0, 1}));
 }
 
 TEST(Executions, OfAnOperatorThatADispatcherHandsToItselfCountOnce) {
   // The outer call is of the same row of the operator table as the inner one.
-  EXPECT_EQ(Program().call(0, 20).call(1, 18, 1).call(2, 8).launch(3).launch(5).executions(),
+  EXPECT_EQ(ExecutionProgram().call(0, 20).call(1, 18, 1).call(2, 8).launch(3).launch(5).executions(),
             (Numbers{0, 0}));
 }
 
 TEST(Executions, AreOfTheInnermostCallEvenWhereTheOuterOneLaunchesToo) {
-  EXPECT_EQ(Program().call(0, 20).call(2, 8).launch(3).launch(15).executions(), (Numbers{0, 1}));
+  EXPECT_EQ(ExecutionProgram().call(0, 20).call(2, 8).launch(3).launch(15).executions(), (Numbers{0, 1}));
 }
 
 TEST(Executions, AreToldByTheFrameworksIdsWhereLaunchesAreMissing) {
-  EXPECT_EQ(Program().kernel(0, 7).kernel(2, 7).kernel(4, 8).executions(), (Numbers{0, 0, 1}));
+  EXPECT_EQ(ExecutionProgram().kernel(0, 7).kernel(2, 7).kernel(4, 8).executions(), (Numbers{0, 0, 1}));
 }
 
 TEST(Executions, AreWorksOneByOneWhereNothingTells) {
-  EXPECT_EQ(Program().kernel(0, 0).kernel(2, 0).launch(4).executions(), (Numbers{0, 1, 2}));
+  EXPECT_EQ(ExecutionProgram().kernel(0, 0).kernel(2, 0).launch(4).executions(), (Numbers{0, 1, 2}));
 }
 
 }  // namespace

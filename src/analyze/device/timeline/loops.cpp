@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t kNamedWorks = 4;  // of a turn
 
-class Finder {
+class LoopFinder {
  public:
-  Finder(const trace::Trace& trace, const RankTimeline& timeline) : trace_(trace), timeline_(timeline) {}
+  LoopFinder(const trace::Trace& trace, const RankTimeline& timeline) : trace_(trace), timeline_(timeline) {}
 
   Loops run() {
     result_.of.assign(timeline_.works.size(), kNothing);
@@ -188,7 +188,7 @@ class Finder {
 }  // namespace
 
 Loops find_loops(const trace::Trace& trace, const RankTimeline& timeline) {
-  return Finder(trace, timeline).run();
+  return LoopFinder(trace, timeline).run();
 }
 
 }  // namespace hone::analyze::device

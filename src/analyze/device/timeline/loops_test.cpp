@@ -11,11 +11,11 @@ namespace hone::analyze::device {
 namespace {
 
 // One stream, one work a launch. A word is a kernel's name; "0" clears memory, "|" begins the next step.
-struct Program {
+struct LoopProgram {
   trace::Trace trace;
   RankTimeline timeline;
 
-  explicit Program(const std::vector<std::string>& words) {
+  explicit LoopProgram(const std::vector<std::string>& words) {
     const trace::TrackId track = trace.add_track({});
     int32_t step = 0;
     for (const std::string& word : words) {
@@ -47,7 +47,7 @@ std::vector<std::string> join(std::vector<std::string> a, const std::vector<std:
 }
 
 TEST(Loops, AreRepeatedTurnsBetweenOtherWork) {
-  const Program program(join(join({"x", "y"}, repeat(20, {"pow", "sum", "add"})), {"z", "x"}));
+  const LoopProgram program(join(join({"x", "y"}, repeat(20, {"pow", "sum", "add"})), {"z", "x"}));
   const Loops loops = program.loops();
   ASSERT_EQ(loops.loops.size(), 1u);
   EXPECT_EQ(loops.loops[0].first, 2u);
@@ -62,40 +62,40 @@ TEST(Loops, AreRepeatedTurnsBetweenOtherWork) {
 }
 
 TEST(Loops, FewTurnsAreNone) {
-  EXPECT_TRUE(Program(repeat(kFewestTurns - 1, {"a", "b"})).loops().loops.empty());
-  EXPECT_EQ(Program(repeat(kFewestTurns, {"a", "b"})).loops().loops.size(), 1u);
+  EXPECT_TRUE(LoopProgram(repeat(kFewestTurns - 1, {"a", "b"})).loops().loops.empty());
+  EXPECT_EQ(LoopProgram(repeat(kFewestTurns, {"a", "b"})).loops().loops.size(), 1u);
 }
 
 TEST(Loops, FewTurnsAreOneWhereTheSameComeAgainInTheStep) {
   const std::vector<std::string> heads = repeat(8, {"q", "k", "attend"});
   const std::vector<std::string> layer = join(join({"norm"}, heads), {"cat", "mm"});
-  const Loops loops = Program(join(layer, layer)).loops();
+  const Loops loops = LoopProgram(join(layer, layer)).loops();
   ASSERT_EQ(loops.loops.size(), 2u);
   EXPECT_EQ(loops.loops[0].first, 1u);
   EXPECT_EQ(loops.loops[0].turns, 8u);
   EXPECT_EQ(loops.loops[0].name, "q, k, attend");
   EXPECT_EQ(loops.loops[1].first, 28u);
-  EXPECT_TRUE(Program(layer).loops().loops.empty());
-  EXPECT_TRUE(Program(join(join(layer, {"|"}), layer)).loops().loops.empty());
-  EXPECT_TRUE(Program(join(layer, repeat(8, {"q", "v", "attend"}))).loops().loops.empty());
+  EXPECT_TRUE(LoopProgram(layer).loops().loops.empty());
+  EXPECT_TRUE(LoopProgram(join(join(layer, {"|"}), layer)).loops().loops.empty());
+  EXPECT_TRUE(LoopProgram(join(layer, repeat(8, {"q", "v", "attend"}))).loops().loops.empty());
 }
 
 TEST(Loops, FewTurnsBeginAnywhereInTheTurn) {
   const std::vector<std::string> first = join({"x"}, repeat(7, {"a", "b"}));
   const std::vector<std::string> second = join({"y"}, repeat(7, {"b", "a"}));
-  EXPECT_EQ(Program(join(first, second)).loops().loops.size(), 2u);
+  EXPECT_EQ(LoopProgram(join(first, second)).loops().loops.size(), 2u);
 }
 
 TEST(Loops, KernelsOfOperatorsOverListsAreNone) {
   const std::vector<std::string> update = join(repeat(7, {"_foreach_mul_"}), {"x"});
-  EXPECT_TRUE(Program(join(update, update)).loops().loops.empty());
+  EXPECT_TRUE(LoopProgram(join(update, update)).loops().loops.empty());
 }
 
 TEST(Loops, KernelsOfOneCallAreNoTurns) {
   for (const int turns : {8, 20})
     for (const bool one_call : {false, true}) {
       const std::vector<std::string> sort = join(repeat(turns, {"sort"}), {"x"});
-      Program program(join(sort, sort));
+      LoopProgram program(join(sort, sort));
       for (uint32_t i = 0; i < program.timeline.works.size(); ++i)
         program.timeline.works[i].execution = one_call ? i / static_cast<uint32_t>(turns + 1) : i;
       EXPECT_EQ(program.loops().loops.size(), one_call ? 0u : 2u);
@@ -105,11 +105,11 @@ TEST(Loops, KernelsOfOneCallAreNoTurns) {
 TEST(Loops, LongTurnsAreLayersNotLoops) {
   std::vector<std::string> layer;
   for (uint32_t i = 0; i <= kLongestTurn; ++i) layer.push_back("kernel" + std::to_string(i));
-  EXPECT_TRUE(Program(repeat(40, layer)).loops().loops.empty());
+  EXPECT_TRUE(LoopProgram(repeat(40, layer)).loops().loops.empty());
 }
 
 TEST(Loops, TheShortestReadingCounts) {
-  const Loops loops = Program(repeat(48, {"mul"})).loops();
+  const Loops loops = LoopProgram(repeat(48, {"mul"})).loops();
   ASSERT_EQ(loops.loops.size(), 1u);
   EXPECT_EQ(loops.loops[0].turns, 48u);
   EXPECT_EQ(loops.loops[0].first_turn, 1u);
@@ -122,14 +122,14 @@ TEST(Loops, ClearingMemoryInSomeTurnsDoesNotBreakThem) {
     if (i % 3 == 1) words.push_back("0");
     words.push_back("sum");
   }
-  const Loops loops = Program(words).loops();
+  const Loops loops = LoopProgram(words).loops();
   ASSERT_EQ(loops.loops.size(), 1u);
   EXPECT_EQ(loops.loops[0].turns, 30u);
   EXPECT_EQ(loops.loops[0].works, 70u);
 }
 
 TEST(Loops, EndWithTheirStep) {
-  const Program program(join(join(repeat(15, {"a", "b"}), {"|"}), repeat(16, {"a", "b"})));
+  const LoopProgram program(join(join(repeat(15, {"a", "b"}), {"|"}), repeat(16, {"a", "b"})));
   const Loops loops = program.loops();
   ASSERT_EQ(loops.loops.size(), 2u);
   EXPECT_EQ(loops.loops[0].turns, 15u);
@@ -139,7 +139,7 @@ TEST(Loops, EndWithTheirStep) {
 
 TEST(Loops, AreOfLayersWhereEachTurnMultipliesAndNormalises) {
   const std::vector<std::string> turn = {"layer_norm", "mm", "gelu", "mm"};
-  Program program(repeat(12, turn));
+  LoopProgram program(repeat(12, turn));
   EXPECT_FALSE(program.loops().loops.at(0).layers) << "kernels of no known operator";
   for (const std::string& word : turn) {
     trace::Operator op;
@@ -157,7 +157,7 @@ TEST(Loops, AreOfLayersWhereEachTurnMultipliesAndNormalises) {
 }
 
 TEST(Loops, TwoNeighboursAreTwoLoops) {
-  const Loops loops = Program(join(repeat(15, {"a"}), repeat(15, {"b", "c"}))).loops();
+  const Loops loops = LoopProgram(join(repeat(15, {"a"}), repeat(15, {"b", "c"}))).loops();
   ASSERT_EQ(loops.loops.size(), 2u);
   EXPECT_EQ(loops.loops[0].name, "a");
   EXPECT_EQ(loops.loops[1].name, "b, c");

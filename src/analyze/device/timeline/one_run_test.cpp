@@ -9,6 +9,7 @@
 #include "analyze/device/device_analysis.h"
 #include "analyze/device/study.h"
 #include "analyze/device/testing/fabricate_ranks.h"
+#include "core/testing/source_folder.h"
 #include "trace/import/import.h"
 #include "trace/link/link.h"
 
@@ -79,8 +80,7 @@ TEST(OneRun, RanksThatMeetGoTogether) {
 // The root of a broadcast is done long before a rank that comes late: that is no sign of two runs, and clocks
 // must not be aligned by it.
 TEST(OneRun, BroadcastsEndWhenTheyLike) {
-  const std::filesystem::path folder =
-      std::filesystem::path(HONE_SOURCE_DIR) / "tests" / "traces" / "recorded";
+  const std::filesystem::path folder = source_folder() / "tests" / "traces" / "recorded";
   const std::vector<std::filesystem::path> files = {folder / "rank_zero_draws.repaired.rank0.json.gz",
                                                     folder / "rank_zero_draws.repaired.rank1.json.gz"};
   auto trace = trace::import_trace(files);
@@ -113,8 +113,7 @@ TEST(OneRun, RanksRunTheSameCollectives) {
 }
 
 TEST(OneRun, BothEndsCountTheSameMessages) {
-  const std::filesystem::path folder =
-      std::filesystem::path(HONE_SOURCE_DIR) / "tests" / "traces" / "recorded";
+  const std::filesystem::path folder = source_folder() / "tests" / "traces" / "recorded";
   const auto doubts_of = [&](const char* second) {
     const std::vector<std::filesystem::path> files = {folder / "bubble_one_microbatch.fault.rank0.json.gz",
                                                       folder / second};
@@ -162,8 +161,7 @@ TEST(OneRun, TheOneThatDiffersIsLeftOutNotTheOthers) {
 
 // The same program, recorded twice within a second.
 TEST(OneRun, TwoRunsOfOneProgramAreNotPutSideBySide) {
-  const std::filesystem::path folder =
-      std::filesystem::path(HONE_SOURCE_DIR) / "tests" / "traces" / "recorded";
+  const std::filesystem::path folder = source_folder() / "tests" / "traces" / "recorded";
   const std::vector<std::filesystem::path> files = {folder / "straggler_longer_batch.fault.rank0.json.gz",
                                                     folder / "straggler_longer_batch.repaired.rank1.json.gz"};
   auto trace = trace::import_trace(files);
@@ -180,8 +178,7 @@ TEST(OneRun, TwoRunsOfOneProgramAreNotPutSideBySide) {
 
 // What looks like communication may be waiting for a rank whose file is missing.
 TEST(OneRun, OfCommunicationOneRankAloneTellsWhatItWinsAtMost) {
-  const std::filesystem::path folder =
-      std::filesystem::path(HONE_SOURCE_DIR) / "tests" / "traces" / "recorded";
+  const std::filesystem::path folder = source_folder() / "tests" / "traces" / "recorded";
   for (const bool all : {true, false}) {
     std::vector<std::filesystem::path> files = {folder / "comm_after_backward.fault.rank0.json.gz"};
     if (all) files.push_back(folder / "comm_after_backward.fault.rank1.json.gz");

@@ -86,9 +86,11 @@ class Drain {
   int64_t end_ns_ = 0;
 };
 
-class Builder {
+class RankTimelineBuilder {
  public:
-  Builder(const trace::Trace& trace, int rank) : trace_(trace), spans_(trace.spans) { result_.rank = rank; }
+  RankTimelineBuilder(const trace::Trace& trace, int rank) : trace_(trace), spans_(trace.spans) {
+    result_.rank = rank;
+  }
 
   RankTimeline run() {
     collect_works();
@@ -276,6 +278,8 @@ std::vector<int> device_ranks(const trace::Trace& trace) {
   return {ranks.begin(), ranks.end()};
 }
 
-RankTimeline rank_timeline(const trace::Trace& trace, int rank) { return Builder(trace, rank).run(); }
+RankTimeline rank_timeline(const trace::Trace& trace, int rank) {
+  return RankTimelineBuilder(trace, rank).run();
+}
 
 }  // namespace hone::analyze::device

@@ -7,20 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/test_values.h"
+
 namespace hone::kernels {
 namespace {
-
-struct alignas(64) Line {
-  std::byte bytes[64];
-};
-
-std::vector<float> random_values(int64_t n, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0, 1);
-  std::vector<float> values(static_cast<std::size_t>(n));
-  for (float& v : values) v = normal(random);
-  return values;
-}
 
 AttentionStrides bhtd(int64_t heads, int64_t rows, int64_t columns) {
   return {heads * rows * columns, rows * columns, columns, 1};
@@ -41,14 +31,14 @@ double at(const std::vector<float>& data, const AttentionStrides& s, int64_t b, 
 }
 
 void check(const AttentionDesc& d, const std::vector<float>& mask = {}) {
-  const std::vector<float> q = random_values(extent(d.q, d.batch, d.heads, d.queries, d.head_dim), 1);
-  const std::vector<float> k = random_values(extent(d.k, d.batch, d.kv_heads, d.keys, d.head_dim), 2);
-  const std::vector<float> v = random_values(extent(d.v, d.batch, d.kv_heads, d.keys, d.value_dim), 3);
+  const std::vector<float> q = normal_values(extent(d.q, d.batch, d.heads, d.queries, d.head_dim), 0, 1, 1);
+  const std::vector<float> k = normal_values(extent(d.k, d.batch, d.kv_heads, d.keys, d.head_dim), 0, 1, 2);
+  const std::vector<float> v = normal_values(extent(d.v, d.batch, d.kv_heads, d.keys, d.value_dim), 0, 1, 3);
   std::vector<float> out(static_cast<std::size_t>(extent(d.out, d.batch, d.heads, d.queries, d.value_dim)),
                          NAN);
   const Result<Attention> kernel = Attention::create(d);
   ASSERT_TRUE(kernel.ok()) << kernel.error().message;
-  std::vector<Line> scratch(kernel->scratch_bytes() / 64 + 1);
+  std::vector<CacheLine> scratch(kernel->scratch_bytes() / 64 + 1);
   std::fill_n(reinterpret_cast<unsigned char*>(scratch.data()), scratch.size() * 64, 0xFF);  // NaN
   kernel->execute(q.data(), k.data(), v.data(), mask.data(), out.data(), scratch.data());
   std::vector<double> p(static_cast<std::size_t>(d.keys));
@@ -110,7 +100,7 @@ TEST(Attention, IsCausalWithAnOffset) {
 TEST(Attention, AddsMasksOfAnyBroadcast) {
   AttentionDesc d = describe(2, 3, 20, 141, 16);
   d.masked = true;
-  std::vector<float> mask = random_values(2 * 3 * 20 * 141, 9);
+  std::vector<float> mask = normal_values(2 * 3 * 20 * 141, 0, 1, 9);
   for (std::size_t i = 0; i < mask.size(); i += 3) mask[i] = -INFINITY;
   std::fill_n(mask.begin() + 141, 141, -INFINITY);  // a query that sees nothing
   d.mask = bhtd(3, 20, 141);

@@ -152,10 +152,6 @@ namespace {
 
 HWY_EXPORT(DepthwiseRows);
 
-bool all_are(const Shape& values, int64_t value) {
-  return std::all_of(values.begin(), values.end(), [=](int64_t x) { return x == value; });
-}
-
 }  // namespace
 
 Status DepthwiseConvolution::supports(const ConvolutionDesc& desc) {

@@ -24,7 +24,9 @@ ConvolutionDesc depthwise(int64_t channels, Shape input, int64_t kernel, int64_t
   return desc;
 }
 
-void expect_right(const ConvolutionDesc& desc) { expect_own_right<DepthwiseConvolution>(desc, 1e-6); }
+void expect_depthwise_right(const ConvolutionDesc& desc) {
+  expect_own_right<DepthwiseConvolution>(desc, 1e-6);
+}
 
 TEST(DepthwiseConvolution, IsRightAtEveryWidthAndBorder) {
   for (const int64_t kernel : {3, 5}) {
@@ -32,7 +34,7 @@ TEST(DepthwiseConvolution, IsRightAtEveryWidthAndBorder) {
       for (const int64_t width : {1, 2, 5, 7, 8, 16, 19, 35, 66}) {
         for (const int64_t pad : {0, 1, 2}) {
           if (width + pad + 1 < kernel) continue;
-          expect_right(depthwise(19, {6, width}, kernel, stride, pad, 1));
+          expect_depthwise_right(depthwise(19, {6, width}, kernel, stride, pad, 1));
         }
       }
     }
@@ -40,9 +42,9 @@ TEST(DepthwiseConvolution, IsRightAtEveryWidthAndBorder) {
 }
 
 TEST(DepthwiseConvolution, FewRowsAndWidePaddingAreRight) {
-  expect_right(depthwise(16, {1, 1}, 5, 1, 2, 2));
-  expect_right(depthwise(3, {2, 3}, 5, 2, 4, 4));
-  expect_right(depthwise(33, {3, 40}, 3, 1, 2, 2));
+  expect_depthwise_right(depthwise(16, {1, 1}, 5, 1, 2, 2));
+  expect_depthwise_right(depthwise(3, {2, 3}, 5, 2, 4, 4));
+  expect_depthwise_right(depthwise(33, {3, 40}, 3, 1, 2, 2));
 }
 
 TEST(DepthwiseConvolution, BatchesTeamsAndEpiloguesAreRight) {
@@ -58,7 +60,7 @@ TEST(DepthwiseConvolution, BatchesTeamsAndEpiloguesAreRight) {
                                                 {PostOp::of(Kind::kHardSwish)},
                                                 {add, PostOp::relu()}}) {
       desc.post_ops = epilogue;
-      expect_right(desc);
+      expect_depthwise_right(desc);
     }
   }
   set_thread_count(team);

@@ -165,9 +165,6 @@ Result<std::unique_ptr<Execution>> window_execution(const ConvolutionDesc& desc,
 }
 
 bool is_pointwise(const ConvolutionDesc& desc) {
-  const auto all_are = [](const Shape& extents, int64_t value) {
-    return std::all_of(extents.begin(), extents.end(), [value](int64_t extent) { return extent == value; });
-  };
   return !desc.transposed && desc.groups == 1 && all_are(desc.kernel, 1) && all_are(desc.strides, 1) &&
          all_are(desc.pads_begin, 0) && all_are(desc.pads_end, 0);
 }

@@ -7,7 +7,7 @@ namespace hone::kernels {
 namespace {
 
 using namespace hone::kernels::testing;
-using Kind = PoolingDesc::Kind;
+using PoolingKind = PoolingDesc::Kind;
 
 void expect_right(PoolingDesc desc) {
   for (const Layout layout : all_layouts()) {
@@ -27,7 +27,8 @@ void expect_right(PoolingDesc desc) {
   }
 }
 
-PoolingDesc square(Kind kind, int64_t channels, int64_t side, int64_t kernel, int64_t stride, int64_t pad) {
+PoolingDesc square(PoolingKind kind, int64_t channels, int64_t side, int64_t kernel, int64_t stride,
+                   int64_t pad) {
   PoolingDesc desc;
   desc.kind = kind;
   desc.channels = channels;
@@ -40,7 +41,8 @@ PoolingDesc square(Kind kind, int64_t channels, int64_t side, int64_t kernel, in
 }
 
 TEST(Pooling, EveryKindIsRightInEveryLayout) {
-  for (const Kind kind : {Kind::kMax, Kind::kAverageIncludePad, Kind::kAverageExcludePad}) {
+  for (const PoolingKind kind :
+       {PoolingKind::kMax, PoolingKind::kAverageIncludePad, PoolingKind::kAverageExcludePad}) {
     expect_right(square(kind, 19, 11, 3, 2, 1));
     expect_right(square(kind, 16, 8, 2, 2, 0));
     expect_right(square(kind, 20, 7, 7, 1, 0));
@@ -48,7 +50,7 @@ TEST(Pooling, EveryKindIsRightInEveryLayout) {
 }
 
 TEST(Pooling, CeilModeDilationAndOtherRanksAreRight) {
-  for (const Kind kind : {Kind::kMax, Kind::kAverageExcludePad}) {
+  for (const PoolingKind kind : {PoolingKind::kMax, PoolingKind::kAverageExcludePad}) {
     PoolingDesc desc = square(kind, 5, 12, 3, 2, 0);
     desc.ceil_mode = true;
     expect_right(desc);
@@ -69,27 +71,27 @@ TEST(Pooling, CeilModeDilationAndOtherRanksAreRight) {
     volume.pads_begin = {};
     expect_right(volume);
   }
-  PoolingDesc dilated = square(Kind::kMax, 17, 12, 3, 1, 0);
+  PoolingDesc dilated = square(PoolingKind::kMax, 17, 12, 3, 1, 0);
   dilated.dilations = {2, 3};
   expect_right(dilated);
 }
 
 TEST(Pooling, EpilogueIsFused) {
-  PoolingDesc desc = square(Kind::kAverageIncludePad, 16, 8, 2, 2, 0);
+  PoolingDesc desc = square(PoolingKind::kAverageIncludePad, 16, 8, 2, 2, 0);
   desc.post_ops = {PostOp::relu()};
   expect_right(desc);
 }
 
 TEST(Pooling, AnAverageThatWouldCountBeyondItsPaddingIsRefused) {
-  PoolingDesc desc = square(Kind::kAverageIncludePad, 5, 12, 3, 2, 0);
+  PoolingDesc desc = square(PoolingKind::kAverageIncludePad, 5, 12, 3, 2, 0);
   desc.ceil_mode = true;
   EXPECT_FALSE(Pooling::create(desc).ok());
 }
 
 TEST(Pooling, BadDescriptionsAreErrorsAndNotCrashes) {
-  EXPECT_FALSE(Pooling::create(square(Kind::kMax, 4, 3, 9, 1, 0)).ok());
-  EXPECT_FALSE(Pooling::create(square(Kind::kMax, 0, 8, 2, 1, 0)).ok());
-  PoolingDesc desc = square(Kind::kMax, 4, 8, 2, 1, 0);
+  EXPECT_FALSE(Pooling::create(square(PoolingKind::kMax, 4, 3, 9, 1, 0)).ok());
+  EXPECT_FALSE(Pooling::create(square(PoolingKind::kMax, 0, 8, 2, 1, 0)).ok());
+  PoolingDesc desc = square(PoolingKind::kMax, 4, 8, 2, 1, 0);
   desc.strides = {0, 0};
   EXPECT_FALSE(Pooling::create(desc).ok());
 }

@@ -12,8 +12,6 @@ namespace {
 using gemm::kBlock;
 using gemm::kPanel;
 
-int64_t blocks_for(int64_t channels) { return (channels + kBlock - 1) / kBlock; }
-
 int64_t or_one(const Shape& extents, std::size_t axis) { return extents.empty() ? 1 : extents[axis]; }
 
 }  // namespace
@@ -32,7 +30,7 @@ Result<std::unique_ptr<GatheredConvolution>> GatheredConvolution::create(const C
   std::unique_ptr<GatheredConvolution> made(new GatheredConvolution());
   made->epilogue_ = *fuse_epilogue(desc.post_ops, desc.dst_shape(), Layout::kBlocked16);
   const Shape out = desc.output();
-  made->shape_ = {.in_blocks = blocks_for(desc.in_channels),
+  made->shape_ = {.in_blocks = gemm::blocks_for(desc.in_channels),
                   .in_rows = desc.input[0],
                   .in_columns = desc.input[1],
                   .out_rows = out[0],
@@ -45,7 +43,7 @@ Result<std::unique_ptr<GatheredConvolution>> GatheredConvolution::create(const C
                   .top = desc.pads_begin.empty() ? 0 : desc.pads_begin[0],
                   .left = desc.pads_begin.empty() ? 0 : desc.pads_begin[1]};
   made->batch_ = desc.batch;
-  made->out_blocks_ = blocks_for(desc.out_channels);
+  made->out_blocks_ = gemm::blocks_for(desc.out_channels);
   made->panel_count_ = (desc.out_channels + kPanel - 1) / kPanel;
   made->units_ = element_count(desc.kernel) * made->shape_.in_blocks;
   // 256 deep: a panel's slice and a tile's rows fit the L1 cache together.

@@ -206,7 +206,7 @@ TEST(PointwiseConvolution, RefusesWhatItDoesNotCompute) {
   EXPECT_FALSE(PointwiseConvolution::supports(desc).ok());
 }
 
-ConvolutionDesc window(int64_t in, int64_t out, Shape input, Shape kernel, Shape strides) {
+ConvolutionDesc padded_window(int64_t in, int64_t out, Shape input, Shape kernel, Shape strides) {
   ConvolutionDesc desc = pointwise(in, out, std::move(input), std::move(strides));
   desc.pads_begin = {kernel[0] / 2, kernel[1] / 2};
   desc.pads_end = {(kernel[0] - 1) / 2, (kernel[1] - 1) / 2};
@@ -219,7 +219,7 @@ void expect_gathered_right(const ConvolutionDesc& desc) { expect_own_right<Gathe
 TEST(GatheredConvolution, EveryWindowIsRight) {
   for (const Shape& kernel : {Shape{1, 1}, Shape{3, 3}, Shape{2, 4}, Shape{7, 7}, Shape{1, 5}, Shape{4, 1}}) {
     for (const Shape& strides : {Shape{1, 1}, Shape{2, 2}, Shape{1, 3}}) {
-      ConvolutionDesc desc = window(18, 40, {13, 11}, kernel, strides);
+      ConvolutionDesc desc = padded_window(18, 40, {13, 11}, kernel, strides);
       expect_gathered_right(desc);
       desc.dilations = {1, 2};
       desc.pads_begin = {kernel[0] - 1, 2 * kernel[1]};  // whole windows outside the image
@@ -234,18 +234,19 @@ TEST(GatheredConvolution, TailsAndEveryTeamAreRight) {
   for (const int threads : {1, 2, 3}) {
     set_thread_count(threads);
     for (const int64_t channels : {1, 15, 33, 50}) {
-      expect_gathered_right(window(channels, 48, {9, 7}, {3, 3}, {2, 2}));
-      expect_gathered_right(window(24, channels, {9, 7}, {3, 3}, {2, 2}));
+      expect_gathered_right(padded_window(channels, 48, {9, 7}, {3, 3}, {2, 2}));
+      expect_gathered_right(padded_window(24, channels, {9, 7}, {3, 3}, {2, 2}));
     }
-    expect_gathered_right(window(70, 100, {7, 7}, {3, 3}, {1, 1}));   // few pixels: gathered together
-    expect_gathered_right(window(3, 130, {43, 61}, {3, 3}, {2, 2}));  // many: each thread gathers its own
-    expect_gathered_right(window(40, 20, {23, 31}, {5, 5}, {1, 2}));
+    expect_gathered_right(padded_window(70, 100, {7, 7}, {3, 3}, {1, 1}));  // few pixels: gathered together
+    expect_gathered_right(
+        padded_window(3, 130, {43, 61}, {3, 3}, {2, 2}));  // many: each thread gathers its own
+    expect_gathered_right(padded_window(40, 20, {23, 31}, {5, 5}, {1, 2}));
   }
   set_thread_count(team);
 }
 
 TEST(GatheredConvolution, BatchesAndEpiloguesAreRight) {
-  ConvolutionDesc desc = window(35, 52, {6, 7}, {3, 3}, {2, 1});
+  ConvolutionDesc desc = padded_window(35, 52, {6, 7}, {3, 3}, {2, 1});
   desc.batch = 3;
   const PostOp add = PostOp::binary(Kind::kBinaryAdd, desc.dst_shape(), Layout::kBlocked16);
   for (const std::vector<PostOp>& epilogue :
@@ -253,20 +254,20 @@ TEST(GatheredConvolution, BatchesAndEpiloguesAreRight) {
     desc.post_ops = epilogue;
     expect_gathered_right(desc);
   }
-  desc = window(35, 64, {6, 7}, {3, 3}, {2, 2});
+  desc = padded_window(35, 64, {6, 7}, {3, 3}, {2, 2});
   desc.post_ops = {PostOp::of(Kind::kSwish, 1)};
   expect_gathered_right(desc);
 }
 
 TEST(GatheredConvolution, RefusesWhatItDoesNotCompute) {
-  ConvolutionDesc desc = window(32, 40, {6, 7}, {3, 3}, {2, 2});
+  ConvolutionDesc desc = padded_window(32, 40, {6, 7}, {3, 3}, {2, 2});
   EXPECT_TRUE(GatheredConvolution::supports(desc).ok());
   desc.post_ops = {PostOp::of(Kind::kSigmoid)};  // would fill the padding with a half
   EXPECT_FALSE(GatheredConvolution::supports(desc).ok());
-  desc = window(32, 32, {6, 7}, {3, 3}, {2, 2});
+  desc = padded_window(32, 32, {6, 7}, {3, 3}, {2, 2});
   desc.groups = 2;
   EXPECT_FALSE(GatheredConvolution::supports(desc).ok());
-  desc = window(32, 32, {6, 7}, {3, 3}, {2, 2});
+  desc = padded_window(32, 32, {6, 7}, {3, 3}, {2, 2});
   desc.dst_layout = Layout::kPlain;
   EXPECT_FALSE(GatheredConvolution::supports(desc).ok());
 }

@@ -7,16 +7,6 @@
 #include "kernels/cpu/gemm/tile.h"
 
 namespace hone::kernels {
-namespace {
-
-bool all_are(const Shape& values, int64_t value) {
-  return std::all_of(values.begin(), values.end(), [=](int64_t x) { return x == value; });
-}
-
-int64_t blocks_of(int64_t channels) { return (channels + gemm::kBlock - 1) / gemm::kBlock; }
-
-}  // namespace
-
 Status PointwiseConvolution::supports(const ConvolutionDesc& desc) {
   HONE_CHECK(gemm::supports_blocked16(desc, kName));
   if (desc.transposed) return gemm::refuse(desc, kName, "takes no transposition");
@@ -63,9 +53,9 @@ void PointwiseConvolution::execute(const float* src, const float* residual, floa
       gemm::split_product(pixels, in_channels_, out_channels_, strided ? out_columns_ : gemm::tile_rows());
   const float* panels = panels_.as<float>().data();
   const float* bias = bias_.as<float>().data();
-  const int64_t blocks = blocks_of(out_channels_);
+  const int64_t blocks = gemm::blocks_for(out_channels_);
   for (int64_t image = 0; image < batch_; ++image) {
-    const float* from = src + image * blocks_of(in_channels_) * in_pixels_ * kBlock;
+    const float* from = src + image * gemm::blocks_for(in_channels_) * in_pixels_ * kBlock;
     const int64_t to = image * blocks * pixels * kBlock;
     const auto piece = [&](int64_t pixel, int64_t count, int64_t panel, int64_t panel_count) {
       const int64_t column = panel * kPanel;

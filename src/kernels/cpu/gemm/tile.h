@@ -12,6 +12,9 @@ namespace hone::kernels::gemm {
 inline constexpr int64_t kPanel = 32;  // columns that lie together in packed B
 inline constexpr int64_t kBlock = 16;  // columns of A and C that lie together
 
+// Blocks that hold so many columns, or channels.
+constexpr int64_t blocks_for(int64_t columns) { return (columns + kBlock - 1) / kBlock; }
+
 // B [depth, columns], element (k, n) at b[k * k_stride + n * n_stride], as panels [columns / 32][depth][32],
 // zeros in the missing columns of the last.
 Tensor pack_panels(const float* b, int64_t depth, int64_t columns, int64_t k_stride, int64_t n_stride);

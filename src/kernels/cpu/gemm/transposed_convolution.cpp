@@ -7,16 +7,6 @@
 #include "kernels/cpu/gemm/tile.h"
 
 namespace hone::kernels {
-namespace {
-
-bool all_are(const Shape& values, int64_t value) {
-  return std::all_of(values.begin(), values.end(), [=](int64_t x) { return x == value; });
-}
-
-int64_t blocks_of(int64_t channels) { return (channels + gemm::kBlock - 1) / gemm::kBlock; }
-
-}  // namespace
-
 Status TransposedConvolution::supports(const ConvolutionDesc& desc) {
   HONE_CHECK(gemm::supports_blocked16(desc, kName));
   if (!desc.transposed) return gemm::refuse(desc, kName, "takes transposed convolutions only");
@@ -60,11 +50,11 @@ void TransposedConvolution::execute(const float* src, const float* residual, flo
   const int64_t in_pixels = in_rows_ * in_columns_;
   const int64_t out_row = in_columns_ * column_stride_ * kBlock;
   const int64_t out_block = in_rows_ * row_stride_ * out_row;
-  const int64_t blocks = blocks_of(out_channels_);
+  const int64_t blocks = gemm::blocks_for(out_channels_);
   const auto taps = static_cast<int64_t>(panels_.size());
   const gemm::Split split = gemm::split_product(in_pixels, in_channels_, out_channels_, in_columns_);
   for (int64_t image = 0; image < batch_; ++image) {
-    const float* from = src + image * blocks_of(in_channels_) * in_pixels * kBlock;
+    const float* from = src + image * gemm::blocks_for(in_channels_) * in_pixels * kBlock;
     const auto piece = [&](int64_t pixel, int64_t count, int64_t panel, int64_t panel_count) {
       const int64_t column = panel * kPanel;
       const int64_t at =

@@ -11,8 +11,8 @@
 namespace hone::kernels {
 namespace {
 
-constexpr int64_t kParallelBytes = 1 << 16;
-constexpr std::size_t kMaxAxes = 16;
+constexpr int64_t kParallelGatherBytes = 1 << 16;
+constexpr std::size_t kMaxGatherAxes = 16;
 
 int64_t index_at(const void* indices, DType type, int64_t i) {
   return type == DType::kI32 ? static_cast<const int32_t*>(indices)[i]
@@ -52,7 +52,7 @@ bool Gather::execute(const void* data, const void* indices, void* out) const noe
   std::atomic<bool> in_range{true};
   const auto* from = static_cast<const std::byte*>(data);
   auto* to = static_cast<std::byte*>(out);
-  parallel_for(d.outer * d.indices, kParallelBytes / std::max<int64_t>(run, 1) + 1,
+  parallel_for(d.outer * d.indices, kParallelGatherBytes / std::max<int64_t>(run, 1) + 1,
                [&](int64_t begin, int64_t end, int) {
                  for (int64_t item = begin; item < end; ++item) {
                    int64_t index = index_at(indices, d.index_type, item % d.indices);
@@ -73,7 +73,7 @@ bool Gather::execute(const void* data, const void* indices, void* out) const noe
 Result<GatherElements> GatherElements::create(const ElementsDesc& desc) {
   HONE_CHECK(check_index_type(desc.index_type));
   const std::size_t rank = desc.data_shape.size();
-  if (desc.index_shape.size() != rank || rank == 0 || rank > kMaxAxes || desc.axis < 0 ||
+  if (desc.index_shape.size() != rank || rank == 0 || rank > kMaxGatherAxes || desc.axis < 0 ||
       desc.axis >= static_cast<int64_t>(rank)) {
     return invalid("gather elements: ranks of data and indices differ, or the axis is none of theirs");
   }
@@ -96,7 +96,7 @@ bool GatherElements::walk(const void* indices, int64_t begin, int64_t end, const
   const Shape& shape = desc_.index_shape;
   const auto axis = static_cast<std::size_t>(desc_.axis);
   bool in_range = true;
-  std::array<int64_t, kMaxAxes> position{};
+  std::array<int64_t, kMaxGatherAxes> position{};
   int64_t rest = begin, offset = 0;  // offset: of the position, without the indexed axis
   for (std::size_t a = shape.size(); a-- > 0; rest /= shape[a]) {
     position[a] = rest % shape[a];
@@ -169,7 +169,7 @@ int64_t GatherND::locate(const void* indices, int64_t tuple) const noexcept {
 bool GatherND::gather(const void* data, const void* indices, void* out) const noexcept {
   const auto run = static_cast<int64_t>(desc_.element_size) * desc_.slice;
   std::atomic<bool> in_range{true};
-  parallel_for(desc_.batch * desc_.tuples, kParallelBytes / std::max<int64_t>(run, 1) + 1,
+  parallel_for(desc_.batch * desc_.tuples, kParallelGatherBytes / std::max<int64_t>(run, 1) + 1,
                [&](int64_t begin, int64_t end, int) {
                  for (int64_t tuple = begin; tuple < end; ++tuple) {
                    const int64_t position = locate(indices, tuple);

@@ -180,7 +180,7 @@ namespace {
 HWY_EXPORT(LayerNormRows);
 HWY_EXPORT(GroupNormGroup);
 HWY_EXPORT(BatchNormPlanes);
-constexpr int64_t kParallelElements = 16384;
+constexpr int64_t kParallelNormElements = 16384;
 
 }  // namespace
 
@@ -193,7 +193,7 @@ Result<LayerNorm> LayerNorm::create(LayerNormDesc desc) {
 
 void LayerNorm::execute(const LayerNormArguments& arguments) const noexcept {
   if (desc_.length == 0) return;
-  parallel_for(desc_.rows, kParallelElements / desc_.length + 1, [&](int64_t begin, int64_t end, int) {
+  parallel_for(desc_.rows, kParallelNormElements / desc_.length + 1, [&](int64_t begin, int64_t end, int) {
     HWY_DYNAMIC_DISPATCH(LayerNormRows)(desc_, arguments, begin, end);
   });
 }
@@ -211,7 +211,7 @@ Result<GroupNorm> GroupNorm::create(GroupNormDesc desc) {
 void GroupNorm::execute(const float* x, const float* scale, const float* bias, float* y) const noexcept {
   const int64_t size = desc_.channels / desc_.groups * desc_.spatial;
   if (size == 0) return;
-  parallel_for(desc_.batch * desc_.groups, kParallelElements / size + 1,
+  parallel_for(desc_.batch * desc_.groups, kParallelNormElements / size + 1,
                [&](int64_t begin, int64_t end, int) {
                  for (int64_t group = begin; group < end; ++group) {
                    HWY_DYNAMIC_DISPATCH(GroupNormGroup)(desc_, x, scale, bias, y, group);
@@ -228,7 +228,7 @@ Result<BatchNorm> BatchNorm::create(BatchNormDesc desc) {
 
 void BatchNorm::execute(const BatchNormArguments& arguments) const noexcept {
   if (desc_.spatial == 0) return;
-  parallel_for(desc_.batch * desc_.channels, kParallelElements / desc_.spatial + 1,
+  parallel_for(desc_.batch * desc_.channels, kParallelNormElements / desc_.spatial + 1,
                [&](int64_t begin, int64_t end, int) {
                  HWY_DYNAMIC_DISPATCH(BatchNormPlanes)(desc_, arguments, begin, end);
                });

@@ -7,16 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/test_values.h"
+
 namespace hone::kernels {
 namespace {
-
-std::vector<float> random_values(int64_t n, float mean, float deviation, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(mean, deviation);
-  std::vector<float> values(static_cast<std::size_t>(n));
-  for (float& v : values) v = normal(random);
-  return values;
-}
 
 // Mean and 1/sqrt(variance + epsilon) of n values, in double.
 std::pair<double, double> statistics(const float* x, int64_t n, double epsilon, bool rms) {
@@ -33,8 +27,8 @@ TEST(LayerNorm, NormalisesRowsOfAnyLengthWithAndWithoutResidual) {
       for (bool residual : {false, true}) {
         const int64_t rows = 7;
         // A mean far from zero shows cancellation.
-        const std::vector<float> x = random_values(rows * n, 100, 1, 1), r = random_values(rows * n, 0, 1, 2);
-        const std::vector<float> scale = random_values(n, 1, 0.5f, 3), bias = random_values(n, 0, 1, 4);
+        const std::vector<float> x = normal_values(rows * n, 100, 1, 1), r = normal_values(rows * n, 0, 1, 2);
+        const std::vector<float> scale = normal_values(n, 1, 0.5f, 3), bias = normal_values(n, 0, 1, 4);
         std::vector<float> y(x.size(), -7), sum(x.size(), -7), mean(rows, -7), inverse(rows, -7);
         const Result<LayerNorm> kernel = LayerNorm::create({rows, n, 1e-5f, rms});
         ASSERT_TRUE(kernel.ok());
@@ -66,7 +60,7 @@ TEST(LayerNorm, NormalisesRowsOfAnyLengthWithAndWithoutResidual) {
 }
 
 TEST(LayerNorm, MayRunInPlaceAndWithoutScale) {
-  std::vector<float> x = random_values(64, 2, 3, 5), r = random_values(64, 2, 3, 6), y(64, -7);
+  std::vector<float> x = normal_values(64, 2, 3, 5), r = normal_values(64, 2, 3, 6), y(64, -7);
   const Result<LayerNorm> kernel = LayerNorm::create({4, 16, 1e-5f, false});
   kernel->execute({.x = x.data(), .residual = r.data(), .y = y.data()});
   kernel->execute({.x = x.data(), .residual = r.data(), .y = x.data(), .sum = r.data()});
@@ -78,8 +72,8 @@ TEST(GroupNorm, NormalisesGroupsAndSingleChannels) {
     for (int64_t spatial : {1, 5, 49, 3000}) {
       const GroupNormDesc desc{3, 6, groups, spatial, 1e-5f};
       const int64_t size = 6 / groups * spatial;
-      const std::vector<float> x = random_values(3 * 6 * spatial, 10, 2, 1);
-      const std::vector<float> scale = random_values(6, 1, 0.5f, 3), bias = random_values(6, 0, 1, 4);
+      const std::vector<float> x = normal_values(3 * 6 * spatial, 10, 2, 1);
+      const std::vector<float> scale = normal_values(6, 1, 0.5f, 3), bias = normal_values(6, 0, 1, 4);
       std::vector<float> y(x.size(), -7);
       const Result<GroupNorm> kernel = GroupNorm::create(desc);
       ASSERT_TRUE(kernel.ok());

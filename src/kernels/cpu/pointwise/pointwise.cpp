@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kParallelNs = 6000;  // work that is worth waking another thread for
 constexpr std::size_t kMaxValues = 256;
-constexpr std::size_t kMaxAxes = 16;
+constexpr std::size_t kMaxPointwiseAxes = 16;
 constexpr std::size_t kMaxOutputs = 16;
 constexpr int kStaging = 2;  // buffers for outputs that need spreading or converting
 
@@ -127,7 +127,7 @@ struct Pointwise::Worker {
 
 Result<Pointwise> Pointwise::create(const PointwiseProgram& program) {
   HONE_CHECK(program.verify());
-  if (program.instructions.size() > kMaxValues || program.shape.size() > kMaxAxes ||
+  if (program.instructions.size() > kMaxValues || program.shape.size() > kMaxPointwiseAxes ||
       program.outputs.size() > kMaxOutputs) {
     return unsupported(
         "pointwise program: more than 256 instructions, 16 axes or 16 outputs; split the group");
@@ -320,7 +320,7 @@ void Pointwise::load_input(Worker& worker, std::size_t index, int64_t begin, int
     if (worker.loaded[index] >= n) return;
     worker.loaded[index] = n;
   }
-  std::array<int64_t, kMaxAxes> position{};
+  std::array<int64_t, kMaxPointwiseAxes> position{};
   int64_t offset = 0;
   for (std::size_t axis = extents_.size() - 1; axis-- > 0;) {
     position[axis] = row % extents_[axis];

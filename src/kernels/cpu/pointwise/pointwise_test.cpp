@@ -11,24 +11,23 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/test_values.h"
+
 namespace hone::kernels {
 namespace {
 
 using Op = PointwiseOp;
 
-struct alignas(64) Line {
-  std::byte bytes[64];
-};
-
-void run(const PointwiseProgram& program, std::vector<const void*> inputs, std::vector<void*> outputs) {
+void run_pointwise(const PointwiseProgram& program, std::vector<const void*> inputs,
+                   std::vector<void*> outputs) {
   Result<Pointwise> kernel = Pointwise::create(program);
   ASSERT_TRUE(kernel.ok()) << kernel.error().message;
-  std::vector<Line> scratch(kernel->scratch_bytes() / 64 + 1);
+  std::vector<CacheLine> scratch(kernel->scratch_bytes() / 64 + 1);
   std::fill_n(reinterpret_cast<unsigned char*>(scratch.data()), scratch.size() * 64, 0xA5);
   kernel->execute(inputs, outputs, scratch.data());
 }
 
-std::vector<float> random_values(int64_t n, float low, float high, unsigned seed = 1) {
+std::vector<float> uniform_values(int64_t n, float low, float high, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> uniform(low, high);
   std::vector<float> values(static_cast<std::size_t>(n));
@@ -36,15 +35,15 @@ std::vector<float> random_values(int64_t n, float low, float high, unsigned seed
   return values;
 }
 
-std::vector<float> poisoned(int64_t n) { return std::vector<float>(static_cast<std::size_t>(n), -12345.0f); }
+std::vector<float> unwritten(int64_t n) { return std::vector<float>(static_cast<std::size_t>(n), -12345.0f); }
 
 std::vector<float> unary(Op op, const std::vector<float>& x, float alpha = 0, float beta = 0) {
   PointwiseProgram program;
   program.shape = {static_cast<int64_t>(x.size())};
   const int a = program.input(DType::kF32, {1});
   program.output(program.apply(op, a, -1, -1, alpha, beta), DType::kF32);
-  std::vector<float> y = poisoned(program.shape[0]);
-  run(program, {x.data()}, {y.data()});
+  std::vector<float> y = unwritten(program.shape[0]);
+  run_pointwise(program, {x.data()}, {y.data()});
   return y;
 }
 
@@ -216,8 +215,8 @@ TEST(Pointwise, BroadcastsAnyStridesOverAnyShape) {
       if (round % 3 == 2) std::reverse(strides[2].begin(), strides[2].end());
       int64_t extent = 1;
       for (std::size_t axis = 0; axis < shape.size(); ++axis) extent += (shape[axis] - 1) * strides[2][axis];
-      const std::vector<float> x = random_values(total, -2, 2, 1), y = random_values(total, -2, 2, 2),
-                               z = random_values(std::max(extent, total), -2, 2, 3);
+      const std::vector<float> x = uniform_values(total, -2, 2, 1), y = uniform_values(total, -2, 2, 2),
+                               z = uniform_values(std::max(extent, total), -2, 2, 3);
       const int a = program.input(DType::kF32, strides[0]);
       const int b = program.input(DType::kF32, strides[1]);
       const int c = program.input(DType::kF32, strides[2]);
@@ -227,8 +226,8 @@ TEST(Pointwise, BroadcastsAnyStridesOverAnyShape) {
       program.output(out, DType::kF32);
       program.output(sum, DType::kF32);
       program.output(b, DType::kF32);
-      std::vector<float> result = poisoned(total), second = poisoned(total), third = poisoned(total);
-      run(program, {x.data(), y.data(), z.data()}, {result.data(), second.data(), third.data()});
+      std::vector<float> result = unwritten(total), second = unwritten(total), third = unwritten(total);
+      run_pointwise(program, {x.data(), y.data(), z.data()}, {result.data(), second.data(), third.data()});
       for (int64_t i = 0; i < total; ++i) {
         const auto k = static_cast<std::size_t>(i);
         const float yb = at(y, strides[1], shape, i);
@@ -243,15 +242,15 @@ TEST(Pointwise, BroadcastsAnyStridesOverAnyShape) {
 
 TEST(Pointwise, MayWriteOverADenseInputEvenWithSeveralOutputs) {
   const int64_t n = 5000;
-  const std::vector<float> x = random_values(n, -3, 3);
-  std::vector<float> inout = x, other = poisoned(n);
+  const std::vector<float> x = uniform_values(n, -3, 3);
+  std::vector<float> inout = x, other = unwritten(n);
   PointwiseProgram program;
   program.shape = {n};
   const int a = program.input(DType::kF32, {1});
   const int square = program.apply(Op::kSquare, a);
   program.output(square, DType::kF32);
   program.output(program.apply(Op::kMul, square, a), DType::kF32);
-  run(program, {inout.data()}, {inout.data(), other.data()});
+  run_pointwise(program, {inout.data()}, {inout.data(), other.data()});
   for (std::size_t i = 0; i < x.size(); ++i) {
     EXPECT_EQ(inout[i], x[i] * x[i]);
     EXPECT_EQ(other[i], x[i] * x[i] * x[i]);
@@ -264,7 +263,7 @@ TEST(Pointwise, ReducesTheLastAxes) {
     for (int reduced = 1; reduced <= static_cast<int>(shape.size()); ++reduced) {
       const int64_t total = element_count(shape);
       const int64_t group = element_count(std::span(shape).last(static_cast<std::size_t>(reduced)));
-      const std::vector<float> x = random_values(total, -2, 2);
+      const std::vector<float> x = uniform_values(total, -2, 2);
       PointwiseProgram program;
       program.shape = shape;
       program.reduced_axes = reduced;
@@ -274,13 +273,13 @@ TEST(Pointwise, ReducesTheLastAxes) {
                                          ReduceOp::kMin, ReduceOp::kSumSquare, ReduceOp::kL1};
       std::vector<std::vector<float>> results;
       std::vector<void*> outputs;
-      std::vector<float> full = poisoned(total);
+      std::vector<float> full = unwritten(total);
       for (ReduceOp op : ops) program.output(b, DType::kF32, op);
       program.output(b, DType::kF32);
-      for (std::size_t i = 0; i < ops.size(); ++i) results.push_back(poisoned(total / group));
+      for (std::size_t i = 0; i < ops.size(); ++i) results.push_back(unwritten(total / group));
       for (auto& result : results) outputs.push_back(result.data());
       outputs.push_back(full.data());
-      run(program, {x.data()}, outputs);
+      run_pointwise(program, {x.data()}, outputs);
       for (int64_t g = 0; g < total / group; ++g) {
         double sum = 0, squares = 0, magnitude = 0, high = -1e30, low = 1e30;
         for (int64_t i = g * group; i < (g + 1) * group; ++i) {
@@ -304,7 +303,7 @@ TEST(Pointwise, ReducesTheLastAxes) {
 
 TEST(Pointwise, ComparesSelectsAndConvertsBetweenTypes) {
   const int64_t n = 1337;
-  const std::vector<float> x = random_values(n, -300, 300), y = random_values(n, -300, 300, 2);
+  const std::vector<float> x = uniform_values(n, -300, 300), y = uniform_values(n, -300, 300, 2);
   PointwiseProgram program;
   program.shape = {n};
   const int a = program.input(DType::kF32, {1});
@@ -320,12 +319,13 @@ TEST(Pointwise, ComparesSelectsAndConvertsBetweenTypes) {
   program.output(a, DType::kF16);
   program.output(program.cast(a, DType::kBF16), DType::kF32);
   program.output(less, DType::kF32);
-  std::vector<float> chosen = poisoned(n), rounded = poisoned(n), flags = poisoned(n);
+  std::vector<float> chosen = unwritten(n), rounded = unwritten(n), flags = unwritten(n);
   std::vector<uint8_t> bools(n, 9);
   std::vector<int64_t> longs(n, -1);
   std::vector<int8_t> bytes(n, -1);
   std::vector<uint16_t> halves(n, 1);
-  run(program, {x.data(), y.data()},
+  run_pointwise(
+      program, {x.data(), y.data()},
       {chosen.data(), bools.data(), longs.data(), bytes.data(), halves.data(), rounded.data(), flags.data()});
   for (std::size_t i = 0; i < x.size(); ++i) {
     EXPECT_EQ(chosen[i], x[i] < y[i] && x[i] > 0 ? x[i] : 7.0f);
@@ -347,7 +347,7 @@ TEST(Pointwise, IntegersWrapAndDivideWithoutTraps) {
   for (Op op : {Op::kDiv, Op::kMod, Op::kFmod, Op::kMul})
     program.output(program.apply(op, a, b), DType::kI32);
   std::vector<int32_t> div(7, 99), mod(7, 99), fmod(7, 99), mul(7, 99);
-  run(program, {x.data(), y.data()}, {div.data(), mod.data(), fmod.data(), mul.data()});
+  run_pointwise(program, {x.data(), y.data()}, {div.data(), mod.data(), fmod.data(), mul.data()});
   EXPECT_EQ(div, (std::vector<int32_t>{2, -2, -2, 2, std::numeric_limits<int32_t>::min(), 0, 0}));
   EXPECT_EQ(mod, (std::vector<int32_t>{1, 2, -2, -1, 0, 0, 0}));
   EXPECT_EQ(fmod, (std::vector<int32_t>{1, -1, 1, -1, 0, 0, 0}));
@@ -363,9 +363,9 @@ TEST(Pointwise, ReadsEveryStorageTypeBroadcast) {
   const int b = program.input(DType::kF16, {0, 1});
   program.output(program.apply(Op::kMul, a, b), DType::kF32);
   program.output(program.apply(Op::kPow, a, program.constant(DType::kI64, 2)), DType::kF64);
-  std::vector<float> product = poisoned(12);
+  std::vector<float> product = unwritten(12);
   std::vector<double> square(12, -1);
-  run(program, {bytes.data(), halves.data()}, {product.data(), square.data()});
+  run_pointwise(program, {bytes.data(), halves.data()}, {product.data(), square.data()});
   EXPECT_EQ(product[10], -400.0f);
   EXPECT_EQ(product[2], 63.75f);
   EXPECT_EQ(square[11], 65025.0);
@@ -376,8 +376,8 @@ TEST(Pointwise, EmptySpacesWriteNothingOrTheIdentity) {
   program.shape = {3, 0};
   program.reduced_axes = 1;
   program.output(program.input(DType::kF32, {0, 1}), DType::kF32, ReduceOp::kSum);
-  std::vector<float> y = poisoned(3);
-  run(program, {nullptr}, {y.data()});
+  std::vector<float> y = unwritten(3);
+  run_pointwise(program, {nullptr}, {y.data()});
   EXPECT_EQ(y, (std::vector<float>{0, 0, 0}));
 }
 

@@ -7,19 +7,13 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/test_values.h"
+
 namespace hone::kernels {
 namespace {
 
-// Not inlined: GCC 12 otherwise sees a deallocation in it that is not there (-Wfree-nonheap-object).
-[[gnu::noinline]] std::vector<float> random_values(int64_t n, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0, 2);
-  std::vector<float> values(static_cast<std::size_t>(n));
-  for (float& v : values) v = normal(random);
-  return values;
-}
-
-[[gnu::noinline]] std::vector<float> poisoned(std::size_t n) { return std::vector<float>(n, NAN); }
+// Not inlined: see normal_values.
+[[gnu::noinline]] std::vector<float> not_numbers(std::size_t n) { return std::vector<float>(n, NAN); }
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
@@ -29,9 +23,10 @@ TEST(LstmCell, MatchesTheFormulas) {
       for (bool coupled : {false, true}) {
         const int64_t batch = 3, n = hidden, stride = 4 * n + 2;
         const double clip = peepholes ? 1.5 : 1e9;
-        const std::vector<float> gates = random_values(batch * stride, 1),
-                                 before = random_values(batch * n, 2), peephole = random_values(3 * n, 3);
-        std::vector<float> c = poisoned(before.size()), h = poisoned(before.size());
+        const std::vector<float> gates = normal_values(batch * stride, 0, 2, 1),
+                                 before = normal_values(batch * n, 0, 2, 2),
+                                 peephole = normal_values(3 * n, 0, 2, 3);
+        std::vector<float> c = not_numbers(before.size()), h = not_numbers(before.size());
         LstmCellDesc desc{.batch = batch, .hidden = n, .gate_stride = stride, .input_forget = coupled};
         if (peepholes) desc.clip = 1.5f;
         LstmCell::create(desc)->execute(gates.data(), peepholes ? peephole.data() : nullptr, before.data(),
@@ -62,10 +57,12 @@ TEST(LstmCell, MatchesTheFormulas) {
 
 TEST(GruCell, MatchesTheFormulasResetBeforeAndAfterTheProduct) {
   const int64_t batch = 2, n = 21;
-  const std::vector<float> x = random_values(batch * 3 * n, 1), hg = random_values(batch * 3 * n, 2),
-                           before = random_values(batch * n, 3), product = random_values(batch * n, 4);
-  std::vector<float> h = poisoned(before.size()), z = poisoned(before.size()), rh = poisoned(before.size()),
-                     second = poisoned(before.size());
+  const std::vector<float> x = normal_values(batch * 3 * n, 0, 2, 1),
+                           hg = normal_values(batch * 3 * n, 0, 2, 2),
+                           before = normal_values(batch * n, 0, 2, 3),
+                           product = normal_values(batch * n, 0, 2, 4);
+  std::vector<float> h = not_numbers(before.size()), z = not_numbers(before.size()),
+                     rh = not_numbers(before.size()), second = not_numbers(before.size());
   const Result<GruCell> cell = GruCell::create({.batch = batch, .hidden = n});
   ASSERT_TRUE(cell.ok());
   cell->execute(x.data(), hg.data(), before.data(), h.data());

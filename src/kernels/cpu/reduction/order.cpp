@@ -13,7 +13,7 @@
 namespace hone::kernels {
 namespace {
 
-constexpr int64_t kParallelElements = 16384;
+constexpr int64_t kParallelOrderElements = 16384;
 
 Status check(const char* name, int64_t outer, int64_t length, int64_t inner, DType dtype) {
   if (outer < 0 || length < 0 || inner < 0) return invalid(fmt::format("{}: negative extent", name));
@@ -106,7 +106,7 @@ void ArgExtremum::execute(const void* in, int64_t* out) const noexcept {
   const ArgExtremumDesc& d = desc_;
   with_type(d.dtype, [&](auto zero) {
     using T = decltype(zero);
-    const int64_t grain = kParallelElements / std::max<int64_t>(d.length, 1) + 1;
+    const int64_t grain = kParallelOrderElements / std::max<int64_t>(d.length, 1) + 1;
     parallel_for(d.outer * d.inner, grain, [&](int64_t begin, int64_t end, int) {
       for (int64_t i = begin; i < end; ++i) {
         out[i] = arg_extremum(static_cast<const T*>(in) + i / d.inner * d.length * d.inner + i % d.inner, d);
@@ -126,7 +126,7 @@ void CumulativeSum::execute(const void* in, void* out) const noexcept {
   const CumulativeSumDesc& d = desc_;
   with_type(d.dtype, [&](auto zero) {
     using T = decltype(zero);
-    const int64_t grain = kParallelElements / std::max<int64_t>(d.length, 1) + 1;
+    const int64_t grain = kParallelOrderElements / std::max<int64_t>(d.length, 1) + 1;
     parallel_for(d.outer * d.inner, grain, [&](int64_t begin, int64_t end, int) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i / d.inner * d.length * d.inner + i % d.inner;
@@ -154,7 +154,7 @@ void TopK::execute(const void* in, void* values, int64_t* indices, void* scratch
     using T = decltype(zero);
     const int64_t rows = d.outer * d.inner;
     const int64_t grain =
-        grain_within(rows, kParallelElements / 8 / std::max<int64_t>(d.length, 1) + 1, threads_);
+        grain_within(rows, kParallelOrderElements / 8 / std::max<int64_t>(d.length, 1) + 1, threads_);
     parallel_for(rows, grain, [&](int64_t begin, int64_t end, int thread) {
       auto* order = reinterpret_cast<int64_t*>(static_cast<std::byte*>(scratch) +
                                                static_cast<std::size_t>(thread) * scratch_per_thread_);

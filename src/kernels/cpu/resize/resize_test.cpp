@@ -7,12 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/test_values.h"
+
 namespace hone::kernels {
 namespace {
-
-struct alignas(64) Line {
-  std::byte bytes[64];
-};
 
 int64_t position(const ResizeDesc& d, const Shape& spatial, int64_t n, int64_t c, int64_t p) {
   const int64_t size = element_count(spatial);
@@ -41,7 +39,7 @@ void check(const ResizeDesc& d) {
   for (float& v : in) v = static_cast<float>(random() % 1000) / 500 - 1;
   const Result<Resize> kernel = Resize::create(d);
   ASSERT_TRUE(kernel.ok()) << kernel.error().message;
-  std::vector<Line> scratch(kernel->scratch_bytes() / 64 + 1);
+  std::vector<CacheLine> scratch(kernel->scratch_bytes() / 64 + 1);
   std::fill_n(reinterpret_cast<unsigned char*>(scratch.data()), scratch.size() * 64, 0xFF);
   kernel->execute(in.data(), out.data(), scratch.data());
   const std::size_t rank = d.in_spatial.size();

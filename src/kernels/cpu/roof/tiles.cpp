@@ -105,13 +105,13 @@ __attribute__((target("amx-tile,amx-int8"))) void multiply_i8(int64_t iterations
 // Released tiles are nothing that a switch of threads has to save, and let the core save power.
 __attribute__((target("amx-tile"))) void release_tiles() { _tile_release(); }
 
-void run_bf16(int64_t iterations) {
+void run_tiles_bf16(int64_t iterations) {
   load_tiles(kOnesBf16);
   multiply_bf16(iterations);
   release_tiles();
 }
 
-void run_i8(int64_t iterations) {
+void run_tiles_i8(int64_t iterations) {
   load_tiles(kOnesI8);
   multiply_i8(iterations);
   release_tiles();
@@ -134,8 +134,8 @@ void internal::add_tile_probes(std::vector<ArithmeticProbe>& probes) {
   // Two operations (multiply, add) for each product of 32 bf16 or 64 bytes in every element of an
   // accumulator.
   constexpr double kElements = 2.0 * kAccumulators * kRows * (kRowBytes / 4);
-  probes.push_back({DType::kBF16, "tiles", "tdpbf16ps tiles", kElements * kRowBytes / 2, run_bf16});
-  probes.push_back({DType::kI8, "tiles", "tdpbusd tiles", kElements * kRowBytes, run_i8});
+  probes.push_back({DType::kBF16, "tiles", "tdpbf16ps tiles", kElements * kRowBytes / 2, run_tiles_bf16});
+  probes.push_back({DType::kI8, "tiles", "tdpbusd tiles", kElements * kRowBytes, run_tiles_i8});
 }
 
 double internal::tile_products(DType dtype, int64_t iterations) {

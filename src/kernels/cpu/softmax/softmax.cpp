@@ -134,7 +134,7 @@ namespace {
 
 HWY_EXPORT(SoftmaxRow);
 HWY_EXPORT(SoftmaxColumns);
-constexpr int64_t kParallelElements = 8192;
+constexpr int64_t kParallelSoftmaxElements = 8192;
 
 }  // namespace
 
@@ -152,7 +152,7 @@ Result<Softmax> Softmax::create(SoftmaxDesc desc) {
 void Softmax::execute(const float* x, const float* mask, float* y) const noexcept {
   const int64_t size = desc_.length * desc_.inner;
   if (size == 0) return;
-  parallel_for(rows_, kParallelElements / size + 1, [&](int64_t begin, int64_t end, int) {
+  parallel_for(rows_, kParallelSoftmaxElements / size + 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t row = begin; row < end; ++row) {
       const float* in = x + row * size;
       float* out = y + row * size;

@@ -13,12 +13,6 @@ using gemm::kBlock;
 using gemm::kPanel;
 using winograd::Points;
 
-bool all_are(const Shape& values, int64_t value) {
-  return std::all_of(values.begin(), values.end(), [=](int64_t x) { return x == value; });
-}
-
-int64_t blocks_for(int64_t channels) { return (channels + kBlock - 1) / kBlock; }
-
 // Floats between neighbouring blocks or points: an odd number of cache lines, or lines that are written
 // together would meet in one set of the L1 cache.
 int64_t spread(int64_t floats) { return floats / kBlock % 2 == 1 ? floats : floats + kBlock; }
@@ -72,8 +66,8 @@ Result<std::unique_ptr<WinogradConvolution>> WinogradConvolution::create(const C
   const int64_t edge = winograd::outputs_of(tile);
   winograd::Tiling& tiling = made->tiling_;
   tiling.images = desc.batch;
-  tiling.in_blocks = blocks_for(desc.in_channels);
-  tiling.out_blocks = blocks_for(desc.out_channels);
+  tiling.in_blocks = gemm::blocks_for(desc.in_channels);
+  tiling.out_blocks = gemm::blocks_for(desc.out_channels);
   tiling.in_rows = desc.input[0];
   tiling.in_columns = desc.input[1];
   tiling.out_rows = out[0];

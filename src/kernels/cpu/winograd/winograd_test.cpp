@@ -10,7 +10,8 @@ namespace {
 
 using namespace hone::kernels::testing;
 
-ConvolutionDesc window(int64_t in, int64_t out, Shape input, Shape begin = {1, 1}, Shape end = {1, 1}) {
+ConvolutionDesc three_by_three(int64_t in, int64_t out, Shape input, Shape begin = {1, 1},
+                               Shape end = {1, 1}) {
   ConvolutionDesc desc;
   desc.in_channels = in;
   desc.out_channels = out;
@@ -23,7 +24,7 @@ ConvolutionDesc window(int64_t in, int64_t out, Shape input, Shape begin = {1, 1
   return desc;
 }
 
-void expect_right(const ConvolutionDesc& desc) {
+void expect_winograd_right(const ConvolutionDesc& desc) {
   for (const WinogradTile tile : {WinogradTile::k2x2, WinogradTile::k4x4}) {
     expect_created_right(
         desc,
@@ -35,17 +36,17 @@ void expect_right(const ConvolutionDesc& desc) {
 }
 
 TEST(WinogradConvolution, EverySizeAndPaddingIsRight) {
-  for (int64_t side = 1; side <= 11; ++side) expect_right(window(16, 16, {side, 12 - side}));
-  expect_right(window(16, 32, {9, 6}, {0, 0}, {0, 0}));
-  expect_right(window(16, 32, {5, 7}, {2, 0}, {0, 2}));
-  expect_right(window(16, 32, {5, 7}, {0, 3}, {4, 1}));
-  expect_right(window(16, 16, {3, 3}, {0, 0}, {0, 0}));
+  for (int64_t side = 1; side <= 11; ++side) expect_winograd_right(three_by_three(16, 16, {side, 12 - side}));
+  expect_winograd_right(three_by_three(16, 32, {9, 6}, {0, 0}, {0, 0}));
+  expect_winograd_right(three_by_three(16, 32, {5, 7}, {2, 0}, {0, 2}));
+  expect_winograd_right(three_by_three(16, 32, {5, 7}, {0, 3}, {4, 1}));
+  expect_winograd_right(three_by_three(16, 16, {3, 3}, {0, 0}, {0, 0}));
 }
 
 TEST(WinogradConvolution, TailsOfChannelsAreRight) {
   for (const int64_t channels : {1, 15, 17, 33, 50}) {
-    expect_right(window(channels, 40, {6, 9}));
-    expect_right(window(24, channels, {6, 9}));
+    expect_winograd_right(three_by_three(channels, 40, {6, 9}));
+    expect_winograd_right(three_by_three(24, channels, {6, 9}));
   }
 }
 
@@ -53,10 +54,10 @@ TEST(WinogradConvolution, EveryTeamGivesTheSame) {
   const int team = thread_count();
   for (const int threads : {1, 2, 3}) {
     set_thread_count(threads);
-    expect_right(window(3, 40, {37, 43}));   // many tiles: each thread takes its own
-    expect_right(window(2, 200, {25, 31}));  // with several groups of panels
-    expect_right(window(130, 100, {7, 7}));  // few tiles: data are shared
-    expect_right(window(1, 16, {70, 69}));   // an odd number of chunks
+    expect_winograd_right(three_by_three(3, 40, {37, 43}));   // many tiles: each thread takes its own
+    expect_winograd_right(three_by_three(2, 200, {25, 31}));  // with several groups of panels
+    expect_winograd_right(three_by_three(130, 100, {7, 7}));  // few tiles: data are shared
+    expect_winograd_right(three_by_three(1, 16, {70, 69}));   // an odd number of chunks
   }
   set_thread_count(team);
 }
@@ -64,7 +65,7 @@ TEST(WinogradConvolution, EveryTeamGivesTheSame) {
 TEST(WinogradConvolution, RunsOnALargerTeamThanItWasMadeFor) {
   const int team = thread_count();
   for (const Shape& input : {Shape{30, 31}, Shape{7, 7}}) {
-    const ConvolutionDesc desc = window(9, 40, input);
+    const ConvolutionDesc desc = three_by_three(9, 40, input);
     const auto create = [](const ConvolutionDesc& d, const void* weights, const void* bias) {
       set_thread_count(1);
       auto made = WinogradConvolution::create(d, WinogradTile::k4x4, weights, bias);
@@ -77,20 +78,20 @@ TEST(WinogradConvolution, RunsOnALargerTeamThanItWasMadeFor) {
 }
 
 TEST(WinogradConvolution, BatchesAndEpiloguesAreRight) {
-  ConvolutionDesc desc = window(35, 52, {6, 7});
+  ConvolutionDesc desc = three_by_three(35, 52, {6, 7});
   desc.batch = 3;
   const PostOp add = PostOp::binary(PostOp::Kind::kBinaryAdd, desc.dst_shape(), Layout::kBlocked16);
   for (const std::vector<PostOp>& epilogue :
        {std::vector<PostOp>{PostOp::relu()}, {PostOp::clip(0, 6)}, {add}, {add, PostOp::relu()}}) {
     desc.post_ops = epilogue;
-    expect_right(desc);
+    expect_winograd_right(desc);
   }
-  desc = window(35, 64, {9, 7});
+  desc = three_by_three(35, 64, {9, 7});
   desc.batch = 2;
   desc.post_ops = {PostOp::of(PostOp::Kind::kSigmoid)};
-  expect_right(desc);
+  expect_winograd_right(desc);
   desc.post_ops = {PostOp::of(PostOp::Kind::kSwish, 1)};
-  expect_right(desc);
+  expect_winograd_right(desc);
   desc.post_ops = {};
   desc.has_bias = false;
   const auto made = WinogradConvolution::create(desc, WinogradTile::k4x4,
@@ -100,23 +101,23 @@ TEST(WinogradConvolution, BatchesAndEpiloguesAreRight) {
 
 TEST(WinogradConvolution, RefusesWhatItDoesNotCompute) {
   const auto refuses = [](const ConvolutionDesc& desc) { return !WinogradConvolution::supports(desc).ok(); };
-  EXPECT_FALSE(refuses(window(32, 40, {6, 7})));
-  ConvolutionDesc desc = window(32, 40, {6, 7});
+  EXPECT_FALSE(refuses(three_by_three(32, 40, {6, 7})));
+  ConvolutionDesc desc = three_by_three(32, 40, {6, 7});
   desc.post_ops = {PostOp::of(PostOp::Kind::kSigmoid)};  // would fill the padding with a half
   EXPECT_TRUE(refuses(desc));
-  desc = window(32, 32, {6, 7});
+  desc = three_by_three(32, 32, {6, 7});
   desc.strides = {2, 2};
   EXPECT_TRUE(refuses(desc));
-  desc = window(32, 32, {6, 7});
+  desc = three_by_three(32, 32, {6, 7});
   desc.dilations = {1, 2};
   EXPECT_TRUE(refuses(desc));
-  desc = window(32, 32, {6, 7});
+  desc = three_by_three(32, 32, {6, 7});
   desc.groups = 2;
   EXPECT_TRUE(refuses(desc));
-  desc = window(32, 32, {6, 7});
+  desc = three_by_three(32, 32, {6, 7});
   desc.kernel = {3, 5};
   EXPECT_TRUE(refuses(desc));
-  desc = window(32, 32, {6, 7});
+  desc = three_by_three(32, 32, {6, 7});
   desc.src_layout = Layout::kChannelsLast;
   EXPECT_TRUE(refuses(desc));
 }

@@ -4,9 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/verify.h"
 #include "model/onnx/reader.h"
-#include "model/onnx/test_model.h"
+#include "model/onnx/test_read.h"
 
 namespace hone::model {
 namespace {
@@ -40,18 +39,7 @@ std::string old_model(const OldNode& old) {
   return model(graph, old.opset, {}, 3);
 }
 
-graph::Graph upgrade(const OldNode& old) {
-  auto graph = read_onnx_bytes(old_model(old));
-  if (!graph.ok()) throw std::runtime_error(graph.error().message);
-  if (Status valid = graph::verify(*graph); !valid.ok()) throw std::runtime_error(valid.error().message);
-  return *std::move(graph);
-}
-
-std::vector<std::string> ops(const graph::Graph& graph) {
-  std::vector<std::string> names;
-  for (const graph::Node& node : graph.nodes()) names.push_back(node.op);
-  return names;
-}
+graph::Graph upgrade(const OldNode& old) { return read_valid(old_model(old)); }
 
 std::vector<int64_t> constant(const graph::Graph& graph, std::size_t node, std::size_t input) {
   const graph::Node& n = graph.nodes().at(node);

@@ -15,17 +15,17 @@ constexpr std::array<std::string_view, 11> kEventKeys = {"ph", "name", "cat", "t
                                                          "s",  "dur",  "id",  "args", "bp"};
 
 // White space, and the NULs and other control characters that damage leaves between events.
-bool is_space(char c) { return static_cast<unsigned char>(c) <= ' '; }
+bool is_blank(char c) { return static_cast<unsigned char>(c) <= ' '; }
 
 std::size_t skip_space(std::string_view text, std::size_t at) {
-  while (at < text.size() && is_space(text[at])) ++at;
+  while (at < text.size() && is_blank(text[at])) ++at;
   return at;
 }
 
 // The place of the last character before `at` that is no space; npos: none.
 std::size_t before(std::string_view text, std::size_t at) {
   while (at > 0)
-    if (!is_space(text[--at])) return at;
+    if (!is_blank(text[--at])) return at;
   return kNowhere;
 }
 

@@ -9,6 +9,7 @@
 #include <zlib.h>
 
 #include "core/file.h"
+#include "core/testing/source_folder.h"
 #include "trace/import/kineto/reader.h"
 
 namespace hone::trace::kineto {
@@ -18,7 +19,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::string recorded(const char* name) {
-  const auto path = std::filesystem::path(HONE_SOURCE_DIR) / "tests/traces/recorded" / name;
+  const auto path = source_folder() / "tests/traces/recorded" / name;
   auto source = open_bytes(path);
   EXPECT_TRUE(source.ok());
   std::string text(std::size_t{64} << 20, '\0');
@@ -26,7 +27,7 @@ std::string recorded(const char* name) {
   return text;
 }
 
-Result<ImportedFile> read_text(std::string_view text) {
+Result<ImportedFile> read_damaged(std::string_view text) {
   const auto source = bytes_in_memory(text);
   ReadOptions options;
   options.chunk_bytes = std::size_t{16} << 10;
@@ -53,7 +54,7 @@ TEST(DamagedTrace, CutAtEveryKilobyteItGivesWhatCameBefore) {
     SCOPED_TRACE(size);
     const std::string_view part = std::string_view(whole).substr(0, size);
     const std::size_t events = whole_events(part);
-    Result<ImportedFile> file = read_text(part);
+    Result<ImportedFile> file = read_damaged(part);
     ASSERT_EQ(file.ok(), events > 0);
     if (!file.ok()) continue;
     EXPECT_EQ(file->trace.spans.size(), events);
@@ -66,7 +67,7 @@ TEST(DamagedTrace, CutAtAnyByteOfAnEventItGivesWhatCameBefore) {
   const std::string whole = recorded("healthy_cuda_graph.fault.json.gz");
   for (std::size_t size = 30'000; size < 31'500; ++size) {
     const std::string_view part = std::string_view(whole).substr(0, size);
-    Result<ImportedFile> file = read_text(part);
+    Result<ImportedFile> file = read_damaged(part);
     ASSERT_TRUE(file.ok());
     ASSERT_EQ(file->trace.spans.size(), whole_events(part)) << size;
   }
@@ -102,11 +103,11 @@ std::string mutated(std::string text, std::mt19937& random) {
 
 TEST(DamagedTrace, TwoThousandMutationsLoseNoMoreThanTheyTouch) {
   const std::string whole = recorded("healthy_cuda_graph.fault.json.gz");
-  const std::size_t events = read_text(whole)->trace.spans.size();
+  const std::size_t events = read_damaged(whole)->trace.spans.size();
   std::mt19937 random(7);
   std::size_t unread = 0;
   for (int i = 0; i < 2000; ++i) {
-    Result<ImportedFile> file = read_text(mutated(whole, random));
+    Result<ImportedFile> file = read_damaged(mutated(whole, random));
     if (!file.ok()) {  // the edit hit "traceEvents"
       ++unread;
       continue;
@@ -121,11 +122,11 @@ TEST(DamagedTrace, TwoThousandMutationsLoseNoMoreThanTheyTouch) {
 TEST(DamagedTrace, OtherWritersLayoutsGiveTheSameTrace) {
   const std::string whole = recorded("healthy_ddp.fault.rank0.json.gz");
   const auto json = nlohmann::json::parse(whole);  // which sorts members by name
-  Result<ImportedFile> expected = read_text(whole);
+  Result<ImportedFile> expected = read_damaged(whole);
   ASSERT_TRUE(expected.ok());
   EXPECT_THAT(expected->trace.meta.warnings, IsEmpty());
   for (const std::string& text : {json.dump(), json.dump(1), json.dump(4)}) {
-    Result<ImportedFile> file = read_text(text);
+    Result<ImportedFile> file = read_damaged(text);
     ASSERT_TRUE(file.ok());
     EXPECT_EQ(file->trace.spans.start_ns, expected->trace.spans.start_ns);
     EXPECT_EQ(file->trace.spans.duration_ns, expected->trace.spans.duration_ns);
@@ -139,10 +140,10 @@ TEST(DamagedTrace, OtherWritersLayoutsGiveTheSameTrace) {
 
 TEST(DamagedTrace, EventsInAnyOrderGiveTheSameTrace) {
   auto json = nlohmann::json::parse(recorded("healthy_cuda_graph.fault.json.gz"));
-  Result<ImportedFile> expected = read_text(json.dump());
+  Result<ImportedFile> expected = read_damaged(json.dump());
   std::mt19937 random(3);
   std::shuffle(json["traceEvents"].begin(), json["traceEvents"].end(), random);
-  Result<ImportedFile> file = read_text(json.dump());
+  Result<ImportedFile> file = read_damaged(json.dump());
   ASSERT_TRUE(file.ok());
   EXPECT_EQ(file->trace.spans.start_ns, expected->trace.spans.start_ns);
   EXPECT_EQ(file->trace.spans.duration_ns, expected->trace.spans.duration_ns);
@@ -151,7 +152,7 @@ TEST(DamagedTrace, EventsInAnyOrderGiveTheSameTrace) {
 
 TEST(DamagedTrace, CompressedDataThatEndEarlyGiveWhatCameBefore) {
   Result<std::string> packed =
-      read_file(std::filesystem::path(HONE_SOURCE_DIR) / "tests/traces/recorded/copy_pageable.fault.json.gz");
+      read_file(source_folder() / "tests/traces/recorded/copy_pageable.fault.json.gz");
   ASSERT_TRUE(packed.ok());
   std::size_t before = 0;
   for (std::size_t size = 10'000; size < packed->size(); size += 5'000) {
@@ -175,10 +176,10 @@ TEST(DamagedTrace, CompressedDataThatEndEarlyGiveWhatCameBefore) {
 // kept as they are: what they mean is not the reader's to say.
 TEST(DamagedTrace, ZerosAfterAGoodBeginningCostLittle) {
   std::string text = recorded("healthy_cuda_graph.fault.json.gz").substr(0, 40'000);
-  const std::size_t events = read_text(text)->trace.spans.size();
+  const std::size_t events = read_damaged(text)->trace.spans.size();
   text.append(std::size_t{40} << 20, '\0');
   const auto start = std::chrono::steady_clock::now();
-  Result<ImportedFile> file = read_text(text);
+  Result<ImportedFile> file = read_damaged(text);
   ASSERT_TRUE(file.ok());
   EXPECT_EQ(file->trace.spans.size(), events);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));

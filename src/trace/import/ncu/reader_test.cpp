@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/testing/source_folder.h"
 #include "trace/import/ncu/csv.h"
 #include "trace/import/ncu/kernel_metrics.h"
 #include "trace/kernel_family.h"
@@ -38,13 +39,13 @@ constexpr const char* kDetails =
 "0","1","a.out","h","saxpy(int)","1","7","(256, 1, 1)","(1024, 1, 1)","0","9.0","Launch Statistics","Registers Per Thread","register/thread","18","","",""
 )csv";
 
-Result<ImportedFile> read_text(std::string_view text) {
+Result<ImportedFile> read_ncu_text(std::string_view text) {
   const auto source = bytes_in_memory(text);
   return read_ncu(*source);
 }
 
 ImportedFile real(const char* page) {
-  const auto source = open_bytes(std::filesystem::path(HONE_SOURCE_DIR) / "tests/traces/ncu" / page);
+  const auto source = open_bytes(source_folder() / "tests/traces/ncu" / page);
   EXPECT_TRUE(source.ok());
   auto file = read_ncu(**source);
   EXPECT_TRUE(file.ok()) << (file.ok() ? "" : file.error().message);
@@ -68,7 +69,7 @@ TEST(NcuCsv, BothPagesOfARealReportTellTheSameTimes) {
 }
 
 TEST(NcuCsv, KernelsOfTheRawPageLieEndToEndWithTheirCounters) {
-  Result<ImportedFile> file = read_text(kRaw);
+  Result<ImportedFile> file = read_ncu_text(kRaw);
   ASSERT_TRUE(file.ok()) << file.error().message;
   const Trace& trace = file->trace;
   EXPECT_TRUE(trace.validate().ok());
@@ -94,7 +95,7 @@ TEST(NcuCsv, KernelsOfTheRawPageLieEndToEndWithTheirCounters) {
 }
 
 TEST(NcuCsv, TheDetailsPageHasAMetricARow) {
-  Result<ImportedFile> file = read_text(kDetails);
+  Result<ImportedFile> file = read_ncu_text(kDetails);
   ASSERT_TRUE(file.ok()) << file.error().message;
   const Trace& trace = file->trace;
   ASSERT_EQ(trace.spans.size(), 1u);
@@ -108,7 +109,7 @@ TEST(NcuCsv, TheDetailsPageHasAMetricARow) {
 TEST(NcuCsv, TablesWithoutKernelsOrTimesAreRefused) {
   for (const char* text :
        {"", "a,b\n1,2\n", "\"ID\",\"Kernel Name\"\n", "\"ID\",\"Kernel Name\"\n\"\",\"\"\n\"0\",\"k\"\n"}) {
-    Result<ImportedFile> file = read_text(text);
+    Result<ImportedFile> file = read_ncu_text(text);
     ASSERT_FALSE(file.ok());
     EXPECT_FALSE(file.error().message.empty());
   }
@@ -117,12 +118,12 @@ TEST(NcuCsv, TablesWithoutKernelsOrTimesAreRefused) {
 TEST(NcuCsv, CutOrChangedAnywhereItIsReadOrRefused) {
   const std::string whole = std::string(kRaw) + kDetails;
   for (std::size_t size = 0; size < whole.size(); size += 7)
-    (void)read_text(std::string_view(whole).substr(0, size)).ok();
+    (void)read_ncu_text(std::string_view(whole).substr(0, size)).ok();
   std::mt19937 random(5);
   for (int i = 0; i < 2000; ++i) {
     std::string text = whole;
     for (int edit = 0; edit < 3; ++edit) text[random() % text.size()] = "\",\n09-e.K"[random() % 9];
-    Result<ImportedFile> file = read_text(text);
+    Result<ImportedFile> file = read_ncu_text(text);
     ASSERT_TRUE(!file.ok() || file->trace.validate().ok());
   }
 }

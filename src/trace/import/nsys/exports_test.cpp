@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/testing/source_folder.h"
 #include "trace/import/import.h"
 #include "trace/link/launches.h"
 #include "trace/testing/inflated.h"
@@ -18,7 +19,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 Trace exported(const std::string& name) {
-  const Inflated file(std::filesystem::path(HONE_SOURCE_DIR) / "tests/traces/nsys" / (name + ".sqlite.gz"));
+  const Inflated file(source_folder() / "tests/traces/nsys" / (name + ".sqlite.gz"));
   const std::vector<std::filesystem::path> paths = {file.path};
   Result<Trace> trace = import_trace(paths);
   EXPECT_TRUE(trace.ok()) << (trace.ok() ? "" : trace.error().message);
@@ -91,7 +92,7 @@ TEST(NsysExports, OfCudaGraphsHaveTheirNodesOrTheirWhole) {
 }
 
 TEST(NsysExports, PackedOnesAreReadAsTheyAre) {
-  const std::vector<std::filesystem::path> packed = {std::filesystem::path(HONE_SOURCE_DIR) /
+  const std::vector<std::filesystem::path> packed = {source_folder() /
                                                      "tests/traces/nsys/copy_pageable.2023.4.sqlite.gz"};
   const Result<Trace> trace = import_trace(packed);
   ASSERT_TRUE(trace.ok()) << trace.error().message;
