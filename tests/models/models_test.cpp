@@ -241,7 +241,8 @@ TEST(ZooCommand, WritesAModelThatReadsBack) {
 TEST(ZooCommand, ListsItsModels) {
   const auto result = testing_support::run_hone({"zoo", "--list"});
   EXPECT_EQ(result.exit_code, 0);
-  for (const char* name : {"unet", "resnet50", "mobilenet_v2", "bert_base", "minilm", "gpt2", "vit"})
+  for (const char* name :
+       {"unet", "resnet50", "mobilenet_v2", "ssdlite", "bert_base", "minilm", "gpt2", "vit"})
     EXPECT_THAT(result.out, HasSubstr(name));
 }
 

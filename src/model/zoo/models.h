@@ -42,6 +42,17 @@ struct MobilenetSizes {
 };
 Result<Built> build_mobilenet_v2(const Common& common, const MobilenetSizes& sizes = {});
 
+// SSDLite on MobileNetV2 (Sandler et al. 2018), its boxes thinned out by NonMaxSuppression: object detection,
+// with outputs whose first extent depends on the picture. `stages` and `extra` (maps beyond the backbone's)
+// shorten it.
+struct SsdliteSizes {
+  int64_t size = 320;
+  std::size_t stages = 7;
+  std::size_t extra = 4;
+  int64_t classes = 91;
+};
+Result<Built> build_ssdlite(const Common& common, const SsdliteSizes& sizes = {});
+
 // BERT with its pooler (Devlin et al. 2018), as Hugging Face's transformers export it. Layer normalisation in
 // primitive operators (opset 16 and before) or as the operator.
 struct BertSizes {

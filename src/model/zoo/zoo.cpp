@@ -17,14 +17,17 @@ struct Entry {
   Result<Built> (*build)(const Common& common, int64_t size);
 };
 
-const std::array<Entry, 7>& entries() {
-  static const std::array<Entry, 7> list = {{
+const std::array<Entry, 8>& entries() {
+  static const std::array<Entry, 8> list = {{
       {{"unet", "U-Net: the class of each pixel of a cell microscopy image", "image side", 256, 31'037'763},
        [](const Common& common, int64_t size) { return zoo::build_unet(common, {.size = size}); }},
       {{"resnet50", "ResNet-50 v1.5: image classification", "image side", 224, 25'557'032},
        [](const Common& common, int64_t size) { return zoo::build_resnet(common, {.size = size}); }},
       {{"mobilenet_v2", "MobileNetV2: image classification on small devices", "image side", 224, 3'504'872},
        [](const Common& common, int64_t size) { return zoo::build_mobilenet_v2(common, {.size = size}); }},
+      {{"ssdlite", "SSDLite on MobileNetV2: object detection, ending in NonMaxSuppression", "image side", 320,
+        4'500'543},
+       [](const Common& common, int64_t size) { return zoo::build_ssdlite(common, {.size = size}); }},
       {{"bert_base", "BERT-base, uncased, with its pooler: text encoding", "sequence length", 128,
         109'482'240},
        [](const Common& common, int64_t size) {
