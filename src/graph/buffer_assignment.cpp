@@ -26,7 +26,19 @@ bool is_view(const Node& node) {
   return entry != nullptr && entry->op_class == OpClass::kView && !node.outputs.empty();
 }
 
+// Whether all that the node reads and writes has its place in memory: bytes are known before it runs.
+bool has_places(const Graph& graph, const Node& node) {
+  for (const auto* ids : {&node.inputs, &node.outputs}) {
+    for (ValueId id : *ids) {
+      if (id.valid() && !has_place(graph.type(id))) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
+
+bool has_place(const TensorType& type) { return type.is_static() && type.dtype != DType::kString; }
 
 BufferAssignment::BufferAssignment(const Graph& graph)
     : graph_(graph),
@@ -38,6 +50,7 @@ BufferAssignment::BufferAssignment(const Graph& graph)
   for (uint32_t i = 0; i < places_.size(); ++i) places_[i] = {ValueId{i}, 0};
   for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
     const Node& node = graph.nodes()[i];
+    if (!has_places(graph, node)) continue;
     if (is_view(node)) place_view(NodeId{i});
     if (node.op == "Split" || node.op == "Slice") elided_[i] = place_parts_of_input(NodeId{i});
     if (node.op == "Concat") elided_[i] = place_parts_of_output(NodeId{i});

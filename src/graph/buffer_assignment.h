@@ -19,6 +19,11 @@ struct BufferPlace {
   std::size_t offset = 0;
 };
 
+// Whether values of this type can lie in memory that is laid out before anything runs. Others (extents that
+// are known only when a node has run, strings) own their memory, one by one; nodes that touch them are never
+// elided.
+bool has_place(const TensorType& type);
+
 // Nodes that need no kernel because their outputs are only other names or parts of memory that is there
 // anyway. Decided before kernels are made: a view (Reshape, Squeeze, Identity, …), a Split or Slice whose
 // parts are contiguous, a Concat whose parts are contiguous and whose inputs can be produced in place.

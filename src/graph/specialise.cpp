@@ -1,0 +1,75 @@
+#include "graph/specialise.h"
+
+#include <algorithm>
+
+#include "graph/builder.h"
+
+namespace hone::graph {
+namespace {
+
+Result<ValueId> specialised_input(GraphBuilder& builder, const Value& input, const InputFact& fact) {
+  if (fact.constant) {
+    const TensorType given = tensor_type(fact.constant->dtype(), fact.constant->shape());
+    const auto type = merge_types(input.type, given);
+    if (!type.ok()) return type.error().within("input '" + input.name + "'");
+    return builder.constant(input.name, *fact.constant);
+  }
+  if (!fact.type) return builder.input(input.name, input.type);
+  auto type = merge_types(input.type, *fact.type);
+  if (!type.ok()) return type.error().within("input '" + input.name + "'");
+  return builder.input(input.name, std::move(*type));
+}
+
+// The pairs, with the positions that are left when inputs become constants.
+Result<std::vector<StatePair>> specialised_states(const Graph& graph, std::span<const InputFact> facts) {
+  std::vector<StatePair> states;
+  for (StatePair pair : graph.states()) {
+    if (facts[pair.input].constant)
+      return invalid("input '" + graph.value(graph.state_input(pair)).name +
+                     "' has a next value: it cannot be a constant");
+    const auto before = facts.first(pair.input);
+    pair.input -= static_cast<uint32_t>(std::count_if(
+        before.begin(), before.end(), [](const InputFact& fact) { return fact.constant.has_value(); }));
+    states.push_back(pair);
+  }
+  return states;
+}
+
+}  // namespace
+
+Result<Graph> specialise(const Graph& graph, std::span<const InputFact> facts) {
+  HONE_ASSIGN(std::vector<StatePair> states, specialised_states(graph, facts));
+  GraphBuilder builder(graph.name());
+  std::vector<ValueId> now(graph.values().size());
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+    const ValueId input = graph.inputs()[i];
+    HONE_ASSIGN(now[input.index], specialised_input(builder, graph.value(input), facts[i]));
+  }
+  for (uint32_t i = 0; i < graph.values().size(); ++i) {
+    const Value& value = graph.values()[i];
+    if (value.is_constant()) now[i] = builder.constant(value.name, *value.constant);
+  }
+  for (const Node& node : graph.nodes()) {
+    Node copy = node;
+    for (ValueId& input : copy.inputs) {
+      if (input.valid()) input = now[input.index];
+    }
+    std::vector<std::string> names;
+    std::vector<TensorType> declared;
+    for (ValueId output : node.outputs) {
+      names.push_back(output.valid() ? graph.value(output).name : "");
+      declared.push_back(output.valid() ? graph.type(output) : TensorType{});
+    }
+    HONE_ASSIGN(const std::vector<ValueId> outputs, builder.try_add(std::move(copy), names, declared));
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (node.outputs[i].valid()) now[node.outputs[i].index] = outputs[i];
+    }
+  }
+  std::vector<ValueId> outputs;
+  for (ValueId output : graph.outputs()) outputs.push_back(now[output.index]);
+  builder.set_outputs(std::move(outputs));
+  builder.set_states(std::move(states));
+  return std::move(builder).finish();
+}
+
+}  // namespace hone::graph

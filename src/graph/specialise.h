@@ -1,0 +1,24 @@
+// A graph for inputs of which more is known than when it was made: shapes that were open, values that are
+// always the same. Types are inferred anew, so that what follows from the new knowledge is known, too.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "core/result.h"
+#include "core/tensor.h"
+#include "graph/graph.h"
+
+namespace hone::graph {
+
+// What is known of one input.
+struct InputFact {
+  std::optional<TensorType> type;  // merged with the input's own
+  std::optional<Tensor> constant;  // the input becomes this constant, and is no input any longer
+};
+
+// `facts` has one entry for each input of `graph`. An error where a fact contradicts what the graph says,
+// naming the value.
+Result<Graph> specialise(const Graph& graph, std::span<const InputFact> facts);
+
+}  // namespace hone::graph
