@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "graph/op_table.h"
+#include "runtime/interpret_control.h"
 #include "runtime/interpreter.h"
 
 namespace hone::runtime {
@@ -11,8 +11,7 @@ namespace {
 // Why `graph` cannot be a plan; empty if it can.
 std::string why_not_planned(const graph::Graph& graph) {
   for (const graph::Node& node : graph.nodes()) {
-    const graph::OpEntry* entry = graph::op_table().find(node.op);
-    if (entry != nullptr && entry->op_class == graph::OpClass::kControl) {
+    if (is_control(node)) {
       return fmt::format("node '{}' ({}) decides at run time what runs", node.name, node.op);
     }
   }

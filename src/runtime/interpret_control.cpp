@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "runtime/interpreter.h"
+#include "graph/op_table.h"
 
 namespace hone::runtime {
 namespace {
@@ -101,14 +101,13 @@ bool keeps_condition(const Graph& body) {
           value.constant->int_at(0));
 }
 
-}  // namespace
-
-Result<std::vector<Tensor>> interpret_if(const Node& node, std::span<const Tensor> inputs) {
+Result<std::vector<Tensor>> run_if(const Node&, std::span<const Tensor> inputs, const RunBody& run_body) {
   HONE_ASSIGN(const bool condition, read_condition(inputs[0], "the condition of If"));
-  return interpret(*node.bodies[condition ? 0 : 1], inputs.subspan(1));
+  return run_body(condition ? 0 : 1, inputs.subspan(1));
 }
 
-Result<std::vector<Tensor>> interpret_loop(const Node& node, std::span<const Tensor> inputs) {
+Result<std::vector<Tensor>> run_loop(const Node& node, std::span<const Tensor> inputs,
+                                     const RunBody& run_body) {
   const Graph& body = *node.bodies[0];
   const std::size_t formal = inputs.size() - node.captures;
   const std::size_t carried = formal - 2;
@@ -134,7 +133,7 @@ Result<std::vector<Tensor>> interpret_loop(const Node& node, std::span<const Ten
     std::vector<Tensor> arguments{Tensor::scalar_i64(trip), boolean(true)};
     arguments.insert(arguments.end(), state.begin(), state.end());
     arguments.insert(arguments.end(), inputs.begin() + static_cast<std::ptrdiff_t>(formal), inputs.end());
-    HONE_ASSIGN(std::vector<Tensor> results, interpret(body, arguments));
+    HONE_ASSIGN(std::vector<Tensor> results, run_body(0, arguments));
     HONE_ASSIGN(going, read_condition(results[0], "the condition that Loop's body gives"));
     for (std::size_t i = 0; i < carried; ++i) state[i] = results[1 + i];
     for (std::size_t i = 0; i < scans; ++i) collected[i].push_back(results[1 + carried + i]);
@@ -151,7 +150,8 @@ Result<std::vector<Tensor>> interpret_loop(const Node& node, std::span<const Ten
   return outputs;
 }
 
-Result<std::vector<Tensor>> interpret_scan(const Node& node, std::span<const Tensor> inputs) {
+Result<std::vector<Tensor>> run_scan(const Node& node, std::span<const Tensor> inputs,
+                                     const RunBody& run_body) {
   const Graph& body = *node.bodies[0];
   const std::size_t formal = inputs.size() - node.captures;
   const auto scans = static_cast<std::size_t>(node.attributes.integer("num_scan_inputs", 0));
@@ -187,7 +187,7 @@ Result<std::vector<Tensor>> interpret_scan(const Node& node, std::span<const Ten
           take(inputs[states + i], axes[i], input_directions[i] == 0 ? step : length - 1 - step));
     }
     arguments.insert(arguments.end(), inputs.begin() + static_cast<std::ptrdiff_t>(formal), inputs.end());
-    HONE_ASSIGN(std::vector<Tensor> results, interpret(body, arguments));
+    HONE_ASSIGN(std::vector<Tensor> results, run_body(0, arguments));
     for (std::size_t i = 0; i < states; ++i) state[i] = results[i];
     for (std::size_t i = 0; i < scan_outputs; ++i) collected[i].push_back(results[states + i]);
   }
@@ -201,6 +201,21 @@ Result<std::vector<Tensor>> interpret_scan(const Node& node, std::span<const Ten
     outputs.push_back(std::move(stacked));
   }
   return outputs;
+}
+
+}  // namespace
+
+bool is_control(const Node& node) {
+  const graph::OpEntry* entry = graph::op_table().find(node.op);
+  return entry != nullptr && entry->op_class == graph::OpClass::kControl;
+}
+
+Result<std::vector<Tensor>> run_control(const Node& node, std::span<const Tensor> inputs,
+                                        const RunBody& run_body) {
+  if (node.op == "If") return run_if(node, inputs, run_body);
+  if (node.op == "Loop") return run_loop(node, inputs, run_body);
+  if (node.op == "Scan") return run_scan(node, inputs, run_body);
+  return unsupported(fmt::format("unsupported: {} decides at run time what runs", node.op));
 }
 
 }  // namespace hone::runtime

@@ -1,7 +1,9 @@
-// The control-flow operators of the interpreter (ONNX: If-11+, Loop-11+, Scan-9+), each running its bodies
-// through it.
+// The control-flow operators (ONNX: If-11+, Loop-11+, Scan-9+). They decide which body runs and how often;
+// how a body runs is the caller's: the interpreter interprets it, a plan may have compiled it.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -11,8 +13,13 @@
 
 namespace hone::runtime {
 
-Result<std::vector<Tensor>> interpret_if(const graph::Node& node, std::span<const Tensor> inputs);
-Result<std::vector<Tensor>> interpret_loop(const graph::Node& node, std::span<const Tensor> inputs);
-Result<std::vector<Tensor>> interpret_scan(const graph::Node& node, std::span<const Tensor> inputs);
+// Runs body `body` of the node once: inputs and outputs in the body's own order, captured values last.
+using RunBody = std::function<Result<std::vector<Tensor>>(std::size_t body, std::span<const Tensor> inputs)>;
+
+// Whether the node is one of those below.
+bool is_control(const graph::Node& node);
+// `node` must be one; its inputs are undefined where an optional one is absent.
+Result<std::vector<Tensor>> run_control(const graph::Node& node, std::span<const Tensor> inputs,
+                                        const RunBody& run_body);
 
 }  // namespace hone::runtime

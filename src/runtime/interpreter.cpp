@@ -64,9 +64,10 @@ Result<std::vector<Tensor>> interpret(const Graph& graph, std::span<const Tensor
 Result<std::vector<Tensor>> interpret_node(const Node& node, std::span<const Tensor> inputs) {
   if (node.op == "hone.Fused") return interpret(*node.bodies[0], inputs);
   if (node.op == "hone.Reorder") return std::vector<Tensor>{inputs[0]};
-  if (node.op == "If") return interpret_if(node, inputs);
-  if (node.op == "Loop") return interpret_loop(node, inputs);
-  if (node.op == "Scan") return interpret_scan(node, inputs);
+  if (is_control(node))
+    return run_control(node, inputs, [&](std::size_t body, std::span<const Tensor> given) {
+      return interpret(*node.bodies[body], given);
+    });
   const kernels::ref::RefKernel kernel = kernels::ref::ref_table().find(node.op);
   if (kernel == nullptr) return unsupported(fmt::format("unsupported: {}", node.op));
   auto outputs = kernel({node.op, node.attributes, inputs, node.outputs.size()});
