@@ -20,9 +20,10 @@ demo:  ## build, make a U-Net, run the whole loop on it, and name the report to 
 format:  ## lay out every source with clang-format
 	@tools/check-format --fix
 
-check:  ## format, layering, file sizes
+check:  ## format, layering, names, file sizes
 	@tools/check-format
 	@python3 tools/check-layering
+	@python3 tools/check-names
 	@python3 tools/check-size
 
 clean:  ## remove the build folders and out/

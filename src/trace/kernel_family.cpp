@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "trace/name_patterns.h"
+
 namespace hone::trace {
 namespace {
 
@@ -19,10 +21,8 @@ constexpr std::array<std::string_view, kKernelWorkCount> kWorkNames = {
     "embedding", "sort",           "scan",        "random numbers", "auxiliary",
 };
 
-// Where in a kernel's name the pattern must stand. Names of templates carry the names of everything that they
-// are made of: what a kernel is stands at the front, what it computes anywhere.
-enum class At : uint8_t { kFront, kAnywhere };
-
+// Names of templates carry the names of everything that they are made of: what a kernel is stands at the
+// front, what it computes anywhere.
 struct Pattern {
   std::string_view text;
   KernelWork work;

@@ -76,6 +76,46 @@ class CheckLayering(TreeTest):
         self.assertEqual(len(list(tool.stale_debts(self.root))), 1)
 
 
+class CheckNames(TreeTest):
+    def clashes(self):
+        return [(place, word) for place, word, _ in load("check-names").clashes(self.root)]
+
+    def write_pair(self, first, second, name="src/core/b.cpp"):
+        self.write("src/core/a.cpp", f"namespace hone {{\nnamespace {{\n\n{first}\n\n}}  // namespace\n}}  // namespace hone\n")
+        self.write(name, f"namespace hone {{\nnamespace {{\n\n{second}\n\n}}  // namespace\n}}  // namespace hone\n")
+
+    def test_names_that_meet_in_a_batch_are_found(self):
+        for first, second, word in (
+            ("class Finder {", "struct Finder {", "Finder"),
+            ("constexpr int kMost = 3;  // of them", "const double kMost[] = {1, 2};", "kMost"),
+            ("bool is_wide(const Type& type,\n             int bits) {", "bool is_wide(const Type& t, int n = 1) { return n > 1; }", "is_wide"),
+            ("using Names = std::set<int>;", "using Names = std::vector<int>;", "Names"),
+            ("using Names = std::set<int>;", "struct Names {};", "Names"),
+        ):
+            self.write_pair(first, second)
+            self.assertEqual(self.clashes(), [("src/core/b.cpp:4", word)], first)
+
+    def test_overloads_and_equal_aliases_pass(self):
+        for first, second in (
+            ("int size_of(int a) {", "int size_of(double a) {"),
+            ("using Names = std::set<int>;", "using Names = std::set<int>;"),
+            ("namespace fs = std::filesystem;", "namespace fs = std::filesystem;"),
+            ('constexpr char kSheet[] = R"css(\ntable{color:red}\n)css";', "void table(int rows) {"),
+        ):
+            self.write_pair(first, second)
+            self.assertEqual(self.clashes(), [], first)
+
+    def test_what_a_header_of_the_library_defines_is_taken(self):
+        self.write("src/core/c.h", "namespace hone {\nstruct Declared;\nenum class At : uint8_t { kFront };\n}  // namespace hone\n")
+        self.write_pair("enum class At : uint8_t { kFront };", "struct Declared {};")
+        self.assertEqual(self.clashes(), [("src/core/a.cpp:4", "At")])
+
+    def test_files_of_different_programs_never_meet(self):
+        for other in ("src/graph/b.cpp", "src/core/b_test.cpp", "src/core/b_fuzz.cpp"):
+            self.write_pair("class Finder {", "class Finder {", other)
+            self.assertEqual(self.clashes(), [], other)
+
+
 class CheckSize(TreeTest):
     def test_only_long_files_fail(self):
         tool = load("check-size")

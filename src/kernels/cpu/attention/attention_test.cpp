@@ -24,8 +24,8 @@ int64_t extent(const AttentionStrides& s, int64_t batch, int64_t heads, int64_t 
   return (batch - 1) * s.batch + (heads - 1) * s.head + (rows - 1) * s.row + (columns - 1) * s.column + 1;
 }
 
-double at(const std::vector<float>& data, const AttentionStrides& s, int64_t b, int64_t h, int64_t t,
-          int64_t d) {
+double element_at(const std::vector<float>& data, const AttentionStrides& s, int64_t b, int64_t h, int64_t t,
+                  int64_t d) {
   return static_cast<double>(
       data[static_cast<std::size_t>(b * s.batch + h * s.head + t * s.row + d * s.column)]);
 }
@@ -49,9 +49,10 @@ void check(const AttentionDesc& d, const std::vector<float>& mask = {}) {
         double max = -INFINITY, sum = 0;
         for (int64_t j = 0; j < d.keys; ++j) {
           double score = 0;
-          for (int64_t c = 0; c < d.head_dim; ++c) score += at(q, d.q, b, h, i, c) * at(k, d.k, b, kv, j, c);
+          for (int64_t c = 0; c < d.head_dim; ++c)
+            score += element_at(q, d.q, b, h, i, c) * element_at(k, d.k, b, kv, j, c);
           score *= static_cast<double>(d.scale);
-          if (d.masked) score += at(mask, d.mask, b, h, i, j);
+          if (d.masked) score += element_at(mask, d.mask, b, h, i, j);
           if (d.causal && j > i + d.causal_offset) score = -INFINITY;
           p[static_cast<std::size_t>(j)] = score;
           max = std::max(max, score);
@@ -60,9 +61,9 @@ void check(const AttentionDesc& d, const std::vector<float>& mask = {}) {
         for (int64_t c = 0; c < d.value_dim; ++c) {
           double exact = 0;
           for (int64_t j = 0; j < d.keys; ++j)
-            exact += p[static_cast<std::size_t>(j)] * at(v, d.v, b, kv, j, c);
+            exact += p[static_cast<std::size_t>(j)] * element_at(v, d.v, b, kv, j, c);
           exact = sum == 0 ? 0 : exact / sum;
-          ASSERT_NEAR(at(out, d.out, b, h, i, c), exact, 3e-6 * (1 + std::abs(exact)))
+          ASSERT_NEAR(element_at(out, d.out, b, h, i, c), exact, 3e-6 * (1 + std::abs(exact)))
               << "query " << i << " of " << d.queries << ", keys " << d.keys << ", dim " << d.head_dim;
         }
       }
