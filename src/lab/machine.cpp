@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 #include <omp.h>
 #include <sys/utsname.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 #include "lab/machine.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace hone::lab {
 namespace {

@@ -106,9 +106,12 @@ class CheckNames(TreeTest):
             self.assertEqual(self.clashes(), [], first)
 
     def test_what_a_header_of_the_library_defines_is_taken(self):
-        self.write("src/core/c.h", "namespace hone {\nstruct Declared;\nenum class At : uint8_t { kFront };\n}  // namespace hone\n")
+        self.write("src/core/c.h", "namespace hone {\nstruct Declared;\nenum class At : uint8_t { kFront };\n"
+                                 "int size_of(int a);\n}  // namespace hone\n")
         self.write_pair("enum class At : uint8_t { kFront };", "struct Declared {};")
         self.assertEqual(self.clashes(), [("src/core/a.cpp:4", "At")])
+        self.write_pair("int size_of(double a) {", "struct Declared {};")  # would hide the header's in its batch
+        self.assertEqual(self.clashes(), [("src/core/a.cpp:4", "size_of")])
 
     def test_files_of_different_programs_never_meet(self):
         for other in ("src/graph/b.cpp", "src/core/b_test.cpp", "src/core/b_fuzz.cpp"):

@@ -56,7 +56,8 @@ Result<BatchedProduct> plan_product(const Shape& a, const Shape& b) {
 }
 
 template <typename T>
-std::vector<T> multiply(const BatchedProduct& plan, const std::vector<T>& a, const std::vector<T>& b) {
+std::vector<T> multiply_batches(const BatchedProduct& plan, const std::vector<T>& a,
+                                const std::vector<T>& b) {
   const int64_t size = plan.m * plan.n;
   std::vector<T> out(plan.a_of.size() * static_cast<std::size_t>(size), 0);
   for (std::size_t i = 0; i < plan.a_of.size(); ++i) {
@@ -71,10 +72,10 @@ Result<std::vector<Tensor>> matmul(const RefCall& call) {
   const Tensor& b = call.inputs[1];
   HONE_ASSIGN(const BatchedProduct plan, plan_product(a.shape(), b.shape()));
   if (is_integer(a.dtype())) {
-    return std::vector<Tensor>{
-        narrow<uint64_t>(a.dtype(), plan.output, multiply(plan, widen<uint64_t>(a), widen<uint64_t>(b)))};
+    return std::vector<Tensor>{narrow<uint64_t>(
+        a.dtype(), plan.output, multiply_batches(plan, widen<uint64_t>(a), widen<uint64_t>(b)))};
   }
-  return std::vector<Tensor>{rounded(a.dtype(), plan.output, multiply(plan, widen(a), widen(b)))};
+  return std::vector<Tensor>{rounded(a.dtype(), plan.output, multiply_batches(plan, widen(a), widen(b)))};
 }
 
 // Subtracts a zero point from every element, or one for each row (`per_row`: axis -2) or column of the
@@ -139,7 +140,7 @@ Result<std::vector<Tensor>> matmul_integer(const RefCall& call) {
   Wide right = widen(b);
   HONE_CHECK(subtract_zero_point(left, a, call.has(2) ? call.inputs[2] : none, true));
   HONE_CHECK(subtract_zero_point(right, b, call.has(3) ? call.inputs[3] : none, false));
-  return std::vector<Tensor>{rounded(DType::kI32, plan.output, multiply(plan, left, right))};
+  return std::vector<Tensor>{rounded(DType::kI32, plan.output, multiply_batches(plan, left, right))};
 }
 
 Result<std::vector<Tensor>> qlinear_matmul(const RefCall& call) {
@@ -150,7 +151,7 @@ Result<std::vector<Tensor>> qlinear_matmul(const RefCall& call) {
   Wide right = widen(b);
   HONE_CHECK(subtract_zero_point(left, a, call.inputs[2], true));
   HONE_CHECK(subtract_zero_point(right, b, call.inputs[5], false));
-  Wide product = multiply(plan, left, right);
+  Wide product = multiply_batches(plan, left, right);
   HONE_CHECK(apply_scale(product, plan.output, call.inputs[1], true, false));
   HONE_CHECK(apply_scale(product, plan.output, call.inputs[4], false, false));
   HONE_CHECK(apply_scale(product, plan.output, call.inputs[6], true, true));
@@ -187,7 +188,7 @@ Result<std::vector<Tensor>> gemm(const RefCall& call) {
   HONE_ASSIGN(const BatchedProduct plan, plan_product(left, right));
   const Wide wide_a = trans_a ? transposed(widen(a), left[1], left[0]) : widen(a);
   const Wide wide_b = trans_b ? transposed(widen(b), right[1], right[0]) : widen(b);
-  Wide product = multiply(plan, wide_a, wide_b);
+  Wide product = multiply_batches(plan, wide_a, wide_b);
   for (double& value : product) value *= alpha;
   if (call.has(2)) {
     const Tensor& c = call.inputs[2];

@@ -1,5 +1,7 @@
 #include "lab/ceilings/ceilings_json.h"
 
+#include <nlohmann/json.hpp>
+
 #include "trace/roofs_json.h"
 
 namespace hone::lab {

@@ -2,7 +2,7 @@
 // themselves are written as everywhere (trace/roofs_json.h).
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/result.h"
 #include "lab/ceilings/ceilings.h"

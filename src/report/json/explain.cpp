@@ -34,7 +34,7 @@ Json left_out(const std::vector<analyze::LeftOutRank>& rows) {
   return list;
 }
 
-Json late_operators(const std::vector<analyze::RankOperator>& rows) {
+Json late_operators_json(const std::vector<analyze::RankOperator>& rows) {
   Json list = Json::array();
   for (const analyze::RankOperator& row : rows)
     list.push_back({{"name", row.name},
@@ -64,7 +64,7 @@ Json late_rank(const std::optional<analyze::LateRank>& row) {
           {"longer_ms", row->longer_ms},
           {"removed_gain_ms", row->removed_gain_ms},
           {"shared_gain_ms", row->shared_gain_ms},
-          {"operators", late_operators(row->operators)}};
+          {"operators", late_operators_json(row->operators)}};
 }
 
 Json roofs(const Analysis& analysis) {

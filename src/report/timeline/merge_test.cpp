@@ -10,12 +10,12 @@
 namespace hone::report {
 namespace {
 
-analyze::TimelineSpan bar(int track, int depth, double start_ms, double ms, uint64_t link = 0) {
+analyze::TimelineSpan span(int track, int depth, double start_ms, double ms, uint64_t link = 0) {
   return {track, start_ms, ms, "a", "kernel", trace::OperatorClass::kMatrix, depth, link};
 }
 
 TEST(MergeShort, LeavesFewBarsAsTheyAre) {
-  const MergedTimeline merged = merge_short({bar(1, 0, 2, 1), bar(0, 1, 1, 1), bar(0, 0, 1, 1)}, 3);
+  const MergedTimeline merged = merge_short({span(1, 0, 2, 1), span(0, 1, 1, 1), span(0, 0, 1, 1)}, 3);
   ASSERT_EQ(merged.spans.size(), 3u);
   EXPECT_EQ(merged.merged, 0u);
   EXPECT_EQ(merged_note(merged), "");
@@ -25,9 +25,9 @@ TEST(MergeShort, LeavesFewBarsAsTheyAre) {
 
 TEST(MergeShort, PutsShortNeighboursTogetherAndKeepsTheLong) {
   std::vector<analyze::TimelineSpan> bars;
-  for (int i = 0; i < 1000; ++i) bars.push_back(bar(0, 0, i * 0.001, 0.0009, 7));
-  bars.push_back(bar(0, 0, 1.0, 5, 9));
-  bars.push_back(bar(0, 1, 0.5, 0.0005));  // another depth: not a neighbour
+  for (int i = 0; i < 1000; ++i) bars.push_back(span(0, 0, i * 0.001, 0.0009, 7));
+  bars.push_back(span(0, 0, 1.0, 5, 9));
+  bars.push_back(span(0, 1, 0.5, 0.0005));  // another depth: not a neighbour
   const MergedTimeline merged = merge_short(bars, 10);
   ASSERT_EQ(merged.spans.size(), 3u);
   EXPECT_EQ(merged.spans[0].name, "1000 short spans");
@@ -41,7 +41,7 @@ TEST(MergeShort, PutsShortNeighboursTogetherAndKeepsTheLong) {
 TEST(TimelineJson, IsInertInsideAPage) {
   analyze::Analysis analysis;
   analysis.timeline_tracks = {"</script>", "\xff"};
-  std::vector<analyze::TimelineSpan> bars = {bar(0, 0, 0.5, 1, 3), bar(1, 0, 1, 1, 3), bar(1, 0, 3, 1, 4)};
+  std::vector<analyze::TimelineSpan> bars = {span(0, 0, 0.5, 1, 3), span(1, 0, 1, 1, 3), span(1, 0, 3, 1, 4)};
   bars[0].name = "</script><script>\u2028é";
   const std::string text =
       timeline_json(analysis, merge_short(bars, 10), {{1, 1, 0.5, analyze::Cause::kHostSync, "</script>"}});

@@ -71,7 +71,7 @@ void check(const AttentionDesc& d, const std::vector<float>& mask = {}) {
   }
 }
 
-AttentionDesc describe(int64_t batch, int64_t heads, int64_t queries, int64_t keys, int64_t dim) {
+AttentionDesc attention(int64_t batch, int64_t heads, int64_t queries, int64_t keys, int64_t dim) {
   AttentionDesc d{.batch = batch, .heads = heads, .kv_heads = heads, .queries = queries, .keys = keys};
   d.head_dim = d.value_dim = dim;
   d.scale = 1 / std::sqrt(static_cast<float>(dim));
@@ -83,15 +83,15 @@ AttentionDesc describe(int64_t batch, int64_t heads, int64_t queries, int64_t ke
 TEST(Attention, MatchesTheFormulaForAnySize) {
   for (int64_t dim : {1, 3, 16, 17, 32, 40, 64, 80, 100}) {
     for (int64_t queries : {1, 5, 6, 13}) {
-      for (int64_t keys : {1, 7, 127, 128, 129, 300}) check(describe(1, 2, queries, keys, dim));
+      for (int64_t keys : {1, 7, 127, 128, 129, 300}) check(attention(1, 2, queries, keys, dim));
     }
   }
-  check(describe(2, 3, 300, 260, 64));
+  check(attention(2, 3, 300, 260, 64));
 }
 
 TEST(Attention, IsCausalWithAnOffset) {
   for (int64_t offset : {0, 1, 131, -3}) {
-    AttentionDesc d = describe(1, 2, 150, 281, 24);
+    AttentionDesc d = attention(1, 2, 150, 281, 24);
     d.causal = true;
     d.causal_offset = offset;
     check(d);
@@ -99,7 +99,7 @@ TEST(Attention, IsCausalWithAnOffset) {
 }
 
 TEST(Attention, AddsMasksOfAnyBroadcast) {
-  AttentionDesc d = describe(2, 3, 20, 141, 16);
+  AttentionDesc d = attention(2, 3, 20, 141, 16);
   d.masked = true;
   std::vector<float> mask = normal_values(2 * 3 * 20 * 141, 0, 1, 9);
   for (std::size_t i = 0; i < mask.size(); i += 3) mask[i] = -INFINITY;
@@ -118,7 +118,7 @@ TEST(Attention, AddsMasksOfAnyBroadcast) {
 }
 
 TEST(Attention, TakesAnyLayoutGroupedHeadsAndPackedOperands) {
-  AttentionDesc d = describe(2, 6, 37, 53, 20);
+  AttentionDesc d = attention(2, 6, 37, 53, 20);
   d.kv_heads = 2;
   d.value_dim = 12;
   d.q = bthd(6, 37, 20);
@@ -126,7 +126,7 @@ TEST(Attention, TakesAnyLayoutGroupedHeadsAndPackedOperands) {
   d.v = bthd(2, 53, 12);
   d.out = bthd(6, 37, 12);
   check(d);
-  AttentionDesc packed = describe(2, 4, 45, 45, 16);  // one [B, T, 3, H, D] matrix
+  AttentionDesc packed = attention(2, 4, 45, 45, 16);  // one [B, T, 3, H, D] matrix
   packed.q = packed.k = packed.v = {45 * 3 * 4 * 16, 16, 3 * 4 * 16, 1};
   packed.out = {4 * 16 * 45, 16 * 45, 1, 45};
   packed.q.column = 1;
@@ -136,7 +136,7 @@ TEST(Attention, TakesAnyLayoutGroupedHeadsAndPackedOperands) {
 }
 
 TEST(Attention, RejectsHeadsThatDoNotDivide) {
-  AttentionDesc d = describe(1, 4, 2, 2, 8);
+  AttentionDesc d = attention(1, 4, 2, 2, 8);
   d.kv_heads = 3;
   EXPECT_FALSE(Attention::create(d).ok());
 }

@@ -16,7 +16,7 @@ namespace {
 using onednn::Execution;
 using onednn::MemoryDesc;
 
-std::string describe(const MatMulDesc& desc) {
+std::string describe_product(const MatMulDesc& desc) {
   return fmt::format("matrix product {} x {}", shape_text(desc.a_shape), shape_text(desc.b_shape));
 }
 
@@ -92,12 +92,13 @@ void merge_batch_into_rows(Problem& problem) {
 
 Result<Problem> problem_of(const MatMulDesc& desc) {
   if (desc.dtype != DType::kF32) {
-    return unsupported(fmt::format("{}: dtype {}, only f32 is", describe(desc), dtype_name(desc.dtype)));
+    return unsupported(
+        fmt::format("{}: dtype {}, only f32 is", describe_product(desc), dtype_name(desc.dtype)));
   }
   Problem problem;
   HONE_ASSIGN(problem.dst, desc.dst_shape());
   if (element_count(problem.dst) == 0 || element_count(desc.a_shape) == 0) {
-    return unsupported(describe(desc) + ": an extent is 0");
+    return unsupported(describe_product(desc) + ": an extent is 0");
   }
   const std::size_t rank = problem.dst.size();
   problem.a = extend(desc.a_shape, rank, 1);
@@ -141,8 +142,9 @@ Result<std::unique_ptr<Execution>> build(const MatMulDesc& desc, const void* b, 
   auto execution = std::make_unique<Execution>("");
   const auto finish = [&](auto& found) -> Result<std::unique_ptr<Execution>> {
     if (!onednn::select_implementation(found, desc.implementation)) {
-      return unsupported(fmt::format("{}: oneDNN has no implementation {} with post-ops [{}]", describe(desc),
-                                     desc.implementation, post_ops_text(desc.post_ops)));
+      return unsupported(fmt::format("{}: oneDNN has no implementation {} with post-ops [{}]",
+                                     describe_product(desc), desc.implementation,
+                                     post_ops_text(desc.post_ops)));
     }
     execution->set_name(found.impl_info_str());
     execution->add_argument(DNNL_ARG_SRC, tensors.src);
@@ -166,7 +168,7 @@ Result<Shape> MatMulDesc::dst_shape() const {
   };
   if (a_shape.size() < 2 || b_shape.size() < 2 || a_shape.back() != b_shape[b_shape.size() - 2] ||
       !strides_fit(a_shape, a_strides) || !strides_fit(b_shape, b_strides)) {
-    return invalid(describe(*this) + ": the shapes do not multiply");
+    return invalid(describe_product(*this) + ": the shapes do not multiply");
   }
   HONE_ASSIGN(Shape shape, broadcast_shapes(std::span(a_shape).first(a_shape.size() - 2),
                                             std::span(b_shape).first(b_shape.size() - 2)));
@@ -190,7 +192,7 @@ Result<std::unique_ptr<MatMul>> MatMul::create(const MatMulDesc& desc, const voi
     HONE_ASSIGN(auto execution, build(desc, b, bias));
     return std::unique_ptr<MatMul>(new MatMul(std::move(execution), desc.constant_b));
   } catch (const dnnl::error& error) {
-    return onednn::library_error(describe(desc), error);
+    return onednn::library_error(describe_product(desc), error);
   }
 }
 

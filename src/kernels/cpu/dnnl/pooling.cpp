@@ -15,7 +15,7 @@ namespace {
 
 using Kind = PoolingDesc::Kind;
 
-std::string describe(const PoolingDesc& desc) {
+std::string describe_pooling(const PoolingDesc& desc) {
   return fmt::format("pooling of {}, kernel {}, {}", shape_text(desc.src_shape()), shape_text(desc.kernel),
                      layout_name(desc.layout));
 }
@@ -27,14 +27,15 @@ Status check(const PoolingDesc& desc) {
     return std::all_of(extents.begin(), extents.end(), [low](int64_t extent) { return extent >= low; });
   };
   if (desc.dtype != DType::kF32) {
-    return unsupported(fmt::format("{}: dtype {}, only f32 is", describe(desc), dtype_name(desc.dtype)));
+    return unsupported(
+        fmt::format("{}: dtype {}, only f32 is", describe_pooling(desc), dtype_name(desc.dtype)));
   }
-  if (rank < 1 || rank > 3) return unsupported(describe(desc) + ": 1 to 3 spatial axes are");
+  if (rank < 1 || rank > 3) return unsupported(describe_pooling(desc) + ": 1 to 3 spatial axes are");
   if (desc.kernel.size() != rank || !fits(desc.strides) || !fits(desc.dilations) || !fits(desc.pads_begin) ||
       !fits(desc.pads_end) || desc.batch < 1 || desc.channels < 1 || !at_least(desc.input, 1) ||
       !at_least(desc.kernel, 1) || !at_least(desc.strides, 1) || !at_least(desc.dilations, 1) ||
       !at_least(desc.pads_begin, 0) || !at_least(desc.pads_end, 0) || !at_least(desc.output(), 1)) {
-    return invalid(describe(desc) + ": extents, strides, dilations or pads do not fit together");
+    return invalid(describe_pooling(desc) + ": extents, strides, dilations or pads do not fit together");
   }
   return {};
 }
@@ -54,7 +55,7 @@ Result<onednn::Window> window_of(const PoolingDesc& desc) {
     const int64_t used =
         (desc.output()[axis] - 1) * window.strides[axis] + reach - desc.input[axis] - window.pads_begin[axis];
     if (used > window.pads_end[axis] && desc.kind == Kind::kAverageIncludePad) {
-      return unsupported(describe(desc) +
+      return unsupported(describe_pooling(desc) +
                          ": an average that counts padding, with a window beyond the padding");
     }
     window.pads_end[axis] = used;
@@ -84,8 +85,9 @@ Result<std::unique_ptr<onednn::Execution>> build(const PoolingDesc& desc) {
   auto execution = std::make_unique<onednn::Execution>("");
   const auto finish = [&](auto& found) -> Result<std::unique_ptr<onednn::Execution>> {
     if (!onednn::select_implementation(found, desc.implementation)) {
-      return unsupported(fmt::format("{}: oneDNN has no implementation {} with post-ops [{}]", describe(desc),
-                                     desc.implementation, post_ops_text(desc.post_ops)));
+      return unsupported(fmt::format("{}: oneDNN has no implementation {} with post-ops [{}]",
+                                     describe_pooling(desc), desc.implementation,
+                                     post_ops_text(desc.post_ops)));
     }
     execution->set_name(found.impl_info_str());
     execution->add_argument(DNNL_ARG_SRC, tensors.src);
@@ -127,7 +129,7 @@ Result<std::unique_ptr<Pooling>> Pooling::create(const PoolingDesc& desc) {
     HONE_ASSIGN(auto execution, build(desc));
     return std::unique_ptr<Pooling>(new Pooling(std::move(execution)));
   } catch (const dnnl::error& error) {
-    return onednn::library_error(describe(desc), error);
+    return onednn::library_error(describe_pooling(desc), error);
   }
 }
 
