@@ -191,7 +191,7 @@ class Printer {
       text += "}";
     }
     text += " " + quoted(node.name);
-    if (node.provenance != std::vector{node.name})
+    if (node.provenance.size() != 1 || node.provenance[0] != node.name)
       text += " from " + list("strings", node.provenance, [](const auto& s) { return quoted(s); });
     for (const auto& body : node.bodies) text += " " + Printer(*body, constants_).run(depth_ + 1);
     line(text);
