@@ -14,7 +14,7 @@
 namespace hone::analyze::device {
 namespace {
 
-using PartKey = std::tuple<Cause, Reason, std::string>;
+using PartKey = std::tuple<Cause, Rule, std::string>;
 
 struct Booked {
   Part part;
@@ -28,12 +28,13 @@ std::string title_of(const trace::Trace& trace, const Work& work) {
   return trace::kernel_short_name(trace.strings.text(trace.spans.name[work.span]));
 }
 
-// The device has made an answer for the host, and waits for what the host does about it.
-bool follows_a_check(const RankTimeline& timeline, const BusySplit& split, const IdlePart& part) {
-  if (part.next == kNothing) return false;
+// The rule of the work that was launched before what comes next: the device waits for what the host does
+// about it. None where that is not known.
+const DeviceRule* rule_before(const RankTimeline& timeline, const BusySplit& split, const IdlePart& part) {
+  if (part.next == kNothing) return nullptr;
   const HostCall* call = timeline.launch_of(timeline.works[part.next]);
-  if (call == nullptr || call->first_work == 0) return false;
-  return split.works[timeline.launched[call->first_work - 1]].reason == Reason::kCheck;
+  if (call == nullptr || call->first_work == 0) return nullptr;
+  return &row_of(split.works[timeline.launched[call->first_work - 1]].rule);
 }
 
 // Launched by a call that had launched another work before it: the host has done its part.
@@ -73,14 +74,19 @@ class Bookkeeper {
     const double ns = charge.ns();
     if (work.kind == WorkKind::kCollective) return collective(charge, work);
     if (work.kind == WorkKind::kCopyToDevice || work.kind == WorkKind::kCopyToHost)
-      return add(Cause::kHostCopy, Reason::kNone, copy_name(work), ns, charge.work);
+      return add(Cause::kHostCopy, Rule::kExposedCopies, copy_name(work), ns, charge.work);
     const WorkSplit& split = own_.split.works[charge.work];
     const std::string name = title(work);
-    if (!is_busy(split.cause)) return add(split.cause, split.reason, name, ns, charge.work);
+    if (!is_busy(split.cause())) return add(split.cause(), split.rule, name, ns, charge.work);
     for (int i = 0; i < kBusyCauses; ++i)
       if (split.share[static_cast<std::size_t>(i)] > 0)
-        add(static_cast<Cause>(i), split.reason, name, ns * split.share[static_cast<std::size_t>(i)],
-            charge.work, charge.work, ns);
+        add(static_cast<Cause>(i), rule_of_part(static_cast<Cause>(i), split.rule), name,
+            ns * split.share[static_cast<std::size_t>(i)], charge.work, charge.work, ns);
+  }
+
+  // Time of a work of which no more is known than its cause is its cause's.
+  static Rule rule_of_part(Cause cause, Rule rule) {
+    return rule == general_rule(row_of(rule).cause) ? general_rule(cause) : rule;
   }
 
   // Until the last rank arrives a collective is waiting, then it is communication.
@@ -89,9 +95,10 @@ class Bookkeeper {
     const double waited = waited_ns(study_, rank_, charge);
     const WorkSplit& split = own_.split.works[charge.work];
     const bool pipeline = is_point_to_point(trace_, work);
-    add(pipeline ? Cause::kBubble : Cause::kStraggler, Reason::kNone, name, waited, charge.work);
-    add(Cause::kComm, split.cause == Cause::kComm ? split.reason : Reason::kNone, name, charge.ns() - waited,
-        charge.work);
+    add(pipeline ? Cause::kBubble : Cause::kStraggler, pipeline ? Rule::kPipelineBubble : Rule::kLateRank,
+        name, waited, charge.work);
+    add(Cause::kComm, split.cause() == Cause::kComm ? split.rule : Rule::kExposedCommunication, name,
+        charge.ns() - waited, charge.work);
   }
 
   void idle(const IdlePart& part) {
@@ -100,21 +107,21 @@ class Bookkeeper {
     const uint32_t counted = is_busy(account.cause)  ? kNothing
                              : part.span != kNothing ? part.span
                                                      : part.next;
-    add(account.cause, account.reason, account.name, part.ns, part.next, counted, part.ns);
+    add(account.cause, account.rule, account.name, part.ns, part.next, counted, part.ns);
   }
 
   // `counted`: what a part's count counts, so that what comes in pieces counts once: a work, or the span of a
   // wait; kNothing counts nothing. `whole_ns`: what the work takes in all, of which the part has `ns`.
-  void add(Cause cause, Reason reason, const std::string& name, double ns, uint32_t work, uint32_t counted,
+  void add(Cause cause, Rule rule, const std::string& name, double ns, uint32_t work, uint32_t counted,
            double whole_ns) {
     if (ns <= 0) return;
     window_ms_[static_cast<std::size_t>(cause)][window_] += ns * 1e-6;
     if (!own_.typical.counts(window_)) return;
-    Booked& booked = parts_[{cause, reason, name}];
+    Booked& booked = parts_[{cause, rule, name}];
     Part& part = booked.part;
     if (part.ms == 0) {
       part.name = name;
-      part.reason = reason;
+      part.rule = rule;
       booked.number = static_cast<uint32_t>(parts_.size());
     }
     if (window_ == drawn_ && shown_.second - shown_.first > part.shown_end_ns - part.shown_start_ns)
@@ -135,8 +142,8 @@ class Bookkeeper {
     part.count += own_.typical.weight[window_];
   }
 
-  void add(Cause cause, Reason reason, const std::string& name, double ns, uint32_t work) {
-    add(cause, reason, name, ns, work, work, ns);
+  void add(Cause cause, Rule rule, const std::string& name, double ns, uint32_t work) {
+    add(cause, rule, name, ns, work, work, ns);
   }
 
   std::string title(const Work& work) const { return title_of(trace_, work); }
@@ -153,8 +160,10 @@ class Bookkeeper {
       account.ms += booked.part.ms;
       account.parts.push_back(std::move(booked.part));
     }
-    for (std::size_t cause = 0; cause < kCauseCount; ++cause)
+    for (std::size_t cause = 0; cause < kCauseCount; ++cause) {
+      accounts[cause].cause = static_cast<Cause>(cause);
       accounts[cause].window_ms = std::move(window_ms_[cause]);
+    }
     for (Account& account : accounts)
       std::stable_sort(account.parts.begin(), account.parts.end(),
                        [](const Part& a, const Part& b) { return a.ms > b.ms; });
@@ -178,17 +187,17 @@ class Bookkeeper {
 
 }  // namespace
 
-double Account::of(Reason reason) const {
+double Account::of(Rule rule) const {
   double total = 0;
   for (const Part& part : parts)
-    if (part.reason == reason) total += part.ms;
+    if (part.rule == rule) total += part.ms;
   return total;
 }
 
-Reason Account::main_reason() const {
-  Reason best = Reason::kNone;
-  for (int i = 0; i < kReasonCount; ++i)
-    if (of(static_cast<Reason>(i)) > of(best)) best = static_cast<Reason>(i);
+Rule Account::main_rule() const {
+  Rule best = general_rule(cause);
+  for (int i = 0; i < kRuleCount; ++i)
+    if (of(static_cast<Rule>(i)) > of(best)) best = static_cast<Rule>(i);
   return best;
 }
 
@@ -197,29 +206,30 @@ Accounts make_accounts(const Study& study, std::size_t rank) { return Bookkeeper
 IdleAccount account_of(const Study& study, std::size_t rank, const IdlePart& part) {
   const RankStudy& own = study.ranks[rank];
   const Work* next = part.next == kNothing ? nullptr : &study.timelines[rank].works[part.next];
-  IdleAccount account{part.cause, Reason::kNone, {}};
+  IdleAccount account{part.cause, general_rule(part.cause), {}};
   if (part.cause == Cause::kLaunch && next != nullptr) {
+    const DeviceRule& rule = row_of(own.split.works[part.next].rule);
     if (next->kind == WorkKind::kCollective)
-      account.cause = Cause::kComm;
-    else if (own.split.works[part.next].reason == Reason::kOptimizer)
-      account = {Cause::kAvoidableTraffic, Reason::kOptimizer, {}};
-    else if (own.split.works[part.next].reason == Reason::kCheck)
-      account = {Cause::kHostSync, Reason::kCheck, {}};
+      account = {Cause::kComm, general_rule(Cause::kComm), {}};
+    else if (rule.scope != Scope::kWorks)
+      account = {rule.cause, rule.rule, {}};
     account.name = title_of(*study.trace, *next);
     if (account.cause != Cause::kLaunch) return account;
     const Loop* loop = own.loops.of_work(part.next);
     if (is_within_a_launch(study.timelines[rank], part.next))
-      account.reason = Reason::kInGraph;
+      account.rule = Rule::kGapsInGraphs;
     else if (loop != nullptr)
-      account = {loop->copies ? Cause::kHostCopy : Cause::kLaunch, Reason::kLoop,
+      account = {loop->copies ? Cause::kHostCopy : Cause::kLaunch,
+                 loop->copies ? Rule::kCopiesInLoops : Rule::kLaunchesInLoops,
                  fmt::format("{} turns of {}", loop->turns, loop->name)};
   } else if (part.others && next != nullptr) {
-    account.reason = Reason::kOtherDevice;
+    account.rule = Rule::kDevicesInTurn;
     account.name = title_of(*study.trace, *next);
   } else if (part.span != kNothing) {
     account.name = std::string(study.trace->strings.text(study.trace->spans.name[part.span]));
-    if (part.cause == Cause::kHostSync && follows_a_check(study.timelines[rank], own.split, part))
-      account.reason = Reason::kCheck;
+    const DeviceRule* before = rule_before(study.timelines[rank], own.split, part);
+    if (before != nullptr && before->scope == Scope::kWithGapsAndWaits && before->cause == part.cause)
+      account.rule = before->rule;
   }
   return account;
 }

@@ -16,7 +16,7 @@ namespace hone::analyze::device {
 // A part of a row: what a reader would look for in the timeline.
 struct Part {
   std::string name;
-  Reason reason = Reason::kNone;
+  Rule rule = Rule::kFloor;
   double ms = 0;     // of the typical step
   double whole = 0;  // ms of the same works with what other causes have of them
   double count = 0;  // a step: works, gaps or calls; 0: nothing to count
@@ -28,12 +28,13 @@ struct Part {
 };
 
 struct Account {
+  Cause cause = Cause::kFloor;
   double ms = 0;
   std::vector<Part> parts;        // largest first
   std::vector<double> window_ms;  // of every step, in order of time
 
-  double of(Reason reason) const;
-  Reason main_reason() const;  // that most of it has
+  double of(Rule rule) const;
+  Rule main_rule() const;  // that most of it has
 };
 
 using Accounts = std::array<Account, kCauseCount>;
@@ -44,7 +45,7 @@ Accounts make_accounts(const Study& study, std::size_t rank);
 // What a part of the idle time counts for: launches that exist only because of something else are its.
 struct IdleAccount {
   Cause cause = Cause::kLaunch;
-  Reason reason = Reason::kNone;
+  Rule rule = Rule::kSlowLaunches;
   std::string name;
 };
 IdleAccount account_of(const Study& study, std::size_t rank, const IdlePart& part);

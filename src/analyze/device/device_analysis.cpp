@@ -9,7 +9,7 @@
 #include "analyze/device/accounts.h"
 #include "analyze/device/aside.h"
 #include "analyze/device/critical_path.h"
-#include "analyze/device/device_rules.h"
+#include "analyze/device/gain_numbers.h"
 #include "analyze/device/gains.h"
 #include "analyze/device/metrics.h"
 #include "analyze/device/operators.h"
@@ -113,7 +113,7 @@ void charge_waits(Accounts& accounts, const Gains& gains) {
   }
   Part part;
   part.name = "launching again from an empty queue";
-  part.reason = sync.main_reason();
+  part.rule = sync.main_rule();
   part.ms = more;
   sync.parts.push_back(std::move(part));
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analyze/device/busy/busy_rules.h"
-#include "analyze/device/device_rules.h"
+#include "analyze/device/gain_numbers.h"
 #include "analyze/device/timeline/meetings.h"
 #include "analyze/rules.h"
 
@@ -71,40 +71,69 @@ double Gains::with(Change change) const {
   return std::max(0.0, base_ms_ - replay_.step_ms(without_recorder(std::move(change), kOperatorGaps)));
 }
 
-double Gains::most_of(Cause cause, Reason reason) const {
-  const double gain = of(cause, reason);
-  if (!slows_ || !is_busy(cause) || !foretells()) return gain;
+double Gains::most_of(Rule rule) const {
+  const double gain = of(rule);
+  if (!slows_ || !is_busy(row_of(rule).cause) || !foretells()) return gain;
   Change change;
-  change.work_ns = targets(cause, &reason);
+  change.work_ns = targets(rule);
   return std::max(gain, low_ms_ - replay_.step_ms(without_recorder(std::move(change), kMostOperatorGaps)));
 }
 
-std::vector<std::vector<double>> Gains::targets(Cause cause, const Reason* reason) const {
+std::vector<std::vector<double>> Gains::targets_of(
+    const std::function<bool(const WorkSplit&)>& changes) const {
   std::vector<std::vector<double>> all;
   for (std::size_t rank = 0; rank < study_.ranks.size(); ++rank) {
     std::vector<double> ns;
     const std::vector<WorkSplit>& splits = study_.ranks[rank].split.works;
-    for (std::size_t i = 0; i < splits.size(); ++i) {
-      const bool changes = splits[i].cause == cause && (reason == nullptr || splits[i].reason == *reason);
-      ns.push_back(changes ? splits[i].target_ns : static_cast<double>(study_.timelines[rank].works[i].ns()));
-    }
+    for (std::size_t i = 0; i < splits.size(); ++i)
+      ns.push_back(changes(splits[i]) ? splits[i].target_ns
+                                      : static_cast<double>(study_.timelines[rank].works[i].ns()));
     all.push_back(std::move(ns));
   }
   return all;
 }
 
-double Gains::of(Cause cause, Reason reason) const {
-  if (reason == Reason::kInGraph) return 0;  // no other way to launch them is known
-  if (reason == Reason::kLoop && foretells()) {
-    Change change;
-    change.joined = joined_loops(cause == Cause::kHostCopy);
-    if (cause == Cause::kLaunch) change.work_ns = joined_work_ns(change.joined);
-    without(change, Activity::kCopy) = cause == Cause::kHostCopy;
-    return with(std::move(change));
-  }
-  if (!is_busy(cause) && !carries_less(reason)) return of(cause);
-  return with_works(targets(cause, &reason));
+std::vector<std::vector<double>> Gains::targets(Cause cause) const {
+  return targets_of([&](const WorkSplit& split) { return split.cause() == cause; });
 }
+
+std::vector<std::vector<double>> Gains::targets(Rule rule) const {
+  return targets_of([&](const WorkSplit& split) { return split.rule == rule; });
+}
+
+double Gains::of(Rule rule) const {
+  const DeviceRule& row = row_of(rule);
+  switch (row.gain) {
+    case GainModel::kNone:
+      return 0;
+    case GainModel::kWorks:
+    case GainModel::kWithoutWorks:
+    case GainModel::kShorterWorks:
+      return with_works(targets(rule));
+    case GainModel::kJoinedTurns:
+      if (foretells()) break;
+      [[fallthrough]];
+    case GainModel::kCause:
+      return of(row.cause);
+  }
+  Change change;
+  change.joined = joined_loops(row.cause == Cause::kHostCopy);
+  if (row.cause == Cause::kLaunch) change.work_ns = joined_work_ns(change.joined);
+  without(change, Activity::kCopy) = row.cause == Cause::kHostCopy;
+  return with(std::move(change));
+}
+
+// The largest of the rules of a cause whose gain is reckoned so; 0: there are none.
+double Gains::of_parts(Cause cause, GainModel gain) const {
+  double most = 0;
+  for (int i = 0; i < kRuleCount; ++i) {
+    const DeviceRule& row = row_of(static_cast<Rule>(i));
+    if (row.cause == cause && row.gain == gain) most = std::max(most, of(row.rule));
+  }
+  return most;
+}
+
+double Gains::of_joined_turns(Cause cause) const { return of_parts(cause, GainModel::kJoinedTurns); }
 
 bool Gains::has_launches() const {
   const std::vector<HostCall>& calls = study_.timelines[study_.headline].calls;
@@ -130,14 +159,14 @@ double Gains::of(Cause cause) const {
   if (!foretells() && cause != Cause::kFloor && !is_busy(cause))
     return study_.ranks[study_.headline].typical.ms;
   if (cause == Cause::kFloor) return 0;
-  if (is_busy(cause)) return with_works(targets(cause, nullptr));
+  if (is_busy(cause)) return with_works(targets(cause));
   if (cause == Cause::kBubble) return bubble_gain().ms;
   if (cause == Cause::kStraggler)
     return straggler_.extra_work || straggler_.cause != Cause::kFloor ? straggler_gain().removed_ms
                                                                       : straggler_gain().shared_ms;
   const double gain = with(without_cause(cause));
   if (cause == Cause::kComm) return without_communication(gain);
-  return cause == Cause::kLaunch ? std::max(gain, of(cause, Reason::kLoop)) : gain;
+  return cause == Cause::kLaunch ? std::max(gain, of_joined_turns(cause)) : gain;
 }
 
 std::optional<double> Gains::of_graph_after(Cause cause) const {
@@ -174,14 +203,14 @@ Change Gains::without_cause(Cause cause) const {
     case Cause::kLayout:
     case Cause::kAvoidableTraffic:
     case Cause::kKernelInefficiency:
-      change.work_ns = targets(cause, nullptr);
+      change.work_ns = targets(cause);
       break;
     case Cause::kLaunch:
       change.launches_free = true;
       break;
     case Cause::kHostSync:
       without(change, Activity::kWait) = true;
-      change.work_ns = targets(cause, nullptr);
+      change.work_ns = targets(cause);
       break;
     case Cause::kInput:
       without(change, Activity::kInput) = true;
@@ -199,7 +228,7 @@ Change Gains::without_cause(Cause cause) const {
       break;
     case Cause::kCompile:
       without(change, Activity::kCompile) = true;
-      change.work_ns = targets(cause, nullptr);
+      change.work_ns = targets(cause);
       break;
     case Cause::kHostOther:
       without(change, Activity::kOther) = true;
@@ -351,10 +380,9 @@ Gains::BubbleGain Gains::bubble_gain() const {
 // Reductions and gathers that are repeated can be left out; of the rest much can be hidden, or left out where
 // it is wider or more than what is needed. The copies around a gather go with it, and are no collectives.
 double Gains::without_communication(double all_ms) const {
-  const double reduced = std::min(all_ms, of(Cause::kComm, Reason::kRepeated));
-  const double repeated = std::max(reduced, of(Cause::kComm, Reason::kRepeatedGather));
-  return std::max({repeated + comm_share() * std::max(0.0, all_ms - repeated),
-                   of(Cause::kComm, Reason::kWideSum), of(Cause::kComm, Reason::kWholeGather)});
+  const double repeated = of_parts(Cause::kComm, GainModel::kWithoutWorks);
+  return std::max(repeated + comm_share() * std::max(0.0, all_ms - repeated),
+                  of_parts(Cause::kComm, GainModel::kShorterWorks));
 }
 
 // Hidden communication is not free: its kernels take multiprocessors and bandwidth from the work that hides

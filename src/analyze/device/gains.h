@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "analyze/cause.h"
@@ -9,6 +10,7 @@
 #include "analyze/device/pipeline.h"
 #include "analyze/device/ranks.h"
 #include "analyze/device/replay/replay.h"
+#include "analyze/device/rules/tables.h"
 #include "analyze/device/study.h"
 
 namespace hone::analyze::device {
@@ -20,7 +22,9 @@ class Gains {
 
   // ms a step. Of a program without a recorder in it.
   double of(Cause cause) const;
-  double of(Cause cause, Reason reason) const;
+  double of(Rule rule) const;
+  // The largest of those rules of a cause that do all turns of a loop in one call.
+  double of_joined_turns(Cause cause) const;
   // What launching the step as one graph would win once a cause is removed, beyond what that wins; nothing
   // where it cannot be told.
   std::optional<double> of_graph_after(Cause cause) const;
@@ -28,7 +32,7 @@ class Gains {
   double of_host_work_beside_device() const;
   // What removing a cause of busy time would win where the recorder costs its host as much as it may: then
   // the host, which holds the step up after the fix, is quicker than supposed.
-  double most_of(Cause cause, Reason reason) const;
+  double most_of(Rule rule) const;
   // The replayed step without the recorder's cost, and how far the replay is from what was recorded.
   double unrecorded_ms() const { return base_ms_; }
   // Within what that lies for most programs: hosts and programs differ in what a record costs them.
@@ -66,7 +70,10 @@ class Gains {
  private:
   double with(Change change) const;
   Change without_cause(Cause cause) const;
-  std::vector<std::vector<double>> targets(Cause cause, const Reason* reason) const;
+  std::vector<std::vector<double>> targets_of(const std::function<bool(const WorkSplit&)>& changes) const;
+  std::vector<std::vector<double>> targets(Cause cause) const;
+  std::vector<std::vector<double>> targets(Rule rule) const;
+  double of_parts(Cause cause, GainModel gain) const;
   // With other times of the works, by rank; negative: gone. Where no launch was recorded (counters' tables,
   // device-only traces) nothing can be replayed: then what the works themselves become shorter.
   double with_works(std::vector<std::vector<double>> work_ns) const;

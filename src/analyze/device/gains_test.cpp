@@ -40,16 +40,16 @@ TEST(JoinedLoops, TakeNoLongerThanAGoodKernel) {
   const Works made = looping("");
   const Study study = study_of(made);
   ASSERT_FALSE(study.ranks.at(0).loops.loops.empty());
-  EXPECT_NEAR(gains_of(study).of(Cause::kLaunch, Reason::kLoop), kJoinedGainMs, 0.02);
-  EXPECT_GE(gains_of(study).of(Cause::kLaunch), gains_of(study).of(Cause::kLaunch, Reason::kLoop));
+  EXPECT_NEAR(gains_of(study).of(Rule::kLaunchesInLoops), kJoinedGainMs, 0.02);
+  EXPECT_GE(gains_of(study).of(Cause::kLaunch), gains_of(study).of(Rule::kLaunchesInLoops));
 }
 
 // That fusion would not have a pass is another fix.
 TEST(JoinedLoops, StillPassTheMemoryThatTheyPass) {
   const Works made = looping("bf16[1024,1024]");
   const Study study = study_of(made);
-  ASSERT_EQ(study.ranks.at(0).split.works.at(1).reason, Reason::kChain);
-  EXPECT_NEAR(gains_of(study).of(Cause::kLaunch, Reason::kLoop), kJoinedGainMs, 0.02);
+  ASSERT_EQ(study.ranks.at(0).split.works.at(1).rule, Rule::kUnfusedChain);
+  EXPECT_NEAR(gains_of(study).of(Rule::kLaunchesInLoops), kJoinedGainMs, 0.02);
 }
 
 // 30 turns a step of a work that should take a tenth of its 25 µs, and of a host that is slower only while it
@@ -69,11 +69,11 @@ TEST(Gains, OfTheDeviceEndWhereTheHostTakesOver) {
   const Study study = study_of(made);
   const Gains gains = gains_of(study);
   ASSERT_TRUE(gains.recorder_slows());
-  const double gain = gains.of(Cause::kKernelInefficiency, Reason::kSlow);
+  const double gain = gains.of(Rule::kSlowKernels);
   EXPECT_GT(gain, 0.2);
-  EXPECT_GT(gains.most_of(Cause::kKernelInefficiency, Reason::kSlow), 1.2 * gain);
-  EXPECT_LE(gains.most_of(Cause::kKernelInefficiency, Reason::kSlow), gains.low_unrecorded_ms());
-  EXPECT_EQ(gains.most_of(Cause::kLaunch, Reason::kNone), gains.of(Cause::kLaunch, Reason::kNone));
+  EXPECT_GT(gains.most_of(Rule::kSlowKernels), 1.2 * gain);
+  EXPECT_LE(gains.most_of(Rule::kSlowKernels), gains.low_unrecorded_ms());
+  EXPECT_EQ(gains.most_of(Rule::kSlowLaunches), gains.of(Rule::kSlowLaunches));
 }
 
 // Two ranks that launch slowly and read a value; the second computes longer.
@@ -114,11 +114,11 @@ TEST(Reasons, WithoutWorksOfTheirOwnPromiseNothing) {
     made.end_step();
   }
   const Study study = study_of(made);
-  ASSERT_EQ(study.ranks.at(0).split.works.at(0).reason, Reason::kSlow);
+  ASSERT_EQ(study.ranks.at(0).split.works.at(0).rule, Rule::kSlowKernels);
   const Gains gains = gains_of(study);
-  EXPECT_NEAR(gains.of(Cause::kKernelInefficiency, Reason::kSlow), 0.0875, 0.002);
-  EXPECT_EQ(gains.of(Cause::kKernelInefficiency, Reason::kNone), 0);
-  EXPECT_EQ(gains.of(Cause::kKernelInefficiency, Reason::kSmallGrid), 0);
+  EXPECT_NEAR(gains.of(Rule::kSlowKernels), 0.0875, 0.002);
+  EXPECT_EQ(gains.of(Rule::kKernelsBelowRoof), 0);
+  EXPECT_EQ(gains.of(Rule::kSmallGrids), 0);
 }
 
 TEST(Compiling, IsWonBackWithTheWorksThatItLaunched) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyze/device/accounts.h"
+#include "analyze/device/rules/tables.h"
 #include "analyze/estimate.h"
 #include "core/units.h"
 #include "trace/kernel_family.h"
@@ -37,7 +38,7 @@ struct Group {
   WorkKind copies = WorkKind::kKernel;  // between host and device, or not at all
   double copying_ms = 0;                // a step: of such copies, also where the device computes meanwhile
   std::array<double, kBusyCauses> causes{};
-  std::array<double, kReasonCount> reasons{};
+  std::array<double, kRuleCount> rules{};
   std::map<uint32_t, double> kernels;  // by string id, ms
   std::map<std::string, double> modules;
 };
@@ -67,78 +68,16 @@ std::string_view above_roof_words(double fraction, bool memory, double most_of_r
                 : "more than the roof: the roof is wrong, or fewer FLOPs ran than its shapes say";
 }
 
-std::string_view reason_words(Reason reason) {
-  switch (reason) {
-    case Reason::kVectorMath:
-      return "runs in f32 without tensor cores: tf32 or bf16 would use them";
-    case Reason::kTf32:
-      return "computes in tf32: bf16 would take half";
-    case Reason::kLeak:
-      return "runs in f32 without tensor cores, while other products run in 16 bits";
-    case Reason::kDouble:
-      return "computes in f64";
-    case Reason::kTransform:
-      return "works on channels-first images: conversions to channels-last, or a kernel that is slow without";
-    case Reason::kStridedCopy:
-      return "only changes the order of elements";
-    case Reason::kChain:
-      return "reads again what the kernel before it wrote: fused with it, it would not";
-    case Reason::kCast:
-      return "only converts the type";
-    case Reason::kAttention:
-      return "passes over the T×T scores of attention, which a fused kernel keeps on the chip";
-    case Reason::kOptimizer:
-      return "one of many passes over the parameters: fused=True makes one";
-    case Reason::kOddSize:
-      return "a size is no multiple of 8, so matrix units cannot load it well";
-    case Reason::kSmallGrid:
-      return "fewer blocks than the device has multiprocessors";
-    case Reason::kSlow:
-      return "far below its roof";
-    case Reason::kAppend:
-      return "copies all of the first tensor to put a little behind it";
-    case Reason::kPatches:
-      return "patches that do not overlap: a matrix product would do";
-    case Reason::kMixedOrders:
-      return "reads one tensor against its order in memory";
-    case Reason::kDenseMask:
-      return "reads a mask of queries × keys: a causal one leaves half of the work out";
-    case Reason::kWholeGather:
-      return "reduces what was gathered: each rank could have reduced its own part first";
-    case Reason::kScatter:
-      return "adds rows up one after another";
-    case Reason::kOneHot:
-      return "makes or multiplies rows of one one and many zeros: a lookup reads the rows asked for";
-    case Reason::kMergedWeights:
-      return "puts a weight together anew for one product";
-    case Reason::kAccumulation:
-      return "adds up gradients over micro-batches: fewer of them need fewer sums";
-    case Reason::kPointwiseSeries:
-      return "around a convolution of size 1: a linear layer over channels that lie last has none";
-    case Reason::kProductsInTurn:
-      return "one of many in a loop, each of which fills the device at most once";
-    case Reason::kRepeatedCast:
-      return "converts a weight that an earlier micro-batch of the step has converted";
-    case Reason::kBroadcast:
-      return "writes elements many times that are stored once";
-    case Reason::kRepeatedHeads:
-      return "writes heads of keys or values once for each head of queries: enable_gqa=True does without";
-    case Reason::kWidenedWeights:
-      return "widens a weight stored in 8 bits, or reads it widened: a product can read the bytes";
-    case Reason::kLongKernel:
-      return "multiplies tap by tap: a product of spectra (torch.fft) has far less to do";
-    case Reason::kCheck:
-      return "only makes a yes or no that the host waits for";
-    case Reason::kWideSum:
-    case Reason::kRepeated:
-    case Reason::kRepeatedGather:
-    case Reason::kLoop:
-    case Reason::kInGraph:
-    case Reason::kOtherDevice:
-    case Reason::kNone:
-      break;
-  }
-  return "";
+// Why works of a rule are slow, and what else is; empty: nothing more is known than their cause.
+std::string_view rule_words(Rule rule, bool is_product) {
+  const DeviceRule& row = row_of(rule);
+  return is_product || row.word_of_others.empty() ? row.word : row.word_of_others;
+}
+
+// Which slot of a table by rule a work counts in: of what is not known more closely than its cause, one.
+std::size_t slot_of(Rule rule) {
+  const bool general = rule == general_rule(row_of(rule).cause);
+  return static_cast<std::size_t>(general ? Rule::kFloor : rule);
 }
 
 class Tables {
@@ -220,7 +159,7 @@ class Tables {
     cost(group, work, first, own_.typical.weight[charge.window]);
     group.ms += ms;
     for (std::size_t i = 0; i < kBusyCauses; ++i) group.causes[i] += ms * split.share[i];
-    group.reasons[static_cast<std::size_t>(split.reason)] += ms;
+    group.rules[slot_of(split.rule)] += ms;
     group.kernels[trace_.spans.name[work.span].index] += ms;
     if (!op.module.empty()) group.modules[op.module] += ms;
   }
@@ -307,7 +246,7 @@ class Tables {
   }
 
   std::string why(const Group& group, double fraction) const {
-    const auto reason = static_cast<Reason>(largest(group.reasons));
+    const auto rule = static_cast<Rule>(largest(group.rules));
     std::string words = fmt::format("{} × {} on {}", fmt::format("{:.3g}", group.executions),
                                     format_ms(group.executions > 0 ? group.ms / group.executions : group.ms),
                                     main_kernel(group));
@@ -325,9 +264,9 @@ class Tables {
                                     : study_.roofs.most_of_roof();
     if (fraction > kAboveRoof)
       return words + "; " + std::string(above_roof_words(fraction, memory, most_of_roof));
-    if (reason == Reason::kLeak && !own_.split.uses.rows[group.op].is_product)
-      return words + "; converts for a product in f32, while other products run in 16 bits";
-    if (reason != Reason::kNone) return words + fmt::format("; {}", reason_words(reason));
+    if (const std::string_view why = rule_words(rule, own_.split.uses.rows[group.op].is_product);
+        !why.empty())
+      return words + fmt::format("; {}", why);
     if (fraction >= kNearRoofOfDevice) return words + "; as near as libraries come";
     if (group.works > 0 && group.ms / group.works < 0.008)
       return words + "; too short to reach it: latency rules";

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <iterator>
 #include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analyze/device/busy/launch_walk.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -27,59 +31,50 @@ bool asks(std::string_view kind) {
   return is_one_of(kind, kKinds);
 }
 
-class CheckFinder {
+class CheckFinder : public LaunchWalk {
  public:
-  CheckFinder(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split)
-      : trace_(trace), timeline_(timeline), split_(split) {}
-
-  void run() {
-    for (std::size_t place = 1; place < timeline_.launched.size(); ++place)
-      if (is_answer(timeline_.launched[place])) mark_before(place);
-  }
+  explicit CheckFinder(const View& view) : LaunchWalk(view) {}
 
  private:
   bool is_answer(uint32_t work) const {
-    const Work& row = timeline_.works[work];
-    const trace::Copy* copy = trace::find_detail(trace_.copies, row.span);
-    return row.kind == WorkKind::kCopyToHost && copy != nullptr && copy->bytes <= kAnswerBytes;
+    const trace::Copy* copy = trace::find_detail(view_.trace.copies, view_.work(work).span);
+    return view_.work(work).kind == WorkKind::kCopyToHost && copy != nullptr && copy->bytes <= kAnswerBytes;
   }
 
   // Of two truth values: their product is their conjunction.
-  bool joins(uint32_t op) const {
-    const Inputs& inputs = split_.uses.rows[op].inputs;
-    return trace_.operators[op].kind == "aten::mul" && is_tensor(inputs, 0) &&
+  bool joins(uint32_t work) const {
+    const Inputs& inputs = view_.inputs_of(work);
+    return view_.operator_of(work).kind == "aten::mul" && is_tensor(inputs, 0) &&
            inputs[0].dtype == DType::kBool;
   }
 
-  void mark_before(std::size_t answer) {
-    const int32_t step = timeline_.works[timeline_.launched[answer]].step;
-    bool summed = false;
-    double elements = 0;
-    for (std::size_t place = answer; place > 0; --place) {
-      const uint32_t work = timeline_.launched[place - 1];
-      const Work& row = timeline_.works[work];
-      if (row.kind == WorkKind::kMemset) continue;  // clears what the reduction adds to
-      if (row.op == kNothing || row.step != step) break;
-      const OperatorUse& use = split_.uses.rows[row.op];
-      const std::string_view kind = trace_.operators[row.op].kind;
-      const bool sums = sums_answers_up(kind) && (!summed || use.elements == elements || elements == 0);
-      if (!sums && !(summed && use.elements == elements && (asks(kind) || joins(row.op)))) break;
-      if (sums) elements = std::max(elements, use.elements);
-      summed = true;
-      give_to(split_.works[work], Cause::kHostSync, Reason::kCheck, kGone);
-    }
-    if (summed) give_to(split_.works[timeline_.launched[answer]], Cause::kHostSync, Reason::kCheck, kGone);
+  void look_at(uint32_t answer) override {
+    if (is_answer(answer)) claim_before(answer);
   }
 
-  const trace::Trace& trace_;
-  const RankTimeline& timeline_;
-  BusySplit& split_;
+  void claim_before(uint32_t answer) {
+    std::vector<ClaimedWork> claimed;
+    double elements = 0;
+    for (std::size_t before = place(); before > 0; --before) {
+      const uint32_t work = launched(before - 1);
+      if (view_.work(work).kind == WorkKind::kMemset) continue;  // clears what the reduction adds to
+      if (!view_.has_operator(work) || view_.work(work).step != view_.work(answer).step) break;
+      const OperatorUse& use = view_.use_of(work);
+      const std::string_view kind = view_.operator_of(work).kind;
+      const bool sums =
+          sums_answers_up(kind) && (claimed.empty() || use.elements == elements || elements == 0);
+      if (!sums && !(!claimed.empty() && use.elements == elements && (asks(kind) || joins(work)))) break;
+      if (sums) elements = std::max(elements, use.elements);
+      claimed.push_back(along(work));
+    }
+    if (claimed.empty()) return;
+    claimed.push_back(along(answer));
+    claim(Rule::kHostChecks, std::move(claimed));
+  }
 };
 
 }  // namespace
 
-void mark_checks(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split) {
-  CheckFinder(trace, timeline, split).run();
-}
+Claims find_checks(const View& view) { return CheckFinder(view).run(); }
 
 }  // namespace hone::analyze::device

@@ -3,13 +3,12 @@
 // would be.
 #pragma once
 
-#include "analyze/device/busy/busy_split.h"
-#include "analyze/device/timeline/rank_timeline.h"
+#include "analyze/device/busy/view.h"
 
 namespace hone::analyze::device {
 
-// Marks in `split` each copy of a few bytes to the host that follows all() or any(), that reduction, and the
+// Each copy of a few bytes to the host that follows all() or any(), that reduction, and the
 // comparisons right before it over as many elements. They belong to the waiting of the host.
-void mark_checks(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split);
+Claims find_checks(const View& view);
 
 }  // namespace hone::analyze::device

@@ -22,7 +22,7 @@ WorkWords all(std::string inputs = "bool[1024,1024]") {
 }
 
 bool is_check(const WorkSplit& split) {
-  return split.cause == Cause::kHostSync && split.reason == Reason::kCheck && split.target_ns == kGone;
+  return split.cause() == Cause::kHostSync && split.rule == Rule::kHostChecks && split.target_ns == kGone;
 }
 
 TEST(Checks, AreThePassesBeforeAnAnswerThatTheHostReads) {

@@ -2,14 +2,16 @@
 
 namespace hone::analyze::device {
 
-void mark_compiling(const RankTimeline& timeline, const HostActivity& activity, BusySplit& split) {
-  for (std::size_t i = 0; i < timeline.works.size(); ++i) {
+Claims find_compiling(const View& view) {
+  Claims claims;
+  for (uint32_t i = 0; i < view.works(); ++i) {
     // A collective is other ranks' too: nobody measures kernels with it.
-    if (timeline.works[i].kind == WorkKind::kCollective) continue;
-    const HostCall* call = timeline.launch_of(timeline.works[i]);
-    if (call == nullptr || activity.at(call->start_ns) != Activity::kCompile) continue;
-    give_to(split.works[i], Cause::kCompile, Reason::kNone, kGone);
+    if (view.work(i).kind == WorkKind::kCollective) continue;
+    const HostCall* call = view.timeline.launch_of(view.work(i));
+    if (call != nullptr && view.activity.at(call->start_ns) == Activity::kCompile)
+      claims.push_back({Rule::kCompilationWaits, {along(i)}});
   }
+  return claims;
 }
 
 }  // namespace hone::analyze::device

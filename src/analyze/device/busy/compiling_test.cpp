@@ -24,11 +24,11 @@ TEST(Compiling, TakesTheWorksThatItLaunchesWithIt) {
   const Study study = make_study(made.trace(), gpu_roofs("NVIDIA H200"));
   const std::vector<WorkSplit>& works = study.ranks.at(0).split.works;
   for (const uint32_t work : {first, second}) {
-    EXPECT_EQ(works[work].cause, Cause::kCompile);
+    EXPECT_EQ(works[work].cause(), Cause::kCompile);
     EXPECT_EQ(works[work].target_ns, kGone);
   }
-  EXPECT_EQ(works[0].cause, Cause::kFloor);
-  EXPECT_EQ(works[after].cause, Cause::kFloor);
+  EXPECT_EQ(works[0].cause(), Cause::kFloor);
+  EXPECT_EQ(works[after].cause(), Cause::kFloor);
   // 40 µs of the device are compilation's; the two others are not.
   const Accounts accounts = make_accounts(study, 0);
   double compiled = 0;

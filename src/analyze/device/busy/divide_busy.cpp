@@ -1,5 +1,9 @@
 #include "analyze/device/busy/divide_busy.h"
 
+#include <utility>
+#include <vector>
+
+#include "analyze/device/busy/by_itself.h"
 #include "analyze/device/busy/checks.h"
 #include "analyze/device/busy/compiling.h"
 #include "analyze/device/busy/fusion.h"
@@ -18,27 +22,46 @@
 
 namespace hone::analyze::device {
 
+namespace {
+
+View view_of(const trace::Trace& trace, const RankTimeline& timeline, const HostActivity& activity,
+             const Loops& loops, const GpuRoofs& roofs) {
+  TraitsByName traits(trace);
+  OperatorUses uses = uses_of(trace, timeline, roofs, traits);
+  std::vector<Leaf> leaves = find_leaves(trace, timeline);
+  std::vector<char> at_leaf = works_at_leaves(trace, timeline, leaves);
+  return {trace,           timeline,          activity,          loops, roofs, std::move(traits),
+          std::move(uses), std::move(leaves), std::move(at_leaf)};
+}
+
+}  // namespace
+
+// The order of the list decides nothing but which finder may know what others found: it is given to them. Who
+// keeps a work that several claim is a column of the rules' rows (Precedence).
 BusySplit divide_busy(const trace::Trace& trace, const RankTimeline& timeline, const HostActivity& activity,
                       const Loops& loops, const GpuRoofs& roofs) {
-  TraitsByName traits(trace);
-  BusySplit split = split_works(trace, timeline, roofs, traits);
-  mark_long_kernels(trace, timeline, roofs, split);
-  const std::vector<Leaf> leaves = find_leaves(trace, timeline);
-  mark_pointwise_series(trace, timeline, split);
-  mark_fusible(trace, timeline, leaves, roofs, traits, split);
-  mark_repeated_heads(trace, timeline, split);
-  mark_one_hot_products(trace, timeline, roofs, split);
-  mark_merged_weights(trace, timeline, roofs, split);
-  mark_widened_weights(trace, timeline, roofs, split);
-  mark_products_in_turn(trace, timeline, loops, roofs, split);
-  mark_micro_batches(trace, timeline, leaves, split);
-  mark_repeated_reductions(trace, timeline, split);
-  mark_wide_sums(trace, timeline, split);
-  mark_whole_gathers(trace, timeline, split);
-  mark_repeated_gathers(trace, timeline, split);
-  mark_checks(trace, timeline, split);
-  mark_compiling(timeline, activity, split);
-  return split;
+  View view = view_of(trace, timeline, activity, loops, roofs);
+  std::vector<Claims> all = {find_by_itself(view)};
+  view.alone = resolve(view.works(), all);
+  all.push_back(find_long_kernels(view));
+  all.push_back(find_pointwise_series(view));
+  all.push_back(find_chains(view, resolve(view.works(), all)));
+  all.push_back(find_leaking_casts(view, resolve(view.works(), all)));
+  all.push_back(find_attention(view));
+  all.push_back(find_repeated_heads(view, all.back()));
+  all.push_back(find_unfused_optimizers(view));
+  all.push_back(find_one_hot_products(view));
+  all.push_back(find_merged_weights(view));
+  all.push_back(find_widened_weights(view));
+  all.push_back(find_products_in_turn(view));
+  all.push_back(find_micro_batches(view));
+  all.push_back(find_repeated_reductions(view));
+  all.push_back(find_wide_sums(view));
+  all.push_back(find_whole_gathers(view));
+  all.push_back(find_repeated_gathers(view));
+  all.push_back(find_checks(view));
+  all.push_back(find_compiling(view));
+  return {resolve(view.works(), all), std::move(view.uses)};
 }
 
 }  // namespace hone::analyze::device

@@ -9,7 +9,7 @@
 
 namespace hone::analyze::device {
 
-// Each work by itself first, then what only several of them together show.
+// Asks every finder for its claims, and gives each work to the rule that goes before the others.
 BusySplit divide_busy(const trace::Trace& trace, const RankTimeline& timeline, const HostActivity& activity,
                       const Loops& loops, const GpuRoofs& roofs);
 

@@ -31,23 +31,23 @@ WorkWords product() {
           .us = 150};
 }
 
-void expect_gone(const WorkSplit& split, Reason reason) {
-  EXPECT_EQ(split.cause, Cause::kAvoidableTraffic);
-  EXPECT_EQ(split.reason, reason);
+void expect_gone(const WorkSplit& split, Rule rule) {
+  EXPECT_EQ(split.cause(), Cause::kAvoidableTraffic);
+  EXPECT_EQ(split.rule, rule);
   EXPECT_EQ(split.target_ns, kGone);
   EXPECT_EQ(split.of(Cause::kAvoidableTraffic), 1);
 }
 
-void expect_stays(const WorkSplit& split) { EXPECT_EQ(split.cause, Cause::kFloor); }
+void expect_stays(const WorkSplit& split) { EXPECT_EQ(split.cause(), Cause::kFloor); }
 
 TEST(Chain, KeepsItsLongestPass) {
   Works made;
   const uint32_t first = made.run(pass(10)), longest = made.run(pass(20)), last = made.run(pass(15));
   made.end_step();
   const BusySplit split = made.split();
-  expect_gone(split.works[first], Reason::kChain);
+  expect_gone(split.works[first], Rule::kUnfusedChain);
   expect_stays(split.works[longest]);
-  expect_gone(split.works[last], Reason::kChain);
+  expect_gone(split.works[last], Rule::kUnfusedChain);
 }
 
 TEST(Chain, EndsAtOtherWorkAtOtherSizesAndWithTheStep) {
@@ -59,7 +59,7 @@ TEST(Chain, EndsAtOtherWorkAtOtherSizesAndWithTheStep) {
   made.end_step();
   made.run(pass(13, "bf16[1024,4096]"));
   made.end_step();
-  for (const WorkSplit& work : made.split().works) EXPECT_NE(work.reason, Reason::kChain);
+  for (const WorkSplit& work : made.split().works) EXPECT_NE(work.rule, Rule::kUnfusedChain);
 }
 
 TEST(Chain, GoesOnBehindWhatIsSmallBesideIt) {
@@ -69,8 +69,8 @@ TEST(Chain, GoesOnBehindWhatIsSmallBesideIt) {
   const uint32_t longest = made.run(pass(20));
   made.end_step();
   const BusySplit split = made.split();
-  expect_gone(split.works[first], Reason::kChain);
-  EXPECT_NE(split.works[counters].reason, Reason::kChain);
+  expect_gone(split.works[first], Rule::kUnfusedChain);
+  EXPECT_NE(split.works[counters].rule, Rule::kUnfusedChain);
   expect_stays(split.works[longest]);
 }
 
@@ -84,9 +84,9 @@ TEST(Chain, IsNoLoopOverSeveralTensors) {
   const uint32_t last = made.run(pass(20));
   made.end_step();
   const BusySplit split = made.split();
-  for (const uint32_t turn : loop) EXPECT_NE(split.works[turn].reason, Reason::kChain);
-  EXPECT_NE(split.works[first].reason, Reason::kChain);
-  EXPECT_NE(split.works[last].reason, Reason::kChain);
+  for (const uint32_t turn : loop) EXPECT_NE(split.works[turn].rule, Rule::kUnfusedChain);
+  EXPECT_NE(split.works[first].rule, Rule::kUnfusedChain);
+  EXPECT_NE(split.works[last].rule, Rule::kUnfusedChain);
 }
 
 TEST(Chain, OfATensorThatIsMadeAndReducedAgainKeepsOnlyItsArithmetic) {
@@ -99,11 +99,11 @@ TEST(Chain, OfATensorThatIsMadeAndReducedAgainKeepsOnlyItsArithmetic) {
   const uint32_t first = made.run(minus), longest = made.run(square), last = made.run(sum);
   made.end_step();
   const BusySplit split = made.split();
-  expect_gone(split.works[first], Reason::kChain);
-  expect_gone(split.works[longest], Reason::kChain);
+  expect_gone(split.works[first], Rule::kUnfusedChain);
+  expect_gone(split.works[longest], Rule::kUnfusedChain);
   const WorkSplit& kept = split.works[last];
-  EXPECT_EQ(kept.cause, Cause::kAvoidableTraffic);
-  EXPECT_EQ(kept.reason, Reason::kChain);
+  EXPECT_EQ(kept.cause(), Cause::kAvoidableTraffic);
+  EXPECT_EQ(kept.rule, Rule::kUnfusedChain);
   EXPECT_NEAR(kept.target_ns, 3 / 0.6, 1e-6);
   EXPECT_NEAR(kept.of(Cause::kFloor) * 40'000, kept.target_ns, 1e-6);
 }
@@ -120,9 +120,9 @@ TEST(Chain, ThatOnlyReducesOrOnlyExpandsKeepsItsLongestPass) {
   made.end_step();
   const BusySplit split = made.split();
   expect_stays(split.works[0]);
-  expect_gone(split.works[1], Reason::kChain);
+  expect_gone(split.works[1], Rule::kUnfusedChain);
   expect_stays(split.works[3]);
-  expect_gone(split.works[4], Reason::kChain);
+  expect_gone(split.works[4], Rule::kUnfusedChain);
 }
 
 TEST(Chain, WhoseArithmeticIsNotKnownKeepsItsReduction) {
@@ -132,7 +132,7 @@ TEST(Chain, WhoseArithmeticIsNotKnownKeepsItsReduction) {
   const uint32_t first = made.run(pass(50, "f32[1024,1] f32[1,1024]")), last = made.run(sum);
   made.end_step();
   const BusySplit split = made.split();
-  expect_gone(split.works[first], Reason::kChain);
+  expect_gone(split.works[first], Rule::kUnfusedChain);
   expect_stays(split.works[last]);
 }
 
@@ -159,9 +159,9 @@ TEST(Chain, LeavesLayoutWorksToTheirCause) {
   const uint32_t longest = made.run(pass(20));
   made.end_step();
   const BusySplit split = made.split();
-  EXPECT_EQ(split.works[copy].cause, Cause::kLayout);
-  EXPECT_EQ(split.works[copy].reason, Reason::kStridedCopy);
-  expect_gone(split.works[0], Reason::kChain);
+  EXPECT_EQ(split.works[copy].cause(), Cause::kLayout);
+  EXPECT_EQ(split.works[copy].rule, Rule::kStridedCopies);
+  expect_gone(split.works[0], Rule::kUnfusedChain);
   expect_stays(split.works[longest]);
 }
 
@@ -172,8 +172,8 @@ TEST(Chain, DoesNotStayInALayoutWorkThatGoes) {
   const uint32_t shorter = made.run(pass(10)), longest = made.run(pass(20));
   made.end_step();
   const BusySplit split = made.split();
-  EXPECT_EQ(split.works[0].cause, Cause::kLayout);
-  expect_gone(split.works[shorter], Reason::kChain);
+  EXPECT_EQ(split.works[0].cause(), Cause::kLayout);
+  expect_gone(split.works[shorter], Rule::kUnfusedChain);
   expect_stays(split.works[longest]);
 }
 
@@ -197,7 +197,7 @@ TEST(Cast, AloneIsACast) {
   Works made;
   const uint32_t alone = made.run(cast(10));
   made.end_step();
-  expect_gone(made.split().works[alone], Reason::kCast);
+  expect_gone(made.split().works[alone], Rule::kLoneCasts);
 }
 
 TEST(Cast, WithinAChainIsPartOfIt) {
@@ -207,10 +207,10 @@ TEST(Cast, WithinAChainIsPartOfIt) {
   const uint32_t longest_cast = made.run(cast(20)), shorter = made.run(pass(10));
   made.end_step();
   const BusySplit split = made.split();
-  expect_gone(split.works[within], Reason::kChain);
+  expect_gone(split.works[within], Rule::kUnfusedChain);
   expect_stays(split.works[longest]);
   expect_stays(split.works[longest_cast]);
-  expect_gone(split.works[shorter], Reason::kChain);
+  expect_gone(split.works[shorter], Rule::kUnfusedChain);
 }
 
 // f32 without matrix units among products in 16 bits.
@@ -232,11 +232,11 @@ TEST(Cast, OfWhatALeakingProductReadsGoesWithTheLeak) {
   const uint32_t other = made.run(cast(10, "bf16[512,1024] f32[512,1024]"));
   made.end_step();
   const BusySplit split = made.split();
-  EXPECT_EQ(split.works[leaks].reason, Reason::kLeak);
-  EXPECT_EQ(split.works[of_leak].cause, Cause::kPrecision);
-  EXPECT_EQ(split.works[of_leak].reason, Reason::kLeak);
+  EXPECT_EQ(split.works[leaks].rule, Rule::kF32Among16Bits);
+  EXPECT_EQ(split.works[of_leak].cause(), Cause::kPrecision);
+  EXPECT_EQ(split.works[of_leak].rule, Rule::kF32Among16Bits);
   EXPECT_EQ(split.works[of_leak].target_ns, kGone);
-  expect_gone(split.works[other], Reason::kCast);
+  expect_gone(split.works[other], Rule::kLoneCasts);
 }
 
 TEST(Cast, WithoutALeakIsNone) {
@@ -245,7 +245,7 @@ TEST(Cast, WithoutALeakIsNone) {
   const uint32_t alone = made.run(cast(10));
   made.run(product());
   made.end_step();
-  expect_gone(made.split().works[alone], Reason::kCast);
+  expect_gone(made.split().works[alone], Rule::kLoneCasts);
 }
 
 // A pass over one tensor in rows and one in columns, far below its roof for that reason.
@@ -262,8 +262,8 @@ TEST(Chain, OfManyPassesTakesThoseOverMixedOrdersWithIt) {
     const BusySplit split = made.split();
     expect_stays(split.works[0]);
     for (int i = 1; i < passes; ++i)
-      EXPECT_EQ(split.works[static_cast<std::size_t>(i)].reason,
-                passes == 3 ? Reason::kMixedOrders : Reason::kChain);
+      EXPECT_EQ(split.works[static_cast<std::size_t>(i)].rule,
+                passes == 3 ? Rule::kMixedOrders : Rule::kUnfusedChain);
   }
 }
 

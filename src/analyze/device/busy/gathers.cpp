@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "analyze/device/busy/launch_walk.h"
+
 namespace hone::analyze::device {
 namespace {
 
@@ -17,45 +19,49 @@ struct Gather {
   double ranks = 1;
 };
 
-Gather gather_of(const trace::Trace& trace, const RankTimeline& timeline, uint32_t work) {
-  const trace::Collective* detail = trace::find_detail(trace.collectives, timeline.works[work].span);
-  if (detail == nullptr || !detail->name.valid() || detail->elements_in <= 0) return {};
-  const std::string_view name = trace.strings.text(detail->name);
-  const bool gathers =
-      name.find("allgather") != std::string_view::npos || name.find("all_gather") != std::string_view::npos;
-  const double ranks = detail->elements_out / detail->elements_in;
-  return gathers && ranks > 1 ? Gather{work, detail->elements_out, ranks} : Gather{};
-}
+class WholeGatherFinder : public LaunchWalk {
+ public:
+  explicit WholeGatherFinder(const View& view) : LaunchWalk(view) {}
 
-bool reduces(const trace::Operator& op, const OperatorUse& use, double elements) {
-  return op.op_class == trace::OperatorClass::kReduction && use.largest_input == elements &&
-         op.bytes_written > 0 && op.bytes_written <= kLittle * op.bytes_read;
-}
+ private:
+  Gather gather_of(uint32_t work) const {
+    const trace::Collective* detail = view_.collective(work);
+    if (detail == nullptr || !detail->name.valid() || detail->elements_in <= 0) return {};
+    const std::string_view name = view_.trace.strings.text(detail->name);
+    const bool gathers =
+        name.find("allgather") != std::string_view::npos || name.find("all_gather") != std::string_view::npos;
+    const double ranks = detail->elements_out / detail->elements_in;
+    return gathers && ranks > 1 ? Gather{work, detail->elements_out, ranks} : Gather{};
+  }
+
+  static bool reduces(const trace::Operator& op, const OperatorUse& use, double elements) {
+    return op.op_class == trace::OperatorClass::kReduction && use.largest_input == elements &&
+           op.bytes_written > 0 && op.bytes_written <= kLittle * op.bytes_read;
+  }
+
+  void look_at(uint32_t work) override {
+    if (view_.work(work).kind == WorkKind::kCollective) {
+      gather_ = gather_of(work);
+      return;
+    }
+    if (gather_.work == kNothing || !view_.has_operator(work)) return;
+    const trace::Operator& op = view_.operator_of(work);
+    const OperatorUse& use = view_.use_of(work);
+    if (use.largest_input != gather_.elements) return;
+    if (reduces(op, use, gather_.elements)) {
+      const double ns = view_.ns(gather_.work);
+      const double carried = ns * op.bytes_written / op.bytes_read;
+      claim(Rule::kWholeGathers, {along(gather_.work, std::min(ns, std::max(kSmallGatherNs, carried))),
+                                  along(work, view_.ns(work) / gather_.ranks)});
+    }
+    gather_ = {};
+  }
+
+  Gather gather_;  // the last one, until something reads its result
+};
 
 }  // namespace
 
-void mark_whole_gathers(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split) {
-  Gather gather;  // the last one, until something reads its result
-  for (uint32_t i : timeline.launched) {
-    const Work& work = timeline.works[i];
-    if (work.kind == WorkKind::kCollective) {
-      gather = gather_of(trace, timeline, i);
-      continue;
-    }
-    if (gather.work == kNothing || work.op == kNothing) continue;
-    const trace::Operator& op = trace.operators[work.op];
-    const OperatorUse& use = split.uses.rows[work.op];
-    if (use.largest_input != gather.elements) continue;
-    if (reduces(op, use, gather.elements)) {
-      const auto ns = static_cast<double>(timeline.works[gather.work].ns());
-      const double carried = ns * op.bytes_written / op.bytes_read;
-      give_to(split.works[gather.work], Cause::kComm, Reason::kWholeGather,
-              std::min(ns, std::max(kSmallGatherNs, carried)));
-      give_to(split.works[i], Cause::kComm, Reason::kWholeGather,
-              static_cast<double>(work.ns()) / gather.ranks);
-    }
-    gather = {};
-  }
-}
+Claims find_whole_gathers(const View& view) { return WholeGatherFinder(view).run(); }
 
 }  // namespace hone::analyze::device

@@ -2,14 +2,13 @@
 // could have reduced its own part and gathered the little that is left.
 #pragma once
 
-#include "analyze/device/busy/busy_split.h"
-#include "analyze/device/timeline/rank_timeline.h"
+#include "analyze/device/busy/view.h"
 
 namespace hone::analyze::device {
 
-// Marks in `split` the all-gathers whose whole result the next work reads that goes over as many elements, if
+// The all-gathers whose whole result the next work reads that goes over as many elements, if
 // that work is a reduction to a sixteenth or less (mean, argmax, sum over an axis); it need then go over each
 // rank's own part only, and the gather carries what it leaves.
-void mark_whole_gathers(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split);
+Claims find_whole_gathers(const View& view);
 
 }  // namespace hone::analyze::device

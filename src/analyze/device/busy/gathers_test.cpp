@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analyze/device/testing/hand_made_view.h"
 #include "trace/testing/add_span.h"
 
 namespace hone::analyze::device {
@@ -12,7 +13,7 @@ namespace {
 struct GatherProgram {
   trace::Trace trace;
   RankTimeline timeline;
-  BusySplit split;
+  OperatorUses uses;
 
   explicit GatherProgram(std::string_view collective = "allgather") {
     track = trace.add_track({});
@@ -32,7 +33,7 @@ struct GatherProgram {
     trace.operators.push_back(row);
     OperatorUse use;
     use.largest_input = reads;
-    split.uses.rows.push_back(use);
+    uses.rows.push_back(use);
     Work work;
     work.op = static_cast<uint32_t>(trace.operators.size() - 1);
     work.span = add_span(trace, {.on = track});
@@ -47,10 +48,8 @@ struct GatherProgram {
     timeline.works.push_back(work);
   }
 
-  const std::vector<WorkSplit>& marked() {
-    split.works.resize(timeline.works.size());
-    mark_whole_gathers(trace, timeline, split);
-    return split.works;
+  std::vector<WorkSplit> found() const {
+    return fabricate::found_by(find_whole_gathers, trace, timeline, uses);
   }
 
   trace::TrackId track;
@@ -60,10 +59,10 @@ using trace::OperatorClass;
 
 TEST(WholeGathers, AreThoseOfWhatIsReducedRightAfter) {
   GatherProgram made;
-  const std::vector<WorkSplit>& works = made.then(OperatorClass::kReduction, 200, 2).marked();
+  const std::vector<WorkSplit> works = made.then(OperatorClass::kReduction, 200, 2).found();
   for (const WorkSplit& split : works) {
-    EXPECT_EQ(split.cause, Cause::kComm);
-    EXPECT_EQ(split.reason, Reason::kWholeGather);
+    EXPECT_EQ(split.cause(), Cause::kComm);
+    EXPECT_EQ(split.rule, Rule::kWholeGathers);
   }
   EXPECT_EQ(works[0].target_ns, 20'000);  // a hundredth is left to carry, but no gather is that short
   EXPECT_EQ(works[1].target_ns, 50'000);  // over this rank's half
@@ -72,26 +71,26 @@ TEST(WholeGathers, AreThoseOfWhatIsReducedRightAfter) {
 TEST(WholeGathers, AreFoundBehindWorksOnOtherTensors) {
   GatherProgram made;
   made.then(OperatorClass::kPointwise, 7, 7).then(OperatorClass::kReduction, 200, 2);
-  EXPECT_EQ(made.marked()[0].reason, Reason::kWholeGather);
-  EXPECT_EQ(made.marked()[1].reason, Reason::kNone);
+  EXPECT_EQ(made.found()[0].rule, Rule::kWholeGathers);
+  EXPECT_EQ(made.found()[1].rule, Rule::kFloor);
 }
 
 TEST(WholeGathers, AreNotThoseThatAreReadOtherwiseFirst) {
   GatherProgram made;
   made.then(OperatorClass::kPointwise, 200, 200).then(OperatorClass::kReduction, 200, 2);
-  for (const WorkSplit& split : made.marked()) EXPECT_EQ(split.reason, Reason::kNone);
+  for (const WorkSplit& split : made.found()) EXPECT_EQ(split.rule, Rule::kFloor);
 }
 
 TEST(WholeGathers, AreNotThoseOfWhichMuchIsLeft) {
   GatherProgram made;
-  for (const WorkSplit& split : made.then(OperatorClass::kReduction, 200, 50).marked())
-    EXPECT_EQ(split.reason, Reason::kNone);
+  for (const WorkSplit& split : made.then(OperatorClass::kReduction, 200, 50).found())
+    EXPECT_EQ(split.rule, Rule::kFloor);
 }
 
 TEST(WholeGathers, AreNoSums) {
   GatherProgram made("allreduce");
-  for (const WorkSplit& split : made.then(OperatorClass::kReduction, 200, 2).marked())
-    EXPECT_EQ(split.reason, Reason::kNone);
+  for (const WorkSplit& split : made.then(OperatorClass::kReduction, 200, 2).found())
+    EXPECT_EQ(split.rule, Rule::kFloor);
 }
 
 }  // namespace

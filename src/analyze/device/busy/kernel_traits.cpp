@@ -50,12 +50,19 @@ KernelTraits kernel_traits(std::string_view name) {
   return traits;
 }
 
-const KernelTraits& TraitsByName::of(std::size_t row) {
-  const trace::StringId name = trace_.spans.name[row];
-  if (!name.valid()) return none_;
-  std::optional<KernelTraits>& known = known_[name.index];
-  if (!known) known = kernel_traits(trace_.strings.text(name));
-  return *known;
+TraitsByName::TraitsByName(const trace::Trace& trace) : trace_(&trace), known_(trace.strings.size()) {
+  for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+    const trace::StringId name = trace.spans.name[row];
+    if (!name.valid() || trace.tracks[trace.spans.track[row].index].kind != trace::TrackKind::kStream)
+      continue;
+    std::optional<KernelTraits>& known = known_[name.index];
+    if (!known) known = kernel_traits(trace.strings.text(name));
+  }
+}
+
+const KernelTraits& TraitsByName::of(std::size_t row) const {
+  const trace::StringId name = trace_->spans.name[row];
+  return name.valid() && known_[name.index] ? *known_[name.index] : none_;
 }
 
 }  // namespace hone::analyze::device

@@ -23,13 +23,13 @@ KernelTraits kernel_traits(std::string_view name);
 // The traits of a trace's kernels, each name looked at once.
 class TraitsByName {
  public:
-  explicit TraitsByName(const trace::Trace& trace) : trace_(trace), known_(trace.strings.size()) {}
-  // Of the device work in that row of the trace.
-  const KernelTraits& of(std::size_t row);
+  explicit TraitsByName(const trace::Trace& trace);
+  // Of the device work in that row of the trace, which must not have changed since.
+  const KernelTraits& of(std::size_t row) const;
 
  private:
-  const trace::Trace& trace_;
-  std::vector<std::optional<KernelTraits>> known_;
+  const trace::Trace* trace_;
+  std::vector<std::optional<KernelTraits>> known_;  // by name
   KernelTraits none_;
 };
 

@@ -20,7 +20,7 @@ TEST(Leaves, NothingFusesWithThem) {
   const uint32_t after = made.run(gradient_pass(10));
   made.end_step();
   const BusySplit split = made.split();
-  for (const uint32_t work : {before, at_leaf, after}) EXPECT_EQ(split.works[work].reason, Reason::kNone);
+  for (const uint32_t work : {before, at_leaf, after}) EXPECT_EQ(split.works[work].rule, Rule::kFloor);
   EXPECT_EQ(works_at_leaves(made.trace(), made.timeline(), find_leaves(made.trace(), made.timeline())),
             (std::vector<char>{0, 1, 0}));
 }

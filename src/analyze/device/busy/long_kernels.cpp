@@ -63,33 +63,30 @@ Shape shape_of(const Inputs& inputs, bool backward) {
 
 class LongKernelFinder {
  public:
-  LongKernelFinder(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
-                   BusySplit& split)
-      : trace_(trace), timeline_(timeline), roofs_(roofs), split_(split) {
-    for (std::size_t op = 0; op < split.uses.rows.size(); ++op) spectra_ns_.push_back(worthwhile_ns(op));
+  explicit LongKernelFinder(const View& view) : view_(view) {
+    for (std::size_t op = 0; op < view.uses.rows.size(); ++op) spectra_ns_.push_back(worthwhile_ns(op));
   }
 
-  void run() {
-    for (uint32_t i = 0; i < timeline_.works.size(); ++i) {
-      const Work& work = timeline_.works[i];
-      if (work.op == kNothing || spectra_ns_[work.op] <= 0) continue;
-      WorkSplit& split = split_.works[i];
-      if (split.reason == Reason::kTransform) {  // its layout is changed for it alone
-        set_split(split, Cause::kKernelInefficiency, 0, Reason::kLongKernel, kGone);
+  Claims run() const {
+    Claims claims;
+    for (uint32_t i = 0; i < view_.works(); ++i) {
+      if (!view_.has_operator(i) || spectra_ns_[view_.work(i).op] <= 0) continue;
+      if (view_.kernel(i).changes_layout) {  // for it alone
+        claims.push_back({Rule::kLongConvolutionKernels, {removed(i)}});
         continue;
       }
-      const auto now = static_cast<double>(work.ns());
-      const double floor = spectra_ns_[work.op] * split_.uses.part(work), target = floor / kGoodTraffic;
-      if (target < now)
-        set_split(split, Cause::kKernelInefficiency, floor / now, Reason::kLongKernel, target);
+      const double floor = spectra_ns_[view_.work(i).op] * view_.part_of(i), target = floor / kGoodTraffic;
+      if (target < view_.ns(i))
+        claims.push_back({Rule::kLongConvolutionKernels, {{i, target, floor / view_.ns(i)}}});
     }
+    return claims;
   }
 
  private:
   // What the operator takes by spectra at the roofs; 0: that is not far less than what it takes tap by tap.
   double worthwhile_ns(std::size_t row) const {
-    const trace::Operator& op = trace_.operators[row];
-    const OperatorUse& use = split_.uses.rows[row];
+    const trace::Operator& op = view_.trace.operators[row];
+    const OperatorUse& use = view_.uses.rows[row];
     if (op.op_class != trace::OperatorClass::kConvolution || use.works == 0) return 0;
     if (is_transposed(op.kind, use.inputs)) return 0;
     const bool backward = op.kind == "aten::convolution_backward";
@@ -98,8 +95,8 @@ class LongKernelFinder {
     const double spectra = spectra_ns(shape) * (backward ? kSpectraGradients : 1);
     const double direct =
         ns_at(op.fewest_flops(), shape.group_outputs < kMatrixOutputs
-                                     ? roofs_.vector_f32
-                                     : roofs_.matrix_roof(narrowest_math(use.math, roofs_)));
+                                     ? view_.roofs.vector_f32
+                                     : view_.roofs.matrix_roof(narrowest_math(use.math, view_.roofs)));
     return direct >= kSpectraWin * spectra ? spectra : 0;
   }
 
@@ -110,21 +107,15 @@ class LongKernelFinder {
     const double flops =
         signals * 2.5 * shape.length * std::log2(shape.length) + shape.sums * 4 * shape.length;
     const double bytes = signals * shape.length * 4 * kSpectraPasses;
-    return std::max(ns_at(flops, roofs_.vector_f32), ns_at(bytes, roofs_.dram));
+    return std::max(ns_at(flops, view_.roofs.vector_f32), ns_at(bytes, view_.roofs.dram));
   }
 
-  const trace::Trace& trace_;
-  const RankTimeline& timeline_;
-  const GpuRoofs& roofs_;
-  BusySplit& split_;
+  const View& view_;
   std::vector<double> spectra_ns_;  // by operator
 };
 
 }  // namespace
 
-void mark_long_kernels(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
-                       BusySplit& split) {
-  LongKernelFinder(trace, timeline, roofs, split).run();
-}
+Claims find_long_kernels(const View& view) { return LongKernelFinder(view).run(); }
 
 }  // namespace hone::analyze::device

@@ -48,8 +48,8 @@ WorkSplit split_of(const WorkWords& words) {
 TEST(LongKernels, AreFasterAsAProductOfSpectraInAnyType) {
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
     const WorkSplit split = split_of(echoes(dtype));
-    EXPECT_EQ(split.cause, Cause::kKernelInefficiency);
-    EXPECT_EQ(split.reason, Reason::kLongKernel);
+    EXPECT_EQ(split.cause(), Cause::kKernelInefficiency);
+    EXPECT_EQ(split.rule, Rule::kLongConvolutionKernels);
     EXPECT_NEAR(split.target_ns, kSpectraNs / 0.8, 0.02 * kSpectraNs);
     EXPECT_NEAR(split.of(Cause::kFloor) * 7e6, kSpectraNs, 0.02 * kSpectraNs);
     EXPECT_EQ(split.of(Cause::kPrecision), 0);
@@ -62,13 +62,13 @@ TEST(LongKernels, HaveGradientsThatTakeTwice) {
                   4 * 8000 * kPositions * 48, 15'000, DType::kF32, "aten::convolution_backward");
   backward.phase = trace::Phase::kBackward;
   const WorkSplit split = split_of(backward);
-  EXPECT_EQ(split.reason, Reason::kLongKernel);
+  EXPECT_EQ(split.rule, Rule::kLongConvolutionKernels);
   EXPECT_NEAR(split.target_ns, 2 * kSpectraNs / 0.8, 0.02 * kSpectraNs);
 }
 
 // What a library already does by spectra.
 TEST(LongKernels, AreNoneWhereTheyTakeNoLonger) {
-  EXPECT_NE(split_of(echoes(DType::kF32, 200)).reason, Reason::kLongKernel);
+  EXPECT_NE(split_of(echoes(DType::kF32, 200)).rule, Rule::kLongConvolutionKernels);
 }
 
 // 2 FLOPs a tap and output position.
@@ -88,7 +88,7 @@ TEST(LongKernels, OrdinaryConvolutionsAreNone) {
            Case{"f32[32,512,1,4096] f32[512,1,1,128]", 128, 32.0 * 512 * 4096},
        }) {
     const WorkWords words = convolution(seen.inputs, 2 * seen.taps * seen.outputs, 100'000);
-    EXPECT_NE(split_of(words).reason, Reason::kLongKernel) << seen.inputs;
+    EXPECT_NE(split_of(words).rule, Rule::kLongConvolutionKernels) << seen.inputs;
   }
 }
 
@@ -96,8 +96,8 @@ TEST(LongKernels, OrdinaryConvolutionsAreNone) {
 TEST(LongKernels, ManyChannelsAreAMatrixProduct) {
   EXPECT_NE(split_of(convolution("bf16[16,64,1,64000] bf16[64,64,1,1000]", 2.0 * 64'000 * 63'001 * 64 * 16,
                                  50'000, DType::kBF16))
-                .reason,
-            Reason::kLongKernel);
+                .rule,
+            Rule::kLongConvolutionKernels);
 }
 
 // Sounds put together from 4098 rows of a spectrogram, 1024 positions apart: all rows of a group make one
@@ -111,7 +111,8 @@ TEST(LongKernels, OfTransposedConvolutionsSayNothing) {
         std::pair("aten::convolution_backward", "f32[16,1,1,4098048] " + shapes +
                                                     "- =[1,1024] =[0,0] =[1,1] =True =[0,0] =1 "
                                                     "=[True,True,False]")})
-    EXPECT_NE(split_of(convolution(inputs, flops, 100'000, DType::kF32, kind)).reason, Reason::kLongKernel)
+    EXPECT_NE(split_of(convolution(inputs, flops, 100'000, DType::kF32, kind)).rule,
+              Rule::kLongConvolutionKernels)
         << kind;
 }
 
@@ -120,14 +121,14 @@ TEST(LongKernels, OfSizesThatCannotBeSayNothing) {
        {"f32[1,48,1,9223372036854775807] f32[48,1,1,8000]", "f32[1,48,71999] f32[48,0,8000]",
         "f32[1,48,71999] f32[48,5,8000]", "f32[1,48,71999] f32[48,1,1,8000]", "f32[48,71999] f32[48,8000]",
         "- f32[48,1,8000]"})
-    EXPECT_NE(split_of(convolution(inputs, 5e10)).reason, Reason::kLongKernel) << inputs;
+    EXPECT_NE(split_of(convolution(inputs, 5e10)).rule, Rule::kLongConvolutionKernels) << inputs;
 }
 
 TEST(LongKernels, OfUnknownDevicesSayNothing) {
   Works made;
   const uint32_t work = made.run(echoes());
   made.end_step();
-  EXPECT_NE(made.split(GpuRoofs{}).works[work].reason, Reason::kLongKernel);
+  EXPECT_NE(made.split(GpuRoofs{}).works[work].rule, Rule::kLongConvolutionKernels);
 }
 
 }  // namespace

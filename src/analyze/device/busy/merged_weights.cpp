@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analyze/device/busy/busy_rules.h"
+#include "analyze/device/busy/launch_walk.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -17,7 +18,6 @@ constexpr int64_t kNarrow = 16;
 // A matrix on its way from two narrow ones into a product.
 struct Merging {
   int64_t rows = 0, columns = 0, rank = 0;
-  int32_t step = trace::kNoStep;
   std::vector<uint32_t> works;  // the last is the sum, once there is one
   bool summed = false;
 
@@ -36,42 +36,34 @@ bool has_factors(const Inputs& inputs, std::size_t first) {
          inputs[first + 1].dims.size() == 2 && inputs[first].elements() > 0;
 }
 
-class MergedWeightFinder {
+class MergedWeightFinder : public LaunchWalk {
  public:
-  MergedWeightFinder(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
-                     BusySplit& split)
-      : trace_(trace), timeline_(timeline), roofs_(roofs), split_(split) {}
-
-  void run() {
-    for (const uint32_t work : timeline_.launched) {
-      const Work& row = timeline_.works[work];
-      if (row.op == kNothing || row.kind == WorkKind::kMemset) continue;
-      if (row.step != merging_.step || operator_of(work).phase == trace::Phase::kBackward) merging_ = {};
-      if (operator_of(work).op_class == OperatorClass::kMatrix)
-        look_at_product(work);
-      else if (merging_.rank > 0 && use_of(work).elements == merging_.elements() && !continues(work))
-        merging_ = {};
-    }
-  }
+  explicit MergedWeightFinder(const View& view) : LaunchWalk(view) {}
 
  private:
-  const trace::Operator& operator_of(uint32_t work) const {
-    return trace_.operators[timeline_.works[work].op];
+  void begin_step(int32_t /*step*/) override { merging_ = {}; }
+
+  void look_at(uint32_t work) override {
+    if (!view_.has_operator(work) || view_.work(work).kind == WorkKind::kMemset) return;
+    if (view_.operator_of(work).phase == trace::Phase::kBackward) merging_ = {};
+    if (view_.operator_of(work).op_class == OperatorClass::kMatrix)
+      look_at_product(work);
+    else if (merging_.rank > 0 && view_.use_of(work).elements == merging_.elements() && !continues(work))
+      merging_ = {};
   }
-  const OperatorUse& use_of(uint32_t work) const { return split_.uses.rows[timeline_.works[work].op]; }
 
   // One more kernel of an operator.
   bool same_call(uint32_t before, uint32_t work) const {
-    return timeline_.works[before].op == timeline_.works[work].op && before + 1 == work;
+    return view_.work(before).op == view_.work(work).op && before + 1 == work;
   }
 
   void look_at_product(uint32_t work) {
-    const trace::Operator& op = operator_of(work);
-    const Inputs& inputs = use_of(work).inputs;
+    const trace::Operator& op = view_.operator_of(work);
+    const Inputs& inputs = view_.inputs_of(work);
     const std::size_t first = first_factor(op);
     if (!has_factors(inputs, first)) return;
     if (merging_.summed && merging_.is(inputs[first + 1])) {
-      if (!merging_.is(inputs[first])) return mark(work, inputs[first]);
+      if (!merging_.is(inputs[first])) return claim_merging(work, inputs[first]);
       merging_ = {};  // as many rows as columns: the sum may as well be one of activations
     }
     if (op.phase == trace::Phase::kBackward) return;
@@ -80,15 +72,15 @@ class MergedWeightFinder {
     if (rank <= 0 || rank * kNarrow > std::min(rows, columns)) return;
     if (!merging_.summed && !merging_.works.empty() && same_call(merging_.works.back(), work))
       return merging_.works.push_back(work);
-    merging_ = {rows, columns, rank, timeline_.works[work].step, {work}, false};
+    merging_ = {rows, columns, rank, {work}, false};
     merging_.summed = first > 0 && merging_.is(inputs[0]);  // addmm(weight, a, b)
   }
 
   // A scaling, a conversion, or the sum with a tensor of that size; everything else makes it something else.
   bool continues(uint32_t work) {
-    const trace::Operator& op = operator_of(work);
+    const trace::Operator& op = view_.operator_of(work);
     int large = 0;
-    for (const trace::CallInput& input : use_of(work).inputs) {
+    for (const trace::CallInput& input : view_.inputs_of(work)) {
       if (input.kind != trace::CallInput::Kind::kTensor || input.elements() == 1) continue;
       if (static_cast<double>(input.elements()) != merging_.elements()) return false;
       ++large;
@@ -111,35 +103,27 @@ class MergedWeightFinder {
     const double flops =
         2 * rows * static_cast<double>(merging.rank) * static_cast<double>(merging.rows + merging.columns);
     return std::max(
-        ns_at(elements * static_cast<double>(dtype_size(operator_of(product).dtype)), roofs_.dram),
-        ns_at(flops, roofs_.matrix_roof(use_of(product).math)));
+        ns_at(elements * static_cast<double>(dtype_size(view_.operator_of(product).dtype)), view_.roofs.dram),
+        ns_at(flops, view_.roofs.matrix_roof(view_.use_of(product).math)));
   }
 
-  void mark(uint32_t product, const trace::CallInput& activations) {
+  void claim_merging(uint32_t product, const trace::CallInput& activations) {
     const Merging merging = std::exchange(merging_, {});
     double now = 0;
-    for (const uint32_t work : merging.works) now += static_cast<double>(timeline_.works[work].ns());
+    for (const uint32_t work : merging.works) now += view_.ns(work);
     const double floor = narrow_floor_ns(merging, product, activations), target = floor / kGoodTraffic;
     if (floor <= 0 || target >= now) return;
-    for (const uint32_t work : merging.works)
-      set_split(split_.works[work], Cause::kAvoidableTraffic, 0, Reason::kMergedWeights, kGone);
-    const uint32_t sum = merging.works.back();
-    set_split(split_.works[sum], Cause::kAvoidableTraffic,
-              floor / static_cast<double>(timeline_.works[sum].ns()), Reason::kMergedWeights, target);
+    std::vector<ClaimedWork> works;
+    for (const uint32_t work : merging.works) works.push_back(removed(work));
+    works.back() = {merging.works.back(), target, floor / view_.ns(merging.works.back())};
+    claim(Rule::kMergedWeights, std::move(works));
   }
 
-  const trace::Trace& trace_;
-  const RankTimeline& timeline_;
-  const GpuRoofs& roofs_;
-  BusySplit& split_;
   Merging merging_;
 };
 
 }  // namespace
 
-void mark_merged_weights(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
-                         BusySplit& split) {
-  MergedWeightFinder(trace, timeline, roofs, split).run();
-}
+Claims find_merged_weights(const View& view) { return MergedWeightFinder(view).run(); }
 
 }  // namespace hone::analyze::device

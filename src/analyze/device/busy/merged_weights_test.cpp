@@ -24,7 +24,7 @@ WorkWords summed_weight() {
 }
 WorkWords merged_use() { return adapted_product("bf16[1024,4096] bf16[4096,8192]{1,4096}", 100); }
 
-bool is_merged(const WorkSplit& split) { return split.reason == Reason::kMergedWeights; }
+bool is_merged(const WorkSplit& split) { return split.rule == Rule::kMergedWeights; }
 bool has_merged(const BusySplit& split) {
   return std::any_of(split.works.begin(), split.works.end(), is_merged);
 }

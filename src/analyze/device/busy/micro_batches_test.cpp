@@ -39,8 +39,8 @@ TEST(MicroBatches, SumsAreWhatHalfAsManyWouldNotHave) {
   const BusySplit split = made.split();
   ASSERT_EQ(sums.size(), 12u);
   for (const uint32_t sum : sums) {
-    EXPECT_EQ(split.works[sum].cause, Cause::kAvoidableTraffic);
-    EXPECT_EQ(split.works[sum].reason, Reason::kAccumulation);
+    EXPECT_EQ(split.works[sum].cause(), Cause::kAvoidableTraffic);
+    EXPECT_EQ(split.works[sum].rule, Rule::kManyMicroBatches);
     EXPECT_NEAR(split.works[sum].target_ns, 30'000 / 3.0, 1);  // two batches add once, four add three times
   }
 }
@@ -64,14 +64,14 @@ TEST(MicroBatches, AreNotSeveralLossesOfOneNetwork) {
   made.run(gradient_pass(5));
   made.end_step();
   ASSERT_EQ(sums.size(), 2u);
-  for (const uint32_t sum : sums) EXPECT_EQ(made.split().works[sum].reason, Reason::kNone);
+  for (const uint32_t sum : sums) EXPECT_EQ(made.split().works[sum].rule, Rule::kFloor);
 }
 
 TEST(MicroBatches, DoNotShowWhereEveryGradientIsAdded) {
   Works made;
   for (const uint32_t sum : accumulate(made, 2, true)) {
-    EXPECT_EQ(made.split().works[sum].reason, Reason::kNone);
-    EXPECT_EQ(made.split().works[sum].cause, Cause::kFloor);
+    EXPECT_EQ(made.split().works[sum].rule, Rule::kFloor);
+    EXPECT_EQ(made.split().works[sum].cause(), Cause::kFloor);
   }
 }
 
@@ -95,14 +95,14 @@ TEST(MicroBatches, ConvertWeightsAgainAfterTheFirst) {
   ASSERT_EQ(conversions.size(), 8u);
   for (std::size_t k = 0; k < conversions.size(); ++k) {
     const WorkSplit& conversion = split.works[conversions[k]];
-    EXPECT_EQ(conversion.reason == Reason::kRepeatedCast && conversion.target_ns == kGone, k >= 2) << k;
+    EXPECT_EQ(conversion.rule == Rule::kRepeatedWeightCasts && conversion.target_ns == kGone, k >= 2) << k;
   }
 }
 
 TEST(MicroBatches, UnderOneRegionConvertWeightsOnce) {
   Works made;
   for (const uint32_t conversion : convert(made, false))
-    EXPECT_NE(made.split().works[conversion].reason, Reason::kRepeatedCast);
+    EXPECT_NE(made.split().works[conversion].rule, Rule::kRepeatedWeightCasts);
 }
 
 }  // namespace

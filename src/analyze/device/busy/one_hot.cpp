@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analyze/device/busy/busy_rules.h"
+#include "analyze/device/busy/launch_walk.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -20,28 +22,17 @@ bool writes_one_a_row(const trace::Operator& op, const Inputs& inputs) {
          std::equal(rows.begin(), rows.end() - 1, index.begin());
 }
 
-class OneHotFinder {
+class OneHotFinder : public LaunchWalk {
  public:
-  OneHotFinder(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
-               BusySplit& split)
-      : trace_(trace), timeline_(timeline), roofs_(roofs), split_(split) {}
-
-  void run() {
-    for (const uint32_t work : timeline_.launched)
-      if (timeline_.works[work].op != kNothing) look_at(work);
-  }
+  explicit OneHotFinder(const View& view) : LaunchWalk(view) {}
 
  private:
-  const trace::Operator& operator_of(uint32_t work) const {
-    return trace_.operators[timeline_.works[work].op];
-  }
-  const OperatorUse& use_of(uint32_t work) const { return split_.uses.rows[timeline_.works[work].op]; }
+  void begin_step(int32_t /*step*/) override { forget(); }
 
-  void look_at(uint32_t work) {
-    const trace::Operator& op = operator_of(work);
-    const OperatorUse& use = use_of(work);
-    if (timeline_.works[work].step != step_) forget();
-    step_ = timeline_.works[work].step;
+  void look_at(uint32_t work) override {
+    if (!view_.has_operator(work)) return;
+    const trace::Operator& op = view_.operator_of(work);
+    const OperatorUse& use = view_.use_of(work);
     if (fills(op.kind)) {
       if (use.elements != filled_) filling_.clear();
       filled_ = use.elements;
@@ -58,7 +49,7 @@ class OneHotFinder {
 
   // A large matrix takes several kernels: those of one operator come one after the other.
   void begin(uint32_t work) {
-    const trace::CallInput& rows = use_of(work).inputs[0];
+    const trace::CallInput& rows = view_.inputs_of(work)[0];
     const auto elements = static_cast<double>(rows.elements());
     if (elements != elements_ || has_products_) {
       makers_.clear();
@@ -71,7 +62,7 @@ class OneHotFinder {
   }
 
   void look_at_product(uint32_t work) {
-    const Inputs& inputs = use_of(work).inputs;
+    const Inputs& inputs = view_.inputs_of(work);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const std::size_t rank = inputs[i].dims.size();
       if (!is_tensor(inputs, i) || rank < 2 || static_cast<double>(inputs[i].elements()) != elements_)
@@ -80,23 +71,23 @@ class OneHotFinder {
       if (!looks_up && inputs[i].dims[rank - 2] != words_) continue;
       for (std::size_t other = 0; other < inputs.size(); ++other)
         if (other != i && is_tensor(inputs, other) && inputs[other].dims.size() >= 2)
-          return mark(work, static_cast<double>(inputs[other].elements()), looks_up);
+          return claim_product(work, static_cast<double>(inputs[other].elements()), looks_up);
     }
   }
 
   // Looking up reads the rows that it writes; adding up reads a row for each number and writes the table.
-  void mark(uint32_t product, double other_elements, bool looks_up) {
-    const trace::Operator& op = operator_of(product);
+  void claim_product(uint32_t product, double other_elements, bool looks_up) {
+    const trace::Operator& op = view_.operator_of(product);
     const double rows = elements_ / static_cast<double>(words_);
     const double width = other_elements / (looks_up ? static_cast<double>(words_) : rows);
     const double bytes = rows * width * static_cast<double>(dtype_size(op.dtype)) + op.bytes_written;
-    const auto now = static_cast<double>(timeline_.works[product].ns());
-    const double floor = ns_at(bytes, roofs_.dram) * split_.uses.part(timeline_.works[product]),
+    const double now = view_.ns(product);
+    const double floor = ns_at(bytes, view_.roofs.dram) * view_.part_of(product),
                  target = floor / kGoodTraffic;
     if (op.bytes_written <= 0 || floor <= 0 || target >= now) return;
-    set_split(split_.works[product], Cause::kAvoidableTraffic, floor / now, Reason::kOneHot, target);
-    for (const uint32_t maker : makers_)
-      set_split(split_.works[maker], Cause::kAvoidableTraffic, 0, Reason::kOneHot, kGone);
+    std::vector<ClaimedWork> works = {{product, target, floor / now}};
+    for (const uint32_t maker : makers_) works.push_back(removed(maker));
+    claim(Rule::kOneHotProducts, std::move(works));
     makers_.clear();
     has_products_ = true;
   }
@@ -108,24 +99,16 @@ class OneHotFinder {
     has_products_ = false;
   }
 
-  const trace::Trace& trace_;
-  const RankTimeline& timeline_;
-  const GpuRoofs& roofs_;
-  BusySplit& split_;
   std::vector<uint32_t> filling_;  // the last works that filled a tensor, of `filled_` elements
   double filled_ = 0;
   std::vector<uint32_t> makers_;  // of the rows that wait for a product
   double elements_ = 0;           // of those rows; 0: there are none
   int64_t words_ = 0;             // the length of each
   bool has_products_ = false;
-  int32_t step_ = trace::kNoStep;
 };
 
 }  // namespace
 
-void mark_one_hot_products(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
-                           BusySplit& split) {
-  OneHotFinder(trace, timeline, roofs, split).run();
-}
+Claims find_one_hot_products(const View& view) { return OneHotFinder(view).run(); }
 
 }  // namespace hone::analyze::device

@@ -34,14 +34,14 @@ WorkWords looked_up() {
 }
 
 void expect_gone(const WorkSplit& split) {
-  EXPECT_EQ(split.cause, Cause::kAvoidableTraffic);
-  EXPECT_EQ(split.reason, Reason::kOneHot);
+  EXPECT_EQ(split.cause(), Cause::kAvoidableTraffic);
+  EXPECT_EQ(split.rule, Rule::kOneHotProducts);
   EXPECT_EQ(split.target_ns, kGone);
 }
 
 bool has_one_hot(const BusySplit& split) {
   return std::any_of(split.works.begin(), split.works.end(),
-                     [](const WorkSplit& work) { return work.reason == Reason::kOneHot; });
+                     [](const WorkSplit& work) { return work.rule == Rule::kOneHotProducts; });
 }
 
 TEST(OneHot, RowsThatAProductReadsAreALookup) {
@@ -51,9 +51,9 @@ TEST(OneHot, RowsThatAProductReadsAreALookup) {
   const uint32_t product = made.run(looked_up());
   made.end_step();
   const BusySplit split = made.split();
-  EXPECT_NE(split.works[other].reason, Reason::kOneHot);
+  EXPECT_NE(split.works[other].rule, Rule::kOneHotProducts);
   for (const uint32_t work : {zero, one, cast}) expect_gone(split.works[work]);
-  EXPECT_EQ(split.works[product].reason, Reason::kOneHot);
+  EXPECT_EQ(split.works[product].rule, Rule::kOneHotProducts);
   EXPECT_NEAR(split.works[product].target_ns, kLookupNs / 0.8, 0.02 * kLookupNs);
   EXPECT_NEAR(split.works[product].of(Cause::kFloor) * 80'000, kLookupNs, 0.02 * kLookupNs);
 }
@@ -78,7 +78,7 @@ TEST(OneHot, TheGradientOfTheTableIsASumByNumber) {
   made.run({.inputs = "bf16[8192,512]"});
   const uint32_t summed = made.run(gradient);
   made.end_step();
-  EXPECT_EQ(made.split().works[summed].reason, Reason::kOneHot);
+  EXPECT_EQ(made.split().works[summed].rule, Rule::kOneHotProducts);
 }
 
 TEST(OneHot, RowsThatSomethingElseReadsAreNone) {

@@ -18,7 +18,7 @@ bool is_memory_class(OperatorClass op_class) {
 class UseReader {
  public:
   UseReader(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
-            TraitsByName& traits)
+            const TraitsByName& traits)
       : trace_(trace), timeline_(timeline), roofs_(roofs), traits_(traits) {
     for (const DeviceStep& step : timeline.steps) steps_.insert(step.step);
     result_.rows.resize(trace.operators.size());
@@ -140,7 +140,7 @@ class UseReader {
   const trace::Trace& trace_;
   const RankTimeline& timeline_;
   const GpuRoofs& roofs_;
-  TraitsByName& traits_;
+  const TraitsByName& traits_;
   std::set<int32_t> steps_;
   std::set<uint32_t> vector_math_, matrix_units_;  // operators by what their kernels are named after
   OperatorUses result_;
@@ -172,7 +172,7 @@ double OperatorUses::part(const Work& work) const {
 }
 
 OperatorUses uses_of(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
-                     TraitsByName& traits) {
+                     const TraitsByName& traits) {
   return UseReader(trace, timeline, roofs, traits).run();
 }
 

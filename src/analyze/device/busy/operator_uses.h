@@ -43,7 +43,7 @@ struct OperatorUses {
 };
 
 OperatorUses uses_of(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
-                     TraitsByName& traits);
+                     const TraitsByName& traits);
 
 bool is_16_bit(MatrixMath math);
 bool is_8_bit(MatrixMath math);

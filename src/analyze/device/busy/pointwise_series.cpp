@@ -1,5 +1,11 @@
 #include "analyze/device/busy/pointwise_series.h"
 
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "analyze/device/busy/launch_walk.h"
+
 namespace hone::analyze::device {
 namespace {
 
@@ -20,85 +26,81 @@ bool is_pointwise_series(const Inputs& inputs) {
   return !channels_last && filter.elements() == filter.dims[0] * filter.dims[1];
 }
 
-class PointwiseSeriesFinder {
+class PointwiseSeriesFinder : public LaunchWalk {
  public:
-  PointwiseSeriesFinder(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split)
-      : trace_(trace), timeline_(timeline), split_(split) {}
-
-  void run() {
-    find_other_series();
-    for (std::size_t place = 0; place < timeline_.launched.size(); ++place) {
-      const uint32_t op = timeline_.works[timeline_.launched[place]].op;
-      if (op == kNothing || trace_.operators[op].op_class != trace::OperatorClass::kConvolution) continue;
-      const Inputs& inputs = split_.uses.rows[op].inputs;
-      if (trace_.operators[op].phase != trace::Phase::kBackward && is_pointwise_series(inputs))
-        mark_around(place, inputs[0], inputs[1].dims[0]);
-    }
-  }
-
- private:
-  void find_other_series() {
-    for (std::size_t op = 0; op < split_.uses.rows.size(); ++op) {
-      const OperatorUse& use = split_.uses.rows[op];
-      const bool forward = trace_.operators[op].op_class == trace::OperatorClass::kConvolution &&
-                           trace_.operators[op].phase != trace::Phase::kBackward;
+  explicit PointwiseSeriesFinder(const View& view) : LaunchWalk(view) {
+    for (std::size_t op = 0; op < view.uses.rows.size(); ++op) {
+      const OperatorUse& use = view.uses.rows[op];
+      const bool forward = view.trace.operators[op].op_class == trace::OperatorClass::kConvolution &&
+                           view.trace.operators[op].phase != trace::Phase::kBackward;
       has_other_series_ |=
           use.works > 0 && forward && is_filtered_series(use.inputs) && !is_pointwise_series(use.inputs);
     }
   }
 
-  bool runs(std::size_t place, uint32_t op) const {
-    return timeline_.works[timeline_.launched[place]].op == op;
+ private:
+  void look_at(uint32_t work) override {
+    if (!view_.has_operator(work)) return;
+    const trace::Operator& op = view_.operator_of(work);
+    const Inputs& inputs = view_.inputs_of(work);
+    if (op.op_class == trace::OperatorClass::kConvolution && op.phase != trace::Phase::kBackward &&
+        is_pointwise_series(inputs))
+      claim_around(work, inputs[0], inputs[1].dims[0]);
   }
 
-  // A work over so many elements that was found to change, or to suffer from, their order.
-  bool reorders(std::size_t place, int32_t step, double elements) const {
-    if (place >= timeline_.launched.size()) return false;
-    const uint32_t work = timeline_.launched[place];
-    const Work& row = timeline_.works[work];
-    const Reason reason = split_.works[work].reason;
-    return row.op != kNothing && row.step == step && split_.uses.rows[row.op].elements == elements &&
-           (reason == Reason::kStridedCopy || reason == Reason::kMixedOrders ||
-            reason == Reason::kPointwiseSeries);
+  // A work over so many elements that changes, or suffers from, their order, or goes with another such
+  // convolution.
+  bool reorders(std::size_t at, int32_t step, double elements) const {
+    if (at >= launches()) return false;
+    const uint32_t work = launched(at);
+    if (!view_.has_operator(work) || view_.work(work).step != step || view_.use_of(work).elements != elements)
+      return false;
+    return claimed_.contains(work) ||
+           (view_.alone[work].cause() == Cause::kLayout && !view_.kernel(work).changes_layout);
   }
 
-  bool adds_bias(std::size_t place, int32_t step, double elements, int64_t channels) const {
-    if (place >= timeline_.launched.size()) return false;
-    const Work& row = timeline_.works[timeline_.launched[place]];
-    if (row.op == kNothing || row.step != step || trace_.operators[row.op].kind != "aten::add_") return false;
-    const Inputs& inputs = split_.uses.rows[row.op].inputs;
+  bool adds_bias(std::size_t at, int32_t step, double elements, int64_t channels) const {
+    if (at >= launches()) return false;
+    const uint32_t work = launched(at);
+    if (!view_.has_operator(work) || view_.work(work).step != step ||
+        view_.operator_of(work).kind != "aten::add_")
+      return false;
+    const Inputs& inputs = view_.inputs_of(work);
     return is_tensor(inputs, 0) && is_tensor(inputs, 1) && inputs[1].elements() == channels &&
            static_cast<double>(inputs[0].elements()) == elements;
   }
 
-  void mark_around(std::size_t place, const trace::CallInput& series, int64_t channels) {
-    const Work& convolution = timeline_.works[timeline_.launched[place]];
+  void claim_around(uint32_t work, const trace::CallInput& series, int64_t channels) {
+    const Work& convolution = view_.work(work);
     const auto read = static_cast<double>(series.elements());
     const double written = read / static_cast<double>(series.dims[1]) * static_cast<double>(channels);
-    std::size_t next = place + 1;
-    while (next < timeline_.launched.size() && runs(next, convolution.op)) ++next;  // its other kernels
+    std::size_t next = place() + 1;
+    while (next < launches() && view_.work(launched(next)).op == convolution.op) ++next;  // its other kernels
     const bool biased = adds_bias(next, convolution.step, written, channels);
     const std::size_t after = next + (biased ? 1 : 0);
-    const bool turned = place > 0 && reorders(place - 1, convolution.step, read);
+    const bool turned = place() > 0 && reorders(place() - 1, convolution.step, read);
     const bool turned_back = reorders(after, convolution.step, written);
-    if (turned) reason_at(place - 1) = Reason::kPointwiseSeries;
-    if (turned_back) reason_at(after) = Reason::kPointwiseSeries;
-    if (biased && (turned || turned_back || !has_other_series_))
-      set_split(split_.works[timeline_.launched[next]], Cause::kLayout, 0, Reason::kPointwiseSeries, kGone);
+    if (turned) claim_order(launched(place() - 1));
+    if (turned_back) claim_order(launched(after));
+    if (biased && (turned || turned_back || !has_other_series_)) claim_once(removed(launched(next)));
   }
 
-  Reason& reason_at(std::size_t place) { return split_.works[timeline_.launched[place]].reason; }
+  // As much of it as its order costs.
+  void claim_order(uint32_t work) {
+    const WorkSplit& alone = view_.alone[work];
+    claim_once({work, alone.target_ns, alone.of(Cause::kFloor)});
+  }
 
-  const trace::Trace& trace_;
-  const RankTimeline& timeline_;
-  BusySplit& split_;
+  void claim_once(const ClaimedWork& row) {
+    if (claimed_.insert(row.work).second) claim(Rule::kSeriesConvolutionOfSize1, {row});
+  }
+
   bool has_other_series_ = false;  // convolutions over time, or channel by channel: they want time last
+  std::set<uint32_t> claimed_;
 };
 
 }  // namespace
 
-void mark_pointwise_series(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split) {
-  PointwiseSeriesFinder(trace, timeline, split).run();
-}
+Claims find_pointwise_series(const View& view) { return PointwiseSeriesFinder(view).run(); }
 
 }  // namespace hone::analyze::device

@@ -32,8 +32,8 @@ WorkWords bias(std::string inputs = "bf16[8,128,1,512] bf16[1,128,1,1] =1") {
 WorkWords activation() { return {.kind = "aten::silu", .inputs = "bf16[8,128,1,512]", .us = 15}; }
 
 void expect_marked(const WorkSplit& split) {
-  EXPECT_EQ(split.cause, Cause::kLayout);
-  EXPECT_EQ(split.reason, Reason::kPointwiseSeries);
+  EXPECT_EQ(split.cause(), Cause::kLayout);
+  EXPECT_EQ(split.rule, Rule::kSeriesConvolutionOfSize1);
 }
 
 TEST(PointwiseSeries, AreReachedByCopiesAndAddTheirBiasesAlone) {
@@ -46,8 +46,8 @@ TEST(PointwiseSeries, AreReachedByCopiesAndAddTheirBiasesAlone) {
     expect_marked(split.works[work]);
     EXPECT_EQ(split.works[work].target_ns, kGone);
   }
-  EXPECT_NE(split.works[product].reason, Reason::kPointwiseSeries);
-  EXPECT_EQ(split.works[after].reason, Reason::kNone) << "the pass that stays of the chain";
+  EXPECT_NE(split.works[product].rule, Rule::kSeriesConvolutionOfSize1);
+  EXPECT_EQ(split.works[after].rule, Rule::kFloor) << "the pass that stays of the chain";
 }
 
 TEST(PointwiseSeries, AreFollowedByPassesAgainstTheirOrder) {
@@ -72,7 +72,7 @@ TEST(PointwiseSeries, KeepTheirBiasesBetweenConvolutionsOverTime) {
     made.run(activation());
     if (over_time) made.run(convolution("bf16[8,128,1,512] bf16[128,1,1,3] =[0,1]"));
     made.end_step();
-    EXPECT_EQ(made.split().works[sum].reason == Reason::kPointwiseSeries, !over_time);
+    EXPECT_EQ(made.split().works[sum].rule == Rule::kSeriesConvolutionOfSize1, !over_time);
   }
 }
 
@@ -85,13 +85,13 @@ TEST(PointwiseSeries, OtherConvolutionsAndOtherSumsAreNone) {
     made.run(convolution(inputs));
     const uint32_t sum = made.run(bias());
     made.end_step();
-    EXPECT_NE(made.split().works[sum].cause, Cause::kLayout) << inputs;
+    EXPECT_NE(made.split().works[sum].cause(), Cause::kLayout) << inputs;
   }
   Works made;
   made.run(convolution());
   const uint32_t residual = made.run(bias("bf16[8,128,1,512] bf16[8,128,1,512] =1"));
   made.end_step();
-  EXPECT_NE(made.split().works[residual].cause, Cause::kLayout);
+  EXPECT_NE(made.split().works[residual].cause(), Cause::kLayout);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "analyze/device/busy/products_in_turn.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "analyze/device/busy/busy_rules.h"
@@ -8,17 +9,16 @@
 namespace hone::analyze::device {
 namespace {
 
-class ProductsInTurnFinder {
+class TurnFinder {
  public:
-  ProductsInTurnFinder(const trace::Trace& trace, const RankTimeline& timeline, const Loops& loops,
-                       const GpuRoofs& roofs, BusySplit& split)
-      : trace_(trace), timeline_(timeline), loops_(loops), roofs_(roofs), split_(split) {}
+  explicit TurnFinder(const View& view) : view_(view) {}
 
-  void run() {
-    for (const Loop& loop : loops_.loops) {
-      const std::vector<uint32_t> products = products_of(loop);
-      if (!products.empty()) join(products);
-    }
+  Claims run() const {
+    Claims claims;
+    for (const Loop& loop : view_.loops.loops)
+      if (const std::vector<uint32_t> products = products_of(loop); !products.empty())
+        if (Claim joined = join(products); !joined.works.empty()) claims.push_back(std::move(joined));
+    return claims;
   }
 
  private:
@@ -26,8 +26,8 @@ class ProductsInTurnFinder {
   std::vector<uint32_t> products_of(const Loop& loop) const {
     std::vector<uint32_t> products;
     for (uint32_t k = 0; k < loop.works; ++k) {
-      const uint32_t work = timeline_.launched[loop.first + k];
-      if (timeline_.works[work].kind == WorkKind::kMemset) continue;
+      const uint32_t work = view_.timeline.launched[loop.first + k];
+      if (view_.work(work).kind == WorkKind::kMemset) continue;
       if (!can_be_batched(work)) return {};
       products.push_back(work);
     }
@@ -38,56 +38,45 @@ class ProductsInTurnFinder {
 
   // Whether the result of a product can be a factor of another by its shape.
   bool may_feed(uint32_t product, uint32_t other) const {
-    const Inputs& inputs = split_.uses.rows[timeline_.works[product].op].inputs;
-    const Inputs& factors = split_.uses.rows[timeline_.works[other].op].inputs;
+    const Inputs& inputs = view_.inputs_of(product);
+    const Inputs& factors = view_.inputs_of(other);
     const std::vector<int64_t> result = {inputs[0].dims[0], inputs[1].dims[1]};
     return result == factors[0].dims || result == factors[1].dims;
   }
 
   bool can_be_batched(uint32_t work) const {
-    const Work& row = timeline_.works[work];
-    if (row.op == kNothing || trace_.operators[row.op].kind != "aten::mm") return false;
-    const Inputs& inputs = split_.uses.rows[row.op].inputs;
-    if (!is_tensor(inputs, 0) || !is_tensor(inputs, 1) || split_.uses.rows[row.op].floor_ns <= 0)
-      return false;
+    if (!view_.has_operator(work) || view_.operator_of(work).kind != "aten::mm") return false;
+    const Inputs& inputs = view_.inputs_of(work);
+    if (!is_tensor(inputs, 0) || !is_tensor(inputs, 1) || view_.use_of(work).floor_ns <= 0) return false;
     const auto &a = inputs[0].dims, &b = inputs[1].dims;
     if (a.size() != 2 || b.size() != 2) return false;
-    return static_cast<double>(row.ns()) >= kShortWorkNs && fills_once(row) &&
-           split_.works[work].reason == Reason::kNone;
+    return view_.ns(work) >= kShortWorkNs && fills_once(work) && view_.alone[work].cause() == Cause::kFloor;
   }
 
-  bool fills_once(const Work& row) const {
-    const trace::Launch* launch = trace::find_detail(trace_.launches, row.span);
-    if (launch == nullptr) return false;
-    const double blocks = static_cast<double>(launch->grid[0]) * launch->grid[1] * launch->grid[2];
-    return blocks > 0 && blocks <= roofs_.multiprocessors;
+  bool fills_once(uint32_t work) const {
+    const double blocks = view_.blocks(work);
+    return blocks > 0 && blocks <= view_.roofs.multiprocessors;
   }
 
-  void join(const std::vector<uint32_t>& products) {
+  // Of no works: they are as fast as one product of all would be.
+  Claim join(const std::vector<uint32_t>& products) const {
     double floor = 0, now = 0;
     for (const uint32_t work : products) {
-      const Work& row = timeline_.works[work];
-      floor += split_.uses.rows[row.op].floor_ns * split_.uses.part(row);
-      now += static_cast<double>(row.ns());
+      floor += view_.use_of(work).floor_ns * view_.part_of(work);
+      now += view_.ns(work);
     }
-    if (floor / kManyWaves >= now) return;
-    for (const uint32_t work : products)
-      set_split(split_.works[work], Cause::kKernelInefficiency, floor / now, Reason::kProductsInTurn, kGone);
-    split_.works[products.front()].target_ns = floor / kManyWaves;
+    Claim claim{Rule::kProductsInTurn, {}};
+    if (floor / kManyWaves >= now) return claim;
+    for (const uint32_t work : products) claim.works.push_back({work, kGone, floor / now});
+    claim.works.front().target_ns = floor / kManyWaves;
+    return claim;
   }
 
-  const trace::Trace& trace_;
-  const RankTimeline& timeline_;
-  const Loops& loops_;
-  const GpuRoofs& roofs_;
-  BusySplit& split_;
+  const View& view_;
 };
 
 }  // namespace
 
-void mark_products_in_turn(const trace::Trace& trace, const RankTimeline& timeline, const Loops& loops,
-                           const GpuRoofs& roofs, BusySplit& split) {
-  ProductsInTurnFinder(trace, timeline, loops, roofs, split).run();
-}
+Claims find_products_in_turn(const View& view) { return TurnFinder(view).run(); }
 
 }  // namespace hone::analyze::device

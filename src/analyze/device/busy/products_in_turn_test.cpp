@@ -31,12 +31,12 @@ Works in_turn(const WorkWords& turn, uint32_t blocks, int turns = 16) {
   return made;
 }
 
-bool is_marked(const BusySplit& split) { return split.works[0].reason == Reason::kProductsInTurn; }
+bool is_marked(const BusySplit& split) { return split.works[0].rule == Rule::kProductsInTurn; }
 
 TEST(ProductsInTurn, AreOneBatchedProduct) {
   const BusySplit split = in_turn(product(), 128).split();
   ASSERT_TRUE(is_marked(split));
-  EXPECT_EQ(split.works[0].cause, Cause::kKernelInefficiency);
+  EXPECT_EQ(split.works[0].cause(), Cause::kKernelInefficiency);
   EXPECT_NEAR(split.works[0].target_ns, 16 * 12'000 / 0.85, 16 * 150);
   EXPECT_NEAR(split.works[0].of(Cause::kFloor), 12.0 / 18, 0.01);
   for (int i = 1; i < 16; ++i) EXPECT_EQ(split.works[i].target_ns, kGone);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "analyze/device/busy/launch_walk.h"
+
 namespace hone::analyze::device {
 namespace {
 
@@ -11,117 +13,135 @@ constexpr double kSameElements = 0.02;  // buckets are padded
 
 // What one backward pass reduces.
 struct Pass {
-  std::vector<uint32_t> works;
+  std::vector<ClaimedWork> works;
   std::vector<double> sizes;
   double elements = 0;
 };
 
 // The parameters that one call of the optimizer goes over; 0: it takes them one by one, or there is none.
-double updated_elements(const trace::Trace& trace, const BusySplit& split) {
+double updated_elements(const View& view) {
   double most = 0;
-  for (std::size_t op = 0; op < split.uses.rows.size(); ++op) {
-    if (trace.operators[op].phase != trace::Phase::kOptimizer || split.uses.rows[op].inputs.empty()) continue;
-    const trace::CallInput& first = split.uses.rows[op].inputs.front();
-    if (first.kind == trace::CallInput::Kind::kList)
-      most = std::max(most, static_cast<double>(first.elements()));
+  for (std::size_t op = 0; op < view.uses.rows.size(); ++op) {
+    const Inputs& inputs = view.uses.rows[op].inputs;
+    if (view.trace.operators[op].phase != trace::Phase::kOptimizer || inputs.empty()) continue;
+    if (inputs.front().kind == trace::CallInput::Kind::kList)
+      most = std::max(most, static_cast<double>(inputs.front().elements()));
   }
   return most;
 }
 
-bool is_reduction(const trace::Trace& trace, const trace::Collective& detail) {
-  const std::string_view name = detail.name.valid() ? trace.strings.text(detail.name) : std::string_view();
-  return name.find("allreduce") != std::string_view::npos ||
-         name.find("all_reduce") != std::string_view::npos ||
-         name.find("reduce_scatter") != std::string_view::npos;
+// A reduction over ranks; null: another work.
+const trace::Collective* reduction(const View& view, uint32_t work) {
+  const trace::Collective* detail = view.collective(work);
+  if (detail == nullptr || !detail->name.valid()) return nullptr;
+  const std::string_view name = view.trace.strings.text(detail->name);
+  const bool reduces = name.find("allreduce") != std::string_view::npos ||
+                       name.find("all_reduce") != std::string_view::npos ||
+                       name.find("reduce_scatter") != std::string_view::npos;
+  return reduces ? detail : nullptr;
 }
 
-bool is_forward(const trace::Trace& trace, const Work& work) {
-  return work.op != kNothing && trace.operators[work.op].phase == trace::Phase::kForward;
+double elements_of(const trace::Collective& detail) {
+  return std::max(detail.elements_in, detail.elements_out);
 }
 
-void mark(const std::vector<Pass>& passes, double updated, BusySplit& split) {
-  if (passes.size() < 2) return;
-  for (const Pass& pass : passes)
-    if (pass.sizes != passes.front().sizes || std::abs(pass.elements - updated) > kSameElements * updated)
+class WideSumFinder : public LaunchWalk {
+ public:
+  explicit WideSumFinder(const View& view) : LaunchWalk(view) {}
+
+ private:
+  // A conversion of type over as many elements, between f32 and 16 bits.
+  bool converts(uint32_t work) const {
+    if (work == kNothing || !view_.has_operator(work)) return false;
+    const OperatorUse& use = view_.use_of(work);
+    return is_cast(view_.operator_of(work), use.inputs) && use.elements == elements_;
+  }
+
+  void look_at(uint32_t work) override {
+    if (sum_ != kNothing) close(work);
+    if (const trace::Collective* detail = reduction(view_, work);
+        detail != nullptr && detail->dtype == DType::kF32) {
+      sum_ = work;
+      elements_ = elements_of(*detail);
+      converted_ = before_;
+    }
+    before_ = work;
+  }
+
+  void end() override {
+    if (sum_ != kNothing) close(kNothing);
+  }
+
+  void close(uint32_t after) {
+    std::vector<ClaimedWork> works;
+    for (const uint32_t work : {converted_, after})
+      if (converts(work)) works.push_back(along(work));
+    if (!works.empty()) works.push_back(along(sum_, view_.ns(sum_) / 2));
+    claim(Rule::kWideSums, std::move(works));
+    sum_ = kNothing;
+  }
+
+  uint32_t before_ = kNothing;     // what was launched last
+  uint32_t sum_ = kNothing;        // that, if it is a sum in f32
+  uint32_t converted_ = kNothing;  // what was launched before the sum
+  double elements_ = 0;            // of the sum
+};
+
+class RepeatedReductionFinder : public LaunchWalk {
+ public:
+  explicit RepeatedReductionFinder(const View& view) : LaunchWalk(view), updated_(updated_elements(view)) {}
+
+ private:
+  bool is_forward(uint32_t work) const {
+    return view_.has_operator(work) && view_.operator_of(work).phase == trace::Phase::kForward;
+  }
+
+  void begin_step(int32_t /*step*/) override {
+    end();
+    passes_.clear();
+    forward_ = true;
+  }
+
+  void look_at(uint32_t work) override {
+    if (view_.work(work).kind != WorkKind::kCollective) {
+      forward_ = forward_ || is_forward(work);
+      before_ = work;
       return;
-  for (auto pass = passes.begin(); pass + 1 != passes.end(); ++pass)
-    for (uint32_t work : pass->works) give_to(split.works[work], Cause::kComm, Reason::kRepeated, kGone);
-}
+    }
+    const trace::Collective* detail = reduction(view_, work);
+    if (detail == nullptr) return;
+    if (forward_) passes_.emplace_back();
+    forward_ = false;
+    const double elements = elements_of(*detail);
+    Pass& pass = passes_.back();
+    pass.works.push_back(along(work));
+    pass.sizes.push_back(elements);
+    pass.elements += elements;
+    if (before_ != kNothing && view_.has_operator(before_) && view_.use_of(before_).elements == elements)
+      pass.works.push_back(along(before_));  // the division by the number of ranks
+    before_ = kNothing;
+  }
 
-// A conversion of type over as many elements, between f32 and 16 bits.
-bool converts(const trace::Trace& trace, const RankTimeline& timeline, const BusySplit& split, uint32_t work,
-              double elements) {
-  if (work == kNothing || timeline.works[work].op == kNothing) return false;
-  const uint32_t op = timeline.works[work].op;
-  return is_cast(trace.operators[op], split.uses.rows[op].inputs) && split.uses.rows[op].elements == elements;
-}
+  void end() override {
+    if (updated_ <= 0 || passes_.size() < 2) return;
+    for (const Pass& pass : passes_)
+      if (pass.sizes != passes_.front().sizes ||
+          std::abs(pass.elements - updated_) > kSameElements * updated_)
+        return;
+    passes_.pop_back();
+    for (Pass& pass : passes_) claim(Rule::kRepeatedReductions, std::move(pass.works));
+  }
 
-void give_to_sum(WorkSplit& split, double target_ns) {
-  give_to(split, Cause::kComm, Reason::kWideSum, target_ns);
-}
+  double updated_;
+  std::vector<Pass> passes_;  // of the step
+  bool forward_ = true;
+  uint32_t before_ = kNothing;  // what was launched last
+};
 
 }  // namespace
 
-void mark_wide_sums(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split) {
-  uint32_t before = kNothing, sum = kNothing;  // what was launched last, and whether that is a sum in f32
-  double elements = 0;
-  for (uint32_t i : timeline.launched) {
-    const Work& work = timeline.works[i];
-    if (sum != kNothing && converts(trace, timeline, split, i, elements)) {
-      const bool both = split.works[sum].reason == Reason::kWideSum;
-      give_to_sum(split.works[i], kGone);
-      if (!both) give_to_sum(split.works[sum], static_cast<double>(timeline.works[sum].ns()) / 2);
-    }
-    sum = kNothing;
-    const trace::Collective* detail =
-        work.kind == WorkKind::kCollective ? trace::find_detail(trace.collectives, work.span) : nullptr;
-    if (detail != nullptr && detail->dtype == DType::kF32 && is_reduction(trace, *detail) &&
-        split.works[i].reason == Reason::kNone) {
-      sum = i;
-      elements = std::max(detail->elements_in, detail->elements_out);
-      if (converts(trace, timeline, split, before, elements)) {
-        give_to_sum(split.works[before], kGone);
-        give_to_sum(split.works[i], static_cast<double>(work.ns()) / 2);
-      }
-    }
-    before = i;
-  }
-}
+Claims find_wide_sums(const View& view) { return WideSumFinder(view).run(); }
 
-void mark_repeated_reductions(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split) {
-  const double updated = updated_elements(trace, split);
-  if (updated <= 0) return;
-  std::vector<Pass> passes;
-  int32_t step = trace::kNoStep;
-  bool forward = true;
-  uint32_t before = kNothing;  // what was launched last
-  for (uint32_t i : timeline.launched) {
-    const Work& work = timeline.works[i];
-    if (work.step != step) {
-      mark(passes, updated, split);
-      passes.clear();
-      step = work.step;
-      forward = true;
-    }
-    if (work.kind != WorkKind::kCollective) {
-      forward = forward || is_forward(trace, work);
-      before = i;
-      continue;
-    }
-    const trace::Collective* detail = trace::find_detail(trace.collectives, work.span);
-    if (detail == nullptr || !is_reduction(trace, *detail)) continue;
-    if (forward) passes.emplace_back();
-    forward = false;
-    const double elements = std::max(detail->elements_in, detail->elements_out);
-    passes.back().works.push_back(i);
-    passes.back().sizes.push_back(elements);
-    passes.back().elements += elements;
-    if (before != kNothing && timeline.works[before].op != kNothing &&
-        split.uses.rows[timeline.works[before].op].elements == elements)
-      passes.back().works.push_back(before);  // the division by the number of ranks
-    before = kNothing;
-  }
-  mark(passes, updated, split);
-}
+Claims find_repeated_reductions(const View& view) { return RepeatedReductionFinder(view).run(); }
 
 }  // namespace hone::analyze::device

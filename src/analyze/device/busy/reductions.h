@@ -4,20 +4,19 @@
 // them.
 #pragma once
 
-#include "analyze/device/busy/busy_split.h"
-#include "analyze/device/timeline/rank_timeline.h"
+#include "analyze/device/busy/view.h"
 
 namespace hone::analyze::device {
 
-// Marks in `split` the reductions that a later one of the same step repeats, and the pass over the same
+// The reductions that a later one of the same step repeats, and the pass over the same
 // elements that prepares each: they belong to communication and need not be launched. A step's reductions are
 // its all-reduces and reduce-scatters between two forward passes. They are repeats only where every pass
 // reduces the same sizes, and these are as many elements as the optimizer updates: reductions of activations
 // (tensor parallelism) are not.
-void mark_repeated_reductions(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split);
+Claims find_repeated_reductions(const View& view);
 
-// Marks in `split` the all-reduces and reduce-scatters in f32 whose data is converted right before or after
+// The all-reduces and reduce-scatters in f32 whose data is converted right before or after
 // them, and these conversions: in 16 bits half as much is carried, and nothing is converted.
-void mark_wide_sums(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split);
+Claims find_wide_sums(const View& view);
 
 }  // namespace hone::analyze::device

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analyze/device/testing/hand_made_view.h"
 #include "trace/testing/add_span.h"
 
 namespace hone::analyze::device {
@@ -17,7 +18,7 @@ namespace {
 struct ReductionProgram {
   trace::Trace trace;
   RankTimeline timeline;
-  BusySplit split;
+  OperatorUses uses;
 
   explicit ReductionProgram(std::string_view letters, double updated = 100) {
     add_operator(trace::Phase::kForward, 0);
@@ -58,7 +59,7 @@ struct ReductionProgram {
       list.items = {tensor};
       use.inputs = {list};
     }
-    split.uses.rows.push_back(use);
+    uses.rows.push_back(use);
   }
 
   void add_conversion(DType to, DType from) {
@@ -75,25 +76,21 @@ struct ReductionProgram {
       tensor.dims = {100};
       use.inputs.push_back(tensor);
     }
-    split.uses.rows.push_back(use);
+    uses.rows.push_back(use);
   }
 
   // The program with an x for each work that a sum in f32 among 16 bits has.
   std::string wide() const {
-    BusySplit marked = split;
-    marked.works.resize(timeline.works.size());
-    mark_wide_sums(trace, timeline, marked);
     std::string text;
-    for (const WorkSplit& work : marked.works) text += work.reason == Reason::kWideSum ? 'x' : '-';
+    for (const WorkSplit& work : fabricate::found_by(find_wide_sums, trace, timeline, uses))
+      text += work.rule == Rule::kWideSums ? 'x' : '-';
     return text;
   }
 
   long repeated() const {
-    BusySplit marked = split;
-    marked.works.resize(timeline.works.size());
-    mark_repeated_reductions(trace, timeline, marked);
-    return std::count_if(marked.works.begin(), marked.works.end(),
-                         [](const WorkSplit& work) { return work.reason == Reason::kRepeated; });
+    const std::vector<WorkSplit> works = fabricate::found_by(find_repeated_reductions, trace, timeline, uses);
+    return std::count_if(works.begin(), works.end(),
+                         [](const WorkSplit& work) { return work.rule == Rule::kRepeatedReductions; });
   }
 };
 

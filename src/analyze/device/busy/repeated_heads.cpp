@@ -3,6 +3,8 @@
 #include <set>
 #include <string_view>
 
+#include "analyze/cost.h"
+
 namespace hone::analyze::device {
 namespace {
 
@@ -21,34 +23,34 @@ class Operands {
   std::set<double> elements_;
 };
 
-Operands operands_of_attention(const trace::Trace& trace, const RankTimeline& timeline,
-                               const BusySplit& split) {
+Operands operands_of_attention(const View& view, const Claims& attention) {
   Operands operands;
-  std::set<uint32_t> seen;
-  for (std::size_t i = 0; i < timeline.works.size(); ++i) {
-    const uint32_t row = timeline.works[i].op;
-    if (row == kNothing || trace.operators[row].phase == trace::Phase::kBackward) continue;
-    const bool by_hand = split.works[i].reason == Reason::kAttention && split.uses.rows[row].is_product;
-    const bool fused = trace.operators[row].kind.find("attention") != std::string_view::npos;
-    if ((!by_hand && !fused) || !seen.insert(row).second) continue;
-    const Inputs& inputs = split.uses.rows[row].inputs;
-    by_hand ? operands.add(inputs, 0, 2) : operands.add(inputs, 1, 3);  // bmm(a, b); (query, key, value)
+  for (const Claim& claim : attention)  // by hand: bmm(a, b)
+    for (const ClaimedWork& row : claim.works)
+      if (view.use_of(row.work).is_product && view.operator_of(row.work).phase != trace::Phase::kBackward)
+        operands.add(view.inputs_of(row.work), 0, 2);
+  for (std::size_t row = 0; row < view.uses.rows.size(); ++row) {  // (query, key, value)
+    const trace::Operator& op = view.trace.operators[row];
+    if (op.phase != trace::Phase::kBackward && op.kind.find("attention") != std::string_view::npos)
+      operands.add(view.uses.rows[row].inputs, 1, 3);
   }
   return operands;
 }
 
 }  // namespace
 
-void mark_repeated_heads(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split) {
-  const Operands operands = operands_of_attention(trace, timeline, split);
-  for (std::size_t i = 0; i < timeline.works.size(); ++i) {
-    WorkSplit& work = split.works[i];
-    if (work.reason != Reason::kBroadcast) continue;
-    const Inputs& inputs = split.uses.rows[timeline.works[i].op].inputs;
+Claims find_repeated_heads(const View& view, const Claims& attention) {
+  const Operands operands = operands_of_attention(view, attention);
+  Claims claims;
+  for (uint32_t i = 0; i < view.works(); ++i) {
+    if (!view.has_operator(i) || !writes_out_broadcast(view.operator_of(i))) continue;
+    const Inputs& inputs = view.inputs_of(i);
+    if (changes_order(view.operator_of(i), inputs)) continue;
     if (is_tensor(inputs, 0) && inputs[0].dims.size() >= kHeadRank &&
         operands.contain(static_cast<double>(inputs[0].elements())))
-      work.reason = Reason::kRepeatedHeads;
+      claims.push_back({Rule::kRepeatedHeads, {removed(i)}});
   }
+  return claims;
 }
 
 }  // namespace hone::analyze::device

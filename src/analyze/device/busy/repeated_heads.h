@@ -2,14 +2,13 @@
 // that shares them, which a kernel of attention can read as they are.
 #pragma once
 
-#include "analyze/device/busy/busy_split.h"
-#include "analyze/device/timeline/rank_timeline.h"
+#include "analyze/device/busy/view.h"
 
 namespace hone::analyze::device {
 
-// Marks those broadcasts written out (Reason::kBroadcast) of which attention reads as many elements: a fused
-// kernel as its keys or values, attention written by hand in one of its products. Comes after those were
-// marked.
-void mark_repeated_heads(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split);
+// Those broadcasts written out of which attention reads as many elements: a fused
+// kernel as its keys or values, attention written by hand in one of its products.
+// `attention`: what was found to be attention written by hand.
+Claims find_repeated_heads(const View& view, const Claims& attention);
 
 }  // namespace hone::analyze::device

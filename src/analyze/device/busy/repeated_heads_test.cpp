@@ -40,8 +40,8 @@ TEST(RepeatedHeads, AreThoseThatAttentionReads) {
   made.run(attention());
   made.end_step();
   const WorkSplit split = made.split().works[keys];
-  EXPECT_EQ(split.reason, Reason::kRepeatedHeads);
-  EXPECT_EQ(split.cause, Cause::kAvoidableTraffic);
+  EXPECT_EQ(split.rule, Rule::kRepeatedHeads);
+  EXPECT_EQ(split.cause(), Cause::kAvoidableTraffic);
   EXPECT_EQ(split.of(Cause::kAvoidableTraffic), 1);
   EXPECT_EQ(split.target_ns, kGone);
 }
@@ -61,7 +61,7 @@ TEST(RepeatedHeads, MayBeReadByTheProductsOfAttentionWrittenByHand) {
             .written = 5e8,
             .us = 300});
   made.end_step();
-  EXPECT_EQ(made.split().works[keys].reason, Reason::kRepeatedHeads);
+  EXPECT_EQ(made.split().works[keys].rule, Rule::kRepeatedHeads);
 }
 
 TEST(RepeatedHeads, AreNoneWhereAttentionReadsOtherTensorsOrNothingDoes) {
@@ -76,8 +76,8 @@ TEST(RepeatedHeads, AreNoneWhereAttentionReadsOtherTensorsOrNothingDoes) {
   alone.end_step();
   for (const WorkSplit& split :
        {other.split().works[size], other.split().works[rank], alone.split().works[nobody]}) {
-    EXPECT_EQ(split.reason, Reason::kBroadcast);
-    EXPECT_EQ(split.cause, Cause::kAvoidableTraffic);
+    EXPECT_EQ(split.rule, Rule::kWrittenBroadcasts);
+    EXPECT_EQ(split.cause(), Cause::kAvoidableTraffic);
   }
 }
 
@@ -89,8 +89,9 @@ TEST(RepeatedHeads, AreNoLinkOfAChain) {
   const uint32_t first = made.run(pass), copy = made.run(repeated(kKeys)), last = made.run(pass);
   made.end_step();
   const BusySplit split = made.split();
-  EXPECT_EQ(split.works[copy].reason, Reason::kBroadcast);
-  EXPECT_EQ((split.works[first].reason == Reason::kChain) + (split.works[last].reason == Reason::kChain), 1);
+  EXPECT_EQ(split.works[copy].rule, Rule::kWrittenBroadcasts);
+  EXPECT_EQ(
+      (split.works[first].rule == Rule::kUnfusedChain) + (split.works[last].rule == Rule::kUnfusedChain), 1);
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/device/busy/launch_walk.h"
+
 namespace hone::analyze::device {
 namespace {
 
@@ -75,45 +77,43 @@ struct WeightGather {
   double bytes = 0;
 };
 
-class WeightGatherFinder {
+class WeightGatherFinder : public LaunchWalk {
  public:
-  WeightGatherFinder(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split)
-      : trace_(trace), timeline_(timeline), split_(split), ranges_(find_ranges(trace, timeline)) {
-    for (const trace::DeviceInfo& device : trace.meta.devices)
-      if (device.rank == timeline.rank && device.index == timeline.ledger_device())
+  explicit WeightGatherFinder(const View& view)
+      : LaunchWalk(view), ranges_(find_ranges(view.trace, view.timeline)) {
+    for (const trace::DeviceInfo& device : view.trace.meta.devices)
+      if (device.rank == view.timeline.rank && device.index == view.timeline.ledger_device())
         memory_bytes_ = device.memory_bytes;
   }
 
-  void run() {
-    int32_t step = trace::kNoStep;
-    for (const uint32_t work : timeline_.launched) {
-      if (timeline_.works[work].step != step || changes_weights(work)) end_stretch();
-      step = timeline_.works[work].step;
-      if (step != trace::kNoStep) take(work);
-    }
-    end_stretch();
+ private:
+  void begin_step(int32_t step) override {
+    end();
+    step_ = step;
   }
 
- private:
+  void look_at(uint32_t work) override {
+    if (changes_weights(work)) end();
+    if (step_ != trace::kNoStep) take(work);
+  }
+
   const trace::Collective* collective(uint32_t work) const {
-    if (timeline_.works[work].kind != WorkKind::kCollective) return nullptr;
-    const trace::Collective* detail = trace::find_detail(trace_.collectives, timeline_.works[work].span);
+    const trace::Collective* detail = view_.collective(work);
     return detail != nullptr && detail->name.valid() ? detail : nullptr;
   }
 
   // Whether weights, or what is kept of them, are others after this work, or a backward pass has begun.
   bool changes_weights(uint32_t i) const {
     if (const trace::Collective* detail = collective(i); detail != nullptr)
-      return contains(trace_.strings.text(detail->name), "reduce_scatter");
-    const Work& work = timeline_.works[i];
-    if (work.kind == WorkKind::kCollective || work.op == kNothing) return false;
-    const trace::Phase phase = trace_.operators[work.op].phase;
+      return contains(view_.trace.strings.text(detail->name), "reduce_scatter");
+    if (view_.work(i).kind == WorkKind::kCollective || !view_.has_operator(i)) return false;
+    const trace::Phase phase = view_.operator_of(i).phase;
     return phase == trace::Phase::kBackward || phase == trace::Phase::kOptimizer;
   }
 
   void take(uint32_t i) {
-    const Range* range = range_of(ranges_, trace_, timeline_.launch_of(timeline_.works[i]));
-    if (timeline_.works[i].kind == WorkKind::kCollective)
+    const Range* range = range_of(ranges_, view_.trace, view_.timeline.launch_of(view_.work(i)));
+    if (view_.work(i).kind == WorkKind::kCollective)
       take_collective(i, range);
     else if (range != nullptr)
       take_named_copy(i, *range);
@@ -125,7 +125,7 @@ class WeightGatherFinder {
   void take_collective(uint32_t i, const Range* range) {
     const trace::Collective* detail = collective(i);
     if (detail == nullptr || detail->elements_in <= 0 || detail->elements_out <= detail->elements_in) return;
-    const std::string_view name = trace_.strings.text(detail->name);
+    const std::string_view name = view_.trace.strings.text(detail->name);
     if (!contains(name, "allgather") && !contains(name, "all_gather")) return;
     WeightGather gather{{i},
                         range,
@@ -159,16 +159,14 @@ class WeightGatherFinder {
     if (!gathers_.empty() && gathers_.back().range == nullptr && before_ == gathers_.back().works.front() &&
         copies(i, gathers_.back().elements))
       gathers_.back().works.push_back(i);
-    const Work& work = timeline_.works[i];
-    if (gathers_.empty() || work.op == kNothing || work.execution == execution_) return;
-    execution_ = work.execution;
-    weights_ += weight_elements(trace_.operators[work.op], split_.uses.rows[work.op]);
+    if (gathers_.empty() || !view_.has_operator(i) || view_.work(i).execution == execution_) return;
+    execution_ = view_.work(i).execution;
+    weights_ += weight_elements(view_.operator_of(i), view_.use_of(i));
   }
 
   bool copies(uint32_t i, double elements) const {
-    const uint32_t op = timeline_.works[i].op;
-    return op != kNothing && split_.uses.rows[op].elements == elements &&
-           contains(trace_.operators[op].kind, "copy");
+    return view_.has_operator(i) && view_.use_of(i).elements == elements &&
+           contains(view_.operator_of(i).kind, "copy");
   }
 
   // Of the matrix or the filters that a product of activations goes over: its last argument of so many
@@ -186,7 +184,7 @@ class WeightGatherFinder {
     return elements;
   }
 
-  void end_stretch() {
+  void end() override {
     std::vector<WeightGather*> nameless;
     std::map<std::pair<std::string_view, double>, std::vector<WeightGather*>> named;
     // Only the root has no name, unless none has: what is one module's is not known then.
@@ -203,15 +201,15 @@ class WeightGatherFinder {
     if (fits(round))
       for (const auto& [module, turns] : named)
         if (turns.size() >= kLeastTurns)
-          for (std::size_t turn = 1; turn < turns.size(); ++turn) mark(*turns[turn]);
-    mark_pattern(nameless);
+          for (std::size_t turn = 1; turn < turns.size(); ++turn) claim_gather(*turns[turn]);
+    claim_pattern(nameless);
     gathers_.clear();
     packed_range_ = nullptr;
     before_ = kNothing;
     weights_ = 0;
   }
 
-  void mark_pattern(const std::vector<WeightGather*>& gathers) {
+  void claim_pattern(const std::vector<WeightGather*>& gathers) {
     const std::size_t period = period_of(gathers);
     if (period == 0) return;
     double elements = 0, bytes = 0;
@@ -221,7 +219,7 @@ class WeightGatherFinder {
     }
     if (weights_ < (1 - kSameWeights) * elements || weights_ > (1 + kSameWeights) * elements || !fits(bytes))
       return;
-    for (std::size_t i = period; i < gathers.size(); ++i) mark(*gathers[i]);
+    for (std::size_t i = period; i < gathers.size(); ++i) claim_gather(*gathers[i]);
   }
 
   // The shortest pattern of sizes that the gathers repeat from the first to the last; 0: none, or all are
@@ -243,14 +241,13 @@ class WeightGatherFinder {
 
   bool fits(double bytes) const { return memory_bytes_ <= 0 || bytes < kMostOfMemory * memory_bytes_; }
 
-  void mark(const WeightGather& gather) {
-    for (const uint32_t work : gather.works)
-      give_to(split_.works[work], Cause::kComm, Reason::kRepeatedGather, kGone);
+  void claim_gather(const WeightGather& gather) {
+    std::vector<ClaimedWork> works;
+    for (const uint32_t work : gather.works) works.push_back(along(work));
+    claim(Rule::kRepeatedWeightGathers, std::move(works));
   }
 
-  const trace::Trace& trace_;
-  const RankTimeline& timeline_;
-  BusySplit& split_;
+  int32_t step_ = trace::kNoStep;
   std::vector<Range> ranges_;
   double memory_bytes_ = 0;  // 0: not known
   // Since weights may last have changed:
@@ -264,8 +261,6 @@ class WeightGatherFinder {
 
 }  // namespace
 
-void mark_repeated_gathers(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split) {
-  WeightGatherFinder(trace, timeline, split).run();
-}
+Claims find_repeated_gathers(const View& view) { return WeightGatherFinder(view).run(); }
 
 }  // namespace hone::analyze::device

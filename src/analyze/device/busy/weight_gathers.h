@@ -3,12 +3,11 @@
 // model gathers the whole of it for every token.
 #pragma once
 
-#include "analyze/device/busy/busy_split.h"
-#include "analyze/device/timeline/rank_timeline.h"
+#include "analyze/device/busy/view.h"
 
 namespace hone::analyze::device {
 
-// Marks in `split` the all-gathers of weights but for the first of each, with the copies that pack what they
+// The all-gathers of weights but for the first of each, with the copies that pack what they
 // send and unpack what they bring: they belong to communication and need not be launched. What is gathered is
 // the same
 // - where FSDP's ranges name the module, by that name, or
@@ -18,6 +17,6 @@ namespace hone::analyze::device {
 // go with weights that change (or whose whole is dropped to make room for gradients); fewer than three are
 // not enough to tell turns from several models of one shape. A model that does not fit on the device as a
 // whole has to be gathered in turn.
-void mark_repeated_gathers(const trace::Trace& trace, const RankTimeline& timeline, BusySplit& split);
+Claims find_repeated_gathers(const View& view);
 
 }  // namespace hone::analyze::device

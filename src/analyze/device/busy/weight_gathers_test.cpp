@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analyze/device/testing/hand_made_view.h"
 #include "trace/testing/add_span.h"
 
 namespace hone::analyze::device {
@@ -30,12 +31,9 @@ class WeightGatherProgram {
 
   // The works of the program, an x for each that is gathered again.
   std::string repeated() const {
-    BusySplit marked = split_;
-    marked.works.resize(timeline_.works.size());
-    mark_repeated_gathers(trace_, timeline_, marked);
     std::string text;
-    for (const WorkSplit& work : marked.works) {
-      const bool again = work.reason == Reason::kRepeatedGather;
+    for (const WorkSplit& work : fabricate::found_by(find_repeated_gathers, trace_, timeline_, uses_)) {
+      const bool again = work.rule == Rule::kRepeatedWeightGathers;
       text += again ? 'x' : '-';
       EXPECT_EQ(work.target_ns, again ? kGone : 0);
     }
@@ -113,7 +111,7 @@ class WeightGatherProgram {
       use.inputs.push_back(input);
       use.elements = std::max(use.elements, static_cast<double>(input.elements()));
     }
-    split_.uses.rows.push_back(use);
+    uses_.rows.push_back(use);
     Work work;
     work.op = static_cast<uint32_t>(trace_.operators.size() - 1);
     work.execution = timeline_.executions++;
@@ -150,7 +148,7 @@ class WeightGatherProgram {
   trace::Trace trace_;
   trace::TrackId thread_, stream_;
   RankTimeline timeline_;
-  BusySplit split_;
+  OperatorUses uses_;
   double host_ = 0;
   int32_t step_ = 0;
 };

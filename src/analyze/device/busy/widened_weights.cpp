@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyze/device/busy/busy_rules.h"
+#include "analyze/device/busy/launch_walk.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -49,7 +50,6 @@ std::optional<Factors> factors_of(std::string_view kind) {
 struct Widening {
   std::vector<int64_t> dims;  // of the bytes
   double elements = 0;        // 0: there is none
-  int32_t step = trace::kNoStep;
   std::vector<uint32_t> works;
 
   bool is_of_size(const CallInput& input) const { return static_cast<double>(input.elements()) == elements; }
@@ -63,34 +63,25 @@ struct Widening {
   }
 };
 
-class WidenedWeightFinder {
+class WidenedWeightFinder : public LaunchWalk {
  public:
-  WidenedWeightFinder(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
-                      BusySplit& split)
-      : trace_(trace), timeline_(timeline), roofs_(roofs), split_(split) {}
-
-  void run() {
-    for (const uint32_t work : timeline_.launched) {
-      const Work& row = timeline_.works[work];
-      if (row.op == kNothing || row.kind == WorkKind::kMemset) continue;
-      if (row.step != widening_.step) widening_ = {};
-      if (operator_of(work).op_class == trace::OperatorClass::kMatrix)
-        look_at_product(work);
-      else if (!begins(work))
-        go_on(work);
-    }
-  }
+  explicit WidenedWeightFinder(const View& view) : LaunchWalk(view) {}
 
  private:
-  const trace::Operator& operator_of(uint32_t work) const {
-    return trace_.operators[timeline_.works[work].op];
+  void begin_step(int32_t /*step*/) override { widening_ = {}; }
+
+  void look_at(uint32_t work) override {
+    if (!view_.has_operator(work) || view_.work(work).kind == WorkKind::kMemset) return;
+    if (view_.operator_of(work).op_class == trace::OperatorClass::kMatrix)
+      look_at_product(work);
+    else if (!begins(work))
+      go_on(work);
   }
-  const OperatorUse& use_of(uint32_t work) const { return split_.uses.rows[timeline_.works[work].op]; }
 
   // A conversion, or bytes times scales in a wider type, which converts them on the way.
   bool begins(uint32_t work) {
-    const trace::Operator& op = operator_of(work);
-    const Inputs& inputs = use_of(work).inputs;
+    const trace::Operator& op = view_.operator_of(work);
+    const Inputs& inputs = view_.inputs_of(work);
     if (!is_tensor(inputs, 0) || !is_tensor(inputs, 1)) return false;
     const bool converts = op.kind == "aten::copy_" && is_wide(inputs[0].dtype);
     const bool scales = scales_or_shifts(op.kind) && !op.kind.ends_with('_') && is_wide(inputs[1].dtype) &&
@@ -98,8 +89,7 @@ class WidenedWeightFinder {
     const CallInput& bytes = inputs[converts ? 1 : 0];
     if ((!converts && !scales) || !is_bytes(bytes) || (converts && inputs[0].dims != bytes.dims))
       return false;
-    if (!is_same_call(work))
-      widening_ = {bytes.dims, static_cast<double>(bytes.elements()), timeline_.works[work].step, {}};
+    if (!is_same_call(work)) widening_ = {bytes.dims, static_cast<double>(bytes.elements()), {}};
     widening_.works.push_back(work);
     return true;
   }
@@ -107,15 +97,15 @@ class WidenedWeightFinder {
   // Whether it is one more kernel of the operator that came last.
   bool is_same_call(uint32_t work) const {
     return !widening_.works.empty() &&
-           timeline_.works[widening_.works.back()].execution == timeline_.works[work].execution;
+           view_.work(widening_.works.back()).execution == view_.work(work).execution;
   }
 
   // What is widened may be scaled, shifted or converted once more: everything else over as many elements
   // makes it something else.
   void go_on(uint32_t work) {
-    const OperatorUse& use = use_of(work);
+    const OperatorUse& use = view_.use_of(work);
     if (widening_.elements == 0 || use.elements != widening_.elements) return;
-    const std::string& kind = operator_of(work).kind;
+    const std::string& kind = view_.operator_of(work).kind;
     const auto large = std::count_if(use.inputs.begin(), use.inputs.end(), [&](const CallInput& input) {
       return input.kind == CallInput::Kind::kTensor && widening_.is_of_size(input);
     });
@@ -126,58 +116,50 @@ class WidenedWeightFinder {
   }
 
   void look_at_product(uint32_t work) {
-    const uint32_t execution = timeline_.works[work].execution;
-    if (execution == product_ && execution != kNothing) return mark_product(work);
+    const uint32_t execution = view_.work(work).execution;
+    if (execution == product_ && execution != kNothing) return claim_product(work);
     if (widening_.elements == 0) return;
-    const Inputs& inputs = use_of(work).inputs;
-    const std::optional<Factors> factors = factors_of(operator_of(work).kind);
+    const Inputs& inputs = view_.inputs_of(work);
+    const std::optional<Factors> factors = factors_of(view_.operator_of(work).kind);
     const bool reads = std::any_of(inputs.begin(), inputs.end(), [&](const CallInput& input) {
       return input.kind == CallInput::Kind::kTensor && widening_.is(input);
     });
     if (!reads) return;
     const Widening widening = std::exchange(widening_, {});
-    if (operator_of(work).phase == trace::Phase::kBackward) return;
+    if (view_.operator_of(work).phase == trace::Phase::kBackward) return;
     if (!factors || !is_tensor(inputs, factors->weight) || !is_tensor(inputs, factors->passing)) return;
     const CallInput &weight = inputs[factors->weight], &passing = inputs[factors->passing];
     if (!widening.is(weight) || !is_wide(weight.dtype) || passing.elements() >= weight.elements()) return;
-    mark(work, widening, weight);
+    claim_widening(work, widening, weight);
   }
 
-  void mark(uint32_t product, const Widening& widening, const CallInput& weight) {
-    const trace::Operator& op = operator_of(product);
-    const double arithmetic = ns_at(op.fewest_flops(), roofs_.matrix_roof(use_of(product).math));
-    if (roofs_.dram <= 0 || arithmetic > ns_at(weight.bytes(), roofs_.dram)) return;
+  void claim_widening(uint32_t product, const Widening& widening, const CallInput& weight) {
+    const trace::Operator& op = view_.operator_of(product);
+    const double arithmetic = ns_at(op.fewest_flops(), view_.roofs.matrix_roof(view_.use_of(product).math));
+    if (view_.roofs.dram <= 0 || arithmetic > ns_at(weight.bytes(), view_.roofs.dram)) return;
     const double narrow_bytes = std::max(op.bytes() - weight.bytes(), 0.0) + widening.elements;
-    for (const uint32_t work : widening.works)
-      set_split(split_.works[work], Cause::kAvoidableTraffic, 0, Reason::kWidenedWeights, kGone);
-    product_ = timeline_.works[product].execution;
-    product_floor_ = std::max(arithmetic, ns_at(narrow_bytes, roofs_.dram));
-    mark_product(product);
+    std::vector<ClaimedWork> works;
+    for (const uint32_t work : widening.works) works.push_back(removed(work));
+    claim(Rule::kWidenedWeights, std::move(works));
+    product_ = view_.work(product).execution;
+    product_floor_ = std::max(arithmetic, ns_at(narrow_bytes, view_.roofs.dram));
+    claim_product(product);
   }
 
   // Every kernel of the product has its part of what the product takes over bytes.
-  void mark_product(uint32_t work) {
-    const auto now = static_cast<double>(timeline_.works[work].ns());
-    const double floor = product_floor_ * split_.uses.part(timeline_.works[work]),
-                 target = floor / kGoodTraffic;
-    if (target < now)
-      set_split(split_.works[work], Cause::kAvoidableTraffic, floor / now, Reason::kWidenedWeights, target);
+  void claim_product(uint32_t work) {
+    const double now = view_.ns(work);
+    const double floor = product_floor_ * view_.part_of(work), target = floor / kGoodTraffic;
+    if (target < now) claim(Rule::kWidenedWeights, {{work, target, floor / now}});
   }
 
-  const trace::Trace& trace_;
-  const RankTimeline& timeline_;
-  const GpuRoofs& roofs_;
-  BusySplit& split_;
   Widening widening_;
-  uint32_t product_ = kNothing;  // the execution of the last product that was marked
+  uint32_t product_ = kNothing;  // the execution of the last product that was claimed
   double product_floor_ = 0;     // of that, over bytes
 };
 
 }  // namespace
 
-void mark_widened_weights(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
-                          BusySplit& split) {
-  WidenedWeightFinder(trace, timeline, roofs, split).run();
-}
+Claims find_widened_weights(const View& view) { return WidenedWeightFinder(view).run(); }
 
 }  // namespace hone::analyze::device

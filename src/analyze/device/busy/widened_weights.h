@@ -2,17 +2,14 @@
 // of 16 or 32 bits, perhaps scaled and shifted, and a product of few rows reads the result.
 #pragma once
 
-#include "analyze/device/busy/busy_split.h"
-#include "analyze/device/busy/gpu_roofs.h"
-#include "analyze/device/timeline/rank_timeline.h"
+#include "analyze/device/busy/view.h"
 
 namespace hone::analyze::device {
 
-// Marks in `split` the conversion and the passes over its result, where a product then reads them as its
+// The conversion and the passes over its result, where a product then reads them as its
 // weight and is bound by reading it; and that product, which could read one byte an element. Where many rows
-// pass, widening once for all of them is right, and nothing is marked. What anything else changes or reads in
-// between is none of this.
-void mark_widened_weights(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
-                          BusySplit& split);
+// pass, widening once for all of them is right, and nothing is claimed. What anything else changes or reads
+// in between is none of this.
+Claims find_widened_weights(const View& view);
 
 }  // namespace hone::analyze::device

@@ -40,7 +40,7 @@ WorkWords widened_product(std::string inputs, double rows, std::string kind = "a
 }
 WorkWords widened_use() { return widened_product("bf16[16,4096] bf16[4096,8192]{1,4096}", 16); }
 
-bool is_widened(const WorkSplit& split) { return split.reason == Reason::kWidenedWeights; }
+bool is_widened(const WorkSplit& split) { return split.rule == Rule::kWidenedWeights; }
 bool has_widened(const Works& made) {
   const BusySplit split = made.split();
   return std::any_of(split.works.begin(), split.works.end(), is_widened);
@@ -56,7 +56,7 @@ TEST(WidenedWeights, ArePassesBeforeAProductThatCouldReadBytes) {
   const BusySplit split = made.split();
   for (const uint32_t work : {conversion, shift, scale}) {
     EXPECT_TRUE(is_widened(split.works[work]));
-    EXPECT_EQ(split.works[work].cause, Cause::kAvoidableTraffic);
+    EXPECT_EQ(split.works[work].cause(), Cause::kAvoidableTraffic);
     EXPECT_EQ(split.works[work].target_ns, kGone);
   }
   EXPECT_TRUE(is_widened(split.works[through]));

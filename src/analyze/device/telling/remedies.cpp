@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/device/device_rules.h"
+#include "analyze/device/gain_numbers.h"
 
 namespace hone::analyze::device {
 namespace {

@@ -7,8 +7,10 @@
 #include <fmt/args.h>
 #include <fmt/format.h>
 
-#include "analyze/device/device_rules.h"
+#include "analyze/device/busy/kernel_traits.h"
+#include "analyze/device/gain_numbers.h"
 #include "analyze/device/ranks.h"
+#include "analyze/device/rules/tables.h"
 #include "analyze/device/telling/remedies.h"
 #include "analyze/device/telling/verdict.h"
 #include "analyze/rules.h"
@@ -116,15 +118,16 @@ class Teller {
     return text.front() == '<' ? format_ms(ms) : text;
   }
 
-  std::vector<const Part*> parts_of(const Account& account, Reason reason) const {
+  std::vector<const Part*> parts_of(const Account& account, Rule rule) const {
     std::vector<const Part*> parts;
     for (const Part& part : account.parts)
-      if (part.reason == reason) parts.push_back(&part);
+      if (part.rule == rule) parts.push_back(&part);
     return parts;
   }
 
-  double gain_of(Cause cause, const Account& account, Reason reason) const {
-    return std::min(account.of(reason), gains_.of(cause, reason));
+  // Of time of another cause that a rule's works have it wins nothing.
+  double gain_of(const Account& account, Rule rule) const {
+    return row_of(rule).cause == account.cause ? std::min(account.of(rule), gains_.of(rule)) : 0;
   }
 
   Arguments row_arguments(double ms, const std::vector<const Part*>& parts, double gain) const {
@@ -242,8 +245,8 @@ class Teller {
         part.kernel == kNothing
             ? std::string()
             : trace::kernel_short_name(study_.trace->strings.text(trace::StringId{part.kernel}), 40);
-    const bool converts = part.reason == Reason::kTransform && use.is_product;
-    if (use.work_ns <= 0 || converts) return kernel.empty() ? "" : fmt::format(" ({})", kernel);
+    if (use.work_ns <= 0 || (converts(part) && use.is_product))
+      return kernel.empty() ? "" : fmt::format(" ({})", kernel);
     // Of the calls that the part is of; where they are not known, of all.
     const double calls_per_s =
         part.calls > 0 && part.whole > 0 ? part.calls / part.whole * 1e3 : use.executions / use.work_ns * 1e9;
@@ -252,6 +255,12 @@ class Teller {
                          matrix_math_name(use.math));
     if (op.bytes() > 0) return fmt::format(" ({}, {})", kernel, format_byte_rate(op.bytes() * calls_per_s));
     return fmt::format(" ({})", kernel);
+  }
+
+  // The operator's rate is not that of a kernel which only puts its data into another order.
+  bool converts(const Part& part) const {
+    return part.kernel != kNothing &&
+           kernel_traits(study_.trace->strings.text(trace::StringId{part.kernel})).changes_layout;
   }
 
   // "8 × 187 µs = 1.49 ms in 40 kernels": calls of the operator, where each has a part in it, with its
@@ -344,16 +353,18 @@ class Teller {
     return text;
   }
 
+  std::string_view fix_of(const DeviceRule& rule) const { return rule.fix.of(study_.trace->meta.framework); }
+
   static std::string joined(const std::string& text, const std::string& more) {
     return text.empty() || more.empty() ? text + more : text + "; " + more;
   }
 
   // What shortens the device's work wins no more than the host then allows, and how fast it is without the
   // recorder is not known well.
-  std::string more_than(Cause cause, Reason reason, double ms, double gain) const {
+  std::string more_than(Rule rule, double ms, double gain) const {
     const double least = std::max(kWorthARange * gain, gain + kWorthARangeOfStep * step());
-    if (!gains_.recorder_slows() || !is_busy(cause) || ms < least) return {};
-    const double most = std::min(ms, gains_.most_of(cause, reason));
+    if (!gains_.recorder_slows() || !is_busy(row_of(rule).cause) || ms < least) return {};
+    const double most = std::min(ms, gains_.most_of(rule));
     if (most < least) return {};
     return fmt::format(
         "the host holds the step up then: it wins up to {} where the recorder slows the host by more than "
@@ -364,8 +375,8 @@ class Teller {
   LedgerRow row(Cause cause, const Account& account) const {
     std::vector<const Part*> parts;
     for (const Part& part : account.parts) parts.push_back(&part);
-    const DeviceRule& rule = device_rule(cause, account.main_reason());
-    const DeviceRule& general = device_rule(cause, Reason::kNone);
+    const DeviceRule& rule = row_of(cause, account.main_rule());
+    const DeviceRule& general = row_of(general_rule(cause));
     LedgerRow row;
     row.cause = cause;
     row.ms = account.ms;
@@ -373,7 +384,7 @@ class Teller {
     row.predicted_gain_ms = std::min(account.ms, gains_.of(cause));
     const Arguments whole = row_arguments(account.ms, parts, row.predicted_gain_ms);
     row.evidence = evidence(general, parts, whole, row.predicted_gain_ms);
-    row.fix = fill(rule.fix, whole);
+    row.fix = fill(fix_of(rule), whole);
     row.rule = rule.id;
     row.title = fill(general.title, whole);
     row.caveat = caveat(rule, whole);
@@ -392,36 +403,34 @@ class Teller {
   void find(Cause cause, const Account& account, const LedgerRow& row) {
     if (cause == Cause::kFloor || step() <= 0) return;
     double left = row.predicted_gain_ms;
-    for (const Reason reason : by_gain(cause, account)) {
-      const double ms = account.of(reason);
-      const DeviceRule& rule = device_rule(cause, reason);
-      const double gain = std::min(left, gain_of(cause, account, reason));
+    for (const Rule each : by_gain(account)) {
+      const double ms = account.of(each);
+      const DeviceRule& rule = row_of(cause, each);
+      const double gain = std::min(left, gain_of(account, each));
       if (ms / step() < rule.threshold || gain < kWorthSaying * gains_.unrecorded_ms()) continue;
       left -= gain;
-      const std::vector<const Part*> parts = parts_of(account, reason);
+      const std::vector<const Part*> parts = parts_of(account, each);
       const Arguments whole = row_arguments(ms, parts, gain);
-      told_.findings.push_back(
-          {std::string(rule.id), cause, fill(rule.title, whole), evidence(rule, parts, whole, gain),
-           fill(rule.fix, whole),
-           joined(caveat(rule, whole), more_than(cause, reason, ms, gain_of(cause, account, reason))), gain,
-           is_bound(cause), ms, named(parts)});
+      told_.findings.push_back({std::string(rule.id), cause, fill(rule.title, whole),
+                                evidence(rule, parts, whole, gain), fill(fix_of(rule), whole),
+                                joined(caveat(rule, whole), more_than(each, ms, gain_of(account, each))),
+                                gain, is_bound(cause), ms, named(parts)});
     }
   }
 
-  // What a loop wins is taken from what a graph of the whole step would, and what fewer reductions win from
-  // what hiding them all would.
-  static bool is_part(Reason reason) { return reason == Reason::kLoop || carries_less(reason); }
-
-  // Those that have time, the largest gain first, but parts before what they are a part of.
-  std::vector<Reason> by_gain(Cause cause, const Account& account) const {
-    std::vector<Reason> reasons;
-    for (int i = 0; i < kReasonCount; ++i)
-      if (account.of(static_cast<Reason>(i)) > 0) reasons.push_back(static_cast<Reason>(i));
-    std::stable_sort(reasons.begin(), reasons.end(), [&](Reason a, Reason b) {
-      if (is_part(a) != is_part(b)) return is_part(a);
-      return gain_of(cause, account, a) > gain_of(cause, account, b);
+  // Those that have time, the largest gain first, but parts before what they are a part of: what a loop wins
+  // is taken from what a graph of the whole step would, and what fewer reductions win from what hiding them
+  // all would.
+  std::vector<Rule> by_gain(const Account& account) const {
+    std::vector<Rule> rules;
+    for (int i = 0; i < kRuleCount; ++i)
+      if (account.of(static_cast<Rule>(i)) > 0) rules.push_back(static_cast<Rule>(i));
+    std::stable_sort(rules.begin(), rules.end(), [&](Rule a, Rule b) {
+      const bool part = is_part_of_cause(row_of(a).gain), other = is_part_of_cause(row_of(b).gain);
+      if (part != other) return part;
+      return gain_of(account, a) > gain_of(account, b);
     });
-    return reasons;
+    return rules;
   }
 
   // A cause may be the largest while each of its reasons is too small to be a finding: the verdict still says

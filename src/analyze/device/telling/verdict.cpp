@@ -1,13 +1,14 @@
 #include "analyze/device/telling/verdict.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
-#include "analyze/device/device_rules.h"
+#include "analyze/device/gain_numbers.h"
 #include "analyze/rules.h"
 #include "core/units.h"
 #include "trace/kernel_family.h"
@@ -38,6 +39,13 @@ double unknown_share(const trace::Trace& trace) {
     if (!costed && !known->second) unknown += duration;
   }
   return all > 0 ? unknown / all : 0;
+}
+
+// Whether work of this cause inside a step keeps it from being captured as one launch.
+bool blocks_capture(Cause cause) {
+  constexpr Cause kBlocks[] = {Cause::kHostSync,  Cause::kInput,   Cause::kIo,   Cause::kHostCopy,
+                               Cause::kAllocator, Cause::kCompile, Cause::kComm, Cause::kStraggler};
+  return std::find(std::begin(kBlocks), std::end(kBlocks), cause) != std::end(kBlocks);
 }
 
 class Judge {
@@ -88,8 +96,7 @@ class Judge {
   // Slow launching that has a cause of its own.
   bool launches_in_loops() const {
     for (const LedgerRow& row : ledger_)
-      if (row.cause == Cause::kLaunch)
-        return gains_.of(Cause::kLaunch, Reason::kLoop) > 0.5 * row.predicted_gain_ms;
+      if (row.cause == Cause::kLaunch) return gains_.of_joined_turns(row.cause) > 0.5 * row.predicted_gain_ms;
     return false;
   }
 

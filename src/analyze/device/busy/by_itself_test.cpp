@@ -1,5 +1,5 @@
 // Works one by one: what each costs above its floor, and why.
-#include "analyze/device/busy/busy_split.h"
+#include "analyze/device/busy/by_itself.h"
 
 #include <gtest/gtest.h>
 
@@ -43,8 +43,8 @@ WorkWords attention(std::string mask, double us) {
 
 TEST(Products, InTf32WouldTakeHalfInBf16) {
   const WorkSplit split = alone(timed_product(DType::kF32, 300, "sm90_xmma_gemm_tf32"));
-  EXPECT_EQ(split.cause, Cause::kPrecision);
-  EXPECT_EQ(split.reason, Reason::kTf32);
+  EXPECT_EQ(split.cause(), Cause::kPrecision);
+  EXPECT_EQ(split.rule, Rule::kTf32Products);
   EXPECT_NEAR(split.target_ns, 100e3 / (200.9 / 300), 200);  // as near to its roof as now
   EXPECT_NEAR(split.of(Cause::kFloor), 1.0 / 3, 1e-3);
   EXPECT_NEAR(split.of(Cause::kPrecision) * 300e3, 300e3 - split.target_ns, 1);
@@ -52,8 +52,8 @@ TEST(Products, InTf32WouldTakeHalfInBf16) {
 
 TEST(Products, InF32BecomeTf32WhereNoneAreIn16Bits) {
   const WorkSplit split = alone(timed_product(DType::kF32, 2000, "cutlass_simt_sgemm"));
-  EXPECT_EQ(split.cause, Cause::kPrecision);
-  EXPECT_EQ(split.reason, Reason::kVectorMath);
+  EXPECT_EQ(split.cause(), Cause::kPrecision);
+  EXPECT_EQ(split.rule, Rule::kF32WithoutMatrixUnits);
   EXPECT_NEAR(split.target_ns, 200.9e3 / 0.6, 500);          // in tf32, as near to its roof as is good
   EXPECT_NEAR(split.of(Cause::kFloor), 100.0 / 2000, 1e-3);  // that of bf16, to which tf32 leads
 }
@@ -66,63 +66,63 @@ TEST(Products, InF32AmongThoseIn16BitsAreLeaks) {
   const uint32_t leak = made.run(timed_product(DType::kF32, 2000, "cutlass_simt_sgemm"));
   made.end_step();
   const WorkSplit split = made.split().works[leak];
-  EXPECT_EQ(split.cause, Cause::kPrecision);
-  EXPECT_EQ(split.reason, Reason::kLeak);
+  EXPECT_EQ(split.cause(), Cause::kPrecision);
+  EXPECT_EQ(split.rule, Rule::kF32Among16Bits);
   EXPECT_NEAR(split.of(Cause::kFloor), 100.0 / 2000, 1e-3);
 }
 
 TEST(Products, InF64AreDouble) {
-  EXPECT_EQ(alone(timed_product(DType::kF64, 2000)).reason, Reason::kDouble);
-  EXPECT_EQ(alone({.dtype = DType::kF64, .bytes = 42.24e6, .us = 12}).reason, Reason::kDouble);
+  EXPECT_EQ(alone(timed_product(DType::kF64, 2000)).rule, Rule::kF64Arithmetic);
+  EXPECT_EQ(alone({.dtype = DType::kF64, .bytes = 42.24e6, .us = 12}).rule, Rule::kF64Arithmetic);
 }
 
 TEST(Products, In16BitsAreAsNarrowAsTheyNeedBe) {
   const WorkSplit split = alone(timed_product(DType::kBF16, 150));
-  EXPECT_EQ(split.cause, Cause::kFloor);
-  EXPECT_EQ(split.reason, Reason::kNone);
+  EXPECT_EQ(split.cause(), Cause::kFloor);
+  EXPECT_EQ(split.rule, Rule::kFloor);
 }
 
 TEST(OddSizes, MatterToProductsIn16BitsAlone) {
   WorkWords odd = timed_product(DType::kBF16, 400);
   odd.inputs = "bf16[4096,1001] bf16[1001,1024]";
-  EXPECT_EQ(alone(odd).reason, Reason::kOddSize);
-  EXPECT_EQ(alone(odd).cause, Cause::kKernelInefficiency);
+  EXPECT_EQ(alone(odd).rule, Rule::kOddSizes);
+  EXPECT_EQ(alone(odd).cause(), Cause::kKernelInefficiency);
   odd.dtype = DType::kF32;
   odd.kernel = "sm90_xmma_gemm_tf32";
-  EXPECT_EQ(alone(odd).reason, Reason::kTf32);
+  EXPECT_EQ(alone(odd).rule, Rule::kTf32Products);
 }
 
 TEST(OddSizes, DoNotMatterToAProductAtItsRoof) {
   WorkWords odd = timed_product(DType::kBF16, 101);
   odd.inputs = "bf16[4096,1001] bf16[1001,1024]";
-  EXPECT_EQ(alone(odd).reason, Reason::kNone);
+  EXPECT_EQ(alone(odd).rule, Rule::kFloor);
 }
 
 TEST(OddSizes, AreNotWhatAttentionIsSlowFor) {
   WorkWords words = attention("-", 800);
   words.inputs = "bf16[4,8,1001,60] bf16[4,8,1001,60] bf16[4,8,1001,60]";
-  EXPECT_EQ(alone(words).reason, Reason::kSlow);
+  EXPECT_EQ(alone(words).rule, Rule::kSlowKernels);
   words.us = 400;  // a quarter of its roof is not poor for attention
-  EXPECT_EQ(alone(words).reason, Reason::kNone);
+  EXPECT_EQ(alone(words).rule, Rule::kFloor);
 }
 
 TEST(DenseMask, LeavesHalfOfAttentionOut) {
   const WorkSplit split = alone(attention("bf16[1024,1024]", 300));
-  EXPECT_EQ(split.cause, Cause::kKernelInefficiency);
-  EXPECT_EQ(split.reason, Reason::kDenseMask);
+  EXPECT_EQ(split.cause(), Cause::kKernelInefficiency);
+  EXPECT_EQ(split.rule, Rule::kDenseAttentionMasks);
   EXPECT_NEAR(split.target_ns, 50e3 / kGoodMaskless, 1);
   EXPECT_NEAR(split.of(Cause::kFloor), 50.0 / 300, 1e-6);
 }
 
 TEST(DenseMask, IsNoneWithoutAMaskOrWhereAttentionIsFasterThanHalf) {
-  EXPECT_EQ(alone(attention("-", 300)).reason, Reason::kNone);
-  EXPECT_EQ(alone(attention("bf16[1024,1024]", 80)).reason, Reason::kNone);
+  EXPECT_EQ(alone(attention("-", 300)).rule, Rule::kFloor);
+  EXPECT_EQ(alone(attention("bf16[1024,1024]", 80)).rule, Rule::kFloor);
 }
 
 TEST(DenseMask, IsOfAttentionAlone) {
   WorkWords words = attention("bf16[1024,1024]", 300);
   words.kind = "aten::addmm";
-  EXPECT_NE(alone(words).reason, Reason::kDenseMask);
+  EXPECT_NE(alone(words).rule, Rule::kDenseAttentionMasks);
 }
 
 // 10 µs at the roof of memory.
@@ -133,23 +133,23 @@ constexpr const char* kMixed = "f32[4,1024,1024] f32[4,1024,1024]{1048576,1,1024
 
 TEST(MixedOrdersOfAPass, CostWhatItTakesAboveAGoodPass) {
   const WorkSplit split = alone(pass(kMixed, 30));
-  EXPECT_EQ(split.cause, Cause::kLayout);
-  EXPECT_EQ(split.reason, Reason::kMixedOrders);
+  EXPECT_EQ(split.cause(), Cause::kLayout);
+  EXPECT_EQ(split.rule, Rule::kMixedOrders);
   EXPECT_NEAR(split.target_ns, 10e3 / kGoodTraffic, 1);
   EXPECT_NEAR(split.of(Cause::kFloor), 1.0 / 3, 1e-6);
 }
 
 TEST(MixedOrdersOfAPass, DoNotMatterToAFastOneNorToAShortOne) {
-  EXPECT_EQ(alone(pass(kMixed, 12)).cause, Cause::kFloor);
+  EXPECT_EQ(alone(pass(kMixed, 12)).cause(), Cause::kFloor);
   WorkWords brief = pass(kMixed, 7);
   brief.bytes /= 10;
-  EXPECT_EQ(alone(brief).cause, Cause::kFloor);
+  EXPECT_EQ(alone(brief).cause(), Cause::kFloor);
 }
 
 TEST(MixedOrdersOfAPass, DoNotExplainASlowPassInOneOrder) {
   const WorkSplit split = alone(pass("f32[4,1024,1024] f32[4,1024,1024]", 50));
-  EXPECT_EQ(split.cause, Cause::kKernelInefficiency);
-  EXPECT_EQ(split.reason, Reason::kSlow);
+  EXPECT_EQ(split.cause(), Cause::kKernelInefficiency);
+  EXPECT_EQ(split.rule, Rule::kSlowKernels);
 }
 
 TEST(AddingRows, FarBelowItsRoofIsOneAfterAnother) {
@@ -158,18 +158,18 @@ TEST(AddingRows, FarBelowItsRoofIsOneAfterAnother) {
   words.op_class = OperatorClass::kMovement;
   words.bytes = 42.24e6;  // 10 µs at the roof
   const WorkSplit split = alone(words);
-  EXPECT_EQ(split.cause, Cause::kKernelInefficiency);
-  EXPECT_EQ(split.reason, Reason::kScatter);
+  EXPECT_EQ(split.cause(), Cause::kKernelInefficiency);
+  EXPECT_EQ(split.rule, Rule::kRowsAddedInTurn);
   EXPECT_LT(split.target_ns, 15e3);
 }
 
 TEST(GeneratedKernels, AreSlowOnlyFarBelowTheirRoof) {
   WorkWords words = pass("f32[4,1024,1024]", 50);  // a fifth of the roof
-  EXPECT_EQ(alone(words).reason, Reason::kSlow);
+  EXPECT_EQ(alone(words).rule, Rule::kSlowKernels);
   words.kernel = "triton_red_fused_sum_0";
-  EXPECT_EQ(alone(words).reason, Reason::kNone);
+  EXPECT_EQ(alone(words).rule, Rule::kFloor);
   words.us = 80;
-  EXPECT_EQ(alone(words).reason, Reason::kSlow);
+  EXPECT_EQ(alone(words).rule, Rule::kSlowKernels);
 }
 
 }  // namespace

@@ -1,41 +1,8 @@
-// What hone says about the time of a device program, as data: one row for each cause and reason, with the
-// words, the evidence, the fix in the user's framework and its caveat. Numbers by which busy time is divided
-// are in busy_rules.h. docs/adding-a-rule.md walks through adding one.
+// The numbers by which gains are predicted and verdicts given, as data; those by which busy time is divided
+// are in busy/busy_rules.h, the rules themselves in rules/.
 #pragma once
 
-#include <optional>
-#include <span>
-#include <string_view>
-
-#include "analyze/cause.h"
-#include "analyze/device/busy/busy_split.h"
-
 namespace hone::analyze::device {
-
-// Texts are fmt templates over these names. Of a row: {ms} {share} (of the step) {count} (works, gaps or
-// calls in it, a step) {mean} (ms / count) {step} {gain} {kernels} (works of the step) {busy} (share of the
-// step in which the device ran anything) {ahead} (how long works wait between launch and start) {rank} (a
-// rank that is late) {doing} (what it did then) {remedy} (against that) {outcome} (what a change of numerics
-// is judged by) {copies} {exchange} {images} {one_order} {waits} {files} {turns} {micro_batches} (what
-// helps against such copies, collectives, conversions, orders, waits, files, loops and bubbles: remedies.h).
-// Of one of its largest parts: {name} {ms} {count} {mean} {times} (calls × mean = ms, with the kernels where
-// a call has several) {detail} (bytes, rates or a call; may be empty).
-struct DeviceRule {
-  Cause cause;
-  Reason reason;
-  std::string_view id;  // what programs know its findings by; never changes
-  double threshold;     // share of the step from which it is a finding
-  std::string_view title;
-  std::string_view summary;
-  std::string_view item;
-  std::string_view fix;
-  std::string_view caveat;
-  std::string_view training_caveat = {};  // of programs that train
-};
-
-std::span<const DeviceRule> device_rules();
-// The rule of a cause and reason; of the cause alone where the reason has none.
-const DeviceRule& device_rule(Cause cause, Reason reason);
 
 // What a profiler that records every operator costs the host, taken away again before gains are predicted. It
 // works where operators are entered and left, so the distance between one and the next tells how long it
@@ -60,8 +27,6 @@ inline constexpr double kRecordNs = 10'000;
 // captured, or any.
 inline constexpr double kBlocksCaptureShare = 0.04;
 inline constexpr double kSpecificShare = 0.10;
-// Whether work of this cause inside a step keeps it from being captured as one launch.
-bool blocks_capture(Cause cause);
 
 // A fix that wins less of the step is not spoken of.
 inline constexpr double kWorthSaying = 0.005;

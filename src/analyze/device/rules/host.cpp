@@ -1,0 +1,194 @@
+// Why the device idles: the host issues too slowly, waits, reads, copies, allocates, compiles.
+#include "analyze/device/rules/tables.h"
+
+namespace hone::analyze::device {
+namespace {
+
+constexpr DeviceRule kHostRules[] = {
+    {.rule = Rule::kSlowLaunches,
+     .id = "slow_launches",
+     .cause = Cause::kLaunch,
+     .gain = GainModel::kCause,
+     .threshold = 0.05,
+     .title = "{ms} per step the device waits because the host cannot launch fast enough",
+     .summary =
+         "{kernels} kernels and copies a step; before {count} of them the device waits for the launch, "
+         "{mean} each (what else it waits for is not in that); it is busy for {busy} of the step",
+     .item = "before {name}: {count} gaps, {ms}",
+     .fix = {.pytorch = "torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs: one launch a step; "
+                        "larger batches; foreach and batched operators instead of Python loops",
+             .jax = "jax.jit around the whole step, several steps in a lax.scan; larger batches",
+             .native = "CUDA graphs: one launch a step; larger batches; fewer and larger kernels"},
+     .caveat = "a graph needs fixed shapes and no reads of device values inside"},
+    {.rule = Rule::kLaunchesInLoops,
+     .id = "launches_in_loops",
+     .cause = Cause::kLaunch,
+     .gain = GainModel::kJoinedTurns,
+     .threshold = 0.05,
+     .title = "{ms} per step the device waits for the launches of a loop",
+     .summary = "{count} kernels and copies a step launched turn by turn, {mean} of idle device before each",
+     .item = "{name}: {count} gaps, {ms}",
+     .fix =
+         {.pytorch = "{turns}",
+          .jax =
+              "if the turns are independent: jax.vmap; if each needs the one before: lax.scan within jax.jit",
+          .native = "if the turns are independent: one kernel or one batched call for all of them; if each "
+                    "needs the one before: a CUDA graph of the loop"}},
+    {.rule = Rule::kGapsInGraphs,
+     .id = "gaps_in_graphs",
+     .cause = Cause::kLaunch,
+     .gain = GainModel::kNone,
+     .threshold = 0.05,
+     .title = "{ms} per step goes to gaps between kernels that one call launches, as a CUDA graph does",
+     .summary = "{count} kernels a step that begin {mean} after the one before",
+     .item = "before {name}: {count} gaps, {ms}",
+     .fix = {.pytorch = "fewer and larger kernels: torch.compile joins passes over the same data, larger "
+                        "batches fill each kernel; one call launches them already",
+             .native = "fewer and larger kernels: joined passes over the same data, larger batches fill each "
+                       "kernel; one call launches them already"}},
+    {.rule = Rule::kHostWaits,
+     .id = "host_waits",
+     .cause = Cause::kHostSync,
+     .gain = GainModel::kCause,
+     .threshold = 0.03,
+     .title = "{ms} per step the device waits because the host waited for it first",
+     .summary = "{ms} of idle device while the host waited or had to start again from an empty queue",
+     .item = "{name}: {count} waits, {ms}{detail}",
+     .fix = {.pytorch = "{waits}",
+             .jax = "remove reads of device values from the step (float(x), .item(), np.asarray, "
+                    "block_until_ready, prints); gather them on the device and read once in many steps",
+             .native =
+                 "remove cudaStreamSynchronize, cudaDeviceSynchronize and copies that block from the step; "
+                 "let streams wait for events (cudaStreamWaitEvent), and read results once in many steps"},
+     .training_caveat = "a loss that is logged every step is a read, too"},
+    {.rule = Rule::kHostChecks,
+     .id = "host_checks",
+     .cause = Cause::kHostSync,
+     .precedence = Precedence::kAnswerForTheHost,
+     .scope = Scope::kWithGapsAndWaits,
+     .gain = GainModel::kCause,
+     .threshold = 0.03,
+     .title = "{ms} per step goes to checks of which the host waits for the answer",
+     .summary = "{ms} in passes over tensors that only make a yes or no (isfinite, isnan, comparisons, all, "
+                "any), in waiting for it, and in starting again from an empty queue",
+     .item = "{name}: {count} times, {ms}",
+     .word = "only makes a yes or no that the host waits for",
+     .fix =
+         {.pytorch =
+              "check in one of many steps, or the loss alone; or leave the answer on the device, gather all "
+              "of them there and read them once (torch._assert_async stops the program without a wait)",
+          .native = "check in one of many steps; or leave the answer on the device, gather all of them there "
+                    "and read them once"},
+     .training_caveat = "what is found later has been used until then"},
+    {.rule = Rule::kInputWaits,
+     .id = "input_waits",
+     .cause = Cause::kInput,
+     .gain = GainModel::kCause,
+     .threshold = 0.03,
+     .title = "{ms} per step the device waits for input",
+     .summary = "{ms} in which the host prepared the next batch and the device had nothing to do",
+     .item = "{name}: {ms} before the next work",
+     .fix = {.pytorch =
+                 "prepare batches ahead, in enough processes: DataLoader(num_workers=…, prefetch_factor=…, "
+                 "persistent_workers=True, pin_memory=True); or move the preprocessing to the device",
+             .jax = "prepare batches ahead, in other threads or processes (grain, tf.data with prefetch), "
+                    "and jax.device_put them a step ahead",
+             .native = "prepare the next batch in other threads while the device works, in pinned memory; or "
+                       "move the preprocessing to the device"}},
+    {.rule = Rule::kFileWaits,
+     .id = "file_waits",
+     .cause = Cause::kIo,
+     .gain = GainModel::kCause,
+     .threshold = 0.03,
+     .title = "{ms} per step the device waits for files",
+     .summary = "{ms} in reads and writes while the device had nothing to do",
+     .item = "{name}: {ms}",
+     .fix = {.pytorch = "{files}",
+             .native = "read ahead in other threads, keep the data in memory or on a local disk; write in "
+                       "the background, and less often"}},
+    {.rule = Rule::kExposedCopies,
+     .id = "exposed_copies",
+     .cause = Cause::kHostCopy,
+     .gain = GainModel::kCause,
+     .threshold = 0.03,
+     .title = "{ms} per step is spent on copies between host and device that nothing hides",
+     .summary = "{ms} in which the device only copied, or waited for a copy",
+     .item = "{name}: {times}{detail}",
+     .fix = {.pytorch = "{copies}",
+             .jax = "to the device: jax.device_put a step ahead, and keep there what does not change; to the "
+                    "host: reduce on the device first, and read a step later (copy_to_host_async)",
+             .native = "copy from and to pinned memory (cudaHostAlloc) with cudaMemcpyAsync on a stream of "
+                       "its own, to the device a step ahead; to the host: reduce on the device first"},
+     .caveat = "a copy whose result is used at once cannot be hidden, only made smaller"},
+    {.rule = Rule::kCopiesInLoops,
+     .id = "copies_in_loops",
+     .cause = Cause::kHostCopy,
+     .gain = GainModel::kJoinedTurns,
+     .threshold = 0.03,
+     .title = "{ms} per step goes to many small copies to the device, one after another",
+     .summary = "{ms} of idle device before and during copies that a loop makes",
+     .item = "{name}: {ms}",
+     .fix =
+         {.pytorch = "collect them on the host into one tensor in pinned memory, copy that once with "
+                     ".to(device, non_blocking=True) and split it on the device; let the DataLoader collate",
+          .jax =
+              "collect them on the host into one array, jax.device_put that once and split it on the device",
+          .native = "collect them on the host into one buffer in pinned memory, copy that once and split it "
+                    "on the device"}},
+    {.rule = Rule::kAllocatorWaits,
+     .id = "allocator_waits",
+     .cause = Cause::kAllocator,
+     .gain = GainModel::kCause,
+     .threshold = 0.02,
+     .title = "{ms} per step the device waits for memory to be taken or given back",
+     .summary = "{ms} in cudaMalloc and cudaFree while the device had nothing to do",
+     .item = "{name}: {ms}, {count} times",
+     .fix = {.pytorch =
+                 "remove torch.cuda.empty_cache() and memory of one's own (cudaMalloc in an extension) from "
+                 "the step; keep shapes fixed, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+             .jax = "keep shapes fixed, and donate what a step replaces (donate_argnums); leave "
+                    "XLA_PYTHON_CLIENT_PREALLOCATE on",
+             .native = "allocate before the loop and reuse, or take memory from a pool that keeps it "
+                       "(cudaMallocAsync with a release threshold)"},
+     .caveat = "where memory itself is short, only needing less of it helps: smaller batches",
+     .training_caveat = "activation checkpointing needs less"},
+    {.rule = Rule::kCompilationWaits,
+     .id = "compilation_waits",
+     .cause = Cause::kCompile,
+     .precedence = Precedence::kCompilation,
+     .gain = GainModel::kCause,
+     .threshold = 0.03,
+     .title = "{ms} per step the device waits for the compiler",
+     .summary = "{ms} of compilation while the device had nothing to do",
+     .item = "{name}: {ms}",
+     .fix = {.pytorch = "each new shape, and each new value of a Python number, compiles again: pad inputs "
+                        "to a few fixed shapes or use torch.compile(dynamic=True), and pass numbers that "
+                        "change as tensors; TORCH_LOGS=recompiles names the reason",
+             .jax = "each new shape, and each new static argument, compiles again: pad inputs to a few fixed "
+                    "shapes, and pass numbers that change as arrays; jax_log_compiles names the reason",
+             .native = "compile and load kernels before the loop (NVRTC, CUDA_MODULE_LOADING=EAGER), one for "
+                       "each of a few fixed shapes"},
+     .caveat = "the first steps always compile: record later ones"},
+    {.rule = Rule::kHostWork,
+     .id = "host_work",
+     .cause = Cause::kHostOther,
+     .gain = GainModel::kCause,
+     .threshold = 0.05,
+     .title = "{ms} per step the device waits for work of the host",
+     .summary = "{ms} in which the host neither launched nor waited, in code that the trace does not name or "
+                "in the calls named here",
+     .item = "{name}: {ms}",
+     .fix = {.pytorch = "take this work out of the loop or do it less often; or do it while the device "
+                        "works, behind the launches of the next step, in another thread or process; record "
+                        "with with_stack=True to see which code it is",
+             .native = "take this work out of the loop or do it less often; or do it while the device works, "
+                       "in another thread or process"},
+     .caveat = "an operator that takes long on the host in some calls only prepares itself for sizes that it "
+               "has not seen: pad inputs to a few sizes"},
+};
+
+}  // namespace
+
+std::span<const DeviceRule> host_rules() { return kHostRules; }
+
+}  // namespace hone::analyze::device

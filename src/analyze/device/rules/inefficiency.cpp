@@ -1,0 +1,160 @@
+// Kernels below their own roof.
+#include "analyze/device/rules/tables.h"
+
+namespace hone::analyze::device {
+namespace {
+
+constexpr DeviceRule kInefficiencyRules[] = {
+    {.rule = Rule::kKernelsBelowRoof,
+     .id = "kernels_below_roof",
+     .cause = Cause::kKernelInefficiency,
+     .gain = GainModel::kWorks,
+     .threshold = 0.10,
+     .title = "{ms} per step is lost in kernels that stay below their roof",
+     .summary = "{count} kernels a step, {ms} above their floors",
+     .item = kWorkItem,
+     .fix = {.pytorch = "torch.compile(mode=\"max-autotune\") tries other kernels for these shapes",
+             .jax = "XLA_FLAGS=--xla_gpu_autotune_level=4 tries other kernels for these shapes",
+             .native = "try other algorithms for these shapes (cublasLtMatmulAlgoGetHeuristic, the "
+                       "heuristics of cuDNN)"}},
+    {.rule = Rule::kOddSizes,
+     .id = "odd_sizes",
+     .cause = Cause::kKernelInefficiency,
+     .precedence = Precedence::kByItself,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step is lost in products whose sizes are no multiples of 8",
+     .summary =
+         "{count} products a step with a size that matrix units cannot load well: {ms} above their floors",
+     .item = kWorkItem,
+     .word = "a size is no multiple of 8, so matrix units cannot load it well",
+     .fix = {.native = "pad the sizes to multiples of 8 (better 64): hidden width, head size, vocabulary"}},
+    {.rule = Rule::kSmallGrids,
+     .id = "small_grids",
+     .cause = Cause::kKernelInefficiency,
+     .precedence = Precedence::kByItself,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step is lost in kernels that fill only a part of the device",
+     .summary = "{count} kernels a step with fewer blocks than the device has multiprocessors: {ms}",
+     .item = kWorkItem,
+     .word = "fewer blocks than the device has multiprocessors",
+     .fix = {.pytorch = "give them more work at once: larger batches; small products joined into one "
+                        "(torch.bmm, grouped GEMM); for a sum, a norm or a scan over few long rows: more "
+                        "rows, or each row in pieces",
+             .jax = "give them more work at once: larger batches; small products joined into one (jax.vmap); "
+                    "for a sum, a norm or a scan over few long rows: more rows, or each row in pieces",
+             .native = "give them more work at once: larger batches; small products joined into one (batched "
+                       "or grouped GEMM); for a sum, a norm or a scan over few long rows: more rows, or each "
+                       "row in pieces"}},
+    {.rule = Rule::kProductsInTurn,
+     .id = "products_in_turn",
+     .cause = Cause::kKernelInefficiency,
+     .precedence = Precedence::kProductsInTurn,
+     .whole = true,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step is lost in products that a loop does one after another",
+     .summary = "{count} products a step, each with no more blocks than the device has multiprocessors: {ms} "
+                "above their floors",
+     .item = kWorkItem,
+     .word = "one of many in a loop, each of which fills the device at most once",
+     .fix = {.pytorch = "one batched product for all turns: torch.bmm over stacked tensors, a grouped GEMM "
+                        "where their rows differ in number",
+             .jax = "one batched product for all turns: jax.vmap over stacked arrays, lax.ragged_dot where "
+                    "their rows differ in number",
+             .native = "one batched product for all turns (cublasGemmStridedBatchedEx), a grouped GEMM where "
+                       "their rows differ in number"},
+     .caveat = "what is stacked anew in every step is copied: keep it stacked"},
+    {.rule = Rule::kPatchConvolutions,
+     .id = "patch_convolutions",
+     .cause = Cause::kKernelInefficiency,
+     .precedence = Precedence::kByItself,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step is lost in convolutions of patches that do not overlap",
+     .summary =
+         "{count} convolutions a step whose stride is the size of their filter: {ms} above their floors",
+     .item = kWorkItem,
+     .word = "patches that do not overlap: a matrix product would do",
+     .fix =
+         {.pytorch = "cut the image into patches by reshape and permute (or F.unfold) and use nn.Linear: a "
+                     "matrix product",
+          .jax =
+              "cut the image into patches by reshape and transpose and use a dense layer: a matrix product",
+          .native = "cut the image into patches and use a matrix product"}},
+    {.rule = Rule::kLongConvolutionKernels,
+     .id = "long_convolution_kernels",
+     .cause = Cause::kKernelInefficiency,
+     .precedence = Precedence::kOtherAlgorithm,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step is lost in convolutions over thousands of taps, done tap by tap",
+     .summary =
+         "{count} kernels a step convolving with long kernels: {ms} above what Fourier transforms take",
+     .item = kWorkItem,
+     .word = "multiplies tap by tap: a product of spectra (torch.fft) has far less to do",
+     .fix = {.pytorch = "a product of spectra: torch.fft.irfft(torch.fft.rfft(x, n) * torch.fft.rfft(taps, "
+                        "n), n), n at least both lengths together, a power of two; or "
+                        "torchaudio.functional.fftconvolve; both want the taps of conv1d flipped",
+             .jax = "a product of spectra: jax.scipy.signal.fftconvolve",
+             .native =
+                 "a product of spectra (cuFFT), padded to at least both lengths together, a power of two"},
+     .caveat = "spectra are in f32 and take several times the memory of the signals"},
+    {.rule = Rule::kDenseAttentionMasks,
+     .id = "dense_attention_masks",
+     .cause = Cause::kKernelInefficiency,
+     .precedence = Precedence::kByItself,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step goes to attention under a mask that is read from memory",
+     .summary = "{count} kernels of attention a step reading a mask of queries × keys: {ms} above what the "
+                "causal kernel takes",
+     .item = kWorkItem,
+     .word = "reads a mask of queries × keys: a causal one leaves half of the work out",
+     .fix = {.pytorch = "if the mask is the causal one: F.scaled_dot_product_attention(q, k, v, "
+                        "is_causal=True) leaves half of the work out; other masks: flex_attention",
+             .jax = "if the mask is the causal one: jax.nn.dot_product_attention(q, k, v, is_causal=True) "
+                    "leaves half of the work out",
+             .native =
+                 "if the mask is the causal one: the causal form of the kernel leaves half of the work out"},
+     .caveat = "a mask that is not causal must stay"},
+    {.rule = Rule::kRowsAddedInTurn,
+     .id = "rows_added_in_turn",
+     .cause = Cause::kKernelInefficiency,
+     .precedence = Precedence::kByItself,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step is lost adding rows up one after another, as the gradient of x[indices] does",
+     .summary = "{count} kernels a step, {ms} above what good kernels reach",
+     .item = kWorkItem,
+     .word = "adds rows up one after another",
+     .fix = {.pytorch = "look rows up with F.embedding or torch.index_select, whose gradients add rows side "
+                        "by side; give rows that only fill up (padding) no gradient (padding_idx)",
+             .jax = "sort rows by index: jax.ops.segment_sum(…, indices_are_sorted=True) adds those of one "
+                    "index side by side",
+             .native = "sort rows by index, so that those of one index are added side by side; leave rows "
+                       "out that only fill up (padding)"},
+     .caveat = "what the other gradient takes depends on how often the same row is looked up"},
+    {.rule = Rule::kSlowKernels,
+     .id = "slow_kernels",
+     .cause = Cause::kKernelInefficiency,
+     .precedence = Precedence::kByItself,
+     .gain = GainModel::kWorks,
+     .threshold = 0.05,
+     .title = "{ms} per step is lost in kernels far below their roof",
+     .summary = "{count} kernels a step, {ms} above what good kernels reach",
+     .item = kWorkItem,
+     .word = "far below its roof",
+     .fix = {.pytorch = "torch.compile(mode=\"max-autotune\") tries other kernels for these shapes",
+             .jax = "XLA_FLAGS=--xla_gpu_autotune_level=4 tries other kernels for these shapes",
+             .native = "try other algorithms for these shapes (cublasLtMatmulAlgoGetHeuristic, the "
+                       "heuristics of cuDNN)"},
+     .caveat = "a trace shows that they are slow, not why: counters would"},
+};
+
+}  // namespace
+
+std::span<const DeviceRule> inefficiency_rules() { return kInefficiencyRules; }
+
+}  // namespace hone::analyze::device

@@ -1,0 +1,233 @@
+// Bytes that fusion, or another way to compute the same, would not move.
+#include "analyze/device/rules/tables.h"
+
+namespace hone::analyze::device {
+namespace {
+
+constexpr DeviceRule kTrafficRules[] = {
+    {.rule = Rule::kUnfusedTraffic,
+     .id = "unfused_traffic",
+     .cause = Cause::kAvoidableTraffic,
+     .gain = GainModel::kWorks,
+     .threshold = 0.05,
+     .title = "{ms} per step goes to memory traffic that fusion would not have",
+     .summary = "{count} passes a step over data that could stay in registers: {ms}",
+     .item = kWorkItem,
+     .fix = {.pytorch = "torch.compile(model), or the fused operators (F.layer_norm, F.gelu, "
+                        "F.scaled_dot_product_attention)",
+             .jax = "jax.jit around the whole step: XLA joins passes over memory in what it compiles at once",
+             .native = "join these passes into one kernel"}},
+    {.rule = Rule::kUnfusedChain,
+     .id = "unfused_chain",
+     .cause = Cause::kAvoidableTraffic,
+     .precedence = Precedence::kJoinedPasses,
+     .gain = GainModel::kWorks,
+     .threshold = 0.05,
+     .title = "{ms} per step goes to chains of unfused pointwise and normalisation kernels",
+     .summary = "{count} kernels a step reading again what the kernel before wrote: {ms}",
+     .item = kWorkItem,
+     .word = "reads again what the kernel before it wrote: fused with it, it would not",
+     .fix = {.pytorch = "torch.compile(model): it joins chains of pointwise and normalising kernels into "
+                        "one; by hand: one fused operator in the place of a formula (F.gelu, nn.LayerNorm, "
+                        "F.cross_entropy, torch.cdist)",
+             .jax = "jax.jit around the whole step: XLA joins chains of pointwise and normalising operators",
+             .native =
+                 "write a chain of pointwise and normalising passes as one kernel, or as one graph of cuDNN"},
+     .training_caveat = "what the backward pass needs is still written"},
+    {.rule = Rule::kLoneCasts,
+     .id = "lone_casts",
+     .cause = Cause::kAvoidableTraffic,
+     .precedence = Precedence::kJoinedPasses,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step goes to conversions of type on their own",
+     .summary = "{count} conversion kernels a step: {ms}",
+     .item = kWorkItem,
+     .word = "only converts the type",
+     .fix = {.pytorch = "keep what products read in their type, so that nothing is converted (weights in "
+                        "bf16, their f32 copies in the optimizer); torch.compile joins conversions with "
+                        "passes next to them, not with products",
+             .jax = "keep what products read in their type (weights in bf16, their f32 copies in the "
+                    "optimizer), so that nothing is converted",
+             .native =
+                 "convert in the kernel that writes the tensor, or keep it in the type that products read"},
+     .caveat = "small updates are lost in bf16: the copies that the optimizer changes stay in f32"},
+    {.rule = Rule::kOneHotProducts,
+     .id = "one_hot_products",
+     .cause = Cause::kAvoidableTraffic,
+     .precedence = Precedence::kMadeForAProduct,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step goes to looking rows up by a product with rows of one one and many zeros",
+     .summary = "{count} kernels a step writing, converting and multiplying one-hot rows: {ms} above what a "
+                "lookup takes",
+     .item = kWorkItem,
+     .word = "makes or multiplies rows of one one and many zeros: a lookup reads the rows asked for",
+     .fix = {.pytorch =
+                 "F.embedding(ids, table) (nn.Embedding, table[ids]) in the place of F.one_hot(ids).to(…) @ "
+                 "table: it reads the rows that are asked for; sums by number are index_add_",
+             .jax = "table[ids] (jnp.take) in the place of jax.nn.one_hot(ids, n) @ table; sums by number "
+                    "are jax.ops.segment_sum",
+             .native = "a kernel that gathers the rows that are asked for; sums by number add rows up"}},
+    {.rule = Rule::kMergedWeights,
+     .id = "merged_weights",
+     .cause = Cause::kAvoidableTraffic,
+     .precedence = Precedence::kMadeForAProduct,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step goes to putting weights together anew in every call",
+     .summary = "{count} kernels a step multiplying two narrow matrices and adding the result to a matrix of "
+                "its size, which one product reads: {ms}",
+     .item = kWorkItem,
+     .word = "puts a weight together anew for one product",
+     .fix = {.pytorch = "keep the narrow matrices of an adapter beside the weight: torch.addmm(x @ W.T, x @ "
+                        "A.T, B.T, alpha=s); or, while none of them changes, add them to the weight once",
+             .jax = "keep the narrow matrices of an adapter beside the weight: x @ W + (x @ A) @ B; or, "
+                    "while none of them changes, add them to the weight once",
+             .native = "keep the narrow matrices beside the weight and multiply by them in turn; or, while "
+                       "none of them changes, add them to the weight once"},
+     .caveat = "what is merged once is rounded to the weight's type"},
+    {.rule = Rule::kWidenedWeights,
+     .id = "widened_weights",
+     .cause = Cause::kAvoidableTraffic,
+     .precedence = Precedence::kMadeForAProduct,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step goes to widening weights of 8 bits in memory before the products that read them",
+     .summary = "{count} kernels a step converting or scaling weights stored in 8 bits, or reading them "
+                "widened: {ms} above what products take that read the bytes",
+     .item = kWorkItem,
+     .word = "widens a weight stored in 8 bits, or reads it widened: a product can read the bytes",
+     .fix = {.pytorch = "products that read the bytes: torchao's quantize_(model, Int8WeightOnlyConfig()), "
+                        "or Float8WeightOnlyConfig, with torch.compile(model, mode=\"max-autotune\"); or, if "
+                        "there is memory, widen the weights once and keep them",
+             .jax = "products that read the bytes (lax.dot_general over int8 or float8 operands); or, if "
+                    "there is memory, widen the weights once and keep them",
+             .native = "products that read the bytes (cublasLtMatmul over 8 bits, a mixed-input GEMM of "
+                       "CUTLASS); or, if there is memory, widen the weights once and keep them"},
+     .caveat = "kernels over bytes are not equally good for all shapes: compare with weights that are "
+               "widened once"},
+    {.rule = Rule::kManyMicroBatches,
+     .id = "many_micro_batches",
+     .cause = Cause::kAvoidableTraffic,
+     .precedence = Precedence::kMicroBatches,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step goes to adding up gradients over more micro-batches than need be",
+     .summary = "{count} sums of gradients a step (AccumulateGrad), each reading and writing a gradient once "
+                "more: {ms} of them would not be with half as many micro-batches",
+     .item = kWorkItem,
+     .word = "adds up gradients over micro-batches: fewer of them need fewer sums",
+     .fix = {.pytorch = "fewer and larger micro-batches: half as many, if they fit into memory "
+                        "(torch.utils.checkpoint makes room)",
+             .jax = "fewer and larger micro-batches: half as many, if they fit into memory (jax.checkpoint "
+                    "makes room)",
+             .native = "fewer and larger micro-batches: half as many, if they fit into memory"},
+     .caveat = "larger micro-batches take more memory; torch.compile does not reach these sums"},
+    {.rule = Rule::kRepeatedWeightCasts,
+     .id = "repeated_weight_casts",
+     .cause = Cause::kAvoidableTraffic,
+     .precedence = Precedence::kMicroBatches,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step goes to converting weights again in every micro-batch",
+     .summary = "{count} conversions a step of weights that an earlier micro-batch has converted: {ms}",
+     .item = kWorkItem,
+     .word = "converts a weight that an earlier micro-batch of the step has converted",
+     .fix = {.pytorch = "one torch.autocast region around all micro-batches of a step: it converts each "
+                        "weight once and keeps the result until the region ends",
+             .jax = "convert the weights once a step, outside the lax.scan over micro-batches",
+             .native = "convert the weights once a step, before its first micro-batch"},
+     .caveat = "the converted weights stay in memory for the whole step"},
+    {.rule = Rule::kAttentionByHand,
+     .id = "attention_by_hand",
+     .cause = Cause::kAvoidableTraffic,
+     .precedence = Precedence::kOneKernelForMany,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step goes to the T×T scores of attention written by hand",
+     .summary = "{count} kernels a step writing and reading the scores: {ms}",
+     .item = kWorkItem,
+     .word = "passes over the T×T scores of attention, which a fused kernel keeps on the chip",
+     .fix = {.pytorch =
+                 "F.scaled_dot_product_attention(q, k, v, is_causal=…): the scores never leave the chip",
+             .jax = "jax.nn.dot_product_attention(q, k, v, is_causal=…, implementation=\"cudnn\"): the "
+                    "scores never leave the chip",
+             .native =
+                 "cuDNN's scaled dot-product attention or FlashAttention: the scores never leave the chip"},
+     .caveat = "dropout and masks must be given to the fused operator"},
+    {.rule = Rule::kWrittenBroadcasts,
+     .id = "written_broadcasts",
+     .cause = Cause::kAvoidableTraffic,
+     .precedence = Precedence::kByItself,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step goes to writing out tensors whose elements are stored once",
+     .summary = "{count} copies a step writing the same elements again and again: {ms}",
+     .item = kWorkItem,
+     .word = "writes elements many times that are stored once",
+     .fix = {.pytorch = "leave tensors expanded, for most operators read broadcasts as they are: no "
+                        ".repeat(), and no .contiguous(), .clone() or .reshape() behind .expand()",
+             .jax = "leave arrays broadcast: no jnp.tile, jnp.repeat or jnp.broadcast_to before operators "
+                    "that broadcast",
+             .native = "read what is stored once with a stride of 0 in the place of writing it out"},
+     .caveat = "an operator that needs packed input makes the copy itself",
+     .training_caveat = "of a loss that is only .sum() or .mean() the gradient is one number, written out "
+                        "for the operator before: another loss has a gradient that is packed"},
+    {.rule = Rule::kRepeatedHeads,
+     .id = "repeated_heads",
+     .cause = Cause::kAvoidableTraffic,
+     .precedence = Precedence::kRepeatedHeads,
+     .gain = GainModel::kWorks,
+     .threshold = 0.02,
+     .title = "{ms} per step goes to repeating keys and values for the heads that share them",
+     .summary =
+         "{count} copies a step writing heads of keys or values once for each head of the queries: {ms}",
+     .item = kWorkItem,
+     .word = "writes heads of keys or values once for each head of queries: enable_gqa=True does without",
+     .fix =
+         {.pytorch =
+              "F.scaled_dot_product_attention(q, k, v, enable_gqa=True): it reads each head of keys and "
+              "values as often as it is needed; no repeat_interleave, no .expand() with .reshape() before it",
+          .jax = "jax.nn.dot_product_attention takes fewer heads of keys and values than of queries: no "
+                 "jnp.repeat before it",
+          .native = "a kernel of grouped-query attention (cuDNN, FlashAttention): it reads each head of keys "
+                    "and values as often as it is needed"},
+     .caveat = "heads of queries that share keys must follow one another"},
+    {.rule = Rule::kUnfusedOptimizer,
+     .id = "unfused_optimizer",
+     .cause = Cause::kAvoidableTraffic,
+     .precedence = Precedence::kOneKernelForMany,
+     .scope = Scope::kWithGaps,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step goes to an optimizer that passes over the parameters many times",
+     .summary = "{count} kernels a step updating parameters: {ms}, the gaps before them included",
+     .item = kWorkItem,
+     .word = "one of many passes over the parameters: fused=True makes one",
+     .fix = {.pytorch = "torch.optim.AdamW(…, fused=True): one kernel for all parameters",
+             .jax = "jax.jit around the whole update, its state in donate_argnums",
+             .native = "one kernel that goes over all parameters (multi-tensor apply)"},
+     .caveat = "fused=True wants all parameters on the device"},
+    {.rule = Rule::kAppendByCopy,
+     .id = "append_by_copy",
+     .cause = Cause::kAvoidableTraffic,
+     .precedence = Precedence::kByItself,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step goes to copying large tensors in order to append a little",
+     .summary = "{count} concatenations a step copying a tensor that is nearly all of the result: {ms}",
+     .item = kWorkItem,
+     .word = "copies all of the first tensor to put a little behind it",
+     .fix = {.pytorch = "allocate the whole once and write into it: cache[:, :, n] = new (a static key-value "
+                        "cache), index_copy_, torch.narrow",
+             .jax = "allocate the whole once and write into it: lax.dynamic_update_slice on a donated array",
+             .native = "allocate the whole once and write behind what is there"},
+     .caveat = "what reads the tensor then reads a part of a larger one"},
+};
+
+}  // namespace
+
+std::span<const DeviceRule> traffic_rules() { return kTrafficRules; }
+
+}  // namespace hone::analyze::device
