@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "analyze/device/busy/by_itself.h"
+#include "analyze/device/busy/channels_first_norms.h"
 #include "analyze/device/busy/checks.h"
 #include "analyze/device/busy/compiling.h"
 #include "analyze/device/busy/fusion.h"
@@ -43,6 +44,7 @@ BusySplit divide_busy(const trace::Trace& trace, const RankTimeline& timeline, c
   View view = view_of(trace, timeline, activity, loops, roofs);
   std::vector<Claims> all = {find_by_itself(view)};
   view.alone = resolve(view.works(), all);
+  all.push_back(find_channels_first_norms(view));
   all.push_back(find_long_kernels(view));
   all.push_back(find_pointwise_series(view));
   all.push_back(find_chains(view, resolve(view.works(), all)));

@@ -36,6 +36,8 @@ constexpr Pattern kPatterns[] = {
     {"dgemm", &KernelTraits::vector_math},
     {"triton_", &KernelTraits::generated},
     {"nvfuser", &KernelTraits::generated},
+    {"_1C11_kernel",
+     &KernelTraits::block_a_channel},  // cuDNN: bn_fw_tr_1C11_kernel_NCHW, bn_bw_1C11_kernel_new
     {"batch_norm_backward_kernel", &KernelTraits::channels_first_norm},
     {"batch_norm_collect_statistics_kernel", &KernelTraits::channels_first_norm},
     {"batch_norm_transform_input_kernel", &KernelTraits::channels_first_norm},

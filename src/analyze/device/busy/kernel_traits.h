@@ -15,6 +15,7 @@ struct KernelTraits {
   bool matrix_units = false;         // multiplies on tensor cores, as far as the name tells
   bool vector_math = false;          // a matrix product or convolution without them
   bool generated = false;            // by a compiler that fuses: Triton, Inductor, nvFuser
+  bool block_a_channel = false;      // batch normalisation in which one block has all of a channel
   bool channels_first_norm = false;  // batch normalisation over [N, C, H, W] where a faster order exists
 };
 

@@ -15,10 +15,11 @@ namespace hone::analyze::device {
 // the ones above. Claims of one line are of works that cannot be the same; were they, the first would keep
 // them.
 enum class Precedence : uint8_t {
-  kNone,                // claims no works
-  kByItself,            // what a work shows alone: all that follows knows more
-  kProductsInTurn,      // only of products that nothing else is wrong with
-  kJoinedPasses,        // passes that are slow alone need not be fast where they need not be
+  kNone,            // claims no works
+  kByItself,        // what a work shows alone: all that follows knows more
+  kOrderOfImages,   // an order in which no kernel can be fast says why this one is slow, or runs few blocks
+  kProductsInTurn,  // only of products that nothing else is wrong with
+  kJoinedPasses,    // passes that are slow alone need not be fast where they need not be
   kAroundConvolutions,  // these passes go with the convolution's layout, whatever else they could be joined
                         // with
   kRepeatedHeads,       // a broadcast of which it is known who reads it

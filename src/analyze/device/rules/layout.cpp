@@ -36,6 +36,24 @@ constexpr DeviceRule kLayoutRules[] = {
              .native =
                  "keep images and filters as NHWC (CUDNN_TENSOR_NHWC): tensor cores want channels last"},
      .caveat = "the input and the output of the model are still converted once"},
+    {.rule = Rule::kChannelsFirstBatchNorm,
+     .id = "channels_first_batch_norm",
+     .cause = Cause::kLayout,
+     .precedence = Precedence::kOrderOfImages,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step is lost to batch normalisation that has one block for each of few channels",
+     .summary = "{count} kernels a step normalising channels-first images channel by channel, or converting "
+                "such images for convolutions: {ms}",
+     .item = kWorkItem,
+     .word = "works on channels-first images: conversions to channels-last",
+     .word_of_others = "normalises with one block a channel: over channels-last images all blocks share each",
+     .fix = {.pytorch = "{images}",
+             .jax = "keep images as NHWC (dimension_numbers=(\"NHWC\", \"HWIO\", \"NHWC\") of "
+                    "lax.conv_general_dilated), and normalise over the axes before the last",
+             .native = "keep images as NHWC (CUDNN_TENSOR_NHWC) and normalise with "
+                       "CUDNN_BATCHNORM_SPATIAL_PERSISTENT"},
+     .caveat = "a narrower type alone wins little here: the images stay channels first"},
     {.rule = Rule::kStridedCopies,
      .id = "strided_copies",
      .cause = Cause::kLayout,

@@ -61,7 +61,8 @@ enum class Rule : uint8_t {
   kWidenedWeights,
   kLongConvolutionKernels,
   kRepeatedWeightGathers,
+  kChannelsFirstBatchNorm,
 };
-inline constexpr int kRuleCount = static_cast<int>(Rule::kRepeatedWeightGathers) + 1;
+inline constexpr int kRuleCount = static_cast<int>(Rule::kChannelsFirstBatchNorm) + 1;
 
 }  // namespace hone::analyze::device
