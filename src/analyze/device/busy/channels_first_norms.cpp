@@ -10,7 +10,9 @@ namespace {
 // A kernel that normalises images with one block a channel, and what it takes over channels-last images: of
 // no time where that is not known, or not less.
 ClaimedWork over_channels_last(const View& view, uint32_t i) {
-  if (!view.kernel(i).block_a_channel || !view.has_operator(i) || !is_image(view.inputs_of(i))) return {i, 0};
+  if (!view.kernel(i).block_a_channel || !view.has_operator(i) || !is_image(view.inputs_of(i)) ||
+      view.ns(i) < kShortWorkNs)
+    return {i, 0};
   const double floor = view.use_of(i).floor_ns * view.part_of(i), target = floor / kGoodChannelsLastNorm;
   return {i, target < view.ns(i) ? target : 0, floor / view.ns(i)};
 }
@@ -23,6 +25,7 @@ Claims find_channels_first_norms(const View& view) {
   double lost_ns = 0, converting_ns = 0;
   bool few_channels = false;
   for (uint32_t i = 0; i < view.works(); ++i) {
+    if (view.work(i).step == trace::kNoStep) continue;
     if (view.kernel(i).changes_layout) {
       conversions.push_back(removed(i));
       converting_ns += view.ns(i);

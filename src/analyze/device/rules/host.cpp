@@ -12,9 +12,9 @@ constexpr DeviceRule kHostRules[] = {
      .threshold = 0.05,
      .title = "{ms} per step the device waits because the host cannot launch fast enough",
      .summary =
-         "{kernels} kernels and copies a step; before {count} of them the device waits for the launch, "
+         "{kernels:kernels} and copies a step; before {count} of them the device waits for the launch, "
          "{mean} each (what else it waits for is not in that); it is busy for {busy} of the step",
-     .item = "before {name}: {count} gaps, {ms}",
+     .item = "before {name}: {count:gaps}, {ms}",
      .fix = {.pytorch = "torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs: one launch a step; "
                         "larger batches; foreach and batched operators instead of Python loops",
              .jax = "jax.jit around the whole step, several steps in a lax.scan; larger batches",
@@ -26,8 +26,8 @@ constexpr DeviceRule kHostRules[] = {
      .gain = GainModel::kJoinedTurns,
      .threshold = 0.05,
      .title = "{ms} per step the device waits for the launches of a loop",
-     .summary = "{count} kernels and copies a step launched turn by turn, {mean} of idle device before each",
-     .item = "{name}: {count} gaps, {ms}",
+     .summary = "{count:kernels} and copies a step launched turn by turn, {mean} of idle device before each",
+     .item = "{name}: {count:gaps}, {ms}",
      .fix =
          {.pytorch = "{turns}",
           .jax =
@@ -40,8 +40,8 @@ constexpr DeviceRule kHostRules[] = {
      .gain = GainModel::kNone,
      .threshold = 0.05,
      .title = "{ms} per step goes to gaps between kernels that one call launches, as a CUDA graph does",
-     .summary = "{count} kernels a step that begin {mean} after the one before",
-     .item = "before {name}: {count} gaps, {ms}",
+     .summary = "{count:kernels} a step that begin {mean} after the one before",
+     .item = "before {name}: {count:gaps}, {ms}",
      .fix = {.pytorch = "fewer and larger kernels: torch.compile joins passes over the same data, larger "
                         "batches fill each kernel; one call launches them already",
              .native = "fewer and larger kernels: joined passes over the same data, larger batches fill each "
@@ -53,7 +53,7 @@ constexpr DeviceRule kHostRules[] = {
      .threshold = 0.03,
      .title = "{ms} per step the device waits because the host waited for it first",
      .summary = "{ms} of idle device while the host waited or had to start again from an empty queue",
-     .item = "{name}: {count} waits, {ms}{detail}",
+     .item = "{name}: {count:waits}, {ms}{detail}",
      .fix = {.pytorch = "{waits}",
              .jax = "remove reads of device values from the step (float(x), .item(), np.asarray, "
                     "block_until_ready, prints); gather them on the device and read once in many steps",
@@ -71,7 +71,7 @@ constexpr DeviceRule kHostRules[] = {
      .title = "{ms} per step goes to checks of which the host waits for the answer",
      .summary = "{ms} in passes over tensors that only make a yes or no (isfinite, isnan, comparisons, all, "
                 "any), in waiting for it, and in starting again from an empty queue",
-     .item = "{name}: {count} times, {ms}",
+     .item = "{name}: {count:times}, {ms}",
      .word = "only makes a yes or no that the host waits for",
      .fix =
          {.pytorch =
@@ -142,7 +142,7 @@ constexpr DeviceRule kHostRules[] = {
      .threshold = 0.02,
      .title = "{ms} per step the device waits for memory to be taken or given back",
      .summary = "{ms} in cudaMalloc and cudaFree while the device had nothing to do",
-     .item = "{name}: {ms}, {count} times",
+     .item = "{name}: {ms}, {count:times}",
      .fix = {.pytorch =
                  "remove torch.cuda.empty_cache() and memory of one's own (cudaMalloc in an extension) from "
                  "the step; keep shapes fixed, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",

@@ -11,7 +11,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.10,
      .title = "{ms} per step is lost in kernels that stay below their roof",
-     .summary = "{count} kernels a step, {ms} above their floors",
+     .summary = "{count:kernels} a step, {ms} above their floors",
      .item = kWorkItem,
      .fix = {.pytorch = "torch.compile(mode=\"max-autotune\") tries other kernels for these shapes",
              .jax = "XLA_FLAGS=--xla_gpu_autotune_level=4 tries other kernels for these shapes",
@@ -25,7 +25,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .threshold = 0.03,
      .title = "{ms} per step is lost in products whose sizes are no multiples of 8",
      .summary =
-         "{count} products a step with a size that matrix units cannot load well: {ms} above their floors",
+         "{count:products} a step with a size that matrix units cannot load well: {ms} above their floors",
      .item = kWorkItem,
      .word = "a size is no multiple of 8, so matrix units cannot load it well",
      .fix = {.native = "pad the sizes to multiples of 8 (better 64): hidden width, head size, vocabulary"}},
@@ -36,7 +36,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step is lost in kernels that fill only a part of the device",
-     .summary = "{count} kernels a step with fewer blocks than the device has multiprocessors: {ms}",
+     .summary = "{count:kernels} a step with fewer blocks than the device has multiprocessors: {ms}",
      .item = kWorkItem,
      .word = "fewer blocks than the device has multiprocessors",
      .fix = {.pytorch = "give them more work at once: larger batches; small products joined into one "
@@ -55,7 +55,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step is lost in products that a loop does one after another",
-     .summary = "{count} products a step, each with no more blocks than the device has multiprocessors: {ms} "
+     .summary = "{count:products} a step, each with no more blocks than the device has multiprocessors: {ms} "
                 "above their floors",
      .item = kWorkItem,
      .word = "one of many in a loop, each of which fills the device at most once",
@@ -74,7 +74,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .threshold = 0.03,
      .title = "{ms} per step is lost in convolutions of patches that do not overlap",
      .summary =
-         "{count} convolutions a step whose stride is the size of their filter: {ms} above their floors",
+         "{count:convolutions} a step whose stride is the size of their filter: {ms} above their floors",
      .item = kWorkItem,
      .word = "patches that do not overlap: a matrix product would do",
      .fix =
@@ -91,7 +91,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .threshold = 0.03,
      .title = "{ms} per step is lost in convolutions over thousands of taps, done tap by tap",
      .summary =
-         "{count} kernels a step convolving with long kernels: {ms} above what Fourier transforms take",
+         "{count:kernels} a step convolving with long kernels: {ms} above what Fourier transforms take",
      .item = kWorkItem,
      .word = "multiplies tap by tap: a product of spectra (torch.fft) has far less to do",
      .fix = {.pytorch = "a product of spectra: torch.fft.irfft(torch.fft.rfft(x, n) * torch.fft.rfft(taps, "
@@ -108,7 +108,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to attention under a mask that is read from memory",
-     .summary = "{count} kernels of attention a step reading a mask of queries × keys: {ms} above what the "
+     .summary = "{count:kernels} of attention a step reading a mask of queries × keys: {ms} above what the "
                 "causal kernel takes",
      .item = kWorkItem,
      .word = "reads a mask of queries × keys: a causal one leaves half of the work out",
@@ -126,7 +126,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step is lost adding rows up one after another, as the gradient of x[indices] does",
-     .summary = "{count} kernels a step, {ms} above what good kernels reach",
+     .summary = "{count:kernels} a step, {ms} above what good kernels reach",
      .item = kWorkItem,
      .word = "adds rows up one after another",
      .fix = {.pytorch = "look rows up with F.embedding or torch.index_select, whose gradients add rows side "
@@ -143,7 +143,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.05,
      .title = "{ms} per step is lost in kernels far below their roof",
-     .summary = "{count} kernels a step, {ms} above what good kernels reach",
+     .summary = "{count:kernels} a step, {ms} above what good kernels reach",
      .item = kWorkItem,
      .word = "far below its roof",
      .fix = {.pytorch = "torch.compile(mode=\"max-autotune\") tries other kernels for these shapes",

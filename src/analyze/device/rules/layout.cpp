@@ -11,7 +11,7 @@ constexpr DeviceRule kLayoutRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to changing the order of elements in memory",
-     .summary = "{count} kernels a step, {ms}",
+     .summary = "{count:kernels} a step, {ms}",
      .item = kWorkItem,
      .fix = {.pytorch = "{images}",
              .jax = "keep one order through the model: images as NHWC in dimension_numbers, no jnp.transpose "
@@ -26,7 +26,7 @@ constexpr DeviceRule kLayoutRules[] = {
      .threshold = 0.03,
      .title = "{ms} per step is lost to channels-first images: conversions around convolutions, slow "
               "normalisation",
-     .summary = "{count} kernels a step converting between channels-first and channels-last or normalising "
+     .summary = "{count:kernels} a step converting between channels-first and channels-last or normalising "
                 "channels first: {ms}",
      .item = kWorkItem,
      .word = "works on channels-first images: conversions to channels-last, or a kernel that is slow without",
@@ -42,8 +42,9 @@ constexpr DeviceRule kLayoutRules[] = {
      .precedence = Precedence::kOrderOfImages,
      .gain = GainModel::kWorks,
      .threshold = 0.03,
-     .title = "{ms} per step is lost to batch normalisation that has one block for each of few channels",
-     .summary = "{count} kernels a step normalising channels-first images channel by channel, or converting "
+     .title = "{ms} per step is lost to channels-first images of few channels: batch normalisation with one "
+              "block a channel, conversions around convolutions",
+     .summary = "{count:kernels} a step normalising channels-first images channel by channel, or converting "
                 "such images for convolutions: {ms}",
      .item = kWorkItem,
      .word = "works on channels-first images: conversions to channels-last",
@@ -61,7 +62,7 @@ constexpr DeviceRule kLayoutRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to copies that only change strides",
-     .summary = "{count} copies a step between two orders of the same elements: {ms}",
+     .summary = "{count:copies} a step between two orders of the same elements: {ms}",
      .item = kWorkItem,
      .word = "only changes the order of elements",
      .fix = {.pytorch = "remove .contiguous(), .permute() and .transpose() that the next operator does not "
@@ -79,7 +80,7 @@ constexpr DeviceRule kLayoutRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step is lost in passes over tensors that lie in different orders",
-     .summary = "{count} kernels a step reading one tensor against its order in memory: {ms}",
+     .summary = "{count:kernels} a step reading one tensor against its order in memory: {ms}",
      .item = kWorkItem,
      .word = "reads one tensor against its order in memory",
      .fix = {.pytorch = "keep one order through the model, without .transpose() and .permute() in between "
@@ -94,7 +95,7 @@ constexpr DeviceRule kLayoutRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to passes around convolutions of size 1 whose channels do not lie last",
-     .summary = "{count} kernels a step changing the order of elements for them, adding their biases, or "
+     .summary = "{count:kernels} a step changing the order of elements for them, adding their biases, or "
                 "reading their results against their order: {ms}",
      .item = kWorkItem,
      .word = "around a convolution of size 1: a linear layer over channels that lie last has none",

@@ -19,7 +19,7 @@ constexpr DeviceRule kPrecisionRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.05,
      .title = "{ms} per step goes to arithmetic in a wider type than it needs",
-     .summary = "{count} kernels, {ms} above what they would take on matrix units",
+     .summary = "{count:kernels}, {ms} above what they would take on matrix units",
      .item = kWorkItem,
      .fix = {.pytorch = "run these products in bf16 (torch.autocast) or tf32 "
                         "(torch.set_float32_matmul_precision(\"high\"))",
@@ -34,7 +34,7 @@ constexpr DeviceRule kPrecisionRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.05,
      .title = "{ms} per step goes to f32 products that do not use the matrix units",
-     .summary = "{count} f32 products a step without tensor cores: {ms} above what tf32 would take",
+     .summary = "{count:f32 products} a step without tensor cores: {ms} above what tf32 would take",
      .item = kWorkItem,
      .word = "runs in f32 without tensor cores: tf32 or bf16 would use them",
      .fix = {.pytorch = "allow tf32: torch.set_float32_matmul_precision(\"high\") for matrix products, "
@@ -52,7 +52,7 @@ constexpr DeviceRule kPrecisionRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.05,
      .title = "{ms} per step goes to products in tf32 that bf16 would do in half the time",
-     .summary = "{count} products and attentions a step in tf32: {ms} above what bf16 would take",
+     .summary = "{count:products and attentions} a step in tf32: {ms} above what bf16 would take",
      .item = kWorkItem,
      .word = "computes in tf32: bf16 would take half",
      .fix = {.pytorch = "torch.autocast(\"cuda\", dtype=torch.bfloat16) around the forward pass: products, "
@@ -68,7 +68,7 @@ constexpr DeviceRule kPrecisionRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to f32 products in a program that computes in 16 bits",
-     .summary = "{count} f32 products a step without tensor cores: {ms} above what bf16 would take",
+     .summary = "{count:f32 products} a step without tensor cores: {ms} above what bf16 would take",
      .item = kWorkItem,
      .word = "runs in f32 without tensor cores, while other products run in 16 bits",
      .word_of_others = "converts for a product in f32, while other products run in 16 bits",
@@ -85,7 +85,7 @@ constexpr DeviceRule kPrecisionRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to arithmetic in f64",
-     .summary = "{count} kernels a step in f64, {ms} above what f32 would take",
+     .summary = "{count:kernels} a step in f64, {ms} above what f32 would take",
      .item = kWorkItem,
      .word = "computes in f64",
      .fix =

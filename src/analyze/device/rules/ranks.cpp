@@ -27,7 +27,7 @@ constexpr DeviceRule kRanksRules[] = {
      .gain = GainModel::kWithoutWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to reducing gradients that are reduced again before they are used",
-     .summary = "{count} works a step reducing gradients, or scaling them for that, before the last "
+     .summary = "{count:works} a step reducing gradients, or scaling them for that, before the last "
                 "reduction of equal sizes; one optimizer step follows them all",
      .item = kWorkItem,
      .word = "prepares a reduction over ranks that a later one repeats",
@@ -46,7 +46,7 @@ constexpr DeviceRule kRanksRules[] = {
      .gain = GainModel::kShorterWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to sums over ranks in f32 of tensors that are in 16 bits before and after",
-     .summary = "{count} works a step converting to f32, summing and converting back",
+     .summary = "{count:works} a step converting to f32, summing and converting back",
      .item = kWorkItem,
      .word = "converts for a sum over ranks that could be one of 16 bits",
      .fix = {.pytorch = "reduce in bf16: no .float() before all_reduce, reduce_dtype=torch.bfloat16 with "
@@ -60,7 +60,7 @@ constexpr DeviceRule kRanksRules[] = {
      .gain = GainModel::kShorterWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to gathering from all ranks what is reduced right after",
-     .summary = "{count} works a step gathering whole tensors and reducing them",
+     .summary = "{count:works} a step gathering whole tensors and reducing them",
      .item = kWorkItem,
      .word = "reduces what was gathered: each rank could have reduced its own part first",
      .fix = {.native = "reduce on each rank first (mean, argmax, sum), then gather what is left"}},
@@ -71,7 +71,7 @@ constexpr DeviceRule kRanksRules[] = {
      .gain = GainModel::kWithoutWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to gathering weights again that nothing has changed",
-     .summary = "{count} works a step gathering weights that the same step has gathered before, without an "
+     .summary = "{count:works} a step gathering weights that the same step has gathered before, without an "
                 "update in between, or packing and unpacking them",
      .item = kWorkItem,
      .word = "packs or unpacks weights that the step has gathered before",

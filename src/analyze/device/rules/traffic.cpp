@@ -11,7 +11,7 @@ constexpr DeviceRule kTrafficRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.05,
      .title = "{ms} per step goes to memory traffic that fusion would not have",
-     .summary = "{count} passes a step over data that could stay in registers: {ms}",
+     .summary = "{count:passes} a step over data that could stay in registers: {ms}",
      .item = kWorkItem,
      .fix = {.pytorch = "torch.compile(model), or the fused operators (F.layer_norm, F.gelu, "
                         "F.scaled_dot_product_attention)",
@@ -24,7 +24,7 @@ constexpr DeviceRule kTrafficRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.05,
      .title = "{ms} per step goes to chains of unfused pointwise and normalisation kernels",
-     .summary = "{count} kernels a step reading again what the kernel before wrote: {ms}",
+     .summary = "{count:kernels} a step reading again what the kernel before wrote: {ms}",
      .item = kWorkItem,
      .word = "reads again what the kernel before it wrote: fused with it, it would not",
      .fix = {.pytorch = "torch.compile(model): it joins chains of pointwise and normalising kernels into "
@@ -41,7 +41,7 @@ constexpr DeviceRule kTrafficRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to conversions of type on their own",
-     .summary = "{count} conversion kernels a step: {ms}",
+     .summary = "{count:conversion kernels} a step: {ms}",
      .item = kWorkItem,
      .word = "only converts the type",
      .fix = {.pytorch = "keep what products read in their type, so that nothing is converted (weights in "
@@ -59,7 +59,7 @@ constexpr DeviceRule kTrafficRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to looking rows up by a product with rows of one one and many zeros",
-     .summary = "{count} kernels a step writing, converting and multiplying one-hot rows: {ms} above what a "
+     .summary = "{count:kernels} a step writing, converting and multiplying one-hot rows: {ms} above what a "
                 "lookup takes",
      .item = kWorkItem,
      .word = "makes or multiplies rows of one one and many zeros: a lookup reads the rows asked for",
@@ -76,7 +76,7 @@ constexpr DeviceRule kTrafficRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to putting weights together anew in every call",
-     .summary = "{count} kernels a step multiplying two narrow matrices and adding the result to a matrix of "
+     .summary = "{count:kernels} a step multiplying two narrow matrices and adding the result to a matrix of "
                 "its size, which one product reads: {ms}",
      .item = kWorkItem,
      .word = "puts a weight together anew for one product",
@@ -94,7 +94,7 @@ constexpr DeviceRule kTrafficRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to widening weights of 8 bits in memory before the products that read them",
-     .summary = "{count} kernels a step converting or scaling weights stored in 8 bits, or reading them "
+     .summary = "{count:kernels} a step converting or scaling weights stored in 8 bits, or reading them "
                 "widened: {ms} above what products take that read the bytes",
      .item = kWorkItem,
      .word = "widens a weight stored in 8 bits, or reads it widened: a product can read the bytes",
@@ -114,7 +114,7 @@ constexpr DeviceRule kTrafficRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to adding up gradients over more micro-batches than need be",
-     .summary = "{count} sums of gradients a step (AccumulateGrad), each reading and writing a gradient once "
+     .summary = "{count:sums} of gradients a step (AccumulateGrad), each reading and writing a gradient once "
                 "more: {ms} of them would not be with half as many micro-batches",
      .item = kWorkItem,
      .word = "adds up gradients over micro-batches: fewer of them need fewer sums",
@@ -131,7 +131,7 @@ constexpr DeviceRule kTrafficRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to converting weights again in every micro-batch",
-     .summary = "{count} conversions a step of weights that an earlier micro-batch has converted: {ms}",
+     .summary = "{count:conversions} a step of weights that an earlier micro-batch has converted: {ms}",
      .item = kWorkItem,
      .word = "converts a weight that an earlier micro-batch of the step has converted",
      .fix = {.pytorch = "one torch.autocast region around all micro-batches of a step: it converts each "
@@ -146,7 +146,7 @@ constexpr DeviceRule kTrafficRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to the T×T scores of attention written by hand",
-     .summary = "{count} kernels a step writing and reading the scores: {ms}",
+     .summary = "{count:kernels} a step writing and reading the scores: {ms}",
      .item = kWorkItem,
      .word = "passes over the T×T scores of attention, which a fused kernel keeps on the chip",
      .fix = {.pytorch =
@@ -163,7 +163,7 @@ constexpr DeviceRule kTrafficRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to writing out tensors whose elements are stored once",
-     .summary = "{count} copies a step writing the same elements again and again: {ms}",
+     .summary = "{count:copies} a step writing the same elements again and again: {ms}",
      .item = kWorkItem,
      .word = "writes elements many times that are stored once",
      .fix = {.pytorch = "leave tensors expanded, for most operators read broadcasts as they are: no "
@@ -182,7 +182,7 @@ constexpr DeviceRule kTrafficRules[] = {
      .threshold = 0.02,
      .title = "{ms} per step goes to repeating keys and values for the heads that share them",
      .summary =
-         "{count} copies a step writing heads of keys or values once for each head of the queries: {ms}",
+         "{count:copies} a step writing heads of keys or values once for each head of the queries: {ms}",
      .item = kWorkItem,
      .word = "writes heads of keys or values once for each head of queries: enable_gqa=True does without",
      .fix =
@@ -202,7 +202,7 @@ constexpr DeviceRule kTrafficRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to an optimizer that passes over the parameters many times",
-     .summary = "{count} kernels a step updating parameters: {ms}, the gaps before them included",
+     .summary = "{count:kernels} a step updating parameters: {ms}, the gaps before them included",
      .item = kWorkItem,
      .word = "one of many passes over the parameters: fused=True makes one",
      .fix = {.pytorch = "torch.optim.AdamW(…, fused=True): one kernel for all parameters",
@@ -216,7 +216,7 @@ constexpr DeviceRule kTrafficRules[] = {
      .gain = GainModel::kWorks,
      .threshold = 0.03,
      .title = "{ms} per step goes to copying large tensors in order to append a little",
-     .summary = "{count} concatenations a step copying a tensor that is nearly all of the result: {ms}",
+     .summary = "{count:concatenations} a step copying a tensor that is nearly all of the result: {ms}",
      .item = kWorkItem,
      .word = "copies all of the first tensor to put a little behind it",
      .fix = {.pytorch = "allocate the whole once and write into it: cache[:, :, n] = new (a static key-value "

@@ -11,6 +11,7 @@
 #include "analyze/device/gain_numbers.h"
 #include "analyze/device/ranks.h"
 #include "analyze/device/rules/tables.h"
+#include "analyze/device/telling/counted.h"
 #include "analyze/device/telling/remedies.h"
 #include "analyze/device/telling/verdict.h"
 #include "analyze/rules.h"
@@ -36,41 +37,7 @@ void put(Arguments& arguments, const char* name, std::string value) {
   arguments.push_back(fmt::arg(name, std::move(value)));
 }
 
-// Templates count in the plural: "1 kernels" and "1 f32 products" become "1 kernel" and "1 f32 product".
-std::string singular_ones(std::string text) {
-  constexpr std::string_view kNouns[] = {
-      "kernels", "gaps",  "waits",      "copies",       "passes",         "products and attentions",
-      "works",   "turns", "times",      "convolutions", "concatenations", "products",
-      "calls",   "sums",  "conversions"};
-  constexpr std::size_t kAdjective = 12;  // letters, at most
-  for (std::size_t at = text.find("1 "); at != std::string::npos; at = text.find("1 ", at + 1)) {
-    if (at > 0 && std::string_view("0123456789.,×").find(text[at - 1]) != std::string_view::npos) continue;
-    for (const std::string_view noun : kNouns) {
-      const std::size_t found = text.find(noun, at + 2);
-      if (found == std::string::npos || found - at > 2 + kAdjective) continue;
-      if (std::count(text.begin() + static_cast<std::ptrdiff_t>(at) + 2,
-                     text.begin() + static_cast<std::ptrdiff_t>(found), ' ') > 1)
-        continue;
-      const std::string one = noun == "copies"   ? "copy"
-                              : noun == "passes" ? "pass"
-                              : noun == "products and attentions"
-                                  ? "product or attention"
-                                  : std::string(noun.substr(0, noun.size() - 1));
-      text.replace(found, noun.size(), one);
-      break;
-    }
-  }
-  return text;
-}
-
-std::string fill(std::string_view text, const Arguments& arguments) {
-  return singular_ones(fmt::vformat(text, arguments));
-}
-
-std::string count_text(double count) {
-  return count >= 10 || std::abs(count - std::round(count)) < 0.05 ? fmt::format("{:.0f}", count)
-                                                                   : fmt::format("{:.1f}", count);
-}
+std::string fill(std::string_view text, const Arguments& arguments) { return fmt::vformat(text, arguments); }
 
 // What the shown rank has other than the late one: "mm 24×8 · 8×8" beside "mm 72×8 · 8×8" is "24×8 · 8×8".
 std::string other_inputs(const RankOperator& row) {
@@ -141,11 +108,11 @@ class Teller {
     works /= static_cast<double>(std::max<std::size_t>(1, timeline.steps.size()));
     put(arguments, "ms", in_step(ms));
     put(arguments, "share", format_percent(step() > 0 ? ms / step() : 0));
-    put(arguments, "count", count_text(count));
+    arguments.push_back(fmt::arg("count", Counted{count}));
     put(arguments, "mean", format_ms(count > 0 ? ms / count : ms));
     put(arguments, "step", in_step(step()));
     put(arguments, "gain", in_step(gain));
-    put(arguments, "kernels", count_text(works));
+    arguments.push_back(fmt::arg("kernels", Counted{works}));
     put(arguments, "busy", format_percent(step() > 0 ? busy / step() : 0));
     put(arguments, "rank", fmt::format("{}", straggler_.number));
     put(arguments, "doing", straggler_.doing);
@@ -303,7 +270,7 @@ class Teller {
       Arguments arguments;
       put(arguments, "name", part->name);
       put(arguments, "ms", in_step(part->ms));
-      put(arguments, "count", count_text(part->count));
+      arguments.push_back(fmt::arg("count", Counted{part->count}));
       put(arguments, "times", times(*part));
       put(arguments, "mean", format_ms(part->count > 0 ? part->ms / part->count : part->ms));
       put(arguments, "detail", detail(rule.cause, *part));
