@@ -10,7 +10,9 @@
 #include "apps/trace_source.h"
 #include "core/file.h"
 #include "core/version.h"
+#include "report/fields_page.h"
 #include "report/json.h"
+#include "report/sql.h"
 #include "report/terminal.h"
 #include "report/write.h"
 #include "trace/run_folder.h"
@@ -25,6 +27,7 @@ struct ExplainOptions {
   std::vector<std::string> paths;
   std::string out, json, roofs, sql;
   int top = 5;
+  bool fields = false;
 };
 
 // What can be known to fail before the work. A folder that another command filled, or that is explained right
@@ -63,9 +66,7 @@ Result<fs::path> write_folder(const ExplainOptions& options, const Recording& re
 Status write_sql(const ExplainOptions& options, const Recording& recording, const analyze::Analysis& analysis,
                  const Progress& progress) {
   trace::Findings findings;
-  for (const analyze::LedgerRow& row : analysis.ledger)
-    findings.ledger.push_back({std::string(analyze::cause_name(row.cause)), row.ms, row.share, row.title,
-                               row.fix, row.predicted_gain_ms});
+  findings.tables = report::analysis_tables(analysis);
   for (const analyze::StepSpan& row : analysis.step_spans)
     findings.steps.push_back({row.rank, row.step, row.start_ns, row.end_ns});
   for (const analyze::RankSummary& row : analysis.rank_summaries)
@@ -74,7 +75,18 @@ Status write_sql(const ExplainOptions& options, const Recording& recording, cons
                              [&](double share) { (void)progress(share, "writing " + options.sql); });
 }
 
+constexpr int kWrongCommandLine = 2;
+
 Status run_explain(const ExplainOptions& options, const std::string& command, int& exit_code) {
+  if (options.fields) {
+    fmt::print("{}", report::fields_page());
+    return {};
+  }
+  if (options.paths.empty()) {
+    say("hone: PATH is required; see hone explain --help\n");
+    exit_code = kWrongCommandLine;
+    return {};
+  }
   HONE_CHECK(check_outputs(options));
   Roofs given;
   if (!options.roofs.empty()) {
@@ -119,15 +131,17 @@ void add_explain_command(Program& program) {
                   "recordings of one program: of PyTorch's profiler (JSON, .gz, .zst; a file for each rank, "
                   "or a folder of them), Nsight Systems (.sqlite), Nsight Compute (CSV), or a run folder of "
                   "hone")
-      .required();
+      .required(false);
   command.option("--out DIR", &options->out,
                  "a folder for the report (HTML, Markdown, JSON) and the trace for ui.perfetto.dev");
   command.option("--top N", &options->top, "operators and kernels to name").positive().with_default();
   command.option(
       "--roofs FILE", &options->roofs,
       "judge by these roofs (as hone ceilings --json writes them), not by what hone knows of the device");
-  command.option("--sql FILE", &options->sql, "also write the trace and the ledger as an SQLite database");
+  command.option("--sql FILE", &options->sql, "also write the trace and what was found as an SQLite database");
   command.option("--json FILE", &options->json, "write explain.json here, too");
+  command.flag("--fields", &options->fields,
+               "instead of a recording: what explain.json and the tables of --sql hold, as Markdown");
   command.footer(
       "Exit status: 0 explained; 1 not explained, standard error says why; 2 the command line is wrong; 3 "
       "the recording lacks too much for a verdict (what it does hold was printed and written).");

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "report/description/analysis.h"
 #include "report/json/parts.h"
 #include "trace/roofs_json.h"
 
@@ -10,6 +11,8 @@ namespace {
 
 using namespace json;
 using analyze::Analysis;
+
+Json estimate(const analyze::Estimate& value) { return json_of(value); }
 
 Json pairs(const std::vector<std::pair<std::string, std::string>>& list) {
   Json json = Json::object();
@@ -24,22 +27,17 @@ Json beaten_roofs(const std::vector<analyze::BeatenRoof>& rows) {
   return list;
 }
 
-// What report.json says of the plan before and after.
+// What report.json says of the plan before and after: of its analysis what stands in explain.json, too.
 Json side(const Analysis& analysis, const analyze::MemoryUse& memory) {
-  return {{"step_ms", estimate(analysis.step.ms)},
-          {"steps", analysis.step.count},
-          {"floor_ms", analysis.floor_ms},
-          {"ledger", ledger(analysis.ledger)},
-          {"top", top(analysis.top)},
-          {"verdict", verdict(analysis.verdict)},
-          {"verdict_sentence", analysis.verdict.sentence},
-          {"metrics", metrics(analysis)},
-          {"memory",
-           {{"arena_bytes", memory.arena_bytes},
-            {"weights_bytes", memory.weights_bytes},
-            {"peak_bytes", memory.peak_bytes}}},
-          {"beaten_roofs", beaten_roofs(analysis.beaten_roofs)},
-          {"warnings", analysis.warnings}};
+  Json json = {{"step_ms", estimate(analysis.step.ms)}, {"steps", analysis.step.count}};
+  json.update(chosen_json(analysis_fields(), analysis,
+                          {"floor_ms", "ledger", "top", "verdict", "verdict_sentence", "metrics"}));
+  json["memory"] = {{"arena_bytes", memory.arena_bytes},
+                    {"weights_bytes", memory.weights_bytes},
+                    {"peak_bytes", memory.peak_bytes}};
+  json["beaten_roofs"] = beaten_roofs(analysis.beaten_roofs);
+  json.update(chosen_json(analysis_fields(), analysis, {"warnings"}));
+  return json;
 }
 
 Json arena_gain(const analyze::ArenaGain& arena) {

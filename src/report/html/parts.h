@@ -4,6 +4,7 @@
 
 #include "analyze/compare.h"
 #include "analyze/findings.h"
+#include "report/description/grid.h"
 #include "report/markup.h"
 
 namespace hone::report::html {
@@ -17,6 +18,8 @@ Markup prose(std::string_view text);
 // A number in a table; `name` stands before it where the page is too narrow for columns. Where it is empty,
 // nothing stands there.
 Markup cell(std::string_view name, const std::string& value);
+// A table of an analysis, which readers may sort; empty without rows.
+Markup table(const Grid& grid);
 // A chart in both widths: `draw` takes a svg::Canvas.
 template <typename Draw>
 Markup chart(Draw draw);

@@ -13,12 +13,6 @@ namespace hone::report::json {
 
 using Json = nlohmann::ordered_json;
 
-Json estimate(const analyze::Estimate& value);
-Json ledger(const std::vector<analyze::LedgerRow>& rows);
-Json top(const std::vector<analyze::TopOperator>& rows);
-std::string_view verdict(const analyze::Verdict& value);
-Json metrics(const analyze::Analysis& analysis);
-
 // Numbers that JSON has no word for (NaN, infinity) are written as null; bytes that are no UTF-8 as U+FFFD.
 std::string dump(const Json& json);
 

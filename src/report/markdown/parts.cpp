@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/description/grids.h"
 #include "report/text.h"
 #include "report/words.h"
 
@@ -45,12 +46,8 @@ std::string table(const Cells& head, std::size_t texts, const std::vector<Cells>
 
 std::string ledger(const analyze::Analysis& side) {
   const double step = side.step.ms.median;
-  std::vector<Cells> rows;
-  for (const analyze::LedgerRow& line : side.ledger)
-    rows.push_back({std::string(row_label(side, line.cause)), fixed_ms(line.ms, step),
-                    format_percent(line.share), gain_text(line, step)});
-  rows.push_back({"**step**", fmt::format("**{}**", fixed_ms(step, step)), "100 %", ""});
-  std::string out = table({"cause", "per step", "share", "a fix could win"}, 1, rows);
+  std::string out = table(ledger_grid(side, Form::kMarkdown),
+                          {{"**step**", fmt::format("**{}**", fixed_ms(step, step)), "100 %", ""}});
   for (const analyze::LedgerRow& line : side.ledger) {
     out += fmt::format("- **{}**: {}.", row_label(side, line.cause), plain(line.title));
     if (!line.fix.empty()) out += fmt::format(" Fix: {}.", plain(line.fix));
@@ -60,16 +57,7 @@ std::string ledger(const analyze::Analysis& side) {
   return out + "\n";
 }
 
-std::string top(const analyze::Analysis& side) {
-  std::vector<Cells> rows;
-  for (const analyze::TopOperator& op : side.top)
-    rows.push_back({fmt::format("{}", op.rank), code(op.name), plain(op.why),
-                    fixed_ms(op.ms, side.step.ms.median), format_percent(op.share), format_flops(op.flops),
-                    format_bytes(op.bytes), op.bytes > 0 ? format_intensity(op.intensity) : "–",
-                    plain(op.roof), roof_share(op)});
-  return table({"#", "operator", "why", "time", "share", "work", "traffic", "intensity", "roof", "of roof"},
-               3, rows);
-}
+std::string top(const analyze::Analysis& side) { return table(top_grid(side, Form::kMarkdown)); }
 
 std::string warnings(const std::vector<std::string>& list) {
   std::string out;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyze/findings.h"
+#include "report/description/grid.h"
 
 namespace hone::report::markdown {
 
@@ -17,6 +18,8 @@ std::string code(std::string_view text);
 using Cells = std::vector<std::string>;
 // A table whose columns after the first `texts` are right-aligned.
 std::string table(const Cells& head, std::size_t texts, const std::vector<Cells>& rows);
+// A table of an analysis, with more rows below; empty without rows.
+std::string table(const Grid& grid, const std::vector<Cells>& more = {});
 
 std::string ledger(const analyze::Analysis& side);
 std::string top(const analyze::Analysis& side);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/description/grids.h"
 #include "report/device_words.h"
 #include "report/text.h"
 #include "report/words.h"
@@ -81,30 +82,7 @@ std::string ledger_table(const analyze::Analysis& side, const TerminalStyle& sty
 }
 
 std::string top_table(const analyze::Analysis& side, const TerminalStyle& style) {
-  const std::size_t traffic = style.width >= 90 ? 11 : 0;  // on a narrow terminal names need the room
-  const std::size_t name_width = style.width - 5 - (11 + 8 + 12 + traffic + 13 + 8);
-  auto line = [&](const std::string& start, std::string_view ms, std::string_view share,
-                  std::string_view work, std::string_view bytes, std::string_view roof,
-                  std::string_view fraction) {
-    return start + right(ms, 11) + right(share, 8) + right(work, 12) +
-           (traffic > 0 ? right(bytes, traffic) : "") + right(roof, 13) + right(fraction, 8);
-  };
-  std::string head =
-      line("  #  " + left("operator", name_width), "time", "share", "work", "traffic", "roof", "of it");
-  std::string out = paint(head, Colour::kFaint, style) + "\n";
-  for (const analyze::TopOperator& row : side.top) {
-    const OperatorName name = operator_name(row.name, row.kind);
-    out += line(fmt::format("{:3}  ", row.rank) + name_cell(name.head, name_width),
-                fixed_ms(row.ms, side.step.ms.median), format_percent(row.share),
-                row.flops > 0 ? format_flops(row.flops) : "–", row.bytes > 0 ? format_bytes(row.bytes) : "–",
-                row.roof == "unknown" ? "–" : shortened(clean_utf8(row.roof), 12), roof_share(row)) +
-           "\n";
-    if (!name.inputs.empty())
-      out += paint(wrapped(shortened(clean_utf8(name.inputs), style.width - 5), 5, style), Colour::kFaint,
-                   style);
-    out += paint(wrapped(row.why, 5, style), Colour::kFaint, style);
-  }
-  return out;
+  return table(top_grid(side, Form::kTerminal), style, true);
 }
 
 std::string warnings(const std::vector<std::string>& list, const TerminalStyle& style) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "report/description/grid.h"
 #include "report/terminal.h"
 
 namespace hone::report::terminal {
@@ -21,6 +22,8 @@ std::string wrapped(std::string_view text, std::size_t indent, const TerminalSty
                     std::size_t hang = 0);
 std::string name_cell(std::string_view name, std::size_t width);
 
+// A table of an analysis with its headings; `numbered`: its rows count from 1. Empty without rows.
+std::string table(const Grid& grid, const TerminalStyle& style, bool numbered = false);
 std::string ledger_table(const analyze::Analysis& side, const TerminalStyle& style);
 std::string top_table(const analyze::Analysis& side, const TerminalStyle& style);
 std::string warnings(const std::vector<std::string>& list, const TerminalStyle& style);

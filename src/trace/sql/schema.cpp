@@ -27,7 +27,6 @@ CREATE TABLE collectives(span INTEGER PRIMARY KEY, name TEXT, process_group TEXT
 CREATE TABLE steps(span INTEGER PRIMARY KEY, step INTEGER, rank INTEGER, start_ns INTEGER,
                    duration_ns INTEGER, window_start_ns INTEGER, window_ns INTEGER);
 -- start_ns, duration_ns: as marked on the host; window_: what hone takes for the step, to the end of its last work
-CREATE TABLE ledger(cause TEXT, ms REAL, share REAL, title TEXT, fix TEXT, predicted_gain_ms REAL);
 )sql";
 
 const char* const kIndexes = R"sql(

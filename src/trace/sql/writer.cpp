@@ -180,16 +180,41 @@ Status write_details(const Trace& trace, Database& database) {
   return {};
 }
 
-Status write_ledger(const std::vector<LedgerLine>& ledger, Database& database) {
-  HONE_ASSIGN(Insert insert, database.insert_into("ledger", 6));
-  for (const LedgerLine& row : ledger)
-    HONE_CHECK(insert.text(row.cause)
-                   .real(row.ms)
-                   .real(row.share)
-                   .text(row.title)
-                   .text(row.fix)
-                   .real(row.predicted_gain_ms)
-                   .run());
+std::string_view type_name(AddedTable::Type type) {
+  switch (type) {
+    case AddedTable::Type::kInteger: return " INTEGER";
+    case AddedTable::Type::kReal: return " REAL";
+    case AddedTable::Type::kText: return " TEXT";
+    case AddedTable::Type::kAny: break;
+  }
+  return "";
+}
+
+// "value" is a word of SQL's where it stands alone: names are quoted.
+std::string create_statement(const AddedTable& table) {
+  std::string columns;
+  for (const AddedTable::Column& column : table.columns)
+    columns += fmt::format("{}\"{}\"{}", columns.empty() ? "" : ", ", column.name, type_name(column.type));
+  return fmt::format("CREATE TABLE \"{}\"({})", table.name, columns);
+}
+
+Status write_added(const AddedTable& table, Database& database) {
+  HONE_CHECK(database.execute(create_statement(table)));
+  HONE_ASSIGN(Insert insert,
+              database.insert_into("\"" + table.name + "\"", static_cast<int>(table.columns.size())));
+  for (const std::vector<AddedTable::Value>& row : table.rows) {
+    for (const AddedTable::Value& value : row) {
+      if (const auto* whole = std::get_if<int64_t>(&value))
+        insert.integer(*whole);
+      else if (const auto* real = std::get_if<double>(&value))
+        insert.real(*real);
+      else if (const auto* text = std::get_if<std::string>(&value))
+        insert.text(*text);
+      else
+        insert.null();
+    }
+    HONE_CHECK(insert.run());
+  }
   return {};
 }
 
@@ -207,7 +232,7 @@ Status write_sqlite(const Trace& trace, const Findings& findings, const std::fil
   HONE_CHECK(sql::write_spans(trace, findings, database, progress));
   HONE_CHECK(sql::write_kernels(trace, database));
   HONE_CHECK(sql::write_details(trace, database));
-  HONE_CHECK(sql::write_ledger(findings.ledger, database));
+  for (const AddedTable& table : findings.tables) HONE_CHECK(sql::write_added(table, database));
   HONE_CHECK(database.execute(sql::kIndexes));
   HONE_CHECK(database.execute(sql::kViews));
   return database.commit();

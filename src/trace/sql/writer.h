@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/result.h"
@@ -13,14 +14,17 @@
 
 namespace hone::trace {
 
-// A row of the table `ledger`: analysis is not this folder's to know.
-struct LedgerLine {
-  std::string cause;
-  double ms = 0;
-  double share = 0;
-  std::string title;
-  std::string fix;
-  double predicted_gain_ms = 0;
+// A table that is not of the trace: what an analysis found is not this folder's to know.
+struct AddedTable {
+  enum class Type { kAny, kInteger, kReal, kText };
+  using Value = std::variant<std::monostate, int64_t, double, std::string>;  // monostate: NULL
+  struct Column {
+    std::string name;
+    Type type = Type::kText;
+  };
+  std::string name;  // an identifier that no table of schema.cpp has; so are the columns' names
+  std::vector<Column> columns;
+  std::vector<std::vector<Value>> rows;  // a value a column
 };
 
 // When a step took place, host and device together.
@@ -31,9 +35,9 @@ struct StepLine {
   int64_t end_ns = 0;
 };
 
-// What an analysis found that the tables show.
+// What an analysis found: tables of its own, and what the trace's tables show of it.
 struct Findings {
-  std::vector<LedgerLine> ledger = {};
+  std::vector<AddedTable> tables = {};
   std::vector<StepLine> steps = {};
   std::map<int, int64_t> clock_shift_ns = {};  // by rank
 };

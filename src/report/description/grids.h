@@ -1,0 +1,21 @@
+// The tables of an analysis as a form shows them; which columns and in which words is in analysis.h's list.
+#pragma once
+
+#include "report/description/grid.h"
+
+namespace hone::report {
+
+Grid ledger_grid(const analyze::Analysis& analysis, Form form);
+Grid top_grid(const analyze::Analysis& analysis, Form form);
+// The first `most` kernels.
+Grid kernel_grid(const analyze::Analysis& analysis, Form form, std::size_t most);
+Grid metric_grid(const analyze::Analysis& analysis, Form form);
+Grid phase_grid(const analyze::Analysis& analysis, Form form);
+// Stretches of the critical path in the order given.
+Grid path_grid(const analyze::Analysis& analysis, Form form, const std::vector<analyze::PathSegment>& rows);
+Grid rank_grid(const analyze::Analysis& analysis, Form form);
+// Of an analysis with a late rank.
+Grid late_rank_grid(const analyze::Analysis& analysis, Form form);
+Grid collective_grid(const analyze::Analysis& analysis, Form form);
+
+}  // namespace hone::report

@@ -1,0 +1,67 @@
+// The ledger and the findings.
+#include "report/description/analysis.h"
+#include "report/description/grids.h"
+#include "report/words.h"
+
+namespace hone::report {
+namespace {
+
+using analyze::Analysis, analyze::Finding, analyze::FindingPart, analyze::LedgerRow;
+
+const Fields<FindingPart>& part_fields() {
+  static const Fields<FindingPart> fields = {
+      {"name", Unit::kName, "the operator, kernel or call", &FindingPart::name},
+      {"ms", Unit::kMs, "of the step", &FindingPart::ms},
+      {"count", Unit::kCount, "works, gaps, waits or calls; 0: nothing to count", &FindingPart::count},
+  };
+  return fields;
+}
+
+}  // namespace
+
+const Fields<LedgerRow>& ledger_fields() {
+  static const Fields<LedgerRow> fields = {
+      Field<LedgerRow>("cause", Unit::kText, "what the time went to", &LedgerRow::cause)
+          .show({.heading = "cause",
+                 .text = [](const LedgerRow& row, const Analysis& a) {
+                   return std::string(row_label(a, row.cause));
+                 }}),
+      {"rule", Unit::kText, "whose fix it is, as `rule` of a finding", &LedgerRow::rule},
+      Field<LedgerRow>("ms", Unit::kMs, "per step; the rows add up to it", &LedgerRow::ms)
+          .show({.heading = "per step"}),
+      Field<LedgerRow>("share", Unit::kShare, "of the step", &LedgerRow::share).show({.heading = "share"}),
+      {"evidence", Unit::kList, "numbers and names that can be checked", &LedgerRow::evidence},
+      {"fix", Unit::kText, "what to do; empty for `floor`", &LedgerRow::fix},
+      Field<LedgerRow>("predicted_gain_ms", Unit::kMs, "what the fix should win", &LedgerRow::predicted_gain_ms)
+          .show({.heading = "a fix could win",
+                 .text = [](const LedgerRow& row,
+                            const Analysis& a) { return gain_text(row, a.step.ms.median); }}),
+      {"gain_is_bound", Unit::kFlag, "the fix wins that at most; how much cannot be predicted",
+       &LedgerRow::gain_is_bound},
+      {"title", Unit::kText, "the row as a sentence", &LedgerRow::title},
+      {"caveat", Unit::kText, "when the fix wins less; may be empty", &LedgerRow::caveat},
+  };
+  return fields;
+}
+
+const Fields<Finding>& finding_fields() {
+  static const Fields<Finding> fields = {
+      {"rule", Unit::kText, "its stable name, by which programs know it: `tf32_products`", &Finding::rule},
+      {"cause", Unit::kText, "the cause in the ledger", &Finding::cause},
+      {"title", Unit::kText, "what is wrong, as a sentence", &Finding::title},
+      {"evidence", Unit::kList, "numbers and names that can be checked", &Finding::evidence},
+      {"fix", Unit::kText, "what to do", &Finding::fix},
+      {"caveat", Unit::kText, "when that wins less; may be empty", &Finding::caveat},
+      {"ms", Unit::kMs, "of the step that it is about", &Finding::ms},
+      {"predicted_gain_ms", Unit::kMs, "what the fix should win", &Finding::predicted_gain_ms},
+      {"gain_is_bound", Unit::kFlag, "the fix wins that at most", &Finding::gain_is_bound},
+      table_field("parts", "finding_parts", "what is behind it, largest first", part_fields(), &Finding::parts),
+  };
+  return fields;
+}
+
+Grid ledger_grid(const Analysis& analysis, Form form) {
+  return make_grid(ledger_fields(), analysis.ledger, analysis, form);
+}
+
+}  // namespace hone::report
