@@ -183,7 +183,7 @@ std::vector<std::string> warnings_of(const trace::Trace& trace, const StepProfil
   return warnings;
 }
 
-// Of a foreign program: its costs are of one execution each, and it says nothing of its threads.
+// For a foreign program: its costs are those of one execution each, and it says nothing of its threads.
 CostContext context_of(const trace::Trace& trace, const Roofs& roofs, Subject subject) {
   CostContext context =
       cost_context(trace, roofs, subject == Subject::kPlan ? trace.meta.threads : roofs.threads);

@@ -42,7 +42,7 @@ std::vector<Boundary> boundaries(const trace::SpanTable& spans, const StepWindow
   std::sort(result.begin(), result.end(), [&](const Boundary& a, const Boundary& b) {
     if (a.time_ns != b.time_ns) return a.time_ns < b.time_ns;
     if (a.begins != b.begins) return !a.begins;
-    // Of spans that begin together the longer encloses the other.
+    // Where spans begin together, the longer encloses the other.
     if (spans.duration_ns[a.row] != spans.duration_ns[b.row])
       return spans.duration_ns[a.row] > spans.duration_ns[b.row];
     return a.row < b.row;

@@ -277,7 +277,7 @@ std::string sentence_of(const Comparison& result, const Analysis& a, const Analy
   return fmt::format("No difference that these steps can show: {}.", both);
 }
 
-// Of the time of a run's operators, that of operators which the other ran, too.
+// How much of the time of a run's operators is that of operators which the other ran, too.
 double common_share(const std::vector<OperatorChange>& operators, double OperatorChange::*ms) {
   double common = 0, all = 0;
   for (const OperatorChange& row : operators) {
@@ -317,7 +317,7 @@ std::string unequal_hosts(const Comparison& result, const Analysis& a, const Ana
       ratio, first > second ? "first" : "second", std::max(first, second), std::min(first, second));
 }
 
-// Of matrix products and convolutions, which no compiler leaves out; 0: not known well.
+// FLOPs of matrix products and convolutions, which no compiler leaves out; 0: not known well.
 double product_flops(const Analysis& analysis) {
   constexpr double kKnown = 0.8;
   if (analysis.coverage && analysis.coverage->costed_share < kKnown) return 0;
@@ -375,7 +375,7 @@ std::vector<std::string> caveats_of(const Comparison& result, const Analysis& a,
   return caveats;
 }
 
-// Of recordings that cannot be compared nothing is sure.
+// Nothing is sure about recordings that cannot be compared.
 void take_back(Comparison& result) {
   const auto unsure = [](Difference& difference) { difference = {.change_ms = difference.change_ms}; };
   unsure(result.difference);

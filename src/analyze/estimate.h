@@ -18,7 +18,7 @@ struct Shift {
   Estimate change;    // how far b lies above a; with too few samples from the least to the largest difference
   bool sure = false;  // the interval excludes no change
 };
-// Of independent samples. Zeros for none.
+// For independent samples. Zeros without any.
 Shift shift_estimate(std::span<const double> a, std::span<const double> b, double confidence = kConfidence);
 
 }  // namespace hone::analyze

@@ -13,11 +13,11 @@ namespace hone::analyze {
 // stands alone on its side is a set, too.
 using OperatorSet = std::vector<std::size_t>;
 
-// Of our own plans: operators that share a name or a node of the model. `all`: those of the first run, then
+// For our own plans: operators that share a name or a node of the model. `all`: those of the first run, then
 // those of the second.
 std::vector<OperatorSet> match_by_model(const std::vector<const OperatorTime*>& all);
 
-// Of foreign programs: by kind, inputs and phase, which their names say. What then stands alone on its side
+// For foreign programs: by kind, inputs and phase, which their names say. What then stands alone on its side
 // is matched by kind. `first_count` of `all` are of the first run.
 std::vector<OperatorSet> match_by_inputs(const std::vector<const OperatorTime*>& all,
                                          std::size_t first_count);

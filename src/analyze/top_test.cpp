@@ -20,7 +20,7 @@ TEST(Floor, IsTheLargerOfComputeAndMemoryTime) {
   EXPECT_FALSE(compute.memory_bound());
   Bound memory =
       operator_floor(op("r", "Relu", OperatorClass::kPointwise, 1e6, 30e6, 30e6), context, Bytes::kAll);
-  // Of 60 MB, 2 may be in L2 and 30 in L3.
+  // 2 of 60 MB may be in L2 and 30 in L3.
   EXPECT_DOUBLE_EQ(memory.ms(), (2e6 / 200e9 + 30e6 / 100e9 + 28e6 / 30e9) * 1e3);
   EXPECT_EQ(memory.memory_level, "DRAM");
   Bound cached =

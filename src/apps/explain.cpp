@@ -138,7 +138,8 @@ void add_explain_command(Program& program) {
   command.option(
       "--roofs FILE", &options->roofs,
       "judge by these roofs (as hone ceilings --json writes them), not by what hone knows of the device");
-  command.option("--sql FILE", &options->sql, "also write the trace and what was found as an SQLite database");
+  command.option("--sql FILE", &options->sql,
+                 "also write the trace and what was found as an SQLite database");
   command.option("--json FILE", &options->json, "write explain.json here, too");
   command.flag("--fields", &options->fields,
                "instead of a recording: what explain.json and the tables of --sql hold, as Markdown");

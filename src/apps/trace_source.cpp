@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kNamedSources = 4;
 
-// Of the time that explaining takes.
+// As shares of the time that explaining takes.
 constexpr double kReadShare = 0.7, kLinkShare = 0.15;
 
 Status check_there(const fs::path& path) {
@@ -64,7 +64,7 @@ Result<bool> is_recording(const fs::path& path) {
   first.resize(got);
   const trace::Sniffed found = trace::sniff(first);
   if (found.format != trace::TraceFormat::kUnknown) return true;
-  // Of what is called a model, the reader of models can say what is wrong with it.
+  // What is called a model is left to the reader of models, which can say what is wrong with it.
   if (found.is_onnx || path.extension() == ".onnx") return false;
   return invalid(fmt::format("{}: {} Two recordings can be compared, or two ONNX models; as recordings, {}",
                              path.string(), trace::what_instead(found, path), trace::readable_formats()));

@@ -28,7 +28,7 @@ struct WinogradProblem {
 // transforms of data and result (each instruction counts one). Weights are transformed once, ahead of time.
 double winograd_flops(const WinogradProblem& problem, WinogradTile tile);
 
-// Of the cheapest tile.
+// The FLOPs of the cheapest tile.
 double least_winograd_flops(const WinogradProblem& problem);
 
 std::string_view winograd_name(WinogradTile tile);  // "Winograd F(4x4,3x3)"

@@ -92,7 +92,8 @@ class Word {
 };
 
 bool may_begin_code(std::string_view text, std::size_t i) {
-  if (i > 0 && (is_word(text[i - 1]) || text[i - 1] == '.' || static_cast<unsigned char>(text[i - 1]) >= 0x80))
+  if (i > 0 &&
+      (is_word(text[i - 1]) || text[i - 1] == '.' || static_cast<unsigned char>(text[i - 1]) >= 0x80))
     return false;
   return is_letter(text[i]) || text[i] == '_' || (text[i] == '.' && is_letter(at(text, i + 1)));
 }

@@ -12,8 +12,8 @@ struct TextPart {
   bool code = false;
 };
 
-// The parts of `text` in order; together they are all of it. Code are words with a "_", "::" or "=" inside or a
-// dot before a letter, and calls with all their arguments: "torch.autocast("cuda", dtype=torch.bfloat16)".
+// The parts of `text` in order; together they are all of it. Code are words with a "_", "::" or "=" inside or
+// a dot before a letter, and calls with all their arguments: "torch.autocast("cuda", dtype=torch.bfloat16)".
 std::vector<TextPart> code_parts(std::string_view text);
 
 }  // namespace hone::report

@@ -10,7 +10,8 @@ namespace {
 // The text with its code between backticks.
 std::string marked(std::string_view text) {
   std::string out;
-  for (const TextPart& part : code_parts(text)) out += part.code ? "`" + std::string(part.text) + "`" : std::string(part.text);
+  for (const TextPart& part : code_parts(text))
+    out += part.code ? "`" + std::string(part.text) + "`" : std::string(part.text);
   return out;
 }
 

@@ -8,6 +8,7 @@
 
 #include "analyze/rules.h"
 #include "core/units.h"
+#include "report/code_text.h"
 #include "report/text.h"
 
 namespace hone::report {
@@ -179,6 +180,36 @@ std::string advice_text(const analyze::Advice& advice, double step_ms) {
 
 std::string first_fix(const analyze::Analysis& analysis) {
   return advice_text(analyze::first_advice(analysis), analysis.step.ms.median);
+}
+
+namespace {
+
+// The first clause of advice: what follows a colon or a semicolon says why, or what else.
+std::string first_clause(const std::string& advice) {
+  int depth = 0;
+  for (std::size_t i = 0; i < advice.size(); ++i) {
+    if (advice[i] == '(' || advice[i] == '[') ++depth;
+    if (advice[i] == ')' || advice[i] == ']') --depth;
+    const bool ends = advice[i] == ';' || (advice[i] == ':' && i + 1 < advice.size() && advice[i + 1] == ' ');
+    if (ends && depth == 0) return advice.substr(0, i);
+  }
+  return advice;
+}
+
+}  // namespace
+
+std::string headline_action(const analyze::Analysis& analysis) {
+  const analyze::Advice advice = analyze::first_advice(analysis);
+  if (advice.fix.empty()) return "";
+  const std::string gain = fixed_ms(advice.predicted_gain_ms, analysis.step.ms.median);
+  const bool wins = advice.predicted_gain_ms > 0 && gain.front() != '<';
+  std::string action = first_clause(advice.fix);
+  const std::vector<TextPart> parts = code_parts(action);
+  if (!parts.empty() && !parts.front().code && action[0] >= 'a' && action[0] <= 'z')
+    action[0] = static_cast<char>(action[0] - 'a' + 'A');
+  if (!wins) return action;
+  return fmt::format("{}: wins {} {} of the {} step", action, advice.gain_is_bound ? "at most" : "about",
+                     gain, fixed_ms(gained_from_ms(analysis), analysis.step.ms.median));
 }
 
 }  // namespace hone::report

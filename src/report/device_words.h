@@ -37,6 +37,8 @@ std::string phases_text(const analyze::Analysis& analysis);
 // where nothing is to be done.
 std::string advice_text(const analyze::Advice& advice, double step_ms);
 std::string first_fix(const analyze::Analysis& analysis);
+// That as a headline: what to do and what it wins; empty where nothing is to be done.
+std::string headline_action(const analyze::Analysis& analysis);
 
 // How gains go together; empty where there are not several.
 std::string gains_note(const analyze::Analysis& analysis);

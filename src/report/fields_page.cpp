@@ -34,8 +34,10 @@ std::string fields_page() {
   const std::vector<FieldInfo> fields = field_infos(analysis_fields());
   return "# What explain.json holds\n\n"
          "Every number of the report, unrounded; sentences are for people, and what they count stands beside "
-         "them. A name never changes its meaning. `hone explain --sql FILE` has the tables as tables and everything "
-         "else in `analysis(name, value)`, by names such as `floor_ms` and `step.median_ms`; lists are JSON text, for "
+         "them. A name never changes its meaning. `hone explain --sql FILE` has the tables as tables and "
+         "everything "
+         "else in `analysis(name, value)`, by names such as `floor_ms` and `step.median_ms`; lists are JSON "
+         "text, for "
          "`json_each()`. Times are those of one step unless a field says otherwise.\n\n"
          "This page is generated from the description that the program itself writes from "
          "(`src/report/description`): `hone explain --fields`.\n\n" +

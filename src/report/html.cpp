@@ -34,32 +34,36 @@ Markup footer(std::string_view version, std::string_view roofs) {
 }  // namespace
 
 std::string lab_html(const analyze::LabReport& report) {
-  Markup body = html::lab_hero(report);
-  body += html::warnings_part(lab_warnings(report));
-  body += html::ledger_part(report.baseline, &report.optimised);
-  body += html::top_part(report.baseline, &report.optimised);
-  body += html::roofline_part(report.roofs, report.baseline, &report.optimised);
-  body += html::timeline_part(report.baseline, &report.optimised);
-  body += html::passes_part(report);
-  body += html::numerics_part(report);
-  body += html::facts_part(report);
+  const std::vector<html::Section> sections = {
+      html::ledger_part(report.baseline, &report.optimised),
+      html::top_part(report.baseline, &report.optimised),
+      html::roofline_part(report.roofs, report.baseline, &report.optimised),
+      html::timeline_part(report.baseline, &report.optimised),
+      html::passes_part(report),
+      html::numerics_part(report),
+      html::facts_part(report),
+  };
+  Markup body = html::lab_hero(report) + html::contents_list(sections);
+  body += html::warnings_part(lab_warnings(report)) + html::all_sections(sections);
   body += footer(report.environment.hone_version, "measured on this machine");
   return page(fmt::format("{} · hone lab", shortened(clean_utf8(report.model.name), 60)), body);
 }
 
 std::string explain_html(const analyze::Analysis& analysis, const Roofs& roofs) {
-  Markup body = html::explain_hero(analysis);
-  body += html::warnings_part(analysis.warnings);
-  body += html::ledger_part(analysis, nullptr);
-  body += html::findings_part(analysis);
-  body += html::step_part(analysis);
-  body += html::ranks_part(analysis);
-  body += html::late_rank_part(analysis);
-  body += html::top_part(analysis, nullptr);
-  body += html::kernels_part(analysis);
-  body += html::roofline_part(roofs, analysis, nullptr);
-  body += html::metrics_part(analysis);
-  body += html::path_part(analysis);
+  const std::vector<html::Section> sections = {
+      html::ledger_part(analysis, nullptr),
+      html::findings_part(analysis),
+      html::step_part(analysis),
+      html::ranks_part(analysis),
+      html::late_rank_part(analysis),
+      html::top_part(analysis, nullptr),
+      html::kernels_part(analysis),
+      html::roofline_part(roofs, analysis, nullptr),
+      html::metrics_part(analysis),
+      html::path_part(analysis),
+  };
+  Markup body = html::explain_hero(analysis) + html::contents_list(sections);
+  body += html::warnings_part(analysis.warnings) + html::all_sections(sections);
   const std::string& known = analysis.roofs_source.empty() ? roofs.machine : analysis.roofs_source;
   body += footer(kVersion, known.empty() ? "none" : known);
   return page(fmt::format("{} · hone explain", shortened(clean_utf8(analysis.source), 60)), body,
@@ -67,11 +71,13 @@ std::string explain_html(const analyze::Analysis& analysis, const Roofs& roofs) 
 }
 
 std::string compare_html(const analyze::Comparison& comparison) {
-  Markup body = html::compare_hero(comparison);
-  body += html::warnings_part(comparison.caveats);
-  body += html::compare_causes_part(comparison);
-  body += html::compare_elsewhere_part(comparison);
-  body += html::compare_operators_part(comparison);
+  const std::vector<html::Section> sections = {
+      html::compare_causes_part(comparison),
+      html::compare_elsewhere_part(comparison),
+      html::compare_operators_part(comparison),
+  };
+  Markup body = html::compare_hero(comparison) + html::contents_list(sections);
+  body += html::warnings_part(comparison.caveats) + html::all_sections(sections);
   body += tag("footer",
               fmt::format("Written by hone {}. The recordings are taken as independent samples: what the "
                           "machines did meanwhile, no statistics can see.",

@@ -82,7 +82,7 @@ std::string compared_side(std::string_view which, const std::string& verdict, co
 std::string lab_markdown(const analyze::LabReport& report) {
   LabVerdict words = lab_verdict(report);
   std::string out =
-      fmt::format("# {}\n\n**{}** {}\n\n", plain(report.model.name), words.headline, plain(words.rest));
+      fmt::format("# {}\n\n**{}** {}\n\n", plain(report.model.name), told(words.headline), plain(words.rest));
   if (const std::string note = quotient_note(report); !note.empty()) out += note + "\n\n";
   out += warnings(lab_warnings(report));
   out += fmt::format("Speed-up {} from {} paired runs. Step {} before, {} after.\n\n",

@@ -10,25 +10,28 @@ namespace {
 
 using trace::AddedTable;
 
-AddedTable::Value sql_value(const Json& value) {
+AddedTable::Value sql_value(const OrderedJson& value) {
   if (value.is_boolean()) return int64_t{value.get<bool>() ? 1 : 0};
   if (value.is_number_integer()) return value.get<int64_t>();
   if (value.is_number()) return value.get<double>();
   if (value.is_string()) return value.get<std::string>();
-  if (value.is_structured()) return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (value.is_structured()) return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   return std::monostate();
 }
 
 AddedTable::Type sql_type(Unit unit) {
   switch (unit) {
     case Unit::kFlag:
-    case Unit::kInteger: return AddedTable::Type::kInteger;
+    case Unit::kInteger:
+      return AddedTable::Type::kInteger;
     case Unit::kText:
     case Unit::kName:
     case Unit::kList:
     case Unit::kObject:
-    case Unit::kRows: return AddedTable::Type::kText;
-    default: return AddedTable::Type::kReal;
+    case Unit::kRows:
+      return AddedTable::Type::kText;
+    default:
+      return AddedTable::Type::kReal;
   }
 }
 
@@ -40,10 +43,11 @@ class TableWriter {
   }
 
   // The members of an object: tables become tables, the rest rows of `analysis`.
-  void add_members(const std::vector<FieldInfo>& fields, const Json& object, const std::string& prefix) {
+  void add_members(const std::vector<FieldInfo>& fields, const OrderedJson& object,
+                   const std::string& prefix) {
     for (const FieldInfo& field : fields) {
       const std::string key(field.name);
-      const Json value = object.is_object() ? object[key] : Json();
+      const OrderedJson value = object.is_object() ? object[key] : OrderedJson();
       if (field.unit == Unit::kRows)
         add_table(field, value);
       else if (field.unit == Unit::kObject && !field.inner.empty())
@@ -56,16 +60,16 @@ class TableWriter {
   }
 
  private:
-  void add_figure(std::string name, const Json& value) {
+  void add_figure(std::string name, const OrderedJson& value) {
     tables_.front().rows.push_back({std::move(name), sql_value(value)});
   }
 
-  void add_table(const FieldInfo& info, const Json& rows) {
+  void add_table(const FieldInfo& info, const OrderedJson& rows) {
     AddedTable table;
     table.name = info.sql;
     for (const FieldInfo& field : info.inner)
       if (field.unit != Unit::kRows) table.columns.push_back({std::string(field.name), sql_type(field.unit)});
-    for (const Json& row : rows) {
+    for (const OrderedJson& row : rows) {
       std::vector<AddedTable::Value> values;
       for (const FieldInfo& field : info.inner)
         if (field.unit != Unit::kRows) values.push_back(sql_value(row[std::string(field.name)]));
@@ -77,15 +81,16 @@ class TableWriter {
   }
 
   // The tables within the rows of a table, as one.
-  void add_inner_table(const FieldInfo& info, const Json& outer) {
+  void add_inner_table(const FieldInfo& info, const OrderedJson& outer) {
     AddedTable table;
     table.name = info.sql;
     table.columns.push_back({"row", AddedTable::Type::kInteger});
-    for (const FieldInfo& field : info.inner) table.columns.push_back({std::string(field.name), sql_type(field.unit)});
+    for (const FieldInfo& field : info.inner)
+      table.columns.push_back({std::string(field.name), sql_type(field.unit)});
     int64_t number = 0;
-    for (const Json& row : outer) {
+    for (const OrderedJson& row : outer) {
       ++number;
-      for (const Json& part : row[std::string(info.name)]) {
+      for (const OrderedJson& part : row[std::string(info.name)]) {
         std::vector<AddedTable::Value> values = {number};
         for (const FieldInfo& field : info.inner) values.push_back(sql_value(part[std::string(field.name)]));
         table.rows.push_back(std::move(values));
@@ -101,7 +106,8 @@ class TableWriter {
 
 std::vector<AddedTable> analysis_tables(const analyze::Analysis& analysis) {
   std::vector<AddedTable> tables;
-  TableWriter(tables).add_members(field_infos(analysis_fields()), object_json(analysis_fields(), analysis), "");
+  TableWriter(tables).add_members(field_infos(analysis_fields()), object_json(analysis_fields(), analysis),
+                                  "");
   return tables;
 }
 

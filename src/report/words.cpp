@@ -9,6 +9,28 @@
 
 namespace hone::report {
 
+namespace {
+
+// " with simplify, fuse_pointwise and 3 more passes": by what a model became faster; empty where nothing was
+// kept.
+std::string kept_passes(const analyze::LabReport& report) {
+  constexpr std::size_t kNamed = 3;
+  std::vector<std::string> kept;
+  for (const analyze::PassRow& pass : report.passes)
+    if (pass.kept) kept.push_back(shortened(clean_utf8(pass.name), 40));
+  if (kept.empty()) return "";
+  const std::size_t named = kept.size() <= kNamed + 1 ? kept.size() : kNamed;
+  std::string text = " with ";
+  for (std::size_t i = 0; i < named; ++i) {
+    const bool last = i + 1 == kept.size();
+    text += (i == 0 ? "" : last ? " and " : ", ") + kept[i];
+  }
+  if (kept.size() > named) text += fmt::format(" and {} more passes", kept.size() - named);
+  return text;
+}
+
+}  // namespace
+
 LabVerdict lab_verdict(const analyze::LabReport& report) {
   const analyze::LabResult& result = report.result;
   std::string name = shortened(clean_utf8(report.model.name), 48);
@@ -23,7 +45,7 @@ LabVerdict lab_verdict(const analyze::LabReport& report) {
     return {"Not accepted.",
             fmt::format("{} would take {} instead of {}, but {}.", name, after, before, numbers), false};
   if (result.speedup.low > 1)
-    return {fmt::format("{:.2f}× faster.", result.speedup.median),
+    return {fmt::format("{:.2f}× faster{}.", result.speedup.median, kept_passes(report)),
             fmt::format("{} takes {} instead of {}, and {}.", name, after, before, numbers), true};
   if (result.speedup.high < 1)
     return {fmt::format("{:.2f}× slower.", 1 / result.speedup.median),

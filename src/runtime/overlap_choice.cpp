@@ -22,7 +22,7 @@ using graph::ValueId;
 
 // Starting and joining the lanes: what a section must gain at least to be tried.
 constexpr double kSectionUs = 2;
-constexpr double kLeastGainNs = 500;  // and as much less at least
+constexpr double kLeastGainNs = 500;  // and at least this much
 constexpr double kMargin = 0.97;      // lanes must take less than this share of the time in order
 constexpr double kBudgetNs = 60e6;    // of a trial, roughly
 constexpr double kSlotNs = 50e3;      // the least that is timed at once: the clock must not matter

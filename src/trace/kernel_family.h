@@ -55,7 +55,7 @@ bool on_tensor_cores(KernelMath math);
 struct KernelFamily {
   KernelWork work = KernelWork::kUnknown;
   std::string_view library;  // "cuBLAS", "cuDNN", "PyTorch", "Triton", "NCCL", …; empty: unknown
-  // Of matrix products, convolutions and attention; kUnknown of all else.
+  // Set for matrix products, convolutions and attention; kUnknown for all else.
   KernelMath math = KernelMath::kUnknown;
 
   std::string text() const;  // "matrix product, cuBLAS"

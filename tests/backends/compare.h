@@ -13,7 +13,7 @@
 namespace hone::backends {
 
 struct CompareOptions {
-  // Of made-up inputs. Integers and floats are drawn from these ranges, ends included.
+  // Made-up inputs: integers and floats are drawn from these ranges, ends included.
   double low = -1, high = 1;
   int64_t int_low = -9, int_high = 9;
   std::vector<Tensor> inputs = {};  // taken instead of made-up ones where defined

@@ -174,6 +174,49 @@ window.addEventListener('load', function () {
 });
 )js";
 
+// Sorts the kernels and the operators by their headings as a keyboard does, and follows the contents.
+constexpr const char* kTableProbe = R"js(
+var faults = [];
+function fault(text) { faults.push(text); }
+window.addEventListener('load', function () {
+  var page = document.getElementById('page').contentDocument;
+  function values(table, column) {
+    return Array.from(table.querySelectorAll('tr.main, tr.single')).map(function (row) {
+      return row.cells[column].textContent.replace(/^[^\d]*/, ''); });
+  }
+  function head(table, name) {
+    return Array.from(table.querySelectorAll('th')).find(function (th) { return th.textContent === name; });
+  }
+  function press(table, name) {
+    var button = head(table, name).querySelector('button');
+    if (!button || button.tabIndex !== 0) { fault(name + ' is no button for the keyboard'); return; }
+    button.click();
+  }
+  var kernels = page.querySelector('#kernels table'), launches = head(kernels, 'launches').cellIndex;
+  var before = values(kernels, launches).join();
+  press(kernels, 'launches');
+  var down = values(kernels, launches).map(parseFloat);
+  if (down.some(function (v, i) { return i > 0 && v > down[i - 1]; })) fault('not downwards: ' + down);
+  if (head(kernels, 'launches').getAttribute('aria-sort') !== 'descending') fault('does not say how it is sorted');
+  press(kernels, 'launches');
+  var up = values(kernels, launches).map(parseFloat);
+  if (up.some(function (v, i) { return i > 0 && v < up[i - 1]; })) fault('not upwards: ' + up);
+  press(kernels, 'launches');
+  if (values(kernels, launches).join() !== before) fault('the order of the page does not come back');
+  var top = page.querySelector('#top table');
+  press(top, 'operator');
+  top.querySelectorAll('tr.main').forEach(function (row) {
+    if (!row.nextElementSibling || row.nextElementSibling.className !== 'why') fault('a reason lost its row');
+  });
+  var links = page.querySelectorAll('nav.contents a');
+  if (links.length < 5) fault('only ' + links.length + ' contents');
+  links.forEach(function (link) {
+    if (!page.getElementById(link.getAttribute('href').slice(1))) fault(link.textContent + ' leads nowhere');
+  });
+  document.title = 'probe ' + (faults.length ? 'FAULTS ' + faults.join(' | ') : 'clean');
+});
+)js";
+
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
     text.replace(at, from.size(), to);
@@ -271,6 +314,11 @@ TEST_F(InChromium, ARooflineOfManyDecadesKeepsItsNamesApart) {
 TEST_F(InChromium, TheTimelineAnswersMouseAndKeyboard) {
   std::string html = explain_html(fabricate::device_analysis(), fabricate::device_roofs());
   expect_clean(html, kTimelineProbe, 1280, "light");
+}
+
+TEST_F(InChromium, HeadingsSortTheirTablesAndTheContentsLeadToTheSections) {
+  expect_clean(explain_html(fabricate::device_analysis(), fabricate::device_roofs()), kTableProbe, 1280,
+               "light");
 }
 
 TEST_F(InChromium, EvidenceLeadsToItsPlaceInTheTimeline) {

@@ -136,8 +136,9 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
             ? std::string("the trace does not name its device")
             : fmt::format("hone has no roofs of the device '{}'", trace.meta.devices.front().name)));
   else if (study.roofs.source == "data sheet")
-    warnings.push_back(fmt::format("the roofs of {} are its data sheet's: no kernel reaches them quite",
-                                   study.roofs.device));
+    warnings.push_back(
+        fmt::format("the roofs of {} come from its data sheet: real kernels stay somewhat below them",
+                    study.roofs.device));
   if (coverage.linked_share < 0.95)
     warnings.push_back(fmt::format("{} of the device's time could not be led back to an operator",
                                    format_percent(1 - coverage.linked_share)));
@@ -154,7 +155,7 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
   return warnings;
 }
 
-// Of devices that one process drives the ledger shows one; and roofs are those of one device.
+// Where one process drives several devices the ledger shows one; and roofs are those of one device.
 void warn_of_devices(const Study& study, Analysis& analysis) {
   const RankTimeline& timeline = study.timelines[study.headline];
   if (timeline.devices.size() > 1) {
@@ -189,7 +190,7 @@ void list_steps(const Study& study, Analysis& analysis) {
                                      step.end_ns - timeline.clock_shift_ns});
 }
 
-// Of which ranks there are recordings, which of them is shown, and which is late.
+// Which ranks have recordings, which of them is shown, and which is late.
 void describe_ranks(const Study& study, const Gains& gains, Analysis& analysis) {
   for (const trace::RankInfo& info : study.trace->meta.ranks)
     analysis.world_size = std::max(analysis.world_size, info.world_size);
@@ -238,7 +239,7 @@ void warn_of_clocks(const Study& study, Analysis& analysis) {
   }
 }
 
-// Of other ranks there may be less here than the reader thinks.
+// There may be less here about other ranks than the reader thinks.
 void warn_of_ranks(Analysis& analysis) {
   const int world = analysis.world_size;
   const auto given = static_cast<int>(analysis.ranks.size());

@@ -32,7 +32,7 @@ std::optional<double> ratio(double part, double whole, double scale = 100) {
   return whole > 0 ? std::optional(part / whole * scale) : std::nullopt;
 }
 
-// Of costs, which are nothing only where they are not known.
+// For costs, which are 0 only where they are not known.
 std::optional<double> known(double part, double whole, double scale = 100) {
   return part > 0 ? ratio(part, whole, scale) : std::nullopt;
 }
@@ -167,7 +167,7 @@ class Measuring {
     }
   }
 
-  // Of the type that most FLOPs of products have.
+  // The roof of the type that most FLOPs of products have.
   void product_roof() {
     std::map<MatrixMath, double> flops;
     for (std::size_t op = 0; op < own_.split.uses.rows.size(); ++op) {

@@ -10,7 +10,7 @@
 
 namespace hone::analyze::device {
 
-// Of the headline rank; those of collectives only where there are any.
+// For the headline rank; those of collectives only where there are any.
 std::vector<Metric> device_metrics(const Study& study, const Accounts& accounts, const OperatorTables& tables,
                                    const std::vector<CollectiveSummary>& collectives);
 

@@ -23,7 +23,7 @@ struct OperatorTables {
   double bytes = 0;
 };
 
-// Of one rank. `top`: rows of the table of operators.
+// For one rank. `top`: rows of the table of operators.
 OperatorTables make_operator_tables(const Study& study, std::size_t rank, int top);
 
 // The name of the row that an operator is counted in, unless another kind has the same.

@@ -95,7 +95,7 @@ std::set<std::string_view> names_of(const Rows& rows) {
   return names;
 }
 
-// Of several of one kind the longest, whose inputs say what the others are like.
+// The longest of several of one kind: its inputs say what the others are like.
 std::string name_of(const Rows& rows) {
   const OperatorTime* longest = *std::max_element(
       rows.begin(), rows.end(),

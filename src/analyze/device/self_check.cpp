@@ -14,7 +14,7 @@ namespace {
 using trace::OperatorClass;
 
 constexpr double kLeastMs = 0.02;  // shorter rows are of few calls, whose times the recorder rounds
-// Of the roof.
+// As a share of the roof.
 constexpr double kConvolution = 4.5;  // Winograd's F(4×4, 3×3) needs a quarter of the multiplications
 constexpr double kCached = 4;         // the last cache gives no more than so many times DRAM
 constexpr double kRounding = 1.02;
@@ -32,7 +32,7 @@ std::string and_others(std::size_t count) {
   return count > 1 ? fmt::format(" (and {} more)", count - 1) : std::string();
 }
 
-// Of the rows that `counts`, the worst is named.
+// Names the worst of the rows that `counts`.
 std::string impossible_rate(const std::vector<OperatorTime>& rows,
                             const std::function<bool(const OperatorTime&)>& counts, double most_of_roof,
                             std::string_view amounts, std::string_view metrics) {

@@ -179,7 +179,7 @@ class StepTimelineBuilder {
     return found == study_.timelines.end() ? nullptr : &*found;
   }
 
-  // Of a stream, by start.
+  // The spans of a stream, by start.
   std::vector<const Work*> drawn_works(uint32_t track) const {
     std::vector<const Work*> works;
     const RankTimeline* timeline = timeline_of(track);

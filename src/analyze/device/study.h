@@ -49,7 +49,7 @@ struct Study {
 // What the trace says of a rank's device; null: nothing.
 const trace::DeviceInfo* device_info(const trace::Trace& trace, int rank, int device);
 
-// Of all ranks of which the trace has work on a device.
+// All ranks for which the trace has work on a device.
 std::vector<RankTimeline> rank_timelines(const trace::Trace& trace);
 
 // Ranks without steps are left out. `trace` must outlive the study.

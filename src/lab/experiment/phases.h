@@ -25,7 +25,7 @@ class PhaseClock {
     enter(current_);
     return times_;
   }
-  // Of all phases together, so far.
+  // The time of all phases together, so far.
   double seconds() {
     double sum = 0;
     for (const analyze::PhaseTime& phase : times()) sum += phase.seconds;

@@ -11,8 +11,8 @@ namespace {
 
 using graph::ValueId;
 
-// Of one Gradient: more nodes than the backward half of any real model has, few enough that a hostile chain
-// of gradients of gradients is refused in a second.
+// The limit for one Gradient: more nodes than the backward half of any real model has, few enough that a
+// hostile chain of gradients of gradients is refused in a second.
 constexpr int64_t kMostGradientNodes = 100'000;
 
 // The node's attributes: y is a function of the xs and of the zs; it is differentiated by the xs.

@@ -47,7 +47,8 @@ const Fields<Analysis>& roofs_fields() {
 
 // What is always there and has fields of its own.
 template <typename Part, typename At>
-Field<Analysis> part_field(std::string_view name, std::string_view meaning, const Fields<Part>& fields, At at) {
+Field<Analysis> part_field(std::string_view name, std::string_view meaning, const Fields<Part>& fields,
+                           At at) {
   Field<Analysis> field(name, Unit::kObject, meaning, [&fields, at](const Analysis& analysis) {
     return object_json(fields, std::invoke(at, analysis));
   });
@@ -61,14 +62,13 @@ std::string_view verdict_name(const Analysis& analysis) {
 }
 
 Field<Analysis> elsewhere_field() {
-  Field<Analysis> field(
-      "elsewhere", Unit::kRows, "operators that only ranks run whose ledger is not shown",
-      [](const Analysis& analysis) {
-        std::vector<analyze::ElsewhereOperator> rows;
-        for (const analyze::ElsewhereOperator& row : analysis.elsewhere)
-          if (!row.stands_for_shown) rows.push_back(row);
-        return rows_json(elsewhere_fields(), rows);
-      });
+  Field<Analysis> field("elsewhere", Unit::kRows, "operators that only ranks run whose ledger is not shown",
+                        [](const Analysis& analysis) {
+                          std::vector<analyze::ElsewhereOperator> rows;
+                          for (const analyze::ElsewhereOperator& row : analysis.elsewhere)
+                            if (!row.stands_for_shown) rows.push_back(row);
+                          return rows_json(elsewhere_fields(), rows);
+                        });
   field.info.inner = field_infos(elsewhere_fields());
   field.info.sql = "elsewhere";
   return field;
@@ -87,7 +87,8 @@ const Fields<Analysis>& analysis_fields() {
        &Analysis::world_size},
       table_field("left_out", "left_out", "ranks that are not spoken of", left_out_fields(),
                   &Analysis::left_out),
-      {"ledger_rank", Unit::kInteger, "whose ledger, operators and kernels these are", &Analysis::ledger_rank},
+      {"ledger_rank", Unit::kInteger, "whose ledger, operators and kernels these are",
+       &Analysis::ledger_rank},
       {"ledger_device", Unit::kInteger, "of a process that drives several; null: it drives one",
        [](const Analysis& analysis) {
          return analysis.ledger_device < 0 ? std::nullopt : std::optional(analysis.ledger_device);
@@ -113,7 +114,7 @@ const Fields<Analysis>& analysis_fields() {
       table_field("findings", "findings", "what to change", finding_fields(), &Analysis::findings),
       {"metrics", Unit::kObject, "figures by name with their unit: `achieved_gflop_per_s`",
        [](const Analysis& analysis) {
-         Json json = Json::object();
+         OrderedJson json = OrderedJson::object();
          for (const auto& [name, value] : analysis.metrics) json[name] = value;
          return json;
        }},

@@ -1,5 +1,5 @@
-// The one list of what an analysis holds and of what its tables hold (table.h). Where a field is missing here,
-// no form has it.
+// The one list of what an analysis holds and of what its tables hold (table.h). Where a field is missing
+// here, no form has it.
 #pragma once
 
 #include "report/description/table.h"

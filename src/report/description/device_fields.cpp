@@ -42,20 +42,19 @@ const Fields<KernelTime>& kernel_fields() {
           .show({.heading = "what it does", .forms = only(Form::kMarkdown)}),
       Field<Row>("precision", Unit::kText, "`bf16 on tensor cores`; empty: unknown", &Row::precision)
           .show({.heading = "precision", .forms = only(Form::kMarkdown)}),
-      Field<Row>({.heading = "launched by",
-                  .forms = only(Form::kMarkdown),
-                  .kind = ColumnKind::kName,
-                  .text = [](const Row& row, const Analysis&) {
-                    return row.operators.empty() ? "" : row.operators.front();
-                  }}),
+      Field<Row>(
+          {.heading = "launched by",
+           .forms = only(Form::kMarkdown),
+           .kind = ColumnKind::kName,
+           .text = [](const Row& row,
+                      const Analysis&) { return row.operators.empty() ? "" : row.operators.front(); }}),
       Field<Row>("ms", Unit::kMs, "of the step's wall time", &Row::ms)
           .show({.heading = "time", .narrow = "takes"}),
       Field<Row>("share", Unit::kShare, "of the step", &Row::share)
           .show({.heading = "share",
                  .kind = ColumnKind::kShare,
-                 .more = [](GridCell& cell, const Row& row, const Analysis&, Form) {
-                   cell.css = svg::cause_class(row.main_cause);
-                 }}),
+                 .more = [](GridCell& cell, const Row& row, const Analysis&,
+                            Form) { cell.css = svg::cause_class(row.main_cause); }}),
       Field<Row>("launches", Unit::kCount, "of this kernel", &Row::launches)
           .show({.heading = "launches", .narrow = "launches"}),
       Field<Row>("mean_us", Unit::kUs, "of one launch", &Row::mean_us)
@@ -103,10 +102,11 @@ const Fields<PhaseShare>& phase_fields() {
   static const Fields<Row> fields = {
       Field<Row>("phase", Unit::kText, "`forward`, `backward`, `optimizer`, …", &Row::phase)
           .show({.heading = "phase",
-                 .text = [](const Row& row, const Analysis&) {
-                   return row.phase == trace::Phase::kUnknown ? "none"
-                                                              : std::string(trace::phase_name(row.phase));
-                 }}),
+                 .text =
+                     [](const Row& row, const Analysis&) {
+                       return row.phase == trace::Phase::kUnknown ? "none"
+                                                                  : std::string(trace::phase_name(row.phase));
+                     }}),
       Field<Row>("ms", Unit::kMs, "in which the device is busy", &Row::ms).show({.heading = "device time"}),
       Field<Row>("share", Unit::kShare, "of the step", &Row::share).show({.heading = "share"}),
   };
@@ -118,16 +118,18 @@ const Fields<PathSegment>& path_fields() {
   static const Fields<Row> fields = {
       Field<Row>("name", Unit::kName, "what ran", &Row::name)
           .show({.heading = "what",
-                 .more = [](GridCell& cell, const Row& row, const Analysis&, Form form) {
-                   if (form == Form::kPage) cell.under = {row.track};
-                 }}),
+                 .more =
+                     [](GridCell& cell, const Row& row, const Analysis&, Form form) {
+                       if (form == Form::kPage) cell.under = {row.track};
+                     }}),
       Field<Row>("kind", Unit::kText, "`host`, `kernel`, `copy`, `collective`, `latency`", &Row::kind)
           .show({.heading = "kind", .narrow = "kind"}),
       Field<Row>("track", Unit::kText, "`rank 0 · thread 597`, `rank 0 · stream 7`", &Row::track)
           .show({.heading = "where", .forms = Form::kTerminal | Form::kMarkdown}),
       Field<Row>("start_ms", Unit::kMs, "in the drawn step", &Row::start_ms)
           .show({.heading = "from", .forms = Form::kMarkdown | Form::kPage, .narrow = "from"}),
-      Field<Row>("ms", Unit::kMs, "how long it takes", &Row::ms).show({.heading = "takes", .narrow = "takes"}),
+      Field<Row>("ms", Unit::kMs, "how long it takes", &Row::ms)
+          .show({.heading = "takes", .narrow = "takes"}),
   };
   return fields;
 }

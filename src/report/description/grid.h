@@ -36,10 +36,10 @@ struct GridColumn {
 
 struct GridCell {
   std::string text;
-  std::optional<double> value = {};   // what a reader sorts by; none: the text
-  std::vector<std::string> under = {};  // smaller, below a name
-  std::string whole = {};               // a name that is shown shortened
-  std::string css = {};                 // of a share's bar, of a mark
+  std::optional<double> value = {};                  // what a reader sorts by; none: the text
+  std::vector<std::string> under = {};               // smaller, below a name
+  std::string whole = {};                            // a name that is shown shortened
+  std::string css = {};                              // of a share's bar, of a mark
   std::optional<analyze::TimelinePlace> place = {};  // to which a name leads on the page
 };
 

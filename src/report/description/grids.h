@@ -14,7 +14,7 @@ Grid phase_grid(const analyze::Analysis& analysis, Form form);
 // Stretches of the critical path in the order given.
 Grid path_grid(const analyze::Analysis& analysis, Form form, const std::vector<analyze::PathSegment>& rows);
 Grid rank_grid(const analyze::Analysis& analysis, Form form);
-// Of an analysis with a late rank.
+// For an analysis with a late rank.
 Grid late_rank_grid(const analyze::Analysis& analysis, Form form);
 Grid collective_grid(const analyze::Analysis& analysis, Form form);
 

@@ -23,16 +23,16 @@ const Fields<LedgerRow>& ledger_fields() {
   static const Fields<LedgerRow> fields = {
       Field<LedgerRow>("cause", Unit::kText, "what the time went to", &LedgerRow::cause)
           .show({.heading = "cause",
-                 .text = [](const LedgerRow& row, const Analysis& a) {
-                   return std::string(row_label(a, row.cause));
-                 }}),
+                 .text = [](const LedgerRow& row,
+                            const Analysis& a) { return std::string(row_label(a, row.cause)); }}),
       {"rule", Unit::kText, "whose fix it is, as `rule` of a finding", &LedgerRow::rule},
       Field<LedgerRow>("ms", Unit::kMs, "per step; the rows add up to it", &LedgerRow::ms)
           .show({.heading = "per step"}),
       Field<LedgerRow>("share", Unit::kShare, "of the step", &LedgerRow::share).show({.heading = "share"}),
       {"evidence", Unit::kList, "numbers and names that can be checked", &LedgerRow::evidence},
       {"fix", Unit::kText, "what to do; empty for `floor`", &LedgerRow::fix},
-      Field<LedgerRow>("predicted_gain_ms", Unit::kMs, "what the fix should win", &LedgerRow::predicted_gain_ms)
+      Field<LedgerRow>("predicted_gain_ms", Unit::kMs, "what the fix should win",
+                       &LedgerRow::predicted_gain_ms)
           .show({.heading = "a fix could win",
                  .text = [](const LedgerRow& row,
                             const Analysis& a) { return gain_text(row, a.step.ms.median); }}),
@@ -55,7 +55,8 @@ const Fields<Finding>& finding_fields() {
       {"ms", Unit::kMs, "of the step that it is about", &Finding::ms},
       {"predicted_gain_ms", Unit::kMs, "what the fix should win", &Finding::predicted_gain_ms},
       {"gain_is_bound", Unit::kFlag, "the fix wins that at most", &Finding::gain_is_bound},
-      table_field("parts", "finding_parts", "what is behind it, largest first", part_fields(), &Finding::parts),
+      table_field("parts", "finding_parts", "what is behind it, largest first", part_fields(),
+                  &Finding::parts),
   };
   return fields;
 }

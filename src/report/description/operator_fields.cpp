@@ -26,7 +26,8 @@ void complete_name(GridCell& cell, const TopOperator& row, const Analysis&, Form
   cell.text = name.head;
   if (form == Form::kPage)
     cell.under = {clipped(clean_utf8(name.inputs.empty() ? row.kind : name.inputs), kTopPageInputs)};
-  if (form == Form::kTerminal && !name.inputs.empty()) cell.under = {shortened(clean_utf8(name.inputs), kTopTerminalInputs)};
+  if (form == Form::kTerminal && !name.inputs.empty())
+    cell.under = {shortened(clean_utf8(name.inputs), kTopTerminalInputs)};
 }
 
 std::string known_roof(const TopOperator& row, const Analysis&) {
@@ -38,7 +39,8 @@ std::string known_roof(const TopOperator& row, const Analysis&) {
 const Fields<TopOperator>& top_fields() {
   using Row = TopOperator;
   static const Fields<Row> fields = {
-      Field<Row>("rank", Unit::kInteger, "from 1", &Row::rank).show({.heading = "#", .forms = Form::kMarkdown | Form::kPage}),
+      Field<Row>("rank", Unit::kInteger, "from 1", &Row::rank)
+          .show({.heading = "#", .forms = Form::kMarkdown | Form::kPage}),
       {"op", Unit::kName, "its kind: `Conv`, `aten::mm`", &Row::kind},
       Field<Row>("name", Unit::kName, "in the model; in a trace the kind with its inputs", &Row::name)
           .show({.heading = "operator", .more = complete_name}),
@@ -47,9 +49,8 @@ const Fields<TopOperator>& top_fields() {
       Field<Row>("share", Unit::kShare, "of the step", &Row::share)
           .show({.heading = "share",
                  .kind = ColumnKind::kShare,
-                 .more = [](GridCell& cell, const Row& row, const Analysis& a, Form) {
-                   cell.css = svg::operator_class_css(class_of(a, row.op));
-                 }}),
+                 .more = [](GridCell& cell, const Row& row, const Analysis& a,
+                            Form) { cell.css = svg::operator_class_css(class_of(a, row.op)); }}),
       Field<Row>("flops", Unit::kFlops, "of the operator's definition", &Row::flops)
           .show({.heading = "work", .narrow = "does"}),
       {"least_flops", Unit::kFlops, "of the known algorithm that needs fewest", &Row::least_flops},
@@ -61,15 +62,13 @@ const Fields<TopOperator>& top_fields() {
           .show({.heading = "intensity",
                  .forms = Form::kMarkdown | Form::kPage,
                  .narrow = "at",
-                 .text = [](const Row& row, const Analysis&) {
-                   return row.bytes > 0 ? format_intensity(row.intensity) : "–";
-                 }}),
+                 .text =
+                     [](const Row& row, const Analysis&) {
+                       return row.bytes > 0 ? format_intensity(row.intensity) : "–";
+                     }}),
       Field<Row>("roof", Unit::kText, "what bounds the kernel that ran: `f32 compute`, `DRAM`; `unknown`",
                  &Row::roof)
-          .show({.heading = "roof",
-                 .narrow = "roof",
-                 .kind = ColumnKind::kNumber,
-                 .text = known_roof}),
+          .show({.heading = "roof", .narrow = "roof", .kind = ColumnKind::kNumber, .text = known_roof}),
       {"floor_ms", Unit::kMs, "what this machine needs at least", &Row::floor_ms},
       Field<Row>("fraction_of_roof", Unit::kShare, "what the kernel that ran reaches of its roof",
                  &Row::fraction_of_roof)

@@ -53,24 +53,22 @@ const Fields<RankSummary>& rank_fields() {
                  .text = [](const Row& row, const Analysis&) { return rank_text(row); },
                  .more = complete_rank}),
       {"device_index", Unit::kInteger, "of a process that drives several; null: it drives one",
-       [](const Row& row) {
-         return row.device_index < 0 ? std::nullopt : std::optional(row.device_index);
-       }},
+       [](const Row& row) { return row.device_index < 0 ? std::nullopt : std::optional(row.device_index); }},
       {"device", Unit::kText, "its name", &Row::device},
-      Field<Row>("step_ms", Unit::kMs, "its step", &Row::step_ms)
-          .show({.heading = "step", .narrow = "step"}),
+      Field<Row>("step_ms", Unit::kMs, "its step", &Row::step_ms).show({.heading = "step", .narrow = "step"}),
       Field<Row>("busy_share", Unit::kShare, "in which its device works", &Row::busy_share)
           .show({.heading = "busy", .narrow = "busy"}),
       Field<Row>("compute_ms", Unit::kMs, "device time of its own, without collectives", &Row::compute_ms)
           .show({.heading = "computes", .narrow = "computes"}),
       {"collectives", Unit::kCount, "with other ranks", &Row::collectives},
-      Field<Row>("latest_ms", Unit::kMs,
-                 "how long after the first rank it comes to the collective of a step to which it comes latest",
-                 &Row::latest_ms)
-          .show({.heading = "latest",
-                 .narrow = "latest",
-                 .text = [](const Row& row,
-                            const Analysis& a) { return latest_text(row, a.step.ms.median); }}),
+      Field<Row>(
+          "latest_ms", Unit::kMs,
+          "how long after the first rank it comes to the collective of a step to which it comes latest",
+          &Row::latest_ms)
+          .show(
+              {.heading = "latest",
+               .narrow = "latest",
+               .text = [](const Row& row, const Analysis& a) { return latest_text(row, a.step.ms.median); }}),
       Field<Row>("usually_late_us", Unit::kUs, "the median of that over all its collectives",
                  &Row::usually_late_us)
           .show({.heading = "usually",
@@ -106,9 +104,10 @@ const Fields<RankOperator>& rank_operator_fields() {
       Field<Row>("late_ms", Unit::kMs, "a step of the late rank", &Row::late_ms)
           .show({.narrow = "late rank",
                  .heading_of = late_heading,
-                 .text = [](const Row& row, const Analysis& a) {
-                   return row.late_calls > 0 ? fixed_ms(row.late_ms, a.step.ms.median) : "–";
-                 }}),
+                 .text =
+                     [](const Row& row, const Analysis& a) {
+                       return row.late_calls > 0 ? fixed_ms(row.late_ms, a.step.ms.median) : "–";
+                     }}),
       Field<Row>("late_calls", Unit::kCount, "of the late rank", &Row::late_calls)
           .show({.heading = "calls",
                  .narrow = "calls",
@@ -116,21 +115,22 @@ const Fields<RankOperator>& rank_operator_fields() {
       Field<Row>("shown_ms", Unit::kMs, "a step of the shown rank", &Row::shown_ms)
           .show({.narrow = "shown rank",
                  .heading_of = shown_heading,
-                 .text = [](const Row& row, const Analysis& a) {
-                   return row.shown_calls > 0 ? fixed_ms(row.shown_ms, a.step.ms.median) : "–";
-                 }}),
+                 .text =
+                     [](const Row& row, const Analysis& a) {
+                       return row.shown_calls > 0 ? fixed_ms(row.shown_ms, a.step.ms.median) : "–";
+                     }}),
       Field<Row>("shown_calls", Unit::kCount, "of the shown rank", &Row::shown_calls)
           .show({.heading = "calls",
                  .narrow = "calls",
                  .text = [](const Row& row, const Analysis&) { return calls_text(row.shown_calls); }}),
-      Field<Row>({.heading = "difference",
-                  .narrow = "difference",
-                  .kind = ColumnKind::kNumber,
-                  .text = [](const Row& row, const Analysis& a) {
-                    return signed_ms(row.late_ms - row.shown_ms, a.step.ms.median);
-                  },
-                  .more = [](GridCell& cell, const Row& row, const Analysis&,
-                             Form) { cell.value = row.late_ms - row.shown_ms; }}),
+      Field<Row>(
+          {.heading = "difference",
+           .narrow = "difference",
+           .kind = ColumnKind::kNumber,
+           .text = [](const Row& row,
+                      const Analysis& a) { return signed_ms(row.late_ms - row.shown_ms, a.step.ms.median); },
+           .more = [](GridCell& cell, const Row& row, const Analysis&,
+                      Form) { cell.value = row.late_ms - row.shown_ms; }}),
   };
   return fields;
 }

@@ -1,7 +1,7 @@
-// What an analysis holds is described once: each table as a list of fields, each field with its name, its unit,
-// what it means, where its value is and, if people see it in a table, under which heading and in which forms.
-// analysis.h has the list. JSON, SQL, the tables of all forms and docs/explain-fields.md are made of it, so a
-// new field is one line. Decision 16 says why it is so.
+// What an analysis holds is described once: each table as a list of fields, each field with its name, its
+// unit, what it means, where its value is and, if people see it in a table, under which heading and in which
+// forms. analysis.h has the list. JSON, SQL, the tables of all forms and docs/explain-fields.md are made of
+// it, so a new field is one line. Decision 17 says why it is so.
 #pragma once
 
 #include <algorithm>
@@ -21,44 +21,44 @@
 
 namespace hone::report {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // How a value is to be read. It decides the type of the column in SQL and how people are shown the value.
 enum class Unit {
-  kText,           // words
-  kName,           // of something in the program or the trace
-  kFlag,           // true or false
+  kText,  // words
+  kName,  // of something in the program or the trace
+  kFlag,  // true or false
   kInteger,
-  kCount,          // of things, a step: seldom whole
-  kNumber,         // without a unit, or with one that stands beside it
+  kCount,   // of things, a step: seldom whole
+  kNumber,  // without a unit, or with one that stands beside it
   kMs,
   kUs,
-  kShare,          // 0 to 1
+  kShare,  // 0 to 1
   kFlops,
   kBytes,
   kFlopPerByte,
   kFlopsPerSecond,
   kBytesPerSecond,
-  kList,           // several of the above
-  kObject,         // fields of their own
-  kRows,           // a table of its own
+  kList,    // several of the above
+  kObject,  // fields of their own
+  kRows,    // a table of its own
 };
 
 // "ms", "share (0 to 1)", "text": for the documentation.
 std::string_view unit_text(Unit unit);
 
 // How values become JSON: estimates as {median, low, high}, enumerations by their names, nothing as null.
-Json json_of(const analyze::Estimate& value);
-Json json_of(analyze::Cause value);
-Json json_of(trace::Phase value);
-Json json_of(trace::OperatorClass value);
+OrderedJson json_of(const analyze::Estimate& value);
+OrderedJson json_of(analyze::Cause value);
+OrderedJson json_of(trace::Phase value);
+OrderedJson json_of(trace::OperatorClass value);
 template <typename T>
-Json json_of(const T& value) {
-  return Json(value);
+OrderedJson json_of(const T& value) {
+  return OrderedJson(value);
 }
 template <typename T>
-Json json_of(const std::optional<T>& value) {
-  return value ? json_of(*value) : Json();
+OrderedJson json_of(const std::optional<T>& value) {
+  return value ? json_of(*value) : OrderedJson();
 }
 
 // How tables for people show a field. What is left empty follows from the field's unit.
@@ -100,7 +100,7 @@ struct Field {
   }
 
   FieldInfo info;
-  std::function<Json(const Row&)> value;  // none: there is nothing but what is shown
+  std::function<OrderedJson(const Row&)> value;  // none: there is nothing but what is shown
   std::optional<Shown<Row>> shown;
 };
 
@@ -116,17 +116,18 @@ std::vector<FieldInfo> field_infos(const Fields<Row>& fields) {
 }
 
 template <typename Row>
-Json object_json(const Fields<Row>& fields, const Row& row) {
-  Json object = Json::object();
+OrderedJson object_json(const Fields<Row>& fields, const Row& row) {
+  OrderedJson object = OrderedJson::object();
   for (const Field<Row>& field : fields)
     if (!field.info.name.empty()) object[std::string(field.info.name)] = field.value(row);
   return object;
 }
 
-// Of the fields with these names, in the order of the description.
+// Only the fields with these names, in the order of the description.
 template <typename Row>
-Json chosen_json(const Fields<Row>& fields, const Row& row, std::initializer_list<std::string_view> names) {
-  Json object = Json::object();
+OrderedJson chosen_json(const Fields<Row>& fields, const Row& row,
+                        std::initializer_list<std::string_view> names) {
+  OrderedJson object = OrderedJson::object();
   for (const Field<Row>& field : fields)
     if (std::find(names.begin(), names.end(), field.info.name) != names.end())
       object[std::string(field.info.name)] = field.value(row);
@@ -134,8 +135,8 @@ Json chosen_json(const Fields<Row>& fields, const Row& row, std::initializer_lis
 }
 
 template <typename Row>
-Json rows_json(const Fields<Row>& fields, const std::vector<Row>& rows) {
-  Json list = Json::array();
+OrderedJson rows_json(const Fields<Row>& fields, const std::vector<Row>& rows) {
+  OrderedJson list = OrderedJson::array();
   for (const Row& row : rows) list.push_back(object_json(fields, row));
   return list;
 }
@@ -157,7 +158,7 @@ template <typename Row, typename Inner>
 Field<Row> object_field(std::string_view name, std::string_view sql, std::string_view meaning,
                         const Fields<Inner>& fields, std::optional<Inner> Row::*object) {
   Field<Row> field(name, Unit::kObject, meaning, [&fields, object](const Row& row) {
-    return row.*object ? object_json(fields, *(row.*object)) : Json();
+    return row.*object ? object_json(fields, *(row.*object)) : OrderedJson();
   });
   field.info.inner = field_infos(fields);
   field.info.sql = sql;
@@ -165,7 +166,7 @@ Field<Row> object_field(std::string_view name, std::string_view sql, std::string
 }
 
 // A value as people are shown it, in a step of `step_ms`; empty where the unit does not decide.
-std::string value_text(const Json& value, Unit unit, double step_ms);
+std::string value_text(const OrderedJson& value, Unit unit, double step_ms);
 ColumnKind column_kind(Unit unit);
 
 template <typename Row>
@@ -178,9 +179,10 @@ GridColumn grid_column(const Field<Row>& field, const analyze::Analysis& analysi
 template <typename Row>
 GridCell grid_cell(const Field<Row>& field, const Row& row, const analyze::Analysis& analysis, Form form) {
   const Shown<Row>& shown = *field.shown;
-  const Json value = field.value ? field.value(row) : Json();
+  const OrderedJson value = field.value ? field.value(row) : OrderedJson();
   GridCell cell;
-  cell.text = shown.text ? shown.text(row, analysis) : value_text(value, field.info.unit, analysis.step.ms.median);
+  cell.text =
+      shown.text ? shown.text(row, analysis) : value_text(value, field.info.unit, analysis.step.ms.median);
   if (value.is_number()) cell.value = value.get<double>();
   if (shown.more) shown.more(cell, row, analysis, form);
   return cell;

@@ -35,7 +35,7 @@ Markup bar_cell(double ms, double largest, const std::string& css) {
 
 }  // namespace
 
-Markup compare_causes_part(const analyze::Comparison& comparison) {
+Section compare_causes_part(const analyze::Comparison& comparison) {
   if (comparison.ledger.empty()) return {};
   const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
   double largest = 0;
@@ -62,7 +62,7 @@ Markup compare_causes_part(const analyze::Comparison& comparison) {
                  tag("table", {{"class", "cards"}}, head + tag("tbody", body)));
 }
 
-Markup compare_operators_part(const analyze::Comparison& comparison) {
+Section compare_operators_part(const analyze::Comparison& comparison) {
   if (comparison.operators.empty()) return {};
   const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
   const std::size_t shown = std::min(kOperatorRows, comparison.operators.size());
@@ -74,9 +74,9 @@ Markup compare_operators_part(const analyze::Comparison& comparison) {
     if (!name.detail.empty())
       title += tag("span", {{"class", "kind"}}, shortened(clean_utf8(name.detail), 200));
     Markup cells = tag("td", title);
-    cells += cell("first", row.a.empty() ? "–" : fixed_ms(row.a_ms, step));
-    cells += cell("second", row.b.empty() ? "–" : fixed_ms(row.b_ms, step));
-    cells += cell("change", signed_ms(row.b_ms - row.a_ms, step));
+    cells += cell("first", row.a.empty() ? "–" : fixed_ms(row.a_ms, step), row.a_ms);
+    cells += cell("second", row.b.empty() ? "–" : fixed_ms(row.b_ms, step), row.b_ms);
+    cells += cell("change", signed_ms(row.b_ms - row.a_ms, step), row.b_ms - row.a_ms);
     cells += certainty_cell(row.difference.certainty, row.b_ms - row.a_ms);
     body += tag("tr", {{"class", "single"}}, cells);
   }
@@ -91,10 +91,10 @@ Markup compare_operators_part(const analyze::Comparison& comparison) {
   if (comparison.operators.size() > shown)
     lead += fmt::format(" The first {} of {}.", shown, comparison.operators.size());
   return section("operators", "By operator", lead,
-                 tag("table", {{"class", "cards"}}, head + tag("tbody", body)));
+                 tag("table", {{"class", "cards sortable"}}, head + tag("tbody", body)));
 }
 
-Markup compare_elsewhere_part(const analyze::Comparison& comparison) {
+Section compare_elsewhere_part(const analyze::Comparison& comparison) {
   if (comparison.elsewhere.empty()) return {};
   const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
   const std::size_t shown = std::min(kOperatorRows, comparison.elsewhere.size());
@@ -106,9 +106,9 @@ Markup compare_elsewhere_part(const analyze::Comparison& comparison) {
         tag("td", tag("code", shortened(clean_utf8(name.head), 90)) +
                       tag("span", {{"class", "kind"}}, prose(shortened(clean_utf8(name.inputs), 200))));
     cells += cell("on", elsewhere_ranks(row));
-    cells += cell("first", row.a_ranks.empty() ? "–" : fixed_ms(row.a_ms, step));
-    cells += cell("second", row.b_ranks.empty() ? "–" : fixed_ms(row.b_ms, step));
-    cells += cell("change", signed_ms(row.b_ms - row.a_ms, step));
+    cells += cell("first", row.a_ranks.empty() ? "–" : fixed_ms(row.a_ms, step), row.a_ms);
+    cells += cell("second", row.b_ranks.empty() ? "–" : fixed_ms(row.b_ms, step), row.b_ms);
+    cells += cell("change", signed_ms(row.b_ms - row.a_ms, step), row.b_ms - row.a_ms);
     cells += certainty_cell(row.difference.certainty, row.b_ms - row.a_ms);
     body += tag("tr", {{"class", "single"}}, cells);
   }
@@ -119,7 +119,7 @@ Markup compare_elsewhere_part(const analyze::Comparison& comparison) {
   if (comparison.elsewhere.size() > shown)
     lead += fmt::format(" The first {} of {}.", shown, comparison.elsewhere.size());
   return section("elsewhere", elsewhere_title(), lead,
-                 tag("table", {{"class", "cards"}}, head + tag("tbody", body)));
+                 tag("table", {{"class", "cards sortable"}}, head + tag("tbody", body)));
 }
 
 }  // namespace hone::report::html

@@ -32,20 +32,20 @@ std::vector<analyze::FindingPart> named_parts(const analyze::Finding& row, const
 
 Markup finding_card(const analyze::Finding& row, int number, const analyze::Analysis& analysis) {
   Markup head = tag("span", {{"class", "number"}}, fmt::format("{}", number));
-  head += tag("h3", prose(row.fix.empty() ? row.title : row.fix));
+  head += tag("h3", told(row.fix.empty() ? row.title : row.fix));
   const std::string gain = gain_sentence(row, analysis);
   if (!gain.empty()) head += tag("span", {{"class", "wins"}}, prose("wins " + gain));
   Markup inside = tag("div", {{"class", "finding-head"}}, head);
   Markup why = tag("span", {{"class", "chip-dot " + svg::cause_class(row.cause)}}, Markup());
   why += Markup::text(" ") + tag("b", analyze::cause_label(row.cause));
-  if (!row.fix.empty()) why += prose(": " + row.title);
+  if (!row.fix.empty()) why += told(": " + row.title);
   inside += tag("p", why);
   Markup items;
   const std::vector<analyze::FindingPart> parts = named_parts(row, analysis);
   for (const std::string& line : row.evidence)
     items += tag("li", evidence_line(shortened(clean_utf8(line), kLongLine), parts));
   if (!items.empty()) inside += tag("ul", items);
-  if (!row.caveat.empty()) inside += tag("p", {{"class", "mind"}}, prose("Mind: " + row.caveat));
+  if (!row.caveat.empty()) inside += tag("p", {{"class", "mind"}}, told("Mind: " + row.caveat));
   return tag("div", {{"class", "card finding"}}, inside);
 }
 
@@ -55,7 +55,7 @@ std::string more(std::size_t shown, std::size_t all) {
 
 }  // namespace
 
-Markup findings_part(const Analysis& analysis) {
+Section findings_part(const Analysis& analysis) {
   Markup cards;
   int number = 0;
   for (const analyze::Finding* row : ordered_findings(analysis))
@@ -69,7 +69,7 @@ Markup findings_part(const Analysis& analysis) {
       tag("div", {{"class", "findings"}}, cards));
 }
 
-Markup kernels_part(const Analysis& analysis) {
+Section kernels_part(const Analysis& analysis) {
   if (analysis.kernels.empty()) return {};
   return section("kernels", "Kernels",
                  "All launches of a kernel in a step together; the colour is the cause of most of its time." +
@@ -77,7 +77,7 @@ Markup kernels_part(const Analysis& analysis) {
                  table(kernel_grid(analysis, Form::kPage, kKernelRows)));
 }
 
-Markup metrics_part(const Analysis& analysis) {
+Section metrics_part(const Analysis& analysis) {
   if (analysis.targets.empty() && analysis.phases.empty()) return {};
   Markup content = table(metric_grid(analysis, Form::kPage));
   if (const std::string phases = phases_text(analysis); !phases.empty())
@@ -90,7 +90,7 @@ Markup metrics_part(const Analysis& analysis) {
                  content);
 }
 
-Markup ranks_part(const Analysis& analysis) {
+Section ranks_part(const Analysis& analysis) {
   Markup content;
   if (analysis.rank_summaries.size() > 1) {
     content += table(rank_grid(analysis, Form::kPage));
@@ -98,7 +98,8 @@ Markup ranks_part(const Analysis& analysis) {
       content += tag("p", {{"class", "notes"}}, prose(fmt::format("{}.", lateness_note())));
   }
   if (!analysis.collectives.empty())
-    content += tag("div", {{"class", content.empty() ? "" : "below"}}, table(collective_grid(analysis, Form::kPage)));
+    content += tag("div", {{"class", content.empty() ? "" : "below"}},
+                   table(collective_grid(analysis, Form::kPage)));
   if (content.empty()) return {};
   return section("ranks", "Ranks and collectives",
                  "Who is late makes the others wait: arrival at collectives, not their duration, tells the "
@@ -106,13 +107,13 @@ Markup ranks_part(const Analysis& analysis) {
                  content);
 }
 
-Markup late_rank_part(const Analysis& analysis) {
+Section late_rank_part(const Analysis& analysis) {
   if (late_operators(analysis).empty()) return {};
   return section("late-rank", late_title(analysis), late_note(analysis),
                  table(late_rank_grid(analysis, Form::kPage)));
 }
 
-Markup path_part(const Analysis& analysis) {
+Section path_part(const Analysis& analysis) {
   if (analysis.critical_path.empty()) return {};
   std::vector<analyze::PathSegment> rows = analysis.critical_path;
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.ms > b.ms; });

@@ -8,8 +8,8 @@
 
 namespace hone::report::html {
 
-// What shares a fill never stands side by side, or is the same thing: a busy cause, which is never drawn in
-// a timeline, and a class of operators; what the host does, and the cause that it is of idle time.
+// One colour has one meaning. What shares a fill is the same thing: what the host does, and the cause that it
+// is of idle time.
 struct Fill {
   std::string_view of;     // as in a style sheet: ".cause-host_sync,.kind-sync"
   std::string_view light;  // "#rrggbb", on a light page

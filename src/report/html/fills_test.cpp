@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/cause.h"
+#include "report/html/palette.h"
 #include "report/html/parts.h"
 #include "report/svg/chart.h"
 #include "trace/operator_class.h"
@@ -25,7 +26,7 @@ Vector operator*(const Matrix& m, const Vector& v) {
   return result;
 }
 
-// Of "#rrggbb", in proportion to light (IEC 61966-2-1).
+// "#rrggbb" in proportion to light (IEC 61966-2-1).
 Vector linear(std::string_view colour) {
   Vector rgb{};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -112,13 +113,11 @@ TEST(Fills, GiveOneColourToEveryClassCauseAndKind) {
     EXPECT_EQ(rows_of(svg::kind_css(kind)), 1) << kind;
 }
 
-TEST(Fills, AreNotSharedByIdleTimeAndAClassOfOperators) {
-  for (const analyze::Cause cause : analyze::all_causes()) {
-    if (analyze::is_busy(cause)) continue;
-    for (const Fill& fill : fills())
-      EXPECT_FALSE(fill.of.find(svg::cause_class(cause)) != std::string_view::npos &&
-                   fill.of.find(".class-") != std::string_view::npos)
-          << fill.of;
+TEST(Fills, HaveOneMeaning) {
+  for (const Fill& fill : fills()) {
+    const bool of_cause = fill.of.find(".cause-") != std::string_view::npos;
+    const bool of_class = fill.of.find(".class-") != std::string_view::npos;
+    EXPECT_FALSE(of_cause && of_class) << fill.of;
   }
 }
 
@@ -137,12 +136,42 @@ TEST(Fills, StayApartWhateverConesTheEyeHas) {
 // WCAG 2.2, success criterion 1.4.11.
 TEST(Fills, StandOutFromTheirGround) {
   constexpr double kLeast = 3;
-  EXPECT_NE(style().find("--card:#fff;"), std::string::npos);
-  EXPECT_NE(style().find("--card:#1b1f23;"), std::string::npos);
+  const auto card =
+      std::find_if(tones().begin(), tones().end(), [](const Tone& tone) { return tone.name == "card"; });
+  ASSERT_NE(card, tones().end());
   for (const Fill& fill : fills()) {
-    EXPECT_GE(contrast(fill.light, "#ffffff"), kLeast) << fill.of;
-    EXPECT_GE(contrast(fill.dark, "#1b1f23"), kLeast) << fill.of;
+    EXPECT_GE(contrast(fill.light, card->light), kLeast) << fill.of;
+    EXPECT_GE(contrast(fill.dark, card->dark), kLeast) << fill.of;
   }
+}
+
+// WCAG 2.2, success criterion 1.4.3: text of any size, on whatever it stands.
+TEST(Tones, AreLegibleOnEveryGround) {
+  constexpr double kLeast = 4.5;
+  for (const Tone& text : tones())
+    for (const Tone& ground : tones()) {
+      if (text.use != Tone::Use::kText || ground.use != Tone::Use::kGround) continue;
+      EXPECT_GE(contrast(text.light, ground.light), kLeast) << text.name << " on light " << ground.name;
+      EXPECT_GE(contrast(text.dark, ground.dark), kLeast) << text.name << " on dark " << ground.name;
+    }
+}
+
+// A colour written into a rule, or one of a line, would escape the test above.
+TEST(Tones, AreTheOnlyColoursOfText) {
+  const std::string sheet = style();
+  for (const std::string_view property : {";color:", "{color:", "{fill:", ";fill:"})
+    for (std::size_t at = sheet.find(property); at != std::string::npos; at = sheet.find(property, at + 1)) {
+      const std::size_t start = at + property.size();
+      const std::string value = sheet.substr(start, sheet.find_first_of(";}", start) - start);
+      if (value == "inherit" || value == "none" || value.starts_with("color-mix") || value == "var(--c)")
+        continue;
+      const auto tone = std::find_if(tones().begin(), tones().end(), [&](const Tone& one) {
+        return value == "var(--" + std::string(one.name) + ")";
+      });
+      ASSERT_NE(tone, tones().end()) << property << value;
+      EXPECT_TRUE(tone->use != Tone::Use::kLine || property.find("fill") != std::string_view::npos)
+          << value << " is the colour of a text";
+    }
 }
 
 TEST(Style, HasTheFillsOfBothThemes) {

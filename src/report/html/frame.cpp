@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "report/code_text.h"
 #include "report/html/parts.h"
 #include "report/text.h"
 
@@ -14,15 +15,31 @@ std::string title_of(std::string_view name, std::size_t shown) {
   return columns(clean) > shown ? shortened(clean, kReadable) : "";
 }
 
-Markup section(std::string_view id, std::string_view title, std::string_view lead, const Markup& content) {
+Section section(std::string_view id, std::string_view title, std::string_view lead, const Markup& content,
+                std::string_view name) {
   Markup inside = tag("h2", title);
   inside += tag("p", {{"class", "lead"}}, lead);
-  return tag("section", {{"id", std::string(id)}}, inside + content);
+  return {std::string(id), std::string(name.empty() ? title : name),
+          tag("section", {{"id", std::string(id)}}, inside + content)};
+}
+
+Markup contents_list(const std::vector<Section>& sections) {
+  Markup items;
+  for (const Section& part : sections)
+    if (!part.content.empty()) items += tag("li", tag("a", {{"href", "#" + part.id}}, part.name));
+  return tag("nav", {{"class", "contents"}, {"aria-label", "Contents"}}, tag("ul", items));
+}
+
+Markup all_sections(const std::vector<Section>& sections) {
+  Markup all;
+  for (const Section& part : sections) all += part.content;
+  return all;
 }
 
 namespace {
 
 constexpr std::size_t kLongWord = 20;  // characters that a narrow page has no line for
+constexpr std::size_t kUnbroken = 64;  // columns of code that a line of any card on a wide page has room for
 
 // Text whose long words, paths and calls, break where a reader would break them.
 Markup breakable(std::string_view text) {
@@ -56,8 +73,21 @@ Markup prose(std::string_view text) {
   return result + breakable(std::string_view(bound).substr(done));
 }
 
-Markup cell(std::string_view name, const std::string& value) {
-  return tag("td", {{"class", "n"}, {"data-name", value.empty() ? "" : std::string(name)}}, value);
+Markup told(std::string_view text) {
+  Markup result;
+  for (const TextPart& part : code_parts(text))
+    result += part.code ? tag("code", {{"class", columns(part.text) > kUnbroken ? "inline long" : "inline"}},
+                              part.text)
+                        : prose(part.text);
+  return result;
+}
+
+Markup cell(std::string_view name, const std::string& value, std::optional<double> sort_by) {
+  return tag("td",
+             {{"class", "n"},
+              {"data-name", value.empty() ? "" : std::string(name)},
+              {"data-value", sort_by ? fmt::format("{:.6g}", *sort_by) : ""}},
+             value);
 }
 
 Markup tabs(std::string_view id, std::string_view first_name, const Markup& first,
@@ -77,7 +107,7 @@ Markup tabs(std::string_view id, std::string_view first_name, const Markup& firs
 
 Markup warnings_part(const std::vector<std::string>& warnings) {
   Markup all;
-  for (const std::string& warning : warnings) all += tag("p", {{"class", "warning"}}, prose(warning));
+  for (const std::string& warning : warnings) all += tag("p", {{"class", "warning"}}, told(warning));
   return all;
 }
 

@@ -9,7 +9,7 @@
 namespace hone::report::html {
 namespace {
 
-constexpr std::size_t kNameColumns = 90, kUnderColumns = 300, kNumberColumns = 40;
+constexpr std::size_t kCellNames = 90, kCellUnder = 300, kCellNumbers = 24;
 constexpr std::string_view kRankHeading = "#";
 
 bool is_number(ColumnKind kind) {
@@ -22,19 +22,18 @@ std::string sort_value(const GridCell& cell) {
 
 Markup name_markup(const GridCell& cell, ColumnKind kind) {
   const std::string name = clean_utf8(cell.text);
-  const std::string whole = cell.whole.empty() ? title_of(name, kNameColumns) : title_of(cell.whole, 0);
-  Markup shown = kind == ColumnKind::kName
-                     ? tag("code", {{"title", whole}}, shortened(name, kNameColumns))
-                     : prose(shortened(name, kNameColumns));
+  const std::string whole = cell.whole.empty() ? title_of(name, kCellNames) : title_of(cell.whole, 0);
+  Markup shown = kind == ColumnKind::kName ? tag("code", {{"title", whole}}, shortened(name, kCellNames))
+                                           : prose(shortened(name, kCellNames));
   if (cell.place) shown = place_link(*cell.place, shown);
   for (const std::string& under : cell.under)
-    shown += tag("span", {{"class", "kind"}}, prose(shortened(clean_utf8(under), kUnderColumns)));
+    shown += tag("span", {{"class", "kind"}}, prose(shortened(clean_utf8(under), kCellUnder)));
   return shown;
 }
 
 Markup cell_markup(const GridCell& cell, const GridColumn& column) {
   const std::string value = sort_value(cell);
-  const std::string text = shortened(clean_utf8(cell.text), kNumberColumns);
+  const std::string text = shortened(clean_utf8(cell.text), kCellNumbers);
   switch (column.kind) {
     case ColumnKind::kName:
     case ColumnKind::kText: {
@@ -75,8 +74,8 @@ Markup table(const Grid& grid) {
     }
     const bool ranked = grid.columns.front().heading == kRankHeading;
     Markup note = ranked ? tag("td", {{"class", "rank"}}, Markup()) : Markup();
-    note += tag("td", {{"colspan", fmt::format("{}", grid.columns.size() - (ranked ? 1 : 0))}},
-                prose(row.note));
+    note +=
+        tag("td", {{"colspan", fmt::format("{}", grid.columns.size() - (ranked ? 1 : 0))}}, prose(row.note));
     // A body of its own keeps the note below its row when the table is sorted.
     bodies += tag("tbody", tag("tr", {{"class", "main"}}, cells) + tag("tr", {{"class", "why"}}, note));
   }

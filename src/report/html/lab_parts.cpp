@@ -51,7 +51,7 @@ Markup outcome_cell(bool kept, const std::string& outcome) {
 Markup pass_row(const analyze::PassRow& pass, const GainScale& scale, double step_ms) {
   Markup name = tag("code", shortened(clean_utf8(pass.name), 48)) + Markup::text(" ") +
                 tag("span", {{"class", "tag"}}, pass.numerics) +
-                tag("span", {{"class", "kind"}}, prose(pass.reason));
+                tag("span", {{"class", "kind"}}, told(pass.reason));
   return tag("tr", {{"class", pass.kept ? "single" : "single dropped"}},
              tag("td", name) +
                  gain_cells(fired(pass) ? std::optional(pass.predicted_gain_ms) : std::nullopt,
@@ -138,7 +138,7 @@ Markup environment_facts(const analyze::Environment& where, const Roofs& roofs) 
 
 }  // namespace
 
-Markup passes_part(const analyze::LabReport& report) {
+Section passes_part(const analyze::LabReport& report) {
   if (report.passes.empty()) return {};
   const GainScale scale = gain_scale(report);
   const double step_ms = report.baseline.step.ms.median;
@@ -165,7 +165,7 @@ Markup passes_part(const analyze::LabReport& report) {
       legend + tag("table", {{"class", "cards"}}, head + tag("tbody", body)));
 }
 
-Markup numerics_part(const analyze::LabReport& report) {
+Section numerics_part(const analyze::LabReport& report) {
   Markup cards = card(
       "Numerics", numerics_table(report) + tag("p", {{"class", "notes"}, {"style", "padding:0"}},
                                                "Largest error relative to the reference's largest value."));
@@ -175,7 +175,7 @@ Markup numerics_part(const analyze::LabReport& report) {
                  tag("div", {{"class", "grid-2"}}, cards));
 }
 
-Markup facts_part(const analyze::LabReport& report) {
+Section facts_part(const analyze::LabReport& report) {
   Markup cards = card("Model", model_facts(report.model)) +
                  card("Environment", environment_facts(report.environment, report.roofs));
   Markup command = tag("div", {{"class", "command"}}, tag("code", report.reproduce.command));

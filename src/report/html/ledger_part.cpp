@@ -16,9 +16,9 @@ Markup evidence(const analyze::Analysis& side, const analyze::LedgerRow& row) {
     if (finding.cause == row.cause) parts.insert(parts.end(), finding.parts.begin(), finding.parts.end());
   Markup items;
   for (const std::string& line : row.evidence) items += tag("li", evidence_line(line, parts));
-  Markup inside = tag("p", prose(row.title + ".")) + tag("ul", items);
-  if (!row.fix.empty()) inside += tag("p", tag("b", "What to do: ") + prose(row.fix + "."));
-  if (!row.caveat.empty()) inside += tag("p", prose("Mind: " + row.caveat + "."));
+  Markup inside = tag("p", told(row.title + ".")) + tag("ul", items);
+  if (!row.fix.empty()) inside += tag("p", tag("b", "What to do: ") + told(row.fix + "."));
+  if (!row.caveat.empty()) inside += tag("p", told("Mind: " + row.caveat + "."));
   return tag("div", {{"class", "evidence"}}, inside);
 }
 
@@ -43,7 +43,7 @@ Markup rows(const analyze::Analysis& side) {
 
 }  // namespace
 
-Markup ledger_part(const analyze::Analysis& before, const analyze::Analysis* after) {
+Section ledger_part(const analyze::Analysis& before, const analyze::Analysis* after) {
   Markup content;
   if (after != nullptr)
     content += Markup::literal(

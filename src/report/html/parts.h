@@ -2,6 +2,10 @@
 // where it has nothing to say. `after` is null where there is only one run to show.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "analyze/compare.h"
 #include "analyze/findings.h"
 #include "report/description/grid.h"
@@ -11,13 +15,26 @@ namespace hone::report::html {
 
 // The whole of a name that is shown shortened, within reason; empty where it is shown whole.
 std::string title_of(std::string_view name, std::size_t shown);
-// A section with its heading and one line that says how to read it.
-Markup section(std::string_view id, std::string_view title, std::string_view lead, const Markup& content);
+// A part of the page with a heading of its own; without content it is not there.
+struct Section {
+  std::string id;
+  std::string name;  // in the list of contents
+  Markup content;
+};
+// With its heading and one line that says how to read it. `name`: shorter than the title, for the contents.
+Section section(std::string_view id, std::string_view title, std::string_view lead, const Markup& content,
+                std::string_view name = {});
+// Those that are there, and the list that leads to them.
+Markup contents_list(const std::vector<Section>& sections);
+Markup all_sections(const std::vector<Section>& sections);
 // Text in which a number does not part from its unit at the end of a line, and long words break well.
 Markup prose(std::string_view text);
+// A sentence that may name code: that is set in code type and stays in one piece where a line has room for
+// it.
+Markup told(std::string_view text);
 // A number in a table; `name` stands before it where the page is too narrow for columns. Where it is empty,
-// nothing stands there.
-Markup cell(std::string_view name, const std::string& value);
+// nothing stands there. `sort_by` is what the column is sorted by.
+Markup cell(std::string_view name, const std::string& value, std::optional<double> sort_by = {});
 // A table of an analysis, which readers may sort; empty without rows.
 Markup table(const Grid& grid);
 // A chart in both widths: `draw` takes a svg::Canvas.
@@ -26,10 +43,10 @@ Markup chart(Draw draw);
 
 Markup lab_hero(const analyze::LabReport& report);
 Markup explain_hero(const analyze::Analysis& analysis);
-Markup ledger_part(const analyze::Analysis& before, const analyze::Analysis* after);
-Markup top_part(const analyze::Analysis& before, const analyze::Analysis* after);
-Markup roofline_part(const Roofs& roofs, const analyze::Analysis& before, const analyze::Analysis* after);
-Markup timeline_part(const analyze::Analysis& before, const analyze::Analysis* after);
+Section ledger_part(const analyze::Analysis& before, const analyze::Analysis* after);
+Section top_part(const analyze::Analysis& before, const analyze::Analysis* after);
+Section roofline_part(const Roofs& roofs, const analyze::Analysis& before, const analyze::Analysis* after);
+Section timeline_part(const analyze::Analysis& before, const analyze::Analysis* after);
 // The legend of the operator classes that occur in the timeline.
 Markup class_legend(const analyze::Analysis& before, const analyze::Analysis* after, const Markup& extra);
 
@@ -40,23 +57,23 @@ Markup evidence_line(std::string_view line, const std::vector<analyze::FindingPa
 // A name that leads to a place in that timeline.
 Markup place_link(const analyze::TimelinePlace& place, const Markup& name);
 
-// Of explanations only; empty where the analysis has nothing of the kind.
-Markup findings_part(const analyze::Analysis& analysis);
-Markup step_part(const analyze::Analysis& analysis);
-Markup kernels_part(const analyze::Analysis& analysis);
-Markup ranks_part(const analyze::Analysis& analysis);
-Markup late_rank_part(const analyze::Analysis& analysis);
-Markup metrics_part(const analyze::Analysis& analysis);
-Markup path_part(const analyze::Analysis& analysis);
+// In explanations only; empty where the analysis has nothing of the kind.
+Section findings_part(const analyze::Analysis& analysis);
+Section step_part(const analyze::Analysis& analysis);
+Section kernels_part(const analyze::Analysis& analysis);
+Section ranks_part(const analyze::Analysis& analysis);
+Section late_rank_part(const analyze::Analysis& analysis);
+Section metrics_part(const analyze::Analysis& analysis);
+Section path_part(const analyze::Analysis& analysis);
 
 Markup compare_hero(const analyze::Comparison& comparison);
-Markup compare_causes_part(const analyze::Comparison& comparison);
-Markup compare_operators_part(const analyze::Comparison& comparison);
-Markup compare_elsewhere_part(const analyze::Comparison& comparison);
+Section compare_causes_part(const analyze::Comparison& comparison);
+Section compare_operators_part(const analyze::Comparison& comparison);
+Section compare_elsewhere_part(const analyze::Comparison& comparison);
 
-Markup passes_part(const analyze::LabReport& report);
-Markup numerics_part(const analyze::LabReport& report);
-Markup facts_part(const analyze::LabReport& report);
+Section passes_part(const analyze::LabReport& report);
+Section numerics_part(const analyze::LabReport& report);
+Section facts_part(const analyze::LabReport& report);
 Markup warnings_part(const std::vector<std::string>& warnings);
 
 // Two panels of which one is shown, switched without script. The second is shown first.

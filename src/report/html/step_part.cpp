@@ -145,13 +145,13 @@ Markup evidence_line(std::string_view line, const std::vector<analyze::FindingPa
   for (const analyze::FindingPart& part : parts) {
     const std::size_t at = part.name.empty() ? std::string_view::npos : place_of_name(line, part.name);
     if (at == std::string_view::npos || !part.place) continue;
-    return prose(line.substr(0, at)) + place_link(*part.place, prose(part.name)) +
-           prose(line.substr(at + part.name.size()));
+    return told(line.substr(0, at)) + place_link(*part.place, told(part.name)) +
+           told(line.substr(at + part.name.size()));
   }
-  return prose(line);
+  return told(line);
 }
 
-Markup step_part(const Analysis& analysis) {
+Section step_part(const Analysis& analysis) {
   if (analysis.timeline.empty()) return {};
   const std::vector<analyze::TimelineSpan> spans = placed(analysis);
   const MergedTimeline merged = merge_short(spans, kLaneSpans);

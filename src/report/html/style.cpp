@@ -1,23 +1,21 @@
-// The style sheet. Colours are variables with a light and a dark set; those of the charts are in fills.cpp.
+// The style sheet. Its colours are in palette.cpp, those of the charts in fills.cpp.
 #include "report/html/fills.h"
+#include "report/html/palette.h"
 #include "report/html/parts.h"
 
 namespace hone::report::html {
 namespace {
 
 constexpr std::string_view kSheet = R"css(
-:root{color-scheme:light dark;
---page:#fbfbfa;--card:#fff;--ink:#1c2024;--soft:#5a636d;--faint:#8b949e;--rule:#e4e6e9;--track:#eef0f2;
---accent:#0b62a3;--good:#0a7a55;--bad:#b8400a;--total:#8d96a0}
-@media(prefers-color-scheme:dark){:root{
---page:#14171a;--card:#1b1f23;--ink:#e8eaed;--soft:#a3acb5;--faint:#78828c;--rule:#2c3238;--track:#252a2f;
---accent:#6cb8f0;--good:#4fc79b;--bad:#f09a66;--total:#77828d}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--page);color:var(--ink);font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,
 "Helvetica Neue","Liberation Sans",Arial,sans-serif;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
 main{max-width:1080px;margin:0 auto;padding:40px 32px 72px}
 code,.mono{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace;font-size:.875em}
+code.inline{white-space:nowrap}
+code.inline.long{white-space:normal}
+.verdict code.inline{font-size:.84em;letter-spacing:-.03em}
 h1{font-size:1rem;font-weight:600;margin:0;letter-spacing:.01em}
 h2{font-size:1.3rem;line-height:1.3;font-weight:650;letter-spacing:-.01em;margin:0}
 p{margin:0}
@@ -38,7 +36,11 @@ border-radius:10px;overflow:hidden;margin:30px 0 0}
 .tile b small{font-size:.58em;font-weight:500;color:var(--soft);letter-spacing:0;margin-left:.2em}
 .tile .name{font-size:.82rem;color:var(--soft)}
 .tile .note{font-size:.82rem;color:var(--faint)}
-section{margin-top:60px}
+.contents{margin:26px 0 0;font-size:.9rem}
+.contents ul{display:flex;flex-wrap:wrap;gap:4px 20px;margin:0;padding:0;list-style:none}
+.contents a{color:var(--soft);text-decoration:none}
+.contents a:hover,.contents a:focus-visible{color:var(--accent);text-decoration:underline}
+section{margin-top:60px;scroll-margin-top:12px}
 section>.lead{color:var(--soft);margin:4px 0 20px;max-width:46em;font-size:.95rem}
 .card{background:var(--card);border:1px solid var(--rule);border-radius:10px;padding:22px 24px}
 .legend{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:.82rem;color:var(--soft);margin:0 0 14px}
@@ -110,6 +112,12 @@ font-size:.8rem;text-align:right}
 table{border-collapse:collapse;width:100%;font-size:.93rem}
 th{font-weight:500;font-size:.8rem;color:var(--faint);text-align:left;padding:0 12px 8px 0;white-space:nowrap;
 border-bottom:1px solid var(--rule)}
+th button{all:unset;cursor:pointer;border-radius:3px}
+th button:hover{color:var(--accent)}
+th button:focus-visible{outline:2px solid var(--accent);outline-offset:2px}
+th[aria-sort] button{color:var(--ink)}
+th[aria-sort=descending] button::after{content:" ↓"}
+th[aria-sort=ascending] button::after{content:" ↑"}
 td{padding:12px 12px 12px 0;vertical-align:top;border-bottom:1px solid var(--rule)}
 th:last-child,td:last-child{padding-right:0}
 th.n,td.n{text-align:right;white-space:nowrap}
@@ -139,7 +147,7 @@ padding:1px 10px;cursor:pointer}
 .finding-head{display:grid;grid-template-columns:auto minmax(0,1fr) auto;gap:4px 14px;align-items:baseline;margin-bottom:8px}
 .finding-head h3{font-size:1.02rem;margin:0;font-weight:650}
 .finding-head .number{color:var(--faint);font-weight:650}
-.finding-head .wins{color:var(--good);font-size:.9rem;font-weight:600;white-space:nowrap}
+.finding-head .wins{color:var(--good);font-size:.9rem;font-weight:600;max-width:15em;text-align:right}
 .finding{color:var(--soft);font-size:.92rem}
 .finding h3,.finding b{color:var(--ink)}
 .finding ul{margin:6px 0 0;padding-left:1.15em}
@@ -166,7 +174,12 @@ footer{margin-top:64px;padding-top:18px;border-top:1px solid var(--rule);color:v
 #tip{position:fixed;z-index:9;max-width:340px;background:var(--ink);color:var(--page);font-size:.82rem;line-height:1.45;padding:7px 10px;
 border-radius:6px;pointer-events:none;white-space:pre-line;left:0;top:0}
 #tip[hidden]{display:none}
+@media(min-width:1480px){
+.contents{position:fixed;top:40px;left:calc(50% - 540px - 190px);width:180px;margin:0}
+.contents ul{flex-direction:column;gap:7px}
+}
 @media(max-width:720px){
+code.inline{white-space:normal}
 body{font-size:15.5px}
 main{padding:24px 22px 48px}
 .verdict{font-size:1.5rem}
@@ -192,15 +205,15 @@ table.cards td.sharecell,table.cards td:empty{display:none}
 table.cards td.rank{display:none}
 dl{grid-template-columns:minmax(0,8em) minmax(0,1fr)}
 .finding-head{grid-template-columns:auto minmax(0,1fr)}
-.finding-head .wins{grid-column:2;white-space:normal}
+.finding-head .wins{grid-column:2;max-width:none;text-align:left}
 .finding{padding-bottom:16px;border-bottom:1px solid var(--rule)}
 }
 @media(prefers-reduced-motion:reduce){summary .more{transition:none}}
-@media print{body{background:#fff}section{break-inside:avoid}.tabs>.bar,.command button{display:none}}
+@media print{body{background:#fff}.contents{display:none}section{break-inside:avoid}.tabs>.bar,.command button{display:none}}
 )css";
 
 }  // namespace
 
-std::string style() { return std::string(kSheet) + fill_rules(); }
+std::string style() { return tone_rules() + std::string(kSheet) + fill_rules(); }
 
 }  // namespace hone::report::html

@@ -23,19 +23,18 @@ Markup class_legend(const analyze::Analysis& before, const analyze::Analysis* af
   return tag("div", {{"class", "legend"}}, entries + extra);
 }
 
-Markup top_part(const analyze::Analysis& before, const analyze::Analysis* after) {
+Section top_part(const analyze::Analysis& before, const analyze::Analysis* after) {
   if (before.top.empty()) return {};
-  Markup content =
-      after == nullptr ? table(top_grid(before, Form::kPage))
-                       : tabs("top-rows", "Before", table(top_grid(before, Form::kPage)), "After",
-                              table(top_grid(*after, Form::kPage)));
+  Markup content = after == nullptr ? table(top_grid(before, Form::kPage))
+                                    : tabs("top-rows", "Before", table(top_grid(before, Form::kPage)),
+                                           "After", table(top_grid(*after, Form::kPage)));
   return section("top", most_time(before.top.size(), "operator"),
                  fmt::format("Each kernel against the roof that bounds it, with the reason in words. {}",
                              kernel_flops_note()),
-                 content);
+                 content, "Top operators");
 }
 
-Markup roofline_part(const Roofs& roofs, const analyze::Analysis& before, const analyze::Analysis* after) {
+Section roofline_part(const Roofs& roofs, const analyze::Analysis& before, const analyze::Analysis* after) {
   Markup charts =
       chart([&](const svg::Canvas& canvas) { return svg::roofline(roofs, before, after, canvas); });
   if (charts.empty()) return {};
@@ -55,7 +54,7 @@ Markup roofline_part(const Roofs& roofs, const analyze::Analysis& before, const 
       tag("div", {{"class", "card"}}, class_legend(before, after, sides) + charts));
 }
 
-Markup timeline_part(const analyze::Analysis& before, const analyze::Analysis* after) {
+Section timeline_part(const analyze::Analysis& before, const analyze::Analysis* after) {
   if (before.timeline.empty()) return {};
   Markup charts = chart([&](const svg::Canvas& canvas) { return svg::timeline(before, after, canvas); });
   return section("timeline", "One step",

@@ -1,5 +1,5 @@
-// explain.json: everything that analysis found, but for the bars of the timeline, which the trace has. What it
-// holds is in description/analysis.cpp.
+// explain.json: everything that analysis found, but for the bars of the timeline, which the trace has. What
+// it holds is in description/analysis.cpp.
 #include "report/description/analysis.h"
 #include "report/json.h"
 #include "report/json/parts.h"

@@ -5,12 +5,15 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/code_text.h"
 #include "report/description/grids.h"
 #include "report/text.h"
 #include "report/words.h"
 
 namespace hone::report::markdown {
 namespace {
+
+constexpr std::size_t kLongestCode = 80;  // columns; longer names are shortened
 
 std::string row(const Cells& cells) {
   std::string line = "|";
@@ -29,8 +32,16 @@ std::string plain(std::string_view text) {
   return result;
 }
 
+std::string told(std::string_view text) {
+  const std::string cleaned = clean_utf8(text);
+  std::string result;
+  for (const TextPart& part : code_parts(cleaned))
+    result += part.code && columns(part.text) <= kLongestCode ? code(part.text) : plain(part.text);
+  return result;
+}
+
 std::string code(std::string_view text) {
-  std::string cleaned = shortened(clean_utf8(text), 80);
+  std::string cleaned = shortened(clean_utf8(text), kLongestCode);
   std::replace(cleaned.begin(), cleaned.end(), '`', '\'');
   std::replace(cleaned.begin(), cleaned.end(), '|', '/');
   return "`" + cleaned + "`";
@@ -49,10 +60,10 @@ std::string ledger(const analyze::Analysis& side) {
   std::string out = table(ledger_grid(side, Form::kMarkdown),
                           {{"**step**", fmt::format("**{}**", fixed_ms(step, step)), "100 %", ""}});
   for (const analyze::LedgerRow& line : side.ledger) {
-    out += fmt::format("- **{}**: {}.", row_label(side, line.cause), plain(line.title));
-    if (!line.fix.empty()) out += fmt::format(" Fix: {}.", plain(line.fix));
+    out += fmt::format("- **{}**: {}.", row_label(side, line.cause), told(line.title));
+    if (!line.fix.empty()) out += fmt::format(" Fix: {}.", told(line.fix));
     out += "\n";
-    for (const std::string& evidence : line.evidence) out += fmt::format("  - {}\n", plain(evidence));
+    for (const std::string& evidence : line.evidence) out += fmt::format("  - {}\n", told(evidence));
   }
   return out + "\n";
 }
@@ -61,7 +72,7 @@ std::string top(const analyze::Analysis& side) { return table(top_grid(side, For
 
 std::string warnings(const std::vector<std::string>& list) {
   std::string out;
-  for (const std::string& warning : list) out += fmt::format("> {}\n\n", plain(warning));
+  for (const std::string& warning : list) out += fmt::format("> {}\n\n", told(warning));
   return out;
 }
 

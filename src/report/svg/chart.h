@@ -26,7 +26,7 @@ Markup document(const Canvas& canvas, double height, std::string_view label, con
 // CSS classes that colour a fill: "cause-launch", "class-matrix".
 std::string cause_class(analyze::Cause cause);
 std::string operator_class_css(trace::OperatorClass operator_class);
-// Of a bar by what the host or a link does there, where that is no operator: "kind-sync"; empty: the class.
+// The class of a bar that is no operator, by what the host or a link does there: "kind-sync"; else empty.
 std::string_view kind_css(std::string_view kind);
 
 Markup line(double x1, double y1, double x2, double y2, std::string_view css);

@@ -103,8 +103,7 @@ std::string critical_path(const Analysis& analysis, const TerminalStyle& style) 
   std::vector<analyze::PathSegment> longest;
   for (const analyze::PathSegment& row : analysis.critical_path)
     if (row.ms >= kNamedSegment * analysis.step.ms.median) longest.push_back(row);
-  std::stable_sort(longest.begin(), longest.end(),
-                   [](const auto& a, const auto& b) { return a.ms > b.ms; });
+  std::stable_sort(longest.begin(), longest.end(), [](const auto& a, const auto& b) { return a.ms > b.ms; });
   const std::size_t all = longest.size();
   longest.resize(std::min(kPathSegments, all));
   const std::string title =

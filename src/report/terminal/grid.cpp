@@ -80,8 +80,8 @@ std::string table(const Grid& grid, const TerminalStyle& style, bool numbered) {
       const std::string text = aligned(cell.text, grid.columns[i].kind, layout.width[i]);
       if (i != layout.shown.front()) line += std::string(kGap, ' ');
       const bool mark = grid.columns[i].kind == ColumnKind::kMark && !cell.text.empty();
-      line += mark ? paint(without_trailing_spaces(text), cell.css == "fail" ? Colour::kYellow : Colour::kGreen,
-                           style)
+      line += mark ? paint(without_trailing_spaces(text),
+                           cell.css == "fail" ? Colour::kYellow : Colour::kGreen, style)
                    : text;
     }
     out += without_trailing_spaces(line) + "\n";

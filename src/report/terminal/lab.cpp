@@ -91,7 +91,8 @@ std::string result_line(const analyze::LabReport& report) {
 
 std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& style) {
   LabVerdict words = lab_verdict(report);
-  std::string out = "\n" + paint(words.headline, words.good ? Colour::kGreen : Colour::kRed, style) + "\n";
+  std::string out =
+      "\n" + paint(wrapped(words.headline, 0, style), words.good ? Colour::kGreen : Colour::kRed, style);
   out += wrapped(words.rest, 0, style);
   if (const std::string note = quotient_note(report); !note.empty()) out += wrapped(note, 0, style);
   out += paint(wrapped(std::string(baseline_note()), 0, style), Colour::kFaint, style);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/code_text.h"
 #include "report/description/grids.h"
 #include "report/device_words.h"
 #include "report/text.h"
@@ -15,13 +16,23 @@ namespace {
 
 using analyze::Analysis;
 
+constexpr std::string_view kNoBreak = "\u00a0";
+
 Colour colour_of(analyze::Cause cause) {
   if (cause == analyze::Cause::kFloor) return Colour::kBlue;
   return analyze::is_busy(cause) ? Colour::kYellow : Colour::kRed;
 }
 
+// Code that fits into a line stays in one.
+std::string bind_code(std::string_view text, std::size_t room) {
+  std::string bound;
+  for (const TextPart& part : code_parts(text))
+    for (const char c : part.text)
+      bound += part.code && c == ' ' && columns(part.text) <= room ? kNoBreak : std::string_view(&c, 1);
+  return bound;
+}
+
 std::string spaces_for_no_break(std::string text) {
-  constexpr std::string_view kNoBreak = "\u00a0";
   for (std::size_t at = text.find(kNoBreak); at != std::string::npos; at = text.find(kNoBreak, at))
     text.replace(at, kNoBreak.size(), " ");
   return text;
@@ -39,8 +50,8 @@ std::string heading(std::string_view text, const TerminalStyle& style) {
 }
 
 std::string wrapped(std::string_view text, std::size_t indent, const TerminalStyle& style, std::size_t hang) {
-  std::string bound = bind_units(clean_utf8(text)), result, line;
   std::size_t room = style.width - indent - hang;
+  std::string bound = bind_units(bind_code(clean_utf8(text), room)), result, line;
   auto flush = [&] {
     result += std::string(result.empty() ? indent : indent + hang, ' ') + spaces_for_no_break(line) + "\n";
     line.clear();

@@ -274,7 +274,7 @@ std::string_view timeline_script() {
     var gap = row && row.gaps[firstEnding(row.gapEnds, at)];
     return gap && gap.from <= at ? gap : null;
   }
-  // Of any rank, the gap nearest to these times.
+  // The gap of any rank that is nearest to these times.
   function gapNear(from, to) {
     var best = null, apart = Infinity;
     idleRows.forEach(function (row) {

@@ -140,7 +140,7 @@ std::optional<Work> convolution_add_relu(const Args& args, const Entry&) {
   return work;
 }
 
-// Of a recorder that leaves strides out: the gradient has the shape of the output. Transposed convolutions
+// For recorders that leave strides out: the gradient has the shape of the output. Transposed convolutions
 // are not told apart then, but by their channels.
 std::optional<Geometry> geometry_by_shapes(const Args& args) {
   const CallInput *gradient = args.tensor(0), *input = args.tensor(1), *weight = args.tensor(2);

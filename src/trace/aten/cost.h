@@ -24,7 +24,7 @@ struct ResultTensor {
   DType dtype = DType::kUndefined;
 };
 
-// Of one execution.
+// The cost of one execution.
 struct CallCost {
   OperatorClass op_class = OperatorClass::kOther;
   DType dtype = DType::kUndefined;  // of the arithmetic

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of what cannot be read in place, because it is packed or piped.
+// For what cannot be read in place, because it is packed or piped.
 constexpr std::size_t kMostUnpackedBytes = std::size_t{16} << 30;
 
 // A file to read, and the path that the user gave: itself, or the folder that holds it.

@@ -26,7 +26,7 @@ struct CollectiveEnd {
 // The reductions and gatherings of one rank in order of their ends, by the name and members of their group.
 using CollectiveEnds = std::map<std::pair<std::string, std::vector<int>>, std::vector<CollectiveEnd>>;
 
-// Of a trace of one rank, whose texts the result refers to. Sorts: O(n log n) in the collectives.
+// The collectives of a trace of one rank; the result refers to its texts. O(n log n): it sorts them.
 CollectiveEnds collective_ends(const Trace& trace);
 
 // True only where many collectives of a group that both ranks are in have the same kinds and sizes in the

@@ -14,7 +14,7 @@ namespace hone::trace::link {
 // The table: names that one framework alone gives.
 std::span<const NamePattern<Framework>> framework_marks();
 
-// Of a trace whose Meta::framework does not say: the framework that most of its distinct names speak for;
+// For a trace whose Meta::framework does not say: the framework that most of its distinct names speak for;
 // kNative where none does. What a library names (cuBLAS, cuDNN, NCCL) speaks for nobody. O(spans), and one
 // look at each distinct name.
 Framework recognise_framework(const Trace& trace);

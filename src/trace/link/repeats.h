@@ -7,7 +7,7 @@
 
 namespace hone::trace::link {
 
-// Of copy_ within clone (also that of contiguous, reshape and repeat_interleave) or repeat, whose source has
+// The copy_ within clone (also that of contiguous, reshape and repeat_interleave) or repeat, whose source has
 // fewer elements than its target: all bytes are avoidable. Within other operators such a copy is a part of
 // their own work, as that of a bias into the result of addmm; where the program itself calls copy_, it fills
 // what it wants filled.

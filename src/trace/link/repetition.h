@@ -23,7 +23,7 @@ struct Repetition {
   bool found() const { return bounds_ns.size() >= 3; }
 };
 
-// Of one rank. Not found: fewer than two steps.
+// For one rank. Not found: fewer than two steps.
 Repetition find_repetition(const Trace& trace, int rank, const SpanNesting& nesting,
                            std::span<const DeviceWork> work, const std::vector<Role>& roles);
 

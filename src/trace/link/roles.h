@@ -22,7 +22,7 @@ enum class Role : uint8_t {
   kGenerated,      // a name made by a tool that tells a person nothing: left out of module paths
 };
 
-// Of a range that the program or the framework named, of an operator, or of a function of the host's program.
+// The role of a range that the program or the framework named, of an operator, or of a host function.
 Role role_of(std::string_view name, Category category);
 
 // The same for every string of the trace that names a span, by string id; a name used in several categories

@@ -54,7 +54,7 @@ TEST(TypesByKernels, AreLeftAloneWhereTheRecorderWroteSome) {
   EXPECT_TRUE(program.trace.meta.warnings.empty());
 }
 
-// Of a sharded weight only the whole has been seen, and another tensor happens to be like the part.
+// Only the whole of a sharded weight has been seen, and another tensor happens to be like the part.
 TEST(TypesByKernels, AreThoseOfTheKernelForFusedStepsWhateverTheShapesSuggest) {
   Program program;
   const uint32_t relu = program.op(program.main, "aten::relu", 0, 1, "bf16[8,4]");

@@ -11,8 +11,8 @@
 
 namespace hone::trace::perfetto {
 
-// Of row `row` of the span table. What an operator's annotations say beyond its number is for people; the
-// table of operators is where the reader takes it from.
+// The slice of row `row` of the span table. What an operator's annotations say beyond its number is for
+// people; the table of operators is where the reader takes it from.
 std::vector<Annotation> slice_annotations(const Trace& trace, uint32_t row);
 
 // Enters the annotation where it belongs: at the last span of the trace. Unknown ones are ignored.

@@ -182,10 +182,14 @@ Status write_details(const Trace& trace, Database& database) {
 
 std::string_view type_name(AddedTable::Type type) {
   switch (type) {
-    case AddedTable::Type::kInteger: return " INTEGER";
-    case AddedTable::Type::kReal: return " REAL";
-    case AddedTable::Type::kText: return " TEXT";
-    case AddedTable::Type::kAny: break;
+    case AddedTable::Type::kInteger:
+      return " INTEGER";
+    case AddedTable::Type::kReal:
+      return " REAL";
+    case AddedTable::Type::kText:
+      return " TEXT";
+    case AddedTable::Type::kAny:
+      break;
   }
   return "";
 }

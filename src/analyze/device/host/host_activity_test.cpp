@@ -58,7 +58,7 @@ struct Doing {
   int64_t since = -1;  // when the thread last changed what it does
 };
 
-// Of one thread in [at, at + 1).
+// What one thread does in [at, at + 1).
 Doing doing(const trace::Trace& trace, trace::TrackId track, int64_t at) {
   Doing now;
   for (uint32_t row = 0; row < trace.spans.size(); ++row) {

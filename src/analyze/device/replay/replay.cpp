@@ -122,7 +122,7 @@ class Runner {
     return activity == Activity::kIssue || !change_.collectives_free;
   }
 
-  // Of the time of an activity before a call, what is the recorder's.
+  // The recorder's part of the time of an activity before a call.
   double recording(const Item& item, std::size_t activity) const {
     const Recorder& recorder = change_.recorder;
     const double began = item.operators[activity];
@@ -148,7 +148,7 @@ class Runner {
     return item.kind == ItemKind::kLaunch && timeline_.calls[item.call].works > 1;
   }
 
-  // Of launching a graph, what is not the recorder's.
+  // What launching a graph takes without the recorder.
   double without_nodes(const Item& item, double ns) const {
     if (change_.recorder.most_ns <= 0 || !is_graph(item)) return ns;
     return std::max(std::min(ns, kGraphLaunchNs), ns - kNodeHostNs * timeline_.calls[item.call].works);
@@ -197,7 +197,7 @@ class Runner {
     return true;
   }
 
-  // Of a collective's transfer, when its work is given another time.
+  // The time of a collective's transfer when its work is given another time.
   double carried_share(uint32_t i, double ns) const {
     return work_ns_.empty() || program_.works[i].ns <= 0 ? 1 : ns / program_.works[i].ns;
   }

@@ -250,7 +250,7 @@ class ProgramBuilder {
     return name == "cudaFree" || name.starts_with("cuMemFree") || name.starts_with("cuMemUnmap");
   }
 
-  // Of what was launched before the call, the work that ended last.
+  // The work that ended last of those launched before the call.
   uint32_t longest_before(const HostCall& call) const {
     constexpr uint32_t kLookBack = 256;
     const auto at = std::partition_point(

@@ -77,7 +77,7 @@ class Works {
     return count_++;
   }
 
-  // Of the last kernel.
+  // The time of the last kernel.
   void give_blocks(uint32_t blocks) {
     trace::Launch launch;
     launch.span = last_;

@@ -12,7 +12,7 @@
 namespace hone::analyze::device {
 namespace {
 
-// Of a rank to one whose clock is known: differences of the ends of collectives.
+// From a rank to one whose clock is known: differences of the ends of collectives.
 struct Differences {
   std::vector<double> at_once;  // of collectives that end on all ranks at once
   std::vector<double> any;

@@ -38,7 +38,7 @@ class ExecutionProgram {
     return *this;
   }
 
-  // Of which the recording has no launch.
+  // Its launch is not in the recording.
   ExecutionProgram& kernel(double at_us, uint64_t external) {
     const uint32_t row = add_span(trace_, {.on = stream_,
                                            .category = trace::Category::kKernel,

@@ -44,7 +44,7 @@ struct Occupancy {
   std::vector<Overlap> overlaps;  // one a window
 };
 
-// Of one device. Charges and gaps of a window add up to it. O(n log n) in the works.
+// For one device. Charges and gaps of a window add up to it. O(n log n) in the works.
 Occupancy occupancy(const RankTimeline& timeline, int device);
 
 }  // namespace hone::analyze::device

@@ -5,7 +5,7 @@
 
 namespace hone::kernels::gemm {
 
-// Of one blocked16 image.
+// The geometry of one blocked16 image.
 struct GatherShape {
   int64_t in_blocks = 0;  // of 16 channels
   int64_t in_rows = 0, in_columns = 0, out_rows = 0, out_columns = 0;

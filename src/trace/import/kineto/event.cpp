@@ -25,7 +25,7 @@ struct Kind {
   bool on_device = false;
 };
 
-// Of spans. "cuda_event" marks are points, "Trace" is the recording itself.
+// Categories of spans. "cuda_event" marks are points, "Trace" is the recording itself.
 constexpr std::array<Kind, 10> kKinds = {{
     {"cpu_op", Category::kOperator},
     {"kernel", Category::kKernel, true},

@@ -80,12 +80,11 @@ void warn(const Fault& fault, std::string_view what, std::vector<std::string>& w
 
 void warn(const Faults& faults, std::vector<std::string>& warnings) {
   warn(faults.repaired, "broke JSON's rules and could be mended", warnings);
-  warn(faults.lost, "lost: the text is no JSON and could not be mended", warnings);
+  warn(faults.lost, "lost: the text is not JSON and could not be mended", warnings);
   warn(faults.cut_off, "lost: the file ends inside it", warnings);
   warn(faults.no_time, "left out: no number as start time", warnings);
   warn(faults.no_microseconds,
-       "left out: the start time is no number of µs that a clock shows (are times in ns? the format has µs)",
-       warnings);
+       "left out: the start time is out of range (are times in ns? the format has µs)", warnings);
   warn(faults.no_duration, "without a duration, taken as 0", warnings);
   warn(faults.negative, "with a negative duration, taken as 0", warnings);
   warn(faults.unknown_kind, "left out: of a kind that hone does not know", warnings);

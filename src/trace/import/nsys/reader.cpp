@@ -32,7 +32,7 @@ std::string_view without_version(std::string_view name) {
   return name.find_first_not_of("0123456789", at + 2) == std::string_view::npos ? name.substr(0, at) : name;
 }
 
-// Of ENUM_CUDA_MEM_KIND, where the file has it not: 0 pageable, 1 pinned, 2 device, 3 array, 4 managed.
+// ENUM_CUDA_MEM_KIND, for files without that table: 0 pageable, 1 pinned, 2 device, 3 array, 4 managed.
 MemoryKind memory_kind(int64_t kind) {
   switch (kind) {
     case 0:

@@ -13,7 +13,7 @@ namespace hone::trace::nsys {
 // One file of Nsight Systems may hold several processes: each that used a device is a rank, in order of pid;
 // which rank of the program is not in the file. Errors do not name the file.
 Result<std::vector<ImportedFile>> read_nsys(const std::filesystem::path& path);
-// Of a file that is packed, or piped: its bytes.
+// The bytes of a file that is packed or piped.
 Result<std::vector<ImportedFile>> read_nsys_bytes(std::string bytes);
 
 }  // namespace hone::trace::nsys
