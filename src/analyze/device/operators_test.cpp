@@ -93,7 +93,7 @@ class Steps {
   int32_t count_ = 0;
 };
 
-const OperatorTime& row_of(const Analysis& analysis, std::string_view kind) {
+const OperatorTime& operator_row(const Analysis& analysis, std::string_view kind) {
   static const OperatorTime kNone;
   for (const OperatorTime& row : analysis.operators)
     if (row.kind == kind) return row;
@@ -106,8 +106,8 @@ TEST(Operators, AreCountedInMarkedStepsAlone) {
   for (const Analysis& analysis :
        {Steps().step(true).step(false).step(true).analysis(), Steps().step(false).step(true).analysis(),
         Steps().step(true).step(false).step(false).analysis()}) {
-    EXPECT_DOUBLE_EQ(row_of(analysis, "aten::mm").flops, 50e9);
-    EXPECT_DOUBLE_EQ(row_of(analysis, "aten::mm").ms.median, row_of(all, "aten::mm").ms.median);
+    EXPECT_DOUBLE_EQ(operator_row(analysis, "aten::mm").flops, 50e9);
+    EXPECT_DOUBLE_EQ(operator_row(analysis, "aten::mm").ms.median, operator_row(all, "aten::mm").ms.median);
   }
 }
 
@@ -115,7 +115,7 @@ TEST(Operators, ThatCopyBetweenHostAndDeviceAreHeldAgainstTheLinkThatTheyCross) 
   using enum trace::MemoryKind;
   for (const auto& [from, to] : {std::pair{kPageable, kDevice}, std::pair{kDevice, kPinned}}) {
     const Analysis analysis = Steps().step(true).step(true).copy(from, to).analysis();
-    const OperatorTime& row = row_of(analysis, "aten::copy_");
+    const OperatorTime& row = operator_row(analysis, "aten::copy_");
     EXPECT_EQ(row.roof, "host link");
     EXPECT_DOUBLE_EQ(row.bytes, 11e6 / 2) << "of an average step: every byte crosses once";
     EXPECT_NEAR(row.fraction_of_roof, 11e9 / 55.4e9, 1e-6);
@@ -125,8 +125,8 @@ TEST(Operators, ThatCopyBetweenHostAndDeviceAreHeldAgainstTheLinkThatTheyCross) 
 TEST(Operators, ThatCopyOnTheDeviceAreHeldAgainstItsMemory) {
   using enum trace::MemoryKind;
   const Analysis analysis = Steps().step(true).copy(kDevice, kDevice).analysis();
-  EXPECT_EQ(row_of(analysis, "aten::copy_").roof, "DRAM");
-  EXPECT_DOUBLE_EQ(row_of(analysis, "aten::copy_").bytes, 22e6);
+  EXPECT_EQ(operator_row(analysis, "aten::copy_").roof, "DRAM");
+  EXPECT_DOUBLE_EQ(operator_row(analysis, "aten::copy_").bytes, 22e6);
 }
 
 TEST(Operators, ThatCopyToADeviceWhoseLinkIsNotKnownHaveNoRoof) {
@@ -134,8 +134,8 @@ TEST(Operators, ThatCopyToADeviceWhoseLinkIsNotKnownHaveNoRoof) {
   steps.step(true).copy(trace::MemoryKind::kPageable, trace::MemoryKind::kDevice);
   steps.trace().meta.devices.front().name = "A device of next year";
   const Analysis analysis = steps.analysis();
-  EXPECT_EQ(row_of(analysis, "aten::copy_").roof, "unknown");
-  EXPECT_EQ(row_of(analysis, "aten::copy_").fraction_of_roof, 0);
+  EXPECT_EQ(operator_row(analysis, "aten::copy_").roof, "unknown");
+  EXPECT_EQ(operator_row(analysis, "aten::copy_").fraction_of_roof, 0);
 }
 
 }  // namespace
