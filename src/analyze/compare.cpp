@@ -164,6 +164,27 @@ std::vector<CauseChange> compare_ledgers(const Analysis& a, const Analysis& b) {
   return changes;
 }
 
+std::vector<RuleChange> compare_findings(const Analysis& a, const Analysis& b) {
+  std::vector<RuleChange> changes;
+  const auto change_of = [&](const Finding& finding) -> RuleChange& {
+    const auto at = std::find_if(changes.begin(), changes.end(),
+                                 [&](const RuleChange& row) { return row.rule == finding.rule; });
+    return at != changes.end() ? *at : changes.emplace_back(RuleChange{finding.rule, finding.cause});
+  };
+  for (const Finding& finding : a.findings) {
+    change_of(finding).a_ms += finding.ms;
+    change_of(finding).a_gain_ms += finding.predicted_gain_ms;
+  }
+  for (const Finding& finding : b.findings) {
+    change_of(finding).b_ms += finding.ms;
+    change_of(finding).b_gain_ms += finding.predicted_gain_ms;
+  }
+  std::stable_sort(changes.begin(), changes.end(), [](const RuleChange& x, const RuleChange& y) {
+    return std::abs(x.b_ms - x.a_ms) > std::abs(y.b_ms - y.a_ms);
+  });
+  return changes;
+}
+
 double unrecorded_ms(const Analysis& analysis) {
   return analysis.step.unrecorded_ms ? analysis.step.unrecorded_ms->median : analysis.step.ms.median;
 }
@@ -405,6 +426,7 @@ Comparison compare(const Analysis& a, const Analysis& b) {
   result.b_advice = first_advice(b);
   result.ratio = b.step.ms.median > 0 ? a.step.ms.median / b.step.ms.median : 1;
   result.ledger = compare_ledgers(a, b);
+  if (result.told) result.findings = compare_findings(a, b);
   result.operators = compare_operators(a, b);
   result.a_rank = shown_rank(a);
   result.b_rank = shown_rank(b);

@@ -43,6 +43,16 @@ struct CauseChange {
   Difference difference;
 };
 
+// What a rule found in the two runs, known by its name: what was mended, what is new.
+struct RuleChange {
+  std::string rule;
+  Cause cause = Cause::kFloor;
+  double a_ms = 0;  // that the finding is about; 0: the run does not have it
+  double b_ms = 0;
+  double a_gain_ms = 0;
+  double b_gain_ms = 0;
+};
+
 struct Comparison {
   std::string a;
   std::string b;
@@ -60,6 +70,7 @@ struct Comparison {
   Advice a_advice;  // about the verdict of each
   Advice b_advice;
   std::vector<CauseChange> ledger;
+  std::vector<RuleChange> findings;       // of either run, largest change of time first
   std::vector<OperatorChange> operators;  // largest change first
   int a_rank = 0;                         // whose ledger and operators are compared
   int b_rank = 0;

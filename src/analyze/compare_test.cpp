@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "analyze/analyze.h"
@@ -374,6 +375,31 @@ TEST(Compare, MatchesForeignOperatorsByInputsElseByKind) {
     ASSERT_EQ(row.b.size(), 1u);
     EXPECT_EQ(row.a[0].substr(0, 2), row.b[0].substr(0, 2));
   }
+}
+
+Finding finding_of(const char* rule, Cause cause, double ms, double gain_ms) {
+  Finding finding;
+  finding.rule = rule;
+  finding.cause = cause;
+  finding.title = fmt::format("{} ms", ms);  // which says nothing to programs
+  finding.ms = ms;
+  finding.predicted_gain_ms = gain_ms;
+  return finding;
+}
+
+TEST(Compare, KnowsFindingsByTheirRules) {
+  Analysis a, b;
+  a.findings = {finding_of("tf32_products", Cause::kPrecision, 7, 6),
+                finding_of("channels_first_batch_norm", Cause::kLayout, 28, 26)};
+  b.findings = {finding_of("tf32_products", Cause::kPrecision, 9, 8)};
+  const std::vector<RuleChange> changes = compare(a, b).findings;
+  ASSERT_EQ(changes.size(), 2u);
+  EXPECT_EQ(changes[0].rule, "channels_first_batch_norm");
+  EXPECT_EQ(changes[0].a_gain_ms, 26);
+  EXPECT_EQ(changes[0].b_ms, 0);  // mended
+  EXPECT_EQ(changes[1].rule, "tf32_products");
+  EXPECT_EQ(changes[1].a_ms, 7);
+  EXPECT_EQ(changes[1].b_ms, 9);
 }
 
 }  // namespace

@@ -156,11 +156,19 @@ std::string lab_json(const analyze::LabReport& report) {
 
 std::string compare_json(const analyze::Comparison& comparison) {
   Json causes = Json::array(), operators = Json::array(), elsewhere = Json::array();
+  Json findings = Json::array();
   for (const analyze::CauseChange& row : comparison.ledger) {
     Json line = {{"cause", analyze::cause_name(row.cause)}};
     line.update(change(row.a_ms, row.b_ms, row.difference));
     causes.push_back(std::move(line));
   }
+  for (const analyze::RuleChange& row : comparison.findings)
+    findings.push_back({{"rule", row.rule},
+                        {"cause", analyze::cause_name(row.cause)},
+                        {"a_ms", row.a_ms},
+                        {"b_ms", row.b_ms},
+                        {"a_predicted_gain_ms", row.a_gain_ms},
+                        {"b_predicted_gain_ms", row.b_gain_ms}});
   for (const analyze::OperatorChange& row : comparison.operators) {
     Json line = {{"a", row.a}, {"b", row.b}, {"kind", row.kind}};
     line.update(change(row.a_ms, row.b_ms, row.difference));
@@ -192,6 +200,7 @@ std::string compare_json(const analyze::Comparison& comparison) {
                {"a_advice", advice(comparison.a_advice)},
                {"b_advice", advice(comparison.b_advice)},
                {"ledger", causes},
+               {"findings", findings},
                {"operators", operators},
                {"a_rank", comparison.a_rank},
                {"b_rank", comparison.b_rank},

@@ -74,7 +74,8 @@ class Bookkeeper {
     const double ns = charge.ns();
     if (work.kind == WorkKind::kCollective) return collective(charge, work);
     if (work.kind == WorkKind::kCopyToDevice || work.kind == WorkKind::kCopyToHost)
-      return add(Cause::kHostCopy, Rule::kExposedCopies, copy_name(work), ns, charge.work);
+      return add(Cause::kHostCopy, Rule::kExposedCopies, copy_name(work), ns, charge.work,
+                 kind_of_copy(work));
     const WorkSplit& split = own_.split.works[charge.work];
     const std::string name = title(work);
     if (!is_busy(split.cause())) return add(split.cause(), split.rule, name, ns, charge.work);
@@ -98,7 +99,7 @@ class Bookkeeper {
     add(pipeline ? Cause::kBubble : Cause::kStraggler, pipeline ? Rule::kPipelineBubble : Rule::kLateRank,
         name, waited, charge.work);
     add(Cause::kComm, split.cause() == Cause::kComm ? split.rule : Rule::kExposedCommunication, name,
-        charge.ns() - waited, charge.work);
+        charge.ns() - waited, charge.work, kind_of_collective(trace_, work));
   }
 
   void idle(const IdlePart& part) {
@@ -107,13 +108,23 @@ class Bookkeeper {
     const uint32_t counted = is_busy(account.cause)  ? kNothing
                              : part.span != kNothing ? part.span
                                                      : part.next;
-    add(account.cause, account.rule, account.name, part.ns, part.next, counted, part.ns);
+    add(account.cause, account.rule, account.name, part.ns, part.next, counted, part.ns,
+        kind_of(part, account));
+  }
+
+  PartKind kind_of(const IdlePart& part, const IdleAccount& account) const {
+    if (account.cause == Cause::kComm && part.next != kNothing &&
+        timeline_.works[part.next].kind == WorkKind::kCollective)
+      return kind_of_collective(trace_, timeline_.works[part.next]);
+    return part.span == kNothing
+               ? PartKind()
+               : kind_of_call(account.cause, trace_.strings.text(trace_.spans.name[part.span]));
   }
 
   // `counted`: what a part's count counts, so that what comes in pieces counts once: a work, or the span of a
   // wait; kNothing counts nothing. `whole_ns`: what the work takes in all, of which the part has `ns`.
   void add(Cause cause, Rule rule, const std::string& name, double ns, uint32_t work, uint32_t counted,
-           double whole_ns) {
+           double whole_ns, PartKind kind = {}) {
     if (ns <= 0) return;
     window_ms_[static_cast<std::size_t>(cause)][window_] += ns * 1e-6;
     if (!own_.typical.counts(window_)) return;
@@ -122,6 +133,7 @@ class Bookkeeper {
     if (part.ms == 0) {
       part.name = name;
       part.rule = rule;
+      part.kind = kind;
       booked.number = static_cast<uint32_t>(parts_.size());
     }
     if (window_ == drawn_ && shown_.second - shown_.first > part.shown_end_ns - part.shown_start_ns)
@@ -142,8 +154,8 @@ class Bookkeeper {
     part.count += own_.typical.weight[window_];
   }
 
-  void add(Cause cause, Rule rule, const std::string& name, double ns, uint32_t work) {
-    add(cause, rule, name, ns, work, work, ns);
+  void add(Cause cause, Rule rule, const std::string& name, double ns, uint32_t work, PartKind kind = {}) {
+    add(cause, rule, name, ns, work, work, ns, kind);
   }
 
   std::string title(const Work& work) const { return title_of(trace_, work); }

@@ -9,13 +9,15 @@
 
 #include "analyze/cause.h"
 #include "analyze/device/busy/busy_split.h"
+#include "analyze/device/part_kind.h"
 #include "analyze/device/study.h"
 
 namespace hone::analyze::device {
 
 // A part of a row: what a reader would look for in the timeline.
 struct Part {
-  std::string name;
+  std::string name;  // for people
+  PartKind kind;     // for programs
   Rule rule = Rule::kFloor;
   double ms = 0;     // of the typical step
   double whole = 0;  // ms of the same works with what other causes have of them

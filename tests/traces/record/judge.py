@@ -42,7 +42,7 @@ def judged(hone, facts_file):
            "unrecorded_step_ms": fault["median"], "unrecorded_step_least_ms": min(fault["blocks"]),
            "unrecorded_step_most_ms": max(fault["blocks"]), "unrecorded_repaired_step_ms": repaired["median"],
            "unrecorded_repaired_step_least_ms": min(repaired["blocks"]),
-           "unrecorded_repaired_step_most_ms": max(repaired["blocks"]), "drift": min(facts["drift_of_attempts"])}
+           "unrecorded_repaired_step_most_ms": max(repaired["blocks"]), "drift": min(facts.get("drift_of_attempts", []), default=None)}
     if cause == "healthy":
         return row
     real = fault["median"] - repaired["median"]

@@ -12,10 +12,10 @@ namespace {
 
 constexpr double kNearlyAll = 0.9;
 
-double ms_of(const std::vector<const Part*>& parts, std::string_view word) {
+double ms_of(const std::vector<const Part*>& parts, PartWork work) {
   double ms = 0;
   for (const Part* part : parts)
-    if (part->name.find(word) != std::string::npos) ms += part->ms;
+    if (part->kind.work == work) ms += part->ms;
   return ms;
 }
 
@@ -56,7 +56,8 @@ std::string reduction_fix(bool wide, bool sharded, const ProgramTraits& program)
 }
 
 std::string exchange_fix(const std::vector<const Part*>& parts, const ProgramTraits& program) {
-  const double gathers = ms_of(parts, "AllGather"), reductions = ms_of(parts, "Reduce");
+  const double gathers = ms_of(parts, PartWork::kGather), scatters = ms_of(parts, PartWork::kReduceScatter);
+  const double reductions = scatters + ms_of(parts, PartWork::kReduction);
   if (gathers > reductions)
     return fmt::format(
         "begin each gather before its result is needed{} and gather less: reduce, pool or select on each "
@@ -65,11 +66,13 @@ std::string exchange_fix(const std::vector<const Part*>& parts, const ProgramTra
                          "set_modules_to_forward_prefetch; where each device has the memory for the weights "
                          "of the whole model, reshard_after_forward=False keeps them for the backward pass)"
                        : "");
-  if (reductions == 0 && ms_of(parts, "nccl") > 0)
+  if (reductions == 0 && gathers + ms_of(parts, PartWork::kExchange) > 0)
     return "begin the exchange as soon as its data is ready (async_op=True, isend and irecv) and wait where "
            "its result is used; send 16-bit numbers";
-  const double narrow = ms_of(parts, "Sum_bf16") + ms_of(parts, "Sum_f16");
-  const double scatters = ms_of(parts, "ReduceScatter");
+  double narrow = 0;
+  for (const Part* part : parts)
+    if (part->kind.work == PartWork::kReduction || part->kind.work == PartWork::kReduceScatter)
+      narrow += part->kind.narrow ? part->ms : 0;
   const bool mostly_wide = narrow < reductions / 2;
   const bool mostly_sharded = scatters > reductions / 2;
   return reduction_fix(mostly_wide, mostly_sharded, program);
@@ -100,9 +103,11 @@ ProgramTraits traits_of(const Study& study, const Gains& gains) {
 }
 
 std::string copy_remedy(const std::vector<const Part*>& parts) {
-  const double in = ms_of(parts, "host → device"), out = ms_of(parts, "device → host");
+  const double in = ms_of(parts, PartWork::kCopyToDevice), out = ms_of(parts, PartWork::kCopyToHost);
   const double known = in + out;
-  const bool pinned = known > 0 && ms_of(parts, "pinned copy") >= kNearlyAll * known;
+  double of_pinned = 0;
+  for (const Part* part : parts) of_pinned += part->kind.pinned ? part->ms : 0;
+  const bool pinned = known > 0 && of_pinned >= kNearlyAll * known;
   const std::string ahead =
       fmt::format("{}tensor.to(device, non_blocking=True), a step ahead on a stream of its own",
                   pinned ? "" : "pin_memory=True and ");
@@ -154,8 +159,8 @@ std::string order_examples(const ProgramTraits& program) {
 }
 
 std::string wait_remedy(const std::vector<const Part*>& parts) {
-  const double whole = ms_of(parts, "cudaDeviceSynchronize") + ms_of(parts, "cudaEventSynchronize");
-  const double sizes = ms_of(parts, "aten::nonzero") + ms_of(parts, "masked_select") + ms_of(parts, "unique");
+  const double whole = ms_of(parts, PartWork::kWaitForDevice);
+  const double sizes = ms_of(parts, PartWork::kWaitForSize);
   double others = 0;
   for (const Part* part : parts)
     if (part->count > 0) others += part->ms;
@@ -205,8 +210,7 @@ std::string file_remedy(const std::vector<const Part*>& parts) {
   constexpr std::string_view kWrite =
       "write in the background (a thread or a process; torch.distributed.checkpoint.async_save), and less "
       "often";
-  const double writes = ms_of(parts, "save") + ms_of(parts, "write") + ms_of(parts, "dump");
-  const double reads = ms_of(parts, "read") + ms_of(parts, "load");
+  const double writes = ms_of(parts, PartWork::kWrite), reads = ms_of(parts, PartWork::kRead);
   if (reads == 0 && writes > 0) return std::string(kWrite);
   if (writes == 0 && reads > 0) return std::string(kRead);
   return fmt::format("reading: {}; writing: {}", kRead, kWrite);

@@ -10,11 +10,15 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-Part part(std::string name, double ms) {
+Part part(PartKind kind, double ms) {
   Part made;
-  made.name = std::move(name);
+  made.kind = kind;
   made.ms = ms;
   return made;
+}
+
+Part collective(PartWork work, double ms, bool narrow = false) {
+  return part({.work = work, .narrow = narrow}, ms);
 }
 
 constexpr ProgramTraits kTraining{.trains = true};
@@ -30,8 +34,8 @@ Inputs tensors(std::vector<std::vector<int64_t>> shapes) {
 }
 
 TEST(Remedies, SpeakOfTheDirectionInWhichCopiesGo) {
-  const Part in = part("pageable copy host → device", 9), out = part("pinned copy device → host", 8);
-  const Part wait = part("cudaMemcpyAsync", 20);
+  const Part in = part({PartWork::kCopyToDevice}, 9), out = part({PartWork::kCopyToHost, true}, 8);
+  const Part wait = part({}, 20);
   EXPECT_THAT(copy_remedy({&in, &wait}), AllOf(HasSubstr("pin_memory"), Not(HasSubstr(".cpu()"))));
   EXPECT_THAT(copy_remedy({&wait, &out}), AllOf(HasSubstr(".cpu()"), Not(HasSubstr("pin_memory"))));
   EXPECT_THAT(copy_remedy({&in, &out}), AllOf(HasSubstr(".cpu()"), HasSubstr("pin_memory")));
@@ -49,39 +53,39 @@ TEST(Remedies, SpeakOfLayersWhereTurnsOfLoopsLookLikeThem) {
 }
 
 TEST(Remedies, SpeakOfBucketsOnlyWhereReductionsAreMost) {
-  const Part gather = part("ncclDevKernel_AllGather_RING_LL", 3);
-  const Part reduce = part("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1);
+  const Part gather = collective(PartWork::kGather, 3);
+  const Part reduce = collective(PartWork::kReduction, 1);
   EXPECT_THAT(exchange_remedy({&gather, &reduce}, kTraining),
               AllOf(HasSubstr("gather"), Not(HasSubstr("bucket"))));
   EXPECT_THAT(exchange_remedy({&reduce}, kTraining), AllOf(HasSubstr("bucket"), Not(HasSubstr("all ranks"))));
 }
 
 TEST(Remedies, AskForTheRanksThatAreMissingFirst) {
-  const Part reduce = part("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1);
+  const Part reduce = collective(PartWork::kReduction, 1);
   EXPECT_THAT(exchange_remedy({&reduce}, ProgramTraits{.trains = true, .all_ranks = false}),
               testing::StartsWith("explain the files of all ranks"));
 }
 
 TEST(Remedies, SayNothingOfGradientsWhereNoneAreComputed) {
-  const Part reduce = part("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 1);
+  const Part reduce = collective(PartWork::kReduction, 1, true);
   EXPECT_THAT(exchange_remedy({&reduce}, ProgramTraits{}),
               AllOf(HasSubstr("split the batch"), Not(HasSubstr("DistributedDataParallel")),
                     Not(HasSubstr("in bf16"))));
-  const Part gather = part("ncclDevKernel_AllGather_RING_LL", 1);
+  const Part gather = collective(PartWork::kGather, 1);
   EXPECT_THAT(exchange_remedy({&gather}, ProgramTraits{}), Not(HasSubstr("FSDP")));
 }
 
 TEST(Remedies, JoinSmallMessagesBeforeHidingThem) {
-  const Part reduce = part("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1);
+  const Part reduce = collective(PartWork::kReduction, 1);
   EXPECT_THAT(exchange_remedy({&reduce}, ProgramTraits{.trains = true, .small_messages = true}),
               testing::StartsWith("join small messages"));
 }
 
 TEST(Remedies, PinNoMemoryThatIsPinned) {
-  const Part in = part("pinned copy host → device", 9), out = part("pinned copy device → host", 2);
+  const Part in = part({PartWork::kCopyToDevice, true}, 9), out = part({PartWork::kCopyToHost, true}, 2);
   EXPECT_THAT(copy_remedy({&in}), Not(HasSubstr("pin_memory")));
   EXPECT_THAT(copy_remedy({&in, &out}), Not(HasSubstr("pin_memory")));
-  const Part back = part("pinned copy device → host", 9);
+  const Part back = part({PartWork::kCopyToHost, true}, 9);
   EXPECT_THAT(copy_remedy({&in, &back}), HasSubstr("keep it on the device"));
 }
 
@@ -95,20 +99,20 @@ TEST(Remedies, NameTheMemoryFormatThatPyTorchHas) {
 }
 
 TEST(Remedies, SpeakOfTheCallsThatWait) {
-  const auto counted = [](std::string name, double ms) {
-    Part made = part(std::move(name), ms);
+  const auto counted = [](PartWork work, double ms) {
+    Part made = part({work}, ms);
     made.count = 3;
     return made;
   };
-  const Part all = counted("cudaDeviceSynchronize", 1), item = counted("aten::item", 2);
-  const Part size = counted("aten::nonzero", 1), again = part("launching again from an empty queue", 9);
+  const Part all = counted(PartWork::kWaitForDevice, 1), item = counted(PartWork::kOther, 2);
+  const Part size = counted(PartWork::kWaitForSize, 1), again = part({}, 9);
   EXPECT_THAT(wait_remedy({&again, &all}), HasSubstr("torch.cuda.synchronize()"));
   EXPECT_THAT(wait_remedy({&again, &size}), HasSubstr("torch.where"));
   EXPECT_THAT(wait_remedy({&again, &all, &item}), HasSubstr(".item()"));
 }
 
 TEST(Remedies, ReadAheadOrWriteBehind) {
-  const Part write = part("save_checkpoint", 1), read = part("read_batch", 1);
+  const Part write = part({PartWork::kWrite}, 1), read = part({PartWork::kRead}, 1);
   EXPECT_THAT(file_remedy({&write}), AllOf(HasSubstr("async_save"), Not(HasSubstr("num_workers"))));
   EXPECT_THAT(file_remedy({&read}), AllOf(HasSubstr("num_workers"), Not(HasSubstr("async_save"))));
   EXPECT_THAT(file_remedy({&read, &write}), AllOf(HasSubstr("num_workers"), HasSubstr("async_save")));
