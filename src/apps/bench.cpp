@@ -137,7 +137,7 @@ Status run_bench(const BenchOptions& options, Program& program) {
     for (const std::string& symbol : symbols)
       model.bindings.push_back(fmt::format("{}={}", symbol, options.batch));
   }
-  HONE_ASSIGN(const graph::Graph graph, load_model(model));
+  HONE_ASSIGN(const graph::Graph graph, load_to_run(model, {}, options.bench.seed));
   lab::BenchOptions bench = options.bench;
   bench.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
   bench.against_ort = !options.against.empty();
@@ -185,7 +185,9 @@ void add_bench_command(Program& program) {
       .positive()
       .with_default();
   command.option("--disable PASS", &options->disabled, "a pass or group that does not run");
-  command.option("--seed N", &options->bench.seed, "of made-up inputs").with_default();
+  command
+      .option("--seed N", &options->bench.seed, "of made-up inputs, and of random operators that have none")
+      .with_default();
   command.flag("--no-overlap", &options->bench.overlap,
                "run operators one after another, even where side by side is faster", false);
   command.flag("--no-cache", &options->no_cache, "neither read nor keep kernel timings");

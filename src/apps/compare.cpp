@@ -116,9 +116,9 @@ void print_models(const CompareOptions& options, const lab::ModelComparison& res
 Status compare_both_models(const CompareOptions& options) {
   ModelOptions model = options.model;
   model.path = options.a;
-  HONE_ASSIGN(const graph::Graph a, load_model(model));
+  HONE_ASSIGN(const graph::Graph a, load_to_run(model, {}, options.bench.seed));
   model.path = options.b;
-  HONE_ASSIGN(const graph::Graph b, load_model(model));
+  HONE_ASSIGN(const graph::Graph b, load_to_run(model, {}, options.bench.seed));
   ProgressBar bar("hone compare");
   lab::BenchOptions bench = options.bench;
   bench.disabled_passes.insert(options.disabled.begin(), options.disabled.end());

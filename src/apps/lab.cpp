@@ -91,7 +91,8 @@ Status run_lab(const LabOptions& options, const std::string& command) {
     return unsupported(fmt::format("--device {}: this build runs models on the cpu only", options.device));
   lab::ExperimentOptions experiment = experiment_options(options, command);
   HONE_ASSIGN(experiment.inputs, read_inputs(options.inputs));
-  HONE_ASSIGN(const graph::Graph graph, load_model(options.model, shapes_of(experiment.inputs)));
+  HONE_ASSIGN(const graph::Graph graph,
+              load_to_run(options.model, shapes_of(experiment.inputs), options.seed));
   for (const auto& [name, tensor] : experiment.inputs) {
     if (!graph.find_value(name).valid())
       return invalid(fmt::format("{}: there is no input '{}'", options.model.path, name));
@@ -138,7 +139,8 @@ void add_lab_command(Program& program) {
       .with_default();
   command.option("--top N", &options->top, "operators to name").positive().with_default();
   command.option("--threads N", &options->threads, "threads to use (default: every core)").positive();
-  command.option("--seed N", &options->seed, "of made-up inputs").with_default();
+  command.option("--seed N", &options->seed, "of made-up inputs, and of random operators that have none")
+      .with_default();
   command.flag("--no-cache", &options->no_cache, "neither read nor keep kernel timings");
   command.flag("--no-overlap", &options->no_overlap,
                "run operators one after another, even where side by side is faster");

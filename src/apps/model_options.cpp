@@ -1,9 +1,11 @@
 #include "apps/model_options.h"
 
 #include <charconv>
+#include <random>
 
 #include <fmt/format.h>
 
+#include "graph/random_seeds.h"
 #include "model/npy/npy.h"
 #include "model/onnx/reader.h"
 
@@ -81,6 +83,19 @@ Result<graph::Graph> load_model(const ModelOptions& options, std::map<std::strin
     read.input_shapes.emplace(pair.first, std::move(shape));
   }
   return model::read_onnx(options.path, read);
+}
+
+Result<graph::Graph> load_to_run(const ModelOptions& options, std::map<std::string, Shape> input_shapes,
+                                 std::optional<uint64_t> seed) {
+  HONE_ASSIGN(graph::Graph graph, load_model(options, std::move(input_shapes)));
+  const std::size_t unseeded = graph::count_unseeded(graph);
+  if (unseeded == 0) return graph;
+  const uint64_t used = seed ? *seed : std::random_device()();
+  auto seeded = graph::give_seeds(graph, used);
+  if (!seeded.ok()) return seeded.error().within(options.path);
+  fmt::print("note: {} random operator{} without a seed: drawn with --seed {}\n", unseeded,
+             unseeded == 1 ? "" : "s", used);
+  return seeded;
 }
 
 }  // namespace hone::apps

@@ -2,7 +2,9 @@
 // its inputs.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,5 +33,10 @@ std::map<std::string, Shape> shapes_of(const std::map<std::string, Tensor>& tens
 
 // Reads the model. `input_shapes` (of given data) come before what --shape says.
 Result<graph::Graph> load_model(const ModelOptions& options, std::map<std::string, Shape> input_shapes = {});
+
+// The same, to be run: random operators that have no seed get theirs from `seed`, or from one drawn here, and
+// a line says so.
+Result<graph::Graph> load_to_run(const ModelOptions& options, std::map<std::string, Shape> input_shapes,
+                                 std::optional<uint64_t> seed);
 
 }  // namespace hone::apps

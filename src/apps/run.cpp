@@ -25,6 +25,7 @@ struct RunOptions {
   std::string out;
   std::string json;
   int threads = 0;
+  int64_t seed = -1;  // of random operators that have none; negative: drawn
 };
 
 // Characters that are safe in any file name; everything else becomes '_'.
@@ -38,9 +39,9 @@ std::string file_name(const std::string& output) {
 
 // The model on inputs of these shapes. The chains by which exporters compute shapes fold away, exactly:
 // without them most models become plans.
-Result<graph::Graph> load_simplified(const ModelOptions& options,
-                                     const std::map<std::string, Shape>& shapes) {
-  HONE_ASSIGN(graph::Graph graph, load_model(options, shapes));
+Result<graph::Graph> load_simplified(const ModelOptions& options, const std::map<std::string, Shape>& shapes,
+                                     std::optional<uint64_t> seed) {
+  HONE_ASSIGN(graph::Graph graph, load_to_run(options, shapes, seed));
   passes::PassContext context;
   context.evaluate = runtime::interpret_node;
   auto simplified = passes::run_pipeline(std::move(graph), context, {.disabled = {}, .only = {"simplify"}});
@@ -110,7 +111,9 @@ Result<nlohmann::ordered_json> write_outputs(const graph::Graph& graph, const st
 
 Status run_run(const RunOptions& options) {
   HONE_ASSIGN(auto given, read_inputs(options.inputs));
-  HONE_ASSIGN(const graph::Graph graph, load_simplified(options.model, shapes_of(given)));
+  HONE_ASSIGN(const graph::Graph graph,
+              load_simplified(options.model, shapes_of(given),
+                              options.seed < 0 ? std::nullopt : std::optional<uint64_t>(options.seed)));
   HONE_ASSIGN(const std::vector<Tensor> inputs, inputs_of(graph, std::move(given), options.model.path));
 
   const runtime::CpuProvider provider(options.threads);
@@ -139,6 +142,8 @@ void add_run_command(Program& program) {
   options->model.add_to(command);
   command.option("--input NAME=FILE.npy", &options->inputs, "an input: NAME=FILE.npy (once for each input)");
   command.option("--out DIR", &options->out, "the folder for the outputs, one .npy each").required();
+  command.option("--seed N", &options->seed,
+                 "of random operators that have none (default: drawn, and printed)");
   command.option("--threads N", &options->threads, "threads to use (default: every core)").positive();
   command.option("--json FILE", &options->json,
                  "also write names, files and shapes of the outputs to this file");

@@ -7,8 +7,7 @@
 //   Operators of the default domain stand under their plain name ("Conv"), others under "domain.Name"; hone's
 //   own are "hone.Name".
 // - Constants are values with data, not nodes.
-// - State (parameters, moments of an optimizer, running statistics, the offset of a random stream) is an
-// input
+// - State (parameters, moments of an optimizer, running statistics, the offset of a random stream) is an input
 //   that is paired with the output that is its next value: Graph::states(). The graph itself stays pure: who
 //   runs it decides whether the next value is given back in the next step. A plan does so, in place.
 // - Sub-graphs (bodies of If, Loop, Scan and hone.Fused) are closed: what a body uses from outside is an

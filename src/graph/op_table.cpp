@@ -33,6 +33,8 @@ std::string_view op_class_name(OpClass op_class) {
       return "control";
     case OpClass::kRandom:
       return "random";
+    case OpClass::kOptimizer:
+      return "optimizer";
     case OpClass::kGroup:
       return "group";
     case OpClass::kOther:
@@ -113,6 +115,7 @@ const OpTable& op_table() {
     add_loss_ops(t);
     add_string_ops(t);
     add_control_ops(t);
+    add_optimizer_ops(t);
     add_hone_ops(t);
     add_gradients(t);
     return t;

@@ -29,7 +29,8 @@ enum class OpClass : uint8_t {
   kShape,     // works on shapes: Shape, Size, ConstantOfShape, Range
   kControl,   // If, Loop, Scan
   kRandom,
-  kGroup,  // hone.Fused
+  kOptimizer,  // updates of parameters and their moments
+  kGroup,      // hone.Fused
   kOther,
 };
 std::string_view op_class_name(OpClass op_class);
@@ -148,6 +149,7 @@ void add_random_ops(OpTable&);         // RandomNormal, Bernoulli, Dropout, …
 void add_loss_ops(OpTable&);           // SoftmaxCrossEntropyLoss, NegativeLogLikelihoodLoss
 void add_string_ops(OpTable&);         // StringNormalizer
 void add_control_ops(OpTable&);        // If, Loop, Scan
+void add_optimizer_ops(OpTable&);      // hone.Sgd, hone.AdamW
 void add_hone_ops(OpTable&);           // hone.Fused, hone.Reorder
 
 // Runs an entry's inference on a node: arity and attributes checked, then types. Errors name the rule, not

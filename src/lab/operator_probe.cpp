@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 
 #include "graph/builder.h"
 
@@ -34,6 +35,13 @@ const std::array<Example, 8>& examples() {
   return all;
 }
 
+// And those of optimizers: scalars, and tensors of one shape.
+const std::array<Example, 3>& optimizer_examples() {
+  static const std::array<Example, 3> all = {
+      {{DType::kF32, {}, false}, {DType::kI64, {}, false}, {DType::kF32, {8}, false}}};
+  return all;
+}
+
 graph::ValueId add_example(GraphBuilder& builder, const Example& example, int index) {
   const std::string name = "in" + std::to_string(index);
   if (!example.constant) return builder.input(name, graph::tensor_type(example.dtype, example.shape));
@@ -60,8 +68,8 @@ std::optional<Attributes> required_attributes(const OpEntry& entry) {
   return attributes;
 }
 
-void ask(const OpEntry& entry, const Attributes& attributes, const std::vector<int>& choice,
-         const runtime::Provider& provider, std::set<std::string>& families) {
+void ask(const OpEntry& entry, const Attributes& attributes, std::span<const Example> examples_of,
+         const std::vector<int>& choice, const runtime::Provider& provider, std::set<std::string>& families) {
   GraphBuilder builder("example");
   graph::Node node;
   node.op = std::string(entry.name);
@@ -69,7 +77,7 @@ void ask(const OpEntry& entry, const Attributes& attributes, const std::vector<i
   node.attributes = attributes;
   for (std::size_t i = 0; i < choice.size(); ++i)
     node.inputs.push_back(
-        add_example(builder, examples()[static_cast<std::size_t>(choice[i])], static_cast<int>(i)));
+        add_example(builder, examples_of[static_cast<std::size_t>(choice[i])], static_cast<int>(i)));
   const std::vector<std::string> outputs(static_cast<std::size_t>(std::max(1, entry.min_outputs)), "out");
   auto added = builder.try_add(std::move(node), outputs);
   if (!added.ok()) return;
@@ -92,15 +100,19 @@ void ask(const OpEntry& entry, const Attributes& attributes, const std::vector<i
 std::set<std::string> kernel_families(const OpEntry& entry, const runtime::Provider& provider) {
   std::set<std::string> families;
   const std::optional<Attributes> attributes = required_attributes(entry);
-  if (!attributes || entry.min_inputs > kMostInputs || entry.op_class == graph::OpClass::kControl)
+  const bool optimizer = entry.op_class == graph::OpClass::kOptimizer;
+  if (!attributes || (entry.min_inputs > kMostInputs && !optimizer) ||
+      entry.op_class == graph::OpClass::kControl)
     return families;
+  const std::span<const Example> tried =
+      optimizer ? std::span<const Example>(optimizer_examples()) : std::span<const Example>(examples());
   // An operator of any number of inputs gets two; each combination of examples is tried.
   const int inputs = entry.max_inputs < 0 ? std::max(2, entry.min_inputs) : entry.min_inputs;
   std::vector<int> choice(static_cast<std::size_t>(inputs), 0);
   while (true) {
-    ask(entry, *attributes, choice, provider, families);
+    ask(entry, *attributes, tried, choice, provider, families);
     std::size_t at = 0;
-    while (at < choice.size() && ++choice[at] == static_cast<int>(examples().size())) choice[at++] = 0;
+    while (at < choice.size() && ++choice[at] == static_cast<int>(tried.size())) choice[at++] = 0;
     if (at == choice.size()) return families;
   }
 }

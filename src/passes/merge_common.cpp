@@ -31,7 +31,7 @@ class CommonMerger {
 
  private:
   void merge_constants(const graph::Graph& graph) {
-    std::map<std::string, std::vector<ValueId>> seen;  // by type and bytes' beginning; compared in full below
+    std::map<std::string, std::vector<ValueId>> seen;  // by type; their bytes are compared below
     for (uint32_t i = 0; i < graph.values().size(); ++i) {
       const graph::Value& value = graph.values()[i];
       if (!value.is_constant() || value.constant->bytes() > kSmallConstantBytes ||

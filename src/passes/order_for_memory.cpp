@@ -30,8 +30,23 @@ bool works_in_place(const Node& node) {
          node.op == "Softmax" || (node.op == "hone.Fused" && node.attributes.text("kind", "") == "pointwise");
 }
 
+// Puts the next values of states where the plan will: over the states, by the kernels that can.
+void put_states_in_place(const Graph& graph, BufferAssignment& buffers) {
+  for (const graph::StatePair& pair : graph.states()) buffers.try_next_in_place(pair);
+  for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
+    const Node& node = graph.nodes()[i];
+    if (!is_class(node, graph::OpClass::kOptimizer)) continue;
+    for (std::size_t output = 0; output < node.outputs.size(); ++output) {
+      for (std::size_t input = 0; input < node.inputs.size(); ++input) {
+        if (buffers.try_in_place(NodeId{i}, input, output)) break;
+      }
+    }
+  }
+}
+
 // List scheduling: of the operators whose operands are there, the one that adds the fewest bytes to what is
-// alive comes next; of equals the one that came first in the given order.
+// alive comes next; of equals the one that came first in the given order. What reads a state before its next
+// value is written stays before: otherwise the state could not be overwritten in place.
 class Scheduler {
  public:
   explicit Scheduler(const Graph& graph)
@@ -39,13 +54,16 @@ class Scheduler {
         buffers_(graph),
         untouched_(graph.values().size(), 0),
         alive_(graph.values().size(), false),
-        waiting_(graph.nodes().size(), 0) {
+        waiting_(graph.nodes().size(), 0),
+        writers_(graph.nodes().size()) {
+    for (const graph::StatePair& pair : graph.states()) find_writer(pair);
+    put_states_in_place(graph, buffers_);
     for (ValueId input : graph.inputs()) hold(input);
     for (ValueId output : graph.outputs()) ++untouched_[root(output)];  // never the last to touch it
     for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
       touched_.push_back(find_touched(NodeId{i}));
       for (uint32_t buffer : touched_.back()) ++untouched_[buffer];
-      waiting_[i] = producers(NodeId{i});
+      waiting_[i] += producers(NodeId{i});
       if (waiting_[i] == 0) ready_.push_back(NodeId{i});
     }
   }
@@ -74,6 +92,22 @@ class Scheduler {
   void hold(ValueId value) {
     alive_[root(value)] = true;
     ++untouched_[root(value)];
+  }
+
+  // The node that writes a state's next value waits for those that read the state before it.
+  void find_writer(const graph::StatePair& pair) {
+    const ValueId next = buffers_.place(graph_.next_value(pair)).root;
+    if (!graph_.value(next).producer.valid()) return;
+    const NodeId writer{buffers_.first_definition(next)};
+    for (uint32_t i = 0; i < writer.index; ++i) {
+      const auto& inputs = graph_.nodes()[i].inputs;
+      const bool reads = std::any_of(inputs.begin(), inputs.end(), [&](ValueId input) {
+        return input.valid() && buffers_.place(input).root == graph_.state_input(pair);
+      });
+      if (!reads) continue;
+      writers_[i].push_back(writer);
+      ++waiting_[writer.index];
+    }
   }
 
   // The buffers that a node reads or writes, each once; constants are no part of the arena.
@@ -118,6 +152,7 @@ class Scheduler {
         if (std::find(readers.begin(), readers.end(), reader) == readers.end()) readers.push_back(reader);
       }
     }
+    readers.insert(readers.end(), writers_[id.index].begin(), writers_[id.index].end());
     for (NodeId reader : readers) {
       if (--waiting_[reader.index] > 0) continue;
       const auto at = std::lower_bound(ready_.begin(), ready_.end(), reader,
@@ -127,18 +162,20 @@ class Scheduler {
   }
 
   const Graph& graph_;
-  const BufferAssignment buffers_;
+  BufferAssignment buffers_;
   std::vector<std::vector<uint32_t>> touched_;  // of each node: the buffers it reads or writes
   std::vector<uint32_t> untouched_;  // of each buffer: nodes that will touch it, and one for who keeps it
   std::vector<bool> alive_;          // of each buffer: written by now
-  std::vector<uint32_t> waiting_;    // of each node: producers that have not run
-  std::vector<NodeId> ready_;        // in the given order
+  std::vector<uint32_t> waiting_;    // of each node: producers, and readers of the state, that have not run
+  std::vector<std::vector<NodeId>> writers_;  // of each node: those that overwrite a state that it reads
+  std::vector<NodeId> ready_;                 // in the given order
 };
 
 }  // namespace
 
 std::size_t peak_live_bytes(const Graph& graph) {
   BufferAssignment buffers(graph);
+  put_states_in_place(graph, buffers);
   for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
     const Node& node = graph.nodes()[i];
     if (!works_in_place(node) || buffers.elided(NodeId{i})) continue;

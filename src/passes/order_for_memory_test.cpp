@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "graph/buffer_assignment.h"
 #include "passes/check_rewrite.h"
 
 namespace hone::passes {
@@ -33,6 +34,26 @@ TEST(OrderForMemory, KeepsAnOrderThatIsAsGood) {
   check_left_alone(order_for_memory, fan_out({"ea", "sa", "eb", "sb"}));
   check_left_alone(order_for_memory,
                    "(%x: f32[8]) { %a: f32[*] = Relu(%x) %b: f32[*] = Exp(%x) return %a, %b }");
+}
+
+TEST(OrderForMemory, LetsAStateBeOverwrittenOnlyWhenNothingReadsItAnyMore) {
+  // To update %w as soon as %g is there would free %g; but %ea and %eb still read %w.
+  const PassOutcome outcome = run_pass(order_for_memory, graph_of(R"((%w: f32[64,64], %x: f32[64,64]) {
+    %axes: i64[2] = constant dense(0, 1)
+    %g: f32[*] = Neg(%x)
+    %ea: f32[*] = MatMul(%w, %x)
+    %eb: f32[*] = MatMul(%x, %w)
+    %sa: f32[*] = ReduceSum(%ea, %axes) {keepdims = 0}
+    %sb: f32[*] = ReduceSum(%eb, %axes) {keepdims = 0}
+    %y: f32[*] = Sub(%sa, %sb)
+    %n: f32[*] = Add(%g, %x)
+    return %y, %n -> %w
+  })"));
+  EXPECT_FALSE(outcome.done.empty()) << "one branch after the other needs less";
+  graph::BufferAssignment buffers(outcome.graph);
+  EXPECT_TRUE(buffers.try_next_in_place(outcome.graph.states()[0])) << graph::print(outcome.graph);
+  const std::size_t large = 64 * 64 * 4;  // %w, %x, %g and one branch
+  EXPECT_LT(peak_live_bytes(outcome.graph), 4 * large + large / 2);
 }
 
 TEST(OrderForMemory, SaysThatItNeedsExtents) {

@@ -56,8 +56,7 @@ const std::vector<Pass>& pipeline() {
       {"fuse_attention", "merge", Numerics::kExact,
        "let attention read queries, keys and values where one product left them", fuse_attention},
       // Before fusion, which is worth it only for kernels that work in the right layout: oneDNN's products on
-      // rows of
-      // pixels apply epilogues slower than separate operators do.
+      // rows of pixels apply epilogues slower than separate operators do.
       {"assign_layouts", "layout", Numerics::kReassociating,
        "let convolutions and what lies between them work on blocked channels", assign_layouts},
       // On operators that are what they will be: first into the products that computed the value, whose

@@ -41,6 +41,11 @@ class Kernel {
   // An input whose buffer output 0 may take over: read and written at the same places only.
   virtual std::optional<std::size_t> in_place_input() const { return std::nullopt; }
 
+  // The same for any output: kernels that update many buffers say it of each.
+  virtual std::optional<std::size_t> in_place_input_of(std::size_t output) const {
+    return output == 0 ? in_place_input() : std::nullopt;
+  }
+
   // Runs once. Must not allocate when all is well. An error is one of the data (an index out of range, say).
   virtual Status run(const KernelArguments& arguments) = 0;
 };

@@ -112,8 +112,8 @@ TEST(Allocation, LanesAllocateNothing) {
 }
 
 // oneDNN 2.6 makes a map of arguments in each execution: six times operator new (see
-// src/kernels/cpu/dnnl/allocation_test.cpp), eight calls of malloc's kin measured here with the convolution.
-// The way to it through the plan is the one that the test above finds free of allocations.
+// tests/allocations/onednn_allocation_test.cpp), eight calls of malloc's kin measured here with the
+// convolution. The way to it through the plan is the one that the test above finds free of allocations.
 TEST(Allocation, OneDnnAllocatesNoMoreThanItsArgumentsTake) {
   constexpr double kOfTheLibrary = 8;
   EXPECT_LE(allocations_per_run([](GraphBuilder& b) -> std::vector<ValueId> {

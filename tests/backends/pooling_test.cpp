@@ -8,7 +8,7 @@ namespace {
 using graph::GraphBuilder;
 using graph::ValueId;
 
-struct Case {
+struct PoolingCase {
   std::string op;
   Shape input;
   Attributes attributes;
@@ -21,7 +21,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Pooling,
 TEST_P(Pooling, EveryFormAgrees) {
   const Ints two{2, 2};
   const Ints three{3, 3};
-  const std::vector<Case> cases = {
+  const std::vector<PoolingCase> cases = {
       {"MaxPool", {2, 16, 9, 8}, {{"kernel_shape", two}, {"strides", two}}},
       {"MaxPool", {1, 19, 9, 8}, {{"kernel_shape", three}, {"strides", two}, {"pads", Ints{1, 1, 1, 1}}}},
       {"MaxPool", {1, 16, 9, 8}, {{"kernel_shape", three}, {"dilations", two}}},
@@ -41,7 +41,7 @@ TEST_P(Pooling, EveryFormAgrees) {
       {"GlobalAveragePool", {2, 21, 13}, {}},
       {"GlobalMaxPool", {2, 21, 5, 3}, {}},
   };
-  for (const Case& c : cases) {
+  for (const PoolingCase& c : cases) {
     SCOPED_TRACE(c.op + shape_text(c.input));
     compare_all_kernels([&](GraphBuilder& b) -> std::vector<ValueId> {
       const ValueId x = reorder(b, f32_input(b, "x", c.input), GetParam());

@@ -181,6 +181,7 @@ void add_gradients(OpTable& table) {
   add_matrix_gradients(table);
   add_convolution_gradients(table);
   add_normalization_gradients(table);
+  add_random_gradients(table);
 }
 
 }  // namespace hone::graph

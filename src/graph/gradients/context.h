@@ -98,5 +98,6 @@ void add_reduction_gradients(OpTable&);
 void add_matrix_gradients(OpTable&);
 void add_convolution_gradients(OpTable&);
 void add_normalization_gradients(OpTable&);
+void add_random_gradients(OpTable&);
 
 }  // namespace hone::graph

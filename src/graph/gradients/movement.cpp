@@ -215,6 +215,7 @@ Status gather_rule(GradientContext& c) {
 
 void add_movement_gradients(OpTable& table) {
   table.set_gradient("Identity", same_rule);
+  table.set_gradient("hone.Recompute", same_rule);
   for (std::string_view op : {"Reshape", "Flatten", "Squeeze", "Unsqueeze"})
     table.set_gradient(op, reshape_rule);
   table.set_gradient("Expand", expand_rule);

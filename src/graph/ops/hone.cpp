@@ -1,7 +1,7 @@
 // hone's own operators: groups that one kernel executes, and changes of memory layout.
 #include <fmt/core.h>
 
-#include "graph/op_table.h"
+#include "graph/ops/infer_helpers.h"
 
 namespace hone::graph {
 namespace {
@@ -64,6 +64,18 @@ void add_hone_ops(OpTable& table) {
              .flops = fused_flops,
              .least_flops = least_fused_flops,
              .summary = "a group of operators that one kernel executes; the body says what it computes"});
+  // Input 0 as it is, but not before the other inputs are computed. What is computed behind it is computed
+  // there and not taken from an equal node before it: how a gradient computes an activation anew instead of
+  // keeping it alive. Not pure, so that no pass merges two fences, folds one, or sees through it; free when
+  // it runs, because it is a view.
+  table.add({.name = "hone.Recompute",
+             .op_class = OpClass::kView,
+             .min_inputs = 1,
+             .max_inputs = -1,
+             .infer = infer::same_as_first,
+             .pure = false,
+             .summary = "its first input, once the others are computed: a fence behind which values are "
+                        "computed anew"});
   table.add({.name = "hone.Reorder",
              .op_class = OpClass::kMovement,
              .min_inputs = 1,

@@ -1,10 +1,10 @@
-// Random numbers and Dropout. Element i of an output is made from number i of the Philox stream
-// (core/philox.h) whose seed is the bit pattern of the `seed` attribute as a 64-bit float; without the
-// attribute, from a seed that the operating system draws anew for each call.
+// Random numbers and Dropout. Element i of an output is made from number offset + i of the Philox stream
+// (core/philox.h) of a seed. hone's own operators have both as inputs; of ONNX's the offset is 0, and the
+// seed is the bit pattern of the `seed` attribute as a 64-bit float. Without the attribute there are no
+// numbers: who runs the graph draws a seed and says which (graph/random_seeds.h).
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <random>
 
 #include <fmt/core.h>
 
@@ -16,16 +16,37 @@ namespace {
 
 using Outputs = Result<std::vector<Tensor>>;
 
-Philox generator(const RefCall& call) {
-  const Attribute* seed = call.attributes.find("seed");
-  if (seed != nullptr) {
-    if (const auto* real = std::get_if<float>(seed)) return Philox(std::bit_cast<uint64_t>(double{*real}));
-    if (const auto* whole = std::get_if<int64_t>(seed)) {
-      return Philox(std::bit_cast<uint64_t>(static_cast<double>(*whole)));
-    }
+// The numbers of a node.
+class RandomNumbers {
+ public:
+  RandomNumbers(uint64_t seed, uint64_t offset) : philox_(seed), offset_(offset) {}
+  double uniform(uint64_t i) const { return philox_.uniform(offset_ + i); }
+  double normal(uint64_t i) const { return philox_.normal(offset_ + i); }
+
+ private:
+  Philox philox_;
+  uint64_t offset_;
+};
+
+constexpr int kFromAttribute = -1;
+
+// `stream`: the input that is the seed, with the offset behind it; or kFromAttribute.
+Result<RandomNumbers> numbers_of(const RefCall& call, int stream) {
+  if (stream != kFromAttribute) {
+    const auto seed = static_cast<std::size_t>(stream);
+    for (const std::size_t i : {seed, seed + 1})
+      if (!call.has(i) || call.inputs[i].size() != 1)
+        return bad_call(call, "seed and offset must be scalars");
+    return RandomNumbers(static_cast<uint64_t>(call.inputs[seed].int_at(0)),
+                         static_cast<uint64_t>(call.inputs[seed + 1].int_at(0)));
   }
-  std::random_device device;
-  return Philox(static_cast<uint64_t>(device()) << 32 | device());
+  const Attribute* seed = call.attributes.find("seed");
+  const auto of_number = [](double number) { return RandomNumbers(std::bit_cast<uint64_t>(number), 0); };
+  if (seed != nullptr) {
+    if (const auto* real = std::get_if<float>(seed)) return of_number(double{*real});
+    if (const auto* whole = std::get_if<int64_t>(seed)) return of_number(static_cast<double>(*whole));
+  }
+  return bad_call(call, "has no seed; give it one, or let who runs the model draw one");
 }
 
 template <typename Draw>
@@ -37,40 +58,50 @@ Outputs fill(const RefCall& call, DType dtype, Shape shape, Draw draw) {
   return one(narrow(dtype, std::move(shape), values));
 }
 
-Outputs normal(const RefCall& call, DType dtype, Shape shape) {
+Outputs normal(const RefCall& call, DType dtype, Shape shape, int stream) {
   const double mean = call.attributes.real("mean", 0.0F);
   const double scale = call.attributes.real("scale", 1.0F);
-  return fill(call, dtype, std::move(shape),
-              [&, random = generator(call)](uint64_t i) { return mean + scale * random.normal(i); });
+  HONE_ASSIGN(const RandomNumbers random, numbers_of(call, stream));
+  return fill(call, dtype, std::move(shape), [&](uint64_t i) { return mean + scale * random.normal(i); });
 }
 
-Outputs uniform(const RefCall& call, DType dtype, Shape shape) {
+Outputs uniform(const RefCall& call, DType dtype, Shape shape, int stream) {
   const double low = call.attributes.real("low", 0.0F);
   const double high = call.attributes.real("high", 1.0F);
+  HONE_ASSIGN(const RandomNumbers random, numbers_of(call, stream));
   return fill(call, dtype, std::move(shape),
-              [&, random = generator(call)](uint64_t i) { return low + (high - low) * random.uniform(i); });
+              [&](uint64_t i) { return low + (high - low) * random.uniform(i); });
 }
 
 template <auto distribution>
 Outputs of_shape(const RefCall& call) {
   HONE_ASSIGN(const DType dtype, dtype_attribute(call, "dtype", DType::kF32));
-  return distribution(call, dtype, call.attributes.ints("shape"));
+  return distribution(call, dtype, call.attributes.ints("shape"), kFromAttribute);
 }
 
 template <auto distribution>
 Outputs like_input(const RefCall& call) {
   HONE_CHECK(expect_inputs(call, 1));
   HONE_ASSIGN(const DType dtype, dtype_attribute(call, "dtype", call.inputs[0].dtype()));
-  return distribution(call, dtype, call.inputs[0].shape());
+  return distribution(call, dtype, call.inputs[0].shape(), kFromAttribute);
 }
 
+// Seed, offset and, where no attribute gives the shape, a tensor of that shape.
+template <auto distribution>
+Outputs of_stream(const RefCall& call) {
+  const bool like = call.has(2);
+  HONE_ASSIGN(const DType dtype, dtype_attribute(call, "dtype", like ? call.inputs[2].dtype() : DType::kF32));
+  return distribution(call, dtype, like ? call.inputs[2].shape() : call.attributes.ints("shape"), 0);
+}
+
+template <int stream>
 Outputs bernoulli(const RefCall& call) {
   HONE_CHECK(expect_inputs(call, 1));
   const Tensor& x = call.inputs[0];
   HONE_CHECK(expect_real(call, x.dtype()));
   HONE_ASSIGN(const DType dtype, dtype_attribute(call, "dtype", x.dtype()));
   HONE_CHECK(expect_real(call, dtype));
-  const Philox random = generator(call);
+  HONE_ASSIGN(const RandomNumbers random, numbers_of(call, stream));
   const auto probabilities = widen<double>(x);
   std::vector<double> values(probabilities.size());
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = random.uniform(i) < probabilities[i] ? 1 : 0;
@@ -90,6 +121,7 @@ int64_t draw_class(std::span<const double> log_weights, double point) {
   return static_cast<int64_t>(log_weights.size()) - 1;
 }
 
+template <int stream>
 Outputs multinomial(const RefCall& call) {
   HONE_CHECK(expect_inputs(call, 1));
   const Tensor& x = call.inputs[0];
@@ -100,7 +132,7 @@ Outputs multinomial(const RefCall& call) {
   const int64_t samples = call.attributes.integer("sample_size", 1);
   Shape shape = {x.shape()[0], samples};
   HONE_CHECK(make_tensor(call, dtype, shape));
-  const Philox random = generator(call);
+  HONE_ASSIGN(const RandomNumbers random, numbers_of(call, stream));
   const auto weights = widen<double>(x);
   const auto classes = static_cast<std::size_t>(x.shape()[1]);
   std::vector<int64_t> drawn;
@@ -113,19 +145,24 @@ Outputs multinomial(const RefCall& call) {
   return one(narrow(dtype, std::move(shape), drawn));
 }
 
+// ONNX's trains only where its third input says so; hone's own is there for training.
+template <int stream>
 Outputs dropout(const RefCall& call) {
   HONE_CHECK(expect_inputs(call, 1));
   const Tensor& x = call.inputs[0];
   HONE_CHECK(expect_real(call, x.dtype()));
-  const bool given_ratio = call.has(1) && call.inputs[1].size() == 1;
-  const double ratio = given_ratio ? call.inputs[1].at(0) : 0.5;
-  const bool training = call.has(2) && call.inputs[2].size() == 1 && call.inputs[2].int_at(0) != 0;
+  constexpr bool kOwn = stream != kFromAttribute;
+  constexpr std::size_t kRatio = kOwn ? stream + 2 : 1;
+  const bool given_ratio = call.has(kRatio) && call.inputs[kRatio].size() == 1;
+  const double ratio = given_ratio ? call.inputs[kRatio].at(0) : 0.5;
+  const bool told = call.has(kRatio + 1) && call.inputs[kRatio + 1].size() == 1;
+  const bool training = told ? call.inputs[kRatio + 1].int_at(0) != 0 : kOwn;
   if (!(ratio >= 0 && ratio <= 1)) return bad_call(call, fmt::format("ratio {} is outside [0, 1]", ratio));
   auto values = widen<double>(x);
   std::vector<uint64_t> mask(values.size(), 1);
   std::vector<Tensor> outputs;
   if (training && ratio > 0) {
-    const Philox random = generator(call);
+    HONE_ASSIGN(const RandomNumbers random, numbers_of(call, stream));
     for (std::size_t i = 0; i < values.size(); ++i) {
       mask[i] = random.uniform(i) >= ratio ? 1 : 0;
       values[i] = mask[i] != 0 ? values[i] / (1 - ratio) : 0;
@@ -145,9 +182,14 @@ void add_random_kernels(RefTable& table) {
   table.add("RandomUniform", of_shape<uniform>);
   table.add("RandomNormalLike", like_input<normal>);
   table.add("RandomUniformLike", like_input<uniform>);
-  table.add("Bernoulli", bernoulli);
-  table.add("Multinomial", multinomial);
-  table.add("Dropout", dropout);
+  table.add("Bernoulli", bernoulli<kFromAttribute>);
+  table.add("Multinomial", multinomial<kFromAttribute>);
+  table.add("Dropout", dropout<kFromAttribute>);
+  table.add("hone.RandomNormal", of_stream<normal>);
+  table.add("hone.RandomUniform", of_stream<uniform>);
+  table.add("hone.Bernoulli", bernoulli<1>);
+  table.add("hone.Multinomial", multinomial<1>);
+  table.add("hone.Dropout", dropout<1>);
 }
 
 }  // namespace hone::kernels::ref

@@ -37,6 +37,7 @@ const RefTable& ref_table() {
     add_random_kernels(t);
     add_loss_kernels(t);
     add_string_kernels(t);
+    add_optimizer_kernels(t);
     return t;
   }();
   return table;

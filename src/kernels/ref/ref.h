@@ -57,5 +57,6 @@ void add_signal_kernels(RefTable&);
 void add_random_kernels(RefTable&);
 void add_loss_kernels(RefTable&);
 void add_string_kernels(RefTable&);
+void add_optimizer_kernels(RefTable&);
 
 }  // namespace hone::kernels::ref

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "graph/op_table.h"
+#include "graph/random_seeds.h"
 #include "model/conformance/cases.h"
 #include "model/onnx/reader.h"
 #include "passes/pipeline.h"
@@ -22,12 +23,14 @@ bool close(double got, double wanted, double rtol, double atol) {
   return std::abs(got - wanted) <= atol + rtol * std::abs(wanted);
 }
 
-// Whether some node draws random numbers: its values cannot be compared with another generator's, only its
-// types.
-bool draws_random_numbers(const graph::Graph& graph) {
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const graph::Node& node) {
+constexpr uint64_t kConformanceSeed = 1;  // of random operators that have none
+
+// Whether some node, of a graph that has its seeds, draws random numbers: its values cannot be compared with
+// another generator's, only its types.
+bool draws_random_numbers(const graph::Graph& seeded) {
+  return std::any_of(seeded.nodes().begin(), seeded.nodes().end(), [](const graph::Node& node) {
     const graph::OpEntry* entry = graph::op_table().find(node.op);
-    return entry != nullptr && !entry->pure && (node.op != "Dropout" || node.has_input(2));
+    return entry != nullptr && entry->op_class == graph::OpClass::kRandom && node.op != "Dropout";
   });
 }
 
@@ -80,13 +83,12 @@ ConformanceTest failure(const std::string& name, const Error& error) {
 }
 
 Result<std::string> run_data_set(const model::ConformanceCase& test, std::size_t index,
-                                 const graph::Graph& graph, const graph::Graph& runnable,
+                                 const graph::Graph& graph, const graph::Graph& runnable, bool random,
                                  const runtime::Provider& provider, std::string& how) {
   HONE_ASSIGN(const model::ConformanceData data, model::load_conformance_data(test, index, graph));
   runtime::PlanOptions options;
   options.autotune = false;
   HONE_ASSIGN(const runtime::Execution execution, runtime::execute(runnable, provider, data.inputs, options));
-  const bool random = draws_random_numbers(graph);
   how = random ? execution.how + "; draws random numbers: types and shapes compared, not values"
                : execution.how;
   for (std::size_t i = 0; i < data.outputs.size(); ++i) {
@@ -108,15 +110,18 @@ ConformanceTest run_case(const model::ConformanceCase& test, const runtime::Prov
                          bool optimise) {
   auto graph = model::read_onnx(test.model);
   if (!graph.ok()) return failure(test.name, graph.error());
-  graph::Graph runnable = *graph;
+  auto seeded = graph::give_seeds(*graph, kConformanceSeed);
+  if (!seeded.ok()) return failure(test.name, seeded.error());
+  const bool random = draws_random_numbers(*seeded);
+  graph::Graph runnable = *std::move(seeded);
   if (optimise) {
-    auto better = optimised(*graph);
+    auto better = optimised(runnable);
     if (!better.ok()) return failure(test.name, better.error());
     runnable = std::move(*better);
   }
   std::string how;
   for (std::size_t i = 0; i < test.data_sets.size(); ++i) {
-    auto wrong = run_data_set(test, i, *graph, runnable, provider, how);
+    auto wrong = run_data_set(test, i, *graph, runnable, random, provider, how);
     if (!wrong.ok()) return failure(test.name, wrong.error());
     if (!wrong->empty()) return {test.name, ConformanceStatus::kFailed, *wrong};
   }

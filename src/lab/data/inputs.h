@@ -28,8 +28,7 @@ std::string describe_input(const InputSpec& spec);
 // Deterministic in (seed, name). By dtype, shape and name:
 // - f32 [N, 1 to 4, H ≥ 32, W ≥ 32]: synthetic microscopy; other floats and complex: standard normal;
 // - integers named like masks: ones; like token types or segments: zeros; like positions: 0, 1, 2, … along
-// the last
-//   axis, below the limit; of one element (lengths, counts): one; u8 and i8 without a limit: their whole
+//   the last axis, below the limit; of one element (lengths, counts): one; u8 and i8 without a limit: their whole
 //   range (image and quantised data); else uniform in [0, limit);
 // - bool: true. `unsupported` for strings.
 Result<Tensor> synthesise_input(const InputSpec& spec, uint64_t seed);

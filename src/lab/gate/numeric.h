@@ -5,16 +5,14 @@
 // Where the default limits come from (u is the unit roundoff of the output's dtype):
 // - exact: bitwise equal. There is nothing to forgive.
 // - reassociating: a sum of k terms in another order differs by about sqrt(k)·u relative to its size, k·u at
-// worst
-//   (Higham and Mary, "A New Approach to Probabilistic Rounding Error Analysis", 2019). k is up to some 10^4
+//   worst (Higham and Mary, "A New Approach to Probabilistic Rounding Error Analysis", 2019). k is up to some 10^4
 //   in real layers, and rounding errors of tens of layers add up as their root: below 10^3·u. f32 and f64 get
 //   2048·u in relative L2 norm (1.2e-4, 2.3e-13). Narrow types accumulate in f32 and round once a layer:
 //   16·u (f16 7.8e-3, bf16 6.2e-2).
 // - lossy: the user asked for another computation, and the task's own metric judges it. 5 % relative L2 only
 //   catches what is broken: int8 networks that keep their accuracy stay below it on their logits.
 // - max_rel: the largest single error, relative to max(|reference|, RMS of the reference): eight times the L2
-// limit
-//   for normal errors would be exceeded once in 10^15 elements; sixteen leaves room for uneven ones.
+//   limit for normal errors would be exceeded once in 10^15 elements; sixteen leaves room for uneven ones.
 // - integers and bools are counted, indexed with and branched on: exact in every class.
 #pragma once
 

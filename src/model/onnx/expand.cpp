@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "graph/builder.h"
+#include "graph/random_seeds.h"
 
 namespace hone::model::onnx {
 namespace {
@@ -20,7 +21,7 @@ using NameMap = std::unordered_map<ValueId, std::string>;
 
 class Expander {
  public:
-  explicit Expander(const Graph& graph) : source_(graph), builder_(graph.name()) {}
+  Expander(const Graph& graph, bool keep_own) : source_(graph), builder_(graph.name()), keep_own_(keep_own) {}
 
   Result<Graph> run() {
     ValueMap values;
@@ -67,16 +68,17 @@ class Expander {
   Status add_node(const Graph& graph, const Node& node, ValueMap& values, const NameMap& names) {
     if (node.op == "hone.Fused") return add_group(graph, node, values, names);
     Node copy = node;
+    if (!keep_own_) graph::to_onnx_random(graph, copy);
     for (ValueId& input : copy.inputs) {
       HONE_ASSIGN(input, find(graph, values, input));
     }
-    if (node.op == "hone.Reorder") {
+    if (node.op == "hone.Reorder" || (node.op == "hone.Recompute" && !keep_own_)) {
       values[node.outputs[0]] = copy.inputs.at(0);
       return {};
     }
     if (node.op == "Attention") HONE_CHECK(give_mask_all_rows(copy));
     for (auto& body : copy.bodies) {
-      HONE_ASSIGN(Graph expanded, expand_groups(*body));
+      HONE_ASSIGN(Graph expanded, expand_groups(*body, keep_own_));
       body = std::make_shared<const Graph>(std::move(expanded));
     }
     std::vector<std::string> output_names;
@@ -161,10 +163,11 @@ class Expander {
 
   const Graph& source_;
   GraphBuilder builder_;
+  bool keep_own_;
 };
 
 }  // namespace
 
-Result<Graph> expand_groups(const Graph& graph) { return Expander(graph).run(); }
+Result<Graph> expand_groups(const Graph& graph, bool keep_own) { return Expander(graph, keep_own).run(); }
 
 }  // namespace hone::model::onnx

@@ -7,6 +7,7 @@
 #include "graph/op_table.h"
 #include "model/onnx/attribute_proto.h"
 #include "model/onnx/node_order.h"
+#include "model/onnx/state_metadata.h"
 #include "model/onnx/upgrade/upgrade.h"
 
 namespace hone::model::onnx {
@@ -374,6 +375,7 @@ Result<graph::Graph> read_main_graph(ModelContext& context) {
   for (const ValueInfoProto& output : proto.outputs) frame.read.insert(output.name);
   HONE_CHECK(reader.read(proto.nodes));
   HONE_CHECK(set_main_outputs(context, frame, reader));
+  HONE_CHECK(read_states(*context.model, builder));
   return std::move(builder).finish();
 }
 

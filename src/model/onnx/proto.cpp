@@ -391,6 +391,9 @@ ModelProto decode_model_message(Message message) {
       case 8:
         model.opset_imports.push_back(decode_opset(message.message()));
         break;
+      case 14:
+        model.metadata.push_back(decode_entry(message.message()));
+        break;
       case 25:
         model.functions.push_back(decode_function(message.message()));
         break;

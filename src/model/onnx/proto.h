@@ -134,6 +134,7 @@ struct ModelProto {
   std::string_view producer_name;
   std::optional<GraphProto> graph;
   std::vector<FunctionProto> functions;
+  std::vector<std::pair<std::string_view, std::string_view>> metadata;  // metadata_props
 };
 
 Result<ModelProto> decode_model(std::string_view bytes);

@@ -79,20 +79,20 @@ struct Needed {
   }
 };
 
-Status collect(const graph::Graph& graph, Needed& needed) {
+Status collect(const graph::Graph& graph, bool own_operators, Needed& needed) {
   for (const graph::Value& value : graph.values())
     needed.raise(since_of(value.type.dtype),
                  fmt::format("value '{}' ({})", value.name, dtype_name(value.type.dtype)));
   for (const graph::Node& node : graph.nodes()) {
     const OperatorName name = split_operator(node.op);
     const std::string where = fmt::format("node '{}' ({})", node.name, node.op);
-    if (name.domain == "hone")
+    if (name.domain == "hone" && !own_operators)
       return unsupported(where + ": ONNX has no such operator; write the graph before lowering");
     if (name.domain.empty())
       needed.raise(since_of(graph, node), where);
     else
       needed.domains.emplace(name.domain, domain_version(name.domain));
-    for (const auto& body : node.bodies) HONE_CHECK(collect(*body, needed));
+    for (const auto& body : node.bodies) HONE_CHECK(collect(*body, own_operators, needed));
   }
   return {};
 }
@@ -113,9 +113,9 @@ OperatorName split_operator(std::string_view op) {
   return {op.substr(0, dot), op.substr(dot + 1)};
 }
 
-Result<Target> choose_target(const graph::Graph& graph, int64_t wanted) {
+Result<Target> choose_target(const graph::Graph& graph, int64_t wanted, bool own_operators) {
   Needed needed;
-  HONE_CHECK(collect(graph, needed));
+  HONE_CHECK(collect(graph, own_operators, needed));
   if (wanted != 0 && (wanted < needed.opset || wanted > kNewestOpset))
     return invalid(
         fmt::format("opset {} cannot express the graph: {}{}; choose {} to {}", wanted,

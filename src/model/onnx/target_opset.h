@@ -25,7 +25,7 @@ struct OperatorName {
 OperatorName split_operator(std::string_view op);
 
 // The oldest target, opset 21 at least, that has the graph's operators and element types, or `wanted` where
-// it is not 0. An error where `wanted` is too old, or an operator is hone's own.
-Result<Target> choose_target(const graph::Graph& graph, int64_t wanted);
+// it is not 0. An error where `wanted` is too old, or an operator is hone's own and those are not wanted.
+Result<Target> choose_target(const graph::Graph& graph, int64_t wanted, bool own_operators = false);
 
 }  // namespace hone::model::onnx

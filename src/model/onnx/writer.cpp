@@ -12,6 +12,7 @@
 #include "core/onnx_dtype.h"
 #include "model/onnx/expand.h"
 #include "model/onnx/graph_writer.h"
+#include "model/onnx/state_metadata.h"
 #include "model/onnx/target_opset.h"
 #include "model/onnx/tensor_proto.h"
 #include "model/onnx/tensor_writer.h"
@@ -98,7 +99,7 @@ std::string aligned_head(const Initializer& initializer, std::size_t position) {
   return plain;
 }
 
-std::string model_head(const Target& target) {
+std::string model_head(const Target& target, const graph::Graph& graph) {
   std::string bytes;
   pbf_writer model(bytes);
   model.add_int64(1, target.ir_version);
@@ -110,6 +111,11 @@ std::string model_head(const Target& target) {
   };
   import("", target.opset);
   for (const auto& [domain, version] : target.domains) import(domain, version);
+  for (const auto& [key, value] : state_metadata(graph)) {
+    pbf_writer entry(model, 14);
+    entry.add_string(1, key);
+    entry.add_string(2, value);
+  }
   return bytes;
 }
 
@@ -166,8 +172,8 @@ Status write_beside(AtomicFile& file, const std::string& location, std::vector<I
 
 Status write_files(const graph::Graph& graph, const std::filesystem::path& path,
                    const WriteOptions& options) {
-  HONE_ASSIGN(const graph::Graph plain, expand_groups(graph));
-  HONE_ASSIGN(const Target target, choose_target(plain, options.opset));
+  HONE_ASSIGN(const graph::Graph plain, expand_groups(graph, options.own_operators));
+  HONE_ASSIGN(const Target target, choose_target(plain, options.opset, options.own_operators));
   HONE_ASSIGN(const MainGraph main, write_main_graph(plain));
   std::vector<Initializer> initializers;
   std::size_t weights = main.bytes.size();
@@ -185,11 +191,11 @@ Status write_files(const graph::Graph& graph, const std::filesystem::path& path,
     const std::string location = path.filename().string() + ".data";
     HONE_ASSIGN(AtomicFile data, AtomicFile::create(path.parent_path() / location));
     HONE_CHECK(write_beside(data, location, initializers));
-    HONE_CHECK(write_model(model, model_head(target), main.bytes, initializers));
+    HONE_CHECK(write_model(model, model_head(target, plain), main.bytes, initializers));
     HONE_CHECK(data.commit());  // first: a model that names data that are not there would be broken
     return model.commit();
   }
-  HONE_CHECK(write_model(model, model_head(target), main.bytes, initializers));
+  HONE_CHECK(write_model(model, model_head(target, plain), main.bytes, initializers));
   return model.commit();
 }
 

@@ -1,5 +1,6 @@
 // Writes graphs as ONNX models that other runtimes load: groups (hone.Fused) become their operators again,
-// sub-graphs read outer values by name, layouts disappear. Reading the file back gives an equivalent graph.
+// sub-graphs read outer values by name, layouts disappear, states become metadata. Reading the file back
+// gives an equivalent graph.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,9 @@ struct WriteOptions {
   // Where weights go: into the model's file, or into "<file>.data" beside it. Automatic: beside it only where
   // the model would come near protobuf's limit of 2 GB.
   enum class Weights : uint8_t { kAutomatic, kInside, kBeside } weights = Weights::kAutomatic;
+  // Write hone's own operators (optimizers, random streams, fences) as they are, in domain "hone", for hone
+  // to read again. Otherwise the first one that means something is an error, and fences are left out.
+  bool own_operators = false;
 };
 
 // The file appears whole or not at all. An error names the node that ONNX cannot express.

@@ -18,6 +18,7 @@ struct KernelTraits {
   std::size_t packed_bytes = 0;
   std::vector<std::size_t> unread = {};  // inputs that the kernel packed or knows
   std::optional<std::size_t> in_place = std::nullopt;
+  std::vector<std::size_t> in_place_of = {};  // instead: an input for each output
 };
 
 template <typename F>
@@ -32,7 +33,11 @@ class FunctionKernel : public Kernel {
   bool reads(std::size_t input) const override {
     return std::find(traits_.unread.begin(), traits_.unread.end(), input) == traits_.unread.end();
   }
-  std::optional<std::size_t> in_place_input() const override { return traits_.in_place; }
+  std::optional<std::size_t> in_place_input() const override { return in_place_input_of(0); }
+  std::optional<std::size_t> in_place_input_of(std::size_t output) const override {
+    if (output < traits_.in_place_of.size()) return traits_.in_place_of[output];
+    return output == 0 ? traits_.in_place : std::nullopt;
+  }
   Status run(const KernelArguments& arguments) override { return function_(arguments); }
 
  private:

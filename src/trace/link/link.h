@@ -15,8 +15,7 @@ namespace hone::trace {
 // spans. Afterwards:
 // - Meta::framework says who made the program, by names that one framework alone gives (link/frameworks.h).
 // - kStep spans mark the steps on a host track, numbered as the program numbered them or from 0; how they
-// were
-//   found is in the trace (steps_found, link/steps.h). A rank without any repetition is one step. Steps of
+//   were found is in the trace (steps_found, link/steps.h). A rank without any repetition is one step. Steps of
 //   several ranks that hone numbers are numbered alike, as far as their collectives tell which belong
 //   together.
 // - Span::step of host spans: the step within which they begin; of device work: the step that launched it.
