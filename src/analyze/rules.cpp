@@ -169,8 +169,8 @@ constexpr Rule kWrittenBroadcasts = {
     "{name}: {ms} for {bytes}",
     "leave tensors expanded, for most operators read broadcasts as they are: no .repeat(), and no "
     ".contiguous(), .clone() or .reshape() behind .expand()",
-    "an operator that needs packed input makes the copy itself; of a loss that is only .sum() or .mean() the "
-    "gradient is one number, written out for the operator before: another loss has a gradient that is "
+    "an operator that needs packed input makes the copy itself; the gradient of a loss that is only .sum() "
+    "or .mean() is one number, written out for the operator before: another loss has a gradient that is "
     "packed"};
 
 constexpr Rule kUnjudgedBusy = {

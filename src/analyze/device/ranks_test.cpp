@@ -201,7 +201,7 @@ TEST(Gains, AreWhatTheyAreAtMostWhereTheReplayIsFarOff) {
   EXPECT_FALSE(gains.foretells());
   const Told told = tell(made.study, made.accounts, gains, {});
   EXPECT_THAT(told.verdict.sentence, HasSubstr("wins at most"));
-  EXPECT_THAT(told.verdict.sentence, HasSubstr("cannot be foretold"));
+  EXPECT_THAT(told.verdict.sentence, HasSubstr("How much of that is uncertain"));
   ASSERT_FALSE(told.findings.empty());
   for (const Finding& finding : told.findings) {
     EXPECT_TRUE(finding.gain_is_bound);

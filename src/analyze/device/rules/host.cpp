@@ -68,18 +68,20 @@ constexpr DeviceRule kHostRules[] = {
      .scope = Scope::kWithGapsAndWaits,
      .gain = GainModel::kCause,
      .threshold = 0.03,
-     .title = "{ms} per step goes to checks of which the host waits for the answer",
-     .summary = "{ms} in passes over tensors that only make a yes or no (isfinite, isnan, comparisons, all, "
-                "any), in waiting for it, and in starting again from an empty queue",
+     .title = "{ms} per step goes to checks whose answer the host waits for",
+     .summary =
+         "{ms} in passes over tensors that only compute a yes or no (isfinite, isnan, comparisons, all, "
+         "any), in waiting for it, and in starting again from an empty queue",
      .item = "{name}: {count:times}, {ms}",
-     .word = "only makes a yes or no that the host waits for",
+     .word = "only computes a yes or no that the host waits for",
      .fix =
          {.pytorch =
-              "check in one of many steps, or the loss alone; or leave the answer on the device, gather all "
-              "of them there and read them once (torch._assert_async stops the program without a wait)",
-          .native = "check in one of many steps; or leave the answer on the device, gather all of them there "
-                    "and read them once"},
-     .training_caveat = "what is found later has been used until then"},
+              "check only every so many steps, or only the loss; or leave the answer on the device, gather "
+              "all of them there and read them once (torch._assert_async stops the program without a wait)",
+          .native =
+              "check only every so many steps; or leave the answer on the device, gather all of them there "
+              "and read them once"},
+     .training_caveat = "a bad value that is found later has been used until then"},
     {.rule = Rule::kInputWaits,
      .id = "input_waits",
      .cause = Cause::kInput,
@@ -150,7 +152,7 @@ constexpr DeviceRule kHostRules[] = {
                     "XLA_PYTHON_CLIENT_PREALLOCATE on",
              .native = "allocate before the loop and reuse, or take memory from a pool that keeps it "
                        "(cudaMallocAsync with a release threshold)"},
-     .caveat = "where memory itself is short, only needing less of it helps: smaller batches",
+     .caveat = "where memory is short, only using less of it helps: smaller batches",
      .training_caveat = "activation checkpointing needs less"},
     {.rule = Rule::kCompilationWaits,
      .id = "compilation_waits",

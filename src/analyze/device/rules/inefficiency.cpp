@@ -23,11 +23,11 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .precedence = Precedence::kByItself,
      .gain = GainModel::kWorks,
      .threshold = 0.03,
-     .title = "{ms} per step is lost in products whose sizes are no multiples of 8",
+     .title = "{ms} per step is lost in products whose sizes are not multiples of 8",
      .summary =
          "{count:products} a step with a size that matrix units cannot load well: {ms} above their floors",
      .item = kWorkItem,
-     .word = "a size is no multiple of 8, so matrix units cannot load it well",
+     .word = "a size is not a multiple of 8, so matrix units cannot load it well",
      .fix = {.native = "pad the sizes to multiples of 8 (better 64): hidden width, head size, vocabulary"}},
     {.rule = Rule::kSmallGrids,
      .id = "small_grids",
@@ -65,7 +65,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
                     "their rows differ in number",
              .native = "one batched product for all turns (cublasGemmStridedBatchedEx), a grouped GEMM where "
                        "their rows differ in number"},
-     .caveat = "what is stacked anew in every step is copied: keep it stacked"},
+     .caveat = "tensors stacked in every step are copied each time: keep them stacked"},
     {.rule = Rule::kPatchConvolutions,
      .id = "patch_convolutions",
      .cause = Cause::kKernelInefficiency,
@@ -125,10 +125,10 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .precedence = Precedence::kByItself,
      .gain = GainModel::kWorks,
      .threshold = 0.03,
-     .title = "{ms} per step is lost adding rows up one after another, as the gradient of x[indices] does",
+     .title = "{ms} per step is lost adding rows one after another, as the gradient of x[indices] does",
      .summary = "{count:kernels} a step, {ms} above what good kernels reach",
      .item = kWorkItem,
-     .word = "adds rows up one after another",
+     .word = "adds rows one after another",
      .fix = {.pytorch = "look rows up with F.embedding or torch.index_select, whose gradients add rows side "
                         "by side; give rows that only fill up (padding) no gradient (padding_idx)",
              .jax = "sort rows by index: jax.ops.segment_sum(…, indices_are_sorted=True) adds those of one "

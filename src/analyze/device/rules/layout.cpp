@@ -104,7 +104,7 @@ constexpr DeviceRule kLayoutRules[] = {
              .jax = "a dense layer over channels that lie last in the place of a convolution of size 1",
              .native =
                  "a matrix product over channels that lie last in the place of a convolution of size 1"},
-     .caveat = "what is a convolution over time still wants time last, or a Conv2d in channels_last"},
+     .caveat = "real convolutions over time still want time last, or a Conv2d in channels_last"},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Arithmetic: what the hardware needs, and what a wider type than need be costs on top.
+// Arithmetic: what the hardware needs, and what a wider type than necessary costs on top.
 #include "analyze/device/rules/tables.h"
 
 namespace hone::analyze::device {

@@ -19,7 +19,7 @@ constexpr DeviceRule kRanksRules[] = {
                     "16-bit numbers",
              .native = "begin each collective as soon as its data is ready, on a stream of its own, in "
                        "messages of 25 MB or more; send 16-bit numbers"},
-     .caveat = "what nothing follows cannot be hidden"},
+     .caveat = "communication with nothing after it to overlap with cannot be hidden"},
     {.rule = Rule::kRepeatedReductions,
      .id = "repeated_reductions",
      .cause = Cause::kComm,
@@ -70,7 +70,7 @@ constexpr DeviceRule kRanksRules[] = {
      .precedence = Precedence::kCarriedTooMuch,
      .gain = GainModel::kWithoutWorks,
      .threshold = 0.03,
-     .title = "{ms} per step goes to gathering weights again that nothing has changed",
+     .title = "{ms} per step goes to gathering weights again although nothing has changed them",
      .summary = "{count:works} a step gathering weights that the same step has gathered before, without an "
                 "update in between, or packing and unpacking them",
      .item = kWorkItem,

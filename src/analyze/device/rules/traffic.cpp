@@ -58,11 +58,11 @@ constexpr DeviceRule kTrafficRules[] = {
      .precedence = Precedence::kMadeForAProduct,
      .gain = GainModel::kWorks,
      .threshold = 0.03,
-     .title = "{ms} per step goes to looking rows up by a product with rows of one one and many zeros",
+     .title = "{ms} per step goes to table lookups done as products with one-hot rows",
      .summary = "{count:kernels} a step writing, converting and multiplying one-hot rows: {ms} above what a "
                 "lookup takes",
      .item = kWorkItem,
-     .word = "makes or multiplies rows of one one and many zeros: a lookup reads the rows asked for",
+     .word = "writes or multiplies one-hot rows: a lookup reads only the rows asked for",
      .fix = {.pytorch =
                  "F.embedding(ids, table) (nn.Embedding, table[ids]) in the place of F.one_hot(ids).to(…) @ "
                  "table: it reads the rows that are asked for; sums by number are index_add_",
@@ -75,7 +75,7 @@ constexpr DeviceRule kTrafficRules[] = {
      .precedence = Precedence::kMadeForAProduct,
      .gain = GainModel::kWorks,
      .threshold = 0.03,
-     .title = "{ms} per step goes to putting weights together anew in every call",
+     .title = "{ms} per step goes to merging weights again in every call",
      .summary = "{count:kernels} a step multiplying two narrow matrices and adding the result to a matrix of "
                 "its size, which one product reads: {ms}",
      .item = kWorkItem,
@@ -86,7 +86,7 @@ constexpr DeviceRule kTrafficRules[] = {
                     "while none of them changes, add them to the weight once",
              .native = "keep the narrow matrices beside the weight and multiply by them in turn; or, while "
                        "none of them changes, add them to the weight once"},
-     .caveat = "what is merged once is rounded to the weight's type"},
+     .caveat = "weights merged once are rounded to the weight's type"},
     {.rule = Rule::kWidenedWeights,
      .id = "widened_weights",
      .cause = Cause::kAvoidableTraffic,
@@ -113,9 +113,9 @@ constexpr DeviceRule kTrafficRules[] = {
      .precedence = Precedence::kMicroBatches,
      .gain = GainModel::kWorks,
      .threshold = 0.03,
-     .title = "{ms} per step goes to adding up gradients over more micro-batches than need be",
+     .title = "{ms} per step goes to accumulating gradients over more micro-batches than necessary",
      .summary = "{count:sums} of gradients a step (AccumulateGrad), each reading and writing a gradient once "
-                "more: {ms} of them would not be with half as many micro-batches",
+                "more: {ms} of them would go with half as many micro-batches",
      .item = kWorkItem,
      .word = "adds up gradients over micro-batches: fewer of them need fewer sums",
      .fix = {.pytorch = "fewer and larger micro-batches: half as many, if they fit into memory "
@@ -172,8 +172,8 @@ constexpr DeviceRule kTrafficRules[] = {
                     "that broadcast",
              .native = "read what is stored once with a stride of 0 in the place of writing it out"},
      .caveat = "an operator that needs packed input makes the copy itself",
-     .training_caveat = "of a loss that is only .sum() or .mean() the gradient is one number, written out "
-                        "for the operator before: another loss has a gradient that is packed"},
+     .training_caveat = "the gradient of a loss that is only .sum() or .mean() is one number, written out "
+                        "for the operator before it: other losses have packed gradients"},
     {.rule = Rule::kRepeatedHeads,
      .id = "repeated_heads",
      .cause = Cause::kAvoidableTraffic,

@@ -312,11 +312,11 @@ class Teller {
     if (program_.trains && !rule.training_caveat.empty())
       text += (text.empty() ? "" : "; ") + fill(rule.training_caveat, arguments);
     if (gains_.error() > kTrustedReplay)
-      text += fmt::format("{}the replay misses the recorded step by {}: {}", text.empty() ? "" : "; ",
-                          format_percent(gains_.error()),
-                          gains_.foretells() ? "the gain is less sure"
-                                             : "how much a fix wins cannot be foretold, only what it wins "
-                                               "at most");
+      text +=
+          fmt::format("{}the replay misses the recorded step by {}: {}", text.empty() ? "" : "; ",
+                      format_percent(gains_.error()),
+                      gains_.foretells() ? "the gain is less sure"
+                                         : "how much a fix wins cannot be predicted, only an upper bound");
     return text;
   }
 
