@@ -99,7 +99,7 @@ std::string faster_than_floors(const StepProfile& profile) {
 // operators took on the host says nothing of how fast they were.
 void promise_nothing(Analysis& analysis) {
   analysis.roofline.clear();
-  for (const char* rate : {"achieved_gflop_per_s", "achieved_gb_per_s"}) analysis.metrics.erase(rate);
+  for (const char* rate : {"achieved_gflop_per_s", "achieved_gb_per_s"}) analysis.figures.erase(rate);
   for (LedgerRow& row : analysis.ledger) row.predicted_gain_ms = 0;
   for (TopOperator& row : analysis.top) row.why = row.why.substr(0, row.why.find(';'));
   analysis.findings.clear();
@@ -221,7 +221,7 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
   analysis.roofline = roofline_points(trace, profile);
   analysis.beaten_roofs = beaten_roofs(trace, profile);
   add_timeline(trace, steps[typical_step(steps)], analysis);
-  analysis.metrics = metrics_of(trace, profile, analysis);
+  analysis.figures = metrics_of(trace, profile, analysis);
   analysis.warnings = warnings_of(trace, profile, analysis);
   if (subject != Subject::kPlan) {
     const bool device_missing = device_is_missing(trace);

@@ -215,7 +215,8 @@ std::string with_range(const Estimate& estimate, double step_ms) {
 }
 
 // What the steps would be without the recorder, where it slows one of them visibly and they differ; empty
-// where not: what is foretold of two that cannot be told apart would tell them apart. Unless their ranges do.
+// where not: what is predicted of two that cannot be told apart would tell them apart. Unless their ranges
+// do.
 std::string without_recorder(const Comparison& result, const Analysis& a, const Analysis& b) {
   const double before = unrecorded_ms(a), after = unrecorded_ms(b);
   if (before <= 0 || after <= 0 || (!recorder_matters(a) && !recorder_matters(b))) return {};
@@ -310,8 +311,8 @@ double common_share(const std::vector<OperatorChange>& operators, double Operato
 
 // What lies between operators where the program does little there (device/host/operator_gap.h); 0: not known.
 double operator_gap_us(const Analysis& analysis) {
-  const auto found = analysis.metrics.find("operator_gap_us");
-  return found == analysis.metrics.end() ? 0 : found->second;
+  const auto found = analysis.figures.find("operator_gap_us");
+  return found == analysis.figures.end() ? 0 : found->second;
 }
 
 // A compiler does much between the operators that it looks at.

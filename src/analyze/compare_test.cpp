@@ -215,7 +215,7 @@ TEST(Compare, SpeaksOfStepsWithoutTheRecorderOnlyWhereTheStepsDiffer) {
   EXPECT_EQ(compare(a, faster).a_unrecorded_ms->low, 5.5);
 }
 
-// Slow hosts hide differences: what is foretold without the recorder may tell two recordings apart.
+// Slow hosts hide differences: what is predicted without the recorder may tell two recordings apart.
 TEST(Compare, DoesNotSayWhichIsFasterWhereThatDependsOnTheRecorder) {
   Analysis first = run(conv_relu_pool(), {5, 2, 1}, 1), second = run(conv_relu_pool(), {9, 2, 1}, 2);
   first.step.unrecorded_ms = {8, 7.9, 8.1};
@@ -256,10 +256,10 @@ TEST(Compare, SpeaksOfStepsWithoutTheRecorderWhereOnlyTheirRangesLieApart) {
 TEST(Compare, SaysWhereTheHostSeemsToHaveBeenSlowerInOneRecording) {
   Analysis a = of_steps({30, 31, 30, 30}, "8x8"), b = of_steps({60, 61, 60, 60}, "8x8");
   a.subject = b.subject = Subject::kHostProgram;
-  a.metrics["operator_gap_us"] = 1.5;
-  b.metrics["operator_gap_us"] = 1.8;
+  a.figures["operator_gap_us"] = 1.5;
+  b.figures["operator_gap_us"] = 1.8;
   EXPECT_TRUE(compare(a, b).caveats.empty());
-  b.metrics["operator_gap_us"] = 3;
+  b.figures["operator_gap_us"] = 3;
   ASSERT_EQ(compare(a, b).caveats.size(), 1u);
   EXPECT_NE(compare(a, b).caveats[0].find("2.0 times as slow in the second"), std::string::npos);
   b.operators.front().kind = b.operators.front().name = "aten::other";  // another program

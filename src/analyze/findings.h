@@ -1,5 +1,5 @@
-// What analysis finds and everything above it shows: plain data, no behaviour. The JSON contracts
-// (report.json, explain.json) are these structures field by field; report/json.h writes them. Times are
+// What analysis finds and everything above it shows: plain data, no behaviour. report/description says of
+// each field what it means, in which unit, and which forms show it: a new field goes there, too. Times are
 // milliseconds of wall time per step unless a name says otherwise; every array of operators is sorted by
 // time, longest first.
 #pragma once
@@ -34,7 +34,7 @@ struct StepTime {
   std::string how_found;           // "marked by the runtime", "ProfilerStep ranges", …
   std::vector<std::string> notes;  // warm-up and outlier steps by name; how sure, where steps were inferred
   double confidence = 1;           // 0 to 1, that these are the program's steps; 1: marked
-  // Without the recorder, where that can be foretold: gains are counted from its median.
+  // Without the recorder, where that can be predicted: gains are counted from its median.
   std::optional<Estimate> unrecorded_ms = {};
 };
 
@@ -49,7 +49,7 @@ struct LedgerRow {
   std::string caveat;                   // when the fix wins less than predicted; may be empty
   std::string rule;                     // whose fix it is, as Finding::rule
   double predicted_gain_ms = 0;         // what the fix should win; at most `ms`
-  bool gain_is_bound = false;           // the fix wins that at most: how much cannot be foretold
+  bool gain_is_bound = false;           // the fix wins that at most: how much cannot be predicted
   std::vector<double> samples_ms = {};  // one a step; not part of the JSON
 };
 
@@ -353,7 +353,7 @@ struct Analysis {
   std::vector<IdleSpan> idle;             // of the drawn step, by track and start
   int timeline_left_out = 0;              // threads and streams of the step that are not in `timeline_tracks`
   std::vector<BeatenRoof> beaten_roofs;   // furthest beyond first; `warnings` say so, too
-  std::map<std::string, double> metrics;  // by name with its unit: "achieved_gflop_per_s"
+  std::map<std::string, double> figures;  // by name with its unit: "achieved_gflop_per_s"; JSON: `metrics`
   // What only traces of devices have.
   std::vector<Metric> targets;  // the table of numbers that people steer by
   std::vector<KernelTime> kernels;

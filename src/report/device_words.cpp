@@ -114,12 +114,13 @@ std::string gains_note(const analyze::Analysis& analysis) {
                                    [](const analyze::Finding& row) { return row.predicted_gain_ms > 0; });
   if (gains == 0) return "";
   if (analysis.subject != analyze::Subject::kDeviceProgram)
-    return gains == 1 ? "" : "Each gain is of that change alone; together they win less than their sum";
+    return gains == 1 ? "" : "Each gain is for that change alone; together they win less than their sum";
   // bench/results/{fresh,everyday,field}-programs-*.json: the last programs that no rule had seen.
-  constexpr std::string_view kTrial = "of the last 62 programs new to hone 37 came true within 25 %: measure";
+  constexpr std::string_view kTrial =
+      "37 of the last 62 on programs new to hone came true within 25 %: measure";
   return gains == 1 ? fmt::format("The gain is a prediction; {} it (hone compare)", kTrial)
                     : fmt::format(
-                          "Gains are predictions; {} each (hone compare). Each is of that change alone; "
+                          "Gains are predictions; {} each (hone compare). Each is for that change alone; "
                           "together they win less than their sum",
                           kTrial);
 }
@@ -151,9 +152,9 @@ bool has_lateness(const analyze::Analysis& analysis) {
 }
 
 std::string_view lateness_note() {
-  return "latest: how long after the first rank it comes to that collective of a step to which it comes "
-         "latest; usually: the median of all its collectives; waits: its time a step in collectives that a "
-         "later rank had not reached, while its device computed nothing";
+  return "latest: its largest delay behind the first rank at any collective of a step; usually: its median "
+         "delay at collectives; waits: its time a step in collectives that a later rank had not reached, "
+         "while its device computed nothing";
 }
 
 std::string gain_sentence(const analyze::Finding& row, const analyze::Analysis& analysis) {

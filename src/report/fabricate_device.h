@@ -220,7 +220,7 @@ inline void add_device_tables(analyze::Analysis& analysis) {
       {"host_run_ahead", "host runs ahead by", 0.3, "ms", 1.0, true,
        "median time between a launch and its kernel's start", ""},
   };
-  analysis.metrics = {{"gpu_busy_share", 0.715}, {"kernels_per_step", 1204}};
+  analysis.figures = {{"gpu_busy_share", 0.715}, {"kernels_per_step", 1204}};
   using trace::Phase;
   analysis.phases = {{Phase::kForward, 6.9, 0.231},
                      {Phase::kBackward, 11.7, 0.393},

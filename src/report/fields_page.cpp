@@ -8,7 +8,7 @@ namespace hone::report {
 namespace {
 
 std::string field_table(const std::vector<FieldInfo>& fields) {
-  std::string out = "| name | what | |\n|---|---|---|\n";
+  std::string out = "| name | type | meaning |\n|---|---|---|\n";
   for (const FieldInfo& field : fields) {
     std::string more;
     if (!field.inner.empty()) more = fmt::format("; [fields](#{})", field.name);

@@ -285,6 +285,17 @@ TEST(Forms, SayOfImpossibleNumbersThatTheyAre) {
   }
 }
 
+// What to do stands in the headline, with what it wins; why, below it.
+TEST(Forms, NameTheActionInTheirHeadline) {
+  const analyze::Analysis analysis = fabricate::device_analysis();
+  EXPECT_EQ(headline_action(analysis),
+            "Keep the loss on the device: wins about 7.10 ms of the 29.80 ms step");
+  EXPECT_NE(explain_html(analysis, {}).find("<p class=\"verdict\">Keep the loss on the device: wins"),
+            std::string::npos);
+  EXPECT_NE(explain_markdown(analysis).find("**Keep the loss on the device: wins"), std::string::npos);
+  EXPECT_EQ(headline_action(unjudged()), "");
+}
+
 // Within the first lines, before any number: what to change.
 TEST(Terminal, BeginsWithTheVerdictAndWhatToDo) {
   const analyze::Analysis analysis = fabricate::device_analysis();
@@ -486,10 +497,9 @@ TEST(QuotientNote, SaysWhyTheTimesAloneGiveAnotherSpeedUp) {
   report.result.paired_after_ms = {15.5, 15.3, 15.8};
   report.result.speedup = {2.66, 2.60, 2.71};
   const std::string note = quotient_note(report);
-  EXPECT_EQ(
-      note,
-      "Measured alone, one after the other, the steps are 2.18× (2.15 to 2.23) apart; taking turns they "
-      "took 41.20 ms and 15.50 ms.");
+  EXPECT_EQ(note,
+            "Measured alone, one after the other, the steps are 2.18× (2.15 to 2.23) apart; interleaved, "
+            "they took 41.20 ms and 15.50 ms.");
   EXPECT_NE(lab_terminal(report, {200, false}).find(note), std::string::npos);
   EXPECT_NE(lab_markdown(report).find(note), std::string::npos);
   EXPECT_NE(lab_html(report).find("the steps are 2.18×"), std::string::npos);

@@ -78,10 +78,9 @@ std::string compare_html(const analyze::Comparison& comparison) {
   };
   Markup body = html::compare_hero(comparison) + html::contents_list(sections);
   body += html::warnings_part(comparison.caveats) + html::all_sections(sections);
-  body += tag("footer",
-              fmt::format("Written by hone {}. The recordings are taken as independent samples: what the "
-                          "machines did meanwhile, no statistics can see.",
-                          kVersion));
+  body += tag("footer", fmt::format("Written by hone {}. The recordings are treated as independent samples; "
+                                    "statistics cannot see what else the machines were doing.",
+                                    kVersion));
   return page("hone compare", body);
 }
 

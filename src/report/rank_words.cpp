@@ -59,9 +59,8 @@ std::string elsewhere_note(const analyze::Comparison& comparison) {
                                 : fmt::format("rank {} of the first and rank {} of the second",
                                               comparison.a_rank, comparison.b_rank);
   return fmt::format(
-      "Compared are the operators of {}. These are not among them: only another rank runs them, in one of "
-      "the "
-      "runs or both; of several ranks the longest time, from {:.0f} % of the step on.",
+      "The operators of {} are compared. These are not among them: only other ranks run them, in one of the "
+      "runs or both. Where several do, this is the longest time; none below {:.0f} % of the step.",
       shown, analyze::kPartOfStep * 100);
 }
 

@@ -218,14 +218,14 @@ std::string peak_text(const analyze::LabReport& report) {
 }
 
 std::string_view baseline_note() {
-  return "Before is the model as its file has it, run by hone: each operator a kernel of its own, in the "
-         "plain layout, with the kernel that timing chose. Other runtimes rewrite models, too: hone bench "
-         "--against ort compares with one.";
+  return "Before is the model as its file has it, run by hone: one kernel for each operator, in the plain "
+         "layout, the fastest in timing. Other runtimes rewrite models, too: hone bench --against ort "
+         "compares with one.";
 }
 
 std::string_view speedup_note() {
-  return "The speed-up is from paired runs, in which the two plans take turns and share the caches; the "
-         "times of the steps and their parts are those of each plan running alone.";
+  return "The speed-up is from paired, interleaved runs, in which the two plans share the caches; the times "
+         "of the steps and their parts are those of each plan running alone.";
 }
 
 std::string quotient_note(const analyze::LabReport& report) {
@@ -237,7 +237,7 @@ std::string quotient_note(const analyze::LabReport& report) {
   if (alone.low <= result.speedup.high && result.speedup.low <= alone.high) return "";
   const double step_ms = result.paired_before_ms.median;
   return fmt::format(
-      "Measured alone, one after the other, the steps are {} apart; taking turns they took {} and {}.",
+      "Measured alone, one after the other, the steps are {} apart; interleaved, they took {} and {}.",
       ratio_text(alone), fixed_ms(step_ms, step_ms), fixed_ms(result.paired_after_ms.median, step_ms));
 }
 

@@ -81,7 +81,7 @@ std::string_view baseline_note();
 // Why the speed-up is not the quotient of the two steps' times.
 std::string_view speedup_note();
 
-// "Measured alone, one after the other, the steps are 2.18× (2.10 to 2.25) apart; taking turns they took
+// "Measured alone, one after the other, the steps are 2.18× (2.10 to 2.25) apart; interleaved, they took
 // 41.20 ms and 15.50 ms."; empty where that range and the speed-up's meet.
 std::string quotient_note(const analyze::LabReport& report);
 

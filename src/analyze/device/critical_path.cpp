@@ -110,14 +110,14 @@ class Walk {
   void over_work() {
     const uint32_t i = work_;
     const Work& work = timeline().works[i];
-    const Meeting* meeting = study_.meetings.find(rank_, i);
-    if (meeting != nullptr && meeting->last_ns < at_ &&
-        meeting->last_ns > static_cast<double>(work.start_ns) + 2'000) {
-      add(meeting->last_ns, kind_of(work.kind), i);
-      for (const Attendance& attendance : meeting->ranks)
-        if (attendance.start_ns == meeting->last_ns) {
-          rank_ = attendance.rank;
-          work_ = attendance.work;
+    const MatchedCollective* collective = study_.collectives.find(rank_, i);
+    if (collective != nullptr && collective->last_ns < at_ &&
+        collective->last_ns > static_cast<double>(work.start_ns) + 2'000) {
+      add(collective->last_ns, kind_of(work.kind), i);
+      for (const Arrival& arrival : collective->ranks)
+        if (arrival.start_ns == collective->last_ns) {
+          rank_ = arrival.rank;
+          work_ = arrival.work;
         }
     } else {
       add(static_cast<double>(work.start_ns), kind_of(work.kind), i);

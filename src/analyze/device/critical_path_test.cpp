@@ -27,7 +27,7 @@ class Ranks {
       study_.timelines.push_back(timeline);
       study_.activities.emplace_back();
       study_.ranks.emplace_back().typical.ms = static_cast<double>(step_us) * 1e-3;
-      study_.meetings.of.emplace_back();
+      study_.collectives.of.emplace_back();
     }
   }
 
@@ -46,26 +46,26 @@ class Ranks {
     work.kind = WorkKind::kCollective;
     work.step = 0;
     timeline.works.push_back(work);
-    study_.meetings.of[rank].push_back(kNothing);
+    study_.collectives.of[rank].push_back(kNothing);
     return static_cast<uint32_t>(timeline.works.size() - 1);
   }
 
   void meet(uint32_t rank_a, uint32_t work_a, uint32_t rank_b, uint32_t work_b) {
-    Meeting meeting;
+    MatchedCollective collective;
     for (const auto& [rank, index] : {std::pair(rank_a, work_a), std::pair(rank_b, work_b)}) {
       const Work& work = study_.timelines[rank].works[index];
-      meeting.ranks.push_back(
+      collective.ranks.push_back(
           {rank, index, static_cast<double>(work.start_ns), static_cast<double>(work.end_ns)});
-      study_.meetings.of[rank][index] = static_cast<uint32_t>(study_.meetings.all.size());
+      study_.collectives.of[rank][index] = static_cast<uint32_t>(study_.collectives.all.size());
     }
-    meeting.first_ns = std::min(meeting.ranks[0].start_ns, meeting.ranks[1].start_ns);
-    meeting.last_ns = std::max(meeting.ranks[0].start_ns, meeting.ranks[1].start_ns);
-    meeting.end_ns = std::max(meeting.ranks[0].end_ns, meeting.ranks[1].end_ns);
-    study_.meetings.all.push_back(meeting);
+    collective.first_ns = std::min(collective.ranks[0].start_ns, collective.ranks[1].start_ns);
+    collective.last_ns = std::max(collective.ranks[0].start_ns, collective.ranks[1].start_ns);
+    collective.end_ns = std::max(collective.ranks[0].end_ns, collective.ranks[1].end_ns);
+    study_.collectives.all.push_back(collective);
   }
 
   const Study& study() {
-    study_.programs = make_programs(trace_, study_.timelines, study_.activities, study_.meetings);
+    study_.programs = make_programs(trace_, study_.timelines, study_.activities, study_.collectives);
     return study_;
   }
 

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "analyze/device/accounts.h"
-#include "analyze/device/aside.h"
 #include "analyze/device/critical_path.h"
 #include "analyze/device/gain_numbers.h"
 #include "analyze/device/gains.h"
@@ -15,6 +14,7 @@
 #include "analyze/device/operators.h"
 #include "analyze/device/other_ranks.h"
 #include "analyze/device/ranks.h"
+#include "analyze/device/run_async.h"
 #include "analyze/device/self_check.h"
 #include "analyze/device/step_timeline.h"
 #include "analyze/device/study.h"
@@ -97,7 +97,7 @@ StepTime step_time(const Study& study) {
 // Idle time that follows from waits: after a wait has drained the queue the host must launch again from
 // nothing. That part is what the replay wins without waits beyond the waits themselves.
 void charge_waits(Accounts& accounts, const Gains& gains) {
-  if (!gains.foretells()) return;
+  if (!gains.can_predict()) return;
   Account& sync = accounts[static_cast<std::size_t>(Cause::kHostSync)];
   Account& launch = accounts[static_cast<std::size_t>(Cause::kLaunch)];
   const double unhidden = std::max(gains.recorded_sync_ms(), gains.of(Cause::kHostSync));
@@ -140,7 +140,7 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
         fmt::format("the roofs of {} come from its data sheet: real kernels stay somewhat below them",
                     study.roofs.device));
   if (coverage.linked_share < 0.95)
-    warnings.push_back(fmt::format("{} of the device's time could not be led back to an operator",
+    warnings.push_back(fmt::format("{} of the device's time could not be traced back to an operator",
                                    format_percent(1 - coverage.linked_share)));
   if (gains.recorder_slows()) {
     const double step = study.ranks[study.headline].typical.ms;
@@ -194,7 +194,8 @@ void list_steps(const Study& study, Analysis& analysis) {
 void describe_ranks(const Study& study, const Gains& gains, Analysis& analysis) {
   for (const trace::RankInfo& info : study.trace->meta.ranks)
     analysis.world_size = std::max(analysis.world_size, info.world_size);
-  for (const Stranger& stranger : study.strangers) analysis.left_out.push_back({stranger.rank, stranger.why});
+  for (const RankOfOtherRun& other : study.of_other_runs)
+    analysis.left_out.push_back({other.rank, other.why});
   const RankTimeline& shown = study.timelines[study.headline];
   analysis.ledger_rank = shown.rank;
   if (shown.devices.size() > 1) analysis.ledger_device = shown.ledger_device();
@@ -202,27 +203,27 @@ void describe_ranks(const Study& study, const Gains& gains, Analysis& analysis) 
   const Straggler& late = gains.straggler();
   if (study.timelines.size() < 2 || late.rank == study.headline) return;
   analysis.late_rank = {late.number, late.cause, late.longer_ms};
-  if (!gains.foretells()) return;
+  if (!gains.can_predict()) return;
   const Gains::StragglerGain gain = gains.straggler_gain();
   analysis.late_rank->removed_gain_ms = gain.removed_ms;
   analysis.late_rank->shared_gain_ms = gain.shared_ms;
 }
 
 // Ranks that were recorded in another run are not spoken of, and the verdict says whose it is.
-void tell_strangers(const Study& study, Analysis& analysis) {
-  if (study.strangers.empty()) return;
+void tell_ranks_of_other_runs(const Study& study, Analysis& analysis) {
+  if (study.of_other_runs.empty()) return;
   const bool alone = analysis.ranks.size() == 1;
   std::string whose;
   for (int rank : analysis.ranks) whose += fmt::format("{}{}", whose.empty() ? "" : ", ", rank);
   analysis.verdict.sentence =
       fmt::format("Of rank{} {} alone: {}", alone ? "" : "s", whose, analysis.verdict.sentence);
-  for (const Stranger& stranger : study.strangers)
+  for (const RankOfOtherRun& other : study.of_other_runs)
     analysis.warnings.insert(
         analysis.warnings.begin(),
         fmt::format(
             "rank {} is left out, because its file does not look like a recording of the same run: {}. "
             "Who waits for whom cannot be told; give the files that one run wrote",
-            stranger.rank, stranger.why));
+            other.rank, other.why));
 }
 
 // Clocks as far apart as two runs: what makes them one must be said.
@@ -269,13 +270,13 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
     return invalid(
         fmt::format("{}: no steps are marked and none were found; nothing repeats that could be explained",
                     options.source.empty() ? "trace" : options.source));
-  auto tables_aside = aside([&] { return make_operator_tables(study, study.headline, options.top); });
-  auto path_aside = aside([&] { return critical_path(study); });
+  auto tables_later = run_async([&] { return make_operator_tables(study, study.headline, options.top); });
+  auto path_later = run_async([&] { return critical_path(study); });
   Accounts accounts = make_accounts(study, study.headline);
   const Gains gains(study, accounts);
   charge_waits(accounts, gains);
   Analysis analysis;
-  OperatorTables tables = tables_aside.get();
+  OperatorTables tables = tables_later.get();
   OtherRanks others = other_ranks(study, gains.straggler(), tables.operators);
   const std::vector<std::string> doubts = self_check(tables, study.roofs);
   const std::vector<CollectiveSummary> collectives = collective_summaries(study);
@@ -293,7 +294,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.elsewhere_known = others.known;
   analysis.step = step_time(study);
   list_steps(study, analysis);
-  if (gains.foretells())
+  if (gains.can_predict())
     analysis.step.unrecorded_ms = {gains.unrecorded_ms(), gains.low_unrecorded_ms(),
                                    gains.high_unrecorded_ms()};
   analysis.floor_ms = accounts[static_cast<std::size_t>(Cause::kFloor)].ms;
@@ -316,21 +317,21 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.rank_summaries = rank_summaries(study);
   if (analysis.rank_summaries.size() == 1) analysis.rank_summaries.clear();
   analysis.collectives = collectives;
-  analysis.critical_path = path_aside.get();
+  analysis.critical_path = path_later.get();
   add_step_timeline(study, analysis);
-  analysis.metrics["unrecorded_step_ms"] = gains.unrecorded_ms();
-  analysis.metrics["low_unrecorded_step_ms"] = gains.low_unrecorded_ms();
-  analysis.metrics["high_unrecorded_step_ms"] = gains.high_unrecorded_ms();
-  analysis.metrics["replay_error"] = gains.error();
+  analysis.figures["unrecorded_step_ms"] = gains.unrecorded_ms();
+  analysis.figures["low_unrecorded_step_ms"] = gains.low_unrecorded_ms();
+  analysis.figures["high_unrecorded_step_ms"] = gains.high_unrecorded_ms();
+  analysis.figures["replay_error"] = gains.error();
   if (const double gap_ns = study.activities[study.headline].operator_gap_ns; gap_ns > 0)
-    analysis.metrics["operator_gap_us"] = gap_ns * 1e-3;
+    analysis.figures["operator_gap_us"] = gap_ns * 1e-3;
   analysis.warnings = warnings_of(study, gains, *analysis.coverage);
   warn_of_devices(study, analysis);
   warn_of_clocks(study, analysis);
   warn_of_ranks(analysis);
   analysis.warnings.insert(analysis.warnings.end(), doubts.begin(), doubts.end());
   qualify(study.evidence[study.headline], analysis);
-  tell_strangers(study, analysis);
+  tell_ranks_of_other_runs(study, analysis);
   return analysis;
 }
 

@@ -8,7 +8,7 @@ namespace hone::analyze::device {
 // works where operators are entered and left, so the distance between one and the next tells how long it
 // takes on this host and in this recording (hosts differ by a factor of four): so many of these distances for
 // each operator, and a part of the time in operators themselves, in which it writes down their inputs. Of 173
-// steps that were recorded and timed the step without the recorder is so foretold within 11 % (root mean
+// steps that were recorded and timed the step without the recorder is so predicted within 11 % (root mean
 // square), 9 of 10 within 18 % (bench/results/unrecorded-steps-2026-11-22.json).
 inline constexpr double kOperatorGaps = 1.75;
 inline constexpr double kOperatorShare = 0.60;
@@ -42,7 +42,7 @@ inline constexpr int kMostMicroBatches = 4;
 
 // A replay that misses the recorded step by more than this share is not trusted without a word.
 inline constexpr double kTrustedReplay = 0.02;
-// One that misses it by this much foretells nothing: gains are what they are at most.
+// One that misses it by this much predicts nothing: gains are what they are at most.
 inline constexpr double kUsableReplay = 0.3;
 
 }  // namespace hone::analyze::device

@@ -4,7 +4,7 @@
 
 #include "analyze/device/busy/busy_rules.h"
 #include "analyze/device/gain_numbers.h"
-#include "analyze/device/timeline/meetings.h"
+#include "analyze/device/timeline/matched_collectives.h"
 #include "analyze/rules.h"
 
 namespace hone::analyze::device {
@@ -45,12 +45,12 @@ bool fills_device(const trace::Trace& trace, const BusySplit& split, const GpuRo
 
 Gains::Gains(const Study& study, const Accounts& accounts)
     : study_(study),
-      replay_(study.programs, study.meetings),
+      replay_(study.programs, study.collectives),
       straggler_(find_straggler(study, accounts)),
       bubble_ms_(accounts[static_cast<std::size_t>(Cause::kBubble)].ms) {
   const double recorded = study.ranks[study.headline].typical.ms;
   auto unrecorded = [&](double operator_gaps) {
-    return foretells() ? replay_.step_ms(without_recorder({}, operator_gaps)) : recorded;
+    return can_predict() ? replay_.step_ms(without_recorder({}, operator_gaps)) : recorded;
   };
   base_ms_ = unrecorded(kOperatorGaps);
   slows_ = base_ms_ < kRecorderMatters * recorded;
@@ -65,7 +65,7 @@ double Gains::high_unrecorded_ms() const {
   return slows_ ? std::max(base_ms_, std::min(high_ms_ + kRunsApart * base_ms_, recorded)) : base_ms_;
 }
 
-bool Gains::foretells() const { return replay_.error() < kUsableReplay; }
+bool Gains::can_predict() const { return replay_.error() < kUsableReplay; }
 
 double Gains::with(Change change) const {
   return std::max(0.0, base_ms_ - replay_.step_ms(without_recorder(std::move(change), kOperatorGaps)));
@@ -73,7 +73,7 @@ double Gains::with(Change change) const {
 
 double Gains::most_of(Rule rule) const {
   const double gain = of(rule);
-  if (!slows_ || !is_busy(row_of(rule).cause) || !foretells()) return gain;
+  if (!slows_ || !is_busy(row_of(rule).cause) || !can_predict()) return gain;
   Change change;
   change.work_ns = targets(rule);
   return std::max(gain, low_ms_ - replay_.step_ms(without_recorder(std::move(change), kMostOperatorGaps)));
@@ -111,7 +111,7 @@ double Gains::of(Rule rule) const {
     case GainModel::kShorterWorks:
       return with_works(targets(rule));
     case GainModel::kJoinedTurns:
-      if (foretells()) break;
+      if (can_predict()) break;
       [[fallthrough]];
     case GainModel::kCause:
       return of(row.cause);
@@ -142,7 +142,7 @@ bool Gains::has_launches() const {
 
 double Gains::with_works(std::vector<std::vector<double>> work_ns) const {
   const RankTimeline& timeline = study_.timelines[study_.headline];
-  if (has_launches() && foretells()) {
+  if (has_launches() && can_predict()) {
     Change change;
     change.work_ns = std::move(work_ns);
     return with(std::move(change));
@@ -156,7 +156,7 @@ double Gains::with_works(std::vector<std::vector<double>> work_ns) const {
 }
 
 double Gains::of(Cause cause) const {
-  if (!foretells() && cause != Cause::kFloor && !is_busy(cause))
+  if (!can_predict() && cause != Cause::kFloor && !is_busy(cause))
     return study_.ranks[study_.headline].typical.ms;
   if (cause == Cause::kFloor) return 0;
   if (is_busy(cause)) return with_works(targets(cause));
@@ -170,7 +170,7 @@ double Gains::of(Cause cause) const {
 }
 
 std::optional<double> Gains::of_graph_after(Cause cause) const {
-  if (!foretells() || cause == Cause::kStraggler || cause == Cause::kBubble) return std::nullopt;
+  if (!can_predict() || cause == Cause::kStraggler || cause == Cause::kBubble) return std::nullopt;
   Change change = without_cause(cause);
   const double alone = with(change);
   change.launches_free = true;
@@ -179,7 +179,7 @@ std::optional<double> Gains::of_graph_after(Cause cause) const {
 
 // Side by side the host and the device take as long as the longer of them takes by itself.
 double Gains::of_host_work_beside_device() const {
-  if (!foretells()) return 0;
+  if (!can_predict()) return 0;
   Change host_alone;
   without(host_alone, Activity::kWait) = true;
   host_alone.host_alone = true;
@@ -366,7 +366,7 @@ int Gains::turns(std::size_t rank) const {
 }
 
 Gains::BubbleGain Gains::bubble_gain() const {
-  if (!foretells()) return {};
+  if (!can_predict()) return {};
   const std::vector<Stage> all = stages();
   int fewest = all.size() > study_.timelines.size() ? 1 : turns(0);
   for (std::size_t rank = 1; rank < study_.timelines.size(); ++rank) fewest = std::min(fewest, turns(rank));
@@ -400,7 +400,7 @@ bool Gains::small_messages() const {
 }
 
 double Gains::recorded_sync_ms() const {
-  if (!foretells()) return 0;
+  if (!can_predict()) return 0;
   Change change;
   without(change, Activity::kWait) = true;
   return std::max(0.0, replay_.step_ms() - replay_.step_ms(change));

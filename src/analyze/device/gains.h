@@ -52,16 +52,16 @@ class Gains {
   };
   StragglerGain straggler_gain() const;
   // How the ranks that take turns on a batch would share it, and what the longest of them then takes anew for
-  // every micro-batch; of no micro-batches where that cannot be foretold.
+  // every micro-batch; of no micro-batches where that cannot be predicted.
   struct BubbleGain {
     Pipelining best;
     Stage longest;
     double ms = 0;
   };
   BubbleGain bubble_gain() const;
-  // Whether the replay is near enough to the recording to foretell anything. If not, gains are what they are
+  // Whether the replay is near enough to the recording to predict anything. If not, gains are what they are
   // at most: what works would become shorter, and all of a cause's idle time.
-  bool foretells() const;
+  bool can_predict() const;
   // Whether collectives are so small that their number costs more than their bytes.
   bool small_messages() const;
   // Whether the headline rank has launches, and with them anything to replay.

@@ -100,7 +100,7 @@ TEST(Gains, OfAGraphAreNotForetoldAfterAStraggler) {
   const fabricate::Ranks made = launching();
   const Study study = make_study(made.trace(), gpu_roofs("NVIDIA H200"));
   const Gains gains = gains_of(study);
-  ASSERT_TRUE(gains.foretells());
+  ASSERT_TRUE(gains.can_predict());
   ASSERT_GT(gains.of(Cause::kLaunch), 0.1);
   ASSERT_GT(gains.of(Cause::kStraggler), 0.1);
   EXPECT_FALSE(gains.of_graph_after(Cause::kStraggler));

@@ -13,8 +13,8 @@
 namespace hone::analyze::device {
 namespace {
 
-int32_t timeline_step(const RankTimeline& timeline, const Attendance& attendance, std::size_t rank) {
-  return attendance.rank == rank ? timeline.works[attendance.work].step : trace::kNoStep;
+int32_t timeline_step(const RankTimeline& timeline, const Arrival& arrival, std::size_t rank) {
+  return arrival.rank == rank ? timeline.works[arrival.work].step : trace::kNoStep;
 }
 
 double steps_of(const Study& study, std::size_t rank) {
@@ -26,11 +26,11 @@ void add_lateness(const Study& study, std::size_t rank, RankSummary& summary) {
   const RankTimeline& timeline = study.timelines[rank];
   std::vector<double> all;
   std::map<int32_t, double> latest;  // by step
-  for (const Meeting& meeting : study.meetings.all)
-    for (const Attendance& attendance : meeting.ranks) {
-      const int32_t step = timeline_step(timeline, attendance, rank);
+  for (const MatchedCollective& collective : study.collectives.all)
+    for (const Arrival& arrival : collective.ranks) {
+      const int32_t step = timeline_step(timeline, arrival, rank);
       if (step == trace::kNoStep) continue;
-      const double late = attendance.start_ns - meeting.first_ns;
+      const double late = arrival.start_ns - collective.first_ns;
       all.push_back(late);
       latest[step] = std::max(latest[step], late);
     }
@@ -94,9 +94,10 @@ std::vector<double> exposed_ms(const Study& study, std::size_t rank) {
 // From the last arrival to its end on this rank.
 double transfer_ns(const Study& study, std::size_t rank, std::size_t work) {
   const Work& own = study.timelines[rank].works[work];
-  const Meeting* meeting = study.meetings.find(static_cast<uint32_t>(rank), static_cast<uint32_t>(work));
+  const MatchedCollective* collective =
+      study.collectives.find(static_cast<uint32_t>(rank), static_cast<uint32_t>(work));
   const auto start = static_cast<double>(own.start_ns);
-  const double arrived = meeting == nullptr ? start : std::max(start, meeting->last_ns);
+  const double arrived = collective == nullptr ? start : std::max(start, collective->last_ns);
   return std::max(0.0, static_cast<double>(own.end_ns) - arrived);
 }
 
@@ -109,19 +110,19 @@ std::string collective_name(const trace::Trace& trace, const Work& work, const t
 // The rank whose arrival ends most of what the headline rank waits at their collectives.
 std::size_t most_waited_for(const Study& study) {
   std::vector<double> waited(study.timelines.size(), 0);
-  for (const Meeting& meeting : study.meetings.all) {
+  for (const MatchedCollective& collective : study.collectives.all) {
     double arrived = 0;
     bool attends = false;
-    for (const Attendance& attendance : meeting.ranks)
-      if (attendance.rank == study.headline) {
-        attends = study.timelines[attendance.rank].works[attendance.work].step != trace::kNoStep;
-        arrived = attendance.start_ns;
+    for (const Arrival& arrival : collective.ranks)
+      if (arrival.rank == study.headline) {
+        attends = study.timelines[arrival.rank].works[arrival.work].step != trace::kNoStep;
+        arrived = arrival.start_ns;
       }
     if (!attends) continue;
     const auto last =
-        std::max_element(meeting.ranks.begin(), meeting.ranks.end(),
-                         [](const Attendance& a, const Attendance& b) { return a.start_ns < b.start_ns; });
-    waited[last->rank] += meeting.last_ns - arrived;
+        std::max_element(collective.ranks.begin(), collective.ranks.end(),
+                         [](const Arrival& a, const Arrival& b) { return a.start_ns < b.start_ns; });
+    waited[last->rank] += collective.last_ns - arrived;
   }
   const auto most = std::max_element(waited.begin(), waited.end());
   return most == waited.end() ? 0 : static_cast<std::size_t>(most - waited.begin());

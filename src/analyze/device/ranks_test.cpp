@@ -188,7 +188,7 @@ TEST(Ranks, AreComparedInTheStepsThatAllHave) {
   EXPECT_NEAR(late.accounts[static_cast<std::size_t>(Cause::kStraggler)].ms, 0.5, 0.02);
 }
 
-// Nothing that a fix wins can be foretold by a replay that does not give the recording again.
+// Nothing that a fix wins can be predicted by a replay that does not give the recording again.
 TEST(Gains, AreWhatTheyAreAtMostWhereTheReplayIsFarOff) {
   RanksCase made(two_ranks([](fabricate::Ranks& ranks) { ranks.host(1, 2000); }));
   for (RankTimeline& timeline : made.study.timelines)
@@ -198,14 +198,14 @@ TEST(Gains, AreWhatTheyAreAtMostWhereTheReplayIsFarOff) {
     }
   const Gains gains(made.study, made.accounts);
   ASSERT_GT(gains.error(), 0.3);
-  EXPECT_FALSE(gains.foretells());
+  EXPECT_FALSE(gains.can_predict());
   const Told told = tell(made.study, made.accounts, gains, {});
   EXPECT_THAT(told.verdict.sentence, HasSubstr("wins at most"));
   EXPECT_THAT(told.verdict.sentence, HasSubstr("How much of that is uncertain"));
   ASSERT_FALSE(told.findings.empty());
   for (const Finding& finding : told.findings) {
     EXPECT_TRUE(finding.gain_is_bound);
-    EXPECT_THAT(finding.caveat, HasSubstr("only what it wins at most"));
+    EXPECT_THAT(finding.caveat, HasSubstr("only an upper bound"));
   }
   for (const LedgerRow& row : told.ledger) EXPECT_LE(row.predicted_gain_ms, row.ms);
 }

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "analyze/device/aside.h"
 #include "analyze/device/busy/divide_busy.h"
+#include "analyze/device/run_async.h"
 #include "analyze/device/timeline/clocks.h"
 
 namespace hone::analyze::device {
@@ -52,13 +52,13 @@ Study make_study(const trace::Trace& trace, std::vector<RankTimeline> timelines,
   std::erase_if(timelines, [](const RankTimeline& timeline) { return timeline.steps.empty(); });
   OneRun run = ranks_of_one_run(trace, std::move(timelines));
   study.timelines = std::move(run.timelines);
-  study.strangers = std::move(run.strangers);
+  study.of_other_runs = std::move(run.of_other_runs);
   for (RankTimeline& timeline : study.timelines) study.evidence.push_back(weigh_evidence(trace, timeline));
   align_clocks(trace, study.timelines);
   const std::set<int32_t> common = common_steps(study.timelines);
   for (const RankTimeline& timeline : study.timelines) {
     RankStudy rank;
-    std::future<HostActivity> activity = aside([&] { return host_activity(trace, timeline); });
+    std::future<HostActivity> activity = run_async([&] { return host_activity(trace, timeline); });
     rank.occupancy = occupancy(timeline, timeline.ledger_device());
     for (int device : timeline.devices)
       rank.overlaps.push_back(device == timeline.ledger_device() ? rank.occupancy.overlaps
@@ -70,8 +70,8 @@ Study make_study(const trace::Trace& trace, std::vector<RankTimeline> timelines,
     rank.typical = typical_step(timeline, common);
     study.ranks.push_back(std::move(rank));
   }
-  study.meetings = find_meetings(trace, study.timelines);
-  study.programs = make_programs(trace, study.timelines, study.activities, study.meetings);
+  study.collectives = match_collectives(trace, study.timelines);
+  study.programs = make_programs(trace, study.timelines, study.activities, study.collectives);
   double longest = 0;
   for (std::size_t rank = 0; rank < study.ranks.size(); ++rank) {
     const double waits = waiting_for_others_ms(study, rank);
@@ -92,9 +92,9 @@ std::size_t typical_window(const Study& study, std::size_t rank) {
 }
 
 double waited_ns(const Study& study, std::size_t rank, const Charge& charge) {
-  const Meeting* meeting = study.meetings.find(static_cast<uint32_t>(rank), charge.work);
-  if (meeting == nullptr) return 0;
-  return std::clamp(meeting->last_ns - static_cast<double>(charge.start_ns), 0.0,
+  const MatchedCollective* collective = study.collectives.find(static_cast<uint32_t>(rank), charge.work);
+  if (collective == nullptr) return 0;
+  return std::clamp(collective->last_ns - static_cast<double>(charge.start_ns), 0.0,
                     static_cast<double>(charge.end_ns - charge.start_ns)) /
          charge.sharers;
 }

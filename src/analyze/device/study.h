@@ -13,7 +13,7 @@
 #include "analyze/device/replay/replay_program.h"
 #include "analyze/device/timeline/evidence.h"
 #include "analyze/device/timeline/loops.h"
-#include "analyze/device/timeline/meetings.h"
+#include "analyze/device/timeline/matched_collectives.h"
 #include "analyze/device/timeline/occupancy.h"
 #include "analyze/device/timeline/one_run.h"
 #include "analyze/device/timeline/rank_timeline.h"
@@ -37,10 +37,10 @@ struct Study {
   std::vector<RankTimeline> timelines;  // by rank
   std::vector<HostActivity> activities;
   std::vector<RankStudy> ranks;
-  Meetings meetings;
-  std::vector<Program> programs;    // by rank
-  std::vector<Evidence> evidence;   // by rank
-  std::vector<Stranger> strangers;  // ranks that are left out, because they are of another run
+  MatchedCollectives collectives;
+  std::vector<Program> programs;              // by rank
+  std::vector<Evidence> evidence;             // by rank
+  std::vector<RankOfOtherRun> of_other_runs;  // ranks that are left out, because they are of another run
   // The rank whose ledger is shown: the one that waits longest for the others, because its ledger has the row
   // that says so; the first where none waits.
   std::size_t headline = 0;

@@ -82,10 +82,10 @@ const Fields<Analysis>& analysis_fields() {
        [](const Analysis&) { return 1; }},
       {"source", Unit::kText, "the file or run folder", &Analysis::source},
       {"device", Unit::kText, "its name", &Analysis::device},
-      {"ranks", Unit::kList, "that are spoken of", &Analysis::ranks},
+      {"ranks", Unit::kList, "the ranks that are analysed", &Analysis::ranks},
       {"world_size", Unit::kInteger, "ranks of the job; more than `ranks`: some recordings are missing",
        &Analysis::world_size},
-      table_field("left_out", "left_out", "ranks that are not spoken of", left_out_fields(),
+      table_field("left_out", "left_out", "ranks left out of the analysis", left_out_fields(),
                   &Analysis::left_out),
       {"ledger_rank", Unit::kInteger, "whose ledger, operators and kernels these are",
        &Analysis::ledger_rank},
@@ -112,10 +112,10 @@ const Fields<Analysis>& analysis_fields() {
       {"recoverable_share", Unit::kShare, "of the step that gains are counted from",
        [](const Analysis& analysis) { return analysis.verdict.share; }},
       table_field("findings", "findings", "what to change", finding_fields(), &Analysis::findings),
-      {"metrics", Unit::kObject, "figures by name with their unit: `achieved_gflop_per_s`",
+      {"metrics", Unit::kObject, "figures by name with their unit: `achieved_gflop_per_s`, `replay_error`",
        [](const Analysis& analysis) {
          OrderedJson json = OrderedJson::object();
-         for (const auto& [name, value] : analysis.metrics) json[name] = value;
+         for (const auto& [name, value] : analysis.figures) json[name] = value;
          return json;
        }},
       table_field("targets", "targets", "the numbers to steer by, with what each should be", metric_fields(),
@@ -131,14 +131,13 @@ const Fields<Analysis>& analysis_fields() {
                   rank_fields(), &Analysis::rank_summaries),
       table_field("collectives", "step_collectives", "by kind and process group", collective_fields(),
                   &Analysis::collectives),
-      table_field("critical_path", "critical_path",
-                  "the longest chain of things that waited for each other, in order of time", path_fields(),
-                  &Analysis::critical_path),
+      table_field("critical_path", "critical_path", "the longest chain of dependent work, in order of time",
+                  path_fields(), &Analysis::critical_path),
       object_field("coverage", "", "how much of the device's time the analysis can speak about",
                    coverage_fields(), &Analysis::coverage),
-      part_field("roofs", "that operators were judged by", roofs_fields(),
+      part_field("roofs", "the roofs that operators were judged by", roofs_fields(),
                  [](const Analysis& analysis) -> const Analysis& { return analysis; }),
-      {"dropped_records", Unit::kNumber, "that the recorder lost", &Analysis::dropped_records},
+      {"dropped_records", Unit::kNumber, "records that the recorder lost", &Analysis::dropped_records},
       {"warnings", Unit::kList, "what to know before trusting the numbers", &Analysis::warnings},
   };
   return fields;

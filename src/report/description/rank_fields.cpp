@@ -61,21 +61,18 @@ const Fields<RankSummary>& rank_fields() {
       Field<Row>("compute_ms", Unit::kMs, "device time of its own, without collectives", &Row::compute_ms)
           .show({.heading = "computes", .narrow = "computes"}),
       {"collectives", Unit::kCount, "with other ranks", &Row::collectives},
-      Field<Row>(
-          "latest_ms", Unit::kMs,
-          "how long after the first rank it comes to the collective of a step to which it comes latest",
-          &Row::latest_ms)
+      Field<Row>("latest_ms", Unit::kMs,
+                 "its largest delay behind the first rank at any collective of a step", &Row::latest_ms)
           .show(
               {.heading = "latest",
                .narrow = "latest",
                .text = [](const Row& row, const Analysis& a) { return latest_text(row, a.step.ms.median); }}),
-      Field<Row>("usually_late_us", Unit::kUs, "the median of that over all its collectives",
-                 &Row::usually_late_us)
+      Field<Row>("usually_late_us", Unit::kUs, "its median delay at collectives", &Row::usually_late_us)
           .show({.heading = "usually",
                  .narrow = "usually late",
                  .text = [](const Row& row, const Analysis&) { return usually_late_text(row); }}),
-      {"lateness_ms", Unit::kMs, "that summed over a step: one delay counts for every collective under way",
-       &Row::lateness_ms},
+      {"lateness_ms", Unit::kMs,
+       "its delays summed over a step: one delay counts for every collective under way", &Row::lateness_ms},
       Field<Row>("waiting_ms", Unit::kMs,
                  "in collectives that a later rank had not reached, while its device computed nothing",
                  &Row::waiting_ms)

@@ -45,7 +45,7 @@ Markup finding_card(const analyze::Finding& row, int number, const analyze::Anal
   for (const std::string& line : row.evidence)
     items += tag("li", evidence_line(shortened(clean_utf8(line), kLongLine), parts));
   if (!items.empty()) inside += tag("ul", items);
-  if (!row.caveat.empty()) inside += tag("p", {{"class", "mind"}}, told("Mind: " + row.caveat));
+  if (!row.caveat.empty()) inside += tag("p", {{"class", "mind"}}, told("Note: " + row.caveat));
   return tag("div", {{"class", "card finding"}}, inside);
 }
 
@@ -63,8 +63,8 @@ Section findings_part(const Analysis& analysis) {
   if (cards.empty()) return {};
   return section(
       "findings", "What to change",
-      "What the verdict names first, then the largest gain: that of the step replayed without the fault, or "
-      "of the time at the roofs." +
+      "What the verdict names first, then by predicted gain: from replaying the step without the fault, or "
+      "from the time at the roofs." +
           std::string(gains_note(analysis).empty() ? "" : fmt::format(" {}.", gains_note(analysis))),
       tag("div", {{"class", "findings"}}, cards));
 }
@@ -101,10 +101,11 @@ Section ranks_part(const Analysis& analysis) {
     content += tag("div", {{"class", content.empty() ? "" : "below"}},
                    table(collective_grid(analysis, Form::kPage)));
   if (content.empty()) return {};
-  return section("ranks", "Ranks and collectives",
-                 "Who is late makes the others wait: arrival at collectives, not their duration, tells the "
-                 "straggler. Busbw: bytes on the busiest link ÷ time from the last arrival to the end.",
-                 content);
+  return section(
+      "ranks", "Ranks and collectives",
+      "A late rank makes the others wait: a straggler is known by when it arrives at collectives, not by how "
+      "long they take. Busbw: bytes on the busiest link ÷ time from the last arrival to the end.",
+      content);
 }
 
 Section late_rank_part(const Analysis& analysis) {
@@ -118,12 +119,10 @@ Section path_part(const Analysis& analysis) {
   std::vector<analyze::PathSegment> rows = analysis.critical_path;
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.ms > b.ms; });
   rows.resize(std::min(kPathRows, rows.size()));
-  return section(
-      "path", "The critical path",
-      "The longest chain of things that waited for each other: only what stands on it shortens the "
-      "step." +
-          more(rows.size(), analysis.critical_path.size()),
-      table(path_grid(analysis, Form::kPage, rows)));
+  return section("path", "The critical path",
+                 "The longest chain of dependent work: only shortening what is on it shortens the step." +
+                     more(rows.size(), analysis.critical_path.size()),
+                 table(path_grid(analysis, Form::kPage, rows)));
 }
 
 }  // namespace hone::report::html

@@ -104,7 +104,7 @@ Markup lab_hero(const analyze::LabReport& report) {
   Markup tiles = tile("step before", fixed_ms(before, before), range(report.baseline.step.ms, before));
   tiles += tile("step after", fixed_ms(after, after), range(report.optimised.step.ms, after));
   tiles += tile("speed-up", ratio_text(speedup.median),
-                fmt::format("{:.2f}× to {:.2f}×, taking turns", speedup.low, speedup.high));
+                fmt::format("{:.2f}× to {:.2f}×, interleaved", speedup.low, speedup.high));
   double share = after > 0 ? report.optimised.floor_ms / after : 0;
   tiles += tile("floor", fixed_ms(report.optimised.floor_ms, after),
                 fmt::format("{} of the step after", format_percent(share)));

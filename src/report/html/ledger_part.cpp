@@ -18,7 +18,7 @@ Markup evidence(const analyze::Analysis& side, const analyze::LedgerRow& row) {
   for (const std::string& line : row.evidence) items += tag("li", evidence_line(line, parts));
   Markup inside = tag("p", told(row.title + ".")) + tag("ul", items);
   if (!row.fix.empty()) inside += tag("p", tag("b", "What to do: ") + told(row.fix + "."));
-  if (!row.caveat.empty()) inside += tag("p", told("Mind: " + row.caveat + "."));
+  if (!row.caveat.empty()) inside += tag("p", told("Note: " + row.caveat + "."));
   return tag("div", {{"class", "evidence"}}, inside);
 }
 

@@ -105,9 +105,8 @@ std::string early_launches(const Analysis& analysis) {
   if (std::none_of(tracks.begin(), tracks.end(),
                    [](const std::string& name) { return name.ends_with(": operators"); }))
     return "";
-  return " The host launched what a stream ran so long before that its calls are not drawn; a row above the "
-         "stream "
-         "names the operators.";
+  return " Where the host launched the work of a stream long before, its calls are not drawn; a row above "
+         "the stream names the operators.";
 }
 
 // Tracks that did something in the step and find no place.

@@ -30,7 +30,7 @@ std::string findings(const Analysis& analysis) {
     out += ".\n";
     if (!row->fix.empty()) out += fmt::format("   - {}\n", told(row->title));
     for (const std::string& line : row->evidence) out += fmt::format("   - {}\n", told(line));
-    if (!row->caveat.empty()) out += fmt::format("   - Mind: {}\n", told(row->caveat));
+    if (!row->caveat.empty()) out += fmt::format("   - Note: {}\n", told(row->caveat));
   }
   if (out.empty()) return "";
   const std::string note = gains_note(analysis);

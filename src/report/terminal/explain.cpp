@@ -48,7 +48,7 @@ std::string finding(const analyze::Finding& row, int number, bool full, const An
   const std::size_t shown = std::min(most, row.evidence.size());
   for (std::size_t i = 0; i < shown; ++i)
     details += wrapped("- " + shortened(clean_utf8(row.evidence[i]), kLongLine), 5, style, 2);
-  if (!row.caveat.empty()) details += wrapped("mind: " + row.caveat, 5, style, 6);
+  if (!row.caveat.empty()) details += wrapped("note: " + row.caveat, 5, style, 6);
   return details.empty() ? out : out + paint(details, Colour::kFaint, style);
 }
 

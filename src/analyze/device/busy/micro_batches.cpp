@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/device/timeline/meetings.h"
+#include "analyze/device/timeline/matched_collectives.h"
 
 namespace hone::analyze::device {
 namespace {

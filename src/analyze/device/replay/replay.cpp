@@ -20,7 +20,7 @@ constexpr double kNodeDeviceNs = 200;
 constexpr double kGraphLaunchNs = 5'000;
 
 // The collectives of all ranks in one run.
-struct MeetingState {
+struct CollectiveState {
   int arrived = 0;
   double last_ns = 0;
 };
@@ -48,7 +48,7 @@ class Runner {
   }
 
   // Runs until done or until a collective waits for other ranks. Returns whether it got anywhere.
-  bool advance(std::vector<MeetingState>& meetings, std::span<const int> attendance,
+  bool advance(std::vector<CollectiveState>& collectives, std::span<const int> expected,
                std::span<const double> transfer, bool alone) {
     bool moved = false;
     while (item_ < program_.items.size()) {
@@ -61,7 +61,7 @@ class Runner {
         const HostCall& call = timeline_.calls[item.call];
         for (; launched_ < call.works; ++launched_) {
           const uint32_t work = timeline_.launched[call.first_work + launched_];
-          if (!run_work(work, meetings, attendance, transfer, alone)) return moved;
+          if (!run_work(work, collectives, expected, transfer, alone)) return moved;
           moved = true;
         }
       }
@@ -163,7 +163,7 @@ class Runner {
     call_ns_ = without_nodes(item, calling(item));
   }
 
-  bool run_work(uint32_t i, std::vector<MeetingState>& meetings, std::span<const int> attendance,
+  bool run_work(uint32_t i, std::vector<CollectiveState>& collectives, std::span<const int> expected,
                 std::span<const double> transfer, bool alone) {
     const double ns = new_ns(i);
     const ProgramWork& work = program_.works[i];
@@ -176,24 +176,24 @@ class Runner {
       finish(i, start);
       return true;
     }
-    if (work.meeting == kNothing || change_.collectives_free) {
+    if (work.collective == kNothing || change_.collectives_free) {
       finish(i, start + ns);
       return true;
     }
-    const double carried = transfer[work.meeting] * carried_share(i, ns);
+    const double carried = transfer[work.collective] * carried_share(i, ns);
     if (change_.ranks_level) {
       finish(i, start + carried);
       return true;
     }
-    MeetingState& meeting = meetings[work.meeting];
+    CollectiveState& collective = collectives[work.collective];
     if (!registered_) {
-      ++meeting.arrived;
-      meeting.last_ns = std::max(meeting.last_ns, start);
+      ++collective.arrived;
+      collective.last_ns = std::max(collective.last_ns, start);
       registered_ = true;
     }
-    if (meeting.arrived < attendance[work.meeting] && !alone) return false;
+    if (collective.arrived < expected[work.collective] && !alone) return false;
     registered_ = false;
-    finish(i, std::max(meeting.last_ns, start) + carried);
+    finish(i, std::max(collective.last_ns, start) + carried);
     return true;
   }
 
@@ -256,7 +256,7 @@ class Runner {
   std::size_t item_ = 0;
   uint32_t launched_ = 0;  // works of the item that are launched
   bool begun_ = false;
-  bool registered_ = false;  // at the meeting that it waits for
+  bool registered_ = false;  // at the collective that it waits for
 };
 
 // The median step. `start`: of the first one.
@@ -271,10 +271,11 @@ double typical_ms(std::span<const double> ends, double start) {
 
 }  // namespace
 
-Replay::Replay(std::span<const Program> programs, const Meetings& meetings) : programs_(programs) {
-  for (const Meeting& meeting : meetings.all) {
-    transfer_ns_.push_back(meeting.transfer_ns());
-    attendance_.push_back(static_cast<int>(meeting.ranks.size()));
+Replay::Replay(std::span<const Program> programs, const MatchedCollectives& collectives)
+    : programs_(programs) {
+  for (const MatchedCollective& collective : collectives.all) {
+    transfer_ns_.push_back(collective.transfer_ns());
+    expected_.push_back(static_cast<int>(collective.ranks.size()));
   }
   double total = 0;
   for (const Program& program : programs) {
@@ -287,7 +288,7 @@ Replay::Replay(std::span<const Program> programs, const Meetings& meetings) : pr
 }
 
 std::vector<double> Replay::rank_steps_ms(const Change& change) const {
-  std::vector<MeetingState> meetings(transfer_ns_.size());
+  std::vector<CollectiveState> collectives(transfer_ns_.size());
   std::vector<Runner> runners;
   runners.reserve(programs_.size());
   for (std::size_t rank = 0; rank < programs_.size(); ++rank)
@@ -303,7 +304,7 @@ std::vector<double> Replay::rank_steps_ms(const Change& change) const {
   while (!all_done()) {
     bool moved = false;
     for (Runner& runner : runners)
-      moved = runner.advance(meetings, attendance_, transfer_ns_, alone && !moved) || moved;
+      moved = runner.advance(collectives, expected_, transfer_ns_, alone && !moved) || moved;
     alone = !moved;
   }
   std::vector<double> steps;

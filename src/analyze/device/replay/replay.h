@@ -11,7 +11,7 @@
 
 #include "analyze/device/host/host_activity.h"
 #include "analyze/device/replay/replay_program.h"
-#include "analyze/device/timeline/meetings.h"
+#include "analyze/device/timeline/matched_collectives.h"
 #include "analyze/device/timeline/rank_timeline.h"
 
 namespace hone::analyze::device {
@@ -49,8 +49,8 @@ struct Change {
 
 class Replay {
  public:
-  // One a rank, whose collectives are in `meetings`. `programs` must outlive this.
-  Replay(std::span<const Program> programs, const Meetings& meetings);
+  // One a rank, whose collectives are in `collectives`. `programs` must outlive this.
+  Replay(std::span<const Program> programs, const MatchedCollectives& collectives);
 
   // The median time of the steps; over ranks the mean.
   double step_ms(const Change& change = {}) const;
@@ -63,8 +63,8 @@ class Replay {
 
  private:
   std::span<const Program> programs_;
-  std::vector<double> transfer_ns_;  // by meeting
-  std::vector<int> attendance_;      // ranks by meeting
+  std::vector<double> transfer_ns_;  // by collective
+  std::vector<int> expected_;        // ranks by collective
   double recorded_ms_ = 0;
   double unchanged_ms_ = 0;
 };

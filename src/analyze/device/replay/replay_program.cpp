@@ -304,12 +304,13 @@ class ProgramBuilder {
 }  // namespace
 
 std::vector<Program> make_programs(const trace::Trace& trace, std::span<const RankTimeline> timelines,
-                                   std::span<const HostActivity> activities, const Meetings& meetings) {
+                                   std::span<const HostActivity> activities,
+                                   const MatchedCollectives& collectives) {
   std::vector<Program> programs(timelines.size());
   each_side_by_side(timelines.size(), [&](std::size_t rank) {
     programs[rank] = ProgramBuilder(trace, timelines[rank], activities[rank]).run();
     for (std::size_t work = 0; work < programs[rank].works.size(); ++work)
-      programs[rank].works[work].meeting = meetings.of[rank][work];
+      programs[rank].works[work].collective = collectives.of[rank][work];
   });
   return programs;
 }

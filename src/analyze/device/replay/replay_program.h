@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analyze/device/host/host_activity.h"
-#include "analyze/device/timeline/meetings.h"
+#include "analyze/device/timeline/matched_collectives.h"
 #include "analyze/device/timeline/rank_timeline.h"
 
 namespace hone::analyze::device {
@@ -19,8 +19,8 @@ struct ProgramWork {
   double latency_ns = 0;    // after the start of its launch, when that is what it waits for
   std::array<uint32_t, 2> after = {kNothing, kNothing};  // works on other streams; a start after their ends
   std::array<double, 2> after_gap_ns = {0, 0};
-  uint32_t meeting = kNothing;  // of a collective: which one it is, the same for all ranks
-  uint32_t step = kNothing;     // index into RankTimeline::steps
+  uint32_t collective = kNothing;  // of a collective: which one it is, the same for all ranks
+  uint32_t step = kNothing;        // index into RankTimeline::steps
 };
 
 enum class ItemKind : uint8_t { kLaunch, kWait, kHold, kStepEnd };
@@ -47,9 +47,10 @@ struct Program {
   std::vector<uint32_t> preloaded;  // works without a recorded launch: begin when they did
 };
 
-// Meetings (collectives of several ranks) are numbered by the caller.
+// MatchedCollectives (collectives of several ranks) are numbered by the caller.
 // One a rank, as the other arguments; `timelines` must outlive them.
 std::vector<Program> make_programs(const trace::Trace& trace, std::span<const RankTimeline> timelines,
-                                   std::span<const HostActivity> activities, const Meetings& meetings);
+                                   std::span<const HostActivity> activities,
+                                   const MatchedCollectives& collectives);
 
 }  // namespace hone::analyze::device

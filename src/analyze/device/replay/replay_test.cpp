@@ -133,7 +133,7 @@ Fabricated program(double issue_us, double work_us, bool waits = false, double p
 }
 
 double recorded_gain(const Study& study, Activity activity) {
-  const Replay replay(study.programs, study.meetings);
+  const Replay replay(study.programs, study.collectives);
   Change change;
   change.without[static_cast<std::size_t>(activity)] = true;
   return replay.step_ms() - replay.step_ms(change);
@@ -143,7 +143,7 @@ TEST(Replay, UnchangedGivesTheRecordingAgain) {
   for (const Fabricated& made :
        {program(10, 100), program(100, 10), program(50, 50, true), program(30, 40, true, 900)}) {
     const Study study = made.study();
-    const Replay replay(study.programs, study.meetings);
+    const Replay replay(study.programs, study.collectives);
     EXPECT_LT(replay.error(), 0.005);
     EXPECT_GT(replay.recorded_ms(), 0);
   }
@@ -154,10 +154,10 @@ TEST(Replay, OfTheHostAloneIsWhatItIssuesHoweverFarTheDeviceIsBehind) {
   const ReplayCase made(program(10, 100)), waits(program(30, 40, true));
   Change alone;
   alone.host_alone = true;
-  const Replay behind(made.study.programs, made.study.meetings);
+  const Replay behind(made.study.programs, made.study.collectives);
   EXPECT_LT(behind.step_ms(alone), 0.2 * behind.step_ms());
   EXPECT_GT(behind.step_ms(alone), 0.1 * behind.step_ms());
-  const Replay waiting(waits.study.programs, waits.study.meetings);
+  const Replay waiting(waits.study.programs, waits.study.collectives);
   EXPECT_LT(waiting.step_ms(alone), waiting.step_ms());
   EXPECT_GT(waiting.step_ms(alone), 0.4 * waiting.step_ms());
 }
@@ -173,7 +173,7 @@ TEST(Replay, WorkOfSideStreamsMovesWithWhatHeldTheDevice) {
     made.end_step();
   }
   const Study study = made.study();
-  const Replay replay(study.programs, study.meetings);
+  const Replay replay(study.programs, study.collectives);
   EXPECT_LT(replay.error(), 0.02);
   Change change;
   change.work_ns.resize(1);
@@ -219,7 +219,7 @@ std::pair<double, double> graph_steps(double call_us, double work_us, double gap
     made.end_step();
   }
   const Study study = made.study();
-  const Replay replay(study.programs, study.meetings);
+  const Replay replay(study.programs, study.collectives);
   EXPECT_LT(replay.error(), 0.02);
   Change change;
   change.recorder.most_ns = 1;  // the share keeps operators as they are
@@ -249,7 +249,7 @@ TEST(Replay, LaunchingAGraphTakesItsTimeHoweverManyNodesItHas) {
 TEST(Replay, LaunchesOfSingleWorksAreNoGraphs) {
   const ReplayCase made(program(10, 100)), slow(program(100, 10));
   for (const Study* study : {&made.study, &slow.study}) {
-    const Replay replay(study->programs, study->meetings);
+    const Replay replay(study->programs, study->collectives);
     Change change;
     change.recorder.most_ns = 1;
     EXPECT_NEAR(replay.step_ms(change), replay.step_ms(), 1e-6);
@@ -269,7 +269,7 @@ TEST(Replay, WithoutTheRecorderOperatorsShrinkAndTheProgramDoesNot) {
     made.end_step();
   }
   const Study study = made.study();
-  const Replay replay(study.programs, study.meetings);
+  const Replay replay(study.programs, study.collectives);
   const double recorded = replay.step_ms();
   Change change;
   change.recorder = {.operator_share = 0.25, .most_ns = 1e6};
@@ -295,7 +295,7 @@ TEST(Replay, ACollectiveThatALaterWorkHeldUpFollowsWhatItReduces) {
     made.end_step();
   }
   const Study study = made.study();
-  const Replay replay(study.programs, study.meetings);
+  const Replay replay(study.programs, study.collectives);
   EXPECT_LT(replay.error(), 0.02);
   // Steps begin with the reduced work; the collective's end is theirs.
   auto with = [&](double reduced_us, double later_us) {

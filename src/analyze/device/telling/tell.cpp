@@ -167,7 +167,7 @@ class Teller {
   // Which of two repairs the gain of a straggler is of.
   std::vector<std::string> about_straggler() const {
     std::vector<std::string> lines = longer_on_late_rank();
-    const auto [removed, shared] = gains_.foretells() ? gains_.straggler_gain() : Gains::StragglerGain{};
+    const auto [removed, shared] = gains_.can_predict() ? gains_.straggler_gain() : Gains::StragglerGain{};
     if (shared <= 0) return lines;
     lines.push_back(
         fmt::format("without what it does longer: {} less; with that shared out over the {} ranks: {} "
@@ -182,7 +182,7 @@ class Teller {
   // Work that cannot go may be done while the device works.
   std::vector<std::string> about_host_work(double removed) const {
     const double beside = gains_.of_host_work_beside_device();
-    if (!gains_.foretells() || beside > kNearlyAsMuch * removed) return {};
+    if (!gains_.can_predict() || beside > kNearlyAsMuch * removed) return {};
     return {fmt::format(
         "taken out of the step: {} less, which is what is predicted; done on the same thread while "
         "the device works: {} less",
@@ -192,7 +192,7 @@ class Teller {
   // What of the longest stage smaller micro-batches do not shrink, where that is said at all.
   std::vector<std::string> about_bubble() const {
     const Stage& stage = bubble_.longest;
-    if (!gains_.foretells() || stage.device_ms <= 0) return {};
+    if (!gains_.can_predict() || stage.device_ms <= 0) return {};
     const std::string most =
         bubble_.ms > 0
             ? fmt::format("the gain is that of {} micro-batches", bubble_.best.micro_batches)
@@ -315,8 +315,8 @@ class Teller {
       text +=
           fmt::format("{}the replay misses the recorded step by {}: {}", text.empty() ? "" : "; ",
                       format_percent(gains_.error()),
-                      gains_.foretells() ? "the gain is less sure"
-                                         : "how much a fix wins cannot be predicted, only an upper bound");
+                      gains_.can_predict() ? "the gain is less sure"
+                                           : "how much a fix wins cannot be predicted, only an upper bound");
     return text;
   }
 
@@ -360,9 +360,9 @@ class Teller {
     return row;
   }
 
-  // What cannot be foretold; and communication of a job of which ranks are missing may be waiting for them.
+  // What cannot be predicted; and communication of a job of which ranks are missing may be waiting for them.
   bool is_bound(Cause cause) const {
-    return !gains_.foretells() || (cause == Cause::kComm && !program_.all_ranks);
+    return !gains_.can_predict() || (cause == Cause::kComm && !program_.all_ranks);
   }
 
   // One finding a reason that matters by itself and whose fix wins something. Together they win no more than

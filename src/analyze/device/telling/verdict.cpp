@@ -123,7 +123,7 @@ class Judge {
         &row == largest ? "largest recoverable cost" : "cost to remove first", in_step(row.ms),
         in_step(step()), format_percent(row.share), row.gain_is_bound ? "wins at most" : "should win about",
         in_step(row.predicted_gain_ms), recorder_matters() ? " of the " + unrecorded_text() : "");
-    if (!gains_.foretells())
+    if (!gains_.can_predict())
       text += fmt::format(" How much of that is uncertain: the replayed step is off by {}.",
                           format_percent(gains_.error()));
     const bool keeps = keeps_from_graph || (&row != largest && blocks_capture(row.cause));

@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "analyze/device/timeline/meetings.h"
+#include "analyze/device/timeline/matched_collectives.h"
 #include "core/statistics.h"
 
 namespace hone::analyze::device {
@@ -25,30 +25,30 @@ using Shifts = std::vector<std::optional<int64_t>>;  // by rank; nothing: not kn
 // What the ranks whose clocks are known say of the others.
 std::map<uint32_t, Differences> differences(const trace::Trace& trace,
                                             const std::vector<RankTimeline>& timelines,
-                                            const Meetings& meetings, const Shifts& known) {
+                                            const MatchedCollectives& collectives, const Shifts& known) {
   std::map<uint32_t, Differences> found;
-  for (const Meeting& meeting : meetings.all) {
-    const auto reference = std::find_if(meeting.ranks.begin(), meeting.ranks.end(),
-                                        [&](const Attendance& each) { return known[each.rank].has_value(); });
-    if (reference == meeting.ranks.end()) continue;
+  for (const MatchedCollective& collective : collectives.all) {
+    const auto reference = std::find_if(collective.ranks.begin(), collective.ranks.end(),
+                                        [&](const Arrival& each) { return known[each.rank].has_value(); });
+    if (reference == collective.ranks.end()) continue;
     const double end = reference->end_ns + static_cast<double>(*known[reference->rank]);
     const bool together = ends_at_once(trace, timelines[reference->rank].works[reference->work]);
-    for (const Attendance& attendance : meeting.ranks) {
-      if (known[attendance.rank]) continue;
-      Differences& own = found[attendance.rank];
-      own.any.push_back(end - attendance.end_ns);
-      if (together) own.at_once.push_back(end - attendance.end_ns);
+    for (const Arrival& arrival : collective.ranks) {
+      if (known[arrival.rank]) continue;
+      Differences& own = found[arrival.rank];
+      own.any.push_back(end - arrival.end_ns);
+      if (together) own.at_once.push_back(end - arrival.end_ns);
     }
   }
   return found;
 }
 
 Shifts shifts_to_first(const trace::Trace& trace, const std::vector<RankTimeline>& timelines) {
-  const Meetings meetings = find_meetings(trace, timelines);
+  const MatchedCollectives collectives = match_collectives(trace, timelines);
   Shifts shifts(timelines.size());
   shifts[0] = 0;
   while (true) {
-    const std::map<uint32_t, Differences> found = differences(trace, timelines, meetings, shifts);
+    const std::map<uint32_t, Differences> found = differences(trace, timelines, collectives, shifts);
     if (found.empty()) return shifts;
     for (const auto& [rank, own] : found)  // rounded alike on both sides of 0
       shifts[rank] = static_cast<int64_t>(std::floor(median(own.best()) + 0.5));

@@ -36,7 +36,7 @@ bool sizes_agree(std::string_view name) {
   return false;
 }
 
-// Two ranks compared; `meetings` are of these two alone.
+// Two ranks compared; `collectives` are of these two alone.
 class Pair {
  public:
   Pair(const trace::Trace& trace, std::span<const RankTimeline> two, const MessageCounts& messages_a,
@@ -46,7 +46,7 @@ class Pair {
         b_(two[1]),
         messages_a_(messages_a),
         messages_b_(messages_b),
-        meetings_(find_meetings(trace, two, false)) {}
+        collectives_(match_collectives(trace, two, false)) {}
 
   // Why they cannot be of one run; empty: nothing speaks against it.
   std::string doubt() const {
@@ -117,7 +117,7 @@ class Pair {
                        example.second, example.first);
   }
 
-  const trace::Collective* detail(const RankTimeline& timeline, const Attendance& at) const {
+  const trace::Collective* detail(const RankTimeline& timeline, const Arrival& at) const {
     const trace::Collective* found = trace::find_detail(trace_.collectives, timeline.works[at.work].span);
     return found != nullptr && found->name.valid() && found->elements_in > 0 ? found : nullptr;
   }
@@ -125,8 +125,8 @@ class Pair {
   std::string kinds() const {
     double known = 0, odd = 0;
     std::string example;
-    for (const Meeting& meeting : meetings_.all) {
-      const auto *a = detail(a_, meeting.ranks[0]), *b = detail(b_, meeting.ranks[1]);
+    for (const MatchedCollective& collective : collectives_.all) {
+      const auto *a = detail(a_, collective.ranks[0]), *b = detail(b_, collective.ranks[1]);
       if (a == nullptr || b == nullptr) continue;
       ++known;
       const std::string_view name = trace_.strings.text(a->name);
@@ -142,9 +142,9 @@ class Pair {
 
   std::string ends() const {
     std::vector<double> apart;
-    for (const Meeting& meeting : meetings_.all) {
-      if (!ends_at_once(trace_, a_.works[meeting.ranks[0].work])) continue;
-      apart.push_back(meeting.ranks[0].end_ns - meeting.ranks[1].end_ns);
+    for (const MatchedCollective& collective : collectives_.all) {
+      if (!ends_at_once(trace_, a_.works[collective.ranks[0].work])) continue;
+      apart.push_back(collective.ranks[0].end_ns - collective.ranks[1].end_ns);
     }
     if (apart.size() < kEnoughEnds) return {};
     const double clocks = median(apart);
@@ -160,7 +160,7 @@ class Pair {
   const trace::Trace& trace_;
   const RankTimeline &a_, &b_;
   const MessageCounts &messages_a_, &messages_b_;
-  Meetings meetings_;
+  MatchedCollectives collectives_;
   uint32_t of_all_ = [this] {
     int world = 0;
     for (const trace::RankInfo& info : trace_.meta.ranks) world = std::max(world, info.world_size);
@@ -204,7 +204,7 @@ OneRun ranks_of_one_run(const trace::Trace& trace, std::vector<RankTimeline> tim
     if (fewest[rank].empty())
       run.timelines.push_back(std::move(timelines[rank]));
     else
-      run.strangers.push_back({timelines[rank].rank, std::move(fewest[rank])});
+      run.of_other_runs.push_back({timelines[rank].rank, std::move(fewest[rank])});
   }
   return run;
 }

@@ -6,21 +6,21 @@
 #include <string>
 #include <vector>
 
-#include "analyze/device/timeline/meetings.h"
+#include "analyze/device/timeline/matched_collectives.h"
 #include "analyze/device/timeline/rank_timeline.h"
 #include "trace/trace.h"
 
 namespace hone::analyze::device {
 
 // A rank that cannot be put beside the others, and why.
-struct Stranger {
+struct RankOfOtherRun {
   int rank = 0;     // as the program counts
   std::string why;  // "the ends of 21 collectives, which …"
 };
 
 struct OneRun {
   std::vector<RankTimeline> timelines;  // of the ranks that go together: as many as do
-  std::vector<Stranger> strangers;
+  std::vector<RankOfOtherRun> of_other_runs;
 };
 
 // At most as many turns as ranks, each O(n log n) in the collectives.

@@ -55,8 +55,8 @@ std::vector<std::string> doubts(const fabricate::Ranks& made, const char* how = 
   std::vector<RankTimeline> timelines;
   for (int rank : device_ranks(trace)) timelines.push_back(rank_timeline(trace, rank));
   std::vector<std::string> all;
-  for (const Stranger& stranger : ranks_of_one_run(trace, std::move(timelines)).strangers)
-    all.push_back(std::to_string(stranger.rank) + ": " + stranger.why);
+  for (const RankOfOtherRun& other : ranks_of_one_run(trace, std::move(timelines)).of_other_runs)
+    all.push_back(std::to_string(other.rank) + ": " + other.why);
   return all;
 }
 
@@ -86,7 +86,7 @@ TEST(OneRun, BroadcastsEndWhenTheyLike) {
   auto trace = trace::import_trace(files);
   ASSERT_TRUE(trace.ok() && trace::link_trace(*trace).ok());
   const Study study = make_study(*trace, {});
-  EXPECT_THAT(study.strangers, testing::IsEmpty());
+  EXPECT_THAT(study.of_other_runs, testing::IsEmpty());
   ASSERT_EQ(study.timelines.size(), 2u);
   EXPECT_LT(std::abs(study.timelines[1].clock_shift_ns - study.timelines[0].clock_shift_ns), 20'000);
 }
@@ -119,12 +119,12 @@ TEST(OneRun, BothEndsCountTheSameMessages) {
                                                       folder / second};
     auto trace = trace::import_trace(files);
     EXPECT_TRUE(trace.ok() && trace::link_trace(*trace).ok());
-    return make_study(*trace, {}).strangers;
+    return make_study(*trace, {}).of_other_runs;
   };
   EXPECT_THAT(doubts_of("bubble_one_microbatch.fault.rank1.json.gz"), testing::IsEmpty());
-  const std::vector<Stranger> strangers = doubts_of("bubble_one_microbatch.repaired.rank1.json.gz");
-  ASSERT_EQ(strangers.size(), 1u);
-  EXPECT_THAT(strangers[0].why, HasSubstr("of the messages between it and rank 0"));
+  const std::vector<RankOfOtherRun> of_other_runs = doubts_of("bubble_one_microbatch.repaired.rank1.json.gz");
+  ASSERT_EQ(of_other_runs.size(), 1u);
+  EXPECT_THAT(of_other_runs[0].why, HasSubstr("of the messages between it and rank 0"));
 }
 
 TEST(OneRun, RanksStepTogether) {

@@ -8,7 +8,7 @@ namespace hone::analyze::device {
 
 // On a thread of its own; where the system grants none, when the result is asked for.
 template <typename Part>
-auto aside(Part&& part) {
+auto run_async(Part&& part) {
   return std::async(std::launch::async | std::launch::deferred, std::forward<Part>(part));
 }
 

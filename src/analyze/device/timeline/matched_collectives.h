@@ -12,16 +12,16 @@
 
 namespace hone::analyze::device {
 
-struct Attendance {
+struct Arrival {
   uint32_t rank = 0;  // index into the timelines
   uint32_t work = 0;
   double start_ns = 0;
   double end_ns = 0;
 };
 
-struct Meeting {
-  std::vector<Attendance> ranks;  // two or more
-  double first_ns = 0;            // arrivals
+struct MatchedCollective {
+  std::vector<Arrival> ranks;  // two or more
+  double first_ns = 0;         // arrivals
   double last_ns = 0;
   double end_ns = 0;
 
@@ -29,11 +29,11 @@ struct Meeting {
   double transfer_ns() const { return end_ns > last_ns ? end_ns - last_ns : 0; }
 };
 
-struct Meetings {
-  std::vector<Meeting> all;
+struct MatchedCollectives {
+  std::vector<MatchedCollective> all;
   std::vector<std::vector<uint32_t>> of;  // by rank and work: index into `all`; kNothing: none
 
-  const Meeting* find(uint32_t rank, uint32_t work) const {
+  const MatchedCollective* find(uint32_t rank, uint32_t work) const {
     return of[rank][work] == kNothing ? nullptr : &all[of[rank][work]];
   }
 };
@@ -41,8 +41,8 @@ struct Meetings {
 // Collectives match by process group, step and place in the step's order of launches. Groups are the same if
 // they have one name and, where the files say that, the same members.
 // `messages`: sends and receives, too.
-Meetings find_meetings(const trace::Trace& trace, std::span<const RankTimeline> timelines,
-                       bool messages = true);
+MatchedCollectives match_collectives(const trace::Trace& trace, std::span<const RankTimeline> timelines,
+                                     bool messages = true);
 // Messages of a rank by direction (a number of two ranks) and step. What one end counts the other counts,
 // too.
 using MessageCounts = std::map<std::pair<uint32_t, int32_t>, int>;

@@ -1,4 +1,4 @@
-#include "analyze/device/timeline/meetings.h"
+#include "analyze/device/timeline/matched_collectives.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -73,9 +73,9 @@ class Groups {
   std::map<std::pair<uint32_t, std::vector<int>>, std::size_t> members_;  // by name and members
 };
 
-std::map<Key, std::vector<Attendance>> gather(const trace::Trace& trace,
-                                              std::span<const RankTimeline> timelines, bool messages) {
-  std::map<Key, std::vector<Attendance>> found;
+std::map<Key, std::vector<Arrival>> gather(const trace::Trace& trace, std::span<const RankTimeline> timelines,
+                                           bool messages) {
+  std::map<Key, std::vector<Arrival>> found;
   Channels channels(trace);
   Groups groups(trace);
   for (uint32_t rank = 0; rank < timelines.size(); ++rank) {
@@ -127,24 +127,25 @@ bool is_message(const trace::Trace& trace, const Work& work) {
   return trace.strings.text(trace.spans.name[work.span]).find("SendRecv") != std::string_view::npos;
 }
 
-Meetings find_meetings(const trace::Trace& trace, std::span<const RankTimeline> timelines, bool messages) {
-  Meetings meetings;
-  for (const RankTimeline& timeline : timelines) meetings.of.emplace_back(timeline.works.size(), kNothing);
-  std::map<Key, std::vector<Attendance>> found = gather(trace, timelines, messages);
-  for (auto& [key, attendances] : found) {
-    Meeting meeting;
-    for (const Attendance& attendance : attendances)
-      meetings.of[attendance.rank][attendance.work] = static_cast<uint32_t>(meetings.all.size());
-    auto by_start = [](const Attendance& a, const Attendance& b) { return a.start_ns < b.start_ns; };
-    auto by_end = [](const Attendance& a, const Attendance& b) { return a.end_ns < b.end_ns; };
-    const auto [first, last] = std::minmax_element(attendances.begin(), attendances.end(), by_start);
-    meeting.first_ns = first->start_ns;
-    meeting.last_ns = last->start_ns;
-    meeting.end_ns = std::max_element(attendances.begin(), attendances.end(), by_end)->end_ns;
-    meeting.ranks = std::move(attendances);
-    meetings.all.push_back(std::move(meeting));
+MatchedCollectives match_collectives(const trace::Trace& trace, std::span<const RankTimeline> timelines,
+                                     bool messages) {
+  MatchedCollectives collectives;
+  for (const RankTimeline& timeline : timelines) collectives.of.emplace_back(timeline.works.size(), kNothing);
+  std::map<Key, std::vector<Arrival>> found = gather(trace, timelines, messages);
+  for (auto& [key, arrivals] : found) {
+    MatchedCollective collective;
+    for (const Arrival& arrival : arrivals)
+      collectives.of[arrival.rank][arrival.work] = static_cast<uint32_t>(collectives.all.size());
+    auto by_start = [](const Arrival& a, const Arrival& b) { return a.start_ns < b.start_ns; };
+    auto by_end = [](const Arrival& a, const Arrival& b) { return a.end_ns < b.end_ns; };
+    const auto [first, last] = std::minmax_element(arrivals.begin(), arrivals.end(), by_start);
+    collective.first_ns = first->start_ns;
+    collective.last_ns = last->start_ns;
+    collective.end_ns = std::max_element(arrivals.begin(), arrivals.end(), by_end)->end_ns;
+    collective.ranks = std::move(arrivals);
+    collectives.all.push_back(std::move(collective));
   }
-  return meetings;
+  return collectives;
 }
 
 bool is_point_to_point(const trace::Trace& trace, const Work& work) {
