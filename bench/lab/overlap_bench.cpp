@@ -9,10 +9,9 @@
 #include <fmt/format.h>
 
 #include "graph/builder.h"
-#include "kernels/cpu/cores.h"
 #include "lab/gate/paired.h"
 #include "lab/prepared.h"
-#include "runtime/cpu/cpu_provider.h"
+#include "runtime/make_provider.h"
 
 namespace {
 
@@ -88,7 +87,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-Status measure(const Case& item, const runtime::CpuProvider& provider, runtime::TimingCache& cache) {
+Status measure(const Case& item, const runtime::Provider& provider, runtime::TimingCache& cache) {
   HONE_ASSIGN(const graph::Graph graph, lab::optimise(item.graph, provider, {}));
   HONE_ASSIGN(const lab::Inputs inputs, lab::make_inputs(graph, 1));
   std::unique_ptr<runtime::Plan> plans[2];
@@ -98,7 +97,7 @@ Status measure(const Case& item, const runtime::CpuProvider& provider, runtime::
     if (i == 0) options.overlap = runtime::Overlap::kNever;
     if (i == 0 && item.kernel_alone) options.autotune = false;
     HONE_ASSIGN(plans[i], runtime::Plan::compile(graph, provider, options));
-    std::memcpy(plans[i]->input(0).data, inputs.tensors[0].data(), inputs.tensors[0].bytes());
+    HONE_CHECK(plans[i]->write(0, inputs.tensors[0]));
   }
   lab::PairedOptions paired;
   paired.budget_ns = 600'000'000;
@@ -119,11 +118,12 @@ Status measure(const Case& item, const runtime::CpuProvider& provider, runtime::
 }  // namespace
 
 int main() {
-  const runtime::CpuProvider provider;
-  const kernels::PinnedTeam pinned;
+  const auto provider = runtime::make_provider("cpu");
+  if (!provider.ok()) return 1;
+  const std::unique_ptr<runtime::Hold> hold = (*provider)->hold();
   runtime::TimingCache cache;
   for (const Case& item : cases()) {
-    const Status measured = measure(item, provider, cache);
+    const Status measured = measure(item, **provider, cache);
     if (measured.ok()) continue;
     fmt::print(stderr, "bench_overlap: {}: {}\n", item.name, measured.error().message);
     return 1;

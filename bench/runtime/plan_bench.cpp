@@ -4,9 +4,9 @@
 #include <benchmark/benchmark.h>
 
 #include "graph/builder.h"
-#include "runtime/cpu/cpu_provider.h"
-#include "runtime/null/null_provider.h"
 #include "runtime/plan.h"
+#include "runtime/testing/idle_provider.h"
+#include "runtime/testing/providers.h"
 
 namespace {
 
@@ -35,9 +35,9 @@ void run(benchmark::State& state, const std::string& op, const hone::runtime::Pr
       benchmark::Counter(kNodes, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
-void executor_alone(benchmark::State& state) { run(state, "Relu", hone::runtime::NullProvider()); }
-void tiny_relu(benchmark::State& state) { run(state, "Relu", hone::runtime::CpuProvider()); }
-void tiny_tanh(benchmark::State& state) { run(state, "Tanh", hone::runtime::CpuProvider()); }
+void executor_alone(benchmark::State& state) { run(state, "Relu", hone::runtime::testing::IdleProvider()); }
+void tiny_relu(benchmark::State& state) { run(state, "Relu", *hone::runtime::testing::cpu_provider()); }
+void tiny_tanh(benchmark::State& state) { run(state, "Tanh", *hone::runtime::testing::cpu_provider()); }
 
 BENCHMARK(executor_alone);
 BENCHMARK(tiny_relu);

@@ -8,7 +8,7 @@
 
 #include "apps/command.h"
 #include "core/file.h"
-#include "runtime/cpu/cpu_provider.h"
+#include "runtime/make_provider.h"
 
 namespace hone::apps {
 namespace {
@@ -37,7 +37,7 @@ void print_summary(const lab::ConformanceReport& report, bool list_unsupported) 
 }
 
 Status run_conformance(const ConformanceOptions& options, Program& program) {
-  const runtime::CpuProvider provider;
+  HONE_ASSIGN(const auto provider, runtime::make_provider("cpu"));
   ProgressBar bar("conformance");
   lab::ConformanceOptions conformance;
   conformance.filter = options.filter;
@@ -47,7 +47,7 @@ Status run_conformance(const ConformanceOptions& options, Program& program) {
     return !interrupted();
   };
   HONE_ASSIGN(const lab::ConformanceReport report,
-              lab::run_conformance(options.folder, provider, conformance));
+              lab::run_conformance(options.folder, *provider, conformance));
   if (!options.json.empty()) HONE_CHECK(write_file(options.json, lab::conformance_json(report)));
   print_summary(report, options.list_unsupported);
   if (report.failed > 0) program.exit_code = 1;

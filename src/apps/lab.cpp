@@ -13,6 +13,7 @@
 #include "report/json.h"
 #include "report/terminal.h"
 #include "report/write.h"
+#include "runtime/make_provider.h"
 #include "runtime/timing_cache.h"
 #include "trace/run_folder.h"
 
@@ -87,8 +88,8 @@ Status write_results(const LabOptions& options, const lab::Experiment& result) {
 }
 
 Status run_lab(const LabOptions& options, const std::string& command) {
-  if (options.device != "cpu")
-    return unsupported(fmt::format("--device {}: this build runs models on the cpu only", options.device));
+  auto provider = runtime::make_provider(options.device, {.threads = options.threads});
+  if (!provider.ok()) return provider.error().within("--device");
   lab::ExperimentOptions experiment = experiment_options(options, command);
   HONE_ASSIGN(experiment.inputs, read_inputs(options.inputs));
   HONE_ASSIGN(const graph::Graph graph,
@@ -100,7 +101,6 @@ Status run_lab(const LabOptions& options, const std::string& command) {
   HONE_CHECK(make_folder(options.out));  // before the work: an unwritable folder is known now
 
   const lab::Machine machine = lab::describe_machine();
-  const runtime::CpuProvider provider(options.threads);
   ProgressBar bar("hone lab");
   const int64_t start = now_ns();
   HONE_ASSIGN(const lab::Ceilings ceilings, find_ceilings(machine, bar));
@@ -109,7 +109,7 @@ Status run_lab(const LabOptions& options, const std::string& command) {
     bar.update(fraction, what);
     return !interrupted();
   };
-  auto result = lab::run_experiment(graph, provider, machine, ceilings.roofs, experiment);
+  auto result = lab::run_experiment(graph, **provider, machine, ceilings.roofs, experiment);
   if (!result.ok()) return result.error().within(options.model.path);
   result->report.phases.insert(result->report.phases.begin(), roofs);
   bar.finish();

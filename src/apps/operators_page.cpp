@@ -10,7 +10,7 @@
 #include "graph/op_table.h"
 #include "kernels/ref/ref.h"
 #include "lab/operator_probe.h"
-#include "runtime/cpu/cpu_provider.h"
+#include "runtime/make_provider.h"
 
 namespace hone::apps {
 namespace {
@@ -94,7 +94,8 @@ and hone's own. [Adding an operator](adding-an-operator.md) shows how one comes 
 - **Gradient**: whether the operator has a rule for training; `zero` where its derivative is zero wherever there is one.
 )",
                                  entries.size(), graph::kCanonicalOpset);
-  const runtime::CpuProvider provider;
+  const auto provider = runtime::make_provider("cpu");
+  if (!provider.ok()) throw std::logic_error(provider.error().message);
   for (const auto& [name, members] : classes) {
     page += fmt::format(
         "\n## {}\n\n| operator | what it does | inputs | outputs | attributes | reference | CPU | gradient "
@@ -105,7 +106,7 @@ and hone's own. [Adding an operator](adding-an-operator.md) shows how one comes 
       page += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} | {} |\n", entry->name, entry->summary,
                           count_text(entry->min_inputs, entry->max_inputs),
                           count_text(entry->min_outputs, entry->max_outputs), attributes_text(*entry),
-                          oracle_text(*entry), cpu_text(*entry, provider), gradient_text(*entry));
+                          oracle_text(*entry), cpu_text(*entry, **provider), gradient_text(*entry));
     }
   }
   return page;

@@ -12,9 +12,9 @@
 #include "model/npy/npy.h"
 #include "passes/pipeline.h"
 #include "report/text.h"
-#include "runtime/cpu/cpu_provider.h"
 #include "runtime/execute.h"
 #include "runtime/interpreter.h"
+#include "runtime/make_provider.h"
 
 namespace hone::apps {
 namespace {
@@ -116,10 +116,10 @@ Status run_run(const RunOptions& options) {
                               options.seed < 0 ? std::nullopt : std::optional<uint64_t>(options.seed)));
   HONE_ASSIGN(const std::vector<Tensor> inputs, inputs_of(graph, std::move(given), options.model.path));
 
-  const runtime::CpuProvider provider(options.threads);
+  HONE_ASSIGN(const auto provider, runtime::make_provider("cpu", {.threads = options.threads}));
   runtime::PlanOptions plan;
   plan.autotune = false;  // one run does not repay measuring
-  auto execution = runtime::execute(graph, provider, inputs, plan);
+  auto execution = runtime::execute(graph, *provider, inputs, plan);
   if (!execution.ok()) return execution.error().within(options.model.path);
   HONE_ASSIGN(auto outputs, write_outputs(graph, execution->outputs, options.out));
   fmt::print("{}\n", execution->how);

@@ -23,6 +23,15 @@ extern std::atomic<ScopeListener*> scope_listener;
 int64_t scope_now();
 }  // namespace internal
 
+// For code whose spans begin and end elsewhere than in one C++ scope.
+inline bool scopes_have_listener() {
+  return internal::scope_listener.load(std::memory_order_acquire) != nullptr;
+}
+inline void tell_scope_listener(ScopeListener::Kind kind, uint32_t id, int64_t start_ns, int64_t end_ns) {
+  ScopeListener* const listener = internal::scope_listener.load(std::memory_order_acquire);
+  if (listener != nullptr) listener->on_span(kind, id, start_ns, end_ns);
+}
+
 // Marks the lifetime of this object as a span.
 class Scope {
  public:

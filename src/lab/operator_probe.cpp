@@ -86,7 +86,7 @@ void ask(const OpEntry& entry, const Attributes& attributes, std::span<const Exa
   if (!graph.ok() || graph->nodes().size() != 1) return;
   for (graph::ValueId id : graph->nodes()[0].outputs)
     if (!graph->type(id).is_static()) return;
-  auto candidates = provider.candidates(*graph, graph->nodes()[0]);
+  auto candidates = provider.candidates(*graph, graph->nodes()[0], runtime::Share::kDevice);
   if (!candidates.ok()) return;
   for (const runtime::Candidate& candidate : *candidates) {
     if (candidate.name.starts_with("reference")) continue;

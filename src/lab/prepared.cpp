@@ -1,7 +1,5 @@
 #include "lab/prepared.h"
 
-#include <cstring>
-
 #include <fmt/core.h>
 
 #include "lab/data/inputs.h"
@@ -32,7 +30,7 @@ Result<Inputs> make_inputs(const graph::Graph& graph, uint64_t seed,
   return inputs;
 }
 
-Result<graph::Graph> optimise(graph::Graph graph, const runtime::CpuProvider& provider,
+Result<graph::Graph> optimise(graph::Graph graph, const runtime::Provider& provider,
                               const std::set<std::string>& disabled_passes) {
   const passes::PassContext context{runtime::interpret_node, nullptr, pass_target(provider)};
   passes::PipelineOptions options;
@@ -46,38 +44,22 @@ std::string choosing(std::size_t done, std::size_t total, const std::string& nod
 }
 
 Result<std::unique_ptr<runtime::Plan>> compile_plan(const graph::Graph& graph,
-                                                    const runtime::CpuProvider& provider,
+                                                    const runtime::Provider& provider,
                                                     std::span<const Tensor> inputs,
                                                     const CompileOptions& options) {
   runtime::PlanOptions plan_options;
   plan_options.cache = options.cache;
   plan_options.step_bytes = options.step_bytes;
   if (!options.overlap) plan_options.overlap = runtime::Overlap::kNever;
-  bool cancelled = false;
-  plan_options.progress = [&](std::size_t done, std::size_t total, const std::string& node) {
-    cancelled = cancelled || (options.progress && !options.progress(done, total, node));
-  };
+  plan_options.progress = options.progress;
   HONE_ASSIGN(std::unique_ptr<runtime::Plan> plan, runtime::Plan::compile(graph, provider, plan_options));
-  if (cancelled) return Error{ErrorCode::kCancelled, "interrupted; nothing was written"};
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].bytes() > 0) std::memcpy(plan->input(i).data, inputs[i].data(), inputs[i].bytes());
-  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) HONE_CHECK(plan->write(i, inputs[i]));
   return plan;
 }
 
-std::vector<Tensor> plan_outputs(const runtime::Plan& plan) {
-  std::vector<Tensor> outputs;
-  for (std::size_t i = 0; i < plan.graph().outputs().size(); ++i) {
-    const ConstTensorView view = plan.output(i);
-    outputs.push_back(
-        Tensor::borrowed(view.dtype, Shape(view.shape.begin(), view.shape.end()), view.data, nullptr)
-            .clone());
-  }
-  return outputs;
-}
-
-NumericReport compare_with(std::span<const Tensor> reference, const runtime::Plan& plan, Numerics numerics) {
-  const std::vector<Tensor> outputs = plan_outputs(plan);
+Result<NumericReport> compare_with(std::span<const Tensor> reference, const runtime::Plan& plan,
+                                   Numerics numerics) {
+  HONE_ASSIGN(const std::vector<Tensor> outputs, plan.read_all());
   const graph::Graph& graph = plan.graph();
   std::vector<ComparedOutput> compared;
   for (std::size_t i = 0; i < outputs.size(); ++i)

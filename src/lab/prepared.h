@@ -13,8 +13,8 @@
 #include "core/result.h"
 #include "graph/graph.h"
 #include "lab/gate/numeric.h"
-#include "runtime/cpu/cpu_provider.h"
 #include "runtime/plan.h"
+#include "runtime/provider.h"
 #include "runtime/timing_cache.h"
 
 namespace hone::lab {
@@ -30,7 +30,7 @@ Result<Inputs> make_inputs(const graph::Graph& graph, uint64_t seed,
                            const std::map<std::string, Tensor>& given = {});
 
 // The whole pipeline, for this provider.
-Result<graph::Graph> optimise(graph::Graph graph, const runtime::CpuProvider& provider,
+Result<graph::Graph> optimise(graph::Graph graph, const runtime::Provider& provider,
                               const std::set<std::string>& disabled_passes);
 
 // What `progress` below may say: "choosing kernels (3 of 17): conv1".
@@ -46,14 +46,11 @@ struct CompileOptions {
 
 // Compiled with kernels chosen by measuring, `inputs` copied in.
 Result<std::unique_ptr<runtime::Plan>> compile_plan(const graph::Graph& graph,
-                                                    const runtime::CpuProvider& provider,
+                                                    const runtime::Provider& provider,
                                                     std::span<const Tensor> inputs,
                                                     const CompileOptions& options);
 
-// Copies of the outputs of the last run.
-std::vector<Tensor> plan_outputs(const runtime::Plan& plan);
-
 // The outputs of the last run against a reference's, in the order of the graph.
-NumericReport compare_with(std::span<const Tensor> reference, const runtime::Plan& plan, Numerics numerics);
+Result<NumericReport> compare_with(std::span<const Tensor> reference, const runtime::Plan& plan, Numerics numerics);
 
 }  // namespace hone::lab

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <limits>
 
 #include <fmt/core.h>
@@ -63,13 +62,6 @@ std::vector<Contender*> run_round(const std::vector<Contender*>& running) {
   return left;
 }
 
-// What the caches are swept with: rounded down to a power of two, so that steps of about the same size share
-// their timings; nothing for steps that fit the smallest caches.
-std::size_t swept(std::size_t step_bytes, std::size_t cache_bytes) {
-  const std::size_t bytes = std::min(step_bytes, 2 * cache_bytes);
-  return bytes < (std::size_t{1} << 18) ? 0 : std::bit_floor(bytes);
-}
-
 }  // namespace
 
 double Contender::estimate() const {
@@ -105,17 +97,13 @@ std::size_t step_bytes(const Graph& graph) {
   return constants + 2 * largest;
 }
 
-Tuner::Tuner(const Provider& provider, const PlanOptions& options)
+Tuner::Tuner(const Provider& provider, const PlanOptions& options, Share share)
     : provider_(provider),
+      share_(share),
       options_(options),
       cache_(options.cache != nullptr ? *options.cache : own_),
-      sweep_bytes_(swept(options.step_bytes, provider.cache_bytes())),
-      key_(fmt::format("{}, caches swept by {} KiB", provider.signature(), sweep_bytes_ >> 10)) {}
-
-const CacheSweep& Tuner::sweep() {
-  if (!sweep_) sweep_.emplace(sweep_bytes_);
-  return *sweep_;
-}
+      timer_(provider.make_timer(options.step_bytes, share)),
+      key_(provider.signature(share) + (timer_.ok() ? (*timer_)->conditions() : "")) {}
 
 Result<Chosen> Tuner::first_that_can_be_made(const std::vector<Candidate>& candidates,
                                              const Node& node) const {
@@ -133,7 +121,7 @@ Result<Chosen> Tuner::first_that_can_be_made(const std::vector<Candidate>& candi
 }
 
 Result<Chosen> Tuner::choose(const Graph& graph, const Node& node) {
-  HONE_ASSIGN(const std::vector<Candidate> candidates, provider_.candidates(graph, node));
+  HONE_ASSIGN(const std::vector<Candidate> candidates, provider_.candidates(graph, node, share_));
   if (!options_.autotune || candidates.size() < 2) return first_that_can_be_made(candidates, node);
   if (const auto known = cache_.find(key_, node_signature(graph, node))) {
     for (const Candidate& candidate : candidates) {
@@ -149,8 +137,7 @@ Result<Chosen> Tuner::choose(const Graph& graph, const Node& node) {
 
 Contender Tuner::contender(Sandbox& sandbox, Kernel& kernel) {
   return {[&sandbox, &kernel, this]() -> Result<double> {
-            HONE_ASSIGN(const int64_t ns, sandbox.time(kernel, sweep()));
-            return static_cast<double>(ns) * 1e-3;
+            return (*timer_)->microseconds(sandbox, kernel);
           },
           {},
           false};
@@ -160,7 +147,8 @@ Result<Chosen> Tuner::measure(const Graph& graph, const Node& node,
                               const std::vector<Candidate>& candidates) {
   Error last = unsupported(
       fmt::format("unsupported: {} (provider {} has no kernel for it)", node.op, provider_.name()));
-  Sandbox sandbox(graph, node);
+  HONE_CHECK(timer_);
+  HONE_ASSIGN(const std::unique_ptr<Sandbox> sandbox, (*timer_)->sandbox(graph, node));
   std::vector<std::unique_ptr<Kernel>> kernels;
   std::vector<const Candidate*> made;
   for (const Candidate& candidate : candidates) {
@@ -174,7 +162,7 @@ Result<Chosen> Tuner::measure(const Graph& graph, const Node& node,
   }
   if (kernels.empty()) return last;
   std::vector<Contender> contenders;
-  for (const auto& kernel : kernels) contenders.push_back(contender(sandbox, *kernel));
+  for (const auto& kernel : kernels) contenders.push_back(contender(*sandbox, *kernel));
   run_rounds(contenders, options_.tune_ms_per_node);
   std::vector<double> times;
   for (const Contender& contender : contenders)
@@ -192,15 +180,16 @@ Result<Chosen> Tuner::measure(const Graph& graph, const Node& node,
 Result<double> Tuner::seconds_now(const Graph& graph, const Node& node) {
   const auto known = cache_.find(key_, node_signature(graph, node));
   if (!known) return not_found(fmt::format("node '{}' ({}) was not timed before", node.name, node.op));
-  HONE_ASSIGN(const std::vector<Candidate> candidates, provider_.candidates(graph, node));
+  HONE_ASSIGN(const std::vector<Candidate> candidates, provider_.candidates(graph, node, share_));
   const auto fastest = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
     return candidate.name == known->candidate;
   });
   if (fastest == candidates.end())
     return not_found(fmt::format("node '{}' ({}) has no kernel '{}'", node.name, node.op, known->candidate));
   HONE_ASSIGN(const std::unique_ptr<Kernel> kernel, fastest->make());
-  Sandbox sandbox(graph, node);
-  std::array<Contender, 1> only = {contender(sandbox, *kernel)};
+  HONE_CHECK(timer_);
+  HONE_ASSIGN(const std::unique_ptr<Sandbox> sandbox, (*timer_)->sandbox(graph, node));
+  std::array<Contender, 1> only = {contender(*sandbox, *kernel)};
   run_rounds(only, options_.tune_ms_per_node / 2, kLookAgainReadings);
   if (only[0].failed)
     return invalid(fmt::format("node '{}' ({}): no kernel runs on made-up data", node.name, node.op));
@@ -221,7 +210,7 @@ std::optional<double> Tuner::remembered(const Graph& graph, const Node& node) co
 
 Result<double> Tuner::seconds(const Graph& graph, const Node& node) {
   if (const auto known = remembered(graph, node)) return *known;
-  HONE_ASSIGN(const std::vector<Candidate> candidates, provider_.candidates(graph, node));
+  HONE_ASSIGN(const std::vector<Candidate> candidates, provider_.candidates(graph, node, share_));
   HONE_CHECK(measure(graph, node, candidates));
   if (const auto known = remembered(graph, node)) return *known;
   return invalid(fmt::format("node '{}' ({}): no kernel runs on made-up data", node.name, node.op));

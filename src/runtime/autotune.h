@@ -12,7 +12,7 @@
 #include "core/result.h"
 #include "runtime/plan.h"
 #include "runtime/provider.h"
-#include "runtime/sandbox.h"
+#include "runtime/kernel_timer.h"
 #include "runtime/timing_cache.h"
 
 namespace hone::runtime {
@@ -49,9 +49,9 @@ void run_rounds(std::span<Contender> contenders, double budget_ms,
 
 class Tuner {
  public:
-  // For the nodes of a step that touches options.step_bytes. `provider` and the cache of `options` must
-  // outlive the tuner.
-  Tuner(const Provider& provider, const PlanOptions& options);
+  // For the nodes of a step that touches options.step_bytes, run in such a share of the device. `provider` and
+  // the cache of `options` must outlive the tuner.
+  Tuner(const Provider& provider, const PlanOptions& options, Share share = Share::kDevice);
   Tuner(const Tuner&) = delete;  // cache_ may be its own
   Tuner& operator=(const Tuner&) = delete;
 
@@ -78,19 +78,14 @@ class Tuner {
   Result<Chosen> measure(const graph::Graph& graph, const graph::Node& node,
                          const std::vector<Candidate>& candidates);
   Contender contender(Sandbox& sandbox, Kernel& kernel);
-  const CacheSweep& sweep();
 
   const Provider& provider_;
+  const Share share_;
   PlanOptions options_;
   TimingCache own_;  // where the options name no cache
   TimingCache& cache_;
-  std::size_t sweep_bytes_;
-  std::string key_;                  // of the provider, in the cache
-  std::optional<CacheSweep> sweep_;  // made when first needed
+  Result<std::unique_ptr<KernelTimer>> timer_;  // an error where the device has none
+  std::string key_;                             // of the provider, in the cache
 };
-
-// Data to measure with. Floats are random (zeros can run faster than real data), everything else is zero: a
-// valid index, axis or length.
-void make_up(DType dtype, void* data, std::size_t bytes);
 
 }  // namespace hone::runtime

@@ -6,6 +6,8 @@
 
 #include "core/clock.h"
 #include "graph/builder.h"
+#include "runtime/cpu/cpu_timer.h"
+#include "runtime/host_device.h"
 
 namespace hone::runtime {
 namespace {
@@ -74,11 +76,12 @@ TEST(RunRounds, OneThatFailsIsLeftOut) {
 }
 
 // Relu with two kernels, of which "slow" takes 20 times as long.
-class SpinningProvider : public Provider {
+class SpinningProvider : public HostProvider {
  public:
   std::string_view name() const override { return "spinning"; }
-  std::string signature() const override { return "spinning"; }
-  Result<std::vector<Candidate>> candidates(const graph::Graph&, const graph::Node&) const override {
+  std::string signature(Share) const override { return "spinning"; }
+  Result<std::vector<Candidate>> candidates(const graph::Graph&, const graph::Node&,
+                                            Share) const override {
     return std::vector<Candidate>{candidate("slow", 20), candidate("fast", 1)};
   }
   mutable int made = 0;
@@ -88,7 +91,7 @@ class SpinningProvider : public Provider {
    public:
     explicit Spin(int64_t ns) : ns_(ns) {}
     std::string implementation() const override { return "spin"; }
-    Status run(const KernelArguments&) override {
+    Status enqueue(const KernelArguments&, Queue&) override {
       for (const int64_t end = now_ns() + ns_; now_ns() < end;) {
       }
       return {};
@@ -144,9 +147,21 @@ TEST(Tuner, ADisturbedReadingIsCorrectedByALaterLookOrForgotten) {
   EXPECT_FALSE(tuner.remembered(graph, node));
 }
 
-TEST(Tuner, TimingsOfSmallAndLargeStepsAreKeptApart) {
+TEST(Tuner, TimingsUnderOtherConditionsAreKeptApart) {
+  class Timer : public KernelTimer {
+   public:
+    Timer(std::shared_ptr<Device> device, std::unique_ptr<Queue> queue, std::size_t step_bytes)
+        : KernelTimer(std::move(device), std::move(queue)), large_(step_bytes > 4'000'000) {}
+    std::string conditions() const override { return large_ ? ", cold" : ", warm"; }
+
+   private:
+    bool large_;
+  };
   class Cached : public SpinningProvider {
-    std::size_t cache_bytes() const override { return std::size_t{4} << 20; }
+    Result<std::unique_ptr<KernelTimer>> make_timer(std::size_t step_bytes, Share) const override {
+      return std::unique_ptr<KernelTimer>(
+          std::make_unique<Timer>(device(), *device()->make_queue(), step_bytes));
+    }
   };
   const Cached provider;
   const graph::Graph graph = relu_graph();
@@ -177,7 +192,7 @@ class Doubling : public Kernel {
  public:
   std::string implementation() const override { return "doubling"; }
   std::optional<std::size_t> in_place_input() const override { return 0; }
-  Status run(const KernelArguments& arguments) override {
+  Status enqueue(const KernelArguments& arguments, Queue&) override {
     const auto* from = static_cast<const float*>(arguments.inputs[0]);
     auto* to = static_cast<float*>(arguments.outputs[0]);
     in_place = arguments.inputs[0] == arguments.outputs[0];
@@ -194,11 +209,12 @@ TEST(Sandbox, RunsInPlaceWhereAPlanDoesAndAlwaysOnTheSameData) {
   const graph::ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{1000}));
   b.output(b.add("Relu", {b.add("Neg", {x})}));
   const graph::Graph graph = *std::move(b).finish();
-  const CacheSweep sweep(1 << 20);
   for (const bool overwrites : {false, true}) {  // the graph's input is not the plan's to overwrite
-    Sandbox sandbox(graph, graph.nodes()[overwrites ? 1 : 0]);
+    cpu::CpuTimer timer(std::make_shared<HostDevice>(), 2, 1 << 20);
+    const auto sandbox = timer.sandbox(graph, graph.nodes()[overwrites ? 1 : 0]);
+    ASSERT_TRUE(sandbox.ok()) << sandbox.error().message;
     Doubling kernel;
-    for (int i = 0; i < 4; ++i) ASSERT_TRUE(sandbox.time(kernel, sweep).ok());
+    for (int i = 0; i < 4; ++i) ASSERT_TRUE(timer.microseconds(**sandbox, kernel).ok());
     EXPECT_EQ(kernel.in_place, overwrites);
     EXPECT_NE(kernel.found[0], 0.0F);
     EXPECT_EQ(kernel.found, std::vector<float>(4, kernel.found[0]));

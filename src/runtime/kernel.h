@@ -1,23 +1,35 @@
 // A kernel prepared for one node of one plan: fixed shapes, weights packed, nothing left to decide. Providers
-// make them.
+// make them. A kernel belongs to one queue at a time.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "core/result.h"
+#include "runtime/device.h"
 
 namespace hone::runtime {
 
-// Where a kernel's inputs and outputs lie; null for absent optional ones and for inputs that the kernel does
-// not read.
+// An error in the data (an index out of range, say), found by a kernel that runs when nobody waits for it: a
+// word in device memory, 0 while all is well. The first to find one writes it, and computes on with whatever
+// does no harm; the plan reads the word when the step has ended.
+using FaultWord = uint64_t;
+constexpr FaultWord fault_word(uint32_t step, uint32_t code) { return (FaultWord{step} + 1) << 32 | code; }
+constexpr uint32_t step_of_fault(FaultWord word) { return static_cast<uint32_t>(word >> 32) - 1; }
+constexpr uint32_t code_of_fault(FaultWord word) { return static_cast<uint32_t>(word); }
+
+// Where a kernel's inputs and outputs lie: device addresses, null for absent optional ones and for inputs that
+// the kernel does not read. The arrays stay as they are until the queue has run the kernel.
 struct KernelArguments {
   std::span<const void* const> inputs;
   std::span<void* const> outputs;
-  void* scratch = nullptr;  // scratch_bytes() bytes, aligned to kTensorAlignment
+  void* scratch = nullptr;     // scratch_bytes() bytes, aligned to kTensorAlignment
+  FaultWord* fault = nullptr;  // a device address; what kernels of an immediate queue leave alone
+  uint32_t step = 0;           // what a fault is reported for
 };
 
 // What a kernel computes by, where that is not the operator's definition as written.
@@ -46,8 +58,14 @@ class Kernel {
     return output == 0 ? in_place_input() : std::nullopt;
   }
 
-  // Runs once. Must not allocate when all is well. An error is one of the data (an index out of range, say).
-  virtual Status run(const KernelArguments& arguments) = 0;
+  // Gives one run to `queue`, which is of the provider that made the kernel. Must not allocate when all is
+  // well. An error is that the run could not be given; where the queue is immediate it may be one of the data,
+  // and then the run ends there.
+  virtual Status enqueue(const KernelArguments& arguments, Queue& queue) = 0;
+  // What `code`, which a run of this kernel has left as its fault, means. After a wait.
+  virtual Error fault(uint32_t code) const {
+    return invalid("the data are wrong (code " + std::to_string(code) + ")");
+  }
 };
 
 }  // namespace hone::runtime

@@ -90,29 +90,12 @@ std::string section_signature(const Graph& graph, const Section& section) {
                      graph.nodes()[section.first].op, fnv1a(text));
 }
 
-void write_inputs(Plan& plan) {
+Status write_inputs(Plan& plan) {
   for (std::size_t i = 0; i < plan.graph().inputs().size(); ++i) {
-    const TensorView view = plan.input(i);
-    const graph::TensorType& type = plan.graph().type(plan.graph().inputs()[i]);
-    make_up(view.dtype, view.data, type.storage_bytes());
+    const Tensor data = made_up(plan.graph().type(plan.graph().inputs()[i]));
+    HONE_CHECK(plan.write_bytes(i, std::as_bytes(data.as<uint8_t>())));
   }
-}
-
-// What `f` returns, called as a lane calls its work.
-template <typename F>
-auto in_lane(const Lanes& lanes, const F& f) {
-  struct Work {
-    const F& f;
-    std::optional<decltype(f())> result;
-  } work{f, {}};
-  lanes.run(
-      1,
-      [](void* context, int) {
-        auto& w = *static_cast<Work*>(context);
-        w.result = w.f();
-      },
-      &work);
-  return std::move(*work.result);
+  return {};
 }
 
 struct Trial {
@@ -124,8 +107,9 @@ struct Trial {
 Result<Trial> try_section(const Graph& graph, const Section& section, const Provider& provider,
                           const PlanOptions& options) {
   const std::string signature = section_signature(graph, section);
+  const std::string device = provider.signature(Share::kDevice);
   if (options.cache != nullptr) {
-    if (const auto known = options.cache->find(provider.signature(), signature))
+    if (const auto known = options.cache->find(device, signature))
       return Trial{known->candidate == kOverlap,
                    fmt::format("{} {:.1f} µs (remembered)", known->candidate, known->microseconds)};
   }
@@ -138,7 +122,7 @@ Result<Trial> try_section(const Graph& graph, const Section& section, const Prov
     HONE_ASSIGN(Graph alone, graph_of_section(graph, section));
     auto& plan = plans[overlap == Overlap::kAlways ? 1 : 0];
     HONE_ASSIGN(plan, Plan::compile(std::move(alone), provider, each));
-    write_inputs(*plan);
+    HONE_CHECK(write_inputs(*plan));
   }
   HONE_ASSIGN(const BothWays times, measure(*plans[0], *plans[1]));
   Trial trial;
@@ -147,25 +131,21 @@ Result<Trial> try_section(const Graph& graph, const Section& section, const Prov
                           times.in_order_ns / 1e3);
   if (options.cache != nullptr)
     options.cache->put(
-        provider.signature(), signature,
+        device, signature,
         {trial.overlap ? kOverlap : kInOrder, std::min(times.overlap_ns, times.in_order_ns) / 1e3});
   return trial;
 }
 
-// Of one run of `node` in a lane; infinite where a lane has no kernel for it.
-double time_in_lane(const Graph& graph, const Node& node, const Lanes& lanes, Tuner& tuner) {
-  auto seconds = tuner.remembered(graph, node);
-  if (!seconds) {
-    const auto measured = in_lane(lanes, [&] { return tuner.seconds(graph, node); });
-    if (measured.ok()) seconds = *measured;
-  }
-  return seconds ? *seconds * 1e6 : std::numeric_limits<double>::infinity();
+// Of one run of `node`; infinite where there is no kernel for it in such a share.
+double microseconds(const Graph& graph, const Node& node, Tuner& tuner) {
+  const Result<double> seconds = tuner.seconds(graph, node);
+  return seconds.ok() ? *seconds * 1e6 : std::numeric_limits<double>::infinity();
 }
 
 // Of all nodes that have company; without autotune every step counts the same.
 std::vector<NodeTime> time_nodes(const Graph& graph, const graph::BufferAssignment& buffers,
-                                 const Provider& provider, const Lanes& lanes, const PlanOptions& options) {
-  Tuner team(provider, options), alone(*lanes.provider, options);
+                                 const Provider& provider, const PlanOptions& options) {
+  Tuner whole(provider, options), lane(provider, options, Share::kLane);
   const std::vector<bool> company = nodes_with_company(graph, buffers);
   std::vector<NodeTime> times(graph.nodes().size());
   for (uint32_t i = 0; i < times.size(); ++i) {
@@ -173,8 +153,8 @@ std::vector<NodeTime> time_nodes(const Graph& graph, const graph::BufferAssignme
     if (!company[i] || buffers.elided(NodeId{i})) continue;
     times[i] = {1, 1};
     if (!options.autotune) continue;
-    const Result<double> in_team = team.seconds(graph, node);
-    times[i] = {in_team.ok() ? *in_team * 1e6 : 0, time_in_lane(graph, node, lanes, alone)};
+    const double alone_us = microseconds(graph, node, whole);
+    times[i] = {std::isfinite(alone_us) ? alone_us : 0, microseconds(graph, node, lane)};
   }
   return times;
 }
@@ -208,21 +188,16 @@ Result<Graph> graph_of_section(const Graph& graph, const Section& section) {
   return std::move(builder).finish();
 }
 
-Result<Chosen> choose_in_lane(const Graph& graph, const Node& node, const Lanes& lanes, Tuner& tuner) {
-  return in_lane(lanes, [&] { return tuner.choose(graph, node); });
-}
-
 Result<std::vector<OverlapChoice>> choose_overlap(const Graph& graph, const graph::BufferAssignment& buffers,
-                                                  const Provider& provider, const Lanes& lanes,
-                                                  const PlanOptions& options) {
+                                                  const Provider& provider, const PlanOptions& options) {
   std::vector<OverlapChoice> choices;
   const bool always = options.overlap == Overlap::kAlways;
-  if (options.overlap == Overlap::kNever || lanes.count < 2 || (!always && !options.autotune)) return choices;
-  std::vector<NodeTime> times = time_nodes(graph, buffers, provider, lanes, options);
+  if (options.overlap == Overlap::kNever || provider.lanes() < 2 || (!always && !options.autotune)) return choices;
+  std::vector<NodeTime> times = time_nodes(graph, buffers, provider, options);
   if (always) {  // as if a team were a thousand times slower
     for (NodeTime& time : times) time.team_us = 1e3 * std::max(1.0, time.team_us);
   }
-  for (Section& section : choose_sections(graph, buffers, times, lanes.count, always ? 0 : kSectionUs)) {
+  for (Section& section : choose_sections(graph, buffers, times, provider.lanes(), always ? 0 : kSectionUs)) {
     Trial trial{true, "wherever it can be done"};
     if (!always) {
       HONE_ASSIGN(trial, try_section(graph, section, provider, options));

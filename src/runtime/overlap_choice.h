@@ -25,12 +25,7 @@ struct OverlapChoice {
 // how they are connected.
 Result<std::vector<OverlapChoice>> choose_overlap(const graph::Graph& graph,
                                                   const graph::BufferAssignment& buffers,
-                                                  const Provider& provider, const Lanes& lanes,
-                                                  const PlanOptions& options);
-
-// The kernel for `node` in a lane: made and measured as a lane runs it. `tuner` is of lanes.provider.
-Result<Chosen> choose_in_lane(const graph::Graph& graph, const graph::Node& node, const Lanes& lanes,
-                              Tuner& tuner);
+                                                  const Provider& provider, const PlanOptions& options);
 
 // The nodes of a section as a graph: its outputs are what is read outside, or an output of `graph`.
 Result<graph::Graph> graph_of_section(const graph::Graph& graph, const Section& section);

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/text.h"
+#include "runtime/host_device.h"
 #include "runtime/overlap_choice.h"
 #include "runtime/timing_cache.h"
 
@@ -150,7 +151,7 @@ class ScriptedKernel : public Kernel {
   std::optional<std::size_t> in_place_input() const override {
     return script_.in_place ? std::optional<std::size_t>(0) : std::nullopt;
   }
-  Status run(const KernelArguments&) override {
+  Status enqueue(const KernelArguments&, Queue&) override {
     // Asleep: lanes overlap even where other processes have the cores.
     if (us_ > 0) std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(us_));
     const std::lock_guard lock(script_.mutex);
@@ -168,31 +169,45 @@ class ScriptedKernel : public Kernel {
 
 // One more thread for the second lane, which sleeps while it waits: OpenMP's threads spin, and where other
 // processes have the cores a lane would wait for one that spins.
-void run_two_lanes(int lanes, void (*work)(void* context, int lane), void* context) {
-  std::thread second;
-  if (lanes > 1) second = std::thread(work, context, 1);
-  work(context, 0);
-  if (second.joinable()) second.join();
-}
-
-class ScriptedProvider : public Provider {
+class TwoLaneQueue : public HostQueue {
  public:
-  ScriptedProvider(Script& script, bool lane = false) : script_(script), lane_(lane) {}
-  std::string_view name() const override { return "scripted"; }
-  std::string signature() const override { return lane_ ? "lane" : "team"; }
-  Result<std::vector<Candidate>> candidates(const Graph&, const graph::Node& node) const override {
-    return std::vector<Candidate>{{"scripted", [this, name = node.name]() -> Result<std::unique_ptr<Kernel>> {
-                                     return std::unique_ptr<Kernel>(std::make_unique<ScriptedKernel>(
-                                         script_, name, lane_ ? script_.lane_us : script_.team_us));
-                                   }}};
-  }
-  Lanes lanes() const override {
-    return {2, std::make_unique<ScriptedProvider>(script_, true), run_two_lanes};
+  Status fork(int lanes, LaneFunction work, void* context) override {
+    std::thread second;
+    if (lanes > 1) second = std::thread([&] { work(context, 1, second_); });
+    work(context, 0, *this);
+    if (second.joinable()) second.join();
+    return {};
   }
 
  private:
+  HostQueue second_;
+};
+
+class TwoLaneDevice : public HostDevice {
+ public:
+  Result<std::unique_ptr<Queue>> make_queue() override {
+    return std::unique_ptr<Queue>(std::make_unique<TwoLaneQueue>());
+  }
+};
+
+class ScriptedProvider : public HostProvider {
+ public:
+  explicit ScriptedProvider(Script& script)
+      : HostProvider(std::make_shared<TwoLaneDevice>()), script_(script) {}
+  std::string_view name() const override { return "scripted"; }
+  std::string signature(Share share) const override { return share == Share::kLane ? "lane" : "team"; }
+  Result<std::vector<Candidate>> candidates(const Graph&, const graph::Node& node,
+                                            Share share) const override {
+    const double us = share == Share::kLane ? script_.lane_us : script_.team_us;
+    return std::vector<Candidate>{{"scripted", [this, us, name = node.name]() -> Result<std::unique_ptr<Kernel>> {
+                                     return std::unique_ptr<Kernel>(
+                                         std::make_unique<ScriptedKernel>(script_, name, us));
+                                   }}};
+  }
+  int lanes() const override { return 2; }
+
+ private:
   Script& script_;
-  bool lane_;
 };
 
 std::unique_ptr<Plan> compile(Script& script, Overlap overlap, TimingCache* cache = nullptr) {

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include "core/scope.h"
 #include "core/units.h"
@@ -30,13 +29,15 @@ using graph::ValueId;
 
 namespace {
 
-std::size_t physical_memory() {
-  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
+constexpr std::byte kUnwritten{0xff};
+
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
 }
 
-// Whether `graph` can be a plan: every shape known and no larger than memory, no strings.
-Status check_values(const Graph& graph) {
-  const std::size_t memory = physical_memory();
+// Whether `graph` can be a plan: every shape known and no larger than the device's memory, no strings.
+Status check_values(const Graph& graph, const Device& device) {
+  const std::size_t memory = device.capacity();
   for (const graph::Value& value : graph.values()) {
     if (!value.type.is_static())
       return invalid(
@@ -47,14 +48,15 @@ Status check_values(const Graph& graph) {
           fmt::format("unsupported: '{}' has type {}; strings have no place in a plan, only "
                       "hone run computes with them",
                       value.name, value.type.text()));
-    if (const auto bytes = static_cast<double>(value.type.storage_bytes());
-        bytes > static_cast<double>(memory))
+    if (const auto bytes = static_cast<double>(value.type.storage_bytes()); bytes > static_cast<double>(memory))
       return invalid(fmt::format(
-          "'{}' ({}) takes {}, more than this machine's memory of {}; give smaller shapes", value.name,
-          value.type.text(), format_bytes(bytes), format_bytes(static_cast<double>(memory))));
+          "'{}' ({}) takes {}, more than the memory of {} ({}); give smaller shapes", value.name,
+          value.type.text(), format_bytes(bytes), device.name(), format_bytes(static_cast<double>(memory))));
   }
   return {};
 }
+
+Error cancelled() { return {ErrorCode::kCancelled, "interrupted; nothing was written"}; }
 
 // A lane of steps, and how its last run ended.
 struct RunningLane {
@@ -71,41 +73,63 @@ struct Stretch {
 
 }  // namespace
 
-struct Plan::State {
-  explicit State(Graph g) : graph(std::move(g)) {}
+struct Plan::State : Sequence {
+  State(Graph g, std::shared_ptr<Device> d) : graph(std::move(g)), device(std::move(d)) {}
+  ~State() override {
+    if (queue != nullptr) (void)queue->wait();  // for what still uses the memory
+  }
 
+  // --- making ---
   Status make_kernels(const Provider& provider, const PlanOptions& options, const BufferAssignment& buffers);
   // Which sections run side by side; their steps get the kernels of a lane.
   Status overlap(const Provider& provider, const PlanOptions& options, const BufferAssignment& buffers);
-  Status use_lanes(const OverlapChoice& choice, const Lanes& lanes, const PlanOptions& options);
+  Status use_lanes(const OverlapChoice& choice, const Provider& provider, const PlanOptions& options);
   void take_kernel(std::size_t step, Chosen chosen);
-  const Section* section_of(NodeId node) const;  // null: the node has all threads
+  const Section* section_of(NodeId node) const;  // null: the node has all of the device
   void find_stretches();
   void share_buffers(BufferAssignment& buffers);
-  Status place_buffers(const BufferAssignment& buffers);
+  Status plan_arena(const BufferAssignment& buffers);
+  Status allocate();
+  Status place_constants(const BufferAssignment& buffers);
+  std::vector<bool> constants_read(const BufferAssignment& buffers) const;
+  void place_values(const BufferAssignment& buffers);
   void resolve_arguments();
-  Status run_step(std::size_t step);
-  Status run_lanes(Stretch& stretch);
+
+  // --- running ---
+  Status enqueue(Queue& queue) override;  // one run
+  Status enqueue_step(std::size_t step, Queue& queue);
+  Status enqueue_lanes(Stretch& stretch, Queue& queue);
+  void enqueue_lane(RunningLane& lane, Queue& queue);
+  Status finish();
   Error failed(std::size_t step, const Error& error) const;
-  Status look_for_bad_numbers(std::size_t step) const;
+  Result<bool> finite(ValueId id, Queue& queue) const;
+  Status look_for_bad_numbers(std::size_t step, Queue& queue) const;
 
   Graph graph;
   std::vector<PlanStep> steps;
   std::vector<std::unique_ptr<Kernel>> kernels;  // one a step
-  std::vector<std::byte*> addresses;             // of each value, once placed
+
+  // The device's, in the order in which they must be made; released the other way round.
+  std::shared_ptr<Device> device;
+  Memory arena, constants, fault;
+  Memory fault_staging;  // where the host reads what `fault` held after a run
+  std::unique_ptr<Queue> queue;
+  std::unique_ptr<Recording> recording;
+
+  std::vector<const std::byte*> constant_at;     // of each value: device address of its data, null if none
+  std::vector<const std::byte*> addresses;       // of each value, once placed
+  std::vector<std::byte*> writable;              // the same; null for what lies in a constant
   std::vector<std::vector<const void*>> inputs;  // pointers of each step
   std::vector<std::vector<void*>> outputs;
-  std::vector<std::size_t> scratch_places;  // index into the memory plan, one a step
-  std::vector<Shape> shapes;                // of each value
+  std::vector<std::size_t> value_places;    // index into the memory plan of each value that owns memory
+  std::vector<std::size_t> scratch_places;  // the same of each step's scratch
   std::vector<KernelArguments> arguments;   // one a step
-  Tensor arena;
   MemoryPlan placement;
   std::size_t weights_bytes = 0;
   bool check_numbers = false;
 
   std::vector<Section> sections;   // that run side by side
   std::vector<Stretch> stretches;  // all steps, in order
-  void (*start_lanes)(int lanes, void (*work)(void* context, int lane), void* context) = nullptr;
   std::atomic<bool> lane_failed{false};
 };
 
@@ -115,9 +139,10 @@ Status Plan::State::make_kernels(const Provider& provider, const PlanOptions& op
   const std::size_t total = graph.nodes().size();
   for (uint32_t i = 0; i < total; ++i) {
     const Node& node = graph.nodes()[i];
-    if (options.progress) options.progress(i, total, node.name);
+    if (options.progress && !options.progress(i, total, node.name)) return cancelled();
     if (buffers.elided(NodeId{i})) continue;
     auto chosen = tuner.choose(graph, node);
+    if (!chosen.ok() && chosen.error().code == ErrorCode::kCancelled) return chosen.error();
     if (!chosen.ok()) return chosen.error().within(fmt::format("node '{}' ({})", node.name, node.op));
     PlanStep& step = steps.emplace_back();
     step.node = NodeId{i};
@@ -126,7 +151,7 @@ Status Plan::State::make_kernels(const Provider& provider, const PlanOptions& op
     kernels.emplace_back();
     take_kernel(steps.size() - 1, std::move(*chosen));
   }
-  if (options.progress) options.progress(total, total, "");
+  if (options.progress && !options.progress(total, total, "")) return cancelled();
   return {};
 }
 
@@ -143,24 +168,22 @@ void Plan::State::take_kernel(std::size_t index, Chosen chosen) {
 Status Plan::State::overlap(const Provider& provider, const PlanOptions& options,
                             const BufferAssignment& buffers) {
   if (options.overlap == Overlap::kNever) return {};
-  const Lanes lanes = provider.lanes();
-  HONE_ASSIGN(const std::vector<OverlapChoice> choices,
-              choose_overlap(graph, buffers, provider, lanes, options));
-  for (const OverlapChoice& choice : choices) HONE_CHECK(use_lanes(choice, lanes, options));
-  start_lanes = lanes.run;
+  HONE_ASSIGN(const std::vector<OverlapChoice> choices, choose_overlap(graph, buffers, provider, options));
+  for (const OverlapChoice& choice : choices) HONE_CHECK(use_lanes(choice, provider, options));
   return {};
 }
 
-Status Plan::State::use_lanes(const OverlapChoice& choice, const Lanes& lanes, const PlanOptions& options) {
+Status Plan::State::use_lanes(const OverlapChoice& choice, const Provider& provider,
+                              const PlanOptions& options) {
   const Section& section = choice.section;
-  Tuner tuner(*lanes.provider, options);
+  Tuner tuner(provider, options, Share::kLane);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     PlanStep& step = steps[i];
     if (!section.holds(step.node)) continue;
     const auto lane = std::find_if(section.lanes.begin(), section.lanes.end(), [&](const auto& nodes) {
       return std::find(nodes.begin(), nodes.end(), step.node) != nodes.end();
     });
-    auto chosen = choose_in_lane(graph, graph.node(step.node), lanes, tuner);
+    auto chosen = tuner.choose(graph, graph.node(step.node));
     if (!chosen.ok()) return failed(i, chosen.error());
     take_kernel(i, std::move(*chosen));
     step.lane = static_cast<int>(lane - section.lanes.begin());
@@ -205,15 +228,15 @@ void Plan::State::share_buffers(BufferAssignment& buffers) {
   }
 }
 
-Status Plan::State::place_buffers(const BufferAssignment& buffers) {
+Status Plan::State::plan_arena(const BufferAssignment& buffers) {
   std::vector<Lifetime> lifetimes;
-  std::vector<std::size_t> place_of(graph.values().size(), SIZE_MAX);
+  value_places.assign(graph.values().size(), SIZE_MAX);
   for (uint32_t i = 0; i < graph.values().size(); ++i) {
     const graph::Value& value = graph.values()[i];
     if (value.is_constant() || buffers.place(ValueId{i}).root != ValueId{i}) continue;
-    place_of[i] = lifetimes.size();
-    lifetimes.push_back(
-        {value.type.storage_bytes(), buffers.first_definition(ValueId{i}), buffers.last_use(ValueId{i})});
+    value_places[i] = lifetimes.size();
+    lifetimes.push_back({value.type.storage_bytes(), buffers.first_definition(ValueId{i}),
+                         buffers.last_use(ValueId{i})});
     widen(lifetimes.back(), sections,
           [&](const Section& section) { return only_lane(graph, buffers, section, ValueId{i}); });
   }
@@ -223,32 +246,86 @@ Status Plan::State::place_buffers(const BufferAssignment& buffers) {
     widen(lifetimes.back(), sections, [&](const Section&) { return std::optional<std::size_t>(step.lane); });
   }
   placement = plan_memory(lifetimes);
-  if (const std::size_t memory = physical_memory(); placement.arena_bytes > memory)
-    return invalid(fmt::format(
-        "a plan of it takes {} of memory, more than this machine's {}; give smaller shapes",
-        format_bytes(static_cast<double>(placement.arena_bytes)), format_bytes(static_cast<double>(memory))));
-  arena = Tensor(DType::kU8, {static_cast<int64_t>(placement.arena_bytes + kTensorAlignment)});
+  if (const std::size_t memory = device->capacity(); placement.arena_bytes > memory)
+    return invalid(fmt::format("a plan of it takes {} of memory, more than there is on {} ({}); give smaller "
+                               "shapes",
+                               format_bytes(static_cast<double>(placement.arena_bytes)), device->name(),
+                               format_bytes(static_cast<double>(memory))));
+  return {};
+}
+
+Status Plan::State::allocate() {
+  HONE_ASSIGN(queue, device->make_queue());
+  HONE_ASSIGN(arena, device->allocate(placement.arena_bytes + kTensorAlignment));
   // Touch the pages now: the first run is not where they should be mapped. 0xff is a NaN in every float
   // format, so that a read of something never written shows.
-  std::memset(arena.data(), 0xff, arena.bytes());
+  HONE_CHECK(queue->fill(arena.address(), kUnwritten, arena.bytes()));
+  HONE_ASSIGN(fault, device->allocate(sizeof(FaultWord)));
+  HONE_ASSIGN(fault_staging, device->allocate_staging(sizeof(FaultWord)));
+  HONE_CHECK(queue->fill(fault.address(), std::byte{0}, sizeof(FaultWord)));
+  HONE_ASSIGN(recording, queue->make_recording(*this));
+  return {};
+}
 
+// Constants whose bytes some kernel or reader of outputs wants; what kernels have packed is not among them.
+std::vector<bool> Plan::State::constants_read(const BufferAssignment& buffers) const {
+  std::vector<bool> read(graph.values().size(), false);
+  const auto mark = [&](ValueId id) {
+    const ValueId root = buffers.place(id).root;
+    if (graph.value(root).is_constant()) read[root.index] = true;
+  };
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    const Node& node = graph.node(steps[s].node);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i].valid() && kernels[s]->reads(i)) mark(node.inputs[i]);
+    }
+  }
+  for (ValueId output : graph.outputs()) mark(output);
+  return read;
+}
+
+// In place where the device reads host memory, otherwise as a copy.
+Status Plan::State::place_constants(const BufferAssignment& buffers) {
+  constant_at.assign(graph.values().size(), nullptr);
+  const std::vector<bool> read = constants_read(buffers);
+  std::vector<std::size_t> offsets(graph.values().size(), 0);
+  std::size_t bytes = 0;
+  for (uint32_t i = 0; i < graph.values().size(); ++i) {
+    if (!graph.values()[i].is_constant()) continue;
+    if (device->host_visible())
+      constant_at[i] = static_cast<const std::byte*>(std::as_const(*graph.values()[i].constant).data());
+    offsets[i] = bytes;
+    if (read[i]) bytes += aligned(graph.values()[i].type.storage_bytes());
+  }
+  if (device->host_visible()) return {};
+  HONE_ASSIGN(constants, device->allocate(bytes));
+  for (uint32_t i = 0; i < graph.values().size(); ++i) {
+    if (!read[i]) continue;
+    const graph::Value& value = graph.values()[i];
+    std::byte* const to = constants.address() + offsets[i];
+    HONE_CHECK(queue->copy_in(to, std::as_const(*value.constant).data(), value.type.storage_bytes()));
+    constant_at[i] = to;
+  }
+  return queue->wait();
+}
+
+void Plan::State::place_values(const BufferAssignment& buffers) {
   addresses.assign(graph.values().size(), nullptr);
-  auto* base = static_cast<std::byte*>(arena.data());
+  writable.assign(graph.values().size(), nullptr);
   for (uint32_t i = 0; i < graph.values().size(); ++i) {
     const BufferPlace& place = buffers.place(ValueId{i});
-    const graph::Value& root = graph.value(place.root);
-    std::byte* start = root.is_constant() ? static_cast<std::byte*>(const_cast<void*>(root.constant->data()))
-                                          : base + placement.offsets[place_of[place.root.index]];
-    addresses[i] = start + place.offset;
+    if (const std::byte* data = constant_at[place.root.index]; data != nullptr) {
+      addresses[i] = data + place.offset;
+    } else if (!graph.value(place.root).is_constant()) {
+      writable[i] = arena.address() + placement.offsets[value_places[place.root.index]] + place.offset;
+      addresses[i] = writable[i];
+    }
   }
-  return {};
 }
 
 void Plan::State::resolve_arguments() {
   std::vector<bool> counted(graph.values().size(), false);
-  auto* base = static_cast<std::byte*>(arena.data());
   for (const PlanStep& step : steps) weights_bytes += step.packed_bytes;
-  for (const graph::Value& value : graph.values()) shapes.push_back(value.type.shape());
   inputs.resize(steps.size());
   outputs.resize(steps.size());
   for (std::size_t s = 0; s < steps.size(); ++s) {
@@ -261,8 +338,9 @@ void Plan::State::resolve_arguments() {
       counted[id.index] = true;
       weights_bytes += graph.type(id).storage_bytes();
     }
-    for (ValueId id : node.outputs) outputs[s].push_back(id.valid() ? addresses[id.index] : nullptr);
-    arguments.push_back({inputs[s], outputs[s], base + placement.offsets[scratch_places[s]]});
+    for (ValueId id : node.outputs) outputs[s].push_back(id.valid() ? writable[id.index] : nullptr);
+    arguments.push_back({inputs[s], outputs[s], arena.address() + placement.offsets[scratch_places[s]],
+                         reinterpret_cast<FaultWord*>(fault.address()), static_cast<uint32_t>(s)});
   }
 }
 
@@ -271,51 +349,62 @@ Error Plan::State::failed(std::size_t step, const Error& error) const {
       fmt::format("node '{}' ({}, {})", steps[step].name, steps[step].op, steps[step].implementation));
 }
 
-Status Plan::State::look_for_bad_numbers(std::size_t step) const {
-  auto bad = [&](ValueId id) {
-    if (!id.valid() || graph.type(id).dtype != DType::kF32) return false;
-    const auto* data = reinterpret_cast<const float*>(addresses[id.index]);
-    const auto count = graph.type(id).storage_bytes() / sizeof(float);
-    return std::any_of(data, data + count, [](float x) { return !std::isfinite(x); });
-  };
+Result<bool> Plan::State::finite(ValueId id, Queue& on) const {
+  if (!id.valid() || graph.type(id).dtype != DType::kF32 || addresses[id.index] == nullptr) return true;
+  std::vector<float> data(graph.type(id).storage_bytes() / sizeof(float));
+  HONE_CHECK(on.copy_out(data.data(), addresses[id.index], data.size() * sizeof(float)));
+  HONE_CHECK(on.wait());
+  return std::all_of(data.begin(), data.end(), [](float x) { return std::isfinite(x); });
+}
+
+Status Plan::State::look_for_bad_numbers(std::size_t step, Queue& on) const {
   const Node& node = graph.node(steps[step].node);
-  if (std::any_of(node.inputs.begin(), node.inputs.end(), bad)) return {};
+  for (ValueId input : node.inputs) {
+    HONE_ASSIGN(const bool good, finite(input, on));
+    if (!good) return {};
+  }
   for (ValueId output : node.outputs) {
-    if (bad(output)) return failed(step, invalid("gives NaN or Inf from finite inputs"));
+    HONE_ASSIGN(const bool good, finite(output, on));
+    if (!good) return failed(step, invalid("gives NaN or Inf from finite inputs"));
   }
   return {};
 }
 
-inline Status Plan::State::run_step(std::size_t step) {
-  const Scope scope(ScopeListener::Kind::kOperator, static_cast<uint32_t>(step));
-  if (Status status = kernels[step]->run(arguments[step]); !status.ok()) [[unlikely]]
-    return failed(step, status.error());
+inline Status Plan::State::enqueue_step(std::size_t step, Queue& on) {
+  {
+    const QueueScope scope(on, ScopeListener::Kind::kOperator, static_cast<uint32_t>(step));
+    if (Status status = kernels[step]->enqueue(arguments[step], on); !status.ok()) [[unlikely]]
+      return failed(step, status.error());
+  }
   if (check_numbers) [[unlikely]]
-    HONE_CHECK(look_for_bad_numbers(step));
+    return look_for_bad_numbers(step, on);
   return {};
 }
 
-Status Plan::State::run_lanes(Stretch& stretch) {
+void Plan::State::enqueue_lane(RunningLane& lane, Queue& on) {
+  for (std::size_t step : lane.steps) {
+    if (lane_failed.load(std::memory_order_relaxed)) [[unlikely]]
+      return;
+    lane.status = enqueue_step(step, on);
+    if (lane.status.ok()) continue;
+    lane_failed.store(true, std::memory_order_relaxed);
+    return;
+  }
+}
+
+Status Plan::State::enqueue_lanes(Stretch& stretch, Queue& on) {
   struct Work {
     State& state;
     Stretch& stretch;
   } work{*this, stretch};
   lane_failed.store(false, std::memory_order_relaxed);
-  start_lanes(
+  HONE_CHECK(on.fork(
       static_cast<int>(stretch.lanes.size()),
-      [](void* context, int index) {
+      [](void* context, int lane, Queue& lane_queue) {
         const Work& mine = *static_cast<Work*>(context);
-        RunningLane& lane = mine.stretch.lanes[static_cast<std::size_t>(index)];
-        for (std::size_t step : lane.steps) {
-          if (mine.state.lane_failed.load(std::memory_order_relaxed)) [[unlikely]]
-            return;
-          lane.status = mine.state.run_step(step);
-          if (lane.status.ok()) continue;
-          mine.state.lane_failed.store(true, std::memory_order_relaxed);
-          return;
-        }
+        mine.state.enqueue_lane(mine.stretch.lanes[static_cast<std::size_t>(lane)], lane_queue);
       },
-      &work);
+      &work));
   if (!lane_failed.load(std::memory_order_relaxed)) [[likely]]
     return {};
   Status first;
@@ -326,13 +415,36 @@ Status Plan::State::run_lanes(Stretch& stretch) {
   return first;
 }
 
+Status Plan::State::enqueue(Queue& on) {
+  for (Stretch& stretch : stretches) {
+    if (!stretch.lanes.empty()) {
+      HONE_CHECK(enqueue_lanes(stretch, on));
+      continue;
+    }
+    for (std::size_t i = stretch.first; i < stretch.last; ++i) HONE_CHECK(enqueue_step(i, on));
+  }
+  if (on.immediate()) return {};
+  HONE_CHECK(on.copy_out(fault_staging.address(), fault.address(), sizeof(FaultWord)));
+  return on.fill(fault.address(), std::byte{0}, sizeof(FaultWord));
+}
+
+Status Plan::State::finish() {
+  if (queue->immediate()) return {};
+  HONE_CHECK(queue->wait());
+  FaultWord found = 0;
+  std::memcpy(&found, fault_staging.address(), sizeof found);
+  if (found == 0) return {};
+  const std::size_t step = step_of_fault(found);
+  return failed(step, kernels[step]->fault(code_of_fault(found)));
+}
+
 Plan::Plan(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Plan::~Plan() = default;
 
 Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provider,
                                             const PlanOptions& options) {
-  HONE_CHECK(check_values(graph));
-  auto state = std::make_unique<State>(std::move(graph));
+  HONE_CHECK(check_values(graph, *provider.device()));
+  auto state = std::make_unique<State>(std::move(graph), provider.device());
   state->check_numbers = options.check_numbers;
   BufferAssignment buffers(state->graph);
   PlanOptions complete = options;
@@ -344,7 +456,10 @@ Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provide
   HONE_CHECK(state->overlap(provider, complete, buffers));
   state->find_stretches();
   state->share_buffers(buffers);
-  HONE_CHECK(state->place_buffers(buffers));
+  HONE_CHECK(state->plan_arena(buffers));
+  HONE_CHECK(state->allocate());
+  HONE_CHECK(state->place_constants(buffers));
+  state->place_values(buffers);
   state->resolve_arguments();
   return std::unique_ptr<Plan>(new Plan(std::move(state)));
 }
@@ -356,43 +471,64 @@ PlanMemory Plan::memory() const {
   return {state_->placement.arena_bytes, state_->placement.lower_bound, state_->weights_bytes};
 }
 
-TensorView Plan::input(std::size_t i) {
-  const ValueId id = state_->graph.inputs()[i];
-  return {state_->graph.type(id).dtype, state_->shapes[id.index], state_->addresses[id.index]};
+Status Plan::write(std::size_t i, const Tensor& tensor) {
+  const graph::Value& value = state_->graph.value(state_->graph.inputs()[i]);
+  if (tensor.dtype() != value.type.dtype || tensor.shape() != value.type.shape())
+    return invalid(fmt::format("input '{}': the plan is for {}, not for {}{}", value.name, value.type.text(),
+                               dtype_name(tensor.dtype()), shape_text(tensor.shape())));
+  return write_bytes(i, {static_cast<const std::byte*>(tensor.data()), tensor.bytes()});
 }
 
-ConstTensorView Plan::output(std::size_t i) const {
-  const ValueId id = state_->graph.outputs()[i];
-  return {state_->graph.type(id).dtype, state_->shapes[id.index], state_->addresses[id.index]};
+Status Plan::write_bytes(std::size_t i, std::span<const std::byte> bytes) {
+  const ValueId id = state_->graph.inputs()[i];
+  const graph::Value& value = state_->graph.value(id);
+  if (bytes.size() != value.type.storage_bytes())
+    return invalid(fmt::format("input '{}' ({}) takes {} bytes, not {}", value.name, value.type.text(),
+                               value.type.storage_bytes(), bytes.size()));
+  return state_->queue->copy_in(state_->writable[id.index], bytes.data(), bytes.size());
 }
+
+Result<Tensor> Plan::read(std::size_t i) const {
+  const ValueId id = state_->graph.outputs()[i];
+  const graph::TensorType& type = state_->graph.type(id);
+  if (type.layout != Layout::kPlain)
+    return unsupported(fmt::format("output '{}' is {}: only plain layouts can be read",
+                                   state_->graph.value(id).name, type.text()));
+  Tensor result(type.dtype, type.shape());
+  HONE_CHECK(state_->queue->copy_out(result.data(), state_->addresses[id.index], result.bytes()));
+  HONE_CHECK(state_->queue->wait());
+  return result;
+}
+
+Result<std::vector<Tensor>> Plan::read_all() const {
+  std::vector<Tensor> all;
+  for (std::size_t i = 0; i < state_->graph.outputs().size(); ++i) {
+    HONE_ASSIGN(Tensor output, read(i));
+    all.push_back(std::move(output));
+  }
+  return all;
+}
+
+Status Plan::start() {
+  State& state = *state_;
+  if (state.check_numbers) [[unlikely]]  // it reads between steps: nothing to be taken down
+    return state.queue->run(state);
+  return state.recording->replay();
+}
+
+Status Plan::finish() { return state_->finish(); }
 
 Status Plan::run() {
-  State& state = *state_;
   const Scope whole(ScopeListener::Kind::kStep, 0);
-  for (Stretch& stretch : state.stretches) {
-    if (!stretch.lanes.empty()) {
-      HONE_CHECK(state.run_lanes(stretch));
-      continue;
-    }
-    for (std::size_t i = stretch.first; i < stretch.last; ++i) HONE_CHECK(state.run_step(i));
-  }
-  return {};
+  HONE_CHECK(start());
+  return state_->finish();
 }
 
 Result<std::vector<Tensor>> Plan::run(std::span<const Tensor> inputs) {
   HONE_CHECK(check_inputs(state_->graph, inputs));
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].bytes() > 0) std::memcpy(input(i).data, inputs[i].data(), inputs[i].bytes());
-  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) HONE_CHECK(write(i, inputs[i]));
   HONE_CHECK(run());
-  std::vector<Tensor> results;
-  for (std::size_t i = 0; i < state_->graph.outputs().size(); ++i) {
-    const ConstTensorView view = output(i);
-    Tensor result(view.dtype, Shape(view.shape.begin(), view.shape.end()));
-    if (result.bytes() > 0) std::memcpy(result.data(), view.data, result.bytes());
-    results.push_back(std::move(result));
-  }
-  return results;
+  return read_all();
 }
 
 }  // namespace hone::runtime

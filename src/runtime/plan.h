@@ -1,6 +1,7 @@
 // A plan: a graph with static shapes lowered for one provider. Kernels, order and memory offsets are fixed
-// when it is made; running it allocates nothing. Not thread-safe: one run at a time (several plans may run
-// side by side).
+// when it is made; arena, constants, inputs and outputs lie in the provider's device, and running it allocates
+// nothing. Not thread-safe: one run at a time (several plans may run side by side, each with a queue of its
+// own). A plan may outlive its provider.
 #pragma once
 
 #include <memory>
@@ -33,7 +34,9 @@ struct PlanOptions {
   TimingCache* cache = nullptr;  // measurements kept from earlier plans; may be null
   bool check_numbers =
       false;  // after each step, look for NaN and Inf that its inputs did not have (debugging)
-  std::function<void(std::size_t done, std::size_t total, const std::string& node)> progress;
+  // Told how many nodes have their kernels, and the next one's name. False ends compile(), which then returns
+  // ErrorCode::kCancelled; asked between the readings of a long measurement, too. May be null.
+  std::function<bool(std::size_t done, std::size_t total, const std::string& node)> progress = {};
 };
 
 // One step of a plan as people and traces see it.
@@ -70,14 +73,21 @@ class Plan {
   std::span<const PlanStep> steps() const;
   PlanMemory memory() const;
 
-  // Buffers that the plan owns: write inputs there, run(), read outputs. Valid as long as the plan.
-  TensorView input(std::size_t i);
-  ConstTensorView output(std::size_t i) const;
+  // Input and output number `i`, copied to and from the device. What is written stays for every later run;
+  // what is read is of the last one. A tensor of another type or size is an error.
+  Status write(std::size_t i, const Tensor& tensor);
+  Status write_bytes(std::size_t i, std::span<const std::byte> bytes);  // in the layout of the input's type
+  Result<Tensor> read(std::size_t i) const;
+  Result<std::vector<Tensor>> read_all() const;
 
-  // Runs once over the buffers above. Marks a kStep scope and a kOperator scope a step (id: the step's
-  // index), each on the thread that runs it: those of lanes overlap. An error is the first of a lane; the
-  // other lanes then stop early.
+  // Runs once over what was written, and waits until the device has. Marks a kStep scope and a kOperator scope
+  // a step (id: the step's index), as the device ran them: those of lanes overlap. An error in the data names
+  // its node; of several, one. Where the queue is immediate the steps after it do not run.
   Status run();
+  // The two halves of run(): give the device a run, wait for it. For hosts with something else to do meanwhile;
+  // one run at a time.
+  Status start();
+  Status finish();
   // Copies in, runs, copies out into new tensors.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
 

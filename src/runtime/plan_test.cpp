@@ -7,13 +7,14 @@
 #include "core/clock.h"
 #include "graph/builder.h"
 #include "runtime/interpreter.h"
-#include "runtime/null/null_provider.h"
+#include "runtime/testing/idle_provider.h"
 
 namespace hone::runtime {
 namespace {
 
 using graph::GraphBuilder;
 using graph::ValueId;
+using testing::IdleProvider;
 
 graph::Graph chain(int length) {
   GraphBuilder b("chain");
@@ -24,7 +25,7 @@ graph::Graph chain(int length) {
 }
 
 TEST(Plan, RunningATinyNodeCostsLessThanAMicrosecond) {
-  auto plan = Plan::compile(chain(1000), NullProvider());
+  auto plan = Plan::compile(chain(1000), IdleProvider());
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   double best = 1e9;
   for (int round = 0; round < 50; ++round) {
@@ -36,7 +37,7 @@ TEST(Plan, RunningATinyNodeCostsLessThanAMicrosecond) {
 }
 
 TEST(Plan, AnInPlaceChainNeedsTheInputAndOneBufferMore) {
-  auto plan = Plan::compile(chain(20), NullProvider());
+  auto plan = Plan::compile(chain(20), IdleProvider());
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   EXPECT_EQ((*plan)->memory().arena_bytes, 2 * 64u);
 }
@@ -45,7 +46,7 @@ TEST(Plan, RefusesWhatMemoryCannotHoldAndNamesIt) {
   GraphBuilder b("vast");
   ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{int64_t{1} << 22, int64_t{1} << 22}));
   b.output(b.add("Relu", {x}));
-  auto plan = Plan::compile(*std::move(b).finish(), NullProvider());
+  auto plan = Plan::compile(*std::move(b).finish(), IdleProvider());
   ASSERT_FALSE(plan.ok());
   EXPECT_NE(plan.error().message.find("'x' (f32[4194304,4194304]) takes 64.0 TiB"), std::string::npos)
       << plan.error().message;
@@ -54,7 +55,7 @@ TEST(Plan, RefusesWhatMemoryCannotHoldAndNamesIt) {
 TEST(Plan, RefusesStrings) {
   GraphBuilder b("words");
   b.output(b.add("Identity", {b.input("x", graph::tensor_type(DType::kString, Shape{2}))}));
-  auto plan = Plan::compile(*std::move(b).finish(), NullProvider());
+  auto plan = Plan::compile(*std::move(b).finish(), IdleProvider());
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().code, ErrorCode::kUnsupported);
 }
@@ -92,13 +93,13 @@ TEST(Loop, ThatNothingCanEndIsRefused) {
 }
 
 // Two equal candidates for every node; counts how often kernels are made.
-class TwoCandidates : public Provider {
+class TwoCandidates : public HostProvider {
  public:
   std::string_view name() const override { return "two"; }
-  std::string signature() const override { return "two"; }
-  Result<std::vector<Candidate>> candidates(const graph::Graph& graph,
-                                            const graph::Node& node) const override {
-    HONE_ASSIGN(const std::vector<Candidate> one, NullProvider().candidates(graph, node));
+  std::string signature(Share) const override { return "two"; }
+  Result<std::vector<Candidate>> candidates(const graph::Graph& graph, const graph::Node& node,
+                                            Share share) const override {
+    HONE_ASSIGN(const std::vector<Candidate> one, IdleProvider().candidates(graph, node, share));
     std::vector<Candidate> two;
     for (const char* name : {"a", "b"}) {
       two.push_back({name, [this, make = one[0].make] {
@@ -121,7 +122,7 @@ TEST(Plan, RefusesUnknownShapesByName) {
   GraphBuilder b("g");
   ValueId x = b.input("tokens", graph::tensor_type(DType::kF32, graph::Dims{graph::Dim::symbol("batch"), 4}));
   b.output(b.add("Relu", {x}));
-  auto plan = Plan::compile(*std::move(b).finish(), NullProvider());
+  auto plan = Plan::compile(*std::move(b).finish(), IdleProvider());
   ASSERT_FALSE(plan.ok());
   EXPECT_NE(plan.error().message.find("tokens"), std::string::npos) << plan.error().message;
 }

@@ -1,5 +1,5 @@
-// A provider: a kind of device that plans run on. It offers kernels for nodes; the plan chooses between them
-// by measuring.
+// A provider: a kind of device that plans run on. It offers kernels for nodes, times them, and owns the device
+// whose memory and queues plans use; the plan chooses between kernels by what the provider measures.
 #pragma once
 
 #include <functional>
@@ -8,42 +8,59 @@
 #include <string_view>
 #include <vector>
 
+#include "core/layout.h"
 #include "core/result.h"
 #include "graph/graph.h"
+#include "runtime/device.h"
 #include "runtime/kernel.h"
 
 namespace hone::runtime {
 
+class KernelTimer;
+
 // A kernel that could run a node. Making it may be costly (weights are packed then), so it is made only to be
-// measured or used.
+// measured or used. `make` may be called as often as wanted, from any thread, while the graph that the
+// candidate was asked for and the provider live.
 struct Candidate {
   std::string name;  // stable across runs: the key in the timing cache
   std::function<Result<std::unique_ptr<Kernel>>()> make;
 };
 
-class Provider;
+// What of its device an operator has to itself while it runs: all of it, or a lane, beside the operators of
+// other lanes (Queue::fork). What a lane is the provider knows: a thread of the CPU, a stream of a GPU.
+enum class Share : uint8_t { kDevice, kLane };
 
-// How a provider runs operators side by side.
-struct Lanes {
-  int count = 1;                       // lanes that can run at once; 1: none beside another
-  std::unique_ptr<Provider> provider;  // of the kernels for a lane; make and time them inside run(1, …)
-  // Calls work(context, lane) for each lane in [0, lanes) at once and waits for all. Outlives the provider.
-  void (*run)(int lanes, void (*work)(void* context, int lane), void* context) = nullptr;
+// Holds a device steady while it is measured, for as long as it lives.
+class Hold {
+ public:
+  virtual ~Hold() = default;
 };
 
+// Thread-safe: every function may be called by several threads at once. Plans, queues, kernels and timers made
+// of it outlive it safely (they keep what they need of the device); candidates do not.
 class Provider {
  public:
   virtual ~Provider() = default;
-  virtual std::string_view name() const = 0;
-  // What the timing cache keys measurements by: device, library versions, threads.
-  virtual std::string signature() const = 0;
-  // Of the largest cache: timings are taken with caches as a step leaves them. 0: caches are left alone.
-  virtual std::size_t cache_bytes() const { return 0; }
-  // Kernels for a node whose types are all static, best guess first. Empty: the provider has none, and no
-  // reference kernel stands in silently: the list then holds the reference, named so.
-  virtual Result<std::vector<Candidate>> candidates(const graph::Graph& graph,
-                                                    const graph::Node& node) const = 0;
-  virtual Lanes lanes() const { return {}; }
+  virtual std::string_view name() const = 0;  // what make_provider() takes
+  // What the timing cache keys measurements by: device, library versions, threads of such a share.
+  virtual std::string signature(Share share) const = 0;
+  virtual std::shared_ptr<Device> device() const = 0;  // never null, always the same
+
+  // Kernels for a node whose types are all static, best guess first, made for such a share. Empty: the provider
+  // has none, and no reference kernel stands in silently: the list then holds the reference, named so.
+  virtual Result<std::vector<Candidate>> candidates(const graph::Graph& graph, const graph::Node& node,
+                                                    Share share) const = 0;
+  // Times this provider's kernels as steps run them that touch `step_bytes` of memory.
+  virtual Result<std::unique_ptr<KernelTimer>> make_timer(std::size_t step_bytes, Share share) const;
+  // How many lanes can run at once; 1: none beside another.
+  virtual int lanes() const { return 1; }
+
+  // Threads of the host that its kernels compute on.
+  virtual int threads() const { return 1; }
+  // What its convolutions run fastest in.
+  virtual Layout convolution_layout() const { return Layout::kPlain; }
+  // For the thread that calls, which is the one to measure on. May be null.
+  virtual std::unique_ptr<Hold> hold() const { return nullptr; }
 };
 
 }  // namespace hone::runtime

@@ -11,47 +11,47 @@ namespace {
 
 class ReferenceKernel : public Kernel {
  public:
-  ReferenceKernel(const graph::Graph& graph, const graph::Node& node) : node_(node) {
-    for (graph::ValueId id : node.inputs)
-      inputs_.push_back(id.valid() ? graph.type(id) : graph::TensorType{});
-    for (graph::ValueId id : node.outputs)
-      outputs_.push_back(id.valid() ? graph.type(id) : graph::TensorType{});
-  }
-
+  explicit ReferenceKernel(const ReferenceNode& node) : node_(node) {}
   std::string implementation() const override { return "reference"; }
-
-  Status run(const KernelArguments& arguments) override {
-    std::vector<Tensor> inputs;
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const bool present = node_.has_input(i);
-      inputs.push_back(
-          present ? Tensor::borrowed(inputs_[i].dtype, inputs_[i].shape(), arguments.inputs[i], nullptr)
-                  : Tensor());
-    }
-    HONE_ASSIGN(const std::vector<Tensor> outputs, interpret_node(node_, inputs));
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      if (!node_.has_output(i)) continue;
-      if (outputs[i].shape() != outputs_[i].shape() || outputs[i].dtype() != outputs_[i].dtype) {
-        return invalid(fmt::format("the reference gives {}{}, the graph says {}",
-                                   dtype_name(outputs[i].dtype()), shape_text(outputs[i].shape()),
-                                   outputs_[i].text()));
-      }
-      if (outputs[i].bytes() > 0) std::memcpy(arguments.outputs[i], outputs[i].data(), outputs[i].bytes());
-    }
-    return {};
-  }
+  Status enqueue(const KernelArguments& arguments, Queue&) override { return node_.run(arguments); }
 
  private:
-  graph::Node node_;
-  std::vector<graph::TensorType> inputs_;
-  std::vector<graph::TensorType> outputs_;
+  ReferenceNode node_;
 };
 
 }  // namespace
 
+ReferenceNode::ReferenceNode(const graph::Graph& graph, const graph::Node& node) : node_(node) {
+  for (graph::ValueId id : node.inputs)
+    inputs_.push_back(id.valid() ? graph.type(id) : graph::TensorType{});
+  for (graph::ValueId id : node.outputs)
+    outputs_.push_back(id.valid() ? graph.type(id) : graph::TensorType{});
+}
+
+Status ReferenceNode::run(const KernelArguments& arguments) const {
+  std::vector<Tensor> inputs;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const bool present = node_.has_input(i);
+    inputs.push_back(
+        present ? Tensor::borrowed(inputs_[i].dtype, inputs_[i].shape(), arguments.inputs[i], nullptr)
+                : Tensor());
+  }
+  HONE_ASSIGN(const std::vector<Tensor> outputs, interpret_node(node_, inputs));
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    if (!node_.has_output(i)) continue;
+    if (outputs[i].shape() != outputs_[i].shape() || outputs[i].dtype() != outputs_[i].dtype) {
+      return invalid(fmt::format("the reference gives {}{}, the graph says {}",
+                                 dtype_name(outputs[i].dtype()), shape_text(outputs[i].shape()),
+                                 outputs_[i].text()));
+    }
+    if (outputs[i].bytes() > 0) std::memcpy(arguments.outputs[i], outputs[i].data(), outputs[i].bytes());
+  }
+  return {};
+}
+
 Candidate reference_candidate(const graph::Graph& graph, const graph::Node& node) {
-  return {"reference", [&graph, &node]() -> Result<std::unique_ptr<Kernel>> {
-            return std::unique_ptr<Kernel>(std::make_unique<ReferenceKernel>(graph, node));
+  return {"reference", [reference = ReferenceNode(graph, node)]() -> Result<std::unique_ptr<Kernel>> {
+            return std::unique_ptr<Kernel>(std::make_unique<ReferenceKernel>(reference));
           }};
 }
 

@@ -2,11 +2,26 @@
 // slow, and it allocates; its implementation says "reference", so that the report shows where it runs.
 #pragma once
 
+#include <vector>
+
+#include "graph/graph.h"
 #include "runtime/provider.h"
 
 namespace hone::runtime {
 
-// The candidate that runs `node` through the interpreter. Types must be static and layouts plain.
+// A node through the interpreter, on memory that the host can reach. Types must be static and layouts plain.
+class ReferenceNode {
+ public:
+  ReferenceNode(const graph::Graph& graph, const graph::Node& node);
+  Status run(const KernelArguments& arguments) const;
+
+ private:
+  graph::Node node_;
+  std::vector<graph::TensorType> inputs_;
+  std::vector<graph::TensorType> outputs_;
+};
+
+// The candidate that runs it on the host. Keeps all that it needs of `graph`.
 Candidate reference_candidate(const graph::Graph& graph, const graph::Node& node);
 
 }  // namespace hone::runtime

@@ -8,7 +8,7 @@
 #include "tests/backends/compare.h"
 #include <gtest/gtest.h>
 
-#include "runtime/cpu/cpu_provider.h"
+#include "runtime/testing/providers.h"
 #include "runtime/plan.h"
 
 // Sanitizers bring their own malloc: nothing can be counted there.
@@ -63,7 +63,7 @@ double allocations_per_run(const Build& build, runtime::Overlap overlap = runtim
   runtime::PlanOptions options;
   options.autotune = false;
   options.overlap = overlap;
-  auto plan = runtime::Plan::compile(make_graph(build), runtime::CpuProvider(), options);
+  auto plan = runtime::Plan::compile(make_graph(build), *runtime::testing::cpu_provider(), options);
   if (!plan.ok()) {
     ADD_FAILURE() << plan.error().message;
     return -1;

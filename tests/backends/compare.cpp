@@ -10,9 +10,9 @@
 
 #include "core/onnx_dtype.h"
 #include "passes/rewrite.h"
-#include "runtime/cpu/cpu_provider.h"
 #include "runtime/interpreter.h"
 #include "runtime/plan.h"
+#include "runtime/testing/providers.h"
 
 namespace hone::backends {
 namespace {
@@ -25,17 +25,19 @@ using graph::ValueId;
 // Offers of each node's candidates only one: number `round`, or the last.
 class OneCandidate : public runtime::Provider {
  public:
-  OneCandidate(const runtime::CpuProvider& cpu, std::size_t round) : cpu_(cpu), round_(round) {}
+  OneCandidate(const runtime::Provider& cpu, std::size_t round) : cpu_(cpu), round_(round) {}
   std::string_view name() const override { return "cpu"; }
-  std::string signature() const override { return cpu_.signature(); }
-  Result<std::vector<runtime::Candidate>> candidates(const Graph& graph, const Node& node) const override {
-    HONE_ASSIGN(std::vector<runtime::Candidate> all, cpu_.candidates(graph, node));
+  std::string signature(runtime::Share share) const override { return cpu_.signature(share); }
+  std::shared_ptr<runtime::Device> device() const override { return cpu_.device(); }
+  Result<std::vector<runtime::Candidate>> candidates(const Graph& graph, const Node& node,
+                                                     runtime::Share share) const override {
+    HONE_ASSIGN(std::vector<runtime::Candidate> all, cpu_.candidates(graph, node, share));
     if (all.empty()) return all;
     return std::vector{all[std::min(round_, all.size() - 1)]};
   }
 
  private:
-  const runtime::CpuProvider& cpu_;
+  const runtime::Provider& cpu_;
   std::size_t round_;
 };
 
@@ -152,10 +154,10 @@ void compare_all_kernels(const Graph& graph, const CompareOptions& options) {
   auto want = runtime::interpret(graph, inputs);
   ASSERT_TRUE(want.ok()) << want.error().message;
 
-  const runtime::CpuProvider cpu;
+  const auto cpu = runtime::testing::cpu_provider();
   std::size_t rounds = 1;
   for (const Node& node : graph.nodes()) {
-    auto offered = cpu.candidates(graph, node);
+    auto offered = cpu->candidates(graph, node, runtime::Share::kDevice);
     ASSERT_TRUE(offered.ok()) << offered.error().message;
     if (offered->empty() && options.unsupported_allowed) return;
     rounds = std::max(rounds, offered->size());
@@ -166,7 +168,7 @@ void compare_all_kernels(const Graph& graph, const CompareOptions& options) {
     }
   }
   for (std::size_t round = 0; round < rounds; ++round)
-    run_and_compare(graph, OneCandidate(cpu, round), inputs, *want, options);
+    run_and_compare(graph, OneCandidate(*cpu, round), inputs, *want, options);
 }
 
 Graph make_graph(const Build& build) {

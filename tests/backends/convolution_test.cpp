@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/op_table.h"
-#include "runtime/cpu/cpu_provider.h"
+#include "runtime/testing/providers.h"
 
 namespace hone::backends {
 namespace {
@@ -204,7 +204,7 @@ TEST(Convolution, AnEmptyBatchIsLeftToTheReference) {
     const graph::Graph graph = make_graph([&](GraphBuilder& b) -> std::vector<ValueId> {
       return {b.add(op, {f32_input(b, "x", {0, 16, 7, 6}), f32_constant(b, {16, 16, 3, 3})})};
     });
-    const auto candidates = runtime::CpuProvider(1).candidates(graph, graph.nodes().back());
+    const auto candidates = runtime::testing::cpu_provider(1)->candidates(graph, graph.nodes().back(), runtime::Share::kDevice);
     ASSERT_TRUE(candidates.ok()) << candidates.error().message;
     ASSERT_EQ(candidates->size(), 1u);
     EXPECT_EQ(candidates->front().name, "reference");
@@ -219,7 +219,7 @@ TEST(Convolution, KernelsNameTheirAlgorithmAndNeedNoFewerFlopsThanTheCheapest) {
   });
   const graph::Node& node = graph.nodes().back();
   const graph::Cost cost = graph::node_cost(graph, node);
-  const auto candidates = runtime::CpuProvider(1).candidates(graph, node);
+  const auto candidates = runtime::testing::cpu_provider(1)->candidates(graph, node, runtime::Share::kDevice);
   ASSERT_TRUE(candidates.ok()) << candidates.error().message;
   for (const runtime::Candidate& candidate : *candidates) {
     const auto kernel = candidate.make();

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "runtime/cpu/cpu_provider.h"
+#include "runtime/testing/providers.h"
 #include "runtime/interpreter.h"
 #include "runtime/plan.h"
 
@@ -27,7 +27,7 @@ std::unique_ptr<runtime::Plan> plan_of(const graph::Graph& graph, runtime::Overl
   options.autotune = autotune;
   options.tune_ms_per_node = 0.2;
   options.overlap = overlap;
-  auto plan = runtime::Plan::compile(graph, runtime::CpuProvider(threads), options);
+  auto plan = runtime::Plan::compile(graph, *runtime::testing::cpu_provider(threads), options);
   if (!plan.ok()) throw std::logic_error(plan.error().message);
   return *std::move(plan);
 }

@@ -20,7 +20,7 @@
 #include "model/onnx/reader.h"
 #include "model/onnx/writer.h"
 #include "passes/pipeline.h"
-#include "runtime/cpu/cpu_provider.h"
+#include "runtime/testing/providers.h"
 #include "runtime/execute.h"
 #include "runtime/interpreter.h"
 
@@ -44,10 +44,10 @@ Result<Run> run_optimised(graph::Graph graph, std::span<const Tensor> inputs) {
   passes::PassContext context;
   context.evaluate = runtime::interpret_node;
   HONE_ASSIGN(passes::PipelineResult optimised, passes::run_pipeline(std::move(graph), context));
-  const runtime::CpuProvider provider(0);
+  const auto provider = runtime::testing::cpu_provider();
   runtime::PlanOptions options;
   options.autotune = false;
-  HONE_ASSIGN(runtime::Execution execution, runtime::execute(optimised.graph, provider, inputs, options));
+  HONE_ASSIGN(runtime::Execution execution, runtime::execute(optimised.graph, *provider, inputs, options));
   return Run{std::move(optimised.graph), std::move(execution.outputs), execution.how, execution.planned};
 }
 
@@ -61,8 +61,8 @@ void expect_same(std::span<const Tensor> outputs, std::span<const Tensor> expect
 }
 
 TEST(ExportedModels, ComputeWhatPyTorchComputed) {
-  const runtime::CpuProvider provider(0);
-  const auto report = lab::run_conformance(kKept, provider);
+  const auto provider = runtime::testing::cpu_provider();
+  const auto report = lab::run_conformance(kKept, *provider);
   ASSERT_TRUE(report.ok()) << report.error().message;
   EXPECT_EQ(report->tests.size(), 10u);
   for (const lab::ConformanceTest& test : report->tests)

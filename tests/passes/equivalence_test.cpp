@@ -8,7 +8,7 @@
 
 #include "graph/text.h"
 #include "passes/pipeline.h"
-#include "runtime/cpu/cpu_provider.h"
+#include "runtime/testing/providers.h"
 #include "runtime/execute.h"
 #include "runtime/interpreter.h"
 
@@ -67,7 +67,7 @@ std::string optimised(const std::string& text, std::set<std::string> only = {}) 
   const auto interpreted = runtime::interpret(result->graph, inputs);
   runtime::PlanOptions plan;
   plan.autotune = false;
-  const auto planned = runtime::execute(result->graph, runtime::CpuProvider(1), inputs, plan);
+  const auto planned = runtime::execute(result->graph, *runtime::testing::cpu_provider(1), inputs, plan);
   EXPECT_TRUE(wanted.ok()) << wanted.error().message;
   EXPECT_TRUE(interpreted.ok()) << interpreted.error().message << graph::print(result->graph);
   EXPECT_TRUE(planned.ok()) << planned.error().message << graph::print(result->graph);

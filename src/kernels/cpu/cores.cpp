@@ -7,6 +7,8 @@
 
 #include <omp.h>
 
+#include "kernels/cpu/parallel.h"
+
 namespace hone::kernels {
 namespace {
 
@@ -54,11 +56,11 @@ int default_thread_count() {
   return granted > 0 ? std::min(cores, granted) : cores;
 }
 
-PinnedTeam::PinnedTeam() {
+PinnedTeam::PinnedTeam(int threads) {
   const std::vector<int> cores = one_cpu_per_core(usable_cpus());
-  const int team = omp_in_parallel() != 0 ? 1 : omp_get_max_threads();
-  if (team < 2 || static_cast<std::size_t>(team) != cores.size()) return;
+  if (omp_in_parallel() != 0 || threads < 2 || static_cast<std::size_t>(threads) != cores.size()) return;
   before_.resize(cores.size());
+  const TeamSize team(threads);
 #pragma omp parallel
   {
     const auto thread = static_cast<std::size_t>(omp_get_thread_num());
@@ -72,6 +74,7 @@ PinnedTeam::PinnedTeam() {
 
 PinnedTeam::~PinnedTeam() {
   if (before_.empty()) return;
+  const TeamSize team(static_cast<int>(before_.size()));
 #pragma omp parallel
   {
     const auto thread = static_cast<std::size_t>(omp_get_thread_num());

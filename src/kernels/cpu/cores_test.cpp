@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include "kernels/cpu/parallel.h"
+
 namespace hone::kernels {
 namespace {
 
@@ -21,11 +23,11 @@ TEST(PinnedTeam, HoldsEachThreadOnItsCoreAndGivesTheMaskBack) {
   const std::vector<int> before = usable_cpus();
   const auto cores = static_cast<int>(one_cpu_per_core(before).size());
   if (cores < 2) GTEST_SKIP() << "one core: nothing to pin";
-  omp_set_num_threads(cores);
   {
-    const PinnedTeam team;
+    const PinnedTeam team(cores);
     EXPECT_TRUE(team.pinned());
     std::vector<int> held(static_cast<std::size_t>(cores));
+    const TeamSize size(cores);
 #pragma omp parallel
     {
       const std::vector<int> mine = usable_cpus();
@@ -34,14 +36,14 @@ TEST(PinnedTeam, HoldsEachThreadOnItsCoreAndGivesTheMaskBack) {
     std::sort(held.begin(), held.end());
     EXPECT_EQ(held, one_cpu_per_core(before));
   }
+  const TeamSize size(cores);
 #pragma omp parallel
   { EXPECT_EQ(usable_cpus(), before); }
 }
 
 TEST(PinnedTeam, LeavesASmallerTeamAlone) {
-  omp_set_num_threads(1);
   const std::vector<int> before = usable_cpus();
-  const PinnedTeam team;
+  const PinnedTeam team(1);
   EXPECT_FALSE(team.pinned());
   EXPECT_EQ(usable_cpus(), before);
 }

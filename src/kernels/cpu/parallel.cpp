@@ -13,6 +13,9 @@ int thread_count() noexcept { return omp_in_parallel() != 0 ? 1 : omp_get_max_th
 
 void set_thread_count(int count) noexcept { omp_set_num_threads(std::max(count, 1)); }
 
+TeamSize::TeamSize(int threads) noexcept : before_(omp_get_max_threads()) { set_thread_count(threads); }
+TeamSize::~TeamSize() { omp_set_num_threads(before_); }
+
 void run_lanes(int lanes, LaneFunction work, void* context) noexcept {
   const int team = omp_get_max_threads();
   if (lanes == 1 || thread_count() < lanes) {

@@ -15,6 +15,18 @@ namespace hone::kernels {
 int thread_count() noexcept;
 void set_thread_count(int count) noexcept;
 
+// The calling thread's team while this object lives.
+class TeamSize {
+ public:
+  explicit TeamSize(int threads) noexcept;
+  ~TeamSize();
+  TeamSize(const TeamSize&) = delete;
+  TeamSize& operator=(const TeamSize&) = delete;
+
+ private:
+  int before_;
+};
+
 namespace internal {
 using RangeFunction = void (*)(const void* context, int64_t begin, int64_t end, int thread);
 using TaskFunction = void (*)(const void* context, int64_t index, int thread);

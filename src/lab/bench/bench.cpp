@@ -9,16 +9,16 @@
 
 #include <fmt/core.h>
 
-#include "kernels/cpu/cores.h"
 #include "lab/peers/ort.h"
 #include "lab/prepared.h"
+#include "runtime/make_provider.h"
 
 namespace hone::lab {
 namespace {
 
 using graph::Graph;
-using runtime::CpuProvider;
 using runtime::Plan;
+using runtime::Provider;
 
 // Shares of the budget with a peer. The waiting threads of a runtime spin for a while after its last call
 // (ONNX Runtime's for tens of milliseconds, each on a core): the other settles for longer than that before it
@@ -51,7 +51,7 @@ class Bench {
     return latency;
   }
 
-  Result<Ready> prepare(const Graph& graph, const CpuProvider& provider) const {
+  Result<Ready> prepare(const Graph& graph, const Provider& provider) const {
     HONE_ASSIGN(Inputs inputs, make_inputs(graph, options_.seed));
     HONE_ASSIGN(Graph optimised, optimise(graph, provider, options_.disabled_passes));
     runtime::TimingCache cache = runtime::TimingCache::open(options_.timing_cache);
@@ -65,15 +65,17 @@ class Bench {
   }
 
   Result<BenchResult> run(const Graph& graph, const std::filesystem::path& model) {
-    const CpuProvider whole(options_.threads);
-    const int share = whole.threads() / options_.concurrency;
+    HONE_ASSIGN(const std::unique_ptr<const Provider> whole,
+                runtime::make_provider(options_.device, {.threads = options_.threads}));
+    const int share = whole->threads() / options_.concurrency;
     if (share < 1)
       return invalid(fmt::format("--concurrency {}: there are only {} threads to share", options_.concurrency,
-                                 whole.threads()));
-    const CpuProvider provider(share);
-    std::optional<kernels::PinnedTeam> pinned;
-    if (options_.concurrency == 1) pinned.emplace();
-    HONE_ASSIGN(Ready ready, prepare(graph, provider));
+                                 whole->threads()));
+    HONE_ASSIGN(const std::unique_ptr<const Provider> provider,
+                runtime::make_provider(options_.device, {.threads = share}));
+    std::unique_ptr<runtime::Hold> hold;
+    if (options_.concurrency == 1) hold = provider->hold();
+    HONE_ASSIGN(Ready ready, prepare(graph, *provider));
     Plan* const plan = ready.plan.get();
 
     BenchResult result;
@@ -88,7 +90,7 @@ class Bench {
       break;
     }
     if (options_.concurrency > 1) {
-      HONE_CHECK(run_together(ready.optimised, ready.inputs, ready.cache, result));
+      HONE_CHECK(run_together(ready.optimised, *provider, ready.inputs, ready.cache, result));
       return result;
     }
     const double alone = options_.against_ort ? kAloneShare : 1;
@@ -97,16 +99,16 @@ class Bench {
                                 latency_options(alone, 0.1, 0.1 + 0.9 * alone, "measuring hone")));
     result.throughput_per_s = static_cast<double>(result.batch) * 1e3 / result.latency.mean;
     if (options_.against_ort) {
-      pinned.reset();  // a peer's threads would inherit this one's core
-      HONE_ASSIGN(PeerResult ort, against_ort(*plan, share, model, ready.inputs));
+      hold.reset();  // a peer's threads would inherit this one's core
+      HONE_ASSIGN(PeerResult ort, against_ort(*plan, *provider, model, ready.inputs));
       result.against.push_back(std::move(ort));
     }
     return result;
   }
 
  private:
-  // Each plan on a thread of its own, which has its own team: a thread's OpenMP setting is its own.
-  Status run_together(const Graph& graph, const std::vector<Tensor>& inputs, runtime::TimingCache& cache,
+  // Each plan on a thread of its own.
+  Status run_together(const Graph& graph, const Provider& provider, const std::vector<Tensor>& inputs, runtime::TimingCache& cache,
                       BenchResult& result) {
     std::mutex mutex;
     Status failure;
@@ -120,7 +122,6 @@ class Bench {
       stop = true;
     };
     const auto work = [&](int index) {
-      const CpuProvider provider(result.threads);
       std::unique_ptr<Plan> plan;
       {
         const std::lock_guard lock(mutex);  // all kernels are in the cache: nothing is measured here
@@ -160,7 +161,7 @@ class Bench {
     return {};
   }
 
-  Result<PeerResult> against_ort(Plan& plan, int threads, const std::filesystem::path& model,
+  Result<PeerResult> against_ort(Plan& plan, const Provider& provider, const std::filesystem::path& model,
                                  const std::vector<Tensor>& inputs) {
     HONE_ASSIGN(const OrtLibrary library, OrtLibrary::open(options_.ort_library));
     const Graph& graph = plan.graph();
@@ -170,18 +171,18 @@ class Bench {
     std::vector<std::string> outputs;
     for (graph::ValueId id : graph.outputs()) outputs.push_back(graph.value(id).name);
     HONE_ASSIGN(const std::unique_ptr<OrtSession> session,
-                OrtSession::create(library, model, threads, std::move(named), outputs));
+                OrtSession::create(library, model, provider.threads(), std::move(named), outputs));
     PeerResult peer;
     peer.name = "ort";
     peer.version = library.version();
     HONE_CHECK(session->run());
     HONE_ASSIGN(const std::vector<Tensor> theirs, session->outputs());
     HONE_CHECK(plan.run());
-    peer.numbers = compare_with(theirs, plan, Numerics::kReassociating);
+    HONE_ASSIGN(peer.numbers, compare_with(theirs, plan, Numerics::kReassociating));
     HONE_ASSIGN(peer.latency,
                 measure_latency([&] { return session->run(); },
                                 latency_options(kAloneShare, 0.28, 0.46, "measuring ONNX Runtime")));
-    const kernels::PinnedTeam pinned;
+    const std::unique_ptr<runtime::Hold> hold = provider.hold();
     PairedOptions paired;
     paired.budget_ns = static_cast<int64_t>(options_.budget_s * kPairedShare * 1e9);
     paired.min_slot_ns = kPeerSlotNs;
@@ -205,12 +206,13 @@ Result<BenchResult> run_bench(const Graph& graph, const std::filesystem::path& m
 }
 
 Result<Workload> ready_to_run(const Graph& graph, const BenchOptions& options) {
-  const CpuProvider provider(options.threads);
-  const auto pinned = std::make_shared<const kernels::PinnedTeam>();
-  HONE_ASSIGN(Ready ready, Bench(options).prepare(graph, provider));
+  HONE_ASSIGN(const std::unique_ptr<const Provider> provider,
+              runtime::make_provider(options.device, {.threads = options.threads}));
+  const std::shared_ptr<runtime::Hold> hold = provider->hold();
+  HONE_ASSIGN(Ready ready, Bench(options).prepare(graph, *provider));
   const std::shared_ptr<Plan> plan = std::move(ready.plan);
   HONE_CHECK(plan->run());
-  return Workload([plan, pinned] { return plan->run(); });
+  return Workload([plan, hold] { return plan->run(); });
 }
 
 }  // namespace hone::lab

@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include "kernels/cpu/cores.h"
 #include "lab/prepared.h"
+#include "runtime/make_provider.h"
 
 namespace hone::lab {
 namespace {
@@ -32,8 +32,9 @@ std::string interface_difference(const Graph& a, const Graph& b) {
 }  // namespace
 
 Result<ModelComparison> compare_models(const Graph& a, const Graph& b, const BenchOptions& options) {
-  const runtime::CpuProvider provider(options.threads);
-  const kernels::PinnedTeam pinned;
+  HONE_ASSIGN(const std::unique_ptr<const runtime::Provider> provider,
+              runtime::make_provider(options.device, {.threads = options.threads}));
+  const std::unique_ptr<runtime::Hold> hold = provider->hold();
   runtime::TimingCache cache = runtime::TimingCache::open(options.timing_cache);
   std::unique_ptr<runtime::Plan> plans[2];
   const Graph* graphs[2] = {&a, &b};
@@ -42,11 +43,11 @@ Result<ModelComparison> compare_models(const Graph& a, const Graph& b, const Ben
     const std::string side = i == 0 ? "A" : "B";
     auto inputs = make_inputs(*graphs[i], options.seed);
     if (!inputs.ok()) return inputs.error().within(side);
-    HONE_ASSIGN(const Graph optimised, optimise(*graphs[i], provider, options.disabled_passes));
+    HONE_ASSIGN(const Graph optimised, optimise(*graphs[i], *provider, options.disabled_passes));
     const auto progress = [&](std::size_t done, std::size_t total, const std::string& node) {
       return !options.progress || options.progress(0.02 + 0.1 * i, side + ": " + choosing(done, total, node));
     };
-    HONE_ASSIGN(plans[i], compile_plan(optimised, provider, inputs->tensors,
+    HONE_ASSIGN(plans[i], compile_plan(optimised, *provider, inputs->tensors,
                                        {&cache, false, progress, options.overlap}));
     HONE_CHECK(plans[i]->run());
   }
@@ -54,8 +55,10 @@ Result<ModelComparison> compare_models(const Graph& a, const Graph& b, const Ben
 
   ModelComparison comparison;
   comparison.why_not_compared = interface_difference(a, b);
-  if (comparison.why_not_compared.empty())
-    comparison.numbers = compare_with(plan_outputs(*plans[0]), *plans[1], Numerics::kReassociating);
+  if (comparison.why_not_compared.empty()) {
+    HONE_ASSIGN(const std::vector<Tensor> first, plans[0]->read_all());
+    HONE_ASSIGN(comparison.numbers, compare_with(first, *plans[1], Numerics::kReassociating));
+  }
   PairedOptions paired;
   paired.budget_ns = static_cast<int64_t>(options.budget_s * 1e9);
   paired.progress = [&](double done) {

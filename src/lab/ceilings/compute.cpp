@@ -37,7 +37,7 @@ void measure_arithmetic(CeilingsRun& run, const ArithmeticProbe& probe, int thre
 
 // The best of several sizes: which one suits the library differs between CPUs.
 Status measure_gemm(CeilingsRun& run, DType dtype, int threads) {
-  const TeamSize team(threads);
+  const kernels::TeamSize team(threads);
   Rate best;
   const std::vector<int64_t> sizes = run.quick ? std::vector<int64_t>{768} : std::vector<int64_t>{768, 1152};
   for (int64_t n : sizes) {

@@ -127,7 +127,4 @@ TeamTime time_barriers(int threads) {
   });
 }
 
-TeamSize::TeamSize(int threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
-TeamSize::~TeamSize() { omp_set_num_threads(before_); }
-
 }  // namespace hone::lab

@@ -54,16 +54,4 @@ inline constexpr int kThreadRepeats = 200;
 TeamTime time_parallel_regions(int threads);
 TeamTime time_barriers(int threads);
 
-// The team size that OpenMP uses in the calling thread, set for the lifetime of this object.
-class TeamSize {
- public:
-  explicit TeamSize(int threads);
-  ~TeamSize();
-  TeamSize(const TeamSize&) = delete;
-  TeamSize& operator=(const TeamSize&) = delete;
-
- private:
-  int before_;
-};
-
 }  // namespace hone::lab

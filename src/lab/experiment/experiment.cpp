@@ -9,7 +9,6 @@
 #include "analyze/analyze.h"
 #include "analyze/estimate.h"
 #include "core/units.h"
-#include "kernels/cpu/cores.h"
 #include "lab/experiment/describe.h"
 #include "lab/experiment/pass_row.h"
 #include "lab/experiment/phases.h"
@@ -47,7 +46,7 @@ std::string first_of(const std::vector<std::string>& all) {
 
 class Runner {
  public:
-  Runner(const runtime::CpuProvider& provider, const Machine& machine, const Roofs& roofs,
+  Runner(const runtime::Provider& provider, const Machine& machine, const Roofs& roofs,
          const ExperimentOptions& options)
       : provider_(provider),
         machine_(machine),
@@ -56,7 +55,7 @@ class Runner {
         cache_(runtime::TimingCache::open(options.timing_cache)) {}
 
   Result<Experiment> run(const Graph& graph) {
-    const kernels::PinnedTeam pinned;
+    const std::unique_ptr<runtime::Hold> hold = provider_.hold();
     HONE_CHECK(prepare_baseline(graph));
     HONE_CHECK(compute_reference());
     HONE_CHECK(measure_baseline());
@@ -310,7 +309,8 @@ class Runner {
     phases_.enter("checking numbers");
     analyze::LabReport& report = experiment_.report;
     HONE_CHECK(result_plan().run());
-    const NumericReport numbers = compare_with(reference_, result_plan(), Numerics::kReassociating);
+    HONE_ASSIGN(const NumericReport numbers,
+                compare_with(reference_, result_plan(), Numerics::kReassociating));
     report.result.max_rel_err = numbers.max_rel_err;
     report.result.passed = numbers.passed;
     for (const OutputReport& output : numbers.outputs) {
@@ -339,7 +339,7 @@ class Runner {
     report.phases = phases_.times();
   }
 
-  const runtime::CpuProvider& provider_;
+  const runtime::Provider& provider_;
   const Machine& machine_;
   Roofs roofs_;         // as given, until an operator shows that one is too low
   int roof_looks_ = 2;  // how often they may be measured again
@@ -362,7 +362,7 @@ class Runner {
 
 }  // namespace
 
-Result<Experiment> run_experiment(const Graph& graph, const runtime::CpuProvider& provider,
+Result<Experiment> run_experiment(const Graph& graph, const runtime::Provider& provider,
                                   const Machine& machine, const Roofs& roofs,
                                   const ExperimentOptions& options) {
   return Runner(provider, machine, roofs, options).run(graph);

@@ -12,7 +12,7 @@
 #include "lab/ceilings/ceilings.h"
 #include "lab/gate/paired.h"
 #include "lab/machine.h"
-#include "runtime/cpu/cpu_provider.h"
+#include "runtime/provider.h"
 #include "trace/trace.h"
 
 namespace hone::lab {
@@ -40,7 +40,7 @@ struct Experiment {
 };
 
 // `graph`'s inputs must be static. Errors: the model cannot be planned, a run fails, the user interrupts.
-Result<Experiment> run_experiment(const graph::Graph& graph, const runtime::CpuProvider& provider,
+Result<Experiment> run_experiment(const graph::Graph& graph, const runtime::Provider& provider,
                                   const Machine& machine, const Roofs& roofs,
                                   const ExperimentOptions& options);
 

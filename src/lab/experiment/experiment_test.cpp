@@ -6,6 +6,7 @@
 #include "core/testing/scratch_path.h"
 #include "graph/builder.h"
 #include "lab/ceilings/cache.h"
+#include "runtime/testing/providers.h"
 
 namespace hone::lab {
 namespace {
@@ -40,11 +41,11 @@ TEST(Experiment, MeasuresARoofAgainThatAnOperatorHasBeaten) {
   kept.measured_at = "2026-01-01T00:00:00Z";
   ASSERT_TRUE(cache.write(kept).ok());
 
-  const runtime::CpuProvider provider(machine.cores);
+  const auto provider = runtime::testing::cpu_provider(machine.cores);
   ExperimentOptions options;
   options.budget_s = 0.2;
   options.roofs_cache = folder;
-  const auto result = run_experiment(product(), provider, machine, kept.roofs, options);
+  const auto result = run_experiment(product(), *provider, machine, kept.roofs, options);
   ASSERT_TRUE(result.ok()) << result.error().message;
   const auto roof = [&](const Roofs& roofs) { return roofs.compute_roof(DType::kF32, machine.cores); };
   EXPECT_GT(roof(result->report.roofs), 5e9);

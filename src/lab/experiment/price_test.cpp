@@ -8,7 +8,8 @@
 #include "core/clock.h"
 #include "graph/builder.h"
 #include "lab/experiment/profile.h"
-#include "runtime/cpu/cpu_provider.h"
+#include "runtime/host_device.h"
+#include "runtime/testing/providers.h"
 
 namespace hone::lab {
 namespace {
@@ -43,11 +44,14 @@ class Prices : public testing::Test {
   std::unique_ptr<runtime::Plan> compile(const graph::Graph& graph) {
     auto plan = runtime::Plan::compile(graph, provider_, options_);
     EXPECT_TRUE(plan.ok());
-    std::fill_n(static_cast<float*>((*plan)->input(0).data), (*plan)->input(0).size(), 0.5F);
+    Tensor halves(DType::kF32, graph.type(graph.inputs()[0]).shape());
+    std::fill_n(halves.as<float>().data(), halves.size(), 0.5F);
+    EXPECT_TRUE((*plan)->write(0, halves).ok());
     return std::move(*plan);
   }
 
-  const runtime::CpuProvider provider_{0};
+  const std::shared_ptr<const runtime::Provider> machine_ = runtime::testing::cpu_provider();
+  const runtime::Provider& provider_ = *machine_;
   runtime::TimingCache cache_;
   runtime::PlanOptions options_;
 };
@@ -103,11 +107,12 @@ TEST_F(Prices, ANewNodeCostsItsTimeAloneAsItsClassDoesInAStep) {
 }
 
 // Whatever the node, a kernel that takes a third of a millisecond times how slow the machine is just now.
-class Spinning : public runtime::Provider {
+class Spinning : public runtime::HostProvider {
  public:
   std::string_view name() const override { return "machine"; }
-  std::string signature() const override { return "machine"; }
-  Result<std::vector<runtime::Candidate>> candidates(const graph::Graph&, const graph::Node&) const override {
+  std::string signature(runtime::Share) const override { return "machine"; }
+  Result<std::vector<runtime::Candidate>> candidates(const graph::Graph&, const graph::Node&,
+                                                     runtime::Share) const override {
     return std::vector<runtime::Candidate>{{"spin", [this]() -> Result<std::unique_ptr<runtime::Kernel>> {
                                               return std::unique_ptr<runtime::Kernel>(
                                                   std::make_unique<Spin>(slowness));
@@ -119,7 +124,7 @@ class Spinning : public runtime::Provider {
   struct Spin : runtime::Kernel {
     explicit Spin(const double& factor) : slowness(factor) {}
     std::string implementation() const override { return "spin"; }
-    Status run(const runtime::KernelArguments&) override {
+    Status enqueue(const runtime::KernelArguments&, runtime::Queue&) override {
       for (const int64_t end = now_ns() + static_cast<int64_t>(333e3 * slowness); now_ns() < end;) {
       }
       return {};

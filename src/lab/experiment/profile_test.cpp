@@ -1,13 +1,12 @@
 #include "lab/experiment/profile.h"
 
-#include <cstring>
 #include <set>
 
 #include <gtest/gtest.h>
 
 #include "graph/builder.h"
 #include "lab/prepared.h"
-#include "runtime/cpu/cpu_provider.h"
+#include "runtime/testing/providers.h"
 
 namespace hone::lab {
 namespace {
@@ -27,14 +26,14 @@ graph::Graph branches() {
 
 TEST(Profile, LedgerOfOverlappingOperatorsAddsUpToTheStep) {
   const graph::Graph graph = branches();
-  const runtime::CpuProvider provider(2);
+  const auto provider = runtime::testing::cpu_provider(2);
   const auto inputs = make_inputs(graph, 1);
   ASSERT_TRUE(inputs.ok());
   runtime::PlanOptions options;
   options.overlap = runtime::Overlap::kAlways;
-  auto plan = runtime::Plan::compile(graph, provider, options);
+  auto plan = runtime::Plan::compile(graph, *provider, options);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
-  std::memcpy((*plan)->input(0).data, inputs->tensors[0].data(), inputs->tensors[0].bytes());
+  ASSERT_TRUE((*plan)->write(0, inputs->tensors[0]).ok());
   ProfileOptions profile_options;
   profile_options.max_steps = 60;
   profile_options.threads = 2;

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "passes/pass.h"
-#include "runtime/cpu/cpu_provider.h"
+#include "runtime/provider.h"
 
 namespace hone::lab {
 
 // `provider` must outlive the target.
-passes::Target pass_target(const runtime::CpuProvider& provider);
+passes::Target pass_target(const runtime::Provider& provider);
 
 }  // namespace hone::lab

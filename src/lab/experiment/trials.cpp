@@ -91,7 +91,7 @@ Status Trials::try_group(const std::string& group, std::size_t index) {
   if (!worth_measuring(rows_.back(), comparison, index))
     return carry_unmeasured(std::move(tried.graph), std::move(plan));
   HONE_ASSIGN(const PairedResult speed, steps_.compare(kept_plan(), *plan, comparison));
-  const NumericReport numbers = steps_.check(*plan);
+  HONE_ASSIGN(const NumericReport numbers, steps_.check(*plan));
   judge(group, speed, numbers, std::move(tried.graph), std::move(plan));
   return {};
 }
@@ -106,7 +106,7 @@ bool Trials::worth_measuring(const PassRow& row, const TrialComparison& comparis
 
 Status Trials::carry_unmeasured(Graph graph, std::unique_ptr<Plan> plan) {
   HONE_CHECK(plan->run());
-  const NumericReport numbers = steps_.check(*plan);
+  HONE_ASSIGN(const NumericReport numbers, steps_.check(*plan));
   PassRow& row = rows_.back();
   row.max_rel_err = numbers.max_rel_err;
   if (!numbers.passed) {
@@ -169,7 +169,7 @@ Status Trials::settle_carried(double seconds, double done) {
                   kept_plan(), *carried_plan_,
                   {std::max(steps_.least_seconds, seconds), kSecondLookLevel, kSecondLookBlocks, done, done,
                    fmt::format("measuring {} {}", names, carried_.size() > 1 ? "together" : "again")}));
-  const NumericReport numbers = steps_.check(*carried_plan_);
+  HONE_ASSIGN(const NumericReport numbers, steps_.check(*carried_plan_));
   const GateDecision decision = decide(speed, numbers);
   if (carried_.size() == 1) {
     PassRow& row = rows_[carried_[0]];

@@ -36,7 +36,7 @@ struct TrialSteps {
       compile;
   std::function<Result<PairedResult>(runtime::Plan& before, runtime::Plan& after, const TrialComparison&)>
       compare;
-  std::function<NumericReport(const runtime::Plan&)> check;  // the outputs of its last run
+  std::function<Result<NumericReport>(const runtime::Plan&)> check;  // the outputs of its last run
   std::function<double()> seconds_left;                      // of the budget of all trials; may be below 0
   double least_seconds = 0;                                  // of a comparison, whatever is left
   double step_ms = 0;                                        // of the baseline

@@ -7,7 +7,7 @@
 
 #include "graph/builder.h"
 #include "passes/pipeline.h"
-#include "runtime/cpu/cpu_provider.h"
+#include "runtime/testing/providers.h"
 
 namespace hone::lab {
 namespace {
@@ -91,10 +91,10 @@ class TrialRun {
   std::unique_ptr<runtime::Plan> compile(const Graph& graph) {
     runtime::PlanOptions options;
     options.autotune = false;
-    return *runtime::Plan::compile(graph, provider_, options);
+    return *runtime::Plan::compile(graph, *provider_, options);
   }
 
-  const runtime::CpuProvider provider_{1};
+  const std::shared_ptr<const runtime::Provider> provider_ = runtime::testing::cpu_provider(1);
   std::vector<PairedResult> readings_;
   Graph graph_;
   std::unique_ptr<runtime::Plan> plan_;

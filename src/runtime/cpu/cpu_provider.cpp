@@ -3,12 +3,13 @@
 #include <fstream>
 
 #include <fmt/core.h>
-#include <omp.h>
 
 #include "kernels/cpu/cores.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/roof/arithmetic.h"
 #include "kernels/cpu/roof/gemm.h"
+#include "runtime/cpu/cpu_queue.h"
+#include "runtime/cpu/cpu_timer.h"
 #include "runtime/cpu/families.h"
 #include "runtime/reference_kernel.h"
 
@@ -28,16 +29,6 @@ std::string cpu_model() {
   return "unknown processor";
 }
 
-// The last level's, as the first CPU sees it; what is common where the system does not tell.
-std::size_t last_level_cache() {
-  for (int index = 4; index >= 2; --index) {
-    std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));
-    std::size_t kib = 0;  // written as "32768K"
-    if (file >> kib && kib > 0) return kib << 10;
-  }
-  return std::size_t{32} << 20;
-}
-
 bool plain_everywhere(const graph::Graph& graph, const graph::Node& node) {
   for (const auto* ids : {&node.inputs, &node.outputs}) {
     for (graph::ValueId id : *ids) {
@@ -47,33 +38,62 @@ bool plain_everywhere(const graph::Graph& graph, const graph::Node& node) {
   return true;
 }
 
-std::string signature_of(int threads) {
-  return fmt::format("cpu {}, {}, oneDNN {}, kernels {}, threads={}", cpu_model(),
-                     kernels::roof::vector_features(), kernels::roof::dnnl_version_text(), kKernelRevision,
-                     threads);
+// The host's memory, and queues whose kernels find a team of the provider's threads.
+class CpuDevice : public HostDevice {
+ public:
+  explicit CpuDevice(int threads) : threads_(threads) {}
+  Result<std::unique_ptr<Queue>> make_queue() override {
+    return std::unique_ptr<Queue>(std::make_unique<cpu::CpuQueue>(threads_));
+  }
+
+ private:
+  int threads_;
+};
+
+class PinnedHold : public Hold {
+ public:
+  explicit PinnedHold(int threads) : team_(threads) {}
+
+ private:
+  kernels::PinnedTeam team_;
+};
+
+int threads_or_all(int threads) { return threads > 0 ? threads : kernels::default_thread_count(); }
+
+// `make` called with a team of the size that its kernel will run with: libraries prepare for that many.
+Candidate made_for(int threads, Candidate candidate) {
+  return {std::move(candidate.name), [threads, make = std::move(candidate.make)] {
+            const kernels::TeamSize team(threads);
+            return make();
+          }};
 }
 
 }  // namespace
 
 CpuProvider::CpuProvider(int threads)
-    : threads_(threads > 0 ? threads : kernels::default_thread_count()), cache_bytes_(last_level_cache()) {
-  omp_set_num_threads(threads_);
-  signature_ = signature_of(threads_);
+    : HostProvider(std::make_shared<CpuDevice>(threads_or_all(threads))),
+      threads_(threads_or_all(threads)),
+      machine_(fmt::format("cpu {}, {}, oneDNN {}, kernels {}", cpu_model(), kernels::roof::vector_features(),
+                           kernels::roof::dnnl_version_text(), kKernelRevision)) {}
+
+std::string CpuProvider::signature(Share share) const {
+  return fmt::format("{}, threads={}", machine_, threads_of(share));
 }
 
-CpuProvider::CpuProvider(OneLane) : threads_(1), signature_(signature_of(1)) {}
+std::unique_ptr<Hold> CpuProvider::hold() const { return std::make_unique<PinnedHold>(threads_); }
 
-Lanes CpuProvider::lanes() const {
-  if (threads_ < 2) return {};
-  return {threads_, std::unique_ptr<Provider>(new CpuProvider(OneLane{})), kernels::run_lanes};
+Result<std::unique_ptr<KernelTimer>> CpuProvider::make_timer(std::size_t step_bytes, Share share) const {
+  return std::unique_ptr<KernelTimer>(
+      std::make_unique<cpu::CpuTimer>(device(), threads_of(share), step_bytes));
 }
 
 Layout CpuProvider::convolution_layout() const {
   return __builtin_cpu_supports("avx512f") ? Layout::kBlocked16 : Layout::kBlocked8;
 }
 
-Result<std::vector<Candidate>> CpuProvider::candidates(const graph::Graph& graph,
-                                                       const graph::Node& node) const {
+Result<std::vector<Candidate>> CpuProvider::candidates(const graph::Graph& graph, const graph::Node& node,
+                                                       Share share) const {
+  const kernels::TeamSize team(threads_of(share));  // what is offered may depend on it
   std::vector<Candidate> found;
   const cpu::LowerContext context{graph, node};
   // Kernels write output 0 at least; a node of which only a later output is wanted is the reference's.
@@ -86,6 +106,7 @@ Result<std::vector<Candidate>> CpuProvider::candidates(const graph::Graph& graph
   }
   cpu::lower_recurrent(context, found);  // any of its outputs may be absent
   if (found.empty() && plain_everywhere(graph, node)) found.push_back(reference_candidate(graph, node));
+  for (Candidate& candidate : found) candidate = made_for(threads_of(share), std::move(candidate));
   return found;
 }
 

@@ -3,33 +3,34 @@
 // operator family.
 #pragma once
 
-#include "runtime/provider.h"
+#include "runtime/host_device.h"
 
 namespace hone::runtime {
 
-class CpuProvider : public Provider {
+class CpuProvider : public HostProvider {
  public:
   // `threads`: 0 for every core that this process may use (kernels/cpu/cores.h).
   explicit CpuProvider(int threads = 0);
   std::string_view name() const override { return "cpu"; }
   // Processor, vector instructions, oneDNN's version, revision of hone's kernels, threads.
-  std::string signature() const override { return signature_; }
-  std::size_t cache_bytes() const override { return cache_bytes_; }
-  int threads() const { return threads_; }
-  // What its convolutions run fastest in: blocks as wide as the CPU's vectors.
-  Layout convolution_layout() const;
-  Result<std::vector<Candidate>> candidates(const graph::Graph& graph,
-                                            const graph::Node& node) const override;
-  // A lane is one thread.
-  Lanes lanes() const override;
+  std::string signature(Share share) const override;
+  // Kernels are made for as many threads as the share has, whatever the caller's team is.
+  Result<std::vector<Candidate>> candidates(const graph::Graph& graph, const graph::Node& node,
+                                            Share share) const override;
+  // By the host's clock, with caches swept as the rest of a step sweeps them (cpu_timer.h).
+  Result<std::unique_ptr<KernelTimer>> make_timer(std::size_t step_bytes, Share share) const override;
+  int lanes() const override { return threads_; }  // one thread each
+  int threads() const override { return threads_; }
+  // Blocks as wide as the CPU's vectors.
+  Layout convolution_layout() const override;
+  // The threads of a plan's team stay on their cores.
+  std::unique_ptr<Hold> hold() const override;
 
  private:
-  struct OneLane {};
-  explicit CpuProvider(OneLane);  // leaves the calling thread's team as it is
+  int threads_of(Share share) const { return share == Share::kLane ? 1 : threads_; }
 
   int threads_;
-  std::string signature_;
-  std::size_t cache_bytes_;
+  std::string machine_;  // of the signature
 };
 
 }  // namespace hone::runtime

@@ -136,7 +136,7 @@ class RecurrentKernel : public Kernel {
     return std::find(unread_.begin(), unread_.end(), input) == unread_.end();
   }
 
-  Status run(const KernelArguments& arguments) override {
+  Status enqueue(const KernelArguments& arguments, Queue&) override {
     if (in_lanes_) return run_in_lanes(arguments);
     Scratch scratch{};
     scratch.lay_out(layer_, arguments.scratch);

@@ -38,7 +38,7 @@ class FunctionKernel : public Kernel {
     if (output < traits_.in_place_of.size()) return traits_.in_place_of[output];
     return output == 0 ? traits_.in_place : std::nullopt;
   }
-  Status run(const KernelArguments& arguments) override { return function_(arguments); }
+  Status enqueue(const KernelArguments& arguments, Queue&) override { return function_(arguments); }
 
  private:
   KernelTraits traits_;

@@ -1,0 +1,94 @@
+// Timing one node's kernels on made-up data. A provider makes the timer (Provider::make_timer): only it knows
+// what keeps time on its device and how a step leaves its caches.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "core/tensor.h"
+#include "graph/graph.h"
+#include "runtime/device.h"
+#include "runtime/kernel.h"
+
+namespace hone::runtime {
+
+// Data to measure with, as many bytes as a value of this type takes in memory. Floats are random (zeros can run
+// faster than real data), everything else is zero: a valid index, axis or length.
+Tensor made_up(const graph::TensorType& type);
+
+// Memory in which the kernels of one node run: inputs made up, constants the graph's own. Where a kernel may
+// write into an input and a plan would let it, it does.
+class Sandbox {
+ public:
+  // Everything is in `device`'s memory, brought there by `queue`. `graph` must outlive the sandbox.
+  static Result<std::unique_ptr<Sandbox>> make(const graph::Graph& graph, const graph::Node& node,
+                                               Device& device, Queue& queue);
+
+  // For one run of `kernel`, made for this node: valid until the next call. Inputs that kernels have
+  // overwritten are given what they held at first: a thousand sums in place overflow, and NaN may take other
+  // paths.
+  Result<KernelArguments> arguments(const Kernel& kernel, Queue& queue);
+  // Blocks that the operators before the node have written in a step: outputs, then inputs.
+  std::span<const Memory> written_before() const { return blocks_; }
+  // The error of the last run where it left one. Waits.
+  Status fault(const Kernel& kernel, Queue& queue) const;
+
+ private:
+  // An input that a kernel overwrites, and what it held at first.
+  struct Overwritten {
+    std::size_t input = 0;
+    std::byte* address = nullptr;
+    std::size_t bytes = 0;
+    Memory fresh;
+  };
+
+  explicit Sandbox(Device& device) : device_(device) {}
+  Status fill(const graph::Graph& graph, const graph::Node& node, Queue& queue);
+  Result<std::byte*> place(const Tensor& data, Queue& queue);
+  Result<std::byte*> allocate(std::size_t bytes, Queue& queue);
+  Result<std::byte*> overwrite(std::size_t input, Queue& queue);
+
+  Device& device_;
+  std::vector<bool> overwritable_;       // inputs, by a plan's rules
+  std::vector<std::byte*> own_inputs_;   // of inputs that are no constants
+  std::vector<std::size_t> input_bytes_;
+  std::vector<const void*> inputs_;
+  std::vector<void*> outputs_, targets_;  // outputs, and where the kernel at hand writes them
+  std::vector<Memory> blocks_;
+  std::vector<Memory> constants_;
+  std::vector<Overwritten> overwritten_;
+  Memory scratch_, fault_;
+};
+
+// Not thread-safe. Keeps its device alive.
+class KernelTimer {
+ public:
+  KernelTimer(std::shared_ptr<Device> device, std::unique_ptr<Queue> queue)
+      : device_(std::move(device)), queue_(std::move(queue)) {}
+  virtual ~KernelTimer() = default;
+  KernelTimer(const KernelTimer&) = delete;
+  KernelTimer& operator=(const KernelTimer&) = delete;
+
+  // What readings depend on beside provider and node, for the timing cache's key: "caches swept by 4096 KiB".
+  virtual std::string conditions() const { return {}; }
+  virtual Result<std::unique_ptr<Sandbox>> sandbox(const graph::Graph& graph, const graph::Node& node) {
+    return Sandbox::make(graph, node, *device_, *queue_);
+  }
+  // Of one run of `kernel` in a sandbox of its node. By events of a queue, with caches as the run before left
+  // them.
+  virtual Result<double> microseconds(Sandbox& sandbox, Kernel& kernel);
+
+ protected:
+  Queue& queue() { return *queue_; }
+
+ private:
+  std::shared_ptr<Device> device_;
+  std::unique_ptr<Queue> queue_;
+};
+
+}  // namespace hone::runtime
