@@ -9,8 +9,6 @@
 namespace hone::runtime {
 namespace {
 
-constexpr std::size_t kLine = kTensorAlignment;
-
 // As far as the graph tells: a computed value that nothing else reads (BufferAssignment knows aliases, too).
 bool may_be_overwritten(const graph::Graph& graph, const graph::Node& node, std::size_t input) {
   const graph::ValueId from = node.inputs[input];
@@ -83,7 +81,7 @@ Result<std::byte*> Sandbox::place(const Tensor& data, Queue& queue) {
 
 // Whole cache lines, all written: memory that never was is one page of zeros.
 Result<std::byte*> Sandbox::allocate(std::size_t bytes, Queue& queue) {
-  const std::size_t whole = (std::max<std::size_t>(bytes, 1) + kLine - 1) / kLine * kLine;
+  const std::size_t whole = (std::max<std::size_t>(bytes, 1) + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
   HONE_ASSIGN(Memory block, device_.allocate(whole));
   blocks_.push_back(std::move(block));
   HONE_CHECK(queue.fill(blocks_.back().address(), std::byte{0}, whole));

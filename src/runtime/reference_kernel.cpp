@@ -21,6 +21,15 @@ class ReferenceKernel : public Kernel {
 
 }  // namespace
 
+bool ReferenceNode::can_run(const graph::Graph& graph, const graph::Node& node) {
+  for (const auto* ids : {&node.inputs, &node.outputs}) {
+    for (graph::ValueId id : *ids) {
+      if (id.valid() && graph.type(id).layout != Layout::kPlain) return false;
+    }
+  }
+  return true;
+}
+
 ReferenceNode::ReferenceNode(const graph::Graph& graph, const graph::Node& node) : node_(node) {
   for (graph::ValueId id : node.inputs)
     inputs_.push_back(id.valid() ? graph.type(id) : graph::TensorType{});

@@ -9,9 +9,11 @@
 
 namespace hone::runtime {
 
-// A node through the interpreter, on memory that the host can reach. Types must be static and layouts plain.
+// A node through the interpreter, on memory that the host can reach. Types must be static.
 class ReferenceNode {
  public:
+  // Whether all layouts are plain: the reference knows no other.
+  static bool can_run(const graph::Graph& graph, const graph::Node& node);
   ReferenceNode(const graph::Graph& graph, const graph::Node& node);
   Status run(const KernelArguments& arguments) const;
 

@@ -29,15 +29,6 @@ std::string cpu_model() {
   return "unknown processor";
 }
 
-bool plain_everywhere(const graph::Graph& graph, const graph::Node& node) {
-  for (const auto* ids : {&node.inputs, &node.outputs}) {
-    for (graph::ValueId id : *ids) {
-      if (id.valid() && graph.type(id).layout != Layout::kPlain) return false;
-    }
-  }
-  return true;
-}
-
 // The host's memory, and queues whose kernels find a team of the provider's threads.
 class CpuDevice : public HostDevice {
  public:
@@ -105,7 +96,7 @@ Result<std::vector<Candidate>> CpuProvider::candidates(const graph::Graph& graph
     if (lowerable) lower(context, found);
   }
   cpu::lower_recurrent(context, found);  // any of its outputs may be absent
-  if (found.empty() && plain_everywhere(graph, node)) found.push_back(reference_candidate(graph, node));
+  if (found.empty() && ReferenceNode::can_run(graph, node)) found.push_back(reference_candidate(graph, node));
   for (Candidate& candidate : found) candidate = made_for(threads_of(share), std::move(candidate));
   return found;
 }
