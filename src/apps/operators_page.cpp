@@ -56,7 +56,7 @@ std::string attributes_text(const OpEntry& entry) {
 
 std::string oracle_text(const OpEntry& entry) {
   if (entry.op_class == OpClass::kControl || entry.op_class == OpClass::kGroup ||
-      entry.name == "hone.Reorder")
+      entry.name == "hone.Reorder" || entry.name == "hone.CopyTo")
     return "interpreter";
   return kernels::ref::ref_table().find(entry.name) != nullptr ? "yes" : "no";
 }
@@ -65,6 +65,7 @@ std::string cpu_text(const OpEntry& entry, const runtime::Provider& provider) {
   if (entry.op_class == OpClass::kControl) return "interpreter";
   if (entry.op_class == OpClass::kGroup) return "by its kind";
   if (entry.name == "hone.Reorder") return "hone";
+  if (entry.name == "hone.CopyTo") return "by the plan";
   const std::set<std::string> families = lab::kernel_families(entry, provider);
   return families.empty() ? "reference" : fmt::format("{}", fmt::join(families, ", "));
 }

@@ -193,5 +193,59 @@ TEST(Verify, NamesTheNodeWithAWrongType) {
   EXPECT_NE(status.error().message.find("the_relu"), std::string::npos) << status.error().message;
 }
 
+const char* const kOffloaded = R"(graph "offload" (%x: f32[2,3,4,4]@blocked8@device1, %h: f32[3]@host) {
+  %a: f32[2,3,4,4]@blocked8@device1 = Relu(%x) "a" from ["a"]
+  %b: f32[2,3,4,4]@blocked8@host = hone.CopyTo(%a) {device = "host"} "b" from ["b"]
+  %c: f32[3]@host = Neg(%h) "c" from ["c"]
+  return %b, %c
+})";
+
+TEST(Devices, ArePartOfATypeAndSurviveTheTextForm) {
+  const auto graph = parse(kOffloaded);
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  EXPECT_TRUE(verify(*graph).ok());
+  EXPECT_EQ(graph->type(graph->inputs()[0]).device, DeviceId(1));
+  EXPECT_EQ(graph->type(graph->outputs()[0]).text(), "f32[2,3,4,4]@blocked8@host");
+  EXPECT_TRUE(graph->type(graph->outputs()[1]).device.is_host()) << "where its input is";
+  const auto again = parse(print(*graph, Constants::kFull));
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_TRUE(same_graph(*graph, *again));
+  EXPECT_FALSE(parse("graph \"g\" (%x: f32[2]@nowhere) { return %x }").ok());
+  EXPECT_FALSE(parse("graph \"g\" (%x: f32[2]@device) { return %x }").ok());
+}
+
+TEST(Devices, OperandsLieOnOneUnlessTheOperatorCopies) {
+  GraphBuilder b("g");
+  TensorType there = tensor_type(DType::kF32, Shape{3});
+  there.device = DeviceId::host();
+  const ValueId x = b.input("x", tensor_type(DType::kF32, Shape{3})), h = b.input("h", there);
+  Node add;
+  add.op = "Add";
+  add.inputs = {x, h};
+  const std::string name = "y";
+  const auto mixed = b.try_add(add, std::span(&name, 1));
+  ASSERT_FALSE(mixed.ok());
+  EXPECT_NE(mixed.error().message.find("input 0 lies on device0, input 1 on host: add a hone.CopyTo"),
+            std::string::npos)
+      << mixed.error().message;
+  const ValueId here = b.add("hone.CopyTo", {h}, {{"device", std::string("device0")}});
+  EXPECT_EQ(b.type(here).device, DeviceId());
+  b.output(b.add("Add", {x, here}));
+  const ValueId w = b.constant("w", Tensor::f32({3}, std::vector<float>{1, 2, 3}));
+  const ValueId beside = b.add("Mul", {h, w});  // constants lie wherever they are read
+  EXPECT_TRUE(b.type(beside).device.is_host());
+  b.output(beside);
+  const auto graph = std::move(b).finish();
+  ASSERT_TRUE(graph.ok());
+  EXPECT_TRUE(verify(*graph).ok()) << verify(*graph).error().message;
+}
+
+TEST(Devices, AreNamed) {
+  for (const char* text : {"host", "device0", "device1", "device254"})
+    EXPECT_EQ(DeviceId::from_text(text)->text(), text);
+  for (const char* text : {"", "Host", "device", "device255", "device1000", "device-1", "device1x"})
+    EXPECT_FALSE(DeviceId::from_text(text)) << text;
+}
+
 }  // namespace
 }  // namespace hone::graph

@@ -207,6 +207,19 @@ void default_bytes(const CostContext& context, Cost& cost) {
 
 }  // namespace
 
+// Where all inputs of a node lie. Constants lie wherever they are read.
+static Result<DeviceId> common_device(const InferContext& context) {
+  std::optional<std::size_t> first;
+  for (std::size_t i = 0; i < context.input_count(); ++i) {
+    if (!context.has_input(i) || context.constant(i) != nullptr) continue;
+    if (!first) first = i;
+    if (context.input(i).device == context.input(*first).device) continue;
+    return invalid(fmt::format("input {} lies on {}, input {} on {}: add a hone.CopyTo", *first,
+                               context.input(*first).device.text(), i, context.input(i).device.text()));
+  }
+  return first ? context.input(*first).device : DeviceId();
+}
+
 Result<std::vector<TensorType>> infer_types(const Node& node, std::vector<const Value*> inputs) {
   const OpEntry* entry = op_table().find(node.op);
   if (entry == nullptr) return unsupported(fmt::format("unsupported: {}", node.op));
@@ -219,6 +232,10 @@ Result<std::vector<TensorType>> infer_types(const Node& node, std::vector<const 
   }
   InferContext context(node, std::move(inputs));
   HONE_CHECK(entry->infer(context));
+  if (!entry->crosses_devices) {
+    HONE_ASSIGN(const DeviceId device, common_device(context));
+    context.place_outputs(device);
+  }
   // Sizes out of a model's constants (ConstantOfShape, Pad, Resize) may be of any magnitude.
   for (const TensorType& type : context.outputs()) {
     if (!type.is_static()) continue;

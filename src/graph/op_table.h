@@ -61,6 +61,9 @@ class InferContext {
   std::size_t output_count() const { return node_.outputs.size(); }
   void set_output(std::size_t i, TensorType type);
   const std::vector<TensorType>& outputs() const { return outputs_; }
+  void place_outputs(DeviceId device) {
+    for (TensorType& type : outputs_) type.device = device;
+  }
 
   // An error that names what is wrong; the caller adds the node.
   Error error(std::string what) const { return invalid(std::move(what)); }
@@ -116,6 +119,7 @@ struct OpEntry {
   FlopsFunction least_flops = nullptr;  // of a known algorithm that may need fewer; null: none does
   BytesFunction bytes = nullptr;
   GradientFunction gradient = nullptr;
+  bool crosses_devices = false;  // inputs and outputs need not be on one device: `infer` says where they are
   bool pure = true;          // the same inputs give the same outputs: may be folded, merged and dropped
   std::string_view summary;  // one line for docs/operators.md
 };
@@ -150,7 +154,7 @@ void add_loss_ops(OpTable&);           // SoftmaxCrossEntropyLoss, NegativeLogLi
 void add_string_ops(OpTable&);         // StringNormalizer
 void add_control_ops(OpTable&);        // If, Loop, Scan
 void add_optimizer_ops(OpTable&);      // hone.Sgd, hone.AdamW
-void add_hone_ops(OpTable&);           // hone.Fused, hone.Reorder
+void add_hone_ops(OpTable&);           // hone.Fused, hone.Reorder, hone.CopyTo
 
 // Runs an entry's inference on a node: arity and attributes checked, then types. Errors name the rule, not
 // the node.

@@ -149,21 +149,23 @@ class Parser {
     if (!dtype) return error(fmt::format("'{}' is not a dtype", dtype_text));
     TensorType type = unranked(*dtype);
     HONE_CHECK(expect("["));
-    if (accept("*")) {
+    const bool ranked = !accept("*");
+    if (ranked)
+      type.dims.emplace();
+    else
       HONE_CHECK(expect("]"));
-      return type;
-    }
-    type.dims.emplace();
-    while (!accept("]")) {
+    while (ranked && !accept("]")) {
       if (!type.dims->empty()) HONE_CHECK(expect(","));
       HONE_ASSIGN(Dim dim, extent());
       type.dims->push_back(std::move(dim));
     }
-    if (accept("@")) {
-      HONE_ASSIGN(const std::string layout_text, word());
-      for (Layout layout : {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked8, Layout::kBlocked16}) {
-        if (layout_name(layout) == layout_text) type.layout = layout;
-      }
+    while (accept("@")) {  // a layout, a device
+      HONE_ASSIGN(const std::string text, word());
+      const auto layout = layout_from_name(text);
+      const auto device = DeviceId::from_text(text);
+      if (!layout && !device) return error(fmt::format("'{}' is neither a layout nor a device", text));
+      if (layout) type.layout = *layout;
+      if (device) type.device = *device;
     }
     return type;
   }

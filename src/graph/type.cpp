@@ -60,6 +60,7 @@ std::string TensorType::text() const {
     text += ']';
   }
   if (layout != Layout::kPlain) text += fmt::format("@{}", layout_name(layout));
+  if (device != DeviceId()) text += "@" + device.text();
   switch (kind) {
     case TypeKind::kTensor:
       return text;
@@ -140,6 +141,7 @@ Result<TensorType> merge_types(const TensorType& declared, const TensorType& inf
   if (inferred.dtype == DType::kUndefined && !inferred.has_rank()) return declared;
   TensorType merged = inferred;
   if (declared.kind != inferred.kind) return contradiction("another kind");
+  if (declared.device != inferred.device) return contradiction("another device");
   if (inferred.dtype == DType::kUndefined) merged.dtype = declared.dtype;
   if (declared.dtype != DType::kUndefined && merged.dtype != declared.dtype)
     return contradiction("another dtype");

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device_id.h"
 #include "core/dtype.h"
 #include "core/layout.h"
 #include "core/shape.h"
@@ -41,10 +42,13 @@ enum class TypeKind : uint8_t { kTensor, kSequence, kOptional, kNone };
 
 // The type of a value. Rank may be unknown (dims == nullopt). `layout` says how a tensor's elements lie in
 // memory; it changes only through hone.Reorder nodes and layout-aware operators, never the meaning of dims.
+// `device` says in whose memory; it changes only through hone.CopyTo. A constant's is device 0: known data are
+// brought wherever they are read.
 struct TensorType {
   DType dtype = DType::kUndefined;
   std::optional<Dims> dims;
   Layout layout = Layout::kPlain;
+  DeviceId device = {};
   TypeKind kind = TypeKind::kTensor;  // sequence or optional *of* this tensor type
 
   bool has_rank() const { return dims.has_value(); }
@@ -55,7 +59,7 @@ struct TensorType {
   // Of the memory that holds it: elements of less than a byte take one each. Only when is_static().
   std::size_t storage_bytes() const;
   std::string text()
-      const;  // "f32[batch,3,256,256]", "f32[*]", with "@blocked16" for a layout that is not plain
+      const;  // "f32[batch,3,256,256]", "f32[*]"; "@blocked16", "@host" where not plain, not on device 0
   friend bool operator==(const TensorType&, const TensorType&) = default;
 };
 

@@ -49,6 +49,9 @@ class Verifier {
       if (value.producer.valid()) return broken(fmt::format("constant '{}' also has a producer", value.name));
       TensorType held = tensor_type(value.constant->dtype(), value.constant->shape());
       held.layout = value.type.layout;
+      if (value.type.device != DeviceId())
+        return broken(fmt::format("constant '{}' is said to lie on {}; a constant has no device of its own",
+                                  value.name, value.type.device.text()));
       if (held != value.type) {
         return broken(fmt::format("constant '{}' is declared {}, but its data are {}", value.name,
                                   value.type.text(), held.text()));

@@ -46,10 +46,13 @@ bool hopeless(const Contender& contender, double best) {
   }
 }
 
-// Times those still in; returns who is left.
-std::vector<Contender*> run_round(const std::vector<Contender*>& running) {
+// Times those still in; returns who is left: nobody where `keep_going` ended it, and `ended` is set.
+std::vector<Contender*> run_round(const std::vector<Contender*>& running,
+                                  const std::function<bool()>& keep_going, bool& ended) {
   double best = kInfinity;
   for (Contender* contender : running) {
+    ended = keep_going && !keep_going();
+    if (ended) return {};
     const Result<double> reading = contender->time();
     contender->failed = !reading.ok();
     if (reading.ok()) contender->readings.push_back(*reading);
@@ -68,21 +71,24 @@ double Contender::estimate() const {
   return readings.empty() ? kInfinity : quantile(readings, kReadingQuantile);
 }
 
-void run_rounds(std::span<Contender> contenders, double budget_ms, std::size_t least_readings) {
+bool run_rounds(std::span<Contender> contenders, double budget_ms, std::size_t least_readings,
+                const std::function<bool()>& keep_going) {
   const int64_t end = now_ns() + static_cast<int64_t>(budget_ms * 1e6);
   std::vector<Contender*> running;
   for (Contender& contender : contenders) running.push_back(&contender);
-  running = run_round(running);
+  bool ended = false;
+  running = run_round(running, keep_going, ended);
   for (Contender* contender : running) {  // the first reading is of code and memory never used before
     if (best_of(*contender) < kLong) contender->readings.clear();
   }
   while (!running.empty()) {
     std::size_t readings = kMostReadings;  // that each has
     for (const Contender* contender : running) readings = std::min(readings, contender->readings.size());
-    if (readings >= kMostReadings || (readings >= least_readings && now_ns() >= end)) return;
-    if (running.size() == 1 && readings >= kEnoughAlone) return;
-    running = run_round(running);
+    if (readings >= kMostReadings || (readings >= least_readings && now_ns() >= end)) return true;
+    if (running.size() == 1 && readings >= kEnoughAlone) return true;
+    running = run_round(running, keep_going, ended);
   }
+  return !ended;
 }
 
 std::size_t step_bytes(const Graph& graph) {
@@ -163,7 +169,8 @@ Result<Chosen> Tuner::measure(const Graph& graph, const Node& node,
   if (kernels.empty()) return last;
   std::vector<Contender> contenders;
   for (const auto& kernel : kernels) contenders.push_back(contender(*sandbox, *kernel));
-  run_rounds(contenders, options_.tune_ms_per_node);
+  if (!run_rounds(contenders, options_.tune_ms_per_node, kLeastReadings, options_.keep_going))
+    return interrupted_choice();
   std::vector<double> times;
   for (const Contender& contender : contenders)
     times.push_back(contender.failed ? kInfinity : contender.estimate());
@@ -190,7 +197,8 @@ Result<double> Tuner::seconds_now(const Graph& graph, const Node& node) {
   HONE_CHECK(timer_);
   HONE_ASSIGN(const std::unique_ptr<Sandbox> sandbox, (*timer_)->sandbox(graph, node));
   std::array<Contender, 1> only = {contender(*sandbox, *kernel)};
-  run_rounds(only, options_.tune_ms_per_node / 2, kLookAgainReadings);
+  if (!run_rounds(only, options_.tune_ms_per_node / 2, kLookAgainReadings, options_.keep_going))
+    return interrupted_choice();
   if (only[0].failed)
     return invalid(fmt::format("node '{}' ({}): no kernel runs on made-up data", node.name, node.op));
   return only[0].estimate() * 1e-6;

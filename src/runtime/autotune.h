@@ -43,9 +43,10 @@ inline constexpr std::size_t kLeastReadings = 3;  // below, one disturbance can 
 
 // Times the contenders in turns (A B C A B C …), so that what disturbs the machine for a while disturbs all.
 // One that is clearly slower than another sits out the rest. Ends when `budget_ms` is spent and each has
-// `least_readings`, or earlier when it is clear who wins.
-void run_rounds(std::span<Contender> contenders, double budget_ms,
-                std::size_t least_readings = kLeastReadings);
+// `least_readings`, or earlier when it is clear who wins, or when `keep_going`, asked between any two readings,
+// says false: then it returns false.
+bool run_rounds(std::span<Contender> contenders, double budget_ms,
+                std::size_t least_readings = kLeastReadings, const std::function<bool()>& keep_going = {});
 
 class Tuner {
  public:

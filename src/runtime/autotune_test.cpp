@@ -66,6 +66,13 @@ TEST(RunRounds, AShortOneAgainstALongOne) {
   EXPECT_LT(all[1].estimate(), all[0].estimate());
 }
 
+TEST(RunRounds, EndBetweenTwoReadingsWhenTold) {
+  Race race;
+  std::vector<Contender> all = {race.runner('A', {10}), race.runner('B', {10})};
+  EXPECT_FALSE(run_rounds(all, 1000, kLeastReadings, [&] { return race.ran.size() < 3; }));
+  EXPECT_EQ(race.ran, "ABA");
+}
+
 TEST(RunRounds, OneThatFailsIsLeftOut) {
   Race race;
   std::vector<Contender> all = {race.runner('A', {10}),

@@ -63,7 +63,7 @@ Result<std::vector<Tensor>> interpret(const Graph& graph, std::span<const Tensor
 
 Result<std::vector<Tensor>> interpret_node(const Node& node, std::span<const Tensor> inputs) {
   if (node.op == "hone.Fused") return interpret(*node.bodies[0], inputs);
-  if (node.op == "hone.Reorder") return std::vector<Tensor>{inputs[0]};
+  if (node.op == "hone.Reorder" || node.op == "hone.CopyTo") return std::vector<Tensor>{inputs[0]};
   if (is_control(node))
     return run_control(node, inputs, [&](std::size_t body, std::span<const Tensor> given) {
       return interpret(*node.bodies[body], given);

@@ -10,10 +10,6 @@
 namespace hone::runtime {
 namespace {
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
-}
-
 bool alive_together(const Lifetime& a, const Lifetime& b) {
   if (a.lane >= 0 && a.lane == b.lane) return a.lane_first <= b.lane_last && b.lane_first <= a.lane_last;
   return a.first <= b.last && b.first <= a.last;
@@ -25,8 +21,8 @@ std::size_t most_alive_at_once(std::span<const Lifetime> buffers) {
   for (const Lifetime& buffer : buffers) steps = std::max(steps, buffer.last + 1);
   std::vector<std::ptrdiff_t> change(steps + 1, 0);
   for (const Lifetime& buffer : buffers) {
-    change[buffer.first] += static_cast<std::ptrdiff_t>(aligned(buffer.bytes));
-    change[buffer.last + 1] -= static_cast<std::ptrdiff_t>(aligned(buffer.bytes));
+    change[buffer.first] += static_cast<std::ptrdiff_t>(placed_bytes(buffer.bytes));
+    change[buffer.last + 1] -= static_cast<std::ptrdiff_t>(placed_bytes(buffer.bytes));
   }
   std::ptrdiff_t alive = 0;
   std::ptrdiff_t most = 0;
@@ -57,13 +53,17 @@ std::size_t lowest_gap(const Lifetime& buffer, std::span<const Lifetime> buffers
   std::size_t end = 0;
   for (std::size_t other : placed) {
     if (!alive_together(buffer, buffers[other])) continue;
-    if (offsets[other] >= end + aligned(buffer.bytes)) return end;
-    end = std::max(end, offsets[other] + aligned(buffers[other].bytes));
+    if (offsets[other] >= end + placed_bytes(buffer.bytes)) return end;
+    end = std::max(end, offsets[other] + placed_bytes(buffers[other].bytes));
   }
   return end;
 }
 
 }  // namespace
+
+std::size_t placed_bytes(std::size_t bytes) {
+  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+}
 
 MemoryPlan plan_memory(std::span<const Lifetime> buffers) {
   MemoryPlan plan;
@@ -76,7 +76,7 @@ MemoryPlan plan_memory(std::span<const Lifetime> buffers) {
   std::vector<std::size_t> placed;  // by offset
   for (std::size_t index : order) {
     plan.offsets[index] = lowest_gap(buffers[index], buffers, placed, plan.offsets);
-    plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[index] + aligned(buffers[index].bytes));
+    plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[index] + placed_bytes(buffers[index].bytes));
     auto at = std::upper_bound(placed.begin(), placed.end(), index, [&](std::size_t a, std::size_t b) {
       return plan.offsets[a] < plan.offsets[b];
     });

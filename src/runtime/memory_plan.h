@@ -21,6 +21,9 @@ struct Lifetime {
   uint32_t lane_last = 0;
 };
 
+// What a buffer of so many bytes takes up: the next one starts aligned to kTensorAlignment.
+std::size_t placed_bytes(std::size_t bytes);
+
 struct MemoryPlan {
   std::vector<std::size_t> offsets;  // a buffer's place in the arena, aligned to kTensorAlignment
   std::size_t arena_bytes = 0;

@@ -50,7 +50,7 @@ struct BothWays {
   double overlap_ns = 0;
 };
 
-Result<BothWays> measure(Plan& in_order, Plan& overlap) {
+Result<BothWays> measure(Plan& in_order, Plan& overlap, const PlanOptions& options) {
   double longest = 0;
   for (Plan* plan : {&in_order, &overlap}) {
     HONE_CHECK(time_calls(*plan, 2));
@@ -61,6 +61,7 @@ Result<BothWays> measure(Plan& in_order, Plan& overlap) {
   std::vector<double> a, b;
   const int64_t end = now_ns() + static_cast<int64_t>(kBudgetNs);
   while (a.size() < kLeastRounds || (a.size() < kMostRounds && now_ns() < end)) {
+    if (!options.may_go_on()) return interrupted_choice();
     // Which comes first alternates: a clock that speeds up favours nobody.
     const bool in_order_first = a.size() % 2 == 0;
     Plan& first = in_order_first ? in_order : overlap;
@@ -124,7 +125,7 @@ Result<Trial> try_section(const Graph& graph, const Section& section, const Prov
     HONE_ASSIGN(plan, Plan::compile(std::move(alone), provider, each));
     HONE_CHECK(write_inputs(*plan));
   }
-  HONE_ASSIGN(const BothWays times, measure(*plans[0], *plans[1]));
+  HONE_ASSIGN(const BothWays times, measure(*plans[0], *plans[1], options));
   Trial trial;
   trial.overlap = times.overlap_ns < std::min(kMargin * times.in_order_ns, times.in_order_ns - kLeastGainNs);
   trial.why = fmt::format("{} {:.1f} µs, {} {:.1f} µs", kOverlap, times.overlap_ns / 1e3, kInOrder,
@@ -151,6 +152,7 @@ std::vector<NodeTime> time_nodes(const Graph& graph, const graph::BufferAssignme
   for (uint32_t i = 0; i < times.size(); ++i) {
     const Node& node = graph.nodes()[i];
     if (!company[i] || buffers.elided(NodeId{i})) continue;
+    if (!options.may_go_on()) break;  // choose_overlap() says so
     times[i] = {1, 1};
     if (!options.autotune) continue;
     const double alone_us = microseconds(graph, node, whole);
@@ -194,6 +196,7 @@ Result<std::vector<OverlapChoice>> choose_overlap(const Graph& graph, const grap
   const bool always = options.overlap == Overlap::kAlways;
   if (options.overlap == Overlap::kNever || provider.lanes() < 2 || (!always && !options.autotune)) return choices;
   std::vector<NodeTime> times = time_nodes(graph, buffers, provider, options);
+  if (!options.may_go_on()) return interrupted_choice();
   if (always) {  // as if a team were a thousand times slower
     for (NodeTime& time : times) time.team_us = 1e3 * std::max(1.0, time.team_us);
   }

@@ -12,6 +12,8 @@
 #include "graph/buffer_assignment.h"
 #include "graph/op_table.h"
 #include "runtime/autotune.h"
+#include "runtime/copy_kernel.h"
+#include "runtime/host_device.h"
 #include "runtime/interpreter.h"
 #include "runtime/memory_plan.h"
 #include "runtime/overlap.h"
@@ -31,11 +33,8 @@ namespace {
 
 constexpr std::byte kUnwritten{0xff};
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
-}
-
-// Whether `graph` can be a plan: every shape known and no larger than the device's memory, no strings.
+// Whether `graph` can be a plan: every shape known and no larger than the device's memory, no strings, no other
+// device than number 0 and the host.
 Status check_values(const Graph& graph, const Device& device) {
   const std::size_t memory = device.capacity();
   for (const graph::Value& value : graph.values()) {
@@ -48,6 +47,9 @@ Status check_values(const Graph& graph, const Device& device) {
           fmt::format("unsupported: '{}' has type {}; strings have no place in a plan, only "
                       "hone run computes with them",
                       value.name, value.type.text()));
+    if (!value.type.device.is_host() && value.type.device != DeviceId())
+      return unsupported(fmt::format("unsupported: '{}' lies on {}; a plan has device0 and the host",
+                                     value.name, value.type.device.text()));
     if (const auto bytes = static_cast<double>(value.type.storage_bytes()); bytes > static_cast<double>(memory))
       return invalid(fmt::format(
           "'{}' ({}) takes {}, more than the memory of {} ({}); give smaller shapes", value.name,
@@ -56,7 +58,22 @@ Status check_values(const Graph& graph, const Device& device) {
   return {};
 }
 
-Error cancelled() { return {ErrorCode::kCancelled, "interrupted; nothing was written"}; }
+// hone.CopyTo is the plan's own; what else there is to compute is computed on the device.
+Status check_on_device(const Graph& graph, const Node& node) {
+  const bool on_host = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) {
+    return output.valid() && graph.type(output).device.is_host();
+  });
+  if (!on_host) return {};
+  return unsupported(
+      "unsupported: computing in the host's memory within a plan; put a hone.CopyTo before it");
+}
+
+// Values of one memory, and where they lie in it.
+struct Arena {
+  std::vector<Lifetime> lifetimes;
+  MemoryPlan placement;
+  Memory memory;
+};
 
 // A lane of steps, and how its last run ended.
 struct RunningLane {
@@ -88,7 +105,10 @@ struct Plan::State : Sequence {
   const Section* section_of(NodeId node) const;  // null: the node has all of the device
   void find_stretches();
   void share_buffers(BufferAssignment& buffers);
-  Status plan_arena(const BufferAssignment& buffers);
+  Result<Chosen> choose(const Node& node, Tuner& tuner) const;
+  Status plan_arenas(const BufferAssignment& buffers);
+  Status place(Arena& of, std::string_view where, std::size_t capacity);
+  Arena& arena_of(ValueId value) { return graph.type(value).device.is_host() ? host_arena : arena; }
   Status allocate();
   Status place_constants(const BufferAssignment& buffers);
   std::vector<bool> constants_read(const BufferAssignment& buffers) const;
@@ -111,7 +131,8 @@ struct Plan::State : Sequence {
 
   // The device's, in the order in which they must be made; released the other way round.
   std::shared_ptr<Device> device;
-  Memory arena, constants, fault;
+  Arena arena, host_arena;  // the second in staging memory
+  Memory constants, fault;
   Memory fault_staging;  // where the host reads what `fault` held after a run
   std::unique_ptr<Queue> queue;
   std::unique_ptr<Recording> recording;
@@ -124,9 +145,9 @@ struct Plan::State : Sequence {
   std::vector<std::size_t> value_places;    // index into the memory plan of each value that owns memory
   std::vector<std::size_t> scratch_places;  // the same of each step's scratch
   std::vector<KernelArguments> arguments;   // one a step
-  MemoryPlan placement;
   std::size_t weights_bytes = 0;
   bool check_numbers = false;
+  std::size_t at_node = 0;  // whose kernel is being chosen
 
   std::vector<Section> sections;   // that run side by side
   std::vector<Stretch> stretches;  // all steps, in order
@@ -139,9 +160,10 @@ Status Plan::State::make_kernels(const Provider& provider, const PlanOptions& op
   const std::size_t total = graph.nodes().size();
   for (uint32_t i = 0; i < total; ++i) {
     const Node& node = graph.nodes()[i];
-    if (options.progress && !options.progress(i, total, node.name)) return cancelled();
+    at_node = i;
+    if (!options.may_go_on()) return interrupted_choice();
     if (buffers.elided(NodeId{i})) continue;
-    auto chosen = tuner.choose(graph, node);
+    auto chosen = choose(node, tuner);
     if (!chosen.ok() && chosen.error().code == ErrorCode::kCancelled) return chosen.error();
     if (!chosen.ok()) return chosen.error().within(fmt::format("node '{}' ({})", node.name, node.op));
     PlanStep& step = steps.emplace_back();
@@ -151,8 +173,17 @@ Status Plan::State::make_kernels(const Provider& provider, const PlanOptions& op
     kernels.emplace_back();
     take_kernel(steps.size() - 1, std::move(*chosen));
   }
-  if (options.progress && !options.progress(total, total, "")) return cancelled();
+  at_node = total;
+  if (!options.may_go_on()) return interrupted_choice();
   return {};
+}
+
+Result<Chosen> Plan::State::choose(const Node& node, Tuner& tuner) const {
+  if (node.op == "hone.CopyTo")
+    return Chosen{make_copy_kernel(graph.type(node.inputs[0]), graph.type(node.outputs[0])),
+                  "the queue's own"};
+  HONE_CHECK(check_on_device(graph, node));
+  return tuner.choose(graph, node);
 }
 
 void Plan::State::take_kernel(std::size_t index, Chosen chosen) {
@@ -183,7 +214,7 @@ Status Plan::State::use_lanes(const OverlapChoice& choice, const Provider& provi
     const auto lane = std::find_if(section.lanes.begin(), section.lanes.end(), [&](const auto& nodes) {
       return std::find(nodes.begin(), nodes.end(), step.node) != nodes.end();
     });
-    auto chosen = tuner.choose(graph, graph.node(step.node));
+    auto chosen = choose(graph.node(step.node), tuner);
     if (!chosen.ok()) return failed(i, chosen.error());
     take_kernel(i, std::move(*chosen));
     step.lane = static_cast<int>(lane - section.lanes.begin());
@@ -228,12 +259,12 @@ void Plan::State::share_buffers(BufferAssignment& buffers) {
   }
 }
 
-Status Plan::State::plan_arena(const BufferAssignment& buffers) {
-  std::vector<Lifetime> lifetimes;
+Status Plan::State::plan_arenas(const BufferAssignment& buffers) {
   value_places.assign(graph.values().size(), SIZE_MAX);
   for (uint32_t i = 0; i < graph.values().size(); ++i) {
     const graph::Value& value = graph.values()[i];
     if (value.is_constant() || buffers.place(ValueId{i}).root != ValueId{i}) continue;
+    std::vector<Lifetime>& lifetimes = arena_of(ValueId{i}).lifetimes;
     value_places[i] = lifetimes.size();
     lifetimes.push_back({value.type.storage_bytes(), buffers.first_definition(ValueId{i}),
                          buffers.last_use(ValueId{i})});
@@ -241,25 +272,33 @@ Status Plan::State::plan_arena(const BufferAssignment& buffers) {
           [&](const Section& section) { return only_lane(graph, buffers, section, ValueId{i}); });
   }
   for (const PlanStep& step : steps) {
-    scratch_places.push_back(lifetimes.size());
-    lifetimes.push_back({step.scratch_bytes, step.node.index, step.node.index});
-    widen(lifetimes.back(), sections, [&](const Section&) { return std::optional<std::size_t>(step.lane); });
+    scratch_places.push_back(arena.lifetimes.size());
+    arena.lifetimes.push_back({step.scratch_bytes, step.node.index, step.node.index});
+    widen(arena.lifetimes.back(), sections, [&](const Section&) { return std::optional<std::size_t>(step.lane); });
   }
-  placement = plan_memory(lifetimes);
-  if (const std::size_t memory = device->capacity(); placement.arena_bytes > memory)
-    return invalid(fmt::format("a plan of it takes {} of memory, more than there is on {} ({}); give smaller "
-                               "shapes",
-                               format_bytes(static_cast<double>(placement.arena_bytes)), device->name(),
-                               format_bytes(static_cast<double>(memory))));
-  return {};
+  HONE_CHECK(place(arena, device->name(), device->capacity()));
+  return place(host_arena, "the host", HostDevice().capacity());
+}
+
+Status Plan::State::place(Arena& of, std::string_view where, std::size_t capacity) {
+  of.placement = plan_memory(of.lifetimes);
+  if (of.placement.arena_bytes <= capacity) return {};
+  return invalid(
+      fmt::format("a plan of it takes {} of memory, more than there is on {} ({}); give smaller shapes",
+                  format_bytes(static_cast<double>(of.placement.arena_bytes)), where,
+                  format_bytes(static_cast<double>(capacity))));
 }
 
 Status Plan::State::allocate() {
   HONE_ASSIGN(queue, device->make_queue());
-  HONE_ASSIGN(arena, device->allocate(placement.arena_bytes + kTensorAlignment));
+  HONE_ASSIGN(arena.memory, device->allocate(arena.placement.arena_bytes + kTensorAlignment));
   // Touch the pages now: the first run is not where they should be mapped. 0xff is a NaN in every float
   // format, so that a read of something never written shows.
-  HONE_CHECK(queue->fill(arena.address(), kUnwritten, arena.bytes()));
+  HONE_CHECK(queue->fill(arena.memory.address(), kUnwritten, arena.memory.bytes()));
+  if (host_arena.placement.arena_bytes > 0) {
+    HONE_ASSIGN(host_arena.memory, device->allocate_staging(host_arena.placement.arena_bytes));
+    std::memset(host_arena.memory.address(), std::to_integer<int>(kUnwritten), host_arena.memory.bytes());
+  }
   HONE_ASSIGN(fault, device->allocate(sizeof(FaultWord)));
   HONE_ASSIGN(fault_staging, device->allocate_staging(sizeof(FaultWord)));
   HONE_CHECK(queue->fill(fault.address(), std::byte{0}, sizeof(FaultWord)));
@@ -295,7 +334,7 @@ Status Plan::State::place_constants(const BufferAssignment& buffers) {
     if (device->host_visible())
       constant_at[i] = static_cast<const std::byte*>(std::as_const(*graph.values()[i].constant).data());
     offsets[i] = bytes;
-    if (read[i]) bytes += aligned(graph.values()[i].type.storage_bytes());
+    if (read[i]) bytes += placed_bytes(graph.values()[i].type.storage_bytes());
   }
   if (device->host_visible()) return {};
   HONE_ASSIGN(constants, device->allocate(bytes));
@@ -317,7 +356,9 @@ void Plan::State::place_values(const BufferAssignment& buffers) {
     if (const std::byte* data = constant_at[place.root.index]; data != nullptr) {
       addresses[i] = data + place.offset;
     } else if (!graph.value(place.root).is_constant()) {
-      writable[i] = arena.address() + placement.offsets[value_places[place.root.index]] + place.offset;
+      const Arena& in = arena_of(place.root);
+      writable[i] =
+          in.memory.address() + in.placement.offsets[value_places[place.root.index]] + place.offset;
       addresses[i] = writable[i];
     }
   }
@@ -339,7 +380,7 @@ void Plan::State::resolve_arguments() {
       weights_bytes += graph.type(id).storage_bytes();
     }
     for (ValueId id : node.outputs) outputs[s].push_back(id.valid() ? writable[id.index] : nullptr);
-    arguments.push_back({inputs[s], outputs[s], arena.address() + placement.offsets[scratch_places[s]],
+    arguments.push_back({inputs[s], outputs[s], arena.memory.address() + arena.placement.offsets[scratch_places[s]],
                          reinterpret_cast<FaultWord*>(fault.address()), static_cast<uint32_t>(s)});
   }
 }
@@ -350,7 +391,7 @@ Error Plan::State::failed(std::size_t step, const Error& error) const {
 }
 
 Result<bool> Plan::State::finite(ValueId id, Queue& on) const {
-  if (!id.valid() || graph.type(id).dtype != DType::kF32 || addresses[id.index] == nullptr) return true;
+  if (!id.valid() || graph.type(id).device.is_host() || graph.type(id).dtype != DType::kF32 || addresses[id.index] == nullptr) return true;
   std::vector<float> data(graph.type(id).storage_bytes() / sizeof(float));
   HONE_CHECK(on.copy_out(data.data(), addresses[id.index], data.size() * sizeof(float)));
   HONE_CHECK(on.wait());
@@ -438,6 +479,10 @@ Status Plan::State::finish() {
   return failed(step, kernels[step]->fault(code_of_fault(found)));
 }
 
+Error interrupted_choice() {
+  return {ErrorCode::kCancelled, "interrupted while kernels were chosen; nothing was written"};
+}
+
 Plan::Plan(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Plan::~Plan() = default;
 
@@ -448,6 +493,12 @@ Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provide
   state->check_numbers = options.check_numbers;
   BufferAssignment buffers(state->graph);
   PlanOptions complete = options;
+  if (!complete.keep_going && options.progress) {
+    complete.keep_going = [&progress = options.progress, &made = *state] {
+      const auto& nodes = made.graph.nodes();
+      return progress(made.at_node, nodes.size(), made.at_node < nodes.size() ? nodes[made.at_node].name : "");
+    };
+  }
   if (complete.step_bytes == 0) complete.step_bytes = step_bytes(state->graph);
   // Nodes of one signature are measured once, whether or not the caller keeps measurements.
   TimingCache of_this_plan;
@@ -456,7 +507,7 @@ Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provide
   HONE_CHECK(state->overlap(provider, complete, buffers));
   state->find_stretches();
   state->share_buffers(buffers);
-  HONE_CHECK(state->plan_arena(buffers));
+  HONE_CHECK(state->plan_arenas(buffers));
   HONE_CHECK(state->allocate());
   HONE_CHECK(state->place_constants(buffers));
   state->place_values(buffers);
@@ -468,7 +519,9 @@ const Graph& Plan::graph() const { return state_->graph; }
 std::span<const PlanStep> Plan::steps() const { return state_->steps; }
 
 PlanMemory Plan::memory() const {
-  return {state_->placement.arena_bytes, state_->placement.lower_bound, state_->weights_bytes};
+  const MemoryPlan& placement = state_->arena.placement;
+  return {placement.arena_bytes, placement.lower_bound, state_->weights_bytes,
+          state_->host_arena.placement.arena_bytes};
 }
 
 Status Plan::write(std::size_t i, const Tensor& tensor) {
@@ -485,7 +538,11 @@ Status Plan::write_bytes(std::size_t i, std::span<const std::byte> bytes) {
   if (bytes.size() != value.type.storage_bytes())
     return invalid(fmt::format("input '{}' ({}) takes {} bytes, not {}", value.name, value.type.text(),
                                value.type.storage_bytes(), bytes.size()));
-  return state_->queue->copy_in(state_->writable[id.index], bytes.data(), bytes.size());
+  if (!value.type.device.is_host())
+    return state_->queue->copy_in(state_->writable[id.index], bytes.data(), bytes.size());
+  HONE_CHECK(state_->queue->wait());  // for a run that reads it
+  if (!bytes.empty()) std::memcpy(state_->writable[id.index], bytes.data(), bytes.size());
+  return {};
 }
 
 Result<Tensor> Plan::read(std::size_t i) const {
@@ -495,8 +552,10 @@ Result<Tensor> Plan::read(std::size_t i) const {
     return unsupported(fmt::format("output '{}' is {}: only plain layouts can be read",
                                    state_->graph.value(id).name, type.text()));
   Tensor result(type.dtype, type.shape());
-  HONE_CHECK(state_->queue->copy_out(result.data(), state_->addresses[id.index], result.bytes()));
+  const std::byte* const from = state_->addresses[id.index];
+  if (!type.device.is_host()) HONE_CHECK(state_->queue->copy_out(result.data(), from, result.bytes()));
   HONE_CHECK(state_->queue->wait());
+  if (type.device.is_host() && result.bytes() > 0) std::memcpy(result.data(), from, result.bytes());
   return result;
 }
 

@@ -19,6 +19,9 @@ namespace hone::runtime {
 
 class TimingCache;
 
+// What compile() returns when it is told to end, and whoever measures for it.
+Error interrupted_choice();
+
 // Whether operators that do not depend on each other run side by side, one thread each (overlap.h).
 enum class Overlap : uint8_t {
   kNever,
@@ -35,8 +38,12 @@ struct PlanOptions {
   bool check_numbers =
       false;  // after each step, look for NaN and Inf that its inputs did not have (debugging)
   // Told how many nodes have their kernels, and the next one's name. False ends compile(), which then returns
-  // ErrorCode::kCancelled; asked between the readings of a long measurement, too. May be null.
+  // ErrorCode::kCancelled. May be null.
   std::function<bool(std::size_t done, std::size_t total, const std::string& node)> progress = {};
+  // Asked between any two readings of a measurement, with the same effect. Null: progress is asked again.
+  std::function<bool()> keep_going = {};
+
+  bool may_go_on() const { return !keep_going || keep_going(); }
 };
 
 // One step of a plan as people and traces see it.
@@ -58,6 +65,7 @@ struct PlanMemory {
   std::size_t arena_bytes = 0;  // activations and scratch
   std::size_t arena_lower_bound = 0;
   std::size_t weights_bytes = 0;  // constants that kernels read, and what they packed
+  std::size_t host_bytes = 0;     // values that the graph keeps in the host's memory
 };
 
 class Plan {

@@ -1,13 +1,16 @@
 #include "runtime/plan.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <gtest/gtest.h>
 
-#include "core/clock.h"
+#include "core/scope.h"
 #include "graph/builder.h"
+#include "graph/text.h"
 #include "runtime/interpreter.h"
 #include "runtime/testing/idle_provider.h"
+#include "runtime/testing/providers.h"
 
 namespace hone::runtime {
 namespace {
@@ -24,16 +27,209 @@ graph::Graph chain(int length) {
   return *std::move(b).finish();
 }
 
-TEST(Plan, RunningATinyNodeCostsLessThanAMicrosecond) {
-  auto plan = Plan::compile(chain(1000), IdleProvider());
+// What a plan promises on every device.
+class PlanOnDevices : public ::testing::TestWithParam<const char*> {
+ protected:
+  const std::shared_ptr<const Provider> provider_ = testing::provider_named(GetParam());
+};
+
+// y = 2 x + w, and w itself.
+graph::Graph affine() {
+  GraphBuilder b("affine");
+  const ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{3}));
+  const ValueId w = b.constant("w", Tensor::f32({3}, std::vector<float>{10, 20, 30}));
+  b.output(b.add("Add", {b.add("Mul", {x, b.constant("two", Tensor::scalar_f32(2))}), w}));
+  b.output(b.add("Identity", {w}));
+  return *std::move(b).finish();
+}
+
+Tensor three(float a, float b, float c) { return Tensor::f32({3}, std::vector<float>{a, b, c}); }
+
+TEST_P(PlanOnDevices, ReadsWhatARunMadeOfWhatWasWritten) {
+  auto plan = Plan::compile(affine(), *provider_);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
-  double best = 1e9;
-  for (int round = 0; round < 50; ++round) {
-    const int64_t start = now_ns();
+  ASSERT_TRUE((*plan)->write(0, three(1, 2, 3)).ok());
+  for (int run = 0; run < 2; ++run) {  // an input stays written
     ASSERT_TRUE((*plan)->run().ok());
-    best = std::min(best, static_cast<double>(now_ns() - start) / 1000.0);
+    EXPECT_TRUE(same_tensor(*(*plan)->read(0), three(12, 24, 36)));
   }
-  EXPECT_LT(best, 1000.0) << "nanoseconds a node";
+  ASSERT_TRUE((*plan)->write(0, three(0, 0, 1)).ok());
+  ASSERT_TRUE((*plan)->start().ok());
+  ASSERT_TRUE((*plan)->finish().ok());
+  EXPECT_TRUE(same_tensor(*(*plan)->read(0), three(10, 20, 32)));
+  EXPECT_TRUE(same_tensor(*(*plan)->read(1), three(10, 20, 30))) << "a constant that is an output";
+}
+
+TEST_P(PlanOnDevices, OutlivesItsProvider) {
+  std::unique_ptr<Plan> plan;
+  {
+    const auto provider = testing::provider_named(GetParam());
+    plan = *Plan::compile(affine(), *provider);
+  }
+  const auto outputs = plan->run(std::vector{three(1, 1, 1)});
+  ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+  EXPECT_TRUE(same_tensor((*outputs)[0], three(12, 22, 32)));
+}
+
+TEST_P(PlanOnDevices, WritesOnlyWhatFits) {
+  auto plan = Plan::compile(affine(), *provider_);
+  ASSERT_TRUE(plan.ok());
+  for (const Tensor& wrong : {Tensor::zeros(DType::kF32, {4}), Tensor::zeros(DType::kI32, {3})}) {
+    const Status status = (*plan)->write(0, wrong);
+    ASSERT_FALSE(status.ok());
+    EXPECT_NE(status.error().message.find("input 'x': the plan is for f32[3], not for"), std::string::npos)
+        << status.error().message;
+  }
+}
+
+TEST_P(PlanOnDevices, AnErrorInTheDataNamesItsNodeAndTheNextRunIsClean) {
+  GraphBuilder b("gather");
+  const ValueId index = b.input("index", graph::tensor_type(DType::kI64, Shape{2}));
+  const ValueId data = b.add("Neg", {b.input("x", graph::tensor_type(DType::kF32, Shape{3}))});
+  b.output(b.add("Relu", {b.add("GatherElements", {data, index})}));
+  auto plan = Plan::compile(*std::move(b).finish(), *provider_);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const std::string gather = (*plan)->steps()[1].name;
+  for (const int64_t at : {0, 7, 2, -9, 1}) {
+    const Tensor wanted = Tensor::i64({2}, std::vector<int64_t>{0, at});
+    const auto outputs = (*plan)->run(std::vector{wanted, three(-5, -6, -7)});
+    if (at >= 0 && at < 3) {
+      ASSERT_TRUE(outputs.ok()) << at << ": " << outputs.error().message;
+      EXPECT_EQ((*outputs)[0].at(1), 5.0 + static_cast<double>(at));
+      continue;
+    }
+    ASSERT_FALSE(outputs.ok()) << at;
+    EXPECT_NE(outputs.error().message.find("node '" + gather + "' (GatherElements"), std::string::npos)
+        << outputs.error().message;
+    EXPECT_NE(outputs.error().message.find("out of range"), std::string::npos) << outputs.error().message;
+  }
+}
+
+TEST_P(PlanOnDevices, NumbersAreCheckedWhereTheyAreMade) {
+  GraphBuilder b("log");
+  b.output(b.add("Relu", {b.add("Log", {b.add("Neg", {b.input("x", graph::tensor_type(DType::kF32, Shape{3}))})})}));
+  PlanOptions options;
+  options.check_numbers = true;
+  auto plan = Plan::compile(*std::move(b).finish(), *provider_, options);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_TRUE((*plan)->run(std::vector{three(-1, -2, -3)}).ok());
+  const auto bad = (*plan)->run(std::vector{three(-1, 2, -3)});
+  ASSERT_FALSE(bad.ok());
+  EXPECT_NE(bad.error().message.find("(Log"), std::string::npos) << bad.error().message;
+}
+
+TEST_P(PlanOnDevices, LanesComputeTheSame) {
+  GraphBuilder b("branches");
+  const ValueId x = b.add("Neg", {b.input("x", graph::tensor_type(DType::kF32, Shape{3}))});
+  std::vector<ValueId> ends;
+  for (const char* op : {"Relu", "Abs", "Floor"}) {
+    ValueId y = x;
+    for (int i = 0; i < 3; ++i) y = b.add("Add", {b.add(op, {y}), x});
+    ends.push_back(y);
+  }
+  b.output(b.add("Concat", ends, {{"axis", int64_t{0}}}));
+  const graph::Graph graph = *std::move(b).finish();
+  const auto wanted = interpret(graph, std::vector{three(1.5F, -2, 3)});
+  PlanOptions options;
+  options.overlap = Overlap::kAlways;
+  auto plan = Plan::compile(graph, *testing::provider_named(GetParam(), 2), options);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_TRUE(std::any_of((*plan)->steps().begin(), (*plan)->steps().end(),
+                          [](const PlanStep& step) { return step.lanes > 1; }));
+  for (int run = 0; run < 3; ++run) {
+    const auto got = (*plan)->run(std::vector{three(1.5F, -2, 3)});
+    ASSERT_TRUE(got.ok()) << got.error().message;
+    EXPECT_TRUE(same_tensor((*got)[0], (*wanted)[0]));
+  }
+}
+
+// A value that rests in the host's memory while the device computes.
+TEST_P(PlanOnDevices, CopiesBetweenTheDeviceAndTheHostAsTheGraphSays) {
+  const auto graph = graph::parse(R"(graph "offload" (%x: f32[3], %h: f32[3]@host) {
+    %a: f32[3] = Neg(%x)
+    %kept: f32[3]@host = hone.CopyTo(%a) {device = "host"}
+    %b: f32[3] = hone.CopyTo(%h) {device = "device0"}
+    %s: f32[3] = Add(%a, %b)
+    %back: f32[3] = hone.CopyTo(%kept) {device = "device0"}
+    %y: f32[3] = Mul(%s, %back)
+    return %y, %kept
+  })");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  auto plan = Plan::compile(*graph, *provider_);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_GE((*plan)->memory().host_bytes, 2 * 12u);
+  EXPECT_EQ((*plan)->steps()[1].implementation, "copy device0 to host");
+  for (int run = 0; run < 2; ++run) {
+    const auto got = (*plan)->run(std::vector{three(1, 2, 3), three(10, 20, 30)});
+    ASSERT_TRUE(got.ok()) << got.error().message;
+    EXPECT_TRUE(same_tensor((*got)[0], three(9 * -1, 18 * -2, 27 * -3)));
+    EXPECT_TRUE(same_tensor((*got)[1], three(-1, -2, -3)));
+  }
+}
+
+TEST(Plan, ComputesNothingOnTheHostAndHasOneDevice) {
+  for (const auto& [text, what] :
+       {std::pair{"graph \"g\" (%h: f32[3]@host) { %y: f32[3]@host = Neg(%h) return %y }", "hone.CopyTo"},
+        std::pair{"graph \"g\" (%h: f32[3]@device1) { %y: f32[3]@device1 = Neg(%h) return %y }", "device1"}}) {
+    const auto graph = graph::parse(text);
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    const auto plan = Plan::compile(*graph, IdleProvider());
+    ASSERT_FALSE(plan.ok());
+    EXPECT_EQ(plan.error().code, ErrorCode::kUnsupported);
+    EXPECT_NE(plan.error().message.find(what), std::string::npos) << plan.error().message;
+  }
+}
+
+// The spans that a run tells of.
+class Spans : public ScopeListener {
+ public:
+  Spans() : before_(set_scope_listener(this)) {}
+  ~Spans() override { set_scope_listener(before_); }
+  void on_span(Kind kind, uint32_t id, int64_t start_ns, int64_t end_ns) noexcept override {
+    EXPECT_LE(start_ns, end_ns);
+    if (kind == Kind::kStep) ++steps;
+    if (kind == Kind::kOperator) operators.push_back(id);
+  }
+  int steps = 0;
+  std::vector<uint32_t> operators;
+
+ private:
+  ScopeListener* before_;
+};
+
+TEST_P(PlanOnDevices, MarksEveryStepAsItRuns) {
+  auto plan = Plan::compile(affine(), *provider_);
+  ASSERT_TRUE(plan.ok());
+  ASSERT_TRUE((*plan)->write(0, three(1, 2, 3)).ok());
+  Spans spans;
+  ASSERT_TRUE((*plan)->run().ok());
+  EXPECT_EQ(spans.steps, 1);
+  ASSERT_EQ(spans.operators.size(), (*plan)->steps().size());
+  for (uint32_t i = 0; i < spans.operators.size(); ++i) EXPECT_EQ(spans.operators[i], i);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PlanOnDevices, ::testing::Values("cpu", "null"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(Plan, OnADeviceOfItsOwnRunsWhenTheHostWaits) {
+  auto plan = Plan::compile(affine(), *testing::provider_named("null"));
+  ASSERT_TRUE(plan.ok());
+  ASSERT_TRUE((*plan)->write(0, three(1, 2, 3)).ok());
+  Spans spans;
+  ASSERT_TRUE((*plan)->start().ok());
+  EXPECT_TRUE(spans.operators.empty());
+  ASSERT_TRUE((*plan)->finish().ok());
+  EXPECT_FALSE(spans.operators.empty());
+}
+
+TEST(Plan, EndsWithoutChoosingFurtherWhenItsProgressSaysSo) {
+  PlanOptions options;
+  std::size_t asked = 0;
+  options.progress = [&](std::size_t, std::size_t, const std::string&) { return ++asked < 3; };
+  auto plan = Plan::compile(chain(1000), IdleProvider(), options);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(asked, 3U);
 }
 
 TEST(Plan, AnInPlaceChainNeedsTheInputAndOneBufferMore) {

@@ -15,6 +15,12 @@ Status same_rule(GradientContext& c) {
   return {};
 }
 
+Status copy_to_rule(GradientContext& c) {
+  const std::string back = c.type(c.input(0)).device.text();
+  c.set(0, c.add("hone.CopyTo", {c.gradient()}, {{"device", back}}));
+  return {};
+}
+
 Status reshape_rule(GradientContext& c) {
   c.set(0, c.reshaped_to(c.gradient(), c.input(0)));
   return {};
@@ -216,6 +222,7 @@ Status gather_rule(GradientContext& c) {
 void add_movement_gradients(OpTable& table) {
   table.set_gradient("Identity", same_rule);
   table.set_gradient("hone.Recompute", same_rule);
+  table.set_gradient("hone.CopyTo", copy_to_rule);
   for (std::string_view op : {"Reshape", "Flatten", "Squeeze", "Unsqueeze"})
     table.set_gradient(op, reshape_rule);
   table.set_gradient("Expand", expand_rule);

@@ -1,4 +1,4 @@
-// hone's own operators: groups that one kernel executes, and changes of memory layout.
+// hone's own operators: groups that one kernel executes, changes of memory layout, copies between devices.
 #include <fmt/core.h>
 
 #include "graph/ops/infer_helpers.h"
@@ -35,6 +35,17 @@ double least_fused_flops(const CostContext& context) {
   double flops = 0;
   for (const Node& node : body.nodes()) flops += node_cost(body, node).least_flops;
   return flops;
+}
+
+Status infer_copy_to(InferContext& context) {
+  const std::string wanted = context.attributes().text("device", "");
+  const auto device = DeviceId::from_text(wanted);
+  if (!device)
+    return context.error(fmt::format("'{}' is no device: give \"host\", \"device0\", \"device1\", …", wanted));
+  TensorType type = context.input(0);
+  type.device = *device;
+  context.set_output(0, std::move(type));
+  return {};
 }
 
 Status infer_reorder(InferContext& context) {
@@ -83,6 +94,14 @@ void add_hone_ops(OpTable& table) {
              .attributes = {{"layout", AttributeKind::kString, true}},
              .infer = infer_reorder,
              .summary = "the same tensor in another memory layout"});
+  table.add({.name = "hone.CopyTo",
+             .op_class = OpClass::kMovement,
+             .min_inputs = 1,
+             .max_inputs = 1,
+             .attributes = {{"device", AttributeKind::kString, true}},
+             .infer = infer_copy_to,
+             .crosses_devices = true,
+             .summary = "the same tensor in another device's memory, or in the host's"});
 }
 
 }  // namespace hone::graph

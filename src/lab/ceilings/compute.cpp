@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/roof/arithmetic.h"
 #include "kernels/cpu/roof/gemm.h"
 #include "lab/ceilings/measure.h"

@@ -69,6 +69,7 @@ class Runner {
 
  private:
   Status say(double fraction, const std::string& what) {
+    said_ = {fraction, what};
     if (options_.progress && !options_.progress(fraction, what))
       return Error{ErrorCode::kCancelled, "interrupted; nothing was written"};
     return {};
@@ -172,6 +173,7 @@ class Runner {
     runtime::PlanOptions tune;
     tune.cache = &cache_;
     tune.step_bytes = runtime::step_bytes(baseline_graph_);
+    tune.keep_going = [this] { return !options_.progress || options_.progress(said_.first, said_.second); };
     tuner_.emplace(provider_, tune);
     prices_.emplace(*tuner_);
     HONE_ASSIGN(Profile seen, profile(*baseline_plan_, "baseline"));
@@ -348,6 +350,7 @@ class Runner {
   PhaseClock phases_;
   runtime::TimingCache cache_;
   std::optional<runtime::Tuner> tuner_;
+  std::pair<double, std::string> said_;  // last, to whoever watches
   std::optional<PriceList> prices_;
   std::vector<std::string> contradictions_;
   std::string how_predicted_;

@@ -28,6 +28,7 @@ class Expander {
     for (const ValueId input : source_.inputs()) {
       graph::TensorType type = source_.type(input);
       type.layout = Layout::kPlain;
+      type.device = {};
       values[input] = builder_.input(source_.value(input).name, std::move(type));
     }
     NameMap names;
@@ -72,7 +73,8 @@ class Expander {
     for (ValueId& input : copy.inputs) {
       HONE_ASSIGN(input, find(graph, values, input));
     }
-    if (node.op == "hone.Reorder" || (node.op == "hone.Recompute" && !keep_own_)) {
+    if (node.op == "hone.Reorder" || node.op == "hone.CopyTo" ||
+         (node.op == "hone.Recompute" && !keep_own_)) {
       values[node.outputs[0]] = copy.inputs.at(0);
       return {};
     }
@@ -89,6 +91,7 @@ class Expander {
                              : wanted != names.end() ? wanted->second
                                                      : graph.value(output).name);
       declared.push_back(output.valid() ? graph.type(output) : graph::TensorType());
+      declared.back().device = {};
     }
     HONE_ASSIGN(const std::vector<ValueId> outputs,
                 builder_.try_add(std::move(copy), output_names, declared));

@@ -7,7 +7,7 @@
 namespace hone::model::onnx {
 
 // The same graph without hone.Fused (its body's operators stand in its place) and hone.Reorder (every value
-// is plain), in sub-graphs, too. Unless `keep_own`, without hone.Recompute, and random numbers of a known
+// is plain) and hone.CopyTo (every value lies on device 0), in sub-graphs, too. Unless `keep_own`, without hone.Recompute, and random numbers of a known
 // seed are drawn by ONNX's operators. Masks of Attention have a row for each query. Names of inputs and
 // outputs and the states stay. An error for constants that lie in another layout than plain.
 Result<graph::Graph> expand_groups(const graph::Graph& graph, bool keep_own = false);
