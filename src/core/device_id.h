@@ -1,6 +1,6 @@
 // Where a value lies, as graphs say it: in the host's memory, or in that of a device by its number. Which
-// device a number stands for is known where the graph is made a plan; 0 is the one that runs all that names no
-// other.
+// device a number stands for is known where the graph is made a plan; 0 is the one that runs all that names
+// no other.
 #pragma once
 
 #include <charconv>

@@ -101,7 +101,8 @@ Tensor::Tensor(DType dtype, Shape shape)
   }
   if (dtype == DType::kString) {
     auto elements = std::make_shared<std::vector<std::string>>(static_cast<std::size_t>(size_));
-    data_ = elements.get();
+    writable_ = elements.get();
+    data_ = writable_;
     owner_ = std::move(elements);
     return;
   }
@@ -109,7 +110,8 @@ Tensor::Tensor(DType dtype, Shape shape)
   if (__builtin_mul_overflow(size_, static_cast<int64_t>(dtype_size(dtype)), &byte_count))
     throw std::length_error("Tensor: " + shape_text(shape_) + " takes more bytes than an address can count");
   auto memory = allocate(static_cast<std::size_t>(byte_count));
-  data_ = memory.get();
+  writable_ = memory.get();
+  data_ = writable_;
   owner_ = std::move(memory);
 }
 
@@ -167,7 +169,9 @@ const std::vector<std::string>& Tensor::strings() const {
 }
 
 std::vector<std::string>& Tensor::strings() {
-  return const_cast<std::vector<std::string>&>(std::as_const(*this).strings());
+  if (dtype_ != DType::kString)
+    throw std::logic_error("Tensor::strings: the dtype is " + std::string(dtype_name(dtype_)));
+  return *static_cast<std::vector<std::string>*>(writable_);
 }
 
 Tensor Tensor::clone() const {

@@ -1,5 +1,6 @@
 // Tensors in memory: Tensor owns or shares an aligned, row-major buffer; views are pointers with a shape.
 // Copies of a Tensor share the buffer; writing through one is seen by all: make a clone() to change values.
+// Borrowed memory is never written: whoever asks to write gets a buffer of its own first.
 // Misuse (a wrong element count, numbers asked of strings) is a bug and throws std::logic_error.
 #pragma once
 
@@ -54,7 +55,7 @@ class Tensor {
   // The same for shapes that come from a file or a user: an error for a hostile shape or too little memory.
   static Result<Tensor> try_make(DType dtype, Shape shape);
   // Read-only memory that somebody else keeps alive through `owner` (a mapped file, say). `data` need not be
-  // aligned: as<T>() may only be used on aligned().
+  // aligned: as<T>() may only be used on aligned(). data() and as<T>() of a tensor that is not const copy it.
   static Tensor borrowed(DType dtype, Shape shape, const void* data, std::shared_ptr<const void> owner);
 
   template <typename T>
@@ -74,14 +75,14 @@ class Tensor {
   std::size_t bytes() const { return static_cast<std::size_t>(size_) * dtype_size(dtype_); }
 
   const void* data() const { return data_; }
-  void* data() { return const_cast<void*>(data_); }
+  void* data() { return writable(); }
   template <typename T>
   std::span<const T> as() const {
     return {static_cast<const T*>(data_), static_cast<std::size_t>(size_)};
   }
   template <typename T>
   std::span<T> as() {
-    return {static_cast<T*>(const_cast<void*>(data_)), static_cast<std::size_t>(size_)};
+    return {static_cast<T*>(writable()), static_cast<std::size_t>(size_)};
   }
   const std::vector<std::string>& strings() const;
   std::vector<std::string>& strings();
@@ -100,10 +101,16 @@ class Tensor {
   std::vector<double> to_doubles() const;
 
  private:
+  void* writable() {
+    if (writable_ == nullptr && data_ != nullptr) *this = clone();
+    return writable_;
+  }
+
   DType dtype_ = DType::kUndefined;
   Shape shape_;
   int64_t size_ = 0;
   const void* data_ = nullptr;
+  void* writable_ = nullptr;  // the same; null where it is borrowed
   std::shared_ptr<const void> owner_;
 };
 

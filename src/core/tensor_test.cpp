@@ -158,5 +158,19 @@ TEST(Tensor, ViewsPointIntoTheBuffer) {
   EXPECT_EQ(view.as<float>()[3], 5);
 }
 
+TEST(Tensor, NeverWritesWhatItHasBorrowed) {
+  const std::vector<float> lent = {1, 2, 3};
+  Tensor tensor = Tensor::borrowed(DType::kF32, {3}, lent.data(), nullptr);
+  const Tensor reader = tensor;
+  EXPECT_EQ(reader.data(), lent.data()) << "reading copies nothing";
+  tensor.as<float>()[1] = 9;
+  EXPECT_EQ(lent, (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(tensor.at(1), 9);
+  EXPECT_EQ(reader.at(1), 2);
+  Tensor other = Tensor::borrowed(DType::kF32, {3}, lent.data(), nullptr);
+  static_cast<float*>(other.data())[0] = 7;
+  EXPECT_EQ(lent[0], 1);
+}
+
 }  // namespace
 }  // namespace hone

@@ -120,8 +120,8 @@ struct OpEntry {
   BytesFunction bytes = nullptr;
   GradientFunction gradient = nullptr;
   bool crosses_devices = false;  // inputs and outputs need not be on one device: `infer` says where they are
-  bool pure = true;          // the same inputs give the same outputs: may be folded, merged and dropped
-  std::string_view summary;  // one line for docs/operators.md
+  bool pure = true;              // the same inputs give the same outputs: may be folded, merged and dropped
+  std::string_view summary;      // one line for docs/operators.md
 };
 
 class OpTable {

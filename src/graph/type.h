@@ -42,8 +42,8 @@ enum class TypeKind : uint8_t { kTensor, kSequence, kOptional, kNone };
 
 // The type of a value. Rank may be unknown (dims == nullopt). `layout` says how a tensor's elements lie in
 // memory; it changes only through hone.Reorder nodes and layout-aware operators, never the meaning of dims.
-// `device` says in whose memory; it changes only through hone.CopyTo. A constant's is device 0: known data are
-// brought wherever they are read.
+// `device` says in whose memory; it changes only through hone.CopyTo. A constant's is device 0: known data
+// are brought wherever they are read.
 struct TensorType {
   DType dtype = DType::kUndefined;
   std::optional<Dims> dims;

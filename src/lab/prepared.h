@@ -51,6 +51,7 @@ Result<std::unique_ptr<runtime::Plan>> compile_plan(const graph::Graph& graph,
                                                     const CompileOptions& options);
 
 // The outputs of the last run against a reference's, in the order of the graph.
-Result<NumericReport> compare_with(std::span<const Tensor> reference, const runtime::Plan& plan, Numerics numerics);
+Result<NumericReport> compare_with(std::span<const Tensor> reference, const runtime::Plan& plan,
+                                   Numerics numerics);
 
 }  // namespace hone::lab

@@ -142,9 +142,7 @@ Result<Chosen> Tuner::choose(const Graph& graph, const Node& node) {
 }
 
 Contender Tuner::contender(Sandbox& sandbox, Kernel& kernel) {
-  return {[&sandbox, &kernel, this]() -> Result<double> {
-            return (*timer_)->microseconds(sandbox, kernel);
-          },
+  return {[&sandbox, &kernel, this]() -> Result<double> { return (*timer_)->microseconds(sandbox, kernel); },
           {},
           false};
 }

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "core/result.h"
+#include "runtime/kernel_timer.h"
 #include "runtime/plan.h"
 #include "runtime/provider.h"
-#include "runtime/kernel_timer.h"
 #include "runtime/timing_cache.h"
 
 namespace hone::runtime {
@@ -43,15 +43,15 @@ inline constexpr std::size_t kLeastReadings = 3;  // below, one disturbance can 
 
 // Times the contenders in turns (A B C A B C …), so that what disturbs the machine for a while disturbs all.
 // One that is clearly slower than another sits out the rest. Ends when `budget_ms` is spent and each has
-// `least_readings`, or earlier when it is clear who wins, or when `keep_going`, asked between any two readings,
-// says false: then it returns false.
+// `least_readings`, or earlier when it is clear who wins, or when `keep_going`, asked between any two
+// readings, says false: then it returns false.
 bool run_rounds(std::span<Contender> contenders, double budget_ms,
                 std::size_t least_readings = kLeastReadings, const std::function<bool()>& keep_going = {});
 
 class Tuner {
  public:
-  // For the nodes of a step that touches options.step_bytes, run in such a share of the device. `provider` and
-  // the cache of `options` must outlive the tuner.
+  // For the nodes of a step that touches options.step_bytes, run in such a share of the device. `provider`
+  // and the cache of `options` must outlive the tuner.
   Tuner(const Provider& provider, const PlanOptions& options, Share share = Share::kDevice);
   Tuner(const Tuner&) = delete;  // cache_ may be its own
   Tuner& operator=(const Tuner&) = delete;

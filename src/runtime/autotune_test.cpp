@@ -87,8 +87,7 @@ class SpinningProvider : public HostProvider {
  public:
   std::string_view name() const override { return "spinning"; }
   std::string signature(Share) const override { return "spinning"; }
-  Result<std::vector<Candidate>> candidates(const graph::Graph&, const graph::Node&,
-                                            Share) const override {
+  Result<std::vector<Candidate>> candidates(const graph::Graph&, const graph::Node&, Share) const override {
     return std::vector<Candidate>{candidate("slow", 20), candidate("fast", 1)};
   }
   mutable int made = 0;

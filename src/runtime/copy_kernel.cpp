@@ -18,8 +18,7 @@ class CopyKernel : public Kernel {
     const void* const from = arguments.inputs[0];
     if (from_.is_host() && !to_.is_host()) return queue.copy_in(to, from, bytes_);
     if (to_.is_host() && !from_.is_host()) return queue.copy_out(to, from, bytes_);
-    if (to_.is_host())
-      return unsupported("a copy within the host's memory: take the hone.CopyTo out");
+    if (to_.is_host()) return unsupported("a copy within the host's memory: take the hone.CopyTo out");
     return queue.copy(to, from, bytes_);
   }
 

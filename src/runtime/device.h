@@ -1,11 +1,11 @@
 // The seam between the runtime and a device: memory that a device computes in, and queues of work for it.
 // Everything above asks for no more than this, so it runs on whatever a provider drives. The CPU's is
-// host_device.h, whose queue runs each command at once; a device of its own (null/, CUDA) returns before it has
-// run anything, and its memory is nothing that the host may look into.
+// host_device.h, whose queue runs each command at once; a device of its own (null/, CUDA) returns before it
+// has run anything, and its memory is nothing that the host may look into.
 //
-// Addresses. A device address is a `void*` that only commands of the device's queues, and the kernels in them,
-// may dereference. Host code does arithmetic with it and passes it on. Devices whose memory is the host's say
-// so (Device::host_visible).
+// Addresses. A device address is a `void*` that only commands of the device's queues, and the kernels in
+// them, may dereference. Host code does arithmetic with it and passes it on. Devices whose memory is the
+// host's say so (Device::host_visible).
 //
 // Lifetimes. Memory, queues and events keep their device alive. A queue must have been waited for before
 // memory that its commands use is released; Plan does both in this order.
@@ -71,7 +71,8 @@ class Sequence {
   virtual Status enqueue(Queue& queue) = 0;
 };
 
-// A sequence made ready: a queue that can (CUDA: a graph) has taken its commands down and gives them out as one.
+// A sequence made ready: a queue that can (CUDA: a graph) has taken its commands down and gives them out as
+// one.
 class Recording {
  public:
   virtual ~Recording() = default;
@@ -81,9 +82,9 @@ class Recording {
 // What one lane of a fork is given; `queue` is the lane's.
 using LaneFunction = void (*)(void* context, int lane, Queue& queue);
 
-// Commands for a device, run in the order in which they were given: a CUDA stream, or the thread that calls. A
-// command that cannot be given is an error at once. What goes wrong while it runs is an error of a later wait();
-// but for errors of the data, which kernels report by KernelArguments::fault.
+// Commands for a device, run in the order in which they were given: a CUDA stream, or the thread that calls.
+// A command that cannot be given is an error at once. What goes wrong while it runs is an error of a later
+// wait(); but for errors of the data, which kernels report by KernelArguments::fault.
 class Queue {
  public:
   virtual ~Queue() = default;
@@ -119,9 +120,10 @@ class Queue {
   virtual Status run(Sequence& sequence) = 0;
   // For a sequence that is run often. `sequence` and this queue must outlive the recording.
   virtual Result<std::unique_ptr<Recording>> make_recording(Sequence& sequence);
-  // Calls work(context, lane, queue) for each lane in [0, lanes), which is at most the provider's lanes(). What
-  // each gives its queue runs in its order, beside that of the others, after everything given here before and
-  // before everything given here later. Calls may come on threads of their own. No allocation where immediate.
+  // Calls work(context, lane, queue) for each lane in [0, lanes), which is at most the provider's lanes().
+  // What each gives its queue runs in its order, beside that of the others, after everything given here
+  // before and before everything given here later. Calls may come on threads of their own. No allocation
+  // where immediate.
   virtual Status fork(int lanes, LaneFunction work, void* context) = 0;
 
   // --- marks (core/scope.h) ---

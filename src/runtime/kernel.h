@@ -22,8 +22,8 @@ constexpr FaultWord fault_word(uint32_t step, uint32_t code) { return (FaultWord
 constexpr uint32_t step_of_fault(FaultWord word) { return static_cast<uint32_t>(word >> 32) - 1; }
 constexpr uint32_t code_of_fault(FaultWord word) { return static_cast<uint32_t>(word); }
 
-// Where a kernel's inputs and outputs lie: device addresses, null for absent optional ones and for inputs that
-// the kernel does not read. The arrays stay as they are until the queue has run the kernel.
+// Where a kernel's inputs and outputs lie: device addresses, null for absent optional ones and for inputs
+// that the kernel does not read. The arrays stay as they are until the queue has run the kernel.
 struct KernelArguments {
   std::span<const void* const> inputs;
   std::span<void* const> outputs;
@@ -59,8 +59,8 @@ class Kernel {
   }
 
   // Gives one run to `queue`, which is of the provider that made the kernel. Must not allocate when all is
-  // well. An error is that the run could not be given; where the queue is immediate it may be one of the data,
-  // and then the run ends there.
+  // well. An error is that the run could not be given; where the queue is immediate it may be one of the
+  // data, and then the run ends there.
   virtual Status enqueue(const KernelArguments& arguments, Queue& queue) = 0;
   // What `code`, which a run of this kernel has left as its fault, means. After a wait.
   virtual Error fault(uint32_t code) const {

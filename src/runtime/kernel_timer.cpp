@@ -54,7 +54,8 @@ Status Sandbox::fill(const graph::Graph& graph, const graph::Node& node, Queue& 
       inputs_.back() = std::as_const(*value.constant).data();
       continue;
     }
-    HONE_ASSIGN(std::byte* const address, place(value.is_constant() ? *value.constant : made_up(value.type), queue));
+    HONE_ASSIGN(std::byte* const address,
+                place(value.is_constant() ? *value.constant : made_up(value.type), queue));
     inputs_.back() = address;
     if (value.is_constant()) {
       constants_.push_back(std::move(blocks_.back()));
@@ -68,7 +69,8 @@ Status Sandbox::fill(const graph::Graph& graph, const graph::Node& node, Queue& 
     if (!id.valid()) continue;
     HONE_ASSIGN(outputs_.back(), allocate(graph.type(id).storage_bytes(), queue));
   }
-  std::reverse(blocks_.begin(), blocks_.end());  // touched in this order: inputs last, as they are written last
+  std::reverse(blocks_.begin(),
+               blocks_.end());  // touched in this order: inputs last, as they are written last
   HONE_ASSIGN(fault_, device_.allocate(sizeof(FaultWord)));
   return queue.wait();
 }
@@ -81,7 +83,8 @@ Result<std::byte*> Sandbox::place(const Tensor& data, Queue& queue) {
 
 // Whole cache lines, all written: memory that never was is one page of zeros.
 Result<std::byte*> Sandbox::allocate(std::size_t bytes, Queue& queue) {
-  const std::size_t whole = (std::max<std::size_t>(bytes, 1) + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+  const std::size_t whole =
+      (std::max<std::size_t>(bytes, 1) + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
   HONE_ASSIGN(Memory block, device_.allocate(whole));
   blocks_.push_back(std::move(block));
   HONE_CHECK(queue.fill(blocks_.back().address(), std::byte{0}, whole));
@@ -111,7 +114,8 @@ Result<KernelArguments> Sandbox::arguments(const Kernel& kernel, Queue& queue) {
   for (const Overwritten& input : overwritten_)
     HONE_CHECK(queue.copy(input.address, input.fresh.address(), input.bytes));
   HONE_CHECK(queue.fill(fault_.address(), std::byte{0}, sizeof(FaultWord)));
-  return KernelArguments{inputs_, targets_, scratch_.address(), reinterpret_cast<FaultWord*>(fault_.address()), 0};
+  return KernelArguments{inputs_, targets_, scratch_.address(),
+                         reinterpret_cast<FaultWord*>(fault_.address()), 0};
 }
 
 Status Sandbox::fault(const Kernel& kernel, Queue& queue) const {

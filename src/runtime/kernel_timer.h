@@ -17,8 +17,8 @@
 
 namespace hone::runtime {
 
-// Data to measure with, as many bytes as a value of this type takes in memory. Floats are random (zeros can run
-// faster than real data), everything else is zero: a valid index, axis or length.
+// Data to measure with, as many bytes as a value of this type takes in memory. Floats are random (zeros can
+// run faster than real data), everything else is zero: a valid index, axis or length.
 Tensor made_up(const graph::TensorType& type);
 
 // Memory in which the kernels of one node run: inputs made up, constants the graph's own. Where a kernel may
@@ -54,8 +54,8 @@ class Sandbox {
   Result<std::byte*> overwrite(std::size_t input, Queue& queue);
 
   Device& device_;
-  std::vector<bool> overwritable_;       // inputs, by a plan's rules
-  std::vector<std::byte*> own_inputs_;   // of inputs that are no constants
+  std::vector<bool> overwritable_;      // inputs, by a plan's rules
+  std::vector<std::byte*> own_inputs_;  // of inputs that are no constants
   std::vector<std::size_t> input_bytes_;
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_, targets_;  // outputs, and where the kernel at hand writes them

@@ -194,7 +194,8 @@ Result<std::vector<OverlapChoice>> choose_overlap(const Graph& graph, const grap
                                                   const Provider& provider, const PlanOptions& options) {
   std::vector<OverlapChoice> choices;
   const bool always = options.overlap == Overlap::kAlways;
-  if (options.overlap == Overlap::kNever || provider.lanes() < 2 || (!always && !options.autotune)) return choices;
+  if (options.overlap == Overlap::kNever || provider.lanes() < 2 || (!always && !options.autotune))
+    return choices;
   std::vector<NodeTime> times = time_nodes(graph, buffers, provider, options);
   if (!options.may_go_on()) return interrupted_choice();
   if (always) {  // as if a team were a thousand times slower

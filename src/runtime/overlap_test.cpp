@@ -199,10 +199,10 @@ class ScriptedProvider : public HostProvider {
   Result<std::vector<Candidate>> candidates(const Graph&, const graph::Node& node,
                                             Share share) const override {
     const double us = share == Share::kLane ? script_.lane_us : script_.team_us;
-    return std::vector<Candidate>{{"scripted", [this, us, name = node.name]() -> Result<std::unique_ptr<Kernel>> {
-                                     return std::unique_ptr<Kernel>(
-                                         std::make_unique<ScriptedKernel>(script_, name, us));
-                                   }}};
+    return std::vector<Candidate>{
+        {"scripted", [this, us, name = node.name]() -> Result<std::unique_ptr<Kernel>> {
+           return std::unique_ptr<Kernel>(std::make_unique<ScriptedKernel>(script_, name, us));
+         }}};
   }
   int lanes() const override { return 2; }
 

@@ -33,8 +33,8 @@ namespace {
 
 constexpr std::byte kUnwritten{0xff};
 
-// Whether `graph` can be a plan: every shape known and no larger than the device's memory, no strings, no other
-// device than number 0 and the host.
+// Whether `graph` can be a plan: every shape known and no larger than the device's memory, no strings, no
+// other device than number 0 and the host.
 Status check_values(const Graph& graph, const Device& device) {
   const std::size_t memory = device.capacity();
   for (const graph::Value& value : graph.values()) {
@@ -50,10 +50,11 @@ Status check_values(const Graph& graph, const Device& device) {
     if (!value.type.device.is_host() && value.type.device != DeviceId())
       return unsupported(fmt::format("unsupported: '{}' lies on {}; a plan has device0 and the host",
                                      value.name, value.type.device.text()));
-    if (const auto bytes = static_cast<double>(value.type.storage_bytes()); bytes > static_cast<double>(memory))
-      return invalid(fmt::format(
-          "'{}' ({}) takes {}, more than the memory of {} ({}); give smaller shapes", value.name,
-          value.type.text(), format_bytes(bytes), device.name(), format_bytes(static_cast<double>(memory))));
+    if (const auto bytes = static_cast<double>(value.type.storage_bytes());
+        bytes > static_cast<double>(memory))
+      return invalid(fmt::format("'{}' ({}) takes {}, more than the memory of {} ({}); give smaller shapes",
+                                 value.name, value.type.text(), format_bytes(bytes), device.name(),
+                                 format_bytes(static_cast<double>(memory))));
   }
   return {};
 }
@@ -118,12 +119,13 @@ struct Plan::State : Sequence {
   // --- running ---
   Status enqueue(Queue& queue) override;  // one run
   Status enqueue_step(std::size_t step, Queue& queue);
+  Status enqueue_checked(std::size_t step, Queue& queue);  // and NaN and Inf looked for
   Status enqueue_lanes(Stretch& stretch, Queue& queue);
   void enqueue_lane(RunningLane& lane, Queue& queue);
   Status finish();
   Error failed(std::size_t step, const Error& error) const;
   Result<bool> finite(ValueId id, Queue& queue) const;
-  Status look_for_bad_numbers(std::size_t step, Queue& queue) const;
+  Result<bool> finite(std::span<const ValueId> values, Queue& queue) const;
 
   Graph graph;
   std::vector<PlanStep> steps;
@@ -266,15 +268,16 @@ Status Plan::State::plan_arenas(const BufferAssignment& buffers) {
     if (value.is_constant() || buffers.place(ValueId{i}).root != ValueId{i}) continue;
     std::vector<Lifetime>& lifetimes = arena_of(ValueId{i}).lifetimes;
     value_places[i] = lifetimes.size();
-    lifetimes.push_back({value.type.storage_bytes(), buffers.first_definition(ValueId{i}),
-                         buffers.last_use(ValueId{i})});
+    lifetimes.push_back(
+        {value.type.storage_bytes(), buffers.first_definition(ValueId{i}), buffers.last_use(ValueId{i})});
     widen(lifetimes.back(), sections,
           [&](const Section& section) { return only_lane(graph, buffers, section, ValueId{i}); });
   }
   for (const PlanStep& step : steps) {
     scratch_places.push_back(arena.lifetimes.size());
     arena.lifetimes.push_back({step.scratch_bytes, step.node.index, step.node.index});
-    widen(arena.lifetimes.back(), sections, [&](const Section&) { return std::optional<std::size_t>(step.lane); });
+    widen(arena.lifetimes.back(), sections,
+          [&](const Section&) { return std::optional<std::size_t>(step.lane); });
   }
   HONE_CHECK(place(arena, device->name(), device->capacity()));
   return place(host_arena, "the host", HostDevice().capacity());
@@ -357,8 +360,7 @@ void Plan::State::place_values(const BufferAssignment& buffers) {
       addresses[i] = data + place.offset;
     } else if (!graph.value(place.root).is_constant()) {
       const Arena& in = arena_of(place.root);
-      writable[i] =
-          in.memory.address() + in.placement.offsets[value_places[place.root.index]] + place.offset;
+      writable[i] = in.memory.address() + in.placement.offsets[value_places[place.root.index]] + place.offset;
       addresses[i] = writable[i];
     }
   }
@@ -380,7 +382,8 @@ void Plan::State::resolve_arguments() {
       weights_bytes += graph.type(id).storage_bytes();
     }
     for (ValueId id : node.outputs) outputs[s].push_back(id.valid() ? writable[id.index] : nullptr);
-    arguments.push_back({inputs[s], outputs[s], arena.memory.address() + arena.placement.offsets[scratch_places[s]],
+    arguments.push_back({inputs[s], outputs[s],
+                         arena.memory.address() + arena.placement.offsets[scratch_places[s]],
                          reinterpret_cast<FaultWord*>(fault.address()), static_cast<uint32_t>(s)});
   }
 }
@@ -391,34 +394,37 @@ Error Plan::State::failed(std::size_t step, const Error& error) const {
 }
 
 Result<bool> Plan::State::finite(ValueId id, Queue& on) const {
-  if (!id.valid() || graph.type(id).device.is_host() || graph.type(id).dtype != DType::kF32 || addresses[id.index] == nullptr) return true;
+  if (!id.valid() || graph.type(id).device.is_host() || graph.type(id).dtype != DType::kF32 ||
+      addresses[id.index] == nullptr)
+    return true;
   std::vector<float> data(graph.type(id).storage_bytes() / sizeof(float));
   HONE_CHECK(on.copy_out(data.data(), addresses[id.index], data.size() * sizeof(float)));
   HONE_CHECK(on.wait());
   return std::all_of(data.begin(), data.end(), [](float x) { return std::isfinite(x); });
 }
 
-Status Plan::State::look_for_bad_numbers(std::size_t step, Queue& on) const {
+Result<bool> Plan::State::finite(std::span<const ValueId> values, Queue& on) const {
+  for (ValueId value : values) {
+    HONE_ASSIGN(const bool good, finite(value, on));
+    if (!good) return false;
+  }
+  return true;
+}
+
+// Inputs are looked at first: the kernel may write over them.
+Status Plan::State::enqueue_checked(std::size_t step, Queue& on) {
   const Node& node = graph.node(steps[step].node);
-  for (ValueId input : node.inputs) {
-    HONE_ASSIGN(const bool good, finite(input, on));
-    if (!good) return {};
-  }
-  for (ValueId output : node.outputs) {
-    HONE_ASSIGN(const bool good, finite(output, on));
-    if (!good) return failed(step, invalid("gives NaN or Inf from finite inputs"));
-  }
+  HONE_ASSIGN(const bool good_before, finite(node.inputs, on));
+  HONE_CHECK(enqueue_step(step, on));
+  HONE_ASSIGN(const bool good_after, finite(node.outputs, on));
+  if (good_before && !good_after) return failed(step, invalid("gives NaN or Inf from finite inputs"));
   return {};
 }
 
 inline Status Plan::State::enqueue_step(std::size_t step, Queue& on) {
-  {
-    const QueueScope scope(on, ScopeListener::Kind::kOperator, static_cast<uint32_t>(step));
-    if (Status status = kernels[step]->enqueue(arguments[step], on); !status.ok()) [[unlikely]]
-      return failed(step, status.error());
-  }
-  if (check_numbers) [[unlikely]]
-    return look_for_bad_numbers(step, on);
+  const QueueScope scope(on, ScopeListener::Kind::kOperator, static_cast<uint32_t>(step));
+  if (Status status = kernels[step]->enqueue(arguments[step], on); !status.ok()) [[unlikely]]
+    return failed(step, status.error());
   return {};
 }
 
@@ -426,7 +432,7 @@ void Plan::State::enqueue_lane(RunningLane& lane, Queue& on) {
   for (std::size_t step : lane.steps) {
     if (lane_failed.load(std::memory_order_relaxed)) [[unlikely]]
       return;
-    lane.status = enqueue_step(step, on);
+    lane.status = check_numbers ? enqueue_checked(step, on) : enqueue_step(step, on);
     if (lane.status.ok()) continue;
     lane_failed.store(true, std::memory_order_relaxed);
     return;
@@ -462,7 +468,8 @@ Status Plan::State::enqueue(Queue& on) {
       HONE_CHECK(enqueue_lanes(stretch, on));
       continue;
     }
-    for (std::size_t i = stretch.first; i < stretch.last; ++i) HONE_CHECK(enqueue_step(i, on));
+    for (std::size_t i = stretch.first; i < stretch.last; ++i)
+      HONE_CHECK(check_numbers ? enqueue_checked(i, on) : enqueue_step(i, on));
   }
   if (on.immediate()) return {};
   HONE_CHECK(on.copy_out(fault_staging.address(), fault.address(), sizeof(FaultWord)));
@@ -496,7 +503,8 @@ Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provide
   if (!complete.keep_going && options.progress) {
     complete.keep_going = [&progress = options.progress, &made = *state] {
       const auto& nodes = made.graph.nodes();
-      return progress(made.at_node, nodes.size(), made.at_node < nodes.size() ? nodes[made.at_node].name : "");
+      return progress(made.at_node, nodes.size(),
+                      made.at_node < nodes.size() ? nodes[made.at_node].name : "");
     };
   }
   if (complete.step_bytes == 0) complete.step_bytes = step_bytes(state->graph);

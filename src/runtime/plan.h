@@ -1,7 +1,7 @@
 // A plan: a graph with static shapes lowered for one provider. Kernels, order and memory offsets are fixed
-// when it is made; arena, constants, inputs and outputs lie in the provider's device, and running it allocates
-// nothing. Not thread-safe: one run at a time (several plans may run side by side, each with a queue of its
-// own). A plan may outlive its provider.
+// when it is made; arena, constants, inputs and outputs lie in the provider's device, and running it
+// allocates nothing. Not thread-safe: one run at a time (several plans may run side by side, each with a
+// queue of its own). A plan may outlive its provider.
 #pragma once
 
 #include <memory>
@@ -88,12 +88,12 @@ class Plan {
   Result<Tensor> read(std::size_t i) const;
   Result<std::vector<Tensor>> read_all() const;
 
-  // Runs once over what was written, and waits until the device has. Marks a kStep scope and a kOperator scope
-  // a step (id: the step's index), as the device ran them: those of lanes overlap. An error in the data names
-  // its node; of several, one. Where the queue is immediate the steps after it do not run.
+  // Runs once over what was written, and waits until the device has. Marks a kStep scope and a kOperator
+  // scope a step (id: the step's index), as the device ran them: those of lanes overlap. An error in the data
+  // names its node; of several, one. Where the queue is immediate the steps after it do not run.
   Status run();
-  // The two halves of run(): give the device a run, wait for it. For hosts with something else to do meanwhile;
-  // one run at a time.
+  // The two halves of run(): give the device a run, wait for it. For hosts with something else to do
+  // meanwhile; one run at a time.
   Status start();
   Status finish();
   // Copies in, runs, copies out into new tensors.

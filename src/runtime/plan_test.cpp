@@ -101,13 +101,15 @@ TEST_P(PlanOnDevices, AnErrorInTheDataNamesItsNodeAndTheNextRunIsClean) {
     ASSERT_FALSE(outputs.ok()) << at;
     EXPECT_NE(outputs.error().message.find("node '" + gather + "' (GatherElements"), std::string::npos)
         << outputs.error().message;
-    EXPECT_NE(outputs.error().message.find("out of range"), std::string::npos) << outputs.error().message;
+    EXPECT_NE(outputs.error().message.find("index"), std::string::npos) << outputs.error().message;
   }
 }
 
+// Also where a kernel writes over its input.
 TEST_P(PlanOnDevices, NumbersAreCheckedWhereTheyAreMade) {
   GraphBuilder b("log");
-  b.output(b.add("Relu", {b.add("Log", {b.add("Neg", {b.input("x", graph::tensor_type(DType::kF32, Shape{3}))})})}));
+  b.output(b.add("Relu",
+                 {b.add("Log", {b.add("Neg", {b.input("x", graph::tensor_type(DType::kF32, Shape{3}))})})}));
   PlanOptions options;
   options.check_numbers = true;
   auto plan = Plan::compile(*std::move(b).finish(), *provider_, options);
@@ -170,7 +172,8 @@ TEST_P(PlanOnDevices, CopiesBetweenTheDeviceAndTheHostAsTheGraphSays) {
 TEST(Plan, ComputesNothingOnTheHostAndHasOneDevice) {
   for (const auto& [text, what] :
        {std::pair{"graph \"g\" (%h: f32[3]@host) { %y: f32[3]@host = Neg(%h) return %y }", "hone.CopyTo"},
-        std::pair{"graph \"g\" (%h: f32[3]@device1) { %y: f32[3]@device1 = Neg(%h) return %y }", "device1"}}) {
+        std::pair{"graph \"g\" (%h: f32[3]@device1) { %y: f32[3]@device1 = Neg(%h) return %y }",
+                  "device1"}}) {
     const auto graph = graph::parse(text);
     ASSERT_TRUE(graph.ok()) << graph.error().message;
     const auto plan = Plan::compile(*graph, IdleProvider());

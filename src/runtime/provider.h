@@ -1,5 +1,5 @@
-// A provider: a kind of device that plans run on. It offers kernels for nodes, times them, and owns the device
-// whose memory and queues plans use; the plan chooses between kernels by what the provider measures.
+// A provider: a kind of device that plans run on. It offers kernels for nodes, times them, and owns the
+// device whose memory and queues plans use; the plan chooses between kernels by what the provider measures.
 #pragma once
 
 #include <functional>
@@ -36,8 +36,8 @@ class Hold {
   virtual ~Hold() = default;
 };
 
-// Thread-safe: every function may be called by several threads at once. Plans, queues, kernels and timers made
-// of it outlive it safely (they keep what they need of the device); candidates do not.
+// Thread-safe: every function may be called by several threads at once. Plans, queues, kernels and timers
+// made of it outlive it safely (they keep what they need of the device); candidates do not.
 class Provider {
  public:
   virtual ~Provider() = default;
@@ -46,8 +46,9 @@ class Provider {
   virtual std::string signature(Share share) const = 0;
   virtual std::shared_ptr<Device> device() const = 0;  // never null, always the same
 
-  // Kernels for a node whose types are all static, best guess first, made for such a share. Empty: the provider
-  // has none, and no reference kernel stands in silently: the list then holds the reference, named so.
+  // Kernels for a node whose types are all static, best guess first, made for such a share. Empty: the
+  // provider has none, and no reference kernel stands in silently: the list then holds the reference, named
+  // so.
   virtual Result<std::vector<Candidate>> candidates(const graph::Graph& graph, const graph::Node& node,
                                                     Share share) const = 0;
   // Times this provider's kernels as steps run them that touch `step_bytes` of memory.

@@ -31,8 +31,7 @@ bool ReferenceNode::can_run(const graph::Graph& graph, const graph::Node& node) 
 }
 
 ReferenceNode::ReferenceNode(const graph::Graph& graph, const graph::Node& node) : node_(node) {
-  for (graph::ValueId id : node.inputs)
-    inputs_.push_back(id.valid() ? graph.type(id) : graph::TensorType{});
+  for (graph::ValueId id : node.inputs) inputs_.push_back(id.valid() ? graph.type(id) : graph::TensorType{});
   for (graph::ValueId id : node.outputs)
     outputs_.push_back(id.valid() ? graph.type(id) : graph::TensorType{});
 }

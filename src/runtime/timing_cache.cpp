@@ -11,7 +11,7 @@
 namespace hone::runtime {
 namespace {
 
-constexpr std::string_view kHeader = "hone timings 1";
+constexpr std::string_view kTimingsHeader = "hone timings 2";
 
 void append_attribute(std::string& out, const Attribute& attribute) {
   std::visit(
@@ -32,6 +32,33 @@ void append_attribute(std::string& out, const Attribute& attribute) {
 
 }  // namespace
 
+namespace {
+
+// Its nodes, and how they are connected: by the places of inputs ("i0") and results ("n2.0"), not by names.
+std::string body_signature(const graph::Graph& body) {
+  std::vector<std::string> places(body.values().size());
+  for (std::size_t i = 0; i < body.inputs().size(); ++i)
+    places[body.inputs()[i].index] = fmt::format("i{}", i);
+  const auto listed = [&](const std::vector<graph::ValueId>& ids) {
+    std::string text;
+    for (graph::ValueId id : ids) {
+      const std::string place = id.valid() ? places[id.index] : "none";
+      text += " " + (place.empty() ? "const" : place);
+    }
+    return text;
+  };
+  std::string out = " {";
+  for (std::size_t n = 0; n < body.nodes().size(); ++n) {
+    const graph::Node& inner = body.nodes()[n];
+    out += fmt::format("{} of{};", node_signature(body, inner), listed(inner.inputs));
+    for (std::size_t i = 0; i < inner.outputs.size(); ++i)
+      if (inner.outputs[i].valid()) places[inner.outputs[i].index] = fmt::format("n{}.{}", n, i);
+  }
+  return out + fmt::format(" gives{}}}", listed(body.outputs()));
+}
+
+}  // namespace
+
 std::string node_signature(const graph::Graph& graph, const graph::Node& node) {
   std::string out = node.op;
   for (const auto& [name, attribute] : node.attributes) {
@@ -45,11 +72,7 @@ std::string node_signature(const graph::Graph& graph, const graph::Node& node) {
   }
   out += " ->";
   for (graph::ValueId id : node.outputs) out += id.valid() ? " " + graph.type(id).text() : " none";
-  for (const auto& body : node.bodies) {
-    out += " {";
-    for (const graph::Node& inner : body->nodes()) out += node_signature(*body, inner) + ";";
-    out += "}";
-  }
+  for (const auto& body : node.bodies) out += body_signature(*body);
   for (char& c : out) {
     if (c == '\t' || c == '\n') c = ' ';
   }
@@ -87,7 +110,7 @@ TimingCache TimingCache::open(std::filesystem::path path) {
     cache.note_ = fmt::format("{}: not a timing cache of this version; kernels are measured again",
                               cache.path_.string());
   };
-  if (next_line() != kHeader) {
+  if (next_line() != kTimingsHeader) {
     damaged();
     return cache;
   }
@@ -126,7 +149,7 @@ void TimingCache::erase(const std::string& provider, const std::string& node) {
 Status TimingCache::save() const {
   if (path_.empty() || !dirty_) return {};
   HONE_CHECK(make_folder(path_.parent_path()));
-  std::string text{kHeader};
+  std::string text{kTimingsHeader};
   text += '\n';
   for (const auto& [key, entry] : entries_)
     text += fmt::format("{}\t{}\t{}\n", key, entry.candidate, entry.microseconds);

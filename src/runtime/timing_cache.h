@@ -13,9 +13,11 @@
 namespace hone::runtime {
 
 // What a node is to a kernel: operator, attributes, types of inputs and outputs, which inputs are constant,
-// bodies. Two nodes of one signature run equally fast.
+// bodies with their connections. Two nodes of one signature run equally fast.
 std::string node_signature(const graph::Graph& graph, const graph::Node& node);
 
+// Not thread-safe: plans that share one are compiled one after another. Processes may share a file: each
+// writes the whole of what it knows, and the last one wins.
 class TimingCache {
  public:
   TimingCache() = default;  // in memory only

@@ -8,8 +8,8 @@
 #include "tests/backends/compare.h"
 #include <gtest/gtest.h>
 
-#include "runtime/testing/providers.h"
 #include "runtime/plan.h"
+#include "runtime/testing/providers.h"
 
 // Sanitizers bring their own malloc: nothing can be counted there.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -204,7 +204,8 @@ TEST(Convolution, AnEmptyBatchIsLeftToTheReference) {
     const graph::Graph graph = make_graph([&](GraphBuilder& b) -> std::vector<ValueId> {
       return {b.add(op, {f32_input(b, "x", {0, 16, 7, 6}), f32_constant(b, {16, 16, 3, 3})})};
     });
-    const auto candidates = runtime::testing::cpu_provider(1)->candidates(graph, graph.nodes().back(), runtime::Share::kDevice);
+    const auto candidates =
+        runtime::testing::cpu_provider(1)->candidates(graph, graph.nodes().back(), runtime::Share::kDevice);
     ASSERT_TRUE(candidates.ok()) << candidates.error().message;
     ASSERT_EQ(candidates->size(), 1u);
     EXPECT_EQ(candidates->front().name, "reference");

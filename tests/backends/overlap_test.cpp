@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "runtime/testing/providers.h"
 #include "runtime/interpreter.h"
 #include "runtime/plan.h"
+#include "runtime/testing/providers.h"
 
 namespace hone::backends {
 namespace {

@@ -20,9 +20,9 @@
 #include "model/onnx/reader.h"
 #include "model/onnx/writer.h"
 #include "passes/pipeline.h"
-#include "runtime/testing/providers.h"
 #include "runtime/execute.h"
 #include "runtime/interpreter.h"
+#include "runtime/testing/providers.h"
 
 namespace hone {
 namespace {

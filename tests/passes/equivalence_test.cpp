@@ -8,9 +8,9 @@
 
 #include "graph/text.h"
 #include "passes/pipeline.h"
-#include "runtime/testing/providers.h"
 #include "runtime/execute.h"
 #include "runtime/interpreter.h"
+#include "runtime/testing/providers.h"
 
 namespace hone::passes {
 namespace {

@@ -6,9 +6,9 @@
 #include "graph/text.h"
 #include "passes/order_for_memory.h"
 #include "passes/pipeline.h"
-#include "runtime/testing/providers.h"
 #include "runtime/interpreter.h"
 #include "runtime/plan.h"
+#include "runtime/testing/providers.h"
 
 namespace hone::passes {
 namespace {
@@ -44,7 +44,8 @@ std::unique_ptr<runtime::Plan> plan_of(const std::string& text, bool ordered) {
   if (!result.ok()) throw std::logic_error(result.error().message);
   runtime::PlanOptions plan_options;
   plan_options.autotune = false;
-  auto plan = runtime::Plan::compile(std::move(result->graph), *runtime::testing::cpu_provider(1), plan_options);
+  auto plan =
+      runtime::Plan::compile(std::move(result->graph), *runtime::testing::cpu_provider(1), plan_options);
   if (!plan.ok()) throw std::logic_error(plan.error().message);
   return *std::move(plan);
 }

@@ -41,7 +41,8 @@ Status infer_copy_to(InferContext& context) {
   const std::string wanted = context.attributes().text("device", "");
   const auto device = DeviceId::from_text(wanted);
   if (!device)
-    return context.error(fmt::format("'{}' is no device: give \"host\", \"device0\", \"device1\", …", wanted));
+    return context.error(
+        fmt::format("'{}' is no device: give \"host\", \"device0\", \"device1\", …", wanted));
   TensorType type = context.input(0);
   type.device = *device;
   context.set_output(0, std::move(type));

@@ -20,10 +20,10 @@ std::vector<int> one_cpu_per_core(std::span<const int> cpus);
 int default_thread_count();
 
 // Holds each thread of the calling thread's OpenMP team of `threads` on a core of its own while it lives, if
-// that is a thread for every core of the process; a smaller team is left to the operating system, which knows what
-// else runs. Why hold them: threads that meet at a barrier every few microseconds lose a time slice at each
-// while two of them share a core, which a scheduler with one more busy process to place makes them do. What
-// creates threads must not run meanwhile: they would inherit the caller's one core.
+// that is a thread for every core of the process; a smaller team is left to the operating system, which knows
+// what else runs. Why hold them: threads that meet at a barrier every few microseconds lose a time slice at
+// each while two of them share a core, which a scheduler with one more busy process to place makes them do.
+// What creates threads must not run meanwhile: they would inherit the caller's one core.
 class PinnedTeam {
  public:
   explicit PinnedTeam(int threads);

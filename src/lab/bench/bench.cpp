@@ -58,8 +58,9 @@ class Bench {
     const auto progress = [&](std::size_t done, std::size_t total, const std::string& node) {
       return !options_.progress || options_.progress(0.02, choosing(done, total, node));
     };
-    HONE_ASSIGN(std::unique_ptr<Plan> plan, compile_plan(optimised, provider, inputs.tensors,
-                                                         {&cache, false, progress, options_.overlap}));
+    HONE_ASSIGN(std::unique_ptr<Plan> plan,
+                compile_plan(optimised, provider, inputs.tensors,
+                             {.cache = &cache, .progress = progress, .overlap = options_.overlap}));
     (void)cache.save();  // a convenience: the next run measures again if it could not be written
     return Ready{std::move(inputs.tensors), std::move(optimised), std::move(cache), std::move(plan)};
   }
@@ -108,8 +109,8 @@ class Bench {
 
  private:
   // Each plan on a thread of its own.
-  Status run_together(const Graph& graph, const Provider& provider, const std::vector<Tensor>& inputs, runtime::TimingCache& cache,
-                      BenchResult& result) {
+  Status run_together(const Graph& graph, const Provider& provider, const std::vector<Tensor>& inputs,
+                      runtime::TimingCache& cache, BenchResult& result) {
     std::mutex mutex;
     Status failure;
     std::vector<double> samples;
@@ -125,7 +126,7 @@ class Bench {
       std::unique_ptr<Plan> plan;
       {
         const std::lock_guard lock(mutex);  // all kernels are in the cache: nothing is measured here
-        auto compiled = compile_plan(graph, provider, inputs, {&cache, false, {}, options_.overlap});
+        auto compiled = compile_plan(graph, provider, inputs, {.cache = &cache, .overlap = options_.overlap});
         if (compiled.ok())
           plan = std::move(*compiled);
         else if (failure.ok())

@@ -17,9 +17,9 @@ namespace hone::lab {
 
 struct BenchOptions {
   std::string device = "cpu";  // a provider's name
-  int threads = 0;       // 0: every core
-  int concurrency = 1;   // plans that run at once, each with its share of the threads
-  double budget_s = 10;  // for the measurements, roughly; choosing kernels comes on top
+  int threads = 0;             // 0: every core
+  int concurrency = 1;         // plans that run at once, each with its share of the threads
+  double budget_s = 10;        // for the measurements, roughly; choosing kernels comes on top
   std::set<std::string> disabled_passes;
   bool overlap = true;                 // operators side by side where that is measured to be faster
   uint64_t seed = 1;                   // of the inputs

@@ -48,7 +48,7 @@ Result<ModelComparison> compare_models(const Graph& a, const Graph& b, const Ben
       return !options.progress || options.progress(0.02 + 0.1 * i, side + ": " + choosing(done, total, node));
     };
     HONE_ASSIGN(plans[i], compile_plan(optimised, *provider, inputs->tensors,
-                                       {&cache, false, progress, options.overlap}));
+                                       {.cache = &cache, .progress = progress, .overlap = options.overlap}));
     HONE_CHECK(plans[i]->run());
   }
   (void)cache.save();  // a convenience: the next run measures again if it could not be written

@@ -25,11 +25,11 @@ analyze::ModelInfo describe_model(const graph::Graph& graph, const std::string& 
   return model;
 }
 
-analyze::Environment describe_environment(const Machine& machine, int threads) {
+analyze::Environment describe_environment(const Machine& machine, const runtime::Provider& provider) {
   analyze::Environment environment;
   environment.machine = machine_title(machine);
-  environment.device = "cpu";
-  environment.threads = threads;
+  environment.device = provider.name();
+  environment.threads = provider.threads();
   environment.os = fmt::format("{}, {}", machine.os, machine.kernel);
   environment.hone_version = machine.hone;
   environment.compiler = machine.compiler;

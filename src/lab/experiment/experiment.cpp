@@ -103,7 +103,10 @@ class Runner {
       return say(fraction + 0.02 * part, what + (node.empty() ? "" : ": " + node)).ok();
     };
     return compile_plan(graph, provider_, inputs_.tensors,
-                        {&cache_, runtime::step_bytes(baseline_graph_), progress, options_.overlap});
+                        {.cache = &cache_,
+                         .step_bytes = runtime::step_bytes(baseline_graph_),
+                         .progress = progress,
+                         .overlap = options_.overlap});
   }
 
   Result<Profile> profile(Plan& plan, const std::string& source) {
@@ -113,6 +116,7 @@ class Runner {
     profile.top = options_.top;
     profile.source = source;
     profile.machine = machine_title(machine_);
+    profile.device = provider_.name();
     profile.threads = provider_.threads();
     return profile_plan(plan, roofs_, profile);
   }
@@ -327,7 +331,7 @@ class Runner {
     analyze::LabReport& report = experiment_.report;
     report.model = describe_model(baseline_graph_, options_.model_path);
     report.roofs = roofs_;
-    report.environment = describe_environment(machine_, provider_.threads());
+    report.environment = describe_environment(machine_, provider_);
     report.baseline_memory = describe_memory(*baseline_plan_);
     report.optimised_memory = describe_memory(result_plan());
     report.reproduce.command = options_.command;

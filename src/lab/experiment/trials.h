@@ -37,9 +37,9 @@ struct TrialSteps {
   std::function<Result<PairedResult>(runtime::Plan& before, runtime::Plan& after, const TrialComparison&)>
       compare;
   std::function<Result<NumericReport>(const runtime::Plan&)> check;  // the outputs of its last run
-  std::function<double()> seconds_left;                      // of the budget of all trials; may be below 0
-  double least_seconds = 0;                                  // of a comparison, whatever is left
-  double step_ms = 0;                                        // of the baseline
+  std::function<double()> seconds_left;  // of the budget of all trials; may be below 0
+  double least_seconds = 0;              // of a comparison, whatever is left
+  double step_ms = 0;                    // of the baseline
 };
 
 struct TrialResults {

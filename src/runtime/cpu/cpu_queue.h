@@ -1,4 +1,5 @@
-// The CPU's queue: commands run at once on the thread that gives them, with the provider's threads as its team.
+// The CPU's queue: commands run at once on the thread that gives them, with the provider's threads as its
+// team.
 #pragma once
 
 #include <vector>

@@ -22,8 +22,8 @@ class CacheSweep {
   Tensor memory_;
 };
 
-// What the caches are swept with for a step of so many bytes: rounded down to a power of two, so that steps of
-// about the same size share their timings; nothing for steps that fit the smallest caches.
+// What the caches are swept with for a step of so many bytes: rounded down to a power of two, so that steps
+// of about the same size share their timings; nothing for steps that fit the smallest caches.
 std::size_t swept_bytes(std::size_t step_bytes, std::size_t cache_bytes);
 
 class CpuTimer : public KernelTimer {

@@ -1,7 +1,7 @@
 // The null device: a device in every respect but speed. Its memory is behind a wall (wall.h), its queues put
-// off every command until somebody waits, and then run it on the thread that waits; lanes run interleaved, the
-// last first. So what depends on a device that is the host fails here: host code that follows a device address,
-// a read without a wait, memory shared by lanes, a queue that does not wait for another.
+// off every command until somebody waits, and then run it on the thread that waits; lanes run interleaved,
+// the last first. So what depends on a device that is the host fails here: host code that follows a device
+// address, a read without a wait, memory shared by lanes, a queue that does not wait for another.
 #pragma once
 
 #include <deque>

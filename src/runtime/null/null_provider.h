@@ -1,5 +1,5 @@
-// The null provider: every operator by its reference kernel, on a device that is like no host (null_device.h).
-// For tests: what works on it and on the CPU knows nothing of either.
+// The null provider: every operator by its reference kernel, on a device that is like no host
+// (null_device.h). For tests: what works on it and on the CPU knows nothing of either.
 #pragma once
 
 #include "runtime/null/null_device.h"

@@ -28,7 +28,8 @@ Result<std::byte*> Wall::allocate(std::size_t bytes) {
   void* const mapped = mmap(nullptr, pages.bytes + page_bytes(), PROT_NONE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED)
-    return invalid(fmt::format("not enough memory for a block of {}", format_bytes(static_cast<double>(bytes))));
+    return invalid(
+        fmt::format("not enough memory for a block of {}", format_bytes(static_cast<double>(bytes))));
   const Pages placed{static_cast<std::byte*>(mapped), pages.bytes};
   std::byte* const block = placed.start + (placed.bytes - used);
   protect(placed, true);

@@ -1,6 +1,6 @@
-// Memory that the host cannot touch: pages without any right, but while an Opening lives. What a device of its
-// own does by having its memory elsewhere, done with the means of the host: whoever follows a device address
-// outside the device's queue crashes, in every test and without any GPU.
+// Memory that the host cannot touch: pages without any right, but while an Opening lives. What a device of
+// its own does by having its memory elsewhere, done with the means of the host: whoever follows a device
+// address outside the device's queue crashes, in every test and without any GPU.
 #pragma once
 
 #include <cstddef>

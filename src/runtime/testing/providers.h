@@ -13,6 +13,8 @@ inline std::shared_ptr<const Provider> provider_named(std::string_view name, int
   if (!made.ok()) throw std::logic_error(made.error().message);
   return *std::move(made);
 }
-inline std::shared_ptr<const Provider> cpu_provider(int threads = 0) { return provider_named("cpu", threads); }
+inline std::shared_ptr<const Provider> cpu_provider(int threads = 0) {
+  return provider_named("cpu", threads);
+}
 
 }  // namespace hone::runtime::testing
