@@ -107,6 +107,17 @@ function(hone_optimise level)
   endforeach()
 endfunction()
 
+# The hash of the CPU's kernels that their timings are kept under (runtime/cpu/kernel_revision.h).
+function(hone_kernel_revision)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/kernels/cpu/*.h ${CMAKE_SOURCE_DIR}/src/kernels/cpu/*.cpp
+       ${CMAKE_SOURCE_DIR}/src/runtime/cpu/*.h ${CMAKE_SOURCE_DIR}/src/runtime/cpu/*.cpp)
+  set(script ${CMAKE_SOURCE_DIR}/cmake/KernelRevision.cmake)
+  set(revision ${CMAKE_BINARY_DIR}/generated/kernel_revision.cpp)
+  add_custom_command(OUTPUT ${revision} DEPENDS ${sources} ${script}
+    COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -DOUT=${revision} -P ${script})
+  target_sources(hone_runtime PRIVATE ${revision})
+endfunction()
+
 # The program: a thin main and one file a subcommand.
 function(hone_program)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/apps/*.cpp)

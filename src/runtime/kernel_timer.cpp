@@ -36,12 +36,12 @@ Tensor made_up(const graph::TensorType& type) {
 
 Result<std::unique_ptr<Sandbox>> Sandbox::make(const graph::Graph& graph, const graph::Node& node,
                                                Device& device, Queue& queue) {
-  std::unique_ptr<Sandbox> sandbox(new Sandbox(device));
-  HONE_CHECK(sandbox->fill(graph, node, queue));
+  std::unique_ptr<Sandbox> sandbox(new Sandbox(device, queue));
+  HONE_CHECK(sandbox->fill(graph, node));
   return sandbox;
 }
 
-Status Sandbox::fill(const graph::Graph& graph, const graph::Node& node, Queue& queue) {
+Status Sandbox::fill(const graph::Graph& graph, const graph::Node& node) {
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const graph::ValueId id = node.inputs[i];
     overwritable_.push_back(may_be_overwritten(graph, node, i));
@@ -54,8 +54,7 @@ Status Sandbox::fill(const graph::Graph& graph, const graph::Node& node, Queue& 
       inputs_.back() = std::as_const(*value.constant).data();
       continue;
     }
-    HONE_ASSIGN(std::byte* const address,
-                place(value.is_constant() ? *value.constant : made_up(value.type), queue));
+    HONE_ASSIGN(std::byte* const address, place(value.is_constant() ? *value.constant : made_up(value.type)));
     inputs_.back() = address;
     if (value.is_constant()) {
       constants_.push_back(std::move(blocks_.back()));
@@ -67,73 +66,74 @@ Status Sandbox::fill(const graph::Graph& graph, const graph::Node& node, Queue& 
   for (graph::ValueId id : node.outputs) {
     outputs_.push_back(nullptr);
     if (!id.valid()) continue;
-    HONE_ASSIGN(outputs_.back(), allocate(graph.type(id).storage_bytes(), queue));
+    HONE_ASSIGN(outputs_.back(), allocate(graph.type(id).storage_bytes()));
   }
   std::reverse(blocks_.begin(),
                blocks_.end());  // touched in this order: inputs last, as they are written last
   HONE_ASSIGN(fault_, device_.allocate(sizeof(FaultWord)));
-  return queue.wait();
+  return queue_.wait();
 }
 
-Result<std::byte*> Sandbox::place(const Tensor& data, Queue& queue) {
-  HONE_ASSIGN(std::byte* const address, allocate(data.bytes(), queue));
-  HONE_CHECK(queue.copy_in(address, data.data(), data.bytes()));
+Result<std::byte*> Sandbox::place(const Tensor& data) {
+  HONE_ASSIGN(std::byte* const address, allocate(data.bytes()));
+  HONE_CHECK(queue_.copy_in(address, data.data(), data.bytes()));
   return address;
 }
 
 // Whole cache lines, all written: memory that never was is one page of zeros.
-Result<std::byte*> Sandbox::allocate(std::size_t bytes, Queue& queue) {
+Result<std::byte*> Sandbox::allocate(std::size_t bytes) {
   const std::size_t whole =
       (std::max<std::size_t>(bytes, 1) + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
   HONE_ASSIGN(Memory block, device_.allocate(whole));
   blocks_.push_back(std::move(block));
-  HONE_CHECK(queue.fill(blocks_.back().address(), std::byte{0}, whole));
+  HONE_CHECK(queue_.fill(blocks_.back().address(), std::byte{0}, whole));
   return blocks_.back().address();
 }
 
-Result<std::byte*> Sandbox::overwrite(std::size_t input, Queue& queue) {
+Result<std::byte*> Sandbox::overwrite(std::size_t input) {
   const auto known = std::find_if(overwritten_.begin(), overwritten_.end(),
                                   [&](const Overwritten& o) { return o.input == input; });
   if (known != overwritten_.end()) return known->address;
   Overwritten fresh{input, own_inputs_[input], input_bytes_[input], {}};
   HONE_ASSIGN(fresh.fresh, device_.allocate(fresh.bytes));
-  HONE_CHECK(queue.copy(fresh.fresh.address(), fresh.address, fresh.bytes));
+  HONE_CHECK(queue_.copy(fresh.fresh.address(), fresh.address, fresh.bytes));
   overwritten_.push_back(std::move(fresh));
   return own_inputs_[input];
 }
 
-Result<KernelArguments> Sandbox::arguments(const Kernel& kernel, Queue& queue) {
+Result<KernelArguments> Sandbox::arguments(const Kernel& kernel) {
   if (scratch_.bytes() < kernel.scratch_bytes()) {
     HONE_ASSIGN(scratch_, device_.allocate(kernel.scratch_bytes()));
-    HONE_CHECK(queue.fill(scratch_.address(), std::byte{0}, scratch_.bytes()));
+    HONE_CHECK(queue_.fill(scratch_.address(), std::byte{0}, scratch_.bytes()));
   }
   targets_ = outputs_;
   if (const auto input = kernel.in_place_input(); input && overwritable_[*input]) {
-    HONE_ASSIGN(targets_[0], overwrite(*input, queue));
+    HONE_ASSIGN(targets_[0], overwrite(*input));
   }
   for (const Overwritten& input : overwritten_)
-    HONE_CHECK(queue.copy(input.address, input.fresh.address(), input.bytes));
-  HONE_CHECK(queue.fill(fault_.address(), std::byte{0}, sizeof(FaultWord)));
+    HONE_CHECK(queue_.copy(input.address, input.fresh.address(), input.bytes));
+  HONE_CHECK(queue_.fill(fault_.address(), std::byte{0}, sizeof(FaultWord)));
   return KernelArguments{inputs_, targets_, scratch_.address(),
                          reinterpret_cast<FaultWord*>(fault_.address()), 0};
 }
 
-Status Sandbox::fault(const Kernel& kernel, Queue& queue) const {
+Status Sandbox::fault(const Kernel& kernel) const {
   FaultWord word = 0;
-  HONE_CHECK(queue.copy_out(&word, fault_.address(), sizeof word));
-  HONE_CHECK(queue.wait());
+  HONE_CHECK(queue_.copy_out(&word, fault_.address(), sizeof word));
+  HONE_CHECK(queue_.wait());
   if (word != 0) return kernel.fault(code_of_fault(word));
   return {};
 }
 
 Result<double> KernelTimer::microseconds(Sandbox& sandbox, Kernel& kernel) {
-  HONE_ASSIGN(const KernelArguments arguments, sandbox.arguments(kernel, *queue_));
+  (void)queue_->wait();  // for what a reading that failed has left
+  HONE_ASSIGN(const KernelArguments arguments, sandbox.arguments(kernel));
   HONE_ASSIGN(const std::unique_ptr<Event> begin, queue_->make_event());
   HONE_ASSIGN(const std::unique_ptr<Event> end, queue_->make_event());
   HONE_CHECK(queue_->record(*begin));
   HONE_CHECK(kernel.enqueue(arguments, *queue_));
   HONE_CHECK(queue_->record(*end));
-  HONE_CHECK(sandbox.fault(kernel, *queue_));
+  HONE_CHECK(sandbox.fault(kernel));
   return queue_->microseconds(*begin, *end);
 }
 

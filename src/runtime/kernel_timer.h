@@ -25,18 +25,21 @@ Tensor made_up(const graph::TensorType& type);
 // write into an input and a plan would let it, it does.
 class Sandbox {
  public:
-  // Everything is in `device`'s memory, brought there by `queue`. `graph` must outlive the sandbox.
+  ~Sandbox() { (void)queue_.wait(); }  // for what still uses the memory
+  Sandbox(const Sandbox&) = delete;
+  Sandbox& operator=(const Sandbox&) = delete;
+  // Everything is in `device`'s memory, brought there by `queue`; all three must outlive the sandbox.
   static Result<std::unique_ptr<Sandbox>> make(const graph::Graph& graph, const graph::Node& node,
                                                Device& device, Queue& queue);
 
   // For one run of `kernel`, made for this node: valid until the next call. Inputs that kernels have
   // overwritten are given what they held at first: a thousand sums in place overflow, and NaN may take other
   // paths.
-  Result<KernelArguments> arguments(const Kernel& kernel, Queue& queue);
+  Result<KernelArguments> arguments(const Kernel& kernel);
   // Blocks that the operators before the node have written in a step: outputs, then inputs.
   std::span<const Memory> written_before() const { return blocks_; }
   // The error of the last run where it left one. Waits.
-  Status fault(const Kernel& kernel, Queue& queue) const;
+  Status fault(const Kernel& kernel) const;
 
  private:
   // An input that a kernel overwrites, and what it held at first.
@@ -47,13 +50,14 @@ class Sandbox {
     Memory fresh;
   };
 
-  explicit Sandbox(Device& device) : device_(device) {}
-  Status fill(const graph::Graph& graph, const graph::Node& node, Queue& queue);
-  Result<std::byte*> place(const Tensor& data, Queue& queue);
-  Result<std::byte*> allocate(std::size_t bytes, Queue& queue);
-  Result<std::byte*> overwrite(std::size_t input, Queue& queue);
+  Sandbox(Device& device, Queue& queue) : device_(device), queue_(queue) {}
+  Status fill(const graph::Graph& graph, const graph::Node& node);
+  Result<std::byte*> place(const Tensor& data);
+  Result<std::byte*> allocate(std::size_t bytes);
+  Result<std::byte*> overwrite(std::size_t input);
 
   Device& device_;
+  Queue& queue_;
   std::vector<bool> overwritable_;      // inputs, by a plan's rules
   std::vector<std::byte*> own_inputs_;  // of inputs that are no constants
   std::vector<std::size_t> input_bytes_;

@@ -74,7 +74,7 @@ class Expander {
       HONE_ASSIGN(input, find(graph, values, input));
     }
     if (node.op == "hone.Reorder" || node.op == "hone.CopyTo" ||
-         (node.op == "hone.Recompute" && !keep_own_)) {
+        (node.op == "hone.Recompute" && !keep_own_)) {
       values[node.outputs[0]] = copy.inputs.at(0);
       return {};
     }

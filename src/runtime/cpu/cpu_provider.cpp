@@ -11,13 +11,11 @@
 #include "runtime/cpu/cpu_queue.h"
 #include "runtime/cpu/cpu_timer.h"
 #include "runtime/cpu/families.h"
+#include "runtime/cpu/kernel_revision.h"
 #include "runtime/reference_kernel.h"
 
 namespace hone::runtime {
 namespace {
-
-// To be raised when hone's own kernels or their names change: timings taken before are then measured anew.
-constexpr int kKernelRevision = 4;
 
 // As the operating system names it; "unknown processor" where it does not.
 std::string cpu_model() {
@@ -65,7 +63,7 @@ CpuProvider::CpuProvider(int threads)
     : HostProvider(std::make_shared<CpuDevice>(threads_or_all(threads))),
       threads_(threads_or_all(threads)),
       machine_(fmt::format("cpu {}, {}, oneDNN {}, kernels {}", cpu_model(), kernels::roof::vector_features(),
-                           kernels::roof::dnnl_version_text(), kKernelRevision)) {}
+                           kernels::roof::dnnl_version_text(), cpu::kernel_revision())) {}
 
 std::string CpuProvider::signature(Share share) const {
   return fmt::format("{}, threads={}", machine_, threads_of(share));

@@ -81,7 +81,7 @@ std::string CpuTimer::conditions() const {
 Result<double> CpuTimer::microseconds(Sandbox& sandbox, Kernel& kernel) {
   const kernels::TeamSize team(threads_);
   if (!sweep_) sweep_.emplace(sweep_bytes_);
-  HONE_ASSIGN(const KernelArguments arguments, sandbox.arguments(kernel, queue()));
+  HONE_ASSIGN(const KernelArguments arguments, sandbox.arguments(kernel));
   sweep_->run();
   for (int i = 0; i < kTouches; ++i) {
     for (const Memory& block : sandbox.written_before()) touch(block);
