@@ -18,6 +18,7 @@
 #include "runtime/memory_plan.h"
 #include "runtime/overlap.h"
 #include "runtime/overlap_choice.h"
+#include "runtime/state_moves.h"
 #include "runtime/timing_cache.h"
 
 namespace hone::runtime {
@@ -106,6 +107,7 @@ struct Plan::State : Sequence {
   const Section* section_of(NodeId node) const;  // null: the node has all of the device
   void find_stretches();
   void share_buffers(BufferAssignment& buffers);
+  Status plan_moves(const BufferAssignment& buffers);
   Result<Chosen> choose(const Node& node, Tuner& tuner) const;
   Status plan_arenas(const BufferAssignment& buffers);
   Status place(Arena& of, std::string_view where, std::size_t capacity);
@@ -114,18 +116,21 @@ struct Plan::State : Sequence {
   Status place_constants(const BufferAssignment& buffers);
   std::vector<bool> constants_read(const BufferAssignment& buffers) const;
   void place_values(const BufferAssignment& buffers);
+  void place_outputs();
   void resolve_arguments();
 
   // --- running ---
   Status enqueue(Queue& queue) override;  // one run
   Status enqueue_step(std::size_t step, Queue& queue);
   Status enqueue_checked(std::size_t step, Queue& queue);  // and NaN and Inf looked for
+  Status enqueue_moves(Queue& queue) const;
   Status enqueue_lanes(Stretch& stretch, Queue& queue);
   void enqueue_lane(RunningLane& lane, Queue& queue);
   Status finish();
   Error failed(std::size_t step, const Error& error) const;
   Result<bool> finite(ValueId id, Queue& queue) const;
   Result<bool> finite(std::span<const ValueId> values, Queue& queue) const;
+  Result<Tensor> read(ValueId id, const std::byte* from) const;
 
   Graph graph;
   std::vector<PlanStep> steps;
@@ -146,10 +151,15 @@ struct Plan::State : Sequence {
   std::vector<std::vector<void*>> outputs;
   std::vector<std::size_t> value_places;    // index into the memory plan of each value that owns memory
   std::vector<std::size_t> scratch_places;  // the same of each step's scratch
+  std::vector<std::size_t> saved_places;    // the same of each saved output
   std::vector<KernelArguments> arguments;   // one a step
   std::size_t weights_bytes = 0;
   bool check_numbers = false;
   std::size_t at_node = 0;  // whose kernel is being chosen
+
+  StateMoves moves;                         // behind the last step
+  std::vector<std::byte*> saved_at;         // of each saved output
+  std::vector<const std::byte*> output_at;  // of each output: where it is read
 
   std::vector<Section> sections;   // that run side by side
   std::vector<Stretch> stretches;  // all steps, in order
@@ -249,16 +259,34 @@ void Plan::State::find_stretches() {
 }
 
 void Plan::State::share_buffers(BufferAssignment& buffers) {
+  place_next_values(graph, sections, buffers);
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const auto input = kernels[i]->in_place_input();
-    if (!input) continue;
     const Node& node = graph.node(steps[i].node);
     const Section* section = section_of(steps[i].node);
-    if (section != nullptr && node.has_input(*input) &&
-        !only_lane(graph, buffers, *section, node.inputs[*input]))
-      continue;
-    buffers.try_in_place(steps[i].node, *input);
+    for (std::size_t output = 0; output < node.outputs.size(); ++output) {
+      const auto input = kernels[i]->in_place_input_of(output);
+      if (!input || !node.has_input(*input)) continue;
+      if (section != nullptr && !only_lane(graph, buffers, *section, node.inputs[*input])) continue;
+      buffers.try_in_place(steps[i].node, *input, output);
+    }
   }
+}
+
+Status Plan::State::plan_moves(const BufferAssignment& buffers) {
+  moves = state_moves(graph, buffers);
+  for (const graph::StatePair& pair : moves.copied) {
+    const graph::Value& state = graph.value(graph.state_input(pair));
+    if (state.type.device.is_host())
+      return unsupported(fmt::format(
+          "unsupported: state '{}' in the host's memory, which its next value cannot overwrite in place",
+          state.name));
+  }
+  const auto behind = static_cast<uint32_t>(graph.nodes().size());
+  for (uint32_t output : moves.saved) {
+    saved_places.push_back(arena.lifetimes.size());
+    arena.lifetimes.push_back({graph.type(graph.outputs()[output]).storage_bytes(), behind, behind});
+  }
+  return {};
 }
 
 Status Plan::State::plan_arenas(const BufferAssignment& buffers) {
@@ -279,6 +307,7 @@ Status Plan::State::plan_arenas(const BufferAssignment& buffers) {
     widen(arena.lifetimes.back(), sections,
           [&](const Section&) { return std::optional<std::size_t>(step.lane); });
   }
+  HONE_CHECK(plan_moves(buffers));
   HONE_CHECK(place(arena, device->name(), device->capacity()));
   return place(host_arena, "the host", HostDevice().capacity());
 }
@@ -363,6 +392,14 @@ void Plan::State::place_values(const BufferAssignment& buffers) {
       writable[i] = in.memory.address() + in.placement.offsets[value_places[place.root.index]] + place.offset;
       addresses[i] = writable[i];
     }
+  }
+}
+
+void Plan::State::place_outputs() {
+  for (ValueId output : graph.outputs()) output_at.push_back(addresses[output.index]);
+  for (std::size_t i = 0; i < moves.saved.size(); ++i) {
+    saved_at.push_back(arena.memory.address() + arena.placement.offsets[saved_places[i]]);
+    output_at[moves.saved[i]] = saved_at[i];
   }
 }
 
@@ -462,6 +499,18 @@ Status Plan::State::enqueue_lanes(Stretch& stretch, Queue& on) {
   return first;
 }
 
+Status Plan::State::enqueue_moves(Queue& on) const {
+  for (std::size_t i = 0; i < moves.saved.size(); ++i) {
+    const ValueId output = graph.outputs()[moves.saved[i]];
+    HONE_CHECK(on.copy(saved_at[i], addresses[output.index], graph.type(output).storage_bytes()));
+  }
+  for (const graph::StatePair& pair : moves.copied) {
+    const ValueId state = graph.state_input(pair);
+    HONE_CHECK(on.copy(writable[state.index], output_at[pair.output], graph.type(state).storage_bytes()));
+  }
+  return {};
+}
+
 Status Plan::State::enqueue(Queue& on) {
   for (Stretch& stretch : stretches) {
     if (!stretch.lanes.empty()) {
@@ -471,6 +520,7 @@ Status Plan::State::enqueue(Queue& on) {
     for (std::size_t i = stretch.first; i < stretch.last; ++i)
       HONE_CHECK(check_numbers ? enqueue_checked(i, on) : enqueue_step(i, on));
   }
+  HONE_CHECK(enqueue_moves(on));
   if (on.immediate()) return {};
   HONE_CHECK(on.copy_out(fault_staging.address(), fault.address(), sizeof(FaultWord)));
   return on.fill(fault.address(), std::byte{0}, sizeof(FaultWord));
@@ -519,6 +569,7 @@ Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provide
   HONE_CHECK(state->allocate());
   HONE_CHECK(state->place_constants(buffers));
   state->place_values(buffers);
+  state->place_outputs();
   state->resolve_arguments();
   return std::unique_ptr<Plan>(new Plan(std::move(state)));
 }
@@ -527,9 +578,17 @@ const Graph& Plan::graph() const { return state_->graph; }
 std::span<const PlanStep> Plan::steps() const { return state_->steps; }
 
 PlanMemory Plan::memory() const {
-  const MemoryPlan& placement = state_->arena.placement;
-  return {placement.arena_bytes, placement.lower_bound, state_->weights_bytes,
-          state_->host_arena.placement.arena_bytes};
+  const Graph& graph = state_->graph;
+  PlanMemory memory;
+  memory.arena_bytes = state_->arena.placement.arena_bytes;
+  memory.arena_lower_bound = state_->arena.placement.lower_bound;
+  memory.weights_bytes = state_->weights_bytes;
+  memory.host_bytes = state_->host_arena.placement.arena_bytes;
+  for (const graph::StatePair& pair : graph.states())
+    memory.state_bytes += graph.type(graph.state_input(pair)).storage_bytes();
+  for (const graph::StatePair& pair : state_->moves.copied)
+    memory.state_copy_bytes += graph.type(graph.state_input(pair)).storage_bytes();
+  return memory;
 }
 
 Status Plan::write(std::size_t i, const Tensor& tensor) {
@@ -553,18 +612,26 @@ Status Plan::write_bytes(std::size_t i, std::span<const std::byte> bytes) {
   return {};
 }
 
-Result<Tensor> Plan::read(std::size_t i) const {
-  const ValueId id = state_->graph.outputs()[i];
-  const graph::TensorType& type = state_->graph.type(id);
-  if (type.layout != Layout::kPlain)
-    return unsupported(fmt::format("output '{}' is {}: only plain layouts can be read",
-                                   state_->graph.value(id).name, type.text()));
-  Tensor result(type.dtype, type.shape());
-  const std::byte* const from = state_->addresses[id.index];
-  if (!type.device.is_host()) HONE_CHECK(state_->queue->copy_out(result.data(), from, result.bytes()));
-  HONE_CHECK(state_->queue->wait());
-  if (type.device.is_host() && result.bytes() > 0) std::memcpy(result.data(), from, result.bytes());
+Result<Tensor> Plan::State::read(ValueId id, const std::byte* from) const {
+  const graph::Value& value = graph.value(id);
+  if (value.type.layout != Layout::kPlain)
+    return unsupported(
+        fmt::format("'{}' is {}: only plain layouts can be read", value.name, value.type.text()));
+  Tensor result(value.type.dtype, value.type.shape());
+  const bool on_host = value.type.device.is_host();
+  if (!on_host) HONE_CHECK(queue->copy_out(result.data(), from, result.bytes()));
+  HONE_CHECK(queue->wait());
+  if (on_host && result.bytes() > 0) std::memcpy(result.data(), from, result.bytes());
   return result;
+}
+
+Result<Tensor> Plan::read(std::size_t i) const {
+  return state_->read(state_->graph.outputs()[i], state_->output_at[i]);
+}
+
+Result<Tensor> Plan::read_input(std::size_t i) const {
+  const ValueId id = state_->graph.inputs()[i];
+  return state_->read(id, state_->addresses[id.index]);
 }
 
 Result<std::vector<Tensor>> Plan::read_all() const {

@@ -64,8 +64,10 @@ struct PlanStep {
 struct PlanMemory {
   std::size_t arena_bytes = 0;  // activations and scratch
   std::size_t arena_lower_bound = 0;
-  std::size_t weights_bytes = 0;  // constants that kernels read, and what they packed
-  std::size_t host_bytes = 0;     // values that the graph keeps in the host's memory
+  std::size_t weights_bytes = 0;     // constants that kernels read, and what they packed
+  std::size_t host_bytes = 0;        // values that the graph keeps in the host's memory
+  std::size_t state_bytes = 0;       // of the arenas: what lives from run to run
+  std::size_t state_copy_bytes = 0;  // copied when a run ends: states that could not be updated in place
 };
 
 class Plan {
@@ -83,9 +85,12 @@ class Plan {
 
   // Input and output number `i`, copied to and from the device. What is written stays for every later run;
   // what is read is of the last one. A tensor of another type or size is an error.
+  // A state (Graph::states()) becomes its next value in each run; after one that ended with an error it is what
+  // the run had made of it so far: write it anew.
   Status write(std::size_t i, const Tensor& tensor);
   Status write_bytes(std::size_t i, std::span<const std::byte> bytes);  // in the layout of the input's type
   Result<Tensor> read(std::size_t i) const;
+  Result<Tensor> read_input(std::size_t i) const;  // as written; of a state, its value now
   Result<std::vector<Tensor>> read_all() const;
 
   // Runs once over what was written, and waits until the device has. Marks a kStep scope and a kOperator
