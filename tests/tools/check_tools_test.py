@@ -91,6 +91,8 @@ class CheckNames(TreeTest):
             ("bool is_wide(const Type& type,\n             int bits) {", "bool is_wide(const Type& t, int n = 1) { return n > 1; }", "is_wide"),
             ("using Names = std::set<int>;", "using Names = std::vector<int>;", "Names"),
             ("using Names = std::set<int>;", "struct Names {};", "Names"),
+            ("Works made(int rows = 3) {", "Works made(std::string text = {}) {", "made"),
+            ("Works made() {", "Works made(std::string text = {}, int rows = 3) {", "made"),
         ):
             self.write_pair(first, second)
             self.assertEqual(self.clashes(), [("src/core/b.cpp:4", word)], first)
@@ -98,6 +100,7 @@ class CheckNames(TreeTest):
     def test_overloads_and_equal_aliases_pass(self):
         for first, second in (
             ("int size_of(int a) {", "int size_of(double a) {"),
+            ("int size_of(int a, int b) {", "int size_of(int a, int b, int c, int d = 2) {"),
             ("using Names = std::set<int>;", "using Names = std::set<int>;"),
             ("namespace fs = std::filesystem;", "namespace fs = std::filesystem;"),
             ('constexpr char kSheet[] = R"css(\ntable{color:red}\n)css";', "void table(int rows) {"),

@@ -18,7 +18,7 @@ WorkWords turned() {
           .us = 40};
 }
 
-WorkWords convolution(std::string inputs = "bf16[8,256,1,512] bf16[128,256,1,1] =[0,0]") {
+WorkWords series_convolution(std::string inputs = "bf16[8,256,1,512] bf16[128,256,1,1] =[0,0]") {
   return {.kind = "aten::cudnn_convolution",
           .op_class = OperatorClass::kConvolution,
           .inputs = std::move(inputs),
@@ -38,7 +38,7 @@ void expect_marked(const WorkSplit& split) {
 
 TEST(PointwiseSeries, AreReachedByCopiesAndAddTheirBiasesAlone) {
   Works made;
-  const uint32_t before = made.run(turned()), product = made.run(convolution());
+  const uint32_t before = made.run(turned()), product = made.run(series_convolution());
   const uint32_t sum = made.run(bias()), after = made.run(activation());
   made.end_step();
   const BusySplit split = made.split();
@@ -52,7 +52,7 @@ TEST(PointwiseSeries, AreReachedByCopiesAndAddTheirBiasesAlone) {
 
 TEST(PointwiseSeries, AreFollowedByPassesAgainstTheirOrder) {
   Works made;
-  made.run(convolution());
+  made.run(series_convolution());
   made.run(bias());
   const uint32_t residual = made.run({.kind = "aten::add",
                                       .inputs = "bf16[8,512,128] bf16[8,512,128]{65536,1,512}",
@@ -67,10 +67,10 @@ TEST(PointwiseSeries, AreFollowedByPassesAgainstTheirOrder) {
 TEST(PointwiseSeries, KeepTheirBiasesBetweenConvolutionsOverTime) {
   for (const bool over_time : {false, true}) {
     Works made;
-    made.run(convolution());
+    made.run(series_convolution());
     const uint32_t sum = made.run(bias());
     made.run(activation());
-    if (over_time) made.run(convolution("bf16[8,128,1,512] bf16[128,1,1,3] =[0,1]"));
+    if (over_time) made.run(series_convolution("bf16[8,128,1,512] bf16[128,1,1,3] =[0,1]"));
     made.end_step();
     EXPECT_EQ(made.split().works[sum].rule == Rule::kSeriesConvolutionOfSize1, !over_time);
   }
@@ -82,13 +82,13 @@ TEST(PointwiseSeries, OtherConvolutionsAndOtherSumsAreNone) {
                              "bf16[8,256,1,512]{131072,1,131072,256} bf16[128,256,1,1] =[0,0]",
                              "bf16[8,256,1,512] bf16[128,1,1,1] =[0,0]"}) {  // by channel
     Works made;
-    made.run(convolution(inputs));
+    made.run(series_convolution(inputs));
     const uint32_t sum = made.run(bias());
     made.end_step();
     EXPECT_NE(made.split().works[sum].cause(), Cause::kLayout) << inputs;
   }
   Works made;
-  made.run(convolution());
+  made.run(series_convolution());
   const uint32_t residual = made.run(bias("bf16[8,128,1,512] bf16[8,128,1,512] =1"));
   made.end_step();
   EXPECT_NE(made.split().works[residual].cause(), Cause::kLayout);

@@ -11,7 +11,7 @@ using fabricate::Works;
 using fabricate::WorkWords;
 
 // 12 µs at the roof of 777 TFLOP/s.
-WorkWords product(std::string inputs = "bf16[1024,4096] bf16[4096,1024]") {
+WorkWords product_in_turn(std::string inputs = "bf16[1024,4096] bf16[4096,1024]") {
   return {.kind = "aten::mm",
           .op_class = trace::OperatorClass::kMatrix,
           .inputs = std::move(inputs),
@@ -34,7 +34,7 @@ Works in_turn(const WorkWords& turn, uint32_t blocks, int turns = 16) {
 bool is_marked(const BusySplit& split) { return split.works[0].rule == Rule::kProductsInTurn; }
 
 TEST(ProductsInTurn, AreOneBatchedProduct) {
-  const BusySplit split = in_turn(product(), 128).split();
+  const BusySplit split = in_turn(product_in_turn(), 128).split();
   ASSERT_TRUE(is_marked(split));
   EXPECT_EQ(split.works[0].cause(), Cause::kKernelInefficiency);
   EXPECT_NEAR(split.works[0].target_ns, 16 * 12'000 / 0.85, 16 * 150);
@@ -43,18 +43,18 @@ TEST(ProductsInTurn, AreOneBatchedProduct) {
 }
 
 TEST(ProductsInTurn, ThatFillTheDeviceMoreThanOnceStay) {
-  EXPECT_FALSE(is_marked(in_turn(product(), 133).split()));
+  EXPECT_FALSE(is_marked(in_turn(product_in_turn(), 133).split()));
 }
 
 TEST(ProductsInTurn, OfWhichOneMayFeedTheNextStay) {
-  EXPECT_FALSE(is_marked(in_turn(product("bf16[1024,2048] bf16[2048,2048]"), 128).split()));
+  EXPECT_FALSE(is_marked(in_turn(product_in_turn("bf16[1024,2048] bf16[2048,2048]"), 128).split()));
 }
 
 TEST(ProductsInTurn, OfAChainOfTwoFactorsStay) {
   Works made;
   for (int turn = 0; turn < 16; ++turn)
     for (const char* factors : {"bf16[1024,4096] bf16[4096,512]", "bf16[1024,512] bf16[512,1024]"}) {
-      made.run(product(factors));
+      made.run(product_in_turn(factors));
       made.give_blocks(128);
     }
   made.run({.us = 5});
@@ -63,8 +63,8 @@ TEST(ProductsInTurn, OfAChainOfTwoFactorsStay) {
 }
 
 TEST(ProductsInTurn, ThatAreFewOrAsFastAsBatchedOnesStay) {
-  EXPECT_FALSE(is_marked(in_turn(product(), 128, 8).split()));
-  WorkWords fast = product();
+  EXPECT_FALSE(is_marked(in_turn(product_in_turn(), 128, 8).split()));
+  WorkWords fast = product_in_turn();
   fast.us = 13;
   EXPECT_FALSE(is_marked(in_turn(fast, 128).split()));
 }

@@ -17,7 +17,7 @@ using trace::OperatorClass;
 constexpr double kWeight = 8192.0 * 4096;
 constexpr double kNarrowNs = (kWeight + 16 * (8192 + 4096) * 2) / 4.224e12 * 1e9;
 
-WorkWords converted(std::string inputs = "bf16[8192,4096] i8[8192,4096] =False") {
+WorkWords converted_weight(std::string inputs = "bf16[8192,4096] i8[8192,4096] =False") {
   return {
       .kind = "aten::copy_", .inputs = std::move(inputs), .bytes = kWeight, .written = 2 * kWeight, .us = 90};
 }
@@ -48,7 +48,7 @@ bool has_widened(const Works& made) {
 
 TEST(WidenedWeights, ArePassesBeforeAProductThatCouldReadBytes) {
   Works made;
-  const uint32_t conversion = made.run(converted());
+  const uint32_t conversion = made.run(converted_weight());
   const uint32_t shift = made.run(widening_pass("aten::sub_", "bf16[8192,4096] bf16[8192,1] =1"));
   const uint32_t scale = made.run(scaled_weight());
   const uint32_t through = made.run(widened_use());
@@ -74,7 +74,7 @@ TEST(WidenedWeights, MayBeConvertedByTheirScaling) {
 
 TEST(WidenedWeights, MayHaveAScaleForEachGroupOfARow) {
   Works made;
-  const uint32_t conversion = made.run(converted("f16[8192,32,128] u8[8192,32,128] =False"));
+  const uint32_t conversion = made.run(converted_weight("f16[8192,32,128] u8[8192,32,128] =False"));
   const uint32_t scale = made.run(widening_pass("aten::mul", "f16[8192,32,128] f16[8192,32,1]"));
   made.run(widened_product("f16[16,4096] f16[4096,8192]{1,4096}", 16));
   made.end_step();
@@ -88,7 +88,7 @@ TEST(WidenedWeights, AreReadBySumsAndByProductsWithAVectorToo) {
        {widened_product("bf16[8192] bf16[16,4096] bf16[4096,8192]{1,4096} =1 =1", 16, "aten::addmm"),
         widened_product("bf16[8192,4096] bf16[4096]", 1, "aten::mv")}) {
     Works made;
-    const uint32_t conversion = made.run(converted("bf16[8192,4096] f8e4m3fn[8192,4096] =False"));
+    const uint32_t conversion = made.run(converted_weight("bf16[8192,4096] f8e4m3fn[8192,4096] =False"));
     made.run(last);
     made.end_step();
     EXPECT_TRUE(is_widened(made.split().works[conversion])) << last.kind;
@@ -97,7 +97,7 @@ TEST(WidenedWeights, AreReadBySumsAndByProductsWithAVectorToo) {
 
 TEST(WidenedWeights, OfABatchOfProductsAreRead) {
   Works made;
-  const uint32_t conversion = made.run(converted("bf16[8,1024,4096] i8[8,1024,4096] =False"));
+  const uint32_t conversion = made.run(converted_weight("bf16[8,1024,4096] i8[8,1024,4096] =False"));
   made.run(widened_product("bf16[8,16,4096] bf16[8,4096,1024]{4194304,1,4096}", 16, "aten::bmm"));
   made.end_step();
   EXPECT_TRUE(is_widened(made.split().works[conversion]));
@@ -105,7 +105,7 @@ TEST(WidenedWeights, OfABatchOfProductsAreRead) {
 
 TEST(WidenedWeights, AllKernelsOfAProductReadBytes) {
   Works made;
-  made.run(converted());
+  made.run(converted_weight());
   const uint32_t first = made.run(widened_use()), rest = made.also(20, "splitKreduce_kernel");
   made.end_step();
   const BusySplit split = made.split();
@@ -119,7 +119,7 @@ TEST(WidenedWeights, AreRightForManyRows) {
   for (const double rows : {512.0, 8192.0}) {
     const std::string count = std::to_string(static_cast<int>(rows));
     Works made;
-    made.run(converted());
+    made.run(converted_weight());
     made.run(scaled_weight());
     made.run(widened_product("bf16[" + count + ",4096] bf16[4096,8192]{1,4096}", rows));
     made.end_step();
@@ -130,7 +130,7 @@ TEST(WidenedWeights, AreRightForManyRows) {
 // Pictures in bytes before a narrow layer: they are what passes through it.
 TEST(WidenedWeights, BytesThatPassThroughALayerAreNone) {
   Works made;
-  made.run(converted());
+  made.run(converted_weight());
   made.run({.kind = "aten::mm",
             .op_class = OperatorClass::kMatrix,
             .inputs = "bf16[8192,4096] bf16[4096,16]",
@@ -145,7 +145,7 @@ TEST(WidenedWeights, BytesThatPassThroughALayerAreNone) {
 // A batch of 64 pictures before a layer of 64 outputs: either factor is as large as the bytes.
 TEST(WidenedWeights, BytesOfABatchAsLargeAsItsLayerAreNone) {
   Works made;
-  made.run(converted("bf16[64,524288] u8[64,524288] =False"));
+  made.run(converted_weight("bf16[64,524288] u8[64,524288] =False"));
   made.run(widened_product("bf16[64,524288] bf16[524288,64]{1,524288}", 64));
   made.end_step();
   EXPECT_FALSE(has_widened(made));
@@ -154,7 +154,8 @@ TEST(WidenedWeights, BytesOfABatchAsLargeAsItsLayerAreNone) {
 // Activations that are kept in 8 bits, read for the gradient of a narrow weight.
 TEST(WidenedWeights, ActivationsOfTheBackwardPassAreNone) {
   Works made;
-  WorkWords conversion = converted(), gradient = widened_product("bf16[16,8192]{1,16} bf16[8192,4096]", 16);
+  WorkWords conversion = converted_weight(),
+            gradient = widened_product("bf16[16,8192]{1,16} bf16[8192,4096]", 16);
   conversion.phase = gradient.phase = trace::Phase::kBackward;
   made.run(conversion);
   made.run(gradient);
@@ -167,7 +168,7 @@ TEST(WidenedWeights, MasksAndWiderTypesAreNone) {
        {"bf16[8192,4096] bool[8192,4096] =False", "bf16[8192,4096] f32[8192,4096] =False",
         "bf16[8192,4096] i32[8192,4096] =False", "i32[8192,4096] i8[8192,4096] =False"}) {
     Works made;
-    made.run(converted(inputs));
+    made.run(converted_weight(inputs));
     made.run(scaled_weight());
     made.run(widened_use());
     made.end_step();
@@ -180,7 +181,7 @@ TEST(WidenedWeights, WhatAnythingElseChangesIsNone) {
                                  widening_pass("aten::mul", "bf16[8192,4096] bf16[8192,4096]"),
                                  widening_pass("aten::add", "bf16[8192,4096] bf16[8192,4096] =1")}) {
     Works made;
-    made.run(converted());
+    made.run(converted_weight());
     made.run(other);
     made.run(widened_use());
     made.end_step();
@@ -190,12 +191,12 @@ TEST(WidenedWeights, WhatAnythingElseChangesIsNone) {
 
 TEST(WidenedWeights, ProductsOfOtherSizesAndOfTheNextStepReadOthers) {
   Works other;
-  other.run(converted("bf16[4096,4096] i8[4096,4096] =False"));
+  other.run(converted_weight("bf16[4096,4096] i8[4096,4096] =False"));
   other.run(widened_use());
   other.end_step();
   EXPECT_FALSE(has_widened(other));
   Works next;
-  next.run(converted());
+  next.run(converted_weight());
   next.end_step();
   next.run(widened_use());
   next.end_step();
