@@ -149,6 +149,7 @@ TEST(HostProgram, IsToldOfBroadcastsThatAreWrittenOutAsSuch) {
       timeline.end_step();
     }
     timeline.trace().meta.notes.emplace_back("steps", "ProfilerStep ranges");
+    timeline.trace().meta.framework = trace::Framework::kPyTorch;
     for (const Roofs& roofs : {Roofs{}, fabricate::round_roofs()}) {
       const Analysis analysis = explained(timeline.trace(), roofs);
       const auto row = std::find_if(analysis.ledger.begin(), analysis.ledger.end(),
@@ -156,6 +157,7 @@ TEST(HostProgram, IsToldOfBroadcastsThatAreWrittenOutAsSuch) {
       ASSERT_EQ(row != analysis.ledger.end(), avoidable);
       if (!avoidable) continue;
       EXPECT_NEAR(row->ms, 4, 0.01);
+      EXPECT_EQ(row->rule, "written_broadcasts");
       EXPECT_THAT(row->fix, HasSubstr("leave tensors expanded"));
       EXPECT_THAT(row->evidence, Contains(HasSubstr("496 KiB moved")));
     }

@@ -56,7 +56,7 @@ Accounts collect(const StepProfile& profile) {
   return accounts;
 }
 
-double gain_of(const Rule& rule, const Account& account, const StepProfile& profile) {
+double gain_of(const CauseRule& rule, const Account& account, const StepProfile& profile) {
   switch (rule.gain) {
     case Gain::kNone:
       return 0;
@@ -83,8 +83,8 @@ bool repeats(const trace::Trace& trace, const Account& account) {
 }
 
 // The words for a row.
-const Rule& rule_for(Cause cause, const trace::Trace& trace, const StepProfile& profile,
-                     const Account& account, Subject subject) {
+const CauseRule& rule_for(Cause cause, const trace::Trace& trace, const StepProfile& profile,
+                          const Account& account, Subject subject) {
   if (cause == Cause::kFloor && !profile.judged) return unjudged_busy();
   if (cause == Cause::kAvoidableTraffic && repeats(trace, account)) return written_broadcasts();
   return rule_of(cause, subject);
@@ -160,7 +160,7 @@ Arguments part_arguments(const trace::Operator& op, const Part& part, double ste
   return arguments;
 }
 
-std::vector<std::string> evidence_of(const Rule& rule, const trace::Trace& trace, const Account& account,
+std::vector<std::string> evidence_of(const CauseRule& rule, const trace::Trace& trace, const Account& account,
                                      const StepProfile& profile) {
   std::vector<std::string> evidence = {
       fill(rule.summary, row_arguments(trace, account, profile, rule.cause))};
@@ -198,13 +198,13 @@ std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile&
   for (Cause cause : all_causes()) {
     const Account& account = of(accounts, cause);
     if (account.ms <= 0) continue;
-    const Rule& rule = rule_for(cause, trace, profile, account, subject);
+    const CauseRule& rule = rule_for(cause, trace, profile, account, subject);
     LedgerRow row;
     row.cause = cause;
     row.ms = account.ms;
     row.share = profile.step_ms > 0 ? account.ms / profile.step_ms : 0;
     row.evidence = evidence_of(rule, trace, account, profile);
-    row.fix = rule.fix;
+    row.fix = rule.fix.of(subject == Subject::kPlan ? trace::Framework::kHone : trace.meta.framework);
     row.rule = rule.id;
     row.predicted_gain_ms = gain_of(rule, account, profile);
     row.title = fill(rule.title, row_arguments(trace, account, profile, cause));

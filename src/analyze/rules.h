@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "analyze/cause.h"
+#include "analyze/fix.h"
 #include "trace/operator_class.h"
 #include "trace/trace.h"
 
@@ -36,7 +37,8 @@ enum class Gain {
 // {superfluous} (a clause about arithmetic that a faster algorithm spares, or nothing). Of one of its
 // operators: {name} {kind} {ms} (its part of the row) {op_ms} {bytes} {flops} {avoidable} {fuses_with} {roof}
 // {floor} {floor_roof} {fraction} {implementation} {algorithm} (a clause about its algorithm, or nothing).
-struct Rule {
+// Rules of programs on the host, one a cause; those of device programs are in device/rules/.
+struct CauseRule {
   Cause cause;
   std::string_view id;  // what programs know its findings by; never changes
   double threshold;     // share of the step from which the row is a finding
@@ -45,14 +47,14 @@ struct Rule {
   std::string_view title;
   std::string_view summary;            // evidence about the row
   std::string_view operator_evidence;  // evidence about each of its largest operators
-  std::string_view fix;
+  Fix fix;
   std::string_view caveat;
 };
-const Rule& rule_of(Cause cause, Subject subject = Subject::kPlan);
+const CauseRule& rule_of(Cause cause, Subject subject = Subject::kPlan);
 // The row of avoidable traffic of a program most of whose is broadcasts that are written out.
-const Rule& written_broadcasts();
+const CauseRule& written_broadcasts();
 // The row of the floor where too little is known to say how much of the busy time is needed.
-const Rule& unjudged_busy();
+const CauseRule& unjudged_busy();
 
 // The fraction of the compute roof that a good kernel reaches with an algorithm of fewer FLOPs, by those
 // FLOPs: transforms move data more than they compute. oneDNN's F(4x4,3x3) gains 1.2 to 1.9 times of its 3 to

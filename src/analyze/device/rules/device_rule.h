@@ -7,7 +7,7 @@
 
 #include "analyze/cause.h"
 #include "analyze/device/rules/rule.h"
-#include "trace/framework.h"
+#include "analyze/fix.h"
 
 namespace hone::analyze::device {
 
@@ -55,22 +55,6 @@ constexpr bool is_part_of_cause(GainModel gain) {
   return gain == GainModel::kWithoutWorks || gain == GainModel::kShorterWorks ||
          gain == GainModel::kJoinedTurns;
 }
-
-// What to do, by who made the program: empty where `native` holds for its programs, too.
-struct Fix {
-  std::string_view pytorch = {};
-  std::string_view jax = {};
-  std::string_view hone = {};
-  std::string_view native;  // of programs that call the device's libraries themselves
-
-  constexpr std::string_view of(trace::Framework framework) const {
-    const std::string_view own = framework == trace::Framework::kPyTorch ? pytorch
-                                 : framework == trace::Framework::kJax   ? jax
-                                 : framework == trace::Framework::kHone  ? hone
-                                                                         : native;
-    return own.empty() ? native : own;
-  }
-};
 
 // Texts are fmt templates over these names. Of a row: {ms} {share} (of the step) {count} (works, gaps or
 // calls in it, a step: {count:kernels} agrees with the number) {mean} (ms / count) {step} {gain} {kernels}

@@ -18,6 +18,7 @@ constexpr DeviceRule kHostRules[] = {
      .fix = {.pytorch = "torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs: one launch a step; "
                         "larger batches; foreach and batched operators instead of Python loops",
              .jax = "jax.jit around the whole step, several steps in a lax.scan; larger batches",
+             .hone = "run the plan as one graph of the device",
              .native = "CUDA graphs: one launch a step; larger batches; fewer and larger kernels"},
      .caveat = "a graph needs fixed shapes and no reads of device values inside"},
     {.rule = Rule::kLaunchesInLoops,

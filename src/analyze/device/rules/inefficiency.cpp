@@ -15,6 +15,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .item = kWorkItem,
      .fix = {.pytorch = "torch.compile(mode=\"max-autotune\") tries other kernels for these shapes",
              .jax = "XLA_FLAGS=--xla_gpu_autotune_level=4 tries other kernels for these shapes",
+             .hone = "try other kernels, algorithms and layouts for these shapes (autotuning)",
              .native = "try other algorithms for these shapes (cublasLtMatmulAlgoGetHeuristic, the "
                        "heuristics of cuDNN)"}},
     {.rule = Rule::kOddSizes,
@@ -148,6 +149,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .word = "far below its roof",
      .fix = {.pytorch = "torch.compile(mode=\"max-autotune\") tries other kernels for these shapes",
              .jax = "XLA_FLAGS=--xla_gpu_autotune_level=4 tries other kernels for these shapes",
+             .hone = "try other kernels, algorithms and layouts for these shapes (autotuning)",
              .native = "try other algorithms for these shapes (cublasLtMatmulAlgoGetHeuristic, the "
                        "heuristics of cuDNN)"},
      .caveat = "a trace shows that they are slow, not why: counters would"},

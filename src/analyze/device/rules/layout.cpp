@@ -16,6 +16,8 @@ constexpr DeviceRule kLayoutRules[] = {
      .fix = {.pytorch = "{images}",
              .jax = "keep one order through the model: images as NHWC in dimension_numbers, no jnp.transpose "
                     "that jnp.einsum does without",
+             .hone =
+                 "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
              .native =
                  "keep one order through the program; tensor cores want the channels of images last (NHWC)"}},
     {.rule = Rule::kChannelsFirstImages,
@@ -33,6 +35,8 @@ constexpr DeviceRule kLayoutRules[] = {
      .fix = {.pytorch = "{images}",
              .jax = "keep images as NHWC: dimension_numbers=(\"NHWC\", \"HWIO\", \"NHWC\") of "
                     "lax.conv_general_dilated, as Flax has it; tensor cores want channels last",
+             .hone =
+                 "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
              .native =
                  "keep images and filters as NHWC (CUDNN_TENSOR_NHWC): tensor cores want channels last"},
      .caveat = "the input and the output of the model are still converted once"},
@@ -52,6 +56,8 @@ constexpr DeviceRule kLayoutRules[] = {
      .fix = {.pytorch = "{images}",
              .jax = "keep images as NHWC (dimension_numbers=(\"NHWC\", \"HWIO\", \"NHWC\") of "
                     "lax.conv_general_dilated), and normalise over the axes before the last",
+             .hone =
+                 "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
              .native = "keep images as NHWC (CUDNN_TENSOR_NHWC) and normalise with "
                        "CUDNN_BATCHNORM_SPATIAL_PERSISTENT"},
      .caveat = "a narrower type alone wins little here: the images stay channels first"},
@@ -69,6 +75,8 @@ constexpr DeviceRule kLayoutRules[] = {
                         "need; keep one layout through the model ({one_order})",
              .jax = "remove jnp.transpose and jnp.swapaxes that the next operator does not need: jnp.einsum "
                     "and lax.dot_general take any order",
+             .hone =
+                 "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
              .native = "give the next call the strides, or a transposed operand (CUBLAS_OP_T), in the place "
                        "of a copy"},
      .caveat = "an operator that needs packed input makes the copy itself"},
@@ -86,6 +94,8 @@ constexpr DeviceRule kLayoutRules[] = {
      .fix = {.pytorch = "keep one order through the model, without .transpose() and .permute() in between "
                         "({one_order})",
              .jax = "keep one order through the model, without jnp.transpose in between",
+             .hone =
+                 "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
              .native =
                  "keep one order through the program, or pass the tensors through shared memory by tiles"}},
     {.rule = Rule::kSeriesConvolutionOfSize1,

@@ -25,6 +25,7 @@ constexpr DeviceRule kPrecisionRules[] = {
                         "(torch.set_float32_matmul_precision(\"high\"))",
              .jax = "compute in bf16: arrays of jnp.bfloat16, or a precision policy of the model "
                     "(dtype=jnp.bfloat16)",
+             .hone = "run these products in a narrower type (--lossy)",
              .native = "operands in bf16, or tf32 for those in f32 (CUBLAS_COMPUTE_32F_FAST_TF32)"},
      .caveat = "changes the numbers: compare the {outcome}"},
     {.rule = Rule::kF32WithoutMatrixUnits,
@@ -42,6 +43,7 @@ constexpr DeviceRule kPrecisionRules[] = {
                         "under torch.autocast(\"cuda\", dtype=torch.bfloat16)",
              .jax = "jax.config.update(\"jax_default_matmul_precision\", \"tensorfloat32\"); or operands in "
                     "jnp.bfloat16",
+             .hone = "run these products in a narrower type (--lossy)",
              .native = "allow tf32: CUBLAS_COMPUTE_32F_FAST_TF32 for matrix products, "
                        "CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION for convolutions; or operands in bf16"},
      .caveat = "tf32 keeps 11 bits of the mantissa, bf16 keeps 8, f32 has 24: compare the {outcome}"},
@@ -59,6 +61,7 @@ constexpr DeviceRule kPrecisionRules[] = {
                         "convolutions and attention run in bf16, the weights stay in f32",
              .jax = "do the products in jnp.bfloat16 and keep the weights in f32 (Flax: dtype=jnp.bfloat16, "
                     "param_dtype=jnp.float32)",
+             .hone = "run these products in a narrower type (--lossy)",
              .native = "operands in bf16 (CUDA_R_16BF) with sums in f32; the weights stay in f32"},
      .caveat = "bf16 keeps 8 bits of the mantissa, tf32 keeps 11: compare the {outcome}"},
     {.rule = Rule::kF32Among16Bits,
@@ -76,6 +79,7 @@ constexpr DeviceRule kPrecisionRules[] = {
                         "off) and keep these products in bf16",
              .jax = "find where f32 enters (a constant or a layer in f32, preferred_element_type) and keep "
                     "these products in bf16",
+             .hone = "run these products in a narrower type (--lossy)",
              .native = "find which operands are still in f32 and keep these products in bf16"},
      .caveat = "what needs f32 is sums and exponentials, seldom products: compare the {outcome}"},
     {.rule = Rule::kF64Arithmetic,
@@ -93,6 +97,7 @@ constexpr DeviceRule kPrecisionRules[] = {
                      "widen): .float(), dtype=torch.float32",
           .jax = "find where f64 enters (jax_enable_x64 with numpy arrays, which are f64 by default): "
                  "dtype=jnp.float32",
+          .hone = "run these products in a narrower type (--lossy)",
           .native =
               "find where double enters (literals without f, arguments of type double) and compute in float"},
      .caveat = "f64 that the mathematics needs must stay"},

@@ -1,10 +1,18 @@
 // The table of rules: what programs, CI and tests hold on to.
 #include "analyze/device/rules/tables.h"
 
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
+#include <string_view>
 
+#include <fmt/args.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "analyze/device/telling/counted.h"
+#include "core/testing/source_folder.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -39,6 +47,34 @@ TEST(Rules, AdviseProgramsOfEveryFramework) {
           << row.id;
     EXPECT_EQ(row.fix.of(trace::Framework::kJax).find("torch"), std::string_view::npos) << row.id;
     EXPECT_EQ(row.fix.of(trace::Framework::kNative).find("torch"), std::string_view::npos) << row.id;
+  }
+}
+
+// Every text names only what is known of a row, or of one of its parts.
+TEST(Rules, NameWhatIsKnown) {
+  fmt::dynamic_format_arg_store<fmt::format_context> known;
+  for (const char* name : {"ms",    "share",  "mean",    "step",          "gain",   "busy",     "rank",
+                           "doing", "remedy", "outcome", "copies",        "images", "exchange", "one_order",
+                           "waits", "files",  "turns",   "micro_batches", "name",   "times",    "detail"})
+    known.push_back(fmt::arg(name, "1"));
+  known.push_back(fmt::arg("count", Counted{2}));
+  known.push_back(fmt::arg("kernels", Counted{2}));
+  for (int i = 0; i < kRuleCount; ++i) {
+    const DeviceRule& row = row_of(static_cast<Rule>(i));
+    for (const std::string_view text : {row.title, row.summary, row.item, row.fix.pytorch, row.fix.jax,
+                                        row.fix.hone, row.fix.native, row.caveat, row.training_caveat})
+      EXPECT_NO_THROW((void)fmt::vformat(text, known)) << row.id << ": " << text;
+  }
+}
+
+// What programs may look for stands in the documentation.
+TEST(Rules, StandInTheDocumentation) {
+  std::ifstream file(source_folder() / "docs" / "rules.md");
+  const std::string page((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  for (int i = 0; i < kRuleCount; ++i) {
+    const DeviceRule& row = row_of(static_cast<Rule>(i));
+    const std::string line = fmt::format("| `{}` | {} | {} |\n", row.id, cause_label(row.cause), row.title);
+    EXPECT_NE(page.find(line), std::string::npos) << line;
   }
 }
 

@@ -16,6 +16,7 @@ constexpr DeviceRule kTrafficRules[] = {
      .fix = {.pytorch = "torch.compile(model), or the fused operators (F.layer_norm, F.gelu, "
                         "F.scaled_dot_product_attention)",
              .jax = "jax.jit around the whole step: XLA joins passes over memory in what it compiles at once",
+             .hone = "fuse these operators with their neighbours (passes: fold, epilogue, group)",
              .native = "join these passes into one kernel"}},
     {.rule = Rule::kUnfusedChain,
      .id = "unfused_chain",
@@ -31,6 +32,7 @@ constexpr DeviceRule kTrafficRules[] = {
                         "one; by hand: one fused operator in the place of a formula (F.gelu, nn.LayerNorm, "
                         "F.cross_entropy, torch.cdist)",
              .jax = "jax.jit around the whole step: XLA joins chains of pointwise and normalising operators",
+             .hone = "fuse these operators with their neighbours (passes: fold, epilogue, group)",
              .native =
                  "write a chain of pointwise and normalising passes as one kernel, or as one graph of cuDNN"},
      .training_caveat = "what the backward pass needs is still written"},
@@ -49,6 +51,7 @@ constexpr DeviceRule kTrafficRules[] = {
                         "passes next to them, not with products",
              .jax = "keep what products read in their type (weights in bf16, their f32 copies in the "
                     "optimizer), so that nothing is converted",
+             .hone = "fuse these operators with their neighbours (passes: fold, epilogue, group)",
              .native =
                  "convert in the kernel that writes the tensor, or keep it in the type that products read"},
      .caveat = "small updates are lost in bf16: the copies that the optimizer changes stay in f32"},

@@ -370,32 +370,39 @@ class Teller {
   void find(Cause cause, const Account& account, const LedgerRow& row) {
     if (cause == Cause::kFloor || step() <= 0) return;
     double left = row.predicted_gain_ms;
-    for (const Rule each : by_gain(account)) {
-      const double ms = account.of(each);
-      const DeviceRule& rule = row_of(cause, each);
-      const double gain = std::min(left, gain_of(account, each));
+    for (const RuleGain& each : by_gain(account)) {
+      const DeviceRule& rule = row_of(cause, each.row->rule);
+      const double ms = each.ms, gain = std::min(left, each.gain_ms);
       if (ms / step() < rule.threshold || gain < kWorthSaying * gains_.unrecorded_ms()) continue;
       left -= gain;
-      const std::vector<const Part*> parts = parts_of(account, each);
+      const std::vector<const Part*> parts = parts_of(account, each.row->rule);
       const Arguments whole = row_arguments(ms, parts, gain);
       told_.findings.push_back({std::string(rule.id), cause, fill(rule.title, whole),
                                 evidence(rule, parts, whole, gain), fill(fix_of(rule), whole),
-                                joined(caveat(rule, whole), more_than(each, ms, gain_of(account, each))),
+                                joined(caveat(rule, whole), more_than(each.row->rule, ms, each.gain_ms)),
                                 gain, is_bound(cause), ms, named(parts)});
     }
   }
 
+  struct RuleGain {
+    const DeviceRule* row = nullptr;  // whose gain it is
+    double ms = 0;
+    double gain_ms = 0;
+  };
+
   // Those that have time, the largest gain first, but parts before what they are a part of: what a loop wins
   // is taken from what a graph of the whole step would, and what fewer reductions win from what hiding them
   // all would.
-  std::vector<Rule> by_gain(const Account& account) const {
-    std::vector<Rule> rules;
-    for (int i = 0; i < kRuleCount; ++i)
-      if (account.of(static_cast<Rule>(i)) > 0) rules.push_back(static_cast<Rule>(i));
-    std::stable_sort(rules.begin(), rules.end(), [&](Rule a, Rule b) {
-      const bool part = is_part_of_cause(row_of(a).gain), other = is_part_of_cause(row_of(b).gain);
-      if (part != other) return part;
-      return gain_of(account, a) > gain_of(account, b);
+  std::vector<RuleGain> by_gain(const Account& account) const {
+    std::vector<RuleGain> rules;
+    for (int i = 0; i < kRuleCount; ++i) {
+      const auto rule = static_cast<Rule>(i);
+      if (const double ms = account.of(rule); ms > 0)
+        rules.push_back({&row_of(rule), ms, gain_of(account, rule)});
+    }
+    std::stable_sort(rules.begin(), rules.end(), [](const RuleGain& a, const RuleGain& b) {
+      const bool part = is_part_of_cause(a.row->gain), other = is_part_of_cause(b.row->gain);
+      return part != other ? part : a.gain_ms > b.gain_ms;
     });
     return rules;
   }

@@ -1,0 +1,27 @@
+// What a rule advises, by who made the program: what speeds up a PyTorch program cannot be written into one
+// that calls CUDA itself.
+#pragma once
+
+#include <string_view>
+
+#include "trace/framework.h"
+
+namespace hone::analyze {
+
+// What to do, by who made the program: empty where `native` holds for its programs, too.
+struct Fix {
+  std::string_view pytorch = {};
+  std::string_view jax = {};
+  std::string_view hone = {};
+  std::string_view native = {};  // of programs that call the device's libraries themselves
+
+  constexpr std::string_view of(trace::Framework framework) const {
+    const std::string_view own = framework == trace::Framework::kPyTorch ? pytorch
+                                 : framework == trace::Framework::kJax   ? jax
+                                 : framework == trace::Framework::kHone  ? hone
+                                                                         : native;
+    return own.empty() ? native : own;
+  }
+};
+
+}  // namespace hone::analyze
