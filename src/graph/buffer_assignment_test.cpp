@@ -55,6 +55,19 @@ TEST(BufferAssignment, AnOperandStillReadLaterIsNotOverwritten) {
   EXPECT_TRUE(buffers.try_in_place(NodeId{2}, 0));
 }
 
+TEST(BufferAssignment, AFenceIsAnotherNameAndWhatItWaitsForIsRead) {
+  GraphBuilder b("g");
+  const ValueId x = b.input("x", tensor_type(DType::kF32, Shape{4}));
+  const ValueId a = b.add("Relu", {x});
+  const ValueId loss = b.add("Neg", {x});
+  b.output(b.add("Abs", {b.add("hone.Recompute", {a, loss})}));
+  const Graph g = *std::move(b).finish();
+  const BufferAssignment buffers(g);
+  EXPECT_TRUE(buffers.elided(NodeId{2}));
+  EXPECT_EQ(buffers.place(g.nodes()[2].outputs[0]).root, g.nodes()[0].outputs[0]);
+  EXPECT_EQ(buffers.last_use(g.nodes()[1].outputs[0]), 2U);
+}
+
 // --- state ---
 
 Graph parsed(const std::string& text) {

@@ -95,6 +95,17 @@ TEST(Allocation, OwnKernelsAllocateNothing) {
   EXPECT_EQ(count, 0);
 }
 
+TEST(Allocation, OptimizersAllocateNothing) {
+  const double count = allocations_per_run([](GraphBuilder& b) -> std::vector<ValueId> {
+    std::vector<ValueId> inputs = {scalar(b, 0.1F), input_of(b, "updates", DType::kI64, {}), graph::kNoValue};
+    for (const char* name : {"x", "g", "m", "v"}) inputs.push_back(f32_input(b, name, {300, 500}));
+    std::vector<ValueId> outputs = b.add_many("hone.AdamW", inputs, 3);
+    outputs.push_back(b.add("hone.Sgd", {inputs[0], inputs[0], outputs[0], inputs[4]}));
+    return outputs;
+  });
+  EXPECT_EQ(count, 0);
+}
+
 TEST(Allocation, LanesAllocateNothing) {
   const double count = allocations_per_run(
       [](GraphBuilder& b) -> std::vector<ValueId> {

@@ -43,6 +43,18 @@ TEST(GradientRules, OfTwoOperands) {
   }
 }
 
+TEST(GradientRules, OfDropoutFromAStreamAndOfAFence) {
+  check_gradient({{4, 5}}, [](GraphBuilder& b, const Values& x) {
+    const ValueId seed = b.constant("seed", Tensor::scalar_i64(3));
+    const ValueId offset = b.constant("offset", Tensor::scalar_i64(40));
+    const ValueId ratio = b.constant("ratio", Tensor::scalar_f32(0.25F));
+    return b.add("Sin", {b.add("hone.Dropout", {b.add("Exp", x), seed, offset, ratio})});
+  });
+  check_gradient({{4, 5}, {3}}, [](GraphBuilder& b, const Values& x) {
+    return b.add("Sin", {b.add("hone.Recompute", {x[0], x[1]})});
+  });
+}
+
 TEST(GradientRules, OfOneOperand) {
   for (const char* op : {"Neg", "Exp", "Abs", "Erf", "Sin", "Cos", "Relu", "LeakyRelu", "Sigmoid", "Tanh",
                          "Softplus", "Softsign", "Identity"}) {
