@@ -122,7 +122,7 @@ struct Plan::State : Sequence {
   // --- running ---
   Status enqueue(Queue& queue) override;  // one run
   Status enqueue_step(std::size_t step, Queue& queue);
-  Status enqueue_checked(std::size_t step, Queue& queue);  // and NaN and Inf looked for
+  Status enqueue_watched(std::size_t step, Queue& queue);  // marked, and NaN and Inf looked for
   Status enqueue_moves(Queue& queue) const;
   Status enqueue_lanes(Stretch& stretch, Queue& queue);
   void enqueue_lane(RunningLane& lane, Queue& queue);
@@ -155,6 +155,7 @@ struct Plan::State : Sequence {
   std::vector<KernelArguments> arguments;   // one a step
   std::size_t weights_bytes = 0;
   bool check_numbers = false;
+  bool watched = false;     // the run at hand: somebody listens, or numbers are checked
   std::size_t at_node = 0;  // whose kernel is being chosen
 
   StateMoves moves;                         // behind the last step
@@ -449,17 +450,21 @@ Result<bool> Plan::State::finite(std::span<const ValueId> values, Queue& on) con
 }
 
 // Inputs are looked at first: the kernel may write over them.
-Status Plan::State::enqueue_checked(std::size_t step, Queue& on) {
+Status Plan::State::enqueue_watched(std::size_t step, Queue& on) {
   const Node& node = graph.node(steps[step].node);
+  const auto enqueue_marked = [&] {
+    const QueueScope scope(on, ScopeListener::Kind::kOperator, static_cast<uint32_t>(step));
+    return enqueue_step(step, on);
+  };
+  if (!check_numbers) return enqueue_marked();
   HONE_ASSIGN(const bool good_before, finite(node.inputs, on));
-  HONE_CHECK(enqueue_step(step, on));
+  HONE_CHECK(enqueue_marked());
   HONE_ASSIGN(const bool good_after, finite(node.outputs, on));
   if (good_before && !good_after) return failed(step, invalid("gives NaN or Inf from finite inputs"));
   return {};
 }
 
 inline Status Plan::State::enqueue_step(std::size_t step, Queue& on) {
-  const QueueScope scope(on, ScopeListener::Kind::kOperator, static_cast<uint32_t>(step));
   if (Status status = kernels[step]->enqueue(arguments[step], on); !status.ok()) [[unlikely]]
     return failed(step, status.error());
   return {};
@@ -469,7 +474,7 @@ void Plan::State::enqueue_lane(RunningLane& lane, Queue& on) {
   for (std::size_t step : lane.steps) {
     if (lane_failed.load(std::memory_order_relaxed)) [[unlikely]]
       return;
-    lane.status = check_numbers ? enqueue_checked(step, on) : enqueue_step(step, on);
+    lane.status = watched ? enqueue_watched(step, on) : enqueue_step(step, on);
     if (lane.status.ok()) continue;
     lane_failed.store(true, std::memory_order_relaxed);
     return;
@@ -512,13 +517,17 @@ Status Plan::State::enqueue_moves(Queue& on) const {
 }
 
 Status Plan::State::enqueue(Queue& on) {
+  watched = check_numbers || scopes_have_listener();
   for (Stretch& stretch : stretches) {
     if (!stretch.lanes.empty()) {
       HONE_CHECK(enqueue_lanes(stretch, on));
       continue;
     }
-    for (std::size_t i = stretch.first; i < stretch.last; ++i)
-      HONE_CHECK(check_numbers ? enqueue_checked(i, on) : enqueue_step(i, on));
+    if (watched) [[unlikely]] {
+      for (std::size_t i = stretch.first; i < stretch.last; ++i) HONE_CHECK(enqueue_watched(i, on));
+      continue;
+    }
+    for (std::size_t i = stretch.first; i < stretch.last; ++i) HONE_CHECK(enqueue_step(i, on));
   }
   HONE_CHECK(enqueue_moves(on));
   if (on.immediate()) return {};
