@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "core/statistics.h"
+#include "graph/buffer_assignment.h"
 
 namespace hone::runtime {
 namespace {
@@ -94,6 +95,7 @@ bool run_rounds(std::span<Contender> contenders, double budget_ms, std::size_t l
 std::size_t step_bytes(const Graph& graph) {
   std::size_t constants = 0, largest = 0;
   for (const graph::Value& value : graph.values()) {
+    if (!graph::has_place(value.type)) continue;
     const std::size_t bytes = value.type.storage_bytes();
     if (value.is_constant())
       constants += bytes;

@@ -1,5 +1,5 @@
-// Runs a graph once on given data, whichever way it can: as a plan where every shape is known, by the
-// interpreter where shapes depend on data or the graph branches. Says which.
+// Runs a graph once on given data, as a plan: on the provider's device what can be there, on the host what
+// cannot. Says which.
 #pragma once
 
 #include <span>
@@ -15,11 +15,16 @@ namespace hone::runtime {
 
 struct Execution {
   std::vector<Tensor> outputs;
-  bool planned = false;
-  std::string how;  // "plan of 53 steps on cpu", "interpreted: 'y' has type f32[?], known only when it runs"
+  bool planned = false;  // throughout: no step ran on the host
+  std::string how;       // what describe() says
 };
 
+// Extents that the graph leaves open are those of `inputs`.
 Result<Execution> execute(const graph::Graph& graph, const Provider& provider, std::span<const Tensor> inputs,
                           const PlanOptions& options = {});
+
+// "plan of 53 steps on cpu", and where the border runs: "…, 4 of them on the host: 'nms' (NonMaxSuppression):
+// the shape of 'kept', i64[?,3], is known only when it runs; …".
+std::string describe(const Plan& plan, const Provider& provider);
 
 }  // namespace hone::runtime

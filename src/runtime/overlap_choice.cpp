@@ -10,6 +10,7 @@
 #include "core/hash.h"
 #include "graph/builder.h"
 #include "runtime/autotune.h"
+#include "runtime/host_border.h"
 #include "runtime/timing_cache.h"
 
 namespace hone::runtime {
@@ -143,6 +144,11 @@ double microseconds(const Graph& graph, const Node& node, Tuner& tuner) {
   return seconds.ok() ? *seconds * 1e6 : std::numeric_limits<double>::infinity();
 }
 
+// Runs on the host, or copies to or from it: the device's lanes meet there.
+bool leaves_device(const Graph& graph, const Node& node) {
+  return node.op == "hone.CopyTo" || runs_on_host(graph, node);
+}
+
 // Of all nodes that have company; without autotune every step counts the same.
 std::vector<NodeTime> time_nodes(const Graph& graph, const graph::BufferAssignment& buffers,
                                  const Provider& provider, const PlanOptions& options) {
@@ -153,6 +159,10 @@ std::vector<NodeTime> time_nodes(const Graph& graph, const graph::BufferAssignme
     const Node& node = graph.nodes()[i];
     if (!company[i] || buffers.elided(NodeId{i})) continue;
     if (!options.may_go_on()) break;  // choose_overlap() says so
+    if (leaves_device(graph, node)) {
+      times[i] = {0, std::numeric_limits<double>::infinity()};
+      continue;
+    }
     times[i] = {1, 1};
     if (!options.autotune) continue;
     const double alone_us = microseconds(graph, node, whole);

@@ -59,6 +59,8 @@ struct PlanStep {
   // Steps that run side by side have lanes, each one thread; a step with one lane has all threads.
   int lane = 0;
   int lanes = 1;
+  // Run by the host between the device's (host_step.h), because it has to be; `choice` says why.
+  bool on_host = false;
 };
 
 struct PlanMemory {
@@ -72,7 +74,10 @@ struct PlanMemory {
 
 class Plan {
  public:
-  // `graph` must have static types throughout (specialise it first); the plan keeps it.
+  // Whatever has static types runs on the provider's device. What has not (control flow, extents known only
+  // when they are computed, strings) runs on the host between the kernels, and hone.CopyTo nodes take tensors
+  // across: the plan's graph then has more nodes than the one given. `provider` must outlive a plan with such
+  // steps.
   static Result<std::unique_ptr<Plan>> compile(graph::Graph graph, const Provider& provider,
                                                const PlanOptions& options = {});
   ~Plan();

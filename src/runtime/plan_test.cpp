@@ -169,18 +169,14 @@ TEST_P(PlanOnDevices, CopiesBetweenTheDeviceAndTheHostAsTheGraphSays) {
   }
 }
 
-TEST(Plan, ComputesNothingOnTheHostAndHasOneDevice) {
-  for (const auto& [text, what] :
-       {std::pair{"graph \"g\" (%h: f32[3]@host) { %y: f32[3]@host = Neg(%h) return %y }", "hone.CopyTo"},
-        std::pair{"graph \"g\" (%h: f32[3]@device1) { %y: f32[3]@device1 = Neg(%h) return %y }",
-                  "device1"}}) {
-    const auto graph = graph::parse(text);
-    ASSERT_TRUE(graph.ok()) << graph.error().message;
-    const auto plan = Plan::compile(*graph, IdleProvider());
-    ASSERT_FALSE(plan.ok());
-    EXPECT_EQ(plan.error().code, ErrorCode::kUnsupported);
-    EXPECT_NE(plan.error().message.find(what), std::string::npos) << plan.error().message;
-  }
+TEST(Plan, HasOneDevice) {
+  const auto graph =
+      graph::parse("graph \"g\" (%h: f32[3]@device1) { %y: f32[3]@device1 = Neg(%h) return %y }");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto plan = Plan::compile(*graph, IdleProvider());
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().code, ErrorCode::kUnsupported);
+  EXPECT_NE(plan.error().message.find("device1"), std::string::npos) << plan.error().message;
 }
 
 // The spans that a run tells of.
@@ -251,14 +247,6 @@ TEST(Plan, RefusesWhatMemoryCannotHoldAndNamesIt) {
       << plan.error().message;
 }
 
-TEST(Plan, RefusesStrings) {
-  GraphBuilder b("words");
-  b.output(b.add("Identity", {b.input("x", graph::tensor_type(DType::kString, Shape{2}))}));
-  auto plan = Plan::compile(*std::move(b).finish(), IdleProvider());
-  ASSERT_FALSE(plan.ok());
-  EXPECT_EQ(plan.error().code, ErrorCode::kUnsupported);
-}
-
 // The exporters' idiom for "while": as many trips as an int64 can say. Only what can never end is refused.
 graph::Graph while_loop(bool ends) {
   GraphBuilder body("body");
@@ -315,15 +303,6 @@ TEST(Plan, EqualNodesAreMeasuredOnce) {
   const TwoCandidates provider;
   ASSERT_TRUE(Plan::compile(chain(10), provider).ok());
   EXPECT_EQ(provider.made, 2 + 9);
-}
-
-TEST(Plan, RefusesUnknownShapesByName) {
-  GraphBuilder b("g");
-  ValueId x = b.input("tokens", graph::tensor_type(DType::kF32, graph::Dims{graph::Dim::symbol("batch"), 4}));
-  b.output(b.add("Relu", {x}));
-  auto plan = Plan::compile(*std::move(b).finish(), IdleProvider());
-  ASSERT_FALSE(plan.ok());
-  EXPECT_NE(plan.error().message.find("tokens"), std::string::npos) << plan.error().message;
 }
 
 }  // namespace
