@@ -37,7 +37,8 @@ std::string phases_text(const analyze::Analysis& analysis);
 // where nothing is to be done.
 std::string advice_text(const analyze::Advice& advice, double step_ms);
 std::string first_fix(const analyze::Analysis& analysis);
-// That as a headline: what to do and what it wins; empty where nothing is to be done.
+// The first clause of that as a headline, with what it wins; empty where nothing is to be done. Fixes begin with
+// what to do, so that their first clause, to a colon or semicolon outside brackets, is an action.
 std::string headline_action(const analyze::Analysis& analysis);
 
 // How gains go together; empty where there are not several.

@@ -193,10 +193,10 @@ class Walk {
 
   // A link of the host as what it did, stretch by stretch; what is short counts as issuing.
   void split_host(const Link& link, std::vector<Link>& out) const {
-    const std::vector<Stretch>& stretches = study_.activities[link.rank].stretches;
+    const std::vector<ActivitySpan>& stretches = study_.activities[link.rank].stretches;
     auto at = std::upper_bound(
         stretches.begin(), stretches.end(), link.start_ns,
-        [](double time, const Stretch& stretch) { return time < static_cast<double>(stretch.end_ns); });
+        [](double time, const ActivitySpan& stretch) { return time < static_cast<double>(stretch.end_ns); });
     double done = link.start_ns;
     for (; at != stretches.end() && static_cast<double>(at->start_ns) < link.end_ns; ++at) {
       const double from = std::max(static_cast<double>(at->start_ns), link.start_ns);

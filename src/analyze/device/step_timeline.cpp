@@ -20,13 +20,13 @@ constexpr std::size_t kStreamsOfRank = 8;
 
 // From the first call of the host for the step to the step's end. The step itself begins later, at `zero_ns`:
 // the host runs ahead, and without its calls no kernel could be led back to its launch.
-struct Window {
+struct DrawnWindow {
   int64_t start_ns = 0, end_ns = 0;
   int64_t zero_ns = 0;
 };
 constexpr int64_t kMostAhead = 2;  // steps: of a host that is further ahead nothing before the step is shown
 
-Window drawn_window(const Study& study) {
+DrawnWindow drawn_window(const Study& study) {
   const RankTimeline& timeline = study.timelines[study.headline];
   if (timeline.steps.empty()) return {};
   const DeviceStep& step = timeline.steps[typical_window(study, study.headline)];
@@ -250,7 +250,7 @@ class StepTimelineBuilder {
   const Study& study_;
   const trace::Trace& trace_;
   Analysis& analysis_;
-  Window window_;
+  DrawnWindow window_;
   std::map<int, int64_t> clock_shift_ns_;  // of the ranks that are spoken of
   std::map<int, int> turns_;               // of ranks that do not stand by their number
   std::map<uint32_t, int> places_;         // of tracks among those that are drawn

@@ -15,7 +15,7 @@ namespace {
 using analyze::Analysis;
 using analyze::Cause;
 
-struct Row {
+struct WaterfallRow {
   Cause cause;
   double before_ms = 0;
   double after_ms = 0;
@@ -28,10 +28,10 @@ double ms_of(const Analysis* analysis, Cause cause) {
   return 0;
 }
 
-std::vector<Row> rows_of(const Analysis& before, const Analysis* after) {
-  std::vector<Row> rows;
+std::vector<WaterfallRow> rows_of(const Analysis& before, const Analysis* after) {
+  std::vector<WaterfallRow> rows;
   for (Cause cause : analyze::all_causes()) {
-    Row row{cause, ms_of(&before, cause), ms_of(after, cause)};
+    WaterfallRow row{cause, ms_of(&before, cause), ms_of(after, cause)};
     if (row.before_ms > 0 || row.after_ms > 0) rows.push_back(row);
   }
   return rows;
@@ -59,11 +59,11 @@ class WaterfallPainter {
         limit_(std::max(before.step.ms.median, after == nullptr ? 0 : after->step.ms.median)) {}
 
   Markup paint() {
-    std::vector<Row> rows = rows_of(before_, after_);
+    std::vector<WaterfallRow> rows = rows_of(before_, after_);
     double height = frame_.row_height * static_cast<double>(rows.size() + 1) + 30;
     Markup content = grid(height);
     total_row();
-    for (const Row& row : rows) cause_row(row);
+    for (const WaterfallRow& row : rows) cause_row(row);
     content += content_;
     return document(canvas_, height, "The ledger: milliseconds of the step by cause, adding up to the step",
                     content);
@@ -128,7 +128,7 @@ class WaterfallPainter {
     y_ += frame_.row_height;
   }
 
-  void cause_row(const Row& row) {
+  void cause_row(const WaterfallRow& row) {
     std::string_view name = row_label(before_, row.cause);
     labels(name, values(row.before_ms, row.after_ms), "label");
     std::string css = cause_class(row.cause);

@@ -199,26 +199,27 @@ StepsFound mark_rank(Trace& trace, int rank, const SpanNesting& nesting, std::sp
   return {"the whole trace as one step: nothing in it repeats", 0, {}};
 }
 
-struct Window {
+struct StepWindow {
   int64_t start = 0, end = 0;
   int32_t step = kNoStep;
 };
 
-std::map<int, std::vector<Window>> step_windows(const Trace& trace) {
-  std::map<int, std::vector<Window>> windows;
+std::map<int, std::vector<StepWindow>> step_windows(const Trace& trace) {
+  std::map<int, std::vector<StepWindow>> windows;
   for (std::size_t row = 0; row < trace.spans.size(); ++row)
     if (trace.spans.category[row] == Category::kStep) {
       const Span span = trace.spans.row(row);
       windows[rank_of(trace, row)].push_back({span.start_ns, span.end_ns(), span.step});
     }
   for (auto& [rank, list] : windows)
-    std::sort(list.begin(), list.end(), [](const Window& a, const Window& b) { return a.start < b.start; });
+    std::sort(list.begin(), list.end(),
+              [](const StepWindow& a, const StepWindow& b) { return a.start < b.start; });
   return windows;
 }
 
-int32_t step_at(const std::vector<Window>& windows, int64_t time) {
+int32_t step_at(const std::vector<StepWindow>& windows, int64_t time) {
   auto after = std::upper_bound(windows.begin(), windows.end(), time,
-                                [](int64_t at, const Window& window) { return at < window.start; });
+                                [](int64_t at, const StepWindow& window) { return at < window.start; });
   if (after == windows.begin()) return kNoStep;
   --after;
   return time < after->end ? after->step : kNoStep;

@@ -16,7 +16,7 @@ class Lane {
   explicit Lane(const std::vector<HostSpan>& spans) : spans_(spans) { advance(); }
 
   bool over() const { return over_; }
-  const Stretch& now() const { return now_; }
+  const ActivitySpan& now() const { return now_; }
   void advance() {
     while (!open_.empty() || next_ < spans_.size()) {
       const int64_t begins =
@@ -40,7 +40,7 @@ class Lane {
 
   // What open spans make of a time; outer spans that name an activity of the whole (compiling, input) speak
   // for all they enclose.
-  Stretch stretch(int64_t from, int64_t to) const {
+  ActivitySpan stretch(int64_t from, int64_t to) const {
     const auto outer =
         std::find_if(open_.begin(), open_.end(), [](const HostSpan& span) { return span.outer; });
     const HostSpan& inner = open_.back();
@@ -52,7 +52,7 @@ class Lane {
   std::size_t next_ = 0;
   std::vector<HostSpan> open_;  // innermost last
   int64_t time_ = 0;
-  Stretch now_;
+  ActivitySpan now_;
   bool over_ = false;
 };
 
@@ -67,9 +67,9 @@ class Overlay {
 
   // The next part that has one answer; false: there is none. Time in which no thread had a span open is
   // passed over.
-  bool next(Stretch& part) {
+  bool next(ActivitySpan& part) {
     while (true) {
-      const Stretch* best = nullptr;
+      const ActivitySpan* best = nullptr;
       int64_t edge = std::numeric_limits<int64_t>::max();
       for (const Lane& lane : lanes_) {
         if (lane.over()) continue;
@@ -88,7 +88,7 @@ class Overlay {
   }
 
  private:
-  static bool goes_before(const Stretch& a, const Stretch& b) {
+  static bool goes_before(const ActivitySpan& a, const ActivitySpan& b) {
     const bool a_says = a.activity != Activity::kOther, b_says = b.activity != Activity::kOther;
     return a_says != b_says ? a_says : a.start_ns > b.start_ns;
   }
@@ -97,7 +97,7 @@ class Overlay {
   int64_t time_ = std::numeric_limits<int64_t>::min();
 };
 
-void add_time(std::vector<TimeInOperators>& times, const Stretch& part) {
+void add_time(std::vector<TimeInOperators>& times, const ActivitySpan& part) {
   if (!times.empty() && times.back().end_ns == part.start_ns)
     times.back().end_ns = part.end_ns;
   else
@@ -106,11 +106,11 @@ void add_time(std::vector<TimeInOperators>& times, const Stretch& part) {
 
 // Fills the time in which no thread had a span open, and joins neighbours of one kind. `in_operators`: what
 // of it was in operators, also inside of what speaks for all it encloses.
-std::vector<Stretch> merge(const std::vector<std::vector<HostSpan>>& threads,
-                           std::vector<TimeInOperators>& in_operators) {
-  std::vector<Stretch> out;
+std::vector<ActivitySpan> merge(const std::vector<std::vector<HostSpan>>& threads,
+                                std::vector<TimeInOperators>& in_operators) {
+  std::vector<ActivitySpan> out;
   Overlay overlay(threads);
-  for (Stretch part; overlay.next(part);) {
+  for (ActivitySpan part; overlay.next(part);) {
     if (part.in_operator) add_time(in_operators, part);
     if (!out.empty() && out.back().end_ns < part.start_ns)
       out.push_back({out.back().end_ns, part.start_ns, Activity::kOther, kNothing});
@@ -136,7 +136,7 @@ bool feeds_a_copy(const RankTimeline& timeline, int64_t time) {
   return false;
 }
 
-bool is_operator(const trace::Trace& trace, const Stretch& stretch) {
+bool is_operator(const trace::Trace& trace, const ActivitySpan& stretch) {
   return stretch.span != kNothing && trace.spans.category[stretch.span] == trace::Category::kOperator;
 }
 
@@ -156,9 +156,9 @@ bool follows_a_copy(const trace::Trace& trace, const RankTimeline& timeline, int
 
 // What the trace says nothing about is issuing where it is short; longer, what the device does next or did
 // last may tell.
-void name_silent_stretches(std::vector<Stretch>& stretches, const trace::Trace& trace,
+void name_silent_stretches(std::vector<ActivitySpan>& stretches, const trace::Trace& trace,
                            const RankTimeline& timeline) {
-  for (Stretch& stretch : stretches) {
+  for (ActivitySpan& stretch : stretches) {
     if (stretch.activity != Activity::kOther) continue;
     if (stretch.ns() < kLongStretchNs)
       stretch.activity = Activity::kIssue;
@@ -170,7 +170,7 @@ void name_silent_stretches(std::vector<Stretch>& stretches, const trace::Trace& 
 }
 
 // A step may begin before anything was recorded.
-void begin_with_the_first_step(std::vector<Stretch>& stretches, const RankTimeline& timeline) {
+void begin_with_the_first_step(std::vector<ActivitySpan>& stretches, const RankTimeline& timeline) {
   if (timeline.steps.empty() || stretches.empty()) return;
   const int64_t begin = timeline.steps.front().host_start_ns, first = stretches.front().start_ns;
   if (begin < first) stretches.insert(stretches.begin(), {begin, first, Activity::kOther, kNothing});
@@ -208,7 +208,7 @@ HostTime HostDivider::divide(int64_t from, int64_t to) {
 
 // Most pieces follow one another closely, so that few entries lie between.
 void HostDivider::go_to(int64_t from) {
-  const std::vector<Stretch>& stretches = activity_.stretches;
+  const std::vector<ActivitySpan>& stretches = activity_.stretches;
   const std::vector<TimeInOperators>& times = activity_.operator_times;
   const std::vector<int64_t>& starts = activity_.operator_starts;
   if (!began_ || from < at_ns_) {
@@ -236,8 +236,8 @@ Activity HostActivity::at(int64_t ns) const {
   return stretch != stretches.end() && stretch->start_ns <= ns ? stretch->activity : Activity::kOther;
 }
 
-const Stretch* HostActivity::longest(int64_t from, int64_t to, Activity activity) const {
-  const Stretch* best = nullptr;
+const ActivitySpan* HostActivity::longest(int64_t from, int64_t to, Activity activity) const {
+  const ActivitySpan* best = nullptr;
   auto at = first_after(stretches.begin(), stretches.end(), from);
   for (; at != stretches.end() && at->start_ns < to; ++at)
     if (at->activity == activity && (best == nullptr || at->ns() > best->ns())) best = &*at;
@@ -251,7 +251,7 @@ HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeli
   result.operator_gap_ns = operator_gap(trace, spans.threads);
   spans.threads.clear();
   begin_with_the_first_step(result.stretches, timeline);
-  for (Stretch& stretch : result.stretches) stretch.in_operator = is_operator(trace, stretch);
+  for (ActivitySpan& stretch : result.stretches) stretch.in_operator = is_operator(trace, stretch);
   name_silent_stretches(result.stretches, trace, timeline);
   result.operator_starts = std::move(spans.operator_starts);
   return result;

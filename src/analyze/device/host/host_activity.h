@@ -13,7 +13,7 @@
 
 namespace hone::analyze::device {
 
-struct Stretch {
+struct ActivitySpan {
   int64_t start_ns = 0;
   int64_t end_ns = 0;
   Activity activity = Activity::kIssue;
@@ -43,7 +43,7 @@ struct TimeInOperators {
 };
 
 struct HostActivity {
-  std::vector<Stretch> stretches;               // by time, gapless from the first span to the last
+  std::vector<ActivitySpan> stretches;          // by time, gapless from the first span to the last
   std::vector<TimeInOperators> operator_times;  // by time, apart from each other
   std::vector<int64_t> operator_starts;         // sorted
   double operator_gap_ns = 0;                   // operator_gap.h
@@ -54,7 +54,7 @@ struct HostActivity {
   // What the host did at an instant; kOther where nothing is known.
   Activity at(int64_t ns) const;
   // The longest stretch of an activity that touches [from, to); null if none does.
-  const Stretch* longest(int64_t from, int64_t to, Activity activity) const;
+  const ActivitySpan* longest(int64_t from, int64_t to, Activity activity) const;
 };
 
 // Divides one piece of time after the other: each that begins no earlier than the one before is found from
@@ -73,7 +73,7 @@ class HostDivider {
   int64_t at_ns_ = 0;
   bool began_ = false;
   // The first that ends after at_ns_, and of the starts the first that is not before it.
-  std::vector<Stretch>::const_iterator stretch_;
+  std::vector<ActivitySpan>::const_iterator stretch_;
   std::vector<TimeInOperators>::const_iterator operator_time_;
   std::vector<int64_t>::const_iterator operator_start_;
 };

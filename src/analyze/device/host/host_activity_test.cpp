@@ -90,7 +90,7 @@ TEST(HostActivity, IsThatOfTheThreadThatCountsAtEveryInstant) {
     const HostActivity activity = host_activity(host.trace, host.timeline);
     ASSERT_FALSE(activity.stretches.empty());
     int64_t at = activity.stretches.front().start_ns;
-    for (const Stretch& stretch : activity.stretches) {
+    for (const ActivitySpan& stretch : activity.stretches) {
       ASSERT_EQ(stretch.start_ns, at) << seed;  // gapless
       for (; at < stretch.end_ns; ++at)
         ASSERT_EQ(stretch.span, slow_answer(host, at)) << seed << " at " << at;

@@ -44,7 +44,8 @@ class Divider {
     const HostTime time = host_time_.divide(from, to);
     int64_t start = from;
     for (const auto& [began, activity] : activities_by_time(time, from, to)) {
-      const Stretch* stretch = activity == Activity::kIssue ? nullptr : activity_.longest(from, to, activity);
+      const ActivitySpan* stretch =
+          activity == Activity::kIssue ? nullptr : activity_.longest(from, to, activity);
       add(gap, {activity_cause(activity), gap.window, start, static_cast<double>(time.of(activity)), gap.next,
                 stretch == nullptr ? kNothing : stretch->span, false, false});
       start += time.of(activity);
@@ -58,7 +59,7 @@ class Divider {
     for (int i = 0; i < kActivityCount; ++i) {
       const auto activity = static_cast<Activity>(i);
       if (time.of(activity) == 0) continue;
-      const Stretch* stretch = activity_.longest(from, to, activity);
+      const ActivitySpan* stretch = activity_.longest(from, to, activity);
       order.push_back({stretch == nullptr ? to : stretch->start_ns, activity});
     }
     std::sort(order.begin(), order.end());
@@ -72,7 +73,8 @@ class Divider {
     const HostTime time = host_time_.divide(from, gap.end_ns);
     const bool queue_was_empty = call != nullptr && gap.end_ns - call->start_ns < kQueuedNs;
     const int64_t waited = queue_was_empty ? time.of(Activity::kWait) : 0;
-    const Stretch* stretch = waited == 0 ? nullptr : activity_.longest(from, gap.end_ns, Activity::kWait);
+    const ActivitySpan* stretch =
+        waited == 0 ? nullptr : activity_.longest(from, gap.end_ns, Activity::kWait);
     if (waited > 0)
       add(gap, {Cause::kHostSync, gap.window, from, static_cast<double>(waited), gap.next,
                 stretch == nullptr ? kNothing : stretch->span, true, false});

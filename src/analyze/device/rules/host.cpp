@@ -118,8 +118,8 @@ constexpr DeviceRule kHostRules[] = {
      .summary = "{ms} in which the device only copied, or waited for a copy",
      .item = "{name}: {times}{detail}",
      .fix = {.pytorch = "{copies}",
-             .jax = "to the device: jax.device_put a step ahead, and keep there what does not change; to the "
-                    "host: reduce on the device first, and read a step later (copy_to_host_async)",
+             .jax = "jax.device_put a step ahead, and keep on the device what does not change; what goes to "
+                    "the host: reduce it on the device first, and read a step later (copy_to_host_async)",
              .native = "copy from and to pinned memory (cudaHostAlloc) with cudaMemcpyAsync on a stream of "
                        "its own, to the device a step ahead; to the host: reduce on the device first"},
      .caveat = "a copy whose result is used at once cannot be hidden, only made smaller"},
@@ -164,11 +164,11 @@ constexpr DeviceRule kHostRules[] = {
      .title = "{ms} per step the device waits for the compiler",
      .summary = "{ms} of compilation while the device had nothing to do",
      .item = "{name}: {ms}",
-     .fix = {.pytorch = "each new shape, and each new value of a Python number, compiles again: pad inputs "
-                        "to a few fixed shapes or use torch.compile(dynamic=True), and pass numbers that "
-                        "change as tensors; TORCH_LOGS=recompiles names the reason",
-             .jax = "each new shape, and each new static argument, compiles again: pad inputs to a few fixed "
-                    "shapes, and pass numbers that change as arrays; jax_log_compiles names the reason",
+     .fix = {.pytorch = "pad inputs to a few fixed shapes or use torch.compile(dynamic=True), and pass "
+                        "numbers that change as tensors: each new shape, and each new value of a Python "
+                        "number, compiles again; TORCH_LOGS=recompiles names the reason",
+             .jax = "pad inputs to a few fixed shapes, and pass numbers that change as arrays: each new "
+                    "shape, and each new static argument, compiles again; jax_log_compiles names the reason",
              .native = "compile and load kernels before the loop (NVRTC, CUDA_MODULE_LOADING=EAGER), one for "
                        "each of a few fixed shapes"},
      .caveat = "the first steps always compile: record later ones"},

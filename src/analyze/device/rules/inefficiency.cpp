@@ -113,12 +113,13 @@ constexpr DeviceRule kInefficiencyRules[] = {
                 "causal kernel takes",
      .item = kWorkItem,
      .word = "reads a mask of queries × keys: a causal one leaves half of the work out",
-     .fix = {.pytorch = "if the mask is the causal one: F.scaled_dot_product_attention(q, k, v, "
-                        "is_causal=True) leaves half of the work out; other masks: flex_attention",
-             .jax = "if the mask is the causal one: jax.nn.dot_product_attention(q, k, v, is_causal=True) "
-                    "leaves half of the work out",
-             .native =
-                 "if the mask is the causal one: the causal form of the kernel leaves half of the work out"},
+     .fix =
+         {.pytorch = "F.scaled_dot_product_attention(q, k, v, is_causal=True) if the mask is the causal one: "
+                     "it leaves half of the work out; other masks: flex_attention",
+          .jax = "jax.nn.dot_product_attention(q, k, v, is_causal=True) if the mask is the causal one: it "
+                 "leaves half of the work out",
+          .native =
+              "the causal form of the kernel if the mask is the causal one: it leaves half of the work out"},
      .caveat = "a mask that is not causal must stay"},
     {.rule = Rule::kRowsAddedInTurn,
      .id = "rows_added_in_turn",

@@ -121,10 +121,10 @@ std::string copy_remedy(const std::vector<const Part*>& parts) {
   if (known > 0 && out >= kNearlyAll * known) return fmt::format("copy less to the host: {}", less);
   if (pinned && std::min(in, out) >= kNearlyAll * std::max(in, out))
     return fmt::format(
-        "as much comes back from the host as goes there: keep it on the device, or compute it again "
+        "keep on the device what goes to the host and comes back, or compute it again "
         "(torch.utils.checkpoint); if it must go, begin the way back ahead of need: {}",
         ahead);
-  return fmt::format("to the device: {}; to the host: {}", ahead, less);
+  return fmt::format("copy ahead of need to the device: {}; copy less to the host: {}", ahead, less);
 }
 
 std::string exchange_remedy(const std::vector<const Part*>& parts, const ProgramTraits& program) {
@@ -183,15 +183,12 @@ std::string loop_remedy(const Loops& loops) {
     if (loop.layers) of_layers += loop.works;
   }
   if (of_layers > works / 2)
-    return "if these are layers of a model, each of which needs the one before: "
-           "torch.compile(mode=\"reduce-overhead\") or a CUDA graph launches them at once; if they are "
-           "samples, "
-           "branches or members of an ensemble, run them as one batch (torch.vmap, "
+    return "torch.compile(mode=\"reduce-overhead\") or a CUDA graph, which launch layers of a model at once; "
+           "samples, branches or members of an ensemble: run them as one batch (torch.vmap, "
            "torch.func.stack_module_state)";
-  return "if the turns are independent (parameters, heads, experts, samples), do them in one call: "
-         "torch._foreach_*, torch.bmm, torch.vmap, clip_grad_norm_(foreach=True); if each needs the one "
-         "before "
-         "(time steps, layers), use the operator that has the loop inside (nn.LSTM), torch.compile or a CUDA "
+  return "do independent turns (parameters, heads, experts, samples) in one call: torch._foreach_*, "
+         "torch.bmm, torch.vmap, clip_grad_norm_(foreach=True); if each turn needs the one before (time "
+         "steps, layers), use the operator that has the loop inside (nn.LSTM), torch.compile or a CUDA "
          "graph";
 }
 

@@ -86,7 +86,7 @@ TEST(Remedies, PinNoMemoryThatIsPinned) {
   EXPECT_THAT(copy_remedy({&in}), Not(HasSubstr("pin_memory")));
   EXPECT_THAT(copy_remedy({&in, &out}), Not(HasSubstr("pin_memory")));
   const Part back = part({PartWork::kCopyToHost, true}, 9);
-  EXPECT_THAT(copy_remedy({&in, &back}), HasSubstr("keep it on the device"));
+  EXPECT_THAT(copy_remedy({&in, &back}), HasSubstr("keep on the device what goes to the host"));
 }
 
 TEST(Remedies, NameTheMemoryFormatThatPyTorchHas) {
