@@ -60,7 +60,7 @@ nlohmann::ordered_json result_json(const BenchOptions& options, const lab::Bench
   nlohmann::ordered_json json;
   json["schema"] = 1;
   json["model"] = options.model.path;
-  json["device"] = "cpu";
+  json["device"] = options.bench.device;
   json["threads"] = result.threads;
   json["batch"] = result.batch;
   json["concurrency"] = result.concurrency;
@@ -88,7 +88,7 @@ void print_latency(const std::string& who, const lab::Latency& latency) {
 }
 
 void print_result(const BenchOptions& options, const lab::BenchResult& result) {
-  fmt::print("{}: cpu, {} threads{}, batch {}\n", options.model.path, result.threads,
+  fmt::print("{}: {}, {} threads{}, batch {}\n", options.model.path, options.bench.device, result.threads,
              result.concurrency > 1 ? fmt::format(" for each of {} plans", result.concurrency) : "",
              result.batch);
   fmt::print("{:<22}{:>10}{:>10}{:>10}{:>10}{:>8}\n", "", "p50", "p90", "p99", "mean", "runs");
@@ -170,6 +170,7 @@ void add_bench_command(Program& program) {
                                 [options, &program] { return run_bench(*options, program); });
   options->model.default_symbol = 1;
   options->model.add_to(command);
+  command.option("--device DEVICE", &options->bench.device, "where to run: cpu").with_default();
   command.option("--threads N", &options->bench.threads, "threads to use (default: every core)").positive();
   command.option("--batch N", &options->batch, "what the symbolic first extent of the inputs stands for")
       .positive();

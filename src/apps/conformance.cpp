@@ -17,6 +17,7 @@ struct ConformanceOptions {
   std::string folder;
   std::string json;
   std::string filter;
+  std::string device = "cpu";
   bool optimise = false;
   bool list_unsupported = false;
 };
@@ -37,7 +38,7 @@ void print_summary(const lab::ConformanceReport& report, bool list_unsupported) 
 }
 
 Status run_conformance(const ConformanceOptions& options, Program& program) {
-  HONE_ASSIGN(const auto provider, runtime::make_provider("cpu"));
+  HONE_ASSIGN(const auto provider, runtime::make_provider(options.device));
   ProgressBar bar("conformance");
   lab::ConformanceOptions conformance;
   conformance.filter = options.filter;
@@ -65,6 +66,7 @@ void add_conformance_command(Program& program) {
                   "the tests: onnx/backend/test/data, one kind's folder, or one test's")
       .required();
   command.option("--filter TEXT", &options->filter, "only tests whose name contains this");
+  command.option("--device DEVICE", &options->device, "where to run: cpu").with_default();
   command.flag("--optimise", &options->optimise, "run the models through the pass pipeline first");
   command.flag("--list-unsupported", &options->list_unsupported, "name every unsupported test");
   command.option("--json FILE", &options->json, "write the results here as JSON");

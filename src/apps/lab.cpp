@@ -125,9 +125,7 @@ void add_lab_command(Program& program) {
                   [options, &program] { return run_lab(*options, program.command_line); });
   options->model.default_symbol = 1;
   options->model.add_to(command);
-  command.option("--device DEVICE", &options->device, "where to run: cpu")
-      .one_of({"cpu", "cuda"})
-      .with_default();
+  command.option("--device DEVICE", &options->device, "where to run: cpu").with_default();
   command.option("--out DIR", &options->out, "the folder for the report, the traces and the optimised model")
       .with_default();
   command.option("--input NAME=FILE.npy", &options->inputs,

@@ -24,6 +24,7 @@ struct RunOptions {
   std::vector<std::string> inputs;  // "NAME=FILE.npy"
   std::string out;
   std::string json;
+  std::string device = "cpu";
   int threads = 0;
   int64_t seed = -1;  // of random operators that have none; negative: drawn
 };
@@ -116,7 +117,7 @@ Status run_run(const RunOptions& options) {
                               options.seed < 0 ? std::nullopt : std::optional<uint64_t>(options.seed)));
   HONE_ASSIGN(const std::vector<Tensor> inputs, inputs_of(graph, std::move(given), options.model.path));
 
-  HONE_ASSIGN(const auto provider, runtime::make_provider("cpu", {.threads = options.threads}));
+  HONE_ASSIGN(const auto provider, runtime::make_provider(options.device, {.threads = options.threads}));
   runtime::PlanOptions plan;
   plan.autotune = false;  // one run does not repay measuring
   auto execution = runtime::execute(graph, *provider, inputs, plan);
@@ -144,6 +145,7 @@ void add_run_command(Program& program) {
   command.option("--out DIR", &options->out, "the folder for the outputs, one .npy each").required();
   command.option("--seed N", &options->seed,
                  "of random operators that have none (default: drawn, and printed)");
+  command.option("--device DEVICE", &options->device, "where to run: cpu").with_default();
   command.option("--threads N", &options->threads, "threads to use (default: every core)").positive();
   command.option("--json FILE", &options->json,
                  "also write names, files and shapes of the outputs to this file");
