@@ -107,6 +107,25 @@ TEST_P(Devices, LanesRunAfterWhatCameBeforeAndBeforeWhatComesAfter) {
   EXPECT_EQ(back, (std::vector<uint8_t>{2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1}));
 }
 
+TEST_P(Devices, LanesOfOneForkAreDoneBeforeThoseOfTheNextBegin) {
+  const Memory memory = allocate(12);
+  ASSERT_TRUE(queue_->fill(memory.address(), std::byte{1}, 4).ok());
+  const auto copy_first = [](void* context, int lane, Queue& queue) {
+    auto* const from = static_cast<std::byte*>(context);
+    EXPECT_TRUE(queue.copy(from + 4 * (1 + lane), from, 4).ok());
+  };
+  const auto overwrite_it = [](void* context, int lane, Queue& queue) {
+    if (lane == 0) return;
+    EXPECT_TRUE(queue.fill(context, std::byte{9}, 4).ok());
+  };
+  ASSERT_TRUE(queue_->fork(2, copy_first, memory.address()).ok());
+  ASSERT_TRUE(queue_->fork(2, overwrite_it, memory.address()).ok());
+  std::vector<uint8_t> back(12);
+  ASSERT_TRUE(queue_->copy_out(back.data(), memory.address(), 12).ok());
+  ASSERT_TRUE(queue_->wait().ok());
+  EXPECT_EQ(back, (std::vector<uint8_t>{9, 9, 9, 9, 1, 1, 1, 1, 1, 1, 1, 1}));
+}
+
 TEST_P(Devices, AnAbsurdAllocationIsAnErrorThatSaysWhatWasAskedFor) {
   const auto memory = device_->allocate(std::size_t{1} << 60);
   ASSERT_FALSE(memory.ok());

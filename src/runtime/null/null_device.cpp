@@ -170,26 +170,26 @@ Status NullQueue::launch(Compute compute) {
 Status NullQueue::fork(int lanes, LaneFunction work, void* context) {
   HONE_ASSIGN(const std::unique_ptr<Event> begin, make_event());
   HONE_CHECK(record(*begin));
-  const auto count = static_cast<std::size_t>(lanes);
-  while (lanes_.size() < count) lanes_.push_back(std::make_unique<NullQueue>(device_));
+  // Queues of this fork's own: the next fork may be given before this one has run, and must not join in.
+  const auto queues = std::make_shared<std::vector<std::unique_ptr<NullQueue>>>();
   for (int lane = 0; lane < lanes; ++lane) {
-    NullQueue& queue = *lanes_[static_cast<std::size_t>(lane)];
+    NullQueue& queue = *queues->emplace_back(std::make_unique<NullQueue>(device_));
     HONE_CHECK(queue.after(*begin));
     work(context, lane, queue);
   }
-  give([this, count]() -> Status {
-    join(count);
+  give([this, queues]() -> Status {
+    join(*queues);
     return {};
   });
   return {};
 }
 
 // The lanes in turns, an operator each.
-void NullQueue::join(std::size_t lanes) {
+void NullQueue::join(std::span<const std::unique_ptr<NullQueue>> lanes) {
   for (bool any = true; any;) {
     any = false;
-    for (std::size_t lane = lanes; lane-- > 0;) {
-      NullQueue& queue = *lanes_[lane];
+    for (std::size_t lane = lanes.size(); lane-- > 0;) {
+      NullQueue& queue = *lanes[lane];
       queue.run_operator();
       any = any || !queue.commands_.empty();
       if (Status status = queue.take_error(); !status.ok() && error_.ok()) error_ = std::move(status);

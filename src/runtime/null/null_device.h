@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -75,14 +76,13 @@ class NullQueue : public Queue {
   bool step();  // runs the first command; whether it ended an operator
   void run_operator();
   void run_until(const Moment& moment);
-  void join(std::size_t lanes);
+  void join(std::span<const std::unique_ptr<NullQueue>> lanes);
   Status must_hold(const void* address) const;
   Status take_error() { return std::exchange(error_, {}); }
 
   std::shared_ptr<NullDevice> device_;
   std::deque<Command> commands_;
-  Status error_;  // the first since the last wait
-  std::vector<std::unique_ptr<NullQueue>> lanes_;
+  Status error_;                                // the first since the last wait
   std::unordered_map<int64_t, int64_t> begun_;  // nanoseconds by a span's number
   int64_t spans_ = 0;
   int open_spans_ = 0;
