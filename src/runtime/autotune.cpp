@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/statistics.h"
 #include "graph/buffer_assignment.h"
+#include "runtime/host_border.h"
 
 namespace hone::runtime {
 namespace {
@@ -128,8 +129,14 @@ Result<Chosen> Tuner::first_that_can_be_made(const std::vector<Candidate>& candi
   return last;
 }
 
+Result<std::vector<Candidate>> Tuner::candidates_of(const Graph& graph, const graph::Node& node) const {
+  if (const std::string why = why_on_host(graph, node); !why.empty())
+    return unsupported("unsupported: no kernel of a device takes it: " + why);
+  return provider_.candidates(graph, node, share_);
+}
+
 Result<Chosen> Tuner::choose(const Graph& graph, const Node& node) {
-  HONE_ASSIGN(const std::vector<Candidate> candidates, provider_.candidates(graph, node, share_));
+  HONE_ASSIGN(const std::vector<Candidate> candidates, candidates_of(graph, node));
   if (!options_.autotune || candidates.size() < 2) return first_that_can_be_made(candidates, node);
   if (const auto known = cache_.find(key_, node_signature(graph, node))) {
     for (const Candidate& candidate : candidates) {
@@ -187,7 +194,7 @@ Result<Chosen> Tuner::measure(const Graph& graph, const Node& node,
 Result<double> Tuner::seconds_now(const Graph& graph, const Node& node) {
   const auto known = cache_.find(key_, node_signature(graph, node));
   if (!known) return not_found(fmt::format("node '{}' ({}) was not timed before", node.name, node.op));
-  HONE_ASSIGN(const std::vector<Candidate> candidates, provider_.candidates(graph, node, share_));
+  HONE_ASSIGN(const std::vector<Candidate> candidates, candidates_of(graph, node));
   const auto fastest = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
     return candidate.name == known->candidate;
   });
@@ -218,7 +225,7 @@ std::optional<double> Tuner::remembered(const Graph& graph, const Node& node) co
 
 Result<double> Tuner::seconds(const Graph& graph, const Node& node) {
   if (const auto known = remembered(graph, node)) return *known;
-  HONE_ASSIGN(const std::vector<Candidate> candidates, provider_.candidates(graph, node, share_));
+  HONE_ASSIGN(const std::vector<Candidate> candidates, candidates_of(graph, node));
   HONE_CHECK(measure(graph, node, candidates));
   if (const auto known = remembered(graph, node)) return *known;
   return invalid(fmt::format("node '{}' ({}): no kernel runs on made-up data", node.name, node.op));

@@ -74,6 +74,8 @@ class Tuner {
   void forget(const graph::Graph& graph, const graph::Node& node);
 
  private:
+  // An error for what only the host can run.
+  Result<std::vector<Candidate>> candidates_of(const graph::Graph& graph, const graph::Node& node) const;
   Result<Chosen> first_that_can_be_made(const std::vector<Candidate>& candidates,
                                         const graph::Node& node) const;
   Result<Chosen> measure(const graph::Graph& graph, const graph::Node& node,

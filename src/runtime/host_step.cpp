@@ -17,6 +17,7 @@ Result<std::unique_ptr<HostStep>> HostStep::make(const graph::Graph& graph, cons
   }
   PlanOptions of_bodies = options;
   of_bodies.progress = nullptr;
+  of_bodies.marks = false;
   for (std::size_t i = 0; i < node.bodies.size(); ++i) {
     Body& body = step->bodies_.emplace_back();
     HONE_ASSIGN(SpecialisedBody special, specialise_body(graph, node, i));

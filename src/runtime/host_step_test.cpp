@@ -12,6 +12,7 @@
 #include "runtime/plan.h"
 #include "runtime/shaped_plans.h"
 #include "runtime/testing/providers.h"
+#include "runtime/testing/spans.h"
 
 namespace hone::runtime {
 namespace {
@@ -188,6 +189,15 @@ TEST_P(HostSteps, TakeStringsAndInputsOfOpenExtents) {
     ASSERT_EQ((*found)[1].shape(), (Shape{rows, 2}));
     for (int64_t k = 0; k < 2 * rows; ++k) EXPECT_EQ((*found)[1].at(k), std::max(0.0, x.at(k)));
   }
+}
+
+TEST_P(HostSteps, AreMarkedOnceHoweverManyPlansTheyRun) {
+  auto plan = Plan::compile(parsed(kLoop), *provider_);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const testing::Spans spans;
+  ASSERT_TRUE((*plan)->run(std::vector<Tensor>{random_tensor({2, 3}, 4), Tensor::scalar_i64(3)}).ok());
+  EXPECT_EQ(spans.steps, 1);
+  EXPECT_EQ(spans.operators.size(), (*plan)->steps().size());
 }
 
 TEST_P(HostSteps, NameTheNodeWhoseDataAreWrong) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -44,6 +45,7 @@ Result<bool> Plan::State::finite(std::span<const ValueId> values, Queue& on) con
 Status Plan::State::enqueue_watched(std::size_t step, Queue& on) {
   const Node& node = graph.node(steps[step].node);
   const auto enqueue_marked = [&] {
+    if (!marks) return enqueue_step(step, on);
     const QueueScope scope(on, ScopeListener::Kind::kOperator, static_cast<uint32_t>(step));
     return enqueue_step(step, on);
   };
@@ -118,7 +120,7 @@ Status Plan::State::enqueue_stretch(Stretch& stretch, Queue& on) {
 }
 
 Status Plan::State::Segment::enqueue(Queue& on) {
-  state.watched = state.check_numbers || scopes_have_listener();
+  state.watched = state.check_numbers || (state.marks && scopes_have_listener());
   for (Stretch& stretch : stretches) HONE_CHECK(state.enqueue_stretch(stretch, on));
   if (last) HONE_CHECK(state.enqueue_moves(on));
   if (on.immediate()) return {};
@@ -152,7 +154,8 @@ Status Plan::State::finish() {
 }
 
 Status Plan::State::run_on_host(std::size_t step) {
-  const Scope scope(ScopeListener::Kind::kOperator, static_cast<uint32_t>(step));
+  std::optional<Scope> scope;
+  if (marks) scope.emplace(ScopeListener::Kind::kOperator, static_cast<uint32_t>(step));
   const Node& node = graph.node(steps[step].node);
   std::vector<Tensor> given;
   for (const ValueId input : node.inputs) {
@@ -280,7 +283,8 @@ Status Plan::start() { return state_->start(); }
 Status Plan::finish() { return state_->finish(); }
 
 Status Plan::run() {
-  const Scope whole(ScopeListener::Kind::kStep, 0);
+  std::optional<Scope> whole;
+  if (state_->marks) whole.emplace(ScopeListener::Kind::kStep, 0U);
   HONE_CHECK(start());
   return state_->finish();
 }

@@ -36,7 +36,8 @@ struct PlanOptions {
   std::size_t step_bytes = 0;    // that a step touches: how cold kernels are timed; 0: found from the graph
   TimingCache* cache = nullptr;  // measurements kept from earlier plans; may be null
   bool check_numbers =
-      false;  // after each step, look for NaN and Inf that its inputs did not have (debugging)
+      false;          // after each step, look for NaN and Inf that its inputs did not have (debugging)
+  bool marks = true;  // false: no scopes, for a plan that is part of another's step
   // Told how many nodes have their kernels, and the next one's name. False ends compile(), which then returns
   // ErrorCode::kCancelled. May be null.
   std::function<bool(std::size_t done, std::size_t total, const std::string& node)> progress = {};

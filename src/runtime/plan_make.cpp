@@ -381,6 +381,7 @@ Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provide
   HONE_CHECK(check_values(graph, *provider.device()));
   auto state = std::make_unique<State>(std::move(graph), provider.device());
   state->check_numbers = options.check_numbers;
+  state->marks = options.marks;
   BufferAssignment buffers(state->graph);
   PlanOptions complete = options;
   if (!complete.keep_going && options.progress) {

@@ -131,6 +131,7 @@ struct Plan::State {
   std::vector<KernelArguments> arguments;   // one a step
   std::size_t weights_bytes = 0;
   bool check_numbers = false;
+  bool marks = true;        // PlanOptions::marks
   bool watched = false;     // the run at hand: somebody listens, or numbers are checked
   std::size_t at_node = 0;  // whose kernel is being chosen
 

@@ -11,6 +11,7 @@
 #include "runtime/interpreter.h"
 #include "runtime/testing/idle_provider.h"
 #include "runtime/testing/providers.h"
+#include "runtime/testing/spans.h"
 
 namespace hone::runtime {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 using graph::GraphBuilder;
 using graph::ValueId;
 using testing::IdleProvider;
+using testing::Spans;
 
 graph::Graph chain(int length) {
   GraphBuilder b("chain");
@@ -178,23 +180,6 @@ TEST(Plan, HasOneDevice) {
   EXPECT_EQ(plan.error().code, ErrorCode::kUnsupported);
   EXPECT_NE(plan.error().message.find("device1"), std::string::npos) << plan.error().message;
 }
-
-// The spans that a run tells of.
-class Spans : public ScopeListener {
- public:
-  Spans() : before_(set_scope_listener(this)) {}
-  ~Spans() override { set_scope_listener(before_); }
-  void on_span(Kind kind, uint32_t id, int64_t start_ns, int64_t end_ns) noexcept override {
-    EXPECT_LE(start_ns, end_ns);
-    if (kind == Kind::kStep) ++steps;
-    if (kind == Kind::kOperator) operators.push_back(id);
-  }
-  int steps = 0;
-  std::vector<uint32_t> operators;
-
- private:
-  ScopeListener* before_;
-};
 
 TEST_P(PlanOnDevices, MarksEveryStepAsItRuns) {
   auto plan = Plan::compile(affine(), *provider_);

@@ -106,6 +106,7 @@ std::unique_ptr<Plan> ShapedPlans::compile(std::span<const Tensor> inputs) const
   PlanOptions options;
   options.autotune = false;
   options.overlap = Overlap::kNever;
+  options.marks = false;
   auto plan = Plan::compile(std::move(*special), provider_, options);
   return plan.ok() ? std::move(*plan) : nullptr;
 }

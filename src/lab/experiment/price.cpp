@@ -154,6 +154,9 @@ std::vector<Contradiction> PriceList::learn(const runtime::Plan& plan, const tra
   const auto sightings = sightings_in(plan, profile);
   Nodes nodes;
   for (const auto& [signature, seen] : sightings) nodes.emplace(signature, seen.node);
+  for (const auto& [signature, seen] : sightings) {  // what only the host can run is not timed alone
+    if (!seen.seconds.empty()) prices_[signature] = quantile(seen.seconds, runtime::kReadingQuantile);
+  }
   for (const auto& [signature, alone] : time_alone(graph, nodes)) {
     const Sightings& seen = sightings.at(signature);
     if (seen.seconds.empty()) continue;
