@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <system_error>
 #include <utility>
 
@@ -12,6 +13,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "core/open_files.h"
 
 namespace hone {
 namespace {
@@ -57,6 +60,19 @@ fs::path link_target(fs::path path) {
   return path;
 }
 
+// The open descriptor that a name stands for: /dev/stdout, /dev/fd/3; -1: none.
+int descriptor_named(const fs::path& path) {
+  const std::string& name = path.native();
+  if (name == "/dev/stdout") return STDOUT_FILENO;
+  if (name == "/dev/stderr") return STDERR_FILENO;
+  constexpr std::string_view kFolder = "/dev/fd/";
+  int number = -1;
+  if (!name.starts_with(kFolder)) return -1;
+  const char* end = name.data() + name.size();
+  const auto [rest, failed] = std::from_chars(name.data() + kFolder.size(), end, number);
+  return failed == std::errc() && rest == end ? number : -1;
+}
+
 Error is_folder(const fs::path& path) {
   return invalid(fmt::format("cannot read '{}': it is a folder, not a file", path.string()));
 }
@@ -80,11 +96,35 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const fs::path& path)
     return system_error("map", path, errno);
   }
   mapped->data_ = static_cast<const std::byte*>(data);
+  mapped->path_ = path;
+  mapped->stamp_ = stamp_of(status);
+  internal::register_mapped(*mapped);
   return std::shared_ptr<const MappedFile>(std::move(mapped));
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (data_ == nullptr) return;
+  internal::unregister_mapped(*this);
+  ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+MappedFile::Stamp MappedFile::stamp_of(const struct stat& status) {
+  return {status.st_dev, status.st_ino,
+          static_cast<int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec,
+          static_cast<std::size_t>(status.st_size)};
+}
+
+Status MappedFile::check_unchanged() const {
+  struct stat status {};
+  if (data_ == nullptr || ::stat(path_.c_str(), &status) != 0) return {};
+  const Stamp now = stamp_of(status);
+  if (now.device != stamp_.device || now.inode != stamp_.inode) return {};
+  if (now.modified_ns == stamp_.modified_ns && now.size == stamp_.size) return {};
+  return corrupt(
+      fmt::format("{}: was written to while it was being used: what was read may be half old and half new; "
+                  "run again, and "
+                  "replace the file by renaming a new one over it",
+                  path_.string()));
 }
 
 Result<std::string> read_file(const fs::path& path) {
@@ -109,6 +149,12 @@ Result<std::string> read_file(const fs::path& path) {
 Result<AtomicFile> AtomicFile::create(const fs::path& path) {
   static std::atomic<unsigned> counter{0};
   AtomicFile file;
+  if (const int open = descriptor_named(path); open >= 0) {  // a stream: what it goes to was chosen by others
+    file.path_ = path;
+    file.descriptor_ = ::fcntl(open, F_DUPFD_CLOEXEC, 0);
+    if (file.descriptor_ < 0) return system_error("write", path, errno);
+    return file;
+  }
   file.path_ = link_target(path);  // what a link points at is replaced, not the link
   std::error_code ignored;
   struct stat status {};
@@ -133,6 +179,7 @@ Result<AtomicFile> AtomicFile::create(const fs::path& path) {
     file.temporary_.clear();
     return system_error("write", path, error);
   }
+  file.unfinished_ = internal::register_unfinished(file.temporary_);
   if (exists && ::fchmod(file.descriptor_, status.st_mode & 07777) != 0)
     return system_error("keep the permissions of", path, errno);
   return file;
@@ -147,6 +194,7 @@ AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
   discard();
   path_ = std::move(other.path_);
   temporary_ = std::exchange(other.temporary_, {});
+  unfinished_ = std::exchange(other.unfinished_, -1);
   descriptor_ = std::exchange(other.descriptor_, -1);
   position_ = std::exchange(other.position_, 0);
   buffer_ = std::exchange(other.buffer_, {});
@@ -158,6 +206,7 @@ void AtomicFile::discard() noexcept {
   descriptor_ = -1;
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
   temporary_.clear();
+  internal::unregister_unfinished(std::exchange(unfinished_, -1));
 }
 
 Error AtomicFile::fail(int error) {
@@ -205,6 +254,7 @@ Status AtomicFile::commit() {
   if (temporary_.empty()) return {};
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) return fail(errno);
   temporary_.clear();
+  internal::unregister_unfinished(std::exchange(unfinished_, -1));
   return {};
 }
 

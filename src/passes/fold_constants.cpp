@@ -43,19 +43,18 @@ bool all_inputs_known(const GraphBuilder& builder, const Node& node) {
                      [&](ValueId id) { return !id.valid() || builder.value(id).is_constant(); });
 }
 
-// A constant made from others may not blow the model up.
-bool grows_too_much(const GraphBuilder& builder, const Node& node) {
-  double in = 0;
-  double out = 0;
-  for (ValueId id : node.inputs) in += id.valid() ? builder.type(id).bytes() : 0;
-  for (ValueId id : node.outputs) out += id.valid() ? builder.type(id).bytes() : 0;
-  return out > kLargeBytes && out > kGrowth * in;
+// Of all constants that the model came with.
+double constant_bytes(const graph::Graph& graph) {
+  double bytes = 0;
+  for (const graph::Value& value : graph.values())
+    bytes += value.is_constant() ? static_cast<double>(value.constant->bytes()) : 0;
+  return bytes;
 }
 
 class ConstantFolder {
  public:
   ConstantFolder(const graph::Graph& graph, const PassContext& context)
-      : builder_(graph), context_(context) {}
+      : given_bytes_(constant_bytes(graph)), builder_(graph), context_(context) {}
 
   Result<PassOutcome> run() {
     // Nodes stand in topological order: one walk folds chains whole.
@@ -77,7 +76,7 @@ class ConstantFolder {
     const graph::OpEntry* entry = graph::op_table().find(node.op);
     if (entry == nullptr || !entry->pure || !context_.evaluate || !all_inputs_known(builder_, node))
       return {};
-    if (grows_too_much(builder_, node)) {
+    if (grows_too_much(node)) {
       outcome_.missed.push_back({node.name, fmt::format("not folded: the constant would take {}",
                                                         format_bytes(output_bytes(node)))});
       return {};
@@ -98,6 +97,15 @@ class ConstantFolder {
     double bytes = 0;
     for (ValueId id : node.outputs) bytes += id.valid() ? builder_.type(id).bytes() : 0;
     return bytes;
+  }
+
+  // A constant made from others may not blow the model up, neither at once nor in a chain of small steps: a
+  // constant joined with itself 36 times is 2^36 times as large.
+  bool grows_too_much(const Node& node) const {
+    double in = 0;
+    for (ValueId id : node.inputs) in += id.valid() ? builder_.type(id).bytes() : 0;
+    const double out = output_bytes(node);
+    return out > kLargeBytes && out > kGrowth * std::min(in, given_bytes_);
   }
 
   // A folded input may now say what an output's shape is (Reshape to a computed shape).
@@ -121,6 +129,7 @@ class ConstantFolder {
     outcome_.done.push_back({node.name, fmt::format("{} folded to a constant", node.op)});
   }
 
+  const double given_bytes_;
   GraphBuilder builder_;
   const PassContext& context_;
   PassOutcome outcome_;

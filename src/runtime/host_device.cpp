@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/memory_budget.h"
 #include "core/tensor.h"
 
 namespace hone::runtime {
@@ -51,7 +52,9 @@ void HostQueue::end_span(ScopeListener::Kind kind, uint32_t id, int64_t begun) {
   tell_scope_listener(kind, id, begun, now_ns());
 }
 
+// As far as the process may use it.
 std::size_t HostDevice::capacity() const {
+  if (memory_budget() != 0) return memory_budget();
   return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "core/memory_budget.h"
 #include "kernels/ref/ref.h"
 #include "runtime/interpret_control.h"
 
@@ -61,7 +62,9 @@ Result<std::vector<Tensor>> interpret(const Graph& graph, std::span<const Tensor
   return results;
 }
 
-Result<std::vector<Tensor>> interpret_node(const Node& node, std::span<const Tensor> inputs) {
+namespace {
+
+Result<std::vector<Tensor>> run_node(const Node& node, std::span<const Tensor> inputs) {
   if (node.op == "hone.Fused") return interpret(*node.bodies[0], inputs);
   if (node.op == "hone.Reorder" || node.op == "hone.CopyTo") return std::vector<Tensor>{inputs[0]};
   if (is_control(node))
@@ -76,6 +79,16 @@ Result<std::vector<Tensor>> interpret_node(const Node& node, std::span<const Ten
                                    node.outputs.size(), outputs->size()));
   }
   return outputs;
+}
+
+}  // namespace
+
+Result<std::vector<Tensor>> interpret_node(const Node& node, std::span<const Tensor> inputs) {
+  try {
+    return run_node(node, inputs);
+  } catch (const OverMemoryBudget& error) {
+    return invalid(error.what());
+  }
 }
 
 Status check_inputs(const Graph& graph, std::span<const Tensor> inputs) {

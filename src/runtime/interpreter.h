@@ -24,7 +24,8 @@ struct InterpretOptions {
 Result<std::vector<Tensor>> interpret(const graph::Graph& graph, std::span<const Tensor> inputs,
                                       const InterpretOptions& options = {});
 
-// One node on given inputs (undefined where an optional one is absent), bodies included.
+// One node on given inputs (undefined where an optional one is absent), bodies included. What the memory
+// budget (core/memory_budget.h) has no room for is an error: a loop that collects without end stops there.
 Result<std::vector<Tensor>> interpret_node(const graph::Node& node, std::span<const Tensor> inputs);
 
 // Checks dtype and shape of what a caller gives against the graph's inputs, symbols bound consistently. The

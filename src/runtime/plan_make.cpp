@@ -42,9 +42,11 @@ Status check_values(const Graph& graph, const Device& device) {
     if (!graph::has_place(value.type)) continue;
     if (const auto bytes = static_cast<double>(value.type.storage_bytes());
         bytes > static_cast<double>(memory))
-      return invalid(fmt::format("'{}' ({}) takes {}, more than the memory of {} ({}); give smaller shapes",
-                                 value.name, value.type.text(), format_bytes(bytes), device.name(),
-                                 format_bytes(static_cast<double>(memory))));
+      return invalid(
+          fmt::format("'{}' ({}) takes {}, more than the memory of {} ({}); give smaller shapes, or allow "
+                      "more with --memory",
+                      value.name, value.type.text(), format_bytes(bytes), device.name(),
+                      format_bytes(static_cast<double>(memory))));
   }
   return {};
 }
@@ -258,7 +260,8 @@ Status Plan::State::place(Arena& of, std::string_view where, std::size_t capacit
   of.placement = plan_memory(of.lifetimes);
   if (of.placement.arena_bytes <= capacity) return {};
   return invalid(
-      fmt::format("a plan of it takes {} of memory, more than there is on {} ({}); give smaller shapes",
+      fmt::format("a plan of it takes {} of memory, more than there is on {} ({}); give smaller shapes, or "
+                  "allow more with --memory",
                   format_bytes(static_cast<double>(of.placement.arena_bytes)), where,
                   format_bytes(static_cast<double>(capacity))));
 }

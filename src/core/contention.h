@@ -1,0 +1,40 @@
+// Whether other programs took CPUs that this process wanted while something was measured. A thread that is
+// ready to run and has no CPU stands in line; Linux counts that time for each thread, exactly
+// (/proc/self/task/*/schedstat: kernel documentation, scheduler/sched-stats). On a quiet machine it is a few
+// thousandths of the wall time; one program more on every core makes it a half.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace hone {
+
+// What of a stretch of time was spent in line.
+struct ContentionShare {
+  double waited = 0;   // the threads' time in line ÷ the wall time, at most 1; of a team that meets at
+                       // barriers every wait of one is a wait of all
+  bool known = false;  // false: this system does not say (no schedstat)
+
+  // More than a quiet machine's own doings account for: what was measured is not this program's alone.
+  static constexpr double kMostWhenQuiet = 0.03;
+  bool disturbed() const { return known && waited > kMostWhenQuiet; }
+};
+
+// Measures from its construction on, over all threads of the process. Reading takes some ten microseconds a
+// thread: not for inside of what is timed. Not thread-safe.
+class ContentionMeter {
+ public:
+  ContentionMeter();
+  // Since the construction or the last restart().
+  ContentionShare share() const;
+  void restart();
+
+ private:
+  int64_t start_ns_ = 0;
+  int64_t waited_ns_ = 0;  // by then; below 0: not known
+};
+
+// "other programs had this process's CPUs for 34 % of the time".
+std::string contention_text(const ContentionShare& share);
+
+}  // namespace hone
