@@ -373,8 +373,8 @@ void add_movement_ops(OpTable& table) {
                      "the first elements of each sequence in reverse"));
   table.add(movement("DepthToSpace", 1, 1, infer_depth_to_space,
                      {{"blocksize", kInt, true}, {"mode", kString}}, "channels moved to blocks of pixels"));
-  table.add(movement("SpaceToDepth", 1, 1, infer_depth_to_space, {{"blocksize", kInt, true}},
-                     "blocks of pixels moved to channels"));
+  table.add(movement("SpaceToDepth", 1, 1, infer_depth_to_space,
+                     {{"blocksize", kInt, true}, {"mode", kString}}, "blocks of pixels moved to channels"));
   table.add(movement("CenterCropPad", 2, 2, infer_center_crop_pad, {{"axes", kInts}},
                      "cropped or padded around the centre to a shape"));
   OpEntry eye = movement("EyeLike", 1, 1, infer_eye_like, {{"dtype", kInt}, {"k", kInt}},

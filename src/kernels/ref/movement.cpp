@@ -362,7 +362,11 @@ Outputs space_to_depth(const RefCall& call) {
     return bad_call(call, fmt::format("blocks of {} do not divide {}", b, shape_text(s)));
   }
   Shape four = {s[0], s[1] * b * b, s[2] / b, s[3] / b};
-  return regrouped(call, {s[0], s[1], s[2] / b, b, s[3] / b, b}, {0, 3, 5, 1, 2, 4}, std::move(four));
+  const Shape six = {s[0], s[1], s[2] / b, b, s[3] / b, b};
+  const std::string mode = call.attributes.text("mode", "DCR");
+  if (mode == "DCR") return regrouped(call, six, {0, 3, 5, 1, 2, 4}, std::move(four));
+  if (mode == "CRD") return regrouped(call, six, {0, 1, 3, 5, 2, 4}, std::move(four));
+  return bad_call(call, fmt::format("mode '{}' is not DCR or CRD", mode));
 }
 
 Outputs center_crop_pad(const RefCall& call) {

@@ -58,6 +58,11 @@ TEST(Movement, DepthToSpaceUndoesSpaceToDepth) {
   ASSERT_TRUE(deep.ok());
   EXPECT_EQ((*deep)[0].shape(), (Shape{2, 12, 2, 3}));
   EXPECT_EQ(values("DepthToSpace", *deep, block), numbers);
+  const Attributes columns_first{{"blocksize", int64_t{2}}, {"mode", std::string("CRD")}};
+  auto other = run("SpaceToDepth", {x}, columns_first);
+  ASSERT_TRUE(other.ok());
+  EXPECT_NE(values("DepthToSpace", *other, block), numbers);
+  EXPECT_EQ(values("DepthToSpace", *other, columns_first), numbers);
   EXPECT_TRUE(fails("SpaceToDepth", {x}, {{"blocksize", int64_t{4}}}));
 }
 

@@ -298,11 +298,17 @@ Outputs bitwise_not(const RefCall& call) {
 
 uint64_t shift_left(uint64_t value, uint64_t places) { return places < 64 ? value << places : 0; }
 uint64_t shift_right(uint64_t value, uint64_t places) { return places < 64 ? value >> places : 0; }
+// Of signed numbers (opset 28): what the places leave free is filled with the sign. A negative number of
+// places is a very large one.
+uint64_t shift_right_signed(uint64_t value, uint64_t places) {
+  return static_cast<uint64_t>(static_cast<int64_t>(value) >> std::min<uint64_t>(places, 63));
+}
 
 Outputs bit_shift(const RefCall& call) {
   const std::string direction = call.attributes.text("direction", "");
   if (direction == "LEFT") return bits<shift_left>(call);
-  if (direction == "RIGHT") return bits<shift_right>(call);
+  const bool arithmetic = !call.inputs.empty() && is_signed(call.inputs[0].dtype());
+  if (direction == "RIGHT") return arithmetic ? bits<shift_right_signed>(call) : bits<shift_right>(call);
   return bad_call(call, fmt::format("direction '{}' is neither LEFT nor RIGHT", direction));
 }
 

@@ -72,6 +72,13 @@ TEST(Pointwise, ShiftsBeyondTheWidthGiveZero) {
             (Doubles{0, 254}));
 }
 
+TEST(Pointwise, ARightShiftKeepsTheSignOfSignedNumbers) {
+  const Attributes right{{"direction", std::string("RIGHT")}};
+  const Tensor x = ints({4}, {-8, -1, 8, -128}, DType::kI8);
+  EXPECT_EQ(values("BitShift", {x, ints({4}, {1, 70, 2, 7}, DType::kI8)}, right), (Doubles{-4, -1, 2, -1}));
+  EXPECT_EQ(values("BitShift", {x, ints({1}, {-1}, DType::kI8)}, right), (Doubles{-1, -1, 0, -1}));
+}
+
 TEST(Pointwise, WhereMovesStrings) {
   const Tensor yes = Tensor::of_strings({2}, {"a", "b"});
   const Tensor no = Tensor::of_strings({}, {"-"});

@@ -77,7 +77,10 @@ TEST(BadModel, EverySingleByteMayChangeWithoutACrash) {
 }
 
 TEST(BadModel, VersionsThatDoNotExistAreNamed) {
-  EXPECT_THAT(error_of(model(one_relu(), 28)), HasSubstr("opset 28, newer than 27"));
+  EXPECT_THAT(error_of(model(one_relu(), 29)), ::testing::AllOf(HasSubstr("opset 29, newer than 28"),
+                                                                HasSubstr("convert_version(model, 28)")));
+  EXPECT_THAT(error_of(model(one_relu(), 21, {}, 15)),
+              ::testing::AllOf(HasSubstr("IR 15"), HasSubstr("ir_version = 14")));
   EXPECT_THAT(error_of(model(one_relu(), 0)), HasSubstr("imports opset 0"));
   EXPECT_THAT(error_of(model(one_relu(), 21, {}, 99)), HasSubstr("IR 99"));
   EXPECT_THAT(error_of(model(one_relu(), 21, {}, -3)), HasSubstr("no format version"));

@@ -60,10 +60,10 @@ Result<OpsetImports> make_opset_imports(const std::vector<OperatorSetId>& import
       return corrupt(fmt::format("imports opset {} of domain {}; opsets begin with 1", import.version,
                                  in_quotes(domain)));
     if (domain.empty() && import.version > kNewestOpset)
-      return unsupported(
-          fmt::format("imports opset {}, newer than {}, the newest that hone knows; export the model "
-                      "for opset {} or older",
-                      import.version, kNewestOpset, kNewestOpset));
+      return unsupported(fmt::format(
+          "imports opset {}, newer than {}, the newest that hone knows; export the model "
+          "for opset {} or older, or convert it: onnx.version_converter.convert_version(model, {})",
+          import.version, kNewestOpset, kNewestOpset, kNewestOpset));
     const auto [other, fresh] = opsets.emplace(domain, import.version);
     if (!fresh && other->second != import.version)
       return corrupt(fmt::format("imports two opsets of domain {}", in_quotes(domain)));

@@ -17,8 +17,8 @@
 namespace hone::model::onnx {
 
 // Newest operator set of the default domain that the reader knows, and the newest file format.
-inline constexpr int64_t kNewestOpset = 27;
-inline constexpr int64_t kNewestIrVersion = 13;
+inline constexpr int64_t kNewestOpset = 28;
+inline constexpr int64_t kNewestIrVersion = 14;
 
 // How deep graphs may nest in attributes, types in types, and functions in functions.
 inline constexpr int kMaxDepth = 24;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "core/file.h"
+#include "core/open_files.h"
 #include "model/onnx/graph_reader.h"
 
 namespace hone::model {
@@ -15,8 +16,10 @@ Status check_header(const ModelProto& model) {
     return corrupt("not an ONNX model: it has neither a version nor a graph");
   if (model.ir_version < 1) return corrupt("not an ONNX model: it states no format version (ir_version)");
   if (model.ir_version > kNewestIrVersion)
-    return unsupported(fmt::format("its format version (IR {}) is newer than {}, the newest that hone knows",
-                                   model.ir_version, kNewestIrVersion));
+    return unsupported(
+        fmt::format("its format version (IR {}) is newer than {}, the newest that hone knows; write it anew "
+                    "with model.ir_version = {} (onnx.helper.make_model(…, ir_version={}))",
+                    model.ir_version, kNewestIrVersion, kNewestIrVersion, kNewestIrVersion));
   if (!model.graph) return corrupt("the model has no graph");
   return {};
 }
@@ -63,6 +66,8 @@ Result<graph::Graph> read_onnx(const std::filesystem::path& path, const ReadOpti
   const std::filesystem::path parent = path.parent_path();
   ExternalData external(parent.empty() ? std::filesystem::path(".") : parent);
   auto graph = read_model(file->text(), {file, &external}, options);
+  // What was read of a file that changes meanwhile may well not parse: that it changed is the cause to name.
+  HONE_CHECK(check_mapped_files());
   if (!graph.ok()) return graph.error().within(path.string());
   return graph;
 }

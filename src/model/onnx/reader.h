@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ struct ReadOptions {
   std::map<std::string, Shape> input_shapes = {};
   // The extent of input symbols not bound above; 0 leaves them symbolic.
   int64_t default_symbol = 0;
+  // Told each symbol that got the default extent; may be empty.
+  std::function<void(const std::string& symbol)> on_default = {};
 };
 
 // Errors start with the file's name and name the node, what is wrong and what to do. Code kUnsupported with

@@ -26,7 +26,7 @@ constexpr Since kOperators[] = {
 };
 constexpr Since kAttributes[] = {
     {"Cast.round_mode", 24},          {"CastLike.round_mode", 24}, {"DequantizeLinear.output_dtype", 23},
-    {"QuantizeLinear.precision", 23}, {"Range.stash_type", 27},
+    {"QuantizeLinear.precision", 23}, {"Range.stash_type", 27},    {"SpaceToDepth.mode", 28},
 };
 
 int64_t since_of(DType dtype) {
@@ -102,7 +102,8 @@ int64_t ir_version_for(int64_t opset) {
   if (opset <= 22) return 10;
   if (opset == 23) return 11;
   if (opset == 24) return 12;
-  return 13;
+  if (opset <= 27) return 13;
+  return 14;
 }
 
 }  // namespace

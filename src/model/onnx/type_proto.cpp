@@ -116,7 +116,10 @@ Result<SymbolBindings> SymbolBindings::make(const std::vector<const ValueInfoPro
     if (extent < 0) return invalid(fmt::format("symbol {} cannot be {}", in_quotes(name), extent));
   }
   if (options.default_symbol > 0)
-    for (const std::string& name : symbols) bindings.symbols_.emplace(name, options.default_symbol);
+    for (const std::string& name : symbols) {
+      const bool assumed = bindings.symbols_.emplace(name, options.default_symbol).second;
+      if (assumed && options.on_default) options.on_default(name);
+    }
   return bindings;
 }
 

@@ -264,7 +264,7 @@ void lower_movement(const LowerContext& context, std::vector<Candidate>& found) 
                    0, 0}},
                  {}, found);
   }
-  if (node.op == "SpaceToDepth") {
+  if (node.op == "SpaceToDepth" && node.attributes.text("mode", "DCR") == "DCR") {
     const int64_t block = node.attributes.integer("blocksize", 1);
     offer_copies({{kernels::space_to_depth_copy(size, context.in_shape(0), block), 0, 0}}, {}, found);
   }

@@ -161,8 +161,10 @@ void integer_step(const TileStep& step, int64_t n) {
         return y < 0 || y >= kBits ? T{0} : static_cast<T>(static_cast<U>(x) << y);
       });
     case Op::kShiftRight:
+      // Signed numbers keep their sign (opset 28): past the last place it is all that is left.
       return map2<T, T>(step, n, [](T x, T y) {
-        return y < 0 || y >= kBits ? T{0} : static_cast<T>(static_cast<U>(x) >> y);
+        const bool beyond = y < 0 || y >= kBits;
+        return static_cast<T>(beyond ? (x < 0 ? T(-1) : T{0}) : x >> y);
       });
     default:
       return;

@@ -54,13 +54,42 @@ Status scatter_elements(Upgrade& u) {
   return {};
 }
 
+// A gate times a value (opset 28): Swish(A, alpha) · B.
+Status swiglu_product(Upgrade& u) {
+  Attributes alpha;
+  alpha.set("alpha", u.attributes().real("alpha", 1.0F));
+  HONE_ASSIGN(const graph::ValueId gate, u.emit("Swish", {u.node.inputs[0]}, std::move(alpha)));
+  u.attributes() = {};
+  u.node.op = "Mul";
+  u.set_input(0, gate);
+  return {};
+}
+
+// Windows of keys (opset 25); -1 is none.
+Status attention_window(Upgrade& u) {
+  for (const char* side : {"left_window_size", "right_window_size"}) {
+    if (u.attributes().integer(side, -1) >= 0)
+      return unsupported(fmt::format("unsupported: Attention with {} (opset 25)", side));
+    u.attributes().erase(side);
+  }
+  return {};
+}
+
 }  // namespace
 
 const std::vector<UpgradeStep>& attribute_steps() {
   static const std::vector<UpgradeStep> steps = {
-      {"Cast", 6, cast_to_number},    {"Concat", 4, concat_axis},    {"Selu", 6, selu_constants},
-      {"GlobalLpPool", 2, integer_p}, {"LpPool", 2, integer_p},      {"RNN", 7, recurrent_output},
-      {"GRU", 7, recurrent_output},   {"LSTM", 7, recurrent_output}, {"Scatter", kAlways, scatter_elements},
+      {"Cast", 6, cast_to_number},
+      {"Concat", 4, concat_axis},
+      {"Selu", 6, selu_constants},
+      {"GlobalLpPool", 2, integer_p},
+      {"LpPool", 2, integer_p},
+      {"RNN", 7, recurrent_output},
+      {"GRU", 7, recurrent_output},
+      {"LSTM", 7, recurrent_output},
+      {"Scatter", kAlways, scatter_elements},
+      {"SwiGLU", kAlways, swiglu_product},
+      {"Attention", kAlways, attention_window},
   };
   return steps;
 }

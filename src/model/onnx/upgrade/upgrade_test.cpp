@@ -85,6 +85,18 @@ TEST(Upgrade, ClipPadSliceSplitTopKTakeTheirNumbersAsInputs) {
   EXPECT_EQ(output_type(topk), "f32[2,2]");
 }
 
+TEST(Upgrade, AGatedProductBecomesItsParts) {
+  const graph::Graph graph = upgrade({"SwiGLU",
+                                      28,
+                                      {attribute("alpha", 1.5f)},
+                                      {2, 3},
+                                      {float_tensor("b", {2, 3}, {1, 2, 3, 4, 5, 6})},
+                                      {"b"}});
+  EXPECT_THAT(ops(graph), ElementsAre("Swish", "Mul"));
+  EXPECT_EQ(graph.nodes()[0].attributes.real("alpha", 0), 1.5F);
+  EXPECT_EQ(output_type(graph), "f32[2,3]");
+}
+
 TEST(Upgrade, ReshapeAndTileOfTheFirstOpsets) {
   EXPECT_EQ(output_type(upgrade({"Reshape", 1, {ints("shape", {6, 20}), ints("consumed_inputs", {0})}})),
             "f32[6,20]");
