@@ -96,6 +96,12 @@ void ScopeRecorder::on_span(Kind kind, uint32_t id, int64_t start_ns, int64_t en
   buffer->records.push_back({start_ns, end_ns, id, kind});
 }
 
+void ScopeRecorder::forget_since(int64_t ns) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& buffer : buffers_)
+    while (!buffer->records.empty() && buffer->records.back().start_ns >= ns) buffer->records.pop_back();
+}
+
 Trace ScopeRecorder::take(Meta meta, std::vector<Operator> operators, const std::vector<std::string>& regions,
                           const std::string& process_name) const {
   std::lock_guard lock(mutex_);

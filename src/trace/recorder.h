@@ -24,6 +24,10 @@ class ScopeRecorder final : public ScopeListener {
   // Any thread. A thread's first span allocates its buffer; later ones allocate nothing.
   void on_span(Kind kind, uint32_t id, int64_t start_ns, int64_t end_ns) noexcept override;
 
+  // Forgets every span that began at `ns` or later: what was recorded just now is not worth keeping. While
+  // nothing records.
+  void forget_since(int64_t ns);
+
   // The spans recorded so far, as a trace: kOperator ids are rows of `operators`, kRegion ids index
   // `regions`, kStep spans are numbered in order of time, and every span belongs to the step in which it
   // starts. Call after recording has stopped.

@@ -47,12 +47,14 @@ class Bench {
   LatencyOptions latency_options(double share, double from, double to, const std::string& what) const {
     LatencyOptions latency;
     latency.budget_ns = static_cast<int64_t>(options_.budget_s * share * 1e9);
+    latency.warm_up_runs = options_.warm_up_runs;
+    if (options_.runs > 0) latency.exact_runs = options_.runs;
     latency.progress = part(from, to, what);
     return latency;
   }
 
   Result<Ready> prepare(const Graph& graph, const Provider& provider) const {
-    HONE_ASSIGN(Inputs inputs, make_inputs(graph, options_.seed));
+    HONE_ASSIGN(Inputs inputs, make_inputs(graph, options_.seed, options_.inputs));
     HONE_ASSIGN(Graph optimised, optimise(graph, provider, options_.disabled_passes));
     runtime::TimingCache cache = runtime::TimingCache::open(options_.timing_cache);
     const auto progress = [&](std::size_t done, std::size_t total, const std::string& node) {
@@ -66,6 +68,11 @@ class Bench {
   }
 
   Result<BenchResult> run(const Graph& graph, const std::filesystem::path& model) {
+    // First of all: a peer that is not there is known before minutes of measuring.
+    std::optional<OrtLibrary> ort_library;
+    if (options_.against_ort) {
+      HONE_ASSIGN(ort_library, OrtLibrary::open(options_.ort_library));
+    }
     HONE_ASSIGN(const std::unique_ptr<const Provider> whole,
                 runtime::make_provider(options_.device, {.threads = options_.threads}));
     const int share = whole->threads() / options_.concurrency;
@@ -101,7 +108,7 @@ class Bench {
     result.throughput_per_s = static_cast<double>(result.batch) * 1e3 / result.latency.mean;
     if (options_.against_ort) {
       hold.reset();  // a peer's threads would inherit this one's core
-      HONE_ASSIGN(PeerResult ort, against_ort(*plan, *provider, model, ready.inputs));
+      HONE_ASSIGN(PeerResult ort, against_ort(*ort_library, *plan, *provider, model, ready.inputs));
       result.against.push_back(std::move(ort));
     }
     return result;
@@ -151,6 +158,7 @@ class Bench {
       const std::lock_guard lock(mutex);
       samples.insert(samples.end(), mine.begin(), mine.end());
     };
+    const ContentionMeter meter;
     std::vector<std::thread> threads;
     for (int i = 0; i < options_.concurrency; ++i) threads.emplace_back(work, i);
     for (std::thread& thread : threads) thread.join();
@@ -159,12 +167,12 @@ class Bench {
     result.throughput_per_s =
         static_cast<double>(samples.size()) * static_cast<double>(result.batch) / seconds;
     result.latency = summarise_latency(std::move(samples));
+    result.latency.contention = meter.share();
     return {};
   }
 
-  Result<PeerResult> against_ort(Plan& plan, const Provider& provider, const std::filesystem::path& model,
-                                 const std::vector<Tensor>& inputs) {
-    HONE_ASSIGN(const OrtLibrary library, OrtLibrary::open(options_.ort_library));
+  Result<PeerResult> against_ort(const OrtLibrary& library, Plan& plan, const Provider& provider,
+                                 const std::filesystem::path& model, const std::vector<Tensor>& inputs) {
     const Graph& graph = plan.graph();
     std::vector<NamedTensor> named;
     for (std::size_t i = 0; i < inputs.size(); ++i)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,11 +22,14 @@ struct BenchOptions {
   int concurrency = 1;         // plans that run at once, each with its share of the threads
   double budget_s = 10;        // for the measurements, roughly; choosing kernels comes on top
   std::set<std::string> disabled_passes;
-  bool overlap = true;                 // operators side by side where that is measured to be faster
-  uint64_t seed = 1;                   // of the inputs
-  std::filesystem::path timing_cache;  // empty: none
-  bool against_ort = false;            // needs concurrency 1
-  std::filesystem::path ort_library;   // empty: found (peers/ort.h)
+  bool overlap = true;                   // operators side by side where that is measured to be faster
+  uint64_t seed = 1;                     // of the inputs that are made up
+  std::map<std::string, Tensor> inputs;  // by name; others are made up
+  int warm_up_runs = -1;                 // unmeasured calls first; below 0: for a while
+  int runs = 0;                          // measured calls, whatever the budget; 0: as many as it allows
+  std::filesystem::path timing_cache;    // empty: none
+  bool against_ort = false;              // needs concurrency 1
+  std::filesystem::path ort_library;     // empty: found (peers/ort.h)
   // Told what is being done and how far it is; false cancels.
   std::function<bool(double fraction, const std::string& what)> progress;
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "core/memory_budget.h"
+#include "lab/gate/instances.h"
 #include "lab/prepared.h"
 #include "runtime/make_provider.h"
 
@@ -29,6 +31,16 @@ std::string interface_difference(const Graph& a, const Graph& b) {
   return {};
 }
 
+std::string side_name(int side) { return side == 0 ? "A" : "B"; }
+
+// Whether three copies of such a plan and three of another like it would fill much of the machine: two must
+// do.
+bool is_large(const runtime::PlanMemory& memory) {
+  constexpr double kShare = 0.05;
+  return static_cast<double>(memory.arena_bytes + memory.weights_bytes) >
+         kShare * static_cast<double>(available_memory());
+}
+
 }  // namespace
 
 Result<ModelComparison> compare_models(const Graph& a, const Graph& b, const BenchOptions& options) {
@@ -36,36 +48,49 @@ Result<ModelComparison> compare_models(const Graph& a, const Graph& b, const Ben
               runtime::make_provider(options.device, {.threads = options.threads}));
   const std::unique_ptr<runtime::Hold> hold = provider->hold();
   runtime::TimingCache cache = runtime::TimingCache::open(options.timing_cache);
-  std::unique_ptr<runtime::Plan> plans[2];
+  std::vector<std::unique_ptr<runtime::Plan>> plans[2];
   const Graph* graphs[2] = {&a, &b};
-  for (int i = 0; i < 2; ++i) {
+  Graph optimised[2];
+  Inputs inputs[2];
+  for (int i : {0, 1}) {
     // The seed and the name decide an input's data: inputs of one name and type are the same for both.
-    const std::string side = i == 0 ? "A" : "B";
-    auto inputs = make_inputs(*graphs[i], options.seed);
-    if (!inputs.ok()) return inputs.error().within(side);
-    HONE_ASSIGN(const Graph optimised, optimise(*graphs[i], *provider, options.disabled_passes));
+    auto made = make_inputs(*graphs[i], options.seed);
+    if (!made.ok()) return made.error().within(side_name(i));
+    inputs[i] = *std::move(made);
+    HONE_ASSIGN(optimised[i], optimise(*graphs[i], *provider, options.disabled_passes));
+  }
+  int instances = 3;
+  const std::vector<int> order = making_order(instances);
+  for (std::size_t place = 0; place < order.size() && static_cast<int>(place) < 2 * instances; ++place) {
+    const int i = order[place];
+    const double from = 0.02 + 0.18 * static_cast<double>(place) / static_cast<double>(order.size());
     const auto progress = [&](std::size_t done, std::size_t total, const std::string& node) {
-      return !options.progress || options.progress(0.02 + 0.1 * i, side + ": " + choosing(done, total, node));
+      return !options.progress || options.progress(from, side_name(i) + ": " + choosing(done, total, node));
     };
-    HONE_ASSIGN(plans[i], compile_plan(optimised, *provider, inputs->tensors,
-                                       {.cache = &cache, .progress = progress, .overlap = options.overlap}));
-    HONE_CHECK(plans[i]->run());
+    HONE_ASSIGN(std::unique_ptr<runtime::Plan> plan,
+                compile_plan(optimised[i], *provider, inputs[i].tensors,
+                             {.cache = &cache, .progress = progress, .overlap = options.overlap}));
+    HONE_CHECK(plan->run());
+    if (is_large(plan->memory())) instances = 2;
+    plans[i].push_back(std::move(plan));
   }
   (void)cache.save();  // a convenience: the next run measures again if it could not be written
 
   ModelComparison comparison;
   comparison.why_not_compared = interface_difference(a, b);
   if (comparison.why_not_compared.empty()) {
-    HONE_ASSIGN(const std::vector<Tensor> first, plans[0]->read_all());
-    HONE_ASSIGN(comparison.numbers, compare_with(first, *plans[1], Numerics::kReassociating));
+    HONE_ASSIGN(const std::vector<Tensor> first, plans[0][0]->read_all());
+    HONE_ASSIGN(comparison.numbers, compare_with(first, *plans[1][0], Numerics::kReassociating));
   }
   PairedOptions paired;
   paired.budget_ns = static_cast<int64_t>(options.budget_s * 1e9);
   paired.progress = [&](double done) {
     return !options.progress || options.progress(0.2 + 0.8 * done, "measuring both, interleaved");
   };
-  HONE_ASSIGN(comparison.paired,
-              run_paired([&] { return plans[0]->run(); }, [&] { return plans[1]->run(); }, paired));
+  std::vector<Workload> work[2];
+  for (int i : {0, 1})
+    for (const auto& plan : plans[i]) work[i].push_back([&plan] { return plan->run(); });
+  HONE_ASSIGN(comparison.paired, run_paired_instances(work[0], work[1], paired));
   comparison.a = summarise_latency(comparison.paired.a_ms);
   comparison.b = summarise_latency(comparison.paired.b_ms);
   return comparison;

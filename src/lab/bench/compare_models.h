@@ -20,8 +20,9 @@ struct ModelComparison {
   std::string why_not_compared;
 };
 
-// Both optimised and compiled; inputs that both have by name and type get the same data. Of `options`, what
-// belongs to one plan and to measuring counts (threads, budget, passes, seed, cache, progress).
+// Both optimised and compiled, each several times (gate/instances.h); inputs that both have by name and type
+// get the same data. Of `options`, what belongs to one plan and to measuring counts (threads, budget, passes,
+// seed, cache, progress).
 Result<ModelComparison> compare_models(const graph::Graph& a, const graph::Graph& b,
                                        const BenchOptions& options);
 

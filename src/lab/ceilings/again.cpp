@@ -15,24 +15,6 @@ namespace {
 constexpr double kAgainSeconds = 1.5;
 constexpr int kRatesOfLevel = 4;  // measured for each number of threads; roughly
 
-// Each rate of `roofs` for which `measured` has a higher one.
-void take_higher(const Roofs& measured, Roofs& roofs) {
-  for (const ComputeRoof& row : measured.compute) {
-    for (ComputeRoof& known : roofs.compute) {
-      const bool same =
-          known.dtype == row.dtype && known.method == row.method && known.threads == row.threads;
-      if (same && row.flops.median > known.flops.median) known.flops = row.flops;
-    }
-  }
-  for (const MemoryRoof& row : measured.memory) {
-    for (MemoryRoof& known : roofs.memory) {
-      const bool same =
-          known.level == row.level && known.operation == row.operation && known.threads == row.threads;
-      if (same && row.bytes.median > known.bytes.median) known.bytes = row.bytes;
-    }
-  }
-}
-
 double copy_rate(const Roofs& roofs, const std::string& level) {
   double best = 0;
   for (const MemoryRoof& row : roofs.memory) {
@@ -61,6 +43,23 @@ std::vector<std::string> changes_between(const Roofs& before, const Roofs& after
 
 }  // namespace
 
+void internal::take_higher(const Roofs& measured, Roofs& roofs) {
+  for (const ComputeRoof& row : measured.compute) {
+    for (ComputeRoof& known : roofs.compute) {
+      const bool same =
+          known.dtype == row.dtype && known.method == row.method && known.threads == row.threads;
+      if (same && row.flops.median > known.flops.median) known.flops = row.flops;
+    }
+  }
+  for (const MemoryRoof& row : measured.memory) {
+    for (MemoryRoof& known : roofs.memory) {
+      const bool same =
+          known.level == row.level && known.operation == row.operation && known.threads == row.threads;
+      if (same && row.bytes.median > known.bytes.median) known.bytes = row.bytes;
+    }
+  }
+}
+
 Result<BetterRoofs> measure_again(const Roofs& roofs, const RoofChoice& choice, const Machine& machine,
                                   const CeilingsOptions& options) {
   internal::CeilingsRun run{machine, false, {1}, 0, 0, {}, {}, {}, &choice};
@@ -79,11 +78,11 @@ Result<BetterRoofs> measure_again(const Roofs& roofs, const RoofChoice& choice, 
   HONE_CHECK(internal::measure_compute(run));
   HONE_CHECK(internal::measure_memory(run));
   BetterRoofs better{roofs, {}};
-  take_higher(run.result.roofs, better.roofs);
+  internal::take_higher(run.result.roofs, better.roofs);
   better.changes = changes_between(roofs, better.roofs, choice);
   const CeilingsCache cache(options.cache_folder, machine, roofs.threads);
   if (auto kept = cache.read(); kept.ok()) {
-    take_higher(run.result.roofs, kept->roofs);
+    internal::take_higher(run.result.roofs, kept->roofs);
     (void)cache.write(*kept);  // a convenience: the next run finds out as this one did
   }
   return better;

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
+#include <iomanip>
+#include <limits>
+#include <sstream>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -28,6 +32,25 @@ int expected_rates(const internal::CeilingsRun& run) {
 std::string utc_now() {
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+}
+
+// Since a time as utc_now() writes it; infinite where it is none.
+double hours_since(const std::string& then) {
+  std::tm parts{};
+  std::istringstream text(then);
+  text >> std::get_time(&parts, "%Y-%m-%dT%H:%M:%SZ");
+  if (text.fail()) return std::numeric_limits<double>::infinity();
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return std::difftime(now, timegm(&parts)) / 3600;
+}
+
+// Old quick roofs, made better by another quick measurement, and kept as that old.
+Result<Ceilings> measure_over(const Ceilings& old, const Machine& machine, const CeilingsCache& cache,
+                              const CeilingsOptions& options) {
+  HONE_ASSIGN(Ceilings fresh, measure_ceilings(machine, options));
+  internal::take_higher(old.roofs, fresh.roofs);
+  (void)cache.write(fresh);  // a convenience: the next run measures again
+  return fresh;
 }
 
 }  // namespace
@@ -100,13 +123,22 @@ Result<Ceilings> measure_ceilings(const Machine& machine, const CeilingsOptions&
   return std::move(run.result);
 }
 
+std::string how_measured(const Ceilings& ceilings) {
+  return fmt::format("measured in {:.0f} s on {}, {} of {} repetitions disturbed", ceilings.seconds,
+                     ceilings.measured_at, ceilings.disturbed, ceilings.repetitions);
+}
+
 Result<Ceilings> load_or_measure_ceilings(const Machine& machine, const CeilingsOptions& options) {
   const int threads = options.threads > 0 ? options.threads : machine.cores;
   const CeilingsCache cache(options.cache_folder, machine, threads);
   std::vector<std::string> notes;
   if (!options.refresh) {
     auto cached = cache.read();
-    if (cached.ok() && (options.quick || !cached->quick)) return cached;
+    if (cached.ok() && !cached->quick) return cached;
+    if (cached.ok() && options.quick)
+      return hours_since(cached->measured_at) < kQuickRoofsLastHours
+                 ? cached
+                 : measure_over(*cached, machine, cache, options);
     if (!cached.ok() && cached.error().code != ErrorCode::kNotFound)
       notes.push_back(cached.error().message + "; measuring again");
   }

@@ -39,8 +39,15 @@ struct Ceilings {
 // Measures everything; no cache.
 Result<Ceilings> measure_ceilings(const Machine& machine, const CeilingsOptions& options = {});
 
-// From the cache, where this machine's roofs stand there; else measured, and cached unless the machine was
-// busy.
+// How long roofs that were measured quickly are taken as they are. Older ones are measured again, quickly,
+// and the higher of each two stands: whatever disturbs a measurement of a roof makes it too low.
+inline constexpr double kQuickRoofsLastHours = 24;
+
+// "measured in 2 s on 2026-11-23T00:45:03Z, 12 of 90 repetitions disturbed": how far to trust them.
+std::string how_measured(const Ceilings& ceilings);
+
+// From the cache, where this machine's roofs stand there and are not old; else measured, and cached unless
+// the machine was busy.
 Result<Ceilings> load_or_measure_ceilings(const Machine& machine, const CeilingsOptions& options = {});
 
 // Some of a machine's roofs.

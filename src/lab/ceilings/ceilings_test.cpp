@@ -222,5 +222,37 @@ TEST(Team, ABusyMachineCountsCpuTimeAndSaysSo) {
   EXPECT_EQ(samples.seconds.size(), 5u);
 }
 
+TEST(Ceilings, OldQuickRoofsAreMeasuredAgainAndOnlyRise) {
+  const Machine machine = describe_machine();
+  const std::filesystem::path folder = scratch_path("hone_old_roofs");
+  std::filesystem::remove_all(folder);
+  const CeilingsCache cache(folder, machine, machine.cores);
+  Ceilings old;
+  old.quick = true;
+  old.measured_at = "2020-01-01T00:00:00Z";
+  old.roofs.machine = "old";
+  old.roofs.threads = machine.cores;
+  old.roofs.compute = {{DType::kF32, "fma", 1, Rate{1, 1, 1}}};
+  old.roofs.memory = {{"DRAM", "copy", 1, 0, Rate{1e18, 1e18, 1e18}}};
+  ASSERT_TRUE(cache.write(old).ok());
+  CeilingsOptions options;
+  options.quick = true;
+  options.cache_folder = folder;
+  const auto now = load_or_measure_ceilings(machine, options);
+  ASSERT_TRUE(now.ok()) << now.error().message;
+  EXPECT_FALSE(now->from_cache);
+  EXPECT_GT(now->measured_at, old.measured_at);
+  for (const ComputeRoof& row : now->roofs.compute) EXPECT_GT(row.flops.median, 1);
+  double copy = 0;
+  for (const MemoryRoof& row : now->roofs.memory)
+    if (row.level == "DRAM" && row.operation == "copy" && row.threads == 1) copy = row.bytes.median;
+  EXPECT_EQ(copy, 1e18) << "a disturbed measurement is too low, never too high";
+  const auto again = load_or_measure_ceilings(machine, options);
+  ASSERT_TRUE(again.ok());
+  EXPECT_TRUE(again->from_cache) << "they are new now";
+  EXPECT_NE(how_measured(*again).find("repetitions disturbed"), std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace hone::lab

@@ -32,6 +32,9 @@ struct CeilingsRun {
   void account(const Samples& samples, const std::string& what);
 };
 
+// Each rate of `roofs` for which `measured` has a higher one.
+void take_higher(const Roofs& measured, Roofs& roofs);
+
 // The rates that measure_compute() measures with each number of threads.
 int count_compute_rates(const CeilingsRun& run);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyze/findings.h"
+#include "core/contention.h"
 #include "core/result.h"
 #include "core/roofs.h"
 #include "lab/gate/paired.h"
@@ -34,9 +35,16 @@ struct ProfileOptions {
 struct Profile {
   trace::Trace trace;
   analyze::Analysis analysis;
+  ContentionShare contention;  // of the steps in it
+  int left_out = 0;            // steps that other programs disturbed, and for which others were there instead
 };
 
-// The plan's inputs must have been written. One unrecorded run comes first.
+// A profile of a busy machine gives no verdict, finds nothing and predicts no gain; a warning says why.
+void withhold_findings(const ContentionShare& contention, analyze::Analysis& analysis);
+
+// The plan's inputs must have been written. One unrecorded run comes first. Steps during which other programs
+// had this process's CPUs are left out as long as the budget lasts. Where too few others remain the profile
+// is of a busy machine: its analysis says so instead of giving a verdict, and predicts no gains.
 Result<Profile> profile_plan(runtime::Plan& plan, const Roofs& roofs, const ProfileOptions& options);
 
 }  // namespace hone::lab

@@ -58,5 +58,23 @@ TEST(Profile, LedgerOfOverlappingOperatorsAddsUpToTheStep) {
       << profile->trace.operators[0].implementation;
 }
 
+TEST(Profile, OfABusyMachineFindsNothing) {
+  analyze::Analysis analysis;
+  analysis.step.ms = {150, 140, 170};
+  analyze::LedgerRow row;
+  row.cause = analyze::Cause::kKernelInefficiency;
+  row.ms = row.predicted_gain_ms = 118;
+  analysis.ledger = {row};
+  analysis.findings.emplace_back();
+  withhold_findings({0.34, true}, analysis);
+  EXPECT_FALSE(analysis.verdict.given);
+  EXPECT_FALSE(analysis.verdict.healthy());
+  EXPECT_NE(analysis.verdict.sentence.find("34 %"), std::string::npos) << analysis.verdict.sentence;
+  EXPECT_EQ(analysis.ledger[0].predicted_gain_ms, 0);
+  EXPECT_EQ(analysis.ledger[0].ms, 118) << "the time was spent all the same";
+  EXPECT_TRUE(analysis.findings.empty());
+  ASSERT_EQ(analysis.warnings.size(), 1u);
+}
+
 }  // namespace
 }  // namespace hone::lab

@@ -20,6 +20,8 @@ std::vector<double> batch_medians(std::span<const double> samples) {
 }
 
 Status warm_up(const Workload& workload, const LatencyOptions& options) {
+  for (int run = 0; run < options.warm_up_runs; ++run) HONE_CHECK(workload());
+  if (options.warm_up_runs >= 0) return {};
   const int64_t start = options.clock();
   int64_t last = 0;
   // Stops when the next call would go past the end, so that a long call warms up once only.
@@ -56,18 +58,23 @@ Result<Latency> measure_latency(const Workload& workload, const LatencyOptions& 
   HONE_CHECK(warm_up(workload, options));
   std::vector<double> samples;
   samples.reserve(1024);
+  const ContentionMeter meter;
   const int64_t start = options.clock();
-  for (int run = 0; run < options.max_runs; ++run) {
+  const bool counted = options.exact_runs > 0;
+  for (int run = 0; run < (counted ? options.exact_runs : options.max_runs); ++run) {
     const int64_t begin = options.clock();
     HONE_CHECK(workload());
     const int64_t end = options.clock();
     samples.push_back(static_cast<double>(end - begin) * 1e-6);
-    const double spent = static_cast<double>(end - start) / static_cast<double>(options.budget_ns);
+    const double spent = counted ? static_cast<double>(run + 1) / options.exact_runs
+                                 : static_cast<double>(end - start) / static_cast<double>(options.budget_ns);
     if (options.progress && !options.progress(std::min(1.0, spent)))
       return Error{ErrorCode::kCancelled, "latency measurement: interrupted"};
-    if (spent >= 1 && run + 1 >= options.min_runs) break;
+    if (!counted && spent >= 1 && run + 1 >= options.min_runs) break;
   }
-  return summarise_latency(std::move(samples), options.level);
+  Latency latency = summarise_latency(std::move(samples), options.level);
+  latency.contention = meter.share();
+  return latency;
 }
 
 }  // namespace hone::lab

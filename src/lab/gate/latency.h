@@ -18,6 +18,9 @@ struct LatencyOptions {
   int64_t warm_up_ns = 200'000'000;   // unmeasured calls first: one, and more while they fit
   int min_runs = 5;                   // run even when they take longer than the budget
   int max_runs = 100'000;
+  // So many and no other number, whatever the time; below 0: by time, as above.
+  int warm_up_runs = -1;
+  int exact_runs = -1;
   double level = 0.95;
   Progress progress;
   std::function<int64_t()> clock = now_ns;
@@ -32,6 +35,7 @@ struct Latency {
   // "Simulation Modeling and Analysis", §9.5.3). 0..inf with too few runs.
   Interval median_ms;
   std::vector<double> samples_ms;  // every measured call, in order
+  ContentionShare contention;      // what other programs took meanwhile
 };
 
 // Percentiles and the interval from samples in the order they were taken.

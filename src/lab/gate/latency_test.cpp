@@ -46,6 +46,21 @@ TEST(Latency, RunsLongCallsTheMinimumNumberOfTimes) {
   EXPECT_TRUE(std::isinf(latency->median_ms.high));
 }
 
+TEST(Latency, RunsAndWarmsUpAsOftenAsItIsTold) {
+  FakeMachine machine;
+  LatencyOptions options = machine.options();
+  options.warm_up_runs = 3;
+  options.exact_runs = 7;
+  const auto latency = measure_latency(machine.workload(5000), options);
+  ASSERT_TRUE(latency.ok());
+  EXPECT_EQ(latency->runs, 7);
+  EXPECT_EQ(machine.calls, 3 + 7);
+  options.warm_up_runs = 0;
+  machine.calls = 0;
+  ASSERT_TRUE(measure_latency(machine.workload(1), options).ok());
+  EXPECT_EQ(machine.calls, 7);
+}
+
 TEST(Latency, PercentilesAreThoseOfTheSamples) {
   std::vector<double> samples;
   for (int i = 0; i <= 100; ++i) samples.push_back(i);

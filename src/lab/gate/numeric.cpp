@@ -119,6 +119,8 @@ void judge_floats(OutputReport& report, int64_t mismatched_not_finite) {
   const NumericLimits& limits = report.limits;
   const int64_t forbidden = limits.matching_infinities_pass ? mismatched_not_finite : report.not_finite;
   if (forbidden > 0) {
+    // "0" of what happened to be finite would read as agreement.
+    report.max_rel_err = report.rel_l2 = std::numeric_limits<double>::infinity();
     report.detail = fmt::format("{} of {} elements are NaN or infinite", forbidden, report.elements);
   } else if (limits.bitwise && report.different > 0) {
     report.detail =

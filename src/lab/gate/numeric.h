@@ -41,7 +41,8 @@ struct OutputReport {
   int64_t elements = 0;
   int64_t different = 0;   // elements that are not bitwise (for another dtype: exactly) equal
   int64_t not_finite = 0;  // NaN or infinite elements in output or reference, matching infinities included
-  double max_abs_err = 0;  // these three over the finite elements
+  double max_abs_err =
+      0;  // these three over the finite elements; the next two infinite where others forbid to pass
   double rel_l2 = 0;
   double max_rel_err = 0;
   int64_t worst_element = -1;  // flat index of the largest relative error

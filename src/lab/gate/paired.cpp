@@ -74,6 +74,10 @@ Status Interleaver::warm_up() {
 }
 
 Status Interleaver::run_block(PairedResult& result, std::vector<double>& log_ratios) {
+  if (options_.before_block) {
+    options_.before_block(static_cast<int>(log_ratios.size()));
+    last_ = -1;  // neither is what ran last
+  }
   const int outer = static_cast<int>(coin_() >> 63);  // 0: A B B A, 1: B A A B
   double log_ratio = 0;
   for (int which : {outer, 1 - outer, 1 - outer, outer}) {
@@ -92,12 +96,6 @@ Status Interleaver::run_block(PairedResult& result, std::vector<double>& log_rat
 Interval ratio_interval(const std::vector<double>& log_ratios, double level) {
   const Interval logs = signed_rank_interval(log_ratios, level);
   return {std::exp(logs.median), std::exp(logs.low), std::exp(logs.high), level};
-}
-
-Verdict judge(const Interval& ratio, double min_effect) {
-  if (ratio.low > 1 + min_effect) return Verdict::kFaster;
-  if (ratio.high < 1 / (1 + min_effect)) return Verdict::kSlower;
-  return Verdict::kNoDifference;
 }
 
 bool precise_enough(const Interval& ratio, double precision) {
@@ -133,12 +131,19 @@ std::string_view verdict_name(Verdict verdict) {
   return "no_difference";
 }
 
+Verdict judge_ratio(const Interval& ratio, double min_effect) {
+  if (ratio.low > 1 + min_effect) return Verdict::kFaster;
+  if (ratio.high < 1 / (1 + min_effect)) return Verdict::kSlower;
+  return Verdict::kNoDifference;
+}
+
 Result<PairedResult> run_paired(const Workload& a, const Workload& b, const PairedOptions& options) {
   HONE_CHECK(check_options(options));
   const int64_t start = options.clock();
   Interleaver interleaver(a, b, options);
   HONE_CHECK(interleaver.warm_up());
 
+  const ContentionMeter meter;
   PairedResult result;
   result.level = options.level;
   result.calls_per_slot = interleaver.calls_per_slot();
@@ -165,7 +170,8 @@ Result<PairedResult> run_paired(const Workload& a, const Workload& b, const Pair
       return Error{ErrorCode::kCancelled, "paired comparison: interrupted"};
   }
   if (result.stopped != "precise enough") result.ratio = ratio_interval(log_ratios, 1 - allowed_error);
-  result.verdict = judge(result.ratio, options.min_effect);
+  result.verdict = judge_ratio(result.ratio, options.min_effect);
+  result.contention = meter.share();
   return result;
 }
 

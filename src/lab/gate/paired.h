@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/contention.h"
 #include "core/result.h"
 #include "core/statistics.h"
 
@@ -37,6 +38,9 @@ enum class Verdict : uint8_t { kFaster, kSlower, kNoDifference };  // of B again
 std::string_view verdict_name(Verdict verdict);                    // "faster", "slower", "no_difference"
 
 inline constexpr double kLookLevel = 0.001;  // error that one early look may spend
+
+// What an interval of a ratio says, where differences below `min_effect` are none.
+Verdict judge_ratio(const Interval& ratio, double min_effect);
 
 struct PairedOptions {
   double level = 0.95;
@@ -54,6 +58,8 @@ struct PairedOptions {
   int64_t settled_ns = 50'000'000;
   int64_t settle_ns = 0;  // … and more, until this has passed: what the other left running must end
   uint64_t seed = 1;      // of the coin
+  // Called before each block with its number, where the workloads differ from block to block (instances.h).
+  std::function<void(int block)> before_block;
   Progress progress;
   std::function<int64_t()> clock = now_ns;
 };
@@ -67,6 +73,9 @@ struct PairedResult {
   int looks = 0;        // how often the data were looked at before the end
   double level = 0.95;  // of the verdict; ratio.level is the stricter one that the interval was computed at
   std::string stopped;  // why it ended: "precise enough", "time is up", "enough blocks"
+  // What other programs took meanwhile. The verdict stands all the same, of this machine as busy as it was;
+  // on a quiet one the two may compare otherwise.
+  ContentionShare contention;
 };
 
 Result<PairedResult> run_paired(const Workload& a, const Workload& b, const PairedOptions& options = {});
