@@ -157,6 +157,7 @@ std::string estimate_ms(const analyze::Estimate& ms) {
   return fmt::format("{} ({} to {})", format_ms(ms.median), format_ms(ms.low), format_ms(ms.high));
 }
 std::string error_text(double relative_error) {
+  if (!std::isfinite(relative_error)) return "no number";
   return relative_error == 0 ? "0" : fmt::format("{:.1e}", relative_error);
 }
 

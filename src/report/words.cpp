@@ -34,7 +34,11 @@ std::string kept_passes(const analyze::LabReport& report) {
 LabVerdict lab_verdict(const analyze::LabReport& report) {
   const analyze::LabResult& result = report.result;
   std::string name = shortened(clean_utf8(report.model.name), 48);
-  const double before_ms = report.baseline.step.ms.median, after_ms = report.optimised.step.ms.median;
+  // Of the runs that the speed-up is of, where there are any: two measurements of one thing would contradict
+  // each other.
+  const bool paired = result.pairs > 0 && result.paired_before_ms.median > 0;
+  const double before_ms = paired ? result.paired_before_ms.median : report.baseline.step.ms.median;
+  const double after_ms = paired ? result.paired_after_ms.median : report.optimised.step.ms.median;
   const std::string before = fixed_ms(before_ms, before_ms), after = fixed_ms(after_ms, after_ms);
   std::string numbers =
       result.passed
@@ -46,7 +50,9 @@ LabVerdict lab_verdict(const analyze::LabReport& report) {
             fmt::format("{} would take {} instead of {}, but {}.", name, after, before, numbers), false};
   if (result.speedup.low > 1)
     return {fmt::format("{:.2f}× faster{}.", result.speedup.median, kept_passes(report)),
-            fmt::format("{} takes {} instead of {}, and {}.", name, after, before, numbers), true};
+            fmt::format("{} takes {} instead of {} ({}), and {}.", name, after, before,
+                        ratio_text(result.speedup), numbers),
+            true};
   if (result.speedup.high < 1)
     return {fmt::format("{:.2f}× slower.", 1 / result.speedup.median),
             fmt::format("{} takes {} instead of {}.", name, after, before), false};
