@@ -3,7 +3,7 @@ BUILD := build
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := build
-.PHONY: build all test demo format check clean help dependencies
+.PHONY: build all test demo install format check clean help dependencies
 
 build: configure  ## install what is missing and build the program: build/hone
 	@cmake --build $(BUILD) -j $(JOBS) --target hone
@@ -16,6 +16,10 @@ test: all  ## build and run every test
 
 demo:  ## build, make a U-Net, run the whole loop on it, and name the report to open
 	@tools/demo
+
+PREFIX ?= /usr/local
+install: build  ## install program, manual page and completions under PREFIX (/usr/local)
+	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 format:  ## lay out every source with clang-format
 	@tools/check-format --fix

@@ -10,6 +10,8 @@
 
 #include "apps/command.h"
 #include "apps/model_options.h"
+#include "core/file.h"
+#include "core/open_files.h"
 #include "core/units.h"
 #include "runtime/timing_cache.h"
 
@@ -19,10 +21,12 @@ namespace {
 struct BenchOptions {
   ModelOptions model;
   lab::BenchOptions bench;
+  std::vector<std::string> inputs;
   std::vector<std::string> disabled;
   std::vector<std::string> against;
   std::string ort_library;
   std::string json;
+  std::string csv;
   int64_t batch = 0;
   bool no_cache = false;
   bool on_request = false;
@@ -68,6 +72,7 @@ nlohmann::ordered_json result_json(const BenchOptions& options, const lab::Bench
   json["latency_ms"] = latency_json(result.latency);
   json["throughput_per_s"] = result.throughput_per_s;
   json["runs"] = result.latency.runs;
+  json["contention"] = contention_json(result.latency.contention);
   json["against"] = nlohmann::ordered_json::object();
   for (const lab::PeerResult& peer : result.against) {
     const Interval& ratio = peer.paired.ratio;
@@ -76,10 +81,23 @@ nlohmann::ordered_json result_json(const BenchOptions& options, const lab::Bench
         {"latency_ms", latency_json(peer.latency)},
         {"ratio", {{"median", ratio.median}, {"low", ratio.low}, {"high", ratio.high}}},
         {"verdict", lab::verdict_name(peer.paired.verdict)},
+        {"contention", contention_json(peer.paired.contention)},
         {"rel_l2", peer.numbers.rel_l2},
         {"outputs_agree", peer.numbers.passed}};
   }
   return json;
+}
+
+// Every measured call, in the order in which they ran, for people's own statistics.
+std::string csv_of(const lab::BenchResult& result) {
+  std::string text = "runtime,run,ms\n";
+  const auto add = [&](const std::string& who, const lab::Latency& latency) {
+    for (std::size_t i = 0; i < latency.samples_ms.size(); ++i)
+      text += fmt::format("{},{},{:.6f}\n", who, i, latency.samples_ms[i]);
+  };
+  add("hone", result.latency);
+  for (const lab::PeerResult& peer : result.against) add(peer.name, peer.latency);
+  return text;
 }
 
 void print_latency(const std::string& who, const lab::Latency& latency) {
@@ -96,6 +114,7 @@ void print_result(const BenchOptions& options, const lab::BenchResult& result) {
   for (const lab::PeerResult& peer : result.against)
     print_latency(peer.name + " " + peer.version, peer.latency);
   fmt::print("throughput: {:.4g} items/s\n", result.throughput_per_s);
+  print_contention(result.latency.contention, "times are longer than on a quiet machine");
   if (result.side_by_side > 0)
     fmt::print("{} of {} operators run side by side, a thread each\n", result.side_by_side, result.operators);
   for (const lab::PeerResult& peer : result.against) {
@@ -104,6 +123,7 @@ void print_result(const BenchOptions& options, const lab::BenchResult& result) {
                peer.paired.verdict == lab::Verdict::kNoDifference
                    ? "as fast as far as can be told"
                    : std::string(lab::verdict_name(peer.paired.verdict)));
+    print_contention(peer.paired.contention, "on a quiet one the two may compare otherwise");
     fmt::print("outputs {}: relative L2 {:.2e}{}\n", peer.numbers.passed ? "agree" : "DIFFER",
                peer.numbers.rel_l2, peer.numbers.passed ? "" : "; " + peer.numbers.detail);
   }
@@ -119,11 +139,12 @@ Status answer_requests(const graph::Graph& graph, const lab::BenchOptions& bench
     const char* end = line.data() + line.size();
     if (const auto [read, failed] = std::from_chars(line.data(), end, steps);
         failed != std::errc() || read != end || steps < 1)
-      return invalid(fmt::format("--on-request: '{}' on stdin; give a number of steps a line", line));
+      return usage_error(fmt::format("--on-request: '{}' on stdin; give a number of steps a line", line));
     const int64_t start = now_ns();
     for (int64_t i = 0; i < steps && !interrupted(); ++i) HONE_CHECK(step());
     const double mean_ms = static_cast<double>(now_ns() - start) / 1e6 / static_cast<double>(steps);
     if (interrupted()) break;
+    HONE_CHECK(check_mapped_files());
     std::cout << fmt::format("{:.6f}", mean_ms) << std::endl;
   }
   if (interrupted()) return Error{ErrorCode::kCancelled, "interrupted"};
@@ -131,14 +152,20 @@ Status answer_requests(const graph::Graph& graph, const lab::BenchOptions& bench
 }
 
 Status run_bench(const BenchOptions& options, Program& program) {
+  HONE_CHECK(check_threads(options.bench.threads));
   ModelOptions model = options.model;
+  // Both read the model again.
+  if (model.path == "-" && (options.batch > 0 || !options.against.empty()))
+    return usage_error("--batch and --against need a model in a file, not from standard input");
   if (options.batch > 0) {
     HONE_ASSIGN(const std::vector<std::string> symbols, batch_symbols(options));
     for (const std::string& symbol : symbols)
       model.bindings.push_back(fmt::format("{}={}", symbol, options.batch));
   }
-  HONE_ASSIGN(const graph::Graph graph, load_to_run(model, {}, options.bench.seed));
   lab::BenchOptions bench = options.bench;
+  HONE_ASSIGN(bench.inputs, read_inputs(options.inputs));
+  HONE_ASSIGN(const graph::Graph graph, load_to_run(model, shapes_of(bench.inputs), options.bench.seed));
+  HONE_CHECK(check_names_of(bench.inputs, graph, model.path));
   bench.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
   bench.against_ort = !options.against.empty();
   bench.ort_library = options.ort_library;
@@ -154,8 +181,10 @@ Status run_bench(const BenchOptions& options, Program& program) {
   }
   auto result = lab::run_bench(graph, options.model.path, bench);
   if (!result.ok()) return result.error().within(options.model.path);
+  HONE_CHECK(check_mapped_files());
   bar.finish();
   HONE_CHECK(write_json(options.json, result_json(options, *result)));
+  if (!options.csv.empty()) HONE_CHECK(write_file(options.csv, csv_of(*result)));
   print_result(options, *result);
   for (const lab::PeerResult& peer : result->against)
     if (!peer.numbers.passed) program.exit_code = 1;
@@ -168,7 +197,6 @@ void add_bench_command(Program& program) {
   auto options = std::make_shared<BenchOptions>();
   Command command = program.add("bench", "latency percentiles and throughput of a model, optimised",
                                 [options, &program] { return run_bench(*options, program); });
-  options->model.default_symbol = 1;
   options->model.add_to(command);
   command.option("--device DEVICE", &options->bench.device, "where to run: cpu").with_default();
   command.option("--threads N", &options->bench.threads, "threads to use (default: every core)").positive();
@@ -185,6 +213,13 @@ void add_bench_command(Program& program) {
   command.option("--budget SECONDS", &options->bench.budget_s, "seconds that measuring may take, roughly")
       .positive()
       .with_default();
+  command.option("--input NAME=FILE.npy", &options->inputs,
+                 "data for an input: NAME=FILE.npy; others are made up");
+  command.option("--warmup N", &options->bench.warm_up_runs, "calls before measuring (default: a while)");
+  command.option("--iterations N", &options->bench.runs, "calls to measure (default: as the budget allows)")
+      .positive();
+  command.option("--csv FILE", &options->csv, "also write the time of every measured call to this file")
+      .written();
   command.option("--disable PASS", &options->disabled, "a pass or group that does not run");
   command
       .option("--seed N", &options->bench.seed, "of made-up inputs, and of random operators that have none")
@@ -192,7 +227,7 @@ void add_bench_command(Program& program) {
   command.flag("--no-overlap", &options->bench.overlap,
                "run operators one after another, even where side by side is faster", false);
   command.flag("--no-cache", &options->no_cache, "neither read nor keep kernel timings");
-  command.option("--json FILE", &options->json, "also write bench.json to this file");
+  command.option("--json FILE", &options->json, "also write bench.json to this file").written();
   command
       .flag("--on-request", &options->on_request,
             "say 'ready' when compiled; then run N steps for each line N of stdin and print their mean "

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command.h"
+#include "apps/model_options.h"
 #include "core/file.h"
 #include "core/units.h"
 #include "lab/ceilings/ceilings_json.h"
@@ -43,9 +44,7 @@ void print_duration(const char* name, const Duration& duration) {
 Status run_ceilings(const CeilingsOptions& options) {
   lab::CeilingsOptions measure = options.measure;
   const lab::Machine machine = lab::describe_machine();
-  if (measure.threads > machine.hardware_threads)
-    return invalid(
-        fmt::format("--threads {}: this process may use {} only", measure.threads, machine.hardware_threads));
+  HONE_CHECK(check_threads(measure.threads));
   Result<lab::Ceilings> measured = Error{};
   {
     ProgressBar bar("measuring roofs");
@@ -83,7 +82,7 @@ void add_ceilings_command(Program& program) {
       .positive();
   command.flag("--quick", &options->measure.quick, "two seconds instead of eight");
   command.flag("--refresh", &options->measure.refresh, "measure even if this machine's roofs are known");
-  command.option("--json FILE", &options->json, "also write them to this file");
+  command.option("--json FILE", &options->json, "also write them to this file").written();
 }
 
 }  // namespace hone::apps

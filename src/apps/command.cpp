@@ -1,7 +1,6 @@
 #include "apps/command.h"
 
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <system_error>
 
@@ -12,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/file.h"
+#include "core/memory_budget.h"
 #include "report/text.h"
 
 namespace hone::apps {
@@ -22,19 +22,23 @@ constexpr int64_t kQuietNs = 2'000'000'000;
 constexpr int64_t kTerminalNs = 100'000'000;
 constexpr int64_t kLineNs = 5'000'000'000;
 
-volatile std::sig_atomic_t interrupt_flag = 0;
-
-void on_signal(int signal) {
-  if (signal == SIGINT && interrupt_flag != 0)
-    std::_Exit(130);  // the second Ctrl-C does not wait; timeout(1) sends two
-  interrupt_flag = 1;
-}
+bool quiet = false;  // set once, before the work
 
 }  // namespace
 
 void say(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
+}
+
+int exit_status(const Error& error) {
+  if (error.code == ErrorCode::kCancelled) return interrupted_status();
+  return error.code == kUsage ? 2 : 1;
+}
+
+void set_default_memory_budget() {
+  constexpr double kShare = 0.8;
+  set_memory_budget(static_cast<std::size_t>(kShare * static_cast<double>(available_memory())));
 }
 
 void open_standard_streams() {
@@ -47,19 +51,38 @@ Status flush_output() {
   return io_error(fmt::format("cannot write to standard output: {}", std::generic_category().message(errno)));
 }
 
-bool interrupted() { return interrupt_flag != 0; }
+void silence_output() {
+  if (quiet) return;
+  quiet = true;
+  std::fflush(stdout);
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere < 0) return;
+  dup2(nowhere, STDOUT_FILENO);
+  close(nowhere);
+}
 
-void watch_interrupts() {
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file past the size limit: the write fails and its error is reported
+Result<std::string> claim_standard_output() {
+  const int copy = dup(STDOUT_FILENO);
+  if (copy < 0)
+    return io_error(
+        fmt::format("cannot write to standard output: {}", std::generic_category().message(errno)));
+  silence_output();
+  return fmt::format("/dev/fd/{}", copy);
 }
 
 Status write_json(const std::string& path, const nlohmann::ordered_json& json) {
   if (path.empty()) return {};
   return write_file(path, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+void print_contention(const ContentionShare& share, std::string_view consequence) {
+  if (share.disturbed())
+    fmt::print("note: the machine was busy: {}; {}\n", contention_text(share), consequence);
+}
+
+nlohmann::ordered_json contention_json(const ContentionShare& share) {
+  if (!share.known) return nullptr;
+  return {{"waited", share.waited}, {"disturbed", share.disturbed()}};
 }
 
 ProgressBar::ProgressBar(std::string label)
@@ -74,7 +97,7 @@ void ProgressBar::finish() {
 
 void ProgressBar::update(double fraction, const std::string& detail) {
   const int64_t now = now_ns();
-  if (finished_) return;
+  if (finished_ || quiet) return;
   if (now - start_ns_ < kQuietNs || now - last_ns_ < (terminal_ ? kTerminalNs : kLineNs)) return;
   last_ns_ = now;
   shown_ = true;

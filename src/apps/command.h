@@ -9,6 +9,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "apps/command_line.h"
+#include "apps/signals.h"
+#include "core/contention.h"
 #include "core/result.h"
 
 namespace hone::apps {
@@ -39,9 +41,11 @@ class ProgressBar {
   bool finished_ = false;
 };
 
-// Set by SIGINT and SIGTERM: long work looks here and stops cleanly.
-bool interrupted();
-void watch_interrupts();
+// What the program exits with after `error`.
+int exit_status(const Error& error);
+
+// Most of what the machine has free, unless --memory says otherwise (model_options.h).
+void set_default_memory_budget();
 
 // Before anything else: a closed stdin, stdout or stderr becomes /dev/null, lest a file that is opened later
 // gets its number and what is printed.
@@ -49,10 +53,21 @@ void open_standard_streams();
 // At the end: whether everything that was printed arrived.
 Status flush_output();
 
+// From here on, what is printed to standard output and progress are left out; errors are not.
+void silence_output();
+// The same, and the name of a file that is what standard output was: for --json -.
+Result<std::string> claim_standard_output();
+
 // Writes `json` to the file that --json named; nothing where it named none. Text that is not UTF-8 (names of
 // a hostile model) is replaced.
 Status write_json(const std::string& path, const nlohmann::ordered_json& json);
 
+// Says that the machine was busy while something was measured, and what follows; nothing where it was not.
+void print_contention(const ContentionShare& share, std::string_view consequence);
+// {"waited": 0.34, "disturbed": true}; null where it is not known.
+nlohmann::ordered_json contention_json(const ContentionShare& share);
+
+void add_about_commands(Program&);
 void add_bench_command(Program&);
 void add_ceilings_command(Program&);
 void add_compare_command(Program&);

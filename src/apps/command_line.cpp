@@ -12,6 +12,7 @@
 
 #include "apps/command.h"
 #include "apps/help.h"
+#include "apps/spelling.h"
 #include "core/version.h"
 #include "report/text.h"
 
@@ -22,6 +23,20 @@ std::string joined(int argc, char** argv) {
   std::string line = "hone";
   for (int i = 1; i < argc; ++i) line += std::string(" ") + argv[i];
   return line;
+}
+
+// The long names of its options.
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
 }
 
 // What of a command's line is wrong; CLI11's own words where they are clear.
@@ -39,31 +54,37 @@ std::string fault(const CLI::App& command, const CLI::ParseError& error, const s
   const auto option = std::find_if(surplus.begin(), surplus.end(), [](const std::string& word) {
     return word.size() > 1 && word.front() == '-';
   });
-  if (option != surplus.end()) return fmt::format("there is no option '{}'", report::clean_utf8(*option));
+  if (option != surplus.end()) {
+    const std::string name = option->substr(0, option->find('='));
+    return fmt::format("there is no option '{}'{}", report::clean_utf8(*option),
+                       suggestion(name, option_names(command)));
+  }
   return fmt::format("'{}' is one too many{}", report::clean_utf8(surplus.front()),
                      on_surplus.empty() ? "" : ": " + on_surplus);
 }
 
 // The one line, "hone: …" apart, that says what is wrong with the command line.
-std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv,
-                        const std::map<std::string, std::string>& surplus) {
+std::string usage_text(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv,
+                       const std::map<std::string, CommandNotes>& notes) {
   const auto commands = app.get_subcommands();
   if (!commands.empty()) {
     const std::string name = commands[0]->get_name();
-    const auto on_surplus = surplus.find(name);
+    const auto found = notes.find(name);
     return fmt::format("{}; see hone {} --help",
-                       fault(*commands[0], error, on_surplus == surplus.end() ? "" : on_surplus->second),
-                       name);
+                       fault(*commands[0], error, found == notes.end() ? "" : found->second.surplus), name);
   }
   // CLI11 says only that a subcommand is missing where an unknown one was given.
   const std::string given = argc > 1 ? report::clean_utf8(argv[1]) : "";
-  return (given.empty()     ? std::string("no command was given")
-          : given[0] == '-' ? fmt::format("there is no option '{}' before the command", given)
-                            : fmt::format("there is no command '{}'", given)) +
+  return (given.empty() ? std::string("no command was given")
+          : given[0] == '-'
+              ? fmt::format("there is no option '{}' before the command", given)
+              : fmt::format("there is no command '{}'{}", given, suggestion(given, command_names(app)))) +
          "; see hone --help";
 }
 
 namespace fs = std::filesystem;
+
+constexpr const char* kStandardStream = "-";
 
 // Whether both names are of one file, there or not. Devices may be one for reading and writing: a terminal.
 bool same_file(const fs::path& a, const fs::path& b) {
@@ -74,22 +95,24 @@ bool same_file(const fs::path& a, const fs::path& b) {
 
 // Whether the file that an option of the chosen command names can be written, which is known before the work,
 // and is neither read by the command nor written for another option.
-Status check_written_file(const CLI::App& command, const char* option) {
-  const CLI::Option* written = command.get_option_no_throw(option);
-  if (written == nullptr || written->count() == 0) return {};
-  const fs::path path = written->results()[0], folder = path.parent_path();
+Status check_written_file(const CLI::App& command, const CLI::Option& written) {
+  if (written.count() == 0 || written.results()[0] == kStandardStream) return {};
+  const std::string option = written.get_name();
+  const fs::path path = written.results()[0], folder = path.parent_path();
   std::error_code failed;
   if (fs::is_directory(path, failed))
-    return invalid(fmt::format("{} {}: is a folder; name a file", option, path.string()));
+    return usage_error(fmt::format("{} {}: is a folder; name a file", option, path.string()));
   if (!folder.empty() && !fs::is_directory(folder, failed))
     return invalid(fmt::format("cannot write '{}': there is no folder '{}'", path.string(), folder.string()));
   for (const CLI::Option* other : command.get_options()) {
     const bool names_a_file = other->get_positional() || other->get_type_name() == "FILE";
-    if (other == written || !names_a_file) continue;
+    if (other == &written || !names_a_file) continue;
     for (const std::string& name : other->results())
       if (same_file(path, name))
-        return invalid(fmt::format("{} {}: is what {} names; give another name", option, path.string(),
-                                   other->get_name()));
+        return usage_error(
+            fmt::format("{} {}: is what {} names; hone never writes over that, give another "
+                        "name",
+                        option, path.string(), other->get_name()));
   }
   return {};
 }
@@ -101,10 +124,10 @@ Status check_names(const CLI::App& command) {
         option->get_positional() || option->get_type_name() == "FILE" || option->get_type_name() == "DIR";
     for (const std::string& name : option->results()) {
       if (names_one && name.empty())
-        return invalid(fmt::format("{}: the name that is given is empty", option->get_name()));
+        return usage_error(fmt::format("{}: the name that is given is empty", option->get_name()));
       // "--json --out DIR": the parser takes the next option for the missing name.
       if (names_one && name.starts_with("--") && command.get_option_no_throw(name) != nullptr)
-        return invalid(fmt::format("{}: a name is missing before {}", option->get_name(), name));
+        return usage_error(fmt::format("{}: a name is missing before {}", option->get_name(), name));
     }
   }
   return {};
@@ -153,6 +176,7 @@ Option Option::positive() {
 }
 
 Option Option::one_of(std::vector<std::string> values) {
+  notes_->values[option_] = values;
   option_->check(CLI::IsMember(std::move(values)));
   return *this;
 }
@@ -167,10 +191,22 @@ Option Option::excludes(const std::string& other) {
   return *this;
 }
 
+Option Option::written() {
+  notes_->written.push_back(option_);
+  return *this;
+}
+
+Option Option::read() {
+  notes_->read.push_back(option_);
+  return *this;
+}
+
 bool Option::given() const { return option_->count() > 0; }
 
 Option Command::positional(const std::string& name, Target to, const std::string& help) {
-  return Option(add_to(*app_, name, to, help)->type_name(""));
+  CLI::Option* option = add_to(*app_, name, to, help)->type_name("");
+  if (auto* text = std::get_if<std::string*>(&to)) notes_->texts[option] = *text;
+  return Option(option, notes_);
 }
 
 Option Command::option(const std::string& usage, Target to, const std::string& help) {
@@ -178,11 +214,12 @@ Option Command::option(const std::string& usage, Target to, const std::string& h
   CLI::Option* option = add_to(*app_, usage.substr(0, space), to, help)->type_name(usage.substr(space + 1));
   if (std::holds_alternative<std::vector<std::string>*>(to))
     option->allow_extra_args(false);  // what follows may be a positional
-  return Option(option);
+  if (auto* text = std::get_if<std::string*>(&to)) notes_->texts[option] = *text;
+  return Option(option, notes_);
 }
 
 Option Command::flag(const std::string& name, bool* to, const std::string& help, bool value) {
-  return Option(app_->add_flag(name + (value ? "" : "{false}"), *to, help));
+  return Option(app_->add_flag(name + (value ? "" : "{false}"), *to, help), notes_);
 }
 
 void Command::footer(const std::string& text) { app_->footer(wrapped_lines(text, kHelpWidth)); }
@@ -198,9 +235,7 @@ Program::Program(int argc, char** argv)
   app_->set_version_flag("--version", fmt::format("hone {}", kVersion));
   app_->require_subcommand(1);
   app_->fallthrough(false);
-  app_->footer(
-      "Exit status: 0 done; 1 not done, or a check failed; 2 the command line is wrong;\n3 a recording lacks "
-      "too much for a verdict; 130 interrupted.");
+  app_->footer(wrapped_lines(std::string("Exit status: ") + kExitStatusText, kHelpWidth));
 }
 
 Program::~Program() = default;
@@ -208,15 +243,23 @@ Program::~Program() = default;
 Command Program::add(const std::string& name, const std::string& summary, std::function<Status()> run) {
   CLI::App* command = app_->add_subcommand(name, summary);
   command->callback([this, run = std::move(run)] { chosen_ = run; });
-  return Command(command, &surplus_[name]);
+  command->add_flag("--quiet", quiet_, "print nothing but errors");
+  return Command(command, &notes_[name]);
 }
 
 std::optional<int> Program::parse() {
   try {
-    app_->parse(argc_, argv_);
+    std::vector<std::string> words(argv_ + 1, argv_ + argc_);
+    // "help bench" is "bench --help".
+    const std::vector<std::string> names = command_names(*app_);
+    const bool asks = !words.empty() && words.size() <= 2 && words[0] == "help";
+    if (asks && (words.size() == 1 || std::find(names.begin(), names.end(), words[1]) != names.end()))
+      std::rotate(words.begin(), words.begin() + 1, words.end()), words.back() = "--help";
+    std::reverse(words.begin(), words.end());  // as CLI11 takes them
+    app_->parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app_->exit(error);  // --help, --version
-    say(fmt::format("hone: {}\n", usage_error(*app_, error, argc_, argv_, surplus_)));
+    say(fmt::format("hone: {}\n", usage_text(*app_, error, argc_, argv_, notes_)));
     return 2;
   }
   return std::nullopt;
@@ -224,9 +267,58 @@ std::optional<int> Program::parse() {
 
 Status Program::run() {
   const CLI::App& command = *app_->get_subcommands()[0];
+  CommandNotes& notes = notes_[command.get_name()];
   HONE_CHECK(check_names(command));
-  for (const char* option : {"--json", "--sql"}) HONE_CHECK(check_written_file(command, option));
+  for (const CLI::Option* option : notes.written) HONE_CHECK(check_written_file(command, *option));
+  HONE_CHECK(use_standard_streams(notes));
+  if (quiet_) silence_output();
   return chosen_();
+}
+
+// "-" becomes a name that opens the stream.
+Status Program::use_standard_streams(CommandNotes& notes) const {
+  std::string to_output;
+  for (CLI::Option* option : notes.written) {
+    if (option->count() == 0 || option->results()[0] != kStandardStream) continue;
+    if (!to_output.empty())
+      return usage_error(fmt::format("{} and {}: only one of them can go to standard output", to_output,
+                                     option->get_name()));
+    to_output = option->get_name();
+    HONE_ASSIGN(*notes.texts.at(option), claim_standard_output());
+  }
+  for (CLI::Option* option : notes.read)
+    if (option->count() > 0 && option->results()[0] == kStandardStream)
+      *notes.texts.at(option) = "/dev/stdin";
+  return {};
+}
+
+std::vector<CommandInfo> Program::commands() const {
+  std::vector<CommandInfo> all;
+  for (const CLI::App* command : std::as_const(*app_).get_subcommands({})) {
+    const CommandNotes& notes = notes_.at(command->get_name());
+    CommandInfo info{command->get_name(), command->get_description(), {}, {}, command->get_footer()};
+    for (const CLI::Option* option : command->get_options()) {
+      OptionInfo row;
+      for (const std::string& name : option->get_snames()) row.names.push_back("-" + name);
+      for (const std::string& name : option->get_lnames()) row.names.push_back("--" + name);
+      if (row.names.empty()) row.names = {option->get_name()};
+      const std::string type = option->get_type_name();
+      if (option->get_type_size() > 0) row.value = type.substr(0, type.find(':'));
+      row.help = option->get_description();
+      row.fallback = option->get_default_str();
+      if (const auto values = notes.values.find(option); values != notes.values.end())
+        row.values = values->second;
+      row.needed = option->get_required();
+      (option->get_positional() ? info.positionals : info.options).push_back(std::move(row));
+    }
+    all.push_back(std::move(info));
+  }
+  return all;
+}
+
+Status Program::no_such_command(const std::string& name) const {
+  return usage_error(fmt::format("there is no command '{}'{}; see hone --help", report::clean_utf8(name),
+                                 suggestion(name, command_names(*app_))));
 }
 
 }  // namespace hone::apps

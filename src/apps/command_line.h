@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "apps/command_info.h"
 #include "core/result.h"
 
 namespace CLI {
@@ -21,19 +22,37 @@ class Option;
 
 namespace hone::apps {
 
+// The command line is wrong: a failure that only this layer knows. Exit status 2.
+inline constexpr ErrorCode kUsage{100};
+inline Error usage_error(std::string message) { return {kUsage, std::move(message)}; }
+
+// What is known of a command beside what CLI11 holds.
+struct CommandNotes {
+  std::string surplus;                                            // what to say of positionals too many
+  std::map<const CLI::Option*, std::string*> texts;               // the variables of options that are text
+  std::map<const CLI::Option*, std::vector<std::string>> values;  // what an option takes where it takes few
+  std::vector<CLI::Option*> written, read;
+};
+
 // Something that a subcommand takes; a handle, whose copies mean the same.
 class Option {
  public:
-  explicit Option(CLI::Option* option) : option_(option) {}
+  Option(CLI::Option* option, CommandNotes* notes) : option_(option), notes_(notes) {}
   Option required(bool is_required = true);
   Option positive();  // a number above 0
   Option one_of(std::vector<std::string> values);
   Option with_default();  // --help says what the variable holds now
   Option excludes(const std::string& other);
+  // Names a file that the command writes: "-" is standard output, and then the command prints nothing else
+  // there. It must be possible to write it, and it must not be what the command reads.
+  Option written();
+  // Names a file of which "-" is standard input.
+  Option read();
   bool given() const;  // after the parsing
 
  private:
   CLI::Option* option_;
+  CommandNotes* notes_;
 };
 
 // The variable that gets the value. It outlives the parsing.
@@ -41,7 +60,7 @@ using Target = std::variant<std::string*, std::vector<std::string>*, int*, int64
 
 class Command {
  public:
-  Command(CLI::App* app, std::string* surplus) : app_(app), surplus_(surplus) {}
+  Command(CLI::App* app, CommandNotes* notes) : app_(app), notes_(notes) {}
   // A list takes all that are given.
   Option positional(const std::string& name, Target to, const std::string& help);
   // `usage` as --help shows it: "--out DIR", "-o,--out FILE". A list gets one value each time.
@@ -49,14 +68,18 @@ class Command {
   // Sets `to` to `value` where it is given.
   Option flag(const std::string& name, bool* to, const std::string& help, bool value = true);
   // What to say where more positionals are given than it takes.
-  void on_surplus(std::string advice) { *surplus_ = std::move(advice); }
+  void on_surplus(std::string advice) { notes_->surplus = std::move(advice); }
   // What --help says below the options.
   void footer(const std::string& text);
 
  private:
   CLI::App* app_;
-  std::string* surplus_;
+  CommandNotes* notes_;
 };
+
+inline constexpr const char* kExitStatusText =
+    "0 done; 1 not done, or a check failed; 2 the command line is wrong; 3 a recording lacks too much for a "
+    "verdict; 130 interrupted (143 by SIGTERM).";
 
 class Program {
  public:
@@ -72,16 +95,24 @@ class Program {
   // Runs what was chosen.
   Status run();
 
+  // Every command as it was declared: what completions and the manual are made of.
+  std::vector<CommandInfo> commands() const;
+  // The error for a name that no command has; suggests one.
+  Status no_such_command(const std::string& name) const;
+
   const std::string command_line;  // as typed, for reports
   int exit_code = 0;  // of a command that succeeded in running, but found something wrong (failed tests, say)
   static constexpr int kNoVerdict = 3;  // exit_code of a recording that lacks too much to be judged
 
  private:
+  Status use_standard_streams(CommandNotes& notes) const;
+
   int argc_;
   char** argv_;
   std::unique_ptr<CLI::App> app_;
   std::function<Status()> chosen_;
-  std::map<std::string, std::string> surplus_;  // by command: what it says of positionals too many
+  bool quiet_ = false;
+  std::map<std::string, CommandNotes> notes_;  // by command
 };
 
 }  // namespace hone::apps

@@ -14,6 +14,7 @@
 #include "apps/model_options.h"
 #include "apps/trace_source.h"
 #include "core/file.h"
+#include "core/open_files.h"
 #include "core/units.h"
 #include "lab/bench/compare_models.h"
 #include "report/json.h"
@@ -49,7 +50,8 @@ Result<analyze::Analysis> analyse(const std::string& path, double from, Progress
 // What can be known to fail before the work.
 Status check_for_recordings(const CompareOptions& options) {
   for (const auto& [name, option] : options.of_models)
-    if (option.given()) return invalid(fmt::format("{}: is for models, but A and B are recordings", name));
+    if (option.given())
+      return usage_error(fmt::format("{}: is for models, but A and B are recordings", name));
   return options.out.empty() ? Status() : check_out(options.out);
 }
 
@@ -84,7 +86,8 @@ nlohmann::ordered_json models_json(const CompareOptions& options, const lab::Mod
                {"sure", result.paired.verdict != lab::Verdict::kNoDifference},
                {"verdict", lab::verdict_name(result.paired.verdict)},
                {"level", result.paired.level},
-               {"blocks", result.paired.block_ratios.size()}};
+               {"blocks", result.paired.block_ratios.size()},
+               {"contention", contention_json(result.paired.contention)}};
   json["outputs"] = Json::array();
   for (const lab::OutputReport& output : result.numbers.outputs)
     json["outputs"].push_back({{"name", output.name},
@@ -107,6 +110,7 @@ void print_models(const CompareOptions& options, const lab::ModelComparison& res
     fmt::print("B is {}: A takes {} of B's time ({:.0f} % interval, {} interleaved blocks)\n",
                lab::verdict_name(result.paired.verdict), lab::ratio_text(result.paired.ratio), percent,
                result.paired.block_ratios.size());
+  print_contention(result.paired.contention, "on a quiet one they may compare otherwise");
   if (!result.why_not_compared.empty())
     fmt::print("outputs not compared: {}\n", result.why_not_compared);
   else
@@ -114,6 +118,7 @@ void print_models(const CompareOptions& options, const lab::ModelComparison& res
 }
 
 Status compare_both_models(const CompareOptions& options) {
+  HONE_CHECK(check_threads(options.bench.threads));
   ModelOptions model = options.model;
   model.path = options.a;
   HONE_ASSIGN(const graph::Graph a, load_to_run(model, {}, options.bench.seed));
@@ -128,6 +133,7 @@ Status compare_both_models(const CompareOptions& options) {
     return !interrupted();
   };
   HONE_ASSIGN(const lab::ModelComparison result, lab::compare_models(a, b, bench));
+  HONE_CHECK(check_mapped_files());
   bar.finish();
   HONE_CHECK(write_json(options.json, models_json(options, result)));
   print_models(options, result);
@@ -142,7 +148,7 @@ Status run_compare(const CompareOptions& options, int& exit_code) {
         "cannot compare a recording ({}) with a model ({}); give two recordings, or two ONNX models",
         a ? options.a : options.b, a ? options.b : options.a));
   if (!a && !options.out.empty())
-    return invalid("--out: two models are compared on the terminal and by --json");
+    return usage_error("--out: two models are compared on the terminal and by --json");
   return a ? compare_recordings(options, exit_code) : compare_both_models(options);
 }
 
@@ -162,7 +168,6 @@ void add_compare_command(Program& program) {
   command.on_surplus(
       "two are compared, A and B; put the recordings of one run's ranks into a folder, and give both "
       "folders");
-  options->model.default_symbol = 1;
   const auto of_models = [&](const char* name, Option option) {
     options->of_models.emplace_back(name, option);
   };
@@ -184,7 +189,7 @@ void add_compare_command(Program& program) {
       command.flag("--no-overlap", &options->bench.overlap,
                    "run operators of models one after another, even where side by side is faster", false));
   command.option("--out DIR", &options->out, "a folder for the comparison as a page (traces and runs)");
-  command.option("--json FILE", &options->json, "also write it to this file");
+  command.option("--json FILE", &options->json, "also write it to this file").written();
   command.footer(
       "Exit status: 0 compared; 1 not compared, standard error says why; 2 the command line is wrong; 3 a "
       "recording lacks too much to be compared.");

@@ -69,7 +69,7 @@ void add_conformance_command(Program& program) {
   command.option("--device DEVICE", &options->device, "where to run: cpu").with_default();
   command.flag("--optimise", &options->optimise, "run the models through the pass pipeline first");
   command.flag("--list-unsupported", &options->list_unsupported, "name every unsupported test");
-  command.option("--json FILE", &options->json, "write the results here as JSON");
+  command.option("--json FILE", &options->json, "write the results here as JSON").written();
 }
 
 }  // namespace hone::apps

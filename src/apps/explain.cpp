@@ -39,7 +39,8 @@ Status check_outputs(const ExplainOptions& options) {
   for (const std::string& path : options.paths)
     if (fs::equivalent(path, trace_there, ignored) ||
         (fs::equivalent(path, options.out, ignored) && fs::exists(trace_there, ignored)))
-      return invalid(fmt::format("--out {}: is what is to be explained; name another folder", options.out));
+      return usage_error(
+          fmt::format("--out {}: is what is to be explained; name another folder", options.out));
   if (!trace::is_run_folder(options.out)) return check_out(options.out);
   HONE_ASSIGN(const trace::RunInfo there, trace::read_run_info(options.out));
   if (there.what == "explain") return {};
@@ -138,9 +139,9 @@ void add_explain_command(Program& program) {
   command.option(
       "--roofs FILE", &options->roofs,
       "judge by these roofs (as hone ceilings --json writes them), not by what hone knows of the device");
-  command.option("--sql FILE", &options->sql,
-                 "also write the trace and what was found as an SQLite database");
-  command.option("--json FILE", &options->json, "write explain.json here, too");
+  command.option("--sql FILE", &options->sql, "also write the trace and what was found as an SQLite database")
+      .written();
+  command.option("--json FILE", &options->json, "write explain.json here, too").written();
   command.flag("--fields", &options->fields,
                "instead of a recording: what explain.json and the tables of --sql hold, as Markdown");
   command.footer(

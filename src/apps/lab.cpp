@@ -8,6 +8,7 @@
 #include "apps/model_options.h"
 #include "core/clock.h"
 #include "core/file.h"
+#include "core/open_files.h"
 #include "lab/experiment/experiment.h"
 #include "model/onnx/writer.h"
 #include "report/json.h"
@@ -83,21 +84,20 @@ Status write_results(const LabOptions& options, const lab::Experiment& result) {
   HONE_ASSIGN(const std::filesystem::path page, report::write_lab_report(out, result.report));
   if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::lab_json(result.report)));
   fmt::print("{}", report::lab_terminal(result.report, report::terminal_style(STDOUT_FILENO)));
-  fmt::print("\nreport    {}\nmodel     {}\n", page.string(), (out / "optimised.onnx").string());
+  fmt::print("\nreport    {}\n", page.string());
+  fmt::print("model     {}\n", (out / "optimised.onnx").string());
   return {};
 }
 
-Status run_lab(const LabOptions& options, const std::string& command) {
+Status run_lab(const LabOptions& options, Program& program) {
+  HONE_CHECK(check_threads(options.threads));
   auto provider = runtime::make_provider(options.device, {.threads = options.threads});
   if (!provider.ok()) return provider.error().within("--device");
-  lab::ExperimentOptions experiment = experiment_options(options, command);
+  lab::ExperimentOptions experiment = experiment_options(options, program.command_line);
   HONE_ASSIGN(experiment.inputs, read_inputs(options.inputs));
   HONE_ASSIGN(const graph::Graph graph,
               load_to_run(options.model, shapes_of(experiment.inputs), options.seed));
-  for (const auto& [name, tensor] : experiment.inputs) {
-    if (!graph.find_value(name).valid())
-      return invalid(fmt::format("{}: there is no input '{}'", options.model.path, name));
-  }
+  HONE_CHECK(check_names_of(experiment.inputs, graph, options.model.path));
   HONE_CHECK(make_folder(options.out));  // before the work: an unwritable folder is known now
 
   const lab::Machine machine = lab::describe_machine();
@@ -111,9 +111,15 @@ Status run_lab(const LabOptions& options, const std::string& command) {
   };
   auto result = lab::run_experiment(graph, **provider, machine, ceilings.roofs, experiment);
   if (!result.ok()) return result.error().within(options.model.path);
+  result->report.reproduce.notes.push_back("roofs: " + lab::how_measured(ceilings));
+  for (const std::string& note : ceilings.notes) result->report.warnings.push_back("roofs: " + note);
   result->report.phases.insert(result->report.phases.begin(), roofs);
   bar.finish();
-  return write_results(options, *result);
+  HONE_CHECK(check_mapped_files());
+  HONE_CHECK(write_results(options, *result));
+  // A result whose numbers are wrong is no result, however fast.
+  if (!result->report.result.passed) program.exit_code = 1;
+  return {};
 }
 
 }  // namespace
@@ -122,8 +128,7 @@ void add_lab_command(Program& program) {
   auto options = std::make_shared<LabOptions>();
   Command command =
       program.add("lab", "the whole loop: measure a model, explain its time, make it faster, prove it",
-                  [options, &program] { return run_lab(*options, program.command_line); });
-  options->model.default_symbol = 1;
+                  [options, &program] { return run_lab(*options, program); });
   options->model.add_to(command);
   command.option("--device DEVICE", &options->device, "where to run: cpu").with_default();
   command.option("--out DIR", &options->out, "the folder for the report, the traces and the optimised model")
@@ -142,7 +147,7 @@ void add_lab_command(Program& program) {
   command.flag("--no-cache", &options->no_cache, "neither read nor keep kernel timings");
   command.flag("--no-overlap", &options->no_overlap,
                "run operators one after another, even where side by side is faster");
-  command.option("--json FILE", &options->json, "write report.json here, too");
+  command.option("--json FILE", &options->json, "write report.json here, too").written();
 }
 
 }  // namespace hone::apps

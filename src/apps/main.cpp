@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "apps/command.h"
+#include "core/memory_budget.h"
 #include "report/text.h"
 
 int main(int argc, char** argv) {
@@ -23,17 +24,22 @@ int main(int argc, char** argv) {
   apps::add_run_command(program);
   apps::add_conformance_command(program);
   apps::add_zoo_command(program);
+  apps::add_about_commands(program);
 
   if (const std::optional<int> status = program.parse()) return *status;
-  apps::watch_interrupts();
+  apps::watch_signals();
+  apps::set_default_memory_budget();
   try {
     Status status = program.run();
     if (status.ok()) status = apps::flush_output();
     if (!status.ok()) {
       // One line, whatever is in the names of a hostile model.
       apps::say(fmt::format("hone: {}\n", report::clean_utf8(status.error().message)));
-      return status.error().code == ErrorCode::kCancelled ? 130 : 1;
+      return apps::exit_status(status.error());
     }
+  } catch (const OverMemoryBudget& error) {
+    apps::say(fmt::format("hone: {}\n", error.what()));
+    return 1;
   } catch (const std::bad_alloc&) {
     apps::say("hone: not enough memory for this model and these shapes\n");
     return 1;

@@ -1,11 +1,19 @@
 #include "apps/model_options.h"
 
 #include <charconv>
+#include <cmath>
 #include <random>
+#include <set>
+#include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
+#include "core/file.h"
+#include "core/memory_budget.h"
 #include "graph/random_seeds.h"
+#include "lab/machine.h"
 #include "model/npy/npy.h"
 #include "model/onnx/reader.h"
 
@@ -16,22 +24,38 @@ Result<int64_t> extent(const std::string& text, const std::string& option) {
   int64_t value = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (failed != std::errc() || end != text.data() + text.size() || value < 0) {
-    return invalid(fmt::format("{}: '{}' is not an extent (a whole number, 0 or more)", option, text));
+    return usage_error(fmt::format("{}: '{}' is not an extent (a whole number, 0 or more)", option, text));
   }
   return value;
 }
 
 Result<std::pair<std::string, std::string>> split_assignment(const std::string& text, const char* usage) {
   const std::size_t at = text.rfind('=');
-  if (at == std::string::npos || at == 0) return invalid(fmt::format("'{}' should read {}", text, usage));
+  if (at == std::string::npos || at == 0) return usage_error(fmt::format("'{}' should read {}", text, usage));
   return std::pair{text.substr(0, at), text.substr(at + 1)};
+}
+
+// "500M", "8G", "1.5G", "65536": bytes, in units of 1024.
+Result<std::size_t> bytes_of(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, failed] = std::from_chars(text.data(), end, value);
+  const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+  const std::size_t power = std::string_view("KMGT").find(unit.empty() ? 'B' : unit[0]) + 1;  // 0: bytes
+  const bool known = unit.empty() || (power > 0 && (unit.size() == 1 || unit.substr(1) == "iB"));
+  const double bytes = value * std::pow(1024.0, static_cast<double>(power));
+  if (failed != std::errc() || !known || !(value > 0) || !(bytes < 1e18))
+    return usage_error(fmt::format("--memory: '{}' is no amount of memory; give one like 8G or 500M", text));
+  return static_cast<std::size_t>(bytes);
 }
 
 }  // namespace
 
 Option ModelOptions::add_to(Command command) {
-  Option model = command.positional("MODEL", &path, "an ONNX model").required();
+  Option model = command.positional("MODEL", &path, "an ONNX model; - is standard input").required();
   add_shapes_to(command);
+  command.option("--memory SIZE", &memory,
+                 "what tensors may take, as 8G or 500M (default: most of what the machine has free)");
   return model;
 }
 
@@ -44,14 +68,24 @@ std::pair<Option, Option> ModelOptions::add_shapes_to(Command command) {
           command.option("--shape INPUT=NxM", &shapes, "the shape of an input: --shape images=1x3x256x256")};
 }
 
+void ModelOptions::add_symbolic_to(Command command) {
+  command.flag("--symbolic", &symbolic, "leave symbolic extents that are not bound open");
+}
+
+Status check_threads(int threads) {
+  const int most = lab::describe_machine().hardware_threads;
+  if (threads <= most) return {};
+  return usage_error(fmt::format("--threads {}: this process may use {} only", threads, most));
+}
+
 Result<std::map<std::string, Tensor>> read_inputs(const std::vector<std::string>& given) {
   std::map<std::string, Tensor> tensors;
   for (const std::string& text : given) {
     const std::size_t at = text.find('=');
     if (at == std::string::npos || at == 0)
-      return invalid(fmt::format("--input '{}' should read NAME=FILE.npy", text));
+      return usage_error(fmt::format("--input '{}' should read NAME=FILE.npy", text));
     const std::string name = text.substr(0, at);
-    if (tensors.contains(name)) return invalid(fmt::format("--input {} is given twice", name));
+    if (tensors.contains(name)) return usage_error(fmt::format("--input {} is given twice", name));
     HONE_ASSIGN(tensors[name], model::read_npy(text.substr(at + 1)));
   }
   return tensors;
@@ -63,9 +97,26 @@ std::map<std::string, Shape> shapes_of(const std::map<std::string, Tensor>& tens
   return shapes;
 }
 
-Result<graph::Graph> load_model(const ModelOptions& options, std::map<std::string, Shape> input_shapes) {
+Status check_names_of(const std::map<std::string, Tensor>& tensors, const graph::Graph& graph,
+                      const std::string& model) {
+  std::set<std::string> inputs;
+  for (graph::ValueId id : graph.inputs()) inputs.insert(graph.value(id).name);
+  for (const auto& [name, tensor] : tensors)
+    if (!inputs.contains(name))
+      return usage_error(fmt::format("{}: there is no input '{}'; its inputs are {}", model, name,
+                                     inputs.empty() ? "none" : fmt::format("{}", fmt::join(inputs, ", "))));
+  return {};
+}
+
+Result<graph::Graph> load_model(const ModelOptions& options, std::map<std::string, Shape> input_shapes,
+                                std::vector<std::string>* assumed) {
+  if (!options.memory.empty()) {
+    HONE_ASSIGN(const std::size_t bytes, bytes_of(options.memory));
+    set_memory_budget(bytes);
+  }
   model::ReadOptions read;
-  read.default_symbol = options.default_symbol;
+  read.default_symbol = options.symbolic ? 0 : options.default_symbol;
+  if (assumed != nullptr) read.on_default = [assumed](const std::string& name) { assumed->push_back(name); };
   read.input_shapes = std::move(input_shapes);
   for (const std::string& binding : options.bindings) {
     HONE_ASSIGN(const auto pair, split_assignment(binding, "--bind SYMBOL=EXTENT"));
@@ -82,7 +133,23 @@ Result<graph::Graph> load_model(const ModelOptions& options, std::map<std::strin
     }
     read.input_shapes.emplace(pair.first, std::move(shape));
   }
-  return model::read_onnx(options.path, read);
+  if (options.path != "-") return model::read_onnx(options.path, read);
+  HONE_ASSIGN(const std::string bytes, read_file("/dev/stdin"));
+  auto graph = model::read_onnx_bytes(bytes, read);
+  return graph.ok() ? graph : graph.error().within("standard input");
+}
+
+std::string assumed_text(const ModelOptions& options, const std::vector<std::string>& assumed) {
+  std::string text;
+  for (const std::string& symbol : assumed)
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", symbol, options.default_symbol);
+  return text.empty() ? text : text + " (--bind gives others)";
+}
+
+nlohmann::ordered_json assumed_json(const ModelOptions& options, const std::vector<std::string>& assumed) {
+  auto json = nlohmann::ordered_json::object();
+  for (const std::string& symbol : assumed) json[symbol] = options.default_symbol;
+  return json;
 }
 
 Result<graph::Graph> load_to_run(const ModelOptions& options, std::map<std::string, Shape> input_shapes,

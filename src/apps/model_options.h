@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "apps/command_line.h"
 #include "core/result.h"
 #include "core/tensor.h"
@@ -20,19 +22,39 @@ struct ModelOptions {
   std::string path;
   std::vector<std::string> bindings;  // "batch=8"
   std::vector<std::string> shapes;    // "input=1x3x224x224"
-  int64_t default_symbol = 0;  // what symbols not bound stand for; 0 leaves them open; set before add_to()
+  int64_t default_symbol = 1;  // what symbols not bound stand for; 0 leaves them open; set before add_to()
+  bool symbolic = false;       // leave them open all the same
+  std::string memory;          // "8G": that tensors may take; empty: most of what is free
 
   Option add_to(Command command);  // returns that of the model itself, which is required
-  // All but the model: --bind and --shape.
+  // --symbolic, for commands that can do without numbers.
+  void add_symbolic_to(Command command);
+  // All but the model and --memory: --bind and --shape.
   std::pair<Option, Option> add_shapes_to(Command command);
 };
+
+// Whether this process may use so many threads; 0: all of them. More than there are cores for would only wait
+// for each other, and what is measured would be that.
+Status check_threads(int threads);
 
 // What --input NAME=FILE.npy names, each name once.
 Result<std::map<std::string, Tensor>> read_inputs(const std::vector<std::string>& given);
 std::map<std::string, Shape> shapes_of(const std::map<std::string, Tensor>& tensors);
 
-// Reads the model. `input_shapes` (of given data) come before what --shape says.
-Result<graph::Graph> load_model(const ModelOptions& options, std::map<std::string, Shape> input_shapes = {});
+// Whether each is an input of the graph.
+Status check_names_of(const std::map<std::string, Tensor>& tensors, const graph::Graph& graph,
+                      const std::string& model);
+
+// Reads the model. `input_shapes` (of given data) come before what --shape says. From here on, tensors may
+// take what --memory says. `assumed`, where it is not null, gets the symbols that nothing bound and that
+// stand for the default.
+Result<graph::Graph> load_model(const ModelOptions& options, std::map<std::string, Shape> input_shapes = {},
+                                std::vector<std::string>* assumed = nullptr);
+
+// "batch = 1, sequence = 1 (--bind gives others)"; empty where nothing was assumed.
+std::string assumed_text(const ModelOptions& options, const std::vector<std::string>& assumed);
+// The same for --json: {"batch": 1}.
+nlohmann::ordered_json assumed_json(const ModelOptions& options, const std::vector<std::string>& assumed);
 
 // The same, to be run: random operators that have no seed get theirs from `seed`, or from one drawn here, and
 // a line says so.

@@ -7,6 +7,7 @@
 
 #include "apps/command.h"
 #include "apps/model_options.h"
+#include "core/open_files.h"
 #include "core/units.h"
 #include "model/onnx/writer.h"
 #include "passes/pipeline.h"
@@ -24,7 +25,7 @@ struct OptimizeOptions {
   std::vector<std::string> disabled;
   std::vector<std::string> only;
   bool list = false;
-  bool quiet = false;
+  bool summary = false;
   std::string json;
 };
 
@@ -36,17 +37,17 @@ void print_passes() {
 
 // Before any work: a result that has nowhere to go is known now.
 Status check_paths(const OptimizeOptions& options) {
-  if (options.model.path.empty()) return invalid("optimize: which model? give the path of an ONNX file");
-  if (options.out.empty()) return invalid("optimize: where to? give -o OUT.onnx");
+  if (options.model.path.empty()) return usage_error("optimize: which model? give the path of an ONNX file");
+  if (options.out.empty()) return usage_error("optimize: where to? give -o OUT.onnx");
   const fs::path out(options.out);
   if (out.extension() == ".plan")
     return unsupported(fmt::format("{}: plans cannot be saved yet; write the optimised model with -o {}",
                                    options.out, out.stem().string() + ".onnx"));
   std::error_code failed;
   if (fs::is_directory(out, failed))
-    return invalid(fmt::format("{}: is a folder; give the name of a file in it", options.out));
+    return usage_error(fmt::format("{}: is a folder; give the name of a file in it", options.out));
   if (fs::equivalent(out, options.model.path, failed))
-    return invalid(
+    return usage_error(
         fmt::format("{}: is the model itself; hone optimize never writes over its input, give another "
                     "name after -o",
                     options.out));
@@ -58,12 +59,12 @@ void print_notes(const char* label, const std::vector<passes::Note>& notes) {
     fmt::print("    {} {}: {}\n", label, report::clean_utf8(note.node), report::clean_utf8(note.text));
 }
 
-void print_reports(const passes::PipelineResult& result, bool quiet) {
+void print_reports(const passes::PipelineResult& result, bool summary) {
   for (const passes::PassReport& report : result.reports) {
     fmt::print("{:<26}{:<15}{:>4} changed{}\n", report.name, numerics_name(report.numerics),
                report.done.size(),
                report.missed.empty() ? "" : fmt::format(", {} not", report.missed.size()));
-    if (quiet) continue;
+    if (summary) continue;
     print_notes("+", report.done);
     print_notes("-", report.missed);
   }
@@ -100,7 +101,8 @@ Status run_optimize(const OptimizeOptions& options) {
     return {};
   }
   HONE_CHECK(check_paths(options));
-  HONE_ASSIGN(graph::Graph graph, load_model(options.model));
+  std::vector<std::string> assumed;
+  HONE_ASSIGN(graph::Graph graph, load_model(options.model, {}, &assumed));
   const std::size_t before = graph.nodes().size();
   // The default target: plain layouts, which is what ONNX can say.
   passes::PassContext context;
@@ -111,11 +113,17 @@ Status run_optimize(const OptimizeOptions& options) {
   auto result = passes::run_pipeline(std::move(graph), context, pipeline);
   if (!result.ok()) return result.error().within(options.model.path);
   if (interrupted()) return Error{ErrorCode::kCancelled, "interrupted; nothing was written"};
+  HONE_CHECK(check_mapped_files());
   HONE_CHECK(model::write_onnx(result->graph, options.out));
-  HONE_CHECK(write_json(options.json, result_json(options, before, *result)));
-  print_reports(*result, options.quiet);
+  nlohmann::ordered_json json = result_json(options, before, *result);
+  json["assumed"] = assumed_json(options.model, assumed);
+  HONE_CHECK(write_json(options.json, json));
+  print_reports(*result, options.summary);
   fmt::print("{}: {} nodes became {} (a group counts as one; ONNX holds its operators one by one)\n",
              options.out, before, result->graph.nodes().size());
+  if (!assumed.empty())
+    fmt::print("{} is for {}; --symbolic leaves it open\n", options.out,
+               report::clean_utf8(assumed_text(options.model, assumed)));
   return {};
 }
 
@@ -126,12 +134,13 @@ void add_optimize_command(Program& program) {
   Command command = program.add("optimize", "apply the passes to a model and write the result",
                                 [options] { return run_optimize(*options); });
   options->model.add_to(command).required(false);
-  command.option("-o,--out FILE.onnx", &options->out, "the file to write: OUT.onnx");
+  options->model.add_symbolic_to(command);
+  command.option("-o,--out FILE.onnx", &options->out, "the file to write: OUT.onnx").written();
   command.option("--disable PASS", &options->disabled, "a pass or group that does not run");
   command.option("--only PASS", &options->only, "nothing but this pass or group (once for each)");
   command.flag("--list", &options->list, "list the passes: group, numerics, what each does");
-  command.flag("--quiet", &options->quiet, "the passes' counts, without each change");
-  command.option("--json FILE", &options->json, "also write what each pass did to this file");
+  command.flag("--summary", &options->summary, "the passes' counts, without each change");
+  command.option("--json FILE", &options->json, "also write what each pass did to this file").written();
 }
 
 }  // namespace hone::apps

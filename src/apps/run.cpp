@@ -1,5 +1,4 @@
 // hone run: a model on given data, outputs to .npy files.
-#include <cctype>
 #include <cmath>
 #include <memory>
 
@@ -9,6 +8,8 @@
 #include "apps/command.h"
 #include "apps/model_options.h"
 #include "core/file.h"
+#include "core/file_names.h"
+#include "core/open_files.h"
 #include "model/npy/npy.h"
 #include "passes/pipeline.h"
 #include "report/text.h"
@@ -28,15 +29,6 @@ struct RunOptions {
   int threads = 0;
   int64_t seed = -1;  // of random operators that have none; negative: drawn
 };
-
-// Characters that are safe in any file name; everything else becomes '_'.
-std::string file_name(const std::string& output) {
-  std::string name = output;
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.' && c != '-') c = '_';
-  }
-  return name + ".npy";
-}
 
 // The model on inputs of these shapes. The chains by which exporters compute shapes fold away, exactly:
 // without them most models become plans.
@@ -78,8 +70,8 @@ Result<std::vector<Tensor>> inputs_of(const graph::Graph& graph, std::map<std::s
     const graph::Value& value = graph.value(id);
     auto it = given.find(value.name);
     if (it == given.end()) {
-      return invalid(fmt::format("{}: input '{}' ({}) is missing; give it with --input {}=FILE.npy", model,
-                                 value.name, value.type.text(), value.name));
+      return usage_error(fmt::format("{}: input '{}' ({}) is missing; give it with --input {}=FILE.npy",
+                                     model, value.name, value.type.text(), value.name));
     }
     inputs.push_back(std::move(it->second));
     given.erase(it);
@@ -87,18 +79,21 @@ Result<std::vector<Tensor>> inputs_of(const graph::Graph& graph, std::map<std::s
   if (given.empty()) return inputs;
   std::string names;
   for (graph::ValueId id : graph.inputs()) names += (names.empty() ? "" : ", ") + graph.value(id).name;
-  return invalid(fmt::format("{}: there is no input '{}'; its inputs are {}", model, given.begin()->first,
-                             names.empty() ? "none" : names));
+  return usage_error(fmt::format("{}: there is no input '{}'; its inputs are {}", model, given.begin()->first,
+                                 names.empty() ? "none" : names));
 }
 
 // Writes and prints each; returns what --json says of them.
 Result<nlohmann::ordered_json> write_outputs(const graph::Graph& graph, const std::vector<Tensor>& outputs,
                                              const std::string& folder) {
+  std::vector<std::string> names;
+  for (graph::ValueId id : graph.outputs()) names.push_back(graph.value(id).name);
+  const std::vector<std::string> files = file_names(names, ".npy");
   HONE_CHECK(make_folder(folder));
   auto rows = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::string& name = graph.value(graph.outputs()[i]).name;
-    const std::string path = folder + "/" + file_name(name);
+    const std::string& name = names[i];
+    const std::string path = folder + "/" + files[i];
     HONE_CHECK(model::write_npy(path, outputs[i]));
     fmt::print("{}: {}{}\n", path, dtype_name(outputs[i].dtype()), shape_text(outputs[i].shape()));
     rows.push_back({{"name", name},
@@ -111,6 +106,7 @@ Result<nlohmann::ordered_json> write_outputs(const graph::Graph& graph, const st
 }
 
 Status run_run(const RunOptions& options) {
+  HONE_CHECK(check_threads(options.threads));
   HONE_ASSIGN(auto given, read_inputs(options.inputs));
   HONE_ASSIGN(const graph::Graph graph,
               load_simplified(options.model, shapes_of(given),
@@ -122,6 +118,7 @@ Status run_run(const RunOptions& options) {
   plan.autotune = false;  // one run does not repay measuring
   auto execution = runtime::execute(graph, *provider, inputs, plan);
   if (!execution.ok()) return execution.error().within(options.model.path);
+  HONE_CHECK(check_mapped_files());
   HONE_ASSIGN(auto outputs, write_outputs(graph, execution->outputs, options.out));
   fmt::print("{}\n", execution->how);
   for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -140,6 +137,7 @@ void add_run_command(Program& program) {
   auto options = std::make_shared<RunOptions>();
   Command command =
       program.add("run", "run a model once on .npy inputs", [options] { return run_run(*options); });
+  options->model.default_symbol = 0;  // the given data have a shape
   options->model.add_to(command);
   command.option("--input NAME=FILE.npy", &options->inputs, "an input: NAME=FILE.npy (once for each input)");
   command.option("--out DIR", &options->out, "the folder for the outputs, one .npy each").required();
@@ -147,8 +145,9 @@ void add_run_command(Program& program) {
                  "of random operators that have none (default: drawn, and printed)");
   command.option("--device DEVICE", &options->device, "where to run: cpu").with_default();
   command.option("--threads N", &options->threads, "threads to use (default: every core)").positive();
-  command.option("--json FILE", &options->json,
-                 "also write names, files and shapes of the outputs to this file");
+  command
+      .option("--json FILE", &options->json, "also write names, files and shapes of the outputs to this file")
+      .written();
 }
 
 }  // namespace hone::apps

@@ -14,7 +14,9 @@
 #include "lab/ceilings/cache.h"
 #include "lab/ceilings/ceilings.h"
 #include "lab/model_summary.h"
+#include "passes/pipeline.h"
 #include "report/text.h"
+#include "runtime/interpreter.h"
 
 namespace hone::apps {
 namespace {
@@ -48,6 +50,16 @@ Result<std::optional<Roofs>> find_roofs(bool measure) {
   };
   HONE_ASSIGN(const lab::Ceilings ceilings, lab::load_or_measure_ceilings(machine, options));
   return std::optional<Roofs>(ceilings.roofs);
+}
+
+// The model as it runs, and as hone lab measures it: exporters compute shapes by chains of nodes, and while
+// those stand, nobody knows what the nodes after them cost.
+Result<graph::Graph> without_known_nodes(graph::Graph graph, const std::string& path) {
+  passes::PassContext context;
+  context.evaluate = runtime::interpret_node;
+  auto folded = passes::run_pipeline(std::move(graph), context, {.disabled = {}, .only = {"fold_constants"}});
+  if (!folded.ok()) return folded.error().within(path);
+  return std::move(folded->graph);
 }
 
 void print_interface(const graph::Graph& graph, const char* label, const std::vector<graph::ValueId>& ids) {
@@ -101,14 +113,18 @@ void print_row(const lab::NodeSummary& row, const TextColumns& columns) {
              row.roof.empty() ? "" : "  " + row.roof);
 }
 
-void print_summary(const std::string& path, const graph::Graph& graph, const lab::ModelSummary& summary,
-                   const std::optional<Roofs>& roofs) {
-  fmt::print("{}: {} nodes, {} parameters ({})", path, summary.nodes.size(), format_count(summary.parameters),
-             format_bytes(summary.parameter_bytes));
+void print_summary(const ModelOptions& model, const graph::Graph& graph, const lab::ModelSummary& summary,
+                   const std::optional<Roofs>& roofs, const std::vector<std::string>& assumed,
+                   std::size_t folded) {
+  fmt::print("{}: {} nodes, {} parameters ({})", model.path, summary.nodes.size(),
+             format_count(summary.parameters), format_bytes(summary.parameter_bytes));
   const bool some = summary.without_costs < summary.nodes.size();
   if (some) fmt::print(", {} and {} a step", format_flops(summary.flops), format_bytes(summary.bytes));
   if (some && roofs) fmt::print(", floor {}", format_ms(summary.floor_ms));
   fmt::print("\n");
+  if (!assumed.empty()) fmt::print("with {}\n", clean_utf8(assumed_text(model, assumed)));
+  if (folded > 0)
+    fmt::print("left out: {} nodes that compute shapes and constants, known before the model runs\n", folded);
   if (summary.without_costs > 0) {
     const std::vector<std::string> symbols = graph.symbols();
     fmt::print("without costs: {} of {} nodes; {}\n", summary.without_costs, summary.nodes.size(),
@@ -167,16 +183,25 @@ Status run_show(const ShowOptions& options) {
     fmt::print("{}", operators_page());
     return {};
   }
-  if (options.model.path.empty()) return invalid("show: which model? give the path of an ONNX file");
-  HONE_ASSIGN(const graph::Graph graph, load_model(options.model));
+  if (options.model.path.empty()) return usage_error("show: which model? give the path of an ONNX file");
+  std::vector<std::string> assumed;
+  HONE_ASSIGN(graph::Graph graph, load_model(options.model, {}, &assumed));
   if (options.text) {
     fmt::print("{}", graph::print(graph));
     return {};
   }
+  const std::size_t all_nodes = graph.nodes().size();
+  if (!options.model.symbolic) {
+    HONE_ASSIGN(graph, without_known_nodes(std::move(graph), options.model.path));
+  }
+  const std::size_t folded = all_nodes - std::min(all_nodes, graph.nodes().size());
   HONE_ASSIGN(const std::optional<Roofs> roofs, find_roofs(options.floors));
   const lab::ModelSummary summary = lab::summarise_model(graph, roofs);
-  HONE_CHECK(write_json(options.json, summary_json(options.model.path, graph, summary, roofs.has_value())));
-  print_summary(options.model.path, graph, summary, roofs);
+  nlohmann::ordered_json json = summary_json(options.model.path, graph, summary, roofs.has_value());
+  json["assumed"] = assumed_json(options.model, assumed);
+  json["nodes_folded"] = folded;
+  HONE_CHECK(write_json(options.json, json));
+  print_summary(options.model, graph, summary, roofs, assumed, folded);
   return {};
 }
 
@@ -187,12 +212,13 @@ void add_show_command(Program& program) {
   Command command = program.add("show", "the graph of a model, readable: shapes, FLOPs, bytes, floors",
                                 [options] { return run_show(*options); });
   options->model.add_to(command).required(false);
+  options->model.add_symbolic_to(command);
   command.flag("--text", &options->text, "the graph in hone's text form instead");
   command.flag("--floors", &options->floors,
                "measure this machine's roofs if they are not known yet (two seconds)");
   command.flag("--operators", &options->operators,
                "instead of a model: the operators that hone supports, as Markdown");
-  command.option("--json FILE", &options->json, "also write it to this file");
+  command.option("--json FILE", &options->json, "also write it to this file").written();
 }
 
 }  // namespace hone::apps

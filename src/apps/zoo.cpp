@@ -35,8 +35,8 @@ Status run_zoo(const ZooOptions& options) {
     print_zoo();
     return {};
   }
-  if (options.name.empty()) return invalid("zoo: which model? hone zoo --list shows them");
-  if (options.out.empty()) return invalid("zoo: where to? give -o FILE.onnx");
+  if (options.name.empty()) return usage_error("zoo: which model? hone zoo --list shows them");
+  if (options.out.empty()) return usage_error("zoo: where to? give -o FILE.onnx");
   HONE_ASSIGN(const graph::Graph graph, model::build_zoo_model(options.name, options.zoo));
   HONE_CHECK(model::write_onnx(graph, options.out));
   fmt::print("{}: {}, {} nodes, seed {}\n", options.out, options.name, graph.nodes().size(),
@@ -55,14 +55,14 @@ void add_zoo_command(Program& program) {
   Command command = program.add("zoo", "write a well-known model with seeded weights as ONNX",
                                 [options] { return run_zoo(*options); });
   command.positional("NAME", &options->name, "the model; --list shows them");
-  command.option("-o,--out FILE.onnx", &options->out, "the file to write");
+  command.option("-o,--out FILE.onnx", &options->out, "the file to write").written();
   command.option("--seed N", &options->zoo.seed, "of the weights (default 0)");
   command.option("--batch N", &options->zoo.batch, "a fixed batch size (default: the symbol 'batch')")
       .positive();
   command.option("--size N", &options->zoo.size, "image side or sequence length (default: the model's)")
       .positive();
   command.flag("--list", &options->list, "list the models");
-  command.option("--json FILE", &options->json, "also write what was made to this file");
+  command.option("--json FILE", &options->json, "also write what was made to this file").written();
 }
 
 }  // namespace hone::apps

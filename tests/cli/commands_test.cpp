@@ -1,9 +1,14 @@
 // The commands as a user types them: their help is true, they do what they say, and their JSON keeps the
 // contract of docs (fields grow, never change).
+#include <chrono>
+#include <filesystem>
+#include <limits>
+#include <set>
 #include <sstream>
 
 #include "tests/cli/run_program.h"
 #include "tests/cli/test_models.h"
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -44,15 +49,18 @@ TEST(Help, EveryCommandNamesItsOptionsAndSaysWhatItDoes) {
         "--no-overlap"}},
       {"bench",
        {"MODEL", "--threads", "--batch", "--concurrency", "--against", "--budget", "--json", "--disable",
-        "--on-request", "--no-overlap"}},
+        "--on-request", "--no-overlap", "--input", "--warmup", "--iterations", "--csv"}},
       {"run", {"MODEL", "--input", "--out", "--threads", "--bind", "--shape", "--json"}},
       {"show", {"MODEL", "--text", "--floors", "--bind", "--json", "--operators"}},
-      {"optimize", {"MODEL", "--out", "--disable", "--only", "--list", "--json"}},
+      {"optimize", {"MODEL", "--out", "--disable", "--only", "--list", "--json", "--symbolic", "--memory"}},
       {"explain", {"PATH", "--out", "--top", "--roofs", "--sql", "--json"}},
       {"compare", {"A", "B", "--out", "--json", "--budget"}},
       {"ceilings", {"--threads", "--quick", "--refresh", "--json"}},
       {"conformance", {"DIR", "--filter", "--json"}},
-      {"zoo", {"NAME", "--out", "--seed", "--list", "--json"}}};
+      {"zoo", {"NAME", "--out", "--seed", "--list", "--json", "--quiet"}},
+      {"help", {"COMMAND"}},
+      {"completion", {"SHELL"}},
+      {"man", {"--quiet"}}};
   const ProgramResult all = run_hone({"--help"});
   EXPECT_EQ(all.exit_code, 0);
   for (const auto& [command, names] : commands) {
@@ -66,8 +74,8 @@ TEST(Help, EveryCommandNamesItsOptionsAndSaysWhatItDoes) {
 }
 
 TEST(Help, FitsATerminalOfEightyColumns) {
-  for (const char* command : {"", "lab", "bench", "run", "show", "optimize", "explain", "compare", "ceilings",
-                              "zoo", "conformance"}) {
+  for (const char* command : {"", "help", "completion", "man", "lab", "bench", "run", "show", "optimize",
+                              "explain", "compare", "ceilings", "zoo", "conformance"}) {
     std::vector<std::string> arguments = {"--help"};
     if (*command != '\0') arguments.insert(arguments.begin(), command);
     std::istringstream lines(run_hone(arguments).out);
@@ -90,11 +98,144 @@ TEST(Help, AnUnknownCommandOrOptionIsOneLine) {
   EXPECT_TRUE(is_one_line_error(run_hone({"ceilings", "--json", "/nowhere/c.json"}), {"'/nowhere'"}));
 }
 
-TEST_F(Commands, ShowListsNodesWithCostsOnceShapesAreBound) {
-  const ProgramResult open = hone({"show", model});
+TEST(Help, IsAlsoACommand) {
+  EXPECT_EQ(run_hone({"help"}).out, run_hone({"--help"}).out);
+  EXPECT_EQ(run_hone({"help", "bench"}).out, run_hone({"bench", "--help"}).out);
+  EXPECT_TRUE(is_one_line_error(run_hone({"help", "bensch"}), {"did you mean 'bench'"}));
+}
+
+TEST(Help, ASlipOfTheFingerIsRecognised) {
+  EXPECT_TRUE(is_one_line_error(run_hone({"bnech"}), {"did you mean 'bench'?"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"optimise"}), {"did you mean 'optimize'?"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"conf"}), {"did you mean 'conformance'?"}));
+  EXPECT_TRUE(
+      is_one_line_error(run_hone({"bench", "m.onnx", "--thread", "2"}), {"did you mean '--threads'?"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"bench", "m.onnx", "--budgte=2"}), {"did you mean '--budget'?"}));
+  EXPECT_EQ(run_hone({"polish"}).err.find("did you mean"), std::string::npos);
+}
+
+TEST(Help, WhatIsWrongWithTheLineExitsWith2) {
+  for (const std::vector<std::string>& line :
+       std::vector<std::vector<std::string>>{{"polish"},
+                                             {"show"},
+                                             {"show", "m.onnx", "--colour"},
+                                             {"show", "m.onnx", "--bind", "batch=many"},
+                                             {"show", "m.onnx", "--memory", "lots"},
+                                             {"show", ""},
+                                             {"bench", "m.onnx", "--threads", "9999"},
+                                             {"ceilings", "--threads", "9999"},
+                                             {"run", "m.onnx", "--out", "o", "--threads", "9999"},
+                                             {"run", "m.onnx", "--out", "o", "--input", "x.npy"},
+                                             {"lab", "m.onnx", "--threads", "9999"},
+                                             {"optimize", "m.onnx"},
+                                             {"optimize"},
+                                             {"zoo"}})
+    EXPECT_EQ(run_hone(line).exit_code, 2) << ::testing::PrintToString(line);
+  EXPECT_EQ(run_hone({"show", "nowhere.onnx"}).exit_code, 1) << "the line is right, the file is not there";
+}
+
+TEST(Completion, KnowsEveryCommandAndOptionInEveryShell) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const std::string script = run_hone({"completion", shell}).out;
+    for (const char* word : {"lab", "bench", "conformance", "completion", "budget", "json", "on-request"})
+      EXPECT_NE(script.find(word), std::string::npos) << shell << " " << word;
+  }
+  EXPECT_TRUE(is_one_line_error(run_hone({"completion", "tcsh"}), {"tcsh", "bash"}));
+}
+
+// What bash would offer for the words typed so far.
+std::string completed(const std::string& words) {
+  return run_program(
+             "/bin/bash",
+             {"-c", "source <(" + hone_program().string() + " completion bash); COMP_WORDS=(" + words +
+                        "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _hone; echo \"${COMPREPLY[*]}\""})
+      .out;
+}
+
+TEST(Completion, CompletesInBash) {
+  EXPECT_EQ(completed("hone ben"), "bench\n");
+  EXPECT_EQ(completed("hone bench --thr"), "--threads\n");
+  EXPECT_EQ(completed("hone bench --against ''"), "ort\n");
+  EXPECT_EQ(completed("hone completion z"), "zsh\n");
+  EXPECT_EQ(completed("hone bench --threads ''"), "\n") << "a number: nothing to offer";
+}
+
+TEST(Manual, HoldsEveryCommandAndOption) {
+  const std::string page = run_hone({"man"}).out;
+  EXPECT_TRUE(page.starts_with(".TH HONE 1")) << page.substr(0, 80);
+  for (const char* word : {".SS hone lab", ".SS hone bench", "\\fB\\-\\-budget\\fR", "EXIT STATUS", "143"})
+    EXPECT_NE(page.find(word), std::string::npos) << word;
+}
+
+TEST_F(Commands, JsonGoesToStandardOutputAlone) {
+  const ProgramResult shown = hone({"show", model, "--json", "-"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_EQ(json::parse(shown.out)["model"], model);
+  EXPECT_FALSE(std::filesystem::exists("-"));
+  const ProgramResult benched = hone({"bench", model, "--budget", "0.1", "--json", "-"});
+  EXPECT_GT(json::parse(benched.out)["runs"], 0);
+  // Appended, where the shell said so: what was there stays.
+  write_text(folder / "log", "before\n");
+  const ProgramResult appended = run_program(
+      "/bin/bash",
+      {"-c", hone_program().string() + " show " + model + " --json - >> " + (folder / "log").string()});
+  EXPECT_EQ(appended.exit_code, 0) << appended.err;
+  EXPECT_TRUE(read_text(folder / "log").starts_with("before\n{"));
+  EXPECT_TRUE(
+      is_one_line_error(hone({"optimize", model, "-o", "-", "--json", "-"}), {"--json", "standard output"}));
+}
+
+TEST_F(Commands, QuietPrintsNothing) {
+  const ProgramResult shown = hone({"show", model, "--quiet"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_EQ(shown.out + shown.err, "");
+  EXPECT_TRUE(is_one_line_error(hone({"show", "nowhere.onnx", "--quiet"}), {"nowhere.onnx"}));
+}
+
+TEST_F(Commands, ModelsGoThroughPipes) {
+  const std::string program = hone_program().string();
+  const ProgramResult shown = run_program(
+      "/bin/bash",
+      {"-c", "set -o pipefail; " + program + " optimize - -o - < " + model + " | " + program + " show -"},
+      options);
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_NE(shown.out.find("input   x: f32[1,3,8,8]"), std::string::npos) << shown.out;
+  EXPECT_TRUE(is_one_line_error(hone({"show", "-"}), {"standard input"}));
+}
+
+TEST_F(Commands, ShowLeavesShapesOpenWhereItIsTold) {
+  const ProgramResult open = hone({"show", model, "--symbolic"});
   EXPECT_EQ(open.exit_code, 0) << open.err;
   EXPECT_NE(open.out.find("f32[batch,3,8,8]"), std::string::npos) << open.out;
   EXPECT_NE(open.out.find("--bind batch=1"), std::string::npos) << open.out;
+}
+
+TEST_F(Commands, ShowBindsAsLabDoesAndSaysSo) {
+  const ProgramResult shown = hone({"show", model});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_NE(shown.out.find("with batch = 1"), std::string::npos) << shown.out;
+  const json report = json_of({"show", model});
+  EXPECT_EQ(report["assumed"]["batch"], 1);
+  EXPECT_EQ(report["nodes_without_costs"], 0);
+  EXPECT_GT(report["flops"].get<double>(), 0);
+  EXPECT_TRUE(json_of({"show", model, "--bind", "batch=2"})["assumed"].empty());
+}
+
+TEST_F(Commands, ShowKnowsTheWorkOfEveryZooModel) {
+  const std::string gpt2 = (folder / "gpt2.onnx").string();
+  ASSERT_EQ(hone({"zoo", "gpt2", "--size", "16", "-o", gpt2}).exit_code, 0);
+  const json report = json_of({"show", gpt2});
+  EXPECT_GT(report["flops"].get<double>(), 1e9) << "two a parameter and token at least";
+  const std::string out = (folder / "better.onnx").string();
+  const json optimised = json_of({"optimize", gpt2, "-o", out});
+  bool attention = false;
+  for (const json& pass : optimised["passes"])
+    for (const json& note : pass["done"])
+      attention = attention || note["text"].get<std::string>().find("Attention") != std::string::npos;
+  EXPECT_TRUE(attention) << "recognised only where shapes are known";
+}
+
+TEST_F(Commands, ShowListsNodesWithCosts) {
   const json bound = json_of({"show", "--bind", "batch=2", model});
   expect_fields(
       bound, {"schema", "model", "nodes", "parameters", "flops", "bytes", "floor_ms", "inputs", "outputs"});
@@ -147,6 +288,32 @@ TEST_F(Commands, BenchKeepsItsContract) {
   EXPECT_EQ(two["threads"], 1);
 }
 
+TEST_F(Commands, BenchRunsOnGivenDataAsOftenAsItIsToldAndListsEveryRun) {
+  write_f32_npy(folder / "x.npy", {3, 3, 8, 8}, 1);
+  const std::string csv = (folder / "runs.csv").string();
+  const json bench = json_of({"bench", model, "--input", "x=" + (folder / "x.npy").string(), "--warmup", "2",
+                              "--iterations", "7", "--csv", csv});
+  EXPECT_EQ(bench["batch"], 3) << "the data's";
+  EXPECT_EQ(bench["runs"], 7);
+  EXPECT_TRUE(bench.contains("contention"));
+  std::istringstream lines(read_text(csv));
+  std::string head, line;
+  std::getline(lines, head);
+  EXPECT_EQ(head, "runtime,run,ms");
+  int runs = 0;
+  while (std::getline(lines, line)) EXPECT_TRUE(line.starts_with(fmt::format("hone,{},", runs++))) << line;
+  EXPECT_EQ(runs, 7);
+  EXPECT_TRUE(
+      is_one_line_error(hone({"bench", model, "--input", "z=" + (folder / "x.npy").string()}), {"'z'", "x"}));
+}
+
+TEST_F(Commands, BenchAgainstAPeerThatIsNotThereSaysSoBeforeItMeasures) {
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_TRUE(is_one_line_error(
+      hone({"bench", model, "--against", "ort", "--ort-library", model, "--budget", "30"}), {"small.onnx"}));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+}
+
 TEST_F(Commands, BenchMeasuresOnRequest) {
   RunOptions requests = options;
   requests.input = "3\n1\n";
@@ -169,6 +336,7 @@ TEST_F(Commands, LabLeavesReportTracesAndModelAndCompareReadsThem) {
                 {"schema", "machine", "model", "device", "baseline", "passes", "optimised", "result"});
   expect_fields(report["baseline"], {"step_ms", "floor_ms", "ledger", "top"});
   expect_fields(report["result"], {"speedup", "max_rel_err", "passed"});
+  EXPECT_TRUE(report["result"]["passed"]) << report["result"].dump();
   for (const char* file : {"report.html", "report.md", "report.json", "optimised.onnx",
                            "baseline/trace.pftrace", "optimised/run.json"})
     EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(out) / file)) << file;
@@ -179,6 +347,51 @@ TEST_F(Commands, LabLeavesReportTracesAndModelAndCompareReadsThem) {
   const json compared = json_of({"compare", out + "/baseline", out + "/optimised"});
   expect_fields(compared,
                 {"schema", "a", "b", "a_ms", "b_ms", "change_ms", "ratio", "sure", "ledger", "operators"});
+}
+
+TEST_F(Commands, LabMakesASlowModelFasterAndKeepsWhatDid) {
+  const std::string slow = (folder / "slow.onnx").string();
+  write_slow_network(slow);
+  const json report = json_of({"lab", slow, "--out", (folder / "lab").string(), "--budget", "6"});
+  const json& result = report["result"];
+  EXPECT_TRUE(result["passed"]) << result.dump();
+  EXPECT_LT(result["max_rel_err"].get<double>(), 1e-4);
+  EXPECT_GT(result["speedup"]["low"].get<double>(), 1) << "sixteen products of which one is enough";
+  EXPECT_GT(result["measured_gain_ms"]["low"].get<double>(), 0);
+  bool kept = false;
+  for (const json& pass : report["passes"])
+    kept = kept || (pass["kept"] && pass["measured_gain_ms"]["median"].get<double>() > 0);
+  EXPECT_TRUE(kept) << report["passes"].dump();
+  EXPECT_LT(report["optimised"]["step_ms"]["median"].get<double>(),
+            report["baseline"]["step_ms"]["median"].get<double>());
+}
+
+TEST_F(Commands, LabFailsWhereTheNumbersAreWrong) {
+  // Data that are no numbers: nothing can be proved with them, whatever the speed.
+  write_f32_npy(folder / "nan.npy", {256, 512}, std::numeric_limits<float>::quiet_NaN());
+  const std::string slow = (folder / "slow.onnx").string(), out = (folder / "lab").string();
+  write_slow_network(slow);
+  const ProgramResult result =
+      hone({"lab", slow, "--out", out, "--budget", "1", "--input", "x=" + (folder / "nan.npy").string()});
+  EXPECT_EQ(result.exit_code, 1) << result.out << result.err;
+  const json report = json::parse(read_text(folder / "lab/report.json"));
+  EXPECT_FALSE(report["result"]["passed"]);
+  EXPECT_TRUE(report["result"]["max_rel_err"].is_null()) << "an error of 0 would read as agreement";
+}
+
+TEST_F(Commands, RunWritesEveryOutputToAFileOfItsOwn) {
+  const std::string several = (folder / "several.onnx").string(), layer(300, 'l');
+  write_outputs_network(several, {"a/b", "a_b", layer});
+  write_f32_npy(folder / "x.npy", {1}, 1);
+  const json report = json_of(
+      {"run", several, "--input", "x=" + (folder / "x.npy").string(), "--out", (folder / "out").string()});
+  std::set<std::string> files;
+  for (const json& output : report["outputs"]) {
+    files.insert(output["file"]);
+    EXPECT_TRUE(std::filesystem::exists(output["file"].get<std::string>())) << output.dump();
+  }
+  EXPECT_EQ(files.size(), 3u);
+  EXPECT_NE(read_text(folder / "out/a_b.npy"), read_text(folder / "out/a_b-2.npy"));
 }
 
 TEST_F(Commands, RunWritesItsOutputs) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <random>
 #include <stdexcept>
 
@@ -24,6 +25,12 @@ Tensor random_tensor(Shape shape, std::mt19937& random) {
   return tensor;
 }
 
+graph::Graph finished(graph::GraphBuilder builder) {
+  auto graph = std::move(builder).finish();
+  if (!graph.ok()) throw std::runtime_error(graph.error().message);
+  return *std::move(graph);
+}
+
 }  // namespace
 
 void write_small_network(const std::filesystem::path& path, unsigned seed) {
@@ -40,9 +47,82 @@ void write_small_network(const std::filesystem::path& path, unsigned seed) {
   const auto y = builder.add("Relu", {norm}, {}, "relu");
   builder.rename(y, "y");
   builder.output(y);
-  auto graph = std::move(builder).finish();
-  if (!graph.ok()) throw std::runtime_error(graph.error().message);
-  must(model::write_onnx(*graph, path));
+  must(model::write_onnx(finished(std::move(builder)), path));
+}
+
+void write_endless_network(const std::filesystem::path& path) {
+  using graph::tensor_type;
+  graph::GraphBuilder body("body");
+  const auto trip = body.input("trip", tensor_type(DType::kI64, Shape{}));
+  body.input("going", tensor_type(DType::kBool, Shape{}));
+  const auto state = body.input("state", tensor_type(DType::kF32, Shape{1}));
+  const auto going = body.add("GreaterOrEqual", {trip, body.constant("zero", Tensor::scalar_i64(0))});
+  body.set_outputs({going, body.add("Identity", {state}), body.add("Neg", {state})});
+
+  graph::GraphBuilder builder("endless");
+  const auto x = builder.input("x", tensor_type(DType::kF32, Shape{1}));
+  graph::Node loop;
+  loop.op = "Loop";
+  loop.name = "forever";
+  loop.inputs = {graph::kNoValue, graph::kNoValue, x};
+  loop.bodies = {std::make_shared<const graph::Graph>(finished(std::move(body)))};
+  const std::vector<std::string> names = {"last", "all"};
+  const auto results = builder.try_add(std::move(loop), names);
+  if (!results.ok()) throw std::runtime_error(results.error().message);
+  const auto y = builder.add(
+      "Add", {(*results)[0], builder.add("ReduceMax", {(*results)[1]}, {{"keepdims", int64_t{0}}})});
+  builder.rename(y, "y");
+  builder.output(y);
+  must(model::write_onnx(finished(std::move(builder)), path));
+}
+
+void write_doubling_network(const std::filesystem::path& path, int times) {
+  graph::GraphBuilder builder("doubling");
+  const auto x = builder.input("x", graph::tensor_type(DType::kF32, Shape{1}));
+  auto grown = builder.constant("seed", Tensor::zeros(DType::kF32, {4}));
+  for (int i = 0; i < times; ++i)
+    grown = builder.add("Concat", {grown, grown}, {{"axis", int64_t{0}}}, "double" + std::to_string(i));
+  const auto y = builder.add("Add", {x, builder.add("ReduceMax", {grown}, {{"keepdims", int64_t{0}}})});
+  builder.rename(y, "y");
+  builder.output(y);
+  must(model::write_onnx(finished(std::move(builder)), path));
+}
+
+void write_lookup_network(const std::filesystem::path& path, unsigned seed) {
+  std::mt19937 random(seed);
+  graph::GraphBuilder builder("lookup");
+  const auto rows = builder.input("rows", graph::tensor_type(DType::kI64, Shape{4}));
+  const auto y =
+      builder.add("Gather", {builder.constant("table", random_tensor({100'000, 64}, random)), rows});
+  builder.rename(y, "y");
+  builder.output(y);
+  must(model::write_onnx(finished(std::move(builder)), path));
+}
+
+void write_slow_network(const std::filesystem::path& path) {
+  constexpr int kCopies = 16;
+  std::mt19937 random(1);
+  graph::GraphBuilder builder("slow");
+  const auto x = builder.input("x", graph::tensor_type(DType::kF32, Shape{256, 512}));
+  const auto weights = builder.constant("weights", random_tensor({512, 512}, random));
+  std::vector<graph::ValueId> products;
+  for (int i = 0; i < kCopies; ++i) products.push_back(builder.add("MatMul", {x, weights}));
+  const auto y = builder.add("Sum", products);
+  builder.rename(y, "y");
+  builder.output(y);
+  must(model::write_onnx(finished(std::move(builder)), path));
+}
+
+void write_outputs_network(const std::filesystem::path& path, const std::vector<std::string>& outputs) {
+  graph::GraphBuilder builder("outputs");
+  const auto x = builder.input("x", graph::tensor_type(DType::kF32, Shape{1}));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto step = builder.constant("c" + std::to_string(i), Tensor::scalar_f32(static_cast<float>(i)));
+    const auto y = builder.add("Add", {x, step});
+    builder.rename(y, outputs[i]);
+    builder.output(y);
+  }
+  must(model::write_onnx(finished(std::move(builder)), path));
 }
 
 void write_f32_npy(const std::filesystem::path& path, const std::vector<int64_t>& shape, float value) {

@@ -1,0 +1,21 @@
+# hone_install(): what `make install` puts where: the program, its manual page and the shells' completions. The last
+# two are made by the program itself, from what its commands declare.
+function(hone_install)
+  include(GNUInstallDirs)
+  install(TARGETS hone RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  set(made ${CMAKE_BINARY_DIR}/install)
+  install(CODE "
+    function(made_by_hone file)
+      execute_process(COMMAND \"$<TARGET_FILE:hone>\" \${ARGN} OUTPUT_FILE \"${made}/\${file}\"
+                      COMMAND_ERROR_IS_FATAL ANY)
+    endfunction()
+    file(MAKE_DIRECTORY \"${made}\")
+    made_by_hone(hone.1 man)
+    made_by_hone(hone completion bash)
+    made_by_hone(_hone completion zsh)
+    made_by_hone(hone.fish completion fish)")
+  install(FILES ${made}/hone.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${made}/hone DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${made}/_hone DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${made}/hone.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endfunction()

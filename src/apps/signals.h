@@ -1,0 +1,19 @@
+// How the program ends before its work is done: interrupts, and files that vanish under it.
+#pragma once
+
+namespace hone::apps {
+
+// From here on: SIGINT and SIGTERM ask long work to stop (interrupted()). What has not stopped after
+// kGraceSeconds, or when a second signal comes, is ended: unfinished files are removed, one line says so, and
+// the status is that of the signal. A mapped file that shrinks while it is read ends the program with a line
+// that names it.
+void watch_signals();
+
+inline constexpr double kGraceSeconds = 1.5;
+
+// Set by the first signal: long work looks here and stops cleanly.
+bool interrupted();
+// What an interrupted program exits with: 128 + the signal, 130 (SIGINT) where there was none.
+int interrupted_status();
+
+}  // namespace hone::apps
