@@ -190,13 +190,17 @@ Status run_show(const ShowOptions& options) {
     fmt::print("{}", graph::print(graph));
     return {};
   }
+  // Parameters are the model's own: folding may make a constant of another (tied weights, transposed).
+  const lab::ModelSummary given = lab::summarise_model(graph, std::nullopt);
   const std::size_t all_nodes = graph.nodes().size();
   if (!options.model.symbolic) {
     HONE_ASSIGN(graph, without_known_nodes(std::move(graph), options.model.path));
   }
   const std::size_t folded = all_nodes - std::min(all_nodes, graph.nodes().size());
   HONE_ASSIGN(const std::optional<Roofs> roofs, find_roofs(options.floors));
-  const lab::ModelSummary summary = lab::summarise_model(graph, roofs);
+  lab::ModelSummary summary = lab::summarise_model(graph, roofs);
+  summary.parameters = given.parameters;
+  summary.parameter_bytes = given.parameter_bytes;
   nlohmann::ordered_json json = summary_json(options.model.path, graph, summary, roofs.has_value());
   json["assumed"] = assumed_json(options.model, assumed);
   json["nodes_folded"] = folded;

@@ -226,6 +226,7 @@ TEST_F(Commands, ShowKnowsTheWorkOfEveryZooModel) {
   ASSERT_EQ(hone({"zoo", "gpt2", "--size", "16", "-o", gpt2}).exit_code, 0);
   const json report = json_of({"show", gpt2});
   EXPECT_GT(report["flops"].get<double>(), 1e9) << "two a parameter and token at least";
+  EXPECT_NEAR(report["parameters"].get<double>(), 124e6, 1e6) << "tied weights count once";
   const std::string out = (folder / "better.onnx").string();
   const json optimised = json_of({"optimize", gpt2, "-o", out});
   bool attention = false;

@@ -81,15 +81,15 @@ TEST_F(BadTrace, OptionsOfModelsAreRefusedForRecordings) {
            {"--budget", "2"}, {"--threads", "1"}, {"--bind", "batch=2"}, {"--no-overlap"}}) {
     std::vector<std::string> arguments = {"compare", fault, repaired};
     arguments.insert(arguments.end(), option.begin(), option.end());
-    expect_error(arguments, {option[0], "for models"});
+    expect_error(arguments, {option[0], "for models"}, 2);
   }
 }
 
 TEST_F(BadTrace, NamesThatAreNoneAreSaid) {
-  expect_error({"explain", fault, "--json", ""}, {"--json", "empty"});
-  expect_error({"explain", fault, "--out", ""}, {"--out", "empty"});
-  expect_error({"explain", ""}, {"PATH", "empty"});
-  expect_error({"explain", fault, "--json", "--top", "3"}, {"--json", "missing before --top"});
+  expect_error({"explain", fault, "--json", ""}, {"--json", "empty"}, 2);
+  expect_error({"explain", fault, "--out", ""}, {"--out", "empty"}, 2);
+  expect_error({"explain", ""}, {"PATH", "empty"}, 2);
+  expect_error({"explain", fault, "--json", "--top", "3"}, {"--json", "missing before --top"}, 2);
 }
 
 TEST_F(BadTrace, OutputsThatCannotBeAreKnownBeforeTheWork) {
@@ -103,7 +103,7 @@ TEST_F(BadTrace, OutputsThatCannotBeAreKnownBeforeTheWork) {
     };
     expect_error(with("--out", file), {"--out", file, "is a file"});
     expect_error(with("--out", file + "/under"), {"--out", file + "/under"});
-    expect_error(with("--json", folder.path().string()), {"--json", "is a folder"});
+    expect_error(with("--json", folder.path().string()), {"--json", "is a folder"}, 2);
     expect_error(with("--json", path("no/x.json")), {"no/x.json", "no folder"});
   }
   expect_error({"explain", path("nowhere"), "--out", path("out")}, {"nowhere"});
