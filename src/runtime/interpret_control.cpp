@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "core/memory_budget.h"
 #include "graph/op_table.h"
 
 namespace hone::runtime {
@@ -212,10 +213,14 @@ bool is_control(const Node& node) {
 
 Result<std::vector<Tensor>> run_control(const Node& node, std::span<const Tensor> inputs,
                                         const RunBody& run_body) {
-  if (node.op == "If") return run_if(node, inputs, run_body);
-  if (node.op == "Loop") return run_loop(node, inputs, run_body);
-  if (node.op == "Scan") return run_scan(node, inputs, run_body);
-  return unsupported(fmt::format("unsupported: {} decides at run time what runs", node.op));
+  try {
+    if (node.op == "If") return run_if(node, inputs, run_body);
+    if (node.op == "Loop") return run_loop(node, inputs, run_body);
+    if (node.op == "Scan") return run_scan(node, inputs, run_body);
+    return unsupported(fmt::format("unsupported: {} decides at run time what runs", node.op));
+  } catch (const OverMemoryBudget& error) {  // a loop that collects without end, say
+    return invalid(error.what());
+  }
 }
 
 }  // namespace hone::runtime
