@@ -10,6 +10,7 @@
 #include "lab/experiment/profile.h"
 #include "runtime/host_device.h"
 #include "runtime/testing/providers.h"
+#include "runtime/testing/told_timer.h"
 
 namespace hone::lab {
 namespace {
@@ -117,6 +118,10 @@ class Spinning : public runtime::HostProvider {
                                               return std::unique_ptr<runtime::Kernel>(
                                                   std::make_unique<Spin>(slowness));
                                             }}};
+  }
+  Result<std::unique_ptr<runtime::KernelTimer>> make_timer(std::size_t, runtime::Share) const override {
+    return std::unique_ptr<runtime::KernelTimer>(
+        std::make_unique<runtime::testing::ToldTimer>([this] { return 333 * slowness; }));
   }
   double slowness = 1;
 
