@@ -87,8 +87,8 @@ Cause Split::main_cause() const {
 }
 
 bool writes_out_broadcast(const trace::Operator& op) {
-  return op.op_class == trace::OperatorClass::kMovement && op.kind == "aten::copy_" && op.bytes() > 0 &&
-         op.avoidable_bytes >= op.bytes();
+  return op.op_class == trace::OperatorClass::kMovement && op.what == trace::OperatorKind::kCopy &&
+         op.bytes() > 0 && op.avoidable_bytes >= op.bytes();
 }
 
 Split split_time(double ms, const trace::Operator& op, const CostContext& context) {

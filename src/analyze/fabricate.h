@@ -48,7 +48,7 @@ class Timeline {
  public:
   explicit Timeline(std::vector<trace::Operator> operators) {
     trace_.meta = {"hone test", "a machine of round numbers", "cpu", 2, 0, {}};
-    trace_.operators = std::move(operators);
+    for (trace::Operator& op : operators) trace_.add_operator(std::move(op));
     trace::TrackId process = trace_.add_track({trace::TrackKind::kProcess, "test", {}, 1, 1, 0, -1});
     thread_ = trace_.add_track({trace::TrackKind::kThread, "main thread", process, 1, 1, 0, -1});
   }

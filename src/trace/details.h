@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "trace/collective_kind.h"
 #include "trace/strings.h"
 
 namespace hone::trace {
@@ -58,6 +59,7 @@ struct Collective {
   DType dtype = DType::kUndefined;
   double elements_in = 0;  // of one rank
   double elements_out = 0;
+  CollectiveKind kind = CollectiveKind::kOther;  // what `name` names; link_trace fills it in
   friend bool operator==(const Collective&, const Collective&) = default;
 };
 

@@ -110,5 +110,23 @@ TEST(KernelFamily, TakesAnyName) {
   }
 }
 
+TEST(KernelFamily, EveryRowOfItsTablesCanDecide) {
+  EXPECT_EQ(unreachable_kernel_rows(), std::vector<std::string_view>());
+  EXPECT_EQ(unreachable_rows(kernel_math_table()), std::vector<std::string_view>());
+}
+
+TEST(KernelFamily, SaysWhatDecidesBetweenCauses) {
+  EXPECT_TRUE(kernel_family("void cudnn::engines_precompiled::nchwToNhwcKernel<float>").changes_layout());
+  EXPECT_FALSE(kernel_family("void cudnn::ops::nhwcAddPaddingKernel<float>").changes_layout())
+      << "padding is no other order";
+  EXPECT_TRUE(kernel_family("triton_poi_fused_gelu_0").generated);
+  EXPECT_TRUE(kernel_family("nvfuser_pointwise_f0_c1_r0_g0(Tensor<float, 2, 2>)").generated);
+  EXPECT_TRUE(kernel_family("void at::native::batch_norm_collect_statistics_kernel<float>").channels_first);
+  EXPECT_FALSE(kernel_family("void at::native::batch_norm_collect_statistics_channels_last_kernel<float>")
+                   .channels_first);
+  EXPECT_EQ(kernel_family("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL").collective,
+            CollectiveKind::kReduceScatter);
+}
+
 }  // namespace
 }  // namespace hone::trace

@@ -54,9 +54,15 @@ uint32_t SpanNesting::innermost_at(const Trace& trace, TrackId track, int64_t ti
   return kNoSpan;
 }
 
-uint32_t SpanNesting::nearest(const Trace& trace, uint32_t row, Category category) const {
-  while (row != kNoSpan && trace.spans.category[row] != category) row = parent_[row];
-  return row;
+std::vector<uint32_t> SpanNesting::nearest(const Trace& trace, Category category) const {
+  std::vector<uint32_t> nearest(parent_.size(), kNoSpan);
+  for (const uint32_t row : order_) {  // a parent before what it encloses
+    if (trace.spans.category[row] == category)
+      nearest[row] = row;
+    else if (parent_[row] != kNoSpan)
+      nearest[row] = nearest[parent_[row]];
+  }
+  return nearest;
 }
 
 }  // namespace hone::trace

@@ -30,8 +30,9 @@ class SpanNesting {
   // The innermost span of the track that contains `time_ns` (its start included, its end not); kNoSpan: none.
   uint32_t innermost_at(const Trace& trace, TrackId track, int64_t time_ns) const;
 
-  // `row` itself or the nearest span around it of that category; kNoSpan: none.
-  uint32_t nearest(const Trace& trace, uint32_t row, Category category) const;
+  // By row: itself or the nearest span around it of that category; kNoSpan: none. O(spans): one walk outwards
+  // for each row would cost the depth of nesting each time.
+  std::vector<uint32_t> nearest(const Trace& trace, Category category) const;
 
  private:
   std::vector<uint32_t> order_;        // rows, track after track

@@ -44,9 +44,9 @@ TEST(SpanNesting, PutsTheLongerOfTwoThatBeginTogetherOutside) {
   const uint32_t launch = spans.add(12, 13, 0, Category::kRuntime);
   const SpanNesting nesting(spans.trace);
   EXPECT_EQ(nesting.parent(brief), lasting);
-  EXPECT_EQ(nesting.nearest(spans.trace, launch, Category::kOperator), brief);
-  EXPECT_EQ(nesting.nearest(spans.trace, launch, Category::kRuntime), launch);
-  EXPECT_EQ(nesting.nearest(spans.trace, launch, Category::kRegion), kNoSpan);
+  EXPECT_EQ(nesting.nearest(spans.trace, Category::kOperator)[launch], brief);
+  EXPECT_EQ(nesting.nearest(spans.trace, Category::kRuntime)[launch], launch);
+  EXPECT_EQ(nesting.nearest(spans.trace, Category::kRegion)[launch], kNoSpan);
 }
 
 TEST(SpanNesting, AgreesWithASearchOfAllSpans) {

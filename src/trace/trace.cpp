@@ -73,12 +73,19 @@ Span SpanTable::row(std::size_t i) const {
   return {start_ns[i], duration_ns[i], track[i], name[i], category[i], step[i], op[i], correlation[i]};
 }
 
+const KernelFamily& Trace::kernel(StringId id) const {
+  static const KernelFamily kNothingKnown;
+  return id.valid() && id.index < kernels.size() ? kernels[id.index] : kNothingKnown;
+}
+
 TrackId Trace::add_track(Track track) {
   tracks.push_back(std::move(track));
   return {static_cast<uint32_t>(tracks.size() - 1)};
 }
 
 OperatorId Trace::add_operator(Operator op) {
+  op.what = operator_kind(op.kind);
+  op.in_place = is_in_place(op.kind);
   operators.push_back(std::move(op));
   return {static_cast<uint32_t>(operators.size() - 1)};
 }

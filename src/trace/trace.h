@@ -17,7 +17,9 @@
 #include "core/result.h"
 #include "trace/details.h"
 #include "trace/framework.h"
+#include "trace/kernel_family.h"
 #include "trace/operator_class.h"
+#include "trace/operator_kind.h"
 #include "trace/strings.h"
 
 namespace hone::trace {
@@ -75,8 +77,10 @@ struct Track {
 // What ran: one row per operator of a plan, or per distinct operator of a foreign program. Costs are those of
 // one execution.
 struct Operator {
-  std::string name;  // unique within its plan
-  std::string kind;  // "Conv", "hone.Fused", "aten::addmm"
+  std::string name;                          // unique within its plan
+  std::string kind;                          // "Conv", "hone.Fused", "aten::addmm"
+  OperatorKind what = OperatorKind::kOther;  // what `kind` names; add_operator fills it in
+  bool in_place = false;                     // writes to its first argument; add_operator fills it in
   OperatorClass op_class = OperatorClass::kOther;
   std::vector<std::string> provenance;  // names in the user's model
   DType dtype = DType::kUndefined;      // of the arithmetic
@@ -163,10 +167,17 @@ struct Trace {
   std::vector<Launch> launches;
   std::vector<Copy> copies;
   std::vector<Collective> collectives;
+  // What the names of device work tell, by string: link_trace looks at each once (link/names.h). Shorter than
+  // the table of strings where others came later.
+  std::vector<KernelFamily> kernels;
 
   TrackId add_track(Track track);
+  // Recognises which operator it is by its kind.
   OperatorId add_operator(Operator op);
   std::string_view name(const Span& span) const { return strings.text(span.name); }
+  // What is known by the name of the device work in that row of the span table.
+  const KernelFamily& kernel(std::size_t row) const { return kernel(spans.name[row]); }
+  const KernelFamily& kernel(StringId name) const;
   // Columns of one length, ids in range, times not negative, details in order: an error names the first row
   // that breaks a rule.
   Status validate() const;

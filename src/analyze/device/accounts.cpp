@@ -247,8 +247,7 @@ IdleAccount account_of(const Study& study, std::size_t rank, const IdlePart& par
 }
 
 std::string operator_title(const trace::Operator& op) {
-  std::string_view kind = op.kind;
-  if (kind.starts_with("aten::")) kind.remove_prefix(6);
+  const std::string_view kind = trace::operator_word(op.kind);
   return op.geometry.empty() ? std::string(kind) : fmt::format("{} {}", kind, op.geometry);
 }
 

@@ -69,10 +69,10 @@ GpuRoofs roofs_of(const trace::DeviceInfo* device, const Roofs& given) {
 
 std::vector<RoofLine> roof_lines(const GpuRoofs& roofs) {
   std::vector<RoofLine> lines;
-  for (const MatrixMath math : {MatrixMath::kF64, MatrixMath::kF32, MatrixMath::kTf32, MatrixMath::kF16,
-                                MatrixMath::kBf16, MatrixMath::kF8, MatrixMath::kI8})
+  for (const KernelMath math : {KernelMath::kF64, KernelMath::kVectorF32, KernelMath::kTf32, KernelMath::kF16,
+                                KernelMath::kBf16, KernelMath::kF8, KernelMath::kI8})
     if (const double rate = roofs.matrix_roof(math); rate > 0)
-      lines.push_back({fmt::format("{} compute", matrix_math_name(math)), rate, 0});
+      lines.push_back({fmt::format("{} compute", trace::kernel_math_type(math)), rate, 0});
   if (roofs.dram > 0) lines.push_back({"DRAM", 0, roofs.dram});
   return lines;
 }

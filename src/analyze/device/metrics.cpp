@@ -23,7 +23,7 @@ struct Quantities {
   double copy_ms = 0, hidden_copy_ms = 0;
   double input_ms = 0, run_ahead_ms = 0;
   bool has_launches = false;
-  MatrixMath math = MatrixMath::kBf16;
+  KernelMath math = KernelMath::kBf16;
 };
 
 using Formula = std::optional<double>(const Quantities&);
@@ -150,14 +150,10 @@ class Measuring {
   }
 
   void works() {
-    std::map<uint32_t, bool> tensor;  // by name
     for (const Charge& charge : own_.occupancy.charges) {
       if (!own_.typical.counts(charge.window)) continue;
-      const trace::StringId name = study_.trace->spans.name[timeline_.works[charge.work].span];
-      auto [found, is_new] = tensor.try_emplace(name.index, false);
-      if (is_new)
-        found->second = trace::on_tensor_cores(trace::kernel_family(study_.trace->strings.text(name)).math);
-      if (found->second) q_.tensor_ms += own_.typical.part_ms(charge.window, charge.ns());
+      if (trace::on_tensor_cores(study_.trace->kernel(timeline_.works[charge.work].span).math))
+        q_.tensor_ms += own_.typical.part_ms(charge.window, charge.ns());
     }
     const auto steps = static_cast<double>(std::max<std::size_t>(1, timeline_.steps.size()));
     for (const Work& work : timeline_.works) {
@@ -169,7 +165,7 @@ class Measuring {
 
   // The roof of the type that most FLOPs of products have.
   void product_roof() {
-    std::map<MatrixMath, double> flops;
+    std::map<KernelMath, double> flops;
     for (std::size_t op = 0; op < own_.split.uses.rows.size(); ++op) {
       const OperatorUse& use = own_.split.uses.rows[op];
       if (use.is_product && use.works > 0)
@@ -232,7 +228,7 @@ std::vector<Metric> device_metrics(const Study& study, const Accounts& accounts,
     metric.note = row.note;
     if (metric.name == "mfu" && quantities.product_roof > 0)
       metric.note = fmt::format("roof: {} in {} ({}); {}", format_flop_rate(quantities.product_roof),
-                                matrix_math_name(quantities.math), study.roofs.source, row.note);
+                                trace::kernel_math_type(quantities.math), study.roofs.source, row.note);
     metric.doubt = doubt_of(metric);
     metrics.push_back(std::move(metric));
   }

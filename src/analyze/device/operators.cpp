@@ -225,7 +225,7 @@ class Tables {
     const double traffic =
         study_.roofs.dram > 0 ? trace_.operators[group.op].bytes() / study_.roofs.dram * 1e9 : 0;
     if (traffic >= use.roof_ns * 0.999) return "DRAM";
-    return use.is_product ? fmt::format("{} compute", matrix_math_name(use.math)) : "f32 compute";
+    return use.is_product ? fmt::format("{} compute", trace::kernel_math_type(use.math)) : "f32 compute";
   }
 
   std::string main_kernel(const Group& group) const {
@@ -336,7 +336,7 @@ class Tables {
     for (const auto& [name, group] : order) {
       KernelTime row;
       row.full_name = trace_.strings.text(trace::StringId{name});
-      const trace::KernelFamily family = trace::kernel_family(row.full_name);
+      const trace::KernelFamily& family = trace_.kernel(trace::StringId{name});
       row.name = trace::kernel_short_name(row.full_name);
       row.family = family.text();
       row.precision = trace::kernel_math_name(family.math);

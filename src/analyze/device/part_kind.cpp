@@ -14,13 +14,6 @@ struct NamedPart {
   PartWork work;
 };
 
-constexpr NamedPart kWaits[] = {
-    {"cudaDeviceSynchronize", PartWork::kWaitForDevice}, {"cudaEventSynchronize", PartWork::kWaitForDevice},
-    {"aten::nonzero", PartWork::kWaitForSize},           {"aten::nonzero_numpy", PartWork::kWaitForSize},
-    {"aten::masked_select", PartWork::kWaitForSize},     {"aten::_unique", PartWork::kWaitForSize},
-    {"aten::_unique2", PartWork::kWaitForSize},          {"aten::unique_dim", PartWork::kWaitForSize},
-    {"aten::unique_consecutive", PartWork::kWaitForSize}};
-
 // Whole words of a name, as programs and libraries put them together: "read_batch", "numpy.load", "fwrite".
 constexpr NamedPart kFileWords[] = {
     {"read", PartWork::kRead},    {"reads", PartWork::kRead},   {"readline", PartWork::kRead},
@@ -29,11 +22,19 @@ constexpr NamedPart kFileWords[] = {
     {"fwrite", PartWork::kWrite}, {"pwrite", PartWork::kWrite}, {"save", PartWork::kWrite},
     {"saves", PartWork::kWrite},  {"dump", PartWork::kWrite},   {"dumps", PartWork::kWrite}};
 
-// By the kernel that runs it: collectives of which nothing else was recorded have that.
-constexpr NamedPart kCollectiveKernels[] = {{"AllGather", PartWork::kGather},
-                                            {"ReduceScatter", PartWork::kReduceScatter},
-                                            {"Reduce", PartWork::kReduction},
-                                            {"nccl", PartWork::kExchange}};
+PartWork work_of(trace::CollectiveKind collective) {
+  switch (collective) {
+    case trace::CollectiveKind::kAllGather:
+      return PartWork::kGather;
+    case trace::CollectiveKind::kReduceScatter:
+      return PartWork::kReduceScatter;
+    case trace::CollectiveKind::kAllReduce:
+    case trace::CollectiveKind::kReduce:
+      return PartWork::kReduction;
+    default:
+      return PartWork::kExchange;
+  }
+}
 
 // What its first word says that says anything.
 PartWork file_use(std::string_view name) {
@@ -56,10 +57,10 @@ PartKind kind_of_copy(const Work& work) {
 
 PartKind kind_of_collective(const trace::Trace& trace, const Work& work) {
   PartKind kind;
+  // By the kernel that runs it: collectives of which nothing else was recorded have that.
+  const trace::KernelFamily& family = trace.kernel(work.span);
+  if (family.work == trace::KernelWork::kCollective) kind.work = work_of(family.collective);
   const std::string_view kernel = trace.strings.text(trace.spans.name[work.span]);
-  for (const NamedPart& row : kCollectiveKernels)
-    if (kind.work == PartWork::kOther && kernel.find(row.name) != std::string_view::npos)
-      kind.work = row.work;
   const trace::Collective* detail = trace::find_detail(trace.collectives, work.span);
   kind.narrow =
       detail != nullptr && detail->dtype != DType::kUndefined
@@ -70,10 +71,10 @@ PartKind kind_of_collective(const trace::Trace& trace, const Work& work) {
 
 PartKind kind_of_call(Cause cause, std::string_view name) {
   if (cause == Cause::kIo) return {file_use(name)};
-  if (cause == Cause::kHostSync)
-    for (const NamedPart& row : kWaits)
-      if (row.name == name) return {row.work};
-  return {};
+  if (cause != Cause::kHostSync) return {};
+  if (name == "cudaDeviceSynchronize" || name == "cudaEventSynchronize") return {PartWork::kWaitForDevice};
+  const bool reads_size = trace::operator_kind(name) == trace::OperatorKind::kReadSize;
+  return {reads_size ? PartWork::kWaitForSize : PartWork::kOther};
 }
 
 }  // namespace hone::analyze::device

@@ -166,15 +166,22 @@ bool does_extra_work(const Study& study, std::size_t rank, std::size_t other) {
 
 }  // namespace
 
-double bus_bytes(std::string_view collective, double bytes, double ranks) {
+double bus_bytes(trace::CollectiveKind collective, double bytes, double ranks) {
   if (ranks < 2) return bytes;
   const double others = (ranks - 1) / ranks;
-  if (collective.find("allreduce") != std::string_view::npos ||
-      collective.find("all_reduce") != std::string_view::npos)
-    return 2 * others * bytes;
-  for (std::string_view ring : {"gather", "scatter", "alltoall", "all_to_all"})
-    if (collective.find(ring) != std::string_view::npos) return others * bytes;
-  return bytes;
+  switch (collective) {
+    using enum trace::CollectiveKind;
+    case kAllReduce:
+      return 2 * others * bytes;
+    case kReduceScatter:
+    case kAllGather:
+    case kAllToAll:
+    case kGather:
+    case kScatter:
+      return others * bytes;
+    default:
+      return bytes;
+  }
 }
 
 std::vector<RankSummary> rank_summaries(const Study& study) {
@@ -230,8 +237,10 @@ std::vector<CollectiveSummary> collective_summaries(const Study& study) {
     row.ms += transfer_ns(study, rank, i) * weights[i] * 1e-6;
     row.exposed_ms += exposed[i];
     const double bytes = detail != nullptr ? collective_bytes(*detail) : 0;
+    const bool named = detail != nullptr && detail->name.valid();
+    const trace::CollectiveKind kind = named ? detail->kind : study.trace->kernel(work.span).collective;
     row.bytes += bytes * weights[i];
-    moved[{name, group}] += bus_bytes(name, bytes, ranks) * weights[i];
+    moved[{name, group}] += bus_bytes(kind, bytes, ranks) * weights[i];
     row.roof_bytes_per_s = study.roofs.link;
   }
   std::vector<CollectiveSummary> summaries;

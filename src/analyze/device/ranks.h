@@ -29,6 +29,6 @@ Straggler find_straggler(const Study& study, const Accounts& headline);
 
 // "busbw": the bytes that the busiest link carries for a collective whose larger side has `bytes` on each of
 // `ranks` ranks, by the rings of NCCL (nccl-tests/doc/PERFORMANCE.md).
-double bus_bytes(std::string_view collective, double bytes, double ranks);
+double bus_bytes(trace::CollectiveKind collective, double bytes, double ranks);
 
 }  // namespace hone::analyze::device

@@ -149,13 +149,13 @@ TEST(Ranks, ExposedIsWhatTheLedgerCallsCommunication) {
 }
 
 TEST(Ranks, CountTheBytesOfTheBusiestLinkAsNcclTestsDo) {
-  EXPECT_EQ(bus_bytes("allreduce", 100, 4), 150);
-  EXPECT_EQ(bus_bytes("_allgather_base", 100, 4), 75);
-  EXPECT_EQ(bus_bytes("_reduce_scatter_base", 100, 4), 75);
-  EXPECT_EQ(bus_bytes("all_to_allv", 100, 4), 75);
-  EXPECT_EQ(bus_bytes("broadcast", 100, 4), 100);
-  EXPECT_EQ(bus_bytes("reduce", 100, 4), 100);
-  EXPECT_EQ(bus_bytes("send", 100, 2), 100);
+  EXPECT_EQ(bus_bytes(trace::CollectiveKind::kAllReduce, 100, 4), 150);
+  EXPECT_EQ(bus_bytes(trace::CollectiveKind::kAllGather, 100, 4), 75);
+  EXPECT_EQ(bus_bytes(trace::CollectiveKind::kReduceScatter, 100, 4), 75);
+  EXPECT_EQ(bus_bytes(trace::CollectiveKind::kAllToAll, 100, 4), 75);
+  EXPECT_EQ(bus_bytes(trace::CollectiveKind::kBroadcast, 100, 4), 100);
+  EXPECT_EQ(bus_bytes(trace::CollectiveKind::kReduce, 100, 4), 100);
+  EXPECT_EQ(bus_bytes(trace::CollectiveKind::kMessage, 100, 2), 100);
 }
 
 // Of the steps that only one rank recorded nothing is said of waiting.

@@ -16,12 +16,6 @@ constexpr double kEndsApartNs = 30'000;
 constexpr std::size_t kEnough = 20;
 constexpr std::ptrdiff_t kMostMissing = 64;  // where one recording begins before the other
 
-bool ends_at_once(std::string_view name) {
-  for (std::string_view each : {"allreduce", "all_reduce", "gather", "scatter"})
-    if (name.find(each) != std::string_view::npos) return true;
-  return false;
-}
-
 // With `skip` of the first left out at the beginning, or of the second where it is negative.
 bool run_together(const std::vector<CollectiveEnd>& a, const std::vector<CollectiveEnd>& b,
                   std::ptrdiff_t skip) {
@@ -46,7 +40,7 @@ CollectiveEnds collective_ends(const Trace& trace) {
   for (const Collective& collective : trace.collectives) {
     if (!collective.name.valid() || !collective.group.valid() || collective.elements_in <= 0) continue;
     const std::string_view name = trace.strings.text(collective.name);
-    if (!ends_at_once(name)) continue;
+    if (!ends_at_once(collective_kind(name))) continue;
     CollectiveEnds::key_type group{std::string(trace.strings.text(collective.group)), {}};
     for (const RankInfo& info : trace.meta.ranks)
       for (const ProcessGroup& each : info.groups)

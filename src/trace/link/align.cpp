@@ -33,25 +33,18 @@ struct Occurrence {
 using Sequence = std::vector<Occurrence>;
 using ByGroup = std::map<std::string_view, Sequence>;
 
-// Whether all ranks leave a collective together: others (broadcasts, messages) tell nothing of clocks.
-bool ends_at_once(std::string_view kernel) {
-  for (std::string_view each : {"AllReduce", "AllGather", "ReduceScatter"})
-    if (kernel.find(each) != std::string_view::npos) return true;
-  return false;
-}
-
 // By rank and process group, in order of time.
 std::map<int, ByGroup> sequences(const Trace& trace, std::span<const DeviceWork> work) {
   std::map<int, ByGroup> found;
   for (const DeviceWork& item : work) {
     const Span span = trace.spans.row(item.row);
     if (span.category != Category::kCommunication) continue;
-    const std::string_view kernel = trace.name(span);
-    if (!ends_at_once(kernel)) continue;
+    if (!ends_at_once(trace.kernel(span.name).collective)) continue;
     const Collective* detail = find_detail(trace.collectives, item.row);
     const bool grouped = detail != nullptr && detail->group.valid();
     found[trace.tracks[span.track.index].rank][grouped ? trace.strings.text(detail->group) : ""].push_back(
-        {static_cast<double>(span.end_ns()), span.step, kernel, detail == nullptr ? 0 : detail->elements_in});
+        {static_cast<double>(span.end_ns()), span.step, trace.name(span),
+         detail == nullptr ? 0 : detail->elements_in});
   }
   for (auto& [rank, groups] : found)
     for (auto& [group, sequence] : groups)

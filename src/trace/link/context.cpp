@@ -27,6 +27,8 @@ Phase phase_of(Role role, Phase around) {
   }
 }
 
+constexpr std::size_t kLongestPath = 1000;  // bytes
+
 // Paths of modules, interned once for each pair of a path and a name within it.
 class Paths {
  public:
@@ -35,7 +37,10 @@ class Paths {
       if (trace.spans.name[row].valid()) ++uses_[trace.spans.name[row].index];
   }
 
+  // Longer paths end where they are: no program is made of so many parts within parts, and the texts of all
+  // of them would take the square of the depth.
   StringId within(StringId path, StringId name) {
+    if (trace_.strings.text(path).size() > kLongestPath) return path;
     const uint64_t key = uint64_t{path.index} << 32 | name.index;
     const auto [at, is_new] = paths_.try_emplace(key, StringId{});
     if (is_new) {

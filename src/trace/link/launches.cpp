@@ -70,13 +70,14 @@ uint32_t find_external(const std::vector<External>& ids, int rank, uint64_t exte
 std::vector<DeviceWork> find_device_work(const Trace& trace, const SpanNesting& nesting) {
   const std::vector<HostCall> calls = host_calls(trace);
   const std::vector<External> externals = external_ids(trace);
+  const std::vector<uint32_t> operator_around = nesting.nearest(trace, Category::kOperator);
   std::vector<DeviceWork> work;
   for (uint32_t row = 0; row < trace.spans.size(); ++row) {
     if (!is_device_work(trace, row)) continue;
     DeviceWork& item = work.emplace_back();
     item.row = row;
     item.launch = find_call(calls, trace.spans.correlation[row]);
-    if (item.launch != kNoSpan) item.caller = nesting.nearest(trace, item.launch, Category::kOperator);
+    if (item.launch != kNoSpan) item.caller = operator_around[item.launch];
     if (item.caller == kNoSpan)
       item.caller = find_external(externals, rank_of(trace, row), external_of(trace, row));
   }

@@ -5,6 +5,7 @@
 #include "trace/link/context.h"
 #include "trace/link/frameworks.h"
 #include "trace/link/launches.h"
+#include "trace/link/names.h"
 #include "trace/link/operators.h"
 #include "trace/link/repeats.h"
 #include "trace/link/roles.h"
@@ -32,6 +33,7 @@ void categorise_host_work(Trace& trace, const std::vector<link::Role>& roles) {
 Status link_trace(Trace& trace) {
   HONE_CHECK(trace.validate());
   trace.meta.framework = link::recognise_framework(trace);
+  link::recognise_names(trace);
   const std::vector<link::Role> roles = link::roles_by_name(trace);
   categorise_host_work(trace, roles);
   const SpanNesting nesting(trace);

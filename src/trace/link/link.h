@@ -14,6 +14,7 @@ namespace hone::trace {
 // Idempotent: what the trace already says (steps marked, operators of a plan) stays as it is. O(n log n) in
 // spans. Afterwards:
 // - Meta::framework says who made the program, by names that one framework alone gives (link/frameworks.h).
+// - Trace::kernels and Collective::kind say what the names of device work and collectives mean.
 // - kStep spans mark the steps on a host track, numbered as the program numbered them or from 0; how they
 //   were found is in the trace (steps_found, link/steps.h). A rank without any repetition is one step. Steps of
 //   several ranks that hone numbers are numbered alike, as far as their collectives tell which belong

@@ -131,6 +131,31 @@ TEST(Link, TakesRangesOfTheProgramThatHoldMostWorkForStepsWhereTheProfilerMarked
   EXPECT_EQ(program.trace.spans.step.back(), 3);
 }
 
+TEST(Link, LooksAtEachNameOfDeviceWorkAndOfCollectivesOnce) {
+  Program program;
+  program.op(program.main, "aten::mm", 10, 20, "f32[4,8] f32[8,2]");
+  const uint32_t product = program.kernel(program.main, "ampere_sgemm_32x32", 15, 20, 5);
+  const uint32_t sum =
+      program.span(program.stream, Category::kCommunication,
+                   "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 30, 5);
+  program.trace.collectives.push_back({sum, program.trace.strings.intern("_allgather_base")});
+  ASSERT_TRUE(link_trace(program.trace).ok());
+  EXPECT_EQ(program.trace.kernel(product).math, KernelMath::kVectorF32);
+  EXPECT_EQ(program.trace.kernel(sum).collective, CollectiveKind::kAllGather);
+  EXPECT_EQ(program.trace.collectives[0].kind, CollectiveKind::kAllGather);
+  EXPECT_EQ(program.trace.kernel(StringId{}).work, KernelWork::kUnknown);
+}
+
+TEST(Link, GivesCallsThatDifferInAValueAloneNumbersInTheOrderInWhichTheyCome) {
+  Program program;
+  std::vector<uint32_t> rows;
+  for (int i = 0; i < 4; ++i)
+    rows.push_back(program.op(program.main, "aten::add", 10 * i, 5, "f32[8] =" + std::to_string(i) + ".5"));
+  ASSERT_TRUE(link_trace(program.trace).ok());
+  const std::string name = program.op_of(rows[0]).name;
+  for (int i = 1; i < 4; ++i) EXPECT_EQ(program.op_of(rows[i]).name, name + " #" + std::to_string(i + 1));
+}
+
 TEST(Link, ChangesNothingASecondTime) {
   Program program;
   program.span(program.main, Category::kRegion, "ProfilerStep#0", 0, 100);

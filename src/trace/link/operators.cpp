@@ -31,11 +31,6 @@ struct KeyHash {
   }
 };
 
-std::string short_kind(std::string_view kind) {
-  constexpr std::string_view kAten = "aten::";
-  return std::string(kind.starts_with(kAten) ? kind.substr(kAten.size()) : kind);
-}
-
 // What tells calls of an operator apart whose cost is not known.
 std::string largest_tensor(const std::vector<CallInput>& inputs) {
   const CallInput* largest = nullptr;
@@ -90,8 +85,8 @@ class OperatorTable {
       op.geometry = largest_tensor(*inputs);
     }
     RowTensors& row = tensors_.emplace_back();
-    const bool copies = op.kind == "aten::copy_";  // writes its first argument, reads the second
-    row.in_place = op.kind.ends_with('_') && !copies;
+    const bool copies = operator_kind(op.kind) == OperatorKind::kCopy;  // writes its first argument alone
+    row.in_place = is_in_place(op.kind) && !copies;
     if (cost) row.result = cost->result;
     if (known_inputs)
       for (const CallInput& input : std::span(*inputs).subspan(copies && !inputs->empty() ? 1 : 0))
@@ -104,13 +99,16 @@ class OperatorTable {
 
   // "addmm 8192×768 · 768×3072 in Gpt_0/Block_3"
   std::string unique_name(const Operator& op) {
-    std::string name = short_kind(op.kind);
+    std::string name(operator_word(op.kind));
     if (!op.geometry.empty()) name += " " + op.geometry;
     if (op.phase == Phase::kBackward && name.find("ackward") == std::string::npos) name += " (backward)";
     if (op.phase == Phase::kOptimizer) name += " (optimizer)";
     if (!op.module.empty()) name += " in " + op.module;
     std::string result = name;
-    for (int i = 2; !names_.insert(result).second; ++i) result = fmt::format("{} #{}", name, i);
+    if (names_.insert(result).second) return result;
+    int& number = numbers_.try_emplace(name, 1).first->second;
+    do result = fmt::format("{} #{}", name, ++number);
+    while (!names_.insert(result).second);
     return result;
   }
 
@@ -119,6 +117,7 @@ class OperatorTable {
   std::vector<RowTensors> tensors_;  // by row
   std::unordered_map<Key, OperatorId, KeyHash> rows_;
   std::unordered_set<std::string> names_;
+  std::unordered_map<std::string, int> numbers_;  // the last that tells rows of one name apart
 };
 
 }  // namespace

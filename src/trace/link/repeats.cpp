@@ -20,7 +20,7 @@ bool repeats(const Trace& trace, StringId text) {
   return tensors && to.dtype == from.dtype && to.strides.empty() && aten::copies_of_each(to, from) > 1;
 }
 
-bool writes_out(std::string_view kind) { return kind == "aten::clone" || kind == "aten::repeat"; }
+bool writes_out(OperatorKind what) { return what == OperatorKind::kClone || what == OperatorKind::kRepeat; }
 
 }  // namespace
 
@@ -30,11 +30,11 @@ void find_repeats(Trace& trace, const SpanNesting& nesting) {
     const OperatorId op = trace.spans.op[call.span];
     if (!op.valid() || found[op.index] == Finding::kElse) continue;
     if (trace.spans.category[call.span] != Category::kOperator ||
-        trace.operators[op.index].kind != "aten::copy_")
+        trace.operators[op.index].what != OperatorKind::kCopy)
       continue;
     const uint32_t around = nesting.parent(call.span);
-    const bool out = around != kNoSpan && trace.spans.name[around].valid() &&
-                     writes_out(trace.strings.text(trace.spans.name[around]));
+    const bool out = around != kNoSpan && trace.spans.op[around].valid() &&
+                     writes_out(trace.operators[trace.spans.op[around].index].what);
     if (!out || (found[op.index] == Finding::kNotSeen && !repeats(trace, call.inputs)))
       found[op.index] = Finding::kElse;
     else

@@ -21,17 +21,48 @@ struct Event {
   bool graph = false;      // launches a graph of many kernels
 };
 
-bool within_optimizer(const Trace& trace, const SpanNesting& nesting, const std::vector<Role>& roles,
-                      uint32_t row) {
-  for (; row != kNoSpan; row = nesting.parent(row)) {
-    const StringId name = trace.spans.name[row];
-    const Category category = trace.spans.category[row];
-    if (!name.valid() || (category != Category::kRegion && category != Category::kOperator)) continue;
-    if (name.index < roles.size() && roles[name.index] == Role::kOptimizer) return true;
-    if (category == Category::kOperator && is_optimizer_kind(trace.strings.text(name))) return true;
+// Whether a span is of the optimizer, or stands within one that is. What was found of a span on the way is
+// kept, so that all answers together cost one visit of each span, however deep they are nested.
+class WithinOptimizer {
+ public:
+  WithinOptimizer(const Trace& trace, const SpanNesting& nesting, const std::vector<Role>& roles)
+      : trace_(trace), nesting_(nesting), roles_(roles), known_(trace.spans.size(), kUnknown) {}
+
+  bool operator()(uint32_t row) {
+    char answer = kNo;
+    path_.clear();
+    for (; row != kNoSpan; row = nesting_.parent(row)) {
+      if (known_[row] != kUnknown) {
+        answer = known_[row];
+        break;
+      }
+      path_.push_back(row);
+      if (says_so(row)) {
+        answer = kYes;
+        break;
+      }
+    }
+    for (const uint32_t passed : path_) known_[passed] = answer;
+    return answer == kYes;
   }
-  return false;
-}
+
+ private:
+  static constexpr char kUnknown = 0, kYes = 1, kNo = 2;
+
+  bool says_so(uint32_t row) const {
+    const StringId name = trace_.spans.name[row];
+    const Category category = trace_.spans.category[row];
+    if (!name.valid() || (category != Category::kRegion && category != Category::kOperator)) return false;
+    if (name.index < roles_.size() && roles_[name.index] == Role::kOptimizer) return true;
+    return category == Category::kOperator && is_optimizer_kind(trace_.strings.text(name));
+  }
+
+  const Trace& trace_;
+  const SpanNesting& nesting_;
+  const std::vector<Role>& roles_;
+  std::vector<char> known_;     // by row
+  std::vector<uint32_t> path_;  // rows that the last question passed
+};
 
 // One event a launch: a graph of many kernels is one. Names of operators rather than kernels, where there are
 // any: libraries choose kernels by size.
@@ -57,21 +88,24 @@ std::vector<Event> launches(const Trace& trace, int rank, const SpanNesting& nes
                    [](const Event& a, const Event& b) { return a.time_ns < b.time_ns; });
   const auto same = [&](const Event& a, const Event& b) { return any_launch && a.row == b.row; };
   events.erase(std::unique(events.begin(), events.end(), same), events.end());
+  WithinOptimizer within_optimizer(trace, nesting, roles);
   if (any_launch)
-    for (Event& event : events) event.optimizer = within_optimizer(trace, nesting, roles, event.row);
+    for (Event& event : events) event.optimizer = within_optimizer(event.row);
   return events;
 }
 
 // Operators that no other operator encloses, on all threads of the rank.
 std::vector<Event> calls(const Trace& trace, int rank, const SpanNesting& nesting,
                          const std::vector<Role>& roles) {
+  const std::vector<uint32_t> operator_around = nesting.nearest(trace, Category::kOperator);
+  WithinOptimizer within_optimizer(trace, nesting, roles);
   std::vector<Event> events;
   for (uint32_t row = 0; row < trace.spans.size(); ++row) {
     if (trace.spans.category[row] != Category::kOperator || rank_of(trace, row) != rank) continue;
     const uint32_t around = nesting.parent(row);
-    if (around != kNoSpan && nesting.nearest(trace, around, Category::kOperator) != kNoSpan) continue;
-    events.push_back({trace.spans.start_ns[row], trace.spans.name[row].index, row,
-                      within_optimizer(trace, nesting, roles, row), false, false});
+    if (around != kNoSpan && operator_around[around] != kNoSpan) continue;
+    events.push_back(
+        {trace.spans.start_ns[row], trace.spans.name[row].index, row, within_optimizer(row), false, false});
   }
   std::stable_sort(events.begin(), events.end(),
                    [](const Event& a, const Event& b) { return a.time_ns < b.time_ns; });

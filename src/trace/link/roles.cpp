@@ -6,49 +6,37 @@
 namespace hone::trace::link {
 namespace {
 
-enum class Match : uint8_t { kPrefix, kContains };
-
-struct Pattern {
-  std::string_view text;
-  Role role;
-  Match match = Match::kPrefix;
-};
-
 // The first that matches decides. Sources: torch/profiler (ProfilerStep), torch/optim (Optimizer.step),
 // torch/utils/data (enumerate(DataLoader)), torch/csrc/autograd (evaluate_function), c10d (nccl:, c10d::),
 // torch/_dynamo/utils (dynamo_timed), torch/_inductor (## Call CompiledFxGraph).
-constexpr std::array kPatterns = {
-    Pattern{"ProfilerStep#", Role::kStepMark},
-    Pattern{"autograd::engine::evaluate_function", Role::kBackward},
-    Pattern{"Optimizer.step#", Role::kOptimizer},
-    Pattern{"Optimizer.zero_grad#", Role::kOptimizer},
-    Pattern{"enumerate(DataLoader)", Role::kData},
-    Pattern{"enumerate(DataPipe)", Role::kData},
-    Pattern{"DataLoader", Role::kData, Match::kContains},
-    Pattern{"nccl:", Role::kCommunication},
-    Pattern{"gloo:", Role::kCommunication},
-    Pattern{"c10d::", Role::kCommunication},
-    Pattern{"_c10d_functional::", Role::kCommunication},
-    Pattern{"record_param_comms", Role::kCommunication},
-    Pattern{"(dynamo_timed)", Role::kCompile, Match::kContains},
-    Pattern{"entire_frame_compile", Role::kCompile},
-    Pattern{"CachingAutotuner.benchmark_all_configs", Role::kCompile},
-    Pattern{"triton compile", Role::kCompile},
-    Pattern{"Torch-Compiled Region", Role::kModule},
-    Pattern{"nn.Module: ", Role::kModule},
-    Pattern{"## Call CompiledFxGraph", Role::kGenerated},
+constexpr NamePattern<Role> kRoles[] = {
+    {"ProfilerStep#", Role::kStepMark, At::kFront},
+    {"autograd::engine::evaluate_function", Role::kBackward, At::kFront},
+    {"Optimizer.step#", Role::kOptimizer, At::kFront},
+    {"Optimizer.zero_grad#", Role::kOptimizer, At::kFront},
+    {"enumerate(DataLoader)", Role::kData, At::kFront},
+    {"enumerate(DataPipe)", Role::kData, At::kFront},
+    {"DataLoader", Role::kData},
+    {"nccl:", Role::kCommunication, At::kFront},
+    {"gloo:", Role::kCommunication, At::kFront},
+    {"c10d::", Role::kCommunication, At::kFront},
+    {"_c10d_functional::", Role::kCommunication, At::kFront},
+    {"record_param_comms", Role::kCommunication, At::kFront},
+    {"(dynamo_timed)", Role::kCompile},
+    {"entire_frame_compile", Role::kCompile, At::kFront},
+    {"CachingAutotuner.benchmark_all_configs", Role::kCompile, At::kFront},
+    {"triton compile", Role::kCompile, At::kFront},
+    {"Torch-Compiled Region", Role::kModule, At::kFront},
+    {"nn.Module: ", Role::kModule, At::kFront},
+    {"## Call CompiledFxGraph", Role::kGenerated, At::kFront},
 };
-
-bool matches(std::string_view name, const Pattern& pattern) {
-  return pattern.match == Match::kPrefix ? name.starts_with(pattern.text)
-                                         : name.find(pattern.text) != std::string_view::npos;
-}
 
 }  // namespace
 
+std::span<const NamePattern<Role>> role_table() { return kRoles; }
+
 Role role_of(std::string_view name, Category category) {
-  for (const Pattern& pattern : kPatterns)
-    if (matches(name, pattern)) return pattern.role;
+  if (const auto role = first_match(role_table(), name)) return *role;
   return category == Category::kRegion ? Role::kModule : Role::kNone;
 }
 

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "trace/name_patterns.h"
 #include "trace/trace.h"
 
 namespace hone::trace::link {
@@ -21,6 +23,9 @@ enum class Role : uint8_t {
   kModule,         // a part of the model
   kGenerated,      // a name made by a tool that tells a person nothing: left out of module paths
 };
+
+// The table, for tests.
+std::span<const NamePattern<Role>> role_table();
 
 // The role of a range that the program or the framework named, of an operator, or of a host function.
 Role role_of(std::string_view name, Category category);

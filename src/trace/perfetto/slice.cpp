@@ -94,7 +94,10 @@ Copy to_copy(const Annotation& from) {
 
 Collective to_collective(const Annotation& from, Trace& trace) {
   Collective collective;
-  if (const std::string name = from.text("name"); !name.empty()) collective.name = trace.strings.intern(name);
+  if (const std::string name = from.text("name"); !name.empty()) {
+    collective.name = trace.strings.intern(name);
+    collective.kind = collective_kind(name);
+  }
   if (const std::string group = from.text("group"); !group.empty())
     collective.group = trace.strings.intern(group);
   collective.group_size = static_cast<uint32_t>(from.integer("group_size"));

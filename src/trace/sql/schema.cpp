@@ -11,9 +11,10 @@ CREATE TABLE ranks(rank INTEGER, world_size INTEGER, source TEXT, backend TEXT,
 CREATE TABLE strings(id INTEGER PRIMARY KEY, text TEXT);
 CREATE TABLE tracks(id INTEGER PRIMARY KEY, kind TEXT, name TEXT, process INTEGER, pid INTEGER, tid INTEGER,
                     rank INTEGER, device INTEGER);  -- kind: process, thread, stream; device -1: host
-CREATE TABLE operators(id INTEGER PRIMARY KEY, name TEXT, kind TEXT, class TEXT, dtype TEXT, flops REAL,
+CREATE TABLE operators(id INTEGER PRIMARY KEY, name TEXT, kind TEXT, what TEXT, class TEXT,
+                       dtype TEXT, flops REAL,
                        bytes_read REAL, bytes_written REAL, avoidable_bytes REAL, phase TEXT, module TEXT,
-                       geometry TEXT, implementation TEXT);  -- costs of one execution
+                       geometry TEXT, implementation TEXT);  -- what: recognised by kind; costs of one execution
 CREATE TABLE spans(id INTEGER PRIMARY KEY, start_ns INTEGER, duration_ns INTEGER, track INTEGER, name INTEGER,
                    category TEXT, step INTEGER, op INTEGER, correlation INTEGER);  -- name: of strings
 CREATE TABLE kernels(name INTEGER PRIMARY KEY, short TEXT, does TEXT, precision TEXT);  -- name: of strings
@@ -22,8 +23,8 @@ CREATE TABLE launches(span INTEGER PRIMARY KEY, external INTEGER, grid_x INTEGER
                       grid_z INTEGER, block_x INTEGER, block_y INTEGER, block_z INTEGER, registers INTEGER,
                       shared_bytes INTEGER, graph_node INTEGER);
 CREATE TABLE copies(span INTEGER PRIMARY KEY, external INTEGER, source TEXT, target TEXT, bytes REAL);
-CREATE TABLE collectives(span INTEGER PRIMARY KEY, name TEXT, process_group TEXT, group_size INTEGER,
-                         dtype TEXT, elements_in REAL, elements_out REAL);
+CREATE TABLE collectives(span INTEGER PRIMARY KEY, name TEXT, kind TEXT, process_group TEXT,
+                         group_size INTEGER, dtype TEXT, elements_in REAL, elements_out REAL);
 CREATE TABLE steps(span INTEGER PRIMARY KEY, step INTEGER, rank INTEGER, start_ns INTEGER,
                    duration_ns INTEGER, window_start_ns INTEGER, window_ns INTEGER);
 -- start_ns, duration_ns: as marked on the host; window_: what hone takes for the step, to the end of its last work

@@ -71,12 +71,13 @@ Status write_places(const Trace& trace, Database& database) {
 }
 
 Status write_operators(const Trace& trace, Database& database) {
-  HONE_ASSIGN(Insert insert, database.insert_into("operators", 13));
+  HONE_ASSIGN(Insert insert, database.insert_into("operators", 14));
   for (uint32_t i = 0; i < trace.operators.size(); ++i) {
     const Operator& row = trace.operators[i];
     HONE_CHECK(insert.integer(i)
                    .text(row.name)
                    .text(row.kind)
+                   .text(operator_kind_name(row.what))
                    .text(operator_class_name(row.op_class))
                    .text(dtype_name(row.dtype))
                    .real(row.flops)
@@ -132,7 +133,7 @@ Status write_kernels(const Trace& trace, Database& database) {
   HONE_ASSIGN(Insert insert, database.insert_into("kernels", 4));
   for (const uint32_t name : names) {
     const std::string_view text = trace.strings.text(StringId{name});
-    const KernelFamily family = kernel_family(text);
+    const KernelFamily& family = trace.kernel(StringId{name});
     insert.integer(name);
     const std::string short_name = kernel_short_name(text), does = family.text();
     insert.text(short_name);
@@ -167,10 +168,11 @@ Status write_details(const Trace& trace, Database& database) {
                    .text(kMemoryKinds[static_cast<std::size_t>(row.to)])
                    .real(row.bytes)
                    .run());
-  HONE_ASSIGN(Insert collectives, database.insert_into("collectives", 7));
+  HONE_ASSIGN(Insert collectives, database.insert_into("collectives", 8));
   for (const Collective& row : trace.collectives)
     HONE_CHECK(collectives.integer(row.span)
                    .text(trace.strings.text(row.name))
+                   .text(collective_kind_name(row.kind))
                    .text(trace.strings.text(row.group))
                    .integer(row.group_size)
                    .text(dtype_name(row.dtype))

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "trace/link/names.h"
 #include "trace/trace.h"
 
 namespace hone::trace {
@@ -43,6 +44,7 @@ inline uint32_t add_span(Trace& trace, const SpanWords& span) {
   const StringId name = span.name.empty() ? StringId{} : trace.strings.intern(span.name);
   trace.spans.add({std::llround(span.from_us * 1e3), std::llround(span.us * 1e3), span.on, name,
                    span.category, span.step, span.op, span.correlation});
+  if (trace.tracks[span.on.index].kind == TrackKind::kStream) link::recognise_kernel(trace, name);
   return static_cast<uint32_t>(trace.spans.size() - 1);
 }
 
@@ -62,7 +64,7 @@ inline uint32_t add_launch(Trace& trace, SpanWords call, SpanWords work) {
 inline void describe_collective(Trace& trace, uint32_t span, std::string_view name, double elements,
                                 std::string_view group = "0", uint32_t ranks = 2) {
   trace.collectives.push_back({span, trace.strings.intern(name), trace.strings.intern(group), ranks,
-                               DType::kF32, elements, elements});
+                               DType::kF32, elements, elements, collective_kind(name)});
 }
 
 }  // namespace hone::trace

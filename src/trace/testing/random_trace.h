@@ -104,7 +104,7 @@ class RandomTrace {
       case 3:
         trace_.collectives.push_back({row, text("allreduce "), text("group "), 2,
                                       below(2) == 0 ? DType::kBF16 : DType::kUndefined,
-                                      static_cast<double>(row), 1e6});
+                                      static_cast<double>(row), 1e6, CollectiveKind::kAllReduce});
         break;
       default:
         break;

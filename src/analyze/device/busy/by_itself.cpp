@@ -29,8 +29,8 @@ class ByItselfFinder {
     if (work.kind == WorkKind::kCollective || work.kind == WorkKind::kCopyToDevice ||
         work.kind == WorkKind::kCopyToHost || ns <= 0)
       return;
-    const KernelTraits& kernel = view_.kernel(i);
-    if (kernel.changes_layout) return claim(Rule::kChannelsFirstImages, i, 0, kGone);
+    const trace::KernelFamily& kernel = view_.kernel(i);
+    if (kernel.changes_layout()) return claim(Rule::kChannelsFirstImages, i, 0, kGone);
     if (work.op == kNothing) return;  // time only
     const trace::Operator& op = view_.operator_of(i);
     const OperatorUse& use = view_.use_of(i);
@@ -40,13 +40,13 @@ class ByItselfFinder {
       return claim(Rule::kAppendByCopy, i, little, little * ns);
     const double floor = use.floor_ns * view_.part_of(i);
     if (use.floor_ns <= 0) return;
-    if (kernel.channels_first_norm && use.roof_ns * view_.part_of(i) < 0.7 * ns && is_image(use.inputs))
+    if (kernel.channels_first && use.roof_ns * view_.part_of(i) < 0.7 * ns && is_image(use.inputs))
       return claim(Rule::kChannelsFirstImages, i, floor / ns, std::min(ns, floor / kChannelsLastNorm));
     if (is_too_wide(op, use)) return judge_width(i, floor);
     judge_speed(i, floor);
   }
 
-  MatrixMath enough(const OperatorUse& use) const {
+  KernelMath enough(const OperatorUse& use) const {
     return enough_math(use.math, view_.roofs, view_.uses.mostly_narrow);
   }
 
@@ -56,8 +56,8 @@ class ByItselfFinder {
   }
 
   Rule rule_of_width(const OperatorUse& use) const {
-    if (use.math == MatrixMath::kF64 || !use.is_product) return Rule::kF64Arithmetic;
-    if (use.math == MatrixMath::kTf32) return Rule::kTf32Products;
+    if (use.math == KernelMath::kF64 || !use.is_product) return Rule::kF64Arithmetic;
+    if (use.math == KernelMath::kTf32) return Rule::kTf32Products;
     return view_.uses.mostly_narrow ? Rule::kF32Among16Bits : Rule::kF32WithoutMatrixUnits;
   }
 
@@ -68,10 +68,10 @@ class ByItselfFinder {
   }
 
   // The gradient of x[indices]: rows for the same index are added one after another.
-  static bool adds_rows(std::string_view kind) { return kind.find("index_put") != std::string_view::npos; }
+  static bool adds_rows(const trace::Operator& op) { return op.what == trace::OperatorKind::kIndexPut; }
 
   bool is_attention(uint32_t work) const {
-    return view_.operator_of(work).kind.find("attention") != std::string::npos;
+    return view_.operator_of(work).what == trace::OperatorKind::kAttention;
   }
 
   // The floor is that of the narrowest arithmetic, the target that of the next: what lies between two steps
@@ -128,7 +128,7 @@ class ByItselfFinder {
     if (use.is_product && fraction < poor && is_of_patches(use.inputs)) return Rule::kPatchConvolutions;
     if (use.is_product && !attention && is_16_bit(use.math) && is_odd(i)) return Rule::kOddSizes;
     if (view_.ns(i) < kShortWorkNs || fraction >= poor) return std::nullopt;
-    if (adds_rows(view_.operator_of(i).kind)) return Rule::kRowsAddedInTurn;
+    if (adds_rows(view_.operator_of(i))) return Rule::kRowsAddedInTurn;
     return has_small_grid(i) ? Rule::kSmallGrids : Rule::kSlowKernels;
   }
 

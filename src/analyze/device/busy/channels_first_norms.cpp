@@ -26,7 +26,7 @@ Claims find_channels_first_norms(const View& view) {
   bool few_channels = false;
   for (uint32_t i = 0; i < view.works(); ++i) {
     if (view.work(i).step == trace::kNoStep) continue;
-    if (view.kernel(i).changes_layout) {
+    if (view.kernel(i).changes_layout()) {
       conversions.push_back(removed(i));
       converting_ns += view.ns(i);
     } else if (const ClaimedWork norm = over_channels_last(view, i); norm.target_ns > 0) {

@@ -1,8 +1,6 @@
 #include "analyze/device/busy/checks.h"
 
 #include <algorithm>
-#include <iterator>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,22 +11,11 @@ namespace {
 
 constexpr double kAnswerBytes = 8;
 
-bool is_one_of(std::string_view kind, const auto& kinds) {
-  return std::find(std::begin(kinds), std::end(kinds), kind) != std::end(kinds);
-}
+using trace::OperatorKind;
 
-bool sums_answers_up(std::string_view kind) {
-  constexpr std::string_view kKinds[] = {"aten::all", "aten::any"};
-  return is_one_of(kind, kKinds);
-}
-
-// What isnan, isinf, isfinite, isclose and comparisons run; abs and sub only before one of the others.
-bool asks(std::string_view kind) {
-  constexpr std::string_view kKinds[] = {
-      "aten::eq",         "aten::ne",          "aten::lt",          "aten::le",          "aten::gt",
-      "aten::ge",         "aten::isnan",       "aten::logical_not", "aten::logical_and", "aten::isinf",
-      "aten::logical_or", "aten::bitwise_not", "aten::abs",         "aten::bitwise_and", "aten::bitwise_or"};
-  return is_one_of(kind, kKinds);
+// What isnan, isinf, isfinite, isclose and comparisons run; abs only before one of the others.
+bool asks(OperatorKind what) {
+  return what == OperatorKind::kComparison || what == OperatorKind::kLogical || what == OperatorKind::kAbs;
 }
 
 class CheckFinder : public LaunchWalk {
@@ -44,7 +31,7 @@ class CheckFinder : public LaunchWalk {
   // Of two truth values: their product is their conjunction.
   bool joins(uint32_t work) const {
     const Inputs& inputs = view_.inputs_of(work);
-    return view_.operator_of(work).kind == "aten::mul" && is_tensor(inputs, 0) &&
+    return view_.operator_of(work).what == OperatorKind::kMul && is_tensor(inputs, 0) &&
            inputs[0].dtype == DType::kBool;
   }
 
@@ -60,10 +47,10 @@ class CheckFinder : public LaunchWalk {
       if (view_.work(work).kind == WorkKind::kMemset) continue;  // clears what the reduction adds to
       if (!view_.has_operator(work) || view_.work(work).step != view_.work(answer).step) break;
       const OperatorUse& use = view_.use_of(work);
-      const std::string_view kind = view_.operator_of(work).kind;
+      const OperatorKind what = view_.operator_of(work).what;
       const bool sums =
-          sums_answers_up(kind) && (claimed.empty() || use.elements == elements || elements == 0);
-      if (!sums && !(!claimed.empty() && use.elements == elements && (asks(kind) || joins(work)))) break;
+          what == OperatorKind::kAllOrAny && (claimed.empty() || use.elements == elements || elements == 0);
+      if (!sums && !(!claimed.empty() && use.elements == elements && (asks(what) || joins(work)))) break;
       if (sums) elements = std::max(elements, use.elements);
       claimed.push_back(along(work));
     }

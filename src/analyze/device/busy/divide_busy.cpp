@@ -27,12 +27,10 @@ namespace {
 
 View view_of(const trace::Trace& trace, const RankTimeline& timeline, const HostActivity& activity,
              const Loops& loops, const GpuRoofs& roofs) {
-  TraitsByName traits(trace);
-  OperatorUses uses = uses_of(trace, timeline, roofs, traits);
+  OperatorUses uses = uses_of(trace, timeline, roofs);
   std::vector<Leaf> leaves = find_leaves(trace, timeline);
   std::vector<char> at_leaf = works_at_leaves(trace, timeline, leaves);
-  return {trace,           timeline,          activity,          loops, roofs, std::move(traits),
-          std::move(uses), std::move(leaves), std::move(at_leaf)};
+  return {trace, timeline, activity, loops, roofs, std::move(uses), std::move(leaves), std::move(at_leaf)};
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ bool can_fuse(const View& view, uint32_t i) {
   if (work.op == kNothing || (work.kind != WorkKind::kKernel && work.kind != WorkKind::kCopyOnDevice))
     return false;
   const OperatorUse& use = view.use_of(i);
-  return use.memory_bound && !view.kernel(i).generated && !view.kernel(i).changes_layout &&
+  return use.memory_bound && !view.kernel(i).generated && !view.kernel(i).changes_layout() &&
          use.elements >= 1024 && view.operator_of(i).phase != trace::Phase::kOptimizer;
 }
 
@@ -158,10 +158,10 @@ class ChainFinder {
 // An f32 product among products in 16 bits.
 bool is_leak(const View& view, uint32_t i, std::span<const WorkSplit> known) {
   return view.has_operator(i) && known[i].cause() == Cause::kPrecision && view.uses.mostly_narrow &&
-         view.use_of(i).is_product && view.use_of(i).math == MatrixMath::kF32;
+         view.use_of(i).is_product && view.use_of(i).math == KernelMath::kVectorF32;
 }
 
-bool is_softmax(const trace::Operator& op) { return op.kind.find("softmax") != std::string::npos; }
+bool is_softmax(const trace::Operator& op) { return op.what == trace::OperatorKind::kSoftmax; }
 
 // The scores of attention, which a softmax over them gives away by their size.
 struct Scores {
@@ -186,7 +186,7 @@ Scores find_scores(const View& view) {
 
 // A product of which the scores are an input or the output.
 bool makes_scores(const View& view, uint32_t i, const Scores& scores) {
-  if (!view.has_operator(i) || view.operator_of(i).kind != "aten::bmm") return false;
+  if (!view.has_operator(i) || view.operator_of(i).what != trace::OperatorKind::kBmm) return false;
   const Inputs& inputs = view.inputs_of(i);
   if (!is_tensor(inputs, 0) || !is_tensor(inputs, 1)) return false;
   const auto &a = inputs[0].dims, &b = inputs[1].dims;
@@ -197,11 +197,15 @@ bool makes_scores(const View& view, uint32_t i, const Scores& scores) {
 // The works of an unfused optimizer, by step.
 using WorksOfSteps = std::vector<std::pair<int32_t, std::vector<uint32_t>>>;
 
+bool is_fused(trace::OperatorKind what) {
+  return what == trace::OperatorKind::kUpdate || what == trace::OperatorKind::kFused ||
+         what == trace::OperatorKind::kGenerated;
+}
+
 WorksOfSteps optimizer_works(const View& view) {
   WorksOfSteps steps;
   for (std::size_t op = 0; op < view.uses.rows.size(); ++op)  // then the rest is not the optimizer
-    if (view.uses.rows[op].works > 0 && view.trace.operators[op].kind.find("_fused_") != std::string::npos)
-      return {};
+    if (view.uses.rows[op].works > 0 && is_fused(view.trace.operators[op].what)) return {};
   for (uint32_t i = 0; i < view.works(); ++i) {
     if (!view.has_operator(i) || view.work(i).kind == WorkKind::kCollective) continue;
     if (view.operator_of(i).phase != trace::Phase::kOptimizer || view.kernel(i).generated) continue;

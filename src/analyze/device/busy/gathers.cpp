@@ -1,7 +1,6 @@
 #include "analyze/device/busy/gathers.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "analyze/device/busy/launch_walk.h"
 
@@ -27,9 +26,7 @@ class WholeGatherFinder : public LaunchWalk {
   Gather gather_of(uint32_t work) const {
     const trace::Collective* detail = view_.collective(work);
     if (detail == nullptr || !detail->name.valid() || detail->elements_in <= 0) return {};
-    const std::string_view name = view_.trace.strings.text(detail->name);
-    const bool gathers =
-        name.find("allgather") != std::string_view::npos || name.find("all_gather") != std::string_view::npos;
+    const bool gathers = detail->kind == trace::CollectiveKind::kAllGather;
     const double ranks = detail->elements_out / detail->elements_in;
     return gathers && ranks > 1 ? Gather{work, detail->elements_out, ranks} : Gather{};
   }

@@ -30,7 +30,7 @@ struct GatherProgram {
     row.op_class = op_class;
     row.bytes_read = 4 * reads;
     row.bytes_written = 4 * writes;
-    trace.operators.push_back(row);
+    trace.add_operator(row);
     OperatorUse use;
     use.largest_input = reads;
     uses.rows.push_back(use);

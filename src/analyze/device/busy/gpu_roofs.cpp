@@ -84,44 +84,29 @@ void take(double& rate, const Roofs& roofs, DType dtype) {
 
 }  // namespace
 
-std::string_view matrix_math_name(MatrixMath math) {
+double GpuRoofs::matrix_roof(trace::KernelMath math) const {
   switch (math) {
-    case MatrixMath::kF64:
-      return "f64";
-    case MatrixMath::kF32:
-      return "f32";
-    case MatrixMath::kTf32:
-      return "tf32";
-    case MatrixMath::kF16:
-      return "f16";
-    case MatrixMath::kBf16:
-      return "bf16";
-    case MatrixMath::kF8:
-      return "f8";
-    case MatrixMath::kI8:
-      break;
-  }
-  return "i8";
-}
-
-double GpuRoofs::matrix_roof(MatrixMath math) const {
-  switch (math) {
-    case MatrixMath::kF64:
+    using enum trace::KernelMath;
+    case kF64:
       return f64;
-    case MatrixMath::kF32:
+    case kVectorF32:
+    case kVectorF16:
       return f32;
-    case MatrixMath::kTf32:
+    case kTf32:
       return tf32;
-    case MatrixMath::kF16:
+    case kF16:
       return f16;
-    case MatrixMath::kBf16:
+    case kBf16:
+    case k16Bit:
       return bf16;
-    case MatrixMath::kF8:
+    case kF8:
       return f8;
-    case MatrixMath::kI8:
+    case kI8:
+      return i8;
+    case kUnknown:
       break;
   }
-  return i8;
+  return 0;
 }
 
 GpuRoofs gpu_roofs(std::string_view device_name) {

@@ -7,13 +7,12 @@
 
 #include "core/dtype.h"
 #include "core/roofs.h"
+#include "trace/kernel_family.h"
 
 namespace hone::analyze::device {
 
-// How a matrix product multiplies. The type of the numbers alone does not say it: f32 runs on matrix units
-// as tf32, or without them.
-enum class MatrixMath : uint8_t { kF64, kF32, kTf32, kF16, kBf16, kF8, kI8 };
-std::string_view matrix_math_name(MatrixMath math);  // "tf32"
+// Roofs of products are by how they multiply; f32 on matrix units is tf32.
+using trace::KernelMath;
 
 struct GpuRoofs {
   std::string device;  // "NVIDIA H200"; empty: unknown, and every rate 0
@@ -28,7 +27,7 @@ struct GpuRoofs {
   double graph_node_us = 1.0;  // from one work of a CUDA graph to the next
 
   bool known() const { return !device.empty(); }
-  double matrix_roof(MatrixMath math) const;
+  double matrix_roof(trace::KernelMath math) const;
   // How many times its roof a product may reach. Measured roofs are what products sustain: on an H200 the
   // limit of power then holds the clock at 1455 to 1695 MHz, by what the numbers are
   // (bench/results/product-clocks-2026-11-22.json). In a step that mostly waits for memory it stays at 1980,

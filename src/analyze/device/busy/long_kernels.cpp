@@ -11,6 +11,8 @@
 namespace hone::analyze::device {
 namespace {
 
+using trace::OperatorKind;
+
 // Outputs of a group from which on a convolution is a matrix product that fills matrix units.
 constexpr int64_t kMatrixOutputs = 8;
 
@@ -30,12 +32,12 @@ bool are_sizes(const std::vector<int64_t>& dims) {
 }
 
 // Its filters are [c, k of a group, taps…], and its results are longer than its input by the stride.
-bool is_transposed(const std::string& kind, const Inputs& inputs) {
-  if (kind.find("transpose") != std::string::npos) return true;
+bool is_transposed(OperatorKind what, const Inputs& inputs) {
+  if (what == OperatorKind::kTransposedConvolution) return true;
   std::size_t flag = 6;
-  if (kind == "aten::convolution_backward")
+  if (what == OperatorKind::kConvolutionBackward)
     flag = 7;
-  else if (kind != "aten::convolution" && kind != "aten::_convolution")
+  else if (what != OperatorKind::kConvolution)
     return false;
   return flag < inputs.size() && inputs[flag].value == "True";
 }
@@ -71,7 +73,7 @@ class LongKernelFinder {
     Claims claims;
     for (uint32_t i = 0; i < view_.works(); ++i) {
       if (!view_.has_operator(i) || spectra_ns_[view_.work(i).op] <= 0) continue;
-      if (view_.kernel(i).changes_layout) {  // for it alone
+      if (view_.kernel(i).changes_layout()) {  // for it alone
         claims.push_back({Rule::kLongConvolutionKernels, {removed(i)}});
         continue;
       }
@@ -88,8 +90,8 @@ class LongKernelFinder {
     const trace::Operator& op = view_.trace.operators[row];
     const OperatorUse& use = view_.uses.rows[row];
     if (op.op_class != trace::OperatorClass::kConvolution || use.works == 0) return 0;
-    if (is_transposed(op.kind, use.inputs)) return 0;
-    const bool backward = op.kind == "aten::convolution_backward";
+    if (is_transposed(op.what, use.inputs)) return 0;
+    const bool backward = op.what == OperatorKind::kConvolutionBackward;
     const Shape shape = shape_of(use.inputs, backward);
     if (shape.longest_side < kLongKernelSide) return 0;
     const double spectra = spectra_ns(shape) * (backward ? kSpectraGradients : 1);

@@ -11,6 +11,7 @@ namespace hone::analyze::device {
 namespace {
 
 using trace::OperatorClass;
+using trace::OperatorKind;
 
 // How much wider the sides of the matrix are than what the narrow ones share.
 constexpr int64_t kNarrow = 16;
@@ -29,7 +30,7 @@ struct Merging {
 };
 
 // Where a product has its two factors: mm(a, b), addmm(c, a, b).
-std::size_t first_factor(const trace::Operator& op) { return op.kind == "aten::addmm" ? 1 : 0; }
+std::size_t first_factor(const trace::Operator& op) { return op.what == OperatorKind::kAddmm ? 1 : 0; }
 
 bool has_factors(const Inputs& inputs, std::size_t first) {
   return is_tensor(inputs, first) && is_tensor(inputs, first + 1) && inputs[first].dims.size() == 2 &&
@@ -85,9 +86,10 @@ class MergedWeightFinder : public LaunchWalk {
       if (static_cast<double>(input.elements()) != merging_.elements()) return false;
       ++large;
     }
-    const bool adds = op.kind.starts_with("aten::add") || op.kind.starts_with("aten::sub");
-    const bool scales = op.kind.starts_with("aten::mul") || op.kind.starts_with("aten::div");
-    if (!(adds && large == 2) && !(scales && large == 1) && op.kind != "aten::copy_") return false;
+    const bool adds = op.what == OperatorKind::kAdd || op.what == OperatorKind::kSub ||
+                      op.what == OperatorKind::kAddcmul || op.what == OperatorKind::kAddcdiv;
+    const bool scales = op.what == OperatorKind::kMul || op.what == OperatorKind::kDiv;
+    if (!(adds && large == 2) && !(scales && large == 1) && op.what != OperatorKind::kCopy) return false;
     merging_.works.push_back(work);
     merging_.summed = merging_.summed || adds;
     return true;

@@ -40,8 +40,7 @@ class MicroBatchFinder {
     std::vector<uint32_t> sums;
     for (uint32_t i = 0; i < view_.works(); ++i) {
       if (view_.at_leaf[i] == 0 || !view_.has_operator(i) || view_.work(i).step == trace::kNoStep) continue;
-      const std::string& kind = view_.operator_of(i).kind;
-      if (kind == "aten::add" || kind == "aten::add_") sums.push_back(i);
+      if (view_.operator_of(i).what == trace::OperatorKind::kAdd) sums.push_back(i);
     }
     return sums;
   }

@@ -1,7 +1,6 @@
 #include "analyze/device/busy/one_hot.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,11 +10,11 @@
 namespace hone::analyze::device {
 namespace {
 
-bool fills(std::string_view kind) { return kind == "aten::fill_" || kind == "aten::zero_"; }
+using trace::OperatorKind;
 
 // scatter_(self, dim, index, value) with one index a row: along the last dimension, all others are equal.
 bool writes_one_a_row(const trace::Operator& op, const Inputs& inputs) {
-  if (op.kind.find("scatter") == std::string::npos || inputs.size() < 4) return false;
+  if (op.what != OperatorKind::kScatter || inputs.size() < 4) return false;
   if (!is_tensor(inputs, 0) || !is_tensor(inputs, 2) || is_tensor(inputs, 3)) return false;
   const auto &rows = inputs[0].dims, &index = inputs[2].dims;
   return !rows.empty() && rows.size() == index.size() && rows.back() > 1 && index.back() == 1 &&
@@ -33,7 +32,7 @@ class OneHotFinder : public LaunchWalk {
     if (!view_.has_operator(work)) return;
     const trace::Operator& op = view_.operator_of(work);
     const OperatorUse& use = view_.use_of(work);
-    if (fills(op.kind)) {
+    if (op.what == OperatorKind::kFill) {
       if (use.elements != filled_) filling_.clear();
       filled_ = use.elements;
       filling_.push_back(work);
@@ -42,7 +41,7 @@ class OneHotFinder : public LaunchWalk {
     } else if (elements_ > 0 && op.op_class == trace::OperatorClass::kMatrix) {
       look_at_product(work);
     } else if (elements_ > 0 && use.elements == elements_) {
-      if (op.kind != "aten::copy_") return forget();
+      if (op.what != OperatorKind::kCopy) return forget();
       makers_.push_back(work);
     }
   }

@@ -122,19 +122,19 @@ bool reads_square_mask(const Inputs& inputs) {
 
 bool changes_order(const trace::Operator& op, const Inputs& inputs) {
   if (op.op_class == trace::OperatorClass::kLayout) return true;
-  if (op.kind == "aten::copy_" && is_tensor(inputs, 0) && is_tensor(inputs, 1))
+  if (op.what == trace::OperatorKind::kCopy && is_tensor(inputs, 0) && is_tensor(inputs, 1))
     return inputs[0].dtype == inputs[1].dtype && inputs[0].strides != inputs[1].strides &&
            inputs[0].dims == inputs[1].dims && !inputs[1].repeats();
   return false;
 }
 
 bool is_cast(const trace::Operator& op, const Inputs& inputs) {
-  return op.kind == "aten::copy_" && is_tensor(inputs, 0) && is_tensor(inputs, 1) &&
+  return op.what == trace::OperatorKind::kCopy && is_tensor(inputs, 0) && is_tensor(inputs, 1) &&
          inputs[0].dtype != inputs[1].dtype;
 }
 
 double appended_share(const trace::Operator& op, const Inputs& inputs) {
-  if (op.kind != "aten::cat" || inputs.empty() || inputs[0].items.size() < 2) return 0;
+  if (op.what != trace::OperatorKind::kCat || inputs.empty() || inputs[0].items.size() < 2) return 0;
   const auto all = static_cast<double>(inputs[0].elements());
   const double rest = all > 0 ? 1 - static_cast<double>(inputs[0].items[0].elements()) / all : 1;
   return all >= kLargeAppend && rest <= kLittleAppended ? rest : 0;

@@ -20,7 +20,9 @@ trace::Operator named(std::string kind, trace::OperatorClass op_class = trace::O
   trace::Operator op;
   op.kind = std::move(kind);
   op.op_class = op_class;
-  return op;
+  trace::Trace trace;
+  trace.add_operator(op);
+  return trace.operators.front();
 }
 
 bool mixed(std::string_view text) {

@@ -17,11 +17,12 @@ bool is_memory_class(OperatorClass op_class) {
 
 class UseReader {
  public:
-  UseReader(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
-            const TraitsByName& traits)
-      : trace_(trace), timeline_(timeline), roofs_(roofs), traits_(traits) {
+  UseReader(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs)
+      : trace_(trace), timeline_(timeline), roofs_(roofs) {
     for (const DeviceStep& step : timeline.steps) steps_.insert(step.step);
     result_.rows.resize(trace.operators.size());
+    vector_ns_.resize(trace.operators.size());
+    matrix_ns_.resize(trace.operators.size());
   }
 
   OperatorUses run() {
@@ -50,9 +51,10 @@ class UseReader {
         ++use.executions;
       }
       use.work_ns += static_cast<double>(work.ns());
-      if (!traits_.of(work.span).changes_layout) use.computing_ns += static_cast<double>(work.ns());
-      if (traits_.of(work.span).vector_math) vector_math_.insert(work.op);
-      if (traits_.of(work.span).matrix_units) matrix_units_.insert(work.op);
+      const trace::KernelFamily& kernel = trace_.kernel(work.span);
+      if (!kernel.changes_layout()) use.computing_ns += static_cast<double>(work.ns());
+      if (kernel.math == KernelMath::kVectorF32) vector_ns_[work.op] += work.ns();
+      if (trace::on_tensor_cores(kernel.math)) matrix_ns_[work.op] += work.ns();
     }
     std::vector<char> has_inputs(result_.rows.size(), 0);
     for (std::size_t row = 0; row < spans.size(); ++row) {
@@ -77,28 +79,29 @@ class UseReader {
       use.elements = std::max(use.elements, broadcast_elements(use.inputs));
   }
 
-  MatrixMath math_of(std::size_t op, const OperatorUse& use) const {
+  KernelMath math_of(std::size_t op, const OperatorUse& use) const {
     switch (trace_.operators[op].dtype) {
       case DType::kF64:
-        return MatrixMath::kF64;
+        return KernelMath::kF64;
       case DType::kF16:
-        return MatrixMath::kF16;
+        return KernelMath::kF16;
       case DType::kF8E4M3FN:
       case DType::kF8E5M2:
-        return MatrixMath::kF8;
+        return KernelMath::kF8;
       case DType::kI8:
       case DType::kU8:
-        return MatrixMath::kI8;
+        return KernelMath::kI8;
       case DType::kF32:
         break;
       default:
-        return MatrixMath::kBf16;
+        return KernelMath::kBf16;
     }
-    if (vector_math_.contains(static_cast<uint32_t>(op))) return MatrixMath::kF32;
-    if (matrix_units_.contains(static_cast<uint32_t>(op))) return MatrixMath::kTf32;
+    // Of an operator's kernels, those that work longest count.
+    if (vector_ns_[op] > matrix_ns_[op]) return KernelMath::kVectorF32;
+    if (matrix_ns_[op] > 0) return KernelMath::kTf32;
     // A kernel whose name tells nothing and that is faster than f32 can be runs on matrix units.
     const double rate = use.work_ns > 0 ? trace_.operators[op].flops * use.executions / use.work_ns * 1e9 : 0;
-    return rate > roofs_.f32 ? MatrixMath::kTf32 : MatrixMath::kF32;
+    return rate > roofs_.f32 ? KernelMath::kTf32 : KernelMath::kVectorF32;
   }
 
   void find_math() {
@@ -117,7 +120,7 @@ class UseReader {
   }
 
   // What an execution takes at the roofs with its products done in `math`.
-  double least_ns(const trace::Operator& row, const OperatorUse& use, MatrixMath math) const {
+  double least_ns(const trace::Operator& row, const OperatorUse& use, KernelMath math) const {
     const double traffic = ns_at(row.bytes(), roofs_.dram);
     const bool narrows = use.is_product && is_16_bit(math) && !is_16_bit(use.math);
     const double arithmetic = use.is_product ? ns_at(row.fewest_flops(), roofs_.matrix_roof(math))
@@ -140,27 +143,27 @@ class UseReader {
   const trace::Trace& trace_;
   const RankTimeline& timeline_;
   const GpuRoofs& roofs_;
-  const TraitsByName& traits_;
   std::set<int32_t> steps_;
-  std::set<uint32_t> vector_math_, matrix_units_;  // operators by what their kernels are named after
+  // By operator: time in kernels whose names say that they compute in f32 without and on matrix units.
+  std::vector<int64_t> vector_ns_, matrix_ns_;
   OperatorUses result_;
 };
 
 }  // namespace
 
-bool is_8_bit(MatrixMath math) { return math == MatrixMath::kF8 || math == MatrixMath::kI8; }
+bool is_8_bit(KernelMath math) { return math == KernelMath::kF8 || math == KernelMath::kI8; }
 
-bool is_16_bit(MatrixMath math) { return math == MatrixMath::kBf16 || math == MatrixMath::kF16; }
+bool is_16_bit(KernelMath math) { return math == KernelMath::kBf16 || math == KernelMath::kF16; }
 
-MatrixMath enough_math(MatrixMath math, const GpuRoofs& roofs, bool mostly_narrow) {
+KernelMath enough_math(KernelMath math, const GpuRoofs& roofs, bool mostly_narrow) {
   const bool f32_may_stay = !mostly_narrow || roofs.bf16 <= 0;
-  if (math == MatrixMath::kF64 || (math == MatrixMath::kF32 && f32_may_stay))
-    return roofs.tf32 > 0 ? MatrixMath::kTf32 : math;
-  const bool wide = math == MatrixMath::kF32 || math == MatrixMath::kTf32;
-  return wide && roofs.bf16 > 0 ? MatrixMath::kBf16 : math;
+  if (math == KernelMath::kF64 || (math == KernelMath::kVectorF32 && f32_may_stay))
+    return roofs.tf32 > 0 ? KernelMath::kTf32 : math;
+  const bool wide = math == KernelMath::kVectorF32 || math == KernelMath::kTf32;
+  return wide && roofs.bf16 > 0 ? KernelMath::kBf16 : math;
 }
 
-MatrixMath narrowest_math(MatrixMath math, const GpuRoofs& roofs) {
+KernelMath narrowest_math(KernelMath math, const GpuRoofs& roofs) {
   return enough_math(enough_math(math, roofs, true), roofs, true);
 }
 
@@ -171,9 +174,8 @@ double OperatorUses::part(const Work& work) const {
   return use.computing_ns > 0 ? static_cast<double>(work.ns()) / use.computing_ns * use.executions : 0;
 }
 
-OperatorUses uses_of(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
-                     const TraitsByName& traits) {
-  return UseReader(trace, timeline, roofs, traits).run();
+OperatorUses uses_of(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs) {
+  return UseReader(trace, timeline, roofs).run();
 }
 
 }  // namespace hone::analyze::device

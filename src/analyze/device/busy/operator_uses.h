@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "analyze/device/busy/gpu_roofs.h"
-#include "analyze/device/busy/kernel_traits.h"
 #include "analyze/device/busy/operator_inputs.h"
 #include "analyze/device/timeline/rank_timeline.h"
 #include "trace/trace.h"
@@ -24,7 +23,7 @@ struct OperatorUse {
   // The same in the arithmetic that is advised next: that of enough_math().
   double enough_ns = 0;
   double roof_ns = 0;  // of one execution, by the arithmetic that ran
-  MatrixMath math = MatrixMath::kBf16;
+  KernelMath math = KernelMath::kBf16;
   bool is_product = false;  // matrix product or convolution
   bool memory_bound = false;
   double largest_input = 0;  // elements of its largest input
@@ -42,16 +41,15 @@ struct OperatorUses {
   double part(const Work& work) const;
 };
 
-OperatorUses uses_of(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs,
-                     const TraitsByName& traits);
+OperatorUses uses_of(const trace::Trace& trace, const RankTimeline& timeline, const GpuRoofs& roofs);
 
-bool is_16_bit(MatrixMath math);
-bool is_8_bit(MatrixMath math);
+bool is_16_bit(KernelMath math);
+bool is_8_bit(KernelMath math);
 // The arithmetic that training and inference do with: f64 is a leak, f32 products run as tf32, those in tf32
 // in bf16, and where most products are in 16 bits all are.
-MatrixMath enough_math(MatrixMath math, const GpuRoofs& roofs, bool mostly_narrow);
+KernelMath enough_math(KernelMath math, const GpuRoofs& roofs, bool mostly_narrow);
 // Where that leads to, step by step: what floors are counted in, so that they stay when arithmetic changes.
-MatrixMath narrowest_math(MatrixMath math, const GpuRoofs& roofs);
+KernelMath narrowest_math(KernelMath math, const GpuRoofs& roofs);
 
 // Nanoseconds for an amount at a rate; 0 where the rate is not known.
 double ns_at(double amount, double per_second);

@@ -14,10 +14,7 @@ using trace::OperatorClass;
 
 GpuRoofs h200() { return gpu_roofs("NVIDIA H200"); }
 
-OperatorUses uses(const Works& made) {
-  TraitsByName traits(made.trace());
-  return uses_of(made.trace(), made.timeline(), h200(), traits);
-}
+OperatorUses uses(const Works& made) { return uses_of(made.trace(), made.timeline(), h200()); }
 
 WorkWords product_of_flops(DType dtype, double flops, std::string kernel = "a_kernel") {
   return {.kind = "aten::mm",
@@ -68,33 +65,33 @@ TEST(MostlyNarrow, IsNoProgramWithoutProducts) {
 }
 
 TEST(EnoughMath, Takes16BitsForF32OnlyAmongProductsOf16Bits) {
-  EXPECT_EQ(enough_math(MatrixMath::kF32, h200(), true), MatrixMath::kBf16);
-  EXPECT_EQ(enough_math(MatrixMath::kF32, h200(), false), MatrixMath::kTf32);
+  EXPECT_EQ(enough_math(KernelMath::kVectorF32, h200(), true), KernelMath::kBf16);
+  EXPECT_EQ(enough_math(KernelMath::kVectorF32, h200(), false), KernelMath::kTf32);
 }
 
 TEST(EnoughMath, TakesBf16ForTf32) {
-  EXPECT_EQ(enough_math(MatrixMath::kTf32, h200(), false), MatrixMath::kBf16);
-  EXPECT_EQ(enough_math(MatrixMath::kTf32, h200(), true), MatrixMath::kBf16);
+  EXPECT_EQ(enough_math(KernelMath::kTf32, h200(), false), KernelMath::kBf16);
+  EXPECT_EQ(enough_math(KernelMath::kTf32, h200(), true), KernelMath::kBf16);
 }
 
 TEST(EnoughMath, TakesTf32ForF64) {
-  EXPECT_EQ(enough_math(MatrixMath::kF64, h200(), false), MatrixMath::kTf32);
-  EXPECT_EQ(enough_math(MatrixMath::kF64, h200(), true), MatrixMath::kTf32);
+  EXPECT_EQ(enough_math(KernelMath::kF64, h200(), false), KernelMath::kTf32);
+  EXPECT_EQ(enough_math(KernelMath::kF64, h200(), true), KernelMath::kTf32);
 }
 
 TEST(EnoughMath, LeavesWhatIsNarrow) {
-  for (const MatrixMath math : {MatrixMath::kF16, MatrixMath::kBf16, MatrixMath::kF8, MatrixMath::kI8})
+  for (const KernelMath math : {KernelMath::kF16, KernelMath::kBf16, KernelMath::kF8, KernelMath::kI8})
     EXPECT_EQ(enough_math(math, h200(), true), math);
 }
 
 TEST(EnoughMath, TakesNothingThatTheDeviceLacks) {
   GpuRoofs roofs = h200();
   roofs.bf16 = 0;
-  EXPECT_EQ(enough_math(MatrixMath::kF32, roofs, true), MatrixMath::kTf32);
-  EXPECT_EQ(enough_math(MatrixMath::kTf32, roofs, true), MatrixMath::kTf32);
+  EXPECT_EQ(enough_math(KernelMath::kVectorF32, roofs, true), KernelMath::kTf32);
+  EXPECT_EQ(enough_math(KernelMath::kTf32, roofs, true), KernelMath::kTf32);
   roofs.tf32 = 0;
-  EXPECT_EQ(enough_math(MatrixMath::kF32, roofs, true), MatrixMath::kF32);
-  EXPECT_EQ(enough_math(MatrixMath::kF64, roofs, false), MatrixMath::kF64);
+  EXPECT_EQ(enough_math(KernelMath::kVectorF32, roofs, true), KernelMath::kVectorF32);
+  EXPECT_EQ(enough_math(KernelMath::kF64, roofs, false), KernelMath::kF64);
 }
 
 TEST(UsedMath, OfF32IsWhatTheKernelIsNamedAfterElseWhatItsRateAllows) {
@@ -105,10 +102,10 @@ TEST(UsedMath, OfF32IsWhatTheKernelIsNamedAfterElseWhatItsRateAllows) {
   made.run(product_of_flops(DType::kF32, 1e9));
   made.end_step();
   const OperatorUses found = uses(made);
-  EXPECT_EQ(found.rows[0].math, MatrixMath::kF32);
-  EXPECT_EQ(found.rows[1].math, MatrixMath::kTf32);
-  EXPECT_EQ(found.rows[2].math, MatrixMath::kTf32);
-  EXPECT_EQ(found.rows[3].math, MatrixMath::kF32);
+  EXPECT_EQ(found.rows[0].math, KernelMath::kVectorF32);
+  EXPECT_EQ(found.rows[1].math, KernelMath::kTf32);
+  EXPECT_EQ(found.rows[2].math, KernelMath::kTf32);
+  EXPECT_EQ(found.rows[3].math, KernelMath::kVectorF32);
 }
 
 TEST(Floor, OfAProductThatNarrowsReadsHalfTheBytes) {

@@ -56,15 +56,15 @@ class PointwiseSeriesFinder : public LaunchWalk {
     if (!view_.has_operator(work) || view_.work(work).step != step || view_.use_of(work).elements != elements)
       return false;
     return claimed_.contains(work) ||
-           (view_.alone[work].cause() == Cause::kLayout && !view_.kernel(work).changes_layout);
+           (view_.alone[work].cause() == Cause::kLayout && !view_.kernel(work).changes_layout());
   }
 
   bool adds_bias(std::size_t at, int32_t step, double elements, int64_t channels) const {
     if (at >= launches()) return false;
     const uint32_t work = launched(at);
-    if (!view_.has_operator(work) || view_.work(work).step != step ||
-        view_.operator_of(work).kind != "aten::add_")
-      return false;
+    if (!view_.has_operator(work) || view_.work(work).step != step) return false;
+    const trace::Operator& op = view_.operator_of(work);
+    if (op.what != trace::OperatorKind::kAdd || !op.in_place) return false;
     const Inputs& inputs = view_.inputs_of(work);
     return is_tensor(inputs, 0) && is_tensor(inputs, 1) && inputs[1].elements() == channels &&
            static_cast<double>(inputs[0].elements()) == elements;

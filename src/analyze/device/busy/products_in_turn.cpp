@@ -45,7 +45,7 @@ class TurnFinder {
   }
 
   bool can_be_batched(uint32_t work) const {
-    if (!view_.has_operator(work) || view_.operator_of(work).kind != "aten::mm") return false;
+    if (!view_.has_operator(work) || view_.operator_of(work).what != trace::OperatorKind::kMm) return false;
     const Inputs& inputs = view_.inputs_of(work);
     if (!is_tensor(inputs, 0) || !is_tensor(inputs, 1) || view_.use_of(work).floor_ns <= 0) return false;
     const auto &a = inputs[0].dims, &b = inputs[1].dims;

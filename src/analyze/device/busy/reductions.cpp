@@ -33,12 +33,7 @@ double updated_elements(const View& view) {
 // A reduction over ranks; null: another work.
 const trace::Collective* reduction(const View& view, uint32_t work) {
   const trace::Collective* detail = view.collective(work);
-  if (detail == nullptr || !detail->name.valid()) return nullptr;
-  const std::string_view name = view.trace.strings.text(detail->name);
-  const bool reduces = name.find("allreduce") != std::string_view::npos ||
-                       name.find("all_reduce") != std::string_view::npos ||
-                       name.find("reduce_scatter") != std::string_view::npos;
-  return reduces ? detail : nullptr;
+  return detail != nullptr && trace::adds_up(detail->kind) ? detail : nullptr;
 }
 
 double elements_of(const trace::Collective& detail) {

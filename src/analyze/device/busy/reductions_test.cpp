@@ -48,7 +48,7 @@ struct ReductionProgram {
   void add_operator(trace::Phase phase, double elements) {
     trace::Operator row;
     row.phase = phase;
-    trace.operators.push_back(row);
+    trace.add_operator(row);
     OperatorUse use;
     if (elements > 0) {
       trace::CallInput tensor;
@@ -66,7 +66,7 @@ struct ReductionProgram {
     trace::Operator row;
     row.kind = "aten::copy_";
     row.phase = trace::Phase::kForward;
-    trace.operators.push_back(row);
+    trace.add_operator(row);
     OperatorUse use;
     use.elements = 100;
     for (const DType dtype : {to, from}) {

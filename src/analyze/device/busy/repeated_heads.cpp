@@ -31,7 +31,7 @@ Operands operands_of_attention(const View& view, const Claims& attention) {
         operands.add(view.inputs_of(row.work), 0, 2);
   for (std::size_t row = 0; row < view.uses.rows.size(); ++row) {  // (query, key, value)
     const trace::Operator& op = view.trace.operators[row];
-    if (op.phase != trace::Phase::kBackward && op.kind.find("attention") != std::string_view::npos)
+    if (op.phase != trace::Phase::kBackward && op.what == trace::OperatorKind::kAttention)
       operands.add(view.uses.rows[row].inputs, 1, 3);
   }
   return operands;

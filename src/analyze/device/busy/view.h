@@ -7,7 +7,6 @@
 
 #include "analyze/device/busy/claims.h"
 #include "analyze/device/busy/gpu_roofs.h"
-#include "analyze/device/busy/kernel_traits.h"
 #include "analyze/device/busy/leaves.h"
 #include "analyze/device/busy/operator_uses.h"
 #include "analyze/device/host/host_activity.h"
@@ -24,7 +23,6 @@ struct View {
   const HostActivity& activity;
   const Loops& loops;
   const GpuRoofs& roofs;
-  TraitsByName traits;
   OperatorUses uses;
   std::vector<Leaf> leaves = {};
   std::vector<char> at_leaf = {};     // by work: launched at a leaf
@@ -40,7 +38,7 @@ struct View {
   const Inputs& inputs_of(uint32_t i) const { return use_of(i).inputs; }
   // The work's part of its operator's floor and roof.
   double part_of(uint32_t i) const { return uses.part(work(i)); }
-  const KernelTraits& kernel(uint32_t i) const { return traits.of(work(i).span); }
+  const trace::KernelFamily& kernel(uint32_t i) const { return trace.kernel(work(i).span); }
   // Null: it is none, or nothing is known of it.
   const trace::Collective* collective(uint32_t i) const {
     return work(i).kind == WorkKind::kCollective ? trace::find_detail(trace.collectives, work(i).span)

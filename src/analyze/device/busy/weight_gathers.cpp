@@ -20,9 +20,7 @@ constexpr double kMostOfMemory = 0.8;
 constexpr std::string_view kGatherRange = "FSDP::all_gather";
 constexpr std::string_view kUnpackRange = "FSDP::all_gather_copy_out";
 
-bool contains(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
-}
+using trace::OperatorKind;
 
 // A range of the host that FSDP names after the module whose weights it gathers.
 struct Range {
@@ -105,7 +103,7 @@ class WeightGatherFinder : public LaunchWalk {
   // Whether weights, or what is kept of them, are others after this work, or a backward pass has begun.
   bool changes_weights(uint32_t i) const {
     if (const trace::Collective* detail = collective(i); detail != nullptr)
-      return contains(view_.trace.strings.text(detail->name), "reduce_scatter");
+      return detail->kind == trace::CollectiveKind::kReduceScatter;
     if (view_.work(i).kind == WorkKind::kCollective || !view_.has_operator(i)) return false;
     const trace::Phase phase = view_.operator_of(i).phase;
     return phase == trace::Phase::kBackward || phase == trace::Phase::kOptimizer;
@@ -125,8 +123,7 @@ class WeightGatherFinder : public LaunchWalk {
   void take_collective(uint32_t i, const Range* range) {
     const trace::Collective* detail = collective(i);
     if (detail == nullptr || detail->elements_in <= 0 || detail->elements_out <= detail->elements_in) return;
-    const std::string_view name = view_.trace.strings.text(detail->name);
-    if (!contains(name, "allgather") && !contains(name, "all_gather")) return;
+    if (detail->kind != trace::CollectiveKind::kAllGather) return;
     WeightGather gather{{i},
                         range,
                         detail->elements_in,
@@ -165,8 +162,9 @@ class WeightGatherFinder : public LaunchWalk {
   }
 
   bool copies(uint32_t i, double elements) const {
-    return view_.has_operator(i) && view_.use_of(i).elements == elements &&
-           contains(view_.operator_of(i).kind, "copy");
+    if (!view_.has_operator(i) || view_.use_of(i).elements != elements) return false;
+    const OperatorKind what = view_.operator_of(i).what;
+    return what == OperatorKind::kCopy || what == OperatorKind::kListCopy || what == OperatorKind::kOtherCopy;
   }
 
   // Of the matrix or the filters that a product of activations goes over: its last argument of so many
@@ -174,9 +172,9 @@ class WeightGatherFinder : public LaunchWalk {
   static double weight_elements(const trace::Operator& op, const OperatorUse& use) {
     const bool product =
         op.op_class == trace::OperatorClass::kMatrix || op.op_class == trace::OperatorClass::kConvolution;
-    if (contains(op.kind, "embedding") && is_tensor(use.inputs, 0))
+    if (op.what == OperatorKind::kEmbedding && is_tensor(use.inputs, 0))
       return static_cast<double>(use.inputs.front().elements());
-    if (!product || contains(op.kind, "bmm")) return 0;
+    if (!product || op.what == OperatorKind::kBmm || op.what == OperatorKind::kBaddbmm) return 0;
     double elements = 0;
     for (std::size_t i = 0; i < use.inputs.size(); ++i)
       if (is_tensor(use.inputs, i) && use.inputs[i].dims.size() >= 2)

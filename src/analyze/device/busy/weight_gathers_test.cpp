@@ -102,7 +102,7 @@ class WeightGatherProgram {
     row.kind = kind;
     row.phase = phase;
     row.op_class = kind.ends_with("mm") ? trace::OperatorClass::kMatrix : trace::OperatorClass::kPointwise;
-    trace_.operators.push_back(row);
+    trace_.add_operator(row);
     OperatorUse use;
     for (const std::vector<int64_t>& dims : shapes) {
       trace::CallInput input;

@@ -12,6 +12,7 @@ namespace hone::analyze::device {
 namespace {
 
 using trace::CallInput;
+using trace::OperatorKind;
 
 // Numbers in 8 bits: masks are none.
 bool is_narrow(DType dtype) {
@@ -25,10 +26,9 @@ bool is_bytes(const CallInput& input) {
   return is_narrow(input.dtype) && (input.dims.size() == 2 || input.dims.size() == 3) && input.elements() > 1;
 }
 
-bool scales_or_shifts(std::string_view kind) {
-  for (const std::string_view way : {"aten::mul", "aten::div", "aten::sub", "aten::add"})
-    if (kind == way || (kind.starts_with(way) && kind.substr(way.size()) == "_")) return true;
-  return false;
+bool scales_or_shifts(OperatorKind what) {
+  return what == OperatorKind::kMul || what == OperatorKind::kDiv || what == OperatorKind::kSub ||
+         what == OperatorKind::kAdd;
 }
 
 // Where a product has its weight and what passes through it: the second factor is the weight, as in
@@ -38,12 +38,21 @@ struct Factors {
   std::size_t weight = 0, passing = 0;
 };
 
-std::optional<Factors> factors_of(std::string_view kind) {
-  if (kind == "aten::mm" || kind == "aten::bmm") return Factors{1, 0};
-  if (kind == "aten::addmm" || kind == "aten::baddbmm") return Factors{2, 1};
-  if (kind == "aten::mv") return Factors{0, 1};
-  if (kind == "aten::addmv") return Factors{1, 2};
-  return std::nullopt;
+std::optional<Factors> factors_of(OperatorKind what) {
+  switch (what) {
+    case OperatorKind::kMm:
+    case OperatorKind::kBmm:
+      return Factors{1, 0};
+    case OperatorKind::kAddmm:
+    case OperatorKind::kBaddbmm:
+      return Factors{2, 1};
+    case OperatorKind::kMv:
+      return Factors{0, 1};
+    case OperatorKind::kAddmv:
+      return Factors{1, 2};
+    default:
+      return std::nullopt;
+  }
 }
 
 // A weight on its way from bytes into a product.
@@ -83,8 +92,8 @@ class WidenedWeightFinder : public LaunchWalk {
     const trace::Operator& op = view_.operator_of(work);
     const Inputs& inputs = view_.inputs_of(work);
     if (!is_tensor(inputs, 0) || !is_tensor(inputs, 1)) return false;
-    const bool converts = op.kind == "aten::copy_" && is_wide(inputs[0].dtype);
-    const bool scales = scales_or_shifts(op.kind) && !op.kind.ends_with('_') && is_wide(inputs[1].dtype) &&
+    const bool converts = op.what == OperatorKind::kCopy && is_wide(inputs[0].dtype);
+    const bool scales = scales_or_shifts(op.what) && !op.in_place && is_wide(inputs[1].dtype) &&
                         inputs[1].elements() < inputs[0].elements();
     const CallInput& bytes = inputs[converts ? 1 : 0];
     if ((!converts && !scales) || !is_bytes(bytes) || (converts && inputs[0].dims != bytes.dims))
@@ -105,11 +114,12 @@ class WidenedWeightFinder : public LaunchWalk {
   void go_on(uint32_t work) {
     const OperatorUse& use = view_.use_of(work);
     if (widening_.elements == 0 || use.elements != widening_.elements) return;
-    const std::string& kind = view_.operator_of(work).kind;
+    const OperatorKind what = view_.operator_of(work).what;
     const auto large = std::count_if(use.inputs.begin(), use.inputs.end(), [&](const CallInput& input) {
       return input.kind == CallInput::Kind::kTensor && widening_.is_of_size(input);
     });
-    if ((large == 1 && scales_or_shifts(kind)) || (large == 2 && kind == "aten::copy_") || is_same_call(work))
+    if ((large == 1 && scales_or_shifts(what)) || (large == 2 && what == OperatorKind::kCopy) ||
+        is_same_call(work))
       widening_.works.push_back(work);
     else
       widening_ = {};
@@ -120,7 +130,7 @@ class WidenedWeightFinder : public LaunchWalk {
     if (execution == product_ && execution != kNothing) return claim_product(work);
     if (widening_.elements == 0) return;
     const Inputs& inputs = view_.inputs_of(work);
-    const std::optional<Factors> factors = factors_of(view_.operator_of(work).kind);
+    const std::optional<Factors> factors = factors_of(view_.operator_of(work).what);
     const bool reads = std::any_of(inputs.begin(), inputs.end(), [&](const CallInput& input) {
       return input.kind == CallInput::Kind::kTensor && widening_.is(input);
     });

@@ -26,7 +26,7 @@ class Lane {
       time_ = std::max(from, to);
       const bool found = from < to && !open_.empty();
       if (found) now_ = stretch(from, to);
-      closes ? open_.pop_back() : open(spans_[next_++]);
+      closes ? close() : open(spans_[next_++]);
       if (found) return;
     }
     over_ = true;
@@ -35,22 +35,27 @@ class Lane {
  private:
   void open(HostSpan span) {
     if (!open_.empty()) span.end_ns = std::min(span.end_ns, open_.back().end_ns);
+    if (span.outer && outer_ == kNoPlace) outer_ = open_.size();
     open_.push_back(span);
+  }
+  void close() {
+    open_.pop_back();
+    if (outer_ == open_.size()) outer_ = kNoPlace;
   }
 
   // What open spans make of a time; outer spans that name an activity of the whole (compiling, input) speak
   // for all they enclose.
   ActivitySpan stretch(int64_t from, int64_t to) const {
-    const auto outer =
-        std::find_if(open_.begin(), open_.end(), [](const HostSpan& span) { return span.outer; });
     const HostSpan& inner = open_.back();
-    if (outer != open_.end()) return {from, to, outer->activity, outer->row, inner.is_operator};
+    if (outer_ != kNoPlace) return {from, to, open_[outer_].activity, open_[outer_].row, inner.is_operator};
     return {from, to, inner.says ? inner.activity : Activity::kOther, inner.row, inner.is_operator};
   }
 
   const std::vector<HostSpan>& spans_;
   std::size_t next_ = 0;
-  std::vector<HostSpan> open_;  // innermost last
+  static constexpr std::size_t kNoPlace = std::numeric_limits<std::size_t>::max();
+  std::vector<HostSpan> open_;    // innermost last
+  std::size_t outer_ = kNoPlace;  // place in open_ of the outermost that speaks for all inside it
   int64_t time_ = 0;
   ActivitySpan now_;
   bool over_ = false;

@@ -132,5 +132,9 @@ TEST(HostActivity, IsDividedAlikeWhereverThePieceBeforeLay) {
   }
 }
 
+TEST(HostActivity, EveryWordCanDecide) {
+  EXPECT_EQ(trace::unreachable_rows(activity_words()), std::vector<std::string_view>());
+}
+
 }  // namespace
 }  // namespace hone::analyze::device

@@ -2,24 +2,20 @@
 
 #include <algorithm>
 #include <cctype>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "trace/link/roles.h"
 
 namespace hone::analyze::device {
 namespace {
 
 using trace::Category;
 
-struct NamedActivity {
-  std::string_view word;  // in lower case
-  Activity activity;      // kIssue: says that the words below do not count
-};
-
-// The first word that a name contains decides.
-constexpr NamedActivity kWords[] = {
+// Words in lower case; the first that a name contains decides, and kIssue says that those below do not count.
+constexpr trace::NamePattern<Activity> kWords[] = {
     {"compiled", Activity::kIssue},  // running what was compiled
     {"cache lookup", Activity::kIssue},
     {"readback", Activity::kIssue},
@@ -49,26 +45,20 @@ constexpr NamedActivity kWords[] = {
     {"file", Activity::kIo},
     {"disk", Activity::kIo},
     {"checkpoint_save", Activity::kIo},
-    {"save_checkpoint", Activity::kIo},
     {"torch.save", Activity::kIo},
     {"torch.load", Activity::kIo},
 };
 
-// Operators of frameworks are named after what they compute: "aten::index_read_" reads no file.
-bool speaks_of_itself(std::string_view name) {
-  return name.starts_with("aten::") || name.starts_with("autograd::") || name.starts_with("c10d::") ||
-         name.starts_with("ProfilerStep") || name.starts_with("nccl:");
-}
-
-// kIssue if the name speaks of nothing else: "enumerate(DataLoader)#…" is kInput.
+// kIssue if the name speaks of nothing else: "enumerate(DataLoader)#…" is kInput. Operators of frameworks are
+// named after what they compute: "aten::index_read_" reads no file.
 Activity named_activity(std::string_view name) {
-  if (name.starts_with("c10d::") || name.starts_with("nccl:")) return Activity::kCommunicate;
-  if (speaks_of_itself(name)) return Activity::kIssue;
+  const trace::link::Role role = trace::link::role_of(name, Category::kOperator);
+  if (role == trace::link::Role::kCommunication) return Activity::kCommunicate;
+  const bool of_framework = role == trace::link::Role::kBackward || role == trace::link::Role::kStepMark;
+  if (of_framework || trace::operator_word(name).size() < name.size()) return Activity::kIssue;
   std::string lower(name);
   for (char& letter : lower) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  for (const NamedActivity& row : kWords)
-    if (lower.find(row.word) != std::string::npos) return row.activity;
-  return Activity::kIssue;
+  return trace::first_match(activity_words(), lower).value_or(Activity::kIssue);
 }
 
 bool is_outer(Activity activity) {
@@ -78,21 +68,28 @@ bool is_outer(Activity activity) {
 
 // Operators that read a value from the device: all that is in them would go with the read.
 bool reads_value(std::string_view name) {
-  constexpr std::string_view kReaders[] = {"aten::item",       "aten::_local_scalar_dense", "aten::nonzero",
-                                           "aten::is_nonzero", "aten::masked_select",       "aten::equal"};
-  return std::find(std::begin(kReaders), std::end(kReaders), name) != std::end(kReaders);
+  const trace::OperatorKind what = trace::operator_kind(name);
+  return what == trace::OperatorKind::kReadValue || what == trace::OperatorKind::kReadSize;
 }
+
+// What a name says, looked at once.
+struct NameSays {
+  Activity activity = Activity::kIssue;
+  bool reads = false;
+};
 
 // Readers that wait inside are waiting as a whole.
 void mark_readers(std::vector<HostSpan>& spans) {
   std::vector<std::size_t> open;  // readers
   for (std::size_t i = 0; i < spans.size(); ++i) {
     while (!open.empty() && spans[open.back()].end_ns <= spans[i].start_ns) open.pop_back();
-    if (spans[i].activity == Activity::kWait)
+    if (spans[i].activity == Activity::kWait) {
       for (std::size_t reader : open) {
         spans[reader].activity = Activity::kWait;
         spans[reader].says = spans[reader].outer = true;
       }
+      open.clear();  // marked; a second wait tells nothing new of them
+    }
     if (spans[i].reads) open.push_back(i);
   }
 }
@@ -127,9 +124,13 @@ class HostReader {
   }
 
  private:
-  Activity named(trace::StringId name) {
-    std::optional<Activity>& known = named_[name.index];
-    if (!known) known = named_activity(trace_.strings.text(name));
+  NameSays named(trace::StringId name) {
+    if (!name.valid()) return {};
+    std::optional<NameSays>& known = named_[name.index];
+    if (!known) {
+      const std::string_view text = trace_.strings.text(name);
+      known = NameSays{named_activity(text), reads_value(text)};
+    }
     return *known;
   }
 
@@ -176,16 +177,16 @@ class HostReader {
         break;
       case Category::kRuntime:
         span.activity = blocked(row);
-        if (span.activity == Activity::kIssue) span.activity = named(spans.name[row]);
+        if (span.activity == Activity::kIssue) span.activity = named(spans.name[row]).activity;
         break;
       case Category::kOperator:
       case Category::kRegion:
       case Category::kFunction:
-        span.activity = spans.name[row].valid() ? named(spans.name[row]) : Activity::kIssue;
+        span.activity = named(spans.name[row]).activity;
         span.says = span.activity != Activity::kIssue;
         span.outer = is_outer(span.activity);
         span.is_operator = spans.category[row] == Category::kOperator;
-        span.reads = span.is_operator && reads_value(trace_.name(trace_.spans.row(row)));
+        span.reads = span.is_operator && named(spans.name[row]).reads;
         break;
       default:
         span.says = false;
@@ -195,11 +196,13 @@ class HostReader {
 
   const trace::Trace& trace_;
   const RankTimeline& timeline_;
-  std::vector<std::optional<Activity>> named_;
+  std::vector<std::optional<NameSays>> named_;
   std::vector<std::pair<uint32_t, Activity>> copy_calls_;  // calls that wait for their copy, by row
 };
 
 }  // namespace
+
+std::span<const trace::NamePattern<Activity>> activity_words() { return kWords; }
 
 Cause activity_cause(Activity activity) {
   switch (activity) {

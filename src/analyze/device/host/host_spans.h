@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "analyze/cause.h"
 #include "analyze/device/timeline/rank_timeline.h"
+#include "trace/name_patterns.h"
 #include "trace/trace.h"
 
 namespace hone::analyze::device {
@@ -44,6 +46,9 @@ struct HostSpans {
   std::vector<std::vector<HostSpan>> threads;  // of RankTimeline::threads; by start, the longer first
   std::vector<int64_t> operator_starts;        // on all of them, sorted
 };
+
+// Which words in the names of the program's ranges speak of which activity; for tests.
+std::span<const trace::NamePattern<Activity>> activity_words();
 
 HostSpans host_spans(const trace::Trace& trace, const RankTimeline& timeline);
 

@@ -7,7 +7,6 @@
 #include <fmt/args.h>
 #include <fmt/format.h>
 
-#include "analyze/device/busy/kernel_traits.h"
 #include "analyze/device/gain_numbers.h"
 #include "analyze/device/ranks.h"
 #include "analyze/device/rules/tables.h"
@@ -219,15 +218,14 @@ class Teller {
         part.calls > 0 && part.whole > 0 ? part.calls / part.whole * 1e3 : use.executions / use.work_ns * 1e9;
     if (use.is_product && op.flops > 0)
       return fmt::format(" ({}, {} in {})", kernel, format_flop_rate(op.flops * calls_per_s),
-                         matrix_math_name(use.math));
+                         trace::kernel_math_type(use.math));
     if (op.bytes() > 0) return fmt::format(" ({}, {})", kernel, format_byte_rate(op.bytes() * calls_per_s));
     return fmt::format(" ({})", kernel);
   }
 
   // The operator's rate is not that of a kernel which only puts its data into another order.
   bool converts(const Part& part) const {
-    return part.kernel != kNothing &&
-           kernel_traits(study_.trace->strings.text(trace::StringId{part.kernel})).changes_layout;
+    return part.kernel != kNothing && study_.trace->kernel(trace::StringId{part.kernel}).changes_layout();
   }
 
   // "8 × 187 µs = 1.49 ms in 40 kernels": calls of the operator, where each has a part in it, with its

@@ -4,7 +4,6 @@
 #include <iterator>
 #include <optional>
 #include <string>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -23,7 +22,6 @@ constexpr double kLittleLess = 0.95;  // no part of a gain is gone where as much
 // Of the time of all device work, that of kernels of which neither name nor operator says what they do: of
 // CUDA graphs recorded as wholes, for example.
 double unknown_share(const trace::Trace& trace) {
-  std::unordered_map<uint32_t, bool> known_by_name;
   double unknown = 0, all = 0;
   for (std::size_t row = 0; row < trace.spans.size(); ++row) {
     if (!trace::link::is_device_work(trace, row)) continue;
@@ -32,11 +30,8 @@ double unknown_share(const trace::Trace& trace) {
     const trace::OperatorId op = trace.spans.op[row];
     const bool costed =
         op.valid() && (trace.operators[op.index].flops > 0 || trace.operators[op.index].bytes() > 0);
-    const trace::StringId name = trace.spans.name[row];
-    const auto [known, is_new] = known_by_name.try_emplace(name.valid() ? name.index : ~0u, false);
-    if (is_new)
-      known->second = trace::kernel_family(trace.strings.text(name)).work != trace::KernelWork::kUnknown;
-    if (!costed && !known->second) unknown += duration;
+    const bool known = trace.kernel(row).work != trace::KernelWork::kUnknown;
+    if (!costed && !known) unknown += duration;
   }
   return all > 0 ? unknown / all : 0;
 }

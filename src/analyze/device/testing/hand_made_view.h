@@ -13,7 +13,7 @@ inline std::vector<WorkSplit> found_by(Claims (*find)(const View&), const trace:
   const HostActivity activity;
   const Loops loops;
   const GpuRoofs roofs = gpu_roofs("NVIDIA H200");
-  View view{trace, timeline, activity, loops, roofs, TraitsByName(trace), std::move(uses)};
+  View view{trace, timeline, activity, loops, roofs, std::move(uses)};
   view.alone.resize(view.works());
   view.at_leaf.resize(view.works());
   const std::vector<Claims> claims = {find(view)};

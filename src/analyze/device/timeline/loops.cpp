@@ -45,9 +45,7 @@ class LoopFinder {
   std::string word(const Work& work) const {
     if (work.op == kNothing)
       return trace::kernel_short_name(trace_.strings.text(trace_.spans.name[work.span]), 30);
-    std::string_view kind = trace_.operators[work.op].kind;
-    if (kind.starts_with("aten::")) kind.remove_prefix(6);
-    return std::string(kind);
+    return std::string(trace::operator_word(trace_.operators[work.op].kind));
   }
 
   uint32_t token(const Work& work) {
@@ -117,11 +115,16 @@ class LoopFinder {
   // Kernels of operators that take all of a list in one call already.
   bool is_of_lists(const Run& run) const {
     for (uint32_t place = run.begin; place < run.begin + run.period; ++place) {
-      const std::string name = word(work_at(place));
-      if (name.find("_foreach_") == std::string::npos && name.find("_fused_") == std::string::npos)
-        return false;
+      if (!takes_lists(work_at(place))) return false;
     }
     return true;
+  }
+
+  bool takes_lists(const Work& work) const {
+    using enum trace::OperatorKind;
+    if (work.op == kNothing) return trace_.kernel(work.span).generated;
+    const trace::OperatorKind what = trace_.operators[work.op].what;
+    return what == kLists || what == kListCopy || what == kUpdate || what == kFused || what == kGenerated;
   }
 
   // No two turns were launched by the same call of an operator: a sort, or the gradient of an embedding,

@@ -24,17 +24,34 @@ class Channels {
   uint32_t of(const RankTimeline& timeline, const Work& work) {
     const HostCall* call = timeline.launch_of(work);
     if (call == nullptr || !is_message(trace_, work)) return kNothing;
-    if (!nesting_) nesting_.emplace(trace_);
-    for (uint32_t row = call->span; row != trace::kNoSpan; row = nesting_->parent(row)) {
-      int own = 0, peer = 0;
-      const std::string name(trace_.strings.text(trace_.spans.name[row]));
-      if (std::sscanf(name.c_str(), "nccl:send %d->%d", &own, &peer) == 2) return number(own, peer);
-      if (std::sscanf(name.c_str(), "nccl:recv %d<-%d", &own, &peer) == 2) return number(peer, own);
+    if (!nesting_) {
+      nesting_.emplace(trace_);
+      known_.assign(trace_.spans.size(), std::nullopt);
     }
-    return kNothing;
+    uint32_t channel = kNothing;
+    path_.clear();
+    for (uint32_t row = call->span; row != trace::kNoSpan && channel == kNothing;
+         row = nesting_->parent(row)) {
+      if (known_[row]) {
+        channel = *known_[row];
+        break;
+      }
+      path_.push_back(row);
+      channel = named(row);
+    }
+    for (const uint32_t row : path_) known_[row] = channel;
+    return channel;
   }
 
  private:
+  uint32_t named(uint32_t row) const {
+    int own = 0, peer = 0;
+    const std::string name(trace_.strings.text(trace_.spans.name[row]));
+    if (std::sscanf(name.c_str(), "nccl:send %d->%d", &own, &peer) == 2) return number(own, peer);
+    if (std::sscanf(name.c_str(), "nccl:recv %d<-%d", &own, &peer) == 2) return number(peer, own);
+    return kNothing;
+  }
+
   static uint32_t number(int from, int to) {
     return 0x80000000u | (static_cast<uint32_t>(from) & 0x7fffu) << 16 |
            (static_cast<uint32_t>(to) & 0xffffu);
@@ -42,6 +59,9 @@ class Channels {
 
   const trace::Trace& trace_;
   std::optional<trace::SpanNesting> nesting_;  // only where something is sent
+  // By row: the channel that it or a span around it names, so that all questions together visit each once.
+  std::vector<std::optional<uint32_t>> known_;
+  std::vector<uint32_t> path_;  // rows that the last question passed
 };
 
 // Numbers for process groups: those of different members may have one name on different ranks.
@@ -117,14 +137,11 @@ std::vector<MessageCounts> count_messages(const trace::Trace& trace,
 }
 
 bool ends_at_once(const trace::Trace& trace, const Work& work) {
-  const std::string_view kernel = trace.strings.text(trace.spans.name[work.span]);
-  for (std::string_view each : {"AllReduce", "AllGather", "ReduceScatter"})
-    if (kernel.find(each) != std::string_view::npos) return true;
-  return false;
+  return trace::ends_at_once(trace.kernel(work.span).collective);
 }
 
 bool is_message(const trace::Trace& trace, const Work& work) {
-  return trace.strings.text(trace.spans.name[work.span]).find("SendRecv") != std::string_view::npos;
+  return trace.kernel(work.span).collective == trace::CollectiveKind::kMessage;
 }
 
 MatchedCollectives match_collectives(const trace::Trace& trace, std::span<const RankTimeline> timelines,
@@ -150,11 +167,8 @@ MatchedCollectives match_collectives(const trace::Trace& trace, std::span<const 
 
 bool is_point_to_point(const trace::Trace& trace, const Work& work) {
   const trace::Collective* detail = trace::find_detail(trace.collectives, work.span);
-  std::string_view name = detail != nullptr && detail->name.valid()
-                              ? trace.strings.text(detail->name)
-                              : trace.strings.text(trace.spans.name[work.span]);
-  return name.find("send") != std::string_view::npos || name.find("recv") != std::string_view::npos ||
-         name.find("Send") != std::string_view::npos || name.find("Recv") != std::string_view::npos;
+  const bool named = detail != nullptr && detail->name.valid();
+  return (named ? detail->kind : trace.kernel(work.span).collective) == trace::CollectiveKind::kMessage;
 }
 
 }  // namespace hone::analyze::device

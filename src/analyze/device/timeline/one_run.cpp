@@ -29,13 +29,6 @@ double step_ns(const RankTimeline& timeline) {
   return times.empty() ? 0 : median(times);
 }
 
-// Whether every rank gives as much.
-bool sizes_agree(std::string_view name) {
-  for (std::string_view each : {"allreduce", "all_reduce", "broadcast", "barrier"})
-    if (name.find(each) != std::string_view::npos) return true;
-  return false;
-}
-
 // Two ranks compared; `collectives` are of these two alone.
 class Pair {
  public:
@@ -131,7 +124,7 @@ class Pair {
       ++known;
       const std::string_view name = trace_.strings.text(a->name);
       const bool same = a->name == b->name && a->dtype == b->dtype &&
-                        (!sizes_agree(name) || a->elements_in == b->elements_in);
+                        (!trace::sizes_agree(a->kind) || a->elements_in == b->elements_in);
       if (same) continue;
       ++odd;
       example = fmt::format("{} of {:.0f} elements stands where rank {} has {} of {:.0f}",

@@ -178,6 +178,7 @@ OperatorClass class_of(trace::KernelWork work) {
     case trace::KernelWork::kPooling:
       return OperatorClass::kPooling;
     case trace::KernelWork::kLayout:
+    case trace::KernelWork::kPadding:
       return OperatorClass::kLayout;
     case trace::KernelWork::kCopy:
     case trace::KernelWork::kGather:

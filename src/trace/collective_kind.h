@@ -1,0 +1,42 @@
+// What a collective does, recognised once by its name: as the framework records it ("_allgather_base"), or as
+// the kernel that runs it is called ("ncclDevKernel_AllGather_RING_LL"). One table (collective_kind.cpp).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "trace/name_patterns.h"
+
+namespace hone::trace {
+
+enum class CollectiveKind : uint8_t {
+  kOther,
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kAllToAll,
+  kBroadcast,
+  kReduce,   // to one rank
+  kGather,   // to one rank
+  kScatter,  // from one rank
+  kBarrier,
+  kMessage,  // a send, a receive, or the kernel that runs both
+};
+inline constexpr int kCollectiveKindCount = static_cast<int>(CollectiveKind::kMessage) + 1;
+
+std::string_view collective_kind_name(CollectiveKind kind);  // "all-reduce"; "other"
+
+CollectiveKind collective_kind(std::string_view name);
+// The table, for tests.
+std::span<const NamePattern<CollectiveKind>> collective_kind_table();
+
+// Whether all ranks leave it together, so that its ends tell how far clocks are apart: of a broadcast or a
+// reduction to one rank some are done earlier.
+bool ends_at_once(CollectiveKind kind);
+// Whether it adds up what the ranks have, for all of them.
+bool adds_up(CollectiveKind kind);
+// Whether every rank gives as much as every other.
+bool sizes_agree(CollectiveKind kind);
+
+}  // namespace hone::trace
