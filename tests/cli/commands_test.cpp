@@ -353,7 +353,12 @@ TEST_F(Commands, LabLeavesReportTracesAndModelAndCompareReadsThem) {
 TEST_F(Commands, LabMakesASlowModelFasterAndKeepsWhatDid) {
   const std::string slow = (folder / "slow.onnx").string();
   write_slow_network(slow);
-  const json report = json_of({"lab", slow, "--out", (folder / "lab").string(), "--budget", "6"});
+  // While other programs take the CPUs, a few seconds may not suffice to tell even this: more time then.
+  json report;
+  for (const char* budget : {"6", "12", "24"}) {
+    report = json_of({"lab", slow, "--out", (folder / "lab").string(), "--budget", budget});
+    if (report["result"]["speedup"]["low"].get<double>() > 1) break;
+  }
   const json& result = report["result"];
   EXPECT_TRUE(result["passed"]) << result.dump();
   EXPECT_LT(result["max_rel_err"].get<double>(), 1e-4);
