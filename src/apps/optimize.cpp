@@ -9,10 +9,12 @@
 #include "apps/model_options.h"
 #include "core/open_files.h"
 #include "core/units.h"
+#include "lab/experiment/target.h"
 #include "model/onnx/writer.h"
 #include "passes/pipeline.h"
 #include "report/text.h"
 #include "runtime/interpreter.h"
+#include "runtime/make_provider.h"
 
 namespace hone::apps {
 namespace {
@@ -104,12 +106,14 @@ Status run_optimize(const OptimizeOptions& options) {
   std::vector<std::string> assumed;
   HONE_ASSIGN(graph::Graph graph, load_model(options.model, {}, &assumed));
   const std::size_t before = graph.nodes().size();
-  // The default target: plain layouts, which is what ONNX can say.
-  passes::PassContext context;
-  context.evaluate = runtime::interpret_node;
+  HONE_ASSIGN(const auto provider, runtime::make_provider("cpu", {}));
+  passes::PassContext context{runtime::interpret_node, nullptr, lab::pass_target(*provider)};
+  context.target.takes.convolution_layout = Layout::kPlain;  // ONNX can say no other
   passes::PipelineOptions pipeline;
   pipeline.disabled.insert(options.disabled.begin(), options.disabled.end());
   pipeline.only.insert(options.only.begin(), options.only.end());
+  // What this CPU's kernels compute in is no reason to write the model in other types for other runtimes.
+  if (options.only.empty()) pipeline.disabled.insert("widen");
   auto result = passes::run_pipeline(std::move(graph), context, pipeline);
   if (!result.ok()) return result.error().within(options.model.path);
   if (interrupted()) return Error{ErrorCode::kCancelled, "interrupted; nothing was written"};

@@ -37,7 +37,8 @@ Result<graph::Graph> load_simplified(const ModelOptions& options, const std::map
   HONE_ASSIGN(graph::Graph graph, load_to_run(options, shapes, seed));
   passes::PassContext context;
   context.evaluate = runtime::interpret_node;
-  auto simplified = passes::run_pipeline(std::move(graph), context, {.disabled = {}, .only = {"simplify"}});
+  auto simplified =
+      passes::run_pipeline(std::move(graph), context, {.disabled = {}, .only = {"simplify"}, .lossy = {}});
   if (!simplified.ok()) return simplified.error().within(options.path);
   return std::move(simplified->graph);
 }

@@ -15,8 +15,8 @@ bool contiguous_along(const TensorType& whole, int64_t axis, std::span<const int
     if (shape[static_cast<std::size_t>(i)] != 1) return false;
   }
   if (whole.layout == Layout::kPlain) return true;
-  const int64_t block = whole.layout == Layout::kBlocked16 ? 16 : whole.layout == Layout::kBlocked8 ? 8 : 0;
-  if (block == 0) return axis == 0;
+  if (whole.layout == Layout::kChannelsLast) return axis == 0;
+  const int64_t block = channel_block(whole.layout);
   return axis == 0 || (axis == 1 && std::all_of(part_extents.begin(), part_extents.end(),
                                                 [&](int64_t extent) { return extent % block == 0; }));
 }

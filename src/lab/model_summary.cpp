@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analyze/cost.h"
+#include "graph/group_kind.h"
 #include "graph/op_table.h"
 #include "lab/experiment/profile.h"
 
@@ -69,7 +70,7 @@ ModelSummary summarise_model(const Graph& graph, const std::optional<Roofs>& roo
       row.type = graph.type(output).text();
       break;
     }
-    row.body_nodes = node.op == "hone.Fused" ? 0 : count_body_nodes(node);
+    row.body_nodes = graph::is_group(node) ? 0 : count_body_nodes(node);
     if (row.has_costs && roofs) {
       const analyze::Bound floor = analyze::operator_floor(row.op, context, analyze::Bytes::kAll);
       row.floor_ms = floor.ms();

@@ -14,16 +14,14 @@ namespace {
 constexpr int64_t kFewChannels = 4;  // an image's channels: padding them to a block would waste most of it
 
 bool is_convolution(const Node& node) {
-  return node.op == "Conv" || node.op == "ConvTranspose" ||
-         (node.op == "hone.Fused" && node.attributes.text("kind", "") == "convolution");
+  return node.op == "Conv" || node.op == "ConvTranspose" || is_group(node, graph::GroupKind::kConvolution);
 }
 
 // Operators that may work in any layout: what they do does not depend on where elements lie.
 bool follows_layout(const Node& node) {
   static constexpr std::string_view kFollowers[] = {
       "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "Concat", "Split", "Resize"};
-  if (node.op == "hone.Fused") return node.attributes.text("kind", "") == "pointwise";
-  return is_class(node, graph::OpClass::kPointwise) ||
+  return is_group(node, graph::GroupKind::kPointwise) || is_class(node, graph::OpClass::kPointwise) ||
          std::find(std::begin(kFollowers), std::end(kFollowers), node.op) != std::end(kFollowers);
 }
 
@@ -33,7 +31,7 @@ class Assigner {
       : graph_(graph),
         context_(context),
         builder_(graph.name()),
-        layout_(context.target.convolution_layout) {}
+        layout_(context.target.takes.convolution_layout) {}
 
   Result<PassOutcome> run() {
     for (ValueId input : graph_.inputs())
@@ -95,7 +93,8 @@ class Assigner {
     if (!whole || (node.outputs.size() != 1 && node.op != "Split") || !node.has_input(0)) return {};
     const graph::TensorType& out = graph_.type(node.outputs[0]);
     const graph::TensorType& in = graph_.type(node.inputs[0]);
-    if (out.dtype != DType::kF32 || !out.is_static() || !in.is_static() || out.rank() < 4) return {};
+    if (!lays_out(out.dtype) || !lays_out(in.dtype) || !out.is_static() || !in.is_static() || out.rank() < 4)
+      return {};
     if (is_convolution(node)) {
       if (in.rank() != out.rank()) return {};
       if (in.shape()[1] <= kFewChannels) return {{Layout::kPlain, layout_}};
@@ -114,15 +113,16 @@ class Assigner {
   // Whether an input of a node moves to the layout with it: an image, not a parameter.
   bool moves(ValueId value) const {
     const graph::TensorType& type = graph_.type(value);
-    return !graph_.value(value).is_constant() && type.dtype == DType::kF32 && type.is_static() &&
-           type.rank() >= 4;
+    return !graph_.value(value).is_constant() && lays_out(type.dtype) && type.is_static() && type.rank() >= 4;
   }
+
+  bool lays_out(DType dtype) const { return context_.target.takes.laid_out.holds(dtype); }
 
   // `node` for inputs in layout `in`: with the attribute that gives the result `out`, its body made anew for
   // a group.
   std::optional<Node> retyped(const Node& node, Layout in, Layout out) const {
     Node copy = node;
-    if (node.op != "hone.Fused") {
+    if (!graph::is_group(node)) {
       if (is_convolution(node) && in != out)
         copy.attributes.set("output_layout", std::string(layout_name(out)));
       return copy;
@@ -164,28 +164,23 @@ class Assigner {
   // graph.
   Layout input_layout(const Node& node, const Node& original, std::size_t i, Layout in) const {
     if (!moves(original.inputs[i])) return Layout::kPlain;
-    return node.op == "hone.Fused" ? node.bodies[0]->type(node.bodies[0]->inputs()[i]).layout : in;
+    return graph::is_group(node) ? node.bodies[0]->type(node.bodies[0]->inputs()[i]).layout : in;
   }
 
   // Asks the target about the node alone, with constants as constants.
   bool runs(const Node& made, const Node& original, Layout in) const {
-    GraphBuilder alone("alone");
-    Node node = made;
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      if (!node.inputs[i].valid()) continue;
-      const graph::Value& value = graph_.value(original.inputs[i]);
-      graph::TensorType type = value.type;
-      type.layout = input_layout(made, original, i, in);
-      node.inputs[i] =
-          value.is_constant() ? alone.constant(value.name, *value.constant) : alone.input(value.name, type);
+    std::vector<const graph::Value*> inputs;
+    std::vector<graph::TensorType> types;
+    for (std::size_t i = 0; i < made.inputs.size(); ++i) {
+      const ValueId input = original.inputs[i];
+      inputs.push_back(input.valid() ? &graph_.value(input) : nullptr);
+      types.push_back(input.valid() ? graph_.type(input) : graph::TensorType{});
+      if (input.valid()) types.back().layout = input_layout(made, original, i, in);
     }
     std::vector<std::string> names;
     for (ValueId output : original.outputs) names.push_back(graph_.value(output).name);
-    auto outputs = alone.try_add(std::move(node), names);
-    if (!outputs.ok()) return false;
-    alone.set_outputs(*outputs);
-    auto graph = std::move(alone).finish();
-    return graph.ok() && !graph->nodes().empty() && context_.target.runs(*graph, graph->nodes()[0]);
+    const auto alone = graph_of_one(made, inputs, types, names);
+    return alone.ok() && !alone->nodes().empty() && context_.target.runs(*alone, alone->nodes()[0]);
   }
 
   Status emit(const Node& original, Node node, Layout in) {
@@ -219,7 +214,7 @@ class Assigner {
 
 Result<PassOutcome> assign_layouts(const graph::Graph& graph, const PassContext& context) {
   const bool any = std::any_of(graph.nodes().begin(), graph.nodes().end(), is_convolution);
-  if (!any || context.target.convolution_layout == Layout::kPlain || !context.target.runs)
+  if (!any || context.target.takes.convolution_layout == Layout::kPlain || !context.target.runs)
     return PassOutcome{graph, {}, {}};
   return Assigner(graph, context).run();
 }

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/op_table.h"
 #include "graph/text.h"
 #include "graph/verify.h"
 #include "passes/pass.h"
@@ -20,7 +21,28 @@ inline graph::Graph graph_of(std::string_view text) {
   return *std::move(graph);
 }
 
-inline PassOutcome run_pass(PassFunction pass, const graph::Graph& graph, const PassContext& context = {}) {
+// A target that takes every pointwise operator in groups and behind products: what a pass does is tested
+// here, what a device takes beside the device.
+inline PassContext willing_target() {
+  PassContext context;
+  graph::Capabilities& takes = context.target.takes;
+  for (const graph::OpEntry* entry : graph::op_table().entries()) {
+    if (entry->op_class != graph::OpClass::kPointwise) continue;
+    takes.pointwise.push_back({entry->name,
+                               {DType::kF32, DType::kI64, DType::kI32, DType::kBool},
+                               entry->min_inputs < entry->max_inputs});
+    takes.epilogue.push_back({entry->name, entry->min_inputs == 2});
+  }
+  takes.pointwise_operators = 24;
+  takes.pointwise_inputs = 8;
+  takes.epilogue_operators = 8;
+  takes.products = {DType::kF32};
+  takes.attention = takes.split_attention = true;
+  return context;
+}
+
+inline PassOutcome run_pass(PassFunction pass, const graph::Graph& graph,
+                            const PassContext& context = willing_target()) {
   auto outcome = pass(graph, context);
   if (!outcome.ok()) throw std::logic_error(outcome.error().message);
   const Status valid = graph::verify(outcome->graph);
@@ -30,7 +52,7 @@ inline PassOutcome run_pass(PassFunction pass, const graph::Graph& graph, const 
 
 // `pass` turns `before` into a graph that equals `after` in structure, and a second run changes nothing more.
 inline void check_rewrite(PassFunction pass, std::string_view before, std::string_view after,
-                          const PassContext& context = {}) {
+                          const PassContext& context = willing_target()) {
   const PassOutcome outcome = run_pass(pass, graph_of(before), context);
   EXPECT_TRUE(graph::equivalent(outcome.graph, graph_of(after))) << "the pass made\n"
                                                                  << graph::print(outcome.graph) << "wanted\n"
@@ -41,7 +63,7 @@ inline void check_rewrite(PassFunction pass, std::string_view before, std::strin
 
 // `pass` leaves the graph as it is and says `why`, in one of its missed notes ("": it need not say anything).
 inline void check_left_alone(PassFunction pass, std::string_view text, std::string_view why = "",
-                             const PassContext& context = {}) {
+                             const PassContext& context = willing_target()) {
   const graph::Graph before = graph_of(text);
   const PassOutcome outcome = run_pass(pass, before, context);
   EXPECT_TRUE(outcome.done.empty()) << outcome.done[0].text;

@@ -76,6 +76,7 @@ class ConstantFolder {
     const graph::OpEntry* entry = graph::op_table().find(node.op);
     if (entry == nullptr || !entry->pure || !context_.evaluate || !all_inputs_known(builder_, node))
       return {};
+    if (node.op == "DequantizeLinear") return {};  // unpack_weights decides whether weights stay quantised
     if (grows_too_much(node)) {
       outcome_.missed.push_back({node.name, fmt::format("not folded: the constant would take {}",
                                                         format_bytes(output_bytes(node)))});

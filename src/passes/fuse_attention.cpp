@@ -11,7 +11,7 @@ namespace {
 
 class AttentionFuser {
  public:
-  explicit AttentionFuser(const graph::Graph& graph) : builder_(graph) {}
+  AttentionFuser(const graph::Graph& graph, const Target& target) : builder_(graph), target_(target) {}
 
   Result<PassOutcome> run(const graph::Graph& graph) {
     for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
@@ -44,8 +44,15 @@ class AttentionFuser {
     for (NodeId split : nodes)
       names += fmt::format("{}'{}'", names.empty() ? "" : ", ", builder_.node(split).name);
     nodes.push_back(attention);
-    HONE_ASSIGN(const NodeId group, fuse(builder_, nodes, "attention"));
-    (void)group;
+    HONE_ASSIGN(Group group, make_group(builder_, nodes, graph::GroupKind::kAttention));
+    if (!runs_group(target_, builder_, group)) {
+      outcome_.missed.push_back(
+          {node.name, fmt::format("does not read the parts of Split {} in place: the target "
+                                  "has no kernel for the group",
+                                  names)});
+      return {};
+    }
+    HONE_CHECK(put_group(builder_, std::move(group)));
     outcome_.done.push_back({node.name, fmt::format("reads the parts of Split {} where they lie", names)});
     return {};
   }
@@ -55,7 +62,7 @@ class AttentionFuser {
     const Node& node = builder_.node(split);
     const graph::TensorType& type = builder_.type(node.inputs[0]);
     const int64_t axis = node.attributes.integer("axis", 0);
-    return type.is_static() && type.rank() == 3 && type.dtype == DType::kF32 && (axis == 2 || axis == -1) &&
+    return type.is_static() && type.rank() == 3 && (axis == 2 || axis == -1) &&
            (!node.has_input(1) || builder_.value(node.inputs[1]).is_constant());
   }
 
@@ -72,14 +79,15 @@ class AttentionFuser {
   }
 
   GraphBuilder builder_;
+  const Target& target_;
   PassOutcome outcome_;
 };
 
 }  // namespace
 
 Result<PassOutcome> fuse_attention(const graph::Graph& graph, const PassContext& context) {
-  if (!context.target.split_attention) return PassOutcome{graph, {}, {}};
-  return AttentionFuser(graph).run(graph);
+  if (!context.target.takes.split_attention) return PassOutcome{graph, {}, {}};
+  return AttentionFuser(graph, context.target).run(graph);
 }
 
 }  // namespace hone::passes

@@ -1,7 +1,7 @@
 #include "passes/fuse_epilogues.h"
 
 #include <algorithm>
-#include <array>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -10,24 +10,11 @@
 namespace hone::passes {
 namespace {
 
-constexpr std::size_t kMaxEpilogue = 8;  // longer chains gain nothing over a pointwise group
-
-constexpr std::array<std::string_view, 14> kActivations = {
-    "Relu",      "LeakyRelu",   "Clip", "Sigmoid", "Tanh",     "Gelu", "Swish",
-    "HardSwish", "HardSigmoid", "Elu",  "Mish",    "Softplus", "Exp",  "Abs"};
-
-bool is_activation(const GraphBuilder& builder, const Node& node) {
-  if (std::find(kActivations.begin(), kActivations.end(), node.op) == kActivations.end()) return false;
-  // Clip's bounds are inputs: known ones only.
-  for (std::size_t i = 1; i < node.inputs.size(); ++i) {
-    if (node.has_input(i) && !scalar_constant(builder, node.inputs[i])) return false;
-  }
-  return true;
-}
+using graph::GroupKind;
 
 class EpilogueFuser {
  public:
-  explicit EpilogueFuser(const graph::Graph& graph) : builder_(graph) {}
+  EpilogueFuser(const graph::Graph& graph, const Target& target) : builder_(graph), target_(target) {}
 
   Result<PassOutcome> run(const graph::Graph& graph) {
     // Backwards: of two convolutions that meet in an Add, the later one takes it, and the earlier result is
@@ -37,7 +24,7 @@ class EpilogueFuser {
       const bool convolution = node.op == "Conv" || node.op == "ConvTranspose";
       const bool matrix = node.op == "MatMul" || node.op == "Gemm";
       if (!builder_.erased(NodeId{i}) && (convolution || matrix))
-        HONE_CHECK(grow(NodeId{i}, convolution ? "convolution" : "matmul"));
+        HONE_CHECK(grow(NodeId{i}, convolution ? GroupKind::kConvolution : GroupKind::kMatmul));
     }
     std::reverse(outcome_.done.begin(), outcome_.done.end());
     HONE_ASSIGN(outcome_.graph, std::move(builder_).finish());
@@ -45,63 +32,92 @@ class EpilogueFuser {
   }
 
  private:
-  Status grow(NodeId anchor, const char* kind) {
+  Status grow(NodeId anchor, GroupKind kind) {
+    if (!target_.takes.products.holds(builder_.type(builder_.node(anchor).outputs[0]).dtype)) return {};
     std::vector<NodeId> nodes{anchor};
+    std::optional<Group> group;  // of `nodes`; nullopt while they are the anchor alone
     std::string names;
-    if (builder_.type(builder_.node(anchor).outputs[0]).dtype != DType::kF32) return {};
-    while (nodes.size() <= kMaxEpilogue) {
+    while (nodes.size() <= target_.takes.epilogue_operators) {
       const ValueId value = builder_.node(nodes.back()).outputs[0];
       const auto reader = only_reader(builder_, value);
       if (!reader) {
         note_shared(value, nodes);
         break;
       }
-      if (!fits(*reader, value, kind) || repeats(*reader, nodes)) break;
-      nodes.push_back(*reader);
-      names += (names.empty() ? "" : ", ") + builder_.node(*reader).op;
+      const Node next = builder_.node(*reader);
+      const auto taken = takes(*reader, value, kind);
+      if (taken.empty()) break;
+      nodes.insert(nodes.end(), taken.begin(), taken.end());
+      HONE_ASSIGN(Group longer, make_group(builder_, nodes, kind));
+      if (!runs_group(target_, builder_, longer)) {
+        outcome_.missed.push_back(
+            {next.name, fmt::format("{} not fused behind {} '{}': the target has no kernel for the group",
+                                    next.op, builder_.node(anchor).op, builder_.node(anchor).name)});
+        break;
+      }
+      group = std::move(longer);
+      for (NodeId id : taken) names += (names.empty() ? "" : ", ") + builder_.node(id).op;
     }
-    const ValueId last = builder_.node(nodes.back()).outputs[0];
-    const bool read = builder_.is_output(last) || !builder_.users(last).empty();
-    if (nodes.size() == 1 || !read) return {};  // what nothing reads needs no kernel
-    const std::string anchor_name = builder_.node(anchor).name;
-    const std::string anchor_op = builder_.node(anchor).op;
-    HONE_ASSIGN(const NodeId group, fuse(builder_, nodes, kind));
-    (void)group;
-    outcome_.done.push_back({anchor_name, fmt::format("{} fused with {}", anchor_op, names)});
+    if (!group || !is_read(group->results)) return {};
+    const Node product = builder_.node(anchor);
+    HONE_CHECK(put_group(builder_, *std::move(group)));
+    outcome_.done.push_back({product.name, fmt::format("{} fused with {}", product.op, names)});
     return {};
   }
 
-  // Whether the node is an activation that the group has already, perhaps with other parameters: the vendor
-  // library takes each function once.
-  bool repeats(NodeId id, const std::vector<NodeId>& nodes) {
-    auto function = [&](NodeId node) -> std::string_view {
-      const std::string& op = builder_.node(node).op;
-      return op == "LeakyRelu" ? "Relu" : op == "HardSigmoid" ? "Clip" : std::string_view(op);
-    };
-    return is_activation(builder_, builder_.node(id)) &&
-           std::any_of(nodes.begin() + 1, nodes.end(),
-                       [&](NodeId node) { return function(node) == function(id); });
+  // What nothing reads needs no kernel.
+  bool is_read(const std::vector<ValueId>& results) const {
+    return std::any_of(results.begin(), results.end(), [&](ValueId result) {
+      return builder_.is_output(result) || !builder_.users(result).empty();
+    });
   }
 
-  bool fits(NodeId id, ValueId value, std::string_view kind) {
-    const Node& node = builder_.node(id);
-    if (node.outputs.size() != 1 || builder_.type(node.outputs[0]) != builder_.type(value)) return false;
-    if (is_activation(builder_, node)) return node.inputs[0] == value;
-    if (node.op != "Add" && node.op != "Mul" && node.op != "Sub" && node.op != "Div") return false;
+  // `reader` and what goes with it as the next step behind a product whose result so far is `value`; empty if
+  // its kernel cannot compute that.
+  std::vector<NodeId> takes(NodeId reader, ValueId value, GroupKind kind) const {
+    const Node& node = builder_.node(reader);
+    const graph::EpilogueCapability* row = target_.takes.find_epilogue(node.op);
+    if (row == nullptr || !row->pair)
+      return fits(node, value, kind) ? std::vector{reader} : std::vector<NodeId>{};
+    const auto back = only_reader(builder_, node.outputs[0]);
+    if (node.inputs[0] != value || !back || builder_.node(*back).op != "DequantizeLinear") return {};
+    const Node& decoded = builder_.node(*back);
+    const bool known = has_known_parameters(node) && has_known_parameters(decoded);
+    if (!known || decoded.inputs[0] != node.outputs[0] ||
+        builder_.type(decoded.outputs[0]) != builder_.type(value))
+      return {};
+    return {reader, *back};
+  }
+
+  // Whether a product's kernel may compute `node` from its result, `value`.
+  bool fits(const Node& node, ValueId value, GroupKind kind) const {
+    const graph::EpilogueCapability* row = target_.takes.find_epilogue(node.op);
+    if (row == nullptr || node.outputs.size() != 1 || builder_.type(node.outputs[0]) != builder_.type(value))
+      return false;
+    if (!row->binary) return node.inputs[0] == value && has_known_parameters(node);
     const auto operand = other_operand(node, value);
-    if (!operand || ((node.op == "Sub" || node.op == "Div") && node.inputs[0] != value)) return false;
+    if (!operand) return false;
     const graph::TensorType& type = builder_.type(*operand);
-    if (type.dtype != DType::kF32 || !type.is_static() || !builder_.type(value).is_static()) return false;
-    if (type.shape() == builder_.type(value).shape()) return true;
+    const graph::TensorType& result = builder_.type(value);
+    if (type.dtype != result.dtype || !type.is_static() || !result.is_static()) return false;
+    if (type.shape() == result.shape()) return true;
     return builder_.value(*operand).is_constant() &&
-           broadcasts_along_one_axis(type.shape(), builder_.type(value).shape(), kind);
+           broadcasts_along_one_axis(type.shape(), result.shape(), kind);
+  }
+
+  // Inputs after the first (Clip's bounds) are known numbers.
+  bool has_known_parameters(const Node& node) const {
+    for (std::size_t i = 1; i < node.inputs.size(); ++i) {
+      if (node.has_input(i) && !scalar_constant(builder_, node.inputs[i])) return false;
+    }
+    return true;
   }
 
   // A scalar, or one number a channel (convolution: axis 1) or a column (matmul: the last axis).
-  static bool broadcasts_along_one_axis(const Shape& operand, const Shape& result, std::string_view kind) {
+  static bool broadcasts_along_one_axis(const Shape& operand, const Shape& result, GroupKind kind) {
     if (element_count(operand) == 1) return operand.size() <= result.size();
     if (operand.size() > result.size()) return false;
-    const std::size_t axis = kind == "convolution" ? 1 : result.size() - 1;
+    const std::size_t axis = kind == GroupKind::kConvolution ? 1 : result.size() - 1;
     const std::size_t offset = result.size() - operand.size();
     for (std::size_t i = 0; i < operand.size(); ++i) {
       if (operand[i] != (offset + i == axis ? result[axis] : 1)) return false;
@@ -123,14 +139,15 @@ class EpilogueFuser {
   }
 
   GraphBuilder builder_;
+  const Target& target_;
   PassOutcome outcome_;
 };
 
 }  // namespace
 
 Result<PassOutcome> fuse_epilogues(const graph::Graph& graph, const PassContext& context) {
-  if (!context.target.fused_epilogues) return PassOutcome{graph, {}, {}};
-  return EpilogueFuser(graph).run(graph);
+  if (context.target.takes.epilogue_operators == 0) return PassOutcome{graph, {}, {}};
+  return EpilogueFuser(graph, context.target).run(graph);
 }
 
 }  // namespace hone::passes

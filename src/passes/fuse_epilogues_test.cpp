@@ -1,5 +1,6 @@
 #include "passes/fuse_epilogues.h"
 
+#include "graph/group_kind.h"
 #include "passes/check_rewrite.h"
 
 namespace hone::passes {
@@ -21,6 +22,61 @@ TEST(FuseEpilogues, TakesBiasResidualAndActivationInOneGroup) {
   EXPECT_EQ(group.op, "hone.Fused");
   EXPECT_EQ(group.attributes.text("kind", ""), "matmul");
   EXPECT_EQ(group.bodies[0]->nodes().size(), 4U);
+}
+
+TEST(FuseEpilogues, TakesAnActivationBehindAConvolution) {
+  const PassOutcome outcome = run_pass(fuse_epilogues, graph_of(R"((%x: f32[1,2,3,3]) {
+    %w: f32[2,2,1,1] = constant dense(1.0, 2.0, 3.0, 4.0)
+    %c: f32[*] = Conv(%x, %w)
+    %y: f32[*] = Relu(%c)
+    return %y
+  })"));
+  ASSERT_EQ(outcome.graph.nodes().size(), 1U) << graph::print(outcome.graph);
+  EXPECT_TRUE(graph::is_group(outcome.graph.nodes()[0], graph::GroupKind::kConvolution));
+}
+
+// Of two convolutions that meet in an Add the later one takes it: the earlier result is there by then.
+TEST(FuseEpilogues, TheLaterOfTwoConvolutionsTakesTheirSum) {
+  const PassOutcome outcome = run_pass(fuse_epilogues, graph_of(R"((%x: f32[1,2,3,3]) {
+    %w: f32[2,2,1,1] = constant dense(1.0, 2.0, 3.0, 4.0)
+    %a: f32[*] = Conv(%x, %w)
+    %b: f32[*] = Conv(%a, %w)
+    %y: f32[*] = Add(%b, %a)
+    return %y
+  })"));
+  ASSERT_EQ(outcome.graph.nodes().size(), 2U) << graph::print(outcome.graph);
+  EXPECT_EQ(outcome.graph.nodes()[0].op, "Conv");
+  EXPECT_EQ(outcome.graph.nodes()[1].bodies[0]->nodes().size(), 2U);
+}
+
+constexpr const char* kFakeQuantised = R"((%x: f32[4,2]) {
+    %w: f32[2,2] = constant dense(1.0, 2.0, 3.0, 4.0)
+    %s: f32[] = constant dense(0.5)
+    %z: u8[] = constant dense(3)
+    %m: f32[*] = MatMul(%x, %w)
+    %q: u8[*] = QuantizeLinear(%m, %s, %z)
+    %y: f32[*] = DequantizeLinear(%q, %s, %z)
+    return %y
+  })";
+
+TEST(FuseEpilogues, TakesQuantisationAndBackAsOneStep) {
+  PassContext context = willing_target();
+  for (graph::EpilogueCapability& row : context.target.takes.epilogue) row.pair = row.op == "QuantizeLinear";
+  const PassOutcome outcome = run_pass(fuse_epilogues, graph_of(kFakeQuantised), context);
+  ASSERT_EQ(outcome.graph.nodes().size(), 1U) << graph::print(outcome.graph);
+  EXPECT_EQ(outcome.graph.nodes()[0].bodies[0]->nodes().size(), 3U);
+}
+
+TEST(FuseEpilogues, SaysWhatTheTargetHasNoKernelFor) {
+  PassContext context = willing_target();
+  context.target.runs = [](const graph::Graph&, const graph::Node&) { return false; };
+  check_left_alone(fuse_epilogues, R"((%x: f32[1,2,3,3]) {
+    %w: f32[2,2,1,1] = constant dense(1.0, 2.0, 3.0, 4.0)
+    %c: f32[*] = Conv(%x, %w)
+    %y: f32[*] = Relu(%c)
+    return %y
+  })",
+                   "the target has no kernel for the group", context);
 }
 
 TEST(FuseEpilogues, SaysWhyASharedResultIsNotFused) {

@@ -1,7 +1,6 @@
 #include "passes/fuse_pointwise.h"
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 
 #include <fmt/core.h>
@@ -11,70 +10,58 @@
 namespace hone::passes {
 namespace {
 
-// A group's kernel keeps a tile of each live value in the L1 cache: more operators or inputs than this spill.
-constexpr std::size_t kMaxOperators = 24;
-constexpr std::size_t kMaxInputs = 8;
-
 constexpr uint32_t kNoGroup = 0xffffffffu;
 
-// What pointwise programs compute, with all their operands present.
-constexpr std::string_view kFusible[] = {"Add",         "Sub",       "Mul",
-                                         "Div",         "Pow",       "Sum",
-                                         "Max",         "Min",       "Neg",
-                                         "Abs",         "Sign",      "Sqrt",
-                                         "Reciprocal",  "Exp",       "Log",
-                                         "Sin",         "Cos",       "Tan",
-                                         "Asin",        "Acos",      "Atan",
-                                         "Sinh",        "Cosh",      "Tanh",
-                                         "Asinh",       "Acosh",     "Atanh",
-                                         "Erf",         "Floor",     "Ceil",
-                                         "Round",       "Relu",      "LeakyRelu",
-                                         "PRelu",       "Sigmoid",   "HardSigmoid",
-                                         "Swish",       "HardSwish", "Mish",
-                                         "Elu",         "Celu",      "Selu",
-                                         "Softplus",    "Softsign",  "ThresholdedRelu",
-                                         "Shrink",      "Equal",     "Less",
-                                         "LessOrEqual", "Greater",   "GreaterOrEqual",
-                                         "IsNaN",       "And",       "Or",
-                                         "Xor",         "Not",       "Where",
-                                         "Cast",        "Gelu",      "Clip",
-                                         "Mod"};
-
-bool is_fusible_type(const graph::TensorType& type) {
-  const bool dtype = type.dtype == DType::kF32 || type.dtype == DType::kI64 || type.dtype == DType::kI32 ||
-                     type.dtype == DType::kBool;
-  return dtype && type.is_static() && type.layout == Layout::kPlain;
-}
-
-bool is_fusible(const GraphBuilder& builder, const Node& node) {
-  const bool known = std::find(std::begin(kFusible), std::end(kFusible), node.op) != std::end(kFusible);
-  if (!known || node.outputs.size() != 1 || !is_fusible_type(builder.type(node.outputs[0]))) return false;
-  return element_count(builder.type(node.outputs[0]).shape()) > 0 &&
-         std::all_of(node.inputs.begin(), node.inputs.end(),
-                     [&](ValueId input) { return input.valid() && is_fusible_type(builder.type(input)); });
+// Whether pointwise groups of the target may hold `node`: every operand present, of a type that the
+// operator's row of the table has.
+bool is_fusible(const GraphBuilder& builder, const Node& node, const graph::Capabilities& takes) {
+  const graph::PointwiseCapability* row = takes.find_pointwise(node.op);
+  if (row == nullptr || node.outputs.size() != 1 || !node.has_output(0)) return false;
+  const graph::TensorType& result = builder.type(node.outputs[0]);
+  if (!result.is_static() || element_count(result.shape()) == 0) return false;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!node.has_input(i) && (i == 0 || !row->optional_operands)) return false;
+    if (!node.has_input(i)) continue;
+    const graph::TensorType& type = builder.type(node.inputs[i]);
+    if (!type.is_static() || !row->types.holds(type.dtype)) return false;
+  }
+  return true;
 }
 
 class PointwiseFuser {
  public:
-  explicit PointwiseFuser(const graph::Graph& graph)
-      : builder_(graph), group_(graph.nodes().size(), kNoGroup) {}
+  PointwiseFuser(const graph::Graph& graph, const Target& target)
+      : builder_(graph), target_(target), group_(graph.nodes().size(), kNoGroup) {}
 
   Result<PassOutcome> run(const graph::Graph& graph) {
     for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
-      if (is_fusible(builder_, graph.nodes()[i])) join_producers(i);
+      if (is_fusible(builder_, graph.nodes()[i], target_.takes)) join_producers(i);
     }
     for (const std::vector<NodeId>& nodes : groups_) {
       if (nodes.size() < 2 || !is_read(nodes)) continue;
-      const Node last = builder_.node(nodes.back());
-      HONE_ASSIGN(const NodeId made, fuse(builder_, nodes, "pointwise"));
-      outcome_.done.push_back({last.name, fmt::format("{} pointwise operators fused: {}", nodes.size(),
-                                                      operators(*builder_.node(made).bodies[0]))});
+      HONE_CHECK(make(nodes));
     }
     HONE_ASSIGN(outcome_.graph, std::move(builder_).finish());
     return std::move(outcome_);
   }
 
  private:
+  Status make(const std::vector<NodeId>& nodes) {
+    const Node last = builder_.node(nodes.back());
+    HONE_ASSIGN(Group group, make_group(builder_, nodes, graph::GroupKind::kPointwise));
+    const std::string held = operators(*group.node.bodies[0]);
+    if (!runs_group(target_, builder_, group)) {
+      outcome_.missed.push_back(
+          {last.name,
+           fmt::format("{} pointwise operators not fused, the target has no kernel for the group: {}",
+                       nodes.size(), held)});
+      return {};
+    }
+    HONE_CHECK(put_group(builder_, std::move(group)));
+    outcome_.done.push_back({last.name, fmt::format("{} pointwise operators fused: {}", nodes.size(), held)});
+    return {};
+  }
+
   static std::string operators(const graph::Graph& body) {
     std::string names;
     for (const Node& node : body.nodes()) names += (names.empty() ? "" : ", ") + node.op;
@@ -100,7 +87,9 @@ class PointwiseFuser {
       const NodeId producer = builder_.value(input).producer;
       if (!producer.valid() || group_[producer.index] == kNoGroup || group_[producer.index] == group_[i])
         continue;
-      if (builder_.type(input).shape() != builder_.type(node.outputs[0]).shape()) continue;
+      const graph::TensorType& type = builder_.type(input);
+      const graph::TensorType& result = builder_.type(node.outputs[0]);
+      if (type.shape() != result.shape() || type.layout != result.layout) continue;
       merge(group_[producer.index], i);
     }
   }
@@ -115,9 +104,9 @@ class PointwiseFuser {
     const auto refuse = [&](const std::string& why) {
       outcome_.missed.push_back({node.name, fmt::format("{} not fused with '{}': {}", node.op, other, why)});
     };
-    if (joined.size() > kMaxOperators)
+    if (joined.size() > target_.takes.pointwise_operators)
       return refuse(fmt::format("the group would have {} operators", joined.size()));
-    if (const std::size_t count = outside_inputs(joined); count > kMaxInputs)
+    if (const std::size_t count = outside_inputs(joined); count > target_.takes.pointwise_inputs)
       return refuse(fmt::format("the group would read {} tensors", count));
     if (depends_on_itself(joined)) return refuse("other operators between them must run first");
     const uint32_t old = group_[i];
@@ -179,6 +168,7 @@ class PointwiseFuser {
   }
 
   GraphBuilder builder_;
+  const Target& target_;
   std::vector<uint32_t> group_;              // of each node
   std::vector<std::vector<NodeId>> groups_;  // members in topological order; empty where merged away
   PassOutcome outcome_;
@@ -187,8 +177,8 @@ class PointwiseFuser {
 }  // namespace
 
 Result<PassOutcome> fuse_pointwise(const graph::Graph& graph, const PassContext& context) {
-  if (!context.target.fused_pointwise) return PassOutcome{graph, {}, {}};
-  return PointwiseFuser(graph).run(graph);
+  if (context.target.takes.pointwise_operators == 0) return PassOutcome{graph, {}, {}};
+  return PointwiseFuser(graph, context.target).run(graph);
 }
 
 }  // namespace hone::passes

@@ -63,5 +63,15 @@ TEST(MergeCommon, WhatIsComputedAnewBehindAFenceIsNotTakenFromBefore) {
   })");
 }
 
+TEST(MergeCommon, OutputsKeepTheirNames) {
+  const PassOutcome outcome = run_pass(merge_common, graph_of(R"((%x: f32[4]) {
+    %a: f32[*] = Tanh(%x)
+    %b: f32[*] = Tanh(%x)
+    return %a, %b
+  })"));
+  EXPECT_EQ(outcome.graph.value(outcome.graph.outputs()[0]).name, "a");
+  EXPECT_EQ(outcome.graph.value(outcome.graph.outputs()[1]).name, "b");
+}
+
 }  // namespace
 }  // namespace hone::passes

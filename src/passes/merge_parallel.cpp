@@ -91,7 +91,7 @@ class ParallelMerger {
   // The attention that alone reads the branch's result, as an operand that may be a part of wider rows.
   std::optional<NodeId> only_attention(const ParallelBranch& branch) const {
     const auto reader = only_reader(builder_, branch.result);
-    if (!context_.target.split_attention || !reader || builder_.node(*reader).op != "Attention")
+    if (!context_.target.takes.split_attention || !reader || builder_.node(*reader).op != "Attention")
       return std::nullopt;
     const std::vector<ValueId>& inputs = builder_.node(*reader).inputs;
     const graph::TensorType& type = builder_.type(branch.result);
@@ -103,7 +103,7 @@ class ParallelMerger {
   // layout that a convolution may get. What its kernel would write straight into a concatenation does not
   // stay.
   bool stays(const ParallelBranch& branch) const {
-    const Layout layout = context_.target.convolution_layout;
+    const Layout layout = context_.target.takes.convolution_layout;
     const bool convolution = builder_.node(branch.product()).op == "Conv";
     if (convolution && (layout == Layout::kChannelsLast || branch.width % channel_block(layout) != 0))
       return false;

@@ -81,8 +81,8 @@ TEST(MergeParallel, TakesWhatFollowsAlongWhereItIsTheSame) {
 
 TEST(MergeParallel, SaysWhyBranchesStayApart) {
   const auto left_alone = [](const char* batch, const char* end, const char* why, Layout layout) {
-    PassContext context;
-    context.target.convolution_layout = layout;
+    PassContext context = willing_target();
+    context.target.takes.convolution_layout = layout;
     check_left_alone(merge_parallel, "(%x: f32[" + std::string(batch) + ",1,2,2]) {" + kBranches + end, why,
                      context);
   };

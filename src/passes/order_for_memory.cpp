@@ -27,7 +27,7 @@ std::ptrdiff_t buffer_bytes(const graph::TensorType& type) {
 // Operators whose kernels write over an operand that nothing reads afterwards.
 bool works_in_place(const Node& node) {
   return is_class(node, graph::OpClass::kPointwise) || is_class(node, graph::OpClass::kNormalization) ||
-         node.op == "Softmax" || (node.op == "hone.Fused" && node.attributes.text("kind", "") == "pointwise");
+         node.op == "Softmax" || is_group(node, graph::GroupKind::kPointwise);
 }
 
 // Puts the next values of states where the plan will: over the states, by the kernels that can.

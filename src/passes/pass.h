@@ -13,21 +13,19 @@
 #include "core/result.h"
 #include "core/tensor.h"
 #include "graph/builder.h"
+#include "graph/capabilities.h"
 #include "graph/graph.h"
 
 namespace hone::passes {
 
-// Which groups of operators and which layouts the target's kernels can take. Filled by the lab from the
-// provider.
+// What the target's kernels take. Filled by the lab from the provider, which owns the table; a default one
+// stands for a target that was not asked: nothing is fused, nothing laid out, nothing widened.
 struct Target {
-  Layout convolution_layout = Layout::kPlain;  // what its convolutions run fastest in
-  // Whether the target has a kernel of its own for `node` with the types that it has in `graph`. Null: no
-  // layout is changed.
+  graph::Capabilities takes;
+  // Whether the target has a kernel of its own for `node` with the types that it has in `graph`: the last
+  // word, where the table only says what is worth trying. Null: the table is believed, and no layout is
+  // changed.
   std::function<bool(const graph::Graph& graph, const graph::Node& node)> runs;
-  bool fused_pointwise = true;  // it runs kind "pointwise" groups
-  bool fused_epilogues = true;  // it runs kind "convolution" and "matmul" groups
-  bool fused_attention = true;  // it runs Attention without the T×T matrix in memory
-  bool split_attention = true;  // it runs kind "attention" groups: operands are read as parts of wider rows
 };
 
 struct PassContext {
@@ -64,6 +62,9 @@ struct Pass {
   std::string_view summary;  // one line: what it does and why
   PassFunction run = nullptr;
   Aim aim = Aim::kTime;  // the same for all passes of a group
+  // Of a lossy pass, which runs only where it is named: how far outputs may be off after it, as relative L2
+  // norm.
+  double lossy_limit = 0;
 };
 
 }  // namespace hone::passes

@@ -20,6 +20,8 @@
 #include "passes/recognise_normalization.h"
 #include "passes/simplify_arithmetic.h"
 #include "passes/simplify_views.h"
+#include "passes/unpack_weights.h"
+#include "passes/widen_half.h"
 
 namespace hone::passes {
 
@@ -37,6 +39,11 @@ const std::vector<Pass>& pipeline() {
       // One form of each expression: divisions and powers as products, constants in one place.
       {"simplify_arithmetic", "simplify", Numerics::kReassociating,
        "remove and join arithmetic with known numbers", simplify_arithmetic},
+      // The types in which kernels will compute, before patterns are sought among operators of one type.
+      {"unpack_weights", "widen", Numerics::kExact,
+       "decode quantised constants once, where products take no quantised numbers", unpack_weights},
+      {"widen_half", "widen", Numerics::kReassociating,
+       "compute f16 and bf16 in f32, where products have no kernels for them", widen_half},
       // What exporters spelled out, as the operators that have kernels: before folding and fusing take the
       // pieces.
       {"recognise_activations", "recognise", Numerics::kReassociating,
@@ -73,12 +80,34 @@ const std::vector<Pass>& pipeline() {
   return passes;
 }
 
-std::vector<std::string> groups() {
+namespace {
+
+bool named(const std::set<std::string>& names, const Pass& pass) {
+  return names.contains(std::string(pass.name)) || names.contains(std::string(pass.group));
+}
+
+// A lossy pass runs where somebody named it as one: what it does to the numbers is the user's choice.
+bool allowed(const Pass& pass, const std::set<std::string>& lossy) {
+  return pass.numerics != Numerics::kLossy || named(lossy, pass);
+}
+
+}  // namespace
+
+std::vector<std::string> groups(const std::set<std::string>& lossy) {
   std::vector<std::string> names;
   for (const Pass& pass : pipeline()) {
+    if (!allowed(pass, lossy)) continue;
     if (std::find(names.begin(), names.end(), pass.group) == names.end()) names.emplace_back(pass.group);
   }
   return names;
+}
+
+double lossy_limit_of(std::string_view group) {
+  double limit = 0;
+  for (const Pass& pass : pipeline()) {
+    if (pass.group == group && pass.numerics == Numerics::kLossy) limit = std::max(limit, pass.lossy_limit);
+  }
+  return limit;
 }
 
 Aim aim_of(std::string_view group) {
@@ -95,19 +124,23 @@ double price_of(const graph::Graph& graph, const PassContext& context) {
   return context.price ? context.price(graph) * 1e3 : 0;
 }
 
-bool named(const std::set<std::string>& names, const Pass& pass) {
-  return names.contains(std::string(pass.name)) || names.contains(std::string(pass.group));
+std::string listed_passes(std::span<const Pass> passes, bool lossy_only) {
+  std::string all;
+  for (const Pass& pass : passes) {
+    if (!lossy_only || pass.numerics == Numerics::kLossy)
+      all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", pass.name, pass.group);
+  }
+  return all.empty() ? "none" : all;
 }
 
-Status check_names(const std::set<std::string>& names) {
+Status check_names(const std::set<std::string>& names, std::span<const Pass> passes, bool lossy) {
   for (const std::string& name : names) {
-    const bool known = std::any_of(pipeline().begin(), pipeline().end(),
-                                   [&](const Pass& pass) { return pass.name == name || pass.group == name; });
+    const bool known = std::any_of(passes.begin(), passes.end(), [&](const Pass& pass) {
+      return (pass.name == name || pass.group == name) && (!lossy || pass.numerics == Numerics::kLossy);
+    });
     if (known) continue;
-    std::string all;
-    for (const Pass& pass : pipeline())
-      all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", pass.name, pass.group);
-    return invalid(fmt::format("'{}' is not a pass or group of passes; there are: {}", name, all));
+    return invalid(fmt::format("'{}' is not a {}pass or group of passes; there are: {}", name,
+                               lossy ? "lossy " : "", listed_passes(passes, lossy)));
   }
   return {};
 }
@@ -159,14 +192,22 @@ Result<PassOutcome> run_checked(const Pass& pass, const graph::Graph& graph, con
 
 Result<PipelineResult> run_pipeline(graph::Graph graph, const PassContext& context,
                                     const PipelineOptions& options) {
-  HONE_CHECK(check_names(options.disabled));
-  HONE_CHECK(check_names(options.only));
+  return run_passes(std::move(graph), context, options, pipeline());
+}
+
+Result<PipelineResult> run_passes(graph::Graph graph, const PassContext& context,
+                                  const PipelineOptions& options, std::span<const Pass> passes) {
+  HONE_CHECK(check_names(options.disabled, passes, false));
+  HONE_CHECK(check_names(options.only, passes, false));
+  HONE_CHECK(check_names(options.lossy, passes, true));
   // Operators that nothing reads are no part of the step, and readers that do no work.
   HONE_ASSIGN(graph, graph::GraphBuilder(graph).finish());
   PipelineResult result{std::move(graph), {}};
   double price = price_of(result.graph, context);
-  for (const Pass& pass : pipeline()) {
-    if (named(options.disabled, pass) || (!options.only.empty() && !named(options.only, pass))) continue;
+  for (const Pass& pass : passes) {
+    if (!allowed(pass, options.lossy) || named(options.disabled, pass) ||
+        (!options.only.empty() && !named(options.only, pass)))
+      continue;
     const int64_t start = now_ns();
     HONE_ASSIGN(PassOutcome outcome, run_checked(pass, result.graph, context));
     PassReport report{std::string(pass.name),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +15,11 @@ namespace hone::passes {
 // The list that reads aloud (pipeline.cpp says at each entry why it stands there).
 const std::vector<Pass>& pipeline();
 
-// The groups of the pipeline, in order, each once: the units of the lab's experiment.
-std::vector<std::string> groups();
+// The groups of the pipeline, in order, each once: the units of the lab's experiment. Of lossy passes only
+// those whose name or group is in `lossy`.
+std::vector<std::string> groups(const std::set<std::string>& lossy = {});
+// The largest limit of the group's lossy passes; 0 if it has none.
+double lossy_limit_of(std::string_view group);
 
 // What the passes of `group` are judged by.
 Aim aim_of(std::string_view group);
@@ -23,6 +27,7 @@ Aim aim_of(std::string_view group);
 struct PipelineOptions {
   std::set<std::string> disabled;  // names of passes or groups that do not run
   std::set<std::string> only;      // if not empty: nothing but these runs
+  std::set<std::string> lossy;     // names of lossy passes or groups that may run; no other lossy one does
 };
 
 struct PassReport {
@@ -45,9 +50,12 @@ struct PipelineResult {
 // the error names the pass.
 Result<PassOutcome> run_checked(const Pass& pass, const graph::Graph& graph, const PassContext& context);
 
-// An unknown name in `options` is an error that lists the known ones. A pass that breaks the verifier is a
-// bug: the error names the pass.
+// An unknown name in `options` is an error that lists the known ones, and so is one in `options.lossy` of a
+// pass that is not lossy. A pass that breaks the verifier is a bug: the error names the pass.
 Result<PipelineResult> run_pipeline(graph::Graph graph, const PassContext& context,
                                     const PipelineOptions& options = {});
+// The same with other passes than the pipeline's.
+Result<PipelineResult> run_passes(graph::Graph graph, const PassContext& context,
+                                  const PipelineOptions& options, std::span<const Pass> passes);
 
 }  // namespace hone::passes

@@ -44,6 +44,43 @@ TEST(Pipeline, PredictsGainsFromPrices) {
   EXPECT_DOUBLE_EQ(gain, 1.0);
 }
 
+// Gives Tanh where the graph has Relu: made up, and not the same numbers.
+Result<PassOutcome> approximate(const graph::Graph& graph, const PassContext&) {
+  graph::GraphBuilder builder(graph);
+  for (uint32_t i = 0; i < graph.nodes().size(); ++i) builder.mutable_node(graph::NodeId{i}).op = "Tanh";
+  HONE_ASSIGN(graph::Graph changed, std::move(builder).finish());
+  return PassOutcome{std::move(changed), {{"y", "approximated"}}, {}};
+}
+
+TEST(Pipeline, ALossyPassRunsOnlyWhereItIsNamedAsOne) {
+  const std::vector<Pass> passes = {
+      {"approximate", "rough", Numerics::kLossy, "made up", approximate, Aim::kTime, 0.01}};
+  const auto op_after = [&](const PipelineOptions& options) {
+    auto result =
+        run_passes(graph_of("(%x: f32[2]) { %y: f32[*] = Relu(%x) return %y }"), {}, options, passes);
+    return result.ok() ? result->graph.nodes()[0].op : result.error().message;
+  };
+  EXPECT_EQ(op_after({}), "Relu");
+  PipelineOptions options;
+  options.only = {"approximate"};
+  EXPECT_EQ(op_after(options), "Relu") << "to be asked for alone is not to be allowed to lose precision";
+  options.only = {};
+  options.lossy = {"approximate"};
+  EXPECT_EQ(op_after(options), "Tanh");
+  options.lossy = {"rough"};
+  EXPECT_EQ(op_after(options), "Tanh");
+  options.lossy = {"fp4"};
+  EXPECT_EQ(op_after(options),
+            "'fp4' is not a lossy pass or group of passes; there are: approximate (rough)");
+}
+
+TEST(Pipeline, NoLossyPassIsAmongTheGroupsThatAreTriedByDefault) {
+  for (const std::string& group : groups()) EXPECT_EQ(lossy_limit_of(group), 0) << group;
+  for (const Pass& pass : pipeline())
+    EXPECT_EQ(pass.numerics == Numerics::kLossy, pass.lossy_limit > 0)
+        << pass.name << ": a lossy pass has a limit";
+}
+
 // A pass that rebuilds the graph and forgets what `Forget` does to the builder.
 template <auto Forget>
 Result<PassOutcome> rebuild(const graph::Graph& graph, const PassContext&) {
@@ -94,8 +131,9 @@ TEST(Pipeline, EveryPassKeepsTheState) {
     %m_next: f32[*] = Identity(%s)
     return %m_next -> %m, %e, %c_next -> %c
   })");
-  PassContext context;
-  context.target.convolution_layout = Layout::kBlocked8;
+  PassContext context = willing_target();
+  context.target.takes.convolution_layout = Layout::kBlocked8;
+  context.target.takes.laid_out = {DType::kF32};
   context.target.runs = [](const graph::Graph&, const graph::Node&) { return true; };
   const auto result = run_pipeline(graph, context);
   ASSERT_TRUE(result.ok()) << result.error().message;

@@ -328,7 +328,7 @@ class AttentionRecogniser {
 }  // namespace
 
 Result<PassOutcome> recognise_attention(const graph::Graph& graph, const PassContext& context) {
-  if (!context.target.fused_attention) return PassOutcome{graph, {}, {}};
+  if (!context.target.takes.attention) return PassOutcome{graph, {}, {}};
   return AttentionRecogniser(graph).run(graph);
 }
 

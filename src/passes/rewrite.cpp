@@ -65,18 +65,18 @@ std::optional<int64_t> extent(const GraphBuilder& builder, ValueId value, int64_
   return dim.known() ? std::optional(dim.extent()) : std::nullopt;
 }
 
-Result<NodeId> fuse(GraphBuilder& builder, std::span<const NodeId> nodes, const std::string& kind) {
+Result<Group> make_group(const GraphBuilder& builder, std::span<const NodeId> nodes, graph::GroupKind kind) {
   const auto inside = [&](NodeId id) { return std::find(nodes.begin(), nodes.end(), id) != nodes.end(); };
   // A product's name is what people look for; of a chain of pointwise operators the last says what it gives.
-  const bool product = kind == "convolution" || kind == "matmul";
+  const bool product = kind == graph::GroupKind::kConvolution || kind == graph::GroupKind::kMatmul;
   const std::string name = builder.node(product ? nodes.front() : nodes.back()).name;
   GraphBuilder body(name);
-  Node group;
-  group.op = "hone.Fused";
-  group.name = name;
-  group.attributes.set("kind", kind);
+  Group group;
+  group.nodes.assign(nodes.begin(), nodes.end());
+  group.node.op = "hone.Fused";
+  group.node.name = name;
+  group.node.attributes.set("kind", std::string(graph::group_kind_name(kind)));
   std::unordered_map<ValueId, ValueId> in_body;
-  std::vector<ValueId> results;  // values of the outer graph that leave the group
   for (NodeId id : nodes) {
     Node copy = builder.node(id);
     for (ValueId& input : copy.inputs) {
@@ -84,7 +84,7 @@ Result<NodeId> fuse(GraphBuilder& builder, std::span<const NodeId> nodes, const 
       auto known = in_body.find(input);
       if (known == in_body.end()) {
         known = in_body.emplace(input, body.input(builder.value(input).name, builder.type(input))).first;
-        group.inputs.push_back(input);
+        group.node.inputs.push_back(input);
       }
       input = known->second;
     }
@@ -101,25 +101,70 @@ Result<NodeId> fuse(GraphBuilder& builder, std::span<const NodeId> nodes, const 
       in_body.emplace(outer[i], inner[i]);
       const std::vector<NodeId> users = builder.users(outer[i]);
       if (builder.is_output(outer[i]) || !std::all_of(users.begin(), users.end(), inside)) {
-        results.push_back(outer[i]);
+        group.results.push_back(outer[i]);
         body.output(inner[i]);
       }
     }
   }
   HONE_ASSIGN(graph::Graph finished, std::move(body).finish());
-  group.bodies.push_back(std::make_shared<const graph::Graph>(std::move(finished)));
+  group.node.bodies.push_back(std::make_shared<const graph::Graph>(std::move(finished)));
+  return group;
+}
+
+Result<NodeId> put_group(GraphBuilder& builder, Group group) {
   std::vector<std::string> names;
-  for (ValueId result : results) names.push_back(builder.value(result).name);
-  builder.replacing(nodes);
-  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) builder.erase(*it);
-  HONE_ASSIGN(const std::vector<ValueId> outputs, builder.try_add(std::move(group), names));
+  for (ValueId result : group.results) names.push_back(builder.value(result).name);
+  builder.replacing(group.nodes);
+  for (auto it = group.nodes.rbegin(); it != group.nodes.rend(); ++it) builder.erase(*it);
+  HONE_ASSIGN(const std::vector<ValueId> outputs, builder.try_add(std::move(group.node), names));
   builder.replacing({});
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const bool interface = builder.is_output(results[i]);  // whose name moves along with its uses
-    builder.replace_all_uses(results[i], outputs[i]);
-    if (!interface) builder.swap_names(results[i], outputs[i]);
+  for (std::size_t i = 0; i < group.results.size(); ++i) {
+    const ValueId result = group.results[i];
+    const bool interface = builder.is_output(result);  // whose name moves along with its uses
+    builder.replace_all_uses(result, outputs[i]);
+    if (!interface) builder.swap_names(result, outputs[i]);
   }
   return builder.value(outputs[0]).producer;
+}
+
+Result<NodeId> fuse(GraphBuilder& builder, std::span<const NodeId> nodes, graph::GroupKind kind) {
+  HONE_ASSIGN(Group group, make_group(builder, nodes, kind));
+  return put_group(builder, std::move(group));
+}
+
+bool runs_group(const Target& target, const GraphBuilder& builder, const Group& group) {
+  if (!target.runs) return true;
+  std::vector<const graph::Value*> inputs;
+  std::vector<graph::TensorType> types;
+  for (ValueId input : group.node.inputs) {
+    inputs.push_back(&builder.value(input));
+    types.push_back(builder.type(input));
+  }
+  std::vector<std::string> names;
+  for (ValueId result : group.results) names.push_back(builder.value(result).name);
+  const auto alone = graph_of_one(group.node, inputs, types, names);
+  return alone.ok() && !alone->nodes().empty() && target.runs(*alone, alone->nodes()[0]);
+}
+
+Result<graph::Graph> graph_of_one(const Node& node, std::span<const graph::Value* const> inputs,
+                                  std::span<const graph::TensorType> types,
+                                  std::span<const std::string> output_names) {
+  GraphBuilder alone("alone");
+  Node copy = node;
+  copy.outputs.clear();
+  for (std::size_t i = 0; i < copy.inputs.size(); ++i) {
+    if (!copy.inputs[i].valid()) continue;
+    const graph::Value& value = *inputs[i];
+    copy.inputs[i] =
+        value.is_constant() ? alone.constant(value.name, *value.constant) : alone.input(value.name, types[i]);
+  }
+  HONE_ASSIGN(const std::vector<ValueId> outputs, alone.try_add(std::move(copy), output_names));
+  std::vector<ValueId> wanted;
+  for (ValueId output : outputs) {
+    if (output.valid()) wanted.push_back(output);
+  }
+  alone.set_outputs(wanted);
+  return std::move(alone).finish();
 }
 
 }  // namespace hone::passes

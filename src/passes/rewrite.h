@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "graph/builder.h"
+#include "graph/group_kind.h"
 #include "graph/op_table.h"
+#include "passes/pass.h"
 
 namespace hone::passes {
 
@@ -47,9 +49,28 @@ bool is_class(const Node& node, graph::OpClass op_class);
 // known.
 std::optional<int64_t> extent(const GraphBuilder& builder, ValueId value, int64_t axis);
 
-// Replaces `nodes` (topologically ordered) by one hone.Fused node of this kind whose body they become. Inputs
-// are what they read from outside, in order of first use; outputs what is read outside, in order of
-// production. A product's group has the product's name, others that of their last node. Errors only for bugs.
-Result<NodeId> fuse(GraphBuilder& builder, std::span<const NodeId> nodes, const std::string& kind);
+// A group that could take the place of `nodes`: a hone.Fused node whose body they are, not yet in the graph.
+struct Group {
+  std::vector<NodeId> nodes;
+  Node node;                     // its inputs are values of the builder; it has no outputs yet
+  std::vector<ValueId> results;  // values of the builder that leave the group, one an output of its body
+};
+
+// `nodes` are topologically ordered. Inputs are what they read from outside, in order of first use; outputs
+// what is read outside, in order of production. A product's group has the product's name, others that of
+// their last node. Errors only for bugs.
+Result<Group> make_group(const GraphBuilder& builder, std::span<const NodeId> nodes, graph::GroupKind kind);
+// Whether the target has a kernel for the group; without one to ask: yes.
+bool runs_group(const Target& target, const GraphBuilder& builder, const Group& group);
+// Puts the group where its nodes are.
+Result<NodeId> put_group(GraphBuilder& builder, Group group);
+// Both, without asking.
+Result<NodeId> fuse(GraphBuilder& builder, std::span<const NodeId> nodes, graph::GroupKind kind);
+
+// A graph of nothing but `node`, which is what a target is asked about. `inputs`: the values that it reads,
+// null where absent; constants stay constants, all others become inputs of the types given, one a value.
+Result<graph::Graph> graph_of_one(const Node& node, std::span<const graph::Value* const> inputs,
+                                  std::span<const graph::TensorType> types,
+                                  std::span<const std::string> output_names);
 
 }  // namespace hone::passes

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "core/memory_budget.h"
+#include "graph/group_kind.h"
 #include "kernels/ref/ref.h"
 #include "runtime/interpret_control.h"
 
@@ -65,7 +66,7 @@ Result<std::vector<Tensor>> interpret(const Graph& graph, std::span<const Tensor
 namespace {
 
 Result<std::vector<Tensor>> run_node(const Node& node, std::span<const Tensor> inputs) {
-  if (node.op == "hone.Fused") return interpret(*node.bodies[0], inputs);
+  if (graph::is_group(node)) return interpret(*node.bodies[0], inputs);
   if (node.op == "hone.Reorder" || node.op == "hone.CopyTo") return std::vector<Tensor>{inputs[0]};
   if (is_control(node))
     return run_control(node, inputs, [&](std::size_t body, std::span<const Tensor> given) {

@@ -45,6 +45,8 @@ class Kernel {
   // What runs, for people and traces: "jit_avx512_core (blocked16)", "hone pointwise".
   virtual std::string implementation() const = 0;
   virtual FastAlgorithm algorithm() const { return {}; }
+  // The interpreter stands in: the provider has no kernel of its own for the node.
+  virtual bool is_reference() const { return false; }
   virtual std::size_t scratch_bytes() const { return 0; }
   // Bytes that the kernel holds itself: weights in its own format.
   virtual std::size_t packed_bytes() const { return 0; }

@@ -56,7 +56,8 @@ struct PlanStep {
   FastAlgorithm algorithm;     // the kernel's
   std::size_t scratch_bytes = 0;
   std::size_t packed_bytes = 0;
-  std::string choice;  // why this kernel: "fastest of 3: …", "only candidate"
+  bool reference = false;  // the interpreter stands in for a kernel that the provider has not
+  std::string choice;      // why this kernel: "fastest of 3: …", "only candidate"
   // Steps that run side by side have lanes, each one thread; a step with one lane has all threads.
   int lane = 0;
   int lanes = 1;

@@ -111,6 +111,7 @@ void Plan::State::take_kernel(std::size_t index, Chosen chosen) {
   PlanStep& step = steps[index];
   step.implementation = chosen.kernel->implementation();
   step.algorithm = chosen.kernel->algorithm();
+  step.reference = chosen.kernel->is_reference();
   step.scratch_bytes = chosen.kernel->scratch_bytes();
   step.packed_bytes = chosen.kernel->packed_bytes();
   step.choice = std::move(chosen.why);

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/layout.h"
 #include "core/result.h"
+#include "graph/capabilities.h"
 #include "graph/graph.h"
 #include "runtime/device.h"
 #include "runtime/kernel.h"
@@ -24,6 +24,7 @@ class KernelTimer;
 struct Candidate {
   std::string name;  // stable across runs: the key in the timing cache
   std::function<Result<std::unique_ptr<Kernel>>()> make;
+  bool reference = false;  // no kernel of the provider's own: the interpreter stands in, correct and slow
 };
 
 // What of its device an operator has to itself while it runs: all of it, or a lane, beside the operators of
@@ -58,8 +59,11 @@ class Provider {
 
   // Threads of the host that its kernels compute on.
   virtual int threads() const { return 1; }
-  // What its convolutions run fastest in.
-  virtual Layout convolution_layout() const { return Layout::kPlain; }
+  // What its kernels take, as far as passes have to know: the one table of it. By default nothing that a pass
+  // could make use of.
+  virtual const graph::Capabilities& capabilities() const;
+  // Whether it has a kernel of its own for `node`, none that only stands in for one.
+  bool runs(const graph::Graph& graph, const graph::Node& node) const;
   // For the thread that calls, which is the one to measure on. May be null.
   virtual std::unique_ptr<Hold> hold() const { return nullptr; }
 };

@@ -13,6 +13,7 @@ class ReferenceKernel : public Kernel {
  public:
   explicit ReferenceKernel(const ReferenceNode& node) : node_(node) {}
   std::string implementation() const override { return "reference"; }
+  bool is_reference() const override { return true; }
   Status enqueue(const KernelArguments& arguments, Queue&) override { return node_.run(arguments); }
 
  private:
@@ -58,9 +59,11 @@ Status ReferenceNode::run(const KernelArguments& arguments) const {
 }
 
 Candidate reference_candidate(const graph::Graph& graph, const graph::Node& node) {
-  return {"reference", [reference = ReferenceNode(graph, node)]() -> Result<std::unique_ptr<Kernel>> {
+  return {.name = "reference",
+          .make = [reference = ReferenceNode(graph, node)]() -> Result<std::unique_ptr<Kernel>> {
             return std::unique_ptr<Kernel>(std::make_unique<ReferenceKernel>(reference));
-          }};
+          },
+          .reference = true};
 }
 
 }  // namespace hone::runtime

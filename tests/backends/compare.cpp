@@ -164,7 +164,7 @@ void compare_all_kernels(const Graph& graph, const CompareOptions& options) {
     std::set<std::string> names;
     for (const runtime::Candidate& candidate : *offered) {
       EXPECT_TRUE(names.insert(candidate.name).second) << "two candidates are called " << candidate.name;
-      EXPECT_TRUE(options.reference_allowed || candidate.name != "reference") << node.op << " is not lowered";
+      EXPECT_TRUE(options.reference_allowed || !candidate.reference) << node.op << " is not lowered";
     }
   }
   for (std::size_t round = 0; round < rounds; ++round)
@@ -200,7 +200,7 @@ ValueId reorder(GraphBuilder& builder, ValueId value, const std::string& layout)
   return builder.add("hone.Reorder", {value}, {{"layout", layout}});
 }
 
-Graph fused(const Build& build, const std::string& kind) {
+Graph fused(const Build& build, graph::GroupKind kind) {
   GraphBuilder builder(make_graph(build));
   std::vector<graph::NodeId> nodes;
   for (uint32_t i = 0; i < builder.nodes().size(); ++i) {

@@ -9,6 +9,7 @@
 
 #include "core/tensor.h"
 #include "graph/builder.h"
+#include "graph/group_kind.h"
 
 namespace hone::backends {
 
@@ -44,6 +45,6 @@ graph::ValueId ints(graph::GraphBuilder& builder, const std::vector<int64_t>& va
 // `value` in another memory layout.
 graph::ValueId reorder(graph::GraphBuilder& builder, graph::ValueId value, const std::string& layout);
 // The graph with all its nodes but the reorders in one group of this kind.
-graph::Graph fused(const Build& build, const std::string& kind);
+graph::Graph fused(const Build& build, graph::GroupKind kind);
 
 }  // namespace hone::backends

@@ -142,7 +142,7 @@ TEST(MatMul, EveryEpilogueAgrees) {
           const ValueId w = constant ? f32_constant(b, {7, 16}, 2) : f32_input(b, "w", {7, 16});
           return {behind_(b, b.add("MatMul", {x, w}))};
         };
-        compare_all_kernels(fused(build, "matmul"));
+        compare_all_kernels(fused(build, graph::GroupKind::kMatmul));
       }
     }
   }
@@ -155,7 +155,7 @@ TEST(MatMul, EpiloguesOfBatchedProductsAgree) {
       return {
           behind_(b, b.add("MatMul", {f32_input(b, "a", {2, 3, 5, 7}), f32_input(b, "w", {2, 3, 7, 16})}))};
     };
-    compare_all_kernels(fused(build, "matmul"));
+    compare_all_kernels(fused(build, graph::GroupKind::kMatmul));
   }
 }
 
@@ -168,7 +168,7 @@ TEST(Gemm, EveryEpilogueAgrees) {
         if (with_c) in.push_back(f32_constant(b, {16}, 6));
         return {behind_(b, b.add("Gemm", in, {{"transB", int64_t{1}}, {"alpha", 0.5F}}))};
       };
-      compare_all_kernels(fused(build, "matmul"));
+      compare_all_kernels(fused(build, graph::GroupKind::kMatmul));
     }
   }
 }

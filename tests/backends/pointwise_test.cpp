@@ -277,19 +277,64 @@ TEST(Pointwise, GroupsAgree) {
     const ValueId scaled = b.add("Add", {b.add("Mul", {x, y}), f32_constant(b, {17})});
     return {b.add("Mul", {scaled, b.add("Sigmoid", {scaled})})};
   };
-  compare_all_kernels(fused(swish, "pointwise"));
+  compare_all_kernels(fused(swish, graph::GroupKind::kPointwise));
   const Build mask = [](GraphBuilder& b) -> std::vector<ValueId> {
     const ValueId m = input_of(b, "m", DType::kI64, {2, 1, 1, 9});
     const ValueId f = b.add("Cast", {m}, {{"to", dtype_to_onnx(DType::kF32)}});
     return {b.add("Mul", {b.add("Sub", {scalar(b, 1), f}), scalar(b, -3.4e38F)})};
   };
-  compare_all_kernels(fused(mask, "pointwise"));
+  compare_all_kernels(fused(mask, graph::GroupKind::kPointwise));
   const Build two_results = [](GraphBuilder& b) -> std::vector<ValueId> {
     const ValueId x = f32_input(b, "x", {3, 4, 17});
     const ValueId e = b.add("Exp", {x});
     return {e, b.add("Greater", {b.add("Sub", {e, f32_input(b, "y", {17})}), scalar(b, 0.5F)})};
   };
-  compare_all_kernels(fused(two_results, "pointwise"));
+  compare_all_kernels(fused(two_results, graph::GroupKind::kPointwise));
+}
+
+TEST(Quantise, EveryFormAgrees) {
+  CompareOptions options;
+  options.low = -40;
+  options.high = 40;
+  for (const DType type : {DType::kI8, DType::kU8, DType::kI16, DType::kU16}) {
+    for (const char* layout : {"plain", "blocked16"}) {
+      SCOPED_TRACE(std::string(dtype_name(type)) + layout);
+      const Build build = [&](GraphBuilder& b) -> std::vector<ValueId> {
+        const ValueId x = f32_input(b, "x", {2, 20, 5, 3});
+        const ValueId scale = scalar(b, 0.25F);
+        Tensor point = Tensor::zeros(type, {});
+        static_cast<std::byte*>(point.data())[0] = std::byte{3};
+        const ValueId zero = b.constant("z", point);
+        const ValueId q = b.add("QuantizeLinear", {reorder(b, x, layout), scale, zero});
+        return {reorder(b, q, "plain"), reorder(b, b.add("DequantizeLinear", {q, scale, zero}), "plain")};
+      };
+      compare_all_kernels(build, options);
+    }
+  }
+}
+
+TEST(Quantise, ScalesAlongAnAxisAgree) {
+  for (const int64_t axis : {0, 1, 2}) {
+    SCOPED_TRACE(axis);
+    const int64_t count = Shape{3, 4, 5}[static_cast<std::size_t>(axis)];
+    compare_all_kernels([&](GraphBuilder& b) -> std::vector<ValueId> {
+      const ValueId scale = b.constant("scale", random_floats({count}, 3, 0.01, 0.1));
+      const ValueId zero = b.constant("zero", Tensor::zeros(DType::kI8, {count}));
+      const Attributes along{{"axis", axis}};
+      const ValueId q = b.add("QuantizeLinear", {f32_input(b, "x", {3, 4, 5}), scale, zero}, along);
+      return {q, b.add("DequantizeLinear", {q, scale, zero}, along)};
+    });
+  }
+}
+
+TEST(Quantise, ToAndFroInOneGroupAgrees) {
+  const Build build = [](GraphBuilder& b) -> std::vector<ValueId> {
+    const ValueId scale = scalar(b, 0.02F);
+    const ValueId zero = b.constant("z", Tensor::zeros(DType::kU8, {}));
+    const ValueId q = b.add("QuantizeLinear", {b.add("Relu", {f32_input(b, "x", {3, 4, 17})}), scale, zero});
+    return {q, b.add("Mul", {b.add("DequantizeLinear", {q, scale, zero}), scalar(b, 2)})};
+  };
+  compare_all_kernels(fused(build, graph::GroupKind::kPointwise));
 }
 
 TEST(Pointwise, OneConstantReadTwiceAgrees) {

@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "graph/group_kind.h"
 #include "graph/text.h"
+#include "lab/experiment/target.h"
 #include "passes/pipeline.h"
 #include "runtime/execute.h"
 #include "runtime/interpreter.h"
@@ -52,7 +54,10 @@ void expect_near(const std::vector<Tensor>& got, const std::vector<Tensor>& want
 // Runs the pipeline (or `only` some of it) on the graph; returns the operators that are left, in order.
 std::string optimised(const std::string& text, std::set<std::string> only = {}) {
   const graph::Graph before = graph_of(text);
+  const auto provider = runtime::testing::cpu_provider(1);
   PassContext context;
+  context.target = lab::pass_target(*provider);
+  context.target.takes.convolution_layout = Layout::kPlain;  // tests/models compares what is laid out
   context.evaluate = [](const graph::Node& node, std::span<const Tensor> inputs) {
     return runtime::interpret_node(node, inputs);
   };
@@ -67,7 +72,7 @@ std::string optimised(const std::string& text, std::set<std::string> only = {}) 
   const auto interpreted = runtime::interpret(result->graph, inputs);
   runtime::PlanOptions plan;
   plan.autotune = false;
-  const auto planned = runtime::execute(result->graph, *runtime::testing::cpu_provider(1), inputs, plan);
+  const auto planned = runtime::execute(result->graph, *provider, inputs, plan);
   EXPECT_TRUE(wanted.ok()) << wanted.error().message;
   EXPECT_TRUE(interpreted.ok()) << interpreted.error().message << graph::print(result->graph);
   EXPECT_TRUE(planned.ok()) << planned.error().message << graph::print(result->graph);
@@ -78,7 +83,9 @@ std::string optimised(const std::string& text, std::set<std::string> only = {}) 
   if (testing::Test::HasFailure()) ADD_FAILURE() << text << "\nbecame\n" << graph::print(result->graph);
   std::string operators;
   for (const graph::Node& node : result->graph.nodes()) {
-    const std::string name = node.op == "hone.Fused" ? node.attributes.text("kind", "") : node.op;
+    const auto kind = graph::group_kind(node);
+    const std::string name = kind ? std::string(graph::group_kind_name(*kind)) : node.op;
+    EXPECT_TRUE(!kind || provider->runs(result->graph, node)) << "no kernel takes the group " << node.name;
     operators += (operators.empty() ? "" : " ") + name;
   }
   return operators;

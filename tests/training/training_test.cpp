@@ -6,6 +6,7 @@
 #include "tests/training/mlp_step.h"
 #include <gtest/gtest.h>
 
+#include "lab/experiment/target.h"
 #include "passes/pipeline.h"
 #include "runtime/interpreter.h"
 #include "runtime/make_provider.h"
@@ -92,8 +93,9 @@ TEST_P(Training, RepeatsBitForBit) {
 
 TEST_P(Training, LearnsTheSameBehindThePasses) {
   const graph::Graph step = mlp_step(DType::kF32);
-  passes::PassContext context;
-  context.evaluate = runtime::interpret_node;
+  const auto provider = runtime::make_provider("cpu", {.threads = 2});
+  ASSERT_TRUE(provider.ok());
+  const passes::PassContext context{runtime::interpret_node, nullptr, lab::pass_target(**provider)};
   const auto better = passes::run_pipeline(step, context);
   ASSERT_TRUE(better.ok()) << better.error().message;
   EXPECT_LT(better->graph.nodes().size(), step.nodes().size());

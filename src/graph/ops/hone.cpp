@@ -1,6 +1,8 @@
 // hone's own operators: groups that one kernel executes, changes of memory layout, copies between devices.
 #include <fmt/core.h>
 
+#include "graph/group_kind.h"
+#include "graph/op_table.h"
 #include "graph/ops/infer_helpers.h"
 
 namespace hone::graph {
@@ -10,6 +12,13 @@ Status infer_fused(InferContext& context) {
   const Node& node = context.node();
   if (node.bodies.size() != 1) return context.error("a group has exactly one body");
   const Graph& body = *node.bodies[0];
+  const auto kind = group_kind(node);
+  if (!kind) {
+    return context.error(
+        fmt::format("kind '{}' is not known; groups are pointwise, convolution, matmul or attention",
+                    node.attributes.text("kind", "")));
+  }
+  HONE_CHECK(check_group(*kind, body));
   if (body.inputs().size() != node.inputs.size() || body.outputs().size() != node.outputs.size()) {
     return context.error("the body's inputs and outputs do not fit the node's");
   }

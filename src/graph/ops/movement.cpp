@@ -43,7 +43,7 @@ Status check_concat_layout(const InferContext& context, int64_t axis) {
       return context.error(fmt::format("inputs 0 and {} have layouts {} and {}: add a hone.Reorder", i,
                                        layout_name(layout), layout_name(type.layout)));
     }
-    const int64_t block = layout == Layout::kBlocked8 ? 8 : layout == Layout::kBlocked16 ? 16 : 1;
+    const int64_t block = channel_block(layout);
     if (block == 1 || axis != 1 || !type.has_rank()) continue;
     const Dim& channels = (*type.dims)[1];
     if (!channels.known() || channels.extent() % block != 0) {

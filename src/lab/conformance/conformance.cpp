@@ -8,6 +8,7 @@
 
 #include "graph/op_table.h"
 #include "graph/random_seeds.h"
+#include "lab/experiment/target.h"
 #include "model/conformance/cases.h"
 #include "model/onnx/reader.h"
 #include "passes/pipeline.h"
@@ -70,9 +71,8 @@ std::string difference_in_norm(const Tensor& got, const Tensor& wanted) {
   return relative <= 1e-3 ? "" : fmt::format("relative L2 error {:.2e}, limit 1e-3", relative);
 }
 
-Result<graph::Graph> optimised(graph::Graph graph) {
-  passes::PassContext context;
-  context.evaluate = runtime::interpret_node;
+Result<graph::Graph> optimised(graph::Graph graph, const runtime::Provider& provider) {
+  const passes::PassContext context{runtime::interpret_node, nullptr, pass_target(provider)};
   HONE_ASSIGN(passes::PipelineResult result, passes::run_pipeline(std::move(graph), context));
   return std::move(result.graph);
 }
@@ -115,7 +115,7 @@ ConformanceTest run_case(const model::ConformanceCase& test, const runtime::Prov
   const bool random = draws_random_numbers(*seeded);
   graph::Graph runnable = *std::move(seeded);
   if (optimise) {
-    auto better = optimised(runnable);
+    auto better = optimised(runnable, provider);
     if (!better.ok()) return failure(test.name, better.error());
     runnable = std::move(*better);
   }

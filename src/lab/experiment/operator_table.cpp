@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "graph/group_kind.h"
 #include "graph/op_table.h"
 #include "lab/experiment/profile.h"
 
@@ -10,6 +11,7 @@ namespace hone::lab {
 namespace {
 
 using graph::Graph;
+using graph::GroupKind;
 using graph::Node;
 using graph::OpClass;
 using graph::ValueId;
@@ -17,11 +19,16 @@ using trace::OperatorClass;
 
 OperatorClass class_of(const Node& node) {
   if (node.op == "Transpose" || node.op == "hone.Reorder") return OperatorClass::kLayout;
-  if (node.op == "hone.Fused") {
-    const std::string kind = node.attributes.text("kind", "");
-    if (kind == "convolution") return OperatorClass::kConvolution;
-    if (kind == "matmul" || kind == "attention") return OperatorClass::kMatrix;
-    return OperatorClass::kPointwise;
+  if (const auto kind = graph::group_kind(node)) {
+    switch (*kind) {
+      case GroupKind::kConvolution:
+        return OperatorClass::kConvolution;
+      case GroupKind::kMatmul:
+      case GroupKind::kAttention:
+        return OperatorClass::kMatrix;
+      case GroupKind::kPointwise:
+        return OperatorClass::kPointwise;
+    }
   }
   const graph::OpEntry* entry = graph::op_table().find(node.op);
   switch (entry != nullptr ? entry->op_class : OpClass::kOther) {
@@ -55,7 +62,7 @@ std::string extents_text(const Shape& shape, std::size_t first) {
 // The convolution or product of a node: itself, or the one in a group's body.
 const Node* heavy_part(const Graph& graph, const Node& node, const Graph*& where) {
   where = &graph;
-  if (node.op != "hone.Fused") return &node;
+  if (!graph::is_group(node)) return &node;
   where = node.bodies[0].get();
   return where->nodes().empty() ? nullptr : &where->nodes()[0];
 }
@@ -127,8 +134,8 @@ trace::Operator describe_operator(const Graph& graph, const Node& node) {
   const graph::Cost cost = graph::node_cost(graph, node);
   trace::Operator row;
   row.name = node.name;
-  row.kind =
-      node.op == "hone.Fused" ? fmt::format("Fused {}", node.attributes.text("kind", "group")) : node.op;
+  const auto kind = graph::group_kind(node);
+  row.kind = kind ? fmt::format("Fused {}", graph::group_kind_name(*kind)) : node.op;
   row.op_class = class_of(node);
   row.provenance = node.provenance;
   row.dtype = node.has_output(0) ? graph.type(node.outputs[0]).dtype : DType::kUndefined;

@@ -1,4 +1,4 @@
-// What a provider is like, as passes want to know it.
+// What passes may know of a provider.
 #pragma once
 
 #include "passes/pass.h"
@@ -6,7 +6,7 @@
 
 namespace hone::lab {
 
-// `provider` must outlive the target.
+// The provider's table and its answers about single nodes; it must outlive the result.
 passes::Target pass_target(const runtime::Provider& provider);
 
 }  // namespace hone::lab

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "graph/builder.h"
+#include "graph/group_kind.h"
 #include "graph/random_seeds.h"
 
 namespace hone::model::onnx {
@@ -67,7 +68,7 @@ class Expander {
   }
 
   Status add_node(const Graph& graph, const Node& node, ValueMap& values, const NameMap& names) {
-    if (node.op == "hone.Fused") return add_group(graph, node, values, names);
+    if (graph::is_group(node)) return add_group(graph, node, values, names);
     Node copy = node;
     if (!keep_own_) graph::to_onnx_random(graph, copy);
     for (ValueId& input : copy.inputs) {
@@ -79,6 +80,7 @@ class Expander {
       return {};
     }
     if (node.op == "Attention") HONE_CHECK(give_mask_all_rows(copy));
+    copy.attributes.erase("output_layout");  // the expanded graph is plain throughout
     for (auto& body : copy.bodies) {
       HONE_ASSIGN(Graph expanded, expand_groups(*body, keep_own_));
       body = std::make_shared<const Graph>(std::move(expanded));
@@ -92,6 +94,7 @@ class Expander {
                                                      : graph.value(output).name);
       declared.push_back(output.valid() ? graph.type(output) : graph::TensorType());
       declared.back().device = {};
+      declared.back().layout = Layout::kPlain;
     }
     HONE_ASSIGN(const std::vector<ValueId> outputs,
                 builder_.try_add(std::move(copy), output_names, declared));

@@ -122,6 +122,21 @@ Node group_of(Graph body, std::vector<ValueId> inputs) {
   return node;
 }
 
+// A convolution that gives blocked channels, and behind a Reorder an operator with one number a channel,
+// which blocked tensors do not take.
+TEST_F(Writer, ForgetsLayoutsThatConvolutionsGive) {
+  GraphBuilder b("layouts");
+  const ValueId x = b.input("x", tensor_type(DType::kF32, Shape{1, 3, 4, 4}));
+  const ValueId w = b.constant("w", Tensor::zeros(DType::kF32, {16, 3, 1, 1}));
+  const ValueId c = b.add("Conv", {x, w}, {{"output_layout", std::string("blocked16")}});
+  const ValueId plain = b.add("hone.Reorder", {c}, {{"layout", std::string("plain")}});
+  const ValueId scale = b.constant("scale", Tensor::zeros(DType::kF32, {16, 1, 1}));
+  b.output(b.add("Mul", {plain, scale}));
+  const Graph back = round_trip(finished(std::move(b)));
+  ASSERT_EQ(back.nodes().size(), 2u);
+  EXPECT_EQ(back.type(back.outputs()[0]).text(), "f32[1,16,4,4]");
+}
+
 TEST_F(Writer, OpensGroupsAndForgetsReorders) {
   GraphBuilder b("groups");
   const ValueId x = b.input("x", tensor_type(DType::kF32, Shape{2, 3}));

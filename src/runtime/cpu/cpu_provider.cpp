@@ -8,6 +8,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/roof/arithmetic.h"
 #include "kernels/cpu/roof/gemm.h"
+#include "runtime/cpu/capabilities.h"
 #include "runtime/cpu/cpu_queue.h"
 #include "runtime/cpu/cpu_timer.h"
 #include "runtime/cpu/families.h"
@@ -51,10 +52,11 @@ int threads_or_all(int threads) { return threads > 0 ? threads : kernels::defaul
 
 // `make` called with a team of the size that its kernel will run with: libraries prepare for that many.
 Candidate made_for(int threads, Candidate candidate) {
-  return {std::move(candidate.name), [threads, make = std::move(candidate.make)] {
-            const kernels::TeamSize team(threads);
-            return make();
-          }};
+  candidate.make = [threads, make = std::move(candidate.make)] {
+    const kernels::TeamSize team(threads);
+    return make();
+  };
+  return candidate;
 }
 
 }  // namespace
@@ -76,9 +78,7 @@ Result<std::unique_ptr<KernelTimer>> CpuProvider::make_timer(std::size_t step_by
       std::make_unique<cpu::CpuTimer>(device(), threads_of(share), step_bytes));
 }
 
-Layout CpuProvider::convolution_layout() const {
-  return __builtin_cpu_supports("avx512f") ? Layout::kBlocked16 : Layout::kBlocked8;
-}
+const graph::Capabilities& CpuProvider::capabilities() const { return cpu::capabilities(); }
 
 Result<std::vector<Candidate>> CpuProvider::candidates(const graph::Graph& graph, const graph::Node& node,
                                                        Share share) const {

@@ -21,8 +21,7 @@ class CpuProvider : public HostProvider {
   Result<std::unique_ptr<KernelTimer>> make_timer(std::size_t step_bytes, Share share) const override;
   int lanes() const override { return threads_; }  // one thread each
   int threads() const override { return threads_; }
-  // Blocks as wide as the CPU's vectors.
-  Layout convolution_layout() const override;
+  const graph::Capabilities& capabilities() const override;
   // The threads of a plan's team stay on their cores.
   std::unique_ptr<Hold> hold() const override;
 

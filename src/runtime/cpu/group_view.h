@@ -3,11 +3,11 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
+#include <span>
 #include <vector>
 
 #include "graph/graph.h"
-#include "kernels/cpu/dnnl/post_op.h"
+#include "graph/group_kind.h"
 #include "runtime/cpu/lower.h"
 
 namespace hone::runtime::cpu {
@@ -16,13 +16,12 @@ class GroupView {
  public:
   explicit GroupView(const LowerContext& context);
 
-  // "convolution", "matmul", "pointwise", … of a group; empty for a single operator.
-  const std::string& kind() const { return kind_; }
-  const graph::Graph& graph() const { return *graph_; }  // the body, or the graph itself
-  const std::vector<graph::Node>& nodes() const { return *nodes_; }
-  const graph::Node& anchor() const { return nodes()[first_]; }
-  std::size_t first() const { return first_; }  // nodes()[first()] … [last()] are the operators
-  std::size_t last() const { return last_; }
+  bool is_group() const { return kind_.has_value(); }
+  std::optional<graph::GroupKind> kind() const { return kind_; }  // nullopt for a single operator
+  const graph::Graph& graph() const { return *graph_; }           // the body, or the graph itself
+  std::span<const graph::Node> nodes() const { return nodes_; }
+  const graph::Node& anchor() const { return nodes_.front(); }
+  const graph::Node& last() const { return nodes_.back(); }
 
   // Which input of the plan's node `value` is; nullopt if an operator of the group computes it.
   std::optional<std::size_t> input_index(graph::ValueId value) const;
@@ -33,19 +32,8 @@ class GroupView {
  private:
   const LowerContext& context_;
   const graph::Graph* graph_;
-  const std::vector<graph::Node>* nodes_;
-  std::string kind_;
-  std::size_t first_ = 0;
-  std::size_t last_ = 0;
+  std::span<const graph::Node> nodes_;
+  std::optional<graph::GroupKind> kind_;
 };
-
-// The operators behind the anchor, as a kernel's epilogue.
-struct Epilogue {
-  std::vector<kernels::PostOp> post_ops;
-  std::vector<std::size_t> operand_inputs;  // of the plan's node, one for each binary post-op
-};
-
-// nullopt if the group holds something that no epilogue expresses. Operand shapes are those in the graph.
-std::optional<Epilogue> read_epilogue(const GroupView& group);
 
 }  // namespace hone::runtime::cpu

@@ -46,7 +46,7 @@ bool find_source(const GroupView& group, graph::ValueId value, Operand& operand)
     return true;
   }
   const graph::Value& part = group.graph().value(value);
-  if (group.kind().empty() || !part.producer.valid()) return false;
+  if (!group.is_group() || !part.producer.valid()) return false;
   const graph::Node& split = group.graph().node(part.producer);
   const auto input = split.op == "Split" ? group.input_index(split.inputs[0]) : std::nullopt;
   if (!input) return false;
@@ -95,8 +95,7 @@ bool plain_form(const graph::Node& node) {
 // The sizes of the splits are known.
 std::vector<std::size_t> split_sizes(const GroupView& group) {
   std::vector<std::size_t> inputs;
-  for (std::size_t i = group.first(); i < group.last(); ++i) {
-    const graph::Node& split = group.nodes()[i];
+  for (const graph::Node& split : group.nodes().first(group.nodes().size() - 1)) {
     const auto sizes = split.has_input(1) ? group.input_index(split.inputs[1]) : std::nullopt;
     if (sizes) inputs.push_back(*sizes);
   }
@@ -107,7 +106,7 @@ std::vector<std::size_t> split_sizes(const GroupView& group) {
 
 void lower_attention(const LowerContext& context, std::vector<Candidate>& found) {
   const GroupView group(context);
-  const graph::Node& node = group.nodes()[group.last()];
+  const graph::Node& node = group.last();
   if (!plain_form(node) || element_count(group.type(node.inputs[0]).shape()) == 0) return;
   const Attributes& a = node.attributes;
   const int64_t heads = a.integer("q_num_heads", 0);

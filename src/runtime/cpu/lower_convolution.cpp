@@ -11,6 +11,7 @@
 #include "kernels/cpu/gemm/pointwise_convolution.h"
 #include "kernels/cpu/gemm/transposed_convolution.h"
 #include "kernels/cpu/winograd/winograd.h"
+#include "runtime/cpu/epilogue.h"
 #include "runtime/cpu/families.h"
 #include "runtime/cpu/group_view.h"
 #include "runtime/cpu/make_kernel.h"
@@ -29,9 +30,9 @@ constexpr std::size_t kMaxConvolutionOperands = 8;
 std::optional<ConvolutionDesc> describe(const GroupView& group, const Epilogue& epilogue) {
   const graph::Node& node = group.anchor();
   const graph::TensorType& in = group.type(node.inputs[0]);
-  const Tensor* weights = group.constant(node.inputs[1]);
-  if (in.dtype != DType::kF32 || weights == nullptr || in.rank() < 3 || in.rank() > 5) return std::nullopt;
-  if (node.has_input(2) && group.constant(node.inputs[2]) == nullptr) return std::nullopt;
+  const graph::TensorType& weights = group.type(node.inputs[1]);
+  if (in.dtype != DType::kF32 || weights.layout != Layout::kPlain || in.rank() < 3 || in.rank() > 5)
+    return std::nullopt;
   ConvolutionDesc desc;
   const Shape shape = in.shape();
   const Shape out = group.type(node.outputs[0]).shape();
@@ -40,7 +41,10 @@ std::optional<ConvolutionDesc> describe(const GroupView& group, const Epilogue& 
   desc.out_channels = out[1];
   desc.groups = node.attributes.integer("group", 1);
   desc.input.assign(shape.begin() + 2, shape.end());
-  desc.kernel.assign(weights->shape().begin() + 2, weights->shape().end());
+  const Shape filter = weights.shape();
+  desc.kernel.assign(filter.begin() + 2, filter.end());
+  desc.constant_weights = group.constant(node.inputs[1]) != nullptr &&
+                          (!node.has_input(2) || group.constant(node.inputs[2]) != nullptr);
   desc.transposed = node.op == "ConvTranspose";
   const Shape out_spatial(out.begin() + 2, out.end());
   const Window window = read_window(node, desc.input, desc.kernel, out_spatial, desc.transposed);
@@ -49,10 +53,11 @@ std::optional<ConvolutionDesc> describe(const GroupView& group, const Epilogue& 
   desc.pads_begin = window.pads_begin;
   desc.pads_end = window.pads_end;
   if (desc.transposed) desc.output_padding = window.output_padding;
+  if (desc.output() != out_spatial) return std::nullopt;  // output_shape beyond what the window reaches
   desc.has_bias = node.has_input(2);
   desc.post_ops = epilogue.post_ops;
   desc.src_layout = in.layout;
-  desc.dst_layout = group.type(group.nodes()[group.last()].outputs[0]).layout;
+  desc.dst_layout = group.type(group.last().outputs[0]).layout;
   return desc;
 }
 
@@ -68,34 +73,41 @@ FastAlgorithm winograd_algorithm(WinogradTile tile, const ConvolutionDesc& desc)
   return {winograd_name(tile), desc.flops() - executed};
 }
 
-Result<std::unique_ptr<Kernel>> make(const ConvolutionDesc& desc, const Tensor& weights, const Tensor* bias,
-                                     std::size_t input, std::vector<std::size_t> operands,
-                                     std::vector<std::size_t> unread) {
+// What a Conv's lowering knows beside the description; a copy lives in each candidate.
+struct Parts {
+  Tensor weights, bias;  // undefined if computed, bias also if there is none
+  std::size_t input = 0;
+  std::size_t weights_input = 0, bias_input = 0;  // where they are not constant
+  std::vector<std::size_t> operands;
+  std::vector<std::size_t> unread;
+};
+
+Result<std::unique_ptr<Kernel>> make_convolution(ConvolutionDesc desc, const Parts& parts) {
+  const auto last = take_own_last(desc.post_ops);
+  const int64_t results = storage_elements(desc.dst_shape(), desc.dst_layout);
   HONE_ASSIGN(std::shared_ptr<Convolution> convolution,
-              Convolution::create(desc, weights.data(), bias != nullptr ? bias->data() : nullptr));
+              Convolution::create(desc, parts.weights.defined() ? parts.weights.data() : nullptr,
+                                  parts.bias.defined() ? parts.bias.data() : nullptr));
   KernelTraits traits;
   traits.implementation = fmt::format("oneDNN {} ({} → {})", convolution->name(),
                                       layout_name(desc.src_layout), layout_name(desc.dst_layout));
   if (const auto tile = convolution->winograd_tile()) traits.algorithm = winograd_algorithm(*tile, desc);
   traits.scratch_bytes = convolution->scratch_bytes();
   traits.packed_bytes = convolution->packed_weight_bytes();
-  traits.unread = std::move(unread);
-  return make_kernel(std::move(traits), [convolution, input,
-                                         operands = std::move(operands)](const KernelArguments& arguments) {
-    std::array<const void*, kMaxConvolutionOperands> pointers{};
-    for (std::size_t i = 0; i < operands.size(); ++i) pointers[i] = arguments.inputs[operands[i]];
-    return convolution->execute(arguments.inputs[input], arguments.outputs[0],
-                                std::span(pointers).first(operands.size()), arguments.scratch);
-  });
+  traits.unread = parts.unread;
+  return make_kernel(
+      std::move(traits),
+      [convolution, last, results, input = parts.input, weights = parts.weights_input,
+       bias = parts.bias_input, operands = parts.operands](const KernelArguments& arguments) -> Status {
+        std::array<const void*, kMaxConvolutionOperands> pointers{};
+        for (std::size_t i = 0; i < operands.size(); ++i) pointers[i] = arguments.inputs[operands[i]];
+        HONE_CHECK(convolution->execute_with(arguments.inputs[weights], arguments.inputs[bias],
+                                             arguments.inputs[input], arguments.outputs[0],
+                                             std::span(pointers).first(operands.size()), arguments.scratch));
+        if (last) apply_to_result(*last, static_cast<float*>(arguments.outputs[0]), results);
+        return {};
+      });
 }
-
-// What a Conv's lowering knows beside the description; a copy lives in each candidate.
-struct Parts {
-  Tensor weights, bias;  // bias undefined if there is none
-  std::size_t input = 0;
-  std::vector<std::size_t> operands;
-  std::vector<std::size_t> unread;
-};
 
 // Offers an own kernel, made by create(weights, bias): it reads at most one operand, the residual.
 template <typename Create>
@@ -149,6 +161,19 @@ void add_winograd(const ConvolutionDesc& desc, const Parts& parts, std::vector<C
   }
 }
 
+// What is packed need not be there to be read, unless the epilogue reads it, too.
+std::vector<std::size_t> packed_inputs(const GroupView& group, const Parts& parts) {
+  const graph::Node& node = group.anchor();
+  std::vector<std::size_t> unread;
+  for (std::size_t i = 1; i < node.inputs.size(); ++i) {
+    const auto index = node.has_input(i) ? group.input_index(node.inputs[i]) : std::nullopt;
+    const auto& read = parts.operands;
+    if (index && *index != parts.input && std::find(read.begin(), read.end(), *index) == read.end())
+      unread.push_back(*index);
+  }
+  return unread;
+}
+
 }  // namespace
 
 void lower_convolution(const LowerContext& context, std::vector<Candidate>& found) {
@@ -161,30 +186,31 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
   if (!desc) return;
   // Of nothing or to nothing: the reference's.
   if (element_count(desc->src_shape()) == 0 || element_count(desc->dst_shape()) == 0) return;
-  const Tensor weights = *group.constant(node.inputs[1]);
-  const Tensor* bias = node.has_input(2) ? group.constant(node.inputs[2]) : nullptr;
   const auto input = group.input_index(node.inputs[0]);
   if (!input) return;  // a constant within the group
-  // What is packed need not be there to be read, unless the epilogue reads it, too.
-  std::vector<std::size_t> unread;
-  for (std::size_t i = 1; i < node.inputs.size(); ++i) {
-    const auto index = node.has_input(i) ? group.input_index(node.inputs[i]) : std::nullopt;
-    const auto& read = epilogue->operand_inputs;
-    if (index && *index != *input && std::find(read.begin(), read.end(), *index) == read.end())
-      unread.push_back(*index);
+  Parts parts;
+  parts.input = *input;
+  parts.operands = epilogue->operand_inputs;
+  if (desc->constant_weights) {
+    parts.weights = *group.constant(node.inputs[1]);
+    if (desc->has_bias) parts.bias = *group.constant(node.inputs[2]);
+    parts.unread = packed_inputs(group, parts);
+  } else {
+    const auto weights_input = group.input_index(node.inputs[1]);
+    const auto bias_input = desc->has_bias ? group.input_index(node.inputs[2]) : weights_input;
+    if (!weights_input || !bias_input) return;
+    parts.weights_input = *weights_input;
+    parts.bias_input = *bias_input;
   }
-  const Parts parts{weights, bias != nullptr ? *bias : Tensor(), *input, epilogue->operand_inputs, unread};
-  add_own_if_supported<kernels::DepthwiseConvolution>(*desc, parts, found);
-  for (const kernels::ConvolutionVariant& variant : Convolution::candidates(*desc)) {
-    if (variant.src_layout != desc->src_layout || variant.dst_layout != desc->dst_layout) continue;
+  if (desc->constant_weights) add_own_if_supported<kernels::DepthwiseConvolution>(*desc, parts, found);
+  ConvolutionDesc library = *desc;
+  (void)take_own_last(library.post_ops);
+  for (const kernels::ConvolutionVariant& variant : Convolution::candidates_as_laid_out(library)) {
     ConvolutionDesc chosen = *desc;
     variant.apply_to(chosen);
-    found.push_back({variant.name(), [chosen, weights, bias = bias != nullptr ? *bias : Tensor(),
-                                      input = *input, operands = epilogue->operand_inputs, unread] {
-                       return make(chosen, weights, bias.defined() ? &bias : nullptr, input, operands,
-                                   unread);
-                     }});
+    found.push_back({variant.name(), [chosen, parts] { return make_convolution(chosen, parts); }});
   }
+  if (!desc->constant_weights) return;  // own kernels pack them once
   add_own_if_supported<kernels::PointwiseConvolution>(*desc, parts, found);
   add_own_if_supported<kernels::GatheredConvolution>(*desc, parts, found);
   add_own_if_supported<kernels::TransposedConvolution>(*desc, parts, found);

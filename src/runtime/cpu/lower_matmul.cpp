@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/dnnl/matmul.h"
 #include "kernels/cpu/gemm/packed_matmul.h"
+#include "runtime/cpu/epilogue.h"
 #include "runtime/cpu/families.h"
 #include "runtime/cpu/group_view.h"
 #include "runtime/cpu/make_kernel.h"
@@ -44,7 +45,7 @@ std::optional<Product> read_matmul(const GroupView& group) {
   Shape b = group.type(node.inputs[1]).shape();
   if (a.empty() || b.empty()) return std::nullopt;
   // Vectors are matrices of one row or column: the result lies in memory the same without that axis.
-  if ((a.size() == 1 || b.size() == 1) && !group.kind().empty()) return std::nullopt;
+  if ((a.size() == 1 || b.size() == 1) && group.is_group()) return std::nullopt;
   if (a.size() == 1) a = {1, a[0]};
   if (b.size() == 1) b = {b[0], 1};
   if (const Tensor* constant = group.constant(node.inputs[1]); constant != nullptr && b.size() == 2) {
@@ -93,7 +94,9 @@ std::optional<Product> read_gemm(const GroupView& group) {
   const Tensor* c = node.has_input(2) ? group.constant(node.inputs[2]) : nullptr;
   const int64_t columns = product.desc.b_shape[1];
   const bool adds = node.has_input(2) && beta != 0.0F;
-  if (adds && c != nullptr && (c->size() == 1 || is_row(c, columns))) {
+  // The library adds a bias before a product of computed factors could be scaled: there C is an operand.
+  const bool scales_later = constant_b == nullptr && alpha != 1.0F;
+  if (adds && c != nullptr && !scales_later && (c->size() == 1 || is_row(c, columns))) {
     product.bias = row_of(*c, columns, beta);
     product.desc.has_bias = true;
   }
@@ -101,8 +104,6 @@ std::optional<Product> read_gemm(const GroupView& group) {
   const float before = operand ? alpha / beta : alpha;  // the factor of A·B before C is added
   if (constant_b != nullptr)
     product.b = scaled(*constant_b, before);
-  else if (before != 1.0F && product.desc.has_bias)
-    return std::nullopt;  // the library adds a bias before it scales
   else if (before != 1.0F)
     product.own.post_ops.push_back(PostOp::of(PostOp::Kind::kLinear, before));
   if (!operand) return product;
@@ -125,7 +126,7 @@ void take_bias(const GroupView& group, Product& product, Epilogue& epilogue,
   if (first.kind != PostOp::Kind::kBinaryAdd) return;
   const int64_t columns = product.desc.b_shape.back();
   const graph::ValueId operand =
-      group.kind().empty() ? graph::kNoValue : group.graph().inputs()[epilogue.operand_inputs[0]];
+      !group.is_group() ? graph::kNoValue : group.graph().inputs()[epilogue.operand_inputs[0]];
   const Tensor* data = group.constant(operand);
   const auto uses =
       std::count(epilogue.operand_inputs.begin(), epilogue.operand_inputs.end(), epilogue.operand_inputs[0]);
@@ -151,9 +152,11 @@ void flatten_operands(const Product& product, Epilogue& epilogue) {
   }
 }
 
-Result<std::unique_ptr<Kernel>> make(const MatMulDesc& desc, const Tensor& b, const Tensor& bias,
+Result<std::unique_ptr<Kernel>> make(MatMulDesc desc, const Tensor& b, const Tensor& bias,
                                      std::size_t a_input, std::size_t b_input,
                                      std::vector<std::size_t> operands, std::vector<std::size_t> unread) {
+  const auto last = take_own_last(desc.post_ops);
+  HONE_ASSIGN(const Shape dst, desc.dst_shape());
   HONE_ASSIGN(std::shared_ptr<MatMul> product,
               MatMul::create(desc, b.defined() ? b.data() : nullptr, bias.defined() ? bias.data() : nullptr));
   KernelTraits traits;
@@ -161,13 +164,18 @@ Result<std::unique_ptr<Kernel>> make(const MatMulDesc& desc, const Tensor& b, co
   traits.scratch_bytes = product->scratch_bytes();
   traits.packed_bytes = product->packed_weight_bytes();
   traits.unread = std::move(unread);
-  return make_kernel(std::move(traits), [product, a_input, b_input,
-                                         operands = std::move(operands)](const KernelArguments& arguments) {
-    std::array<const void*, kMaxProductOperands> pointers{};
-    for (std::size_t i = 0; i < operands.size(); ++i) pointers[i] = arguments.inputs[operands[i]];
-    return product->execute(arguments.inputs[a_input], arguments.inputs[b_input], arguments.outputs[0],
-                            std::span(pointers).first(operands.size()), arguments.scratch);
-  });
+  return make_kernel(std::move(traits),
+                     [product, a_input, b_input, last, results = element_count(dst),
+                      operands = std::move(operands)](const KernelArguments& arguments) -> Status {
+                       std::array<const void*, kMaxProductOperands> pointers{};
+                       for (std::size_t i = 0; i < operands.size(); ++i)
+                         pointers[i] = arguments.inputs[operands[i]];
+                       HONE_CHECK(product->execute(
+                           arguments.inputs[a_input], arguments.inputs[b_input], arguments.outputs[0],
+                           std::span(pointers).first(operands.size()), arguments.scratch));
+                       if (last) apply_to_result(*last, static_cast<float*>(arguments.outputs[0]), results);
+                       return {};
+                     });
 }
 
 // Offers the own product, which reads at most one operand, the residual. With more rows oneDNN is at nine
@@ -233,7 +241,9 @@ void lower_matmul(const LowerContext& context, std::vector<Candidate>& found) {
     return input == *a_input || std::find(read.begin(), read.end(), input) != read.end();
   });
   add_own(*product, *a_input, epilogue->operand_inputs, unread, found);
-  for (const std::string& implementation : MatMul::candidates(product->desc)) {
+  MatMulDesc library = product->desc;
+  (void)take_own_last(library.post_ops);
+  for (const std::string& implementation : MatMul::candidates(library)) {
     MatMulDesc desc = product->desc;
     desc.implementation = implementation;
     found.push_back(

@@ -176,9 +176,43 @@ void lower_pad(const LowerContext& context, std::size_t size, std::vector<Candid
        }});
 }
 
+// Between row-major and blocked channels, elements of any size: whole blocks, then the channels that fill
+// none. What pads the last block is left as it is: kernels that read padding read f32.
+void lower_strided_reorder(const LowerContext& context, std::size_t size, std::vector<Candidate>& found) {
+  if (context.in(0).layout == context.out().layout) {
+    const Shape flat{storage_elements(context.in_shape(0), context.in(0).layout)};
+    return offer_copies({{kernels::expand_copy(size, flat, flat), 0, 0}}, {}, found);
+  }
+  const bool to_blocks = context.in(0).layout == Layout::kPlain;
+  const int64_t block = channel_block((to_blocks ? context.out() : context.in(0)).layout);
+  if (block == 1 || (to_blocks ? context.in(0) : context.out()).layout != Layout::kPlain) return;
+  const Shape shape = context.in_shape(0);
+  const int64_t positions = element_count(std::span(shape).subspan(2));
+  const int64_t channels = shape[1], full = channels / block, rest = channels % block;
+  const int64_t image = channels * positions;
+  const int64_t blocked_image = (channels + block - 1) / block * block * positions;
+  std::vector<Copy> copies;
+  const auto add = [&](Shape extents, std::vector<int64_t> plain, std::vector<int64_t> blocked,
+                       int64_t offset) {
+    if (element_count(extents) == 0) return;
+    StridedCopyDesc desc{.element_size = size, .shape = std::move(extents)};
+    desc.in_strides = to_blocks ? plain : blocked;
+    desc.out_strides = to_blocks ? blocked : plain;
+    desc.in_offset = desc.out_offset = offset;
+    copies.push_back({std::move(desc), 0, 0});
+  };
+  add({shape[0], full, block, positions}, {image, block * positions, positions, 1},
+      {blocked_image, block * positions, 1, block}, 0);
+  add({shape[0], rest, positions}, {image, positions, 1}, {blocked_image, 1, block},
+      full * block * positions);
+  offer_copies(std::move(copies), {}, found);
+}
+
 void lower_reorder(const LowerContext& context, std::vector<Candidate>& found) {
   const Shape shape = context.in_shape(0);
-  if (shape.size() < 3 || context.in(0).dtype != DType::kF32) return;
+  if (shape.size() < 3) return;
+  if (context.in(0).dtype != DType::kF32)
+    return lower_strided_reorder(context, dtype_size(context.in(0).dtype), found);
   kernels::ReorderDesc desc;
   desc.batch = shape[0];
   desc.channels = shape[1];

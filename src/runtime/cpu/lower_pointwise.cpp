@@ -13,6 +13,7 @@
 #include "runtime/cpu/families.h"
 #include "runtime/cpu/group_view.h"
 #include "runtime/cpu/make_kernel.h"
+#include "runtime/cpu/pointwise_table.h"
 
 namespace hone::runtime::cpu {
 namespace {
@@ -20,84 +21,7 @@ namespace {
 using graph::Node;
 using graph::TensorType;
 using graph::ValueId;
-using kernels::PointwiseOp;
 using kernels::PointwiseProgram;
-
-struct Parameter {
-  std::string_view attribute;
-  float otherwise = 0;
-};
-
-// An operator that is one instruction; alpha and beta come from attributes.
-struct Direct {
-  std::string_view op;
-  PointwiseOp instruction;
-  Parameter alpha = {};
-  Parameter beta = {};
-};
-
-using P = PointwiseOp;
-constexpr std::array kDirect = {Direct{"Add", P::kAdd},
-                                Direct{"Sub", P::kSub},
-                                Direct{"Mul", P::kMul},
-                                Direct{"Div", P::kDiv},
-                                Direct{"Pow", P::kPow},
-                                Direct{"Sum", P::kAdd},
-                                Direct{"Max", P::kMax},
-                                Direct{"Min", P::kMin},
-                                Direct{"Neg", P::kNeg},
-                                Direct{"Abs", P::kAbs},
-                                Direct{"Sign", P::kSign},
-                                Direct{"Sqrt", P::kSqrt},
-                                Direct{"Reciprocal", P::kReciprocal},
-                                Direct{"Exp", P::kExp},
-                                Direct{"Log", P::kLog},
-                                Direct{"Sin", P::kSin},
-                                Direct{"Cos", P::kCos},
-                                Direct{"Tan", P::kTan},
-                                Direct{"Asin", P::kAsin},
-                                Direct{"Acos", P::kAcos},
-                                Direct{"Atan", P::kAtan},
-                                Direct{"Sinh", P::kSinh},
-                                Direct{"Cosh", P::kCosh},
-                                Direct{"Tanh", P::kTanh},
-                                Direct{"Asinh", P::kAsinh},
-                                Direct{"Acosh", P::kAcosh},
-                                Direct{"Atanh", P::kAtanh},
-                                Direct{"Erf", P::kErf},
-                                Direct{"Floor", P::kFloor},
-                                Direct{"Ceil", P::kCeil},
-                                Direct{"Round", P::kRound},
-                                Direct{"Relu", P::kRelu},
-                                Direct{"LeakyRelu", P::kLeakyRelu, {"alpha", 0.01F}},
-                                Direct{"PRelu", P::kPRelu},
-                                Direct{"Sigmoid", P::kSigmoid},
-                                Direct{"HardSigmoid", P::kHardSigmoid, {"alpha", 0.2F}, {"beta", 0.5F}},
-                                Direct{"Swish", P::kSwish, {"alpha", 1.0F}},
-                                Direct{"HardSwish", P::kHardSwish},
-                                Direct{"Mish", P::kMish},
-                                Direct{"Elu", P::kElu, {"alpha", 1.0F}},
-                                Direct{"Celu", P::kCelu, {"alpha", 1.0F}},
-                                Direct{"Selu", P::kSelu, {"alpha", 1.67326319F}, {"gamma", 1.05070102F}},
-                                Direct{"Softplus", P::kSoftplus},
-                                Direct{"Softsign", P::kSoftsign},
-                                Direct{"ThresholdedRelu", P::kThresholdedRelu, {"alpha", 1.0F}},
-                                Direct{"Shrink", P::kShrink, {"lambd", 0.5F}, {"bias", 0.0F}},
-                                Direct{"Equal", P::kEqual},
-                                Direct{"Less", P::kLess},
-                                Direct{"LessOrEqual", P::kLessEqual},
-                                Direct{"Greater", P::kGreater},
-                                Direct{"GreaterOrEqual", P::kGreaterEqual},
-                                Direct{"IsNaN", P::kIsNaN},
-                                Direct{"BitwiseAnd", P::kBitAnd},
-                                Direct{"BitwiseOr", P::kBitOr},
-                                Direct{"BitwiseXor", P::kBitXor},
-                                Direct{"BitwiseNot", P::kBitNot},
-                                Direct{"And", P::kAnd},
-                                Direct{"Or", P::kOr},
-                                Direct{"Xor", P::kXor},
-                                Direct{"Not", P::kNot},
-                                Direct{"Where", P::kWhere}};
 
 // How a tensor lies in memory: the extents of its storage, outermost first, and which logical axis each
 // walks.
@@ -115,7 +39,8 @@ Storage storage_of(const Shape& shape, Layout layout) {
     storage.extents.push_back(extent);
     storage.axis_stride.push_back(stride);
   };
-  const int64_t block = layout == Layout::kBlocked16 ? 16 : layout == Layout::kBlocked8 ? 8 : 0;
+  const int64_t channels = channel_block(layout);
+  const int64_t block = channels > 1 ? channels : 0;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (i == 1 && layout == Layout::kChannelsLast) continue;
     if (i == 1 && block > 0)
@@ -148,13 +73,12 @@ std::optional<std::vector<int64_t>> operand_strides(const TensorType& operand, c
     return strides;
   }
   const std::vector<int64_t> own = row_major_strides(shape);
-  const bool blocked = result.layout == Layout::kBlocked16 || result.layout == Layout::kBlocked8;
+  const int64_t block = channel_block(result.layout);
   for (std::size_t i = 0; i < strides.size(); ++i) {
     const std::size_t axis = storage.axis[i];
     if (axis < offset || shape[axis - offset] == 1) continue;
     strides[i] = own[axis - offset] * storage.axis_stride[i];
-    const int64_t block = result.layout == Layout::kBlocked16 ? 16 : 8;
-    if (blocked && axis == 1 && out[1] % block != 0) return std::nullopt;  // would read past its channels
+    if (block > 1 && axis == 1 && out[1] % block != 0) return std::nullopt;  // would read past its channels
   }
   return strides;
 }
@@ -172,11 +96,11 @@ class Lowering {
     if (element_count(result.shape()) == 0) return false;
     storage_ = storage_of(result.shape(), result.layout);
     program_.shape = storage_.extents;
-    for (std::size_t i = group_.first(); i <= group_.last(); ++i) {
-      if (!add_node(group_.nodes()[i])) return false;
+    for (const Node& node : group_.nodes()) {
+      if (!add_node(node)) return false;
     }
     for (std::size_t i = 0; i < context_.node.outputs.size(); ++i) {
-      const ValueId value = group_.kind().empty() ? group_.anchor().outputs[i] : group_.graph().outputs()[i];
+      const ValueId value = !group_.is_group() ? group_.anchor().outputs[i] : group_.graph().outputs()[i];
       program_.output(values_.at(value), group_.type(value).dtype);
     }
     return program_.verify().ok();
@@ -222,71 +146,45 @@ class Lowering {
     return index;
   }
 
+  bool is_vector(ValueId value) const {
+    const TensorType& type = group_.type(value);
+    return type.rank() == 1 && type.shape()[0] != 1;
+  }
+
+  // One number for each place along attribute "axis" (1 without it) of the node's first input.
+  int operand_along_axis(const Node& node, ValueId value) {
+    const TensorType& type = group_.type(value);
+    const Shape shape = context_.out_shape();
+    auto axis = normalize_axis(node.attributes.integer("axis", 1), static_cast<int64_t>(shape.size()));
+    const auto input = group_.input_index(value);
+    if (!axis.ok() || !input || group_.type(node.inputs[0]).shape() != shape) return -1;
+    Shape extended(shape.size(), 1);
+    extended[static_cast<std::size_t>(*axis)] = type.shape()[0];
+    auto strides = operand_strides(graph::tensor_type(type.dtype, extended), context_.out(), storage_);
+    if (!strides) return -1;
+    inputs_.push_back(*input);
+    return program_.input(type.dtype, std::move(*strides));
+  }
+
   bool add_node(const Node& node) {
     if (node.outputs.size() != 1) return false;
+    const PointwiseRow* row = find_pointwise(node.op);
+    if (row == nullptr) return false;
     std::vector<int> operands;  // -1 where an optional one (a bound of Clip) is absent
-    for (ValueId input : node.inputs) {
-      operands.push_back(input.valid() ? operand(input) : -1);
-      if (input.valid() ? operands.back() < 0 : node.op != "Clip") return false;
+    std::vector<const Tensor*> scalars;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId input = node.inputs[i];
+      const bool along_axis = row->per_axis && i > 0 && input.valid() && is_vector(input);
+      operands.push_back(!input.valid() ? -1 : along_axis ? operand_along_axis(node, input) : operand(input));
+      if (input.valid() ? operands.back() < 0 : !row->optional_operands) return false;
+      const Tensor* constant = group_.constant(input);
+      scalars.push_back(constant != nullptr && constant->size() == 1 ? constant : nullptr);
     }
-    const int result = instruction(node, operands);
+    const int result =
+        add_instructions(*row, {program_, node, operands, scalars, group_.type(node.outputs[0]).dtype});
     if (result < 0) return false;
     values_[node.outputs[0]] = result;
     return true;
-  }
-
-  int instruction(const Node& node, const std::vector<int>& operands) {
-    if (node.op == "Cast") return program_.cast(operands[0], group_.type(node.outputs[0]).dtype);
-    if (node.op == "Gelu") {
-      return program_.apply(
-          node.attributes.text("approximate", "none") == "tanh" ? P::kGeluTanh : P::kGeluErf, operands[0]);
-    }
-    if (node.op == "Clip") return clip(operands);
-    if (node.op == "Mean") return mean(node, operands);
-    if (node.op == "Mod")
-      return program_.apply(node.attributes.integer("fmod", 0) != 0 ? P::kFmod : P::kMod, operands[0],
-                            operands[1]);
-    if (node.op == "BitShift") {
-      const bool left = node.attributes.text("direction", "LEFT") == "LEFT";
-      return program_.apply(left ? P::kShiftLeft : P::kShiftRight, operands[0], operands[1]);
-    }
-    if (node.op == "IsInf") {
-      auto counts = [&](const char* sign) { return node.attributes.integer(sign, 1) != 0 ? 1.0F : 0.0F; };
-      return program_.apply(P::kIsInf, operands[0], -1, -1, counts("detect_negative"),
-                            counts("detect_positive"));
-    }
-    const auto entry =
-        std::find_if(kDirect.begin(), kDirect.end(), [&](const Direct& d) { return d.op == node.op; });
-    if (entry == kDirect.end()) return -1;
-    auto parameter = [&](const Parameter& p) {
-      return p.attribute.empty() ? 0.0F : node.attributes.real(p.attribute, p.otherwise);
-    };
-    const int arity = kernels::pointwise_arity(entry->instruction);
-    const bool variadic = node.op == "Sum" || node.op == "Max" || node.op == "Min";
-    if (variadic) {
-      int result = operands[0];
-      for (std::size_t i = 1; i < operands.size(); ++i)
-        result = program_.apply(entry->instruction, result, operands[i]);
-      return result;
-    }
-    if (static_cast<int>(operands.size()) != arity) return -1;
-    auto at = [&](std::size_t i) { return i < operands.size() ? operands[i] : -1; };
-    return program_.apply(entry->instruction, at(0), at(1), at(2), parameter(entry->alpha),
-                          parameter(entry->beta));
-  }
-
-  int clip(const std::vector<int>& operands) {
-    int result = operands[0];
-    if (operands.size() > 1 && operands[1] >= 0) result = program_.apply(P::kMax, result, operands[1]);
-    if (operands.size() > 2 && operands[2] >= 0) result = program_.apply(P::kMin, result, operands[2]);
-    return result;
-  }
-
-  int mean(const Node& node, const std::vector<int>& operands) {
-    int sum = operands[0];
-    for (std::size_t i = 1; i < operands.size(); ++i) sum = program_.apply(P::kAdd, sum, operands[i]);
-    const DType dtype = group_.type(node.outputs[0]).dtype;
-    return program_.apply(P::kDiv, sum, program_.constant(dtype, static_cast<double>(operands.size())));
   }
 
   const LowerContext& context_;
@@ -320,8 +218,8 @@ struct ChannelPadding {
 
 ChannelPadding channel_padding(const TensorType& type) {
   ChannelPadding padding;
-  const int64_t block = type.layout == Layout::kBlocked16 ? 16 : type.layout == Layout::kBlocked8 ? 8 : 0;
-  if (block == 0 || type.shape()[1] % block == 0) return padding;
+  const int64_t block = channel_block(type.layout);
+  if (block == 1 || type.shape()[1] % block == 0) return padding;
   const Shape shape = type.shape();
   const auto size = static_cast<int64_t>(dtype_size(type.dtype));
   padding.images = shape[0];
@@ -339,9 +237,8 @@ ChannelPadding channel_padding(const TensorType& type) {
 void lower_pointwise(const LowerContext& context, std::vector<Candidate>& found) {
   const GroupView group(context);
   const graph::OpEntry* entry = graph::op_table().find(context.node.op);
-  const bool single =
-      group.kind().empty() && entry != nullptr && entry->op_class == graph::OpClass::kPointwise;
-  if (!single && group.kind() != "pointwise") return;
+  const bool single = !group.is_group() && entry != nullptr && entry->op_class == graph::OpClass::kPointwise;
+  if (!single && group.kind() != graph::GroupKind::kPointwise) return;
   Lowering lowering(context, group);
   if (!lowering.build() || lowering.inputs().size() > kMaxInputs) return;
   KernelTraits traits;

@@ -54,7 +54,7 @@ bool move_to_layout(const LowerContext& context, kernels::ReduceDesc& desc) {
   const bool kept = context.out().layout == layout && context.out_shape().size() == shape.size();
   if (!spatial || !kept) return false;
   const int64_t positions = element_count(std::span(shape).subspan(2));
-  const int64_t block = layout == Layout::kBlocked16 ? 16 : layout == Layout::kBlocked8 ? 8 : shape[1];
+  const int64_t block = layout == Layout::kChannelsLast ? shape[1] : channel_block(layout);
   desc.shape = {shape[0] * ((shape[1] + block - 1) / block), positions, block};
   desc.axes = {1};
   return true;

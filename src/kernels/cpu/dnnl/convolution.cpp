@@ -154,9 +154,15 @@ Result<std::unique_ptr<Execution>> window_execution(const ConvolutionDesc& desc,
     execution->set_name(found.impl_info_str());
     execution->add_argument(DNNL_ARG_SRC, tensors.src);
     execution->add_argument(DNNL_ARG_DST, tensors.dst);
+    if (!desc.constant_weights) {
+      execution->add_repacked(DNNL_ARG_WEIGHTS, given_weights(desc), found.weights_desc());
+      if (desc.has_bias) execution->add_argument(DNNL_ARG_BIAS, tensors.bias);
+    }
     for (const auto& operand : epilogue.operands) execution->add_argument(operand.argument, operand.desc);
-    execution->add_constant(DNNL_ARG_WEIGHTS, given_weights(desc), weights, found.weights_desc());
-    if (desc.has_bias) execution->add_constant(DNNL_ARG_BIAS, tensors.bias, bias, tensors.bias);
+    if (desc.constant_weights) {
+      execution->add_constant(DNNL_ARG_WEIGHTS, given_weights(desc), weights, found.weights_desc());
+      if (desc.has_bias) execution->add_constant(DNNL_ARG_BIAS, tensors.bias, bias, tensors.bias);
+    }
     using Primitive = decltype(primitive);
     execution->finish(Primitive(found), found.scratchpad_desc());
     return std::move(execution);
@@ -177,9 +183,10 @@ struct PointwiseProduct {
 };
 
 Result<PointwiseProduct> pointwise_product(const ConvolutionDesc& desc) {
-  if (!is_pointwise(desc) || desc.src_layout != Layout::kChannelsLast ||
+  if (!is_pointwise(desc) || !desc.constant_weights || desc.src_layout != Layout::kChannelsLast ||
       desc.dst_layout != Layout::kChannelsLast) {
-    return unsupported(describe(desc) + ": as a matrix product only with kernel 1, stride 1, channels_last");
+    return unsupported(describe(desc) +
+                       ": as a matrix product only with kernel 1, stride 1, channels_last, constant weights");
   }
   const int64_t rows = desc.batch * element_count(desc.input);
   const int64_t depth = desc.in_channels;
@@ -256,7 +263,8 @@ void add_variants(const ConvolutionDesc& desc, std::vector<ConvolutionVariant>& 
 
 }  // namespace
 
-Convolution::Convolution(std::unique_ptr<Execution> execution) : execution_(std::move(execution)) {}
+Convolution::Convolution(std::unique_ptr<Execution> execution, const ConvolutionDesc& desc)
+    : execution_(std::move(execution)), constant_weights_(desc.constant_weights), has_bias_(desc.has_bias) {}
 Convolution::~Convolution() = default;
 
 Result<std::unique_ptr<Convolution>> Convolution::create(const ConvolutionDesc& desc, const void* weights,
@@ -266,10 +274,25 @@ Result<std::unique_ptr<Convolution>> Convolution::create(const ConvolutionDesc& 
     HONE_ASSIGN(auto execution, desc.algorithm == Algorithm::kMatMul
                                     ? pointwise_execution(desc, weights, bias)
                                     : window_execution(desc, weights, bias));
-    return std::unique_ptr<Convolution>(new Convolution(std::move(execution)));
+    return std::unique_ptr<Convolution>(new Convolution(std::move(execution), desc));
   } catch (const dnnl::error& error) {
     return onednn::library_error(describe(desc), error);
   }
+}
+
+std::vector<ConvolutionVariant> Convolution::candidates_as_laid_out(const ConvolutionDesc& desc) {
+  std::vector<ConvolutionVariant> variants;
+  if (!check(desc).ok()) return variants;
+  for (const Algorithm algorithm : {Algorithm::kDirect, Algorithm::kWinograd, Algorithm::kMatMul}) {
+    ConvolutionDesc variant = desc;
+    ConvolutionVariant{desc.src_layout, desc.dst_layout, algorithm, ""}.apply_to(variant);
+    try {
+      add_variants(variant, variants);
+    } catch (const dnnl::error&) {
+      continue;  // the library refuses the combination; the others remain
+    }
+  }
+  return variants;
 }
 
 std::vector<ConvolutionVariant> Convolution::candidates(const ConvolutionDesc& desc) {
@@ -283,15 +306,11 @@ std::vector<ConvolutionVariant> Convolution::candidates(const ConvolutionDesc& d
       {Layout::kBlocked8, Layout::kBlocked8},   {Layout::kPlain, Layout::kPlain},
       {Layout::kPlain, Layout::kBlocked16},     {Layout::kPlain, Layout::kBlocked8}};
   for (const Pair& layouts : kPairs) {
-    for (const Algorithm algorithm : {Algorithm::kDirect, Algorithm::kWinograd, Algorithm::kMatMul}) {
-      ConvolutionDesc variant = desc;
-      ConvolutionVariant{layouts.src, layouts.dst, algorithm, ""}.apply_to(variant);
-      try {
-        add_variants(variant, variants);
-      } catch (const dnnl::error&) {
-        continue;  // the library refuses the combination; the others remain
-      }
-    }
+    ConvolutionDesc laid_out = desc;
+    laid_out.src_layout = layouts.src;
+    laid_out.dst_layout = layouts.dst;
+    const auto found = candidates_as_laid_out(laid_out);
+    variants.insert(variants.end(), found.begin(), found.end());
   }
   return variants;
 }
@@ -309,9 +328,19 @@ std::size_t Convolution::packed_weight_bytes() const { return execution_->consta
 
 Status Convolution::execute(const void* src, void* dst, std::span<const void* const> operands,
                             void* scratch) noexcept {
+  return execute_with(nullptr, nullptr, src, dst, operands, scratch);
+}
+
+Status Convolution::execute_with(const void* weights, const void* bias, const void* src, void* dst,
+                                 std::span<const void* const> operands, void* scratch) noexcept {
   execution_->set(0, src);
   execution_->set(1, dst);
-  for (std::size_t i = 0; i < operands.size(); ++i) execution_->set(2 + i, operands[i]);
+  std::size_t next = 2;
+  if (!constant_weights_) {
+    execution_->set(next++, weights);
+    if (has_bias_) execution_->set(next++, bias);
+  }
+  for (const void* operand : operands) execution_->set(next++, operand);
   return execution_->run(scratch);
 }
 

@@ -23,12 +23,14 @@ class Execution;
 // runs one execution at a time; different objects run concurrently.
 class Convolution {
  public:
-  // `weights` and `bias` in ONNX's order, row-major; read during the call only.
+  // `weights` and `bias` in ONNX's order, row-major; read during the call only, if constant_weights.
   static Result<std::unique_ptr<Convolution>> create(const ConvolutionDesc& desc, const void* weights,
                                                      const void* bias);
   // Every variant that the library has a real implementation of (its scalar reference loops excluded), in no
   // particular order. Cheap: builds no kernel.
   static std::vector<ConvolutionVariant> candidates(const ConvolutionDesc& desc);
+  // Those in the description's own layouts.
+  static std::vector<ConvolutionVariant> candidates_as_laid_out(const ConvolutionDesc& desc);
 
   ~Convolution();
   Convolution(const Convolution&) = delete;
@@ -44,11 +46,16 @@ class Convolution {
   // `src` and `dst` in their layouts, `operands` one for each binary post-op, `scratch` of scratch_bytes(),
   // all aligned to 64 bytes. Channel padding of a blocked src must hold zeros; that of dst will.
   Status execute(const void* src, void* dst, std::span<const void* const> operands, void* scratch) noexcept;
+  // The same where the weights are not constant; `bias` is read if has_bias.
+  Status execute_with(const void* weights, const void* bias, const void* src, void* dst,
+                      std::span<const void* const> operands, void* scratch) noexcept;
 
  private:
-  explicit Convolution(std::unique_ptr<onednn::Execution> execution);
+  Convolution(std::unique_ptr<onednn::Execution> execution, const ConvolutionDesc& desc);
 
   std::unique_ptr<onednn::Execution> execution_;
+  bool constant_weights_ = true;
+  bool has_bias_ = false;
 };
 
 }  // namespace hone::kernels

@@ -38,6 +38,9 @@ struct ConvolutionDesc {
   bool transposed = false;  // ONNX ConvTranspose
   Shape output_padding;     // of a transposed one; empty means 0
   bool has_bias = false;
+  // Weights and bias are given to create() and packed there. Otherwise they come with every execute(), which
+  // packs the weights anew.
+  bool constant_weights = true;
   std::vector<PostOp> post_ops;
   // The variant; see candidates().
   Layout src_layout = Layout::kPlain;

@@ -31,10 +31,47 @@ void Execution::add_constant(int argument, const MemoryDesc& from, const void* d
   add(argument, target);
 }
 
+void Execution::add_repacked(int argument, const MemoryDesc& from, const MemoryDesc& to) {
+  if (from == to) return add_argument(argument, from);
+  Repacking repacking;
+  repacking.from = dnnl::memory(from, engine_, DNNL_MEMORY_NONE);
+  repacking.to = dnnl::memory(to, engine_, DNNL_MEMORY_NONE);
+  repacking.reorder = dnnl::reorder(repacking.from, repacking.to);
+  repacking.arguments[0] = {DNNL_ARG_FROM, repacking.from.get()};
+  repacking.arguments[1] = {DNNL_ARG_TO, repacking.to.get()};
+  repacking.padded = bytes_of(to) > bytes_of(from);
+  run_arguments_.push_back(repacking.from.get());
+  add(argument, repacking.to);
+  repackings_.push_back(std::move(repacking));
+}
+
 void Execution::finish(dnnl::primitive primitive, const MemoryDesc& scratchpad) {
+  const auto aligned = [](std::size_t bytes) {
+    return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+  };
   primitive_ = std::move(primitive);
-  scratch_bytes_ = bytes_of(scratchpad);
-  if (scratch_bytes_ > 0) add_argument(DNNL_ARG_SCRATCHPAD, scratchpad);
+  library_scratch_bytes_ = bytes_of(scratchpad);
+  if (library_scratch_bytes_ > 0) add_argument(DNNL_ARG_SCRATCHPAD, scratchpad);
+  scratch_bytes_ = library_scratch_bytes_;
+  for (Repacking& repacking : repackings_) {
+    repacking.offset = aligned(scratch_bytes_);
+    scratch_bytes_ = repacking.offset + repacking.to.get_desc().get_size();
+  }
+}
+
+Status Execution::repack(std::byte* scratch) noexcept {
+  for (Repacking& repacking : repackings_) {
+    std::byte* const target = scratch + repacking.offset;
+    if (repacking.padded) std::memset(target, 0, repacking.to.get_desc().get_size());
+    dnnl_memory_set_data_handle(repacking.to.get(), target);
+    const dnnl_status_t status =
+        dnnl_primitive_execute(repacking.reorder.get(), stream_.get(), 2, repacking.arguments);
+    if (status != dnnl_success)
+      return Error{ErrorCode::kUnsupported,
+                   fmt::format("oneDNN {}: packing its weights failed with status {}", name_,
+                               static_cast<int>(status))};
+  }
+  return {};
 }
 
 void Execution::set(std::size_t index, const void* data) noexcept {
@@ -42,7 +79,8 @@ void Execution::set(std::size_t index, const void* data) noexcept {
 }
 
 Status Execution::run(void* scratch) noexcept {
-  if (scratch_bytes_ > 0) dnnl_memory_set_data_handle(run_arguments_.back(), scratch);
+  if (library_scratch_bytes_ > 0) dnnl_memory_set_data_handle(run_arguments_.back(), scratch);
+  HONE_CHECK(repack(static_cast<std::byte*>(scratch)));
   const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), stream_.get(),
                                                       static_cast<int>(arguments_.size()), arguments_.data());
   if (status == dnnl_success) return {};

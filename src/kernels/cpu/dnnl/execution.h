@@ -26,6 +26,9 @@ class Execution {
   void add_argument(int argument, const MemoryDesc& desc);
   // An argument whose contents stay: `data` in the format `from` is converted to `to` and kept.
   void add_constant(int argument, const MemoryDesc& from, const void* data, const MemoryDesc& to);
+  // An argument whose memory comes with every run in the format `from` and is brought into `to` before the
+  // primitive runs, in scratch memory.
+  void add_repacked(int argument, const MemoryDesc& from, const MemoryDesc& to);
   // Ends the set-up. The scratchpad becomes the last argument.
   void finish(dnnl::primitive primitive, const MemoryDesc& scratchpad);
 
@@ -36,7 +39,17 @@ class Execution {
   Status run(void* scratch) noexcept;
 
  private:
+  // A conversion that precedes the primitive in every run.
+  struct Repacking {
+    dnnl::reorder reorder;
+    dnnl::memory from, to;
+    dnnl_exec_arg_t arguments[2];
+    std::size_t offset = 0;  // of `to` in the scratch memory
+    bool padded = false;     // `to` has elements that `from` has not: zeros
+  };
+
   void add(int argument, const dnnl::memory& memory);
+  Status repack(std::byte* scratch) noexcept;
 
   dnnl::engine engine_;
   dnnl::stream stream_;
@@ -46,6 +59,8 @@ class Execution {
   std::vector<dnnl_memory_t> run_arguments_;
   std::vector<dnnl_exec_arg_t> arguments_;
   std::vector<Tensor> constants_;
+  std::vector<Repacking> repackings_;
+  std::size_t library_scratch_bytes_ = 0;  // at the start of the scratch memory
   std::size_t scratch_bytes_ = 0;
   std::size_t constant_bytes_ = 0;
 };

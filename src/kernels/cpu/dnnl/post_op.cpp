@@ -53,6 +53,8 @@ std::string_view post_op_name(PostOp::Kind kind) {
       return "softplus";
     case Kind::kLinear:
       return "linear";
+    case Kind::kQuantize:
+      return "quantize";
     case Kind::kBinaryAdd:
       return "binary_add";
     case Kind::kBinaryMul:

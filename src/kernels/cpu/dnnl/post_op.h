@@ -34,6 +34,7 @@ struct PostOp {
     kMish,         // x * tanh(log(1 + exp(x)))
     kSoftplus,     // log(1 + exp(x))
     kLinear,       // alpha * x + beta
+    kQuantize,     // alpha * round(x / alpha) clamped to [low, high]: quantised and back
     kBinaryAdd,    // x + operand
     kBinaryMul,
     kBinarySub,  // x - operand
@@ -46,6 +47,7 @@ struct PostOp {
   Kind kind = Kind::kRelu;
   float alpha = 0;
   float beta = 0;
+  float low = 0, high = 0;  // of kQuantize, in steps of alpha; zero lies between them
   // The second tensor of a binary step, f32: its shape broadcasts to the output's as in ONNX. Its data comes
   // with every execute(), in the order of the list. A layout other than kPlain only with the output's own
   // shape.
@@ -56,6 +58,9 @@ struct PostOp {
 
   static PostOp relu() { return {.kind = Kind::kRelu}; }
   static PostOp clip(float low, float high) { return {.kind = Kind::kClip, .alpha = low, .beta = high}; }
+  static PostOp quantize(float step, float low, float high) {
+    return {.kind = Kind::kQuantize, .alpha = step, .low = low, .high = high};
+  }
   static PostOp sum(float scale = 1) { return {.kind = Kind::kSum, .alpha = scale}; }
   static PostOp of(Kind kind, float alpha = 0, float beta = 0) {
     return {.kind = kind, .alpha = alpha, .beta = beta};

@@ -56,6 +56,21 @@ void Activate(const PostOp& op, float* values, int64_t n) {
         const VF gate = hn::MulAdd(x, splat(1.0F / 6), splat(0.5F));
         return hn::Mul(x, min_second(one, max_second(zero, gate)));
       });
+    case Kind::kQuantize: {
+      // x / alpha as a product with the reciprocal, corrected once: rounds as the division does.
+      const VF step = alpha;
+      const VF inverse = splat(1.0F / op.alpha);
+      const VF low = splat(op.low);
+      const VF high = splat(op.high);
+      const VF least = splat((op.low - 1) * op.alpha);  // finite, so that infinities end at the ends, too
+      const VF most = splat((op.high + 1) * op.alpha);
+      return each_vector(values, n, [=](VF given) HWY_ATTR {
+        const VF x = min_second(most, max_second(least, given));
+        const VF near = hn::Mul(x, inverse);
+        const VF quotient = hn::MulAdd(hn::NegMulAdd(near, step, x), inverse, near);
+        return hn::Mul(min_second(high, max_second(low, hn::Round(quotient))), step);
+      });
+    }
     default:
       return;
   }
@@ -73,9 +88,9 @@ HWY_EXPORT(Activate);
 
 bool is_activation(const PostOp& op) {
   using Kind = PostOp::Kind;
-  constexpr Kind kKinds[] = {Kind::kRelu,        Kind::kClip,     Kind::kLeakyRelu, Kind::kSigmoid,
-                             Kind::kTanh,        Kind::kGeluErf,  Kind::kGeluTanh,  Kind::kSwish,
-                             Kind::kHardSigmoid, Kind::kHardSwish};
+  constexpr Kind kKinds[] = {Kind::kRelu,        Kind::kClip,      Kind::kLeakyRelu, Kind::kSigmoid,
+                             Kind::kTanh,        Kind::kGeluErf,   Kind::kGeluTanh,  Kind::kSwish,
+                             Kind::kHardSigmoid, Kind::kHardSwish, Kind::kQuantize};
   return std::find(std::begin(kKinds), std::end(kKinds), op.kind) != std::end(kKinds);
 }
 
@@ -100,6 +115,14 @@ std::optional<FusedEpilogue> fuse_epilogue(std::span<const PostOp> post_ops, con
   if (!std::all_of(post_ops.begin(), post_ops.end(), is_activation)) return std::nullopt;
   fused.activations.assign(post_ops.begin(), post_ops.end());
   return fused;
+}
+
+bool FusedEpilogue::keeps_zero() const {
+  const auto keeps = [](const PostOp& op) {
+    return op.kind == PostOp::Kind::kQuantize || op.kind == PostOp::Kind::kRelu ||
+           (op.kind == PostOp::Kind::kClip && op.alpha <= 0 && op.beta >= 0);
+  };
+  return low <= 0 && high >= 0 && std::all_of(activations.begin(), activations.end(), keeps);
 }
 
 void activate(std::span<const PostOp> activations, float* values, int64_t n) noexcept {

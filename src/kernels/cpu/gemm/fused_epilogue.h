@@ -19,7 +19,7 @@ struct FusedEpilogue {
   std::vector<PostOp> activations;
 
   // Whether zero stays zero without a residual: what the channel padding of a blocked result needs.
-  bool keeps_zero() const { return low <= 0 && high >= 0 && activations.empty(); }
+  bool keeps_zero() const;
 };
 
 // nullopt for what has another form. `shape` and `layout` are the result's.

@@ -199,7 +199,7 @@ Result<Resize> Resize::create(const ResizeDesc& desc) {
       kernel.inner_ = desc.channels;
       break;
     default:
-      kernel.inner_ = desc.layout == Layout::kBlocked16 ? 16 : 8;
+      kernel.inner_ = channel_block(desc.layout);
       kernel.images_ = desc.batch * ((desc.channels + kernel.inner_ - 1) / kernel.inner_);
   }
   kernel.threads_ = thread_count();

@@ -1,0 +1,73 @@
+#include "graph/group_kind.h"
+
+#include <array>
+
+#include <fmt/core.h>
+
+#include "graph/op_table.h"
+
+namespace hone::graph {
+namespace {
+
+struct KindName {
+  GroupKind kind;
+  std::string_view name;
+};
+constexpr std::array kKindNames = {
+    KindName{GroupKind::kPointwise, "pointwise"}, KindName{GroupKind::kConvolution, "convolution"},
+    KindName{GroupKind::kMatmul, "matmul"}, KindName{GroupKind::kAttention, "attention"}};
+
+bool is_pointwise_operator(const Node& node) {
+  const OpEntry* entry = op_table().find(node.op);
+  return entry != nullptr && entry->op_class == OpClass::kPointwise;
+}
+
+// Whether the body of a group of this kind may hold `node` at place `i` of `count`.
+bool fits_group(GroupKind kind, const Node& node, std::size_t i, std::size_t count) {
+  switch (kind) {
+    case GroupKind::kPointwise:
+      return is_pointwise_operator(node);
+    case GroupKind::kConvolution:
+      return i == 0 ? node.op == "Conv" || node.op == "ConvTranspose" : is_pointwise_operator(node);
+    case GroupKind::kMatmul:
+      return i == 0 ? node.op == "MatMul" || node.op == "Gemm" : is_pointwise_operator(node);
+    case GroupKind::kAttention:
+      return node.op == (i + 1 == count ? "Attention" : "Split");
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string_view group_kind_name(GroupKind kind) {
+  return kKindNames[static_cast<std::size_t>(kind)].name;  // in the order of the enumeration
+}
+
+std::optional<GroupKind> group_kind_from_name(std::string_view name) {
+  for (const KindName& known : kKindNames) {
+    if (known.name == name) return known.kind;
+  }
+  return std::nullopt;
+}
+
+bool is_group(const Node& node) { return node.op == "hone.Fused"; }
+
+std::optional<GroupKind> group_kind(const Node& node) {
+  return is_group(node) ? group_kind_from_name(node.attributes.text("kind", "")) : std::nullopt;
+}
+
+bool is_group(const Node& node, GroupKind kind) { return group_kind(node) == kind; }
+
+Status check_group(GroupKind kind, const Graph& body) {
+  const std::size_t count = body.nodes().size();
+  if (count == 0) return invalid(fmt::format("a group of kind {} holds no operator", group_kind_name(kind)));
+  for (std::size_t i = 0; i < count; ++i) {
+    const Node& node = body.nodes()[i];
+    if (!fits_group(kind, node, i, count))
+      return invalid(fmt::format("a group of kind {} cannot hold '{}' ({}) as operator {} of {}",
+                                 group_kind_name(kind), node.name, node.op, i + 1, count));
+  }
+  return {};
+}
+
+}  // namespace hone::graph

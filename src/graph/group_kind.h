@@ -1,0 +1,34 @@
+// The kinds of groups (hone.Fused): what a group's body may hold, and so which lowering of a provider serves
+// it. The attribute "kind" of the text form and of ONNX carries a kind's name; everything else speaks of
+// GroupKind.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/result.h"
+#include "graph/graph.h"
+
+namespace hone::graph {
+
+enum class GroupKind : uint8_t {
+  kPointwise,    // pointwise operators
+  kConvolution,  // one Conv or ConvTranspose, then pointwise operators: its epilogue
+  kMatmul,       // one MatMul or Gemm, then pointwise operators: its epilogue
+  kAttention,    // Splits that part matrices into operands, then the one Attention that reads the parts
+};
+
+std::string_view group_kind_name(GroupKind kind);  // "pointwise", "convolution", "matmul", "attention"
+std::optional<GroupKind> group_kind_from_name(std::string_view name);
+
+bool is_group(const Node& node);
+// Of a group; nullopt for any other node, and for a group whose kind is not known (which the verifier
+// refuses).
+std::optional<GroupKind> group_kind(const Node& node);
+bool is_group(const Node& node, GroupKind kind);
+
+// An error names the operator that a group of this kind may not hold.
+Status check_group(GroupKind kind, const Graph& body);
+
+}  // namespace hone::graph

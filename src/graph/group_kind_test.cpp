@@ -1,0 +1,54 @@
+#include "graph/group_kind.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/text.h"
+#include "graph/verify.h"
+
+namespace hone::graph {
+namespace {
+
+// A group of this kind whose body is `operators` on %x.
+std::string group_text(const std::string& kind, const std::string& operators) {
+  return "graph \"g\" (%x: f32[2,2]) {\n %y: f32[2,2] = hone.Fused(%x) {kind = \"" + kind +
+         "\"}\n graph \"body\" (%x: f32[2,2]) {\n" + operators + "\n return %y\n }\n return %y\n}";
+}
+
+Status verified(const std::string& kind, const std::string& operators) {
+  auto graph = parse(group_text(kind, operators));
+  return graph.ok() ? verify(*graph) : Status(graph.error());
+}
+
+TEST(GroupKind, NamesRoundTrip) {
+  for (const GroupKind kind :
+       {GroupKind::kPointwise, GroupKind::kConvolution, GroupKind::kMatmul, GroupKind::kAttention})
+    EXPECT_EQ(group_kind_from_name(group_kind_name(kind)), kind);
+  EXPECT_FALSE(group_kind_from_name("pointwize"));
+}
+
+TEST(GroupKind, TheVerifierTakesWhatAKindHolds) {
+  EXPECT_TRUE(verified("pointwise", "%a: f32[*] = Relu(%x)\n %y: f32[*] = Exp(%a)").ok());
+  EXPECT_TRUE(verified("matmul", "%a: f32[*] = MatMul(%x, %x)\n %y: f32[*] = Relu(%a)").ok());
+}
+
+TEST(GroupKind, TheVerifierRefusesAKindThatIsNone) {
+  const Status status = verified("pointwize", "%y: f32[*] = Relu(%x)");
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find("'pointwize' is not known"), std::string::npos)
+      << status.error().message;
+}
+
+TEST(GroupKind, TheVerifierRefusesWhatAKindDoesNotHold) {
+  for (const auto& [kind, operators] :
+       {std::pair("pointwise", "%a: f32[*] = Relu(%x)\n %y: f32[*] = MatMul(%a, %x)"),
+        std::pair("matmul", "%a: f32[*] = Relu(%x)\n %y: f32[*] = Exp(%a)"),
+        std::pair("convolution", "%a: f32[*] = MatMul(%x, %x)\n %y: f32[*] = Exp(%a)"),
+        std::pair("attention", "%y: f32[*] = Relu(%x)")}) {
+    const Status status = verified(kind, operators);
+    ASSERT_FALSE(status.ok()) << kind;
+    EXPECT_NE(status.error().message.find("cannot hold"), std::string::npos) << status.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace hone::graph

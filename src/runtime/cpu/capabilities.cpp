@@ -1,0 +1,34 @@
+#include "runtime/cpu/capabilities.h"
+
+#include "runtime/cpu/epilogue.h"
+#include "runtime/cpu/pointwise_table.h"
+
+namespace hone::runtime::cpu {
+namespace {
+
+graph::Capabilities make_capabilities() {
+  graph::Capabilities takes;
+  takes.pointwise = pointwise_capabilities();
+  // A group's kernel keeps a tile of each live value in the L1 cache: more operators or inputs than this
+  // spill.
+  takes.pointwise_operators = 24;
+  takes.pointwise_inputs = 8;
+  takes.epilogue = epilogue_capabilities();
+  takes.epilogue_operators = 8;  // longer chains gain nothing over a pointwise group
+  takes.products = {DType::kF32};
+  takes.attention = true;
+  takes.split_attention = true;
+  // Blocks as wide as the CPU's vectors.
+  takes.convolution_layout = __builtin_cpu_supports("avx512f") ? Layout::kBlocked16 : Layout::kBlocked8;
+  takes.laid_out = {DType::kF32, DType::kI8, DType::kU8};  // quantised images between convolutions
+  return takes;
+}
+
+}  // namespace
+
+const graph::Capabilities& capabilities() {
+  static const graph::Capabilities takes = make_capabilities();
+  return takes;
+}
+
+}  // namespace hone::runtime::cpu

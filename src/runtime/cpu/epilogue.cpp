@@ -1,0 +1,157 @@
+#include "runtime/cpu/epilogue.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string_view>
+
+#include "kernels/cpu/gemm/fused_epilogue.h"
+#include "kernels/cpu/parallel.h"
+
+namespace hone::runtime::cpu {
+namespace {
+
+using graph::Node;
+using graph::ValueId;
+using kernels::PostOp;
+using Kind = PostOp::Kind;
+
+// An operator as a step of an epilogue: binary with a second tensor, otherwise a function of its first input.
+struct EpilogueStep {
+  std::string_view op;
+  Kind kind;
+  std::string_view alpha = {};  // the attribute that gives the step's parameter
+  float alpha_otherwise = 0;
+  std::string_view beta = {};
+  float beta_otherwise = 0;
+};
+
+constexpr std::array kEpilogueSteps = {
+    EpilogueStep{"Relu", Kind::kRelu},
+    EpilogueStep{"LeakyRelu", Kind::kLeakyRelu, "alpha", 0.01F},
+    EpilogueStep{"Clip", Kind::kClip},  // bounds are inputs
+    EpilogueStep{"Sigmoid", Kind::kSigmoid},
+    EpilogueStep{"Tanh", Kind::kTanh},
+    EpilogueStep{"Gelu", Kind::kGeluErf},  // or kGeluTanh: attribute "approximate"
+    EpilogueStep{"Swish", Kind::kSwish, "alpha", 1.0F},
+    EpilogueStep{"HardSwish", Kind::kHardSwish},
+    EpilogueStep{"HardSigmoid", Kind::kHardSigmoid, "alpha", 0.2F, "beta", 0.5F},
+    EpilogueStep{"Elu", Kind::kElu, "alpha", 1.0F},
+    EpilogueStep{"Mish", Kind::kMish},
+    EpilogueStep{"Softplus", Kind::kSoftplus},
+    EpilogueStep{"Exp", Kind::kExp},
+    EpilogueStep{"Abs", Kind::kAbs},
+    EpilogueStep{"Sqrt", Kind::kSqrt},
+    EpilogueStep{"QuantizeLinear", Kind::kQuantize},  // and the DequantizeLinear behind it
+    EpilogueStep{"Add", Kind::kBinaryAdd},
+    EpilogueStep{"Mul", Kind::kBinaryMul},
+    EpilogueStep{"Sub", Kind::kBinarySub},
+    EpilogueStep{"Div", Kind::kBinaryDiv},
+};
+
+const EpilogueStep* find_step(const Node& node) {
+  const auto found = std::find_if(kEpilogueSteps.begin(), kEpilogueSteps.end(),
+                                  [&](const EpilogueStep& step) { return step.op == node.op; });
+  return found != kEpilogueSteps.end() ? &*found : nullptr;
+}
+
+float scalar(const GroupView& group, const Node& node, std::size_t input, float otherwise) {
+  const Tensor* data = node.has_input(input) ? group.constant(node.inputs[input]) : nullptr;
+  return data != nullptr ? static_cast<float>(data->at(0)) : otherwise;
+}
+
+PostOp function(const GroupView& group, const Node& node, const EpilogueStep& step) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  if (step.kind == Kind::kClip)
+    return PostOp::clip(scalar(group, node, 1, -kMost), scalar(group, node, 2, kMost));
+  if (step.kind == Kind::kGeluErf && node.attributes.text("approximate", "none") == "tanh")
+    return PostOp::of(Kind::kGeluTanh);
+  const auto parameter = [&](std::string_view name, float otherwise) {
+    return name.empty() ? 0.0F : node.attributes.real(name, otherwise);
+  };
+  return PostOp::of(step.kind, parameter(step.alpha, step.alpha_otherwise),
+                    parameter(step.beta, step.beta_otherwise));
+}
+
+// `quantize` and the node behind it as one step; nullopt unless both go by the same constants, one for all
+// elements.
+std::optional<PostOp> quantize_and_back(const GroupView& group, const Node& quantize, const Node& back) {
+  if (back.op != "DequantizeLinear" || back.inputs[0] != quantize.outputs[0]) return std::nullopt;
+  const Tensor* scale = group.constant(quantize.inputs[1]);
+  const Tensor* other = group.constant(back.inputs[1]);
+  const bool numbers = scale != nullptr && other != nullptr && scale->size() == 1 && other->size() == 1;
+  const DType stored = group.type(quantize.outputs[0]).dtype;
+  const int bits = dtype_bits(stored);
+  if (!numbers || scale->at(0) != other->at(0) || scale->dtype() != DType::kF32 ||
+      (bits != 8 && bits != 16) || quantize.attributes.has("precision"))
+    return std::nullopt;
+  const auto zero_point = [&](const Node& node) -> std::optional<float> {
+    if (!node.has_input(2)) return 0.0F;
+    const Tensor* data = group.constant(node.inputs[2]);
+    return data != nullptr && data->size() == 1 ? std::optional(static_cast<float>(data->at(0)))
+                                                : std::nullopt;
+  };
+  const auto zero = zero_point(quantize);
+  if (!zero || zero != zero_point(back)) return std::nullopt;
+  const float low = is_signed(stored) ? -static_cast<float>(1 << (bits - 1)) : 0.0F;
+  const float high = low + static_cast<float>((1 << bits) - 1);
+  return PostOp::quantize(static_cast<float>(scale->at(0)), low - *zero, high - *zero);
+}
+
+}  // namespace
+
+std::optional<PostOp> take_own_last(std::vector<PostOp>& post_ops) {
+  if (post_ops.empty() || post_ops.back().kind != Kind::kQuantize) return std::nullopt;
+  const PostOp last = post_ops.back();
+  post_ops.pop_back();
+  return last;
+}
+
+void apply_to_result(const PostOp& op, float* values, int64_t count) noexcept {
+  kernels::parallel_for(count, 16384, [&](int64_t begin, int64_t end, int) {
+    kernels::activate(std::span(&op, 1), values + begin, end - begin);
+  });
+}
+
+std::optional<Epilogue> read_epilogue(const GroupView& group) {
+  Epilogue epilogue;
+  ValueId value = group.anchor().outputs[0];
+  for (std::size_t i = 1; i < group.nodes().size(); ++i) {
+    const Node& node = group.nodes()[i];
+    const EpilogueStep* step = find_step(node);
+    if (step == nullptr) return std::nullopt;
+    if (step->kind == Kind::kQuantize) {
+      if (node.inputs[0] != value || ++i == group.nodes().size()) return std::nullopt;
+      const auto op = quantize_and_back(group, node, group.nodes()[i]);
+      if (!op) return std::nullopt;
+      epilogue.post_ops.push_back(*op);
+      value = group.nodes()[i].outputs[0];
+      continue;
+    }
+    PostOp op = function(group, node, *step);
+    if (!op.is_binary()) {
+      if (node.inputs[0] != value) return std::nullopt;
+      epilogue.post_ops.push_back(op);
+    } else {
+      const bool first = node.inputs[0] == value;
+      if (!first && (op.kind == Kind::kBinarySub || op.kind == Kind::kBinaryDiv)) return std::nullopt;
+      const ValueId operand = node.inputs[first ? 1 : 0];
+      const auto index = group.input_index(operand);
+      if (!index) return std::nullopt;
+      epilogue.post_ops.push_back(
+          PostOp::binary(op.kind, group.type(operand).shape(), group.type(operand).layout));
+      epilogue.operand_inputs.push_back(*index);
+    }
+    value = node.outputs[0];
+  }
+  return epilogue;
+}
+
+std::vector<graph::EpilogueCapability> epilogue_capabilities() {
+  std::vector<graph::EpilogueCapability> rows;
+  for (const EpilogueStep& step : kEpilogueSteps)
+    rows.push_back({step.op, PostOp::of(step.kind).is_binary(), step.kind == Kind::kQuantize});
+  return rows;
+}
+
+}  // namespace hone::runtime::cpu
