@@ -13,6 +13,7 @@
 #include "core/file.h"
 #include "core/open_files.h"
 #include "core/units.h"
+#include "report/text.h"
 #include "runtime/timing_cache.h"
 
 namespace hone::apps {
@@ -69,6 +70,7 @@ nlohmann::ordered_json result_json(const BenchOptions& options, const lab::Bench
   json["batch"] = result.batch;
   json["concurrency"] = result.concurrency;
   json["operators"] = {{"count", result.operators}, {"side_by_side", result.side_by_side}};
+  if (!result.reference.empty()) json["reference"] = result.reference;
   json["latency_ms"] = latency_json(result.latency);
   json["throughput_per_s"] = result.throughput_per_s;
   json["runs"] = result.latency.runs;
@@ -115,6 +117,7 @@ void print_result(const BenchOptions& options, const lab::BenchResult& result) {
     print_latency(peer.name + " " + peer.version, peer.latency);
   fmt::print("throughput: {:.4g} items/s\n", result.throughput_per_s);
   print_contention(result.latency.contention, "times are longer than on a quiet machine");
+  if (!result.reference.empty()) fmt::print("note: {}\n", report::clean_utf8(result.reference));
   if (result.side_by_side > 0)
     fmt::print("{} of {} operators run side by side, a thread each\n", result.side_by_side, result.operators);
   for (const lab::PeerResult& peer : result.against) {

@@ -1,5 +1,6 @@
 // hone lab: the whole loop on a model.
 #include <memory>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ struct LabOptions {
   ModelOptions model;
   std::vector<std::string> inputs;
   std::vector<std::string> disabled;
+  std::vector<std::string> lossy;  // each may hold several, with commas between
   std::string out = "hone-lab";
   std::string json;
   std::string device = "cpu";
@@ -57,6 +59,10 @@ lab::ExperimentOptions experiment_options(const LabOptions& options, const std::
   lab::ExperimentOptions experiment;
   experiment.budget_s = options.budget_s;
   experiment.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
+  for (const std::string& list : options.lossy) {
+    std::istringstream names(list);
+    for (std::string name; std::getline(names, name, ',');) experiment.lossy.insert(name);
+  }
   experiment.overlap = !options.no_overlap;
   experiment.seed = options.seed;
   experiment.top = options.top;
@@ -137,6 +143,8 @@ void add_lab_command(Program& program) {
                  "data for an input: NAME=FILE.npy; others are made up");
   command.option("--disable PASS", &options->disabled,
                  "passes or groups that do not run (hone optimize --list names them)");
+  command.option("--lossy PASS,…", &options->lossy,
+                 "lossy passes to try (they change the numbers beyond rounding; none is tried unnamed)");
   command.option("--budget SECONDS", &options->budget_s, "seconds that the experiment may take, roughly")
       .positive()
       .with_default();

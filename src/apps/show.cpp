@@ -14,9 +14,12 @@
 #include "lab/ceilings/cache.h"
 #include "lab/ceilings/ceilings.h"
 #include "lab/model_summary.h"
+#include "lab/prepared.h"
+#include "lab/reference_use.h"
 #include "passes/pipeline.h"
 #include "report/text.h"
 #include "runtime/interpreter.h"
+#include "runtime/make_provider.h"
 
 namespace hone::apps {
 namespace {
@@ -57,7 +60,8 @@ Result<std::optional<Roofs>> find_roofs(bool measure) {
 Result<graph::Graph> without_known_nodes(graph::Graph graph, const std::string& path) {
   passes::PassContext context;
   context.evaluate = runtime::interpret_node;
-  auto folded = passes::run_pipeline(std::move(graph), context, {.disabled = {}, .only = {"fold_constants"}});
+  auto folded = passes::run_pipeline(std::move(graph), context,
+                                     {.disabled = {}, .only = {"fold_constants"}, .lossy = {}});
   if (!folded.ok()) return folded.error().within(path);
   return std::move(folded->graph);
 }
@@ -178,6 +182,17 @@ nlohmann::ordered_json summary_json(const std::string& path, const graph::Graph&
   return json;
 }
 
+// Operators of the optimised model that this machine's CPU has no kernel for; none said where shapes are not
+// known.
+Result<std::string> reference_operators(const graph::Graph& graph) {
+  for (const graph::Value& value : graph.values()) {
+    if (!value.type.is_static()) return std::string();
+  }
+  HONE_ASSIGN(const auto provider, runtime::make_provider("cpu", {}));
+  HONE_ASSIGN(const graph::Graph optimised, lab::optimise(graph, *provider, {}));
+  return lab::reference_text(lab::reference_use(optimised, *provider), optimised.nodes().size());
+}
+
 Status run_show(const ShowOptions& options) {
   if (options.operators) {
     fmt::print("{}", operators_page());
@@ -204,8 +219,11 @@ Status run_show(const ShowOptions& options) {
   nlohmann::ordered_json json = summary_json(options.model.path, graph, summary, roofs.has_value());
   json["assumed"] = assumed_json(options.model, assumed);
   json["nodes_folded"] = folded;
+  HONE_ASSIGN(const std::string reference, reference_operators(graph));
+  if (!reference.empty()) json["reference"] = reference;
   HONE_CHECK(write_json(options.json, json));
   print_summary(options.model, graph, summary, roofs, assumed, folded);
+  if (!reference.empty()) fmt::print("\noptimised for this CPU, {}\n", clean_utf8(reference));
   return {};
 }
 

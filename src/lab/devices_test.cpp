@@ -47,7 +47,7 @@ TEST_P(LabOnDevices, APreparedPlanComputesWhatTheReferenceDoes) {
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   ASSERT_TRUE((*plan)->run().ok());
   const auto wanted = runtime::interpret(graph_, inputs->tensors);
-  const auto numbers = compare_with(*wanted, **plan, Numerics::kReassociating);
+  const auto numbers = compare_with(*wanted, **plan, {});
   ASSERT_TRUE(numbers.ok()) << numbers.error().message;
   EXPECT_TRUE(numbers->passed) << numbers->detail;
 }

@@ -5,6 +5,7 @@
 #include "lab/data/inputs.h"
 #include "lab/experiment/target.h"
 #include "passes/pipeline.h"
+#include "passes/widen_half.h"
 #include "runtime/interpreter.h"
 
 namespace hone::lab {
@@ -58,13 +59,20 @@ Result<std::unique_ptr<runtime::Plan>> compile_plan(const graph::Graph& graph,
 }
 
 Result<NumericReport> compare_with(std::span<const Tensor> reference, const runtime::Plan& plan,
-                                   Numerics numerics) {
+                                   const NumericRules& rules) {
   HONE_ASSIGN(const std::vector<Tensor> outputs, plan.read_all());
   const graph::Graph& graph = plan.graph();
   std::vector<ComparedOutput> compared;
   for (std::size_t i = 0; i < outputs.size(); ++i)
     compared.push_back({graph.value(graph.outputs()[i]).name, outputs[i], reference[i]});
-  return compare_outputs(compared, numerics);
+  return compare_outputs(compared, rules);
+}
+
+Result<graph::Graph> in_higher_precision(const graph::Graph& graph) {
+  passes::PassContext context;
+  context.target.takes.products = {DType::kF32};
+  HONE_ASSIGN(passes::PassOutcome widened, passes::widen_half(graph, context));
+  return std::move(widened.graph);
 }
 
 }  // namespace hone::lab

@@ -52,6 +52,10 @@ Result<std::unique_ptr<runtime::Plan>> compile_plan(const graph::Graph& graph,
 
 // The outputs of the last run against a reference's, in the order of the graph.
 Result<NumericReport> compare_with(std::span<const Tensor> reference, const runtime::Plan& plan,
-                                   Numerics numerics);
+                                   const NumericRules& rules);
+
+// `graph` in f32 where it computes in f16 or bf16: what it means before it rounds. The graph to compute
+// references with.
+Result<graph::Graph> in_higher_precision(const graph::Graph& graph);
 
 }  // namespace hone::lab

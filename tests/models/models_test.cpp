@@ -9,12 +9,17 @@
 #include <vector>
 
 #include "tests/cli/run_program.h"
+#include "tests/models/precisions.h"
 #include <gmock/gmock.h>
 
 #include "core/testing/source_folder.h"
+#include "graph/group_kind.h"
 #include "lab/conformance/conformance.h"
 #include "lab/data/inputs.h"
+#include "lab/experiment/target.h"
 #include "lab/gate/numeric.h"
+#include "lab/prepared.h"
+#include "lab/reference_use.h"
 #include "model/conformance/cases.h"
 #include "model/npy/npy.h"
 #include "model/onnx/reader.h"
@@ -41,22 +46,25 @@ struct Run {
 
 // The graph as `hone lab` would run it: through the pipeline, then as a plan.
 Result<Run> run_optimised(graph::Graph graph, std::span<const Tensor> inputs) {
-  passes::PassContext context;
-  context.evaluate = runtime::interpret_node;
-  HONE_ASSIGN(passes::PipelineResult optimised, passes::run_pipeline(std::move(graph), context));
   const auto provider = runtime::testing::cpu_provider();
+  const passes::PassContext context{runtime::interpret_node, nullptr, lab::pass_target(*provider)};
+  HONE_ASSIGN(passes::PipelineResult optimised, passes::run_pipeline(std::move(graph), context));
+  for (const graph::Node& node : optimised.graph.nodes())
+    EXPECT_TRUE(!graph::is_group(node) || provider->runs(optimised.graph, node))
+        << "no kernel takes the group " << node.name;
   runtime::PlanOptions options;
   options.autotune = false;
   HONE_ASSIGN(runtime::Execution execution, runtime::execute(optimised.graph, *provider, inputs, options));
   return Run{std::move(optimised.graph), std::move(execution.outputs), execution.how, execution.planned};
 }
 
-void expect_same(std::span<const Tensor> outputs, std::span<const Tensor> expected, const std::string& what) {
+void expect_same(std::span<const Tensor> outputs, std::span<const Tensor> expected, const std::string& what,
+                 DType computed_in = DType::kF32) {
   ASSERT_EQ(outputs.size(), expected.size()) << what;
   std::vector<lab::ComparedOutput> compared;
   for (std::size_t i = 0; i < expected.size(); ++i)
     compared.push_back({"output " + std::to_string(i), outputs[i], expected[i]});
-  const lab::NumericReport report = lab::compare_outputs(compared, Numerics::kReassociating);
+  const lab::NumericReport report = lab::compare_outputs(compared, {.computed_in = computed_in});
   EXPECT_TRUE(report.passed) << what << ": " << report.detail;
 }
 
@@ -92,6 +100,12 @@ TEST(ExportedModels, BecomePlansOnceTheirExtentsAreBound) {
   }
 }
 
+// The operators of a graph that the CPU has no kernel for.
+std::string reference_operators(const graph::Graph& graph) {
+  return lab::reference_text(lab::reference_use(graph, *runtime::testing::cpu_provider(1)),
+                             graph.nodes().size());
+}
+
 struct ZooCase {
   const char* name;
   std::function<Result<model::zoo::Built>(const model::zoo::Common&)> build;
@@ -119,6 +133,63 @@ TEST_P(ZooModels, PlansAgreeWithTheInterpreter) {
   ASSERT_TRUE(run.ok()) << run.error().message;
   EXPECT_TRUE(run->planned) << run->how;
   expect_same(run->outputs, *expected, GetParam().name);
+}
+
+bool has_convolutions(const graph::Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [](const graph::Node& node) { return node.op == "Conv"; });
+}
+
+// Convolutions in the layout that the CPU prefers: without them the tests above would compare plain layouts
+// alone.
+TEST_P(ZooModels, ConvolutionsAreLaidOut) {
+  const auto built = GetParam().build({.seed = 3, .batch = 2});
+  ASSERT_TRUE(built.ok()) << built.error().message;
+  if (!has_convolutions(built->graph)) return;
+  const auto run = run_optimised(built->graph, synthetic_inputs(built->graph));
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  const auto& values = run->graph.values();
+  const bool patches =
+      std::string(GetParam().name) == "vit";  // its one convolution reads an image of 3 channels
+  EXPECT_TRUE(patches || std::any_of(values.begin(), values.end(), [](const graph::Value& value) {
+                return value.type.layout != Layout::kPlain;
+              }));
+}
+
+// Nothing of a half-precision model is left to the reference, and its numbers are those of its mathematics.
+TEST_P(ZooModels, HalfPrecisionRunsOnFastKernels) {
+  const auto built = GetParam().build({.seed = 3, .batch = 1});
+  ASSERT_TRUE(built.ok()) << built.error().message;
+  for (const DType half : {DType::kF16, DType::kBF16}) {
+    const graph::Graph graph = testing_support::in_half(built->graph, half);
+    const std::vector<Tensor> inputs = synthetic_inputs(graph);
+    const auto precise = lab::in_higher_precision(graph);
+    ASSERT_TRUE(precise.ok()) << precise.error().message;
+    const auto expected = runtime::interpret(*precise, inputs);
+    ASSERT_TRUE(expected.ok()) << expected.error().message;
+    const auto run = run_optimised(graph, inputs);
+    ASSERT_TRUE(run.ok()) << run.error().message;
+    EXPECT_TRUE(run->planned) << run->how;
+    EXPECT_EQ(lab::coarsest_arithmetic(graph), half);
+    expect_same(run->outputs, *expected, GetParam().name, half);
+    EXPECT_EQ(reference_operators(run->graph), "");
+  }
+}
+
+// A quantised model's rounding is part of what it means, and costs no kernel on the reference.
+TEST_P(ZooModels, QuantisedModelsRunOnFastKernels) {
+  const auto built = GetParam().build({.seed = 3, .batch = 1});
+  ASSERT_TRUE(built.ok()) << built.error().message;
+  if (!has_convolutions(built->graph)) return;
+  const std::vector<Tensor> inputs = synthetic_inputs(built->graph);
+  const graph::Graph graph = testing_support::quantised(built->graph, inputs);
+  const auto expected = runtime::interpret(graph, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.error().message;
+  const auto run = run_optimised(graph, inputs);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_TRUE(run->planned) << run->how;
+  expect_same(run->outputs, *expected, GetParam().name, lab::coarsest_arithmetic(graph));
+  EXPECT_EQ(reference_operators(run->graph), "");
 }
 
 // A different batch through the file: the symbol survives writing, and reading binds it.

@@ -11,6 +11,7 @@
 
 #include "lab/peers/ort.h"
 #include "lab/prepared.h"
+#include "lab/reference_use.h"
 #include "runtime/make_provider.h"
 
 namespace hone::lab {
@@ -37,7 +38,7 @@ struct Ready {
 
 class Bench {
  public:
-  explicit Bench(const BenchOptions& options) : options_(options) {}
+  Bench(const Graph& given, const BenchOptions& options) : given_(given), options_(options) {}
 
   Progress part(double from, double to, const std::string& what) const {
     return [this, from, to, what](double done) {
@@ -89,6 +90,7 @@ class Bench {
     BenchResult result;
     result.threads = share;
     result.operators = static_cast<int>(plan->steps().size());
+    result.reference = describe_reference_use(*plan);
     result.side_by_side = static_cast<int>(std::count_if(plan->steps().begin(), plan->steps().end(),
                                                          [](const auto& step) { return step.lanes > 1; }));
     result.concurrency = options_.concurrency;
@@ -187,7 +189,7 @@ class Bench {
     HONE_CHECK(session->run());
     HONE_ASSIGN(const std::vector<Tensor> theirs, session->outputs());
     HONE_CHECK(plan.run());
-    HONE_ASSIGN(peer.numbers, compare_with(theirs, plan, Numerics::kReassociating));
+    HONE_ASSIGN(peer.numbers, compare_with(theirs, plan, {.computed_in = coarsest_arithmetic(given_)}));
     HONE_ASSIGN(peer.latency,
                 measure_latency([&] { return session->run(); },
                                 latency_options(kAloneShare, 0.28, 0.46, "measuring ONNX Runtime")));
@@ -201,6 +203,7 @@ class Bench {
     return peer;
   }
 
+  const Graph& given_;  // as the user gave it, before passes
   const BenchOptions& options_;
 };
 
@@ -211,14 +214,14 @@ Result<BenchResult> run_bench(const Graph& graph, const std::filesystem::path& m
   if (options.concurrency < 1) return invalid("--concurrency: give a positive number");
   if (options.against_ort && options.concurrency > 1)
     return invalid("--against compares one plan with one session; leave --concurrency out");
-  return Bench(options).run(graph, model);
+  return Bench(graph, options).run(graph, model);
 }
 
 Result<Workload> ready_to_run(const Graph& graph, const BenchOptions& options) {
   HONE_ASSIGN(const std::unique_ptr<const Provider> provider,
               runtime::make_provider(options.device, {.threads = options.threads}));
   const std::shared_ptr<runtime::Hold> hold = provider->hold();
-  HONE_ASSIGN(Ready ready, Bench(options).prepare(graph, *provider));
+  HONE_ASSIGN(Ready ready, Bench(graph, options).prepare(graph, *provider));
   const std::shared_ptr<Plan> plan = std::move(ready.plan);
   HONE_CHECK(plan->run());
   return Workload([plan, hold] { return plan->run(); });

@@ -17,6 +17,7 @@
 #include "lab/experiment/target.h"
 #include "lab/experiment/trials.h"
 #include "lab/prepared.h"
+#include "lab/reference_use.h"
 #include "passes/pipeline.h"
 #include "runtime/autotune.h"
 #include "runtime/interpreter.h"
@@ -91,7 +92,9 @@ class Runner {
   Status compute_reference() {
     phases_.enter("reference");
     HONE_CHECK(say(0.03, "computing the reference in double precision"));
-    HONE_ASSIGN(reference_, runtime::interpret(baseline_graph_, inputs_.tensors));
+    HONE_ASSIGN(const Graph precise, in_higher_precision(baseline_graph_));
+    HONE_ASSIGN(reference_, runtime::interpret(precise, inputs_.tensors));
+    computed_in_ = coarsest_arithmetic(baseline_graph_);
     return {};
   }
 
@@ -225,6 +228,7 @@ class Runner {
       passes::PipelineOptions only;
       only.only = {group};
       only.disabled = options_.disabled_passes;
+      only.lossy = options_.lossy;
       return passes::run_pipeline(graph, context_, only);
     };
     steps.compile = [this](const Graph& graph, const std::string& group, double done) {
@@ -238,9 +242,9 @@ class Runner {
       return compare(before, after, paired, trials_progress(wanted.from), trials_progress(wanted.to),
                      wanted.what);
     };
-    steps.check = [this](const Plan& plan) {
+    steps.check = [this](const Plan& plan, const std::vector<std::string>& groups) {
       phases_.enter("checking numbers");
-      return compare_with(reference_, plan, Numerics::kReassociating);
+      return check(plan, groups);
     };
     steps.seconds_left = [this] { return trials_seconds_left(); };
     steps.least_seconds = options_.budget_s * kLeastTrialShare;
@@ -248,15 +252,32 @@ class Runner {
     return steps;
   }
 
+  // By the limits of what is in the plan: those of its lossy passes, and the task's metric, only where it has
+  // any.
+  Result<NumericReport> check(const Plan& plan, const std::vector<std::string>& groups) const {
+    NumericRules rules{.computed_in = computed_in_};
+    double lossy = 0;
+    for (const std::string& group : groups) lossy = std::max(lossy, passes::lossy_limit_of(group));
+    if (lossy > 0) {
+      rules.numerics = Numerics::kLossy;
+      rules.lossy_rel_l2 = lossy;
+    }
+    HONE_ASSIGN(NumericReport numbers, compare_with(reference_, plan, rules));
+    if (lossy == 0 || !options_.metric) return numbers;
+    HONE_ASSIGN(const std::vector<Tensor> outputs, plan.read_all());
+    return judge_by_metric(std::move(numbers), *options_.metric, outputs, reference_);
+  }
+
   static double trials_progress(double done) { return 0.30 + 0.45 * done; }
 
   Status try_groups() {
     HONE_ASSIGN(TrialResults trials,
-                run_trials(baseline_graph_, *baseline_plan_, passes::groups(), trial_steps()));
+                run_trials(baseline_graph_, *baseline_plan_, passes::groups(options_.lossy), trial_steps()));
     experiment_.report.passes = std::move(trials.rows);
     experiment_.report.combinations = std::move(trials.combinations);
     experiment_.optimised = std::move(trials.graph);
     optimised_plan_ = std::move(trials.plan);
+    kept_groups_ = std::move(trials.groups);
     return {};
   }
 
@@ -315,8 +336,7 @@ class Runner {
     phases_.enter("checking numbers");
     analyze::LabReport& report = experiment_.report;
     HONE_CHECK(result_plan().run());
-    HONE_ASSIGN(const NumericReport numbers,
-                compare_with(reference_, result_plan(), Numerics::kReassociating));
+    HONE_ASSIGN(const NumericReport numbers, check(result_plan(), kept_groups_));
     report.result.max_rel_err = numbers.max_rel_err;
     report.result.passed = numbers.passed;
     for (const OutputReport& output : numbers.outputs) {
@@ -341,6 +361,10 @@ class Runner {
       report.reproduce.notes.push_back(fmt::format(
           "timings that a profile contradicted, to be taken again: {}", first_of(contradictions_)));
     for (const std::string& note : roof_notes_) report.warnings.push_back("roof corrected: " + note);
+    if (const std::string text = describe_reference_use(*baseline_plan_); !text.empty())
+      report.warnings.push_back("baseline: " + text);
+    if (const std::string text = describe_reference_use(result_plan()); optimised_plan_ && !text.empty())
+      report.warnings.push_back("result: " + text);
     if (!cache_.note().empty()) report.warnings.push_back(cache_.note());
     report.phases = phases_.times();
   }
@@ -362,6 +386,8 @@ class Runner {
   Graph baseline_graph_;
   Inputs inputs_;
   std::vector<Tensor> reference_;
+  DType computed_in_ = DType::kF32;       // what the given model rounds to
+  std::vector<std::string> kept_groups_;  // whose passes are in the result
   std::unique_ptr<Plan> baseline_plan_;
   std::unique_ptr<Plan> optimised_plan_;  // of what is kept; null: the baseline's
   Experiment experiment_;

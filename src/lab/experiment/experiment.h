@@ -4,12 +4,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "analyze/findings.h"
 #include "core/result.h"
 #include "lab/ceilings/ceilings.h"
+#include "lab/gate/lossy.h"
 #include "lab/gate/paired.h"
 #include "lab/machine.h"
 #include "runtime/provider.h"
@@ -20,9 +22,11 @@ namespace hone::lab {
 struct ExperimentOptions {
   double budget_s = 40;  // for the whole experiment, roughly; the least that is sound may take longer
   std::set<std::string> disabled_passes;  // names of passes or groups
-  std::map<std::string, Tensor> inputs;   // by name; others are made up
-  bool overlap = true;                    // operators side by side where that is measured to be faster
-  uint64_t seed = 1;                      // of those
+  std::set<std::string> lossy;            // names of lossy passes or groups to try; no other lossy one is
+  std::optional<TaskMetric> metric;  // of the task: judges results of lossy passes beside their own limits
+  std::map<std::string, Tensor> inputs;  // by name; others are made up
+  bool overlap = true;                   // operators side by side where that is measured to be faster
+  uint64_t seed = 1;                     // of those
   int top = 5;
   std::string model_path;
   std::string command;                 // as typed, for the report

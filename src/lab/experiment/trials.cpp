@@ -40,13 +40,16 @@ class Trials {
   // What is carried is kept or dropped, all of it, after a measurement of `seconds` or as long as it takes.
   Status settle_carried(double seconds, double done);
   TrialResults take() && {
-    return {std::move(kept_graph_), std::move(kept_plan_), std::move(rows_), std::move(combinations_)};
+    return {std::move(kept_graph_), std::move(kept_plan_), std::move(kept_groups_), std::move(rows_),
+            std::move(combinations_)};
   }
 
  private:
   Plan& kept_plan() { return kept_plan_ != nullptr ? *kept_plan_ : baseline_plan_; }
   // Names of what is carried.
   std::vector<std::string> carried() const;
+  // Groups whose passes a plan of the current graph has in it; with `group`, if that is tried now.
+  std::vector<std::string> groups_with(const std::string& group) const;
   bool worth_measuring(const PassRow& row, const TrialComparison& comparison, std::size_t index) const;
   Status carry_unmeasured(Graph graph, std::unique_ptr<Plan> plan);
   void carry(Graph graph, std::unique_ptr<Plan> plan);
@@ -59,8 +62,9 @@ class Trials {
   std::size_t groups_;
   double step_ms_;  // of what was kept last
   Graph kept_graph_;
-  Graph current_graph_;                 // kept, with what is carried
-  std::unique_ptr<Plan> kept_plan_;     // null: the baseline's
+  Graph current_graph_;              // kept, with what is carried
+  std::unique_ptr<Plan> kept_plan_;  // null: the baseline's
+  std::vector<std::string> kept_groups_;
   std::unique_ptr<Plan> carried_plan_;  // of current_graph_ while anything is carried
   std::vector<std::size_t> carried_;    // rows
   std::vector<PassRow> rows_;
@@ -70,6 +74,13 @@ class Trials {
 std::vector<std::string> Trials::carried() const {
   std::vector<std::string> names;
   for (std::size_t row : carried_) names.push_back(rows_[row].name);
+  return names;
+}
+
+std::vector<std::string> Trials::groups_with(const std::string& group) const {
+  std::vector<std::string> names = kept_groups_;
+  for (const std::string& name : carried()) names.push_back(name);
+  if (!group.empty()) names.push_back(group);
   return names;
 }
 
@@ -91,7 +102,7 @@ Status Trials::try_group(const std::string& group, std::size_t index) {
   if (!worth_measuring(rows_.back(), comparison, index))
     return carry_unmeasured(std::move(tried.graph), std::move(plan));
   HONE_ASSIGN(const PairedResult speed, steps_.compare(kept_plan(), *plan, comparison));
-  HONE_ASSIGN(const NumericReport numbers, steps_.check(*plan));
+  HONE_ASSIGN(const NumericReport numbers, steps_.check(*plan, groups_with(group)));
   judge(group, speed, numbers, std::move(tried.graph), std::move(plan));
   return {};
 }
@@ -106,7 +117,7 @@ bool Trials::worth_measuring(const PassRow& row, const TrialComparison& comparis
 
 Status Trials::carry_unmeasured(Graph graph, std::unique_ptr<Plan> plan) {
   HONE_CHECK(plan->run());
-  HONE_ASSIGN(const NumericReport numbers, steps_.check(*plan));
+  HONE_ASSIGN(const NumericReport numbers, steps_.check(*plan, groups_with(rows_.back().name)));
   PassRow& row = rows_.back();
   row.max_rel_err = numbers.max_rel_err;
   if (!numbers.passed) {
@@ -138,6 +149,7 @@ void Trials::judge(const std::string& group, const PairedResult& speed, const Nu
       combinations_.push_back(combine(together, speed, decision));
     }
     step_ms_ = median(speed.b_ms);
+    kept_groups_ = groups_with(group);
     keep(std::move(graph), std::move(plan));
     return;
   }
@@ -169,7 +181,7 @@ Status Trials::settle_carried(double seconds, double done) {
                   kept_plan(), *carried_plan_,
                   {std::max(steps_.least_seconds, seconds), kSecondLookLevel, kSecondLookBlocks, done, done,
                    fmt::format("measuring {} {}", names, carried_.size() > 1 ? "together" : "again")}));
-  HONE_ASSIGN(const NumericReport numbers, steps_.check(*carried_plan_));
+  HONE_ASSIGN(const NumericReport numbers, steps_.check(*carried_plan_, groups_with("")));
   const GateDecision decision = decide(speed, numbers);
   if (carried_.size() == 1) {
     PassRow& row = rows_[carried_[0]];
@@ -181,6 +193,7 @@ Status Trials::settle_carried(double seconds, double done) {
     for (std::size_t row : carried_) together.push_back(&rows_[row]);
     combinations_.push_back(combine(together, speed, decision));
   }
+  if (decision.kept) kept_groups_ = groups_with("");
   Graph graph = decision.kept ? std::move(current_graph_) : kept_graph_;
   keep(std::move(graph), decision.kept ? std::move(carried_plan_) : std::move(kept_plan_));
   return {};

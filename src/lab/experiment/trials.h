@@ -36,7 +36,8 @@ struct TrialSteps {
       compile;
   std::function<Result<PairedResult>(runtime::Plan& before, runtime::Plan& after, const TrialComparison&)>
       compare;
-  std::function<Result<NumericReport>(const runtime::Plan&)> check;  // the outputs of its last run
+  // The outputs of its last run; `groups`: whose passes are in it.
+  std::function<Result<NumericReport>(const runtime::Plan&, const std::vector<std::string>& groups)> check;
   std::function<double()> seconds_left;  // of the budget of all trials; may be below 0
   double least_seconds = 0;              // of a comparison, whatever is left
   double step_ms = 0;                    // of the baseline
@@ -45,6 +46,7 @@ struct TrialSteps {
 struct TrialResults {
   graph::Graph graph;                   // what was kept
   std::unique_ptr<runtime::Plan> plan;  // of it; null: the baseline's
+  std::vector<std::string> groups;      // whose passes are in it
   std::vector<analyze::PassRow> rows;   // one a group
   std::vector<analyze::PassCombination> combinations;
 };

@@ -63,7 +63,8 @@ class TrialRun {
       seconds_left_ -= wanted.seconds;
       return speed;
     };
-    steps_.check = [this](const runtime::Plan& plan) {
+    steps_.check = [this](const runtime::Plan& plan, const std::vector<std::string>& groups) {
+      checked_.push_back(groups);
       NumericReport numbers;
       numbers.passed = plan.graph().nodes().size() != wrong_at_;
       numbers.detail = numbers.passed ? "rel. L2 1e-07" : "rel. L2 0.3";
@@ -85,6 +86,7 @@ class TrialRun {
   std::size_t wrong_at_ = 0;  // nodes of a graph whose numbers are wrong
   double seconds_left_ = 12;
   std::vector<TrialComparison> asked_;
+  std::vector<std::vector<std::string>> checked_;  // the groups in each plan whose numbers were checked
   std::vector<std::pair<std::size_t, std::size_t>> sizes_;  // nodes before and after
 
  private:
@@ -100,6 +102,17 @@ class TrialRun {
   std::unique_ptr<runtime::Plan> plan_;
   TrialSteps steps_;
 };
+
+// A lossy group's own limit holds for every plan that it is in, and for no other.
+TEST(Trials, NumbersAreCheckedKnowingWhichGroupsAreInThePlan) {
+  using Groups = std::vector<std::string>;
+  TrialRun trials({faster(), slower(), unclear(), faster()});
+  const TrialResults results = trials.run({"simplify", "int8", "fuse"});
+  EXPECT_EQ(
+      trials.checked_,
+      (std::vector<Groups>{{"simplify"}, {"simplify", "int8"}, {"simplify", "fuse"}, {"simplify", "fuse"}}));
+  EXPECT_EQ(results.groups, (Groups{"simplify", "fuse"}));
+}
 
 TEST(Trials, KeepTogetherWhatMakesADifferenceOnlyTogether) {
   TrialRun trials({unclear(), unclear(), unclear(), faster()});

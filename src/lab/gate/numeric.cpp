@@ -22,6 +22,12 @@ double unit_roundoff(DType dtype) {
       return std::ldexp(1.0, -11);
     case DType::kBF16:
       return std::ldexp(1.0, -8);
+    case DType::kI8:
+    case DType::kU8:
+      return std::ldexp(1.0, -8);  // half a step of the 2^7 or so on either side of zero
+    case DType::kI16:
+    case DType::kU16:
+      return std::ldexp(1.0, -16);
     case DType::kF8E4M3FN:
     case DType::kF8E4M3FNUZ:
       return std::ldexp(1.0, -4);
@@ -139,13 +145,39 @@ void judge_floats(OutputReport& report, int64_t mismatched_not_finite) {
 
 }  // namespace
 
+DType coarsest_arithmetic(const graph::Graph& graph) {
+  DType coarsest = DType::kF64;
+  const auto see = [&](DType type) {
+    if (unit_roundoff(type) > unit_roundoff(coarsest)) coarsest = type;
+  };
+  bool floats = false;
+  for (const graph::Node& node : graph.nodes()) {
+    for (const graph::ValueId output : node.outputs) {
+      if (!output.valid()) continue;
+      const DType type = graph.type(output).dtype;
+      // Integers are counts and indices, unless they come from rounding numbers to them.
+      const bool quantised =
+          node.op == "QuantizeLinear" || node.op == "DynamicQuantizeLinear" || node.op.starts_with("QLinear");
+      if (is_real_or_complex(type) || quantised) see(type);
+      floats = floats || is_real_or_complex(type);
+    }
+  }
+  return floats ? coarsest : DType::kF32;
+}
+
+NumericLimits limits_for(const NumericRules& rules, DType dtype) {
+  NumericLimits limits{0, 0, true, rules.matching_infinities_pass};
+  if (rules.numerics == Numerics::kExact || !is_real_or_complex(dtype)) return limits;
+  const double u = std::max(unit_roundoff(dtype), unit_roundoff(rules.computed_in));
+  limits.bitwise = false;
+  limits.rel_l2 = (u <= std::ldexp(1.0, -24) ? 2048 : 16) * u;
+  if (rules.numerics == Numerics::kLossy) limits.rel_l2 = std::max(limits.rel_l2, rules.lossy_rel_l2);
+  limits.max_rel = 16 * limits.rel_l2;
+  return limits;
+}
+
 NumericLimits default_limits(Numerics numerics, DType dtype) {
-  if (numerics == Numerics::kExact || !is_real_or_complex(dtype)) return {0, 0, true, false};
-  if (numerics == Numerics::kLossy) return {0.05, 0.8, false, false};
-  const double u = unit_roundoff(dtype);
-  const bool wide = dtype_bits(dtype) >= 32;
-  const double rel_l2 = (wide ? 2048 : 16) * u;
-  return {rel_l2, 16 * rel_l2, false, false};
+  return limits_for({.numerics = numerics, .computed_in = DType::kUndefined}, dtype);
 }
 
 OutputReport compare_output(const ComparedOutput& compared, const NumericLimits& limits) {
@@ -193,15 +225,19 @@ OutputReport compare_output(const ComparedOutput& compared, const NumericLimits&
 
 NumericReport compare_outputs(std::span<const ComparedOutput> outputs, Numerics numerics,
                               bool matching_infinities_pass) {
+  return compare_outputs(outputs, {.numerics = numerics,
+                                   .computed_in = DType::kUndefined,
+                                   .matching_infinities_pass = matching_infinities_pass});
+}
+
+NumericReport compare_outputs(std::span<const ComparedOutput> outputs, const NumericRules& rules) {
   NumericReport report;
-  report.numerics = numerics;
+  report.numerics = rules.numerics;
   report.passed = !outputs.empty();
   if (outputs.empty()) report.detail = "there are no outputs to compare";
   bool failed = false;
   for (const ComparedOutput& compared : outputs) {
-    NumericLimits limits = default_limits(numerics, compared.output.dtype());
-    limits.matching_infinities_pass = matching_infinities_pass;
-    OutputReport output = compare_output(compared, limits);
+    OutputReport output = compare_output(compared, limits_for(rules, compared.output.dtype()));
     const bool tells_most = !output.passed || report.detail.empty() || output.rel_l2 > report.rel_l2;
     if (!failed && tells_most)
       report.detail =

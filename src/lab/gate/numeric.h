@@ -8,9 +8,12 @@
 //   worst (Higham and Mary, "A New Approach to Probabilistic Rounding Error Analysis", 2019). k is up to some 10^4
 //   in real layers, and rounding errors of tens of layers add up as their root: below 10^3·u. f32 and f64 get
 //   2048·u in relative L2 norm (1.2e-4, 2.3e-13). Narrow types accumulate in f32 and round once a layer:
-//   16·u (f16 7.8e-3, bf16 6.2e-2).
-// - lossy: the user asked for another computation, and the task's own metric judges it. 5 % relative L2 only
-//   catches what is broken: int8 networks that keep their accuracy stay below it on their logits.
+//   16·u (f16 7.8e-3, bf16 6.2e-2). Quantised models round to steps of their range: u is taken as 2^-8 for 8
+//   bits. What a model rounds to inside bounds its outputs, too, whatever type those have
+//   (NumericRules::computed_in).
+// - lossy: the user asked for another computation by its name, and the task's own metric judges it
+//   (lossy.h). Each lossy pass brings its own limit; 5 % relative L2, where none is given, only catches what
+//   is broken: int8 networks that keep their accuracy stay below it on their logits.
 // - max_rel: the largest single error, relative to max(|reference|, RMS of the reference): eight times the L2
 //   limit for normal errors would be exceeded once in 10^15 elements; sixteen leaves room for uneven ones.
 // - integers and bools are counted, indexed with and branched on: exact in every class.
@@ -24,6 +27,7 @@
 #include "core/dtype.h"
 #include "core/numerics.h"
 #include "core/tensor.h"
+#include "graph/graph.h"
 
 namespace hone::lab {
 
@@ -33,7 +37,22 @@ struct NumericLimits {
   bool bitwise = false;
   bool matching_infinities_pass = false;  // an infinity where the reference has the same one
 };
+// What outputs are judged by.
+struct NumericRules {
+  Numerics numerics = Numerics::kReassociating;
+  // The coarsest element type that the computation rounds to on the way (coarsest_arithmetic()): outputs
+  // agree to no more than that, whatever type they have themselves.
+  DType computed_in = DType::kF32;
+  double lossy_rel_l2 = 0.05;  // of a lossy change: the pass' own limit
+  bool matching_infinities_pass = false;
+};
+
+// For an output of `dtype`.
+NumericLimits limits_for(const NumericRules& rules, DType dtype);
 NumericLimits default_limits(Numerics numerics, DType dtype);
+
+// The type among floats and quantised integers that `graph` computes in and that rounds most coarsely.
+DType coarsest_arithmetic(const graph::Graph& graph);
 
 struct OutputReport {
   std::string name;
@@ -67,7 +86,9 @@ struct ComparedOutput {
 };
 
 OutputReport compare_output(const ComparedOutput& compared, const NumericLimits& limits);
-// All outputs under the default limits of `numerics`. No outputs: not passed.
+// No outputs: not passed.
+NumericReport compare_outputs(std::span<const ComparedOutput> outputs, const NumericRules& rules);
+// All outputs under the default limits of `numerics`.
 NumericReport compare_outputs(std::span<const ComparedOutput> outputs, Numerics numerics,
                               bool matching_infinities_pass = false);
 
