@@ -2,11 +2,13 @@
 
 #include <cstring>
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include "core/clock.h"
 #include "core/memory_budget.h"
 #include "core/tensor.h"
+#include "core/units.h"
 
 namespace hone::runtime {
 namespace {
@@ -60,6 +62,10 @@ std::size_t HostDevice::capacity() const {
 
 // A tensor's memory: aligned, in huge pages where there are many.
 Result<Memory> HostDevice::allocate(std::size_t bytes) {
+  if (bytes > capacity())
+    return invalid(fmt::format("not enough memory for a block of {}: the host has {}",
+                               format_bytes(static_cast<double>(bytes)),
+                               format_bytes(static_cast<double>(capacity()))));
   HONE_ASSIGN(Tensor block, Tensor::try_make(DType::kU8, {static_cast<int64_t>(bytes)}));
   const auto owner = std::make_shared<Tensor>(std::move(block));
   return Memory(static_cast<std::byte*>(owner->data()), bytes, owner);

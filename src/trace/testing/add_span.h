@@ -44,7 +44,8 @@ inline uint32_t add_span(Trace& trace, const SpanWords& span) {
   const StringId name = span.name.empty() ? StringId{} : trace.strings.intern(span.name);
   trace.spans.add({std::llround(span.from_us * 1e3), std::llround(span.us * 1e3), span.on, name,
                    span.category, span.step, span.op, span.correlation});
-  if (trace.tracks[span.on.index].kind == TrackKind::kStream) link::recognise_kernel(trace, name);
+  const bool exists = span.on.index < trace.tracks.size();  // tests of damaged traces name others
+  if (exists && trace.tracks[span.on.index].kind == TrackKind::kStream) link::recognise_kernel(trace, name);
   return static_cast<uint32_t>(trace.spans.size() - 1);
 }
 
