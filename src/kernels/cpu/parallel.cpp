@@ -1,5 +1,7 @@
 // The OpenMP side of parallel.h. A region always takes the whole team, even where fewer threads have work:
-// libgomp keeps its team between regions of one size and allocates a new one when the size changes.
+// libgomp keeps its team between regions of one size and allocates a new one when the size changes. A region may
+// be granted fewer threads than it asks for (OMP_THREAD_LIMIT, OMP_DYNAMIC on a busy machine): each thread then
+// does the work of several, so that none is left out.
 #include "kernels/cpu/parallel.h"
 
 #include <algorithm>
@@ -29,8 +31,8 @@ void run_lanes(int lanes, LaneFunction work, void* context) noexcept {
     // For libraries that ask for the size of the next team rather than whether they are inside one. The
     // setting is the region's own.
     omp_set_num_threads(1);
-    const int thread = omp_get_thread_num();
-    if (thread < lanes) work(context, thread);
+    const int granted = omp_get_num_threads();
+    for (int lane = omp_get_thread_num(); lane < lanes; lane += granted) work(context, lane);
   }
 }
 
@@ -46,10 +48,12 @@ void run_ranges(int64_t count, int64_t grain, RangeFunction function, const void
   }
 #pragma omp parallel
   {
-    const int64_t thread = omp_get_thread_num();
-    const int64_t begin = count * thread / parts;
-    const int64_t end = std::min(count * (thread + 1) / parts, count);
-    if (thread < parts && begin < end) function(context, begin, end, static_cast<int>(thread));
+    const int64_t granted = omp_get_num_threads();
+    for (int64_t part = omp_get_thread_num(); part < parts; part += granted) {
+      const int64_t begin = count * part / parts;
+      const int64_t end = std::min(count * (part + 1) / parts, count);
+      if (begin < end) function(context, begin, end, static_cast<int>(part));
+    }
   }
 }
 

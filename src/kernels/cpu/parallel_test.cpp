@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
 namespace hone::kernels {
 namespace {
@@ -51,6 +52,29 @@ TEST(Parallel, ScratchForFewThreadsBoundsTheIndicesAndKeepsThemBusy) {
     }
   }
   set_thread_count(team);
+}
+
+// A limit that the user or the system sets (OMP_THREAD_LIMIT, OMP_DYNAMIC): teams are asked for and not given.
+TEST(Parallel, NothingIsLeftOutWhereFewerThreadsAreGranted) {
+  const int levels = omp_get_max_active_levels();
+  omp_set_max_active_levels(0);
+  {
+    const TeamSize team(4);
+    std::vector<std::atomic<int>> indices(100), tasks(9), lanes(3);
+    parallel_for(100, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i) ++indices[static_cast<std::size_t>(i)];
+    });
+    parallel_tasks(9, 4, [&](int64_t index, int) { ++tasks[static_cast<std::size_t>(index)]; });
+    run_lanes(
+        3,
+        [](void* ran, int lane) {
+          ++(*static_cast<std::vector<std::atomic<int>>*>(ran))[static_cast<std::size_t>(lane)];
+        },
+        &lanes);
+    for (const auto* all : {&indices, &tasks, &lanes})
+      for (const auto& times : *all) EXPECT_EQ(times.load(), 1);
+  }
+  omp_set_max_active_levels(levels);
 }
 
 TEST(Parallel, TasksRunOnceAndNestedCallsStayOnTheirThread) {
