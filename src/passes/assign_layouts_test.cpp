@@ -49,6 +49,22 @@ TEST(AssignLayouts, ReordersOnceAtEitherEnd) {
             "hone.Reorder@blocked16 Conv@blocked16 Relu@blocked16 Conv@blocked16 hone.Reorder@plain");
 }
 
+// A batch normalisation that could not be folded, say: its constants are read as they lie.
+TEST(AssignLayouts, ConstantsOfAChannelLeaveAnImageInItsLayout) {
+  for (const Shape& constant : {Shape{24, 1, 1}, Shape{1, 24, 1, 1}, Shape{1}}) {
+    graph::GraphBuilder b("scaled");
+    const auto x = b.input("x", graph::tensor_type(DType::kF32, Shape{1, 16, 4, 4}));
+    const auto image = b.add("Conv", {x, b.constant("w1", Tensor::zeros(DType::kF32, {24, 16, 1, 1}))});
+    const auto scaled = b.add("Mul", {b.constant("s", Tensor::zeros(DType::kF32, constant)), image});
+    b.output(b.add("Conv", {scaled, b.constant("w2", Tensor::zeros(DType::kF32, {16, 24, 1, 1}))}));
+    const PassOutcome outcome =
+        run_pass(assign_layouts, *std::move(b).finish(), blocked_target({"Conv", "Mul"}));
+    EXPECT_EQ(layouts(outcome.graph),
+              "hone.Reorder@blocked16 Conv@blocked16 Mul@blocked16 Conv@blocked16 hone.Reorder@plain")
+        << shape_text(constant);
+  }
+}
+
 TEST(AssignLayouts, GoesBackToPlainAroundWhatTheTargetHasNoKernelFor) {
   const PassOutcome outcome = run_pass(assign_layouts, two_convolutions("Relu"), blocked_target({"Conv"}));
   EXPECT_EQ(layouts(outcome.graph),

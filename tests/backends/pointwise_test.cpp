@@ -256,6 +256,34 @@ TEST(Pointwise, OtherLayoutsAgree) {
   }
 }
 
+// Constants of one number a channel, also where the channels do not fill the last block and where an image is
+// larger than a tile.
+TEST(Pointwise, ConstantsOfAChannelAgreeInEveryLayout) {
+  for (const char* layout : {"channels_last", "blocked16", "blocked8"}) {
+    for (const int64_t channels : {32, 24, 20, 3}) {
+      for (const Shape& constant : {Shape{channels, 1, 1}, Shape{1, channels, 1, 1}}) {
+        SCOPED_TRACE(layout + shape_text(constant));
+        const Build build = [&](GraphBuilder& b) -> std::vector<ValueId> {
+          const ValueId x = reorder(b, f32_input(b, "x", {2, channels, 40, 37}), layout);
+          const ValueId scaled = b.add("Mul", {x, f32_constant(b, constant)});
+          const ValueId shifted = b.add("Add", {f32_constant(b, constant, 2), scaled});
+          return {reorder(b, b.add("Relu", {shifted}), "plain"), reorder(b, scaled, "plain")};
+        };
+        compare_all_kernels(build);
+        compare_all_kernels(fused(build, graph::GroupKind::kPointwise));
+      }
+    }
+  }
+}
+
+TEST(Pointwise, AConstantOfAChannelReadTwiceAgreesInBlocks) {
+  compare_all_kernels([](GraphBuilder& b) -> std::vector<ValueId> {
+    const ValueId x = reorder(b, f32_input(b, "x", {2, 20, 5, 7}), "blocked16");
+    const ValueId slope = f32_constant(b, {20, 1, 1}, 3);
+    return {reorder(b, b.add("Mul", {b.add("Sub", {x, slope}), slope}), "plain")};
+  });
+}
+
 // Channel padding of a blocked tensor must stay zero: the convolution reads it.
 TEST(Pointwise, PaddingOfBlockedTensorsStaysHarmless) {
   CompareOptions options;
@@ -265,6 +293,15 @@ TEST(Pointwise, PaddingOfBlockedTensorsStaysHarmless) {
       [&](GraphBuilder& b) -> std::vector<ValueId> {
         const ValueId x = reorder(b, f32_input(b, "x", {2, 20, 5, 7}), "blocked16");
         const ValueId y = b.add("Conv", {b.add("Log", {x}), f32_constant(b, {16, 20, 3, 3})});
+        return {reorder(b, y, "plain")};
+      },
+      options);
+  // A division by what fills up a constant's last block.
+  compare_all_kernels(
+      [&](GraphBuilder& b) -> std::vector<ValueId> {
+        const ValueId x = reorder(b, f32_input(b, "x", {2, 20, 5, 7}), "blocked16");
+        const ValueId divisor = b.constant("d", random_floats({20, 1, 1}, 5, 0.5, 2));
+        const ValueId y = b.add("Conv", {b.add("Div", {x, divisor}), f32_constant(b, {16, 20, 3, 3})});
         return {reorder(b, y, "plain")};
       },
       options);
@@ -325,6 +362,17 @@ TEST(Quantise, ScalesAlongAnAxisAgree) {
       return {q, b.add("DequantizeLinear", {q, scale, zero}, along)};
     });
   }
+}
+
+TEST(Quantise, ScalesOfAChannelAgreeInBlocks) {
+  compare_all_kernels([](GraphBuilder& b) -> std::vector<ValueId> {
+    const ValueId scale = b.constant("scale", random_floats({20}, 3, 0.01, 0.1));
+    const ValueId zero = b.constant("zero", Tensor::zeros(DType::kI8, {20}));
+    const Attributes along{{"axis", int64_t{1}}};
+    const ValueId x = reorder(b, f32_input(b, "x", {2, 20, 5, 3}), "blocked16");
+    const ValueId q = b.add("QuantizeLinear", {x, scale, zero}, along);
+    return {reorder(b, b.add("DequantizeLinear", {q, scale, zero}, along), "plain")};
+  });
 }
 
 TEST(Quantise, ToAndFroInOneGroupAgrees) {

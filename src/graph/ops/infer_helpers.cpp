@@ -138,33 +138,49 @@ Status same_as_first_numeric(InferContext& context) {
 
 namespace {
 
-// Folds the layout of one more input into `layout`: single elements have none.
-Status merge_layout(const InferContext& context, std::size_t input, std::optional<Layout>& layout) {
-  const TensorType& type = context.input(input);
-  if (type.layout == Layout::kPlain && type.is_static() && element_count(type.shape()) == 1) return {};
-  if (layout && *layout != type.layout) {
-    return context.error(fmt::format("input {} has layout {}, another input has {}: add a hone.Reorder",
-                                     input, layout_name(type.layout), layout_name(*layout)));
+// Whether a tensor of this type holds one number, or one a channel of a tensor with `rank` axes: in whatever layout
+// that is, such an operand lies the same.
+bool is_of_channels(const TensorType& type, std::size_t rank) {
+  if (type.layout != Layout::kPlain || !type.is_static()) return false;
+  const Shape shape = type.shape();
+  if (shape.size() > rank) return false;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] != 1 && i + rank - shape.size() != 1) return false;
   }
-  layout = type.layout;
-  return {};
+  return true;
+}
+
+// The layout that the inputs [first, last) have in common.
+Result<Layout> common_layout(const InferContext& context, std::size_t first, std::size_t last) {
+  const TensorType* laid_out = nullptr;
+  for (std::size_t i = first; i < last && laid_out == nullptr; ++i) {
+    if (context.input(i).layout != Layout::kPlain && context.input(i).has_rank())
+      laid_out = &context.input(i);
+  }
+  if (laid_out == nullptr) return Layout::kPlain;
+  for (std::size_t i = first; i < last; ++i) {
+    const TensorType& type = context.input(i);
+    if (type.layout == laid_out->layout || is_of_channels(type, static_cast<std::size_t>(laid_out->rank())))
+      continue;
+    return context.error(fmt::format("input {} has layout {}, another input has {}: add a hone.Reorder", i,
+                                     layout_name(type.layout), layout_name(laid_out->layout)));
+  }
+  return laid_out->layout;
 }
 
 }  // namespace
 
 Result<TensorType> broadcast(const InferContext& context, std::size_t first, std::size_t last, DType dtype) {
   TensorType result = unranked(dtype);
-  std::optional<Layout> layout;
+  HONE_ASSIGN(result.layout, common_layout(context, first, last));
   std::optional<Dims> dims = Dims{};
   for (std::size_t i = first; i < last; ++i) {
     const TensorType& type = context.input(i);
-    HONE_CHECK(merge_layout(context, i, layout));
     if (!type.has_rank()) dims.reset();
     if (!dims) continue;
     HONE_ASSIGN(dims, broadcast_dims(*dims, *type.dims));
   }
   result.dims = std::move(dims);
-  result.layout = layout.value_or(Layout::kPlain);
   return result;
 }
 

@@ -47,8 +47,8 @@ Status same_as_first(InferContext& context);
 // The same, for one class of element types.
 Status same_as_first_float(InferContext& context);
 Status same_as_first_numeric(InferContext& context);
-// The broadcast of the inputs [first, last), with `dtype`. One layout: inputs of more than one element must
-// agree in it.
+// The broadcast of the inputs [first, last), with `dtype`. One layout: inputs must agree in it, but for plain
+// ones that hold one number, or one a channel.
 Result<TensorType> broadcast(const InferContext& context, std::size_t first, std::size_t last, DType dtype);
 // All inputs of one dtype, output 0 their broadcast. Rules as they stand.
 Status broadcast_all(InferContext& context);

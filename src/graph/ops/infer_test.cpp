@@ -47,6 +47,26 @@ TEST(Inference, BroadcastKeepsSymbols) {
   EXPECT_TRUE(t.refuses("Exp", {t.x(tensor_type(DType::kI64, Dims{2}))}));
 }
 
+// Only what lies the same in every layout, one number or one a channel, may come plain.
+TEST(Inference, BroadcastHasOneLayout) {
+  Inference t;
+  const auto blocked = [&](Dims dims) {
+    TensorType type = tensor_type(DType::kF32, std::move(dims));
+    type.layout = Layout::kBlocked16;
+    return t.x(type);
+  };
+  const std::string same = tensor_type(DType::kF32, Dims{2, 20, 5, 7}).text();
+  for (const Dims& dims : {Dims{}, Dims{1}, Dims{20, 1, 1}, Dims{1, 20, 1, 1}, Dims{1, 1, 1, 1}}) {
+    const std::string type = t.infer("Mul", {blocked({2, 20, 5, 7}), t.x(f32(dims))});
+    EXPECT_TRUE(type.starts_with(same)) << type;
+    EXPECT_NE(type, same) << "the layout is lost";
+    EXPECT_EQ(t.infer("Mul", {t.x(f32(dims)), blocked({2, 20, 5, 7})}), type);
+  }
+  for (const Dims& dims : {Dims{2, 20, 5, 7}, Dims{20, 5, 1}, Dims{7}, Dims{2, 1, 1, 1}, Dims{20, 1},
+                           Dims{1, 1, 20, 1, 1}, Dims{kNamedBatch, 1, 1, 1}})
+    EXPECT_TRUE(t.refuses("Mul", {blocked({2, 20, 5, 7}), t.x(f32(dims))})) << f32(dims).text();
+}
+
 TEST(Inference, ReshapeCancelsSymbols) {
   Inference t;
   const ValueId x = t.x(f32({kNamedBatch, 12, 64}));

@@ -83,6 +83,43 @@ std::optional<std::vector<int64_t>> operand_strides(const TensorType& operand, c
   return strides;
 }
 
+// `shape` with as many axes as the result has, those that it lacks of extent 1.
+Shape with_rank(Shape shape, std::size_t rank) {
+  shape.insert(shape.begin(), rank - shape.size(), 1);
+  return shape;
+}
+
+// A constant as `layout` has it, blocks of channels filled up with zeros. `data` is plain, `shape` N, C,
+// spatial…; one copy for all runs.
+Tensor in_blocks(const Tensor& data, const Shape& shape, Layout layout) {
+  const int64_t block = channel_block(layout);
+  const int64_t blocks = (shape[1] + block - 1) / block;
+  const int64_t positions = element_count(std::span(shape).subspan(2));
+  const std::size_t size = dtype_size(data.dtype());
+  Tensor packed = Tensor::zeros(data.dtype(), {shape[0], blocks, positions, block});
+  const auto* from = static_cast<const std::byte*>(data.data());
+  auto* const to = static_cast<std::byte*>(packed.data());
+  for (int64_t n = 0; n < shape[0]; ++n) {
+    for (int64_t c = 0; c < shape[1]; ++c) {
+      for (int64_t p = 0; p < positions; ++p, from += size) {
+        const int64_t at = ((n * blocks + c / block) * positions + p) * block + c % block;
+        std::memcpy(to + static_cast<std::size_t>(at) * size, from, size);
+      }
+    }
+  }
+  return packed;
+}
+
+// Memory that a program reads.
+struct ProgramInput {
+  std::size_t input = 0;  // of the plan's node
+  // A constant whose channels do not fill the blocks of the result: the kernel keeps a copy that does.
+  Tensor constant = {};
+  Shape shape = {};  // the constant's, with the result's rank
+
+  bool is_packed() const { return constant.defined(); }
+};
+
 // Builds the program of a group.
 class Lowering {
  public:
@@ -107,17 +144,31 @@ class Lowering {
   }
 
   const PointwiseProgram& program() const { return program_; }
-  const std::vector<std::size_t>& inputs() const { return inputs_; }
-  const std::vector<std::size_t>& folded() const { return folded_; }
+  const std::vector<ProgramInput>& inputs() const { return inputs_; }
+
+  // Inputs of the plan's node that the kernel does not read: numbers of its program, and what it has packed.
+  // One that is such a number in one place may still be read as memory in another.
+  std::vector<std::size_t> unread() const {
+    std::vector<std::size_t> unread = folded_;
+    for (const ProgramInput& known : inputs_) {
+      if (known.is_packed()) unread.push_back(known.input);
+    }
+    std::erase_if(unread, [&](std::size_t input) {
+      return std::any_of(inputs_.begin(), inputs_.end(), [&](const ProgramInput& other) {
+        return other.input == input && !other.is_packed();
+      });
+    });
+    return unread;
+  }
 
   // An input that lies exactly as the result does, of the same element size: the result may overwrite it.
   std::optional<std::size_t> overwritable() const {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const TensorType& type = context_.in(inputs_[i]);
+    for (const ProgramInput& known : inputs_) {
+      const TensorType& type = context_.in(known.input);
       const TensorType& result = context_.out();
       const bool same = type.dims == result.dims && type.layout == result.layout &&
                         dtype_size(type.dtype) == dtype_size(result.dtype);
-      if (same && context_.constant(inputs_[i]) == nullptr) return inputs_[i];
+      if (same && context_.constant(known.input) == nullptr) return known.input;
     }
     return std::nullopt;
   }
@@ -137,13 +188,28 @@ class Lowering {
       if (input) folded_.push_back(*input);
     } else {
       if (!input) return -1;
-      auto strides = operand_strides(type, context_.out(), storage_);
-      if (!strides) return -1;
-      index = program_.input(type.dtype, std::move(*strides));
-      inputs_.push_back(*input);
+      index = memory(type, *input, constant);
     }
     values_[value] = index;
     return index;
+  }
+
+  // The instruction that reads `type` from input number `input`; −1 if its memory cannot be walked as the
+  // result's is. A `constant` (null for what is computed) is laid out so that it can.
+  int memory(const TensorType& type, std::size_t input, const Tensor* constant) {
+    if (auto strides = operand_strides(type, context_.out(), storage_)) {
+      inputs_.push_back({input});
+      return program_.input(type.dtype, std::move(*strides));
+    }
+    const TensorType& result = context_.out();
+    if (constant == nullptr || type.layout != Layout::kPlain || channel_block(result.layout) == 1) return -1;
+    const Shape shape = with_rank(type.shape(), result.shape().size());
+    TensorType blocked = graph::tensor_type(type.dtype, shape);
+    blocked.layout = result.layout;
+    auto strides = operand_strides(blocked, result, storage_);
+    if (!strides) return -1;
+    inputs_.push_back({input, *constant, shape});
+    return program_.input(type.dtype, std::move(*strides));
   }
 
   bool is_vector(ValueId value) const {
@@ -160,10 +226,7 @@ class Lowering {
     if (!axis.ok() || !input || group_.type(node.inputs[0]).shape() != shape) return -1;
     Shape extended(shape.size(), 1);
     extended[static_cast<std::size_t>(*axis)] = type.shape()[0];
-    auto strides = operand_strides(graph::tensor_type(type.dtype, extended), context_.out(), storage_);
-    if (!strides) return -1;
-    inputs_.push_back(*input);
-    return program_.input(type.dtype, std::move(*strides));
+    return memory(graph::tensor_type(type.dtype, extended), *input, group_.constant(value));
   }
 
   bool add_node(const Node& node) {
@@ -191,8 +254,8 @@ class Lowering {
   const GroupView& group_;
   Storage storage_;
   PointwiseProgram program_;
-  std::vector<std::size_t> inputs_;  // of the plan's node, one for each input of the program
-  std::vector<std::size_t> folded_;  // inputs that became constants of the program
+  std::vector<ProgramInput> inputs_;  // one for each of the program's
+  std::vector<std::size_t> folded_;   // inputs that became constants of the program
   std::unordered_map<ValueId, int> values_;
 };
 
@@ -245,33 +308,39 @@ void lower_pointwise(const LowerContext& context, std::vector<Candidate>& found)
   traits.implementation =
       single ? "hone pointwise" : fmt::format("hone pointwise ({} operators)", group.nodes().size());
   traits.in_place = lowering.overwritable();
-  // An input folded to a number in one place may still be read as memory in another.
-  for (std::size_t input : lowering.folded()) {
-    if (std::find(lowering.inputs().begin(), lowering.inputs().end(), input) == lowering.inputs().end())
-      traits.unread.push_back(input);
-  }
+  traits.unread = lowering.unread();
   std::vector<ChannelPadding> paddings;  // one an output
   for (std::size_t i = 0; i < context.node.outputs.size(); ++i)
     paddings.push_back(channel_padding(context.out(i)));
-  found.push_back(
-      {"hone pointwise",
-       [program = lowering.program(), inputs = lowering.inputs(), traits,
-        paddings]() -> Result<std::unique_ptr<Kernel>> {
-         HONE_ASSIGN(kernels::Pointwise made, kernels::Pointwise::create(program));
-         KernelTraits with_scratch = traits;
-         with_scratch.scratch_bytes = made.scratch_bytes();
-         return make_kernel(
-             std::move(with_scratch),
-             [made = std::move(made), inputs, paddings](const KernelArguments& arguments) -> Status {
-               std::array<const void*, kMaxInputs> pointers{};
-               for (std::size_t i = 0; i < inputs.size(); ++i) pointers[i] = arguments.inputs[inputs[i]];
-               made.execute(std::span(pointers).first(inputs.size()), arguments.outputs, arguments.scratch);
-               for (std::size_t i = 0; i < paddings.size(); ++i) {
-                 if (paddings[i].images > 0) paddings[i].clear(arguments.outputs[i]);
-               }
-               return {};
-             });
-       }});
+  found.push_back({"hone pointwise",
+                   [program = lowering.program(), inputs = lowering.inputs(), layout = context.out().layout,
+                    traits, paddings]() -> Result<std::unique_ptr<Kernel>> {
+                     HONE_ASSIGN(kernels::Pointwise made, kernels::Pointwise::create(program));
+                     KernelTraits complete = traits;
+                     complete.scratch_bytes = made.scratch_bytes();
+                     std::vector<ProgramInput> sources = inputs;
+                     for (ProgramInput& source : sources) {
+                       if (!source.is_packed()) continue;
+                       source.constant = in_blocks(source.constant, source.shape, layout);
+                       complete.packed_bytes += source.constant.bytes();
+                     }
+                     return make_kernel(std::move(complete),
+                                        [made = std::move(made), inputs = std::move(sources),
+                                         paddings](const KernelArguments& arguments) -> Status {
+                                          std::array<const void*, kMaxInputs> pointers{};
+                                          for (std::size_t i = 0; i < inputs.size(); ++i)
+                                            pointers[i] = inputs[i].is_packed()
+                                                              ? inputs[i].constant.data()
+                                                              : arguments.inputs[inputs[i].input];
+                                          made.execute(std::span(pointers).first(inputs.size()),
+                                                       arguments.outputs, arguments.scratch);
+                                          for (std::size_t i = 0; i < paddings.size(); ++i) {
+                                            if (paddings[i].images > 0)
+                                              paddings[i].clear(arguments.outputs[i]);
+                                          }
+                                          return {};
+                                        });
+                   }});
 }
 
 }  // namespace hone::runtime::cpu

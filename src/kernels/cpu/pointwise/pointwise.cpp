@@ -94,6 +94,17 @@ void fill_words(const std::byte* from, std::byte* to, int64_t n) {
   std::fill_n(reinterpret_cast<uint32_t*>(to), n, word);
 }
 
+// Writes the `bytes` at `from` again behind themselves, `times` times.
+void repeat_bytes(std::byte* from, std::size_t bytes, int64_t times) {
+  std::size_t done = bytes;
+  const std::size_t all = bytes * static_cast<std::size_t>(times + 1);
+  while (done < all) {
+    const std::size_t more = std::min(done, all - done);
+    std::memcpy(from + done, from, more);
+    done += more;
+  }
+}
+
 struct Accumulator {
   double real;
   int64_t whole;
@@ -340,6 +351,8 @@ void Pointwise::load_input(Worker& worker, std::size_t index, int64_t begin, int
     return;
   }
   operand = {buffer, -1};
+  const bool repeats =
+      as_is && inner_stride == 1 && extents_.size() > 1 && input.strides[extents_.size() - 2] == 0;
   const std::size_t held_size = dtype_size(input.held);
   for (int64_t done = 0; done < n; column = 0) {
     const int64_t run = std::min(inner_ - column, n - done);
@@ -352,6 +365,14 @@ void Pointwise::load_input(Worker& worker, std::size_t index, int64_t begin, int
       internal::load_held(at(offset + column * inner_stride), input.dtype, inner_stride, to, run);
     }
     done += run;
+    if (repeats && run == inner_) {
+      // The same block for every position of an image, say: a copy each time would be many short ones.
+      const int64_t rows =
+          std::min(extents_[extents_.size() - 2] - position[extents_.size() - 2] - 1, (n - done) / inner_);
+      repeat_bytes(to, static_cast<std::size_t>(inner_) * size, rows);
+      done += rows * inner_;
+      position[extents_.size() - 2] += rows;
+    }
     for (std::size_t axis = extents_.size() - 1; axis-- > 0;) {
       offset += input.strides[axis];
       if (++position[axis] < extents_[axis]) break;
