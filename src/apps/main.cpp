@@ -8,6 +8,7 @@
 
 #include "apps/command.h"
 #include "core/memory_budget.h"
+#include "core/replace_operator_new.h"
 #include "report/text.h"
 
 int main(int argc, char** argv) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "core/recycling_heap.h"
 #include "runtime/device.h"
 #include "runtime/provider.h"
 
@@ -33,7 +34,17 @@ class HostQueue : public Queue {
 
   int64_t begin_span() override;
   void end_span(ScopeListener::Kind kind, uint32_t id, int64_t begun) override;
+
+  // For kernels that allocate as they go: what one has given back the next one takes, in this run or a later one.
+  RecyclingHeap& heap() { return heap_; }
+
+ private:
+  RecyclingHeap heap_;
 };
+
+// An error for a block larger than the memory that there is: the system promises more than it has, and kills
+// whoever takes it at its word.
+Status check_fits(std::size_t bytes, std::size_t capacity);
 
 class HostDevice : public Device {
  public:

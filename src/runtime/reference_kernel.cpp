@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include "kernels/ref/ref.h"
+#include "runtime/host_device.h"
 #include "runtime/interpreter.h"
 
 namespace hone::runtime {
@@ -14,7 +16,10 @@ class ReferenceKernel : public Kernel {
   explicit ReferenceKernel(const ReferenceNode& node) : node_(node) {}
   std::string implementation() const override { return "reference"; }
   bool is_reference() const override { return true; }
-  Status enqueue(const KernelArguments& arguments, Queue&) override { return node_.run(arguments); }
+  Status enqueue(const KernelArguments& arguments, Queue& queue) override {
+    const RecyclingHeap::Use heap(static_cast<HostQueue&>(queue).heap());
+    return node_.run(arguments);
+  }
 
  private:
   ReferenceNode node_;
@@ -32,6 +37,7 @@ bool ReferenceNode::can_run(const graph::Graph& graph, const graph::Node& node) 
 }
 
 ReferenceNode::ReferenceNode(const graph::Graph& graph, const graph::Node& node) : node_(node) {
+  (void)kernels::ref::ref_table();  // made on first use, which is not to be in a run
   for (graph::ValueId id : node.inputs) inputs_.push_back(id.valid() ? graph.type(id) : graph::TensorType{});
   for (graph::ValueId id : node.outputs)
     outputs_.push_back(id.valid() ? graph.type(id) : graph::TensorType{});

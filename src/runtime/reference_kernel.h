@@ -1,5 +1,6 @@
-// A reference kernel as a plan's kernel: for operators that a provider has no kernel of its own for. Correct,
-// slow, and it allocates; its implementation says "reference", so that the report shows where it runs.
+// A reference kernel as a plan's kernel: for operators that a provider has no kernel of its own for. Correct and
+// slow; its implementation says "reference", so that the report shows where it runs. What it allocates comes
+// from its queue's heap (HostQueue::heap()): nothing of the system's after the first run.
 #pragma once
 
 #include <vector>
@@ -9,7 +10,8 @@
 
 namespace hone::runtime {
 
-// A node through the interpreter, on memory that the host can reach. Types must be static.
+// A node through the interpreter, on memory that the host can reach. Types must be static. Keeps all that it
+// needs of `graph`; several threads may run one at once.
 class ReferenceNode {
  public:
   // Whether all layouts are plain: the reference knows no other.
@@ -23,7 +25,7 @@ class ReferenceNode {
   std::vector<graph::TensorType> outputs_;
 };
 
-// The candidate that runs it on the host. Keeps all that it needs of `graph`.
+// The candidate that runs it on the host, on queues that are a HostQueue. Keeps all that it needs of `graph`.
 Candidate reference_candidate(const graph::Graph& graph, const graph::Node& node);
 
 }  // namespace hone::runtime

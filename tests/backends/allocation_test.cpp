@@ -1,14 +1,22 @@
-// Running a plan allocates nothing: counted over malloc and its kin, so that libraries' allocations count,
-// too.
+// Running a plan allocates nothing: counted over malloc and its kin, so that libraries' allocations count, too.
+// The reference kernels allocate from a heap that keeps what it is given back, which this program's operator new
+// asks as hone's does.
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 
 #include "tests/backends/compare.h"
-#include <gtest/gtest.h>
+#include "tests/backends/reference_cases.h"
+#include <gmock/gmock.h>
 
+#include "core/replace_operator_new.h"
+#include "kernels/ref/ref.h"
+#include "runtime/host_border.h"
+#include "runtime/host_device.h"
+#include "runtime/kernel_timer.h"
 #include "runtime/plan.h"
+#include "runtime/reference_kernel.h"
 #include "runtime/testing/providers.h"
 
 // Sanitizers bring their own malloc: nothing can be counted there.
@@ -119,6 +127,52 @@ TEST(Allocation, LanesAllocateNothing) {
         return {b.add("Concat", ends, {{"axis", int64_t{2}}})};
       },
       runtime::Overlap::kAlways);
+  EXPECT_EQ(count, 0);
+}
+
+// Whatever has a reference kernel and may be a plan's kernel, in the first run and in later ones. What may not be
+// one is the host's, between a plan's kernels (runtime/host_step.h), and has no part in this promise.
+TEST(Allocation, ReferenceKernelsAllocateNothingOnceTheyHaveRun) {
+  runtime::HostDevice device;
+  std::vector<std::string> covered, on_host;
+  for (const ReferenceCase& each : reference_cases()) {
+    SCOPED_TRACE(each.op);
+    const graph::Node& node = each.graph.nodes()[0];
+    covered.push_back(each.op);
+    if (!runtime::why_on_host(each.graph, node).empty()) {
+      on_host.push_back(each.op);
+      continue;
+    }
+    runtime::HostQueue queue;
+    const auto kernel = *runtime::reference_candidate(each.graph, node).make();
+    const auto sandbox = runtime::Sandbox::make(each.graph, node, device, queue);
+    ASSERT_TRUE(sandbox.ok()) << sandbox.error().message;
+    const runtime::KernelArguments arguments = *(*sandbox)->arguments(*kernel);
+    const auto run = [&] {
+      const Status status = kernel->enqueue(arguments, queue);
+      EXPECT_TRUE(status.ok()) << status.error().message;
+    };
+    run();
+    const std::size_t kept = queue.heap().bytes();
+    EXPECT_GT(kept, 0U);
+    const int64_t before = g_allocations.load();
+    for (int i = 0; i < 5; ++i) run();
+    EXPECT_EQ(g_allocations.load() - before, 0);
+    EXPECT_EQ(queue.heap().bytes(), kept);
+  }
+  EXPECT_THAT(covered, ::testing::UnorderedElementsAreArray(kernels::ref::ref_table().names()));
+  // Extents that the data decide, and strings.
+  EXPECT_THAT(on_host, ::testing::UnorderedElementsAre("Compress", "NonMaxSuppression", "NonZero",
+                                                       "StringNormalizer", "Unique"));
+}
+
+// In a plan, where several kernels share the heap of their queue.
+TEST(Allocation, PlansOfReferenceKernelsAllocateNothing) {
+  const double count = allocations_per_run([](GraphBuilder& b) -> std::vector<ValueId> {
+    ValueId x = b.add("Hardmax", {f32_input(b, "x", {4, 64, 512})});
+    x = b.add("LRN", {b.add("Reshape", {x, ints(b, {4, 8, 64, 64})})}, {{"size", int64_t{3}}});
+    return {b.add("LpPool", {x}, {{"kernel_shape", Ints{2, 2}}})};
+  });
   EXPECT_EQ(count, 0);
 }
 
