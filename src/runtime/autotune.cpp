@@ -165,6 +165,7 @@ Result<Chosen> Tuner::measure(const Graph& graph, const Node& node,
   std::vector<std::unique_ptr<Kernel>> kernels;
   std::vector<const Candidate*> made;
   for (const Candidate& candidate : candidates) {
+    if (!options_.may_go_on()) return interrupted_choice();  // packing large weights takes its time, too
     auto kernel = candidate.make();
     if (!kernel.ok()) {
       last = kernel.error();

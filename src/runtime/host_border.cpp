@@ -16,6 +16,11 @@ using graph::GraphBuilder;
 using graph::Node;
 using graph::ValueId;
 
+// Whether hone.CopyTo `node` would copy `from` to the memory that it is in, the host's.
+bool stays_on_host(const graph::TensorType& from, const Node& node) {
+  return from.device.is_host() && node.attributes.text("device", "") == DeviceId::host().text();
+}
+
 // Rebuilds a graph with each node where it runs.
 class Border {
  public:
@@ -51,6 +56,11 @@ class Border {
       }
     } else {
       placed.inputs[0] = now_[node.inputs[0].index];
+      // What it copies lies there already, computed by a node that only the host can run, say: another name.
+      if (stays_on_host(builder_.type(placed.inputs[0]), node)) {
+        placed.op = "Identity";
+        placed.attributes = {};
+      }
     }
     std::vector<std::string> names;
     std::vector<graph::TensorType> declared;
@@ -115,8 +125,10 @@ bool runs_on_host(const Graph& graph, const Node& node) {
 }
 
 Result<Graph> with_host_border(Graph graph) {
-  const bool crosses = std::any_of(graph.nodes().begin(), graph.nodes().end(),
-                                   [&](const Node& node) { return !why_on_host(graph, node).empty(); });
+  const bool crosses = std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
+    return !why_on_host(graph, node).empty() ||
+           (node.op == "hone.CopyTo" && stays_on_host(graph.type(node.inputs[0]), node));
+  });
   if (!crosses) return graph;
   return Border(graph).draw();
 }

@@ -60,12 +60,17 @@ std::size_t HostDevice::capacity() const {
   return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
 }
 
+Status check_fits(std::size_t bytes, std::size_t capacity) {
+  if (bytes <= capacity) return {};
+  return invalid(
+      fmt::format("not enough memory for a block of {}: the host has {}; give smaller shapes, or "
+                  "allow more with --memory",
+                  format_bytes(static_cast<double>(bytes)), format_bytes(static_cast<double>(capacity))));
+}
+
 // A tensor's memory: aligned, in huge pages where there are many.
 Result<Memory> HostDevice::allocate(std::size_t bytes) {
-  if (bytes > capacity())
-    return invalid(fmt::format("not enough memory for a block of {}: the host has {}",
-                               format_bytes(static_cast<double>(bytes)),
-                               format_bytes(static_cast<double>(capacity()))));
+  HONE_CHECK(check_fits(bytes, capacity()));
   HONE_ASSIGN(Tensor block, Tensor::try_make(DType::kU8, {static_cast<int64_t>(bytes)}));
   const auto owner = std::make_shared<Tensor>(std::move(block));
   return Memory(static_cast<std::byte*>(owner->data()), bytes, owner);

@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 
+#include "core/memory_budget.h"
 #include "graph/text.h"
 #include "runtime/host_border.h"
 #include "runtime/interpreter.h"
@@ -211,6 +212,70 @@ TEST_P(HostSteps, NameTheNodeWhoseDataAreWrong) {
   const auto result = (*plan)->run(std::vector<Tensor>{random_tensor({3}, 8), Tensor::scalar_i64(0)});
   ASSERT_FALSE(result.ok());
   EXPECT_THAT(result.error().message, HasSubstr("node 'range' (Range"));
+}
+
+// The first step is the host's, which waits for what was given before.
+TEST_P(HostSteps, AnErrorInTheDataIsToldOnce) {
+  const std::string text = R"(graph "g" (%u: f32[n], %x: f32[3], %i: i64[2]) {
+    %at: i64[1,?] = NonZero(%u)
+    %y: f32[2] = GatherElements(%x, %i) {axis = 0}
+    return %at, %y
+  })";
+  auto plan = Plan::compile(parsed(text), *provider_);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE((*plan)->steps()[0].on_host);
+  const auto run = [&](int64_t index) {
+    return (*plan)->run(std::vector<Tensor>{random_tensor({4}, 1), random_tensor({3}, 2),
+                                            Tensor::i64({2}, std::vector<int64_t>{0, index})});
+  };
+  EXPECT_FALSE(run(9).ok());
+  const auto good = run(2);
+  EXPECT_TRUE(good.ok()) << good.error().message;
+}
+
+// A copy to the host of what the host has computed.
+TEST_P(HostSteps, CopyNothingThatIsThereAlready) {
+  expect_as_interpreted(R"(graph "g" (%x: f32[6,8]) {
+    %at: i64[2,?] = NonZero(%x)
+    %axes: i64[1] = constant dense(1)
+    %sums: i64[2] = ReduceSum(%at, %axes) {keepdims = 0, noop_with_empty_axes = 0}
+    %kept: i64[2]@host = hone.CopyTo(%sums) {device = "host"}
+    return %kept
+  })",
+                        {random_tensor({6, 8}, 13)});
+}
+
+TEST_P(HostSteps, InputsOfOpenExtentsTakeOnlyWhatFits) {
+  auto plan =
+      Plan::compile(parsed("graph \"g\" (%x: f32[n,2]) { %y: f32[n,2] = Relu(%x) return %y }"), *provider_);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_TRUE((*plan)->write(0, Tensor::zeros(DType::kF32, {5, 2})).ok());
+  for (const Tensor& wrong : {Tensor::zeros(DType::kF64, {5, 2}), Tensor::zeros(DType::kF32, {5, 3}),
+                              Tensor::zeros(DType::kF32, {5}), Tensor()}) {
+    const Status status = (*plan)->write(0, wrong);
+    ASSERT_FALSE(status.ok());
+    EXPECT_THAT(status.error().message, HasSubstr("input 'x': the plan is for f32[n,2]"));
+  }
+}
+
+TEST_P(HostSteps, WhatTheMemoryBudgetHasNoRoomForIsAnErrorThatNamesItsNode) {
+  auto plan = Plan::compile(parsed(R"(graph "g" (%x: f32[512,512]) {
+    %y: f32[512,512] = Neg(%x)
+    %at: i64[2,?] = NonZero(%y) "find"
+    return %y, %at
+  })"),
+                            *provider_);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE((*plan)->write(0, Tensor::zeros(DType::kF32, {512, 512})).ok());
+  set_memory_budget(memory_in_use() + 1000);
+  const Status ran = (*plan)->run();
+  const auto read = (*plan)->read(0);
+  set_memory_budget(0);
+  ASSERT_FALSE(ran.ok());
+  EXPECT_THAT(ran.error().message, HasSubstr("node '"));
+  EXPECT_THAT(ran.error().message, HasSubstr("--memory"));
+  ASSERT_FALSE(read.ok());
+  EXPECT_THAT(read.error().message, HasSubstr("--memory"));
 }
 
 INSTANTIATE_TEST_SUITE_P(, HostSteps, ::testing::Values("cpu", "null"),

@@ -83,8 +83,8 @@ class KernelTimer {
   virtual Result<std::unique_ptr<Sandbox>> sandbox(const graph::Graph& graph, const graph::Node& node) {
     return Sandbox::make(graph, node, *device_, *queue_);
   }
-  // Of one run of `kernel` in a sandbox of its node. By events of a queue, with caches as the run before left
-  // them.
+  // The time of one run of `kernel` in a sandbox of its node, by events of a queue, with caches as the run
+  // before left them. An error of the run, or of the data, is the result's.
   virtual Result<double> microseconds(Sandbox& sandbox, Kernel& kernel);
 
  protected:

@@ -1,5 +1,6 @@
 #include "runtime/make_provider.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -11,20 +12,36 @@
 namespace hone::runtime {
 namespace {
 
-using Made = Result<std::unique_ptr<const Provider>>;
+struct Maker {
+  std::string_view name;
+  std::unique_ptr<const Provider> (*make)(const ProviderOptions&);
+};
 
-constexpr std::array<std::string_view, 2> kProviderNames = {"cpu", "null"};
+constexpr std::array kMakers = {Maker{"cpu",
+                                      [](const ProviderOptions& options) -> std::unique_ptr<const Provider> {
+                                        return std::make_unique<CpuProvider>(options.threads);
+                                      }},
+                                Maker{"null", [](const ProviderOptions&) -> std::unique_ptr<const Provider> {
+                                        return std::make_unique<NullProvider>();
+                                      }}};
+
+constexpr auto kProviderNames = [] {
+  std::array<std::string_view, kMakers.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kMakers[i].name;
+  return names;
+}();
 
 }  // namespace
 
-Made make_provider(std::string_view name, const ProviderOptions& options) {
-  if (name != "cpu" && name != "null")
+Result<std::unique_ptr<const Provider>> make_provider(std::string_view name, const ProviderOptions& options) {
+  const auto maker =
+      std::find_if(kMakers.begin(), kMakers.end(), [&](const Maker& known) { return known.name == name; });
+  if (maker == kMakers.end())
     return unsupported(fmt::format("there is no device '{}' in this build; it has {}", name,
                                    fmt::join(kProviderNames, ", ")));
   if (options.device_index != 0)
     return not_found(fmt::format("there is no device {} of '{}': only number 0", options.device_index, name));
-  if (name == "cpu") return std::unique_ptr<const Provider>(std::make_unique<CpuProvider>(options.threads));
-  return std::unique_ptr<const Provider>(std::make_unique<NullProvider>());
+  return maker->make(options);
 }
 
 std::span<const std::string_view> provider_names() { return kProviderNames; }

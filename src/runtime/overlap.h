@@ -32,7 +32,7 @@ struct NodeTime {
   double lane_us = 0;
 };
 
-// Of each node, whether it stands near one that it has no dependence on: only these need times.
+// Says of each node whether it stands near one that it does not depend on: only these need times.
 std::vector<bool> nodes_with_company(const graph::Graph& graph, const graph::BufferAssignment& buffers);
 
 // The sections that make the sum of times least, where each costs `section_us` beyond its longest lane

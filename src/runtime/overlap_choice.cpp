@@ -138,7 +138,7 @@ Result<Trial> try_section(const Graph& graph, const Section& section, const Prov
   return trial;
 }
 
-// Of one run of `node`; infinite where there is no kernel for it in such a share.
+// The time of one run of `node`; infinite where there is no kernel for it in such a share.
 double microseconds(const Graph& graph, const Node& node, Tuner& tuner) {
   const Result<double> seconds = tuner.seconds(graph, node);
   return seconds.ok() ? *seconds * 1e6 : std::numeric_limits<double>::infinity();
@@ -149,7 +149,7 @@ bool leaves_device(const Graph& graph, const Node& node) {
   return node.op == "hone.CopyTo" || runs_on_host(graph, node);
 }
 
-// Of all nodes that have company; without autotune every step counts the same.
+// The times of all nodes that have company; without autotune every step counts the same.
 std::vector<NodeTime> time_nodes(const Graph& graph, const graph::BufferAssignment& buffers,
                                  const Provider& provider, const PlanOptions& options) {
   Tuner whole(provider, options), lane(provider, options, Share::kLane);

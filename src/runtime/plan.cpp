@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "core/memory_budget.h"
 #include "core/scope.h"
 #include "runtime/interpreter.h"
 #include "runtime/plan_state.h"
@@ -17,6 +18,27 @@ namespace hone::runtime {
 using graph::Graph;
 using graph::Node;
 using graph::ValueId;
+
+namespace {
+
+// Whether `tensor` is of `type`, with any extent where the type leaves it open.
+bool is_of(const Tensor& tensor, const graph::TensorType& type) {
+  if (tensor.dtype() != type.dtype) return false;
+  if (!type.has_rank()) return true;
+  return std::equal(
+      type.dims->begin(), type.dims->end(), tensor.shape().begin(), tensor.shape().end(),
+      [](const graph::Dim& dim, int64_t extent) { return !dim.known() || dim.extent() == extent; });
+}
+
+Result<Tensor> copy_of(const Tensor& tensor) {
+  try {
+    return tensor.clone();
+  } catch (const OverMemoryBudget& error) {
+    return invalid(error.what());
+  }
+}
+
+}  // namespace
 
 Error Plan::State::failed(std::size_t step, const Error& error) const {
   return error.within(
@@ -148,6 +170,8 @@ Status Plan::State::finish() {
   HONE_CHECK(queue->wait());
   FaultWord found = 0;
   std::memcpy(&found, fault_staging.address(), sizeof found);
+  // Reported once: a later run may wait before it has copied a word of its own.
+  std::memset(fault_staging.address(), 0, sizeof found);
   if (found == 0) return {};
   const std::size_t step = step_of_fault(found);
   return failed(step, kernels[step]->fault(code_of_fault(found)));
@@ -156,6 +180,14 @@ Status Plan::State::finish() {
 Status Plan::State::run_on_host(std::size_t step) {
   std::optional<Scope> scope;
   if (marks) scope.emplace(ScopeListener::Kind::kOperator, static_cast<uint32_t>(step));
+  try {
+    return compute_on_host(step);
+  } catch (const OverMemoryBudget& error) {
+    return failed(step, invalid(error.what()));
+  }
+}
+
+Status Plan::State::compute_on_host(std::size_t step) {
   const Node& node = graph.node(steps[step].node);
   std::vector<Tensor> given;
   for (const ValueId input : node.inputs) {
@@ -220,13 +252,13 @@ PlanMemory Plan::memory() const {
 Status Plan::write(std::size_t i, const Tensor& tensor) {
   const ValueId id = state_->graph.inputs()[i];
   const graph::Value& value = state_->graph.value(id);
-  if (!graph::has_place(value.type)) {
-    state_->loose[id.index] = tensor.clone();  // check_inputs() says whether it fits, with the others
-    return {};
-  }
-  if (tensor.dtype() != value.type.dtype || tensor.shape() != value.type.shape())
+  if (!is_of(tensor, value.type))
     return invalid(fmt::format("input '{}': the plan is for {}, not for {}{}", value.name, value.type.text(),
                                dtype_name(tensor.dtype()), shape_text(tensor.shape())));
+  if (!graph::has_place(value.type)) {
+    HONE_ASSIGN(state_->loose[id.index], copy_of(tensor));
+    return {};
+  }
   return write_bytes(i, {static_cast<const std::byte*>(tensor.data()), tensor.bytes()});
 }
 
@@ -252,7 +284,7 @@ Result<Tensor> Plan::State::read(ValueId id, const std::byte* from) const {
   if (value.type.layout != Layout::kPlain)
     return unsupported(
         fmt::format("'{}' is {}: only plain layouts can be read", value.name, value.type.text()));
-  Tensor result(value.type.dtype, value.type.shape());
+  HONE_ASSIGN(Tensor result, Tensor::try_make(value.type.dtype, value.type.shape()));
   const bool on_host = value.type.device.is_host();
   if (!on_host) HONE_CHECK(queue->copy_out(result.data(), from, result.bytes()));
   HONE_CHECK(queue->wait());

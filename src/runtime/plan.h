@@ -56,7 +56,7 @@ struct PlanStep {
   FastAlgorithm algorithm;     // the kernel's
   std::size_t scratch_bytes = 0;
   std::size_t packed_bytes = 0;
-  bool reference = false;  // the interpreter stands in for a kernel that the provider has not
+  bool reference = false;  // the provider has no kernel: the interpreter stands in
   std::string choice;      // why this kernel: "fastest of 3: …", "only candidate"
   // Steps that run side by side have lanes, each one thread; a step with one lane has all threads.
   int lane = 0;
@@ -76,7 +76,7 @@ struct PlanMemory {
 
 class Plan {
  public:
-  // Whatever has static types runs on the provider's device. What has not (control flow, extents known only
+  // Whatever has static types runs on the provider's device. Everything else (control flow, extents known only
   // when they are computed, strings) runs on the host between the kernels, and hone.CopyTo nodes take tensors
   // across: the plan's graph then has more nodes than the one given. `provider` must outlive a plan with such
   // steps.

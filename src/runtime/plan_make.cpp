@@ -137,6 +137,7 @@ Status Plan::State::use_lanes(const OverlapChoice& choice, const Provider& provi
       return std::find(nodes.begin(), nodes.end(), step.node) != nodes.end();
     });
     auto chosen = choose(graph.node(step.node), tuner);
+    if (!chosen.ok() && chosen.error().code == ErrorCode::kCancelled) return chosen.error();
     if (!chosen.ok()) return failed(i, chosen.error());
     take_kernel(i, std::move(*chosen));
     step.lane = static_cast<int>(lane - section.lanes.begin());

@@ -82,6 +82,7 @@ struct Plan::State {
   void enqueue_lane(RunningLane& lane, Queue& queue);
   Status finish();
   Status run_on_host(std::size_t step);
+  Status compute_on_host(std::size_t step);  // throws OverMemoryBudget
   Result<Tensor> host_input(graph::ValueId value) const;
   Status keep_host_output(graph::ValueId value, Tensor result);
   Error failed(std::size_t step, const Error& error) const;

@@ -284,6 +284,22 @@ class TwoCandidates : public HostProvider {
   mutable int made = 0;
 };
 
+// Not after the measurement, or the last candidate's weights.
+TEST(Plan, EndsWithinAMeasurementWhenTold) {
+  for (const int most : {2, 3, 5}) {
+    const TwoCandidates provider;
+    PlanOptions options;
+    int asked = 0;
+    options.keep_going = [&] { return ++asked <= most; };
+    const auto plan = Plan::compile(chain(10), provider, options);
+    ASSERT_FALSE(plan.ok());
+    EXPECT_EQ(plan.error().code, ErrorCode::kCancelled);
+    EXPECT_EQ(plan.error().message, interrupted_choice().message);
+    EXPECT_EQ(asked, most + 1);
+    EXPECT_LE(provider.made, 2);
+  }
+}
+
 TEST(Plan, EqualNodesAreMeasuredOnce) {
   const TwoCandidates provider;
   ASSERT_TRUE(Plan::compile(chain(10), provider).ok());

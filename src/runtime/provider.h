@@ -37,8 +37,9 @@ class Hold {
   virtual ~Hold() = default;
 };
 
-// Thread-safe: every function may be called by several threads at once. Plans, queues, kernels and timers
-// made of it outlive it safely (they keep what they need of the device); candidates do not.
+// Thread-safe: every function may be called by several threads at once. Queues, kernels, timers and plans made
+// with it outlive it safely (they keep what they need of the device). Candidates do not, nor do plans with steps
+// on the host, which make kernels for the shapes that they meet (plan.h).
 class Provider {
  public:
   virtual ~Provider() = default;

@@ -1,6 +1,7 @@
 #include "runtime/timing_cache.h"
 
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 
 #include <fmt/core.h>
@@ -79,6 +80,17 @@ std::string node_signature(const graph::Graph& graph, const graph::Node& node) {
   return out;
 }
 
+namespace {
+
+// A time in microseconds that a clock can have shown.
+bool read_time(std::string_view text, double& time) {
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, time);
+  return read.ec == std::errc() && read.ptr == end && std::isfinite(time) && time >= 0;
+}
+
+}  // namespace
+
 std::filesystem::path TimingCache::default_path() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   if (cache != nullptr && *cache != '\0') return std::filesystem::path(cache) / "hone" / "timings.tsv";
@@ -119,10 +131,7 @@ TimingCache TimingCache::open(std::filesystem::path path) {
     const std::size_t a = line.find('\t');
     const std::size_t b = a == std::string_view::npos ? a : line.find('\t', a + 1);
     double time = 0;
-    const bool parsed =
-        b != std::string_view::npos &&
-        std::from_chars(line.data() + b + 1, line.data() + line.size(), time).ec == std::errc();
-    if (!parsed) {
+    if (b == std::string_view::npos || !read_time(line.substr(b + 1), time)) {
       damaged();
       return cache;
     }

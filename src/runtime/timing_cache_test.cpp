@@ -61,11 +61,14 @@ TEST(TimingCache, ADamagedFileIsAnEmptyCacheAndIsSaid) {
   ASSERT_TRUE(good.save().ok());
   const std::string text = *read_file(path);
   ASSERT_EQ(TimingCache::open(path).size(), 1U);
-  std::string not_a_number = text;
-  not_a_number.replace(not_a_number.rfind("12.5"), 4, "soon");
+  const auto with_time = [&](const char* time) {
+    std::string changed = text;
+    return changed.replace(changed.rfind("12.5"), 4, time);
+  };
   for (const std::string& damaged :
        {std::string("hone timings 0\n"), std::string("\0\1\2\n", 4), text.substr(0, text.rfind('\t')),
-        not_a_number, text + "a line without tabs\n"}) {
+        with_time("soon"), with_time("12.5 ms"), with_time("nan"), with_time("inf"), with_time("-3"),
+        text + "a line without tabs\n"}) {
     ASSERT_TRUE(write_file(path, damaged).ok());
     const TimingCache cache = TimingCache::open(path);
     EXPECT_EQ(cache.size(), 0U) << damaged;

@@ -184,7 +184,7 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
   if (!epilogue || epilogue->operand_inputs.size() > kMaxConvolutionOperands) return;
   const auto desc = describe(group, *epilogue);
   if (!desc) return;
-  // Of nothing or to nothing: the reference's.
+  // An empty image, or an empty result: the reference runs it.
   if (element_count(desc->src_shape()) == 0 || element_count(desc->dst_shape()) == 0) return;
   const auto input = group.input_index(node.inputs[0]);
   if (!input) return;  // a constant within the group

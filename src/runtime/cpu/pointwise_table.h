@@ -31,8 +31,8 @@ struct PointwiseParameter {
 
 struct PointwiseRow {
   std::string_view op;
-  // Of an operator that is one instruction, with alpha and beta from attributes; of others the one whose
-  // types it takes.
+  // What the operator is, where it is one instruction (alpha and beta come from attributes); otherwise the
+  // instruction whose types it takes.
   kernels::PointwiseOp instruction;
   PointwiseParameter alpha = {};
   PointwiseParameter beta = {};
