@@ -237,10 +237,10 @@ std::string without_recorder(const Comparison& result, const Analysis& a, const 
 bool depends_on_recorder(const Comparison& result, const Analysis& a, const Analysis& b) {
   const double before = unrecorded_ms(a), after = unrecorded_ms(b);
   if (before <= 0 || after <= 0 || (!recorder_matters(a) && !recorder_matters(b))) return false;
-  const bool told =
+  const bool certain =
       result.difference.certainty == Certainty::kSure || result.difference.certainty == Certainty::kLikely;
   const double recorded = b.step.ms.median - a.step.ms.median;
-  return told && recorded * (after - before) < 0 && std::abs(after - before) > kDeviceDrift * before;
+  return certain && recorded * (after - before) < 0 && std::abs(after - before) > kDeviceDrift * before;
 }
 
 // How the steps of a recording were found, without what is particular to it.
@@ -259,7 +259,7 @@ std::string sentence_of(const Comparison& result, const Analysis& a, const Analy
   const std::string both = fmt::format("{} against {}", first, second);
   const std::string became = fmt::format("{} became {}", first, second);
   const Difference& difference = result.difference;
-  if (!result.told)
+  if (!result.comparable)
     return fmt::format("Not compared: {} lacks too much of what ran.",
                        a.verdict.given   ? "the second recording"
                        : b.verdict.given ? "the first recording"
@@ -362,7 +362,7 @@ std::string unequal_work(const Analysis& a, const Analysis& b) {
 
 std::vector<std::string> caveats_of(const Comparison& result, const Analysis& a, const Analysis& b) {
   std::vector<std::string> caveats;
-  if (result.told && !result.same_steps)
+  if (result.comparable && !result.same_steps)
     caveats.push_back(
         fmt::format("steps found differently: the first by {}, the second by {}; mark the steps of both with "
                     "profiler.step()",
@@ -416,7 +416,7 @@ Comparison compare(const Analysis& a, const Analysis& b) {
   result.b_ms = b.step.ms;
   result.a_unrecorded_ms = a.step.unrecorded_ms;
   result.b_unrecorded_ms = b.step.unrecorded_ms;
-  result.told = a.verdict.given && b.verdict.given;
+  result.comparable = a.verdict.given && b.verdict.given;
   result.same_steps = way_of_finding(a) == way_of_finding(b);
   result.drift = drift(a, b);
   result.difference = difference(a.step.samples_ms, b.step.samples_ms,
@@ -427,14 +427,14 @@ Comparison compare(const Analysis& a, const Analysis& b) {
   result.b_advice = first_advice(b);
   result.ratio = b.step.ms.median > 0 ? a.step.ms.median / b.step.ms.median : 1;
   result.ledger = compare_ledgers(a, b);
-  if (result.told) result.findings = compare_findings(a, b);
+  if (result.comparable) result.findings = compare_findings(a, b);
   result.operators = compare_operators(a, b);
   result.a_rank = shown_rank(a);
   result.b_rank = shown_rank(b);
   result.elsewhere = compare_elsewhere(a, b);
-  if (!result.told) take_back(result);
+  if (!result.comparable) take_back(result);
   result.sentence = sentence_of(result, a, b);
-  if (result.told && result.same_steps && result.difference.certainty != Certainty::kTooFew &&
+  if (result.comparable && result.same_steps && result.difference.certainty != Certainty::kTooFew &&
       !depends_on_recorder(result, a, b))
     result.sentence += without_recorder(result, a, b);
   result.caveats = caveats_of(result, a, b);

@@ -72,7 +72,7 @@ TEST(Compare, TellsNothingOfARecordingThatLacksTooMuch) {
   Analysis torn = run(conv_relu_pool(), {2, 2, 1}, 2);
   torn.verdict = {.cause = {}, .sentence = "No verdict: …", .judged = false, .given = false};
   const Comparison result = compare(whole, torn);
-  EXPECT_FALSE(result.told);
+  EXPECT_FALSE(result.comparable);
   EXPECT_EQ(result.difference.certainty, Certainty::kNone);
   for (const CauseChange& row : result.ledger) EXPECT_EQ(row.difference.certainty, Certainty::kNone);
   EXPECT_EQ(result.sentence, "Not compared: the second recording lacks too much of what ran.");

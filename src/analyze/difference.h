@@ -19,8 +19,8 @@ enum class Certainty {
 };
 std::string_view certainty_name(Certainty certainty);  // JSON: "too few steps", "none", "likely", "sure"
 
-// Two recordings of one program may differ by this share. Of the programs in tests/traces/recorded, timed in
-// blocks within one process, nine in ten pairs of blocks agree within 5 % where the device sets the pace, and
+// Two recordings of one program may differ by this share. When the programs in tests/traces/recorded were
+// timed in blocks within one process, nine in ten pairs of blocks agreed within 5 % where the device sets the pace, and
 // within 15 to 40 % where the host does.
 inline constexpr double kDeviceDrift = 0.05;
 inline constexpr double kHostDrift = 0.25;

@@ -74,6 +74,7 @@ struct OperatorTime {
   double fraction_of_roof = 0;
   Cause main_cause = Cause::kFloor;  // the cause of the largest part of its time
   double calls = 0;                  // executions a step; 0: not counted
+  bool bound_by_dram = false;        // of devices; not part of the JSON, which has the roof's name
 };
 
 // A row of the top-K table: an operator with its place on the roofline and the reason in words.
@@ -121,7 +122,7 @@ struct TimelineSpan {
   uint64_t link = 0;  // the same for a launch and what it launched; 0: none
 };
 
-// A stretch of that step in which a rank's device had nothing to do, by cause as a ledger of that rank has
+// An interval of that step in which a rank's device had nothing to do, by cause as a ledger of that rank has
 // it.
 struct IdleSpan {
   int track = 0;  // the stream that runs most of the rank's works: index into Analysis::timeline_tracks
@@ -219,7 +220,7 @@ struct PhaseShare {
   double share = 0;
 };
 
-// A stretch of the longest chain of things that waited for each other.
+// An interval of the longest chain of things that waited for each other.
 struct PathSegment {
   std::string track;  // "rank 0 · thread 597", "rank 0 · stream 7"
   std::string name;

@@ -1,6 +1,7 @@
 #include "analyze/rules.h"
 
 #include <array>
+#include <type_traits>
 
 namespace hone::analyze {
 namespace {
@@ -42,7 +43,7 @@ constexpr std::array<CauseRule, kCauseCount> kRules = {{
      0.03,
      Gain::kShareOfRow,
      0.9,
-     "{ms} per step goes to memory traffic that fusion would not have",
+     "{ms} per step goes to memory traffic that fusion would avoid",
      "{count} operators write and read again {avoidable} that could stay in registers",
      "{name} ({kind}): {ms}; fused with {fuses_with} it would not move {avoidable} of its {bytes}",
      {.native = "fuse these operators with their neighbours (passes: fold, epilogue, group)"},
@@ -76,7 +77,7 @@ constexpr std::array<CauseRule, kCauseCount> kRules = {{
      "{ms} per step the device waits because the host waited for it",
      "{ms} in synchronising calls",
      "",
-     {.native = "remove reads of device values from the step (.item(), .cpu(), prints)"},
+     {.native = "remove reads of device values from the step (copies to the host, prints)"},
      "a loss that is logged every step is a read, too"},
     {Cause::kInput,
      "input_waits",
@@ -146,7 +147,7 @@ constexpr std::array<CauseRule, kCauseCount> kRules = {{
      "{ms} per step is communication that nothing hides",
      "{ms} of exposed collectives",
      "",
-     {.native = "overlap communication with the backward pass; larger buckets"},
+     {.native = "overlap communication with the backward pass, in larger buckets"},
      ""},
     {Cause::kStraggler,
      "late_rank",
@@ -177,127 +178,115 @@ constexpr bool in_order() {
 }
 static_assert(in_order(), "kRules must stand in the order of Cause");
 
-// What is different for a foreign program on this host: its fixes are PyTorch's. Other causes are as above.
-constexpr CauseRule kHostProgramRules[] = {
-    {Cause::kLayout,
-     "layout_changes",
-     0.03,
-     Gain::kShareOfRow,
-     0.8,
-     "{ms} per step goes to changing the order of elements in memory",
-     "{count} copies and transposes, {bytes} moved without arithmetic",
-     "{name}: {ms} for {bytes}",
-     {.pytorch =
-          "keep one order through the model: memory_format=torch.channels_last for images, no .contiguous(), "
-          ".permute() or .t() between operators",
-      .native =
-          "keep one order through the program, without copies that only change it; channels last for images"},
-     ""},
-    {Cause::kAvoidableTraffic,
-     "unfused_traffic",
-     0.03,
-     Gain::kShareOfRow,
-     0.9,
-     "{ms} per step goes to memory traffic that fusion would not have",
-     "{count} operators write and read again {avoidable} that could stay in registers",
-     "{name}: {ms}; fused with {fuses_with} it would not move {avoidable} of its {bytes}",
-     {.pytorch = "torch.compile(model): it joins chains of pointwise and normalising operators into one",
-      .native = "join chains of pointwise and normalising passes into one"},
-     "what the backward pass needs is still written"},
-    {Cause::kKernelInefficiency,
-     "kernels_below_roof",
-     0.05,
-     Gain::kAboveAttainable,
-     0,
-     "{ms} per step is lost in operators that take longer than the floor",
-     "{count} operators above their floors",
-     "{name}: {ms} above its floor of {floor}; {fraction} of the {roof} roof",
-     {.pytorch = "torch.compile(model); another number of threads (torch.set_num_threads); channels_last for "
-                 "convolutions",
-      .native = "another library or algorithm for these shapes; another number of threads; channels last for "
-                "convolutions"},
-     "the gain assumes that a good kernel exists: {attainable} of the roof for the largest operator's class"},
-    {Cause::kLaunch,
-     "slow_launches",
-     0.05,
-     Gain::kAboveRecorder,
-     0,
-     "{ms} per step passes between operators, while none runs",
-     "{gaps}, {gap} each on average: Python, the framework's own work, and the profiler's",
-     "",
-     {.pytorch =
-          "torch.compile(model) issues the step as fewer, larger operators; larger batches; foreach or fused "
-          "optimizers instead of loops over parameters",
-      .native = "fewer and larger operators; larger batches"},
-     "about 5 µs of each gap are left out: what issuing and recording an operator costs"},
-    {Cause::kHostSync,
-     "host_waits",
-     0.03,
-     Gain::kShareOfRow,
-     0.9,
-     "{ms} per step the host waits",
-     "{ms} in synchronising calls",
-     "",
-     {.pytorch = "remove waits from the step (.item(), .cpu(), prints of values, locks)",
-      .native = "remove waits from the step (reads of results, prints of values, locks)"},
-     ""},
-    {Cause::kInput,
-     "input_waits",
-     0.03,
-     Gain::kShareOfRow,
-     1.0,
-     "{ms} per step is spent waiting for input",
-     "{ms} in data loading while no operator ran",
-     "",
-     {.pytorch = "prepare batches ahead: DataLoader(num_workers=…, prefetch_factor=…)",
-      .native = "prepare batches ahead, in other threads or processes"},
-     ""},
-    {Cause::kIo,
-     "file_waits",
-     0.03,
-     Gain::kShareOfRow,
-     1.0,
-     "{ms} per step is spent waiting for files",
-     "{ms} in reads and writes while no operator ran",
-     "",
-     {.native = "read files ahead in workers, keep them in memory, write checkpoints in the background"},
-     ""},
-    {Cause::kAllocator,
-     "allocator_waits",
-     0.02,
-     Gain::kShareOfRow,
-     1.0,
-     "{ms} per step is spent taking and returning memory",
-     "{ms} in allocation calls while no operator ran",
-     "",
-     {.native = "reuse buffers; fixed shapes; another allocator (LD_PRELOAD of jemalloc or tcmalloc)"},
-     ""},
-    {Cause::kCompile,
-     "compilation_waits",
-     0.03,
-     Gain::kShareOfRow,
-     1.0,
-     "{ms} per step is spent compiling",
-     "{ms} in compilation",
-     "",
-     {.pytorch =
-          "pad inputs to a few fixed shapes, or torch.compile(dynamic=True): each new shape compiles again",
-      .native = "pad inputs to a few fixed shapes: each new shape compiles again"},
-     "the first steps always compile: record later ones"},
-    {Cause::kHostOther,
-     "host_work",
-     0.05,
-     Gain::kShareOfRow,
-     1.0,
-     "{ms} per step is work of the program before its first operator and after its last",
-     "{ms} of which the trace says nothing",
-     "",
-     {.pytorch = "move it out of the loop, into a thread or into DataLoader workers; record with "
-                 "with_stack=True to see "
-                 "which code it is",
-      .native = "move it out of the loop or into another thread"},
-     ""},
+// What is different for a program on this host that hone does not run: fields that are left out are as above,
+// but for the caveat.
+struct HostProgramRule {
+  Cause cause;
+  double threshold = 0;
+  Gain gain = Gain::kNone;
+  double recoverable = 0;
+  std::string_view title = {};
+  std::string_view summary = {};
+  std::string_view operator_evidence = {};
+  FrameworkText fix;
+  std::string_view caveat = {};
 };
+
+constexpr HostProgramRule kHostProgramRules[] = {
+    {.cause = Cause::kPrecision,
+     .fix = {.pytorch =
+                 "run these operators in bf16 (torch.autocast(\"cpu\", dtype=torch.bfloat16)), where the "
+                 "CPU computes in it",
+             .native = "run these operators in a narrower type"},
+     .caveat = "changes the numbers: compare the outputs, or the loss curve"},
+    {.cause = Cause::kLayout,
+     .summary = "{count} copies and transposes, {bytes} moved without arithmetic",
+     .operator_evidence = "{name}: {ms} for {bytes}",
+     .fix = {.pytorch = "keep one order through the model: memory_format=torch.channels_last for images, no "
+                        ".contiguous(), .permute() or .t() between operators",
+             .native = "keep one order through the program, without copies that only change it; channels "
+                       "last for images"}},
+    {.cause = Cause::kAvoidableTraffic,
+     .operator_evidence =
+         "{name}: {ms}; fused with {fuses_with} it would not move {avoidable} of its {bytes}",
+     .fix = {.pytorch = "use torch.compile(model): it joins chains of pointwise and normalising operators "
+                        "into one",
+             .native = "join chains of pointwise and normalising passes into one"},
+     .caveat = "what the backward pass needs is still written"},
+    {.cause = Cause::kKernelInefficiency,
+     .title = "{ms} per step is lost in operators that take longer than the floor",
+     .summary = "{count} operators above their floors",
+     .operator_evidence = "{name}: {ms} above its floor of {floor}; {fraction} of the {roof} roof",
+     .fix = {.pytorch = "try torch.compile(model), another number of threads (torch.set_num_threads), or "
+                        "channels_last for convolutions",
+             .native = "try another library or algorithm for these shapes, another number of threads, or "
+                       "channels last for convolutions"},
+     .caveat = "the gain assumes that a good kernel exists: {attainable} of the roof for the largest "
+               "operator's class"},
+    {.cause = Cause::kLaunch,
+     .threshold = 0.05,
+     .gain = Gain::kAboveRecorder,
+     .summary = "{gaps}, {gap} each on average: Python, the framework's own work, and the profiler's",
+     .fix = {.pytorch = "use torch.compile(model), which issues the step as fewer, larger operators; or "
+                        "larger batches, and foreach or fused optimizers instead of loops over parameters",
+             .native = "use fewer and larger operators, or larger batches"},
+     .caveat = "about 5 µs of each gap are left out: what issuing and recording an operator costs"},
+    {.cause = Cause::kHostSync,
+     .title = "{ms} per step the host waits",
+     .fix = {.pytorch = "remove waits from the step (.item(), .cpu(), prints of values, locks)",
+             .native = "remove waits from the step (reads of results, prints of values, locks)"}},
+    {.cause = Cause::kInput,
+     .summary = "{ms} in data loading while no operator ran",
+     .fix = {.pytorch = "prepare batches ahead: DataLoader(num_workers=…, prefetch_factor=…)",
+             .native = "prepare batches ahead, in other threads or processes"}},
+    {.cause = Cause::kIo,
+     .summary = "{ms} in reads and writes while no operator ran",
+     .fix = {.native = "read files ahead in workers, keep them in memory, write checkpoints in the "
+                       "background"}},
+    {.cause = Cause::kAllocator,
+     .fix = {.native =
+                 "reuse buffers, keep shapes fixed, or try another allocator (LD_PRELOAD of jemalloc or "
+                 "tcmalloc)"}},
+    {.cause = Cause::kCompile,
+     .title = "{ms} per step is spent compiling",
+     .fix = {.pytorch = "pad inputs to a few fixed shapes, or use torch.compile(dynamic=True): each new "
+                        "shape compiles again",
+             .native = "pad inputs to a few fixed shapes: each new shape compiles again"},
+     .caveat = "the first steps always compile: record later ones"},
+    {.cause = Cause::kHostOther,
+     .gain = Gain::kShareOfRow,
+     .recoverable = 1.0,
+     .title = "{ms} per step is work of the program before its first operator and after its last",
+     .summary = "{ms} of which the trace says nothing",
+     .fix = {.pytorch = "move it out of the loop, into a thread or into DataLoader workers; record with "
+                        "with_stack=True to see which code it is",
+             .native = "move it out of the loop or into another thread"}},
+};
+
+constexpr CauseRule with(CauseRule rule, const HostProgramRule& other) {
+  const auto put = [](auto& field, const auto& value) {
+    if (value != std::decay_t<decltype(value)>{}) field = value;
+  };
+  put(rule.threshold, other.threshold);
+  put(rule.gain, other.gain);
+  put(rule.recoverable, other.recoverable);
+  put(rule.title, other.title);
+  put(rule.summary, other.summary);
+  put(rule.operator_evidence, other.operator_evidence);
+  rule.fix = other.fix;
+  rule.caveat = other.caveat;
+  return rule;
+}
+
+// In the order of Cause.
+constexpr std::array<CauseRule, kCauseCount> kRulesOfHostPrograms = [] {
+  std::array<CauseRule, kCauseCount> rules = kRules;
+  for (const HostProgramRule& other : kHostProgramRules) {
+    CauseRule& rule = rules[static_cast<std::size_t>(other.cause)];
+    rule = with(rule, other);
+  }
+  return rules;
+}();
 
 struct AttainableRow {
   trace::OperatorClass op_class;
@@ -334,16 +323,14 @@ constexpr CauseRule kWrittenBroadcasts = {
     0.03,
     Gain::kShareOfRow,
     0.9,
-    "{ms} per step goes to writing out tensors whose elements are stored once",
+    "{ms} per step goes to writing out tensors whose elements are stored only once",
     "{bytes} moved for elements that could be read where they are",
     "{name}: {ms} for {bytes}",
-    {.pytorch =
-         "leave tensors expanded, for most operators read broadcasts as they are: no .repeat(), and no "
-         ".contiguous(), .clone() or .reshape() behind .expand()",
-     .native = "read what is stored once with a stride of 0 in the place of writing it out"},
-    "an operator that needs packed input makes the copy itself; the gradient of a loss that is only .sum() "
-    "or .mean() is one number, written out for the operator before: another loss has a gradient that is "
-    "packed"};
+    {.pytorch = "leave tensors expanded: most operators read broadcasts as they are; no .repeat(), and no "
+                ".contiguous(), .clone() or .reshape() after .expand()",
+     .native = "read what is stored once with a stride of 0 instead of writing it out"},
+    "an operator that needs packed input makes the copy itself; the gradient of a loss that is only a sum "
+    "or a mean is one number, written out for the operator before it; other losses have packed gradients"};
 
 constexpr CauseRule kUnjudgedBusy = {
     Cause::kFloor,
@@ -364,10 +351,7 @@ const CauseRule& written_broadcasts() { return kWrittenBroadcasts; }
 const CauseRule& unjudged_busy() { return kUnjudgedBusy; }
 
 const CauseRule& rule_of(Cause cause, Subject subject) {
-  if (subject != Subject::kPlan)
-    for (const CauseRule& rule : kHostProgramRules)
-      if (rule.cause == cause) return rule;
-  return kRules[static_cast<std::size_t>(cause)];
+  return (subject == Subject::kPlan ? kRules : kRulesOfHostPrograms)[static_cast<std::size_t>(cause)];
 }
 
 double attainable_fraction(trace::OperatorClass op_class) {

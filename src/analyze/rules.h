@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "analyze/cause.h"
-#include "analyze/fix.h"
+#include "analyze/framework_text.h"
 #include "trace/operator_class.h"
 #include "trace/trace.h"
 
@@ -33,9 +33,9 @@ enum class Gain {
   kAboveRecorder,    // gaps beyond that and what the profiler costs
 };
 
-// Texts are fmt templates. Of a row: {ms} {share} {count} (operators or gaps in it) {gaps} (in words) {gap}
-// {superfluous} (a clause about arithmetic that a faster algorithm spares, or nothing). Of one of its
-// operators: {name} {kind} {ms} (its part of the row) {op_ms} {bytes} {flops} {avoidable} {fuses_with} {roof}
+// Texts are fmt templates. Those about a row may name {ms} {share} {count} (operators or gaps in it) {gaps}
+// (in words) {gap} {superfluous} (a clause about arithmetic that a faster algorithm spares, or nothing);
+// those about one of its operators {name} {kind} {ms} (its part of the row) {op_ms} {bytes} {flops} {avoidable} {fuses_with} {roof}
 // {floor} {floor_roof} {fraction} {implementation} {algorithm} (a clause about its algorithm, or nothing).
 // Rules of programs on the host, one a cause; those of device programs are in device/rules/.
 struct CauseRule {
@@ -47,7 +47,7 @@ struct CauseRule {
   std::string_view title;
   std::string_view summary;            // evidence about the row
   std::string_view operator_evidence;  // evidence about each of its largest operators
-  Fix fix;
+  FrameworkText fix;
   std::string_view caveat;
 };
 const CauseRule& rule_of(Cause cause, Subject subject = Subject::kPlan);

@@ -99,6 +99,13 @@ Recording equal_kernels(int spans) {
   });
 }
 
+// Each begins before any other has ended.
+Recording overlapping_kernels(int spans) {
+  return three_steps(spans, [](Recording& recording, int count, double start) {
+    for (int i = 0; i < count / 2; ++i) recording.kernel(start + i, start + count / 2 + i, count);
+  });
+}
+
 Recording operators_that_differ_in_a_value(int spans) {
   return three_steps(spans, [](Recording& recording, int count, double start) {
     for (int i = 0; i < count; ++i)
@@ -148,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(
     Shapes, Scaling,
     testing::Values(Shape{"nested_operators", nested_operators}, Shape{"nested_ranges", nested_ranges},
                     Shape{"equal_operators", equal_operators}, Shape{"equal_ranges", equal_ranges},
-                    Shape{"equal_kernels", equal_kernels},
+                    Shape{"equal_kernels", equal_kernels}, Shape{"overlapping_kernels", overlapping_kernels},
                     Shape{"operators_that_differ_in_a_value", operators_that_differ_in_a_value}),
     [](const auto& test) { return std::string(test.param.name); });
 

@@ -20,7 +20,7 @@ Status print(const std::string& text) {
 
 void add_about_commands(Program& program) {
   const auto topic = std::make_shared<std::string>();
-  // Of a command that there is, parse() has printed it.
+  // The help of a command that exists has been printed by parse().
   Command help = program.add("help", "what a command takes",
                              [topic, &program] { return program.no_such_command(*topic); });
   help.positional("COMMAND", topic.get(), "the command; without one: all of them");

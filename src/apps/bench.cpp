@@ -82,7 +82,7 @@ nlohmann::ordered_json result_json(const BenchOptions& options, const lab::Bench
         {"version", peer.version},
         {"latency_ms", latency_json(peer.latency)},
         {"ratio", {{"median", ratio.median}, {"low", ratio.low}, {"high", ratio.high}}},
-        {"verdict", lab::verdict_name(peer.paired.verdict)},
+        {"verdict", lab::speed_change_name(peer.paired.change)},
         {"contention", contention_json(peer.paired.contention)},
         {"rel_l2", peer.numbers.rel_l2},
         {"outputs_agree", peer.numbers.passed}};
@@ -123,9 +123,9 @@ void print_result(const BenchOptions& options, const lab::BenchResult& result) {
   for (const lab::PeerResult& peer : result.against) {
     fmt::print("hone against {}: {} ({:.0f} % sure, {} interleaved blocks): hone is {}\n", peer.name,
                lab::ratio_text(peer.paired.ratio), peer.paired.level * 100, peer.paired.block_ratios.size(),
-               peer.paired.verdict == lab::Verdict::kNoDifference
+               peer.paired.change == lab::SpeedChange::kNoDifference
                    ? "as fast as far as can be told"
-                   : std::string(lab::verdict_name(peer.paired.verdict)));
+                   : std::string(lab::speed_change_name(peer.paired.change)));
     print_contention(peer.paired.contention, "on a quiet one the two may compare otherwise");
     fmt::print("outputs {}: relative L2 {:.2e}{}\n", peer.numbers.passed ? "agree" : "DIFFER",
                peer.numbers.rel_l2, peer.numbers.passed ? "" : "; " + peer.numbers.detail);

@@ -62,7 +62,7 @@ Status compare_recordings(const CompareOptions& options, int& exit_code) {
   HONE_ASSIGN(const analyze::Analysis second, analyse(options.b, 0.5, bar));
   bar.finish();
   const analyze::Comparison comparison = analyze::compare(first, second);
-  if (!comparison.told) exit_code = Program::kNoVerdict;
+  if (!comparison.comparable) exit_code = Program::kNoVerdict;
   if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::compare_json(comparison)));
   fmt::print("{}", report::compare_terminal(comparison, report::terminal_style(STDOUT_FILENO)));
   if (options.out.empty()) return {};
@@ -83,8 +83,8 @@ nlohmann::ordered_json models_json(const CompareOptions& options, const lab::Mod
                {"a_ms", side(result.a)},
                {"b_ms", side(result.b)},
                {"ratio", {{"median", ratio.median}, {"low", ratio.low}, {"high", ratio.high}}},
-               {"sure", result.paired.verdict != lab::Verdict::kNoDifference},
-               {"verdict", lab::verdict_name(result.paired.verdict)},
+               {"sure", result.paired.change != lab::SpeedChange::kNoDifference},
+               {"verdict", lab::speed_change_name(result.paired.change)},
                {"level", result.paired.level},
                {"blocks", result.paired.block_ratios.size()},
                {"contention", contention_json(result.paired.contention)}};
@@ -102,13 +102,13 @@ void print_models(const CompareOptions& options, const lab::ModelComparison& res
   fmt::print("A  {}: {}\nB  {}: {}\n", options.a, format_ms(result.a.p50), options.b,
              format_ms(result.b.p50));
   const double percent = result.paired.level * 100;
-  if (result.paired.verdict == lab::Verdict::kNoDifference)
+  if (result.paired.change == lab::SpeedChange::kNoDifference)
     fmt::print(
         "no difference can be told: A takes {} of B's time ({:.0f} % interval, {} interleaved blocks)\n",
         lab::ratio_text(result.paired.ratio), percent, result.paired.block_ratios.size());
   else
     fmt::print("B is {}: A takes {} of B's time ({:.0f} % interval, {} interleaved blocks)\n",
-               lab::verdict_name(result.paired.verdict), lab::ratio_text(result.paired.ratio), percent,
+               lab::speed_change_name(result.paired.change), lab::ratio_text(result.paired.ratio), percent,
                result.paired.block_ratios.size());
   print_contention(result.paired.contention, "on a quiet one they may compare otherwise");
   if (!result.why_not_compared.empty())

@@ -34,7 +34,7 @@ int64_t waited_ns_of(int tasks, const char* thread) {
   return waited;
 }
 
-// Of all threads that live; below 0: not known.
+// The waiting of all threads that live, added up; below 0: not known.
 int64_t waited_ns_now() {
   DIR* folder = ::opendir(kTasks);
   if (folder == nullptr) return -1;

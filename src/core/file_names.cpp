@@ -7,7 +7,7 @@
 namespace hone {
 namespace {
 
-// Of the 255 bytes that file systems take; the rest is for the extension, a number, and the temporary name
+// File systems take 255 bytes; the rest is for the extension, a number, and the temporary name
 // that a file has while it is written (core/file.h).
 constexpr std::size_t kLongest = 180;
 

@@ -159,6 +159,23 @@ TEST(Comparisons, ShowWhatOnlyOtherRanksRun) {
             std::string::npos);
 }
 
+TEST(Comparisons, ShowWhatWasFoundInEitherRunByRule) {
+  analyze::Comparison comparison =
+      analyze::compare(fabricate::device_analysis(), fabricate::device_analysis());
+  comparison.findings = {{"unfused_optimizer", analyze::Cause::kAvoidableTraffic, 4.2, 0, 3, 0},
+                         {"host_waits", analyze::Cause::kHostSync, 0, 1.5, 0, 1},
+                         {"slow_launches", analyze::Cause::kLaunch, 2, 2.5, 1, 1}};
+  for (const std::string& form :
+       {compare_terminal(comparison, {96, false}), compare_html(comparison), compare_markdown(comparison)}) {
+    EXPECT_NE(form.find("unfused_optimizer (gone)"), std::string::npos) << form;
+    EXPECT_NE(form.find("host_waits (new)"), std::string::npos) << form;
+    EXPECT_NE(form.find("slow_launches"), std::string::npos) << form;
+  }
+  comparison.findings.clear();
+  EXPECT_EQ(compare_terminal(comparison, {96, false}).find("By finding"), std::string::npos);
+  EXPECT_EQ(compare_html(comparison).find("By finding"), std::string::npos);
+}
+
 TEST(CompareJson, Parses) {
   analyze::LabReport report = fabricate::resnet_report();
   Json json = Json::parse(compare_json(analyze::compare(report.baseline, report.optimised)));
@@ -475,17 +492,17 @@ TEST(PhasesSentence, SaysWhereTheExperimentsTimeWent) {
   EXPECT_EQ(phases_sentence(report), "");
 }
 
-TEST(LabVerdict, ClaimsNoMoreThanWasMeasured) {
+TEST(LabHeadline, ClaimsNoMoreThanWasMeasured) {
   analyze::LabReport report = fabricate::resnet_report();
-  EXPECT_TRUE(lab_verdict(report).good);
-  EXPECT_EQ(lab_verdict(report).headline,
+  EXPECT_TRUE(lab_headline(report).good);
+  EXPECT_EQ(lab_headline(report).headline,
             "1.68× faster with fold_batch_norm, fuse_activation, fuse_residual_add and layout.");
   report.result.speedup = {1.004, 0.996, 1.012};
-  EXPECT_EQ(lab_verdict(report).headline, "No difference.");
+  EXPECT_EQ(lab_headline(report).headline, "No difference.");
   report.result.speedup = {0.8, 0.78, 0.82};
-  EXPECT_NE(lab_verdict(report).headline.find("slower"), std::string::npos);
+  EXPECT_NE(lab_headline(report).headline.find("slower"), std::string::npos);
   report.result.passed = false;
-  EXPECT_EQ(lab_verdict(report).headline, "Not accepted.");
+  EXPECT_EQ(lab_headline(report).headline, "Not accepted.");
 }
 
 // A reader divides the two times of the step and finds another speed-up than the one beside them.

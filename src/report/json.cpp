@@ -193,7 +193,7 @@ std::string compare_json(const analyze::Comparison& comparison) {
                {"apart", difference.apart},
                {"chance", difference.chance},
                {"difference", analyze::certainty_name(difference.certainty)},
-               {"compared", comparison.told},
+               {"compared", comparison.comparable},
                {"same_steps", comparison.same_steps},
                {"a_verdict", comparison.a_verdict},
                {"b_verdict", comparison.b_verdict},

@@ -80,9 +80,9 @@ std::string compared_side(std::string_view which, const std::string& verdict, co
 }  // namespace
 
 std::string lab_markdown(const analyze::LabReport& report) {
-  LabVerdict words = lab_verdict(report);
-  std::string out =
-      fmt::format("# {}\n\n**{}** {}\n\n", plain(report.model.name), told(words.headline), plain(words.rest));
+  LabHeadline words = lab_headline(report);
+  std::string out = fmt::format("# {}\n\n**{}** {}\n\n", plain(report.model.name), with_code(words.headline),
+                                plain(words.rest));
   if (const std::string note = quotient_note(report); !note.empty()) out += note + "\n\n";
   out += warnings(lab_warnings(report));
   out += fmt::format("Speed-up {} from {} paired runs. Step {} before, {} after.\n\n",
@@ -105,11 +105,15 @@ std::string lab_markdown(const analyze::LabReport& report) {
 
 std::string compare_markdown(const analyze::Comparison& comparison) {
   const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
-  std::vector<Cells> causes, operators, elsewhere;
+  std::vector<Cells> causes, findings, operators, elsewhere;
   for (const analyze::CauseChange& line : comparison.ledger)
     causes.push_back({std::string(analyze::cause_label(line.cause)), fixed_ms(line.a_ms, step),
                       fixed_ms(line.b_ms, step), signed_ms(line.b_ms - line.a_ms, step),
                       std::string(certainty_words(line.difference.certainty))});
+  for (const analyze::RuleChange& line : comparison.findings)
+    findings.push_back({code(rule_change_name(line)), std::string(analyze::cause_label(line.cause)),
+                        fixed_ms(line.a_ms, step), fixed_ms(line.b_ms, step),
+                        signed_ms(line.b_ms - line.a_ms, step)});
   for (const analyze::OperatorChange& line : comparison.operators)
     operators.push_back({names(line.a), names(line.b),
                          std::string(certainty_words(line.difference.certainty)), fixed_ms(line.a_ms, step),
@@ -128,6 +132,9 @@ std::string compare_markdown(const analyze::Comparison& comparison) {
          compared_side("First", comparison.a_verdict, comparison.a_advice, comparison.a_ms.median) +
          compared_side("Second", comparison.b_verdict, comparison.b_advice, comparison.b_ms.median) +
          table({"cause", "first", "second", "change", "difference"}, 1, causes) +
+         (findings.empty() ? std::string()
+                           : fmt::format("{}\n\n", rule_changes_note()) +
+                                 table({"finding", "cause", "first", "second", "change"}, 2, findings)) +
          table({"first", "second", "difference", "first", "second", "change"}, 3, operators) +
          (elsewhere.empty()
               ? std::string()

@@ -183,7 +183,7 @@ TEST(MutatedTraces, OfTwoHundredRanks) {
 void try_databases(const std::string& name, int usual_rounds) {
   namespace nsys = trace::nsys;
   const trace::Inflated file(source_folder() / "tests/traces/nsys" / (name + ".sqlite.gz"));
-  const std::vector<nsys::Row> rows = nsys::rows_of_database(file.path.string());
+  const std::vector<nsys::TableRow> rows = nsys::rows_of_database(file.path.string());
   const int rounds = setting("HONE_MUTATIONS", usual_rounds), first = setting("HONE_MUTATION_SEED", 1);
   int analysed = 0;
   for (int seed = first; seed < first + rounds; ++seed) {

@@ -13,7 +13,7 @@ namespace hone::report {
 
 // The largest differences between the late rank and the shown one; empty where they do the same.
 std::span<const analyze::RankOperator> late_operators(const analyze::Analysis& analysis);
-// "Where rank 1 differs from rank 0", and how to read the table. Of an analysis with a late rank.
+// "Where rank 1 differs from rank 0", and how to read the table. For analyses with a late rank.
 std::string late_title(const analyze::Analysis& analysis);
 std::string late_note(const analyze::Analysis& analysis);
 // What the operator works on, on the late rank and, where that is something else, on the shown one.

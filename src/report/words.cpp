@@ -31,11 +31,11 @@ std::string kept_passes(const analyze::LabReport& report) {
 
 }  // namespace
 
-LabVerdict lab_verdict(const analyze::LabReport& report) {
+LabHeadline lab_headline(const analyze::LabReport& report) {
   const analyze::LabResult& result = report.result;
   std::string name = shortened(clean_utf8(report.model.name), 48);
-  // Of the runs that the speed-up is of, where there are any: two measurements of one thing would contradict
-  // each other.
+  // The times are those of the runs that the speed-up is of, where there are any: two measurements of one
+  // thing would contradict each other.
   const bool paired = result.pairs > 0 && result.paired_before_ms.median > 0;
   const double before_ms = paired ? result.paired_before_ms.median : report.baseline.step.ms.median;
   const double after_ms = paired ? result.paired_after_ms.median : report.optimised.step.ms.median;
@@ -125,6 +125,17 @@ bool of_kind(const std::vector<std::string>& names, const std::string& kind) {
 }
 
 }  // namespace
+
+std::string rule_change_name(const analyze::RuleChange& change) {
+  if (change.b_ms <= 0) return change.rule + " (gone)";
+  return change.a_ms <= 0 ? change.rule + " (new)" : change.rule;
+}
+
+std::string_view rule_changes_note() {
+  return "What was found in either run, by the names that docs/rules.md explains: the time that it takes, "
+         "largest "
+         "change first.";
+}
 
 ChangeName change_name(const analyze::OperatorChange& change) {
   const std::string before = joined(change.a), after = joined(change.b);

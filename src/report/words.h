@@ -10,12 +10,12 @@
 
 namespace hone::report {
 
-struct LabVerdict {
+struct LabHeadline {
   std::string headline;  // "2.01× faster with fuse_activation and layout."
   std::string rest;      // "resnet50 takes 20.6 ms instead of 41.3 ms; its outputs agree …"
   bool good = false;     // faster, and the numbers came out right
 };
-LabVerdict lab_verdict(const analyze::LabReport& report);
+LabHeadline lab_headline(const analyze::LabReport& report);
 
 // All warnings of an experiment: its own, and those of its two profiles, each once.
 std::vector<std::string> lab_warnings(const analyze::LabReport& report);
@@ -38,6 +38,11 @@ struct ChangeName {
   std::string detail;
 };
 ChangeName change_name(const analyze::OperatorChange& change);
+
+// "unfused_optimizer", or "… (gone)", "… (new)" where one of the runs does not have it.
+std::string rule_change_name(const analyze::RuleChange& change);
+// What the names of rules in a comparison are, and where they are explained.
+std::string_view rule_changes_note();
 
 // The name of a ledger's row: of busy time that no roof judges, not "floor".
 std::string_view row_label(const analyze::Analysis& analysis, analyze::Cause cause);

@@ -1,4 +1,4 @@
-// The ledger's rows as sums of named parts: each nanosecond of the typical step in one row, with what it
+// The ledger's rows as sums of named entries: each nanosecond of the typical step in one row, with what it
 // belongs to (an operator, a kernel, a call of the host), so that evidence can name it.
 #pragma once
 
@@ -9,15 +9,15 @@
 
 #include "analyze/cause.h"
 #include "analyze/device/busy/busy_split.h"
-#include "analyze/device/part_kind.h"
+#include "analyze/device/entry_traits.h"
 #include "analyze/device/study.h"
 
 namespace hone::analyze::device {
 
-// A part of a row: what a reader would look for in the timeline.
-struct Part {
-  std::string name;  // for people
-  PartKind kind;     // for programs
+// An entry of an account: what a reader would look for in the timeline.
+struct AccountEntry {
+  std::string name;    // for people
+  EntryTraits traits;  // for programs
   Rule rule = Rule::kFloor;
   double ms = 0;     // of the typical step
   double whole = 0;  // ms of the same works with what other causes have of them
@@ -32,8 +32,8 @@ struct Part {
 struct Account {
   Cause cause = Cause::kFloor;
   double ms = 0;
-  std::vector<Part> parts;        // largest first
-  std::vector<double> window_ms;  // of every step, in order of time
+  std::vector<AccountEntry> entries;  // largest first
+  std::vector<double> window_ms;      // of every step, in order of time
 
   double of(Rule rule) const;
   Rule main_rule() const;  // that most of it has
@@ -41,16 +41,17 @@ struct Account {
 
 using Accounts = std::array<Account, kCauseCount>;
 
-// Of one rank. The rows add up to its typical step.
+// The accounts of one rank. They add up to its typical step.
 Accounts make_accounts(const Study& study, std::size_t rank);
 
-// What a part of the idle time counts for: launches that exist only because of something else are its.
+// The account that an idle interval is booked in: launches that exist only because of something else count
+// for that.
 struct IdleAccount {
   Cause cause = Cause::kLaunch;
   Rule rule = Rule::kSlowLaunches;
   std::string name;
 };
-IdleAccount account_of(const Study& study, std::size_t rank, const IdlePart& part);
+IdleAccount account_of(const Study& study, std::size_t rank, const IdleInterval& interval);
 
 // An operator as a person would call it, the same for all places where it runs: "addmm 8192×768 · 768×3072".
 std::string operator_title(const trace::Operator& op);

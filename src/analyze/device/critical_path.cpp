@@ -1,6 +1,7 @@
 #include "analyze/device/critical_path.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string_view>
 
@@ -14,11 +15,14 @@ namespace {
 
 constexpr double kWorthSplittingNs = 300'000;
 
+enum class LinkKind : uint8_t { kHost, kKernel, kCopy, kCollective, kLatency };
+constexpr std::array<std::string_view, 5> kLinkNames = {"host", "kernel", "copy", "collective", "latency"};
+
 // A segment of the path.
 struct Link {
   uint32_t rank;
   double start_ns, end_ns;
-  const char* kind;
+  LinkKind kind;
   uint32_t work;  // kNothing: of the host
   Activity activity = Activity::kIssue;
   uint32_t span = kNothing;  // of the host: what it was in, if that says something
@@ -53,7 +57,7 @@ class Walk {
     rank_ = rank;
     work_ = last_work(rank, step.end_ns);
     while (at_ > from_) work_ == kNothing ? over_host() : over_work();
-    return told();
+    return segments();
   }
 
  private:
@@ -87,22 +91,22 @@ class Walk {
     return kNothing;
   }
 
-  void add(double start, const char* kind, uint32_t work) {
+  void add(double start, LinkKind kind, uint32_t work) {
     start = std::clamp(start, from_, at_);
     if (start < at_) links_.push_back({rank_, start, at_, kind, work});
     at_ = start;
   }
 
-  static const char* kind_of(WorkKind kind) {
+  static LinkKind kind_of(WorkKind kind) {
     switch (kind) {
       case WorkKind::kCollective:
-        return "collective";
+        return LinkKind::kCollective;
       case WorkKind::kCopyToDevice:
       case WorkKind::kCopyToHost:
       case WorkKind::kCopyOnDevice:
-        return "copy";
+        return LinkKind::kCopy;
       default:
-        return "kernel";
+        return LinkKind::kKernel;
     }
   }
 
@@ -136,12 +140,12 @@ class Walk {
         binder = other;
     const auto ended = binder == kNothing ? 0 : timeline().works[binder].end_ns;
     if (binder != kNothing && (call == nullptr || ended >= call->start_ns)) {
-      add(std::min(static_cast<double>(ended), at_), "latency", work_);
+      add(std::min(static_cast<double>(ended), at_), LinkKind::kLatency, work_);
       work_ = binder;
       return;
     }
-    if (call != nullptr) add(static_cast<double>(call->start_ns), "latency", work_);
-    if (call == nullptr) add(from_, "latency", work_);
+    if (call != nullptr) add(static_cast<double>(call->start_ns), LinkKind::kLatency, work_);
+    if (call == nullptr) add(from_, LinkKind::kLatency, work_);
     work_ = kNothing;
   }
 
@@ -154,11 +158,11 @@ class Walk {
       --at;
       const double ended = static_cast<double>(timeline().works[at->work].end_ns);
       if (ended >= at_) continue;  // no cause of what came before it
-      add(ended, "host", kNothing);
+      add(ended, LinkKind::kHost, kNothing);
       work_ = at->work;
       return;
     }
-    add(from_, "host", kNothing);
+    add(from_, LinkKind::kHost, kNothing);
   }
 
   std::string track_name(const Link& link) const {
@@ -191,22 +195,23 @@ class Walk {
     return fmt::format("{}: {}", name, study_.trace->strings.text(study_.trace->spans.name[link.span]));
   }
 
-  // A link of the host as what it did, stretch by stretch; what is short counts as issuing.
+  // A link of the host as what it did, interval by interval; what is short counts as issuing.
   void split_host(const Link& link, std::vector<Link>& out) const {
-    const std::vector<ActivitySpan>& stretches = study_.activities[link.rank].stretches;
-    auto at = std::upper_bound(
-        stretches.begin(), stretches.end(), link.start_ns,
-        [](double time, const ActivitySpan& stretch) { return time < static_cast<double>(stretch.end_ns); });
+    const std::vector<ActivitySpan>& intervals = study_.activities[link.rank].intervals;
+    auto at = std::upper_bound(intervals.begin(), intervals.end(), link.start_ns,
+                               [](double time, const ActivitySpan& interval) {
+                                 return time < static_cast<double>(interval.end_ns);
+                               });
     double done = link.start_ns;
-    for (; at != stretches.end() && static_cast<double>(at->start_ns) < link.end_ns; ++at) {
+    for (; at != intervals.end() && static_cast<double>(at->start_ns) < link.end_ns; ++at) {
       const double from = std::max(static_cast<double>(at->start_ns), link.start_ns);
       const double to = std::min(static_cast<double>(at->end_ns), link.end_ns);
       if (at->activity == Activity::kIssue || to - from < kWorthSplittingNs) continue;
-      if (from > done) out.push_back({link.rank, done, from, "host", kNothing});
-      out.push_back({link.rank, from, to, "host", kNothing, at->activity, at->span});
+      if (from > done) out.push_back({link.rank, done, from, LinkKind::kHost, kNothing});
+      out.push_back({link.rank, from, to, LinkKind::kHost, kNothing, at->activity, at->span});
       done = to;
     }
-    if (done < link.end_ns) out.push_back({link.rank, done, link.end_ns, "host", kNothing});
+    if (done < link.end_ns) out.push_back({link.rank, done, link.end_ns, LinkKind::kHost, kNothing});
   }
 
   std::string work_name(const Link& link) const {
@@ -215,24 +220,24 @@ class Walk {
   }
 
   // Joins neighbours of one track and kind; a joined segment is named by what takes most of it.
-  std::vector<PathSegment> told() {
+  std::vector<PathSegment> segments() {
     std::reverse(links_.begin(), links_.end());
     std::vector<Link> links;
     for (const Link& link : links_) link.work == kNothing ? split_host(link, links) : links.push_back(link);
     std::vector<PathSegment> path;
     for (std::size_t i = 0; i < links.size();) {
       const std::string track = track_name(links[i]);
-      const std::string_view kind = links[i].kind;
+      const LinkKind kind = links[i].kind;
       std::map<std::string, double> names;
       std::size_t end = i, works = 0;
       // Short latencies between kernels of a stream belong to the run of kernels.
       for (; end < links.size(); ++end) {
         const Link& link = links[end];
         const double ns = link.end_ns - link.start_ns;
-        const bool tail = end > i && std::string_view(link.kind) == "latency" && ns < 5'000;
+        const bool tail = end > i && link.kind == LinkKind::kLatency && ns < 5'000;
         if (!tail && (link.kind != kind || link.activity != links[i].activity || track_name(link) != track))
           break;
-        if (tail && kind == "host") break;
+        if (tail && kind == LinkKind::kHost) break;
         if (tail) continue;
         ++works;
         names[link.work == kNothing ? host_name(link) : work_name(link)] += ns;
@@ -241,10 +246,11 @@ class Walk {
                                          [](const auto& a, const auto& b) { return a.second < b.second; });
       PathSegment segment;
       segment.track = track;
-      segment.kind = kind;
+      segment.kind = kLinkNames[static_cast<std::size_t>(kind)];
       segment.name = most->first;
-      if (kind == "latency") segment.name = "until " + most->first + " begins";
-      if (works > 1 && kind != "host") segment.name = fmt::format("{} and {} more", most->first, works - 1);
+      if (kind == LinkKind::kLatency) segment.name = "until " + most->first + " begins";
+      if (works > 1 && kind != LinkKind::kHost)
+        segment.name = fmt::format("{} and {} more", most->first, works - 1);
       segment.start_ms = (links[i].start_ns - from_) * 1e-6;
       segment.ms = (links[end - 1].end_ns - links[i].start_ns) * 1e-6;
       path.push_back(std::move(segment));

@@ -8,6 +8,8 @@
 
 #include "analyze/device/accounts.h"
 #include "analyze/device/critical_path.h"
+#include "analyze/device/diagnosis/diagnose.h"
+#include "analyze/device/diagnosis/verdict.h"
 #include "analyze/device/gain_numbers.h"
 #include "analyze/device/gains.h"
 #include "analyze/device/metrics.h"
@@ -18,8 +20,6 @@
 #include "analyze/device/self_check.h"
 #include "analyze/device/step_timeline.h"
 #include "analyze/device/study.h"
-#include "analyze/device/telling/tell.h"
-#include "analyze/device/telling/verdict.h"
 #include "analyze/estimate.h"
 #include "analyze/rules.h"
 #include "analyze/steps.h"
@@ -96,7 +96,7 @@ StepTime step_time(const Study& study) {
 
 // Idle time that follows from waits: after a wait has drained the queue the host must launch again from
 // nothing. That part is what the replay wins without waits beyond the waits themselves.
-void charge_waits(Accounts& accounts, const Gains& gains) {
+void move_waits(Accounts& accounts, const Gains& gains) {
   if (!gains.can_predict()) return;
   Account& sync = accounts[static_cast<std::size_t>(Cause::kHostSync)];
   Account& launch = accounts[static_cast<std::size_t>(Cause::kLaunch)];
@@ -105,17 +105,17 @@ void charge_waits(Accounts& accounts, const Gains& gains) {
   if (more <= 0 || launch.ms <= 0) return;
   const double scale = 1 - more / launch.ms;
   launch.ms -= more;
-  for (Part& part : launch.parts) part.ms *= scale;
+  for (AccountEntry& entry : launch.entries) entry.ms *= scale;
   sync.ms += more;
   for (std::size_t k = 0; k < std::min(sync.window_ms.size(), launch.window_ms.size()); ++k) {
     sync.window_ms[k] += launch.window_ms[k] * (1 - scale);
     launch.window_ms[k] *= scale;
   }
-  Part part;
-  part.name = "launching again from an empty queue";
-  part.rule = sync.main_rule();
-  part.ms = more;
-  sync.parts.push_back(std::move(part));
+  AccountEntry entry;
+  entry.name = "launching again from an empty queue";
+  entry.rule = sync.main_rule();
+  entry.ms = more;
+  sync.entries.push_back(std::move(entry));
 }
 
 std::vector<std::string> warnings_of(const Study& study, const Gains& gains, const Coverage& coverage) {
@@ -135,7 +135,7 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
         trace.meta.devices.empty() || trace.meta.devices.front().name.empty()
             ? std::string("the trace does not name its device")
             : fmt::format("hone has no roofs of the device '{}'", trace.meta.devices.front().name)));
-  else if (study.roofs.source == "data sheet")
+  else if (study.roofs.origin == RoofOrigin::kDataSheet)
     warnings.push_back(
         fmt::format("the roofs of {} come from its data sheet: real kernels stay somewhat below them",
                     study.roofs.device));
@@ -274,14 +274,14 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   auto path_later = run_async([&] { return critical_path(study); });
   Accounts accounts = make_accounts(study, study.headline);
   const Gains gains(study, accounts);
-  charge_waits(accounts, gains);
+  move_waits(accounts, gains);
   Analysis analysis;
   OperatorTables tables = tables_later.get();
   OtherRanks others = other_ranks(study, gains.straggler(), tables.operators);
   const std::vector<std::string> doubts = self_check(tables, study.roofs);
   const std::vector<CollectiveSummary> collectives = collective_summaries(study);
   analysis.targets = device_metrics(study, accounts, tables, collectives);
-  Told told = tell(study, accounts, gains, others.late);
+  Diagnosis diagnosis = diagnose(study, accounts, gains, others.late);
   analysis.source = options.source;
   analysis.subject = Subject::kDeviceProgram;
   analysis.device = study.roofs.known() ? study.roofs.device : trace.meta.device;
@@ -298,9 +298,9 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
     analysis.step.unrecorded_ms = {gains.unrecorded_ms(), gains.low_unrecorded_ms(),
                                    gains.high_unrecorded_ms()};
   analysis.floor_ms = accounts[static_cast<std::size_t>(Cause::kFloor)].ms;
-  analysis.ledger = std::move(told.ledger);
-  analysis.findings = std::move(told.findings);
-  analysis.verdict = std::move(told.verdict);
+  analysis.ledger = std::move(diagnosis.ledger);
+  analysis.findings = std::move(diagnosis.findings);
+  analysis.verdict = std::move(diagnosis.verdict);
   analysis.operators = std::move(tables.operators);
   analysis.top = std::move(tables.top);
   analysis.roofline = std::move(tables.roofline);

@@ -186,12 +186,12 @@ double Gains::of_host_work_beside_device() const {
   host_alone.most_launch_ns = kMostLaunchNs;
   const RankStudy& own = study_.ranks[study_.headline];
   double device_ms = 0;
-  for (const Charge& charge : own.occupancy.charges)
-    device_ms += own.typical.part_ms(charge.window, charge.ns());
+  for (const BusyInterval& interval : own.occupancy.busy)
+    device_ms += own.typical.part_ms(interval.window, interval.ns());
   return std::max(0.0, std::min(base_ms_ - device_ms, with(std::move(host_alone))));
 }
 
-// Of what is not taken away by one change to the replay (a straggler, a bubble) nothing is.
+// No change for causes that one change to the replay does not remove (a straggler, a bubble).
 Change Gains::without_cause(Cause cause) const {
   Change change;
   switch (cause) {
@@ -317,8 +317,7 @@ std::vector<Stage> Gains::stages() const {
   return std::vector<Stage>(devices, all.front());
 }
 
-// Of a step of the rank, what kernels take that leave a part of the device idle, those of the optimizer
-// aside.
+// What kernels that leave a part of the device idle take in a step of the rank, except those of the optimizer.
 double Gains::fixed_ms(std::size_t rank) const {
   const RankTimeline& timeline = study_.timelines[rank];
   const BusySplit& split = study_.ranks[rank].split;
@@ -332,7 +331,7 @@ double Gains::fixed_ms(std::size_t rank) const {
   return ns * 1e-6 / static_cast<double>(std::max<std::size_t>(1, timeline.steps.size()));
 }
 
-// Of what the rank launches, the part that is not the optimizer's.
+// The share of what the rank launches that is not the optimizer's.
 double Gains::again_share(std::size_t rank) const {
   double all = 0, again = 0;
   for (const Work& work : study_.timelines[rank].works) {
@@ -342,26 +341,26 @@ double Gains::again_share(std::size_t rank) const {
   return all > 0 ? again / all : 1;
 }
 
-// How often in a step the rank works between what it receives and sends: stretches of works that are long
+// How often in a step the rank works between what it receives and sends: intervals of works that are long
 // enough to be a part of the batch.
 int Gains::turns(std::size_t rank) const {
   constexpr double kLeastOfLongest = 0.1;
   const RankTimeline& timeline = study_.timelines[rank];
-  std::vector<double> stretches(1, 0);
+  std::vector<double> intervals(1, 0);
   int32_t step = trace::kNoStep;
   for (const uint32_t i : timeline.launched) {
     const Work& work = timeline.works[i];
     if (work.step == trace::kNoStep || is_of_optimizer(*study_.trace, work)) continue;
-    if (work.step != step) stretches.push_back(0);
+    if (work.step != step) intervals.push_back(0);
     step = work.step;
     if (work.kind != WorkKind::kCollective)
-      stretches.back() += static_cast<double>(work.ns());
-    else if (is_point_to_point(*study_.trace, work) && stretches.back() > 0)
-      stretches.push_back(0);
+      intervals.back() += static_cast<double>(work.ns());
+    else if (is_point_to_point(*study_.trace, work) && intervals.back() > 0)
+      intervals.push_back(0);
   }
-  const double least = kLeastOfLongest * *std::max_element(stretches.begin(), stretches.end());
+  const double least = kLeastOfLongest * *std::max_element(intervals.begin(), intervals.end());
   const auto long_ones =
-      std::count_if(stretches.begin(), stretches.end(), [&](double ns) { return ns > 0 && ns >= least; });
+      std::count_if(intervals.begin(), intervals.end(), [&](double ns) { return ns > 0 && ns >= least; });
   return std::max(1, static_cast<int>(long_ones / std::max<std::ptrdiff_t>(1, std::ssize(timeline.steps))));
 }
 

@@ -20,7 +20,7 @@ class Gains {
   // `accounts` are those of the headline rank. `study` must outlive this.
   Gains(const Study& study, const Accounts& accounts);
 
-  // ms a step. Of a program without a recorder in it.
+  // In ms a step, of the program without a recorder in it.
   double of(Cause cause) const;
   double of(Rule rule) const;
   // The largest of those rules of a cause that do all turns of a loop in one call.

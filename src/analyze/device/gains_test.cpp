@@ -33,7 +33,7 @@ Works looping(const std::string& inputs) {
   return made;
 }
 
-// Of the works after the first turn, each takes 1 µs / 0.8 when one call does all of them.
+// Each work after those of the first turn takes 1 µs / 0.8 when one call does all of them.
 constexpr double kJoinedGainMs = 38 * (10 - 1 / 0.8) * 1e-3;
 
 TEST(JoinedLoops, TakeNoLongerThanAGoodKernel) {
@@ -96,7 +96,7 @@ fabricate::Ranks launching() {
 }
 
 // A straggler is not removed by a change to the replay: with it in place, launching wins what it wins anyhow.
-TEST(Gains, OfAGraphAreNotForetoldAfterAStraggler) {
+TEST(Gains, OfAGraphAreNotPredictedAfterAStraggler) {
   const fabricate::Ranks made = launching();
   const Study study = make_study(made.trace(), gpu_roofs("NVIDIA H200"));
   const Gains gains = gains_of(study);

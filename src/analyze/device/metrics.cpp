@@ -150,10 +150,10 @@ class Measuring {
   }
 
   void works() {
-    for (const Charge& charge : own_.occupancy.charges) {
-      if (!own_.typical.counts(charge.window)) continue;
-      if (trace::on_tensor_cores(study_.trace->kernel(timeline_.works[charge.work].span).math))
-        q_.tensor_ms += own_.typical.part_ms(charge.window, charge.ns());
+    for (const BusyInterval& interval : own_.occupancy.busy) {
+      if (!own_.typical.counts(interval.window)) continue;
+      if (trace::on_tensor_cores(study_.trace->kernel(timeline_.works[interval.work].span).math))
+        q_.tensor_ms += own_.typical.part_ms(interval.window, interval.ns());
     }
     const auto steps = static_cast<double>(std::max<std::size_t>(1, timeline_.steps.size()));
     for (const Work& work : timeline_.works) {

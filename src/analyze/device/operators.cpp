@@ -23,8 +23,6 @@ constexpr double kNearRoofOfDevice = 0.6;  // what libraries reach on real shape
 constexpr double kAboveRoof = 1.10;
 constexpr double kFasterCache = 4;  // than DRAM, at most
 
-constexpr std::string_view kHostLink = "host link";
-
 // All places where an operator runs with the same inputs.
 struct Group {
   uint32_t op = kNothing;  // of the first place
@@ -119,29 +117,29 @@ class Tables {
     executed_.assign(timeline_.executions, 0);
     for (std::vector<Group*>& groups : group_of_) groups.assign(trace_.operators.size(), nullptr);
     std::vector<char> counted(timeline_.works.size(), 0);
-    for (const Charge& charge : own_.occupancy.charges) {
-      const Work& work = timeline_.works[charge.work];
-      const bool first = counted[charge.work] == 0;
-      counted[charge.work] = 1;
+    for (const BusyInterval& interval : own_.occupancy.busy) {
+      const Work& work = timeline_.works[interval.work];
+      const bool first = counted[interval.work] == 0;
+      counted[interval.work] = 1;
       if (work.kind != WorkKind::kCollective) {
-        by_kernel(charge, work, first);
-        if (work.op != kNothing) by_operator(charge, work, first);
+        by_kernel(interval, work, first);
+        if (work.op != kNothing) by_operator(interval, work, first);
       }
       const trace::Phase phase = work.kind == WorkKind::kCollective ? trace::Phase::kCommunication
                                  : work.op == kNothing              ? trace::Phase::kUnknown
                                                                     : trace_.operators[work.op].phase;
-      if (!own_.typical.counts(charge.window)) continue;
-      const double ms = own_.typical.part_ms(charge.window, charge.ns());
+      if (!own_.typical.counts(interval.window)) continue;
+      const double ms = own_.typical.part_ms(interval.window, interval.ns());
       phase_ms_[static_cast<std::size_t>(phase)] += ms;
       busy_ms_ += ms;
       if (work.op != kNothing || work.kind == WorkKind::kCollective)
         linked_ms_ += ms;
       else if (first)
-        unlinked_ += own_.typical.weight[charge.window];
+        unlinked_ += own_.typical.weight[interval.window];
     }
   }
 
-  void by_operator(const Charge& charge, const Work& work, bool first) {
+  void by_operator(const BusyInterval& interval, const Work& work, bool first) {
     const trace::Operator& op = trace_.operators[work.op];
     const WorkKind copies = copies_[work.execution];
     Group*& known = group_of_[static_cast<std::size_t>(copies)][work.op];
@@ -152,11 +150,11 @@ class Tables {
       group.copies = copies;
       group.window_ms.resize(timeline_.steps.size());
     }
-    group.window_ms[charge.window] += charge.ns() * 1e-6;
-    if (!own_.typical.counts(charge.window)) return;
-    const double ms = own_.typical.part_ms(charge.window, charge.ns());
-    const WorkSplit& split = own_.split.works[charge.work];
-    cost(group, work, first, own_.typical.weight[charge.window]);
+    group.window_ms[interval.window] += interval.ns() * 1e-6;
+    if (!own_.typical.counts(interval.window)) return;
+    const double ms = own_.typical.part_ms(interval.window, interval.ns());
+    const WorkSplit& split = own_.split.works[interval.work];
+    cost(group, work, first, own_.typical.weight[interval.window]);
     group.ms += ms;
     for (std::size_t i = 0; i < kBusyCauses; ++i) group.causes[i] += ms * split.share[i];
     group.rules[slot_of(split.rule)] += ms;
@@ -164,22 +162,22 @@ class Tables {
     if (!op.module.empty()) group.modules[op.module] += ms;
   }
 
-  void by_kernel(const Charge& charge, const Work& work, bool first) {
-    if (!own_.typical.counts(charge.window)) return;
+  void by_kernel(const BusyInterval& interval, const Work& work, bool first) {
+    if (!own_.typical.counts(interval.window)) return;
     KernelGroup& group = kernels_[trace_.spans.name[work.span].index];
-    const double ms = own_.typical.part_ms(charge.window, charge.ns());
+    const double ms = own_.typical.part_ms(interval.window, interval.ns());
     group.ms += ms;
     if (first) {
-      const double weight = own_.typical.weight[charge.window];
+      const double weight = own_.typical.weight[interval.window];
       group.launches += weight;
       group.total_us += static_cast<double>(work.ns()) * 1e-3 * weight;
     }
-    const WorkSplit& split = own_.split.works[charge.work];
+    const WorkSplit& split = own_.split.works[interval.work];
     for (std::size_t i = 0; i < kBusyCauses; ++i) group.causes[i] += ms * split.share[i];
     if (work.op != kNothing) group.operators[work.op] += ms;
   }
 
-  // What executions cost, counted by the same steps as their time. `first`: of the work's charges.
+  // What executions cost, counted by the same steps as their time. `first`: the first of the work's intervals.
   void cost(Group& group, const Work& work, bool first, double weight) {
     if (first) group.works += weight;
     if (first && crosses_host_link(work.kind)) {
@@ -217,14 +215,30 @@ class Tables {
     return crosses_host_link(group.copies) ? group.copying_ms : group.ms;
   }
 
-  std::string roof_of(const Group& group) const {
+  enum class Bound : uint8_t { kUnknown, kHostLink, kDram, kCompute };
+
+  Bound bound_of(const Group& group) const {
     if (crosses_host_link(group.copies))
-      return study_.roofs.host_link > 0 ? std::string(kHostLink) : "unknown";
+      return study_.roofs.host_link > 0 ? Bound::kHostLink : Bound::kUnknown;
     const OperatorUse& use = own_.split.uses.rows[group.op];
-    if (use.roof_ns <= 0) return "unknown";
+    if (use.roof_ns <= 0) return Bound::kUnknown;
     const double traffic =
         study_.roofs.dram > 0 ? trace_.operators[group.op].bytes() / study_.roofs.dram * 1e9 : 0;
-    if (traffic >= use.roof_ns * 0.999) return "DRAM";
+    return traffic >= use.roof_ns * 0.999 ? Bound::kDram : Bound::kCompute;
+  }
+
+  std::string roof_of(const Group& group) const {
+    switch (bound_of(group)) {
+      case Bound::kUnknown:
+        return "unknown";
+      case Bound::kHostLink:
+        return "host link";
+      case Bound::kDram:
+        return "DRAM";
+      case Bound::kCompute:
+        break;
+    }
+    const OperatorUse& use = own_.split.uses.rows[group.op];
     return use.is_product ? fmt::format("{} compute", trace::kernel_math_type(use.math)) : "f32 compute";
   }
 
@@ -250,14 +264,14 @@ class Tables {
     std::string words = fmt::format("{} × {} on {}", fmt::format("{:.3g}", group.executions),
                                     format_ms(group.executions > 0 ? group.ms / group.executions : group.ms),
                                     main_kernel(group));
-    const std::string roof = roof_of(group);
-    if (roof == "unknown") return words + rates(group);
-    const bool memory = roof == "DRAM" || roof == kHostLink;
+    const Bound bound = bound_of(group);
+    if (bound == Bound::kUnknown) return words + rates(group);
+    const bool memory = bound != Bound::kCompute;
     const double seconds = working_ms(group) * 1e-3;
     words += fmt::format(
-        "; {} of the {} roof ({})", fraction > 9.99 ? ">999 %" : format_percent(fraction), roof,
+        "; {} of the {} roof ({})", fraction > 9.99 ? ">999 %" : format_percent(fraction), roof_of(group),
         memory ? format_byte_rate(group.bytes / seconds) : format_flop_rate(group.flops / seconds));
-    if (roof == kHostLink) return words + host_copy_words(group);
+    if (bound == Bound::kHostLink) return words + host_copy_words(group);
     // Convolutions have algorithms of fewer FLOPs.
     const double most_of_roof = trace_.operators[group.op].op_class == trace::OperatorClass::kConvolution
                                     ? 0
@@ -299,6 +313,7 @@ class Tables {
     row.bytes = group.bytes;
     row.floor_ms = group.floor_ms;
     row.roof = roof_of(group);
+    row.bound_by_dram = bound_of(group) == Bound::kDram;
     row.fraction_of_roof = fraction;
     row.main_cause = static_cast<Cause>(largest(group.causes));
     row.calls = whole_count(group.executions);

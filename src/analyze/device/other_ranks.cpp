@@ -197,10 +197,10 @@ bool knows_operators(const Study& study, std::size_t rank) {
   constexpr double kEnough = 0.95;
   const RankStudy& own = study.ranks[rank];
   double linked = 0, all = 0;
-  for (const Charge& charge : own.occupancy.charges) {
-    const Work& work = study.timelines[rank].works[charge.work];
-    if (work.kind == WorkKind::kCollective || !own.typical.counts(charge.window)) continue;
-    const double ms = own.typical.part_ms(charge.window, charge.ns());
+  for (const BusyInterval& interval : own.occupancy.busy) {
+    const Work& work = study.timelines[rank].works[interval.work];
+    if (work.kind == WorkKind::kCollective || !own.typical.counts(interval.window)) continue;
+    const double ms = own.typical.part_ms(interval.window, interval.ns());
     all += ms;
     if (work.op != kNothing) linked += ms;
   }

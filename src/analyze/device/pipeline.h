@@ -9,11 +9,11 @@ namespace hone::analyze::device {
 // A rank or device that takes turns with others, by what it needs in a step of its own. ms.
 struct Stage {
   double device_ms = 0;  // of kernels and copies, the transfers between stages included
-  // Of it, that of kernels which do not fill the device, so that a part of the batch takes them as long as
-  // the whole, and which come again with every micro-batch.
+  // The part of it that micro-batches do not shrink: kernels which do not fill the device, so that a part of
+  // the batch takes them as long as the whole, and which come again with every micro-batch.
   double fixed_ms = 0;
   double host_ms = 0;  // of the host, to issue all that
-  // Of it, what it does again for every micro-batch: all but the optimizer.
+  // The part of it that comes again with every micro-batch: all but the optimizer.
   double host_again_ms = 0;
 
   // What the stage takes in all for so many micro-batches: it is done when its device and its host are.
@@ -27,8 +27,9 @@ struct Pipelining {
 
 // While the longest stage works on one micro-batch the others work on others; what is left of them is their
 // time for one. A stage that has `turns` in a step (rounds, or micro-batches that there are already) has
-// parts as small from the beginning. Of at most so many micro-batches the number that makes the step
-// shortest, the smaller where two do; 1 where none makes it shorter than it is, `now_ms`.
+// parts as small from the beginning. The result is the number of micro-batches, at most
+// `most_micro_batches`, that makes the step shortest, the smaller where two do; 1 where none makes it shorter
+// than it is, `now_ms`.
 Pipelining best_pipelining(std::span<const Stage> stages, int turns, int most_micro_batches, double now_ms);
 
 // The stage that the step then takes as long as; null: there is none.

@@ -86,8 +86,9 @@ std::vector<double> work_weights(const Study& study, std::size_t rank) {
 std::vector<double> exposed_ms(const Study& study, std::size_t rank) {
   const RankStudy& own = study.ranks[rank];
   std::vector<double> exposed(study.timelines[rank].works.size(), 0);
-  for (const Charge& charge : own.occupancy.charges)
-    exposed[charge.work] += own.typical.part_ms(charge.window, charge.ns() - waited_ns(study, rank, charge));
+  for (const BusyInterval& interval : own.occupancy.busy)
+    exposed[interval.work] +=
+        own.typical.part_ms(interval.window, interval.ns() - waited_ns(study, rank, interval));
   return exposed;
 }
 
@@ -281,11 +282,11 @@ Straggler find_straggler(const Study& study, const Accounts& headline) {
   }
   late.cause = cause;
   const Account& account = own[static_cast<std::size_t>(cause)];
-  const bool named = !account.parts.empty() && !account.parts.front().name.empty();
+  const bool named = !account.entries.empty() && !account.entries.front().name.empty();
   late.doing =
       fmt::format("its device is idle {} longer than that of rank {} ({}{}{})", fixed_ms(longest, step_ms),
                   study.timelines[study.headline].rank, cause_label(cause), named ? ": " : "",
-                  named ? account.parts.front().name : std::string());
+                  named ? account.entries.front().name : std::string());
   return late;
 }
 

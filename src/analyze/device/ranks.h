@@ -17,8 +17,8 @@ struct Straggler {
   std::string doing;            // what it spent its time on, compared with the rank that waits
   double longer_ms = 0;         // than the headline rank
   Cause cause = Cause::kFloor;  // of its idle time that the others do not have; kFloor: it computes longer
-  // Of one that computes longer: most of the difference is calls of operators that the others do not make,
-  // so that leaving them out mends it. Else it does the same on more data, which others can take over.
+  // For a rank that computes longer: whether most of the difference is calls of operators that the others do
+  // not make, so that leaving them out mends it. Else it does the same on more data, which others can take over.
   bool extra_work = false;
 };
 

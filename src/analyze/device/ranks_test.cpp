@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "analyze/device/device_analysis.h"
+#include "analyze/device/diagnosis/diagnose.h"
 #include "analyze/device/gains.h"
-#include "analyze/device/telling/tell.h"
 #include "analyze/device/testing/fabricate_ranks.h"
 #include "core/testing/source_folder.h"
 #include "trace/import/import.h"
@@ -142,8 +142,8 @@ TEST(Ranks, ExposedIsWhatTheLedgerCallsCommunication) {
     EXPECT_NEAR(rows[0].exposed_ms, program.exposed_ms, 0.015 * program.exposed_ms) << program.name;
     const Accounts accounts = make_accounts(study, study.headline);
     double collectives = 0;  // without idle time before their launches
-    for (const Part& part : accounts[static_cast<std::size_t>(Cause::kComm)].parts)
-      if (part.name.starts_with("ncclDevKernel")) collectives += part.ms;
+    for (const AccountEntry& entry : accounts[static_cast<std::size_t>(Cause::kComm)].entries)
+      if (entry.name.starts_with("ncclDevKernel")) collectives += entry.ms;
     EXPECT_NEAR(rows[0].exposed_ms, collectives, 1e-9) << program.name;
   }
 }
@@ -158,7 +158,7 @@ TEST(Ranks, CountTheBytesOfTheBusiestLinkAsNcclTestsDo) {
   EXPECT_EQ(bus_bytes(trace::CollectiveKind::kMessage, 100, 2), 100);
 }
 
-// Of the steps that only one rank recorded nothing is said of waiting.
+// Nothing is said of waiting in steps that only one rank recorded.
 TEST(Ranks, AreComparedInTheStepsThatAllHave) {
   fabricate::Ranks made(2);
   made.first_step(1, 2);
@@ -199,15 +199,15 @@ TEST(Gains, AreWhatTheyAreAtMostWhereTheReplayIsFarOff) {
   const Gains gains(made.study, made.accounts);
   ASSERT_GT(gains.error(), 0.3);
   EXPECT_FALSE(gains.can_predict());
-  const Told told = tell(made.study, made.accounts, gains, {});
-  EXPECT_THAT(told.verdict.sentence, HasSubstr("wins at most"));
-  EXPECT_THAT(told.verdict.sentence, HasSubstr("How much of that is uncertain"));
-  ASSERT_FALSE(told.findings.empty());
-  for (const Finding& finding : told.findings) {
+  const Diagnosis diagnosis = diagnose(made.study, made.accounts, gains, {});
+  EXPECT_THAT(diagnosis.verdict.sentence, HasSubstr("wins at most"));
+  EXPECT_THAT(diagnosis.verdict.sentence, HasSubstr("How much of that is uncertain"));
+  ASSERT_FALSE(diagnosis.findings.empty());
+  for (const Finding& finding : diagnosis.findings) {
     EXPECT_TRUE(finding.gain_is_bound);
     EXPECT_THAT(finding.caveat, HasSubstr("only an upper bound"));
   }
-  for (const LedgerRow& row : told.ledger) EXPECT_LE(row.predicted_gain_ms, row.ms);
+  for (const LedgerRow& row : diagnosis.ledger) EXPECT_LE(row.predicted_gain_ms, row.ms);
 }
 
 }  // namespace

@@ -237,7 +237,7 @@ TEST(Recordings, FindingsAreOfThePlantedRule) {
   }
 }
 
-// Of the finding of the planted rule; of another program the largest finding of its cause.
+// The gain of the finding of the planted rule; for other programs, of the largest finding of their cause.
 double predicted_ms(const Facts& facts, const Analysis& analysis) {
   const auto rule = kPlantedRules.find(facts.program);
   for (const Finding& finding : analysis.findings)
@@ -297,8 +297,8 @@ TEST(Recordings, UnrecordedStepsArePredictedWithinAFifth) {
   }
 }
 
-// Of the programs, both forms, that the warning of the recorder's cost speaks of: the range that it gives
-// holds the step for three of four. Its width was chosen with both halves in view.
+// The range that the warning of the recorder's cost gives holds the step for three of four programs, both
+// forms counted. Its width was chosen with both halves in view.
 TEST(Recordings, RangesOfUnrecordedStepsHoldForThreeOfFour) {
   std::array<int, 2> slowed = {}, inside = {};
   std::size_t number = 0;

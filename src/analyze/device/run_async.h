@@ -7,9 +7,9 @@
 namespace hone::analyze::device {
 
 // On a thread of its own; where the system grants none, when the result is asked for.
-template <typename Part>
-auto run_async(Part&& part) {
-  return std::async(std::launch::async | std::launch::deferred, std::forward<Part>(part));
+template <typename AccountEntry>
+auto run_async(AccountEntry&& part) {
+  return std::async(std::launch::async | std::launch::deferred, std::forward<AccountEntry>(part));
 }
 
 }  // namespace hone::analyze::device

@@ -22,7 +22,7 @@ constexpr double kRounding = 1.02;
 // How far above what can be the row is, as a share of that; 1 and less: it can be.
 double excess(const OperatorTime& row, double most_of_roof) {
   if (row.ms.median < kLeastMs) return 0;
-  if (row.roof == "DRAM") return row.fraction_of_roof / kCached;
+  if (row.bound_by_dram) return row.fraction_of_roof / kCached;
   if (row.op_class == OperatorClass::kConvolution) return row.fraction_of_roof / kConvolution;
   const bool of_zeros = row.main_cause == Cause::kAvoidableTraffic;
   return row.op_class == OperatorClass::kMatrix && !of_zeros ? row.fraction_of_roof / most_of_roof : 0;
@@ -72,7 +72,7 @@ std::string impossible_time(const std::vector<KernelTime>& rows) {
 }  // namespace
 
 std::vector<std::string> self_check(const OperatorTables& tables, const GpuRoofs& roofs) {
-  const auto is_memory = [](const OperatorTime& row) { return row.roof == "DRAM"; };
+  const auto is_memory = [](const OperatorTime& row) { return row.bound_by_dram; };
   std::vector<std::string> warnings = {
       impossible_rate(tables.operators, std::not_fn(is_memory), roofs.most_of_roof(), "FLOPs",
                       "MFU and achieved arithmetic"),

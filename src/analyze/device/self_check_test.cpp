@@ -16,6 +16,7 @@ OperatorTime row(OperatorClass op_class, std::string roof, double fraction) {
   OperatorTime row;
   row.name = "mm 64×64 · 64×64";
   row.op_class = op_class;
+  row.bound_by_dram = roof == "DRAM";
   row.roof = std::move(roof);
   row.fraction_of_roof = fraction;
   row.ms.median = 1;

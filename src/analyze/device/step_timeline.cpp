@@ -214,7 +214,7 @@ class StepTimelineBuilder {
   }
 
   void add_idle_of(std::size_t rank, int track) {
-    for (const IdlePart& part : study_.ranks[rank].idle) {
+    for (const IdleInterval& part : study_.ranks[rank].idle) {
       const int64_t start = std::max(part.start_ns, window_.zero_ns);
       const int64_t end = std::min(part.start_ns + static_cast<int64_t>(part.ns), window_.end_ns);
       if (end <= start) continue;

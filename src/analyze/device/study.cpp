@@ -65,7 +65,7 @@ Study make_study(const trace::Trace& trace, std::vector<RankTimeline> timelines,
                                                                  : occupancy(timeline, device).overlaps);
     rank.loops = find_loops(trace, timeline);
     study.activities.push_back(activity.get());
-    rank.idle = idle_parts(timeline, rank.occupancy, study.activities.back());
+    rank.idle = idle_intervals(timeline, rank.occupancy, study.activities.back());
     rank.split = divide_busy(trace, timeline, study.activities.back(), rank.loops, roofs);
     rank.typical = typical_step(timeline, common);
     study.ranks.push_back(std::move(rank));
@@ -91,18 +91,18 @@ std::size_t typical_window(const Study& study, std::size_t rank) {
   return best;
 }
 
-double waited_ns(const Study& study, std::size_t rank, const Charge& charge) {
-  const MatchedCollective* collective = study.collectives.find(static_cast<uint32_t>(rank), charge.work);
+double waited_ns(const Study& study, std::size_t rank, const BusyInterval& interval) {
+  const MatchedCollective* collective = study.collectives.find(static_cast<uint32_t>(rank), interval.work);
   if (collective == nullptr) return 0;
-  return std::clamp(collective->last_ns - static_cast<double>(charge.start_ns), 0.0,
-                    static_cast<double>(charge.end_ns - charge.start_ns)) /
-         charge.sharers;
+  return std::clamp(collective->last_ns - static_cast<double>(interval.start_ns), 0.0,
+                    static_cast<double>(interval.end_ns - interval.start_ns)) /
+         interval.sharers;
 }
 
 double waiting_for_others_ms(const Study& study, std::size_t rank) {
   double total = 0;
-  for (const Charge& charge : study.ranks[rank].occupancy.charges)
-    total += study.ranks[rank].typical.part_ms(charge.window, waited_ns(study, rank, charge));
+  for (const BusyInterval& interval : study.ranks[rank].occupancy.busy)
+    total += study.ranks[rank].typical.part_ms(interval.window, waited_ns(study, rank, interval));
   return total;
 }
 

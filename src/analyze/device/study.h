@@ -25,7 +25,7 @@ namespace hone::analyze::device {
 struct RankStudy {
   Occupancy occupancy;                         // of the ledger's device
   std::vector<std::vector<Overlap>> overlaps;  // by device, as RankTimeline::devices, and window
-  std::vector<IdlePart> idle;
+  std::vector<IdleInterval> idle;
   BusySplit split;
   Loops loops;
   TypicalStep typical;  // what its ledger is of
@@ -59,8 +59,9 @@ Study make_study(const trace::Trace& trace, const GpuRoofs& roofs);
 // The window whose time is nearest to the rank's median.
 std::size_t typical_window(const Study& study, std::size_t rank);
 
-// Of a charge the time before the last rank came to the collective that it is of; 0 of other works.
-double waited_ns(const Study& study, std::size_t rank, const Charge& charge);
+// How much of a busy interval lies before the last rank came to the collective that it belongs to; 0 for other
+// works.
+double waited_ns(const Study& study, std::size_t rank, const BusyInterval& interval);
 
 // How long a rank waits in collectives for ranks that come later, in ms of its typical step.
 double waiting_for_others_ms(const Study& study, std::size_t rank);

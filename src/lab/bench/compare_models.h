@@ -15,7 +15,7 @@ namespace hone::lab {
 struct ModelComparison {
   PairedResult paired;  // a ratio above 1: B is faster
   Latency a, b;         // over the paired measurement's slots
-  // Of the outputs that both have by name and type, given the same inputs; none: why they cannot be compared.
+  // Compares the outputs that both have by name and type, given the same inputs; none: why they cannot be.
   NumericReport numbers;
   std::string why_not_compared;
 };

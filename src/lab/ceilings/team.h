@@ -26,8 +26,7 @@ TeamTime time_call(int threads, const std::function<void()>& call);
 
 // Repeated timings of one piece of work.
 struct Samples {
-  // Of the undisturbed repetitions, on the wall. Where there are too few of them, of all repetitions, on the
-  // CPU: still right for arithmetic and nearly so for caches, too slow where others use up shared bandwidth.
+  // Wall times of the undisturbed repetitions. Where there are too few of them, CPU times of all: still right for arithmetic and nearly so for caches, too slow where others use up shared bandwidth.
   std::vector<double> seconds;
   int repetitions = 0;  // all that ran
   int disturbed = 0;    // of those

@@ -215,7 +215,8 @@ class Runner {
     return contradictions;
   }
 
-  // Of the budget of all trials: what the phases before left of the experiment's, but for what comes after.
+  // What is left for all trials: the experiment's budget without what the phases before took and what those
+  // after will need.
   double trials_seconds_left() {
     const double reserved = options_.budget_s * (2 * kProfileShare + kFinalShare);
     return options_.budget_s - reserved - phases_.seconds();

@@ -67,10 +67,11 @@ analyze::PassCombination combine(std::span<PassRow* const> rows, const PairedRes
       if (name != row->name) others.push_back(name);
     }
     row->kept = decision.kept;
-    row->reason += decision.kept ? fmt::format("; kept together with {}", listed(others))
-                                 : fmt::format("; dropped: {} together with {} either",
-                                               speed.verdict == Verdict::kSlower ? "slower" : "no difference",
-                                               listed(others));
+    row->reason +=
+        decision.kept
+            ? fmt::format("; kept together with {}", listed(others))
+            : fmt::format("; dropped: {} together with {} either",
+                          speed.change == SpeedChange::kSlower ? "slower" : "no difference", listed(others));
   }
   return combination;
 }

@@ -139,7 +139,7 @@ void Trials::judge(const std::string& group, const PairedResult& speed, const Nu
   row.max_rel_err = numbers.max_rel_err;
   row.kept = decision.kept;
   const std::vector<std::string> before = carried();
-  if (decision.kept || for_memory || !numbers.passed || speed.verdict != Verdict::kNoDifference) {
+  if (decision.kept || for_memory || !numbers.passed || speed.change != SpeedChange::kNoDifference) {
     row.reason += "; " + decision.reason + arena_words(row.arena);
     if (!decision.kept) return;
     if (!before.empty()) {

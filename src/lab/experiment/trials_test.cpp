@@ -27,7 +27,9 @@ Graph chain(std::size_t nodes) {
 PairedResult reading(double low, double median_ratio, double high) {
   PairedResult speed;
   speed.ratio = {median_ratio, low, high, 0.95};
-  speed.verdict = low > 1 ? Verdict::kFaster : high < 1 ? Verdict::kSlower : Verdict::kNoDifference;
+  speed.change = low > 1    ? SpeedChange::kFaster
+                 : high < 1 ? SpeedChange::kSlower
+                            : SpeedChange::kNoDifference;
   speed.a_ms = {10, 10, 10};
   speed.b_ms = {10 / median_ratio};
   return speed;

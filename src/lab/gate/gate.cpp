@@ -33,13 +33,13 @@ GateDecision decide(const PairedResult& speed, const NumericReport& numbers,
   if (!numbers.passed)
     return {false, fmt::format("dropped: {} ({} change; speed {})", numbers.detail,
                                numerics_name(numbers.numerics), ratio)};
-  switch (speed.verdict) {
-    case Verdict::kNoDifference:
+  switch (speed.change) {
+    case SpeedChange::kNoDifference:
       if (arena) return decide_memory(speed, numbers, *arena, options);
       return {false, fmt::format("dropped: no difference, {}", ratio)};
-    case Verdict::kSlower:
+    case SpeedChange::kSlower:
       return {false, fmt::format("dropped: slower, {}", ratio)};
-    case Verdict::kFaster:
+    case SpeedChange::kFaster:
       break;
   }
   const double gain = 1 - 1 / speed.ratio.median;

@@ -5,9 +5,9 @@
 namespace hone::lab {
 namespace {
 
-PairedResult speed(Verdict verdict, double median, double low, double high) {
+PairedResult speed(SpeedChange change, double median, double low, double high) {
   PairedResult result;
-  result.verdict = verdict;
+  result.change = change;
   result.ratio = {median, low, high, 0.95};
   return result;
 }
@@ -18,24 +18,24 @@ NumericReport numbers(float output) {
 }
 
 TEST(Gate, KeepsAProvedGainWithRightNumbers) {
-  const GateDecision decision = decide(speed(Verdict::kFaster, 1.18, 1.15, 1.21), numbers(1.0000003f));
+  const GateDecision decision = decide(speed(SpeedChange::kFaster, 1.18, 1.15, 1.21), numbers(1.0000003f));
   EXPECT_TRUE(decision.kept);
   EXPECT_EQ(decision.reason, "kept: 1.18× (1.15–1.21), rel. L2 3.6e-07");
 }
 
 TEST(Gate, DropsWhatMakesNoDifference) {
-  const GateDecision decision = decide(speed(Verdict::kNoDifference, 1.003, 0.99, 1.02), numbers(1));
+  const GateDecision decision = decide(speed(SpeedChange::kNoDifference, 1.003, 0.99, 1.02), numbers(1));
   EXPECT_FALSE(decision.kept);
   EXPECT_EQ(decision.reason, "dropped: no difference, 1.00× (0.99–1.02)");
 }
 
 TEST(Gate, DropsASlowerChange) {
-  EXPECT_EQ(decide(speed(Verdict::kSlower, 0.5, 0.45, 0.55), numbers(1)).reason,
+  EXPECT_EQ(decide(speed(SpeedChange::kSlower, 0.5, 0.45, 0.55), numbers(1)).reason,
             "dropped: slower, 0.50× (0.45–0.55)");
 }
 
 TEST(Gate, DropsWrongNumbersHoweverFast) {
-  const GateDecision decision = decide(speed(Verdict::kFaster, 9, 8.9, 9.5), numbers(1.5));
+  const GateDecision decision = decide(speed(SpeedChange::kFaster, 9, 8.9, 9.5), numbers(1.5));
   EXPECT_FALSE(decision.kept);
   EXPECT_EQ(
       decision.reason,
@@ -44,12 +44,12 @@ TEST(Gate, DropsWrongNumbersHoweverFast) {
 }
 
 TEST(Gate, CanAskForMoreThanAClaimedGain) {
-  EXPECT_FALSE(decide(speed(Verdict::kFaster, 1.01, 1.005, 1.015), numbers(1), {}, {0.02}).kept);
-  EXPECT_TRUE(decide(speed(Verdict::kFaster, 1.05, 1.04, 1.06), numbers(1), {}, {0.02}).kept);
+  EXPECT_FALSE(decide(speed(SpeedChange::kFaster, 1.01, 1.005, 1.015), numbers(1), {}, {0.02}).kept);
+  EXPECT_TRUE(decide(speed(SpeedChange::kFaster, 1.05, 1.04, 1.06), numbers(1), {}, {0.02}).kept);
 }
 
 TEST(Gate, KeepsWhatSavesMemoryAtNoCostOfTime) {
-  const PairedResult same = speed(Verdict::kNoDifference, 1.001, 0.985, 1.02);
+  const PairedResult same = speed(SpeedChange::kNoDifference, 1.001, 0.985, 1.02);
   EXPECT_EQ(decide(same, numbers(1), ArenaChange{1000, 900}).reason,
             "kept: saves 10.0 % of the arena at no cost of time, 1.00× (0.98–1.02), bitwise equal");
   EXPECT_EQ(decide(same, numbers(1), ArenaChange{1000, 995}).reason,
@@ -59,11 +59,11 @@ TEST(Gate, KeepsWhatSavesMemoryAtNoCostOfTime) {
 }
 
 TEST(Gate, DoesNotPayForMemoryWithTime) {
-  EXPECT_FALSE(decide(speed(Verdict::kSlower, 0.9, 0.89, 0.92), numbers(1), ArenaChange{1000, 100}).kept);
+  EXPECT_FALSE(decide(speed(SpeedChange::kSlower, 0.9, 0.89, 0.92), numbers(1), ArenaChange{1000, 100}).kept);
   EXPECT_EQ(
-      decide(speed(Verdict::kNoDifference, 0.98, 0.9, 1.05), numbers(1), ArenaChange{1000, 900}).reason,
+      decide(speed(SpeedChange::kNoDifference, 0.98, 0.9, 1.05), numbers(1), ArenaChange{1000, 900}).reason,
       "dropped: saves 10.0 % of the arena, but may cost more than 2.0 % of the time, 0.98× (0.90–1.05)");
-  EXPECT_TRUE(decide(speed(Verdict::kFaster, 1.1, 1.05, 1.2), numbers(1), ArenaChange{1000, 1000}).kept);
+  EXPECT_TRUE(decide(speed(SpeedChange::kFaster, 1.1, 1.05, 1.2), numbers(1), ArenaChange{1000, 1000}).kept);
 }
 
 }  // namespace

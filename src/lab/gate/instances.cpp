@@ -78,7 +78,7 @@ Result<PairedResult> run_paired_instances(std::span<const Workload> a, std::span
   const double half = std::exp(student_quantile(options.level, freedom) * error);
   result.ratio.low = std::min(result.ratio.low, result.ratio.median / half);
   result.ratio.high = std::max(result.ratio.high, result.ratio.median * half);
-  result.verdict = judge_ratio(result.ratio, options.min_effect);
+  result.change = judge_ratio(result.ratio, options.min_effect);
   return result;
 }
 

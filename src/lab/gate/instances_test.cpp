@@ -46,7 +46,7 @@ int claims(double b_ms, double placement, int instances, int comparisons) {
     PlacedPlans plans(b_ms, placement, instances, 100 + static_cast<uint64_t>(i));
     const auto result = run_paired_instances(plans.a, plans.b, plans.options(static_cast<uint64_t>(i)));
     EXPECT_TRUE(result.ok());
-    claimed += result->verdict != Verdict::kNoDifference;
+    claimed += result->change != SpeedChange::kNoDifference;
   }
   return claimed;
 }
@@ -57,7 +57,7 @@ TEST(Instances, OneCopyAgainstOneClaimsWhereItLies) {
     PlacedPlans plans(1, 0.004, 1, 100 + static_cast<uint64_t>(i));
     const auto result = run_paired(plans.a[0], plans.b[0], plans.options(static_cast<uint64_t>(i)));
     ASSERT_TRUE(result.ok());
-    claimed += result->verdict != Verdict::kNoDifference;
+    claimed += result->change != SpeedChange::kNoDifference;
   }
   EXPECT_GT(claimed, 15) << "what is to be avoided: true of these copies, false of the models";
 }

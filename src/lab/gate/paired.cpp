@@ -119,22 +119,22 @@ Status check_options(const PairedOptions& options) {
 
 }  // namespace
 
-std::string_view verdict_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kFaster:
+std::string_view speed_change_name(SpeedChange change) {
+  switch (change) {
+    case SpeedChange::kFaster:
       return "faster";
-    case Verdict::kSlower:
+    case SpeedChange::kSlower:
       return "slower";
-    case Verdict::kNoDifference:
+    case SpeedChange::kNoDifference:
       return "no_difference";
   }
   return "no_difference";
 }
 
-Verdict judge_ratio(const Interval& ratio, double min_effect) {
-  if (ratio.low > 1 + min_effect) return Verdict::kFaster;
-  if (ratio.high < 1 / (1 + min_effect)) return Verdict::kSlower;
-  return Verdict::kNoDifference;
+SpeedChange judge_ratio(const Interval& ratio, double min_effect) {
+  if (ratio.low > 1 + min_effect) return SpeedChange::kFaster;
+  if (ratio.high < 1 / (1 + min_effect)) return SpeedChange::kSlower;
+  return SpeedChange::kNoDifference;
 }
 
 Result<PairedResult> run_paired(const Workload& a, const Workload& b, const PairedOptions& options) {
@@ -170,7 +170,7 @@ Result<PairedResult> run_paired(const Workload& a, const Workload& b, const Pair
       return Error{ErrorCode::kCancelled, "paired comparison: interrupted"};
   }
   if (result.stopped != "precise enough") result.ratio = ratio_interval(log_ratios, 1 - allowed_error);
-  result.verdict = judge_ratio(result.ratio, options.min_effect);
+  result.change = judge_ratio(result.ratio, options.min_effect);
   result.contention = meter.share();
   return result;
 }
@@ -196,7 +196,7 @@ Result<SelfComparison> compare_with_itself(const Workload& workload, int compari
     HONE_ASSIGN(PairedResult result, run_paired(workload, workload, own));
     self.comparisons++;
     self.interval_halfway.push_back(std::log(result.ratio.high / result.ratio.low) / 2);
-    if (result.verdict != Verdict::kNoDifference) {
+    if (result.change != SpeedChange::kNoDifference) {
       self.claimed++;
       self.claims.push_back(std::move(result));
     }

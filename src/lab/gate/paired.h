@@ -31,16 +31,16 @@ namespace hone::lab {
 
 // What runs: one call is one step. A failing call ends the comparison with that error.
 using Workload = std::function<Status()>;
-// Told the share of the work done, in [0, 1]; false cancels.
+// Called with the share of the work done, in [0, 1]; false cancels.
 using Progress = std::function<bool(double)>;
 
-enum class Verdict : uint8_t { kFaster, kSlower, kNoDifference };  // of B against A
-std::string_view verdict_name(Verdict verdict);                    // "faster", "slower", "no_difference"
+enum class SpeedChange : uint8_t { kFaster, kSlower, kNoDifference };  // of B against A
+std::string_view speed_change_name(SpeedChange change);                // "faster", "slower", "no_difference"
 
 inline constexpr double kLookLevel = 0.001;  // error that one early look may spend
 
 // What an interval of a ratio says, where differences below `min_effect` are none.
-Verdict judge_ratio(const Interval& ratio, double min_effect);
+SpeedChange judge_ratio(const Interval& ratio, double min_effect);
 
 struct PairedOptions {
   double level = 0.95;
@@ -66,14 +66,14 @@ struct PairedOptions {
 
 struct PairedResult {
   Interval ratio;  // time of A / time of B; above 1: B is faster. `median` is the Hodges-Lehmann estimate.
-  Verdict verdict = Verdict::kNoDifference;
+  SpeedChange change = SpeedChange::kNoDifference;
   std::vector<double> block_ratios;  // one a block, in the order they ran; none left out
   std::vector<double> a_ms, b_ms;    // time of one call, two a block each
   int calls_per_slot = 1;
   int looks = 0;        // how often the data were looked at before the end
-  double level = 0.95;  // of the verdict; ratio.level is the stricter one that the interval was computed at
+  double level = 0.95;  // of the claim; ratio.level is the stricter one that the interval was computed at
   std::string stopped;  // why it ended: "precise enough", "time is up", "enough blocks"
-  // What other programs took meanwhile. The verdict stands all the same, of this machine as busy as it was;
+  // What other programs took meanwhile. The claim stands all the same, of this machine as busy as it was;
   // on a quiet one the two may compare otherwise.
   ContentionShare contention;
 };
@@ -86,7 +86,7 @@ std::string ratio_text(const Interval& ratio);
 // How often a comparison of a workload with itself claims a difference: the check of the test itself.
 struct SelfComparison {
   int comparisons = 0;
-  int claimed = 0;                   // verdicts other than no_difference
+  int claimed = 0;                   // comparisons that claimed a difference
   std::vector<PairedResult> claims;  // those
   std::vector<double>
       interval_halfway;  // each comparison's half-width relative to the ratio: what it could see

@@ -80,7 +80,7 @@ ErrorRate simulate(Noise noise, double size, double true_ratio, int comparisons,
     options.budget_ns = changes.budget_ns;
     const auto result = run_paired(machine.workload(1e6 * true_ratio), machine.workload(1e6), options);
     EXPECT_TRUE(result.ok());
-    rate.claimed += result->verdict != Verdict::kNoDifference;
+    rate.claimed += result->change != SpeedChange::kNoDifference;
     rate.missed += result->ratio.low > true_ratio || result->ratio.high < true_ratio;
   }
   return rate;
@@ -134,12 +134,12 @@ TEST(Paired, SaysWhichOneIsFasterAndWhy) {
   PairedOptions options = simulated_options(machine, 1);
   const auto faster = run_paired(machine.workload(2e6), machine.workload(1e6), options);
   ASSERT_TRUE(faster.ok());
-  EXPECT_EQ(faster->verdict, Verdict::kFaster);
+  EXPECT_EQ(faster->change, SpeedChange::kFaster);
   EXPECT_NEAR(faster->ratio.median, 2, 0.01);
   EXPECT_EQ(faster->stopped, "precise enough");
   const auto slower = run_paired(machine.workload(1e6), machine.workload(1.1e6), options);
   ASSERT_TRUE(slower.ok());
-  EXPECT_EQ(slower->verdict, Verdict::kSlower);
+  EXPECT_EQ(slower->change, SpeedChange::kSlower);
 }
 
 TEST(Paired, DropsNothing) {

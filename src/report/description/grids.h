@@ -11,7 +11,7 @@ Grid top_grid(const analyze::Analysis& analysis, Form form);
 Grid kernel_grid(const analyze::Analysis& analysis, Form form, std::size_t most);
 Grid metric_grid(const analyze::Analysis& analysis, Form form);
 Grid phase_grid(const analyze::Analysis& analysis, Form form);
-// Stretches of the critical path in the order given.
+// Intervals of the critical path in the order given.
 Grid path_grid(const analyze::Analysis& analysis, Form form, const std::vector<analyze::PathSegment>& rows);
 Grid rank_grid(const analyze::Analysis& analysis, Form form);
 // For an analysis with a late rank.

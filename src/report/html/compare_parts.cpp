@@ -20,10 +20,10 @@ constexpr std::size_t kOperatorRows = 40;
 Markup certainty_cell(analyze::Certainty certainty, double change_ms) {
   const std::string_view words = certainty_words(certainty);
   if (words.empty()) return tag("td", Markup());
-  const bool told = certainty == analyze::Certainty::kSure || certainty == analyze::Certainty::kLikely;
+  const bool certain = certainty == analyze::Certainty::kSure || certainty == analyze::Certainty::kLikely;
   return tag("td", {{"class", "n"}},
              tag("span",
-                 {{"class", !told           ? "no"
+                 {{"class", !certain        ? "no"
                             : change_ms > 0 ? "fail"
                                             : "yes"}},
                  words));
@@ -60,6 +60,25 @@ Section compare_causes_part(const analyze::Comparison& comparison) {
       "<th class=\"n\">change</th><th></th></tr></thead>");
   return section("causes", "By cause", "The two ledgers, row by row; each adds up to its step.",
                  tag("table", {{"class", "cards"}}, head + tag("tbody", body)));
+}
+
+Section compare_findings_part(const analyze::Comparison& comparison) {
+  if (comparison.findings.empty()) return {};
+  const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
+  Markup body;
+  for (const analyze::RuleChange& row : comparison.findings) {
+    Markup cells = tag("td", tag("code", rule_change_name(row)) +
+                                 tag("span", {{"class", "kind"}}, analyze::cause_label(row.cause)));
+    cells += cell("first", row.a_ms > 0 ? fixed_ms(row.a_ms, step) : "–", row.a_ms);
+    cells += cell("second", row.b_ms > 0 ? fixed_ms(row.b_ms, step) : "–", row.b_ms);
+    cells += cell("change", signed_ms(row.b_ms - row.a_ms, step), row.b_ms - row.a_ms);
+    body += tag("tr", {{"class", "single"}}, cells);
+  }
+  Markup head = Markup::literal(
+      "<thead><tr><th>finding</th><th class=\"n\">first</th><th class=\"n\">second</th>"
+      "<th class=\"n\">change</th></tr></thead>");
+  return section("findings", "By finding", std::string(rule_changes_note()),
+                 tag("table", {{"class", "cards sortable"}}, head + tag("tbody", body)));
 }
 
 Section compare_operators_part(const analyze::Comparison& comparison) {

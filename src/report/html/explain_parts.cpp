@@ -32,20 +32,20 @@ std::vector<analyze::FindingPart> named_parts(const analyze::Finding& row, const
 
 Markup finding_card(const analyze::Finding& row, int number, const analyze::Analysis& analysis) {
   Markup head = tag("span", {{"class", "number"}}, fmt::format("{}", number));
-  head += tag("h3", told(row.fix.empty() ? row.title : row.fix));
+  head += tag("h3", with_code(row.fix.empty() ? row.title : row.fix));
   const std::string gain = gain_sentence(row, analysis);
   if (!gain.empty()) head += tag("span", {{"class", "wins"}}, prose("wins " + gain));
   Markup inside = tag("div", {{"class", "finding-head"}}, head);
   Markup why = tag("span", {{"class", "chip-dot " + svg::cause_class(row.cause)}}, Markup());
   why += Markup::text(" ") + tag("b", analyze::cause_label(row.cause));
-  if (!row.fix.empty()) why += told(": " + row.title);
+  if (!row.fix.empty()) why += with_code(": " + row.title);
   inside += tag("p", why);
   Markup items;
   const std::vector<analyze::FindingPart> parts = named_parts(row, analysis);
   for (const std::string& line : row.evidence)
     items += tag("li", evidence_line(shortened(clean_utf8(line), kLongLine), parts));
   if (!items.empty()) inside += tag("ul", items);
-  if (!row.caveat.empty()) inside += tag("p", {{"class", "mind"}}, told("Note: " + row.caveat));
+  if (!row.caveat.empty()) inside += tag("p", {{"class", "mind"}}, with_code("Note: " + row.caveat));
   return tag("div", {{"class", "card finding"}}, inside);
 }
 

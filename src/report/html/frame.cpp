@@ -73,7 +73,7 @@ Markup prose(std::string_view text) {
   return result + breakable(std::string_view(bound).substr(done));
 }
 
-Markup told(std::string_view text) {
+Markup with_code(std::string_view text) {
   Markup result;
   for (const TextPart& part : code_parts(text))
     result += part.code ? tag("code", {{"class", columns(part.text) > kUnbroken ? "inline long" : "inline"}},
@@ -107,7 +107,7 @@ Markup tabs(std::string_view id, std::string_view first_name, const Markup& firs
 
 Markup warnings_part(const std::vector<std::string>& warnings) {
   Markup all;
-  for (const std::string& warning : warnings) all += tag("p", {{"class", "warning"}}, told(warning));
+  for (const std::string& warning : warnings) all += tag("p", {{"class", "warning"}}, with_code(warning));
   return all;
 }
 

@@ -46,17 +46,17 @@ std::string range(const analyze::Estimate& ms, double step_ms) {
 }
 
 Markup verdict_line(const analyze::LabReport& report) {
-  LabVerdict words = lab_verdict(report);
-  const Markup headline = tag("em", {{"class", words.good ? "" : "bad"}}, told(words.headline));
+  LabHeadline words = lab_headline(report);
+  const Markup headline = tag("em", {{"class", words.good ? "" : "bad"}}, with_code(words.headline));
   return tag("p", {{"class", "verdict"}}, headline) + tag("p", {{"class", "sub"}}, prose(words.rest));
 }
 
 // The verdict's first sentence large, the rest below it.
 Markup verdict_lines(const std::string& text) {
   const std::size_t end = text.find(". ");
-  if (end == std::string::npos) return tag("p", {{"class", "verdict"}}, told(text));
-  return tag("p", {{"class", "verdict"}}, told(text.substr(0, end + 1))) +
-         tag("p", {{"class", "sub"}}, told(text.substr(end + 2)));
+  if (end == std::string::npos) return tag("p", {{"class", "verdict"}}, with_code(text));
+  return tag("p", {{"class", "verdict"}}, with_code(text.substr(0, end + 1))) +
+         tag("p", {{"class", "sub"}}, with_code(text.substr(end + 2)));
 }
 
 Markup recoverable_tile(const analyze::Analysis& analysis) {
@@ -80,9 +80,9 @@ Markup compared_side(std::string_view which, const std::string& source, const st
                      const analyze::Advice& advice, double step_ms) {
   Markup inside = tag("h3", which);
   inside += tag("p", {{"class", "source"}}, tag("code", prose(shortened(clean_utf8(source), 160))));
-  inside += tag("p", told(verdict));
+  inside += tag("p", with_code(verdict));
   if (const std::string fix = advice_text(advice, step_ms); !fix.empty())
-    inside += tag("p", {{"class", "advice"}}, tag("b", "What to do: ") + told(fix));
+    inside += tag("p", {{"class", "advice"}}, tag("b", "What to do: ") + with_code(fix));
   return tag("div", {{"class", "card side"}}, inside);
 }
 
@@ -95,7 +95,7 @@ Markup lab_hero(const analyze::LabReport& report) {
       {where.machine, fmt::format("{}, {} threads", where.device, where.threads), where.when.substr(0, 10)});
   hero += verdict_line(report);
   if (const std::string note = quotient_note(report); !note.empty())
-    hero += tag("p", {{"class", "sub"}}, told(note));
+    hero += tag("p", {{"class", "sub"}}, with_code(note));
   hero += tag("p", {{"class", "sub"}}, tag("b", "Before:") + prose(" " + report.baseline.verdict.sentence));
   hero += tag("p", {{"class", "sub"}}, tag("b", "After:") + prose(" " + report.optimised.verdict.sentence));
   hero += tag("p", {{"class", "sub"}}, prose(baseline_note()));
@@ -120,11 +120,11 @@ Markup explain_hero(const analyze::Analysis& analysis) {
                                       shortened(clean_utf8(analysis.step.how_found), 80))});
   // What a reader is to do stands first and large; why, below it.
   if (const std::string action = headline_action(analysis); !action.empty())
-    hero += tag("p", {{"class", "verdict"}}, told(action)) +
-            tag("p", {{"class", "sub"}}, told(analysis.verdict.sentence));
+    hero += tag("p", {{"class", "verdict"}}, with_code(action)) +
+            tag("p", {{"class", "sub"}}, with_code(analysis.verdict.sentence));
   else
     hero += verdict_lines(analysis.verdict.sentence);
-  for (const std::string& note : analysis.step.notes) hero += tag("p", {{"class", "sub"}}, told(note));
+  for (const std::string& note : analysis.step.notes) hero += tag("p", {{"class", "sub"}}, with_code(note));
   Markup tiles = tile("step", fixed_ms(step, step), range(analysis.step.ms, step));
   double share = step > 0 ? analysis.floor_ms / step : 0;
   tiles += analysis.floor_known

@@ -51,7 +51,7 @@ Markup outcome_cell(bool kept, const std::string& outcome) {
 Markup pass_row(const analyze::PassRow& pass, const GainScale& scale, double step_ms) {
   Markup name = tag("code", shortened(clean_utf8(pass.name), 48)) + Markup::text(" ") +
                 tag("span", {{"class", "tag"}}, pass.numerics) +
-                tag("span", {{"class", "kind"}}, told(pass.reason));
+                tag("span", {{"class", "kind"}}, with_code(pass.reason));
   return tag("tr", {{"class", pass.kept ? "single" : "single dropped"}},
              tag("td", name) +
                  gain_cells(fired(pass) ? std::optional(pass.predicted_gain_ms) : std::nullopt,

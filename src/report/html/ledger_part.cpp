@@ -16,9 +16,9 @@ Markup evidence(const analyze::Analysis& side, const analyze::LedgerRow& row) {
     if (finding.cause == row.cause) parts.insert(parts.end(), finding.parts.begin(), finding.parts.end());
   Markup items;
   for (const std::string& line : row.evidence) items += tag("li", evidence_line(line, parts));
-  Markup inside = tag("p", told(row.title + ".")) + tag("ul", items);
-  if (!row.fix.empty()) inside += tag("p", tag("b", "What to do: ") + told(row.fix + "."));
-  if (!row.caveat.empty()) inside += tag("p", told("Note: " + row.caveat + "."));
+  Markup inside = tag("p", with_code(row.title + ".")) + tag("ul", items);
+  if (!row.fix.empty()) inside += tag("p", tag("b", "What to do: ") + with_code(row.fix + "."));
+  if (!row.caveat.empty()) inside += tag("p", with_code("Note: " + row.caveat + "."));
   return tag("div", {{"class", "evidence"}}, inside);
 }
 

@@ -31,7 +31,7 @@ Markup all_sections(const std::vector<Section>& sections);
 Markup prose(std::string_view text);
 // A sentence that may name code: that is set in code type and stays in one piece where a line has room for
 // it.
-Markup told(std::string_view text);
+Markup with_code(std::string_view text);
 // A number in a table; `name` stands before it where the page is too narrow for columns. Where it is empty,
 // nothing stands there. `sort_by` is what the column is sorted by.
 Markup cell(std::string_view name, const std::string& value, std::optional<double> sort_by = {});
@@ -68,6 +68,7 @@ Section path_part(const analyze::Analysis& analysis);
 
 Markup compare_hero(const analyze::Comparison& comparison);
 Section compare_causes_part(const analyze::Comparison& comparison);
+Section compare_findings_part(const analyze::Comparison& comparison);
 Section compare_operators_part(const analyze::Comparison& comparison);
 Section compare_elsewhere_part(const analyze::Comparison& comparison);
 

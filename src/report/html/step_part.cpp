@@ -144,10 +144,10 @@ Markup evidence_line(std::string_view line, const std::vector<analyze::FindingPa
   for (const analyze::FindingPart& part : parts) {
     const std::size_t at = part.name.empty() ? std::string_view::npos : place_of_name(line, part.name);
     if (at == std::string_view::npos || !part.place) continue;
-    return told(line.substr(0, at)) + place_link(*part.place, told(part.name)) +
-           told(line.substr(at + part.name.size()));
+    return with_code(line.substr(0, at)) + place_link(*part.place, with_code(part.name)) +
+           with_code(line.substr(at + part.name.size()));
   }
-  return told(line);
+  return with_code(line);
 }
 
 Section step_part(const Analysis& analysis) {

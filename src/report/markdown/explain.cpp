@@ -24,13 +24,13 @@ std::string findings(const Analysis& analysis) {
   std::string out;
   int number = 0;
   for (const analyze::Finding* row : ordered_findings(analysis)) {
-    out += fmt::format("{}. **{}** ({})", ++number, told(row->fix.empty() ? row->title : row->fix),
+    out += fmt::format("{}. **{}** ({})", ++number, with_code(row->fix.empty() ? row->title : row->fix),
                        analyze::cause_label(row->cause));
     if (const std::string gain = gain_sentence(*row, analysis); !gain.empty()) out += " wins " + gain;
     out += ".\n";
-    if (!row->fix.empty()) out += fmt::format("   - {}\n", told(row->title));
-    for (const std::string& line : row->evidence) out += fmt::format("   - {}\n", told(line));
-    if (!row->caveat.empty()) out += fmt::format("   - Note: {}\n", told(row->caveat));
+    if (!row->fix.empty()) out += fmt::format("   - {}\n", with_code(row->title));
+    for (const std::string& line : row->evidence) out += fmt::format("   - {}\n", with_code(line));
+    if (!row->caveat.empty()) out += fmt::format("   - Note: {}\n", with_code(row->caveat));
   }
   if (out.empty()) return "";
   const std::string note = gains_note(analysis);
@@ -60,8 +60,8 @@ std::string about(const Analysis& analysis) {
 std::string explain_markdown(const Analysis& analysis) {
   std::string out = fmt::format("# {}\n\n", plain(analysis.source));
   if (const std::string action = headline_action(analysis); !action.empty())
-    out += fmt::format("**{}**\n\n", told(action));
-  out += told(analysis.verdict.sentence) + "\n\n";
+    out += fmt::format("**{}**\n\n", with_code(action));
+  out += with_code(analysis.verdict.sentence) + "\n\n";
   out += about(analysis) + warnings(analysis.warnings);
   out += section("Where the time goes", ledger(analysis));
   out += section("What to change", findings(analysis));

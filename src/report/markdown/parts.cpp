@@ -32,7 +32,7 @@ std::string plain(std::string_view text) {
   return result;
 }
 
-std::string told(std::string_view text) {
+std::string with_code(std::string_view text) {
   const std::string cleaned = clean_utf8(text);
   std::string result;
   for (const TextPart& part : code_parts(cleaned))
@@ -60,10 +60,10 @@ std::string ledger(const analyze::Analysis& side) {
   std::string out = table(ledger_grid(side, Form::kMarkdown),
                           {{"**step**", fmt::format("**{}**", fixed_ms(step, step)), "100 %", ""}});
   for (const analyze::LedgerRow& line : side.ledger) {
-    out += fmt::format("- **{}**: {}.", row_label(side, line.cause), told(line.title));
-    if (!line.fix.empty()) out += fmt::format(" Fix: {}.", told(line.fix));
+    out += fmt::format("- **{}**: {}.", row_label(side, line.cause), with_code(line.title));
+    if (!line.fix.empty()) out += fmt::format(" Fix: {}.", with_code(line.fix));
     out += "\n";
-    for (const std::string& evidence : line.evidence) out += fmt::format("  - {}\n", told(evidence));
+    for (const std::string& evidence : line.evidence) out += fmt::format("  - {}\n", with_code(evidence));
   }
   return out + "\n";
 }
@@ -72,7 +72,7 @@ std::string top(const analyze::Analysis& side) { return table(top_grid(side, For
 
 std::string warnings(const std::vector<std::string>& list) {
   std::string out;
-  for (const std::string& warning : list) out += fmt::format("> {}\n\n", told(warning));
+  for (const std::string& warning : list) out += fmt::format("> {}\n\n", with_code(warning));
   return out;
 }
 

@@ -13,7 +13,7 @@ namespace hone::report::markdown {
 // Text in which nothing is taken for markup: names come from models.
 std::string plain(std::string_view text);
 // A sentence: what in it is code (code_text.h) in code type.
-std::string told(std::string_view text);
+std::string with_code(std::string_view text);
 // A name in code type; a backtick or bar in it would end the cell or the code.
 std::string code(std::string_view text);
 

@@ -38,6 +38,17 @@ std::string advice(const analyze::Advice& advice, double step_ms, const Terminal
   return text.empty() ? "" : paint(wrapped("→ " + text, 4, style, 2), Colour::kGreen, style);
 }
 
+std::string findings(const analyze::Comparison& comparison, std::size_t name_width,
+                     const TerminalStyle& style) {
+  if (comparison.findings.empty()) return "";
+  const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
+  std::string out = heading("By finding, largest change first", style) + head(name_width, style);
+  for (const analyze::RuleChange& row : comparison.findings)
+    out += line(left(titled(rule_change_name(row), analyze::cause_label(row.cause), name_width), name_width),
+                row.a_ms, row.b_ms, step, analyze::Certainty::kNone);
+  return out;
+}
+
 // What only ranks run that are not in the tables above.
 std::string elsewhere(const analyze::Comparison& comparison, const TerminalStyle& style) {
   if (comparison.elsewhere.empty()) return "";
@@ -76,6 +87,7 @@ std::string compare_terminal(const analyze::Comparison& comparison, const Termin
                 row.difference.certainty);
   out += line(left("step", name_width), comparison.a_ms.median, comparison.b_ms.median, step,
               comparison.difference.certainty);
+  out += findings(comparison, name_width, style);
   const std::size_t shown = std::min(kNamedChanges, comparison.operators.size());
   if (shown > 0) out += heading("By operator, largest change first", style) + head(name_width, style);
   for (std::size_t i = 0; i < shown; ++i) {

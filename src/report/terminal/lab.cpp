@@ -90,7 +90,7 @@ std::string result_line(const analyze::LabReport& report) {
 }  // namespace
 
 std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& style) {
-  LabVerdict words = lab_verdict(report);
+  LabHeadline words = lab_headline(report);
   std::string out =
       "\n" + paint(wrapped(words.headline, 0, style), words.good ? Colour::kGreen : Colour::kRed, style);
   out += wrapped(words.rest, 0, style);

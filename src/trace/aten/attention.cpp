@@ -44,7 +44,7 @@ bool causal_flag(const Args& args, std::size_t at) {
 }
 
 template <Direction direction, Order order, std::size_t causal_at>
-std::optional<Work> attention(const Args& args, const Entry&) {
+std::optional<OperatorCost> attention(const Args& args, const Entry&) {
   const std::size_t first = direction == kForward ? 0 : 1;  // after the gradient
   const CallInput *q = args.tensor(first), *k = args.tensor(first + 1), *v = args.tensor(first + 2);
   if (q == nullptr || k == nullptr || v == nullptr) return std::nullopt;
@@ -56,22 +56,22 @@ std::optional<Work> attention(const Args& args, const Entry&) {
   const double out = rows * size->value_depth * static_cast<double>(dtype_size(q->dtype));
   const double statistics = rows * 4;  // log-sum-exp of each row, f32
   const double inputs = q->bytes() + k->bytes() + v->bytes();
-  Work work;
+  OperatorCost cost;
   if (direction == kForward) {
-    work.flops = 2 * pairs * (size->depth + size->value_depth);
-    work.read = inputs;
-    work.written = out + statistics;
+    cost.flops = 2 * pairs * (size->depth + size->value_depth);
+    cost.read = inputs;
+    cost.written = out + statistics;
   } else {
     // P = Q·Kᵀ again, dQ, dK over the depth; dP, dV over the depth of values
-    work.flops = 2 * pairs * (3 * size->depth + 2 * size->value_depth);
-    work.read = inputs + 2 * out + statistics;
-    work.written = inputs;
+    cost.flops = 2 * pairs * (3 * size->depth + 2 * size->value_depth);
+    cost.read = inputs + 2 * out + statistics;
+    cost.written = inputs;
   }
-  work.dtype = q->dtype;
-  work.geometry =
+  cost.dtype = q->dtype;
+  cost.geometry =
       fmt::format("{}attention, {}×{} heads, {} queries, {} keys, depth {}", causal ? "causal " : "",
                   size->batch, size->heads, size->queries, size->keys, size->depth);
-  return work;
+  return cost;
 }
 
 constexpr Entry kAttentionTable[] = {

@@ -96,14 +96,15 @@ std::optional<Geometry> geometry_of(const Args& args, const Positions& p, bool t
   return g;
 }
 
-std::optional<Work> forward(const Args& args, const Positions& p, bool transposed) {
+std::optional<OperatorCost> forward(const Args& args, const Positions& p, bool transposed) {
   const auto g = geometry_of(args, p, transposed);
   const Dims out = g ? output_dims(*g) : Dims{};
   if (out.empty()) return std::nullopt;
   const CallInput& input = *args.tensor(static_cast<std::size_t>(p.input));
   const double bias = p.bias >= 0 ? args.bytes(static_cast<std::size_t>(p.bias)) : 0;
-  return Work{forward_flops(*g, out), input.bytes() + args.bytes(static_cast<std::size_t>(p.weight)) + bias,
-              tensor_bytes(out, input.dtype), input.dtype, describe(*g, out)};
+  return OperatorCost{forward_flops(*g, out),
+                      input.bytes() + args.bytes(static_cast<std::size_t>(p.weight)) + bias,
+                      tensor_bytes(out, input.dtype), input.dtype, describe(*g, out)};
 }
 
 // convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
@@ -127,17 +128,17 @@ constexpr Positions kThnn = {0, 1, 3, 4, 5, -1, -1, -1, -1};
 constexpr Positions kBackwardPositions = {1, 2, -1, 4, 5, 6, 7, 8, 9};
 
 template <const Positions& positions, bool transposed = false>
-std::optional<Work> convolution(const Args& args, const Entry&) {
+std::optional<OperatorCost> convolution(const Args& args, const Entry&) {
   return forward(args, positions, transposed);
 }
 
 // + z and max(…, 0): two operations an element of the output, z read once
-std::optional<Work> convolution_add_relu(const Args& args, const Entry&) {
-  auto work = forward(args, kCudnnAddRelu, false);
-  if (!work) return std::nullopt;
-  work->read += args.bytes(2);
-  work->flops += 2 * work->written / static_cast<double>(dtype_size(work->dtype));
-  return work;
+std::optional<OperatorCost> convolution_add_relu(const Args& args, const Entry&) {
+  auto cost = forward(args, kCudnnAddRelu, false);
+  if (!cost) return std::nullopt;
+  cost->read += args.bytes(2);
+  cost->flops += 2 * cost->written / static_cast<double>(dtype_size(cost->dtype));
+  return cost;
 }
 
 // For recorders that leave strides out: the gradient has the shape of the output. Transposed convolutions
@@ -152,7 +153,7 @@ std::optional<Geometry> geometry_by_shapes(const Args& args) {
   return Geometry{in, kernel, {}, {}, {}, {}, false, in[1] / kernel[1]};
 }
 
-std::optional<Work> convolution_backward(const Args& args, const Entry&) {
+std::optional<OperatorCost> convolution_backward(const Args& args, const Entry&) {
   const CallInput* gradient = args.tensor(0);
   auto g = geometry_of(args, kBackwardPositions, false);
   Dims out = g ? output_dims(*g) : Dims{};
@@ -161,26 +162,26 @@ std::optional<Work> convolution_backward(const Args& args, const Entry&) {
   const CallInput &input = *args.tensor(1), &weight = *args.tensor(2);
   const std::array<bool, 3> mask = args.mask(10, {true, true, false});
   const double one = forward_flops(*g, out);
-  Work work;
-  work.dtype = input.dtype;
-  work.read = gradient->bytes();
+  OperatorCost cost;
+  cost.dtype = input.dtype;
+  cost.read = gradient->bytes();
   if (mask[0]) {
-    work.flops += one;
-    work.read += weight.bytes();
-    work.written += input.bytes();
+    cost.flops += one;
+    cost.read += weight.bytes();
+    cost.written += input.bytes();
   }
   if (mask[1]) {
-    work.flops += one;
-    work.read += input.bytes();
-    work.written += weight.bytes();
+    cost.flops += one;
+    cost.read += input.bytes();
+    cost.written += weight.bytes();
   }
   if (mask[2]) {
-    work.flops += elements(gradient->dims);
-    work.written += static_cast<double>(out[1]) * static_cast<double>(dtype_size(weight.dtype));
+    cost.flops += elements(gradient->dims);
+    cost.written += static_cast<double>(out[1]) * static_cast<double>(dtype_size(weight.dtype));
   }
   const char* what = mask[0] && mask[1] ? "" : mask[0] ? ", for the input" : ", for the weight";
-  work.geometry = "gradient of " + describe(*g, out) + what;
-  return work;
+  cost.geometry = "gradient of " + describe(*g, out) + what;
+  return cost;
 }
 
 constexpr int64_t kLongestStride = 64;

@@ -31,16 +31,16 @@ std::optional<CallCost> call_cost(std::string_view kind, std::span<const CallInp
   const auto base = base_kind(kind);
   const Entry* entry = base ? find_entry(base->base) : nullptr;
   if (entry == nullptr || entry->rule == nullptr) return std::nullopt;
-  auto work = entry->rule(Args(inputs, base->in_place), *entry);
-  if (!work || !(work->flops >= 0) || !(work->read >= 0) || !(work->written >= 0)) return std::nullopt;
-  const bool decided = work->op_class != OperatorClass::kOther;
-  return CallCost{decided ? work->op_class : entry->op_class,
-                  work->dtype,
-                  work->flops,
-                  work->read,
-                  work->written,
-                  std::move(work->geometry),
-                  work->result};
+  auto cost = entry->rule(Args(inputs, base->in_place), *entry);
+  if (!cost || !(cost->flops >= 0) || !(cost->read >= 0) || !(cost->written >= 0)) return std::nullopt;
+  const bool decided = cost->op_class != OperatorClass::kOther;
+  return CallCost{decided ? cost->op_class : entry->op_class,
+                  cost->dtype,
+                  cost->flops,
+                  cost->read,
+                  cost->written,
+                  std::move(cost->geometry),
+                  cost->result};
 }
 
 double copies_of_each(const CallInput& to, const CallInput& from) {

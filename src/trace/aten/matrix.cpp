@@ -16,26 +16,26 @@ DType result_type(const Args& args, std::size_t out, DType dtype) {
 }
 
 // C[…,m,n] = A[…,m,k] · B[…,k,n] + bias, with `batch` products.
-std::optional<Work> product(const CallInput& a, const CallInput& b, double batch, double bias_bytes,
-                            DType out) {
+std::optional<OperatorCost> product(const CallInput& a, const CallInput& b, double batch, double bias_bytes,
+                                    DType out) {
   const std::size_t ra = a.dims.size(), rb = b.dims.size();
   if (ra < 2 || rb < 2 || a.dims[ra - 1] != b.dims[rb - 2]) return std::nullopt;
   const auto m = static_cast<double>(a.dims[ra - 2]), k = static_cast<double>(a.dims[ra - 1]),
              n = static_cast<double>(b.dims[rb - 1]);
-  return Work{2 * batch * m * n * k, a.bytes() + b.bytes() + bias_bytes,
-              batch * m * n * static_cast<double>(dtype_size(out)), a.dtype,
-              fmt::format("{} · {}", dims_text(a.dims), dims_text(b.dims))};
+  return OperatorCost{2 * batch * m * n * k, a.bytes() + b.bytes() + bias_bytes,
+                      batch * m * n * static_cast<double>(dtype_size(out)), a.dtype,
+                      fmt::format("{} · {}", dims_text(a.dims), dims_text(b.dims))};
 }
 
 // mm(a, b, out?)
-std::optional<Work> mm(const Args& args, const Entry&) {
+std::optional<OperatorCost> mm(const Args& args, const Entry&) {
   const CallInput *a = args.tensor(0), *b = args.tensor(1);
   if (a == nullptr || b == nullptr || a->dims.size() != 2 || b->dims.size() != 2) return std::nullopt;
   return product(*a, *b, 1, 0, result_type(args, 2, a->dtype));
 }
 
 // _scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype): 8-bit floats in, out_dtype out
-std::optional<Work> scaled_mm(const Args& args, const Entry&) {
+std::optional<OperatorCost> scaled_mm(const Args& args, const Entry&) {
   const CallInput *a = args.tensor(0), *b = args.tensor(1);
   if (a == nullptr || b == nullptr) return std::nullopt;
   const DType out = scalar_type(static_cast<int64_t>(args.number(6).value_or(15)));
@@ -43,30 +43,30 @@ std::optional<Work> scaled_mm(const Args& args, const Entry&) {
 }
 
 // _int_mm(a, b): 8-bit integers in, 32-bit out
-std::optional<Work> int_mm(const Args& args, const Entry&) {
+std::optional<OperatorCost> int_mm(const Args& args, const Entry&) {
   const CallInput *a = args.tensor(0), *b = args.tensor(1);
   if (a == nullptr || b == nullptr) return std::nullopt;
   return product(*a, *b, 1, 0, DType::kI32);
 }
 
 // addmm(bias, a, b, beta, alpha)
-std::optional<Work> addmm(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> addmm(const Args& args, const Entry& entry) {
   const CallInput *a = args.tensor(1), *b = args.tensor(2);
   if (a == nullptr || b == nullptr) return std::nullopt;
-  auto work = product(*a, *b, 1, args.bytes(0), a->dtype);
-  if (work) work->flops += entry.flops * work->written / static_cast<double>(dtype_size(a->dtype));
-  return work;
+  auto cost = product(*a, *b, 1, args.bytes(0), a->dtype);
+  if (cost) cost->flops += entry.flops * cost->written / static_cast<double>(dtype_size(a->dtype));
+  return cost;
 }
 
 // bmm(a[b,m,k], b[b,k,n])
-std::optional<Work> bmm(const Args& args, const Entry&) {
+std::optional<OperatorCost> bmm(const Args& args, const Entry&) {
   const CallInput *a = args.tensor(0), *b = args.tensor(1);
   if (a == nullptr || b == nullptr || a->dims.size() != 3) return std::nullopt;
   return product(*a, *b, static_cast<double>(a->dims[0]), 0, result_type(args, 2, a->dtype));
 }
 
 // baddbmm(c, a[b,m,k], b[b,k,n])
-std::optional<Work> baddbmm(const Args& args, const Entry&) {
+std::optional<OperatorCost> baddbmm(const Args& args, const Entry&) {
   const CallInput *a = args.tensor(1), *b = args.tensor(2);
   if (a == nullptr || b == nullptr || a->dims.size() != 3) return std::nullopt;
   return product(*a, *b, static_cast<double>(a->dims[0]), args.bytes(0), a->dtype);
@@ -76,22 +76,22 @@ std::optional<Work> baddbmm(const Args& args, const Entry&) {
 // the rows (or the terms) are shared among them.
 //   a[m,k] · b[g,k,n] → [m,n]: rows of a for each factor       a[g,m,k] · b[k,n] → [m,n]: columns of b
 //   a[m,k] · b[k,n] → [g,m,n]: terms for each result           a[g,m,k] · b[g,k,n] → [g,m,n]: all of one size
-std::optional<Work> groups(const CallInput& a, const CallInput& b, const CallInput* ends, double more_bytes,
-                           DType out) {
+std::optional<OperatorCost> groups(const CallInput& a, const CallInput& b, const CallInput* ends,
+                                   double more_bytes, DType out) {
   const std::size_t ra = a.dims.size(), rb = b.dims.size();
   if (ra < 2 || ra > 3 || rb < 2 || rb > 3 || a.dims[ra - 1] != b.dims[rb - 2]) return std::nullopt;
   if ((ra == 2 || rb == 2) && (ends == nullptr || ends->dims.size() != 1)) return std::nullopt;
   if (ra == 3 && rb == 3 && a.dims[0] != b.dims[0]) return std::nullopt;
   const double batch = ra == 3 && rb == 3 ? static_cast<double>(a.dims[0]) : 1;
-  auto work = product(a, b, batch, more_bytes, out);
-  if (!work) return std::nullopt;
-  if (ra == 2 && rb == 2) work->written *= static_cast<double>(ends->dims[0]);
-  if (ends != nullptr) work->read += ends->bytes();
-  return work;
+  auto cost = product(a, b, batch, more_bytes, out);
+  if (!cost) return std::nullopt;
+  if (ra == 2 && rb == 2) cost->written *= static_cast<double>(ends->dims[0]);
+  if (ends != nullptr) cost->read += ends->bytes();
+  return cost;
 }
 
 // _grouped_mm(a, b, ends, bias, out_dtype)
-std::optional<Work> grouped_mm(const Args& args, const Entry&) {
+std::optional<OperatorCost> grouped_mm(const Args& args, const Entry&) {
   const CallInput *a = args.tensor(0), *b = args.tensor(1);
   if (a == nullptr || b == nullptr) return std::nullopt;
   const auto asked = args.number(4);
@@ -100,7 +100,7 @@ std::optional<Work> grouped_mm(const Args& args, const Entry&) {
 }
 
 // _scaled_grouped_mm(a, b, scale_a, scale_b, ends, bias, scale_result, out_dtype): as _scaled_mm
-std::optional<Work> scaled_grouped_mm(const Args& args, const Entry&) {
+std::optional<OperatorCost> scaled_grouped_mm(const Args& args, const Entry&) {
   const CallInput *a = args.tensor(0), *b = args.tensor(1);
   if (a == nullptr || b == nullptr) return std::nullopt;
   const DType out = scalar_type(static_cast<int64_t>(args.number(7).value_or(15)));
@@ -108,42 +108,43 @@ std::optional<Work> scaled_grouped_mm(const Args& args, const Entry&) {
 }
 
 // A[m,k] · x[k]: 2·m·k
-std::optional<Work> matrix_vector(const CallInput& a, const CallInput& x, double bias_bytes) {
+std::optional<OperatorCost> matrix_vector(const CallInput& a, const CallInput& x, double bias_bytes) {
   if (a.dims.size() != 2) return std::nullopt;
   const auto m = static_cast<double>(a.dims[0]), k = static_cast<double>(a.dims[1]);
-  return Work{2 * m * k, a.bytes() + x.bytes() + bias_bytes, m * static_cast<double>(dtype_size(a.dtype)),
-              a.dtype, fmt::format("{} · {}", dims_text(a.dims), dims_text(x.dims))};
+  return OperatorCost{2 * m * k, a.bytes() + x.bytes() + bias_bytes,
+                      m * static_cast<double>(dtype_size(a.dtype)), a.dtype,
+                      fmt::format("{} · {}", dims_text(a.dims), dims_text(x.dims))};
 }
 
-std::optional<Work> mv(const Args& args, const Entry&) {
+std::optional<OperatorCost> mv(const Args& args, const Entry&) {
   const CallInput *a = args.tensor(0), *x = args.tensor(1);
   return a == nullptr || x == nullptr ? std::nullopt : matrix_vector(*a, *x, 0);
 }
 
-std::optional<Work> addmv(const Args& args, const Entry&) {
+std::optional<OperatorCost> addmv(const Args& args, const Entry&) {
   const CallInput *a = args.tensor(1), *x = args.tensor(2);
   return a == nullptr || x == nullptr ? std::nullopt : matrix_vector(*a, *x, args.bytes(0));
 }
 
 // dot(x[n], y[n]): 2·n
-std::optional<Work> dot(const Args& args, const Entry&) {
+std::optional<OperatorCost> dot(const Args& args, const Entry&) {
   const CallInput *x = args.tensor(0), *y = args.tensor(1);
   if (x == nullptr || y == nullptr) return std::nullopt;
-  return Work{2 * elements(x->dims), x->bytes() + y->bytes(), static_cast<double>(dtype_size(x->dtype)),
-              x->dtype, dims_text(x->dims)};
+  return OperatorCost{2 * elements(x->dims), x->bytes() + y->bytes(),
+                      static_cast<double>(dtype_size(x->dtype)), x->dtype, dims_text(x->dims)};
 }
 
 // linear(x[…,k], w[n,k], bias): 2·rows·n·k
-std::optional<Work> linear(const Args& args, const Entry&) {
+std::optional<OperatorCost> linear(const Args& args, const Entry&) {
   const CallInput *x = args.tensor(0), *w = args.tensor(1);
   if (x == nullptr || w == nullptr || x->dims.empty() || w->dims.size() != 2 ||
       x->dims.back() != w->dims[1] || w->dims[1] == 0)
     return std::nullopt;
   const double rows = elements(x->dims) / static_cast<double>(w->dims[1]),
                n = static_cast<double>(w->dims[0]);
-  return Work{2 * elements(x->dims) * n, x->bytes() + w->bytes() + args.bytes(2),
-              rows * n * static_cast<double>(dtype_size(x->dtype)), x->dtype,
-              fmt::format("{} · {}ᵀ", dims_text(x->dims), dims_text(w->dims))};
+  return OperatorCost{2 * elements(x->dims) * n, x->bytes() + w->bytes() + args.bytes(2),
+                      rows * n * static_cast<double>(dtype_size(x->dtype)), x->dtype,
+                      fmt::format("{} · {}ᵀ", dims_text(x->dims), dims_text(w->dims))};
 }
 
 constexpr Entry kMatrixTable[] = {

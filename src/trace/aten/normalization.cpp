@@ -20,20 +20,20 @@ double tensors_from(const Args& args, std::size_t first) {
 }
 
 // x first, then scale, shift and statistics, all small. Writes y and a mean and deviation for each group.
-std::optional<Work> forward(const Args& args, double flops, double groups) {
+std::optional<OperatorCost> forward(const Args& args, double flops, double groups) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
-  return Work{flops * elements(x->dims),
-              tensors_from(args, 0),
-              x->bytes() + 2 * 4 * groups,
-              x->dtype,
-              tensor_text(*x),
-              kOther,
-              {elements(x->dims), x->dtype}};
+  return OperatorCost{flops * elements(x->dims),
+                      tensors_from(args, 0),
+                      x->bytes() + 2 * 4 * groups,
+                      x->dtype,
+                      tensor_text(*x),
+                      kOther,
+                      {elements(x->dims), x->dtype}};
 }
 
 // native_layer_norm(x, normalized_shape, weight, bias, eps): a group for each row
-std::optional<Work> layer_norm(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> layer_norm(const Args& args, const Entry& entry) {
   const CallInput* x = args.tensor(0);
   const auto shape = args.integers(1);
   if (x == nullptr || !shape) return std::nullopt;
@@ -41,37 +41,37 @@ std::optional<Work> layer_norm(const Args& args, const Entry& entry) {
 }
 
 // native_batch_norm(x, weight, bias, running_mean, running_var, training, …): a group for each channel
-std::optional<Work> batch_norm(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> batch_norm(const Args& args, const Entry& entry) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr || x->dims.size() < 2) return std::nullopt;
   const bool training = args.flag(5).value_or(true);
   const auto channels = static_cast<double>(x->dims[1]);
-  auto work = forward(args, training ? entry.flops : 4, channels);
-  if (training) work->written += 2 * 4 * channels;  // the running statistics
-  return work;
+  auto cost = forward(args, training ? entry.flops : 4, channels);
+  if (training) cost->written += 2 * 4 * channels;  // the running statistics
+  return cost;
 }
 
 // native_group_norm(x, weight, bias, N, C, HxW, groups, eps)
-std::optional<Work> group_norm(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> group_norm(const Args& args, const Entry& entry) {
   return forward(args, entry.flops, args.number(3).value_or(1) * args.number(6).value_or(1));
 }
 
 // _fused_rms_norm(x, normalized_shape, weight, eps)
-std::optional<Work> rms_norm(const Args& args, const Entry& entry) { return layer_norm(args, entry); }
+std::optional<OperatorCost> rms_norm(const Args& args, const Entry& entry) { return layer_norm(args, entry); }
 
 // The gradient of the output and x stand first, in either order. Writes the gradient of x, and of scale and
 // shift where there is a scale.
-std::optional<Work> backward(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> backward(const Args& args, const Entry& entry) {
   const CallInput *gradient = args.tensor(0), *x = args.tensor(1);
   if (gradient == nullptr || x == nullptr || gradient->dims != x->dims) return std::nullopt;
   double parameters = 0;  // f32 or of x's type: as large as the largest small tensor with one dimension
   for (std::size_t i = 2; i < args.count(); ++i)
     if (const CallInput* tensor = args.tensor(i); tensor != nullptr && tensor->dims.size() == 1)
       parameters = std::max(parameters, tensor->bytes());
-  return Work{entry.flops * elements(x->dims), tensors_from(args, 0),
-              x->bytes() + 2 * parameters,     x->dtype,
-              "gradient, " + tensor_text(*x),  kOther,
-              {elements(x->dims), x->dtype}};
+  return OperatorCost{entry.flops * elements(x->dims), tensors_from(args, 0),
+                      x->bytes() + 2 * parameters,     x->dtype,
+                      "gradient, " + tensor_text(*x),  kOther,
+                      {elements(x->dims), x->dtype}};
 }
 
 constexpr Entry kNormalizationTable[] = {

@@ -20,56 +20,57 @@ std::string describe_list(const CallInput& list) {
   return fmt::format("{} tensors, {} elements", list.items.size(), list.elements());
 }
 
-// Of the first `lists` arguments, all lists: every one is read, and all but the gradients, the second one,
+// The first `operands` arguments are lists: every one is read, and all but the gradients, the second one, are
 // written.
-std::optional<Work> fused(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> fused(const Args& args, const Entry& entry) {
   const auto lists = args.first(entry.operands);
   if (lists.empty() || !typed(args.list(0))) return std::nullopt;
-  Work work;
+  OperatorCost cost;
   for (std::size_t i = 0; i < lists.size(); ++i) {
     if (lists[i].kind != CallInput::Kind::kList) continue;
-    work.read += lists[i].bytes();
-    if (i != 1) work.written += lists[i].bytes();
+    cost.read += lists[i].bytes();
+    if (i != 1) cost.written += lists[i].bytes();
   }
-  work.flops = entry.flops * static_cast<double>(lists[0].elements());
-  work.dtype = lists[0].items[0].dtype;
-  work.geometry = describe_list(lists[0]);
-  return work;
+  cost.flops = entry.flops * static_cast<double>(lists[0].elements());
+  cost.dtype = lists[0].items[0].dtype;
+  cost.geometry = describe_list(lists[0]);
+  return cost;
 }
 
 // One operation on every tensor of the lists: reads them, writes as much as the first.
-std::optional<Work> foreach (const Args& args, const Entry& entry) {
+std::optional<OperatorCost> foreach (const Args& args, const Entry& entry) {
   if (!typed(args.list(0))) return std::nullopt;
   const CallInput& first = args.first(1)[0];
-  Work work;
-  for (std::size_t i = 0; i < args.count(); ++i) work.read += args.bytes(i);
-  work.written = first.bytes();
-  work.flops = entry.flops * static_cast<double>(first.elements());
-  work.dtype = first.items[0].dtype;
-  work.geometry = describe_list(first);
-  return work;
+  OperatorCost cost;
+  for (std::size_t i = 0; i < args.count(); ++i) cost.read += args.bytes(i);
+  cost.written = first.bytes();
+  cost.flops = entry.flops * static_cast<double>(first.elements());
+  cost.dtype = first.items[0].dtype;
+  cost.geometry = describe_list(first);
+  return cost;
 }
 
 // _foreach_copy_(to, from)
-std::optional<Work> foreach_copy(const Args& args, const Entry&) {
+std::optional<OperatorCost> foreach_copy(const Args& args, const Entry&) {
   if (!typed(args.list(0)) || !typed(args.list(1))) return std::nullopt;
-  return Work{0, args.bytes(1), args.bytes(0), args.list(1)[0].dtype, describe_list(args.first(1)[0])};
+  return OperatorCost{0, args.bytes(1), args.bytes(0), args.list(1)[0].dtype,
+                      describe_list(args.first(1)[0])};
 }
 
 // _foreach_zero_(list)
-std::optional<Work> foreach_fill(const Args& args, const Entry&) {
+std::optional<OperatorCost> foreach_fill(const Args& args, const Entry&) {
   if (!typed(args.list(0))) return std::nullopt;
-  return Work{0, 0, args.bytes(0), args.list(0)[0].dtype, describe_list(args.first(1)[0])};
+  return OperatorCost{0, 0, args.bytes(0), args.list(0)[0].dtype, describe_list(args.first(1)[0])};
 }
 
 // _foreach_norm(list, order): one number a tensor
-std::optional<Work> foreach_norm(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> foreach_norm(const Args& args, const Entry& entry) {
   const auto list = args.list(0);
   if (!typed(list)) return std::nullopt;
   const CallInput& first = args.first(1)[0];
-  return Work{entry.flops * static_cast<double>(first.elements()), first.bytes(),
-              static_cast<double>(list.size() * dtype_size(list[0].dtype)), list[0].dtype,
-              describe_list(first)};
+  return OperatorCost{entry.flops * static_cast<double>(first.elements()), first.bytes(),
+                      static_cast<double>(list.size() * dtype_size(list[0].dtype)), list[0].dtype,
+                      describe_list(first)};
 }
 
 constexpr Entry kOptimizerTable[] = {

@@ -33,72 +33,73 @@ std::optional<Output> broadcast(std::span<const CallInput> operands, bool in_pla
   return result;
 }
 
-std::optional<Work> work_of(const Args& args, const Entry& entry, DType arithmetic_or_result, DType out) {
+std::optional<OperatorCost> cost_of(const Args& args, const Entry& entry, DType arithmetic_or_result,
+                                    DType out) {
   double read = 0;
   for (int i = 0; i < entry.operands; ++i) read += args.stored_bytes(static_cast<std::size_t>(i));
   const auto result = broadcast(args.first(entry.operands), args.in_place());
   if (!result) return std::nullopt;
   const DType dtype = arithmetic_or_result == DType::kUndefined ? result->dtype : arithmetic_or_result;
   const DType written = out == DType::kUndefined || args.in_place() ? result->dtype : out;
-  return Work{entry.flops * elements(result->dims),
-              read,
-              tensor_bytes(result->dims, written),
-              dtype,
-              fmt::format("{} {}", dims_text(result->dims), dtype_name(dtype)),
-              kOther,
-              {elements(result->dims), written}};
+  return OperatorCost{entry.flops * elements(result->dims),
+                      read,
+                      tensor_bytes(result->dims, written),
+                      dtype,
+                      fmt::format("{} {}", dims_text(result->dims), dtype_name(dtype)),
+                      kOther,
+                      {elements(result->dims), written}};
 }
 
 // The result has the promoted type.
-std::optional<Work> pointwise(const Args& args, const Entry& entry) {
-  return work_of(args, entry, DType::kUndefined, DType::kUndefined);
+std::optional<OperatorCost> pointwise(const Args& args, const Entry& entry) {
+  return cost_of(args, entry, DType::kUndefined, DType::kUndefined);
 }
 
 // Functions of real numbers: of integers they give f32.
-std::optional<Work> real(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> real(const Args& args, const Entry& entry) {
   const DType dtype = promote(args.first(entry.operands));
-  return work_of(args, entry, DType::kUndefined, is_float(dtype) ? dtype : DType::kF32);
+  return cost_of(args, entry, DType::kUndefined, is_float(dtype) ? dtype : DType::kF32);
 }
 
 // Comparisons and tests give Booleans.
-std::optional<Work> comparison(const Args& args, const Entry& entry) {
-  return work_of(args, entry, DType::kUndefined, DType::kBool);
+std::optional<OperatorCost> comparison(const Args& args, const Entry& entry) {
+  return cost_of(args, entry, DType::kUndefined, DType::kBool);
 }
 
 // where(condition, a, b): the condition's type does not count.
-std::optional<Work> where(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> where(const Args& args, const Entry& entry) {
   if (args.count() < 3) return std::nullopt;
   const DType dtype = promote(args.first(3).subspan(1));
-  return work_of(args, entry, dtype, dtype);
+  return cost_of(args, entry, dtype, dtype);
 }
 
 // copy_(to, from): reads one, writes the other. A cast where the types differ, a change of layout where only
 // the strides do, else a copy: also where elements that are stored once are written many times.
-std::optional<Work> copy(const Args& args, const Entry&) {
+std::optional<OperatorCost> copy(const Args& args, const Entry&) {
   const CallInput *to = args.tensor(0), *from = args.tensor(1);
   if (to == nullptr || from == nullptr) return std::nullopt;
-  Work work{0,         from->stored_bytes(),           to->bytes(), from->dtype, {},
-            kMovement, {elements(to->dims), to->dtype}};
-  work.geometry = fmt::format("{} {}", dims_text(to->dims), dtype_name(from->dtype));
+  OperatorCost cost{0,         from->stored_bytes(),           to->bytes(), from->dtype, {},
+                    kMovement, {elements(to->dims), to->dtype}};
+  cost.geometry = fmt::format("{} {}", dims_text(to->dims), dtype_name(from->dtype));
   if (to->dtype != from->dtype) {
-    work.flops = elements(to->dims);
-    work.op_class = kPointwise;
-    work.geometry += fmt::format(" → {}", dtype_name(to->dtype));
+    cost.flops = elements(to->dims);
+    cost.op_class = kPointwise;
+    cost.geometry += fmt::format(" → {}", dtype_name(to->dtype));
   } else if (const double times = copies_of_each(*to, *from); times > 1) {
-    work.geometry += fmt::format(", each element {:.0f} times", times);
+    cost.geometry += fmt::format(", each element {:.0f} times", times);
   } else if (to->strides != from->strides && to->dims == from->dims) {
-    work.op_class = kLayout;
-    work.geometry += " to another order";
+    cost.op_class = kLayout;
+    cost.geometry += " to another order";
   }
-  return work;
+  return cost;
 }
 
 // native_dropout(x, p, train): a random number, a comparison and a product an element; keeps a mask
-std::optional<Work> native_dropout(const Args& args, const Entry&) {
+std::optional<OperatorCost> native_dropout(const Args& args, const Entry&) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
-  return Work{3 * elements(x->dims), x->bytes(), x->bytes() + elements(x->dims), x->dtype,
-              dims_text(x->dims),    kOther,     {elements(x->dims), x->dtype}};
+  return OperatorCost{3 * elements(x->dims), x->bytes(), x->bytes() + elements(x->dims), x->dtype,
+                      dims_text(x->dims),    kOther,     {elements(x->dims), x->dtype}};
 }
 
 // Half as long along the axis named by argument `axis_at`, which is even; nothing where it is not.
@@ -115,39 +116,39 @@ std::optional<Shape> halved(const Args& args, const CallInput& x, std::size_t ax
 }
 
 // glu(x, axis): a·sigmoid(b) of the two halves of x
-std::optional<Work> glu(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> glu(const Args& args, const Entry& entry) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
   const auto half = halved(args, *x, 1);
   if (!half) return std::nullopt;
-  return Work{entry.flops * elements(*half),
-              x->bytes(),
-              tensor_bytes(*half, x->dtype),
-              x->dtype,
-              fmt::format("{} → {} {}", dims_text(x->dims), dims_text(*half), dtype_name(x->dtype)),
-              kOther,
-              {elements(*half), x->dtype}};
+  return OperatorCost{entry.flops * elements(*half),
+                      x->bytes(),
+                      tensor_bytes(*half, x->dtype),
+                      x->dtype,
+                      fmt::format("{} → {} {}", dims_text(x->dims), dims_text(*half), dtype_name(x->dtype)),
+                      kOther,
+                      {elements(*half), x->dtype}};
 }
 
 // glu_backward(gradient, x, axis): gradients of both halves, g·s and g·s·a·(1 − s) with s = sigmoid(b)
-std::optional<Work> glu_backward(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> glu_backward(const Args& args, const Entry& entry) {
   const CallInput *gradient = args.tensor(0), *x = args.tensor(1);
   if (gradient == nullptr || x == nullptr || halved(args, *x, 2) != gradient->dims) return std::nullopt;
-  return Work{entry.flops * elements(gradient->dims),
-              gradient->bytes() + x->bytes(),
-              x->bytes(),
-              x->dtype,
-              fmt::format("gradient, {} {}", dims_text(x->dims), dtype_name(x->dtype)),
-              kOther,
-              {elements(x->dims), x->dtype}};
+  return OperatorCost{entry.flops * elements(gradient->dims),
+                      gradient->bytes() + x->bytes(),
+                      x->bytes(),
+                      x->dtype,
+                      fmt::format("gradient, {} {}", dims_text(x->dims), dtype_name(x->dtype)),
+                      kOther,
+                      {elements(x->dims), x->dtype}};
 }
 
 // _prelu_kernel_backward(gradient, x, weight): gradients of x and, before they are summed up, of the weight,
 // each as large as x
-std::optional<Work> prelu_backward(const Args& args, const Entry& entry) {
-  auto work = work_of(args, entry, DType::kUndefined, DType::kUndefined);
-  if (work) work->written *= 2;
-  return work;
+std::optional<OperatorCost> prelu_backward(const Args& args, const Entry& entry) {
+  auto cost = cost_of(args, entry, DType::kUndefined, DType::kUndefined);
+  if (cost) cost->written *= 2;
+  return cost;
 }
 
 constexpr Entry kPointwiseTable[] = {

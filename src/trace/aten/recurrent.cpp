@@ -11,7 +11,7 @@ using enum OperatorClass;
 
 // _cudnn_rnn(input[T,B,I], weights, stride, buffer, hx, cx, mode, hidden, proj, layers, …, bidirectional at
 // 13); its backward, whose products are twice as many (for the input and for the weights), begins alike.
-std::optional<Work> rnn(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> rnn(const Args& args, const Entry& entry) {
   const CallInput* input = args.tensor(0);
   if (input == nullptr || input->dims.size() != 3 || input->dims[2] == 0) return std::nullopt;
   double matrices = 0, directions = 1, hidden = 0, weight_bytes = 0;
@@ -26,20 +26,21 @@ std::optional<Work> rnn(const Args& args, const Entry& entry) {
   const double positions = elements(input->dims) / static_cast<double>(input->dims[2]);
   const double result = positions * hidden * directions * static_cast<double>(dtype_size(input->dtype));
   const bool backward = entry.flops > 2;
-  return Work{entry.flops * positions * matrices, input->bytes() + weight_bytes + (backward ? 2 * result : 0),
-              backward ? input->bytes() + weight_bytes : result, input->dtype,
-              fmt::format("{}, {:g} positions of {:g} weights", dims_text(input->dims), positions, matrices)};
+  return OperatorCost{
+      entry.flops * positions * matrices, input->bytes() + weight_bytes + (backward ? 2 * result : 0),
+      backward ? input->bytes() + weight_bytes : result, input->dtype,
+      fmt::format("{}, {:g} positions of {:g} weights", dims_text(input->dims), positions, matrices)};
 }
 
 // _thnn_fused_lstm_cell(gates[B,4H], gates[B,4H], cx[B,H], biases): writes h, c and the gates for the
 // backward pass. `operands`: results of H each; `flops`: of an element of the state.
-std::optional<Work> cell(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> cell(const Args& args, const Entry& entry) {
   const CallInput* state = args.tensor(2);
   if (state == nullptr || state->dims.empty()) return std::nullopt;
   double read = 0;
   for (std::size_t i = 0; i < args.count(); ++i) read += args.bytes(i);
-  return Work{entry.flops * elements(state->dims), read, entry.operands * state->bytes(), state->dtype,
-              dims_text(state->dims)};
+  return OperatorCost{entry.flops * elements(state->dims), read, entry.operands * state->bytes(),
+                      state->dtype, dims_text(state->dims)};
 }
 
 constexpr Entry kRecurrentTable[] = {

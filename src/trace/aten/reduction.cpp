@@ -25,16 +25,16 @@ double kept_elements(const Args& args, const CallInput& x, std::size_t at) {
   return kept;
 }
 
-std::optional<Work> reduce(const Args& args, double flops, std::size_t axes_at, double bytes_each) {
+std::optional<OperatorCost> reduce(const Args& args, double flops, std::size_t axes_at, double bytes_each) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
   const double kept = kept_elements(args, *x, axes_at);
-  return Work{flops * elements(x->dims), x->bytes(), kept * bytes_each, x->dtype,
-              fmt::format("{} → {:.0f}", tensor_text(*x), kept)};
+  return OperatorCost{flops * elements(x->dims), x->bytes(), kept * bytes_each, x->dtype,
+                      fmt::format("{} → {:.0f}", tensor_text(*x), kept)};
 }
 
 // sum(x, axes, keepdim, dtype)
-std::optional<Work> sum(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> sum(const Args& args, const Entry& entry) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
   DType out = x->dtype;
@@ -44,102 +44,106 @@ std::optional<Work> sum(const Args& args, const Entry& entry) {
 }
 
 // amax(x, axes, keepdim), var(x, axes, …)
-std::optional<Work> extreme(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> extreme(const Args& args, const Entry& entry) {
   const CallInput* x = args.tensor(0);
   return x == nullptr ? std::nullopt
                       : reduce(args, entry.flops, 1, static_cast<double>(dtype_size(x->dtype)));
 }
 
 // max(x, axis): the values and where they stand
-std::optional<Work> extreme_with_index(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> extreme_with_index(const Args& args, const Entry& entry) {
   const CallInput* x = args.tensor(0);
   return x == nullptr ? std::nullopt
                       : reduce(args, entry.flops, 1, static_cast<double>(dtype_size(x->dtype)) + 8);
 }
 
-std::optional<Work> index_of(const Args& args, const Entry& entry) { return reduce(args, entry.flops, 1, 8); }
-std::optional<Work> test(const Args& args, const Entry& entry) { return reduce(args, entry.flops, 1, 1); }
+std::optional<OperatorCost> index_of(const Args& args, const Entry& entry) {
+  return reduce(args, entry.flops, 1, 8);
+}
+std::optional<OperatorCost> test(const Args& args, const Entry& entry) {
+  return reduce(args, entry.flops, 1, 1);
+}
 
 // linalg_vector_norm(x, order, axes, keepdim, dtype)
-std::optional<Work> norm(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> norm(const Args& args, const Entry& entry) {
   const CallInput* x = args.tensor(0);
   return x == nullptr ? std::nullopt
                       : reduce(args, entry.flops, 2, static_cast<double>(dtype_size(x->dtype)));
 }
 
 // var_mean(x, axes, …): two results
-std::optional<Work> two_results(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> two_results(const Args& args, const Entry& entry) {
   const CallInput* x = args.tensor(0);
   return x == nullptr ? std::nullopt
                       : reduce(args, entry.flops, 1, 2 * static_cast<double>(dtype_size(x->dtype)));
 }
 
 // cumsum(x, axis): as many results as elements
-std::optional<Work> scan(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> scan(const Args& args, const Entry& entry) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
-  return Work{entry.flops * elements(x->dims), x->bytes(), x->bytes(), x->dtype, tensor_text(*x)};
+  return OperatorCost{entry.flops * elements(x->dims), x->bytes(), x->bytes(), x->dtype, tensor_text(*x)};
 }
 
 // _softmax(x, axis, half_to_float): maximum, subtract, exp, add, divide
-std::optional<Work> softmax(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> softmax(const Args& args, const Entry& entry) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
   const DType out = args.flag(2).value_or(false) ? DType::kF32 : x->dtype;
-  return Work{entry.flops * elements(x->dims),
-              x->bytes(),
-              tensor_bytes(x->dims, out),
-              x->dtype,
-              tensor_text(*x),
-              kOther,
-              {elements(x->dims), out}};
+  return OperatorCost{entry.flops * elements(x->dims),
+                      x->bytes(),
+                      tensor_bytes(x->dims, out),
+                      x->dtype,
+                      tensor_text(*x),
+                      kOther,
+                      {elements(x->dims), out}};
 }
 
 // _softmax_backward_data(gradient, y, axis, dtype of x): y·(g − Σ g·y); log: g − exp(y)·Σ g
-std::optional<Work> softmax_backward(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> softmax_backward(const Args& args, const Entry& entry) {
   const CallInput *gradient = args.tensor(0), *y = args.tensor(1);
   if (gradient == nullptr || y == nullptr) return std::nullopt;
   const auto code = args.number(3);
   const DType out = code ? scalar_type(static_cast<int64_t>(*code)) : y->dtype;
-  return Work{entry.flops * elements(y->dims), gradient->bytes() + y->bytes(),
-              tensor_bytes(y->dims, out),      y->dtype,
-              "gradient, " + tensor_text(*y),  kOther,
-              {elements(y->dims), out}};
+  return OperatorCost{entry.flops * elements(y->dims), gradient->bytes() + y->bytes(),
+                      tensor_bytes(y->dims, out),      y->dtype,
+                      "gradient, " + tensor_text(*y),  kOther,
+                      {elements(y->dims), out}};
 }
 
 // nll_loss_forward(x[N,C,…], target[N,…], weight, reduction): reads the target and one element for each
-std::optional<Work> nll_loss(const Args& args, const Entry&) {
+std::optional<OperatorCost> nll_loss(const Args& args, const Entry&) {
   const CallInput *x = args.tensor(0), *target = args.tensor(1);
   if (x == nullptr || target == nullptr) return std::nullopt;
   const double picked = elements(target->dims), size = static_cast<double>(dtype_size(x->dtype));
   const double results = args.number(3).value_or(1) == 0 ? picked : 2;
-  return Work{picked, picked * size + target->bytes() + args.bytes(2), results * size, x->dtype,
-              tensor_text(*x)};
+  return OperatorCost{picked, picked * size + target->bytes() + args.bytes(2), results * size, x->dtype,
+                      tensor_text(*x)};
 }
 
 // nll_loss_backward(gradient, x, target, weight, …): one element for each target; the zeros that the others
 // are come from an operator that it calls, and are counted there
-std::optional<Work> nll_loss_backward(const Args& args, const Entry&) {
+std::optional<OperatorCost> nll_loss_backward(const Args& args, const Entry&) {
   const CallInput *x = args.tensor(1), *target = args.tensor(2);
   if (x == nullptr || target == nullptr) return std::nullopt;
   const double written = tensor_bytes(target->dims, x->dtype);
-  return Work{elements(target->dims), args.bytes(0) + target->bytes() + args.bytes(3), written, x->dtype,
-              "gradient, " + tensor_text(*x)};
+  return OperatorCost{elements(target->dims), args.bytes(0) + target->bytes() + args.bytes(3), written,
+                      x->dtype, "gradient, " + tensor_text(*x)};
 }
 
 // mse_loss(x, y, reduction): reads both; one result, or one an element
-std::optional<Work> distance(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> distance(const Args& args, const Entry& entry) {
   const CallInput *x = args.tensor(0), *y = args.tensor(1);
   if (x == nullptr || y == nullptr) return std::nullopt;
   const double results = args.number(2).value_or(1) == 0 ? elements(x->dims) : 1;
-  return Work{entry.flops * elements(x->dims), x->bytes() + y->bytes(),
-              results * static_cast<double>(dtype_size(x->dtype)), x->dtype, tensor_text(*x)};
+  return OperatorCost{entry.flops * elements(x->dims), x->bytes() + y->bytes(),
+                      results * static_cast<double>(dtype_size(x->dtype)), x->dtype, tensor_text(*x)};
 }
 
 // _cdist_forward(x[…,m,k], y[…,n,k], p, mode): the distance of each row of x from each of y. A term takes the
 // difference, its power and the sum; the root of a sum is one more, and the powers of other norms than 0, 1,
 // 2 and infinity have an absolute value before them.
-std::optional<Work> distances(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> distances(const Args& args, const Entry& entry) {
   const CallInput *x = args.tensor(0), *y = args.tensor(1);
   const auto p = args.number(2);
   if (x == nullptr || y == nullptr || !p || x->dims.size() < 2 || y->dims.size() < 2 ||
@@ -153,13 +157,13 @@ std::optional<Work> distances(const Args& args, const Entry& entry) {
   out.push_back(y->dims[y->dims.size() - 2]);
   const bool plain = *p == 0 || *p == 1 || std::isinf(*p), root = !plain, absolute = root && *p != 2;
   const double terms = elements(out) * static_cast<double>(x->dims.back());
-  return Work{(entry.flops + (absolute ? 1 : 0)) * terms + (root ? elements(out) : 0),
-              x->bytes() + y->bytes(), tensor_bytes(out, x->dtype), x->dtype,
-              fmt::format("{} to {}", dims_text(x->dims), dims_text(y->dims))};
+  return OperatorCost{(entry.flops + (absolute ? 1 : 0)) * terms + (root ? elements(out) : 0),
+                      x->bytes() + y->bytes(), tensor_bytes(out, x->dtype), x->dtype,
+                      fmt::format("{} to {}", dims_text(x->dims), dims_text(y->dims))};
 }
 
 // Pools windows of `kernel` elements, argument 1; strides as the kernel where none are given.
-std::optional<Work> pool(const Args& args, const Entry& entry) {
+std::optional<OperatorCost> pool(const Args& args, const Entry& entry) {
   const CallInput* x = args.tensor(0);
   const auto kernel = args.integers(1);
   if (x == nullptr || !kernel || kernel->empty() || x->dims.size() <= kernel->size()) return std::nullopt;
@@ -177,29 +181,29 @@ std::optional<Work> pool(const Args& args, const Entry& entry) {
     window *= static_cast<double>(k);
   }
   const double index = entry.operands;  // bytes of the index that is kept with each result
-  return Work{window * out, x->bytes(), out * (static_cast<double>(dtype_size(x->dtype)) + index), x->dtype,
-              tensor_text(*x)};
+  return OperatorCost{window * out, x->bytes(), out * (static_cast<double>(dtype_size(x->dtype)) + index),
+                      x->dtype, tensor_text(*x)};
 }
 
 // adaptive pooling (x, output size): each input element counts once
-std::optional<Work> adaptive_pool(const Args& args, const Entry&) {
+std::optional<OperatorCost> adaptive_pool(const Args& args, const Entry&) {
   const CallInput* x = args.tensor(0);
   const auto size = args.integers(1);
   if (x == nullptr || !size || x->dims.size() <= size->size()) return std::nullopt;
   double out = elements(*size);
   for (std::size_t i = 0; i + size->size() < x->dims.size(); ++i) out *= static_cast<double>(x->dims[i]);
-  return Work{elements(x->dims), x->bytes(), out * static_cast<double>(dtype_size(x->dtype)), x->dtype,
-              tensor_text(*x)};
+  return OperatorCost{elements(x->dims), x->bytes(), out * static_cast<double>(dtype_size(x->dtype)),
+                      x->dtype, tensor_text(*x)};
 }
 
 // (gradient, x, …, indices): reads the gradient and the indices, writes the gradient of x
-std::optional<Work> pool_backward(const Args& args, const Entry&) {
+std::optional<OperatorCost> pool_backward(const Args& args, const Entry&) {
   const CallInput *gradient = args.tensor(0), *x = args.tensor(1);
   if (gradient == nullptr || x == nullptr) return std::nullopt;
   double indices = 0;
   for (std::size_t i = 2; i < args.count(); ++i) indices += args.tensor(i) != nullptr ? args.bytes(i) : 0;
-  return Work{elements(gradient->dims), gradient->bytes() + indices, x->bytes(), x->dtype,
-              "gradient, " + tensor_text(*x)};
+  return OperatorCost{elements(gradient->dims), gradient->bytes() + indices, x->bytes(), x->dtype,
+                      "gradient, " + tensor_text(*x)};
 }
 
 constexpr Entry kReductionTable[] = {

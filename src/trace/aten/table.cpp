@@ -136,7 +136,7 @@ DType promote(std::span<const CallInput> operands) {
     else if (operand.kind == CallInput::Kind::kValue)
       number = operand.value.find_first_of(".en") == std::string::npos ? DType::kI64 : DType::kF32;
   }
-  // Of a lower group, only a higher kind of type counts. A double without dimensions is how a Python number
+  // A lower group counts only with a higher kind of type. A double without dimensions is how a Python number
   // arrives: it does not widen.
   DType result = with_dims;
   for (DType other : {without, number}) {

@@ -45,7 +45,7 @@ class Args {
 };
 
 // What a rule finds. CallCost, of which the entry may tell the class.
-struct Work {
+struct OperatorCost {
   double flops = 0;
   double read = 0;     // bytes
   double written = 0;  // bytes
@@ -56,15 +56,15 @@ struct Work {
 };
 
 struct Entry;
-using Rule = std::optional<Work>(const Args& args, const Entry& entry);
+using CostRule = std::optional<OperatorCost>(const Args& args, const Entry& entry);
 
 struct Entry {
   std::string_view kind;  // without "aten::" (with any other namespace) and without the '_' of the form that
                           // works in place
   OperatorClass op_class = OperatorClass::kOther;
-  Rule* rule = nullptr;  // null: the class is known, the cost is not, or that of the operators it calls
-  double flops = 0;      // an element, where the rule asks for it
-  int operands = 0;      // tensors, where the rule asks for it
+  CostRule* rule = nullptr;  // null: the class is known, the cost is not, or that of the operators it calls
+  double flops = 0;          // an element, where the rule asks for it
+  int operands = 0;          // tensors, where the rule asks for it
 };
 
 // The parts of the table.

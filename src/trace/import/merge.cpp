@@ -287,7 +287,7 @@ Status same_world(std::span<const ImportedFile> files, std::span<const std::stri
   return {};
 }
 
-// Of files of which only some say what rank they are the others may be of something else.
+// Where only some of the files say which rank they are, the others may be of something else.
 void warn_of_silent(std::span<const ImportedFile> files, std::span<const std::string> sources,
                     std::vector<std::string>& warnings) {
   const auto says = [](const ImportedFile& file) { return file.rank.has_value(); };

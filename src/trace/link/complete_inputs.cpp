@@ -16,7 +16,6 @@ namespace {
 
 using Inputs = std::vector<CallInput>;
 
-constexpr std::string_view kAccumulate = "torch::autograd::AccumulateGrad";
 constexpr std::string_view kUntyped = "undefined[";
 constexpr std::string_view kEmptyList = "()";
 
@@ -67,11 +66,11 @@ class Completer {
 
   // Gradients of each step, and how many calls of each kind share them.
   void collect() {
-    const std::unordered_set<uint32_t> sums = sums_at_leaves();
+    const std::unordered_set<uint32_t> sums = calls_that_sum();
     std::map<StepKey, Inputs> summed;
     for (const Call& call : trace_.calls) {
       if (!call.inputs.valid() || trace_.spans.step[call.span] == kNoStep) continue;
-      if (kind(call) == kAccumulate) {
+      if (kind(call) == kAccumulateGrad) {
         const Inputs& inputs = parsed(call.inputs);
         if (!inputs.empty() && inputs[0].kind == CallInput::Kind::kTensor)
           (sums.contains(call.span) ? summed : gradients_)[step_of(call)].push_back(inputs[0]);
@@ -83,15 +82,15 @@ class Completer {
     for (auto& [step, list] : summed) gradients_.try_emplace(step, std::move(list));
   }
 
-  // Evaluations of leaves that add to what is there: with several micro-batches a step, a parameter's first
+  // The calls of AccumulateGrad that add to what is there: with several micro-batches a step, a parameter's first
   // one takes the gradient as it is, and those that follow add to it.
-  std::unordered_set<uint32_t> sums_at_leaves() const {
+  std::unordered_set<uint32_t> calls_that_sum() const {
     std::unordered_set<uint32_t> sums;
     for (const Call& call : trace_.calls) {
       if (kind(call) != "aten::add" && kind(call) != "aten::add_") continue;
       const uint32_t around = nesting_.parent(call.span);
       if (around != kNoSpan && trace_.spans.name[around].valid() &&
-          trace_.strings.text(trace_.spans.name[around]) == kAccumulate)
+          trace_.strings.text(trace_.spans.name[around]) == kAccumulateGrad)
         sums.insert(around);
     }
     return sums;

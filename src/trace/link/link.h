@@ -19,10 +19,11 @@ namespace hone::trace {
 //   were found is in the trace (steps_found, link/steps.h). A rank without any repetition is one step. Steps of
 //   several ranks that hone numbers are numbered alike, as far as their collectives tell which belong
 //   together.
-// - Span::step of host spans: the step within which they begin; of device work: the step that launched it.
-// - Span::op of host operator spans: a row for each distinct kind, inputs, phase and module. Of device work:
-//   the innermost operator around the call that launched it, by correlation, or by external id where that
-//   call was not recorded.
+// - Span::step of host spans: the step within which they begin; device work has the step that
+//   launched it.
+// - Span::op of host operator spans: a row for each distinct kind, inputs, phase and module. Device work has the
+//   innermost operator around the call that launched it, by correlation, or by external id where that call
+//   was not recorded.
 // - Operator costs are of one execution. A row without FLOPs and bytes is of an operator whose cost nobody
 //   knows, or whose inputs were not recorded.
 // Errors: a trace that does not validate.

@@ -70,6 +70,19 @@ std::string_view module_name(std::string_view name) {
   return name.starts_with(kModule) ? name.substr(kModule.size()) : name;
 }
 
+bool accumulates_gradient(std::string_view name) {
+  return name.find(kAccumulateGrad) != std::string_view::npos;
+}
+
+std::optional<WeightGatherRange> weight_gather(std::string_view name) {
+  constexpr std::string_view kGather = "FSDP::all_gather", kUnpack = "FSDP::all_gather_copy_out";
+  if (!name.starts_with(kGather)) return std::nullopt;
+  const bool unpacks = name.starts_with(kUnpack);
+  name.remove_prefix((unpacks ? kUnpack : kGather).size());
+  if (!name.empty() && name.front() != ' ') return std::nullopt;
+  return WeightGatherRange{name, unpacks};
+}
+
 bool is_optimizer_kind(std::string_view kind) {
   // Sharded training copies each layer's weights with it before they are gathered.
   if (kind.starts_with("aten::_foreach_copy")) return false;

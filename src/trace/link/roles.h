@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,18 @@ int32_t step_number(std::string_view step_mark);
 
 // The name of a module as a person would write it: "nn.Module: Linear_3" → "Linear_3".
 std::string_view module_name(std::string_view name);
+
+// PyTorch's name for the end of the backward pass of one parameter; its first input is the gradient.
+inline constexpr std::string_view kAccumulateGrad = "torch::autograd::AccumulateGrad";
+// Whether a span is called so: the function itself, or the engine's range around it.
+bool accumulates_gradient(std::string_view name);
+
+// A range that FSDP puts around gathering a module's weights, or around unpacking them.
+struct WeightGatherRange {
+  std::string_view module;  // as FSDP names it; empty: the root, or none is named
+  bool unpacks = false;
+};
+std::optional<WeightGatherRange> weight_gather(std::string_view name);
 
 // Operators that update parameters, whatever is around them: "aten::_fused_adamw_",
 // "aten::_foreach_addcdiv_".

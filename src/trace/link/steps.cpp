@@ -199,28 +199,28 @@ StepsFound mark_rank(Trace& trace, int rank, const SpanNesting& nesting, std::sp
   return {"the whole trace as one step: nothing in it repeats", 0, {}};
 }
 
-struct StepWindow {
+struct StepRange {
   int64_t start = 0, end = 0;
   int32_t step = kNoStep;
 };
 
-std::map<int, std::vector<StepWindow>> step_windows(const Trace& trace) {
-  std::map<int, std::vector<StepWindow>> windows;
+std::map<int, std::vector<StepRange>> step_ranges(const Trace& trace) {
+  std::map<int, std::vector<StepRange>> ranges;
   for (std::size_t row = 0; row < trace.spans.size(); ++row)
     if (trace.spans.category[row] == Category::kStep) {
       const Span span = trace.spans.row(row);
-      windows[rank_of(trace, row)].push_back({span.start_ns, span.end_ns(), span.step});
+      ranges[rank_of(trace, row)].push_back({span.start_ns, span.end_ns(), span.step});
     }
-  for (auto& [rank, list] : windows)
+  for (auto& [rank, list] : ranges)
     std::sort(list.begin(), list.end(),
-              [](const StepWindow& a, const StepWindow& b) { return a.start < b.start; });
-  return windows;
+              [](const StepRange& a, const StepRange& b) { return a.start < b.start; });
+  return ranges;
 }
 
-int32_t step_at(const std::vector<StepWindow>& windows, int64_t time) {
-  auto after = std::upper_bound(windows.begin(), windows.end(), time,
-                                [](int64_t at, const StepWindow& window) { return at < window.start; });
-  if (after == windows.begin()) return kNoStep;
+int32_t step_at(const std::vector<StepRange>& ranges, int64_t time) {
+  auto after = std::upper_bound(ranges.begin(), ranges.end(), time,
+                                [](int64_t at, const StepRange& range) { return at < range.start; });
+  if (after == ranges.begin()) return kNoStep;
   --after;
   return time < after->end ? after->step : kNoStep;
 }
@@ -245,7 +245,7 @@ bool mark_steps(Trace& trace, const SpanNesting& nesting, std::span<const Device
                 const std::vector<Role>& roles) {
   if (has_steps(trace)) return false;
   if (take_profiler_marks(trace)) {
-    note(trace, {"ProfilerStep ranges", 1, {}});
+    note(trace, {std::string(kProfilerSteps), 1, {}});
     return false;
   }
   std::set<int> ranks;
@@ -260,13 +260,13 @@ bool mark_steps(Trace& trace, const SpanNesting& nesting, std::span<const Device
 }
 
 void assign_steps(Trace& trace, std::span<const DeviceWork> work) {
-  const auto windows = step_windows(trace);
+  const auto ranges = step_ranges(trace);
   SpanTable& spans = trace.spans;
   for (std::size_t row = 0; row < spans.size(); ++row) {
     if (spans.step[row] != kNoStep || trace.tracks[spans.track[row].index].kind == TrackKind::kStream)
       continue;
-    const auto at = windows.find(rank_of(trace, row));
-    if (at != windows.end()) spans.step[row] = step_at(at->second, spans.start_ns[row]);
+    const auto at = ranges.find(rank_of(trace, row));
+    if (at != ranges.end()) spans.step[row] = step_at(at->second, spans.start_ns[row]);
   }
   std::set<int> with_launches;  // ranks whose host was recorded
   for (const DeviceWork& item : work)
@@ -274,8 +274,8 @@ void assign_steps(Trace& trace, std::span<const DeviceWork> work) {
   std::map<uint32_t, int32_t> last_on;  // by stream
   for (const DeviceWork& item : work) {
     if (const int rank = rank_of(trace, item.row); !with_launches.contains(rank)) {
-      const auto at = windows.find(rank);
-      if (at != windows.end() && spans.step[item.row] == kNoStep)
+      const auto at = ranges.find(rank);
+      if (at != ranges.end() && spans.step[item.row] == kNoStep)
         spans.step[item.row] = step_at(at->second, spans.start_ns[item.row]);
       continue;
     }

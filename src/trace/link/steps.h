@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/link/launches.h"
@@ -13,11 +14,16 @@
 
 namespace hone::trace {
 
+inline constexpr std::string_view kProfilerSteps = "ProfilerStep ranges";
+
 // How the steps of a linked trace were found.
 struct StepsFound {
-  std::string how;                 // "ProfilerStep ranges", "ranges named 'train_step'", …
+  std::string how;                 // kProfilerSteps, "ranges named 'train_step'", …
   double confidence = 0;           // 0 to 1; 1: marked
   std::vector<std::string> notes;  // what to know before trusting them
+
+  // Whether the program gave its steps their numbers.
+  bool numbered_by_program() const { return how == kProfilerSteps; }
 
   friend bool operator==(const StepsFound&, const StepsFound&) = default;
 };

@@ -19,10 +19,10 @@ DType element_type_of_kernel(std::string_view name);
 // in f32) are taken for it, and a warning of the trace says so.
 void type_inputs_by_kernels(Trace& trace, std::span<const DeviceWork> work);
 
-// The same for lists of tensors, in any trace. Of fused steps of optimizers always: parameters, gradients and
-// moments have one type, and shapes mislead (of a sharded weight no other call shows the part that is
-// stepped). Of other operators on lists where no tensor of them has a type: a copy that converts is taken for
-// one that does not. Tensors without dimensions, the counters of steps, keep theirs.
+// The same for lists of tensors, in any trace. Fused steps of optimizers are always typed: parameters,
+// gradients and moments have one type, and shapes mislead (no other call shows the part of a sharded weight
+// that is stepped). Other operators on lists are typed where no tensor of theirs has a type: a copy that
+// converts is taken for one that does not. Tensors without dimensions, the counters of steps, keep theirs.
 void type_lists_by_kernels(Trace& trace, std::span<const DeviceWork> work);
 
 }  // namespace hone::trace::link

@@ -15,10 +15,10 @@ namespace hone::trace::nsys {
 
 class RowsMutator {
  public:
-  RowsMutator(std::vector<Row> rows, uint32_t seed) : rows_(std::move(rows)), random_(seed) {}
+  RowsMutator(std::vector<TableRow> rows, uint32_t seed) : rows_(std::move(rows)), random_(seed) {}
 
   // In one to `most` ways.
-  std::vector<Row> mutate(uint32_t most = 4) {
+  std::vector<TableRow> mutate(uint32_t most = 4) {
     for (uint32_t i = 0, count = 1 + below(most); i < count && !rows_.empty(); ++i) change();
     return std::move(rows_);
   }
@@ -27,9 +27,9 @@ class RowsMutator {
   uint32_t below(std::size_t bound) {
     return static_cast<uint32_t>(random_() % std::max<std::size_t>(bound, 1));
   }
-  Row& any_row() { return rows_[below(rows_.size())]; }
+  TableRow& any_row() { return rows_[below(rows_.size())]; }
   Cell* any_cell() {
-    Row& row = any_row();
+    TableRow& row = any_row();
     return row.cells.empty() ? nullptr : &row.cells[below(row.cells.size())];
   }
 
@@ -43,13 +43,13 @@ class RowsMutator {
       case 2:
         return move_in_time();
       case 3: {
-        Row& row = any_row();
+        TableRow& row = any_row();
         if (!row.cells.empty()) row.cells.erase(row.cells.begin() + below(row.cells.size()));
         return;
       }
       case 4: {  // a whole table
         const std::string table = any_row().table;
-        if (below(4) == 0) std::erase_if(rows_, [&](const Row& row) { return row.table == table; });
+        if (below(4) == 0) std::erase_if(rows_, [&](const TableRow& row) { return row.table == table; });
         return;
       }
       case 5:
@@ -75,7 +75,7 @@ class RowsMutator {
 
   // A row again, some time later: what makes steps.
   void repeat() {
-    Row row = any_row();
+    TableRow row = any_row();
     const auto later = static_cast<int64_t>(random_() % 10'000'000);
     for (Cell& cell : row.cells)
       if (is_time(cell)) add(cell, later);
@@ -98,13 +98,13 @@ class RowsMutator {
   }
   // A column in all rows of its table, or in some of them: gone, or one value.
   void change_column() {
-    const Row& row = any_row();
+    const TableRow& row = any_row();
     if (row.cells.empty() || below(4) > 0) return;
     const std::string table = row.table, column = row.cells[below(row.cells.size())].column;
     const std::string value = below(2) == 0 ? odd_value() : row.cells[below(row.cells.size())].value;
     const bool goes = below(3) == 0;
     const uint32_t one_in = below(2) == 0 ? 1 : 1 + below(20);
-    for (Row& each : rows_) {
+    for (TableRow& each : rows_) {
       if (each.table != table || below(one_in) > 0) continue;
       if (goes) std::erase_if(each.cells, [&](const Cell& cell) { return cell.column == column; });
       for (Cell& cell : each.cells)
@@ -144,7 +144,7 @@ class RowsMutator {
     return kOdd[below(std::size(kOdd))];
   }
 
-  std::vector<Row> rows_;
+  std::vector<TableRow> rows_;
   std::mt19937 random_;
 };
 

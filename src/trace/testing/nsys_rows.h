@@ -28,7 +28,7 @@ namespace hone::trace::nsys {
 struct Cell {
   std::string column, value;
 };
-struct Row {
+struct TableRow {
   std::string table;
   std::vector<Cell> cells;
 };
@@ -43,12 +43,12 @@ inline std::vector<std::string_view> split(std::string_view text, char at) {
   }
 }
 
-inline std::vector<Row> rows_of(std::string_view text) {
-  std::vector<Row> rows;
+inline std::vector<TableRow> rows_of(std::string_view text) {
+  std::vector<TableRow> rows;
   for (const std::string_view line : split(text, '\n')) {
     if (line.empty()) continue;
     const std::vector<std::string_view> cells = split(line, '\t');
-    Row& row = rows.emplace_back(Row{std::string(cells[0]), {}});
+    TableRow& row = rows.emplace_back(TableRow{std::string(cells[0]), {}});
     for (const std::string_view cell : std::span(cells).subspan(1)) {
       const std::size_t equals = std::min(cell.find('='), cell.size());
       row.cells.push_back(
@@ -58,9 +58,9 @@ inline std::vector<Row> rows_of(std::string_view text) {
   return rows;
 }
 
-inline std::string text_of(const std::vector<Row>& rows) {
+inline std::string text_of(const std::vector<TableRow>& rows) {
   std::string text;
-  for (const Row& row : rows) {
+  for (const TableRow& row : rows) {
     text += row.table;
     for (const Cell& cell : row.cells) text += "\t" + cell.column + "=" + cell.value;
     text += "\n";
@@ -69,12 +69,12 @@ inline std::string text_of(const std::vector<Row>& rows) {
 }
 
 // The rows of a database's file.
-inline std::vector<Row> rows_of_database(const std::string& path) {
-  std::vector<Row> rows;
+inline std::vector<TableRow> rows_of_database(const std::string& path) {
+  std::vector<TableRow> rows;
   sqlite3* handle = nullptr;
   if (sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READONLY, nullptr) != SQLITE_OK) std::abort();
   const auto each_row = [](void* into, int count, char** values, char** names) {
-    Row& row = static_cast<std::vector<Row>*>(into)->emplace_back();
+    TableRow& row = static_cast<std::vector<TableRow>*>(into)->emplace_back();
     for (int i = 0; i < count; ++i) {
       const std::string value = values[i] == nullptr ? "" : values[i];
       int64_t number = 0;
@@ -84,9 +84,9 @@ inline std::vector<Row> rows_of_database(const std::string& path) {
     }
     return 0;
   };
-  std::vector<Row> tables;
+  std::vector<TableRow> tables;
   sqlite3_exec(handle, "SELECT name FROM sqlite_master WHERE type = 'table'", each_row, &tables, nullptr);
-  for (const Row& table : tables) {
+  for (const TableRow& table : tables) {
     const std::size_t first = rows.size();
     const std::string name = table.cells[0].value.substr(1);
     sqlite3_exec(handle, ("SELECT * FROM \"" + name + "\"").c_str(), each_row, &rows, nullptr);
@@ -99,12 +99,12 @@ inline std::vector<Row> rows_of_database(const std::string& path) {
 // The bytes of a database's file. What SQLite does not take is left out.
 class DatabaseOfRows {
  public:
-  explicit DatabaseOfRows(const std::vector<Row>& rows) {
+  explicit DatabaseOfRows(const std::vector<TableRow>& rows) {
     sqlite3* handle = nullptr;
     if (sqlite3_open(":memory:", &handle) != SQLITE_OK) std::abort();
     handle_.reset(handle);
     std::map<std::string, std::vector<std::string>> tables;
-    for (const Row& row : rows) {
+    for (const TableRow& row : rows) {
       std::vector<std::string>& columns = tables[row.table];
       for (const Cell& cell : row.cells)
         if (std::find(columns.begin(), columns.end(), cell.column) == columns.end())
@@ -113,7 +113,7 @@ class DatabaseOfRows {
     run("PRAGMA page_size = 512");  // small inputs make small files
     run("BEGIN");
     for (const auto& [table, columns] : tables) run("CREATE TABLE " + quoted(table) + list(columns));
-    for (const Row& row : rows) insert(row);
+    for (const TableRow& row : rows) insert(row);
     run("COMMIT");
   }
 
@@ -140,7 +140,7 @@ class DatabaseOfRows {
   }
   void run(const std::string& sql) { sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr); }
 
-  void insert(const Row& row) {
+  void insert(const TableRow& row) {
     std::vector<std::string> columns;
     std::string marks;
     for (const Cell& cell : row.cells) {

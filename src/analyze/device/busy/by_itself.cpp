@@ -1,7 +1,7 @@
 #include "analyze/device/busy/by_itself.h"
 
 #include <algorithm>
-#include <utility>
+#include <optional>
 
 #include "analyze/cost.h"
 #include "analyze/device/busy/busy_rules.h"
@@ -9,140 +9,207 @@
 namespace hone::analyze::device {
 namespace {
 
-class ByItselfFinder {
- public:
-  explicit ByItselfFinder(const View& view) : view_(view) {}
+// What is known of a work by itself.
+struct LoneWork {
+  const View& view;
+  uint32_t work;
+  double ns;
+  const trace::Operator* op = nullptr;  // null: none
+  const OperatorUse* use = nullptr;
+  bool knows_floor = false;
+  double floor_ns = 0;  // the work's part of its operator's
+  double fraction = 0;  // of its roof that it reaches
 
-  Claims run() {
-    for (uint32_t i = 0; i < view_.works(); ++i) judge(i);
-    return std::move(claims_);
+  const trace::KernelFamily& kernel() const { return view.kernel(work); }
+  const Inputs& inputs() const { return use->inputs; }
+  bool is_attention() const { return op->what == trace::OperatorKind::kAttention; }
+  // The part of its roof that a good kernel reaches.
+  double good() const {
+    if (!use->is_product) return kGoodTraffic;
+    return is_attention() ? kGoodAttention : kGoodProduct;
   }
-
- private:
-  void claim(Rule rule, uint32_t work, double floor_share, double target_ns, double slack_share = 0) {
-    claims_.push_back({rule, {{work, target_ns, std::clamp(floor_share, 0.0, 1.0), slack_share}}});
+  // Below it the work is worth another look.
+  double poor() const {
+    if (kernel().generated) return kPoorGenerated;
+    if (!use->is_product) return kPoorTraffic;
+    return is_attention() ? kPoorAttention : kPoorProduct;
   }
-
-  void judge(uint32_t i) {
-    const Work& work = view_.work(i);
-    const double ns = view_.ns(i);
-    if (work.kind == WorkKind::kCollective || work.kind == WorkKind::kCopyToDevice ||
-        work.kind == WorkKind::kCopyToHost || ns <= 0)
-      return;
-    const trace::KernelFamily& kernel = view_.kernel(i);
-    if (kernel.changes_layout()) return claim(Rule::kChannelsFirstImages, i, 0, kGone);
-    if (work.op == kNothing) return;  // time only
-    const trace::Operator& op = view_.operator_of(i);
-    const OperatorUse& use = view_.use_of(i);
-    if (changes_order(op, use.inputs)) return claim(Rule::kStridedCopies, i, 0, kGone);
-    if (writes_out_broadcast(op)) return claim(Rule::kWrittenBroadcasts, i, 0, kGone);
-    if (const double little = appended_share(op, use.inputs); little > 0)
-      return claim(Rule::kAppendByCopy, i, little, little * ns);
-    const double floor = use.floor_ns * view_.part_of(i);
-    if (use.floor_ns <= 0) return;
-    if (kernel.channels_first && use.roof_ns * view_.part_of(i) < 0.7 * ns && is_image(use.inputs))
-      return claim(Rule::kChannelsFirstImages, i, floor / ns, std::min(ns, floor / kChannelsLastNorm));
-    if (is_too_wide(op, use)) return judge_width(i, floor);
-    judge_speed(i, floor);
-  }
-
-  KernelMath enough(const OperatorUse& use) const {
-    return enough_math(use.math, view_.roofs, view_.uses.mostly_narrow);
-  }
-
-  bool is_too_wide(const trace::Operator& op, const OperatorUse& use) const {
-    if (op.dtype == DType::kF64) return true;
-    return use.is_product && enough(use) != use.math;
-  }
-
-  Rule rule_of_width(const OperatorUse& use) const {
-    if (use.math == KernelMath::kF64 || !use.is_product) return Rule::kF64Arithmetic;
-    if (use.math == KernelMath::kTf32) return Rule::kTf32Products;
-    return view_.uses.mostly_narrow ? Rule::kF32Among16Bits : Rule::kF32WithoutMatrixUnits;
-  }
-
-  bool is_odd(uint32_t work) const {
-    const Inputs& inputs = view_.inputs_of(work);
-    return view_.operator_of(work).op_class == trace::OperatorClass::kConvolution ? has_odd_channels(inputs)
-                                                                                  : has_odd_size(inputs);
-  }
-
-  // The gradient of x[indices]: rows for the same index are added one after another.
-  static bool adds_rows(const trace::Operator& op) { return op.what == trace::OperatorKind::kIndexPut; }
-
-  bool is_attention(uint32_t work) const {
-    return view_.operator_of(work).what == trace::OperatorKind::kAttention;
-  }
-
-  // The floor is that of the narrowest arithmetic, the target that of the next: what lies between two steps
-  // of the way is a matter of precision too.
-  void judge_width(uint32_t i, double floor) {
-    const double ns = view_.ns(i);
-    const OperatorUse& use = view_.use_of(i);
-    const double own_roof = use.roof_ns * view_.part_of(i);
-    // It keeps the part of its roof that it reaches now, and need not be better than good.
-    const double good = !use.is_product          ? kGoodTraffic
-                        : is_16_bit(enough(use)) ? kGoodNarrowProduct
-                                                 : kGoodProduct;
-    const double reached = is_attention(i) ? kGoodAttention : std::clamp(own_roof / ns, 0.2, good);
-    const double least = use.enough_ns * view_.part_of(i);
-    const double target = std::min(ns, least / reached);
-    // What stays above its roof in the narrower type is inefficiency, as in any other kernel.
-    const double above_floor = 1 - std::clamp(floor / ns, 0.0, 1.0);
-    const double slack = std::clamp((target - least) / ns, 0.0, above_floor);
-    claim(rule_of_width(use), i, floor / ns, target, slack);
-  }
-
-  // Above its floor, but nothing is known that would help.
-  void leave(uint32_t i, double floor) {
-    const double share = std::clamp(floor / view_.ns(i), 0.0, 1.0);
-    claim(Rule::kFloor, i, share, view_.ns(i), 1 - share);
-  }
-
-  void judge_speed(uint32_t i, double floor) {
-    const double ns = view_.ns(i);
-    const OperatorUse& use = view_.use_of(i);
-    const double fraction = use.roof_ns * view_.part_of(i) / ns;
-    const bool attention = is_attention(i);
-    if (attention && reads_square_mask(use.inputs)) {
-      const double half = floor / 2 / kGoodMaskless;
-      if (half < ns) return claim(Rule::kDenseAttentionMasks, i, floor / 2 / ns, half);
-    }
-    if (use.memory_bound && fraction < kGoodTraffic && ns >= kShortWorkNs &&
-        mixes_orders(use.inputs, use.elements))
-      return claim(Rule::kMixedOrders, i, floor / ns, std::min(ns, floor / kGoodTraffic));
-    const double good = !use.is_product ? kGoodTraffic : attention ? kGoodAttention : kGoodProduct;
-    const std::optional<Rule> rule = rule_of_speed(i, fraction);
-    // Whatever its sizes, it may be as fast as a good kernel.
-    if (!rule || floor / good >= ns) return leave(i, floor);
-    claim(*rule, i, floor / ns, floor / good);
-  }
-
-  std::optional<Rule> rule_of_speed(uint32_t i, double fraction) const {
-    const OperatorUse& use = view_.use_of(i);
-    const bool attention = is_attention(i);
-    const double poor = view_.kernel(i).generated ? kPoorGenerated
-                        : !use.is_product         ? kPoorTraffic
-                        : attention               ? kPoorAttention
-                                                  : kPoorProduct;
-    if (use.is_product && fraction < poor && is_of_patches(use.inputs)) return Rule::kPatchConvolutions;
-    if (use.is_product && !attention && is_16_bit(use.math) && is_odd(i)) return Rule::kOddSizes;
-    if (view_.ns(i) < kShortWorkNs || fraction >= poor) return std::nullopt;
-    if (adds_rows(view_.operator_of(i))) return Rule::kRowsAddedInTurn;
-    return has_small_grid(i) ? Rule::kSmallGrids : Rule::kSlowKernels;
-  }
-
-  bool has_small_grid(uint32_t i) const {
-    const double blocks = view_.blocks(i);
-    return blocks > 0 && blocks < view_.roofs.multiprocessors;
-  }
-
-  const View& view_;
-  Claims claims_;
 };
+
+LoneWork know(const View& view, uint32_t i) {
+  LoneWork lone{view, i, view.ns(i)};
+  if (!view.has_operator(i)) return lone;
+  lone.op = &view.operator_of(i);
+  lone.use = &view.use_of(i);
+  lone.knows_floor = lone.use->floor_ns > 0;
+  if (!lone.knows_floor) return lone;
+  lone.floor_ns = lone.use->floor_ns * view.part_of(i);
+  lone.fraction = lone.use->roof_ns * view.part_of(i) / lone.ns;
+  return lone;
+}
+
+using Seen = std::optional<ClaimedWork>;
+
+Seen spare(const LoneWork& lone, double target_ns, double slack_share = 0) {
+  return ClaimedWork{lone.work, target_ns, std::clamp(lone.floor_ns / lone.ns, 0.0, 1.0), slack_share};
+}
+
+// Whatever its sizes, it may be as fast as a good kernel.
+Seen as_good(const LoneWork& lone) {
+  const double target = lone.floor_ns / lone.good();
+  return target < lone.ns ? spare(lone, target) : std::nullopt;
+}
+
+Seen gone_if(bool seen, const LoneWork& lone) { return seen ? Seen(removed(lone.work)) : std::nullopt; }
+
+Seen converts_images(const LoneWork& lone) { return gone_if(lone.kernel().changes_layout(), lone); }
+Seen changes_strides(const LoneWork& lone) { return gone_if(changes_order(*lone.op, lone.inputs()), lone); }
+Seen writes_broadcast(const LoneWork& lone) { return gone_if(writes_out_broadcast(*lone.op), lone); }
+
+Seen appends(const LoneWork& lone) {
+  const double little = appended_share(*lone.op, lone.inputs());
+  if (little <= 0) return std::nullopt;
+  return ClaimedWork{lone.work, little * lone.ns, std::clamp(little, 0.0, 1.0)};
+}
+
+Seen is_slow_channels_first(const LoneWork& lone) {
+  if (!lone.kernel().channels_first || lone.fraction >= kFastChannelsFirst || !is_image(lone.inputs()))
+    return std::nullopt;
+  return spare(lone, std::min(lone.ns, lone.floor_ns / kChannelsLastNorm));
+}
+
+KernelMath enough(const LoneWork& lone) {
+  return enough_math(lone.use->math, lone.view.roofs, lone.view.uses.mostly_narrow);
+}
+
+// The floor is that of the narrowest arithmetic, the target that of the next: what lies between two steps
+// of the way is a matter of precision too.
+Seen too_wide(const LoneWork& lone) {
+  const OperatorUse& use = *lone.use;
+  if (lone.op->dtype != DType::kF64 && (!use.is_product || enough(lone) == use.math)) return std::nullopt;
+  // It keeps the part of its roof that it reaches now, and need not be better than good.
+  const double good = !use.is_product           ? kGoodTraffic
+                      : is_16_bit(enough(lone)) ? kGoodNarrowProduct
+                                                : kGoodProduct;
+  const double reached = lone.is_attention() ? kGoodAttention : std::clamp(lone.fraction, 0.2, good);
+  const double least = use.enough_ns * lone.view.part_of(lone.work);
+  const double target = std::min(lone.ns, least / reached);
+  // What stays above its roof in the narrower type is inefficiency, as in any other kernel.
+  const double above_floor = 1 - std::clamp(lone.floor_ns / lone.ns, 0.0, 1.0);
+  return spare(lone, target, std::clamp((target - least) / lone.ns, 0.0, above_floor));
+}
+
+Seen is_f64(const LoneWork& lone) {
+  return lone.use->math == KernelMath::kF64 || !lone.use->is_product ? too_wide(lone) : std::nullopt;
+}
+Seen is_tf32(const LoneWork& lone) {
+  return lone.use->math == KernelMath::kTf32 ? too_wide(lone) : std::nullopt;
+}
+Seen is_f32_among_16_bits(const LoneWork& lone) {
+  return lone.view.uses.mostly_narrow ? too_wide(lone) : std::nullopt;
+}
+
+Seen reads_mask(const LoneWork& lone) {
+  if (!lone.is_attention() || !reads_square_mask(lone.inputs())) return std::nullopt;
+  const double half = lone.floor_ns / 2, target = half / kGoodMaskless;
+  if (target >= lone.ns) return std::nullopt;
+  return ClaimedWork{lone.work, target, std::clamp(half / lone.ns, 0.0, 1.0)};
+}
+
+Seen reads_against_order(const LoneWork& lone) {
+  if (!lone.use->memory_bound || lone.fraction >= kGoodTraffic || lone.ns < kShortWorkNs ||
+      !mixes_orders(lone.inputs(), lone.use->elements))
+    return std::nullopt;
+  return spare(lone, std::min(lone.ns, lone.floor_ns / kGoodTraffic));
+}
+
+Seen convolves_patches(const LoneWork& lone) {
+  const bool patches = lone.use->is_product && lone.fraction < lone.poor() && is_of_patches(lone.inputs());
+  return patches ? as_good(lone) : std::nullopt;
+}
+
+Seen has_odd_sizes(const LoneWork& lone) {
+  if (!lone.use->is_product || lone.is_attention() || !is_16_bit(lone.use->math)) return std::nullopt;
+  const bool odd = lone.op->op_class == trace::OperatorClass::kConvolution ? has_odd_channels(lone.inputs())
+                                                                           : has_odd_size(lone.inputs());
+  return odd ? as_good(lone) : std::nullopt;
+}
+
+Seen is_slow(const LoneWork& lone) {
+  return lone.ns >= kShortWorkNs && lone.fraction < lone.poor() ? as_good(lone) : std::nullopt;
+}
+
+// The gradient of x[indices]: rows for the same index are added one after another.
+Seen adds_rows(const LoneWork& lone) {
+  return lone.op->what == trace::OperatorKind::kIndexPut ? is_slow(lone) : std::nullopt;
+}
+
+Seen has_small_grid(const LoneWork& lone) {
+  const double blocks = lone.view.blocks(lone.work);
+  return blocks > 0 && blocks < lone.view.roofs.multiprocessors ? is_slow(lone) : std::nullopt;
+}
+
+// Above its floor, but nothing is known that would help.
+Seen stays(const LoneWork& lone) {
+  const double share = std::clamp(lone.floor_ns / lone.ns, 0.0, 1.0);
+  return ClaimedWork{lone.work, lone.ns, share, 1 - share};
+}
+
+enum class Known : uint8_t { kKernel, kOperator, kFloor };
+
+struct Look {
+  Known known;  // what must be known of a work to be looked at so; never less than in the row before
+  Rule rule;
+  Seen (*see)(const LoneWork& lone);
+};
+
+// The first that sees something decides: what need not be done goes before what may be narrower, and that before
+// what may be faster; a cause that is known more closely goes before one that is known less.
+constexpr Look kLooks[] = {
+    {Known::kKernel, Rule::kChannelsFirstImages, converts_images},
+    {Known::kOperator, Rule::kStridedCopies, changes_strides},
+    {Known::kOperator, Rule::kWrittenBroadcasts, writes_broadcast},
+    {Known::kOperator, Rule::kAppendByCopy, appends},
+    {Known::kFloor, Rule::kChannelsFirstImages, is_slow_channels_first},
+    {Known::kFloor, Rule::kF64Arithmetic, is_f64},
+    {Known::kFloor, Rule::kTf32Products, is_tf32},
+    {Known::kFloor, Rule::kF32Among16Bits, is_f32_among_16_bits},
+    {Known::kFloor, Rule::kF32WithoutMatrixUnits, too_wide},
+    {Known::kFloor, Rule::kDenseAttentionMasks, reads_mask},
+    {Known::kFloor, Rule::kMixedOrders, reads_against_order},
+    {Known::kFloor, Rule::kPatchConvolutions, convolves_patches},
+    {Known::kFloor, Rule::kOddSizes, has_odd_sizes},
+    {Known::kFloor, Rule::kRowsAddedInTurn, adds_rows},
+    {Known::kFloor, Rule::kSmallGrids, has_small_grid},
+    {Known::kFloor, Rule::kSlowKernels, is_slow},
+    {Known::kFloor, Rule::kFloor, stays},
+};
+
+bool runs_on_device(const View& view, uint32_t i) {
+  const WorkKind kind = view.work(i).kind;
+  return kind != WorkKind::kCollective && kind != WorkKind::kCopyToDevice && kind != WorkKind::kCopyToHost &&
+         view.ns(i) > 0;
+}
 
 }  // namespace
 
-Claims find_by_itself(const View& view) { return ByItselfFinder(view).run(); }
+Claims find_by_itself(const View& view) {
+  Claims claims;
+  for (uint32_t i = 0; i < view.works(); ++i) {
+    if (!runs_on_device(view, i)) continue;
+    const LoneWork lone = know(view, i);
+    const Known known = lone.knows_floor     ? Known::kFloor
+                        : lone.op != nullptr ? Known::kOperator
+                                             : Known::kKernel;
+    for (const Look& look : kLooks) {
+      if (look.known > known) break;
+      if (const Seen seen = look.see(lone)) {
+        claims.push_back({look.rule, {*seen}});
+        break;
+      }
+    }
+  }
+  return claims;
+}
 
 }  // namespace hone::analyze::device

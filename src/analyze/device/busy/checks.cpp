@@ -28,7 +28,7 @@ class CheckFinder : public LaunchWalk {
     return view_.work(work).kind == WorkKind::kCopyToHost && copy != nullptr && copy->bytes <= kAnswerBytes;
   }
 
-  // Of two truth values: their product is their conjunction.
+  // Whether it multiplies two truth values: their product is their conjunction.
   bool joins(uint32_t work) const {
     const Inputs& inputs = view_.inputs_of(work);
     return view_.operator_of(work).what == OperatorKind::kMul && is_tensor(inputs, 0) &&

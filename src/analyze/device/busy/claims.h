@@ -20,10 +20,11 @@ constexpr double kGone = -1;  // the work is not launched at all
 struct ClaimedWork {
   uint32_t work = 0;
   double target_ns = kGone;  // what it takes once the rule's fix is made; kGone
-  // Of its time, what its operator needs; the rest is the rule's cause's. None: the work only goes along with
-  // the fix, and its time stays divided as it would be without the claim.
+  // The share of its time that its operator needs; the rest is the rule's cause's. None: the work only goes
+  // along with the fix, and its time stays divided as it would be without the claim; so it does for rules
+  // whose cause is none of busy time.
   std::optional<double> floor_share = {};
-  double slack_share = 0;  // of its time, inefficiency that the fix leaves
+  double slack_share = 0;  // the share of its time that stays as inefficiency after the fix
 };
 
 // Works that a rule claims together. Their cause, and who goes before whom, is in the rule's row.
@@ -48,8 +49,9 @@ struct WorkSplit {
   double of(Cause which) const { return share[static_cast<std::size_t>(which)]; }
 };
 
-// Of so many works. Of claims to one work the rule of the higher Precedence keeps it, of equal ones the
-// first; a claim of a rule that is `whole` falls where another rule keeps one of its works. O(claimed works).
+// Gives each of so many works to one rule: where several claim it, to that of the higher Precedence, or of
+// equal ones to the first. A claim of a rule that is `whole` falls where another rule keeps one of its works.
+// O(n log n) in the claims, linear in the claimed works.
 std::vector<WorkSplit> resolve(std::size_t works, std::span<const Claims> claims);
 
 }  // namespace hone::analyze::device

@@ -61,5 +61,14 @@ TEST(Claims, OfWorksThatOnlyGoAlongLeaveTheirTimeWhereItIs) {
   EXPECT_EQ(split.of(Cause::kKernelInefficiency), 0.6);
 }
 
+// Rows of other causes have no share in busy time, whatever a finder says of it.
+TEST(Claims, OfCausesBesideBusyTimeLeaveTheTimeWhereItIs) {
+  const Claims claims = {{Rule::kSlowKernels, {{0, 600, 0.4}}}, {Rule::kWideSums, {removed(0)}}};
+  const WorkSplit split = resolved(1, claims).at(0);
+  EXPECT_EQ(split.cause(), Cause::kComm);
+  EXPECT_EQ(split.of(Cause::kFloor), 0.4);
+  EXPECT_EQ(split.of(Cause::kKernelInefficiency), 0.6);
+}
+
 }  // namespace
 }  // namespace hone::analyze::device

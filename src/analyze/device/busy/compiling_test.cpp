@@ -32,7 +32,8 @@ TEST(Compiling, TakesTheWorksThatItLaunchesWithIt) {
   // 40 µs of the device are compilation's; the two others are not.
   const Accounts accounts = make_accounts(study, 0);
   double compiled = 0;
-  for (const Part& part : accounts[at(Cause::kCompile)].parts) compiled += part.op == kNothing ? 0 : part.ms;
+  for (const AccountEntry& entry : accounts[at(Cause::kCompile)].entries)
+    compiled += entry.op == kNothing ? 0 : entry.ms;
   EXPECT_NEAR(compiled, 0.040, 1e-6);
   EXPECT_NEAR(accounts[at(Cause::kFloor)].ms, 0.040, 1e-6);
 }

@@ -3,13 +3,13 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/device/busy/accumulate_grad.h"
 #include "analyze/device/busy/by_itself.h"
 #include "analyze/device/busy/channels_first_norms.h"
 #include "analyze/device/busy/checks.h"
 #include "analyze/device/busy/compiling.h"
 #include "analyze/device/busy/fusion.h"
 #include "analyze/device/busy/gathers.h"
-#include "analyze/device/busy/leaves.h"
 #include "analyze/device/busy/long_kernels.h"
 #include "analyze/device/busy/merged_weights.h"
 #include "analyze/device/busy/micro_batches.h"
@@ -28,9 +28,10 @@ namespace {
 View view_of(const trace::Trace& trace, const RankTimeline& timeline, const HostActivity& activity,
              const Loops& loops, const GpuRoofs& roofs) {
   OperatorUses uses = uses_of(trace, timeline, roofs);
-  std::vector<Leaf> leaves = find_leaves(trace, timeline);
-  std::vector<char> at_leaf = works_at_leaves(trace, timeline, leaves);
-  return {trace, timeline, activity, loops, roofs, std::move(uses), std::move(leaves), std::move(at_leaf)};
+  std::vector<AccumulateGrad> calls = find_accumulate_grads(trace, timeline);
+  std::vector<char> in_accumulate_grad = works_of_accumulate_grads(trace, timeline, calls);
+  return {trace, timeline,        activity,         loops,
+          roofs, std::move(uses), std::move(calls), std::move(in_accumulate_grad)};
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using trace::OperatorClass;
 // A pass over memory that a fusing compiler could join with its neighbours.
 bool can_fuse(const View& view, uint32_t i) {
   const Work& work = view.work(i);
-  if (view.at_leaf[i] != 0) return false;
+  if (view.in_accumulate_grad[i] != 0) return false;
   if (work.op == kNothing || (work.kind != WorkKind::kKernel && work.kind != WorkKind::kCopyOnDevice))
     return false;
   const OperatorUse& use = view.use_of(i);
@@ -102,14 +102,16 @@ class ChainFinder {
     return known.cause == Cause::kLayout || known.cause == Cause::kAvoidableTraffic;
   }
 
+  // Cuts out loops over several tensors, in which none reads what the one before wrote.
   void close_chain(std::span<const uint32_t> chain) {
+    std::size_t begin = 0;
     for (std::size_t first = 0, end = 0; first < chain.size(); first = end) {
       while (end < chain.size() && repeats(chain[first], chain[end])) ++end;
-      if (end - first < kFewestInARow) continue;  // a loop over several tensors: none reads the one before
-      close_chain(chain.first(first));
-      return close_chain(chain.subspan(end));
+      if (end - first < kFewestInARow) continue;
+      if (first > begin) claim_chain(chain.subspan(begin, first - begin));
+      begin = end;
     }
-    if (!chain.empty()) claim_chain(chain);
+    if (begin < chain.size()) claim_chain(chain.subspan(begin));
   }
 
   // Whether two works are the same kernel of the same operator.

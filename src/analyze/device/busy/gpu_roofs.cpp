@@ -56,6 +56,7 @@ constexpr RoofRow kRoofRows[] = {
 GpuRoofs roofs_of(const RoofRow& row) {
   GpuRoofs roofs;
   roofs.device = row.device;
+  roofs.origin = row.source == kSheet ? RoofOrigin::kDataSheet : RoofOrigin::kMeasured;
   roofs.source = row.source;
   roofs.f64 = row.f64 * kT;
   roofs.f32 = row.f32 * kT;
@@ -118,6 +119,7 @@ GpuRoofs gpu_roofs(std::string_view device_name) {
 GpuRoofs gpu_roofs_from(const Roofs& roofs, const GpuRoofs& otherwise) {
   GpuRoofs result = otherwise;
   result.device = roofs.machine.empty() ? otherwise.device : roofs.machine;
+  result.origin = RoofOrigin::kGiven;
   result.source = "the table of roofs that was given";
   take(result.f64, roofs, DType::kF64);
   take(result.f32, roofs, DType::kF32);

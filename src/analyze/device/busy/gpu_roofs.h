@@ -1,7 +1,13 @@
 // What GPUs can do, as data: one row a device. Measured where we had the machine, else from the vendor's
 // data sheet and marked so. Rates are per second; bytes count what is read plus what is written.
+//
+// The roofs of core/roofs.h are something else: the table measured on the machine at hand, by cache level and
+// number of threads, which hone's own plans are priced with. A trace may come from a device that is not here, and
+// its products are judged by how they multiply. A table of the one kind is turned into the other by
+// gpu_roofs_from.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,9 +20,12 @@ namespace hone::analyze::device {
 // Roofs of products are by how they multiply; f32 on matrix units is tf32.
 using trace::KernelMath;
 
+enum class RoofOrigin : uint8_t { kUnknown, kMeasured, kDataSheet, kGiven };
+
 struct GpuRoofs {
   std::string device;  // "NVIDIA H200"; empty: unknown, and every rate 0
-  std::string source;  // "measured on 2026-11-21", "data sheet"
+  RoofOrigin origin = RoofOrigin::kUnknown;
+  std::string source;  // the same in words: "measured on one H200 (2026-11-21)", "data sheet"
   double f64 = 0, f32 = 0, tf32 = 0, f16 = 0, bf16 = 0, f8 = 0, i8 = 0;  // FLOP/s of dense matrix products
   double vector_f32 = 0;                                                 // FLOP/s without matrix units
   double dram = 0;                                                       // bytes/s of a copy
@@ -32,7 +41,7 @@ struct GpuRoofs {
   // limit of power then holds the clock at 1455 to 1695 MHz, by what the numbers are
   // (bench/results/product-clocks-2026-11-22.json). In a step that mostly waits for memory it stays at 1980,
   // where 132 multiprocessors × 4096 FLOP a cycle are 1.38 times the roof of bf16, 1.41 of f16.
-  double most_of_roof() const { return source.starts_with("measured") ? 1.4 : 1.15; }
+  double most_of_roof() const { return origin == RoofOrigin::kMeasured ? 1.4 : 1.15; }
 };
 
 // By the device's name as its driver spells it; unknown devices have no rates.

@@ -42,8 +42,8 @@ bool is_transposed(OperatorKind what, const Inputs& inputs) {
   return flag < inputs.size() && inputs[flag].value == "True";
 }
 
-// Of convolution(input, filters, …) and convolution_backward(gradient, input, filters, …); without filters
-// where the inputs are no convolution's.
+// The shape of convolution(input, filters, …) or convolution_backward(gradient, input, filters, …); without
+// filters where the inputs are not a convolution's.
 Shape shape_of(const Inputs& inputs, bool backward) {
   const std::size_t first = backward ? 1 : 0;
   if (!is_tensor(inputs, first) || !is_tensor(inputs, first + 1)) return {};

@@ -23,9 +23,9 @@ class MicroBatchFinder {
 
   Claims run() {
     const std::vector<uint32_t> sums = find_sums();
-    const auto gradients =
-        static_cast<double>(std::count_if(view_.leaves.begin(), view_.leaves.end(),
-                                          [](const Leaf& leaf) { return leaf.step != trace::kNoStep; }));
+    const auto gradients = static_cast<double>(
+        std::count_if(view_.accumulate_grads.begin(), view_.accumulate_grads.end(),
+                      [](const AccumulateGrad& call) { return call.step != trace::kNoStep; }));
     const auto added = static_cast<double>(sums.size());
     if (added <= 0 || added >= gradients) return {};
     const double batches = gradients / (gradients - added);
@@ -39,7 +39,8 @@ class MicroBatchFinder {
   std::vector<uint32_t> find_sums() const {
     std::vector<uint32_t> sums;
     for (uint32_t i = 0; i < view_.works(); ++i) {
-      if (view_.at_leaf[i] == 0 || !view_.has_operator(i) || view_.work(i).step == trace::kNoStep) continue;
+      if (view_.in_accumulate_grad[i] == 0 || !view_.has_operator(i) || view_.work(i).step == trace::kNoStep)
+        continue;
       if (view_.operator_of(i).what == trace::OperatorKind::kAdd) sums.push_back(i);
     }
     return sums;
@@ -49,8 +50,8 @@ class MicroBatchFinder {
   // another, they are of several losses.
   bool is_of_all(const std::vector<uint32_t>& sums, double batches) const {
     std::map<Dims, std::pair<double, double>> counts;  // gradients and sums
-    for (const Leaf& leaf : view_.leaves)
-      if (leaf.step != trace::kNoStep) ++counts[leaf.dims].first;
+    for (const AccumulateGrad& call : view_.accumulate_grads)
+      if (call.step != trace::kNoStep) ++counts[call.dims].first;
     for (const uint32_t i : sums) {
       const Inputs& inputs = view_.inputs_of(i);
       if (!is_tensor(inputs, 0)) return false;
@@ -95,8 +96,8 @@ class MicroBatchFinder {
   void claim_conversions(double batches) {
     using Place = std::pair<int32_t, Dims>;  // step, shape
     std::map<Place, std::size_t> gradients;
-    for (const Leaf& leaf : view_.leaves)
-      if (leaf.step != trace::kNoStep && !leaf.dims.empty()) ++gradients[{leaf.step, leaf.dims}];
+    for (const AccumulateGrad& call : view_.accumulate_grads)
+      if (call.step != trace::kNoStep && !call.dims.empty()) ++gradients[{call.step, call.dims}];
     std::map<Place, std::vector<uint32_t>> conversions;
     std::set<int32_t> updated;  // steps whose weights are other ones from here on
     for (const uint32_t i : view_.timeline.launched)

@@ -16,7 +16,7 @@ bool is_tensor(const Inputs& inputs, std::size_t i);
 
 // Elements of the largest tensor, those in lists included.
 double largest_tensor(const Inputs& inputs);
-// Of the tensor to which the inputs of a pointwise operator broadcast; 0: they do not.
+// Elements of the tensor to which the inputs of a pointwise operator broadcast; 0: they do not.
 double broadcast_elements(const Inputs& inputs);
 
 bool is_image(const Inputs& inputs);  // some tensor has four dimensions
@@ -44,7 +44,7 @@ bool changes_order(const trace::Operator& op, const Inputs& inputs);
 // A copy that only converts the type.
 bool is_cast(const trace::Operator& op, const Inputs& inputs);
 
-// Of a concatenation whose first tensor is nearly all of it: the share of the others; else 0.
+// The share of the other tensors in a concatenation whose first one is nearly all of it; else 0.
 double appended_share(const trace::Operator& op, const Inputs& inputs);
 
 }  // namespace hone::analyze::device

@@ -96,7 +96,7 @@ class UseReader {
       default:
         return KernelMath::kBf16;
     }
-    // Of an operator's kernels, those that work longest count.
+    // Those of an operator's kernels that work longest count.
     if (vector_ns_[op] > matrix_ns_[op]) return KernelMath::kVectorF32;
     if (matrix_ns_[op] > 0) return KernelMath::kTf32;
     // A kernel whose name tells nothing and that is faster than f32 can be runs on matrix units.

@@ -18,7 +18,7 @@ struct OperatorUse {
   double work_ns = 0;
   double computing_ns = 0;  // of its works, without those that only convert the layout
   uint32_t works = 0;
-  // Of one execution, in the narrowest arithmetic that its work is done with; 0: unknown.
+  // For one execution, in the narrowest arithmetic that its work is done with; 0: unknown.
   double floor_ns = 0;
   // The same in the arithmetic that is advised next: that of enough_math().
   double enough_ns = 0;

@@ -58,7 +58,7 @@ class TurnFinder {
     return blocks > 0 && blocks <= view_.roofs.multiprocessors;
   }
 
-  // Of no works: they are as fast as one product of all would be.
+  // A claim without works: they are as fast as one product of all would be.
   Claim join(const std::vector<uint32_t>& products) const {
     double floor = 0, now = 0;
     for (const uint32_t work : products) {

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyze/device/busy/accumulate_grad.h"
 #include "analyze/device/busy/claims.h"
 #include "analyze/device/busy/gpu_roofs.h"
-#include "analyze/device/busy/leaves.h"
 #include "analyze/device/busy/operator_uses.h"
 #include "analyze/device/host/host_activity.h"
 #include "analyze/device/timeline/loops.h"
@@ -24,15 +24,15 @@ struct View {
   const Loops& loops;
   const GpuRoofs& roofs;
   OperatorUses uses;
-  std::vector<Leaf> leaves = {};
-  std::vector<char> at_leaf = {};     // by work: launched at a leaf
-  std::vector<WorkSplit> alone = {};  // by work: what each would be if there were no others
+  std::vector<AccumulateGrad> accumulate_grads = {};
+  std::vector<char> in_accumulate_grad = {};  // by work: launched in one of these
+  std::vector<WorkSplit> alone = {};          // by work: what each would be if there were no others
 
   std::size_t works() const { return timeline.works.size(); }
   const Work& work(uint32_t i) const { return timeline.works[i]; }
   double ns(uint32_t i) const { return static_cast<double>(work(i).ns()); }
   bool has_operator(uint32_t i) const { return work(i).op != kNothing; }
-  // Of works that have one.
+  // Only works that have an operator may be asked.
   const trace::Operator& operator_of(uint32_t i) const { return trace.operators[work(i).op]; }
   const OperatorUse& use_of(uint32_t i) const { return uses.rows[work(i).op]; }
   const Inputs& inputs_of(uint32_t i) const { return use_of(i).inputs; }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyze/device/busy/launch_walk.h"
+#include "trace/link/roles.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -16,9 +17,6 @@ constexpr std::size_t kLeastTurns = 3;
 // Flat parameters are padded, and hold biases and norms, which no product reads.
 constexpr double kSameWeights = 0.2;
 constexpr double kMostOfMemory = 0.8;
-
-constexpr std::string_view kGatherRange = "FSDP::all_gather";
-constexpr std::string_view kUnpackRange = "FSDP::all_gather_copy_out";
 
 using trace::OperatorKind;
 
@@ -38,16 +36,12 @@ std::vector<Range> find_ranges(const trace::Trace& trace, const RankTimeline& ti
     const trace::StringId name = trace.spans.name[row];
     if (trace.spans.category[row] != trace::Category::kRegion || !name.valid()) continue;
     const trace::Track& track = trace.tracks[trace.spans.track[row].index];
-    std::string_view text = trace.strings.text(name);
-    if (track.kind == trace::TrackKind::kStream || track.rank != timeline.rank ||
-        !text.starts_with(kGatherRange))
-      continue;
-    const bool unpacks = text.starts_with(kUnpackRange);
-    text.remove_prefix((unpacks ? kUnpackRange : kGatherRange).size());
-    if (!text.empty() && text.front() != ' ') continue;
+    if (track.kind == trace::TrackKind::kStream || track.rank != timeline.rank) continue;
+    const auto gather = trace::link::weight_gather(trace.strings.text(name));
+    if (!gather) continue;
     const int64_t start = trace.spans.start_ns[row] + timeline.clock_shift_ns;
-    ranges.push_back(
-        {trace.spans.track[row].index, start, start + trace.spans.duration_ns[row], text, unpacks});
+    ranges.push_back({trace.spans.track[row].index, start, start + trace.spans.duration_ns[row],
+                      gather->module, gather->unpacks});
   }
   std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
     return std::tie(a.track, a.start_ns) < std::tie(b.track, b.start_ns);
@@ -134,6 +128,7 @@ class WeightGatherFinder : public LaunchWalk {
     else if (range == nullptr && before_ != kNothing && copies(before_, detail->elements_in))
       gather.works.push_back(before_);
     packed_range_ = nullptr;
+    if (range != nullptr) last_of_module_[range->module] = gathers_.size();
     gathers_.push_back(std::move(gather));
   }
 
@@ -146,10 +141,8 @@ class WeightGatherFinder : public LaunchWalk {
       packed_.push_back(i);
       return;
     }
-    const auto last = std::find_if(gathers_.rbegin(), gathers_.rend(), [&](const WeightGather& gather) {
-      return gather.range != nullptr && gather.range->module == range.module;
-    });
-    if (last != gathers_.rend()) last->works.push_back(i);
+    if (const auto last = last_of_module_.find(range.module); last != last_of_module_.end())
+      gathers_[last->second].works.push_back(i);
   }
 
   void take_work(uint32_t i) {
@@ -167,8 +160,8 @@ class WeightGatherFinder : public LaunchWalk {
     return what == OperatorKind::kCopy || what == OperatorKind::kListCopy || what == OperatorKind::kOtherCopy;
   }
 
-  // Of the matrix or the filters that a product of activations goes over: its last argument of so many
-  // dimensions.
+  // Elements of the matrix or the filters that a product of activations goes over: its last argument with as
+  // many dimensions as these have.
   static double weight_elements(const trace::Operator& op, const OperatorUse& use) {
     const bool product =
         op.op_class == trace::OperatorClass::kMatrix || op.op_class == trace::OperatorClass::kConvolution;
@@ -202,6 +195,7 @@ class WeightGatherFinder : public LaunchWalk {
           for (std::size_t turn = 1; turn < turns.size(); ++turn) claim_gather(*turns[turn]);
     claim_pattern(nameless);
     gathers_.clear();
+    last_of_module_.clear();
     packed_range_ = nullptr;
     before_ = kNothing;
     weights_ = 0;
@@ -250,7 +244,8 @@ class WeightGatherFinder : public LaunchWalk {
   double memory_bytes_ = 0;  // 0: not known
   // Since weights may last have changed:
   std::vector<WeightGather> gathers_;
-  const Range* packed_range_ = nullptr;  // that packs what it will gather
+  std::map<std::string_view, std::size_t> last_of_module_;  // into gathers_
+  const Range* packed_range_ = nullptr;                     // that packs what it will gather
   std::vector<uint32_t> packed_;
   double weights_ = 0;  // elements that products have read since the first gather
   uint32_t before_ = kNothing;

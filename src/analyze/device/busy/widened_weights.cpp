@@ -32,8 +32,8 @@ bool scales_or_shifts(OperatorKind what) {
 }
 
 // Where a product has its weight and what passes through it: the second factor is the weight, as in
-// F.linear; the first may as well be bytes of a picture, and is that where both are as large. Of a product
-// with a vector the matrix is. In a backward pass the second factor may be activations that were kept.
+// F.linear; the first may as well be bytes of a picture, and is that where both are as large. The weight of
+// a product with a vector is the matrix. In a backward pass the second factor may be activations that were kept.
 struct Factors {
   std::size_t weight = 0, passing = 0;
 };

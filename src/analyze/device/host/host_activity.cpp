@@ -10,7 +10,7 @@
 namespace hone::analyze::device {
 namespace {
 
-// The properly nested spans of one thread as stretches, one after the other.
+// The properly nested spans of one thread as intervals, one after the other.
 class Lane {
  public:
   explicit Lane(const std::vector<HostSpan>& spans) : spans_(spans) { advance(); }
@@ -25,7 +25,7 @@ class Lane {
       const int64_t from = time_, to = closes ? open_.back().end_ns : begins;
       time_ = std::max(from, to);
       const bool found = from < to && !open_.empty();
-      if (found) now_ = stretch(from, to);
+      if (found) now_ = interval(from, to);
       closes ? close() : open(spans_[next_++]);
       if (found) return;
     }
@@ -45,7 +45,7 @@ class Lane {
 
   // What open spans make of a time; outer spans that name an activity of the whole (compiling, input) speak
   // for all they enclose.
-  ActivitySpan stretch(int64_t from, int64_t to) const {
+  ActivitySpan interval(int64_t from, int64_t to) const {
     const HostSpan& inner = open_.back();
     if (outer_ != kNoPlace) return {from, to, open_[outer_].activity, open_[outer_].row, inner.is_operator};
     return {from, to, inner.says ? inner.activity : Activity::kOther, inner.row, inner.is_operator};
@@ -61,7 +61,7 @@ class Lane {
   bool over_ = false;
 };
 
-// Goes over the stretches of all threads at once, from one edge to the next. Where several threads are at
+// Goes over the intervals of all threads at once, from one edge to the next. Where several threads are at
 // work the one that began last counts; a thread that says what it does goes before one that does not (it may
 // wait for the other).
 class Overlay {
@@ -141,8 +141,8 @@ bool feeds_a_copy(const RankTimeline& timeline, int64_t time) {
   return false;
 }
 
-bool is_operator(const trace::Trace& trace, const ActivitySpan& stretch) {
-  return stretch.span != kNothing && trace.spans.category[stretch.span] == trace::Category::kOperator;
+bool is_operator(const trace::Trace& trace, const ActivitySpan& interval) {
+  return interval.span != kNothing && trace.spans.category[interval.span] == trace::Category::kOperator;
 }
 
 // What was last put on the device before `time` is a large copy to the host: operators of the host that run
@@ -161,24 +161,24 @@ bool follows_a_copy(const trace::Trace& trace, const RankTimeline& timeline, int
 
 // What the trace says nothing about is issuing where it is short; longer, what the device does next or did
 // last may tell.
-void name_silent_stretches(std::vector<ActivitySpan>& stretches, const trace::Trace& trace,
+void name_silent_intervals(std::vector<ActivitySpan>& intervals, const trace::Trace& trace,
                            const RankTimeline& timeline) {
-  for (ActivitySpan& stretch : stretches) {
-    if (stretch.activity != Activity::kOther) continue;
-    if (stretch.ns() < kLongStretchNs)
-      stretch.activity = Activity::kIssue;
-    else if (feeds_a_copy(timeline, stretch.end_ns))
-      stretch.activity = Activity::kInput;
-    else if (stretch.in_operator && follows_a_copy(trace, timeline, stretch.start_ns))
-      stretch.activity = Activity::kCopy;
+  for (ActivitySpan& interval : intervals) {
+    if (interval.activity != Activity::kOther) continue;
+    if (interval.ns() < kLongIntervalNs)
+      interval.activity = Activity::kIssue;
+    else if (feeds_a_copy(timeline, interval.end_ns))
+      interval.activity = Activity::kInput;
+    else if (interval.in_operator && follows_a_copy(trace, timeline, interval.start_ns))
+      interval.activity = Activity::kCopy;
   }
 }
 
 // A step may begin before anything was recorded.
-void begin_with_the_first_step(std::vector<ActivitySpan>& stretches, const RankTimeline& timeline) {
-  if (timeline.steps.empty() || stretches.empty()) return;
-  const int64_t begin = timeline.steps.front().host_start_ns, first = stretches.front().start_ns;
-  if (begin < first) stretches.insert(stretches.begin(), {begin, first, Activity::kOther, kNothing});
+void begin_with_the_first_step(std::vector<ActivitySpan>& intervals, const RankTimeline& timeline) {
+  if (timeline.steps.empty() || intervals.empty()) return;
+  const int64_t begin = timeline.steps.front().host_start_ns, first = intervals.front().start_ns;
+  if (begin < first) intervals.insert(intervals.begin(), {begin, first, Activity::kOther, kNothing});
 }
 
 // The first that ends after `ns`. `from`: none before it does.
@@ -197,7 +197,7 @@ HostTime HostDivider::divide(int64_t from, int64_t to) {
   if (from >= to) return time;
   go_to(from);
   int64_t left = to - from;
-  for (auto at = stretch_; at != activity_.stretches.end() && at->start_ns < to; ++at) {
+  for (auto at = interval_; at != activity_.intervals.end() && at->start_ns < to; ++at) {
     const int64_t begin = std::max(from, at->start_ns), end = std::min(to, at->end_ns);
     go_to(begin);
     const auto activity = static_cast<std::size_t>(at->activity);
@@ -213,17 +213,17 @@ HostTime HostDivider::divide(int64_t from, int64_t to) {
 
 // Most pieces follow one another closely, so that few entries lie between.
 void HostDivider::go_to(int64_t from) {
-  const std::vector<ActivitySpan>& stretches = activity_.stretches;
+  const std::vector<ActivitySpan>& intervals = activity_.intervals;
   const std::vector<TimeInOperators>& times = activity_.operator_times;
   const std::vector<int64_t>& starts = activity_.operator_starts;
   if (!began_ || from < at_ns_) {
-    stretch_ = first_after(stretches.begin(), stretches.end(), from);
+    interval_ = first_after(intervals.begin(), intervals.end(), from);
     operator_time_ = first_after(times.begin(), times.end(), from);
     operator_start_ = std::lower_bound(starts.begin(), starts.end(), from);
     began_ = true;
   }
   at_ns_ = from;
-  while (stretch_ != stretches.end() && stretch_->end_ns <= from) ++stretch_;
+  while (interval_ != intervals.end() && interval_->end_ns <= from) ++interval_;
   while (operator_time_ != times.end() && operator_time_->end_ns <= from) ++operator_time_;
   while (operator_start_ != starts.end() && *operator_start_ < from) ++operator_start_;
 }
@@ -237,14 +237,14 @@ int64_t HostDivider::in_operators(int64_t from, int64_t to) const {
 }
 
 Activity HostActivity::at(int64_t ns) const {
-  const auto stretch = first_after(stretches.begin(), stretches.end(), ns);
-  return stretch != stretches.end() && stretch->start_ns <= ns ? stretch->activity : Activity::kOther;
+  const auto interval = first_after(intervals.begin(), intervals.end(), ns);
+  return interval != intervals.end() && interval->start_ns <= ns ? interval->activity : Activity::kOther;
 }
 
 const ActivitySpan* HostActivity::longest(int64_t from, int64_t to, Activity activity) const {
   const ActivitySpan* best = nullptr;
-  auto at = first_after(stretches.begin(), stretches.end(), from);
-  for (; at != stretches.end() && at->start_ns < to; ++at)
+  auto at = first_after(intervals.begin(), intervals.end(), from);
+  for (; at != intervals.end() && at->start_ns < to; ++at)
     if (at->activity == activity && (best == nullptr || at->ns() > best->ns())) best = &*at;
   return best;
 }
@@ -252,12 +252,12 @@ const ActivitySpan* HostActivity::longest(int64_t from, int64_t to, Activity act
 HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeline) {
   HostSpans spans = host_spans(trace, timeline);
   HostActivity result;
-  result.stretches = merge(spans.threads, result.operator_times);
+  result.intervals = merge(spans.threads, result.operator_times);
   result.operator_gap_ns = operator_gap(trace, spans.threads);
   spans.threads.clear();
-  begin_with_the_first_step(result.stretches, timeline);
-  for (ActivitySpan& stretch : result.stretches) stretch.in_operator = is_operator(trace, stretch);
-  name_silent_stretches(result.stretches, trace, timeline);
+  begin_with_the_first_step(result.intervals, timeline);
+  for (ActivitySpan& interval : result.intervals) interval.in_operator = is_operator(trace, interval);
+  name_silent_intervals(result.intervals, trace, timeline);
   result.operator_starts = std::move(spans.operator_starts);
   return result;
 }

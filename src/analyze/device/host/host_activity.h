@@ -1,5 +1,5 @@
 // What the host of a rank did at every instant, as far as it holds its device up: the nested spans of the
-// threads that launch work, flattened into stretches that do not overlap. What a span says for itself is
+// threads that launch work, flattened into intervals that do not overlap. What a span says for itself is
 // host_spans.h's.
 #pragma once
 
@@ -26,15 +26,15 @@ struct ActivitySpan {
 // A part of the host's time by activity, in ns.
 struct HostTime {
   std::array<int64_t, kActivityCount> all{};
-  // Of it, that in operators themselves: not in calls of the runtime, nor in the program around operators.
+  // The part of it in operators themselves: not in calls of the runtime, nor in the program around operators.
   std::array<int64_t, kActivityCount> in_operators{};
   std::array<int64_t, kActivityCount> operators{};  // how many began in it
 
   int64_t of(Activity activity) const { return all[static_cast<std::size_t>(activity)]; }
 };
 
-// A stretch of the program's own from this length on is work, not issuing.
-inline constexpr int64_t kLongStretchNs = 600'000;
+// An interval of the program's own from this length on is work, not issuing.
+inline constexpr int64_t kLongIntervalNs = 600'000;
 
 // Time in an operator itself, whatever activity the spans around it speak of.
 struct TimeInOperators {
@@ -43,17 +43,17 @@ struct TimeInOperators {
 };
 
 struct HostActivity {
-  std::vector<ActivitySpan> stretches;          // by time, gapless from the first span to the last
+  std::vector<ActivitySpan> intervals;          // by time, gapless from the first span to the last
   std::vector<TimeInOperators> operator_times;  // by time, apart from each other
   std::vector<int64_t> operator_starts;         // sorted
   double operator_gap_ns = 0;                   // operator_gap.h
 
-  // [from, to) by activity; nothing is known before the first and after the last stretch: kOther. Of many
-  // pieces of time in a row HostDivider.
+  // [from, to) by activity; nothing is known before the first and after the last interval: kOther. For
+  // many pieces of time in a row there is HostDivider.
   HostTime divide(int64_t from, int64_t to) const;
   // What the host did at an instant; kOther where nothing is known.
   Activity at(int64_t ns) const;
-  // The longest stretch of an activity that touches [from, to); null if none does.
+  // The longest interval of an activity that touches [from, to); null if none does.
   const ActivitySpan* longest(int64_t from, int64_t to, Activity activity) const;
 };
 
@@ -73,7 +73,7 @@ class HostDivider {
   int64_t at_ns_ = 0;
   bool began_ = false;
   // The first that ends after at_ns_, and of the starts the first that is not before it.
-  std::vector<ActivitySpan>::const_iterator stretch_;
+  std::vector<ActivitySpan>::const_iterator interval_;
   std::vector<TimeInOperators>::const_iterator operator_time_;
   std::vector<int64_t>::const_iterator operator_start_;
 };

@@ -88,12 +88,12 @@ TEST(HostActivity, IsThatOfTheThreadThatCountsAtEveryInstant) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     const RandomHost host(seed, 1 + static_cast<int>(seed % 4));
     const HostActivity activity = host_activity(host.trace, host.timeline);
-    ASSERT_FALSE(activity.stretches.empty());
-    int64_t at = activity.stretches.front().start_ns;
-    for (const ActivitySpan& stretch : activity.stretches) {
-      ASSERT_EQ(stretch.start_ns, at) << seed;  // gapless
-      for (; at < stretch.end_ns; ++at)
-        ASSERT_EQ(stretch.span, slow_answer(host, at)) << seed << " at " << at;
+    ASSERT_FALSE(activity.intervals.empty());
+    int64_t at = activity.intervals.front().start_ns;
+    for (const ActivitySpan& interval : activity.intervals) {
+      ASSERT_EQ(interval.start_ns, at) << seed;  // gapless
+      for (; at < interval.end_ns; ++at)
+        ASSERT_EQ(interval.span, slow_answer(host, at)) << seed << " at " << at;
     }
     for (; at < kEnd; ++at) EXPECT_EQ(slow_answer(host, at), kNothing) << seed;
   }

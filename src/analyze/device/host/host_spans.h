@@ -23,7 +23,7 @@ enum class Activity : uint8_t {
   kInput,
   kIo,
   kCommunicate,  // launching collectives, and what the framework does around that
-  kOther,        // a long stretch of the program's own, which the trace says nothing about
+  kOther,        // a long interval of the program's own, which the trace says nothing about
 };
 inline constexpr int kActivityCount = 9;
 

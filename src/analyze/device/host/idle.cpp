@@ -37,30 +37,30 @@ class Divider {
     latency(gap, host_until, call);
   }
 
-  std::vector<IdlePart> take() { return std::move(parts_); }
+  std::vector<IdleInterval> take() { return std::move(parts_); }
 
  private:
   void host(const Gap& gap, int64_t from, int64_t to) {
     const HostTime time = host_time_.divide(from, to);
     int64_t start = from;
     for (const auto& [began, activity] : activities_by_time(time, from, to)) {
-      const ActivitySpan* stretch =
+      const ActivitySpan* interval =
           activity == Activity::kIssue ? nullptr : activity_.longest(from, to, activity);
       add(gap, {activity_cause(activity), gap.window, start, static_cast<double>(time.of(activity)), gap.next,
-                stretch == nullptr ? kNothing : stretch->span, false, false});
+                interval == nullptr ? kNothing : interval->span, false, false});
       start += time.of(activity);
     }
   }
 
-  // Those that have time in [from, to), by when the longest stretch of each began.
+  // Those that have time in [from, to), by when the longest interval of each began.
   std::vector<std::pair<int64_t, Activity>> activities_by_time(const HostTime& time, int64_t from,
                                                                int64_t to) const {
     std::vector<std::pair<int64_t, Activity>> order;
     for (int i = 0; i < kActivityCount; ++i) {
       const auto activity = static_cast<Activity>(i);
       if (time.of(activity) == 0) continue;
-      const ActivitySpan* stretch = activity_.longest(from, to, activity);
-      order.push_back({stretch == nullptr ? to : stretch->start_ns, activity});
+      const ActivitySpan* interval = activity_.longest(from, to, activity);
+      order.push_back({interval == nullptr ? to : interval->start_ns, activity});
     }
     std::sort(order.begin(), order.end());
     return order;
@@ -73,11 +73,11 @@ class Divider {
     const HostTime time = host_time_.divide(from, gap.end_ns);
     const bool queue_was_empty = call != nullptr && gap.end_ns - call->start_ns < kQueuedNs;
     const int64_t waited = queue_was_empty ? time.of(Activity::kWait) : 0;
-    const ActivitySpan* stretch =
+    const ActivitySpan* interval =
         waited == 0 ? nullptr : activity_.longest(from, gap.end_ns, Activity::kWait);
     if (waited > 0)
       add(gap, {Cause::kHostSync, gap.window, from, static_cast<double>(waited), gap.next,
-                stretch == nullptr ? kNothing : stretch->span, true, false});
+                interval == nullptr ? kNothing : interval->span, true, false});
     const int64_t others =
         queue_was_empty ? 0 : std::min(gap.end_ns - from - waited, busy_elsewhere(from, gap.end_ns));
     if (others > 0)
@@ -91,14 +91,14 @@ class Divider {
   // How long other devices of the process worked in [from, to).
   int64_t busy_elsewhere(int64_t from, int64_t to) const {
     auto at = std::upper_bound(others_.begin(), others_.end(), from,
-                               [](int64_t time, const auto& stretch) { return time < stretch.second; });
+                               [](int64_t time, const auto& interval) { return time < interval.second; });
     int64_t total = 0;
     for (; at != others_.end() && at->first < to; ++at)
       total += std::min(to, at->second) - std::max(from, at->first);
     return total;
   }
 
-  void add(const Gap& gap, IdlePart part) {
+  void add(const Gap& gap, IdleInterval part) {
     if (gap.ns() > 0) parts_.push_back(part);
   }
 
@@ -106,13 +106,13 @@ class Divider {
   const HostActivity& activity_;
   HostDivider host_time_;
   std::vector<std::pair<int64_t, int64_t>> others_;  // when other devices of the process work, by start
-  std::vector<IdlePart> parts_;
+  std::vector<IdleInterval> parts_;
 };
 
 }  // namespace
 
-std::vector<IdlePart> idle_parts(const RankTimeline& timeline, const Occupancy& occupancy,
-                                 const HostActivity& activity) {
+std::vector<IdleInterval> idle_intervals(const RankTimeline& timeline, const Occupancy& occupancy,
+                                         const HostActivity& activity) {
   Divider divider(timeline, activity);
   for (const Gap& gap : occupancy.gaps) divider.divide(gap);
   return divider.take();

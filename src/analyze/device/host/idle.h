@@ -12,7 +12,7 @@
 
 namespace hone::analyze::device {
 
-struct IdlePart {
+struct IdleInterval {
   Cause cause = Cause::kLaunch;
   uint32_t window = 0;
   int64_t start_ns = 0;  // the parts of a gap follow each other in the order in which their causes began
@@ -25,7 +25,7 @@ struct IdlePart {
 };
 
 // The parts of a gap add up to it.
-std::vector<IdlePart> idle_parts(const RankTimeline& timeline, const Occupancy& occupancy,
-                                 const HostActivity& activity);
+std::vector<IdleInterval> idle_intervals(const RankTimeline& timeline, const Occupancy& occupancy,
+                                         const HostActivity& activity);
 
 }  // namespace hone::analyze::device

@@ -340,11 +340,12 @@ TEST(Windows, TileTheTimeOfTheRank) {
   EXPECT_NEAR(steps[2].ms(), 20 * 0.101, 0.001);
 }
 
-TEST(Occupancy, ChargesAndGapsAddUpToTheWindows) {
+TEST(Occupancy, BusyIntervalsAndGapsAddUpToTheWindows) {
   const ReplayCase made(program(30, 20, true, 300));
   const Study& study = made.study;
   std::vector<double> sums(study.timelines.front().steps.size(), 0);
-  for (const Charge& charge : study.ranks.front().occupancy.charges) sums[charge.window] += charge.ns();
+  for (const BusyInterval& interval : study.ranks.front().occupancy.busy)
+    sums[interval.window] += interval.ns();
   for (const Gap& gap : study.ranks.front().occupancy.gaps) sums[gap.window] += static_cast<double>(gap.ns());
   for (std::size_t k = 0; k < sums.size(); ++k)
     EXPECT_NEAR(sums[k] * 1e-6, study.timelines.front().steps[k].ms(), 1e-6);

@@ -7,7 +7,7 @@
 
 #include "analyze/cause.h"
 #include "analyze/device/rules/rule.h"
-#include "analyze/fix.h"
+#include "analyze/framework_text.h"
 
 namespace hone::analyze::device {
 
@@ -56,13 +56,13 @@ constexpr bool is_part_of_cause(GainModel gain) {
          gain == GainModel::kJoinedTurns;
 }
 
-// Texts are fmt templates over these names. Of a row: {ms} {share} (of the step) {count} (works, gaps or
+// Texts are fmt templates over these names. About a row: {ms} {share} (of the step) {count} (works, gaps or
 // calls in it, a step: {count:kernels} agrees with the number) {mean} (ms / count) {step} {gain} {kernels}
 // (works of the step) {busy} (share of the step in which the device ran anything) {rank} (a rank that is
 // late) {doing} (what it did then) {remedy} (against that) {outcome} (what a change of numerics is judged by)
 // {copies} {exchange} {images} {one_order} {waits} {files} {turns} {micro_batches} (what helps against such
-// copies, collectives, conversions, orders, waits, files, loops and bubbles: remedies.h). Of one of its
-// largest parts: {name} {ms} {count} {mean} {times} (calls × mean = ms, with the kernels where a call has
+// copies, collectives, conversions, orders, waits, files, loops and bubbles: remedies.h). About one
+// of its largest entries: {name} {ms} {count} {mean} {times} (calls × mean = ms, with the kernels where a call has
 // several) {detail} (bytes, rates or a call; may be empty).
 struct DeviceRule {
   Rule rule;
@@ -79,8 +79,8 @@ struct DeviceRule {
   std::string_view item = {};
   std::string_view word = {};            // why an operator is slow, in tables of operators
   std::string_view word_of_others = {};  // the same of works that multiply nothing; empty: as `word`
-  Fix fix = {};
-  std::string_view caveat = {};
+  FrameworkText fix = {};
+  FrameworkText caveat = {};
   std::string_view training_caveat = {};  // of programs that train
 };
 

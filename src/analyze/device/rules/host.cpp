@@ -15,12 +15,12 @@ constexpr DeviceRule kHostRules[] = {
          "{kernels:kernels} and copies a step; before {count} of them the device waits for the launch, "
          "{mean} each (what else it waits for is not in that); it is busy for {busy} of the step",
      .item = "before {name}: {count:gaps}, {ms}",
-     .fix = {.pytorch = "torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs: one launch a step; "
-                        "larger batches; foreach and batched operators instead of Python loops",
-             .jax = "jax.jit around the whole step, several steps in a lax.scan; larger batches",
+     .fix = {.pytorch = "use torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs: one launch a "
+                        "step; or larger batches, and foreach and batched operators instead of Python loops",
+             .jax = "put jax.jit around the whole step, or several steps into a lax.scan; use larger batches",
              .hone = "run the plan as one graph of the device",
-             .native = "CUDA graphs: one launch a step; larger batches; fewer and larger kernels"},
-     .caveat = "a graph needs fixed shapes and no reads of device values inside"},
+             .native = "use CUDA graphs: one launch a step; or larger batches, and fewer and larger kernels"},
+     .caveat = {.native = "a graph needs fixed shapes and no reads of device values inside"}},
     {.rule = Rule::kLaunchesInLoops,
      .id = "launches_in_loops",
      .cause = Cause::kLaunch,
@@ -29,12 +29,11 @@ constexpr DeviceRule kHostRules[] = {
      .title = "{ms} per step the device waits for the launches of a loop",
      .summary = "{count:kernels} and copies a step launched turn by turn, {mean} of idle device before each",
      .item = "{name}: {count:gaps}, {ms}",
-     .fix =
-         {.pytorch = "{turns}",
-          .jax =
-              "if the turns are independent: jax.vmap; if each needs the one before: lax.scan within jax.jit",
-          .native = "if the turns are independent: one kernel or one batched call for all of them; if each "
-                    "needs the one before: a CUDA graph of the loop"}},
+     .fix = {.pytorch = "{turns}",
+             .jax = "use jax.vmap if the turns are independent, lax.scan within jax.jit if each needs the "
+                    "one before",
+             .native = "use one kernel or one batched call for all turns if they are independent, a CUDA "
+                       "graph of the loop if each needs the one before"}},
     {.rule = Rule::kGapsInGraphs,
      .id = "gaps_in_graphs",
      .cause = Cause::kLaunch,
@@ -43,21 +42,22 @@ constexpr DeviceRule kHostRules[] = {
      .title = "{ms} per step goes to gaps between kernels that one call launches, as a CUDA graph does",
      .summary = "{count:kernels} a step that begin {mean} after the one before",
      .item = "before {name}: {count:gaps}, {ms}",
-     .fix = {.pytorch = "fewer and larger kernels: torch.compile joins passes over the same data, larger "
+     .fix = {.pytorch = "use fewer and larger kernels: torch.compile joins passes over the same data, larger "
                         "batches fill each kernel; one call launches them already",
-             .native = "fewer and larger kernels: joined passes over the same data, larger batches fill each "
-                       "kernel; one call launches them already"}},
+             .native = "use fewer and larger kernels: join passes over the same data, fill each with larger "
+                       "batches; one call launches them already"}},
     {.rule = Rule::kHostWaits,
      .id = "host_waits",
      .cause = Cause::kHostSync,
      .gain = GainModel::kCause,
      .threshold = 0.03,
      .title = "{ms} per step the device waits because the host waited for it first",
-     .summary = "{ms} of idle device while the host waited or had to start again from an empty queue",
+     .summary = "{ms} of idle device while the host waited or started again with an empty queue",
      .item = "{name}: {count:waits}, {ms}{detail}",
      .fix = {.pytorch = "{waits}",
-             .jax = "remove reads of device values from the step (float(x), .item(), np.asarray, "
+             .jax = "remove reads of device values from the step (float(x), np.asarray, "
                     "block_until_ready, prints); gather them on the device and read once in many steps",
+             .hone = "read outputs once in many steps, or a step later",
              .native =
                  "remove cudaStreamSynchronize, cudaDeviceSynchronize and copies that block from the step; "
                  "let streams wait for events (cudaStreamWaitEvent), and read results once in many steps"},
@@ -118,11 +118,14 @@ constexpr DeviceRule kHostRules[] = {
      .summary = "{ms} in which the device only copied, or waited for a copy",
      .item = "{name}: {times}{detail}",
      .fix = {.pytorch = "{copies}",
-             .jax = "jax.device_put a step ahead, and keep on the device what does not change; what goes to "
-                    "the host: reduce it on the device first, and read a step later (copy_to_host_async)",
+             .jax =
+                 "call jax.device_put a step ahead, and keep on the device what does not change; reduce what "
+                 "goes to the host on the device first, and read it a step later (copy_to_host_async)",
+             .hone = "copy inputs a step ahead, keep on the device what does not change, and reduce outputs "
+                     "on the device",
              .native = "copy from and to pinned memory (cudaHostAlloc) with cudaMemcpyAsync on a stream of "
-                       "its own, to the device a step ahead; to the host: reduce on the device first"},
-     .caveat = "a copy whose result is used at once cannot be hidden, only made smaller"},
+                       "its own, to the device a step ahead; reduce on the device what goes to the host"},
+     .caveat = {.native = "a copy whose result is used at once cannot be hidden, only made smaller"}},
     {.rule = Rule::kCopiesInLoops,
      .id = "copies_in_loops",
      .cause = Cause::kHostCopy,
@@ -143,17 +146,17 @@ constexpr DeviceRule kHostRules[] = {
      .cause = Cause::kAllocator,
      .gain = GainModel::kCause,
      .threshold = 0.02,
-     .title = "{ms} per step the device waits for memory to be taken or given back",
+     .title = "{ms} per step the device waits for memory to be allocated or freed",
      .summary = "{ms} in cudaMalloc and cudaFree while the device had nothing to do",
      .item = "{name}: {ms}, {count:times}",
      .fix = {.pytorch =
-                 "remove torch.cuda.empty_cache() and memory of one's own (cudaMalloc in an extension) from "
-                 "the step; keep shapes fixed, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+                 "remove torch.cuda.empty_cache() and allocations of your own (cudaMalloc in an extension) "
+                 "from the step; keep shapes fixed, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
              .jax = "keep shapes fixed, and donate what a step replaces (donate_argnums); leave "
                     "XLA_PYTHON_CLIENT_PREALLOCATE on",
              .native = "allocate before the loop and reuse, or take memory from a pool that keeps it "
                        "(cudaMallocAsync with a release threshold)"},
-     .caveat = "where memory is short, only using less of it helps: smaller batches",
+     .caveat = {.native = "where memory is short, only using less of it helps: smaller batches"},
      .training_caveat = "activation checkpointing needs less"},
     {.rule = Rule::kCompilationWaits,
      .id = "compilation_waits",
@@ -169,9 +172,10 @@ constexpr DeviceRule kHostRules[] = {
                         "number, compiles again; TORCH_LOGS=recompiles names the reason",
              .jax = "pad inputs to a few fixed shapes, and pass numbers that change as arrays: each new "
                     "shape, and each new static argument, compiles again; jax_log_compiles names the reason",
+             .hone = "keep shapes fixed, so that kernels are compiled once, before the first step",
              .native = "compile and load kernels before the loop (NVRTC, CUDA_MODULE_LOADING=EAGER), one for "
                        "each of a few fixed shapes"},
-     .caveat = "the first steps always compile: record later ones"},
+     .caveat = {.native = "the first steps always compile: record later ones"}},
     {.rule = Rule::kHostWork,
      .id = "host_work",
      .cause = Cause::kHostOther,
@@ -186,8 +190,10 @@ constexpr DeviceRule kHostRules[] = {
                         "with with_stack=True to see which code it is",
              .native = "take this work out of the loop or do it less often; or do it while the device works, "
                        "in another thread or process"},
-     .caveat = "an operator that takes long on the host in some calls only prepares itself for sizes that it "
-               "has not seen: pad inputs to a few sizes"},
+     .caveat =
+         {.native =
+              "an operator that takes long on the host in some calls only prepares itself for sizes that it "
+              "has not seen: pad inputs to a few sizes"}},
 };
 
 }  // namespace

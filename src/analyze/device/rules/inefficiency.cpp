@@ -13,8 +13,9 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .title = "{ms} per step is lost in kernels that stay below their roof",
      .summary = "{count:kernels} a step, {ms} above their floors",
      .item = kWorkItem,
-     .fix = {.pytorch = "torch.compile(mode=\"max-autotune\") tries other kernels for these shapes",
-             .jax = "XLA_FLAGS=--xla_gpu_autotune_level=4 tries other kernels for these shapes",
+     .fix = {.pytorch =
+                 "try torch.compile(mode=\"max-autotune\"), which compares other kernels for these shapes",
+             .jax = "set XLA_FLAGS=--xla_gpu_autotune_level=4, which compares other kernels for these shapes",
              .hone = "try other kernels, algorithms and layouts for these shapes (autotuning)",
              .native = "try other algorithms for these shapes (cublasLtMatmulAlgoGetHeuristic, the "
                        "heuristics of cuDNN)"}},
@@ -39,7 +40,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .title = "{ms} per step is lost in kernels that fill only a part of the device",
      .summary = "{count:kernels} a step with fewer blocks than the device has multiprocessors: {ms}",
      .item = kWorkItem,
-     .word = "fewer blocks than the device has multiprocessors",
+     .word = "has fewer blocks than the device has multiprocessors",
      .fix = {.pytorch = "give them more work at once: larger batches; small products joined into one "
                         "(torch.bmm, grouped GEMM); for a sum, a norm or a scan over few long rows: more "
                         "rows, or each row in pieces",
@@ -60,13 +61,14 @@ constexpr DeviceRule kInefficiencyRules[] = {
                 "above their floors",
      .item = kWorkItem,
      .word = "one of many in a loop, each of which fills the device at most once",
-     .fix = {.pytorch = "one batched product for all turns: torch.bmm over stacked tensors, a grouped GEMM "
-                        "where their rows differ in number",
-             .jax = "one batched product for all turns: jax.vmap over stacked arrays, lax.ragged_dot where "
-                    "their rows differ in number",
-             .native = "one batched product for all turns (cublasGemmStridedBatchedEx), a grouped GEMM where "
-                       "their rows differ in number"},
-     .caveat = "tensors stacked in every step are copied each time: keep them stacked"},
+     .fix = {.pytorch = "do all turns in one batched product: torch.bmm over stacked tensors, or a grouped "
+                        "GEMM where their numbers of rows differ",
+             .jax = "do all turns in one batched product: jax.vmap over stacked arrays, or lax.ragged_dot "
+                    "where their numbers of rows differ",
+             .hone = "join the products of the loop into one batched MatMul of the model",
+             .native = "do all turns in one batched product (cublasGemmStridedBatchedEx), or in a grouped "
+                       "GEMM where their numbers of rows differ"},
+     .caveat = {.native = "tensors stacked in every step are copied each time: keep them stacked"}},
     {.rule = Rule::kPatchConvolutions,
      .id = "patch_convolutions",
      .cause = Cause::kKernelInefficiency,
@@ -77,7 +79,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .summary =
          "{count:convolutions} a step whose stride is the size of their filter: {ms} above their floors",
      .item = kWorkItem,
-     .word = "patches that do not overlap: a matrix product would do",
+     .word = "convolves patches that do not overlap; a matrix product would do",
      .fix =
          {.pytorch = "cut the image into patches by reshape and permute (or F.unfold) and use nn.Linear: a "
                      "matrix product",
@@ -94,14 +96,14 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .summary =
          "{count:kernels} a step convolving with long kernels: {ms} above what Fourier transforms take",
      .item = kWorkItem,
-     .word = "multiplies tap by tap: a product of spectra (torch.fft) has far less to do",
-     .fix = {.pytorch = "a product of spectra: torch.fft.irfft(torch.fft.rfft(x, n) * torch.fft.rfft(taps, "
-                        "n), n), n at least both lengths together, a power of two; or "
+     .word = "multiplies tap by tap; a product of spectra has far less to do",
+     .fix = {.pytorch = "multiply spectra: torch.fft.irfft(torch.fft.rfft(x, n) * torch.fft.rfft(taps, n), "
+                        "n), with n a power of two and no less than both lengths together; or use "
                         "torchaudio.functional.fftconvolve; both want the taps of conv1d flipped",
-             .jax = "a product of spectra: jax.scipy.signal.fftconvolve",
+             .jax = "multiply spectra: jax.scipy.signal.fftconvolve",
              .native =
-                 "a product of spectra (cuFFT), padded to at least both lengths together, a power of two"},
-     .caveat = "spectra are in f32 and take several times the memory of the signals"},
+                 "multiply spectra (cuFFT), padded to a power of two no less than both lengths together"},
+     .caveat = {.native = "spectra are in f32 and take several times the memory of the signals"}},
     {.rule = Rule::kDenseAttentionMasks,
      .id = "dense_attention_masks",
      .cause = Cause::kKernelInefficiency,
@@ -112,15 +114,14 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .summary = "{count:kernels} of attention a step reading a mask of queries × keys: {ms} above what the "
                 "causal kernel takes",
      .item = kWorkItem,
-     .word = "reads a mask of queries × keys: a causal one leaves half of the work out",
-     .fix =
-         {.pytorch = "F.scaled_dot_product_attention(q, k, v, is_causal=True) if the mask is the causal one: "
-                     "it leaves half of the work out; other masks: flex_attention",
-          .jax = "jax.nn.dot_product_attention(q, k, v, is_causal=True) if the mask is the causal one: it "
-                 "leaves half of the work out",
-          .native =
-              "the causal form of the kernel if the mask is the causal one: it leaves half of the work out"},
-     .caveat = "a mask that is not causal must stay"},
+     .word = "reads a mask of queries × keys; a causal kernel leaves half of the work out",
+     .fix = {.pytorch = "use F.scaled_dot_product_attention(q, k, v, is_causal=True) if the mask is the "
+                        "causal one: it leaves half of the work out; for other masks, use flex_attention",
+             .jax = "use jax.nn.dot_product_attention(q, k, v, is_causal=True) if the mask is the causal "
+                    "one: it leaves half of the work out",
+             .native = "use the causal form of the kernel if the mask is the causal one: it leaves half of "
+                       "the work out"},
+     .caveat = {.native = "a mask that is not causal must stay"}},
     {.rule = Rule::kRowsAddedInTurn,
      .id = "rows_added_in_turn",
      .cause = Cause::kKernelInefficiency,
@@ -137,7 +138,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
                     "index side by side",
              .native = "sort rows by index, so that those of one index are added side by side; leave rows "
                        "out that only fill up (padding)"},
-     .caveat = "what the other gradient takes depends on how often the same row is looked up"},
+     .caveat = {.native = "what the other gradient takes depends on how often the same row is looked up"}},
     {.rule = Rule::kSlowKernels,
      .id = "slow_kernels",
      .cause = Cause::kKernelInefficiency,
@@ -148,12 +149,13 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .summary = "{count:kernels} a step, {ms} above what good kernels reach",
      .item = kWorkItem,
      .word = "far below its roof",
-     .fix = {.pytorch = "torch.compile(mode=\"max-autotune\") tries other kernels for these shapes",
-             .jax = "XLA_FLAGS=--xla_gpu_autotune_level=4 tries other kernels for these shapes",
+     .fix = {.pytorch =
+                 "try torch.compile(mode=\"max-autotune\"), which compares other kernels for these shapes",
+             .jax = "set XLA_FLAGS=--xla_gpu_autotune_level=4, which compares other kernels for these shapes",
              .hone = "try other kernels, algorithms and layouts for these shapes (autotuning)",
              .native = "try other algorithms for these shapes (cublasLtMatmulAlgoGetHeuristic, the "
                        "heuristics of cuDNN)"},
-     .caveat = "a trace shows that they are slow, not why: counters would"},
+     .caveat = {.native = "a trace shows that they are slow, not why: counters would show it"}},
 };
 
 }  // namespace

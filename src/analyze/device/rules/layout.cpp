@@ -31,7 +31,8 @@ constexpr DeviceRule kLayoutRules[] = {
      .summary = "{count:kernels} a step converting between channels-first and channels-last or normalising "
                 "channels first: {ms}",
      .item = kWorkItem,
-     .word = "works on channels-first images: conversions to channels-last, or a kernel that is slow without",
+     .word =
+         "works on channels-first images: converts them to channels-last, or is slow because nothing does",
      .fix = {.pytorch = "{images}",
              .jax = "keep images as NHWC: dimension_numbers=(\"NHWC\", \"HWIO\", \"NHWC\") of "
                     "lax.conv_general_dilated, as Flax has it; tensor cores want channels last",
@@ -39,7 +40,7 @@ constexpr DeviceRule kLayoutRules[] = {
                  "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
              .native =
                  "keep images and filters as NHWC (CUDNN_TENSOR_NHWC): tensor cores want channels last"},
-     .caveat = "the input and the output of the model are still converted once"},
+     .caveat = {.native = "the input and the output of the model are still converted once"}},
     {.rule = Rule::kChannelsFirstBatchNorm,
      .id = "channels_first_batch_norm",
      .cause = Cause::kLayout,
@@ -51,8 +52,9 @@ constexpr DeviceRule kLayoutRules[] = {
      .summary = "{count:kernels} a step normalising channels-first images channel by channel, or converting "
                 "such images for convolutions: {ms}",
      .item = kWorkItem,
-     .word = "works on channels-first images: conversions to channels-last",
-     .word_of_others = "normalises with one block a channel: over channels-last images all blocks share each",
+     .word = "converts channels-first images to channels-last",
+     .word_of_others =
+         "normalises with one block a channel; over channels-last images all blocks share each channel",
      .fix = {.pytorch = "{images}",
              .jax = "keep images as NHWC (dimension_numbers=(\"NHWC\", \"HWIO\", \"NHWC\") of "
                     "lax.conv_general_dilated), and normalise over the axes before the last",
@@ -60,7 +62,7 @@ constexpr DeviceRule kLayoutRules[] = {
                  "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
              .native = "keep images as NHWC (CUDNN_TENSOR_NHWC) and normalise with "
                        "CUDNN_BATCHNORM_SPATIAL_PERSISTENT"},
-     .caveat = "a narrower type alone wins little here: the images stay channels first"},
+     .caveat = {.native = "a narrower type alone wins little here: the images stay channels first"}},
     {.rule = Rule::kStridedCopies,
      .id = "strided_copies",
      .cause = Cause::kLayout,
@@ -77,9 +79,9 @@ constexpr DeviceRule kLayoutRules[] = {
                     "and lax.dot_general take any order",
              .hone =
                  "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
-             .native = "give the next call the strides, or a transposed operand (CUBLAS_OP_T), in the place "
-                       "of a copy"},
-     .caveat = "an operator that needs packed input makes the copy itself"},
+             .native =
+                 "give the next call the strides, or a transposed operand (CUBLAS_OP_T), instead of a copy"},
+     .caveat = {.native = "an operator that needs packed input makes the copy itself"}},
     {.rule = Rule::kMixedOrders,
      .id = "mixed_orders",
      .cause = Cause::kLayout,
@@ -108,13 +110,14 @@ constexpr DeviceRule kLayoutRules[] = {
      .summary = "{count:kernels} a step changing the order of elements for them, adding their biases, or "
                 "reading their results against their order: {ms}",
      .item = kWorkItem,
-     .word = "around a convolution of size 1: a linear layer over channels that lie last has none",
-     .fix = {.pytorch = "nn.Linear over channels that lie last in the place of nn.Conv1d(kernel_size=1): "
+     .word = "around a convolution of size 1; a linear layer over channels that lie last needs none of it",
+     .fix = {.pytorch = "use nn.Linear over channels that lie last instead of nn.Conv1d(kernel_size=1): "
                         "nothing is transposed around it, and the product adds the bias",
-             .jax = "a dense layer over channels that lie last in the place of a convolution of size 1",
-             .native =
-                 "a matrix product over channels that lie last in the place of a convolution of size 1"},
-     .caveat = "real convolutions over time still want time last, or a Conv2d in channels_last"},
+             .jax = "use a dense layer over channels that lie last instead of a convolution of size 1",
+             .native = "use a matrix product over channels that lie last instead of a convolution of size 1"},
+     .caveat = {.pytorch = "convolutions over more than one step of time still want time last, or a Conv2d "
+                           "in channels_last",
+                .native = "convolutions over more than one step of time still want time last"}},
 };
 
 }  // namespace

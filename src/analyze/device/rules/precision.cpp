@@ -26,8 +26,9 @@ constexpr DeviceRule kPrecisionRules[] = {
              .jax = "compute in bf16: arrays of jnp.bfloat16, or a precision policy of the model "
                     "(dtype=jnp.bfloat16)",
              .hone = "run these products in a narrower type (--lossy)",
-             .native = "operands in bf16, or tf32 for those in f32 (CUBLAS_COMPUTE_32F_FAST_TF32)"},
-     .caveat = "changes the numbers: compare the {outcome}"},
+             .native = "give these products operands in bf16, or allow tf32 for those in f32 "
+                       "(CUBLAS_COMPUTE_32F_FAST_TF32)"},
+     .caveat = {.native = "changes the numbers: compare the {outcome}"}},
     {.rule = Rule::kF32WithoutMatrixUnits,
      .id = "f32_without_matrix_units",
      .cause = Cause::kPrecision,
@@ -41,12 +42,14 @@ constexpr DeviceRule kPrecisionRules[] = {
      .fix = {.pytorch = "allow tf32: torch.set_float32_matmul_precision(\"high\") for matrix products, "
                         "torch.backends.cudnn.allow_tf32 = True for convolutions; or put the forward pass "
                         "under torch.autocast(\"cuda\", dtype=torch.bfloat16)",
-             .jax = "jax.config.update(\"jax_default_matmul_precision\", \"tensorfloat32\"); or operands in "
-                    "jnp.bfloat16",
+             .jax = "call jax.config.update(\"jax_default_matmul_precision\", \"tensorfloat32\"), or give "
+                    "these products operands in jnp.bfloat16",
              .hone = "run these products in a narrower type (--lossy)",
-             .native = "allow tf32: CUBLAS_COMPUTE_32F_FAST_TF32 for matrix products, "
-                       "CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION for convolutions; or operands in bf16"},
-     .caveat = "tf32 keeps 11 bits of the mantissa, bf16 keeps 8, f32 has 24: compare the {outcome}"},
+             .native =
+                 "allow tf32: CUBLAS_COMPUTE_32F_FAST_TF32 for matrix products, "
+                 "CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION for convolutions; or give them operands in bf16"},
+     .caveat = {.native =
+                    "tf32 keeps 11 bits of the mantissa, bf16 keeps 8, f32 has 24: compare the {outcome}"}},
     {.rule = Rule::kTf32Products,
      .id = "tf32_products",
      .cause = Cause::kPrecision,
@@ -57,13 +60,15 @@ constexpr DeviceRule kPrecisionRules[] = {
      .summary = "{count:products and attentions} a step in tf32: {ms} above what bf16 would take",
      .item = kWorkItem,
      .word = "computes in tf32: bf16 would take half",
-     .fix = {.pytorch = "torch.autocast(\"cuda\", dtype=torch.bfloat16) around the forward pass: products, "
-                        "convolutions and attention run in bf16, the weights stay in f32",
-             .jax = "do the products in jnp.bfloat16 and keep the weights in f32 (Flax: dtype=jnp.bfloat16, "
-                    "param_dtype=jnp.float32)",
-             .hone = "run these products in a narrower type (--lossy)",
-             .native = "operands in bf16 (CUDA_R_16BF) with sums in f32; the weights stay in f32"},
-     .caveat = "bf16 keeps 8 bits of the mantissa, tf32 keeps 11: compare the {outcome}"},
+     .fix =
+         {.pytorch = "put the forward pass under torch.autocast(\"cuda\", dtype=torch.bfloat16): products, "
+                     "convolutions and attention then run in bf16, and the weights stay in f32",
+          .jax = "compute the products in jnp.bfloat16 and keep the weights in f32 (Flax: "
+                 "dtype=jnp.bfloat16, param_dtype=jnp.float32)",
+          .hone = "run these products in a narrower type (--lossy)",
+          .native =
+              "give these products operands in bf16 (CUDA_R_16BF) and sum in f32; the weights stay in f32"},
+     .caveat = {.native = "bf16 keeps 8 bits of the mantissa, tf32 keeps 11: compare the {outcome}"}},
     {.rule = Rule::kF32Among16Bits,
      .id = "f32_among_16_bits",
      .cause = Cause::kPrecision,
@@ -81,7 +86,7 @@ constexpr DeviceRule kPrecisionRules[] = {
                     "these products in bf16",
              .hone = "run these products in a narrower type (--lossy)",
              .native = "find which operands are still in f32 and keep these products in bf16"},
-     .caveat = "what needs f32 is sums and exponentials, seldom products: compare the {outcome}"},
+     .caveat = {.native = "sums and exponentials need f32, products seldom do: compare the {outcome}"}},
     {.rule = Rule::kF64Arithmetic,
      .id = "f64_arithmetic",
      .cause = Cause::kPrecision,
@@ -94,13 +99,13 @@ constexpr DeviceRule kPrecisionRules[] = {
      .word = "computes in f64",
      .fix =
          {.pytorch = "find where f64 enters (numpy arrays are f64 by default; a Python scalar does not "
-                     "widen): .float(), dtype=torch.float32",
-          .jax = "find where f64 enters (jax_enable_x64 with numpy arrays, which are f64 by default): "
-                 "dtype=jnp.float32",
+                     "widen) and convert there: .float(), dtype=torch.float32",
+          .jax = "find where f64 enters (jax_enable_x64 with numpy arrays, which are f64 by default) and use "
+                 "dtype=jnp.float32 there",
           .hone = "run these products in a narrower type (--lossy)",
           .native =
               "find where double enters (literals without f, arguments of type double) and compute in float"},
-     .caveat = "f64 that the mathematics needs must stay"},
+     .caveat = {.native = "f64 that the mathematics needs must stay"}},
 };
 
 }  // namespace

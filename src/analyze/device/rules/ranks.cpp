@@ -19,7 +19,7 @@ constexpr DeviceRule kRanksRules[] = {
                     "16-bit numbers",
              .native = "begin each collective as soon as its data is ready, on a stream of its own, in "
                        "messages of 25 MB or more; send 16-bit numbers"},
-     .caveat = "communication with nothing after it to overlap with cannot be hidden"},
+     .caveat = {.native = "communication that nothing follows has nothing to hide behind"}},
     {.rule = Rule::kRepeatedReductions,
      .id = "repeated_reductions",
      .cause = Cause::kComm,
@@ -36,8 +36,8 @@ constexpr DeviceRule kRanksRules[] = {
              .jax = "add gradients up on each device over the micro-batches (lax.scan) and reduce them once "
                     "(lax.psum after it)",
              .native = "add gradients up on each rank and reduce them once, after the last micro-batch"},
-     .caveat =
-         "gradients are kept unreduced between micro-batches: with sharded gradients that takes memory"},
+     .caveat = {.native = "gradients are kept unreduced between micro-batches: with sharded gradients that "
+                          "takes memory"}},
     {.rule = Rule::kWideSums,
      .id = "wide_sums",
      .cause = Cause::kComm,
@@ -52,7 +52,7 @@ constexpr DeviceRule kRanksRules[] = {
      .fix = {.pytorch = "reduce in bf16: no .float() before all_reduce, reduce_dtype=torch.bfloat16 with "
                         "FSDP2, bf16_compress_hook with DistributedDataParallel",
              .native = "reduce in bf16: no conversion to f32 before the collective"},
-     .caveat = "sums in bf16 are less exact: compare the {outcome}"},
+     .caveat = {.native = "sums in bf16 are less exact: compare the {outcome}"}},
     {.rule = Rule::kWholeGathers,
      .id = "whole_gathers",
      .cause = Cause::kComm,
@@ -80,8 +80,9 @@ constexpr DeviceRule kRanksRules[] = {
                         "sharded module after it, with FSDP1 ShardingStrategy.SHARD_GRAD_OP, with DeepSpeed "
                         "deepspeed.zero.GatheredParameters(model.parameters()) around it",
              .native = "gather the weights once and keep them until the last token or batch is done"},
-     .caveat = "meanwhile each device holds the weights of the whole model: that memory must be free; "
-               "several models of one shape, called in turn, look the same in a trace"},
+     .caveat = {.native =
+                    "meanwhile each device holds the weights of the whole model: that memory must be free; "
+                    "several models of one shape, called in turn, look the same in a trace"}},
     {.rule = Rule::kLateRank,
      .id = "late_rank",
      .cause = Cause::kStraggler,
@@ -100,7 +101,7 @@ constexpr DeviceRule kRanksRules[] = {
      .summary = "{ms} in which a stage waited for the stage before or after it",
      .item = "{name}: {ms} of waiting",
      .fix = {.native = "split the batch into {micro_batches}, or use a 1F1B or interleaved schedule"},
-     .caveat = "more micro-batches make smaller products"},
+     .caveat = {.native = "more micro-batches make smaller products"}},
     {.rule = Rule::kDevicesInTurn,
      .id = "devices_in_turn",
      .cause = Cause::kBubble,
@@ -112,12 +113,12 @@ constexpr DeviceRule kRanksRules[] = {
      .fix = {.pytorch = "drive each device by a process of its own (DistributedDataParallel instead of "
                         "nn.DataParallel); if the model is split over the devices, split the batch into "
                         "micro-batches (torch.distributed.pipelining)",
-             .jax = "one program over all devices (jax.sharding): shard the batch; if the model is split "
-                    "over the devices, split the batch into micro-batches",
+             .jax = "use one program over all devices (jax.sharding) and shard the batch; if the model is "
+                    "split over the devices, split the batch into micro-batches",
              .native = "drive each device by a thread or process of its own; if the model is split over the "
                        "devices, split the batch into micro-batches"},
-     .caveat =
-         "a device that waits for another's result waits as long in any process: micro-batches overlap them"},
+     .caveat = {.native = "a device that waits for another's result waits as long in any process: "
+                          "micro-batches overlap them"}},
 };
 
 }  // namespace

@@ -62,7 +62,8 @@ enum class Rule : uint8_t {
   kLongConvolutionKernels,
   kRepeatedWeightGathers,
   kChannelsFirstBatchNorm,
+  kEnd,  // no rule: how many there are
 };
-inline constexpr int kRuleCount = static_cast<int>(Rule::kChannelsFirstBatchNorm) + 1;
+inline constexpr int kRuleCount = static_cast<int>(Rule::kEnd);
 
 }  // namespace hone::analyze::device

@@ -1,6 +1,9 @@
 #include "analyze/device/rules/tables.h"
 
 #include <array>
+#include <stdexcept>
+
+#include <fmt/format.h>
 
 namespace hone::analyze::device {
 namespace {
@@ -12,6 +15,8 @@ RowsByRule rows_by_rule() {
   for (const std::span<const DeviceRule> table : {precision_rules(), layout_rules(), traffic_rules(),
                                                   inefficiency_rules(), host_rules(), ranks_rules()})
     for (const DeviceRule& row : table) rows[static_cast<std::size_t>(row.rule)] = &row;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows[i] == nullptr) throw std::logic_error(fmt::format("rule {} of rule.h has no row", i));
   return rows;
 }
 

@@ -11,7 +11,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "analyze/device/telling/counted.h"
+#include "analyze/device/diagnosis/counted.h"
+#include "analyze/testing/advice_words.h"
 #include "core/testing/source_folder.h"
 
 namespace hone::analyze::device {
@@ -45,8 +46,30 @@ TEST(Rules, AdviseProgramsOfEveryFramework) {
     for (int framework = 0; framework < trace::kFrameworkCount; ++framework)
       EXPECT_EQ(row.fix.of(static_cast<trace::Framework>(framework)).empty(), row.cause == Cause::kFloor)
           << row.id;
-    EXPECT_EQ(row.fix.of(trace::Framework::kJax).find("torch"), std::string_view::npos) << row.id;
-    EXPECT_EQ(row.fix.of(trace::Framework::kNative).find("torch"), std::string_view::npos) << row.id;
+  }
+}
+
+// Fixes that are only a name in braces are remedies.h's.
+TEST(Rules, BeginTheirAdviceWithWhatToDo) {
+  for (int i = 0; i < kRuleCount; ++i) {
+    const DeviceRule& row = row_of(static_cast<Rule>(i));
+    for (const std::string_view fix : {row.fix.pytorch, row.fix.jax, row.fix.hone, row.fix.native})
+      EXPECT_TRUE(fix.empty() || fix.starts_with('{') || words::begins_with_an_action(fix))
+          << row.id << ": " << fix;
+  }
+}
+
+TEST(Rules, NameNoFrameworkButTheProgramsOwn) {
+  for (int i = 0; i < kRuleCount; ++i) {
+    const DeviceRule& row = row_of(static_cast<Rule>(i));
+    for (int number = 0; number < trace::kFrameworkCount; ++number) {
+      const auto framework = static_cast<trace::Framework>(number);
+      for (const std::string_view text : {row.fix.of(framework), row.caveat.of(framework)})
+        EXPECT_EQ(words::foreign_name(text, framework), "") << row.id << ": " << text;
+    }
+    for (const std::string_view text :
+         {row.title, row.summary, row.item, row.word, row.word_of_others, row.training_caveat})
+      EXPECT_EQ(words::foreign_name(text, {}), "") << row.id << ": " << text;
   }
 }
 
@@ -61,8 +84,9 @@ TEST(Rules, NameWhatIsKnown) {
   known.push_back(fmt::arg("kernels", Counted{2}));
   for (int i = 0; i < kRuleCount; ++i) {
     const DeviceRule& row = row_of(static_cast<Rule>(i));
-    for (const std::string_view text : {row.title, row.summary, row.item, row.fix.pytorch, row.fix.jax,
-                                        row.fix.hone, row.fix.native, row.caveat, row.training_caveat})
+    for (const std::string_view text :
+         {row.title, row.summary, row.item, row.fix.pytorch, row.fix.jax, row.fix.hone, row.fix.native,
+          row.caveat.pytorch, row.caveat.jax, row.caveat.hone, row.caveat.native, row.training_caveat})
       EXPECT_NO_THROW((void)fmt::vformat(text, known)) << row.id << ": " << text;
   }
 }

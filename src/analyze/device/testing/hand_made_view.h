@@ -15,7 +15,7 @@ inline std::vector<WorkSplit> found_by(Claims (*find)(const View&), const trace:
   const GpuRoofs roofs = gpu_roofs("NVIDIA H200");
   View view{trace, timeline, activity, loops, roofs, std::move(uses)};
   view.alone.resize(view.works());
-  view.at_leaf.resize(view.works());
+  view.in_accumulate_grad.resize(view.works());
   const std::vector<Claims> claims = {find(view)};
   return resolve(view.works(), claims);
 }

@@ -74,16 +74,16 @@ class Captures {
     }
     std::sort(calls.begin(), calls.end());
     for (std::size_t i = 1; i < calls.size(); ++i)
-      if (calls[i - 1].second) stretches_.emplace_back(calls[i - 1].first, calls[i].first);
+      if (calls[i - 1].second) intervals_.emplace_back(calls[i - 1].first, calls[i].first);
   }
 
   bool cover(int64_t ns) const {
-    const auto after = std::upper_bound(stretches_.begin(), stretches_.end(), std::pair(ns, INT64_MAX));
-    return after != stretches_.begin() && ns < std::prev(after)->second;
+    const auto after = std::upper_bound(intervals_.begin(), intervals_.end(), std::pair(ns, INT64_MAX));
+    return after != intervals_.begin() && ns < std::prev(after)->second;
   }
 
  private:
-  std::vector<std::pair<int64_t, int64_t>> stretches_;  // by start; they do not overlap
+  std::vector<std::pair<int64_t, int64_t>> intervals_;  // by start; they do not overlap
 };
 
 std::map<int32_t, Tally> tally(const trace::Trace& trace, const RankTimeline& timeline) {

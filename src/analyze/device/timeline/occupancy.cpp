@@ -1,12 +1,16 @@
 #include "analyze/device/timeline/occupancy.h"
 
 #include <algorithm>
+#include <set>
 
 namespace hone::analyze::device {
 namespace {
 
 enum Class { kComputing, kCopying, kCommunicating };
 constexpr int kClasses = 3;
+// No device runs more grids at once (CUDA C++ Programming Guide, technical specifications): where a recording has
+// more, the later ones wait, and the intervals stay in proportion to the works.
+constexpr std::size_t kMostAtOnce = 128;
 
 Class class_of(const Work& work) {
   switch (work.kind) {
@@ -41,11 +45,11 @@ class Sweep {
         span_windows(time, edge.time_ns, edge.begins ? edge.work : kNothing);
         time = edge.time_ns;
       }
-      std::vector<uint32_t>& running = running_[class_of(timeline_.works[edge.work])];
+      std::set<uint32_t>& running = running_[class_of(timeline_.works[edge.work])];
       if (edge.begins)
-        running.push_back(edge.work);
+        running.insert(edge.work);
       else
-        std::erase(running, edge.work);
+        running.erase(edge.work);
     }
     span_windows(time, timeline_.steps.back().end_ns, kNothing);
     return std::move(result_);
@@ -96,17 +100,20 @@ class Sweep {
       overlap.copies += length;
       if (computes) overlap.hidden_copies += length;
     }
-    for (const std::vector<uint32_t>& running : running_) {
+    for (const std::set<uint32_t>& running : running_) {
       if (running.empty()) continue;
       overlap.busy += length;
-      for (uint32_t work : running) charge(work, window, from, to, static_cast<int>(running.size()));
+      share(running, window, from, to);
       return;
     }
     gap(window, from, to, next);
   }
 
-  void charge(uint32_t work, uint32_t window, int64_t from, int64_t to, int sharers) {
-    result_.charges.push_back({work, window, from, to, sharers});
+  void share(const std::set<uint32_t>& running, uint32_t window, int64_t from, int64_t to) {
+    const std::size_t sharers = std::min(running.size(), kMostAtOnce);
+    auto work = running.begin();
+    for (std::size_t i = 0; i < sharers; ++i, ++work)
+      result_.busy.push_back({*work, window, from, to, static_cast<int>(sharers)});
   }
 
   void gap(uint32_t window, int64_t from, int64_t to, uint32_t next) {
@@ -115,7 +122,7 @@ class Sweep {
 
   const RankTimeline& timeline_;
   int device_;
-  std::vector<uint32_t> running_[kClasses];
+  std::set<uint32_t> running_[kClasses];  // by index: those that began first go first
   std::size_t window_ = 0;
   Occupancy result_;
 };

@@ -8,9 +8,9 @@
 
 namespace hone::analyze::device {
 
-// A part of the device's busy time that counts for one work. Where works overlap, computing goes before
+// An interval of the device's busy time that counts for one work. Where works overlap, computing goes before
 // copies and copies before collectives (what is hidden costs nothing); equals share evenly.
-struct Charge {
+struct BusyInterval {
   uint32_t work = 0;    // index into RankTimeline::works
   uint32_t window = 0;  // index into RankTimeline::steps
   int64_t start_ns = 0;
@@ -20,7 +20,7 @@ struct Charge {
   double ns() const { return static_cast<double>(end_ns - start_ns) / sharers; }
 };
 
-// A stretch of a window in which the device ran nothing.
+// An interval of a window in which the device ran nothing.
 struct Gap {
   uint32_t window = 0;
   int64_t start_ns = 0;
@@ -39,12 +39,13 @@ struct Overlap {
 };
 
 struct Occupancy {
-  std::vector<Charge> charges;
+  std::vector<BusyInterval> busy;
   std::vector<Gap> gaps;
   std::vector<Overlap> overlaps;  // one a window
 };
 
-// For one device. Charges and gaps of a window add up to it. O(n log n) in the works.
+// For one device. Busy intervals and gaps of a window add up to it. O(n log n) in the works, for
+// at most 128 of them share an instant.
 Occupancy occupancy(const RankTimeline& timeline, int device);
 
 }  // namespace hone::analyze::device

@@ -51,7 +51,7 @@ class Pair {
  private:
   // Numbers that the program gave to its steps.
   std::string numbers() const {
-    if (!trace::steps_found(trace_.meta).how.starts_with("ProfilerStep")) return {};
+    if (!trace::steps_found(trace_.meta).numbered_by_program()) return {};
     for (const DeviceStep& a : a_.steps)
       for (const DeviceStep& b : b_.steps)
         if (a.step == b.step) return {};

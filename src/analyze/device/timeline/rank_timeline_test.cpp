@@ -77,7 +77,7 @@ TEST(StepWindows, HoldWhatOccupancySaysOfThem) {
       EXPECT_LE(end, timeline.steps[window].end_ns);
       sums[window] += (end - start) / 1'000;
     };
-    for (const Charge& charge : parts.charges) add(charge.window, charge.start_ns, charge.end_ns);
+    for (const BusyInterval& interval : parts.busy) add(interval.window, interval.start_ns, interval.end_ns);
     for (const Gap& gap : parts.gaps) add(gap.window, gap.start_ns, gap.end_ns);
     EXPECT_EQ(sums, lengths_us(timeline)) << kernel_us;
   }

@@ -24,8 +24,8 @@ struct TypicalStep {
 // Weights add up to 1 but for rounding: a number of things that differs from a whole one by no more is that.
 double whole_count(double count);
 
-// Of the half of the steps that is nearest to the median, weighted as little apart as makes their average the
-// median (least squares): so what takes as long in every step keeps its time where steps differ. Only steps
+// The half of the steps that is nearest to the median, with weights as equal as make their average the median
+// (least squares): so what takes as long in every step keeps its time where steps differ. Only steps
 // of `common` count, if there are any: those that all ranks have; in others nobody can be seen to wait for
 // anybody.
 TypicalStep typical_step(const RankTimeline& timeline, const std::set<int32_t>& common);

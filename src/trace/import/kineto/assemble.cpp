@@ -44,7 +44,7 @@ int64_t middle(const std::vector<ChunkOf>& chunks) {
   std::vector<int64_t> starts;
   starts.reserve(count_of(chunks, &Rows::rows));
   for (const ChunkOf& chunk : chunks)
-    for (const Row& row : chunk.rows->rows) starts.push_back(row.start_ns);
+    for (const EventRow& row : chunk.rows->rows) starts.push_back(row.start_ns);
   if (starts.empty()) return 0;
   const auto at = starts.begin() + static_cast<std::ptrdiff_t>(starts.size() / 2);
   std::nth_element(starts.begin(), at, starts.end());
@@ -57,7 +57,7 @@ std::vector<Place> places_in_order(const std::vector<ChunkOf>& chunks, Faults& f
   places.reserve(count_of(chunks, &Rows::rows));
   for (uint32_t c = 0; c < chunks.size(); ++c)
     for (uint32_t r = 0; r < chunks[c].rows->rows.size(); ++r) {
-      const Row& row = chunks[c].rows->rows[r];
+      const EventRow& row = chunks[c].rows->rows[r];
       if (row.start_ns < center - kDay || row.start_ns > center + kDay || row.duration_ns > kDay)
         faults.far_away.add(c, fmt::format("start {} ns, duration {} ns", row.start_ns, row.duration_ns));
       else
@@ -80,11 +80,11 @@ std::vector<Place> places_in_order(const std::vector<ChunkOf>& chunks, Faults& f
 void leave_out_repeated(const std::vector<ChunkOf>& chunks, std::span<const Reading> readings,
                         std::vector<Place>& places, Faults& faults) {
   constexpr std::size_t kLookBack = 64;  // works that begin and end together on different streams
-  const auto row_of = [&](const Place& place) -> const Row& {
+  const auto row_of = [&](const Place& place) -> const EventRow& {
     return chunks[place.chunk].rows->rows[place.row];
   };
   const auto same = [&](const Place& a, const Place& b) {
-    const Row &x = row_of(a), &y = row_of(b);
+    const EventRow &x = row_of(a), &y = row_of(b);
     const Reading &of_x = readings[chunks[a.chunk].reading], &of_y = readings[chunks[b.chunk].reading];
     return x.correlation == y.correlation && x.category == y.category &&
            of_x.sink.tracks()[x.track] == of_y.sink.tracks()[y.track] &&
@@ -93,7 +93,7 @@ void leave_out_repeated(const std::vector<ChunkOf>& chunks, std::span<const Read
   std::size_t kept = 0, first_of_time = 0;  // among those kept: the first with this start and duration
   for (std::size_t i = 0; i < places.size(); ++i) {
     const Place place = places[i];
-    const Row& row = row_of(place);
+    const EventRow& row = row_of(place);
     if (kept == 0 || places[first_of_time].start_ns != place.start_ns ||
         row_of(places[first_of_time]).duration_ns != row.duration_ns)
       first_of_time = kept;
@@ -118,7 +118,7 @@ class Tracks {
     std::vector<std::vector<std::size_t>> uses(readings.size());
     for (std::size_t i = 0; i < readings.size(); ++i) uses[i].resize(readings[i].sink.tracks().size());
     for (const ChunkOf& chunk : chunks)
-      for (const Row& row : chunk.rows->rows) ++uses[chunk.reading][row.track];
+      for (const EventRow& row : chunk.rows->rows) ++uses[chunk.reading][row.track];
     std::map<TrackKey, std::size_t> spans_of;
     for (std::size_t i = 0; i < readings.size(); ++i)
       for (std::size_t t = 0; t < uses[i].size(); ++t)
@@ -214,8 +214,8 @@ class Texts {
   std::vector<std::vector<StringId>> ids_;
 };
 
-void add_details(const Rows& rows, const Row& row, uint32_t at, uint32_t span, uint32_t reading, Texts& texts,
-                 Trace& trace) {
+void add_details(const Rows& rows, const EventRow& row, uint32_t at, uint32_t span, uint32_t reading,
+                 Texts& texts, Trace& trace) {
   if (row.category == Category::kOperator) {
     Call call = rows.calls[row.detail];
     call.span = span;
@@ -285,7 +285,7 @@ ImportedFile assemble(std::span<Reading> readings, const Header& header, Faults&
   trace.copies.reserve(count_of(chunks, &Rows::copies));
   for (const Place& place : places) {
     const ChunkOf& chunk = chunks[place.chunk];
-    const Row& row = chunk.rows->rows[place.row];
+    const EventRow& row = chunk.rows->rows[place.row];
     const auto span = static_cast<uint32_t>(trace.spans.size());
     trace.spans.add({row.start_ns - first,
                      row.duration_ns,

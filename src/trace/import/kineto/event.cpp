@@ -118,7 +118,7 @@ void EventSink::add_span(const Event& event, uint64_t offset, std::string_view t
   if (!duration) faults.no_duration.add(offset, text);
   if (duration && *duration < 0) faults.negative.add(offset, text);
 
-  Row row;
+  EventRow row;
   row.start_ns = *start;
   row.duration_ns = std::max<int64_t>(duration.value_or(0), 0);
   row.correlation = number_or_zero<uint64_t>(event.correlation);

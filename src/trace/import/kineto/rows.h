@@ -14,7 +14,7 @@ namespace hone::trace::kineto {
 
 inline constexpr uint32_t kNoDetail = 0xffffffffu;
 
-struct Row {
+struct EventRow {
   int64_t start_ns = 0;  // since the file's base time
   int64_t duration_ns = 0;
   uint64_t correlation = 0;
@@ -35,7 +35,7 @@ struct Flow {
 // The events of one chunk, in the file's order. Details have a row's number as their span.
 struct Rows {
   std::size_t chunk = 0;
-  std::vector<Row> rows;
+  std::vector<EventRow> rows;
   std::vector<Call> calls;
   std::vector<Launch> launches;
   std::vector<Copy> copies;

@@ -144,9 +144,9 @@ std::optional<double> value_in_base_unit(std::string_view value, std::string_vie
   return number;
 }
 
-KernelWork work_of(const KernelMetrics& metrics) {
-  KernelWork work;
-  work.seconds =
+KernelCounts counts_of(const KernelMetrics& metrics) {
+  KernelCounts counts;
+  counts.seconds =
       first_of(metrics, {"gpu__time_duration.sum", "gpu__time_duration.avg", "Duration"}).value_or(0);
   std::map<DType, double> flops = {{DType::kF32, vector_flops(metrics, 'f')},
                                    {DType::kF64, vector_flops(metrics, 'd')},
@@ -154,17 +154,17 @@ KernelWork work_of(const KernelMetrics& metrics) {
   add_matrix_flops(metrics, flops);
   double most = 0;
   for (const auto& [dtype, count] : flops) {
-    work.flops += count;
-    if (count > most) work.dtype = dtype;
+    counts.flops += count;
+    if (count > most) counts.dtype = dtype;
     most = std::max(most, count);
   }
-  work.bytes_read = metrics.value_or_zero("dram__bytes_read.sum");
-  work.bytes_written = metrics.value_or_zero("dram__bytes_write.sum");
-  if (work.bytes_read + work.bytes_written == 0)
-    work.bytes_read = first_of(metrics, {"dram__bytes.sum"})
-                          .value_or(metrics.value_or_zero("Memory Throughput [byte]") * work.seconds);
-  work.limits = limits_of(metrics);
-  return work;
+  counts.bytes_read = metrics.value_or_zero("dram__bytes_read.sum");
+  counts.bytes_written = metrics.value_or_zero("dram__bytes_write.sum");
+  if (counts.bytes_read + counts.bytes_written == 0)
+    counts.bytes_read = first_of(metrics, {"dram__bytes.sum"})
+                            .value_or(metrics.value_or_zero("Memory Throughput [byte]") * counts.seconds);
+  counts.limits = limits_of(metrics);
+  return counts;
 }
 
 }  // namespace hone::trace::ncu

@@ -32,7 +32,7 @@ struct KernelMetrics {
 // "1,234.5" of "usecond": 0.0012345. Nothing for what is no number. Unknown units count as 1.
 std::optional<double> value_in_base_unit(std::string_view value, std::string_view unit);
 
-struct KernelWork {
+struct KernelCounts {
   double seconds = 0;
   double flops = 0;  // as instructions did them: of floating point and matrix units
   DType dtype = DType::kUndefined;
@@ -42,6 +42,6 @@ struct KernelWork {
 };
 
 // What the counters add up to. What was not measured is 0 or empty.
-KernelWork work_of(const KernelMetrics& metrics);
+KernelCounts counts_of(const KernelMetrics& metrics);
 
 }  // namespace hone::trace::ncu

@@ -139,7 +139,7 @@ class Table {
 
 // Launches of one kernel with one geometry, whose operator row says their mean.
 struct Group {
-  std::vector<KernelWork> works;
+  std::vector<KernelCounts> counts;
   OperatorId op;
 };
 
@@ -189,21 +189,21 @@ OperatorClass class_of(trace::KernelWork work) {
   }
 }
 
-Operator operator_of(const KernelMetrics& kernel, const std::vector<KernelWork>& works) {
+Operator operator_of(const KernelMetrics& kernel, const std::vector<KernelCounts>& counts) {
   Operator op;
   op.name = fmt::format("{} <<<{}×{}×{}, {}×{}×{}>>>", kernel.kernel, kernel.grid[0], kernel.grid[1],
                         kernel.grid[2], kernel.block[0], kernel.block[1], kernel.block[2]);
   op.kind = kernel_short_name(kernel.kernel);
   op.op_class = class_of(kernel_family(kernel.kernel).work);
-  op.dtype = works.front().dtype;
+  op.dtype = counts.front().dtype;
   op.implementation = kernel.kernel;
-  op.geometry = works.front().limits;
+  op.geometry = counts.front().limits;
   op.device = fmt::format("cuda:{}", kernel.device);
-  for (const KernelWork& work : works) {
-    const auto share = 1 / static_cast<double>(works.size());
-    op.flops += work.flops * share;
-    op.bytes_read += work.bytes_read * share;
-    op.bytes_written += work.bytes_written * share;
+  for (const KernelCounts& each : counts) {
+    const auto share = 1 / static_cast<double>(counts.size());
+    op.flops += each.flops * share;
+    op.bytes_read += each.bytes_read * share;
+    op.bytes_written += each.bytes_written * share;
   }
   return op;
 }
@@ -227,23 +227,23 @@ Launch launch_of(const KernelMetrics& kernel) {
 
 // One kernel after the other. Returns how many had no time and were left out.
 std::size_t add_kernels(const std::vector<KernelMetrics>& kernels, TraceBuilder& builder) {
-  std::vector<KernelWork> works;
+  std::vector<KernelCounts> counts;
   std::map<std::string, Group> groups;
   for (const KernelMetrics& kernel : kernels) {
-    works.push_back(work_of(kernel));
-    groups[key_of(kernel)].works.push_back(works.back());
+    counts.push_back(counts_of(kernel));
+    groups[key_of(kernel)].counts.push_back(counts.back());
   }
   std::size_t without_time = 0;
   int64_t now = 0;
-  for (std::size_t i = 0; i < works.size(); ++i) {
+  for (std::size_t i = 0; i < counts.size(); ++i) {
     const KernelMetrics& kernel = kernels[i];
-    if (!(works[i].seconds > 0) || works[i].seconds > kLongestSeconds) {
+    if (!(counts[i].seconds > 0) || counts[i].seconds > kLongestSeconds) {
       ++without_time;
       continue;
     }
     Group& group = groups[key_of(kernel)];
-    if (!group.op.valid()) group.op = builder.trace.add_operator(operator_of(kernel, group.works));
-    const auto duration = static_cast<int64_t>(std::llround(works[i].seconds * 1e9));
+    if (!group.op.valid()) group.op = builder.trace.add_operator(operator_of(kernel, group.counts));
+    const auto duration = static_cast<int64_t>(std::llround(counts[i].seconds * 1e9));
     builder.add(Span{now, duration, builder.stream(kernel.device, kernel.stream),
                      builder.trace.strings.intern(kernel.kernel), Category::kKernel, kNoStep, group.op, 0});
     builder.add(launch_of(kernel));

@@ -1,6 +1,6 @@
 // What helps against copies, collectives, conversions of images, waits and files: words that depend on what
 // an account consists of and on what the program does, where one text for all of its kind would give half of
-// its readers advice for another program. The other fixes are data, in device_rules.cpp.
+// its readers advice for another program. The other fixes are data, in the tables of rules/.
 #pragma once
 
 #include <string>
@@ -24,10 +24,10 @@ struct ProgramTraits {
 ProgramTraits traits_of(const Study& study, const Gains& gains);
 
 // By the direction in which the copies go, and the memory that they go from and to.
-std::string copy_remedy(const std::vector<const Part*>& parts);
+std::string copy_remedy(const std::vector<const AccountEntry*>& entries);
 
-// By what the collectives do. Of a job of which ranks are missing nobody knows how much of it is waiting.
-std::string exchange_remedy(const std::vector<const Part*>& parts, const ProgramTraits& program);
+// By what the collectives do. Where ranks of the job are missing, nobody knows how much of it is waiting.
+std::string exchange_remedy(const std::vector<const AccountEntry*>& entries, const ProgramTraits& program);
 
 // Against conversions of the operators that have these inputs: by the number of the images' dimensions.
 std::string image_remedy(const std::vector<const Inputs*>& operators);
@@ -36,7 +36,7 @@ std::string image_remedy(const std::vector<const Inputs*>& operators);
 std::string order_examples(const ProgramTraits& program);
 
 // By the calls in which the host waits.
-std::string wait_remedy(const std::vector<const Part*>& parts);
+std::string wait_remedy(const std::vector<const AccountEntry*>& entries);
 
 // By what the turns of the loops do that launch most.
 std::string loop_remedy(const Loops& loops);
@@ -45,6 +45,6 @@ std::string loop_remedy(const Loops& loops);
 std::string micro_batch_remedy(int predicted);
 
 // By whether files are read or written.
-std::string file_remedy(const std::vector<const Part*>& parts);
+std::string file_remedy(const std::vector<const AccountEntry*>& entries);
 
 }  // namespace hone::analyze::device

@@ -1,5 +1,5 @@
-// What a part of a row is about, recognised once where it is booked: advice goes by this, and never by names
-// that people read.
+// What an entry of an account is about, recognised once where it is booked: advice goes by this, and never by
+// names that people read.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace hone::analyze::device {
 
-enum class PartWork : uint8_t {
+enum class EntryKind : uint8_t {
   kOther,
   kCopyToDevice,
   kCopyToHost,
@@ -24,16 +24,17 @@ enum class PartWork : uint8_t {
   kRead,           // of files
   kWrite,
 };
+inline constexpr int kEntryKindCount = static_cast<int>(EntryKind::kWrite) + 1;
 
-struct PartKind {
-  PartWork work = PartWork::kOther;
+struct EntryTraits {
+  EntryKind kind = EntryKind::kOther;
   bool pinned = false;  // a copy from or to pinned memory
   bool narrow = false;  // a reduction of numbers in 16 bits
 };
 
-PartKind kind_of_copy(const Work& work);
-PartKind kind_of_collective(const trace::Trace& trace, const Work& work);
-// Of a call or a function of the host, in time of the device that idles for `cause`.
-PartKind kind_of_call(Cause cause, std::string_view name);
+EntryTraits traits_of_copy(const Work& work);
+EntryTraits traits_of_collective(const trace::Trace& trace, const Work& work);
+// A call or a function of the host, in time in which the device idles for `cause`.
+EntryTraits traits_of_call(Cause cause, std::string_view name);
 
 }  // namespace hone::analyze::device

@@ -1,7 +1,9 @@
-#include "analyze/device/telling/remedies.h"
+#include "analyze/device/diagnosis/remedies.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "analyze/testing/advice_words.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -10,15 +12,15 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-Part part(PartKind kind, double ms) {
-  Part made;
-  made.kind = kind;
+AccountEntry entry(EntryTraits traits, double ms) {
+  AccountEntry made;
+  made.traits = traits;
   made.ms = ms;
   return made;
 }
 
-Part collective(PartWork work, double ms, bool narrow = false) {
-  return part({.work = work, .narrow = narrow}, ms);
+AccountEntry collective(EntryKind kind, double ms, bool narrow = false) {
+  return entry({.kind = kind, .narrow = narrow}, ms);
 }
 
 constexpr ProgramTraits kTraining{.trains = true};
@@ -34,8 +36,9 @@ Inputs tensors(std::vector<std::vector<int64_t>> shapes) {
 }
 
 TEST(Remedies, SpeakOfTheDirectionInWhichCopiesGo) {
-  const Part in = part({PartWork::kCopyToDevice}, 9), out = part({PartWork::kCopyToHost, true}, 8);
-  const Part wait = part({}, 20);
+  const AccountEntry in = entry({EntryKind::kCopyToDevice}, 9),
+                     out = entry({EntryKind::kCopyToHost, true}, 8);
+  const AccountEntry wait = entry({}, 20);
   EXPECT_THAT(copy_remedy({&in, &wait}), AllOf(HasSubstr("pin_memory"), Not(HasSubstr(".cpu()"))));
   EXPECT_THAT(copy_remedy({&wait, &out}), AllOf(HasSubstr(".cpu()"), Not(HasSubstr("pin_memory"))));
   EXPECT_THAT(copy_remedy({&in, &out}), AllOf(HasSubstr(".cpu()"), HasSubstr("pin_memory")));
@@ -53,39 +56,40 @@ TEST(Remedies, SpeakOfLayersWhereTurnsOfLoopsLookLikeThem) {
 }
 
 TEST(Remedies, SpeakOfBucketsOnlyWhereReductionsAreMost) {
-  const Part gather = collective(PartWork::kGather, 3);
-  const Part reduce = collective(PartWork::kReduction, 1);
+  const AccountEntry gather = collective(EntryKind::kGather, 3);
+  const AccountEntry reduce = collective(EntryKind::kReduction, 1);
   EXPECT_THAT(exchange_remedy({&gather, &reduce}, kTraining),
               AllOf(HasSubstr("gather"), Not(HasSubstr("bucket"))));
   EXPECT_THAT(exchange_remedy({&reduce}, kTraining), AllOf(HasSubstr("bucket"), Not(HasSubstr("all ranks"))));
 }
 
 TEST(Remedies, AskForTheRanksThatAreMissingFirst) {
-  const Part reduce = collective(PartWork::kReduction, 1);
+  const AccountEntry reduce = collective(EntryKind::kReduction, 1);
   EXPECT_THAT(exchange_remedy({&reduce}, ProgramTraits{.trains = true, .all_ranks = false}),
               testing::StartsWith("explain the files of all ranks"));
 }
 
 TEST(Remedies, SayNothingOfGradientsWhereNoneAreComputed) {
-  const Part reduce = collective(PartWork::kReduction, 1, true);
+  const AccountEntry reduce = collective(EntryKind::kReduction, 1, true);
   EXPECT_THAT(exchange_remedy({&reduce}, ProgramTraits{}),
               AllOf(HasSubstr("split the batch"), Not(HasSubstr("DistributedDataParallel")),
                     Not(HasSubstr("in bf16"))));
-  const Part gather = collective(PartWork::kGather, 1);
+  const AccountEntry gather = collective(EntryKind::kGather, 1);
   EXPECT_THAT(exchange_remedy({&gather}, ProgramTraits{}), Not(HasSubstr("FSDP")));
 }
 
 TEST(Remedies, JoinSmallMessagesBeforeHidingThem) {
-  const Part reduce = collective(PartWork::kReduction, 1);
+  const AccountEntry reduce = collective(EntryKind::kReduction, 1);
   EXPECT_THAT(exchange_remedy({&reduce}, ProgramTraits{.trains = true, .small_messages = true}),
               testing::StartsWith("join small messages"));
 }
 
 TEST(Remedies, PinNoMemoryThatIsPinned) {
-  const Part in = part({PartWork::kCopyToDevice, true}, 9), out = part({PartWork::kCopyToHost, true}, 2);
+  const AccountEntry in = entry({EntryKind::kCopyToDevice, true}, 9),
+                     out = entry({EntryKind::kCopyToHost, true}, 2);
   EXPECT_THAT(copy_remedy({&in}), Not(HasSubstr("pin_memory")));
   EXPECT_THAT(copy_remedy({&in, &out}), Not(HasSubstr("pin_memory")));
-  const Part back = part({PartWork::kCopyToHost, true}, 9);
+  const AccountEntry back = entry({EntryKind::kCopyToHost, true}, 9);
   EXPECT_THAT(copy_remedy({&in, &back}), HasSubstr("keep on the device what goes to the host"));
 }
 
@@ -99,23 +103,54 @@ TEST(Remedies, NameTheMemoryFormatThatPyTorchHas) {
 }
 
 TEST(Remedies, SpeakOfTheCallsThatWait) {
-  const auto counted = [](PartWork work, double ms) {
-    Part made = part({work}, ms);
+  const auto counted = [](EntryKind kind, double ms) {
+    AccountEntry made = entry({kind}, ms);
     made.count = 3;
     return made;
   };
-  const Part all = counted(PartWork::kWaitForDevice, 1), item = counted(PartWork::kOther, 2);
-  const Part size = counted(PartWork::kWaitForSize, 1), again = part({}, 9);
+  const AccountEntry all = counted(EntryKind::kWaitForDevice, 1), item = counted(EntryKind::kOther, 2);
+  const AccountEntry size = counted(EntryKind::kWaitForSize, 1), again = entry({}, 9);
   EXPECT_THAT(wait_remedy({&again, &all}), HasSubstr("torch.cuda.synchronize()"));
   EXPECT_THAT(wait_remedy({&again, &size}), HasSubstr("torch.where"));
   EXPECT_THAT(wait_remedy({&again, &all, &item}), HasSubstr(".item()"));
 }
 
 TEST(Remedies, ReadAheadOrWriteBehind) {
-  const Part write = part({PartWork::kWrite}, 1), read = part({PartWork::kRead}, 1);
+  const AccountEntry write = entry({EntryKind::kWrite}, 1), read = entry({EntryKind::kRead}, 1);
   EXPECT_THAT(file_remedy({&write}), AllOf(HasSubstr("async_save"), Not(HasSubstr("num_workers"))));
   EXPECT_THAT(file_remedy({&read}), AllOf(HasSubstr("num_workers"), Not(HasSubstr("async_save"))));
   EXPECT_THAT(file_remedy({&read, &write}), AllOf(HasSubstr("num_workers"), HasSubstr("async_save")));
+}
+
+// All but the micro-batches are for PyTorch programs: the rules' rows ask for them there alone.
+TEST(Remedies, BeginWithWhatToDoAndNameNoOtherFramework) {
+  std::vector<std::string> remedies;
+  std::vector<std::vector<const AccountEntry*>> accounts = {{}};
+  std::vector<AccountEntry> entries;
+  for (int kind = 0; kind < kEntryKindCount; ++kind)
+    for (const bool narrow : {false, true})
+      entries.push_back(entry({static_cast<EntryKind>(kind), narrow, narrow}, 1));
+  for (const AccountEntry& one : entries) accounts.push_back({&one});
+  for (const std::vector<const AccountEntry*>& account : accounts) {
+    for (const bool trains : {false, true})
+      for (const bool all_ranks : {false, true})
+        for (const bool small : {false, true})
+          remedies.push_back(
+              exchange_remedy(account, {.trains = trains, .all_ranks = all_ranks, .small_messages = small}));
+    for (const std::string& remedy : {copy_remedy(account), wait_remedy(account), file_remedy(account)})
+      remedies.push_back(remedy);
+  }
+  const Inputs image = tensors({{8, 64, 32, 32}, {64, 64, 3, 3}}), series = tensors({{8, 64, 4096}});
+  remedies.push_back(image_remedy({&image}));
+  remedies.push_back(image_remedy({&series}));
+  Loops layers;
+  layers.loops.push_back({.works = 9, .layers = true});
+  remedies.push_back(loop_remedy({}));
+  remedies.push_back(loop_remedy(layers));
+  for (const std::string& remedy : remedies) {
+    EXPECT_TRUE(words::begins_with_an_action(remedy)) << remedy;
+    EXPECT_EQ(words::foreign_name(remedy, trace::Framework::kPyTorch), "") << remedy;
+  }
 }
 
 TEST(MicroBatchRemedy, NamesTheNumberWhereMoreWinLess) {

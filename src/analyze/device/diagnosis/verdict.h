@@ -10,8 +10,8 @@
 
 namespace hone::analyze::device {
 
-// Of the device's time with known work: below it the floor is not known, and nothing is called healthy
-// without a word.
+// The share of the device's time whose work is known below which the floor is not known, and a step is called
+// healthy only with a reservation.
 inline constexpr double kJudgedShare = 0.5;
 
 // `ledger` with its predicted gains.

@@ -1,4 +1,4 @@
-#include "analyze/device/telling/verdict.h"
+#include "analyze/device/diagnosis/verdict.h"
 
 #include <algorithm>
 #include <iterator>
@@ -19,8 +19,8 @@ namespace {
 constexpr double kMostUnknown = 0.5;  // of the device's time, in a step that is called healthy
 constexpr double kLittleLess = 0.95;  // no part of a gain is gone where as much is left
 
-// Of the time of all device work, that of kernels of which neither name nor operator says what they do: of
-// CUDA graphs recorded as wholes, for example.
+// The share of the time of all device work that goes to kernels of which neither name nor operator says what
+// they do, as in CUDA graphs recorded as wholes.
 double unknown_share(const trace::Trace& trace) {
   double unknown = 0, all = 0;
   for (std::size_t row = 0; row < trace.spans.size(); ++row) {
@@ -178,12 +178,13 @@ class Judge {
   // The part of the device's computing whose work is known.
   double costed_share() const {
     double all = 0, costed = 0;
-    for (const Charge& charge : own_.occupancy.charges) {
-      const Work& work = study_.timelines[study_.headline].works[charge.work];
-      if (!own_.typical.counts(charge.window) || work.kind == WorkKind::kCollective) continue;
-      all += charge.ns();
+    for (const BusyInterval& interval : own_.occupancy.busy) {
+      const Work& work = study_.timelines[study_.headline].works[interval.work];
+      if (!own_.typical.counts(interval.window) || work.kind == WorkKind::kCollective) continue;
+      all += interval.ns();
       const bool copy = work.kind == WorkKind::kCopyToDevice || work.kind == WorkKind::kCopyToHost;
-      if (copy || (work.op != kNothing && own_.split.uses.rows[work.op].floor_ns > 0)) costed += charge.ns();
+      if (copy || (work.op != kNothing && own_.split.uses.rows[work.op].floor_ns > 0))
+        costed += interval.ns();
     }
     return all > 0 ? costed / all : 1;
   }

@@ -1,4 +1,4 @@
-#include "analyze/device/telling/remedies.h"
+#include "analyze/device/diagnosis/remedies.h"
 
 #include <algorithm>
 #include <string_view>
@@ -12,14 +12,14 @@ namespace {
 
 constexpr double kNearlyAll = 0.9;
 
-double ms_of(const std::vector<const Part*>& parts, PartWork work) {
+double ms_of(const std::vector<const AccountEntry*>& entries, EntryKind kind) {
   double ms = 0;
-  for (const Part* part : parts)
-    if (part->kind.work == work) ms += part->ms;
+  for (const AccountEntry* entry : entries)
+    if (entry->traits.kind == kind) ms += entry->ms;
   return ms;
 }
 
-// Of convolutions PyTorch runs a 1-d one as a 2-d one of height 1.
+// PyTorch runs a 1-d convolution as a 2-d one of height 1.
 bool is_series(const Inputs& inputs) {
   bool some = false;
   for (const trace::CallInput& input : inputs) {
@@ -47,7 +47,7 @@ std::string reduction_fix(bool wide, bool sharded, const ProgramTraits& program)
   if (program.small_messages)
     return fmt::format(
         "join small messages: buckets of 25 MB or more in DistributedDataParallel (bucket_cap_mb), or one "
-        "flat tensor in the place of a reduction for each parameter{}",
+        "flat tensor instead of a reduction for each parameter{}",
         narrow);
   return fmt::format(
       "overlap communication with computing: DistributedDataParallel and FSDP do it for gradients, in "
@@ -55,9 +55,10 @@ std::string reduction_fix(bool wide, bool sharded, const ProgramTraits& program)
       narrow);
 }
 
-std::string exchange_fix(const std::vector<const Part*>& parts, const ProgramTraits& program) {
-  const double gathers = ms_of(parts, PartWork::kGather), scatters = ms_of(parts, PartWork::kReduceScatter);
-  const double reductions = scatters + ms_of(parts, PartWork::kReduction);
+std::string exchange_fix(const std::vector<const AccountEntry*>& entries, const ProgramTraits& program) {
+  const double gathers = ms_of(entries, EntryKind::kGather),
+               scatters = ms_of(entries, EntryKind::kReduceScatter);
+  const double reductions = scatters + ms_of(entries, EntryKind::kReduction);
   if (gathers > reductions)
     return fmt::format(
         "begin each gather before its result is needed{} and gather less: reduce, pool or select on each "
@@ -66,13 +67,13 @@ std::string exchange_fix(const std::vector<const Part*>& parts, const ProgramTra
                          "set_modules_to_forward_prefetch; where each device has the memory for the weights "
                          "of the whole model, reshard_after_forward=False keeps them for the backward pass)"
                        : "");
-  if (reductions == 0 && gathers + ms_of(parts, PartWork::kExchange) > 0)
+  if (reductions == 0 && gathers + ms_of(entries, EntryKind::kExchange) > 0)
     return "begin the exchange as soon as its data is ready (async_op=True, isend and irecv) and wait where "
            "its result is used; send 16-bit numbers";
   double narrow = 0;
-  for (const Part* part : parts)
-    if (part->kind.work == PartWork::kReduction || part->kind.work == PartWork::kReduceScatter)
-      narrow += part->kind.narrow ? part->ms : 0;
+  for (const AccountEntry* entry : entries)
+    if (entry->traits.kind == EntryKind::kReduction || entry->traits.kind == EntryKind::kReduceScatter)
+      narrow += entry->traits.narrow ? entry->ms : 0;
   const bool mostly_wide = narrow < reductions / 2;
   const bool mostly_sharded = scatters > reductions / 2;
   return reduction_fix(mostly_wide, mostly_sharded, program);
@@ -102,11 +103,11 @@ ProgramTraits traits_of(const Study& study, const Gains& gains) {
   return program;
 }
 
-std::string copy_remedy(const std::vector<const Part*>& parts) {
-  const double in = ms_of(parts, PartWork::kCopyToDevice), out = ms_of(parts, PartWork::kCopyToHost);
+std::string copy_remedy(const std::vector<const AccountEntry*>& entries) {
+  const double in = ms_of(entries, EntryKind::kCopyToDevice), out = ms_of(entries, EntryKind::kCopyToHost);
   const double known = in + out;
   double of_pinned = 0;
-  for (const Part* part : parts) of_pinned += part->kind.pinned ? part->ms : 0;
+  for (const AccountEntry* entry : entries) of_pinned += entry->traits.pinned ? entry->ms : 0;
   const bool pinned = known > 0 && of_pinned >= kNearlyAll * known;
   const std::string ahead =
       fmt::format("{}tensor.to(device, non_blocking=True), a step ahead on a stream of its own",
@@ -127,20 +128,20 @@ std::string copy_remedy(const std::vector<const Part*>& parts) {
   return fmt::format("copy ahead of need to the device: {}; copy less to the host: {}", ahead, less);
 }
 
-std::string exchange_remedy(const std::vector<const Part*>& parts, const ProgramTraits& program) {
-  const std::string fix = exchange_fix(parts, program);
+std::string exchange_remedy(const std::vector<const AccountEntry*>& entries, const ProgramTraits& program) {
+  const std::string fix = exchange_fix(entries, program);
   if (program.all_ranks) return fix;
   return fmt::format(
-      "explain the files of all ranks together: part of this may be waiting for a late rank; "
-      "of what is not: {}",
+      "explain the files of all ranks together, as part of this may be waiting for a late rank; "
+      "for the rest: {}",
       fix);
 }
 
 std::string image_remedy(const std::vector<const Inputs*>& operators) {
   if (!operators.empty() && std::all_of(operators.begin(), operators.end(),
                                         [](const Inputs* inputs) { return is_series(*inputs); }))
-    return "channels_last does not exist for Conv1d: write it as Conv2d over x.unsqueeze(2), and give that "
-           "model and its input memory_format=torch.channels_last; of kernel size 1 it is nn.Linear over "
+    return "write Conv1d, which has no channels_last, as Conv2d over x.unsqueeze(2), and give that model and "
+           "its input memory_format=torch.channels_last; where the kernel size is 1, use nn.Linear over "
            "channels that lie last";
   const bool volumes = std::any_of(operators.begin(), operators.end(), [](const Inputs* inputs) {
     return std::any_of(inputs->begin(), inputs->end(),
@@ -148,29 +149,30 @@ std::string image_remedy(const std::vector<const Inputs*>& operators) {
   });
   const std::string_view format = volumes ? "torch.channels_last_3d" : "torch.channels_last";
   return fmt::format(
-      "model.to(memory_format={0}) and input.contiguous(memory_format={0}): tensor cores want channels last",
+      "keep images channels last, as tensor cores want them: model.to(memory_format={0}) and "
+      "input.contiguous(memory_format={0})",
       format);
 }
 
 std::string order_examples(const ProgramTraits& program) {
   if (program.has_images) return "channels_last for convolutions";
-  return program.has_series ? "channels last: nn.Linear in the place of a Conv1d of kernel size 1"
+  return program.has_series ? "channels last: nn.Linear instead of a Conv1d of kernel size 1"
                             : "batch_first=True, weights stored as they are used";
 }
 
-std::string wait_remedy(const std::vector<const Part*>& parts) {
-  const double whole = ms_of(parts, PartWork::kWaitForDevice);
-  const double sizes = ms_of(parts, PartWork::kWaitForSize);
+std::string wait_remedy(const std::vector<const AccountEntry*>& entries) {
+  const double whole = ms_of(entries, EntryKind::kWaitForDevice);
+  const double sizes = ms_of(entries, EntryKind::kWaitForSize);
   double others = 0;
-  for (const Part* part : parts)
-    if (part->count > 0) others += part->ms;
+  for (const AccountEntry* entry : entries)
+    if (entry->count > 0) others += entry->ms;
   others -= whole + sizes;
   if (whole > std::max(sizes, others))
     return "remove torch.cuda.synchronize() and event.synchronize() from the step; to measure times, record "
            "torch.cuda.Event(enable_timing=True) and read them once in many steps";
   if (sizes > std::max(whole, others))
     return "remove what must know how many elements there are (x[mask], nonzero(), unique(), masked_select): "
-           "torch.where, products with the mask, or a fixed number of elements (topk) do without";
+           "use torch.where, products with the mask, or a fixed number of elements (topk)";
   return "remove reads of device values from the step (.item(), float(tensor), .cpu(), print, masks as "
          "indices, nonzero); gather them on the device and read once in many steps";
 }
@@ -183,8 +185,9 @@ std::string loop_remedy(const Loops& loops) {
     if (loop.layers) of_layers += loop.works;
   }
   if (of_layers > works / 2)
-    return "torch.compile(mode=\"reduce-overhead\") or a CUDA graph, which launch layers of a model at once; "
-           "samples, branches or members of an ensemble: run them as one batch (torch.vmap, "
+    return "use torch.compile(mode=\"reduce-overhead\") or a CUDA graph, which launch the layers of a model "
+           "at "
+           "once; run samples, branches or members of an ensemble as one batch (torch.vmap, "
            "torch.func.stack_module_state)";
   return "do independent turns (parameters, heads, experts, samples) in one call: torch._foreach_*, "
          "torch.bmm, torch.vmap, clip_grad_norm_(foreach=True); if each turn needs the one before (time "
@@ -194,23 +197,21 @@ std::string loop_remedy(const Loops& loops) {
 
 std::string micro_batch_remedy(int predicted) {
   if (predicted <= 1 || predicted >= kMostMicroBatches) return "more micro-batches (four or more a stage)";
-  return fmt::format(
-      "{} micro-batches (what comes again with each of them makes more of them cost more than "
-      "they win)",
-      predicted);
+  return fmt::format("{} micro-batches (with more, what each of them repeats costs more than they win)",
+                     predicted);
 }
 
-std::string file_remedy(const std::vector<const Part*>& parts) {
+std::string file_remedy(const std::vector<const AccountEntry*>& entries) {
   constexpr std::string_view kRead =
       "read ahead in worker processes (DataLoader(num_workers=…)), keep the data set in memory or on a local "
       "disk";
   constexpr std::string_view kWrite =
       "write in the background (a thread or a process; torch.distributed.checkpoint.async_save), and less "
       "often";
-  const double writes = ms_of(parts, PartWork::kWrite), reads = ms_of(parts, PartWork::kRead);
+  const double writes = ms_of(entries, EntryKind::kWrite), reads = ms_of(entries, EntryKind::kRead);
   if (reads == 0 && writes > 0) return std::string(kWrite);
   if (writes == 0 && reads > 0) return std::string(kRead);
-  return fmt::format("reading: {}; writing: {}", kRead, kWrite);
+  return fmt::format("{}; {}", kRead, kWrite);
 }
 
 }  // namespace hone::analyze::device

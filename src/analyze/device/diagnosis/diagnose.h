@@ -1,4 +1,4 @@
-// Ledger and findings of a device program: accounts and gains put into the words of device_rules.h. The
+// Ledger and findings of a device program: accounts and gains put into the words of the rules' rows. The
 // verdict on them is verdict.h's.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace hone::analyze::device {
 
-struct Told {
+struct Diagnosis {
   std::vector<LedgerRow> ledger;
   std::vector<Finding> findings;
   Verdict verdict;
 };
 
 // `late`: what the rank that is waited for computes otherwise (other_ranks.h).
-Told tell(const Study& study, const Accounts& accounts, const Gains& gains,
-          std::span<const RankOperator> late);
+Diagnosis diagnose(const Study& study, const Accounts& accounts, const Gains& gains,
+                   std::span<const RankOperator> late);
 
 }  // namespace hone::analyze::device

@@ -1,5 +1,5 @@
-// What a rule advises, by who made the program: what speeds up a PyTorch program cannot be written into one
-// that calls CUDA itself.
+// A text that depends on who made the program, such as a fix: what speeds up a PyTorch program cannot be
+// written into one that calls CUDA itself.
 #pragma once
 
 #include <string_view>
@@ -8,12 +8,12 @@
 
 namespace hone::analyze {
 
-// What to do, by who made the program: empty where `native` holds for its programs, too.
-struct Fix {
+// Empty where `native` holds for the framework's programs, too.
+struct FrameworkText {
   std::string_view pytorch = {};
   std::string_view jax = {};
   std::string_view hone = {};
-  std::string_view native = {};  // of programs that call the device's libraries themselves
+  std::string_view native = {};  // for programs that call the device's libraries themselves
 
   constexpr std::string_view of(trace::Framework framework) const {
     const std::string_view own = framework == trace::Framework::kPyTorch ? pytorch

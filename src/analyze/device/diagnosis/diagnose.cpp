@@ -1,4 +1,4 @@
-#include "analyze/device/telling/tell.h"
+#include "analyze/device/diagnosis/diagnose.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,12 +7,12 @@
 #include <fmt/args.h>
 #include <fmt/format.h>
 
+#include "analyze/device/diagnosis/counted.h"
+#include "analyze/device/diagnosis/remedies.h"
+#include "analyze/device/diagnosis/verdict.h"
 #include "analyze/device/gain_numbers.h"
 #include "analyze/device/ranks.h"
 #include "analyze/device/rules/tables.h"
-#include "analyze/device/telling/counted.h"
-#include "analyze/device/telling/remedies.h"
-#include "analyze/device/telling/verdict.h"
 #include "analyze/rules.h"
 #include "core/units.h"
 #include "trace/kernel_family.h"
@@ -20,14 +20,14 @@
 namespace hone::analyze::device {
 namespace {
 
-// A part of so much of its works is all of them.
+// An entry with this share of its works has all of them.
 constexpr double kNearlyWhole = 0.97;
 constexpr std::size_t kNamedParts = 3;
 constexpr double kWorthNaming = 0.01;  // of the time that evidence is given for
 // A fix that may win this much more is told with both gains.
 constexpr double kWorthARange = 1.25;
 constexpr double kWorthARangeOfStep = 0.02;
-// Of two repairs, one that wins this part of the other is not told apart from it.
+// A repair that wins this share of another is not mentioned beside it.
 constexpr double kNearlyAsMuch = 0.85;
 
 using Arguments = fmt::dynamic_format_arg_store<fmt::format_context>;
@@ -48,9 +48,10 @@ std::string other_inputs(const RankOperator& row) {
   return row.shown_name.substr(word);
 }
 
-class Teller {
+class Diagnoser {
  public:
-  Teller(const Study& study, const Accounts& accounts, const Gains& gains, std::span<const RankOperator> late)
+  Diagnoser(const Study& study, const Accounts& accounts, const Gains& gains,
+            std::span<const RankOperator> late)
       : study_(study),
         accounts_(accounts),
         gains_(gains),
@@ -61,19 +62,19 @@ class Teller {
     if (accounts[static_cast<std::size_t>(Cause::kBubble)].ms > 0) bubble_ = gains.bubble_gain();
   }
 
-  Told run() {
+  Diagnosis run() {
     for (Cause cause : all_causes()) {
       const Account& account = accounts_[static_cast<std::size_t>(cause)];
       if (account.ms <= 0) continue;
-      told_.ledger.push_back(row(cause, account));
-      find(cause, account, told_.ledger.back());
+      diagnosis_.ledger.push_back(row(cause, account));
+      find(cause, account, diagnosis_.ledger.back());
     }
-    std::stable_sort(told_.findings.begin(), told_.findings.end(), [](const Finding& a, const Finding& b) {
-      return a.predicted_gain_ms > b.predicted_gain_ms;
-    });
-    told_.verdict = judge(study_, gains_, told_.ledger);
+    std::stable_sort(
+        diagnosis_.findings.begin(), diagnosis_.findings.end(),
+        [](const Finding& a, const Finding& b) { return a.predicted_gain_ms > b.predicted_gain_ms; });
+    diagnosis_.verdict = judge(study_, gains_, diagnosis_.ledger);
     advise_on_verdict();
-    return std::move(told_);
+    return std::move(diagnosis_);
   }
 
  private:
@@ -84,24 +85,24 @@ class Teller {
     return text.front() == '<' ? format_ms(ms) : text;
   }
 
-  std::vector<const Part*> parts_of(const Account& account, Rule rule) const {
-    std::vector<const Part*> parts;
-    for (const Part& part : account.parts)
-      if (part.rule == rule) parts.push_back(&part);
-    return parts;
+  std::vector<const AccountEntry*> entries_of(const Account& account, Rule rule) const {
+    std::vector<const AccountEntry*> entries;
+    for (const AccountEntry& entry : account.entries)
+      if (entry.rule == rule) entries.push_back(&entry);
+    return entries;
   }
 
-  // Of time of another cause that a rule's works have it wins nothing.
+  // A rule wins nothing of the time of its works that another cause has.
   double gain_of(const Account& account, Rule rule) const {
     return row_of(rule).cause == account.cause ? std::min(account.of(rule), gains_.of(rule)) : 0;
   }
 
-  Arguments row_arguments(double ms, const std::vector<const Part*>& parts, double gain) const {
+  Arguments row_arguments(double ms, const std::vector<const AccountEntry*>& entries, double gain) const {
     Arguments arguments;
-    const double count = total_count(parts);
+    const double count = total_count(entries);
     double works = 0, busy = 0;
-    for (const Charge& charge : own_.occupancy.charges)
-      busy += own_.typical.part_ms(charge.window, charge.ns());
+    for (const BusyInterval& interval : own_.occupancy.busy)
+      busy += own_.typical.part_ms(interval.window, interval.ns());
     const RankTimeline& timeline = study_.timelines[study_.headline];
     for (const Work& work : timeline.works) works += work.step != trace::kNoStep && timeline.in_ledger(work);
     works /= static_cast<double>(std::max<std::size_t>(1, timeline.steps.size()));
@@ -117,27 +118,27 @@ class Teller {
     put(arguments, "doing", straggler_.doing);
     put(arguments, "remedy", remedy());
     put(arguments, "outcome", program_.trains ? "loss curve" : "outputs");
-    put(arguments, "copies", copy_remedy(parts));
-    put(arguments, "exchange", exchange_remedy(parts, program_));
-    put(arguments, "images", image_remedy(inputs_of(parts)));
+    put(arguments, "copies", copy_remedy(entries));
+    put(arguments, "exchange", exchange_remedy(entries, program_));
+    put(arguments, "images", image_remedy(inputs_of(entries)));
     put(arguments, "one_order", order_examples(program_));
-    put(arguments, "waits", wait_remedy(parts));
-    put(arguments, "files", file_remedy(parts));
+    put(arguments, "waits", wait_remedy(entries));
+    put(arguments, "files", file_remedy(entries));
     put(arguments, "micro_batches", micro_batch_remedy(bubble_.best.micro_batches));
     put(arguments, "turns", loop_remedy(own_.loops));
     return arguments;
   }
 
-  std::vector<const Inputs*> inputs_of(const std::vector<const Part*>& parts) const {
+  std::vector<const Inputs*> inputs_of(const std::vector<const AccountEntry*>& entries) const {
     std::vector<const Inputs*> inputs;
-    for (const Part* part : parts)
-      if (part->op != kNothing) inputs.push_back(&own_.split.uses.rows[part->op].inputs);
+    for (const AccountEntry* entry : entries)
+      if (entry->op != kNothing) inputs.push_back(&own_.split.uses.rows[entry->op].inputs);
     return inputs;
   }
 
   std::string remedy() const {
     if (straggler_.cause != Cause::kFloor)
-      return "look at what its host does alone: input, files, logging, other programs on its cores";
+      return "look at what only its host does: input, files, logging, other programs on its cores";
     if (straggler_.extra_work)
       return "take what it alone computes out of the step, do it less often, or share it out";
     return "balance batches by tokens, not by sequences, and experts by a capacity; where the work is equal, "
@@ -168,13 +169,13 @@ class Teller {
     std::vector<std::string> lines = longer_on_late_rank();
     const auto [removed, shared] = gains_.can_predict() ? gains_.straggler_gain() : Gains::StragglerGain{};
     if (shared <= 0) return lines;
-    lines.push_back(
-        fmt::format("without what it does longer: {} less; with that shared out over the {} ranks: {} "
-                    "less. The {} is what is predicted, because {}",
-                    in_step(removed), study_.timelines.size(), in_step(shared),
-                    straggler_.extra_work ? "first" : "second",
-                    straggler_.extra_work ? "the others do not do it at all"
-                                          : "it does the same as the others, but longer"));
+    lines.push_back(fmt::format(
+        "without what it does longer, the step takes {} less; with that shared out over the {} ranks, "
+        "{} less. The {} is what is predicted, because {}",
+        in_step(removed), study_.timelines.size(), in_step(shared),
+        straggler_.extra_work ? "first" : "second",
+        straggler_.extra_work ? "the others do not do it at all"
+                              : "it does the same as the others, but longer"));
     return lines;
   }
 
@@ -183,8 +184,8 @@ class Teller {
     const double beside = gains_.of_host_work_beside_device();
     if (!gains_.can_predict() || beside > kNearlyAsMuch * removed) return {};
     return {fmt::format(
-        "taken out of the step: {} less, which is what is predicted; done on the same thread while "
-        "the device works: {} less",
+        "taken out of the step, it saves {}, which is what is predicted; done on the same thread while "
+        "the device works, it saves {}",
         in_step(removed), in_step(beside))};
   }
 
@@ -203,19 +204,19 @@ class Teller {
   }
 
   // What else is known of a part: its rate, or what it is compared with.
-  std::string detail(Cause cause, const Part& part) const {
-    if (cause == Cause::kFloor || part.op == kNothing || !is_busy(cause)) return {};
-    const trace::Operator& op = study_.trace->operators[part.op];
-    const OperatorUse& use = own_.split.uses.rows[part.op];
+  std::string detail(Cause cause, const AccountEntry& entry) const {
+    if (cause == Cause::kFloor || entry.op == kNothing || !is_busy(cause)) return {};
+    const trace::Operator& op = study_.trace->operators[entry.op];
+    const OperatorUse& use = own_.split.uses.rows[entry.op];
     std::string kernel =
-        part.kernel == kNothing
+        entry.kernel == kNothing
             ? std::string()
-            : trace::kernel_short_name(study_.trace->strings.text(trace::StringId{part.kernel}), 40);
-    if (use.work_ns <= 0 || (converts(part) && use.is_product))
+            : trace::kernel_short_name(study_.trace->strings.text(trace::StringId{entry.kernel}), 40);
+    if (use.work_ns <= 0 || (converts(entry) && use.is_product))
       return kernel.empty() ? "" : fmt::format(" ({})", kernel);
-    // Of the calls that the part is of; where they are not known, of all.
-    const double calls_per_s =
-        part.calls > 0 && part.whole > 0 ? part.calls / part.whole * 1e3 : use.executions / use.work_ns * 1e9;
+    // By the calls that the entry is of; where they are not known, by all.
+    const double calls_per_s = entry.calls > 0 && entry.whole > 0 ? entry.calls / entry.whole * 1e3
+                                                                  : use.executions / use.work_ns * 1e9;
     if (use.is_product && op.flops > 0)
       return fmt::format(" ({}, {} in {})", kernel, format_flop_rate(op.flops * calls_per_s),
                          trace::kernel_math_type(use.math));
@@ -224,23 +225,23 @@ class Teller {
   }
 
   // The operator's rate is not that of a kernel which only puts its data into another order.
-  bool converts(const Part& part) const {
-    return part.kernel != kNothing && study_.trace->kernel(trace::StringId{part.kernel}).changes_layout();
+  bool converts(const AccountEntry& entry) const {
+    return entry.kernel != kNothing && study_.trace->kernel(trace::StringId{entry.kernel}).changes_layout();
   }
 
   // "8 × 187 µs = 1.49 ms in 40 kernels": calls of the operator, where each has a part in it, with its
   // kernels where they are more. What the timeline shows is the whole of them: ", of which 1.20 ms" says what
   // of it is meant.
-  std::string times(const Part& part) const {
-    const bool called = part.op != kNothing && part.calls > 0 && part.count >= 0.99 * part.calls;
-    const double count = called ? part.calls : part.count;
-    if (count <= 0) return in_step(part.ms);
-    std::string text = in_step(part.whole);
+  std::string times(const AccountEntry& entry) const {
+    const bool called = entry.op != kNothing && entry.calls > 0 && entry.count >= 0.99 * entry.calls;
+    const double count = called ? entry.calls : entry.count;
+    if (count <= 0) return in_step(entry.ms);
+    std::string text = in_step(entry.whole);
     if (const std::string often = count_text(count); often != "1")
-      text = fmt::format("{} × {} = {}", often, format_ms(part.whole / count), text);
-    if (called && count_text(part.count) != count_text(part.calls))
-      text += fmt::format(" in {}", counted(part.count, "kernel"));
-    if (part.ms < kNearlyWhole * part.whole) text += fmt::format(", of which {}", in_step(part.ms));
+      text = fmt::format("{} × {} = {}", often, format_ms(entry.whole / count), text);
+    if (called && count_text(entry.count) != count_text(entry.calls))
+      text += fmt::format(" in {}", counted(entry.count, "kernel"));
+    if (entry.ms < kNearlyWhole * entry.whole) text += fmt::format(", of which {}", in_step(entry.ms));
     return text;
   }
 
@@ -251,62 +252,62 @@ class Teller {
     return cause == Cause::kHostOther ? about_host_work(gain) : std::vector<std::string>();
   }
 
-  std::vector<std::string> evidence(const DeviceRule& rule, const std::vector<const Part*>& parts,
+  std::vector<std::string> evidence(const DeviceRule& rule, const std::vector<const AccountEntry*>& entries,
                                     const Arguments& whole, double gain) const {
     std::vector<std::string> lines = {fill(rule.summary, whole)};
     for (std::string& line : about_gain(rule.cause, gain)) lines.push_back(std::move(line));
     if (rule.item.empty()) return lines;
     std::size_t named = 0;
     double rest = 0, all = 0;
-    for (const Part* part : parts) all += part->ms;
-    for (const Part* part : parts) {
-      const bool small = named > 0 && part->ms < kWorthNaming * all;
-      if (named >= kNamedParts || part->name.empty() || small) {
-        rest += part->ms;
+    for (const AccountEntry* entry : entries) all += entry->ms;
+    for (const AccountEntry* entry : entries) {
+      const bool small = named > 0 && entry->ms < kWorthNaming * all;
+      if (named >= kNamedParts || entry->name.empty() || small) {
+        rest += entry->ms;
         continue;
       }
       Arguments arguments;
-      put(arguments, "name", part->name);
-      put(arguments, "ms", in_step(part->ms));
-      arguments.push_back(fmt::arg("count", Counted{part->count}));
-      put(arguments, "times", times(*part));
-      put(arguments, "mean", format_ms(part->count > 0 ? part->ms / part->count : part->ms));
-      put(arguments, "detail", detail(rule.cause, *part));
-      lines.push_back(part->count > 0 ? fill(rule.item, arguments)
-                                      : fmt::format("{}: {}", part->name, in_step(part->ms)));
+      put(arguments, "name", entry->name);
+      put(arguments, "ms", in_step(entry->ms));
+      arguments.push_back(fmt::arg("count", Counted{entry->count}));
+      put(arguments, "times", times(*entry));
+      put(arguments, "mean", format_ms(entry->count > 0 ? entry->ms / entry->count : entry->ms));
+      put(arguments, "detail", detail(rule.cause, *entry));
+      lines.push_back(entry->count > 0 ? fill(rule.item, arguments)
+                                       : fmt::format("{}: {}", entry->name, in_step(entry->ms)));
       ++named;
     }
-    if (parts.size() > named && rest > kWorthNaming * all && named > 0)
-      lines.push_back(fmt::format("and {} more: {}", parts.size() - named, in_step(rest)));
+    if (entries.size() > named && rest > kWorthNaming * all && named > 0)
+      lines.push_back(fmt::format("and {} more: {}", entries.size() - named, in_step(rest)));
     return lines;
   }
 
-  std::vector<FindingPart> named(const std::vector<const Part*>& parts) const {
+  std::vector<FindingPart> named(const std::vector<const AccountEntry*>& entries) const {
     constexpr std::size_t kMost = 10;
     std::vector<FindingPart> rows;
-    for (const Part* part : parts)
-      if (!part->name.empty() && rows.size() < kMost)
-        rows.push_back({part->name, part->ms, part->count, place_of(*part)});
+    for (const AccountEntry* entry : entries)
+      if (!entry->name.empty() && rows.size() < kMost)
+        rows.push_back({entry->name, entry->ms, entry->count, place_of(*entry)});
     return rows;
   }
 
   // In the step that is drawn, which begins at 0.
-  std::optional<TimelinePlace> place_of(const Part& part) const {
-    if (part.shown_end_ns <= part.shown_start_ns) return std::nullopt;
+  std::optional<TimelinePlace> place_of(const AccountEntry& entry) const {
+    if (entry.shown_end_ns <= entry.shown_start_ns) return std::nullopt;
     const int64_t zero =
         study_.timelines[study_.headline].steps[typical_window(study_, study_.headline)].start_ns;
-    return TimelinePlace{static_cast<double>(part.shown_start_ns - zero) * 1e-6,
-                         static_cast<double>(part.shown_end_ns - part.shown_start_ns) * 1e-6};
+    return TimelinePlace{static_cast<double>(entry.shown_start_ns - zero) * 1e-6,
+                         static_cast<double>(entry.shown_end_ns - entry.shown_start_ns) * 1e-6};
   }
 
-  static double total_count(const std::vector<const Part*>& parts) {
+  static double total_count(const std::vector<const AccountEntry*>& entries) {
     double count = 0;
-    for (const Part* part : parts) count += part->count;
+    for (const AccountEntry* entry : entries) count += entry->count;
     return count;
   }
 
   std::string caveat(const DeviceRule& rule, const Arguments& arguments) const {
-    std::string text = fill(rule.caveat, arguments);
+    std::string text = fill(rule.caveat.of(study_.trace->meta.framework), arguments);
     if (program_.trains && !rule.training_caveat.empty())
       text += (text.empty() ? "" : "; ") + fill(rule.training_caveat, arguments);
     if (gains_.error() > kTrustedReplay)
@@ -332,14 +333,14 @@ class Teller {
     const double most = std::min(ms, gains_.most_of(rule));
     if (most < least) return {};
     return fmt::format(
-        "the host holds the step up then: it wins up to {} where the recorder slows the host by more than "
+        "the host then holds the step up: the fix wins up to {} if the recorder slows the host by more than "
         "supposed",
         in_step(most));
   }
 
   LedgerRow row(Cause cause, const Account& account) const {
-    std::vector<const Part*> parts;
-    for (const Part& part : account.parts) parts.push_back(&part);
+    std::vector<const AccountEntry*> entries;
+    for (const AccountEntry& entry : account.entries) entries.push_back(&entry);
     const DeviceRule& rule = row_of(cause, account.main_rule());
     const DeviceRule& general = row_of(general_rule(cause));
     LedgerRow row;
@@ -347,8 +348,8 @@ class Teller {
     row.ms = account.ms;
     row.share = step() > 0 ? account.ms / step() : 0;
     row.predicted_gain_ms = std::min(account.ms, gains_.of(cause));
-    const Arguments whole = row_arguments(account.ms, parts, row.predicted_gain_ms);
-    row.evidence = evidence(general, parts, whole, row.predicted_gain_ms);
+    const Arguments whole = row_arguments(account.ms, entries, row.predicted_gain_ms);
+    row.evidence = evidence(general, entries, whole, row.predicted_gain_ms);
     row.fix = fill(fix_of(rule), whole);
     row.rule = rule.id;
     row.title = fill(general.title, whole);
@@ -373,12 +374,12 @@ class Teller {
       const double ms = each.ms, gain = std::min(left, each.gain_ms);
       if (ms / step() < rule.threshold || gain < kWorthSaying * gains_.unrecorded_ms()) continue;
       left -= gain;
-      const std::vector<const Part*> parts = parts_of(account, each.row->rule);
-      const Arguments whole = row_arguments(ms, parts, gain);
-      told_.findings.push_back({std::string(rule.id), cause, fill(rule.title, whole),
-                                evidence(rule, parts, whole, gain), fill(fix_of(rule), whole),
-                                joined(caveat(rule, whole), more_than(each.row->rule, ms, each.gain_ms)),
-                                gain, is_bound(cause), ms, named(parts)});
+      const std::vector<const AccountEntry*> entries = entries_of(account, each.row->rule);
+      const Arguments whole = row_arguments(ms, entries, gain);
+      diagnosis_.findings.push_back({std::string(rule.id), cause, fill(rule.title, whole),
+                                     evidence(rule, entries, whole, gain), fill(fix_of(rule), whole),
+                                     joined(caveat(rule, whole), more_than(each.row->rule, ms, each.gain_ms)),
+                                     gain, is_bound(cause), ms, named(entries)});
     }
   }
 
@@ -388,7 +389,7 @@ class Teller {
     double gain_ms = 0;
   };
 
-  // Those that have time, the largest gain first, but parts before what they are a part of: what a loop wins
+  // Those that have time, the largest gain first, but parts before what they are parts of: what a loop wins
   // is taken from what a graph of the whole step would, and what fewer reductions win from what hiding them
   // all would.
   std::vector<RuleGain> by_gain(const Account& account) const {
@@ -408,20 +409,20 @@ class Teller {
   // A cause may be the largest while each of its reasons is too small to be a finding: the verdict still says
   // what to do.
   void advise_on_verdict() {
-    const auto is_it = [&](const auto& row) { return told_.verdict.cause == row.cause; };
-    if (std::any_of(told_.findings.begin(), told_.findings.end(), is_it)) return;
-    const auto row = std::find_if(told_.ledger.begin(), told_.ledger.end(), is_it);
-    if (row != told_.ledger.end())
-      told_.findings.insert(told_.findings.begin(), {row->rule,
-                                                     row->cause,
-                                                     row->title,
-                                                     row->evidence,
-                                                     row->fix,
-                                                     row->caveat,
-                                                     row->predicted_gain_ms,
-                                                     row->gain_is_bound,
-                                                     row->ms,
-                                                     {}});
+    const auto is_it = [&](const auto& row) { return diagnosis_.verdict.cause == row.cause; };
+    if (std::any_of(diagnosis_.findings.begin(), diagnosis_.findings.end(), is_it)) return;
+    const auto row = std::find_if(diagnosis_.ledger.begin(), diagnosis_.ledger.end(), is_it);
+    if (row != diagnosis_.ledger.end())
+      diagnosis_.findings.insert(diagnosis_.findings.begin(), {row->rule,
+                                                               row->cause,
+                                                               row->title,
+                                                               row->evidence,
+                                                               row->fix,
+                                                               row->caveat,
+                                                               row->predicted_gain_ms,
+                                                               row->gain_is_bound,
+                                                               row->ms,
+                                                               {}});
   }
 
   const Study& study_;
@@ -432,14 +433,14 @@ class Teller {
   std::span<const RankOperator> late_;
   ProgramTraits program_;
   Gains::BubbleGain bubble_;
-  Told told_;
+  Diagnosis diagnosis_;
 };
 
 }  // namespace
 
-Told tell(const Study& study, const Accounts& accounts, const Gains& gains,
-          std::span<const RankOperator> late) {
-  return Teller(study, accounts, gains, late).run();
+Diagnosis diagnose(const Study& study, const Accounts& accounts, const Gains& gains,
+                   std::span<const RankOperator> late) {
+  return Diagnoser(study, accounts, gains, late).run();
 }
 
 }  // namespace hone::analyze::device

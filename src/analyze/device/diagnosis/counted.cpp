@@ -1,4 +1,4 @@
-#include "analyze/device/telling/counted.h"
+#include "analyze/device/diagnosis/counted.h"
 
 #include <cmath>
 
