@@ -126,6 +126,13 @@ Accumulator identity(ReduceOp op) {
 
 }  // namespace
 
+// What an input's operand holds from a tile before, all rows of which were the same: it serves all tiles between
+// these places that are no longer.
+struct Pointwise::Loaded {
+  int64_t begin = 0, end = 0;
+  int64_t count = 0;  // elements that it holds
+};
+
 // What one thread works with: carved from the caller's scratch.
 struct Pointwise::Worker {
   std::span<const void* const> inputs;
@@ -133,7 +140,7 @@ struct Pointwise::Worker {
   std::byte* buffers = nullptr;
   std::byte* splats = nullptr;
   TileOperand* operands = nullptr;  // of each value in this tile
-  int64_t* loaded = nullptr;        // per input: elements of a periodic input that its buffer already holds
+  Loaded* loaded = nullptr;         // of each input
 };
 
 Result<Pointwise> Pointwise::create(const PointwiseProgram& program) {
@@ -154,7 +161,7 @@ Result<Pointwise> Pointwise::create(const PointwiseProgram& program) {
   kernel.scratch_per_thread_ = static_cast<std::size_t>(kernel.buffers_ + kStaging) * kernel.buffer_bytes_ +
                                kernel.inputs_.size() * kSplatBytes +
                                aligned((kernel.values_.size() + kernel.inputs_.size()) * sizeof(TileOperand) +
-                                       kernel.inputs_.size() * sizeof(int64_t));
+                                       kernel.inputs_.size() * sizeof(Loaded));
   return kernel;
 }
 
@@ -303,6 +310,7 @@ void Pointwise::plan_tiles() {
     tile_ = kTile / unit_ * unit_;
     tiles_ = (total_ + tile_ - 1) / tile_;
   }
+  whole_rows_ = inner_ > 0 && tile_ % inner_ == 0 && unit_ % inner_ == 0;
   cost_ns_ += 0.1 * static_cast<double>(inputs_.size() + outputs_.size());
 }
 
@@ -323,20 +331,26 @@ void Pointwise::load_input(Worker& worker, std::size_t index, int64_t begin, int
     }
     return;
   }
+  // Numbers along the last axis, or one block for all positions of an image: most tiles are like the one before.
+  Loaded& loaded = worker.loaded[index];
+  if (loaded.begin <= begin && begin + n <= loaded.end && n <= loaded.count) return;
   const int64_t inner_stride = input.strides.back();
   int64_t column = begin % inner_;
   int64_t row = begin / inner_;
-  if (input.periodic && column == 0 && n >= inner_) {
-    // The buffer may hold it from the tile before.
-    if (worker.loaded[index] >= n) return;
-    worker.loaded[index] = n;
-  }
   std::array<int64_t, kMaxPointwiseAxes> position{};
   int64_t offset = 0;
   for (std::size_t axis = extents_.size() - 1; axis-- > 0;) {
     position[axis] = row % extents_[axis];
     row /= extents_[axis];
     offset += position[axis] * input.strides[axis];
+  }
+  const bool repeats = extents_.size() > 1 && input.strides[extents_.size() - 2] == 0;
+  loaded = {};
+  if (whole_rows_ && input.periodic) {
+    loaded = {0, total_, n};
+  } else if (whole_rows_ && repeats) {
+    const int64_t rows = extents_[extents_.size() - 2] - position[extents_.size() - 2];
+    if (rows * inner_ >= n) loaded = {begin, begin + rows * inner_, n};
   }
   if (column + n <= inner_ && inner_stride == 0) {
     std::byte* splat = worker.splats + index * kSplatBytes;
@@ -351,8 +365,6 @@ void Pointwise::load_input(Worker& worker, std::size_t index, int64_t begin, int
     return;
   }
   operand = {buffer, -1};
-  const bool repeats =
-      as_is && inner_stride == 1 && extents_.size() > 1 && input.strides[extents_.size() - 2] == 0;
   const std::size_t held_size = dtype_size(input.held);
   for (int64_t done = 0; done < n; column = 0) {
     const int64_t run = std::min(inner_ - column, n - done);
@@ -365,8 +377,7 @@ void Pointwise::load_input(Worker& worker, std::size_t index, int64_t begin, int
       internal::load_held(at(offset + column * inner_stride), input.dtype, inner_stride, to, run);
     }
     done += run;
-    if (repeats && run == inner_) {
-      // The same block for every position of an image, say: a copy each time would be many short ones.
+    if (repeats && as_is && run == inner_) {  // a copy each time would be many short ones
       const int64_t rows =
           std::min(extents_[extents_.size() - 2] - position[extents_.size() - 2] - 1, (n - done) / inner_);
       repeat_bytes(to, static_cast<std::size_t>(inner_) * size, rows);
@@ -534,8 +545,8 @@ void Pointwise::execute(std::span<const void* const> inputs, std::span<void* con
     memory += inputs_.size() * kSplatBytes;
     worker.operands = reinterpret_cast<TileOperand*>(memory);
     memory += (values_.size() + inputs_.size()) * sizeof(TileOperand);
-    worker.loaded = reinterpret_cast<int64_t*>(memory);
-    std::fill_n(worker.loaded, inputs_.size(), 0);
+    worker.loaded = reinterpret_cast<Loaded*>(memory);
+    std::fill_n(worker.loaded, inputs_.size(), Loaded{});
     for (int64_t item = first; item < last; ++item) run_item(worker, item);
   });
 }

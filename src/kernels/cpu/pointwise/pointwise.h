@@ -45,6 +45,7 @@ class Pointwise {
   struct alignas(64) Splat {
     std::byte bytes[64];
   };
+  struct Loaded;
   struct Worker;
   struct LastUses;
 
@@ -67,7 +68,8 @@ class Pointwise {
   int64_t group_ = 0;             // elements that a reducing output folds into one; 0: no reduction
   int64_t empty_groups_ = 0;      // reduced elements when there is nothing to reduce
   int64_t unit_ = 1, tile_ = 1, tiles_per_unit_ = 1, tiles_ = 0;
-  double cost_ns_ = 0;  // rough time of a tile element, for the parallel grain
+  bool whole_rows_ = false;  // tiles begin with rows
+  double cost_ns_ = 0;       // rough time of a tile element, for the parallel grain
   std::vector<Value> values_;
   std::vector<Input> inputs_;
   std::vector<PointwiseOutput> outputs_;

@@ -354,6 +354,30 @@ TEST(Pointwise, IntegersWrapAndDivideWithoutTraps) {
   EXPECT_EQ(mul[4], std::numeric_limits<int32_t>::min());
 }
 
+// A tile that begins within a row must not leave its numbers to one that begins with a row.
+TEST(Pointwise, GroupsLongerThanATileReadTheirRowsFromTheRightPlace) {
+  for (const int64_t columns : {48, 100, 1000}) {
+    const int64_t groups = 5, rows = 64;
+    PointwiseProgram program;
+    program.shape = {groups, rows, columns};
+    program.reduced_axes = 2;
+    const int x = program.input(DType::kF32, {rows * columns, columns, 1});
+    const int y = program.input(DType::kF32, {0, 0, 1});
+    program.output(program.apply(Op::kMul, x, y), DType::kF32, ReduceOp::kSum);
+    const std::vector<float> a = uniform_values(groups * rows * columns, 0, 1),
+                             b = uniform_values(columns, 0, 1, 2);
+    std::vector<float> sums = unwritten(groups);
+    run_pointwise(program, {a.data(), b.data()}, {sums.data()});
+    for (int64_t group = 0; group < groups; ++group) {
+      double sum = 0;
+      for (int64_t i = 0; i < rows * columns; ++i)
+        sum += double{a[static_cast<std::size_t>(group * rows * columns + i)]} *
+               double{b[static_cast<std::size_t>(i % columns)]};
+      EXPECT_NEAR(sums[static_cast<std::size_t>(group)], sum, 1e-5 * sum) << columns << " columns";
+    }
+  }
+}
+
 TEST(Pointwise, ReadsEveryStorageTypeBroadcast) {
   const std::vector<uint8_t> bytes = {0, 200, 255};
   const std::vector<uint16_t> halves = {f32_to_f16(1.5f), f32_to_f16(-2.0f), f32_to_f16(0.25f)};
