@@ -1,6 +1,7 @@
 #include "runtime/interpreter.h"
 
 #include <map>
+#include <new>
 
 #include <fmt/core.h>
 
@@ -89,6 +90,8 @@ Result<std::vector<Tensor>> interpret_node(const Node& node, std::span<const Ten
     return run_node(node, inputs);
   } catch (const OverMemoryBudget& error) {
     return invalid(error.what());
+  } catch (const std::bad_alloc&) {  // a kernel of a lane must not throw
+    return invalid("not enough memory; give smaller shapes");
   }
 }
 

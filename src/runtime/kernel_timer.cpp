@@ -4,6 +4,7 @@
 #include <cstring>
 #include <random>
 
+#include "runtime/memory_plan.h"
 #include "runtime/provider.h"
 
 namespace hone::runtime {
@@ -82,8 +83,7 @@ Result<std::byte*> Sandbox::place(const Tensor& data) {
 
 // Whole cache lines, all written: memory that never was is one page of zeros.
 Result<std::byte*> Sandbox::allocate(std::size_t bytes) {
-  const std::size_t whole =
-      (std::max<std::size_t>(bytes, 1) + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+  const std::size_t whole = placed_bytes(std::max<std::size_t>(bytes, 1));
   HONE_ASSIGN(Memory block, device_.allocate(whole));
   blocks_.push_back(std::move(block));
   HONE_CHECK(queue_.fill(blocks_.back().address(), std::byte{0}, whole));
