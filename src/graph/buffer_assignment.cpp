@@ -207,7 +207,7 @@ void BufferAssignment::take_over(ValueId value, ValueId root, std::size_t offset
 
 bool BufferAssignment::try_in_place(NodeId id, std::size_t input, std::size_t output) {
   const Node& node = graph_.node(id);
-  if (!node.has_input(input) || !node.has_output(output)) return false;
+  if (!node.has_input(input) || !node.has_output(output) || !has_places(graph_, node)) return false;
   const ValueId from = node.inputs[input];
   const ValueId to = node.outputs[output];
   const ValueId root = places_[from.index].root;
@@ -232,6 +232,7 @@ bool BufferAssignment::try_next_in_place(const StatePair& pair) {
   if (next_in_place(pair)) return true;
   const ValueId state = graph_.state_input(pair);
   const BufferPlace next = places_[graph_.next_value(pair).index];
+  if (!has_place(graph_.type(state)) || !has_place(graph_.type(next.root))) return false;
   const bool own = graph_.value(next.root).producer.valid() && next.offset == 0 &&
                    graph_.type(next.root).storage_bytes() == graph_.type(state).storage_bytes();
   if (!own || first_definition_[next.root.index] < reads_end_[state.index]) return false;

@@ -37,8 +37,8 @@ GraphBuilder::GraphBuilder(std::string name) : name_(std::move(name)) {}
 
 GraphBuilder::GraphBuilder(const Graph& source)
     : name_(source.name_),
-      nodes_(source.nodes_),
-      values_(source.values_),
+      nodes_(source.nodes_.begin(), source.nodes_.end()),
+      values_(source.values_.begin(), source.values_.end()),
       inputs_(source.inputs_),
       outputs_(source.outputs_),
       states_(source.states_),
@@ -270,7 +270,7 @@ bool GraphBuilder::is_output(ValueId value) const {
 namespace {
 
 // Nodes that something needs: the outputs' producers and theirs, and whatever is not pure.
-std::vector<bool> find_live(const std::vector<Node>& nodes, const std::vector<Value>& values,
+std::vector<bool> find_live(const std::deque<Node>& nodes, const std::deque<Value>& values,
                             const std::vector<ValueId>& outputs, bool keep_dead) {
   std::vector<bool> live(nodes.size(), false);
   std::vector<uint32_t> stack;
@@ -297,8 +297,8 @@ std::vector<bool> find_live(const std::vector<Node>& nodes, const std::vector<Va
 
 // Kahn's algorithm; among the ready nodes the one with the lowest position (then the one added first) comes
 // first, so that an unchanged graph keeps its order.
-Result<std::vector<uint32_t>> topological_order(const std::vector<Node>& nodes,
-                                                const std::vector<Value>& values,
+Result<std::vector<uint32_t>> topological_order(const std::deque<Node>& nodes,
+                                                const std::deque<Value>& values,
                                                 const std::vector<uint32_t>& positions,
                                                 const std::vector<bool>& live) {
   std::vector<uint32_t> waiting(nodes.size(), 0);

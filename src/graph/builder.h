@@ -1,8 +1,10 @@
 // GraphBuilder: makes a Graph, from nothing (frontends, zoo) or from another Graph (passes). Ids handed out
 // by a builder are valid for that builder only; finish() sorts topologically, drops what nothing uses, and
-// renumbers.
+// renumbers. References to nodes, values and types stay valid until finish(): adding moves none of them, and
+// what changes a node is seen through them. Not for several threads at once.
 #pragma once
 
+#include <deque>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -50,8 +52,8 @@ class GraphBuilder {
   void erase(NodeId node);  // its outputs must have no readers left when finish() comes
   Node& mutable_node(NodeId node) { return nodes_[node.index]; }
   void set_type(ValueId value, TensorType type) { values_[value.index].type = std::move(type); }
-  void set_constant(ValueId value,
-                    Tensor data);  // the value becomes a constant; its producer is dropped if now unused
+  // The value becomes a constant; its producer is dropped if nothing else of it is used.
+  void set_constant(ValueId value, Tensor data);
   void rename(ValueId value, std::string name);  // made unique if taken
   void swap_names(ValueId a, ValueId b) {
     if (a != b) std::swap(values_[a.index].name, values_[b.index].name);
@@ -67,7 +69,7 @@ class GraphBuilder {
   void reorder(std::span<const NodeId> order);
 
   // --- looking ---
-  const std::vector<Node>& nodes() const { return nodes_; }  // erased nodes stay, with an empty op
+  const std::deque<Node>& nodes() const { return nodes_; }  // erased nodes stay, with an empty op
   bool erased(NodeId node) const { return nodes_[node.index].op.empty(); }
   const Node& node(NodeId id) const { return nodes_[id.index]; }
   const Value& value(ValueId id) const { return values_[id.index]; }
@@ -94,8 +96,8 @@ class GraphBuilder {
   void remove_user(ValueId value, NodeId node);
 
   std::string name_;
-  std::vector<Node> nodes_;
-  std::vector<Value> values_;
+  std::deque<Node> nodes_;  // deques, because references into them are handed out
+  std::deque<Value> values_;
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
   std::vector<StatePair> states_;  // positions stay what they are: only set_outputs() moves outputs

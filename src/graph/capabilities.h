@@ -41,9 +41,10 @@ struct PointwiseCapability {
 // What a product's or convolution's kernel does to its result before it stores it.
 struct EpilogueCapability {
   std::string_view op;
-  bool binary = false;  // with a second tensor: constant (a number, or one a channel), or like the result
-  bool pair =
-      false;  // QuantizeLinear with the DequantizeLinear that alone reads it, one step for all elements
+  // With a second tensor: constant (a number, or one a channel), or like the result.
+  bool binary = false;
+  // QuantizeLinear with the DequantizeLinear that alone reads it, one step for all elements.
+  bool pair = false;
 };
 
 struct Capabilities {

@@ -133,7 +133,7 @@ class Differentiation {
   }
 
   Status add_node(NodeId id) {
-    const Node node = builder_.node(id);  // a copy: adding nodes moves them
+    const Node& node = builder_.node(id);
     std::vector<ValueId> output_gradients;
     bool any = false;
     for (const ValueId output : node.outputs) {

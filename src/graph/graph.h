@@ -14,8 +14,8 @@
 //   explicit input of the node, after its formal ones, and an input of the body, after its formal ones
 //   (Node::captures counts them).
 // - hone.Fused is a group of operators that one kernel executes. Its body holds the operators themselves, so
-//   its meaning, its FLOPs and its form in ONNX follow from the body; attribute "kind" says what made it
-//   (passes/fuse_*.h).
+//   its meaning, its FLOPs and its form in ONNX follow from the body; attribute "kind" says what it may
+//   hold (group_kind.h).
 #pragma once
 
 #include <cstdint>

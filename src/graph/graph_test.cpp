@@ -45,6 +45,12 @@ TEST(GraphText, ErrorsNameTheLine) {
   EXPECT_NE(parsed.error().message.find("nothing"), std::string::npos);
 }
 
+TEST(GraphText, AConstantIsOneValueWithAName) {
+  EXPECT_FALSE(parse("graph \"g\" (%x: f32[2]) { _ = constant dense(1.0) return %x }").ok());
+  EXPECT_FALSE(
+      parse("graph \"g\" (%x: f32[2]) { %a: f32[1], %b: f32[1] = constant dense(1.0) return %a }").ok());
+}
+
 TEST(GraphText, EveryPrefixOfAGraphIsAnErrorNotACrash) {
   const std::string text = print(example(), Constants::kFull);
   for (std::size_t n = 0; n + 2 < text.size(); ++n)
@@ -245,6 +251,94 @@ TEST(Devices, AreNamed) {
     EXPECT_EQ(DeviceId::from_text(text)->text(), text);
   for (const char* text : {"", "Host", "device", "device255", "device1000", "device-1", "device1x"})
     EXPECT_FALSE(DeviceId::from_text(text)) << text;
+}
+
+TEST(GraphBuilder, ReferencesOutliveWhatIsAddedAfterThem) {
+  GraphBuilder b("g");
+  const ValueId x = b.input("x", tensor_type(DType::kF32, Shape{2}));
+  ValueId last = b.add("Relu", {x});
+  const Node& first = b.node(b.value(last).producer);
+  const Value& input = b.value(x);
+  const TensorType& type = b.type(last);
+  for (int i = 0; i < 5000; ++i) last = b.add("Neg", {last});
+  b.output(last);
+  EXPECT_EQ(&first, &b.node(NodeId{0}));
+  EXPECT_EQ(first.op, "Relu");
+  EXPECT_EQ(&input, &b.value(x));
+  EXPECT_EQ(input.name, "x");
+  EXPECT_EQ(type.text(), "f32[2]");
+}
+
+std::string verify_error(const std::string& text) {
+  const auto graph = parse("graph \"g\" " + text);
+  if (!graph.ok()) return graph.error().message;
+  const Status status = verify(*graph);
+  return status.ok() ? "" : status.error().message;
+}
+
+TEST(Verify, OperatorsOfAnyNumberOfInputsNeedThemAll) {
+  for (const char* node : {"Concat(%x, none) {axis = 0}", "Sum(%x, none)", "hone.Recompute(none, %x)"})
+    EXPECT_NE(verify_error(std::string("(%x: f32[2]) { %y: f32[*] = ") + node + " return %y }")
+                  .find("is required, but absent"),
+              std::string::npos)
+        << node;
+}
+
+TEST(Verify, LayoutsStandOnlyWhereAnOperatorTakesThem) {
+  const auto with = [](const std::string& node) {
+    return verify_error(
+        "(%x: f32[1,16,4,4]) { %b: f32[1,16,4,4]@blocked16 = hone.Reorder(%x) "
+        "{layout = \"blocked16\"} %c: f32[*]" +
+        node + " %y: f32[*] = hone.Reorder(%c) {layout = \"plain\"} return %y }");
+  };
+  EXPECT_EQ(with("@blocked16 = Relu(%b)"), "");
+  EXPECT_EQ(with("@blocked16 = hone.Recompute(%b)"), "");
+  EXPECT_NE(with(" = Transpose(%b)")
+                .find("input 0 has layout blocked16, but Transpose reads plain tensors: "
+                      "add a hone.Reorder"),
+            std::string::npos)
+      << with(" = Transpose(%b)");
+  EXPECT_NE(with("@blocked16 = Softmax(%b) {axis = 1}").find("Softmax reads plain tensors"),
+            std::string::npos);
+}
+
+std::string looping(const std::string& body) {
+  return "(%n: i64[], %c: bool[], %x: f32[2], %w: f32[3]) { %y: f32[*] = Loop(%n, %c, %x, %w) captures 1 "
+         "\"loop\" graph \"body\" " +
+         body + " return %y }";
+}
+
+TEST(Verify, BodiesFitWhatTheyAreGiven) {
+  EXPECT_EQ(verify_error(looping("(%i: i64[], %g: bool[], %v: f32[2], %k: f32[3]) { %u: f32[2] = Neg(%v) "
+                                 "return %g, %u }")),
+            "");
+  const std::string capture = verify_error(
+      looping("(%i: i64[], %g: bool[], %v: f32[2], %k: f32[4]) { %u: f32[2] = Neg(%v) return %g, %u }"));
+  EXPECT_NE(capture.find("its body takes 'k' as f32[4], but input 3, which it captures, is f32[3]"),
+            std::string::npos)
+      << capture;
+  const std::string carried = verify_error(
+      looping("(%i: i64[], %g: bool[], %v: i64[2], %k: f32[3]) { %u: i64[2] = Neg(%v) return %g, %u }"));
+  EXPECT_NE(carried.find("its body takes i64 as 'v', but input 2 is f32"), std::string::npos) << carried;
+  const std::string next = verify_error(looping(
+      "(%i: i64[], %g: bool[], %v: f32[2], %k: f32[3]) { %u: i64[2] = Cast(%v) {to = 7} return %g, %u }"));
+  EXPECT_NE(next.find("its body takes 'v' as f32, but gives i64 ('u') for the next round"), std::string::npos)
+      << next;
+}
+
+TEST(Purity, IsThatOfAllThatABodyHolds) {
+  const auto pure = [](const std::string& draw) {
+    const auto graph = parse(
+        "graph \"g\" (%c: bool[], %x: f32[2]) { %y: f32[2] = If(%c, %x) captures 1 "
+        "\"if\" graph \"a\" (%v: f32[2]) { %r: f32[2] = " +
+        draw +
+        " return %r } graph \"b\" (%v: f32[2]) { %r: f32[2] = Neg(%v) return %r } "
+        "return %y }");
+    if (!graph.ok()) throw std::logic_error(graph.error().message);
+    return is_pure(graph->nodes()[0]);
+  };
+  EXPECT_TRUE(pure("Relu(%v)"));
+  EXPECT_FALSE(pure("RandomNormalLike(%v)"));
 }
 
 }  // namespace

@@ -28,9 +28,8 @@ bool fits_group(GroupKind kind, const Node& node, std::size_t i, std::size_t cou
     case GroupKind::kPointwise:
       return is_pointwise_operator(node);
     case GroupKind::kConvolution:
-      return i == 0 ? node.op == "Conv" || node.op == "ConvTranspose" : is_pointwise_operator(node);
     case GroupKind::kMatmul:
-      return i == 0 ? node.op == "MatMul" || node.op == "Gemm" : is_pointwise_operator(node);
+      return i == 0 ? product_kind(node) == kind : is_pointwise_operator(node);
     case GroupKind::kAttention:
       return node.op == (i + 1 == count ? "Attention" : "Split");
   }
@@ -47,6 +46,18 @@ std::optional<GroupKind> group_kind_from_name(std::string_view name) {
   for (const KindName& known : kKindNames) {
     if (known.name == name) return known.kind;
   }
+  return std::nullopt;
+}
+
+std::string group_kind_names() {
+  std::string names;
+  for (const KindName& known : kKindNames) names += (names.empty() ? "" : ", ") + std::string(known.name);
+  return names;
+}
+
+std::optional<GroupKind> product_kind(const Node& node) {
+  if (node.op == "Conv" || node.op == "ConvTranspose") return GroupKind::kConvolution;
+  if (node.op == "MatMul" || node.op == "Gemm") return GroupKind::kMatmul;
   return std::nullopt;
 }
 

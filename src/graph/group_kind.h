@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/result.h"
@@ -21,10 +22,15 @@ enum class GroupKind : uint8_t {
 
 std::string_view group_kind_name(GroupKind kind);  // "pointwise", "convolution", "matmul", "attention"
 std::optional<GroupKind> group_kind_from_name(std::string_view name);
+std::string group_kind_names();  // all of them, for an error: "pointwise, convolution, …"
+
+// The kind of group that `node` may begin as its product: kConvolution or kMatmul. nullopt for an operator
+// that is no product with a bias and an epilogue.
+std::optional<GroupKind> product_kind(const Node& node);
 
 bool is_group(const Node& node);
-// Of a group; nullopt for any other node, and for a group whose kind is not known (which the verifier
-// refuses).
+// The kind of a group; nullopt for any other node, and for a group whose kind is not known (which the
+// verifier refuses).
 std::optional<GroupKind> group_kind(const Node& node);
 bool is_group(const Node& node, GroupKind kind);
 

@@ -207,6 +207,32 @@ void default_bytes(const CostContext& context, Cost& cost) {
 
 }  // namespace
 
+static Status check_present(const OpEntry& entry, const std::vector<const Value*>& inputs) {
+  const std::size_t needed =
+      entry.max_inputs < 0 ? inputs.size() : static_cast<std::size_t>(entry.min_inputs);
+  for (std::size_t i = 0; i < needed; ++i) {
+    const bool may_be_absent = i < 32 && (entry.may_be_absent >> i & 1) != 0;
+    if (inputs[i] == nullptr && !may_be_absent)
+      return invalid(fmt::format("input {} is required, but absent", i));
+  }
+  return {};
+}
+
+static LayoutRule layout_rule(const OpEntry& entry) {
+  return entry.op_class == OpClass::kPointwise ? LayoutRule::kKept : entry.layouts;
+}
+
+static Status check_layouts(const OpEntry& entry, const InferContext& context) {
+  if (layout_rule(entry) != LayoutRule::kPlain) return {};
+  for (std::size_t i = 0; i < context.input_count(); ++i) {
+    const Layout layout = context.input(i).layout;
+    if (layout != Layout::kPlain)
+      return invalid(fmt::format("input {} has layout {}, but {} reads plain tensors: add a hone.Reorder", i,
+                                 layout_name(layout), entry.name));
+  }
+  return {};
+}
+
 // Where all inputs of a node lie. Constants lie wherever they are read.
 static Result<DeviceId> common_device(const InferContext& context) {
   std::optional<std::size_t> first;
@@ -225,12 +251,9 @@ Result<std::vector<TensorType>> infer_types(const Node& node, std::vector<const 
   if (entry == nullptr) return unsupported(fmt::format("unsupported: {}", node.op));
   HONE_CHECK(check_arity(*entry, node));
   HONE_CHECK(check_attributes(*entry, node));
-  for (std::size_t i = 0; i < static_cast<std::size_t>(entry->min_inputs); ++i) {
-    if (inputs[i] == nullptr && entry->max_inputs >= 0) {
-      return invalid(fmt::format("input {} is required, but absent", i));
-    }
-  }
+  HONE_CHECK(check_present(*entry, inputs));
   InferContext context(node, std::move(inputs));
+  HONE_CHECK(check_layouts(*entry, context));
   HONE_CHECK(entry->infer(context));
   if (!entry->crosses_devices) {
     HONE_ASSIGN(const DeviceId device, common_device(context));
@@ -243,6 +266,19 @@ Result<std::vector<TensorType>> infer_types(const Node& node, std::vector<const 
     if (!count.ok()) return invalid("its output's " + count.error().message);
   }
   return context.outputs();
+}
+
+bool is_pure(const Node& node) {
+  const OpEntry* entry = op_table().find(node.op);
+  if (entry == nullptr || !entry->pure) return false;
+  return std::all_of(node.bodies.begin(), node.bodies.end(), [](const auto& body) {
+    return std::all_of(body->nodes().begin(), body->nodes().end(), is_pure);
+  });
+}
+
+bool keeps_layout(const Node& node) {
+  const OpEntry* entry = op_table().find(node.op);
+  return entry != nullptr && layout_rule(*entry) == LayoutRule::kKept;
 }
 
 Cost node_cost(const Graph& graph, const Node& node) {

@@ -37,6 +37,13 @@ std::string_view op_class_name(OpClass op_class);
 
 enum class AttributeKind : uint8_t { kInt, kFloat, kString, kInts, kFloats, kStrings, kTensor, kGraph };
 
+// In which memory layouts an operator works.
+enum class LayoutRule : uint8_t {
+  kPlain,  // its inputs are plain, and its results
+  kKept,   // whatever layout its images have, its result has the same
+  kGiven,  // an attribute or its body says
+};
+
 struct AttributeSpec {
   std::string_view name;
   AttributeKind kind;
@@ -119,9 +126,15 @@ struct OpEntry {
   FlopsFunction least_flops = nullptr;  // of a known algorithm that may need fewer; null: none does
   BytesFunction bytes = nullptr;
   GradientFunction gradient = nullptr;
+  LayoutRule layouts = LayoutRule::kPlain;
+  // Inputs that may be absent although they are among the first min_inputs or the operator takes any number:
+  // bit i stands for input i.
+  uint32_t may_be_absent = 0;
   bool crosses_devices = false;  // inputs and outputs need not be on one device: `infer` says where they are
-  bool pure = true;              // the same inputs give the same outputs: may be folded, merged and dropped
-  std::string_view summary;      // one line for docs/operators.md
+  // The same inputs give the same outputs: may be folded and merged. A node with bodies is pure only if all
+  // that they hold is, too: is_pure().
+  bool pure = true;
+  std::string_view summary;  // one line for docs/operators.md
 };
 
 class OpTable {
@@ -159,6 +172,14 @@ void add_hone_ops(OpTable&);           // hone.Fused, hone.Reorder, hone.CopyTo
 // Runs an entry's inference on a node: arity and attributes checked, then types. Errors name the rule, not
 // the node.
 Result<std::vector<TensorType>> infer_types(const Node& node, std::vector<const Value*> inputs);
+
+// Whether the node gives the same outputs for the same inputs, with all that its bodies hold: it may be
+// folded and merged. Not so for an unknown operator.
+bool is_pure(const Node& node);
+
+// Whether the node's result has the layout of its inputs, whatever that is: pointwise operators and those of
+// LayoutRule::kKept.
+bool keeps_layout(const Node& node);
 
 // Cost of a node of `graph`; zero where a type is not static. hone.Fused: FLOPs of its body, bytes of its
 // boundary.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "graph/builder.h"
 
 namespace hone::graph {
@@ -38,6 +40,9 @@ Result<std::vector<StatePair>> specialised_states(const Graph& graph, std::span<
 }  // namespace
 
 Result<Graph> specialise(const Graph& graph, std::span<const InputFact> facts) {
+  if (facts.size() != graph.inputs().size())
+    return invalid(fmt::format("{} facts are given about the {} inputs of graph '{}'; give one for each",
+                               facts.size(), graph.inputs().size(), graph.name()));
   HONE_ASSIGN(std::vector<StatePair> states, specialised_states(graph, facts));
   GraphBuilder builder(graph.name());
   std::vector<ValueId> now(graph.values().size());

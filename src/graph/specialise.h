@@ -11,14 +11,15 @@
 
 namespace hone::graph {
 
-// What is known of one input.
+// What is known of one input: its type, or its data, or nothing more than the graph says.
 struct InputFact {
-  std::optional<TensorType> type;  // merged with the input's own
+  std::optional<TensorType> type;  // merged with the input's own; not looked at beside a constant
   std::optional<Tensor> constant;  // the input becomes this constant, and is no input any longer
 };
 
-// `facts` has one entry for each input of `graph`. An error where a fact contradicts what the graph says,
-// naming the value.
+// `facts` has one entry for each input of `graph`. An error where it has not, where a fact contradicts what
+// the graph says, naming the value, and where a state would become a constant. Bodies of nodes stay as they
+// are.
 Result<Graph> specialise(const Graph& graph, std::span<const InputFact> facts);
 
 }  // namespace hone::graph

@@ -67,5 +67,11 @@ TEST(Specialise, KeepsStatesAtTheirNewPositions) {
   EXPECT_THAT(refused.error().message, HasSubstr("'count' has a next value"));
 }
 
+TEST(Specialise, WantsAFactForEachInput) {
+  const auto special = specialise(open_reshape(), std::vector<InputFact>(1));
+  ASSERT_FALSE(special.ok());
+  EXPECT_THAT(special.error().message, HasSubstr("1 facts are given about the 2 inputs of graph 'open'"));
+}
+
 }  // namespace
 }  // namespace hone::graph

@@ -381,6 +381,7 @@ class Parser {
     }
     HONE_CHECK(expect("="));
     if (accept("constant ")) {
+      if (results.size() != 1 || results[0].name.empty()) return error("a constant is one value with a name");
       HONE_ASSIGN(Tensor tensor, data(results[0].type));
       const ValueId id = builder.constant(results[0].name, std::move(tensor));
       builder.set_type(id, results[0].type);

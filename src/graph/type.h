@@ -56,10 +56,10 @@ struct TensorType {
   bool is_static() const;                                              // rank and every extent known
   Shape shape() const;                                                 // only when is_static()
   double bytes() const;  // of the tensor as stored, counted in bits of its dtype; 0 when not static
-  // Of the memory that holds it: elements of less than a byte take one each. Only when is_static().
+  // Bytes of the memory that holds it: elements of less than a byte take one each. Only when is_static().
   std::size_t storage_bytes() const;
-  std::string text()
-      const;  // "f32[batch,3,256,256]", "f32[*]"; "@blocked16", "@host" where not plain, not on device 0
+  // "f32[batch,3,256,256]", "f32[*]"; "@blocked16" where not plain, "@host" where not on device 0.
+  std::string text() const;
   friend bool operator==(const TensorType&, const TensorType&) = default;
 };
 

@@ -14,15 +14,13 @@ namespace {
 constexpr int64_t kFewChannels = 4;  // an image's channels: padding them to a block would waste most of it
 
 bool is_convolution(const Node& node) {
-  return node.op == "Conv" || node.op == "ConvTranspose" || is_group(node, graph::GroupKind::kConvolution);
+  return graph::product_kind(node) == graph::GroupKind::kConvolution ||
+         is_group(node, graph::GroupKind::kConvolution);
 }
 
 // Operators that may work in any layout: what they do does not depend on where elements lie.
 bool follows_layout(const Node& node) {
-  static constexpr std::string_view kFollowers[] = {
-      "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "Concat", "Split", "Resize"};
-  return is_group(node, graph::GroupKind::kPointwise) || is_class(node, graph::OpClass::kPointwise) ||
-         std::find(std::begin(kFollowers), std::end(kFollowers), node.op) != std::end(kFollowers);
+  return is_group(node, graph::GroupKind::kPointwise) || graph::keeps_layout(node);
 }
 
 class Assigner {
@@ -145,7 +143,7 @@ class Assigner {
           input = map.contains(input) ? map[input]
                                       : inner.constant(body.value(input).name, *body.value(input).constant);
       }
-      if ((part.op == "Conv" || part.op == "ConvTranspose") && in != out)
+      if (is_convolution(part) && in != out)
         moved.attributes.set("output_layout", std::string(layout_name(out)));
       std::vector<std::string> names;
       for (ValueId output : part.outputs) names.push_back(output.valid() ? body.value(output).name : "");

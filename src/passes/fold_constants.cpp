@@ -43,7 +43,7 @@ bool all_inputs_known(const GraphBuilder& builder, const Node& node) {
                      [&](ValueId id) { return !id.valid() || builder.value(id).is_constant(); });
 }
 
-// Of all constants that the model came with.
+// What all constants take that the model came with.
 double constant_bytes(const graph::Graph& graph) {
   double bytes = 0;
   for (const graph::Value& value : graph.values())
@@ -73,9 +73,7 @@ class ConstantFolder {
       fold(node, {std::move(*shape)});
       return {};
     }
-    const graph::OpEntry* entry = graph::op_table().find(node.op);
-    if (entry == nullptr || !entry->pure || !context_.evaluate || !all_inputs_known(builder_, node))
-      return {};
+    if (!graph::is_pure(node) || !context_.evaluate || !all_inputs_known(builder_, node)) return {};
     if (node.op == "DequantizeLinear") return {};  // unpack_weights decides whether weights stay quantised
     if (grows_too_much(node)) {
       outcome_.missed.push_back({node.name, fmt::format("not folded: the constant would take {}",

@@ -81,5 +81,23 @@ TEST(FoldConstants, WithoutAnEvaluatorNothingIsComputed) {
                    "", PassContext{});
 }
 
+// Numbers that are drawn in a body are no more known than those drawn outside.
+TEST(FoldConstants, RandomNumbersOfABodyAreDrawnInEveryStep) {
+  PassContext context;
+  context.evaluate = [](const graph::Node& node, std::span<const Tensor>) -> Result<std::vector<Tensor>> {
+    ADD_FAILURE() << node.op << " was computed ahead";
+    return unsupported("unsupported");
+  };
+  check_left_alone(fold_constants, R"((%x: f32[2]) {
+    %yes: bool[] = constant dense(1)
+    %r: f32[2] = If(%yes) "if"
+      graph "drawn" () { %n: f32[2] = RandomNormal() {shape = [2]} return %n }
+      graph "other" () { %n: f32[2] = constant dense(0.0, 0.0) return %n }
+    %y: f32[*] = Add(%x, %r)
+    return %y
+  })",
+                   "", context);
+}
+
 }  // namespace
 }  // namespace hone::passes

@@ -20,11 +20,8 @@ class EpilogueFuser {
     // Backwards: of two convolutions that meet in an Add, the later one takes it, and the earlier result is
     // there by then.
     for (uint32_t i = static_cast<uint32_t>(graph.nodes().size()); i-- > 0;) {
-      const Node& node = graph.nodes()[i];
-      const bool convolution = node.op == "Conv" || node.op == "ConvTranspose";
-      const bool matrix = node.op == "MatMul" || node.op == "Gemm";
-      if (!builder_.erased(NodeId{i}) && (convolution || matrix))
-        HONE_CHECK(grow(NodeId{i}, convolution ? GroupKind::kConvolution : GroupKind::kMatmul));
+      const auto kind = graph::product_kind(graph.nodes()[i]);
+      if (!builder_.erased(NodeId{i}) && kind) HONE_CHECK(grow(NodeId{i}, *kind));
     }
     std::reverse(outcome_.done.begin(), outcome_.done.end());
     HONE_ASSIGN(outcome_.graph, std::move(builder_).finish());

@@ -35,7 +35,7 @@ TEST(FuseEpilogues, TakesAnActivationBehindAConvolution) {
   EXPECT_TRUE(graph::is_group(outcome.graph.nodes()[0], graph::GroupKind::kConvolution));
 }
 
-// Of two convolutions that meet in an Add the later one takes it: the earlier result is there by then.
+// Where two convolutions meet in an Add the later one takes it: the earlier result is there by then.
 TEST(FuseEpilogues, TheLaterOfTwoConvolutionsTakesTheirSum) {
   const PassOutcome outcome = run_pass(fuse_epilogues, graph_of(R"((%x: f32[1,2,3,3]) {
     %w: f32[2,2,1,1] = constant dense(1.0, 2.0, 3.0, 4.0)

@@ -84,7 +84,7 @@ class PointwiseFuser {
     group_[i] = static_cast<uint32_t>(groups_.size());
     groups_.push_back({NodeId{i}});
     for (ValueId input : node.inputs) {
-      const NodeId producer = builder_.value(input).producer;
+      const NodeId producer = input.valid() ? builder_.value(input).producer : NodeId{};
       if (!producer.valid() || group_[producer.index] == kNoGroup || group_[producer.index] == group_[i])
         continue;
       const graph::TensorType& type = builder_.type(input);
@@ -120,6 +120,7 @@ class PointwiseFuser {
     std::set<uint32_t> values;
     for (NodeId id : nodes) {
       for (ValueId input : builder_.node(id).inputs) {
+        if (!input.valid()) continue;
         const NodeId producer = builder_.value(input).producer;
         const bool inside = producer.valid() && contains(nodes, producer);
         const Tensor* constant = constant_data(builder_, input);

@@ -80,5 +80,17 @@ TEST(FusePointwise, LongChainsAreCut) {
   EXPECT_NE(outcome.missed[0].text.find("25 operators"), std::string::npos) << outcome.missed[0].text;
 }
 
+TEST(FusePointwise, OperandsMayBeAbsent) {
+  const PassOutcome outcome = run_pass(fuse_pointwise, graph_of(R"((%x: f32[4]) {
+    %most: f32[] = constant dense(1.0)
+    %a: f32[*] = Neg(%x)
+    %b: f32[*] = Clip(%a, none, %most)
+    %y: f32[*] = Clip(%b)
+    return %y
+  })"));
+  ASSERT_EQ(outcome.graph.nodes().size(), 1U) << graph::print(outcome.graph);
+  EXPECT_EQ(outcome.graph.nodes()[0].bodies[0]->nodes().size(), 3U);
+}
+
 }  // namespace
 }  // namespace hone::passes

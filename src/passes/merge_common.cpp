@@ -15,8 +15,8 @@ using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
 
-constexpr std::size_t kSmallConstantBytes =
-    4096;  // larger ones are weights: comparing them all is not worth it
+// Larger constants are weights: comparing them all is not worth it.
+constexpr std::size_t kSmallConstantBytes = 4096;
 
 class CommonMerger {
  public:
@@ -45,8 +45,8 @@ class CommonMerger {
       if (equal == same_type.end()) {
         same_type.push_back(ValueId{i});
       } else {
-        builder_.replace_all_uses(ValueId{i},
-                                  *equal);  // not worth a note: no work is saved, only nodes made comparable
+        // Not worth a note: no work is saved, only nodes made comparable.
+        builder_.replace_all_uses(ValueId{i}, *equal);
       }
     }
   }
@@ -58,18 +58,17 @@ class CommonMerger {
 
   void merge_node(NodeId id) {
     const Node node = builder_.node(id);
-    const graph::OpEntry* entry = graph::op_table().find(node.op);
-    if (entry == nullptr || !entry->pure || !node.bodies.empty()) return;
+    if (!graph::is_pure(node) || !node.bodies.empty()) return;
     // Candidates read the same first input; nodes without inputs are constants in disguise or generators:
     // left alone.
     if (node.inputs.empty() || !node.inputs[0].valid()) return;
     for (NodeId other_id : builder_.users(node.inputs[0])) {
       if (other_id.index >= id.index || builder_.erased(other_id)) continue;
-      const Node other = builder_.node(other_id);
+      const Node& other = builder_.node(other_id);
       if (!same_work(node, other)) continue;
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-        if (node.outputs[i].valid() && !other.outputs[i].valid())
-          return;  // the other does not compute this output
+        // The other does not compute this output.
+        if (node.outputs[i].valid() && !other.outputs[i].valid()) return;
       }
       builder_.replacing({id});
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {

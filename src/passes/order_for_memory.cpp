@@ -14,12 +14,15 @@ namespace {
 using graph::BufferAssignment;
 using graph::Graph;
 
-bool all_static(const Graph& graph) {
-  return std::all_of(graph.values().begin(), graph.values().end(),
-                     [](const graph::Value& value) { return value.type.is_static(); });
+std::size_t count_without_place(const Graph& graph) {
+  return static_cast<std::size_t>(std::count_if(
+      graph.values().begin(), graph.values().end(),
+      [](const graph::Value& value) { return !value.is_constant() && !graph::has_place(value.type); }));
 }
 
+// 0 for what owns its memory outside the arena.
 std::ptrdiff_t buffer_bytes(const graph::TensorType& type) {
+  if (!graph::has_place(type)) return 0;
   return static_cast<std::ptrdiff_t>((type.storage_bytes() + kTensorAlignment - 1) / kTensorAlignment *
                                      kTensorAlignment);
 }
@@ -33,14 +36,15 @@ bool works_in_place(const Node& node) {
 // Puts the next values of states where the plan will: over the states, by the kernels that can.
 void put_states_in_place(const Graph& graph, BufferAssignment& buffers) {
   for (const graph::StatePair& pair : graph.states()) buffers.try_next_in_place(pair);
-  for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
-    const Node& node = graph.nodes()[i];
+  for (const graph::StatePair& pair : graph.states()) {
+    const graph::Value& next = graph.value(graph.next_value(pair));
+    if (!next.producer.valid()) continue;
+    const Node& node = graph.node(next.producer);
     if (!is_class(node, graph::OpClass::kOptimizer)) continue;
-    for (std::size_t output = 0; output < node.outputs.size(); ++output) {
-      for (std::size_t input = 0; input < node.inputs.size(); ++input) {
-        if (buffers.try_in_place(NodeId{i}, input, output)) break;
-      }
-    }
+    const auto state = std::find(node.inputs.begin(), node.inputs.end(), graph.state_input(pair));
+    if (state != node.inputs.end())
+      buffers.try_in_place(next.producer, static_cast<std::size_t>(state - node.inputs.begin()),
+                           next.output_index);
   }
 }
 
@@ -199,16 +203,20 @@ std::size_t peak_live_bytes(const Graph& graph) {
 Result<PassOutcome> order_for_memory(const Graph& graph, const PassContext&) {
   PassOutcome outcome{graph, {}, {}};
   if (graph.nodes().size() < 2) return outcome;
-  if (!all_static(graph)) {
-    outcome.missed.push_back({graph.nodes()[0].name, "kept the order: some extents are not known"});
-    return outcome;
-  }
   graph::GraphBuilder builder(graph);
   builder.reorder(Scheduler(graph).run());
   HONE_ASSIGN(Graph reordered, std::move(builder).finish());
   const std::size_t before = peak_live_bytes(graph);
   const std::size_t after = peak_live_bytes(reordered);
-  if (after >= before) return outcome;
+  if (after >= before) {
+    if (const std::size_t count = count_without_place(graph); count > 0)
+      outcome.missed.push_back(
+          {graph.nodes()[0].name,
+           fmt::format(
+               "kept the order: {} of {} values have extents that are not known before the graph runs", count,
+               graph.values().size())});
+    return outcome;
+  }
   std::size_t first = 0;  // the first node that another one stands in for
   while (first + 1 < graph.nodes().size() && graph.nodes()[first].name == reordered.nodes()[first].name)
     ++first;

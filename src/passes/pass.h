@@ -62,8 +62,8 @@ struct Pass {
   std::string_view summary;  // one line: what it does and why
   PassFunction run = nullptr;
   Aim aim = Aim::kTime;  // the same for all passes of a group
-  // Of a lossy pass, which runs only where it is named: how far outputs may be off after it, as relative L2
-  // norm.
+  // For a lossy pass, which runs only where it is named: how far outputs may be off after it, as a relative
+  // L2 norm. 0 for others.
   double lossy_limit = 0;
 };
 

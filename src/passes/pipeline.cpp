@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "core/clock.h"
+#include "graph/group_kind.h"
 #include "graph/verify.h"
 #include "passes/assign_layouts.h"
 #include "passes/fold_batch_norm.h"
@@ -179,9 +180,51 @@ Status check_same_interface(const graph::Graph& before, const graph::Graph& afte
 
 }  // namespace
 
+namespace {
+
+void add_notes(std::vector<Note>& notes, std::vector<Note> inner, const graph::Node& outer) {
+  for (Note& note : inner) {
+    note.text += fmt::format(" (in a body of {} '{}')", outer.op, outer.name);
+    notes.push_back(std::move(note));
+  }
+}
+
+// The pass on all bodies of `outcome`'s control flow, and on bodies in bodies. Bodies are graphs with an
+// interface like any other: what the pass keeps of a whole graph it keeps of them.
+Status run_on_bodies(const Pass& pass, const PassContext& context, PassOutcome& outcome) {
+  graph::GraphBuilder builder(outcome.graph);
+  bool changed = false;
+  for (uint32_t i = 0; i < outcome.graph.nodes().size(); ++i) {
+    const graph::Node& node = outcome.graph.nodes()[i];
+    if (graph::is_group(node)) continue;
+    for (std::size_t k = 0; k < node.bodies.size(); ++k) {
+      HONE_ASSIGN(PassOutcome inner, run_checked(pass, *node.bodies[k], context));
+      if (inner.changed()) {
+        builder.mutable_node(graph::NodeId{i}).bodies[k] =
+            std::make_shared<const graph::Graph>(std::move(inner.graph));
+        changed = true;
+      }
+      add_notes(outcome.done, std::move(inner.done), node);
+      add_notes(outcome.missed, std::move(inner.missed), node);
+    }
+  }
+  if (!changed) return {};
+  HONE_ASSIGN(outcome.graph, std::move(builder).finish(true));
+  return {};
+}
+
+bool has_control_flow(const graph::Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [](const graph::Node& node) { return !node.bodies.empty() && !graph::is_group(node); });
+}
+
+}  // namespace
+
 Result<PassOutcome> run_checked(const Pass& pass, const graph::Graph& graph, const PassContext& context) {
   auto outcome = pass.run(graph, context);
   if (!outcome.ok()) return outcome.error().within(fmt::format("pass {}", pass.name));
+  if (!outcome->changed() && has_control_flow(graph)) outcome->graph = graph;
+  if (has_control_flow(outcome->graph)) HONE_CHECK(run_on_bodies(pass, context, *outcome));
   if (!outcome->changed()) return outcome;
   Status valid = graph::verify(outcome->graph);
   if (valid.ok()) valid = check_same_interface(graph, outcome->graph);

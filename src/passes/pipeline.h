@@ -45,9 +45,10 @@ struct PipelineResult {
   std::vector<PassReport> reports;  // one a pass that ran
 };
 
-// Runs one pass. One that changed the graph must leave it valid and its interface as it was: the names of
-// inputs and outputs, in order, and which output is the next value of which input. Anything else is a bug;
-// the error names the pass.
+// Runs one pass on the graph and on the bodies of its If, Loop and Scan nodes, which are planned like graphs.
+// A body knows the types of what it captures, but not the data. A pass that changed a graph must leave it
+// valid and its interface as it was: the names of inputs and outputs, in order, and which output is the next
+// value of which input. Anything else is a bug; the error names the pass.
 Result<PassOutcome> run_checked(const Pass& pass, const graph::Graph& graph, const PassContext& context);
 
 // An unknown name in `options` is an error that lists the known ones, and so is one in `options.lossy` of a

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/group_kind.h"
 #include "passes/check_rewrite.h"
 
 namespace hone::passes {
@@ -140,6 +141,34 @@ TEST(Pipeline, EveryPassKeepsTheState) {
   EXPECT_TRUE(std::is_permutation(result->graph.states().begin(), result->graph.states().end(),
                                   graph.states().begin(), graph.states().end()));
   EXPECT_EQ(result->graph.states().size(), 2U);
+}
+
+TEST(Pipeline, GoesIntoTheBodiesOfControlFlow) {
+  const auto result = run_pipeline(graph_of(R"((%n: i64[], %c: bool[], %x: f32[4], %w: f32[4]) {
+    %y: f32[4] = Loop(%n, %c, %x, %w) captures 1 "loop"
+      graph "body" (%i: i64[], %g: bool[], %v: f32[4], %k: f32[4]) {
+        %a: f32[4] = Identity(%v)
+        %b: f32[4] = Exp(%a)
+        %d: f32[4] = Exp(%a)
+        %s: f32[4] = Add(%b, %d)
+        %z: f32[4] = If(%g, %s, %k) captures 2 "branch"
+          graph "then" (%p: f32[4], %q: f32[4]) { %m: f32[4] = Identity(%p) %o: f32[4] = Mul(%m, %q) return %o }
+          graph "else" (%p: f32[4], %q: f32[4]) { %o: f32[4] = Neg(%q) return %o }
+        return %g, %z
+      }
+    return %y
+  })"),
+                                   willing_target());
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  const graph::Graph& body = *result->graph.nodes()[0].bodies[0];
+  ASSERT_EQ(body.nodes().size(), 2U) << graph::print(body);
+  EXPECT_TRUE(graph::is_group(body.nodes()[0])) << "Exp and Add in one";
+  EXPECT_EQ(body.nodes()[1].bodies[0]->nodes().size(), 1U) << "the Identity is gone";
+  bool said = false;
+  for (const PassReport& report : result->reports) {
+    for (const Note& note : report.done) said = said || note.text.ends_with("(in a body of Loop 'loop')");
+  }
+  EXPECT_TRUE(said);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@ namespace {
 
 constexpr double kTanhScale = 0.7978845608028654;  // √(2/π)
 constexpr double kTanhCubic = 0.044715;
+// No activation has more; a chain of thousands would be unrolled anew from each of its members.
+constexpr std::size_t kMostProductNodes = 16;
 
 // A product as its factors: Mul and Div nodes unrolled (each read once), scalars multiplied together.
 struct Product {
@@ -42,8 +44,9 @@ class ActivationRecogniser {
       return;
     }
     const NodeId producer = builder_.value(value).producer;
-    const bool inner =
-        producer.valid() && !builder_.erased(producer) && (root || only_reader(builder_, value).has_value());
+    const bool inner = producer.valid() && !builder_.erased(producer) &&
+                       product.nodes.size() < kMostProductNodes &&
+                       (root || only_reader(builder_, value).has_value());
     if (inner) {
       const Node& node = builder_.node(producer);
       if (node.op == "Mul") {

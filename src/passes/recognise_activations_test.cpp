@@ -43,5 +43,16 @@ TEST(RecogniseActivations, AnotherConstantIsAnotherFunction) {
   })");
 }
 
+// Neither recursion as deep as the chain nor work that grows with its square.
+TEST(RecogniseActivations, LongChainsOfProductsAreNoTrouble) {
+  graph::GraphBuilder b("chain");
+  const auto x = b.input("x", graph::tensor_type(DType::kF32, Shape{2}));
+  graph::ValueId value = x;
+  for (int i = 0; i < 100'000; ++i) value = b.add("Mul", {value, x});
+  b.output(value);
+  const PassOutcome outcome = run_pass(recognise_activations, *std::move(b).finish());
+  EXPECT_EQ(outcome.graph.nodes().size(), 100'000U);
+}
+
 }  // namespace
 }  // namespace hone::passes

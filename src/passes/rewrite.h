@@ -34,9 +34,9 @@ std::optional<std::vector<int64_t>> int_constant(const GraphBuilder& builder, Va
 // |a − b| within float rounding of b: constants that exporters rounded differently.
 bool nearly(double a, double b);
 
-// Of a two-input node: the input that is not `value`; nullopt if both or neither are.
+// The input of a two-input node that is not `value`; nullopt if both or neither are.
 std::optional<ValueId> other_operand(const Node& node, ValueId value);
-// Of a commutative node with one scalar constant operand: the other one and the scalar.
+// The operand of a commutative node beside its one scalar constant, and that scalar.
 struct ScalarOperand {
   ValueId value;
   double scalar = 0;

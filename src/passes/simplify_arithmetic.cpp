@@ -32,8 +32,8 @@ class ArithmeticSimplifier {
   explicit ArithmeticSimplifier(const graph::Graph& graph) : builder_(graph) {}
 
   Result<PassOutcome> run() {
-    for (uint32_t i = 0; i < builder_.nodes().size();
-         ++i) {  // grows while it runs: new nodes are visited, too
+    // The list grows meanwhile: new nodes are visited, too.
+    for (uint32_t i = 0; i < builder_.nodes().size(); ++i) {
       const NodeId id{i};
       if (!builder_.erased(id)) visit(id);
     }

@@ -43,8 +43,8 @@ class ViewSimplifier {
   explicit ViewSimplifier(const graph::Graph& graph) : builder_(graph) {}
 
   Result<PassOutcome> run() {
-    for (uint32_t i = 0; i < builder_.nodes().size();
-         ++i) {  // grows while it runs: new nodes are visited, too
+    // The list grows meanwhile: new nodes are visited, too.
+    for (uint32_t i = 0; i < builder_.nodes().size(); ++i) {
       if (!builder_.erased(NodeId{i})) visit(NodeId{i});
     }
     HONE_ASSIGN(outcome_.graph, std::move(builder_).finish());

@@ -1,8 +1,7 @@
-// What the passes do to numbers: each graph is interpreted as it is, and after the pipeline both interpreted
-// and run as a plan on the CPU. All three must agree.
-#include <cmath>
+// What the passes do to numbers together, on graphs as exporters write them: numbers.h says what is compared.
 #include <random>
 
+#include "tests/passes/numbers.h"
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,50 +9,15 @@
 #include "graph/text.h"
 #include "lab/experiment/target.h"
 #include "passes/pipeline.h"
-#include "runtime/execute.h"
 #include "runtime/interpreter.h"
 #include "runtime/testing/providers.h"
 
 namespace hone::passes {
 namespace {
 
-graph::Graph graph_of(const std::string& text) {
-  auto graph = graph::parse("graph \"test\" " + text);
-  if (!graph.ok()) throw std::logic_error(graph.error().message);
-  return *std::move(graph);
-}
-
-Tensor random_tensor(const graph::TensorType& type, std::mt19937& random) {
-  Tensor tensor(type.dtype, type.shape());
-  std::normal_distribution<float> normal;
-  for (int64_t i = 0; i < tensor.size(); ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    if (type.dtype == DType::kF32) tensor.as<float>()[at] = normal(random);
-    if (type.dtype == DType::kI64) tensor.as<int64_t>()[at] = static_cast<int64_t>(random() % 7);
-    if (type.dtype == DType::kBool) tensor.as<uint8_t>()[at] = static_cast<uint8_t>(random() % 2);
-  }
-  return tensor;
-}
-
-void expect_near(const std::vector<Tensor>& got, const std::vector<Tensor>& wanted, const char* what) {
-  ASSERT_EQ(got.size(), wanted.size()) << what;
-  for (std::size_t k = 0; k < got.size(); ++k) {
-    ASSERT_EQ(got[k].shape(), wanted[k].shape()) << what;
-    ASSERT_EQ(got[k].dtype(), wanted[k].dtype()) << what;
-    double worst = 0;
-    for (int64_t i = 0; i < got[k].size(); ++i) {
-      const double x = got[k].at(i), y = wanted[k].at(i);
-      if (std::isnan(x) && std::isnan(y)) continue;
-      const double error = x == y ? 0 : std::abs(x - y) / (1 + std::abs(y));
-      worst = std::isnan(error) ? 1e30 : std::max(worst, error);
-    }
-    EXPECT_LT(worst, 1e-4) << what << ", output " << k;
-  }
-}
-
 // Runs the pipeline (or `only` some of it) on the graph; returns the operators that are left, in order.
 std::string optimised(const std::string& text, std::set<std::string> only = {}) {
-  const graph::Graph before = graph_of(text);
+  const graph::Graph before = testing_support::graph_from(text);
   const auto provider = runtime::testing::cpu_provider(1);
   PassContext context;
   context.target = lab::pass_target(*provider);
@@ -65,21 +29,8 @@ std::string optimised(const std::string& text, std::set<std::string> only = {}) 
   options.only = std::move(only);
   auto result = run_pipeline(before, context, options);
   if (!result.ok()) throw std::logic_error(result.error().message);
-  std::mt19937 random(17);
-  std::vector<Tensor> inputs;
-  for (graph::ValueId input : before.inputs()) inputs.push_back(random_tensor(before.type(input), random));
-  const auto wanted = runtime::interpret(before, inputs);
-  const auto interpreted = runtime::interpret(result->graph, inputs);
-  runtime::PlanOptions plan;
-  plan.autotune = false;
-  const auto planned = runtime::execute(result->graph, *provider, inputs, plan);
-  EXPECT_TRUE(wanted.ok()) << wanted.error().message;
-  EXPECT_TRUE(interpreted.ok()) << interpreted.error().message << graph::print(result->graph);
-  EXPECT_TRUE(planned.ok()) << planned.error().message << graph::print(result->graph);
-  if (!wanted.ok() || !interpreted.ok() || !planned.ok()) return "";
-  EXPECT_TRUE(planned->planned) << planned->how;
-  expect_near(*interpreted, *wanted, "interpreted");
-  expect_near(planned->outputs, *wanted, "planned");
+  testing_support::expect_same_numbers(before, result->graph, *provider,
+                                       {.interpreted = 1e-4, .planned = 1e-4});
   if (testing::Test::HasFailure()) ADD_FAILURE() << text << "\nbecame\n" << graph::print(result->graph);
   std::string operators;
   for (const graph::Node& node : result->graph.nodes()) {

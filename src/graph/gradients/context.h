@@ -28,7 +28,7 @@ class GradientContext {
   ValueId input(std::size_t i) const { return node_.inputs[i]; }
   ValueId output(std::size_t i) const { return node_.outputs[i]; }
   bool wants(std::size_t i) const { return wanted_[i]; }
-  // Of output `i`; kNoValue where the result does not depend on it. Some output has one.
+  // The gradient of output `i`; kNoValue where the result does not depend on it. Some output has one.
   ValueId gradient(std::size_t i = 0) const { return output_gradients_[i]; }
   const TensorType& type(ValueId value) const;  // undefined for kNoValue
   const Tensor* constant(std::size_t i) const;  // data of input `i`; null where not known or absent
@@ -74,7 +74,7 @@ class GradientContext {
   void refine_type(ValueId value, ValueId like);
 
   GraphBuilder& builder_;
-  const Node node_;  // a copy: the builder moves its nodes
+  const Node node_;  // a copy: some contexts stand for no node of the builder
   std::vector<ValueId> output_gradients_;
   std::vector<bool> wanted_;
   std::vector<std::string> provenance_;

@@ -21,6 +21,47 @@ Status check_bodies(const InferContext& context, std::size_t wanted) {
   return {};
 }
 
+bool may_be_same(DType a, DType b) { return a == b || a == DType::kUndefined || b == DType::kUndefined; }
+
+// Input `body_input` of a body has the element type of the node's input `input`. Shapes may differ: values
+// that a Loop carries may change theirs, and Scan hands out slices.
+Status check_dtype_given(const InferContext& context, const Graph& body, std::size_t body_input,
+                         std::size_t input) {
+  const Value& taken = body.value(body.inputs()[body_input]);
+  const DType given = context.input(input).dtype;
+  if (may_be_same(taken.type.dtype, given)) return {};
+  return context.error(fmt::format("its body takes {} as '{}', but input {} is {}",
+                                   dtype_name(taken.type.dtype), taken.name, input, dtype_name(given)));
+}
+
+// Captures, the last inputs of a body as of the node, fit what the body says of them. A body lies where it
+// runs: devices are not compared.
+Status check_captures(const InferContext& context, const Graph& body) {
+  const std::size_t captures = context.node().captures;
+  for (std::size_t i = 0; i < captures; ++i) {
+    const std::size_t input = context.input_count() - captures + i;
+    const Value& taken = body.value(body.inputs()[body.inputs().size() - captures + i]);
+    TensorType given = context.input(input);
+    given.device = taken.type.device;
+    if (const auto merged = merge_types(taken.type, given); !merged.ok())
+      return context.error(fmt::format("its body takes '{}' as {}, but input {}, which it captures, is {}",
+                                       taken.name, taken.type.text(), input, given.text()));
+  }
+  return {};
+}
+
+// A value that goes round keeps its element type.
+Status check_carried(const InferContext& context, const Graph& body, std::size_t body_input,
+                     std::size_t body_output, std::size_t input) {
+  HONE_CHECK(check_dtype_given(context, body, body_input, input));
+  const Value& taken = body.value(body.inputs()[body_input]);
+  const Value& next = body.value(body.outputs()[body_output]);
+  if (may_be_same(taken.type.dtype, next.type.dtype)) return {};
+  return context.error(fmt::format("its body takes '{}' as {}, but gives {} ('{}') for the next round",
+                                   taken.name, dtype_name(taken.type.dtype), dtype_name(next.type.dtype),
+                                   next.name));
+}
+
 // What is certain of a value that is either `a` or `b`.
 TensorType either(const TensorType& a, const TensorType& b) {
   TensorType type = a;
@@ -57,11 +98,12 @@ Status infer_if(InferContext& context) {
       return context.error(fmt::format("a branch gives {} outputs, the node {}", body->outputs().size(),
                                        context.output_count()));
     }
+    HONE_CHECK(check_captures(context, *body));
   }
   for (std::size_t i = 0; i < context.output_count(); ++i) {
     const DType then_dtype = then_body.type(then_body.outputs()[i]).dtype;
     const DType else_dtype = else_body.type(else_body.outputs()[i]).dtype;
-    if (then_dtype != else_dtype && then_dtype != DType::kUndefined && else_dtype != DType::kUndefined)
+    if (!may_be_same(then_dtype, else_dtype))
       return context.error(fmt::format("its branches give {} and {} for output {}; they must agree",
                                        dtype_name(then_dtype), dtype_name(else_dtype), i));
     context.set_output(
@@ -85,6 +127,8 @@ Status infer_loop(InferContext& context) {
   if (body.outputs().size() < carried + 1 || body.outputs().size() - 1 != context.output_count()) {
     return context.error("its body must give the condition, each carried value, and one value a scan output");
   }
+  HONE_CHECK(check_captures(context, body));
+  for (std::size_t i = 0; i < carried; ++i) HONE_CHECK(check_carried(context, body, i + 2, i + 1, i + 2));
   for (std::size_t i = 0; i < context.output_count(); ++i) {
     const TensorType& produced = body.type(body.outputs()[i + 1]);
     context.set_output(i, i < carried ? either(produced, context.input(i + 2)) : stacked(produced, Dim(), 0));
@@ -104,6 +148,9 @@ Status infer_scan(InferContext& context) {
       body.outputs().size() != context.output_count() || body.outputs().size() < states) {
     return context.error("its body's inputs and outputs do not fit the node's");
   }
+  HONE_CHECK(check_captures(context, body));
+  for (std::size_t i = 0; i < states; ++i) HONE_CHECK(check_carried(context, body, i, i, i));
+  for (std::size_t i = states; i < formal; ++i) HONE_CHECK(check_dtype_given(context, body, i, i));
   const Ints input_axes =
       context.attributes().ints("scan_input_axes", Ints(static_cast<std::size_t>(scans), 0));
   const Ints output_axes = context.attributes().ints("scan_output_axes");
@@ -143,6 +190,7 @@ void add_control_ops(OpTable& table) {
              .max_outputs = -1,
              .attributes = {{"body", AttributeKind::kGraph, true}},
              .infer = infer_loop,
+             .may_be_absent = 0b11,  // the trip count and the condition
              .summary = "a sub-graph repeated, by count or condition, with carried values"});
   table.add({.name = "Scan",
              .op_class = OpClass::kControl,

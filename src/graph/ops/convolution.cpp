@@ -246,6 +246,7 @@ void add_convolution_ops(OpTable& table) {
              .infer = infer_conv,
              .flops = conv_flops,
              .least_flops = least_conv_flops,
+             .layouts = LayoutRule::kGiven,
              .summary = "convolution over any number of spatial axes"});
   table.add({.name = "ConvTranspose",
              .op_class = OpClass::kConvolution,
@@ -255,6 +256,7 @@ void add_convolution_ops(OpTable& table) {
                  {{"output_padding", kInts}, {"output_shape", kInts}, {kOutputLayout, kString}}),
              .infer = infer_conv,
              .flops = conv_transpose_flops,
+             .layouts = LayoutRule::kGiven,
              .summary = "transposed convolution (the gradient of Conv with respect to its input)"});
   table.add({.name = "ConvInteger",
              .op_class = OpClass::kConvolution,

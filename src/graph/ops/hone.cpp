@@ -14,16 +14,14 @@ Status infer_fused(InferContext& context) {
   const Graph& body = *node.bodies[0];
   const auto kind = group_kind(node);
   if (!kind) {
-    return context.error(
-        fmt::format("kind '{}' is not known; groups are pointwise, convolution, matmul or attention",
-                    node.attributes.text("kind", "")));
+    return context.error(fmt::format("kind '{}' is not known; there are: {}",
+                                     node.attributes.text("kind", ""), group_kind_names()));
   }
   HONE_CHECK(check_group(*kind, body));
   if (body.inputs().size() != node.inputs.size() || body.outputs().size() != node.outputs.size()) {
     return context.error("the body's inputs and outputs do not fit the node's");
   }
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    if (!context.has_input(i)) return context.error("a group's inputs are all present");
     auto merged = merge_types(body.type(body.inputs()[i]), context.input(i));
     if (!merged.ok()) return merged.error().within(fmt::format("input {} of the body", i));
   }
@@ -84,6 +82,7 @@ void add_hone_ops(OpTable& table) {
              .infer = infer_fused,
              .flops = fused_flops,
              .least_flops = least_fused_flops,
+             .layouts = LayoutRule::kGiven,
              .summary = "a group of operators that one kernel executes; the body says what it computes"});
   // Input 0 as it is, but not before the other inputs are computed. What is computed behind it is computed
   // there and not taken from an equal node before it: how a gradient computes an activation anew instead of
@@ -94,6 +93,7 @@ void add_hone_ops(OpTable& table) {
              .min_inputs = 1,
              .max_inputs = -1,
              .infer = infer::same_as_first,
+             .layouts = LayoutRule::kKept,
              .pure = false,
              .summary = "its first input, once the others are computed: a fence behind which values are "
                         "computed anew"});
@@ -103,6 +103,7 @@ void add_hone_ops(OpTable& table) {
              .max_inputs = 1,
              .attributes = {{"layout", AttributeKind::kString, true}},
              .infer = infer_reorder,
+             .layouts = LayoutRule::kGiven,
              .summary = "the same tensor in another memory layout"});
   table.add({.name = "hone.CopyTo",
              .op_class = OpClass::kMovement,
@@ -110,6 +111,7 @@ void add_hone_ops(OpTable& table) {
              .max_inputs = 1,
              .attributes = {{"device", AttributeKind::kString, true}},
              .infer = infer_copy_to,
+             .layouts = LayoutRule::kKept,
              .crosses_devices = true,
              .summary = "the same tensor in another device's memory, or in the host's"});
 }

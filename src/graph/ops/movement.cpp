@@ -353,11 +353,14 @@ void add_movement_ops(OpTable& table) {
   using enum AttributeKind;
   add_indexing_ops(table);
   table.add(movement("Transpose", 1, 1, infer_transpose, {{"perm", kInts}}, "axes in another order"));
-  table.add(movement("Concat", 1, -1, infer_concat, {{"axis", kInt, true}},
-                     "inputs one after another along an axis"));
+  OpEntry concat = movement("Concat", 1, -1, infer_concat, {{"axis", kInt, true}},
+                            "inputs one after another along an axis");
+  concat.layouts = LayoutRule::kKept;
+  table.add(std::move(concat));
   OpEntry split =
       movement("Split", 1, 2, infer_split, {{"axis", kInt}, {"num_outputs", kInt}}, "parts along an axis");
   split.max_outputs = -1;
+  split.layouts = LayoutRule::kKept;
   table.add(std::move(split));
   OpEntry slice = movement("Slice", 3, 5, infer_slice, {}, "a range of each axis, with steps");
   slice.bytes = output_sized_bytes;

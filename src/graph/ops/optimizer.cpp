@@ -36,8 +36,6 @@ Result<OptimizerForm> optimizer_form(const InferContext& context, std::size_t sc
   if (context.output_count() != form.tensors * (1 + moments))
     return context.error(fmt::format("it has {} outputs for {} parameters, must be {}",
                                      context.output_count(), form.tensors, form.tensors * (1 + moments)));
-  for (std::size_t i = scalars; i < context.input_count(); ++i)
-    if (!context.has_input(i)) return context.error(fmt::format("input {} is required, but absent", i));
   return form;
 }
 
@@ -45,7 +43,8 @@ Status expect_optimizer_scalar(const InferContext& context, std::size_t input, s
                                bool (*allowed)(DType)) {
   const TensorType& type = context.input(input);
   if (type.dtype != DType::kUndefined && !allowed(type.dtype))
-    return context.error(fmt::format("the {} is {}", what, dtype_name(type.dtype)));
+    return context.error(fmt::format("the {} is {}, must be {}", what, dtype_name(type.dtype),
+                                     allowed == is_integer ? "an integer" : "a floating-point number"));
   if (type.has_rank() && type.rank() != 0)
     return context.error(fmt::format("the {} is {}, must be a scalar", what, type.text()));
   return {};
@@ -97,9 +96,17 @@ Status infer_sgd(InferContext& context) {
   return infer_updates(context, form);
 }
 
+// How much a moment keeps of what it was. One that kept all would never move, and 1 - beta^t, by which it is
+// divided, would be 0.
+Status expect_beta(const InferContext& context, std::string_view attribute, float otherwise) {
+  const float value = context.attributes().real(attribute, otherwise);
+  if (value >= 0 && value < 1) return {};
+  return context.error(fmt::format("{} is {}, must be in [0, 1)", attribute, value));
+}
+
 Status infer_adamw(InferContext& context) {
-  HONE_CHECK(expect_between(context, "beta1", 0.9F, 0, 1));
-  HONE_CHECK(expect_between(context, "beta2", 0.999F, 0, 1));
+  HONE_CHECK(expect_beta(context, "beta1", 0.9F));
+  HONE_CHECK(expect_beta(context, "beta2", 0.999F));
   HONE_CHECK(expect_between(context, "epsilon", 1e-8F, 0, kAnyFloat));
   HONE_CHECK(expect_between(context, "weight_decay", 0.01F, 0, kAnyFloat));
   HONE_ASSIGN(const OptimizerForm form, optimizer_form(context, 3, 2));
@@ -132,6 +139,7 @@ double adamw_flops(const CostContext& context) {
   return (context.inputs[2] != nullptr ? 15.0 : 14.0) * parameters_of(context, 2);
 }
 
+// The last of the scalars is the scale, which may be absent.
 OpEntry optimizer(std::string_view name, int scalars, int moments, InferFunction rule, FlopsFunction flops,
                   std::vector<AttributeSpec> attributes, std::string_view summary) {
   return {.name = name,
@@ -143,6 +151,7 @@ OpEntry optimizer(std::string_view name, int scalars, int moments, InferFunction
           .attributes = std::move(attributes),
           .infer = rule,
           .flops = flops,
+          .may_be_absent = uint32_t{1} << (scalars - 1),
           .summary = summary};
 }
 

@@ -73,5 +73,26 @@ TEST(Recompute, IsItsFirstInputAndCostsNothing) {
   EXPECT_EQ(cost.flops, 0);
 }
 
+TEST(OptimizerTypes, OnlyTheScaleMayBeAbsent) {
+  const std::vector<TestInput> no_rate = {TestInput::none(), TestInput::none(), f32({3}), f32({3})};
+  EXPECT_THAT(optimizer_error("hone.Sgd", no_rate), HasSubstr("input 0 is required, but absent"));
+  const std::vector<TestInput> no_gradient = {kRate, TestInput::none(), f32({3}), TestInput::none()};
+  EXPECT_THAT(optimizer_error("hone.Sgd", no_gradient), HasSubstr("input 3 is required, but absent"));
+  const std::vector<TestInput> no_count = {kRate,    TestInput::none(), TestInput::none(), f32({3}),
+                                           f32({3}), f32({3}),          f32({3})};
+  EXPECT_THAT(optimizer_error("hone.AdamW", no_count, {}, 3), HasSubstr("input 1 is required, but absent"));
+}
+
+// 1 - beta^t is a divisor.
+TEST(OptimizerTypes, AMomentThatNeverMovesIsRefused) {
+  const std::vector<TestInput> inputs = {kRate,   kUpdates, TestInput::none(), f32({}), f32({}),
+                                         f32({}), f32({})};
+  EXPECT_EQ(optimizer_error("hone.AdamW", inputs, {{"beta1", 0.0F}}, 3), "");
+  EXPECT_THAT(optimizer_error("hone.AdamW", inputs, {{"beta1", 1.0F}}, 3),
+              HasSubstr("beta1 is 1, must be in [0, 1)"));
+  EXPECT_THAT(optimizer_error("hone.AdamW", inputs, {{"beta2", 1.0F}}, 3),
+              HasSubstr("beta2 is 1, must be in [0, 1)"));
+}
+
 }  // namespace
 }  // namespace hone::graph

@@ -122,6 +122,7 @@ void add_pooling_ops(OpTable& table) {
              .attributes = pool_attributes({{"storage_order", kInt}}),
              .infer = infer_pool,
              .flops = pool_flops,
+             .layouts = LayoutRule::kKept,
              .summary = "the largest element under each window, and where it was"});
   table.add({.name = "AveragePool",
              .op_class = OpClass::kPooling,
@@ -130,6 +131,7 @@ void add_pooling_ops(OpTable& table) {
              .attributes = pool_attributes({{"count_include_pad", kInt}}),
              .infer = infer_pool,
              .flops = pool_flops,
+             .layouts = LayoutRule::kKept,
              .summary = "the mean under each window"});
   table.add({.name = "LpPool",
              .op_class = OpClass::kPooling,
@@ -148,8 +150,10 @@ void add_pooling_ops(OpTable& table) {
                   .max_inputs = 1,
                   .infer = infer_global_pool,
                   .flops = infer::per_input<1>,
+                  .layouts = LayoutRule::kKept,
                   .summary = summary};
     if (entry.name == "GlobalLpPool") {
+      entry.layouts = LayoutRule::kPlain;
       entry.attributes = {{"p", kInt}};
       entry.flops = infer::per_input<2>;
     }

@@ -214,9 +214,6 @@ OpEntry view(std::string_view name, int min_inputs, int max_inputs, InferFunctio
           .summary = summary};
 }
 
-// Reads the shape, not the elements.
-void shape_bytes(const CostContext& context, Cost& cost) { cost.bytes_written = context.out(0).bytes(); }
-
 OpEntry shape_op(std::string_view name, int inputs, InferFunction rule, std::vector<AttributeSpec> attributes,
                  std::string_view summary) {
   return {.name = name,
@@ -225,7 +222,7 @@ OpEntry shape_op(std::string_view name, int inputs, InferFunction rule, std::vec
           .max_inputs = inputs,
           .attributes = std::move(attributes),
           .infer = rule,
-          .bytes = shape_bytes,
+          .bytes = infer::written_bytes,
           .summary = summary};
 }
 
@@ -239,7 +236,9 @@ void add_shape_ops(OpTable& table) {
       view("Flatten", 1, 1, infer_flatten, {{"axis", kInt}}, "a matrix: axes before `axis`, and after"));
   table.add(view("Squeeze", 1, 2, infer_squeeze, {}, "axes of extent 1 removed"));
   table.add(view("Unsqueeze", 2, 2, infer_unsqueeze, {}, "axes of extent 1 added"));
-  table.add(view("Identity", 1, 1, infer::same_as_first, {}, "its input"));
+  OpEntry identity = view("Identity", 1, 1, infer::same_as_first, {}, "its input");
+  identity.layouts = LayoutRule::kKept;
+  table.add(std::move(identity));
   table.add(shape_op("Shape", 1, infer_shape, {{"start", kInt}, {"end", kInt}}, "the extents of a tensor"));
   table.add(shape_op("Size", 1, infer_size, {}, "the number of elements of a tensor"));
   table.add(shape_op("ConstantOfShape", 1, infer_constant_of_shape, {{"value", kTensor}},

@@ -177,6 +177,7 @@ void add_vision_ops(OpTable& table) {
                             {"nearest_mode", kString}},
              .infer = infer_resize,
              .flops = resize_flops,
+             .layouts = LayoutRule::kKept,
              .summary = "images at another size: nearest, linear or cubic"});
   table.add({.name = "GridSample",
              .op_class = OpClass::kOther,

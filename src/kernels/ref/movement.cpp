@@ -14,8 +14,8 @@ namespace hone::kernels::ref {
 namespace {
 
 using Outputs = Result<std::vector<Tensor>>;
-using AxisMap =
-    std::vector<int64_t>;  // for each position along an axis of the output, that of the input, or -1
+// For each position along an axis of the output, that of the input, or -1.
+using AxisMap = std::vector<int64_t>;
 
 AxisMap whole_axis(int64_t extent) {
   AxisMap map(static_cast<std::size_t>(extent));

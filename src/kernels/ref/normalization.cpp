@@ -189,8 +189,8 @@ Result<std::vector<Tensor>> mean_variance_normalization(const RefCall& call) {
   }
   Shape kept = tensor.shape();
   for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = reduced[i] ? 1 : kept[i];
-  const std::vector<int64_t> group =
-      broadcast_offsets(kept, tensor.shape());  // which statistics an element has
+  // Which statistics each element has.
+  const std::vector<int64_t> group = broadcast_offsets(kept, tensor.shape());
   std::vector<Wide> members(static_cast<std::size_t>(element_count(kept)));
   Wide x = widen(tensor);
   for (std::size_t i = 0; i < x.size(); ++i) members[static_cast<std::size_t>(group[i])].push_back(x[i]);

@@ -298,8 +298,8 @@ Outputs bitwise_not(const RefCall& call) {
 
 uint64_t shift_left(uint64_t value, uint64_t places) { return places < 64 ? value << places : 0; }
 uint64_t shift_right(uint64_t value, uint64_t places) { return places < 64 ? value >> places : 0; }
-// Of signed numbers (opset 28): what the places leave free is filled with the sign. A negative number of
-// places is a very large one.
+// The shift of signed numbers (opset 28): what the places leave free is filled with the sign. A negative number
+// of places is a very large one.
 uint64_t shift_right_signed(uint64_t value, uint64_t places) {
   return static_cast<uint64_t>(static_cast<int64_t>(value) >> std::min<uint64_t>(places, 63));
 }

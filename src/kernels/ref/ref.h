@@ -31,8 +31,8 @@ using RefKernel = Result<std::vector<Tensor>> (*)(const RefCall&);
 
 class RefTable {
  public:
-  void add(std::string_view op,
-           RefKernel kernel);                 // a second kernel for one operator is a bug: std::logic_error
+  // A second kernel for one operator is a bug: std::logic_error.
+  void add(std::string_view op, RefKernel kernel);
   RefKernel find(std::string_view op) const;  // null if there is none
   std::vector<std::string> names() const;
 

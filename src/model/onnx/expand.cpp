@@ -153,7 +153,7 @@ class Expander {
 
   // The value under the name of an output; where it cannot take the name, an Identity carries it.
   Result<ValueId> with_name(ValueId value, const std::string& name) {
-    if (builder_.value(value).name == name) return value;
+    if (builder_.value(value).name == name && !builder_.is_output(value)) return value;
     if (builder_.producer(value) != nullptr && !builder_.is_output(value)) {
       builder_.rename(value, name);
       return value;

@@ -27,8 +27,8 @@ inline constexpr int64_t kMostNodes = 500'000;
 
 // What all graphs of one model share while it is read.
 struct ModelContext {
-  using FunctionKey =
-      std::tuple<std::string_view, std::string_view, std::string_view>;  // domain, name, overload
+  // Domain, name, overload.
+  using FunctionKey = std::tuple<std::string_view, std::string_view, std::string_view>;
 
   const ModelProto* model = nullptr;
   std::vector<const ValueInfoProto*> inputs;  // of the main graph, without those that initializers stand for
@@ -66,8 +66,8 @@ struct Frame {
   std::string prefix;    // of names of values and nodes: the inlined calls around, each with a '/'
   int depth = 0;         // of sub-graphs and function calls around
   bool in_body = false;  // of If, Loop or Scan: values from outside are inputs of the builder
-  const std::map<std::string_view, const AttributeProto*>* arguments =
-      nullptr;                              // of the function, in its body
+  // The function's arguments, in its body.
+  const std::map<std::string_view, const AttributeProto*>* arguments = nullptr;
   const FunctionProto* function = nullptr;  // whose body this is
   const Frame* outer = nullptr;             // of the sub-graph's or the call's node
 };

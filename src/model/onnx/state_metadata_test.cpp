@@ -66,6 +66,33 @@ TEST(StateMetadata, OwnOperatorsAreKeptOnlyWhereHoneAloneShallRead) {
   EXPECT_EQ(without->nodes().size(), 1U);
 }
 
+// Values that change places, one next value of two states, and an input that is its own: each pair by its own
+// name.
+TEST(StateMetadata, RoundTripsPairsThatShareValues) {
+  const auto exchange = written_and_read(
+      parsed_graph("(%a: f32[2], %b: f32[2]) { %y: f32[2] = Add(%a, %b) return %y, %b -> %a, %a -> %b }"));
+  ASSERT_TRUE(exchange.ok()) << exchange.error().message;
+  EXPECT_THAT(graph::print(*exchange), HasSubstr("return %y, %b -> %a, %a -> %b"));
+  const auto shared = written_and_read(
+      parsed_graph("(%a: f32[2], %b: f32[2]) { %y: f32[2] = Add(%a, %b) return %y -> %a, %y -> %b }"));
+  ASSERT_TRUE(shared.ok()) << shared.error().message;
+  EXPECT_THAT(graph::print(*shared), HasSubstr("return %y -> %a, %y_1 -> %b"));
+  const auto kept = written_and_read(parsed_graph("(%a: f32[2]) { return %a -> %a }"));
+  ASSERT_TRUE(kept.ok()) << kept.error().message;
+  EXPECT_EQ(kept->states().size(), 1U);
+}
+
+TEST(StateMetadata, HoldsWhereExtentsAreBound) {
+  const fs::path path = fs::temp_directory_path() / ("hone_bound_" + std::to_string(::getpid()) + ".onnx");
+  const graph::Graph open =
+      parsed_graph("(%s: f32[N,2], %x: f32[N,2]) { %n: f32[N,2] = Add(%s, %x) return %n -> %s }");
+  ASSERT_TRUE(write_onnx(open, path, {}).ok());
+  const auto bound = read_onnx(path, {.symbols = {{"N", 3}}});
+  fs::remove(path);
+  ASSERT_TRUE(bound.ok()) << bound.error().message;
+  EXPECT_EQ(bound->type(bound->next_value(bound->states().at(0))).text(), "f32[3,2]");
+}
+
 // y = Relu(x), z = Neg(v) with these metadata.
 std::string read_error(const std::vector<std::pair<std::string, std::string>>& metadata) {
   using namespace testing;

@@ -199,7 +199,7 @@ float finish_scores(float* scores, int64_t width, int64_t visible, float scale, 
       if (mask_column == 0) {
         s = hn::Add(s, splat(mask[0]));
       } else if (mask_column == 1) {
-        s = hn::Add(s, left == kLanes ? hn::LoadU(kF32, mask + j) : load_first(mask + j, left));
+        s = hn::Add(s, load_up_to(mask + j, left));
       } else {
         HWY_ALIGN float lanes[HWY_MAX(kLanes, 1)] = {};
         for (int64_t i = 0; i < left; ++i) lanes[i] = mask[(j + i) * mask_column];

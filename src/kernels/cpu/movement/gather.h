@@ -76,8 +76,7 @@ class GatherND {
   bool scatter(const void* updates, const void* indices, void* data) const noexcept;
 
  private:
-  int64_t locate(const void* indices,
-                 int64_t tuple) const noexcept;  // the slice's position; -1: out of range
+  int64_t locate(const void* indices, int64_t tuple) const noexcept;  // the slice's place; -1: out of range
   GatherNDDesc desc_;
   int64_t indexed_ = 1;
 };

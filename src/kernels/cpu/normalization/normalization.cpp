@@ -97,17 +97,11 @@ HWY_INLINE void affine_row(const float* x, const float* scale, const float* bias
   int64_t i = 0;
   for (; i < n; i += kLanes) {
     const int64_t left = std::min(kLanes, n - i);
-    const bool full = left == kLanes;
-    const auto load = [&](const float* p)
-                          HWY_ATTR { return full ? hn::LoadU(kF32, p + i) : load_first(p + i, left); };
+    const auto load = [&](const float* p) HWY_ATTR { return load_up_to(p + i, left); };
     VF v = hn::Mul(hn::Sub(load(x), vm), vi);
     if (scale != nullptr) v = hn::Mul(v, load(scale));
     if (bias != nullptr) v = hn::Add(v, load(bias));
-    if (full) {
-      hn::StoreU(v, kF32, y + i);
-    } else {
-      store_first(v, y + i, left);
-    }
+    store_up_to(v, y + i, left);
   }
 }
 

@@ -50,51 +50,36 @@ HWY_BEFORE_NAMESPACE();
 namespace hone::kernels {
 namespace HWY_NAMESPACE {
 
-// `n` <= kLanes elements at i: whole vectors where n is kLanes.
-HWY_INLINE VF load_some(const float* p, int64_t n) {
-  return n == kLanes ? hn::LoadU(kF32, p) : load_first(p, n);
-}
-HWY_INLINE void store_some(VF v, float* p, int64_t n) {
-  if (n == kLanes) {
-    hn::StoreU(v, kF32, p);
-  } else {
-    store_first(v, p, n);
-  }
-}
-
+// `n` <= kLanes elements from i on.
 HWY_INLINE void sgd_vector(const SgdStretch& t, const SgdStep& s, int64_t i, int64_t n) {
-  const VF x = load_some(t.x + i, n);
-  const VF g = hn::MulAdd(splat(s.weight_decay), x, hn::Mul(splat(s.scale), load_some(t.g + i, n)));
+  const VF x = load_up_to(t.x + i, n);
+  const VF g = hn::MulAdd(splat(s.weight_decay), x, hn::Mul(splat(s.scale), load_up_to(t.g + i, n)));
   VF step = g;
   if (t.v != nullptr) {
-    const VF v = hn::MulAdd(splat(s.momentum), load_some(t.v + i, n), g);
-    store_some(v, t.v_out + i, n);
+    const VF v = hn::MulAdd(splat(s.momentum), load_up_to(t.v + i, n), g);
+    store_up_to(v, t.v_out + i, n);
     step = s.nesterov ? hn::MulAdd(splat(s.momentum), v, g) : v;
   }
-  store_some(hn::NegMulAdd(splat(s.rate), step, x), t.x_out + i, n);
+  store_up_to(hn::NegMulAdd(splat(s.rate), step, x), t.x_out + i, n);
 }
 
 void SgdRange(const SgdStretch& t, const SgdStep& s, int64_t n) {
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) sgd_vector(t, s, i, kLanes);
-  if (i < n) sgd_vector(t, s, i, n - i);
+  for (int64_t i = 0; i < n; i += kLanes) sgd_vector(t, s, i, std::min(kLanes, n - i));
 }
 
 HWY_INLINE void adamw_vector(const AdamWStretch& t, const AdamWStep& s, int64_t i, int64_t n) {
-  const VF g = hn::Mul(splat(s.scale), load_some(t.g + i, n));
-  const VF m = hn::MulAdd(splat(s.beta1), load_some(t.m + i, n), hn::Mul(splat(s.rest1), g));
-  const VF v = hn::MulAdd(splat(s.beta2), load_some(t.v + i, n), hn::Mul(splat(s.rest2), hn::Mul(g, g)));
+  const VF g = hn::Mul(splat(s.scale), load_up_to(t.g + i, n));
+  const VF m = hn::MulAdd(splat(s.beta1), load_up_to(t.m + i, n), hn::Mul(splat(s.rest1), g));
+  const VF v = hn::MulAdd(splat(s.beta2), load_up_to(t.v + i, n), hn::Mul(splat(s.rest2), hn::Mul(g, g)));
   const VF root = hn::MulAdd(hn::Sqrt(v), splat(s.root), splat(s.epsilon));
-  const VF x = hn::Mul(splat(s.kept), load_some(t.x + i, n));
-  store_some(m, t.m_out + i, n);
-  store_some(v, t.v_out + i, n);
-  store_some(hn::NegMulAdd(splat(s.rate), hn::Div(m, root), x), t.x_out + i, n);
+  const VF x = hn::Mul(splat(s.kept), load_up_to(t.x + i, n));
+  store_up_to(m, t.m_out + i, n);
+  store_up_to(v, t.v_out + i, n);
+  store_up_to(hn::NegMulAdd(splat(s.rate), hn::Div(m, root), x), t.x_out + i, n);
 }
 
 void AdamWRange(const AdamWStretch& t, const AdamWStep& s, int64_t n) {
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) adamw_vector(t, s, i, kLanes);
-  if (i < n) adamw_vector(t, s, i, n - i);
+  for (int64_t i = 0; i < n; i += kLanes) adamw_vector(t, s, i, std::min(kLanes, n - i));
 }
 
 }  // namespace HWY_NAMESPACE

@@ -63,7 +63,7 @@ struct AdamWDesc {
 class AdamW {
  public:
   static Result<AdamW> create(AdamWDesc desc);
-  // `updates`: how many were made before this one. Outputs may be their inputs.
+  // `updates`: how many were made before this one, at least 0. Outputs may be their inputs.
   void execute(float rate, int64_t updates, float scale, TensorGroup x, TensorGroup gradient, TensorGroup m,
                TensorGroup v, TensorGroupOut x_out, TensorGroupOut m_out,
                TensorGroupOut v_out) const noexcept;

@@ -30,8 +30,7 @@ struct TileStep {
 
 // Runs one step on n elements; n <= kTile. `result` may be the very data of an operand of the same element
 // size.
-void run_f32_step(const TileStep& step,
-                  int64_t n) noexcept;  // operands and result f32, or f32 to bool, or where
+void run_f32_step(const TileStep& step, int64_t n) noexcept;    // f32, f32 to bool, or where
 void run_typed_step(const TileStep& step, int64_t n) noexcept;  // everything else
 bool is_f32_step(PointwiseOp op, DType type);
 

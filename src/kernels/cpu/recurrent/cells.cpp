@@ -55,37 +55,25 @@ HWY_INLINE VF limited(VF x, float clip) {
   return clip > 0 ? min_second(splat(clip), max_second(splat(-clip), x)) : x;
 }
 
-HWY_INLINE VF load(const float* p, int64_t left) {
-  return left == kLanes ? hn::LoadU(kF32, p) : load_first(p, left);
-}
-
-HWY_INLINE void store(VF v, float* p, int64_t left) {
-  if (left == kLanes) {
-    hn::StoreU(v, kF32, p);
-  } else {
-    store_first(v, p, left);
-  }
-}
-
 void LstmStep(const LstmCellDesc& d, const LstmRow& row) {
   const int64_t n = d.hidden;
   for (int64_t j = 0; j < n; j += kLanes) {
     const int64_t left = std::min(kLanes, n - j);
-    const VF before = load(row.c_previous + j, left);
-    VF i = load(row.gates + j, left), o = load(row.gates + n + j, left);
-    VF f = load(row.gates + 2 * n + j, left), g = load(row.gates + 3 * n + j, left);
+    const VF before = load_up_to(row.c_previous + j, left);
+    VF i = load_up_to(row.gates + j, left), o = load_up_to(row.gates + n + j, left);
+    VF f = load_up_to(row.gates + 2 * n + j, left), g = load_up_to(row.gates + 3 * n + j, left);
     if (row.peephole != nullptr) {
-      i = hn::MulAdd(load(row.peephole + j, left), before, i);
-      f = hn::MulAdd(load(row.peephole + 2 * n + j, left), before, f);
+      i = hn::MulAdd(load_up_to(row.peephole + j, left), before, i);
+      f = hn::MulAdd(load_up_to(row.peephole + 2 * n + j, left), before, f);
     }
     i = activate(d.gate, limited(i, d.clip));
     f = d.input_forget ? hn::Sub(splat(1.0f), i) : activate(d.gate, limited(f, d.clip));
     g = activate(d.cell, limited(g, d.clip));
     const VF c = hn::MulAdd(f, before, hn::Mul(i, g));
-    if (row.peephole != nullptr) o = hn::MulAdd(load(row.peephole + n + j, left), c, o);
+    if (row.peephole != nullptr) o = hn::MulAdd(load_up_to(row.peephole + n + j, left), c, o);
     o = activate(d.gate, limited(o, d.clip));
-    store(c, row.c + j, left);
-    store(hn::Mul(o, activate(d.output, c)), row.h + j, left);
+    store_up_to(c, row.c + j, left);
+    store_up_to(hn::Mul(o, activate(d.output, c)), row.h + j, left);
   }
 }
 
@@ -93,26 +81,26 @@ void GruStep(const GruCellDesc& d, GruPart part, const GruRow& row) {
   const int64_t n = d.hidden;
   for (int64_t j = 0; j < n; j += kLanes) {
     const int64_t left = std::min(kLanes, n - j);
-    const VF before = load(row.h_previous + j, left);
-    VF z, candidate = load(row.x_gates + 2 * n + j, left);
+    const VF before = load_up_to(row.h_previous + j, left);
+    VF z, candidate = load_up_to(row.x_gates + 2 * n + j, left);
     if (part == GruPart::kFinish) {
-      z = load(row.update + j, left);
-      candidate = hn::Add(candidate, load(row.h_gates + j, left));
+      z = load_up_to(row.update + j, left);
+      candidate = hn::Add(candidate, load_up_to(row.h_gates + j, left));
     } else {
-      z = hn::Add(load(row.x_gates + j, left), load(row.h_gates + j, left));
+      z = hn::Add(load_up_to(row.x_gates + j, left), load_up_to(row.h_gates + j, left));
       z = activate(d.gate, limited(z, d.clip));
-      VF r = hn::Add(load(row.x_gates + n + j, left), load(row.h_gates + n + j, left));
+      VF r = hn::Add(load_up_to(row.x_gates + n + j, left), load_up_to(row.h_gates + n + j, left));
       r = activate(d.gate, limited(r, d.clip));
       if (part == GruPart::kReset) {
-        store(z, row.update + j, left);
-        store(hn::Mul(r, before), row.result + j, left);
+        store_up_to(z, row.update + j, left);
+        store_up_to(hn::Mul(r, before), row.result + j, left);
         continue;
       }
-      candidate = hn::MulAdd(r, load(row.h_gates + 2 * n + j, left), candidate);
+      candidate = hn::MulAdd(r, load_up_to(row.h_gates + 2 * n + j, left), candidate);
     }
     candidate = activate(d.cell, limited(candidate, d.clip));
     // (1 - z)·candidate + z·before
-    store(hn::MulAdd(z, hn::Sub(before, candidate), candidate), row.result + j, left);
+    store_up_to(hn::MulAdd(z, hn::Sub(before, candidate), candidate), row.result + j, left);
   }
 }
 

@@ -56,8 +56,8 @@ class TopK {
  public:
   static Result<TopK> create(const TopKDesc& desc);
   std::size_t scratch_bytes() const { return scratch_per_thread_ * static_cast<std::size_t>(threads_); }
-  void execute(const void* in, void* values, int64_t* indices,
-               void* scratch) const noexcept;  // [outer, k, inner]
+  // `values` and `indices` are [outer, k, inner].
+  void execute(const void* in, void* values, int64_t* indices, void* scratch) const noexcept;
 
  private:
   TopKDesc desc_;

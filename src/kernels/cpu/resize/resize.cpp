@@ -28,14 +28,9 @@ void MixRows(const float* const* rows, const float* weights, int64_t count, int6
     const int64_t left = std::min(kLanes, n - i);
     VF sum = hn::Zero(kF32);
     for (int64_t k = 0; k < count; ++k) {
-      const VF v = left == kLanes ? hn::LoadU(kF32, rows[k] + i) : load_first(rows[k] + i, left);
-      sum = hn::MulAdd(v, splat(weights[k]), sum);
+      sum = hn::MulAdd(load_up_to(rows[k] + i, left), splat(weights[k]), sum);
     }
-    if (left == kLanes) {
-      hn::StoreU(sum, kF32, out + i);
-    } else {
-      store_first(sum, out + i, left);
-    }
+    store_up_to(sum, out + i, left);
   }
 }
 
@@ -215,8 +210,8 @@ void Resize::execute(const float* in, float* out, void* scratch) const noexcept 
   const int64_t in_depth = rank > 2 ? in_spatial_[0] : 1, in_height = rank > 1 ? in_spatial_[rank - 2] : 1;
   const int64_t rows = images_ * depth * height;
   if (rows == 0 || out_row == 0) return;
-  const auto along = [&](std::size_t from_end,
-                         int64_t i) {  // low, high, weight of an axis; 0 where there is none
+  // Low, high and weight of an axis; 0 where there is none.
+  const auto along = [&](std::size_t from_end, int64_t i) {
     struct Source {
       int64_t low = 0, high = 0;
       float weight = 0;

@@ -6,8 +6,8 @@
 
 namespace hone::kernels::roof {
 
-inline constexpr std::size_t kTrafficGrain =
-    1024;  // buffer sizes are multiples of it; buffers are aligned to 64
+// Buffers have a multiple of this size and are aligned to 64 bytes.
+inline constexpr std::size_t kTrafficGrain = 1024;
 
 // Each goes over `bytes` bytes, `passes` times, on the calling thread.
 void read_memory(const void* source, std::size_t bytes, int passes);

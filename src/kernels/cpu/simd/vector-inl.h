@@ -55,6 +55,19 @@ HWY_INLINE void store_first(VF v, float* p, int64_t n) {
 #endif
 }
 
+// The first n <= kLanes floats at p, zeros above: a whole vector where n is kLanes.
+HWY_INLINE VF load_up_to(const float* p, int64_t n) {
+  return n == kLanes ? hn::LoadU(kF32, p) : load_first(p, n);
+}
+
+HWY_INLINE void store_up_to(VF v, float* p, int64_t n) {
+  if (n == kLanes) {
+    hn::StoreU(v, kF32, p);
+  } else {
+    store_first(v, p, n);
+  }
+}
+
 // The first n lanes of v; `other` in the lanes above.
 HWY_INLINE VF first_lanes(VF v, int64_t n, VF other) {
   return hn::IfThenElse(hn::FirstN(kF32, static_cast<size_t>(n)), v, other);

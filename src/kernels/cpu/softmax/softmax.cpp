@@ -88,15 +88,8 @@ void SoftmaxRow(const float* x, const float* mask, float* y, int64_t n, float sc
 HWY_INLINE void columns(const float* x, float* y, int64_t length, int64_t inner, int64_t width, float scale,
                         bool log) {
   const VF factor = splat(scale);
-  const auto load = [&](const float* p)
-                        HWY_ATTR { return width == kLanes ? hn::LoadU(kF32, p) : load_first(p, width); };
-  const auto store = [&](VF v, float* p) HWY_ATTR {
-    if (width == kLanes) {
-      hn::StoreU(v, kF32, p);
-    } else {
-      store_first(v, p, width);
-    }
-  };
+  const auto load = [&](const float* p) HWY_ATTR { return load_up_to(p, width); };
+  const auto store = [&](VF v, float* p) HWY_ATTR { store_up_to(v, p, width); };
   VF max = splat(-INFINITY);
   for (int64_t i = 0; i < length; ++i) max = hn::Max(max, hn::Mul(load(x + i * inner), factor));
   // Summed in runs, so that rounding grows with the square root of the length at most.

@@ -1,0 +1,266 @@
+// What each pass does to numbers on its own, for the CPU's table of kernels: every pass of the pipeline has
+// graphs here on which it does something.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tests/passes/numbers.h"
+#include <gtest/gtest.h>
+
+#include "graph/text.h"
+#include "lab/experiment/target.h"
+#include "passes/pipeline.h"
+#include "runtime/interpreter.h"
+#include "runtime/testing/providers.h"
+
+namespace hone::passes {
+namespace {
+
+struct PassCase {
+  std::string_view pass;
+  const char* name;
+  const char* text;
+};
+
+// Numbers that are repeated to a length, for weights.
+std::string with_numbers(std::string text) {
+  static constexpr std::string_view kMark = "numbers(";
+  for (std::size_t at = text.find(kMark); at != std::string::npos; at = text.find(kMark)) {
+    const std::size_t end = text.find(')', at);
+    const int count = std::stoi(text.substr(at + kMark.size(), end - at - kMark.size()));
+    std::string list = "hex\"";
+    for (int i = 0; i < count; ++i) {
+      static constexpr const char* kBits[] = {"0000803f", "00000040", "000000bf", "0000803e", "0000c0bf"};
+      list += kBits[i * 7 % 5];  // 1, 2, -0.5, 0.25, -1.5, little-endian
+    }
+    text.replace(at, end + 1 - at, list + "\"");
+  }
+  return text;
+}
+
+const PassCase kPassCases[] = {
+    {"fold_constants", "shapes_and_chains", R"((%x: f32[2,3], %z: f32[6]) {
+      %a: f32[3] = constant dense(1.0, 2.0, 3.0)
+      %s: i64[*] = Shape(%x)
+      %r: f32[*] = Reshape(%z, %s)
+      %b: f32[*] = Mul(%a, %a)
+      %c: f32[*] = Sqrt(%b)
+      %y: f32[*] = Add(%r, %c)
+      return %y
+    })"},
+    {"merge_common", "equal_expressions", R"((%x: f32[4,3]) {
+      %a: f32[*] = Softmax(%x) {axis = 1}
+      %b: f32[*] = Softmax(%x) {axis = 1}
+      %c: f32[*] = Exp(%b)
+      %y: f32[*] = Add(%a, %c)
+      return %y
+    })"},
+    {"simplify_views", "transposes_and_reshapes", R"((%x: f32[2,3,4]) {
+      %s: i64[2] = constant dense(4, -1)
+      %t: i64[3] = constant dense(2, 2, 6)
+      %a: f32[*] = Transpose(%x) {perm = [1,2,0]}
+      %b: f32[*] = Transpose(%a) {perm = [1,0,2]}
+      %c: f32[*] = Reshape(%b, %s)
+      %d: f32[*] = Reshape(%c, %t)
+      %y: f32[*] = Relu(%d)
+      return %y
+    })"},
+    {"simplify_arithmetic", "known_numbers", R"((%x: f32[2,3]) {
+      %two: f32[] = constant dense(2.0)
+      %three: f32[] = constant dense(3.0)
+      %a: f32[*] = Div(%x, %three)
+      %b: f32[*] = Mul(%a, %two)
+      %y: f32[*] = Pow(%b, %two)
+      return %y
+    })"},
+    {"unpack_weights", "a_scale_and_zero_point_a_channel", R"((%x: f32[3,2]) {
+      %q: i8[2,3] = constant dense(1, -2, 3, 4, 5, -128)
+      %s: f32[3] = constant dense(0.5, 0.25, 2.0)
+      %z: i8[3] = constant dense(0, 3, -1)
+      %w: f32[*] = DequantizeLinear(%q, %s, %z) {axis = 1}
+      %y: f32[*] = MatMul(%x, %w)
+      return %y
+    })"},
+    {"widen_half", "f16", R"((%x: f16[2,4], %m: f16[2,1]) {
+      %w: f16[4,1] = constant hex"003c00400042003c"
+      %p: f16[*] = MatMul(%x, %w)
+      %a: f16[*] = Add(%p, %m)
+      %f: f32[*] = Cast(%a) {to = 1}
+      %y: f32[*] = Neg(%f)
+      return %a, %y
+    })"},
+    {"widen_half", "bf16_states", R"((%x: bf16[2,2], %s: bf16[2,2]) {
+      %y: bf16[*] = Relu(%x)
+      %n: bf16[2,2] = Add(%s, %y)
+      return %y, %n -> %s
+    })"},
+    {"recognise_activations", "gelu", R"((%x: f32[3,5]) {
+      %root: f32[] = constant dense(1.4142135)
+      %one: f32[] = constant dense(1.0)
+      %half: f32[] = constant dense(0.5)
+      %d: f32[*] = Div(%x, %root)
+      %e: f32[*] = Erf(%d)
+      %a: f32[*] = Add(%e, %one)
+      %m: f32[*] = Mul(%x, %a)
+      %y: f32[*] = Mul(%m, %half)
+      return %y
+    })"},
+    {"recognise_normalization", "rms", R"((%x: f32[3,4]) {
+      %axis: i64[1] = constant dense(-1)
+      %two: f32[] = constant dense(2.0)
+      %eps: f32[] = constant dense(1e-05)
+      %s: f32[4] = constant dense(1.0, 2.0, -3.0, 4.0)
+      %b: f32[4] = constant dense(0.5, 1.0, 2.0, 3.0)
+      %mean: f32[*] = ReduceMean(%x, %axis)
+      %d: f32[*] = Sub(%x, %mean)
+      %sq: f32[*] = Pow(%d, %two)
+      %var: f32[*] = ReduceMean(%sq, %axis)
+      %ve: f32[*] = Add(%var, %eps)
+      %root: f32[*] = Sqrt(%ve)
+      %n: f32[*] = Div(%d, %root)
+      %sc: f32[*] = Mul(%n, %s)
+      %y: f32[*] = Add(%sc, %b)
+      return %y
+    })"},
+    {"recognise_attention", "heads_apart", R"((%q: f32[2,2,5,4], %k: f32[2,2,7,4], %v: f32[2,2,7,4]) {
+      %scale: f32[] = constant dense(0.5)
+      %kt: f32[*] = Transpose(%k) {perm = [0,1,3,2]}
+      %s: f32[*] = MatMul(%q, %kt)
+      %m: f32[*] = Mul(%s, %scale)
+      %p: f32[*] = Softmax(%m) {axis = -1}
+      %y: f32[*] = MatMul(%p, %v)
+      return %y
+    })"},
+    {"fold_batch_norm", "a_convolution", R"((%x: f32[2,2,5,5]) {
+      %w: f32[3,2,3,3] = constant numbers(54)
+      %s: f32[3] = constant dense(4.0, 6.0, -1.0)
+      %b: f32[3] = constant dense(1.0, -1.0, 0.5)
+      %m: f32[3] = constant dense(0.5, 0.0, 2.0)
+      %v: f32[3] = constant dense(4.0, 9.0, 0.25)
+      %c: f32[*] = Conv(%x, %w)
+      %y: f32[*] = BatchNormalization(%c, %s, %b, %m, %v)
+      return %y
+    })"},
+    {"fold_batch_norm", "a_transposed_convolution_in_groups", R"((%x: f32[2,4,3,3]) {
+      %w: f32[4,2,2,2] = constant numbers(32)
+      %s: f32[4] = constant dense(4.0, 6.0, -1.0, 2.0)
+      %b: f32[4] = constant dense(1.0, -1.0, 0.5, 0.0)
+      %m: f32[4] = constant dense(0.5, 0.0, 2.0, 1.0)
+      %v: f32[4] = constant dense(4.0, 9.0, 0.25, 1.0)
+      %c: f32[*] = ConvTranspose(%x, %w) {group = 2, strides = [2,2]}
+      %y: f32[*] = BatchNormalization(%c, %s, %b, %m, %v)
+      return %y
+    })"},
+    {"merge_parallel", "products_of_one_input", R"((%x: f32[1,2,5,4]) {
+      %wa: f32[3,2,1,1] = constant dense(1.0, 2.0, -1.0, 0.5, 0.25, 3.0)
+      %wb: f32[1,2,1,1] = constant dense(-2.0, 1.5)
+      %wc: f32[1,3,3,3] = constant numbers(27)
+      %a: f32[*] = Conv(%x, %wa)
+      %b: f32[*] = Conv(%x, %wb)
+      %ra: f32[*] = Relu(%a)
+      %rb: f32[*] = Relu(%b)
+      %c: f32[*] = Conv(%ra, %wc) {pads = [1,1,1,1]}
+      %y: f32[*] = Add(%c, %rb)
+      return %y
+    })"},
+    {"fuse_attention", "operands_out_of_one_matrix", R"((%x: f32[2,4,24]) {
+      %widths: i64[3] = constant dense(8, 8, 8)
+      %q: f32[*], %k: f32[*], %v: f32[*] = Split(%x, %widths) {axis = -1}
+      %y: f32[*] = Attention(%q, %k, %v) {q_num_heads = 2, kv_num_heads = 2}
+      return %y
+    })"},
+    {"assign_layouts", "convolutions_and_what_lies_between", R"((%x: f32[1,16,6,6], %m: f32[1,16,6,6]) {
+      %w: f32[16,16,3,3] = constant numbers(2304)
+      %a: f32[*] = Conv(%x, %w) {pads = [1,1,1,1]}
+      %r: f32[*] = Relu(%a)
+      %p: f32[*] = MaxPool(%r) {kernel_shape = [2,2], strides = [2,2]}
+      %b: f32[*] = Conv(%p, %w) {pads = [1,1,1,1]}
+      %k: f32[*] = Conv(%m, %w) {pads = [1,1,1,1], strides = [2,2]}
+      %c: f32[*] = Concat(%b, %k) {axis = 1}
+      %g: f32[*] = GlobalAveragePool(%c)
+      return %g, %p
+    })"},
+    {"fuse_epilogues", "a_product", R"((%x: f32[4,2], %r: f32[4,3]) {
+      %w: f32[2,3] = constant dense(1.0, 2.0, 3.0, 4.0, -1.0, 0.5)
+      %b: f32[3] = constant dense(1.0, 2.0, -3.0)
+      %m: f32[*] = MatMul(%x, %w)
+      %a: f32[*] = Add(%m, %b)
+      %s: f32[*] = Add(%r, %a)
+      %y: f32[*] = Relu(%s)
+      return %y
+    })"},
+    {"fuse_epilogues", "a_product_quantised_and_back", R"((%x: f32[4,2]) {
+      %w: f32[2,3] = constant dense(1.0, 2.0, 3.0, 4.0, -1.0, 0.5)
+      %s: f32[] = constant dense(0.125)
+      %z: u8[] = constant dense(128)
+      %m: f32[*] = MatMul(%x, %w)
+      %q: u8[*] = QuantizeLinear(%m, %s, %z)
+      %y: f32[*] = DequantizeLinear(%q, %s, %z)
+      return %y
+    })"},
+    {"fuse_epilogues", "two_convolutions_that_meet", R"((%x: f32[1,2,3,3]) {
+      %w: f32[2,2,1,1] = constant dense(1.0, 2.0, 3.0, 4.0)
+      %a: f32[*] = Conv(%x, %w)
+      %b: f32[*] = Conv(%a, %w)
+      %c: f32[*] = Add(%b, %a)
+      %y: f32[*] = HardSwish(%c)
+      return %y
+    })"},
+    {"fuse_pointwise", "rows_columns_and_absent_operands",
+     R"((%x: f32[4,3], %row: f32[3], %column: f32[4,1]) {
+      %most: f32[] = constant dense(1.0)
+      %a: f32[*] = Add(%x, %row)
+      %b: f32[*] = Mul(%a, %column)
+      %c: f32[*] = Clip(%b, none, %most)
+      %y: f32[*] = Sub(%c, %a)
+      return %y
+    })"},
+    {"order_for_memory", "branches_one_after_the_other", R"((%x: f32[64,64]) {
+      %axes: i64[2] = constant dense(0, 1)
+      %a: f32[*] = Softmax(%x) {axis = 0}
+      %b: f32[*] = Softmax(%x) {axis = 1}
+      %s: f32[*] = ReduceSumSquare(%a, %axes)
+      %t: f32[*] = ReduceSumSquare(%b, %axes)
+      %y: f32[*] = Sub(%s, %t)
+      return %y
+    })"},
+};
+
+void PrintTo(const PassCase& test, std::ostream* out) { *out << test.pass << ", " << test.name; }
+
+class EachPass : public testing::TestWithParam<PassCase> {};
+
+TEST_P(EachPass, KeepsTheNumbers) {
+  const auto& passes = pipeline();
+  const auto pass = std::find_if(passes.begin(), passes.end(),
+                                 [](const Pass& each) { return each.name == GetParam().pass; });
+  ASSERT_NE(pass, passes.end());
+  const auto provider = runtime::testing::cpu_provider(1);
+  const PassContext context{runtime::interpret_node, nullptr, lab::pass_target(*provider)};
+  const graph::Graph before = testing_support::graph_from(with_numbers(GetParam().text));
+  const auto outcome = run_checked(*pass, before, context);
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  std::string missed;
+  for (const Note& note : outcome->missed) missed += note.node + ": " + note.text + "\n";
+  ASSERT_FALSE(outcome->done.empty()) << "the pass did nothing\n" << missed;
+  EXPECT_FALSE(graph::equivalent(before, outcome->graph));
+  const bool exact = pass->numerics == Numerics::kExact;  // what kernels round to is another matter
+  testing_support::expect_same_numbers(before, outcome->graph, *provider,
+                                       {.interpreted = exact ? 0 : 2e-5, .planned = 2e-5});
+  if (testing::Test::HasFailure()) ADD_FAILURE() << graph::print(outcome->graph);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pipeline, EachPass, testing::ValuesIn(kPassCases), [](const auto& test) {
+  return std::string(test.param.pass) + "_" + test.param.name;
+});
+
+TEST(PassCases, ThereIsOneForEveryPass) {
+  for (const Pass& pass : pipeline()) {
+    EXPECT_TRUE(std::any_of(std::begin(kPassCases), std::end(kPassCases),
+                            [&](const PassCase& test) { return test.pass == pass.name; }))
+        << pass.name << ": give it a graph on which it does something";
+  }
+}
+
+}  // namespace
+}  // namespace hone::passes
