@@ -165,8 +165,8 @@ void add_optimizer_ops(OpTable& table) {
   table.add(optimizer("hone.Sgd", 2, 0, infer_sgd, sgd_flops,
                       {{"momentum", kFloat}, {"nesterov", kInt}, {"weight_decay", kFloat}},
                       "one step of stochastic gradient descent over many tensors"));
-  // Inputs: rate, updates made before, scale (may be absent), x…, g…, m…, v…. With t = updates + 1 and g =
-  // scale·g:  m' = beta1·m + (1 - beta1)·g;  v' = beta2·v + (1 - beta2)·g²;
+  // Inputs: rate, updates made before (0 or more), scale (may be absent), x…, g…, m…, v…. With t = updates + 1
+  // and g = scale·g:  m' = beta1·m + (1 - beta1)·g;  v' = beta2·v + (1 - beta2)·g²;
   // x' = x·(1 - rate·weight_decay) - rate·(m' / (1 - beta1^t)) / (√(v' / (1 - beta2^t)) + epsilon).
   // Loshchilov and Hutter, "Decoupled Weight Decay Regularization" (ICLR 2019); Adam for weight_decay = 0.
   table.add(optimizer("hone.AdamW", 3, 2, infer_adamw, adamw_flops,

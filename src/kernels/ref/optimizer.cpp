@@ -77,10 +77,7 @@ OptimizerOutputs adamw(const RefCall& call) {
     return bad_call(call, "the number of updates must be a scalar");
   const double rate = optimizer_scalar(call, 0, 0);
   const double scale = optimizer_scalar(call, 2, 1);
-  const int64_t updates = call.inputs[1].int_at(0);
-  if (updates < 0)
-    return bad_call(call, fmt::format("{} updates were made before, must be 0 or more", updates));
-  const double t = static_cast<double>(updates) + 1;
+  const double t = static_cast<double>(call.inputs[1].int_at(0)) + 1;
   const double correction1 = 1 - std::pow(beta1, t);
   const double correction2 = 1 - std::pow(beta2, t);
   std::vector<Tensor> parameters;

@@ -107,12 +107,14 @@ Outputs div(const RefCall& call) {
   return binary<[](auto a, auto b) { return divide(a, b); }>(call);
 }
 
-// The remainder with the sign of the divisor.
+// The remainder with the sign of the divisor, which a zero has, too, where zeros have a sign (ONNX's tests of
+// opset 28; NumPy's mod).
 template <typename W>
 W floor_mod(W a, W b) {
   if constexpr (std::is_same_v<W, double>) {
     const double remainder = std::fmod(a, b);
-    return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+    if (remainder == 0) return std::copysign(remainder, b);
+    return (remainder < 0) != (b < 0) ? remainder + b : remainder;
   } else if constexpr (std::is_same_v<W, int64_t>) {
     if (b == -1) return 0;
     const int64_t remainder = a % b;

@@ -40,6 +40,9 @@ TEST(Pointwise, ModTakesTheSignOfTheDivisorAndFmodOfTheDividend) {
   const Tensor b = ints({2}, {3, -3});
   EXPECT_EQ(values("Mod", {a, b}), (Doubles{2, -2}));
   EXPECT_EQ(values("Mod", {a, b}, {{"fmod", int64_t{1}}}), (Doubles{-1, 1}));
+  const Doubles zeros = values("Mod", {floats({4}, {0, -0.0, 4, -4}), floats({4}, {-2, 2, -2, 2})});
+  EXPECT_EQ(zeros, (Doubles{0, 0, 0, 0}));
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(std::signbit(zeros[i]), i % 2 == 0) << i;
 }
 
 TEST(Pointwise, PowKeepsTheTypeOfTheBase) {

@@ -1,8 +1,6 @@
 // Optimizers on the CPU: f32 parameters, gradients and moments, updated in place.
 #include <optional>
 
-#include <fmt/core.h>
-
 #include "kernels/cpu/optimizer/optimizer.h"
 #include "runtime/cpu/families.h"
 #include "runtime/cpu/make_kernel.h"
@@ -88,13 +86,10 @@ void lower_adamw(const LowerContext& context, std::vector<Candidate>& found) {
                      HONE_ASSIGN(kernels::AdamW adamw, kernels::AdamW::create(desc));
                      return make_kernel(traits, [adamw, k](const KernelArguments& a) -> Status {
                        const auto in = a.inputs.subspan(3);
-                       const int64_t updates = *static_cast<const int64_t*>(a.inputs[1]);
-                       if (updates < 0)
-                         return invalid(
-                             fmt::format("{} updates were made before, must be 0 or more", updates));
-                       adamw.execute(scalar_f32(a.inputs[0], 0), updates, scalar_f32(a.inputs[2], 1),
-                                     in.first(k), in.subspan(k, k), in.subspan(2 * k, k), in.subspan(3 * k),
-                                     a.outputs.first(k), a.outputs.subspan(k, k), a.outputs.subspan(2 * k));
+                       adamw.execute(scalar_f32(a.inputs[0], 0), *static_cast<const int64_t*>(a.inputs[1]),
+                                     scalar_f32(a.inputs[2], 1), in.first(k), in.subspan(k, k),
+                                     in.subspan(2 * k, k), in.subspan(3 * k), a.outputs.first(k),
+                                     a.outputs.subspan(k, k), a.outputs.subspan(2 * k));
                        return {};
                      });
                    }});

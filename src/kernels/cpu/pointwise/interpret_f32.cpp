@@ -143,7 +143,8 @@ void arithmetic(const TileStep& step, int64_t n) {
     case Op::kMod:
       return each2(step, n, [](float x, float y) HWY_ATTR {
         const float r = std::fmod(x, y);
-        return r != 0.0f && (r < 0.0f) != (y < 0.0f) ? r + y : r;
+        if (r == 0.0f) return std::copysign(r, y);
+        return (r < 0.0f) != (y < 0.0f) ? r + y : r;
       });
     case Op::kFmod:
       return each2(step, n, [](float x, float y) HWY_ATTR { return std::fmod(x, y); });

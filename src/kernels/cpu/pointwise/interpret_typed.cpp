@@ -286,7 +286,8 @@ double float_binary(Op op, double x, double y) {
       return std::fmod(x, y);
     case Op::kMod: {
       const double r = std::fmod(x, y);
-      return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+      if (r == 0) return std::copysign(r, y);
+      return (r < 0) != (y < 0) ? r + y : r;
     }
     case Op::kMin:
       return x != x || x < y ? x : y;

@@ -338,6 +338,30 @@ TEST(Pointwise, ComparesSelectsAndConvertsBetweenTypes) {
   }
 }
 
+TEST(Pointwise, AZeroRemainderHasTheSignOfTheDivisor) {
+  const std::vector<float> x = {0.0f, -0.0f, 4.0f, -4.0f};
+  const std::vector<float> y = {-2.0f, 2.0f, -2.0f, 2.0f};
+  const std::vector<double> wide_x(x.begin(), x.end());
+  const std::vector<double> wide_y(y.begin(), y.end());
+  std::vector<float> rest(4, 1.0f);
+  std::vector<double> wide_rest(4, 1.0);
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    PointwiseProgram program;
+    program.shape = {4};
+    const int a = program.input(dtype, {1}), b = program.input(dtype, {1});
+    program.output(program.apply(Op::kMod, a, b), dtype);
+    if (dtype == DType::kF32) {
+      run_pointwise(program, {x.data(), y.data()}, {rest.data()});
+    } else {
+      run_pointwise(program, {wide_x.data(), wide_y.data()}, {wide_rest.data()});
+    }
+  }
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(std::signbit(rest[i]), i % 2 == 0) << i;
+    EXPECT_EQ(std::signbit(wide_rest[i]), i % 2 == 0) << i;
+  }
+}
+
 TEST(Pointwise, IntegersWrapAndDivideWithoutTraps) {
   const std::vector<int32_t> x = {7, -7, 7, -7, std::numeric_limits<int32_t>::min(), 5, 0};
   const std::vector<int32_t> y = {3, 3, -3, -3, -1, 0, 4};
