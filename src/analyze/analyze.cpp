@@ -110,13 +110,13 @@ void qualify(const trace::Trace& trace, Analysis& analysis) {
   if (!trace.meta.cut_off || device_is_missing(trace)) return;
   std::string& sentence = analysis.verdict.sentence;
   if (!ends_before_device(trace)) {
-    sentence = "Of what the file still holds: " + sentence;
+    sentence = "As far as the file goes: " + sentence;
     return;
   }
   analysis.verdict = {};
   analysis.verdict.judged = analysis.verdict.given = false;
   sentence = fmt::format(
-      "No verdict: the file ends before anything that ran on the device ({}) comes in it. Give the whole "
+      "No verdict: the file ends before it comes to anything that ran on the device ({}). Give the whole "
       "file, or record again with fewer steps.",
       trace.meta.devices.front().name);
   promise_nothing(analysis);
@@ -173,9 +173,9 @@ std::vector<std::string> warnings_of(const trace::Trace& trace, const StepProfil
                                      const Analysis& analysis) {
   std::vector<std::string> warnings = trace.meta.warnings;
   if (trace.meta.dropped > 0)
-    warnings.push_back(
-        fmt::format("{} records were dropped while recording: gaps may be work that is missing here",
-                    trace.meta.dropped));
+    warnings.push_back(fmt::format(
+        "{} records were dropped while recording: what looks like a gap may be work that is missing here",
+        trace.meta.dropped));
   const std::vector<std::string> more = analysis.subject == Subject::kPlan
                                             ? plan_warnings(trace, profile, analysis.beaten_roofs)
                                             : host_program_warnings(trace, profile);
@@ -198,8 +198,9 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
   if (device::has_device_work(trace)) return device::analyze_device_trace(trace, roofs, options);
   std::vector<StepWindow> steps = find_steps(trace, options.rank);
   if (steps.empty())
-    return invalid(fmt::format("{}: no steps are marked for rank {}; nothing repeats that could be explained",
-                               options.source.empty() ? "trace" : options.source, options.rank));
+    return invalid(
+        fmt::format("{}: no steps are marked for rank {}, and nothing repeats that could be taken for steps",
+                    options.source.empty() ? "trace" : options.source, options.rank));
   const Subject subject = subject_of(trace);
   const CostContext context = context_of(trace, roofs, subject);
   StepProfile profile = profile_steps(trace, steps, context);

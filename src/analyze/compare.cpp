@@ -334,7 +334,7 @@ std::string unequal_hosts(const Comparison& result, const Analysis& a, const Ana
   if (ratio < kUnequal) return {};
   return fmt::format(
       "the host seems to have been {:.1f} times as slow in the {} recording, measured where the program "
-      "does little ({:.2f} µs between operators against {:.2f} µs), so a part of the change is the host's; "
+      "does little ({:.2f} µs between operators against {:.2f} µs), so part of the change is the host's; "
       "record both on one host, one right after the other",
       ratio, first > second ? "first" : "second", std::max(first, second), std::min(first, second));
 }
@@ -356,7 +356,7 @@ std::string unequal_work(const Analysis& a, const Analysis& b) {
   if (first <= 0 || second <= 0 || std::max(first, second) < kUnequal * std::min(first, second)) return {};
   return fmt::format(
       "their steps do different work: {} in products and convolutions against {}; where that is not the "
-      "change, compare what a sample takes",
+      "change, compare the time of one sample",
       format_flops(first), format_flops(second));
 }
 
@@ -372,7 +372,7 @@ std::vector<std::string> caveats_of(const Comparison& result, const Analysis& a,
   if (std::max(of_a, of_b) < kSameProgram)
     caveats.push_back(
         fmt::format("few operators in common ({} of the first's time, {} of the second's): two programs, "
-                    "or one that was compiled or rewritten",
+                    "or one that was compiled or rewritten in between",
                     format_percent(of_a), format_percent(of_b)));
   const bool foreign = a.subject != Subject::kPlan && b.subject != Subject::kPlan;
   if (const std::string unequal = unequal_work(a, b); foreign && !unequal.empty()) caveats.push_back(unequal);
@@ -382,8 +382,8 @@ std::vector<std::string> caveats_of(const Comparison& result, const Analysis& a,
                     a.ranks.front(), b.ranks.front()));
   else if (result.a_rank != result.b_rank)
     caveats.push_back(fmt::format(
-        "of the first rank {} is shown and of the second rank {}{}: ledgers and operators are those "
-        "of different ranks",
+        "rank {} of the first is shown beside rank {} of the second{}: their ledgers and operators are "
+        "those of different ranks",
         result.a_rank, result.b_rank,
         a.ranks.size() > 1 && b.ranks.size() > 1 ? ", in each the one that waits longest for the others"
                                                  : ""));

@@ -352,7 +352,7 @@ TEST(Compare, SaysWhereTheShownRanksDiffer) {
   EXPECT_EQ(result.a_rank, 0);
   EXPECT_EQ(result.b_rank, 1);
   ASSERT_EQ(result.caveats.size(), 1u);
-  EXPECT_NE(result.caveats[0].find("of the first rank 0 is shown and of the second rank 1"),
+  EXPECT_NE(result.caveats[0].find("rank 0 of the first is shown beside rank 1 of the second"),
             std::string::npos);
   EXPECT_TRUE(compare(of_two_ranks(1, {}), of_two_ranks(1, {})).caveats.empty());
 }

@@ -59,13 +59,14 @@ Verdict host_program_verdict(const Analysis& analysis, bool device_missing) {
   if (device_missing) {
     verdict.given = false;
     verdict.sentence = fmt::format(
-        "Of the host alone, for the device's work is not in the trace: {} of the {} step run in operators; "
-        "whether the device was busy, or waited for them, cannot be told.",
+        "Host only, as the device's work is not in the trace: operators run for {} of the {} step; whether "
+        "the "
+        "device was busy, or waited for them, cannot be told.",
         fixed_ms(busy, step), fixed_ms(step, step));
     return verdict;
   }
   verdict.sentence = fmt::format(
-      "Not judged: {} of the {} step ({}) run in operators, and without the roofs of the machine nothing "
+      "Not judged: operators run for {} of the {} step ({}), and without the roofs of the machine nothing "
       "says how fast they could be. Nothing else could win back more than {:g} %.",
       fixed_ms(busy, step), fixed_ms(step, step), format_percent(step > 0 ? busy / step : 0),
       kHealthyShare * 100);
@@ -78,7 +79,7 @@ std::vector<std::string> host_program_warnings(const trace::Trace& trace, const 
   std::vector<std::string> warnings;
   if (device_is_missing(trace))
     warnings.push_back(
-        "the program calls a device, and nothing that ran there is in the trace: record with "
+        "the program calls a device, but nothing that ran there is in the trace: record with "
         "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] (or the end of the file is missing)");
   else if (!profile.judged && !ends_before_device(trace))
     warnings.push_back(

@@ -106,7 +106,7 @@ TEST(HostProgram, SaysThatTheDeviceIsMissing) {
   const Analysis analysis = explained(trace);
   EXPECT_FALSE(analysis.verdict.cause.has_value());
   EXPECT_FALSE(analysis.verdict.healthy());
-  EXPECT_THAT(analysis.verdict.sentence, HasSubstr("Of the host alone"));
+  EXPECT_THAT(analysis.verdict.sentence, HasSubstr("Host only"));
   EXPECT_TRUE(analysis.findings.empty());  // nothing of the host's promises anything
   for (const LedgerRow& row : analysis.ledger) EXPECT_EQ(row.predicted_gain_ms, 0);
   EXPECT_THAT(analysis.warnings, Contains(HasSubstr("ProfilerActivity.CUDA")));

@@ -114,14 +114,14 @@ std::string gains_note(const analyze::Analysis& analysis) {
                                    [](const analyze::Finding& row) { return row.predicted_gain_ms > 0; });
   if (gains == 0) return "";
   if (analysis.subject != analyze::Subject::kDeviceProgram)
-    return gains == 1 ? "" : "Each gain is for that change alone; together they win less than their sum";
+    return gains == 1 ? "" : "Each gain is for that change alone; together they win less than the sum";
   // bench/results/{fresh,everyday,field}-programs-*.json: the last programs that no rule had seen.
   constexpr std::string_view kTrial =
       "37 of the last 62 on programs new to hone came true within 25 %: measure";
   return gains == 1 ? fmt::format("The gain is a prediction; {} it (hone compare)", kTrial)
                     : fmt::format(
                           "Gains are predictions; {} each (hone compare). Each is for that change alone; "
-                          "together they win less than their sum",
+                          "together they win less than the sum",
                           kTrial);
 }
 

@@ -50,9 +50,9 @@ void admit_unjudged(Analysis& analysis) {
   for (LedgerRow& row : analysis.ledger) {
     if (row.cause != Cause::kFloor) continue;
     const std::string part = fixed_ms(std::min(unjudged_ms, row.ms), step_ms);
-    row.title += fmt::format(", as far as that is known: of {} it is not", part);
+    row.title += fmt::format(", as far as that is known; for {} it is not", part);
     row.evidence.push_back(
-        fmt::format("{} in operators whose FLOPs and bytes are not known, not judged", part));
+        fmt::format("{} in operators whose FLOPs and bytes are not known: not judged", part));
   }
 }
 
@@ -122,19 +122,19 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
   const trace::Trace& trace = *study.trace;
   std::vector<std::string> warnings = trace.meta.warnings;
   if (trace.meta.dropped > 0 && study.evidence[study.headline].missing().empty())
-    warnings.push_back(
-        fmt::format("{} records were dropped while recording: idle time may be work that is missing here",
-                    trace.meta.dropped));
+    warnings.push_back(fmt::format(
+        "{} records were dropped while recording: what looks idle may be work that is missing here",
+        trace.meta.dropped));
   if (!gains.has_launches())
     warnings.emplace_back(
-        "no launch of the host is in the trace: why the device was idle cannot be told, and gains are what "
-        "its work itself would become shorter");
+        "the trace has no launches of the host: why the device was idle cannot be told, and gains are only "
+        "what its own work would save");
   if (!study.roofs.known())
     warnings.push_back(fmt::format(
         "{}: how fast its kernels could be is not judged; give its roofs with --roofs FILE",
         trace.meta.devices.empty() || trace.meta.devices.front().name.empty()
             ? std::string("the trace does not name its device")
-            : fmt::format("hone has no roofs of the device '{}'", trace.meta.devices.front().name)));
+            : fmt::format("hone has no roofs for the device '{}'", trace.meta.devices.front().name)));
   else if (study.roofs.origin == RoofOrigin::kDataSheet)
     warnings.push_back(
         fmt::format("the roofs of {} come from its data sheet: real kernels stay somewhat below them",
@@ -147,9 +147,9 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
     const std::string about = fixed_ms(gains.unrecorded_ms(), step);
     const std::string range = fixed_range(gains.low_unrecorded_ms(), gains.high_unrecorded_ms(), step);
     warnings.push_back(fmt::format(
-        "recording slowed this program: without the recorder its step takes about {}{} instead of {}, and "
-        "gains are counted from that",
-        about, range == about ? "" : fmt::format(" ({}, by what a record costs its host)", range),
+        "recording slowed this program: without the recorder a step takes about {}{} instead of {}; gains "
+        "are predicted for that",
+        about, range == about ? "" : fmt::format(" ({}, depending on what recording costs this host)", range),
         fixed_ms(step, step)));
   }
   return warnings;
@@ -166,7 +166,7 @@ void warn_of_devices(const Study& study, Analysis& analysis) {
                               format_percent(row.busy_share));
     analysis.warnings.push_back(
         fmt::format("one process drives {} devices: the ledger, the kernels and the numbers are those of "
-                    "device {}, which works longest; gains are of the whole step; {}",
+                    "device {}, which works longest; gains are those of the whole step; {}",
                     timeline.devices.size(), timeline.ledger_device(), others));
   }
   std::set<std::string> names;
@@ -235,7 +235,7 @@ void warn_of_clocks(const Study& study, Analysis& analysis) {
     if (std::abs(behind) > kFarS)
       analysis.warnings.push_back(fmt::format(
           "the clock of rank {} is {:.3f} s {} that of rank {}; their collectives end alike, so they are "
-          "taken for ranks of one run, and clocks are aligned",
+          "treated as ranks of one run, and their clocks are aligned",
           timeline.rank, std::abs(behind), behind < 0 ? "ahead of" : "behind", study.timelines[0].rank));
   }
 }
@@ -252,7 +252,7 @@ void warn_of_ranks(Analysis& analysis) {
   for (const LedgerRow& row : analysis.ledger)
     if (row.cause == Cause::kStraggler && row.share > kHealthyShare && row.predicted_gain_ms < 0.1 * row.ms)
       analysis.warnings.push_back(fmt::format(
-          "{} of waiting for a rank ({}) is put down to the recorder, which slows the hosts of the "
+          "{} of waiting for a rank ({}) is attributed to the recorder, which slows the hosts of the "
           "ranks unequally; record again without record_shapes to be sure",
           fixed_ms(row.ms, analysis.step.ms.median), format_percent(row.share)));
 }
@@ -267,9 +267,8 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   const trace::DeviceInfo* device = judged_device(trace, timelines);
   const Study study = make_study(trace, std::move(timelines), roofs_of(device, roofs));
   if (study.timelines.empty())
-    return invalid(
-        fmt::format("{}: no steps are marked and none were found; nothing repeats that could be explained",
-                    options.source.empty() ? "trace" : options.source));
+    return invalid(fmt::format("{}: no steps are marked, and nothing repeats that could be taken for steps",
+                               options.source.empty() ? "trace" : options.source));
   auto tables_later = run_async([&] { return make_operator_tables(study, study.headline, options.top); });
   auto path_later = run_async([&] { return critical_path(study); });
   Accounts accounts = make_accounts(study, study.headline);

@@ -150,9 +150,9 @@ TEST(DeviceAnalysis, SaysThatLaunchesAreMissing) {
   const auto without = analyze_device_trace(trace, Roofs{}, {});
   const auto with = analyze_device_trace(program("NVIDIA H200"), Roofs{}, {});
   ASSERT_TRUE(without.ok() && with.ok());
-  EXPECT_THAT(without->warnings, Contains(HasSubstr("no launch of the host")));
+  EXPECT_THAT(without->warnings, Contains(HasSubstr("no launches of the host")));
   EXPECT_THAT(without->verdict.sentence, HasSubstr("does not say why"));
-  EXPECT_THAT(with->warnings, testing::Not(Contains(HasSubstr("no launch of the host"))));
+  EXPECT_THAT(with->warnings, testing::Not(Contains(HasSubstr("no launches of the host"))));
 }
 
 TEST(DeviceAnalysis, SaysLoudlyThatADeviceIsUnknown) {

@@ -63,8 +63,8 @@ std::string impossible_time(const std::vector<KernelTime>& rows) {
   }
   if (worst == nullptr) return {};
   return fmt::format(
-      "{}{} has {} of a step, which is more than its {:.3g} launches of {} take: the steps differ too much "
-      "for one to stand for all; record more of them",
+      "{}{} has {} of a step, more than its {:.3g} launches of {} take: the steps differ too much for one to "
+      "stand for all; record more of them",
       worst->name, and_others(count), format_ms(worst->ms), worst->launches,
       format_ms(worst->mean_us * 1e-3));
 }

@@ -38,7 +38,7 @@ def judged(hone, facts_file):
     fault, repaired = times["fault"], times["repaired"]
     row = {"program": name, "planted": cause, "verdict": answer["verdict"],
            "recorded_step_ms": answer["step"]["median_ms"],
-           "unrecorded_step_foretold_ms": answer["metrics"].get("unrecorded_step_ms"),
+           "unrecorded_step_predicted_ms": answer["metrics"].get("unrecorded_step_ms"),
            "unrecorded_step_ms": fault["median"], "unrecorded_step_least_ms": min(fault["blocks"]),
            "unrecorded_step_most_ms": max(fault["blocks"]), "unrecorded_repaired_step_ms": repaired["median"],
            "unrecorded_repaired_step_least_ms": min(repaired["blocks"]),

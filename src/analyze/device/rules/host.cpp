@@ -13,7 +13,7 @@ constexpr DeviceRule kHostRules[] = {
      .title = "{ms} per step the device waits because the host cannot launch fast enough",
      .summary =
          "{kernels:kernels} and copies a step; before {count} of them the device waits for the launch, "
-         "{mean} each (what else it waits for is not in that); it is busy for {busy} of the step",
+         "{mean} each, other waits not counted; it is busy for {busy} of the step",
      .item = "before {name}: {count:gaps}, {ms}",
      .fix = {.pytorch = "use torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs: one launch a "
                         "step; or larger batches, and foreach and batched operators instead of Python loops",
@@ -90,7 +90,7 @@ constexpr DeviceRule kHostRules[] = {
      .threshold = 0.03,
      .title = "{ms} per step the device waits for input",
      .summary = "{ms} in which the host prepared the next batch and the device had nothing to do",
-     .item = "{name}: {ms} before the next work",
+     .item = "{name}: {ms}",
      .fix = {.pytorch =
                  "prepare batches ahead, in enough processes: DataLoader(num_workers=…, prefetch_factor=…, "
                  "persistent_workers=True, pin_memory=True); or move the preprocessing to the device",
@@ -156,7 +156,7 @@ constexpr DeviceRule kHostRules[] = {
                     "XLA_PYTHON_CLIENT_PREALLOCATE on",
              .native = "allocate before the loop and reuse, or take memory from a pool that keeps it "
                        "(cudaMallocAsync with a release threshold)"},
-     .caveat = {.native = "where memory is short, only using less of it helps: smaller batches"},
+     .caveat = {.native = "where memory is short, only needing less of it helps: smaller batches"},
      .training_caveat = "activation checkpointing needs less"},
     {.rule = Rule::kCompilationWaits,
      .id = "compilation_waits",
@@ -192,7 +192,7 @@ constexpr DeviceRule kHostRules[] = {
                        "in another thread or process"},
      .caveat =
          {.native =
-              "an operator that takes long on the host in some calls only prepares itself for sizes that it "
+              "an operator that is slow on the host in only some calls prepares itself for sizes that it "
               "has not seen: pad inputs to a few sizes"}},
 };
 

@@ -138,7 +138,8 @@ constexpr DeviceRule kInefficiencyRules[] = {
                     "index side by side",
              .native = "sort rows by index, so that those of one index are added side by side; leave rows "
                        "out that only fill up (padding)"},
-     .caveat = {.native = "what the other gradient takes depends on how often the same row is looked up"}},
+     .caveat = {.native =
+                    "how long the other gradient takes depends on how often the same row is looked up"}},
     {.rule = Rule::kSlowKernels,
      .id = "slow_kernels",
      .cause = Cause::kKernelInefficiency,
@@ -155,7 +156,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
              .hone = "try other kernels, algorithms and layouts for these shapes (autotuning)",
              .native = "try other algorithms for these shapes (cublasLtMatmulAlgoGetHeuristic, the "
                        "heuristics of cuDNN)"},
-     .caveat = {.native = "a trace shows that they are slow, not why: counters would show it"}},
+     .caveat = {.native = "a trace shows that they are slow but not why; hardware counters would"}},
 };
 
 }  // namespace

@@ -105,7 +105,7 @@ constexpr DeviceRule kPrecisionRules[] = {
           .hone = "run these products in a narrower type (--lossy)",
           .native =
               "find where double enters (literals without f, arguments of type double) and compute in float"},
-     .caveat = {.native = "f64 that the mathematics needs must stay"}},
+     .caveat = {.native = "keep f64 where the mathematics needs it"}},
 };
 
 }  // namespace

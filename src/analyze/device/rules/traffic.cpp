@@ -93,7 +93,7 @@ constexpr DeviceRule kTrafficRules[] = {
                     "while none of them changes, add them to the weight once",
              .native = "keep the narrow matrices beside the weight and multiply by them in turn; or, while "
                        "none of them changes, add them to the weight once"},
-     .caveat = {.native = "weights merged once are rounded to the weight's type"}},
+     .caveat = {.native = "a weight that is merged once is rounded to its own type"}},
     {.rule = Rule::kWidenedWeights,
      .id = "widened_weights",
      .cause = Cause::kAvoidableTraffic,
@@ -168,7 +168,7 @@ constexpr DeviceRule kTrafficRules[] = {
                  "scores never leave the chip",
           .native =
               "use cuDNN's scaled dot-product attention or FlashAttention: the scores never leave the chip"},
-     .caveat = {.native = "dropout and masks must be given to the fused operator"}},
+     .caveat = {.native = "pass dropout and masks to the fused operator"}},
     {.rule = Rule::kWrittenBroadcasts,
      .id = "written_broadcasts",
      .cause = Cause::kAvoidableTraffic,
@@ -205,7 +205,7 @@ constexpr DeviceRule kTrafficRules[] = {
                     "without jnp.repeat before it",
              .native = "use a kernel of grouped-query attention (cuDNN, FlashAttention): it reads each head "
                        "of keys and values as often as it is needed"},
-     .caveat = {.native = "heads of queries that share keys must follow one another"}},
+     .caveat = {.native = "heads of queries that share keys must lie next to each other"}},
     {.rule = Rule::kUnfusedOptimizer,
      .id = "unfused_optimizer",
      .cause = Cause::kAvoidableTraffic,
@@ -235,7 +235,7 @@ constexpr DeviceRule kTrafficRules[] = {
                         "cache), index_copy_, torch.narrow",
              .jax = "allocate the whole once and write into it: lax.dynamic_update_slice on a donated array",
              .native = "allocate the whole once and write after what is there"},
-     .caveat = {.native = "what reads the tensor then reads a part of a larger one"}},
+     .caveat = {.native = "what reads the tensor then reads part of a larger one"}},
 };
 
 }  // namespace

@@ -238,11 +238,11 @@ void qualify(const Evidence& evidence, Analysis& analysis) {
   const std::string_view where = evidence.cut_off ? "the file, which ends early," : "the recording";
   if (evidence.enough()) {
     analysis.verdict.judged = false;
-    analysis.verdict.sentence =
-        fmt::format("Of what {} still holds: {}", evidence.cut_off ? "the file" : "the recording",
-                    analysis.verdict.sentence);
-    analysis.warnings.push_back(fmt::format(
-        "{} lacks {}: time in which they ran looks idle or belongs to nobody; record again", where, missing));
+    analysis.verdict.sentence = fmt::format(
+        "As far as {} goes: {}", evidence.cut_off ? "the file" : "the recording", analysis.verdict.sentence);
+    analysis.warnings.push_back(
+        fmt::format("{} lacks {}: the time in which they ran looks idle or unaccounted for; record again",
+                    where, missing));
     return;
   }
   analysis.verdict = {};

@@ -49,7 +49,7 @@ Analysis analysis_of(const trace::Trace& trace) {
 
 TEST(Evidence, OfAWholeRecordingIsWhole) {
   const Analysis analysis = analysis_of(program());
-  EXPECT_THAT(analysis.verdict.sentence, Not(HasSubstr("still holds")));
+  EXPECT_THAT(analysis.verdict.sentence, Not(HasSubstr("As far as the")));
   EXPECT_EQ(analysis.step.count, 4);
 }
 
@@ -57,7 +57,7 @@ TEST(Evidence, TheVerdictIsOfAPartWhereKernelsAreMissing) {
   trace::Trace trace = program();
   drop(trace, trace::Category::kKernel, [](int i) { return i % 5 != 0; });
   const Analysis analysis = analysis_of(trace);
-  EXPECT_THAT(analysis.verdict.sentence, StartsWith("Of what the recording still holds: "));
+  EXPECT_THAT(analysis.verdict.sentence, StartsWith("As far as the recording goes: "));
   EXPECT_THAT(analysis.warnings, Contains(HasSubstr("lacks 20")));
 }
 
@@ -80,7 +80,7 @@ TEST(Evidence, LaunchesOfACaptureLackNothing) {
     if (trace.spans.category[row] == trace::Category::kRuntime && trace.spans.correlation[row] != 0)
       launches.push_back(row);
   drop(trace, trace::Category::kKernel, [](int i) { return i >= kCaptured; });
-  EXPECT_THAT(analysis_of(trace).verdict.sentence, StartsWith("Of what the recording still holds: "));
+  EXPECT_THAT(analysis_of(trace).verdict.sentence, StartsWith("As far as the recording goes: "));
   const auto mark = [&](const char* call, int64_t at_ns) {
     add_span(trace, {.on = trace.spans.track[launches.front()],
                      .category = trace::Category::kRuntime,
@@ -91,21 +91,21 @@ TEST(Evidence, LaunchesOfACaptureLackNothing) {
   };
   mark("cudaStreamBeginCapture", trace.spans.start_ns[launches.front()]);
   mark("cudaStreamEndCapture", trace.spans.start_ns[launches[kCaptured]]);
-  EXPECT_THAT(analysis_of(trace).verdict.sentence, Not(HasSubstr("still holds")));
+  EXPECT_THAT(analysis_of(trace).verdict.sentence, Not(HasSubstr("As far as the")));
 }
 
 TEST(Evidence, TheVerdictIsOfAPartWhereLaunchesAreMissing) {
   trace::Trace trace = program();
   drop(trace, trace::Category::kRuntime, [](int i) { return i % 5 != 0; });
-  EXPECT_THAT(analysis_of(trace).verdict.sentence, StartsWith("Of what the recording still holds: "));
+  EXPECT_THAT(analysis_of(trace).verdict.sentence, StartsWith("As far as the recording goes: "));
   // Devices alone may be what the user wanted to record, unless the file was cut off.
   trace = program();
   drop(trace, trace::Category::kRuntime, [](int) { return false; });
-  EXPECT_THAT(analysis_of(trace).verdict.sentence, Not(HasSubstr("still holds")));
+  EXPECT_THAT(analysis_of(trace).verdict.sentence, Not(HasSubstr("As far as the")));
   trace.meta.cut_off = true;
   EXPECT_THAT(analysis_of(trace).verdict.sentence, StartsWith("No verdict: "));
   drop(trace, trace::Category::kOperator, [](int) { return false; });
-  EXPECT_THAT(analysis_of(trace).verdict.sentence, StartsWith("Of what the file still holds: "));
+  EXPECT_THAT(analysis_of(trace).verdict.sentence, StartsWith("As far as the file goes: "));
 }
 
 TEST(Evidence, ThereIsNoVerdictWhereOneCallLaunchesEverything) {
@@ -137,9 +137,9 @@ TEST(Evidence, TheEndOfAnOnlyStepMayBeMissing) {
 TEST(Evidence, LostRecordsCount) {
   trace::Trace trace = program();
   trace.meta.lost = trace.spans.size() / 10;
-  EXPECT_THAT(analysis_of(trace).verdict.sentence, StartsWith("Of what the recording still holds: "));
+  EXPECT_THAT(analysis_of(trace).verdict.sentence, StartsWith("As far as the recording goes: "));
   trace.meta.lost = 1;
-  EXPECT_THAT(analysis_of(trace).verdict.sentence, Not(HasSubstr("still holds")));
+  EXPECT_THAT(analysis_of(trace).verdict.sentence, Not(HasSubstr("As far as the")));
   trace.meta.dropped = 2 * trace.spans.size();
   EXPECT_THAT(analysis_of(trace).verdict.sentence, StartsWith("No verdict: "));
 }
@@ -150,7 +150,7 @@ TEST(Evidence, StepsWithinWhichTheFileEndsAreLeftOut) {
   drop(trace, trace::Category::kKernel, [](int i) { return i < 3 * kWorks + 4; });
   const Analysis whole = analysis_of(program(3)), torn = analysis_of(trace);
   EXPECT_EQ(torn.step.count, 3);
-  EXPECT_THAT(torn.verdict.sentence, Not(HasSubstr("still holds")));
+  EXPECT_THAT(torn.verdict.sentence, Not(HasSubstr("As far as the")));
   EXPECT_THAT(torn.warnings, Contains(HasSubstr("1 step at the end left out")));
   for (const Metric& metric : whole.targets)
     for (const Metric& other : torn.targets)
@@ -163,21 +163,21 @@ TEST(Evidence, StepsWithinWhichTheFileEndsAreLeftOut) {
 TEST(Evidence, OperatorsWhoseLaunchesAreMissingCount) {
   trace::Trace trace = program(1);
   trace.meta.cut_off = true;
-  EXPECT_THAT(analysis_of(trace).verdict.sentence, Not(HasSubstr("still holds")));
+  EXPECT_THAT(analysis_of(trace).verdict.sentence, Not(HasSubstr("As far as the")));
   const auto lacks_from = [&](int first) {
     trace::Trace torn = trace;
     drop(torn, trace::Category::kRuntime, [&](int i) { return i < first; });
     drop(torn, trace::Category::kKernel, [&](int i) { return i < first; });
     return analysis_of(torn).verdict.sentence;
   };
-  EXPECT_THAT(lacks_from(8), StartsWith("Of what the file still holds: "));
+  EXPECT_THAT(lacks_from(8), StartsWith("As far as the file goes: "));
   EXPECT_THAT(lacks_from(5), StartsWith("No verdict: "));
 }
 
 TEST(Evidence, TheHostAloneGetsNoVerdictOnADevice) {
   trace::Trace trace = program();
   drop(trace, trace::Category::kKernel, [](int) { return false; });
-  EXPECT_THAT(analysis_of(trace).verdict.sentence, StartsWith("Of the host alone"));
+  EXPECT_THAT(analysis_of(trace).verdict.sentence, StartsWith("Host only"));
   drop(trace, trace::Category::kRuntime, [](int) { return false; });
   trace.meta.cut_off = true;
   EXPECT_THAT(analysis_of(trace).verdict.sentence, StartsWith("No verdict: the file ends before"));

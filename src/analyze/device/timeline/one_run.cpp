@@ -106,7 +106,7 @@ class Pair {
       if (at->second != count) example = {count, at->second};
     }
     if (other <= same) return {};
-    return fmt::format("of the messages between it and rank {} in a step it has {}, the latter {}", a_.rank,
+    return fmt::format("of the messages between it and rank {} it has {} a step, the latter {}", a_.rank,
                        example.second, example.first);
   }
 
@@ -130,7 +130,7 @@ class Pair {
       example = fmt::format("{} of {:.0f} elements stands where rank {} has {} of {:.0f}",
                             trace_.strings.text(b->name), b->elements_in, a_.rank, name, a->elements_in);
     }
-    return odd > kFewOdd * known ? fmt::format("its collectives are others: {}", example) : std::string();
+    return odd > kFewOdd * known ? fmt::format("its collectives differ: {}", example) : std::string();
   }
 
   std::string ends() const {
@@ -145,8 +145,8 @@ class Pair {
     const double middle = median(apart);
     if (middle < std::max(kEndsApartNs, kEndsApartShare * step_ns(a_))) return {};
     return fmt::format(
-        "its collectives end {} before or after those of rank {} (median of {}, clocks aligned), where a "
-        "collective is over for all ranks at once",
+        "its collectives end {} before or after those of rank {} (median of {}, clocks aligned), although "
+        "a collective ends for all ranks at once",
         format_ms(middle * 1e-6), a_.rank, apart.size());
   }
 
