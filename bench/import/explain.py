@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Measures how long `hone explain` takes, from the file to the report on the terminal, and in how much memory.
 
-Usage: explain.py TRACE.json.gz --hone build/hone [--rounds N] [--sizes BYTES…] [--work DIR] [-o RESULT.json]
+Usage: explain.py TRACE.json.gz --hone build/hone [--before OTHER/build/hone] [--rounds N] [--sizes BYTES…] [--work DIR]
+                  [-o RESULT.json]
 
 Files are made by inflate.py from TRACE and read from the page cache. The program runs on --cores cores (2). Rounds go
 over all sizes in turn; all times are kept. The peak is of the whole process; more than 1 of the file is memory that
-does not depend on it.
+does not depend on it. Another build, --before, takes turns with this one.
 """
 import argparse
 import datetime
@@ -40,6 +41,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("trace", type=Path)
     parser.add_argument("--hone", required=True, help="the program hone")
+    parser.add_argument("--before", help="another build of hone")
     parser.add_argument("--work", type=Path, default=Path("/tmp/hone-bench-import"))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--cores", type=int, default=2)
@@ -49,18 +51,19 @@ def main():
     options.work.mkdir(parents=True, exist_ok=True)
     cores = sorted(os.sched_getaffinity(0))[:options.cores]
     files = [inflate(options, size) for size in options.sizes]
-    runs = {path: [] for path in files}
+    programs = {"hone": options.hone} | ({"before": options.before} if options.before else {})
+    runs = {(path, name): [] for path in files for name in programs}
     for _ in range(options.rounds):
-        for path in files:
-            runs[path].append(explain(options.hone, path, cores))
+        for path, name in runs:
+            runs[path, name].append(explain(programs[name], path, cores))
     rows = []
-    for path, each in runs.items():
+    for (path, name), each in runs.items():
         size = path.stat().st_size
         seconds, cpu, peaks = ([float(f"{value:.4g}") for value in values] for values in zip(*each))
-        rows.append({"bytes": size, "seconds": spread(seconds), "cpu_seconds": spread(cpu),
+        rows.append({"program": name, "bytes": size, "seconds": spread(seconds), "cpu_seconds": spread(cpu),
                      "peak_bytes": max(run[2] for run in each), "peak_over_file": max(peaks) / size})
-        print(f"{size / 1e6:.0f} MB: {rows[-1]['seconds']['median']:.2f} s ({min(seconds):.2f} to {max(seconds):.2f}), "
-              f"peak {rows[-1]['peak_over_file']:.2f} of the file")
+        print(f"{name}, {size / 1e6:.0f} MB: {rows[-1]['seconds']['median']:.2f} s ({min(seconds):.2f} to "
+              f"{max(seconds):.2f}), peak {rows[-1]['peak_over_file']:.2f} of the file")
     if options.out:
         commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE)
         result = {"schema": 1, "date": datetime.date.today().isoformat(), "commit": commit.stdout.strip(),

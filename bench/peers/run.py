@@ -71,17 +71,17 @@ class Model:
         np.savez(folder / f"{name}.inputs.npz", **self.inputs)
         self.outputs = {}
 
-    def start_hone(self):
-        self.progress.say("starting hone")
-        out = self.folder / f"{self.name}.hone"
-        command = [self.options.hone, "run", self.path, "--out", out, "--threads", str(self.options.threads)]
-        for name, value in self.inputs.items():
-            np.save(self.folder / f"{name}.npy", value)
-            command += ["--input", f"{name}={self.folder / name}.npy"]
+    def start_hone(self, name, program):
+        self.progress.say(f"starting {name}")
+        out = self.folder / f"{self.name}.{name}"
+        command = [program, "run", self.path, "--out", out, "--threads", str(self.options.threads)]
+        for tensor, value in self.inputs.items():
+            np.save(self.folder / f"{tensor}.npy", value)
+            command += ["--input", f"{tensor}={self.folder / tensor}.npy"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        self.outputs["hone"] = {file.stem: np.load(file) for file in out.glob("*.npy")}
-        return Worker("hone", [self.options.hone, "bench", self.path, "--on-request", "--threads",
-                               str(self.options.threads)], self.folder / f"{self.name}.hone.log")
+        self.outputs[name] = {file.stem: np.load(file) for file in out.glob("*.npy")}
+        return Worker(name, [program, "bench", self.path, "--on-request", "--threads", str(self.options.threads)],
+                      self.folder / f"{self.name}.{name}.log")
 
     def start(self, way):
         outputs = self.folder / f"{self.name}.{way}.npz"
@@ -93,6 +93,8 @@ class Model:
 
     def start_fastest(self, peer):
         """The peer in its fastest way; how long a call took in each; why a way could not be measured."""
+        if peer == "before":
+            return self.start_hone(peer, self.options.before), {}
         best, times, failed = None, {}, {}
         for way in PEERS[peer]:
             self.progress.say(f"starting {way}")
@@ -124,7 +126,7 @@ class Model:
                     open_workers.callback(workers[peer].close)
                 except WorkerFailed as failure:
                     missing[peer] = str(failure)
-            workers["hone"] = self.start_hone()
+            workers["hone"] = self.start_hone("hone", self.options.hone)
             open_workers.callback(workers["hone"].close)
             for worker in workers.values():
                 worker.calibrate()
@@ -170,7 +172,7 @@ def print_row(name, result, peers):
         r = runtimes[peer]["ratio"]
         cells.append(f"{runtimes[peer]['p50_ms']:>9.3f}  {r['median']:.3f} ({r['low']:.3f}–{r['high']:.3f})")
     worst = max((runtimes[peer]["rel_l2"] for peer in measured), default=0.0)
-    best = min(measured, key=lambda peer: runtimes[peer]["p50_ms"], default="none")
+    best = min((peer for peer in measured if peer != "before"), key=lambda peer: runtimes[peer]["p50_ms"], default="none")
     remarks = ["OUTPUTS DIFFER"] if worst > TOLERANCE else []
     if result["others_cpu"] > DISTURBED:
         remarks.append(f"disturbed: {result['others_cpu']:.0%} of the CPU went to other processes")
@@ -184,7 +186,8 @@ def geometric_means(models, peers):
     rows = [{peer: model["runtimes"][peer]["ratio"]["median"] for peer in peers if peer in model["runtimes"]}
             for model in models.values()]
     ratios = {peer: [row[peer] for row in rows if peer in row] for peer in peers}
-    ratios["best of them"] = [min(row.values()) for row in rows if row]
+    others = [[value for peer, value in row.items() if peer != "before"] for row in rows]
+    ratios["best of them"] = [min(row) for row in others if row]
     return {peer: math.exp(sum(map(math.log, values)) / len(values)) for peer, values in ratios.items() if values}
 
 
@@ -199,6 +202,8 @@ def package_versions(peers):
     """The version of each peer's package, and why there is none."""
     versions, missing = {}, {}
     for peer in peers:
+        if peer not in PACKAGES:
+            continue
         try:
             versions[peer] = importlib.metadata.version(PACKAGES[peer])
         except importlib.metadata.PackageNotFoundError:
@@ -216,15 +221,18 @@ def processor():
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS, metavar="NAME")
-    parser.add_argument("--peers", nargs="+", choices=list(PEERS), default=list(PEERS), metavar="NAME")
+    parser.add_argument("--peers", nargs="*", choices=list(PEERS), default=list(PEERS), metavar="NAME")
     parser.add_argument("--rounds", type=int, default=15, help="default 15; at least 6: fewer give no interval")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="default: every core")
     parser.add_argument("--hone", type=pathlib.Path, default=ROOT / "build" / "hone", help="default: build/hone")
+    parser.add_argument("--before", type=pathlib.Path, help="another build of hone, measured like a peer: 'before'")
     parser.add_argument("--folder", type=pathlib.Path, help="where models and logs stay (default: a temporary folder)")
     parser.add_argument("--json", type=pathlib.Path, help="also write the results to this file, after every model")
     options = parser.parse_args()
     if options.rounds < 6:
         parser.error("--rounds: at least 6; fewer give no 95 % interval")
+    if options.before:
+        options.peers.append("before")
     return options
 
 
