@@ -178,7 +178,41 @@ TEST(Convolution, QuantisedResultsAgreeInEveryLayout) {
           return {reorder(b, quantise_and_back(b, b.add("Relu", {made}), 0.05F, type), "plain")};
         };
         compare_all_kernels(fused(build, graph::GroupKind::kConvolution), options);
+        const Build function_last = [&](GraphBuilder& b) -> std::vector<ValueId> {
+          const ValueId x = f32_input(b, "x", c.input);
+          const ValueId made = conv(b, c, layout == "plain" ? x : reorder(b, x, layout));
+          return {reorder(b, b.add("Relu", {quantise_and_back(b, made, 0.05F, type)}), "plain")};
+        };
+        compare_all_kernels(fused(function_last, graph::GroupKind::kConvolution), options);
       }
+    }
+  }
+}
+
+// A batch normalisation behind a quantised result, which no convolution can take into its weights, and a clip.
+TEST(Convolution, StepsOfChannelsBehindAQuantisationAgree) {
+  CompareOptions options;
+  options.tolerance = 3e-2;
+  const ConvCase plain{{2, 16, 9, 10}, {32, 16, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}};
+  const ConvCase pixels{{2, 16, 9, 10}, {40, 16, 1, 1}, {}};  // the last block of channels is not full
+  const ConvCase small{{1, 16, 3, 3}, {9, 16, 1, 1}, {}};
+  const ConvCase gathered{{2, 16, 9, 10}, {24, 16, 3, 3}, {{"strides", Ints{2, 2}}}};
+  const ConvCase depthwise{
+      {2, 24, 9, 10}, {24, 1, 3, 3}, {{"group", int64_t{24}}, {"pads", Ints{1, 1, 1, 1}}}};
+  for (const ConvCase& c : {plain, pixels, small, gathered, depthwise}) {
+    for (const float low : {0.0F, 0.25F}) {  // the second would fill the padding
+      SCOPED_TRACE(text(c) + " " + std::to_string(low));
+      const int64_t channels = c.weights[0];
+      const Build build = [&](GraphBuilder& b) -> std::vector<ValueId> {
+        const ValueId made = conv(b, c, reorder(b, f32_input(b, "x", c.input), "blocked16"));
+        const ValueId quantised = quantise_and_back(b, made, 0.05F, DType::kU8);
+        const ValueId scaled = b.add("Mul", {quantised, f32_constant(b, {1, channels, 1, 1}, 5)});
+        const ValueId shifted = b.add("Add", {f32_constant(b, {channels, 1, 1}, 6), scaled});
+        const ValueId y = b.add("Clip", {shifted, scalar(b, low), scalar(b, 1)});
+        return {reorder(b, y, "plain")};
+      };
+      options.unsupported_allowed = low > 0 && channels % 16 != 0;
+      compare_all_kernels(fused(build, graph::GroupKind::kConvolution), options);
     }
   }
 }

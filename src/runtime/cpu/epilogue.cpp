@@ -16,6 +16,9 @@ using graph::ValueId;
 using kernels::PostOp;
 using Kind = PostOp::Kind;
 
+// Channels of a block where steps are a channel's: of blocked16, the layout that these are for.
+constexpr int64_t kStepChannels = 16;
+
 // An operator as a step of an epilogue: binary with a second tensor, otherwise a function of its first input.
 struct EpilogueStep {
   std::string_view op;
@@ -100,17 +103,84 @@ std::optional<PostOp> quantize_and_back(const GroupView& group, const Node& quan
 
 }  // namespace
 
-std::optional<PostOp> take_own_last(std::vector<PostOp>& post_ops) {
-  if (post_ops.empty() || post_ops.back().kind != Kind::kQuantize) return std::nullopt;
-  const PostOp last = post_ops.back();
-  post_ops.pop_back();
-  return last;
+std::vector<PostOp> take_own_tail(std::vector<PostOp>& post_ops) {
+  const auto first = std::find_if(post_ops.begin(), post_ops.end(),
+                                  [](const PostOp& op) { return op.kind == Kind::kQuantize; });
+  if (!std::all_of(first, post_ops.end(), kernels::is_activation)) return {};
+  const std::vector<PostOp> tail(first, post_ops.end());
+  post_ops.erase(first, post_ops.end());
+  return tail;
 }
 
-void apply_to_result(const PostOp& op, float* values, int64_t count) noexcept {
-  kernels::parallel_for(count, 16384, [&](int64_t begin, int64_t end, int) {
-    kernels::activate(std::span(&op, 1), values + begin, end - begin);
+ResultRuns runs_of(const Shape& shape, Layout layout) {
+  if (layout != Layout::kBlocked16) return {1, storage_elements(shape, layout), 1};
+  const int64_t block = channel_block(layout);
+  const int64_t blocks = (shape[1] + block - 1) / block;
+  return {shape[0] * blocks, element_count(std::span(shape).subspan(2)) * block, blocks};
+}
+
+void apply_to_result(std::span<const PostOp> tail, float* values, const ResultRuns& runs) noexcept {
+  constexpr int64_t kGrain = 16384;  // floats worth a thread
+  if (runs.count == 1) {
+    kernels::parallel_for(
+        runs.floats / kStepChannels, kGrain / kStepChannels, [&](int64_t begin, int64_t end, int) {
+          const int64_t last = end == runs.floats / kStepChannels ? runs.floats : end * kStepChannels;
+          kernels::activate(tail, values + begin * kStepChannels, last - begin * kStepChannels);
+        });
+    if (runs.floats < kStepChannels) kernels::activate(tail, values, runs.floats);
+    return;
+  }
+  kernels::parallel_for(runs.count, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, runs.floats)),
+                        [&](int64_t begin, int64_t end, int) {
+                          for (int64_t run = begin; run < end; ++run)
+                            kernels::activate(tail, values + run * runs.floats, runs.floats,
+                                              run % runs.blocks * kStepChannels);
+                        });
+}
+
+namespace {
+
+// The numbers of a constant operand that is one number, or one a channel of the group's result, with zeros up to
+// whole blocks of 16; null for any other.
+std::shared_ptr<const std::vector<float>> channel_numbers(const GroupView& group, std::size_t input,
+                                                          const Shape& shape) {
+  const Tensor* data = group.constant(group.graph().inputs()[input]);
+  const Shape result = group.type(group.anchor().outputs[0]).shape();
+  if (data == nullptr || data->dtype() != DType::kF32 || shape.size() > result.size()) return nullptr;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] != 1 && (i + result.size() - shape.size() != 1 || shape[i] != result[1])) return nullptr;
+  }
+  const int64_t channels = result[1];
+  const int64_t blocks = (channels + kStepChannels - 1) / kStepChannels;
+  std::vector<float> numbers(static_cast<std::size_t>(blocks * kStepChannels), 0.0F);
+  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c)
+    numbers[c] = data->as<float>()[data->size() == 1 ? 0 : c];
+  return std::make_shared<const std::vector<float>>(std::move(numbers));
+}
+
+}  // namespace
+
+bool take_channel_steps(const GroupView& group, Layout layout, Epilogue& epilogue,
+                        std::vector<std::size_t>& unread) {
+  std::vector<PostOp>& ops = epilogue.post_ops;
+  const auto first =
+      std::find_if(ops.begin(), ops.end(), [](const PostOp& op) { return op.kind == Kind::kQuantize; });
+  auto operand = epilogue.operand_inputs.begin() +
+                 std::count_if(ops.begin(), first, [](const PostOp& op) { return op.is_binary(); });
+  for (auto op = first; op != ops.end(); ++op) {
+    if (!op->is_binary()) continue;
+    const auto numbers = channel_numbers(group, *operand, op->operand_shape);
+    const bool product = op->kind == Kind::kBinaryMul, sum = op->kind == Kind::kBinaryAdd;
+    if (layout != Layout::kBlocked16 || numbers == nullptr || (!product && !sum)) return false;
+    *op = {.kind = product ? Kind::kChannelMul : Kind::kChannelAdd, .channels = numbers};
+    unread.push_back(*operand);
+    operand = epilogue.operand_inputs.erase(operand);
+  }
+  std::erase_if(unread, [&](std::size_t input) {
+    const auto& read = epilogue.operand_inputs;
+    return std::find(read.begin(), read.end(), input) != read.end();
   });
+  return true;
 }
 
 std::optional<Epilogue> read_epilogue(const GroupView& group) {

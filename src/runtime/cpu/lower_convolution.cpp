@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/depthwise/depthwise.h"
 #include "kernels/cpu/dnnl/convolution.h"
+#include "kernels/cpu/gemm/fused_epilogue.h"
 #include "kernels/cpu/gemm/gathered_convolution.h"
 #include "kernels/cpu/gemm/pointwise_convolution.h"
 #include "kernels/cpu/gemm/transposed_convolution.h"
@@ -83,8 +84,8 @@ struct Parts {
 };
 
 Result<std::unique_ptr<Kernel>> make_convolution(ConvolutionDesc desc, const Parts& parts) {
-  const auto last = take_own_last(desc.post_ops);
-  const int64_t results = storage_elements(desc.dst_shape(), desc.dst_layout);
+  const std::vector<kernels::PostOp> tail = take_own_tail(desc.post_ops);
+  const ResultRuns runs = runs_of(desc.dst_shape(), desc.dst_layout);
   HONE_ASSIGN(std::shared_ptr<Convolution> convolution,
               Convolution::create(desc, parts.weights.defined() ? parts.weights.data() : nullptr,
                                   parts.bias.defined() ? parts.bias.data() : nullptr));
@@ -97,16 +98,22 @@ Result<std::unique_ptr<Kernel>> make_convolution(ConvolutionDesc desc, const Par
   traits.unread = parts.unread;
   return make_kernel(
       std::move(traits),
-      [convolution, last, results, input = parts.input, weights = parts.weights_input,
-       bias = parts.bias_input, operands = parts.operands](const KernelArguments& arguments) -> Status {
+      [convolution, tail, runs, input = parts.input, weights = parts.weights_input, bias = parts.bias_input,
+       operands = parts.operands](const KernelArguments& arguments) -> Status {
         std::array<const void*, kMaxConvolutionOperands> pointers{};
         for (std::size_t i = 0; i < operands.size(); ++i) pointers[i] = arguments.inputs[operands[i]];
         HONE_CHECK(convolution->execute_with(arguments.inputs[weights], arguments.inputs[bias],
                                              arguments.inputs[input], arguments.outputs[0],
                                              std::span(pointers).first(operands.size()), arguments.scratch));
-        if (last) apply_to_result(*last, static_cast<float*>(arguments.outputs[0]), results);
+        if (!tail.empty()) apply_to_result(tail, static_cast<float*>(arguments.outputs[0]), runs);
         return {};
       });
+}
+
+// Whether steps done on the finished result would leave other numbers than zeros in channels that are none.
+bool fills_padding(const ConvolutionDesc& desc, const std::vector<kernels::PostOp>& tail) {
+  const kernels::FusedEpilogue steps{.activations = tail};
+  return desc.out_channels % channel_block(desc.dst_layout) != 0 && !steps.keeps_zero();
 }
 
 // Offers an own kernel, made by create(weights, bias): it reads at most one operand, the residual.
@@ -180,8 +187,12 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
   const GroupView group(context);
   const graph::Node& node = group.anchor();
   if (node.op != "Conv" && node.op != "ConvTranspose") return;
-  const auto epilogue = read_epilogue(group);
-  if (!epilogue || epilogue->operand_inputs.size() > kMaxConvolutionOperands) return;
+  auto epilogue = read_epilogue(group);
+  std::vector<std::size_t> in_steps;  // inputs whose numbers are steps of the epilogue now
+  if (!epilogue ||
+      !take_channel_steps(group, group.type(group.last().outputs[0]).layout, *epilogue, in_steps) ||
+      epilogue->operand_inputs.size() > kMaxConvolutionOperands)
+    return;
   const auto desc = describe(group, *epilogue);
   if (!desc) return;
   // An empty image, or an empty result: the reference runs it.
@@ -202,10 +213,16 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
     parts.weights_input = *weights_input;
     parts.bias_input = *bias_input;
   }
+  for (const std::size_t step : in_steps) {
+    const bool read = step == parts.input ||
+                      (!desc->constant_weights && (step == parts.weights_input || step == parts.bias_input));
+    if (!read) parts.unread.push_back(step);
+  }
   if (desc->constant_weights) add_own_if_supported<kernels::DepthwiseConvolution>(*desc, parts, found);
   ConvolutionDesc library = *desc;
-  (void)take_own_last(library.post_ops);
+  const std::vector<kernels::PostOp> tail = take_own_tail(library.post_ops);
   for (const kernels::ConvolutionVariant& variant : Convolution::candidates_as_laid_out(library)) {
+    if (fills_padding(*desc, tail)) break;
     ConvolutionDesc chosen = *desc;
     variant.apply_to(chosen);
     found.push_back({variant.name(), [chosen, parts] { return make_convolution(chosen, parts); }});

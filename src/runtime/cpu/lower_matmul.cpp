@@ -155,7 +155,7 @@ void flatten_operands(const Product& product, Epilogue& epilogue) {
 Result<std::unique_ptr<Kernel>> make(MatMulDesc desc, const Tensor& b, const Tensor& bias,
                                      std::size_t a_input, std::size_t b_input,
                                      std::vector<std::size_t> operands, std::vector<std::size_t> unread) {
-  const auto last = take_own_last(desc.post_ops);
+  const std::vector<PostOp> tail = take_own_tail(desc.post_ops);
   HONE_ASSIGN(const Shape dst, desc.dst_shape());
   HONE_ASSIGN(std::shared_ptr<MatMul> product,
               MatMul::create(desc, b.defined() ? b.data() : nullptr, bias.defined() ? bias.data() : nullptr));
@@ -165,7 +165,7 @@ Result<std::unique_ptr<Kernel>> make(MatMulDesc desc, const Tensor& b, const Ten
   traits.packed_bytes = product->packed_weight_bytes();
   traits.unread = std::move(unread);
   return make_kernel(std::move(traits),
-                     [product, a_input, b_input, last, results = element_count(dst),
+                     [product, a_input, b_input, tail, runs = ResultRuns{1, element_count(dst), 1},
                       operands = std::move(operands)](const KernelArguments& arguments) -> Status {
                        std::array<const void*, kMaxProductOperands> pointers{};
                        for (std::size_t i = 0; i < operands.size(); ++i)
@@ -173,7 +173,8 @@ Result<std::unique_ptr<Kernel>> make(MatMulDesc desc, const Tensor& b, const Ten
                        HONE_CHECK(product->execute(
                            arguments.inputs[a_input], arguments.inputs[b_input], arguments.outputs[0],
                            std::span(pointers).first(operands.size()), arguments.scratch));
-                       if (last) apply_to_result(*last, static_cast<float*>(arguments.outputs[0]), results);
+                       if (!tail.empty())
+                         apply_to_result(tail, static_cast<float*>(arguments.outputs[0]), runs);
                        return {};
                      });
 }
@@ -242,7 +243,7 @@ void lower_matmul(const LowerContext& context, std::vector<Candidate>& found) {
   });
   add_own(*product, *a_input, epilogue->operand_inputs, unread, found);
   MatMulDesc library = product->desc;
-  (void)take_own_last(library.post_ops);
+  (void)take_own_tail(library.post_ops);
   for (const std::string& implementation : MatMul::candidates(library)) {
     MatMulDesc desc = product->desc;
     desc.implementation = implementation;

@@ -227,7 +227,11 @@ void DepthwiseConvolution::execute(const float* src, const float* residual, floa
                [&](int64_t begin, int64_t end, int) {
                  rows(layer_, src, epilogue_.residual ? residual : nullptr, dst, begin, end);
                  const int64_t row = layer_.out_columns * kBlockedChannels;
-                 activate(epilogue_.activations, dst + begin * row, (end - begin) * row);
+                 if (epilogue_.activations.empty()) return;
+                 for (int64_t item = begin; item < end; ++item) {  // each is of one block
+                   const int64_t block = item / layer_.out_rows % layer_.blocks;
+                   activate(epilogue_.activations, dst + item * row, row, block * kBlockedChannels);
+                 }
                });
 }
 

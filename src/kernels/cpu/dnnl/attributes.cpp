@@ -105,7 +105,8 @@ Status check_repeated(std::span<const PostOp> post_ops) {
     return {kind, kind};
   };
   for (std::size_t i = 0; i < post_ops.size(); ++i) {
-    if (post_ops[i].kind == Kind::kQuantize) return unsupported("post-op quantize: not one of the library's");
+    if (post_ops[i].kind == Kind::kQuantize || post_ops[i].is_of_channel())
+      return unsupported(fmt::format("post-op {}: not one of the library's", post_op_name(post_ops[i].kind)));
     if (post_ops[i].is_binary() || post_ops[i].kind == Kind::kSum) continue;
     for (std::size_t j = 0; j < i; ++j) {
       const auto [a, b] = functions(post_ops[i]);

@@ -55,6 +55,10 @@ std::string_view post_op_name(PostOp::Kind kind) {
       return "linear";
     case Kind::kQuantize:
       return "quantize";
+    case Kind::kChannelMul:
+      return "channel_mul";
+    case Kind::kChannelAdd:
+      return "channel_add";
     case Kind::kBinaryAdd:
       return "binary_add";
     case Kind::kBinaryMul:

@@ -2,6 +2,7 @@
 // The vocabulary of fused epilogues; which kernel can fuse which list is the kernel's business.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,7 +36,9 @@ struct PostOp {
     kSoftplus,     // log(1 + exp(x))
     kLinear,       // alpha * x + beta
     kQuantize,     // alpha * round(x / alpha) clamped to [low, high]: quantised and back
-    kBinaryAdd,    // x + operand
+    kChannelMul,   // x * the number of its channel
+    kChannelAdd,
+    kBinaryAdd,  // x + operand
     kBinaryMul,
     kBinarySub,  // x - operand
     kBinaryDiv,  // x / operand
@@ -53,7 +56,11 @@ struct PostOp {
   // shape.
   Shape operand_shape = {};
   Layout operand_layout = Layout::kPlain;
+  // Of a channel step: the numbers, zeros in the channels that fill up the last block. hone's own kernels on
+  // blocked16 compute these; the library has binary steps for them.
+  std::shared_ptr<const std::vector<float>> channels = {};
 
+  bool is_of_channel() const { return kind == Kind::kChannelMul || kind == Kind::kChannelAdd; }
   bool is_binary() const { return kind >= Kind::kBinaryAdd && kind <= Kind::kBinaryMin; }
 
   static PostOp relu() { return {.kind = Kind::kRelu}; }

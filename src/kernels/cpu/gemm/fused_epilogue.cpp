@@ -22,7 +22,18 @@ HWY_INLINE void each_vector(float* values, int64_t n, const F& f) {
   if (i < n) store_first(f(load_first(values + i, n - i)), values + i, n - i);
 }
 
-void Activate(const PostOp& op, float* values, int64_t n) {
+// n floats in blocks of 16, each with the same 16 numbers.
+template <typename F>
+HWY_INLINE void each_of_block(float* values, int64_t n, const float* block, const F& f) {
+  constexpr int64_t kBlock = 16;
+  for (int64_t lane = 0; lane < kBlock; lane += kLanes) {
+    const VF number = hn::LoadU(kF32, block + lane);
+    for (int64_t i = lane; i < n; i += kBlock)
+      hn::StoreU(f(hn::LoadU(kF32, values + i), number), kF32, values + i);
+  }
+}
+
+void Activate(const PostOp& op, float* values, int64_t n, int64_t channel) {
   using Kind = PostOp::Kind;
   const VF zero = hn::Zero(kF32);
   const VF one = splat(1.0F);
@@ -56,6 +67,12 @@ void Activate(const PostOp& op, float* values, int64_t n) {
         const VF gate = hn::MulAdd(x, splat(1.0F / 6), splat(0.5F));
         return hn::Mul(x, min_second(one, max_second(zero, gate)));
       });
+    case Kind::kChannelMul:
+      return each_of_block(values, n, op.channels->data() + channel,
+                           [](VF x, VF number) HWY_ATTR { return hn::Mul(x, number); });
+    case Kind::kChannelAdd:
+      return each_of_block(values, n, op.channels->data() + channel,
+                           [](VF x, VF number) HWY_ATTR { return hn::Add(x, number); });
     case Kind::kQuantize: {
       // x / alpha as a product with the reciprocal, corrected once: rounds as the division does.
       const VF step = alpha;
@@ -86,15 +103,16 @@ namespace {
 
 HWY_EXPORT(Activate);
 
+}  // namespace
+
 bool is_activation(const PostOp& op) {
   using Kind = PostOp::Kind;
   constexpr Kind kKinds[] = {Kind::kRelu,        Kind::kClip,      Kind::kLeakyRelu, Kind::kSigmoid,
                              Kind::kTanh,        Kind::kGeluErf,   Kind::kGeluTanh,  Kind::kSwish,
-                             Kind::kHardSigmoid, Kind::kHardSwish, Kind::kQuantize};
+                             Kind::kHardSigmoid, Kind::kHardSwish, Kind::kQuantize,  Kind::kChannelMul,
+                             Kind::kChannelAdd};
   return std::find(std::begin(kKinds), std::end(kKinds), op.kind) != std::end(kKinds);
 }
-
-}  // namespace
 
 std::optional<FusedEpilogue> fuse_epilogue(std::span<const PostOp> post_ops, const Shape& shape,
                                            Layout layout) {
@@ -119,14 +137,14 @@ std::optional<FusedEpilogue> fuse_epilogue(std::span<const PostOp> post_ops, con
 
 bool FusedEpilogue::keeps_zero() const {
   const auto keeps = [](const PostOp& op) {
-    return op.kind == PostOp::Kind::kQuantize || op.kind == PostOp::Kind::kRelu ||
+    return op.kind == PostOp::Kind::kQuantize || op.is_of_channel() || op.kind == PostOp::Kind::kRelu ||
            (op.kind == PostOp::Kind::kClip && op.alpha <= 0 && op.beta >= 0);
   };
   return low <= 0 && high >= 0 && std::all_of(activations.begin(), activations.end(), keeps);
 }
 
-void activate(std::span<const PostOp> activations, float* values, int64_t n) noexcept {
-  for (const PostOp& op : activations) HWY_DYNAMIC_DISPATCH(Activate)(op, values, n);
+void activate(std::span<const PostOp> activations, float* values, int64_t n, int64_t channel) noexcept {
+  for (const PostOp& op : activations) HWY_DYNAMIC_DISPATCH(Activate)(op, values, n, channel);
 }
 
 }  // namespace hone::kernels

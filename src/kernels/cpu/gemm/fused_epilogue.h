@@ -26,7 +26,10 @@ struct FusedEpilogue {
 std::optional<FusedEpilogue> fuse_epilogue(std::span<const PostOp> post_ops, const Shape& shape,
                                            Layout layout);
 
-// Applies `activations` in order to n floats in place.
-void activate(std::span<const PostOp> activations, float* values, int64_t n) noexcept;
+// What activate() computes.
+bool is_activation(const PostOp& op);
+// Applies `activations` in order to n floats in place. Where steps of channels are among them, the floats are
+// positions of a block of 16 channels, of which `channel` is the first.
+void activate(std::span<const PostOp> activations, float* values, int64_t n, int64_t channel = 0) noexcept;
 
 }  // namespace hone::kernels

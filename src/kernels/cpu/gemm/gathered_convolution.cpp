@@ -141,7 +141,7 @@ void GatheredConvolution::activate_pixels(const Image& image, Range pixels, Rang
   const int64_t last = std::min((panels.first + panels.count) * (kPanel / kBlock), out_blocks_);
   for (int64_t block = first; block < last; ++block) {
     const int64_t at = (block * shape_.out_rows * shape_.out_columns + pixels.first) * kBlock;
-    activate(epilogue_.activations, image.dst + at, pixels.count * kBlock);
+    activate(epilogue_.activations, image.dst + at, pixels.count * kBlock, block * kBlock);
   }
 }
 

@@ -79,7 +79,7 @@ void PointwiseConvolution::execute(const float* src, const float* residual, floa
       gemm::multiply(job);
       if (epilogue_.activations.empty()) return;
       for (int64_t block = 0; block < job.columns; block += kBlock)
-        activate(epilogue_.activations, job.c + block * pixels, count * kBlock);
+        activate(epilogue_.activations, job.c + block * pixels, count * kBlock, column + block);
     };
     gemm::for_each_piece(split, pixels, in_channels_, out_channels_, piece);
   }

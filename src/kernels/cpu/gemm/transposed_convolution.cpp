@@ -79,7 +79,8 @@ void TransposedConvolution::execute(const float* src, const float* residual, flo
       }
       if (epilogue_.activations.empty()) return;
       for (int64_t block = 0; block < job.columns / kBlock; ++block) {
-        activate(epilogue_.activations, dst + at + block * out_block, job.groups * row_stride_ * out_row);
+        activate(epilogue_.activations, dst + at + block * out_block, job.groups * row_stride_ * out_row,
+                 column + block * kBlock);
       }
     };
     gemm::for_each_piece(split, in_pixels, in_channels_ * taps, out_channels_, piece);

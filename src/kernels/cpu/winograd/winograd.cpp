@@ -177,7 +177,7 @@ void WinogradConvolution::finish(const Points& results, Range tiles, Range panel
       const int64_t plane = tile / per_image * tiling_.out_blocks + block;
       for (int64_t y = first_row; y < last_row; ++y) {
         float* row = dst + ((plane * tiling_.out_rows + y) * tiling_.out_columns + x) * kBlock;
-        activate(epilogue_.activations, row, columns * kBlock);
+        activate(epilogue_.activations, row, columns * kBlock, block * kBlock);
       }
     }
   }
