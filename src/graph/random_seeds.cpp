@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include <fmt/core.h>
@@ -154,6 +155,17 @@ std::size_t random_nodes_in_bodies(const Node& node) {
   return count;
 }
 
+// The number as ONNX's attribute; nullopt where its type does not hold it.
+std::optional<Attribute> onnx_seed(const RandomForm& form, double number) {
+  if (form.onnx == "Dropout") {
+    if (number != std::floor(number) || std::abs(number) > 0x1p53) return std::nullopt;
+    return static_cast<int64_t>(number);
+  }
+  const bool fits = std::abs(number) <= double{std::numeric_limits<float>::max()} &&
+                    static_cast<double>(static_cast<float>(number)) == number;
+  return fits ? std::optional<Attribute>(static_cast<float>(number)) : std::nullopt;
+}
+
 }  // namespace
 
 std::size_t count_unseeded(const Graph& graph) {
@@ -165,7 +177,7 @@ std::size_t count_unseeded(const Graph& graph) {
   return count;
 }
 
-bool to_onnx_random(const Graph& graph, Node& node) {
+bool to_onnx_random(const Graph& graph, Node& node, bool in_body) {
   const bool like = node.op != "hone.Dropout" && node.has_input(2) && node.op.starts_with("hone.Random");
   const auto form = std::find_if(kRandomForms.begin(), kRandomForms.end(), [&](const RandomForm& each) {
     return each.own == node.op && each.onnx.ends_with("Like") == like;
@@ -176,14 +188,14 @@ bool to_onnx_random(const Graph& graph, Node& node) {
     return value.is_constant() ? std::optional(value.constant->int_at(0)) : std::nullopt;
   };
   const auto seed = known(form->seed_input);
-  if (!seed || known(form->seed_input + 1) != 0) return false;
-  const auto number = std::bit_cast<double>(*seed);
-  if (form->onnx == "Dropout") {
-    if (number != std::floor(number) || std::abs(number) > 0x1p53 || !node.has_input(4)) return false;
-    node.attributes.set("seed", static_cast<int64_t>(number));
-  } else {
-    if (static_cast<double>(static_cast<float>(number)) != number) return false;
-    node.attributes.set("seed", static_cast<float>(number));
+  const auto offset = known(form->seed_input + 1);
+  const bool each_iteration = in_body && !offset;
+  if (!seed || (offset != 0 && !each_iteration)) return false;
+  if (form->onnx == "Dropout" && !node.has_input(4)) return false;
+  if (!each_iteration) {
+    const auto attribute = onnx_seed(*form, std::bit_cast<double>(*seed));
+    if (!attribute) return false;
+    node.attributes.set("seed", *attribute);
   }
   const auto at = node.inputs.begin() + static_cast<std::ptrdiff_t>(form->seed_input);
   node.inputs.erase(at, at + 2);

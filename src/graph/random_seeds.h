@@ -21,9 +21,10 @@ std::size_t count_unseeded(const Graph& graph);
 // numbers. An error for a node without a seed elsewhere in a body that repeats: it would repeat its numbers.
 Result<Graph> give_seeds(const Graph& graph, uint64_t seed);
 
-// For who writes ONNX: makes `node`, a copy of one of `graph`, ONNX's random operator again, if it is one
-// whose seed is known and whose numbers are the first of their stream. Whether it did.
-bool to_onnx_random(const Graph& graph, Node& node);
+// For who writes ONNX: makes `node`, a copy of one of `graph`, ONNX's random operator again. Whether it did:
+// its seed must be known, and its numbers the first of their stream. With `in_body`, an offset that the body
+// computes will do, too: iterations draw different numbers, which ONNX can only say by giving no seed.
+bool to_onnx_random(const Graph& graph, Node& node, bool in_body);
 
 // A stream of random numbers as state: each step goes on where the step before has ended, so a step that is
 // replayed as it was recorded draws fresh numbers. Adds the inputs "<name>.seed", which stays as written, and

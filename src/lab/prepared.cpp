@@ -71,7 +71,8 @@ Result<NumericReport> compare_with(std::span<const Tensor> reference, const runt
 Result<graph::Graph> in_higher_precision(const graph::Graph& graph) {
   passes::PassContext context;
   context.target.takes.products = {DType::kF32};
-  HONE_ASSIGN(passes::PassOutcome widened, passes::widen_half(graph, context));
+  const passes::Pass pass{"widen_half", "widen", Numerics::kReassociating, "", passes::widen_half};
+  HONE_ASSIGN(passes::PassOutcome widened, passes::run_checked(pass, graph, context));
   return std::move(widened.graph);
 }
 

@@ -94,6 +94,12 @@ const PassCase kPassCases[] = {
       %n: bf16[2,2] = Add(%s, %y)
       return %y, %n -> %s
     })"},
+    {"widen_half", "parameters_in_half_precision", R"((%x: f16[4], %g: f16[4], %m: f32[4], %n: i64[]) {
+      %rate: f32[] = constant dense(0.5)
+      %v: f32[4] = constant dense(0.25, 1.0, 2.0, 0.0)
+      %x_next: f16[4], %m_next: f32[4], %v_next: f32[4] = hone.AdamW(%rate, %n, none, %x, %g, %m, %v)
+      return %x_next -> %x, %m_next -> %m, %v_next
+    })"},
     {"recognise_activations", "gelu", R"((%x: f32[3,5]) {
       %root: f32[] = constant dense(1.4142135)
       %one: f32[] = constant dense(1.0)

@@ -145,24 +145,37 @@ void judge_floats(OutputReport& report, int64_t mismatched_not_finite) {
 
 }  // namespace
 
-DType coarsest_arithmetic(const graph::Graph& graph) {
+namespace {
+
+// Sees the types in which nodes give numbers.
+struct Arithmetic {
   DType coarsest = DType::kF64;
-  const auto see = [&](DType type) {
-    if (unit_roundoff(type) > unit_roundoff(coarsest)) coarsest = type;
-  };
   bool floats = false;
-  for (const graph::Node& node : graph.nodes()) {
-    for (const graph::ValueId output : node.outputs) {
-      if (!output.valid()) continue;
-      const DType type = graph.type(output).dtype;
+
+  void see(const graph::Graph& graph) {
+    for (const graph::Node& node : graph.nodes()) {
       // Integers are counts and indices, unless they come from rounding numbers to them.
       const bool quantised =
           node.op == "QuantizeLinear" || node.op == "DynamicQuantizeLinear" || node.op.starts_with("QLinear");
-      if (is_real_or_complex(type) || quantised) see(type);
-      floats = floats || is_real_or_complex(type);
+      for (const graph::ValueId output : node.outputs) {
+        if (output.valid()) see(graph.type(output).dtype, quantised);
+      }
+      for (const auto& body : node.bodies) see(*body);
     }
   }
-  return floats ? coarsest : DType::kF32;
+  void see(DType type, bool quantised) {
+    if (!is_real_or_complex(type) && !quantised) return;
+    if (unit_roundoff(type) > unit_roundoff(coarsest)) coarsest = type;
+    floats = floats || is_real_or_complex(type);
+  }
+};
+
+}  // namespace
+
+DType coarsest_arithmetic(const graph::Graph& graph) {
+  Arithmetic arithmetic;
+  arithmetic.see(graph);
+  return arithmetic.floats ? arithmetic.coarsest : DType::kF32;
 }
 
 NumericLimits limits_for(const NumericRules& rules, DType dtype) {

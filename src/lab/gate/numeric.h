@@ -51,7 +51,8 @@ struct NumericRules {
 NumericLimits limits_for(const NumericRules& rules, DType dtype);
 NumericLimits default_limits(Numerics numerics, DType dtype);
 
-// The type among floats and quantised integers that `graph` computes in and that rounds most coarsely.
+// The type among floats and quantised integers that `graph` computes in, in bodies and groups too, and that
+// rounds most coarsely. f32 where nothing computes with floats.
 DType coarsest_arithmetic(const graph::Graph& graph);
 
 struct OutputReport {

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/text.h"
+
 namespace hone::lab {
 namespace {
 
@@ -115,6 +117,22 @@ TEST(Numeric, LimitsFollowTheDtype) {
   EXPECT_LT(default_limits(Numerics::kReassociating, DType::kF32).rel_l2, 2e-4);
   EXPECT_LT(default_limits(Numerics::kReassociating, DType::kF16).rel_l2, 1e-2);
   EXPECT_TRUE(default_limits(Numerics::kLossy, DType::kI32).bitwise);
+}
+
+TEST(Numeric, RoundingInABodyCounts) {
+  const auto coarsest = [](const std::string& text) {
+    const auto graph = graph::parse("graph \"g\" " + text);
+    if (!graph.ok()) throw std::logic_error(graph.error().message);
+    return coarsest_arithmetic(*graph);
+  };
+  const std::string loop =
+      "(%n: i64[], %go: bool[], %x: f32[2]) { %y: f32[2] = Loop(%n, %go, %x) \"loop\" graph \"body\" (%i: "
+      "i64[], %c: bool[], %v: f32[2]) { ";
+  const std::string end = " return %c, %w } return %y }";
+  EXPECT_EQ(coarsest(loop + "%w: f32[2] = Neg(%v)" + end), DType::kF32);
+  EXPECT_EQ(coarsest(loop + "%h: f16[2] = Cast(%v) {to = 10} %w: f32[2] = Cast(%h) {to = 1}" + end),
+            DType::kF16);
+  EXPECT_EQ(coarsest("(%n: i64[2]) { %y: i64[2] = Neg(%n) return %y }"), DType::kF32);
 }
 
 TEST(Numeric, NarrowOutputsCompareWithAWiderReference) {

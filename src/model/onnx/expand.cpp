@@ -22,7 +22,8 @@ using NameMap = std::unordered_map<ValueId, std::string>;
 
 class Expander {
  public:
-  Expander(const Graph& graph, bool keep_own) : source_(graph), builder_(graph.name()), keep_own_(keep_own) {}
+  Expander(const Graph& graph, bool keep_own, bool in_body)
+      : source_(graph), builder_(graph.name()), keep_own_(keep_own), in_body_(in_body) {}
 
   Result<Graph> run() {
     ValueMap values;
@@ -70,7 +71,7 @@ class Expander {
   Status add_node(const Graph& graph, const Node& node, ValueMap& values, const NameMap& names) {
     if (graph::is_group(node)) return add_group(graph, node, values, names);
     Node copy = node;
-    if (!keep_own_) graph::to_onnx_random(graph, copy);
+    if (!keep_own_) graph::to_onnx_random(graph, copy, in_body_);
     for (ValueId& input : copy.inputs) {
       HONE_ASSIGN(input, find(graph, values, input));
     }
@@ -82,7 +83,7 @@ class Expander {
     if (node.op == "Attention") HONE_CHECK(give_mask_all_rows(copy));
     copy.attributes.erase("output_layout");  // the expanded graph is plain throughout
     for (auto& body : copy.bodies) {
-      HONE_ASSIGN(Graph expanded, expand_groups(*body, keep_own_));
+      HONE_ASSIGN(Graph expanded, Expander(*body, keep_own_, true).run());
       body = std::make_shared<const Graph>(std::move(expanded));
     }
     std::vector<std::string> output_names;
@@ -170,10 +171,13 @@ class Expander {
   const Graph& source_;
   GraphBuilder builder_;
   bool keep_own_;
+  bool in_body_;
 };
 
 }  // namespace
 
-Result<Graph> expand_groups(const Graph& graph, bool keep_own) { return Expander(graph, keep_own).run(); }
+Result<Graph> expand_groups(const Graph& graph, bool keep_own) {
+  return Expander(graph, keep_own, false).run();
+}
 
 }  // namespace hone::model::onnx

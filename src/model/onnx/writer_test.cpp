@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "graph/builder.h"
+#include "graph/random_seeds.h"
 #include "graph/text.h"
 #include "graph/verify.h"
 #include "model/onnx/reader.h"
@@ -193,6 +194,34 @@ TEST_F(Writer, TurnsCapturesBackIntoOuterNames) {
   EXPECT_EQ(read.bodies[0]->nodes()[0].op, "Mul");
   EXPECT_EQ(read.bodies[1]->nodes()[0].op, "Identity");  // ONNX wants a node behind every output of a branch
   EXPECT_EQ(back.type(back.outputs()[0]).text(), "f32[2,3]");
+}
+
+// Seeds that hone made for nodes that had none. Iterations of a loop draw different numbers, which ONNX says
+// by giving no seed at all.
+TEST_F(Writer, GivesRandomOperatorsTheSeedThatOnnxCanSay) {
+  const auto parsed = graph::parse(R"(graph "g" (%n: i64[], %go: bool[], %x: f32[2]) {
+    %y: f32[2] = Loop(%n, %go, %x) "loop"
+      graph "body" (%i: i64[], %c: bool[], %v: f32[2]) {
+        %r: f32[2] = RandomNormalLike(%v) "draw"
+        %s: f32[2] = RandomUniformLike(%v) {seed = 3.0} "given"
+        %t: f32[2] = Add(%r, %s)
+        %w: f32[2] = Add(%v, %t)
+        return %c, %w
+      }
+    %z: f32[2] = RandomNormalLike(%y) "outside"
+    return %z
+  })");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  const auto seeded = graph::give_seeds(*parsed, 7);
+  ASSERT_TRUE(seeded.ok()) << seeded.error().message;
+  const Graph back = round_trip(*seeded);
+  EXPECT_EQ(graph::count_unseeded(back), 1U);
+  const Graph& body = *back.nodes()[0].bodies[0];
+  const Node& draw = body.node(body.value(body.find_value("r")).producer);
+  EXPECT_EQ(draw.op, "RandomNormalLike");
+  EXPECT_FALSE(draw.attributes.has("seed"));
+  EXPECT_EQ(body.node(body.value(body.find_value("s")).producer).attributes.real("seed", 0), 3.0F);
+  EXPECT_TRUE(back.nodes()[1].attributes.has("seed"));
 }
 
 TEST_F(Writer, NamesWhatTheAskedOpsetCannotSay) {
