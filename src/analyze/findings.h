@@ -386,6 +386,7 @@ struct PassRow {
   double max_rel_err = 0;               // against the reference, after this pass
   std::optional<ArenaGain> arena = {};  // of what aims at memory and changed something
   bool changed = false;                 // the graph; what was measured did
+  bool undecided = false;               // the experiment ended before it was kept or dropped
 };
 
 // Passes of which none made a difference alone, or only the last: measured as one against what was kept
@@ -460,12 +461,26 @@ struct PhaseTime {
   double seconds = 0;
 };
 
+// How the roofs behind a report were measured.
+struct RoofsOrigin {
+  std::string measured_at;            // ISO 8601, UTC; empty: not known
+  double age_hours = 0;               // when they were used
+  double seconds = 0;                 // that measuring took
+  int repetitions = 0;                // of all roofs together
+  int disturbed = 0;                  // of those, by other programs
+  std::vector<std::string> doubtful;  // roofs of which too few repetitions were undisturbed: may be too low
+};
+
 // Everything that `hone lab` leaves: the input of every form of the report.
 struct LabReport {
   int schema = 1;
+  // What was being done when somebody ended the experiment; empty: it ran to its end. An interrupted one has
+  // a baseline and the passes tried so far; `optimised`, `result` and `numerics` are empty.
+  std::string interrupted;
   ModelInfo model;
   Environment environment;
   Roofs roofs;
+  RoofsOrigin roofs_origin;
   Analysis baseline;
   std::vector<PassRow> passes;
   std::vector<PassCombination> combinations;  // of passes

@@ -14,6 +14,7 @@
 #include "core/open_files.h"
 #include "core/units.h"
 #include "report/text.h"
+#include "runtime/make_provider.h"
 #include "runtime/timing_cache.h"
 
 namespace hone::apps {
@@ -70,7 +71,8 @@ nlohmann::ordered_json result_json(const BenchOptions& options, const lab::Bench
   json["batch"] = result.batch;
   json["concurrency"] = result.concurrency;
   json["operators"] = {{"count", result.operators}, {"side_by_side", result.side_by_side}};
-  if (!result.reference.empty()) json["reference"] = result.reference;
+  if (const std::string text = lab::reference_text(result.where); !text.empty()) json["reference"] = text;
+  json["on_host"] = host_json(result.where);
   json["latency_ms"] = latency_json(result.latency);
   json["throughput_per_s"] = result.throughput_per_s;
   json["runs"] = result.latency.runs;
@@ -117,7 +119,8 @@ void print_result(const BenchOptions& options, const lab::BenchResult& result) {
     print_latency(peer.name + " " + peer.version, peer.latency);
   fmt::print("throughput: {:.4g} items/s\n", result.throughput_per_s);
   print_contention(result.latency.contention, "times are longer than on a quiet machine");
-  if (!result.reference.empty()) fmt::print("note: {}\n", report::clean_utf8(result.reference));
+  for (const std::string& text : lab::where_texts(result.where))
+    fmt::print("note: {}\n", report::clean_utf8(text));
   if (result.side_by_side > 0)
     fmt::print("{} of {} operators run side by side, a thread each\n", result.side_by_side, result.operators);
   for (const lab::PeerResult& peer : result.against) {
@@ -154,8 +157,24 @@ Status answer_requests(const graph::Graph& graph, const lab::BenchOptions& bench
   return {};
 }
 
+// What is wrong with the line, known before any work.
+Status check_line(const BenchOptions& options) {
+  const lab::BenchOptions& bench = options.bench;
+  HONE_CHECK(check_threads(bench.threads));
+  HONE_CHECK(check_device(bench.device));
+  HONE_CHECK(check_passes("--disable", options.disabled));
+  HONE_ASSIGN(const auto provider, runtime::make_provider(bench.device, {.threads = bench.threads}));
+  if (bench.concurrency > provider->threads())
+    return usage_error(
+        fmt::format("--concurrency {}: there are only {} threads to share, one a plan at least",
+                    bench.concurrency, provider->threads()));
+  if (!options.against.empty() && bench.concurrency > 1)
+    return usage_error("--against compares one plan with one session; leave --concurrency out");
+  return {};
+}
+
 Status run_bench(const BenchOptions& options, Program& program) {
-  HONE_CHECK(check_threads(options.bench.threads));
+  HONE_CHECK(check_line(options));
   ModelOptions model = options.model;
   // Both read the model again.
   if (model.path == "-" && (options.batch > 0 || !options.against.empty()))
@@ -218,7 +237,8 @@ void add_bench_command(Program& program) {
       .with_default();
   command.option("--input NAME=FILE.npy", &options->inputs,
                  "data for an input: NAME=FILE.npy; others are made up");
-  command.option("--warmup N", &options->bench.warm_up_runs, "calls before measuring (default: a while)");
+  command.option("--warmup N", &options->bench.warm_up_runs, "calls before measuring (default: a while)")
+      .not_negative();
   command.option("--iterations N", &options->bench.runs, "calls to measure (default: as the budget allows)")
       .positive();
   command.option("--csv FILE", &options->csv, "also write the time of every measured call to this file")

@@ -11,6 +11,7 @@
 #include "core/file.h"
 #include "core/units.h"
 #include "lab/ceilings/ceilings_json.h"
+#include "report/words.h"
 
 namespace hone::apps {
 namespace {
@@ -64,6 +65,8 @@ Status run_ceilings(const CeilingsOptions& options) {
   fmt::print("\n");
   print_duration("thread start", ceilings.roofs.thread_start);
   print_duration("barrier", ceilings.roofs.barrier);
+  if (const std::string doubt = report::roofs_doubt(lab::origin_of(ceilings)); !doubt.empty())
+    fmt::print("note: {}\n", doubt);
   for (const std::string& note : ceilings.notes) fmt::print("note: {}\n", note);
   if (options.json.empty()) return {};
   nlohmann::ordered_json json = lab::ceilings_json(ceilings);

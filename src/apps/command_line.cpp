@@ -152,6 +152,11 @@ std::string check_positive(const std::string& text) {
   return number && value > 0 ? "" : fmt::format("'{}' is not a number above 0", text);
 }
 
+// What is wrong with a whole number that must not be negative; empty: nothing.
+std::string check_not_negative(const std::string& text) {
+  return text.starts_with('-') ? fmt::format("'{}' is a negative number", text) : "";
+}
+
 CLI::Option* add_to(CLI::App& app, const std::string& name, Target to, const std::string& help) {
   return std::visit(
       [&](auto* variable) {
@@ -172,6 +177,11 @@ Option Option::required(bool is_required) {
 
 Option Option::positive() {
   option_->check(CLI::Validator(check_positive, "POSITIVE"));
+  return *this;
+}
+
+Option Option::not_negative() {
+  option_->check(CLI::Validator(check_not_negative, ""));
   return *this;
 }
 

@@ -39,7 +39,8 @@ class Option {
  public:
   Option(CLI::Option* option, CommandNotes* notes) : option_(option), notes_(notes) {}
   Option required(bool is_required = true);
-  Option positive();  // a number above 0
+  Option positive();      // a number above 0
+  Option not_negative();  // a number, 0 or above
   Option one_of(std::vector<std::string> values);
   Option with_default();  // --help says what the variable holds now
   Option excludes(const std::string& other);

@@ -119,6 +119,7 @@ void print_models(const CompareOptions& options, const lab::ModelComparison& res
 
 Status compare_both_models(const CompareOptions& options) {
   HONE_CHECK(check_threads(options.bench.threads));
+  HONE_CHECK(check_passes("--disable", options.disabled));
   ModelOptions model = options.model;
   model.path = options.a;
   HONE_ASSIGN(const graph::Graph a, load_to_run(model, {}, options.bench.seed));

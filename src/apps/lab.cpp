@@ -82,24 +82,31 @@ Result<lab::Ceilings> find_ceilings(const lab::Machine& machine, ProgressBar& ba
   return lab::load_or_measure_ceilings(machine, measure);
 }
 
+// The report first: an interrupted program has little time. Of an interrupted experiment there is no model: what
+// it had kept so far was not measured as a whole.
 Status write_results(const LabOptions& options, const lab::Experiment& result) {
   const std::filesystem::path out(options.out);
-  HONE_CHECK(write_run(out / "baseline", result.report, result.baseline_trace));
-  HONE_CHECK(write_run(out / "optimised", result.report, result.optimised_trace));
-  HONE_CHECK(model::write_onnx(result.optimised, out / "optimised.onnx"));
+  const bool whole = result.report.interrupted.empty();
   HONE_ASSIGN(const std::filesystem::path page, report::write_lab_report(out, result.report));
   if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::lab_json(result.report)));
+  HONE_CHECK(write_run(out / "baseline", result.report, result.baseline_trace));
+  if (whole) {
+    HONE_CHECK(write_run(out / "optimised", result.report, result.optimised_trace));
+    HONE_CHECK(model::write_onnx(result.optimised, out / "optimised.onnx"));
+  }
   fmt::print("{}", report::lab_terminal(result.report, report::terminal_style(STDOUT_FILENO)));
   fmt::print("\nreport    {}\n", page.string());
-  fmt::print("model     {}\n", (out / "optimised.onnx").string());
+  if (whole) fmt::print("model     {}\n", (out / "optimised.onnx").string());
   return {};
 }
 
 Status run_lab(const LabOptions& options, Program& program) {
   HONE_CHECK(check_threads(options.threads));
-  auto provider = runtime::make_provider(options.device, {.threads = options.threads});
-  if (!provider.ok()) return provider.error().within("--device");
+  HONE_CHECK(check_passes("--disable", options.disabled));
+  HONE_CHECK(check_device(options.device));
+  HONE_ASSIGN(const auto provider, runtime::make_provider(options.device, {.threads = options.threads}));
   lab::ExperimentOptions experiment = experiment_options(options, program.command_line);
+  HONE_CHECK(check_lossy_passes("--lossy", {experiment.lossy.begin(), experiment.lossy.end()}));
   HONE_ASSIGN(experiment.inputs, read_inputs(options.inputs));
   HONE_ASSIGN(const graph::Graph graph,
               load_to_run(options.model, shapes_of(experiment.inputs), options.seed));
@@ -115,14 +122,19 @@ Status run_lab(const LabOptions& options, Program& program) {
     bar.update(fraction, what);
     return !interrupted();
   };
-  auto result = lab::run_experiment(graph, **provider, machine, ceilings.roofs, experiment);
+  auto result = lab::run_experiment(graph, *provider, machine, ceilings.roofs, experiment);
   if (!result.ok()) return result.error().within(options.model.path);
-  result->report.reproduce.notes.push_back("roofs: " + lab::how_measured(ceilings));
+  result->report.roofs_origin = lab::origin_of(ceilings);
   for (const std::string& note : ceilings.notes) result->report.warnings.push_back("roofs: " + note);
   result->report.phases.insert(result->report.phases.begin(), roofs);
   bar.finish();
   HONE_CHECK(check_mapped_files());
   HONE_CHECK(write_results(options, *result));
+  if (!result->report.interrupted.empty()) {
+    say(fmt::format("hone: interrupted; the report in {} is partial\n", options.out));
+    program.exit_code = interrupted_status();
+    return {};
+  }
   // A result whose numbers are wrong is no result, however fast.
   if (!result->report.result.passed) program.exit_code = 1;
   return {};

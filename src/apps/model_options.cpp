@@ -1,5 +1,6 @@
 #include "apps/model_options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <random>
@@ -10,12 +11,15 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/spelling.h"
 #include "core/file.h"
 #include "core/memory_budget.h"
 #include "graph/random_seeds.h"
 #include "lab/machine.h"
 #include "model/npy/npy.h"
 #include "model/onnx/reader.h"
+#include "passes/pipeline.h"
+#include "runtime/make_provider.h"
 
 namespace hone::apps {
 namespace {
@@ -76,6 +80,40 @@ Status check_threads(int threads) {
   const int most = lab::describe_machine().hardware_threads;
   if (threads <= most) return {};
   return usage_error(fmt::format("--threads {}: this process may use {} only", threads, most));
+}
+
+Status check_device(const std::string& name) {
+  const auto known = runtime::provider_names();
+  if (std::find(known.begin(), known.end(), name) != known.end()) return {};
+  return usage_error(fmt::format("--device: there is no device '{}' in this build; it has {}", name,
+                                 fmt::join(known, ", ")));
+}
+
+namespace {
+
+Status check_pass_names(const std::string& option, const std::vector<std::string>& names, bool lossy) {
+  std::vector<std::string> known;
+  for (const passes::Pass& pass : passes::pipeline()) {
+    if (lossy && pass.numerics != Numerics::kLossy) continue;
+    for (const std::string_view name : {pass.name, pass.group})
+      if (std::find(known.begin(), known.end(), name) == known.end()) known.emplace_back(name);
+  }
+  for (const std::string& name : names)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      return usage_error(
+          fmt::format("{}: '{}' is no {}pass or group of passes{}; hone optimize --list names them", option,
+                      name, lossy ? "lossy " : "", suggestion(name, known)));
+  return {};
+}
+
+}  // namespace
+
+Status check_passes(const std::string& option, const std::vector<std::string>& names) {
+  return check_pass_names(option, names, false);
+}
+
+Status check_lossy_passes(const std::string& option, const std::vector<std::string>& names) {
+  return check_pass_names(option, names, true);
 }
 
 Result<std::map<std::string, Tensor>> read_inputs(const std::vector<std::string>& given) {
@@ -149,6 +187,13 @@ std::string assumed_text(const ModelOptions& options, const std::vector<std::str
 nlohmann::ordered_json assumed_json(const ModelOptions& options, const std::vector<std::string>& assumed) {
   auto json = nlohmann::ordered_json::object();
   for (const std::string& symbol : assumed) json[symbol] = options.default_symbol;
+  return json;
+}
+
+nlohmann::ordered_json host_json(const lab::WhereItRuns& where) {
+  auto json = nlohmann::ordered_json::array();
+  for (const lab::OtherwiseRun& use : where.host)
+    json.push_back({{"node", use.node}, {"op", use.op}, {"why", use.why}});
   return json;
 }
 

@@ -15,6 +15,7 @@
 #include "core/result.h"
 #include "core/tensor.h"
 #include "graph/graph.h"
+#include "lab/where_it_runs.h"
 
 namespace hone::apps {
 
@@ -37,6 +38,13 @@ struct ModelOptions {
 // for each other, and what is measured would be that.
 Status check_threads(int threads);
 
+// Whether there is such a device to run on.
+Status check_device(const std::string& name);
+
+// Whether each is a pass or a group of passes; what `option` gave.
+Status check_passes(const std::string& option, const std::vector<std::string>& names);
+Status check_lossy_passes(const std::string& option, const std::vector<std::string>& names);
+
 // What --input NAME=FILE.npy names, each name once.
 Result<std::map<std::string, Tensor>> read_inputs(const std::vector<std::string>& given);
 std::map<std::string, Shape> shapes_of(const std::map<std::string, Tensor>& tensors);
@@ -56,7 +64,10 @@ std::string assumed_text(const ModelOptions& options, const std::vector<std::str
 // The same for --json: {"batch": 1}.
 nlohmann::ordered_json assumed_json(const ModelOptions& options, const std::vector<std::string>& assumed);
 
-// The same, to be run: random operators that have no seed get theirs from `seed`, or from one drawn here, and
+// What --json says of operators that the host runs between the kernels: [{node, op, why}].
+nlohmann::ordered_json host_json(const lab::WhereItRuns& where);
+
+// The model, to be run: random operators that have no seed get theirs from `seed`, or from one drawn here, and
 // a line says so.
 Result<graph::Graph> load_to_run(const ModelOptions& options, std::map<std::string, Shape> input_shapes,
                                  std::optional<uint64_t> seed);

@@ -103,6 +103,8 @@ Status run_optimize(const OptimizeOptions& options) {
     return {};
   }
   HONE_CHECK(check_paths(options));
+  HONE_CHECK(check_passes("--disable", options.disabled));
+  HONE_CHECK(check_passes("--only", options.only));
   std::vector<std::string> assumed;
   HONE_ASSIGN(graph::Graph graph, load_model(options.model, {}, &assumed));
   const std::size_t before = graph.nodes().size();

@@ -108,6 +108,7 @@ Result<nlohmann::ordered_json> write_outputs(const graph::Graph& graph, const st
 
 Status run_run(const RunOptions& options) {
   HONE_CHECK(check_threads(options.threads));
+  HONE_CHECK(check_device(options.device));
   HONE_ASSIGN(auto given, read_inputs(options.inputs));
   HONE_ASSIGN(const graph::Graph graph,
               load_simplified(options.model, shapes_of(given),
@@ -142,8 +143,9 @@ void add_run_command(Program& program) {
   options->model.add_to(command);
   command.option("--input NAME=FILE.npy", &options->inputs, "an input: NAME=FILE.npy (once for each input)");
   command.option("--out DIR", &options->out, "the folder for the outputs, one .npy each").required();
-  command.option("--seed N", &options->seed,
-                 "of random operators that have none (default: drawn, and printed)");
+  command
+      .option("--seed N", &options->seed, "of random operators that have none (default: drawn, and printed)")
+      .not_negative();
   command.option("--device DEVICE", &options->device, "where to run: cpu").with_default();
   command.option("--threads N", &options->threads, "threads to use (default: every core)").positive();
   command

@@ -15,9 +15,10 @@
 #include "lab/ceilings/ceilings.h"
 #include "lab/model_summary.h"
 #include "lab/prepared.h"
-#include "lab/reference_use.h"
+#include "lab/where_it_runs.h"
 #include "passes/pipeline.h"
 #include "report/text.h"
+#include "report/words.h"
 #include "runtime/interpreter.h"
 #include "runtime/make_provider.h"
 
@@ -38,11 +39,11 @@ struct ShowOptions {
 };
 
 // The roofs of this machine where they are known; measuring takes seconds, so it happens only on request.
-Result<std::optional<Roofs>> find_roofs(bool measure) {
+Result<std::optional<lab::Ceilings>> find_roofs(bool measure) {
   const lab::Machine machine = lab::describe_machine();
   if (!measure) {
     auto cached = lab::CeilingsCache({}, machine, machine.cores).read();
-    return cached.ok() ? std::optional<Roofs>(cached->roofs) : std::nullopt;
+    return cached.ok() ? std::optional<lab::Ceilings>(*std::move(cached)) : std::nullopt;
   }
   ProgressBar bar("measuring this machine's roofs");
   lab::CeilingsOptions options;
@@ -51,8 +52,8 @@ Result<std::optional<Roofs>> find_roofs(bool measure) {
     bar.update(done);
     return !interrupted();
   };
-  HONE_ASSIGN(const lab::Ceilings ceilings, lab::load_or_measure_ceilings(machine, options));
-  return std::optional<Roofs>(ceilings.roofs);
+  HONE_ASSIGN(lab::Ceilings ceilings, lab::load_or_measure_ceilings(machine, options));
+  return std::optional<lab::Ceilings>(std::move(ceilings));
 }
 
 // The model as it runs, and as hone lab measures it: exporters compute shapes by chains of nodes, and while
@@ -118,7 +119,7 @@ void print_row(const lab::NodeSummary& row, const TextColumns& columns) {
 }
 
 void print_summary(const ModelOptions& model, const graph::Graph& graph, const lab::ModelSummary& summary,
-                   const std::optional<Roofs>& roofs, const std::vector<std::string>& assumed,
+                   const std::optional<lab::Ceilings>& roofs, const std::vector<std::string>& assumed,
                    std::size_t folded) {
   fmt::print("{}: {} nodes, {} parameters ({})", model.path, summary.nodes.size(),
              format_count(summary.parameters), format_bytes(summary.parameter_bytes));
@@ -137,7 +138,13 @@ void print_summary(const ModelOptions& model, const graph::Graph& graph, const l
                                              fmt::join(symbols, "=1 --bind ")));
   }
   if (!roofs) fmt::print("no floors: this machine's roofs are not known; --floors measures them\n");
-  if (roofs) fmt::print("floors on {}, {} threads\n", roofs->machine, roofs->threads);
+  if (roofs) {
+    const analyze::RoofsOrigin origin = lab::origin_of(*roofs);
+    fmt::print("floors on {}, {} threads; roofs {}\n", roofs->roofs.machine, roofs->roofs.threads,
+               report::roofs_origin_text(origin));
+    if (const std::string doubt = report::roofs_doubt(origin); !doubt.empty())
+      fmt::print("note: {}\n", doubt);
+  }
   print_interface(graph, "input", graph.inputs());
   print_interface(graph, "output", graph.outputs());
   const TextColumns columns(summary.nodes);
@@ -182,15 +189,13 @@ nlohmann::ordered_json summary_json(const std::string& path, const graph::Graph&
   return json;
 }
 
-// Operators of the optimised model that this machine's CPU has no kernel for; none said where shapes are not
-// known.
-Result<std::string> reference_operators(const graph::Graph& graph) {
-  for (const graph::Value& value : graph.values()) {
-    if (!value.type.is_static()) return std::string();
-  }
+// Operators of the optimised model that this machine's CPU has no kernel for. Nothing is said while symbols stand
+// for extents: with numbers in their place most of those operators have kernels.
+Result<lab::WhereItRuns> where_it_would_run(const graph::Graph& graph) {
+  if (!graph.symbols().empty()) return lab::WhereItRuns{};
   HONE_ASSIGN(const auto provider, runtime::make_provider("cpu", {}));
   HONE_ASSIGN(const graph::Graph optimised, lab::optimise(graph, *provider, {}));
-  return lab::reference_text(lab::reference_use(optimised, *provider), optimised.nodes().size());
+  return lab::where_it_runs(optimised, *provider);
 }
 
 Status run_show(const ShowOptions& options) {
@@ -212,18 +217,21 @@ Status run_show(const ShowOptions& options) {
     HONE_ASSIGN(graph, without_known_nodes(std::move(graph), options.model.path));
   }
   const std::size_t folded = all_nodes - std::min(all_nodes, graph.nodes().size());
-  HONE_ASSIGN(const std::optional<Roofs> roofs, find_roofs(options.floors));
-  lab::ModelSummary summary = lab::summarise_model(graph, roofs);
+  HONE_ASSIGN(const std::optional<lab::Ceilings> roofs, find_roofs(options.floors));
+  lab::ModelSummary summary =
+      lab::summarise_model(graph, roofs ? std::optional<Roofs>(roofs->roofs) : std::nullopt);
   summary.parameters = given.parameters;
   summary.parameter_bytes = given.parameter_bytes;
   nlohmann::ordered_json json = summary_json(options.model.path, graph, summary, roofs.has_value());
   json["assumed"] = assumed_json(options.model, assumed);
   json["nodes_folded"] = folded;
-  HONE_ASSIGN(const std::string reference, reference_operators(graph));
-  if (!reference.empty()) json["reference"] = reference;
+  HONE_ASSIGN(const lab::WhereItRuns where, where_it_would_run(graph));
+  if (const std::string text = lab::reference_text(where); !text.empty()) json["reference"] = text;
+  json["on_host"] = host_json(where);
   HONE_CHECK(write_json(options.json, json));
   print_summary(options.model, graph, summary, roofs, assumed, folded);
-  if (!reference.empty()) fmt::print("\noptimised for this CPU, {}\n", clean_utf8(reference));
+  for (const std::string& text : lab::where_texts(where))
+    fmt::print("\noptimised for this CPU, {}\n", clean_utf8(text));
   return {};
 }
 

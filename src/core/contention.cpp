@@ -50,7 +50,7 @@ int64_t waited_ns_now() {
 
 }  // namespace
 
-ContentionMeter::ContentionMeter() { restart(); }
+ContentionMeter::ContentionMeter(int64_t forgiven_ns) : forgiven_ns_(forgiven_ns) { restart(); }
 
 void ContentionMeter::restart() {
   waited_ns_ = waited_ns_now();
@@ -61,8 +61,10 @@ ContentionShare ContentionMeter::share() const {
   const int64_t end_ns = now_ns(), waited = waited_ns_now();
   if (waited < 0 || waited_ns_ < 0) return {};
   // A thread that has ended since takes its count with it: then the sum may have fallen.
-  const auto in_line = static_cast<double>(std::max<int64_t>(0, waited - waited_ns_));
-  return {std::min(1.0, in_line / static_cast<double>(std::max<int64_t>(1, end_ns - start_ns_))), true};
+  const int64_t in_line = std::max<int64_t>(0, waited - waited_ns_);
+  if (in_line <= forgiven_ns_) return {0, true};
+  const auto wall = static_cast<double>(std::max<int64_t>(1, end_ns - start_ns_));
+  return {std::min(1.0, static_cast<double>(in_line) / wall), true};
 }
 
 std::string contention_text(const ContentionShare& share) {

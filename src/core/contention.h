@@ -9,10 +9,10 @@
 
 namespace hone {
 
-// What of a stretch of time was spent in line.
+// How much of a stretch of time was spent in line.
 struct ContentionShare {
-  double waited = 0;   // the threads' time in line ÷ the wall time, at most 1; of a team that meets at
-                       // barriers every wait of one is a wait of all
+  double waited = 0;   // the threads' time in line ÷ the wall time, at most 1: where threads meet at
+                       // barriers, all wait for the one in line
   bool known = false;  // false: this system does not say (no schedstat)
 
   // More than a quiet machine's own doings account for: what was measured is not this program's alone.
@@ -24,12 +24,15 @@ struct ContentionShare {
 // thread: not for inside of what is timed. Not thread-safe.
 class ContentionMeter {
  public:
-  ContentionMeter();
+  // Time in line up to `forgiven_ns` counts as none: in stretches of a millisecond, interrupts and the waking
+  // of a team's threads would count as much as another program.
+  explicit ContentionMeter(int64_t forgiven_ns = 0);
   // Since the construction or the last restart().
   ContentionShare share() const;
   void restart();
 
  private:
+  int64_t forgiven_ns_;
   int64_t start_ns_ = 0;
   int64_t waited_ns_ = 0;  // by then; below 0: not known
 };

@@ -1,49 +1,17 @@
 // Whether a busy machine is noticed: by a process that fills the CPU that this thread runs on.
 #include "core/contention.h"
 
-#include <csignal>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/clock.h"
+#include "core/testing/rival.h"
 
 namespace hone {
 namespace {
 
-void compute_for(int64_t ns) {
-  const int64_t end = now_ns() + ns;
-  while (now_ns() < end) continue;
-}
-
-// The process and this thread on one CPU while it lives.
-class Rival {
- public:
-  Rival() {
-    ::sched_getaffinity(0, sizeof(before_), &before_);
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(::sched_getcpu(), &one);
-    ::sched_setaffinity(0, sizeof(one), &one);
-    child_ = ::fork();
-    if (child_ == 0)
-      for (volatile bool forever = true; forever;) continue;
-  }
-  ~Rival() {
-    ::kill(child_, SIGKILL);
-    ::waitpid(child_, nullptr, 0);
-    ::sched_setaffinity(0, sizeof(before_), &before_);
-  }
-  Rival(const Rival&) = delete;
-  Rival& operator=(const Rival&) = delete;
-
- private:
-  cpu_set_t before_;
-  pid_t child_ = -1;
-};
+using testing_support::compute_for;
+using testing_support::Rival;
 
 TEST(Contention, ARivalForTheCpuIsSeen) {
   const Rival rival;
@@ -73,6 +41,15 @@ TEST(Contention, ARestartForgetsWhatWas) {
   meter.restart();
   ::usleep(300'000);
   EXPECT_LT(meter.share().waited, 0.2);
+}
+
+TEST(Contention, WhatIsForgivenCountsAsNone) {
+  const Rival rival;
+  const ContentionMeter strict, lenient(1'000'000'000'000);
+  compute_for(300'000'000);
+  EXPECT_TRUE(strict.share().disturbed());
+  EXPECT_EQ(lenient.share().waited, 0);
+  EXPECT_TRUE(lenient.share().known);
 }
 
 }  // namespace

@@ -34,11 +34,13 @@ Markup footer(std::string_view version, std::string_view roofs) {
 }  // namespace
 
 std::string lab_html(const analyze::LabReport& report) {
+  const analyze::Analysis* const after = report.interrupted.empty() ? &report.optimised : nullptr;
   const std::vector<html::Section> sections = {
-      html::ledger_part(report.baseline, &report.optimised),
-      html::top_part(report.baseline, &report.optimised),
-      html::roofline_part(report.roofs, report.baseline, &report.optimised),
-      html::timeline_part(report.baseline, &report.optimised),
+      html::change_part(report),
+      html::ledger_part(report.baseline, after),
+      html::top_part(report.baseline, after),
+      html::roofline_part(report.roofs, report.baseline, after),
+      html::timeline_part(report.baseline, after),
       html::passes_part(report),
       html::numerics_part(report),
       html::facts_part(report),

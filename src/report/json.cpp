@@ -4,6 +4,7 @@
 
 #include "report/description/analysis.h"
 #include "report/json/parts.h"
+#include "report/words.h"
 #include "trace/roofs_json.h"
 
 namespace hone::report {
@@ -56,6 +57,7 @@ Json passes(const std::vector<analyze::PassRow>& rows) {
                     {"measured_gain_ms", row.measured_gain_ms ? estimate(*row.measured_gain_ms) : Json()},
                     {"changed", row.changed || row.measured_gain_ms},
                     {"kept", row.kept},
+                    {"undecided", row.undecided},
                     {"reason", row.reason},
                     {"max_rel_err", row.max_rel_err},
                     {"arena_bytes", row.arena ? arena_gain(*row.arena) : Json()}});
@@ -71,6 +73,38 @@ Json combinations(const std::vector<analyze::PassCombination>& rows) {
                     {"kept", row.kept},
                     {"reason", row.reason}});
   return list;
+}
+
+Json causes(const analyze::LabReport& report) {
+  Json list = Json::array();
+  for (const CauseTimes& row : causes_before_and_after(report))
+    list.push_back({{"cause", analyze::cause_name(row.cause)},
+                    {"before_ms", row.before_ms},
+                    {"after_ms", row.after_ms}});
+  return list;
+}
+
+Json result_json(const analyze::LabReport& report) {
+  const analyze::LabResult& result = report.result;
+  return {{"speedup", estimate(result.speedup)},
+          {"max_rel_err", result.max_rel_err},
+          {"passed", result.passed},
+          {"pairs", result.pairs},
+          {"confidence", result.confidence},
+          {"predicted_gain_ms", result.predicted_gain_ms},
+          {"measured_gain_ms", estimate(result.measured_gain_ms)},
+          {"paired_before_ms", estimate(result.paired_before_ms)},
+          {"paired_after_ms", estimate(result.paired_after_ms)},
+          {"step_before_ms", estimate(step_before(report))},
+          {"step_after_ms", estimate(step_after(report))},
+          {"causes", causes(report)}};
+}
+
+Json roofs_origin(const analyze::RoofsOrigin& origin) {
+  if (origin.measured_at.empty()) return {};
+  return {{"measured_at", origin.measured_at}, {"age_hours", origin.age_hours},
+          {"seconds", origin.seconds},         {"repetitions", origin.repetitions},
+          {"disturbed", origin.disturbed},     {"doubtful", origin.doubtful}};
 }
 
 Json phases(const std::vector<analyze::PhaseTime>& rows) {
@@ -127,6 +161,7 @@ Json advice(const analyze::Advice& first) {
 }  // namespace
 
 std::string lab_json(const analyze::LabReport& report) {
+  const bool whole = report.interrupted.empty();
   return dump({{"schema", report.schema},
                {"machine", report.environment.machine},
                {"model", report.model.name},
@@ -134,21 +169,14 @@ std::string lab_json(const analyze::LabReport& report) {
                {"baseline", side(report.baseline, report.baseline_memory)},
                {"passes", passes(report.passes)},
                {"combinations", combinations(report.combinations)},
-               {"optimised", side(report.optimised, report.optimised_memory)},
-               {"result",
-                {{"speedup", estimate(report.result.speedup)},
-                 {"max_rel_err", report.result.max_rel_err},
-                 {"passed", report.result.passed},
-                 {"pairs", report.result.pairs},
-                 {"confidence", report.result.confidence},
-                 {"predicted_gain_ms", report.result.predicted_gain_ms},
-                 {"measured_gain_ms", estimate(report.result.measured_gain_ms)},
-                 {"paired_before_ms", estimate(report.result.paired_before_ms)},
-                 {"paired_after_ms", estimate(report.result.paired_after_ms)}}},
+               {"optimised", whole ? side(report.optimised, report.optimised_memory) : Json()},
+               {"result", whole ? result_json(report) : Json()},
+               {"interrupted", whole ? Json() : Json(report.interrupted)},
                {"numerics", numerics(report.numerics)},
                {"model_info", model_info(report.model)},
                {"environment", environment_json(report.environment)},
                {"roofs", trace::roofs_to_json(report.roofs)},
+               {"roofs_origin", roofs_origin(report.roofs_origin)},
                {"phases", phases(report.phases)},
                {"reproduce", {{"command", report.reproduce.command}, {"notes", report.reproduce.notes}}},
                {"warnings", report.warnings}});

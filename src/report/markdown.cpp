@@ -38,6 +38,18 @@ std::string passes(const analyze::LabReport& report) {
                rows);
 }
 
+std::string before_and_after(const analyze::LabReport& report) {
+  const double step = step_before(report).median;
+  std::vector<Cells> rows;
+  for (const CauseTimes& cause : causes_before_and_after(report))
+    rows.push_back({std::string(analyze::cause_label(cause.cause)), fixed_ms(cause.before_ms, step),
+                    fixed_ms(cause.after_ms, step), signed_ms(cause.after_ms - cause.before_ms, step)});
+  if (rows.empty()) return "";
+  rows.push_back({"**step**", estimate_ms(step_before(report)), estimate_ms(step_after(report)),
+                  signed_ms(step_after(report).median - step, step)});
+  return "## Before and after\n\n" + table({"cause", "before", "after", "change"}, 1, rows);
+}
+
 std::string memory(const analyze::LabReport& report) {
   const analyze::MemoryUse &a = report.baseline_memory, &b = report.optimised_memory;
   return table({"memory", "before", "after"}, 1,
@@ -85,18 +97,26 @@ std::string lab_markdown(const analyze::LabReport& report) {
                                 plain(words.rest));
   if (const std::string note = quotient_note(report); !note.empty()) out += note + "\n\n";
   out += warnings(lab_warnings(report));
-  out += fmt::format("Speed-up {} from {} paired runs. Step {} before, {} after.\n\n",
-                     ratio_text(report.result.speedup), report.result.pairs,
-                     estimate_ms(report.baseline.step.ms), estimate_ms(report.optimised.step.ms));
-  out += fmt::format("{} {}\n\n", baseline_note(), speedup_note());
+  const bool whole = report.interrupted.empty();
+  if (whole)
+    out +=
+        fmt::format("Speed-up {} from {} paired runs. Step {} before, {} after.\n\n{} {}\n\n",
+                    ratio_text(report.result.speedup), report.result.pairs, estimate_ms(step_before(report)),
+                    estimate_ms(step_after(report)), baseline_note(), speedup_note());
+  out += before_and_after(report);
   out += "## Where the time went\n\n" + ledger(report.baseline) + "## Top operators before\n\n" +
          top(report.baseline);
   out += std::string(kernel_flops_note()) + "\n\n";
   out += "## What was tried\n\n" + passes(report);
-  out += "## What is left\n\n" + plain(report.optimised.verdict.sentence) + "\n\n" + ledger(report.optimised);
-  out += "## Top operators after\n\n" + top(report.optimised);
-  out += "## Numerics and memory\n\n" + numerics(report) + memory(report);
+  if (whole) {
+    out +=
+        "## What is left\n\n" + plain(report.optimised.verdict.sentence) + "\n\n" + ledger(report.optimised);
+    out += "## Top operators after\n\n" + top(report.optimised);
+    out += "## Numerics and memory\n\n" + numerics(report) + memory(report);
+  }
   out += "## Environment\n\n" + environment_markdown(report.environment);
+  if (const std::string origin = roofs_origin_text(report.roofs_origin); !origin.empty())
+    out += "Roofs: " + origin + ".\n\n";
   out += "## How to reproduce\n\n    " + clean_utf8(report.reproduce.command) + "\n\n";
   for (const std::string& note : report.reproduce.notes) out += fmt::format("- {}\n", plain(note));
   if (!report.phases.empty()) out += fmt::format("- {}\n", plain(phases_sentence(report)));

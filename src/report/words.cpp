@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/units.h"
 #include "report/text.h"
@@ -29,16 +30,85 @@ std::string kept_passes(const analyze::LabReport& report) {
   return text;
 }
 
+// Two measurements of one thing would contradict each other.
+bool has_paired_steps(const analyze::LabReport& report) {
+  return report.result.pairs > 0 && report.result.paired_before_ms.median > 0;
+}
+
+LabHeadline partial_headline(const analyze::LabReport& report, const std::string& name) {
+  const double step_ms = report.baseline.step.ms.median;
+  const auto tried = std::count_if(report.passes.begin(), report.passes.end(), fired);
+  const std::string kept = kept_passes(report);
+  return {
+      "Interrupted: a partial report.",
+      fmt::format("{} takes {}. While {}, it was interrupted; {} by then{}. What they win together was not "
+                  "measured.",
+                  name, fixed_ms(step_ms, step_ms), report.interrupted,
+                  tried == 1 ? std::string("1 group of passes had been tried")
+                             : fmt::format("{} groups of passes had been tried", tried),
+                  kept.empty() ? ", and none was kept" : ", and the model kept is the one" + kept),
+      false};
+}
+
 }  // namespace
+
+analyze::Estimate step_before(const analyze::LabReport& report) {
+  return has_paired_steps(report) ? report.result.paired_before_ms : report.baseline.step.ms;
+}
+
+analyze::Estimate step_after(const analyze::LabReport& report) {
+  const analyze::Estimate& speedup = report.result.speedup;
+  if (!has_paired_steps(report) || speedup.low <= 0) return report.optimised.step.ms;
+  const double before = report.result.paired_before_ms.median;
+  return {before / speedup.median, before / speedup.high, before / speedup.low};
+}
+
+std::vector<CauseTimes> causes_before_and_after(const analyze::LabReport& report) {
+  if (!report.interrupted.empty()) return {};
+  std::vector<CauseTimes> rows;
+  double before_ms = 0, after_ms = 0;
+  for (const analyze::CauseChange& change : analyze::compare(report.baseline, report.optimised).ledger) {
+    rows.push_back({change.cause, change.a_ms, change.b_ms});
+    before_ms += change.a_ms;
+    after_ms += change.b_ms;
+  }
+  if (before_ms <= 0 || after_ms <= 0) return {};
+  for (CauseTimes& row : rows) {
+    row.before_ms *= step_before(report).median / before_ms;
+    row.after_ms *= step_after(report).median / after_ms;
+  }
+  return rows;
+}
+
+std::string_view causes_note() {
+  return "The step before is that of the paired, interleaved runs, and the step after is it divided by their "
+         "speed-up, which pairs tell more exactly than either time; the parts of a step are the "
+         "shares that the steps recorded between those runs had.";
+}
+
+std::string roofs_origin_text(const analyze::RoofsOrigin& origin) {
+  if (origin.measured_at.empty()) return "";
+  const double hours = origin.age_hours;
+  const std::string age = hours < 1    ? "less than an hour ago"
+                          : hours < 48 ? fmt::format("{:.0f} hours ago", hours)
+                                       : fmt::format("{:.0f} days ago", hours / 24);
+  return fmt::format("measured {} in {:.0f} s; {} of {} repetitions were disturbed by other programs", age,
+                     origin.seconds, origin.disturbed, origin.repetitions);
+}
+
+std::string roofs_doubt(const analyze::RoofsOrigin& origin) {
+  if (origin.doubtful.empty()) return "";
+  return fmt::format(
+      "the machine was busy when its roofs were measured, and these may be too low, floors and gains with "
+      "them: {}; hone ceilings --refresh measures them again",
+      fmt::join(origin.doubtful, ", "));
+}
 
 LabHeadline lab_headline(const analyze::LabReport& report) {
   const analyze::LabResult& result = report.result;
   std::string name = shortened(clean_utf8(report.model.name), 48);
-  // The times are those of the runs that the speed-up is of, where there are any: two measurements of one
-  // thing would contradict each other.
-  const bool paired = result.pairs > 0 && result.paired_before_ms.median > 0;
-  const double before_ms = paired ? result.paired_before_ms.median : report.baseline.step.ms.median;
-  const double after_ms = paired ? result.paired_after_ms.median : report.optimised.step.ms.median;
+  if (!report.interrupted.empty()) return partial_headline(report, name);
+  const double before_ms = step_before(report).median, after_ms = step_after(report).median;
   const std::string before = fixed_ms(before_ms, before_ms), after = fixed_ms(after_ms, after_ms);
   std::string numbers =
       result.passed
@@ -67,10 +137,13 @@ LabHeadline lab_headline(const analyze::LabReport& report) {
 
 std::vector<std::string> lab_warnings(const analyze::LabReport& report) {
   std::vector<std::string> all = report.warnings;
+  if (const std::string doubt = roofs_doubt(report.roofs_origin); !doubt.empty())
+    all.push_back("roofs: " + doubt);
   const auto& before = report.baseline.warnings;
   const auto& after = report.optimised.warnings;
   for (const std::string& warning : before) {
-    const bool both = std::find(after.begin(), after.end(), warning) != after.end();
+    const bool both =
+        !report.interrupted.empty() || std::find(after.begin(), after.end(), warning) != after.end();
     all.push_back(both ? warning : "before: " + warning);
   }
   for (const std::string& warning : after) {
@@ -184,6 +257,7 @@ std::string signed_ms(double ms, double largest) {
 }
 
 std::string pass_outcome(const analyze::PassRow& pass) {
+  if (pass.undecided) return "undecided";
   if (pass.kept) return "kept";
   return fired(pass) ? "dropped" : "did not fire";
 }
@@ -241,21 +315,22 @@ std::string_view baseline_note() {
 }
 
 std::string_view speedup_note() {
-  return "The speed-up is from paired, interleaved runs, in which the two plans share the caches; the times "
-         "of the steps and their parts are those of each plan running alone.";
+  return "The speed-up and the two steps are from paired, interleaved runs. The parts of a step are from "
+         "steps "
+         "recorded between those runs, under the same conditions.";
 }
 
 std::string quotient_note(const analyze::LabReport& report) {
   const analyze::LabResult& result = report.result;
   const analyze::Estimate &before = report.baseline.step.ms, &after = report.optimised.step.ms;
   if (result.pairs == 0 || !(after.low > 0)) return "";
-  const analyze::Estimate alone = {before.median / after.median, before.low / after.high,
-                                   before.high / after.low};
-  if (alone.low <= result.speedup.high && result.speedup.low <= alone.high) return "";
-  const double step_ms = result.paired_before_ms.median;
+  const analyze::Estimate recorded = {before.median / after.median, before.low / after.high,
+                                      before.high / after.low};
+  if (recorded.low <= result.speedup.high && result.speedup.low <= recorded.high) return "";
+  const double step_ms = step_before(report).median;
   return fmt::format(
-      "Measured alone, one after the other, the steps are {} apart; interleaved, they took {} and {}.",
-      ratio_text(alone), fixed_ms(step_ms, step_ms), fixed_ms(result.paired_after_ms.median, step_ms));
+      "The steps recorded between the paired runs are {} apart; by the paired runs they take {} and {}.",
+      ratio_text(recorded), fixed_ms(step_ms, step_ms), fixed_ms(step_after(report).median, step_ms));
 }
 
 std::string_view kernel_flops_note() {

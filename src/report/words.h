@@ -17,6 +17,27 @@ struct LabHeadline {
 };
 LabHeadline lab_headline(const analyze::LabReport& report);
 
+// A step before and after, in milliseconds. Where there are paired runs: the step before as those took it, and
+// that divided by their speed-up, with its interval; so the two times and the speed-up never contradict each
+// other, however busy the machine. Else as profiled.
+analyze::Estimate step_before(const analyze::LabReport& report);
+analyze::Estimate step_after(const analyze::LabReport& report);
+
+// The steps before and after by cause, from those paired runs: their times, divided as the steps that were
+// recorded between the runs divide. The rows add up to the two steps. Empty for an interrupted experiment.
+struct CauseTimes {
+  analyze::Cause cause = analyze::Cause::kFloor;
+  double before_ms = 0, after_ms = 0;
+};
+std::vector<CauseTimes> causes_before_and_after(const analyze::LabReport& report);
+std::string_view causes_note();
+
+// "measured 3 hours ago in 2 s; 12 of 90 repetitions were disturbed by other programs"; empty where nothing is
+// known.
+std::string roofs_origin_text(const analyze::RoofsOrigin& origin);
+// Why these roofs may be too low; empty where there is no doubt.
+std::string roofs_doubt(const analyze::RoofsOrigin& origin);
+
 // All warnings of an experiment: its own, and those of its two profiles, each once.
 std::vector<std::string> lab_warnings(const analyze::LabReport& report);
 
@@ -60,7 +81,7 @@ std::string_view certainty_words(analyze::Certainty certainty);
 // "+1.20 ms", "-0.30 ms".
 std::string signed_ms(double ms, double largest);
 
-// "kept", "dropped", "did not fire".
+// "kept", "dropped", "undecided", "did not fire".
 std::string pass_outcome(const analyze::PassRow& pass);
 bool fired(const analyze::PassRow& pass);  // changed the graph
 // The combination whose last pass is `pass`; null for none.
@@ -83,11 +104,11 @@ std::string peak_text(const analyze::LabReport& report);
 // What "before" stands for, so that nobody takes it for another runtime's time.
 std::string_view baseline_note();
 
-// Why the speed-up is not the quotient of the two steps' times.
+// Which runs the speed-up, the steps and their parts are of.
 std::string_view speedup_note();
 
-// "Measured alone, one after the other, the steps are 2.18× (2.10 to 2.25) apart; interleaved, they took
-// 41.20 ms and 15.50 ms."; empty where that range and the speed-up's meet.
+// "The steps recorded between the paired runs are 2.18× (2.10 to 2.25) apart; by the paired runs they take 41.20 ms
+// and 15.49 ms."; empty where that range and the speed-up's meet.
 std::string quotient_note(const analyze::LabReport& report);
 
 // Which FLOPs are counted where.

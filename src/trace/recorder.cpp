@@ -74,11 +74,14 @@ ScopeRecorder::Buffer* ScopeRecorder::buffer_of_this_thread() noexcept {
   if (owner == generation_) return mine;
   owner = generation_;
   mine = nullptr;
+  const auto tid = static_cast<int64_t>(syscall(SYS_gettid));
   try {
-    auto buffer = std::make_unique<Buffer>();
-    buffer->tid = static_cast<int64_t>(syscall(SYS_gettid));
-    buffer->records.reserve(capacity_);
     std::lock_guard lock(mutex_);
+    for (const auto& buffer : buffers_)  // the thread has been here, and at another recorder since
+      if (buffer->tid == tid) return mine = buffer.get();
+    auto buffer = std::make_unique<Buffer>();
+    buffer->tid = tid;
+    buffer->records.reserve(capacity_);
     mine = buffers_.emplace_back(std::move(buffer)).get();
   } catch (const std::bad_alloc&) {
     // Never disturb the program that is observed: this thread goes unrecorded.

@@ -47,6 +47,19 @@ TEST(ScopeRecorder, KeepsThreadsApart) {
   EXPECT_EQ(trace.tracks.size(), 4u);  // the process and three threads
 }
 
+TEST(ScopeRecorder, RecordersTakingTurnsOnAThreadKeepOneTrackEach) {
+  ScopeRecorder first(4), second(4);
+  for (int i = 0; i < 3; ++i) {
+    first.on_span(Kind::kOperator, 0, i, i + 1);
+    second.on_span(Kind::kOperator, 0, i, i + 1);
+  }
+  for (const ScopeRecorder* recorder : {&first, &second}) {
+    const Trace trace = recorder->take({}, two_operators(), {}, "test");
+    EXPECT_EQ(trace.spans.size(), 3u);
+    EXPECT_EQ(trace.tracks.size(), 2u);  // the process and the thread
+  }
+}
+
 TEST(ScopeRecorder, CountsWhatItCannotKeep) {
   ScopeRecorder recorder(10);
   for (int i = 0; i < 25; ++i) recorder.on_span(Kind::kOperator, 0, i, i + 1);

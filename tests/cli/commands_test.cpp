@@ -115,23 +115,42 @@ TEST(Help, ASlipOfTheFingerIsRecognised) {
 }
 
 TEST(Help, WhatIsWrongWithTheLineExitsWith2) {
-  for (const std::vector<std::string>& line :
-       std::vector<std::vector<std::string>>{{"polish"},
-                                             {"show"},
-                                             {"show", "m.onnx", "--colour"},
-                                             {"show", "m.onnx", "--bind", "batch=many"},
-                                             {"show", "m.onnx", "--memory", "lots"},
-                                             {"show", ""},
-                                             {"bench", "m.onnx", "--threads", "9999"},
-                                             {"ceilings", "--threads", "9999"},
-                                             {"run", "m.onnx", "--out", "o", "--threads", "9999"},
-                                             {"run", "m.onnx", "--out", "o", "--input", "x.npy"},
-                                             {"lab", "m.onnx", "--threads", "9999"},
-                                             {"optimize", "m.onnx"},
-                                             {"optimize"},
-                                             {"zoo"}})
+  for (const std::vector<std::string>& line : std::vector<std::vector<std::string>>{
+           {"polish"},
+           {"show"},
+           {"show", "m.onnx", "--colour"},
+           {"show", "m.onnx", "--bind", "batch=many"},
+           {"show", "m.onnx", "--memory", "lots"},
+           {"show", ""},
+           {"bench", "m.onnx", "--threads", "9999"},
+           {"ceilings", "--threads", "9999"},
+           {"run", "m.onnx", "--out", "o", "--threads", "9999"},
+           {"run", "m.onnx", "--out", "o", "--input", "x.npy"},
+           {"lab", "m.onnx", "--threads", "9999"},
+           {"lab", "m.onnx", "--device", "quantum"},
+           {"lab", "m.onnx", "--disable", "polish"},
+           {"lab", "m.onnx", "--lossy", "fold_constants"},
+           {"bench", "m.onnx", "--disable", "polish"},
+           {"bench", "m.onnx", "--device", "quantum"},
+           {"bench", "m.onnx", "--concurrency", "9999"},
+           {"bench", "m.onnx", "--warmup", "-3"},
+           {"bench", "m.onnx", "--concurrency", "2", "--against", "ort", "--threads", "2"},
+           {"run", "m.onnx", "--out", "o", "--device", "quantum"},
+           {"run", "m.onnx", "--out", "o", "--seed", "-3"},
+           {"optimize", "m.onnx", "-o", "o.onnx", "--only", "polish"},
+           {"optimize", "m.onnx", "-o", "o.onnx", "--disable", "polish"},
+           {"optimize", "m.onnx"},
+           {"optimize"},
+           {"zoo"}})
     EXPECT_EQ(run_hone(line).exit_code, 2) << ::testing::PrintToString(line);
   EXPECT_EQ(run_hone({"show", "nowhere.onnx"}).exit_code, 1) << "the line is right, the file is not there";
+}
+
+TEST(Help, AnUnknownPassIsNamedWithTheNearestOne) {
+  EXPECT_TRUE(is_one_line_error(run_hone({"optimize", "m.onnx", "-o", "o.onnx", "--only", "fold_constant"}),
+                                {"--only", "'fold_constant'", "did you mean 'fold_constants'", "--list"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"bench", "m.onnx", "--concurrency", "9999"}),
+                                {"--concurrency 9999", "threads to share"}));
 }
 
 TEST(Completion, KnowsEveryCommandAndOptionInEveryShell) {
@@ -350,6 +369,65 @@ TEST_F(Commands, LabLeavesReportTracesAndModelAndCompareReadsThem) {
                 {"schema", "a", "b", "a_ms", "b_ms", "change_ms", "ratio", "sure", "ledger", "operators"});
 }
 
+// A model with an If, a NonMaxSuppression and an extent that only the data tell: where these run, and why, is
+// said wherever times are.
+class HostSteps : public Commands {
+ protected:
+  void SetUp() override {
+    Commands::SetUp();
+    write_host_network(host_model);
+  }
+  // Each of the three kinds with its reason.
+  void expect_named(const std::string& text) const {
+    for (const char* part :
+         {"run on the host between the kernels", "If 'branch' (decides at run time what runs)",
+          "NonMaxSuppression 'nms' (the shape of 'kept'", "NonZero 'places' (the shape of", "'turned'",
+          "is known only when it runs"})
+      EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+  }
+  void expect_listed(const json& rows) const {
+    std::map<std::string, std::string> why;
+    for (const json& row : rows) why[row["node"]] = row["why"];
+    EXPECT_EQ(why["branch"], "decides at run time what runs") << rows.dump();
+    for (const char* node : {"nms", "places", "turned"})
+      EXPECT_NE(why[node].find("known only when it runs"), std::string::npos) << rows.dump();
+  }
+  // The terminal breaks lines.
+  static std::string on_one_line(const std::string& text) {
+    std::istringstream words(text);
+    std::string line;
+    for (std::string word; words >> word;) line += word + " ";
+    return line;
+  }
+
+  std::string host_model = (folder / "host.onnx").string();
+};
+
+TEST_F(HostSteps, AreNamedByShow) {
+  expect_named(hone({"show", host_model}).out);
+  expect_listed(json_of({"show", host_model})["on_host"]);
+  EXPECT_TRUE(json_of({"show", model})["on_host"].empty());
+}
+
+TEST_F(HostSteps, AreNamedByBench) {
+  expect_named(hone({"bench", host_model, "--budget", "0.1"}).out);
+  expect_listed(json_of({"bench", host_model, "--budget", "0.1"})["on_host"]);
+}
+
+TEST_F(HostSteps, AreNamedByLabInEveryForm) {
+  const std::string out = (folder / "lab").string();
+  const ProgramResult result = hone({"lab", host_model, "--budget", "1", "--out", out});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  expect_named(on_one_line(result.out));
+  std::string warnings;
+  const json report = json::parse(read_text(folder / "lab/report.json"));
+  for (const json& warning : report["warnings"]) warnings += warning.get<std::string>() + "\n";
+  expect_named(warnings);
+  const std::string page = read_text(folder / "lab/report.html");
+  for (const char* name : {"branch", "nms", "places", "run on the host between the kernels"})
+    EXPECT_NE(page.find(name), std::string::npos) << name;
+}
+
 TEST_F(Commands, LabMakesASlowModelFasterAndKeepsWhatDid) {
   const std::string slow = (folder / "slow.onnx").string();
   write_slow_network(slow);
@@ -368,6 +446,16 @@ TEST_F(Commands, LabMakesASlowModelFasterAndKeepsWhatDid) {
   for (const json& pass : report["passes"])
     kept = kept || (pass["kept"] && pass["measured_gain_ms"]["median"].get<double>() > 0);
   EXPECT_TRUE(kept) << report["passes"].dump();
+  // Headline and table are of one measurement, with its interval.
+  const double before_ms = result["step_before_ms"]["median"], after_ms = result["step_after_ms"]["median"];
+  EXPECT_NEAR(before_ms / after_ms, result["speedup"]["median"].get<double>(), 1e-6);
+  EXPECT_LT(result["step_after_ms"]["high"].get<double>(), before_ms);
+  double causes_ms = 0;
+  for (const json& row : result["causes"]) causes_ms += row["after_ms"].get<double>();
+  EXPECT_NEAR(causes_ms, result["step_after_ms"]["median"].get<double>(), 1e-6);
+  EXPECT_TRUE(report["interrupted"].is_null());
+  EXPECT_FALSE(report["roofs_origin"]["measured_at"].get<std::string>().empty());
+  EXPECT_LT(report["roofs_origin"]["age_hours"].get<double>(), 1);
   EXPECT_LT(report["optimised"]["step_ms"]["median"].get<double>(),
             report["baseline"]["step_ms"]["median"].get<double>());
 }

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <memory>
 #include <random>
+#include <span>
 #include <stdexcept>
 
 #include "graph/builder.h"
@@ -122,6 +123,67 @@ void write_outputs_network(const std::filesystem::path& path, const std::vector<
     builder.rename(y, outputs[i]);
     builder.output(y);
   }
+  must(model::write_onnx(finished(std::move(builder)), path));
+}
+
+void write_host_network(const std::filesystem::path& path) {
+  using graph::tensor_type;
+  std::mt19937 random(1);
+  graph::GraphBuilder builder("host");
+  const auto x = builder.input("x", tensor_type(DType::kF32, Shape{1, 4, 8, 8}));
+  const auto weights = builder.constant("weights", random_tensor({4, 4, 3, 3}, random));
+  const auto conv = builder.add("Conv", {x, weights}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}, "conv");
+
+  const auto branch = [&](const char* name, const char* op) {
+    graph::GraphBuilder body(name);
+    const auto given = body.input(std::string(name) + "_in", tensor_type(DType::kF32, Shape{1, 4, 8, 8}));
+    body.set_outputs({body.add(op, {given})});
+    return std::make_shared<const graph::Graph>(finished(std::move(body)));
+  };
+  graph::Node choice;
+  choice.op = "If";
+  choice.name = "branch";
+  const auto largest = builder.add("ReduceMax", {conv}, {{"keepdims", int64_t{0}}});
+  choice.inputs = {builder.add("Greater", {largest, builder.constant("zero", Tensor::scalar_f32(0))}), conv};
+  choice.bodies = {branch("then", "Relu"), branch("else", "Neg")};
+  choice.captures = 1;
+  const std::string chosen_name = "chosen";
+  const auto chosen = builder.try_add(std::move(choice), std::span(&chosen_name, 1));
+  if (!chosen.ok()) throw std::runtime_error(chosen.error().message);
+
+  const auto flat = [&](std::vector<int64_t> shape, const char* name) {
+    Tensor extents(DType::kI64, {static_cast<int64_t>(shape.size())});
+    std::copy(shape.begin(), shape.end(), extents.as<int64_t>().begin());
+    return builder.add("Reshape", {(*chosen)[0], builder.constant(name, std::move(extents))});
+  };
+  const auto kept = builder.add("NonMaxSuppression",
+                                {flat({1, 64, 4}, "boxes"), flat({1, 4, 64}, "scores"),
+                                 builder.constant("most", Tensor::scalar_i64(8))},
+                                {}, "nms");
+  const auto places = builder.add("NonZero", {conv}, {}, "places");
+  const auto turned = builder.add("Transpose", {places}, {}, "turned");
+  builder.rename(kept, "kept");
+  builder.rename(turned, "where");
+  builder.set_outputs({kept, turned});
+  must(model::write_onnx(finished(std::move(builder)), path));
+}
+
+void write_long_network(const std::filesystem::path& path) {
+  constexpr int kLayers = 12;
+  std::mt19937 random(1);
+  graph::GraphBuilder builder("long");
+  auto value = builder.input("x", graph::tensor_type(DType::kF32, Shape{1, 16, 96, 96}));
+  for (int i = 0; i < kLayers; ++i) {
+    const std::string layer = std::to_string(i);
+    value = builder.add("Conv", {value, builder.constant("w" + layer, random_tensor({16, 16, 3, 3}, random))},
+                        {{"pads", std::vector<int64_t>{1, 1, 1, 1}}});
+    std::vector<graph::ValueId> inputs = {value};
+    for (const char* name : {"scale", "bias", "mean", "variance"})
+      inputs.push_back(builder.constant(name + layer, random_tensor({16}, random)));
+    value = builder.add("Sigmoid", {builder.add("BatchNormalization", inputs)});
+  }
+  builder.rename(value, "y");
+  builder.output(value);
   must(model::write_onnx(finished(std::move(builder)), path));
 }
 

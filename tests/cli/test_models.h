@@ -28,6 +28,14 @@ void write_slow_network(const std::filesystem::path& path);
 // An identity whose outputs are called `outputs`.
 void write_outputs_network(const std::filesystem::path& path, const std::vector<std::string>& outputs);
 
+// x: f32[1,4,8,8] → what no plan can fix beforehand, behind a convolution that one can: an If ("branch"), a
+// NonMaxSuppression ("nms"), and a NonZero ("places") whose extent a Transpose ("turned") inherits.
+void write_host_network(const std::filesystem::path& path);
+
+// Many chained convolutions with batch normalisation, so that every pass has something to do and a step takes
+// some milliseconds: an experiment on it lasts.
+void write_long_network(const std::filesystem::path& path);
+
 // A .npy file of f32, every element `value`.
 void write_f32_npy(const std::filesystem::path& path, const std::vector<int64_t>& shape, float value);
 

@@ -118,10 +118,10 @@ TEST_F(BadInput, BadBindingsAndShapes) {
   EXPECT_TRUE(is_one_line_error(hone({"bench", model, "--bind", "batch=99999999999999"}), {"small.onnx"}));
 }
 
-TEST_F(BadInput, UnknownPassListsTheKnownOnes) {
+TEST_F(BadInput, UnknownPassSaysWhoListsTheKnownOnes) {
   for (const char* option : {"--only", "--disable"})
     EXPECT_TRUE(is_one_line_error(hone({"optimize", model, "-o", path("o.onnx"), option, "polish"}),
-                                  {"polish", "fold_batch_norm"}));
+                                  {option, "'polish'", "hone optimize --list"}));
 }
 
 TEST_F(BadInput, OptimizeNeverWritesOverItsInput) {
@@ -196,7 +196,7 @@ ProgramResult interrupt(const std::vector<std::string>& arguments, const std::st
   return run_program("/bin/bash", {"-c", "(sleep " + after + "; kill -INT $$) & exec " + command}, options);
 }
 
-TEST_F(BadInput, AnInterruptedLabWritesNothing) {
+TEST_F(BadInput, ALabInterruptedBeforeItsBaselineWritesNothing) {
   const ProgramResult result =
       interrupt({"lab", model, "--out", path("lab"), "--budget", "30"}, "1", options);
   EXPECT_EQ(result.exit_code, 130) << result.out << result.err;

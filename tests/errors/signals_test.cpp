@@ -5,7 +5,9 @@
 
 #include "tests/cli/run_program.h"
 #include "tests/cli/test_models.h"
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace hone::testing_support {
 namespace {
@@ -64,6 +66,70 @@ TEST_F(Signals, TwoInTheSameMomentAreOneRequest) {
       options);
   EXPECT_EQ(result.exit_code, 143) << result.err;
   EXPECT_FALSE(std::filesystem::exists(folder / "bench.json"));
+}
+
+// A lab that has measured its baseline and tries passes: what it knows by then is a report.
+class InterruptedLab : public Signals {
+ protected:
+  // Interrupts a long lab by `signals`, shell text, when its third group of passes is tried.
+  ProgramResult interrupt_lab(const std::string& signals) const {
+    write_long_network(folder / "long.onnx");
+    const std::string script = fmt::format(
+        "{} lab {} --out {} --budget 120 2> {} & hone=$!; trap 'kill -KILL $hone' EXIT; "
+        "until grep -Eq '^hone lab: (3[5-9]|[4-6][0-9]) %' {}; do sleep 0.05; done; date +%s%N > {}; "
+        "{}; trap - EXIT; wait $hone; status=$?; date +%s%N > {}; cat {} >&2; exit $status",
+        hone_program().string(), path("long.onnx"), path("lab"), path("said"), path("said"), path("before"),
+        signals, path("after"), path("said"));
+    RunOptions limits = options;
+    limits.time_limit = std::chrono::seconds(180);
+    // A shell's background jobs ignore SIGINT, unless it controls jobs.
+    return run_program("/bin/bash", {"-mc", script}, limits);
+  }
+  double seconds_to_end() const {
+    return (std::stod(read_text(folder / "after")) - std::stod(read_text(folder / "before"))) * 1e-9;
+  }
+  void expect_partial_report() const {
+    const auto report = nlohmann::json::parse(read_text(folder / "lab/report.json"));
+    EXPECT_FALSE(report["interrupted"].get<std::string>().empty());
+    EXPECT_TRUE(report["result"].is_null());
+    EXPECT_GT(report["baseline"]["step_ms"]["median"].get<double>(), 0);
+    EXPECT_FALSE(report["baseline"]["ledger"].empty());
+    EXPECT_FALSE(report["passes"].empty());
+    const std::string page = read_text(folder / "lab/report.html");
+    EXPECT_TRUE(page.starts_with("<!DOCTYPE html>") || page.starts_with("<!doctype html>"))
+        << page.substr(0, 40);
+    EXPECT_NE(page.find("Interrupted: a partial report."), std::string::npos);
+    EXPECT_NE(page.find("</html>"), std::string::npos);
+    EXPECT_FALSE(std::filesystem::exists(folder / "lab/optimised.onnx")) << "it was not measured as a whole";
+    EXPECT_TRUE(std::filesystem::exists(folder / "lab/baseline/trace.pftrace"));
+  }
+};
+
+TEST_F(InterruptedLab, LeavesAPartialReport) {
+  for (const auto& [signal, status] : std::map<std::string, int>{{"TERM", 143}, {"INT", 130}}) {
+    std::filesystem::remove_all(folder / "lab");
+    const ProgramResult result = interrupt_lab("kill -" + signal + " $hone");
+    EXPECT_EQ(result.exit_code, status) << result.err;
+    EXPECT_NE(result.err.find("hone: interrupted; the report in " + path("lab") + " is partial"),
+              std::string::npos)
+        << result.err;
+    EXPECT_LT(seconds_to_end(), 2) << signal;
+    expect_partial_report();
+  }
+}
+
+TEST_F(InterruptedLab, TwiceInOneMomentIsOneRequest) {
+  const ProgramResult result = interrupt_lab("kill -TERM $hone; kill -TERM $hone");
+  EXPECT_EQ(result.exit_code, 143) << result.err;
+  expect_partial_report();
+}
+
+TEST_F(InterruptedLab, ASecondRequestEndsItAtOnceAndLeavesNoHalfFile) {
+  const ProgramResult result = interrupt_lab("kill -INT $hone; sleep 0.3; kill -INT $hone 2>/dev/null");
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_LT(seconds_to_end(), 2);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
+    EXPECT_EQ(entry.path().filename().string().find(".tmp-"), std::string::npos) << entry.path();
 }
 
 TEST_F(Signals, LeaveNoUnfinishedFile) {

@@ -19,7 +19,7 @@
 #include "lab/experiment/target.h"
 #include "lab/gate/numeric.h"
 #include "lab/prepared.h"
-#include "lab/reference_use.h"
+#include "lab/where_it_runs.h"
 #include "model/conformance/cases.h"
 #include "model/npy/npy.h"
 #include "model/onnx/reader.h"
@@ -102,8 +102,7 @@ TEST(ExportedModels, BecomePlansOnceTheirExtentsAreBound) {
 
 // The operators of a graph that the CPU has no kernel for.
 std::string reference_operators(const graph::Graph& graph) {
-  return lab::reference_text(lab::reference_use(graph, *runtime::testing::cpu_provider(1)),
-                             graph.nodes().size());
+  return lab::reference_text(lab::where_it_runs(graph, *runtime::testing::cpu_provider(1)));
 }
 
 struct ZooCase {

@@ -11,7 +11,6 @@
 
 #include "lab/peers/ort.h"
 #include "lab/prepared.h"
-#include "lab/reference_use.h"
 #include "runtime/make_provider.h"
 
 namespace hone::lab {
@@ -90,7 +89,7 @@ class Bench {
     BenchResult result;
     result.threads = share;
     result.operators = static_cast<int>(plan->steps().size());
-    result.reference = describe_reference_use(*plan);
+    result.where = where_it_runs(*plan);
     result.side_by_side = static_cast<int>(std::count_if(plan->steps().begin(), plan->steps().end(),
                                                          [](const auto& step) { return step.lanes > 1; }));
     result.concurrency = options_.concurrency;

@@ -13,6 +13,7 @@
 #include "lab/gate/latency.h"
 #include "lab/gate/numeric.h"
 #include "lab/gate/paired.h"
+#include "lab/where_it_runs.h"
 
 namespace hone::lab {
 
@@ -48,7 +49,7 @@ struct BenchResult {
   int concurrency = 1;
   int64_t batch = 1;            // extent 0 of the first input that has two axes or more
   int operators = 0;            // steps of the plan
-  std::string reference;        // which of them run on the reference, in words; empty: none
+  WhereItRuns where;            // of these, those that no kernel of the device runs
   int side_by_side = 0;         // of these, those that run beside others
   Latency latency;              // of one call
   double throughput_per_s = 0;  // items (batch times calls) of all plans together

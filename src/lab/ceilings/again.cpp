@@ -62,7 +62,7 @@ void internal::take_higher(const Roofs& measured, Roofs& roofs) {
 
 Result<BetterRoofs> measure_again(const Roofs& roofs, const RoofChoice& choice, const Machine& machine,
                                   const CeilingsOptions& options) {
-  internal::CeilingsRun run{machine, false, {1}, 0, 0, {}, {}, {}, &choice};
+  internal::CeilingsRun run{.machine = machine, .thread_counts = {1}, .only = &choice};
   if (roofs.threads > 1) run.thread_counts.push_back(roofs.threads);
   run.deadline_ns = now_ns() + static_cast<int64_t>(kAgainSeconds * 1e9);
   const int rates =

@@ -44,7 +44,7 @@ double hours_since(const std::string& then) {
   return std::difftime(now, timegm(&parts)) / 3600;
 }
 
-// Old quick roofs, made better by another quick measurement, and kept as that old.
+// Old quick roofs, made better by another quick measurement, and kept as measured now.
 Result<Ceilings> measure_over(const Ceilings& old, const Machine& machine, const CeilingsCache& cache,
                               const CeilingsOptions& options) {
   HONE_ASSIGN(Ceilings fresh, measure_ceilings(machine, options));
@@ -64,7 +64,9 @@ SampleBudget internal::CeilingsRun::budget(double share) const {
 void internal::CeilingsRun::account(const Samples& samples, const std::string& what) {
   result.repetitions += samples.repetitions;
   result.disturbed += samples.disturbed;
-  if (samples.busy && std::find(busy.begin(), busy.end(), what) == busy.end()) busy.push_back(what);
+  std::vector<std::string>& doubtful = result.doubtful;
+  if (samples.busy && std::find(doubtful.begin(), doubtful.end(), what) == doubtful.end())
+    doubtful.push_back(what);
 }
 
 bool internal::CeilingsRun::wants(DType dtype) const {
@@ -93,7 +95,7 @@ Status internal::measure_threads(CeilingsRun& run) {
 Result<Ceilings> measure_ceilings(const Machine& machine, const CeilingsOptions& options) {
   const int64_t start = now_ns();
   const int threads = options.threads > 0 ? options.threads : machine.cores;
-  internal::CeilingsRun run{machine, options.quick, {1}, 0, 0, {}, {}, {}, nullptr};
+  internal::CeilingsRun run{.machine = machine, .quick = options.quick, .thread_counts = {1}};
   if (threads > 1) run.thread_counts.push_back(threads);
   run.deadline_ns = start + static_cast<int64_t>(1e9 * (options.quick ? kQuickSeconds : kFullSeconds));
   const int expected = expected_rates(run);
@@ -112,20 +114,17 @@ Result<Ceilings> measure_ceilings(const Machine& machine, const CeilingsOptions&
   HONE_CHECK(internal::measure_compute(run));
   HONE_CHECK(internal::measure_memory(run));
   HONE_CHECK(internal::measure_threads(run));
-  if (!run.busy.empty())
-    result.notes.push_back(
-        fmt::format("the machine was busy with other programs: {} of {} repetitions were disturbed, and "
-                    "these roofs may be too low: {}",
-                    result.disturbed, result.repetitions, fmt::join(run.busy, ", ")));
   result.seconds = static_cast<double>(now_ns() - start) * 1e-9;
   result.measured_at = utc_now();
   if (options.progress) options.progress(1);
   return std::move(run.result);
 }
 
-std::string how_measured(const Ceilings& ceilings) {
-  return fmt::format("measured in {:.0f} s on {}, {} of {} repetitions disturbed", ceilings.seconds,
-                     ceilings.measured_at, ceilings.disturbed, ceilings.repetitions);
+double age_hours(const Ceilings& ceilings) { return hours_since(ceilings.measured_at); }
+
+analyze::RoofsOrigin origin_of(const Ceilings& ceilings) {
+  return {ceilings.measured_at, age_hours(ceilings), ceilings.seconds,
+          ceilings.repetitions, ceilings.disturbed,  ceilings.doubtful};
 }
 
 Result<Ceilings> load_or_measure_ceilings(const Machine& machine, const CeilingsOptions& options) {
@@ -135,19 +134,16 @@ Result<Ceilings> load_or_measure_ceilings(const Machine& machine, const Ceilings
   if (!options.refresh) {
     auto cached = cache.read();
     if (cached.ok() && !cached->quick) return cached;
-    if (cached.ok() && options.quick)
-      return hours_since(cached->measured_at) < kQuickRoofsLastHours
-                 ? cached
-                 : measure_over(*cached, machine, cache, options);
+    if (cached.ok() && options.quick) {
+      const double lasts = cached->doubtful.empty() ? kQuickRoofsLastHours : kDoubtfulRoofsLastHours;
+      return age_hours(*cached) < lasts ? cached : measure_over(*cached, machine, cache, options);
+    }
     if (!cached.ok() && cached.error().code != ErrorCode::kNotFound)
       notes.push_back(cached.error().message + "; measuring again");
   }
   HONE_ASSIGN(Ceilings measured, measure_ceilings(machine, options));
-  const bool busy = std::any_of(measured.notes.begin(), measured.notes.end(), [](const std::string& note) {
-    return note.starts_with("the machine was busy");
-  });
-  if (busy) {
-    measured.notes.back() += "; not kept for the next time";
+  if (!measured.doubtful.empty()) {
+    notes.push_back("the machine was busy: what was measured is not kept for the next time");
   } else if (const Status written = cache.write(measured); !written.ok()) {
     notes.push_back(written.error().message);  // the measurement is as good without
   }

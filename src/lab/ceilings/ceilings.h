@@ -1,13 +1,13 @@
 // The roofs of this machine, measured: arithmetic per dtype, bandwidth per memory level, the cost of threads.
 // Each rate is the median of several repetitions with the lowest and highest. Repetitions during which
-// another program took a CPU are recognised (wall time against CPU time) and left out, and their number is
-// stated.
+// another program took a CPU are recognised (core/contention.h) and left out, and their number is stated.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "analyze/findings.h"
 #include "core/result.h"
 #include "core/roofs.h"
 #include "lab/gate/paired.h"
@@ -26,13 +26,14 @@ struct CeilingsOptions {
 
 struct Ceilings {
   Roofs roofs;
-  bool quick = false;       // how they were measured
-  bool from_cache = false;  //
-  double seconds = 0;       // that measuring took, back then
-  int repetitions = 0;      // of all rates together
-  int disturbed = 0;        // of those
-  std::string measured_at;  // ISO 8601, UTC
-  // For people: a cache that was unreadable, a machine that was busy, a dtype without instructions.
+  bool quick = false;  // how they were measured
+  bool from_cache = false;
+  double seconds = 0;                 // that measuring took, back then
+  int repetitions = 0;                // of all rates together
+  int disturbed = 0;                  // of those
+  std::string measured_at;            // ISO 8601, UTC
+  std::vector<std::string> doubtful;  // rates with too few undisturbed repetitions: they may be too low
+  // For people: a cache that was unreadable, a dtype without instructions.
   std::vector<std::string> notes;
 };
 
@@ -42,9 +43,12 @@ Result<Ceilings> measure_ceilings(const Machine& machine, const CeilingsOptions&
 // How long roofs that were measured quickly are taken as they are. Older ones are measured again, quickly,
 // and the higher of each two stands: whatever disturbs a measurement of a roof makes it too low.
 inline constexpr double kQuickRoofsLastHours = 24;
+inline constexpr double kDoubtfulRoofsLastHours = 1;  // quick ones of a busy machine
 
-// "measured in 2 s on 2026-11-23T00:45:03Z, 12 of 90 repetitions disturbed": how far to trust them.
-std::string how_measured(const Ceilings& ceilings);
+// Hours since they were measured; infinite where that is not known.
+double age_hours(const Ceilings& ceilings);
+// For reports: how far to trust them.
+analyze::RoofsOrigin origin_of(const Ceilings& ceilings);
 
 // From the cache, where this machine's roofs stand there and are not old; else measured, and cached unless
 // the machine was busy.

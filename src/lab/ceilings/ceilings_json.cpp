@@ -20,6 +20,7 @@ Result<Ceilings> parse(const nlohmann::ordered_json& json) {
   ceilings.repetitions = json.at("repetitions").get<int>();
   ceilings.disturbed = json.at("disturbed").get<int>();
   ceilings.measured_at = json.at("measured_at").get<std::string>();
+  ceilings.doubtful = json.value("doubtful", std::vector<std::string>());
   ceilings.notes = json.at("notes").get<std::vector<std::string>>();
   return ceilings;
 }
@@ -33,6 +34,7 @@ nlohmann::ordered_json ceilings_json(const Ceilings& ceilings) {
           {"seconds", ceilings.seconds},
           {"repetitions", ceilings.repetitions},
           {"disturbed", ceilings.disturbed},
+          {"doubtful", ceilings.doubtful},
           {"notes", ceilings.notes},
           {"roofs", trace::roofs_to_json(ceilings.roofs)}};
 }

@@ -9,8 +9,8 @@
 
 namespace hone::lab {
 
-// The roofs with how they were measured: {schema, measured_at, quick, seconds, repetitions, disturbed, notes,
-// roofs}.
+// The roofs with how they were measured: {schema, measured_at, quick, seconds, repetitions, disturbed,
+// doubtful, notes, roofs}.
 nlohmann::ordered_json ceilings_json(const Ceilings& ceilings);
 // An error names the field that is missing, of another type, or out of range.
 Result<Ceilings> ceilings_from_json(const nlohmann::ordered_json& json);

@@ -14,12 +14,11 @@ namespace hone::lab::internal {
 struct CeilingsRun {
   const Machine& machine;
   bool quick = false;
-  std::vector<int> thread_counts;                      // 1 and all; only 1 on a single core
-  int64_t deadline_ns = 0;                             // when everything should be measured
-  int rates_left = 0;                                  // to be measured until then, this one included
-  std::function<Status(const std::string&)> progress;  // before each rate
-  Ceilings result;
-  std::vector<std::string> busy;     // rates that other programs disturbed too much
+  std::vector<int> thread_counts = {};                      // 1 and all; only 1 on a single core
+  int64_t deadline_ns = 0;                                  // when everything should be measured
+  int rates_left = 0;                                       // to be measured until then, this one included
+  std::function<Status(const std::string&)> progress = {};  // before each rate
+  Ceilings result = {};
   const RoofChoice* only = nullptr;  // null: everything
 
   bool wants(DType dtype) const;

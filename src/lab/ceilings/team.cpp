@@ -4,9 +4,9 @@
 #include <ctime>
 
 #include <omp.h>
-#include <sys/resource.h>
 
 #include "core/clock.h"
+#include "core/contention.h"
 #include "core/statistics.h"
 
 namespace hone::lab {
@@ -20,27 +20,19 @@ int64_t cpu_ns(clockid_t clock) {
   return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
-// How often a thread of this process had to leave its CPU to another program.
-long preemptions() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_nivcsw;
-}
+// Time in line that a repetition may have: interrupts, and the waking of the team's threads.
+constexpr int64_t kForgivenNs = 20'000;
 
-// 20 µs, or 2 % of longer runs: interrupts and the clock readings themselves are less.
-constexpr int64_t kForgiven = 20'000;
-
-// One thread's part of a timed run: on the wall and on the CPU. They differ where the thread had to wait.
+// One thread's part of a timed run, on the wall and on the CPU.
 struct Span {
   int64_t begin = 0, end = 0, cpu = 0;
-
-  bool disturbed() const { return (end - begin) - cpu > std::max(kForgiven, (end - begin) / 50); }
 };
 
 }  // namespace
 
 TeamTime time_team(int threads, const std::function<void(int)>& work) {
   std::vector<Span> spans(static_cast<std::size_t>(threads));
+  const ContentionMeter meter(kForgivenNs);
 #pragma omp parallel num_threads(threads)
   {
     const int thread = omp_get_thread_num();
@@ -53,24 +45,18 @@ TeamTime time_team(int threads, const std::function<void(int)>& work) {
     span.cpu = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
     spans[static_cast<std::size_t>(thread)] = span;
   }
-  int64_t first_begin = spans[0].begin, last_begin = first_begin, end = spans[0].end, cpu = 0;
-  bool disturbed = false;
+  const bool disturbed = meter.share().disturbed();
+  int64_t first_begin = spans[0].begin, end = spans[0].end, cpu = 0;
   for (const Span& span : spans) {
     first_begin = std::min(first_begin, span.begin);
-    last_begin = std::max(last_begin, span.begin);
     end = std::max(end, span.end);
     cpu = std::max(cpu, span.cpu);
-    disturbed = disturbed || span.disturbed();
   }
-  // Threads that didn't run side by side didn't share what they were to share.
-  disturbed = disturbed || last_begin - first_begin > std::max<int64_t>(kForgiven, (end - first_begin) / 20);
   return {static_cast<double>(end - first_begin) * 1e-9, static_cast<double>(cpu) * 1e-9, disturbed};
 }
 
 TeamTime time_call(int threads, const std::function<void()>& call) {
-  // The team's threads aren't ours to read clocks on, and the process's CPU clock lags by a tick for threads
-  // that are running. The kernel's count of preemptions, which is the whole process's, doesn't.
-  const long preempted = preemptions();
+  const ContentionMeter meter(kForgivenNs);
   Span span;
   const int64_t cpu = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
   span.begin = now_ns();
@@ -78,8 +64,10 @@ TeamTime time_call(int threads, const std::function<void()>& call) {
   span.end = now_ns();
   span.cpu = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
   const double wall = static_cast<double>(span.end - span.begin) * 1e-9;
-  if (threads == 1) return {wall, static_cast<double>(span.cpu) * 1e-9, span.disturbed()};
-  return {wall, wall, preemptions() != preempted};
+  // The team's threads are not ours to read clocks on, and the process's CPU clock lags by a tick for threads
+  // that are running.
+  const double cpu_seconds = threads == 1 ? static_cast<double>(span.cpu) * 1e-9 : wall;
+  return {wall, cpu_seconds, meter.share().disturbed()};
 }
 
 Samples collect(const SampleBudget& budget, const std::function<TeamTime()>& once) {

@@ -1,5 +1,5 @@
-// Timing a team of OpenMP threads that all do the same work at once, and noticing when somebody else used
-// their CPUs.
+// Timing a team of OpenMP threads that all do the same work at once, and noticing (core/contention.h) when
+// somebody else used their CPUs.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct TeamTime {
   double seconds = 0;  // from the first thread's start to the last one's end
   double cpu_seconds =
       0;  // that the slowest thread had a CPU for; time_call() with several threads can't tell
-  bool disturbed = false;  // a thread waited for its CPU while it should have computed
+  bool disturbed = false;  // other programs had the process's CPUs while it should have computed
 };
 
 // Runs `work(thread)` on `threads` OpenMP threads that start together.

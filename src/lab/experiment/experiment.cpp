@@ -17,7 +17,7 @@
 #include "lab/experiment/target.h"
 #include "lab/experiment/trials.h"
 #include "lab/prepared.h"
-#include "lab/reference_use.h"
+#include "lab/where_it_runs.h"
 #include "passes/pipeline.h"
 #include "runtime/autotune.h"
 #include "runtime/interpreter.h"
@@ -30,10 +30,11 @@ using graph::Graph;
 using runtime::Plan;
 
 // Shares of the budget. The groups of passes have the rest, less what went before them.
-constexpr double kProfileShare = 0.06;      // each of the profiles that the report shows
-constexpr double kFinalShare = 0.20;        // baseline against the result
+constexpr double kProfileShare = 0.06;  // each of the profiles
+constexpr double kFinalShare = 0.20;    // baseline against the result, without the steps recorded meanwhile
 constexpr double kLeastTrialShare = 0.075;  // of a group that is measured, even if nothing is left
 constexpr int kLeastBlocks = 6;             // of a comparison: fewer can claim nothing at 95 %
+constexpr int kProfiledSteps = 100;         // that the profiles of the result want, while there is time
 
 Estimate estimate(const Interval& interval) { return {interval.median, interval.low, interval.high}; }
 
@@ -60,19 +61,39 @@ class Runner {
     HONE_CHECK(prepare_baseline(graph));
     HONE_CHECK(compute_reference());
     HONE_CHECK(measure_baseline());
-    HONE_CHECK(try_groups());
-    HONE_CHECK(measure_result());
-    HONE_CHECK(check_result());
+    if (const Status improved = improve(); !improved.ok()) {
+      if (improved.error().code != ErrorCode::kCancelled) return improved.error();
+      leave_partial();
+    }
     describe();
     (void)cache_.save();  // a convenience: the next run measures again if it could not be written
     return std::move(experiment_);
   }
 
  private:
+  Status improve() {
+    HONE_CHECK(try_groups());
+    HONE_CHECK(measure_result());
+    return check_result();
+  }
+
+  // What was not measured to its end is left out: the baseline and the decisions about passes stand.
+  void leave_partial() {
+    analyze::LabReport& report = experiment_.report;
+    report.interrupted = said_.second;
+    report.optimised = {};
+    report.result = {};
+    report.numerics.clear();
+    experiment_.optimised_trace = {};
+  }
+
+  bool keep_going() const { return !options_.progress || options_.progress(said_.first, said_.second); }
+
   Status say(double fraction, const std::string& what) {
     said_ = {fraction, what};
     if (options_.progress && !options_.progress(fraction, what))
-      return Error{ErrorCode::kCancelled, "interrupted; nothing was written"};
+      return Error{ErrorCode::kCancelled,
+                   "interrupted before the baseline was measured; nothing was written"};
     return {};
   }
 
@@ -112,8 +133,7 @@ class Runner {
                          .overlap = options_.overlap});
   }
 
-  Result<Profile> profile(Plan& plan, const std::string& source) {
-    phases_.enter("profiles");
+  ProfileOptions profile_options(const std::string& source) const {
     ProfileOptions profile;
     profile.budget_ns = static_cast<int64_t>(options_.budget_s * kProfileShare * 1e9);
     profile.top = options_.top;
@@ -121,7 +141,12 @@ class Runner {
     profile.machine = machine_title(machine_);
     profile.device = provider_.name();
     profile.threads = provider_.threads();
-    return profile_plan(plan, roofs_, profile);
+    return profile;
+  }
+
+  Result<Profile> profile_baseline() {
+    phases_.enter("profiles");
+    return profile_plan(*baseline_plan_, roofs_, profile_options("baseline"));
   }
 
   Result<PairedResult> compare(Plan& before, Plan& after, PairedOptions paired, double from, double to,
@@ -129,8 +154,9 @@ class Runner {
     phases_.enter("paired runs");
     HONE_CHECK(say(from, what));
     paired.progress = [this, from, to, what](double done) {
-      return !options_.progress || options_.progress(from + (to - from) * done, what);
+      return say(from + (to - from) * done, what).ok();
     };
+    paired.keep_going = [this] { return keep_going(); };
     return run_paired([&] { return before.run(); }, [&] { return after.run(); }, paired);
   }
 
@@ -147,14 +173,15 @@ class Runner {
     phases_.enter("roofs again");
     CeilingsOptions measure;
     measure.cache_folder = options_.roofs_cache;
-    measure.progress = [&](double) { return say(0.29, "measuring roofs again").ok(); };
+    const double fraction = said_.first;
+    measure.progress = [&](double) { return say(fraction, "measuring roofs again").ok(); };
     HONE_ASSIGN(BetterRoofs better, measure_again(roofs_, choice, machine_, measure));
     if (better.changes.empty()) return {};  // the analysis warns
     roof_notes_.push_back(fmt::format("{}; measured again: {}", beaten, fmt::join(better.changes, ", ")));
     roofs_ = std::move(better.roofs);
     for (Profile* seen : profiles) {
-      HONE_ASSIGN(seen->analysis,
-                  analyze::analyze_trace(seen->trace, roofs_, {options_.top, 0, seen->analysis.source}));
+      HONE_ASSIGN(seen->analysis, analyse_profile(seen->trace, seen->contention, roofs_,
+                                                  profile_options(seen->analysis.source)));
     }
     return {};
   }
@@ -180,14 +207,14 @@ class Runner {
     runtime::PlanOptions tune;
     tune.cache = &cache_;
     tune.step_bytes = runtime::step_bytes(baseline_graph_);
-    tune.keep_going = [this] { return !options_.progress || options_.progress(said_.first, said_.second); };
+    tune.keep_going = [this] { return keep_going(); };
     tuner_.emplace(provider_, tune);
     prices_.emplace(*tuner_);
-    HONE_ASSIGN(Profile seen, profile(*baseline_plan_, "baseline"));
+    HONE_ASSIGN(Profile seen, profile_baseline());
     if (!learn(*baseline_plan_, seen.trace).empty()) {  // some kernels were chosen by disturbed readings
       HONE_ASSIGN(baseline_plan_,
                   compile(baseline_graph_, 0.27, "choosing again where a reading was disturbed"));
-      HONE_ASSIGN(seen, profile(*baseline_plan_, "baseline"));
+      HONE_ASSIGN(seen, profile_baseline());
       learn(*baseline_plan_, seen.trace);
     }
     HONE_CHECK(correct_roofs({&seen}));
@@ -272,14 +299,42 @@ class Runner {
   static double trials_progress(double done) { return 0.30 + 0.45 * done; }
 
   Status try_groups() {
-    HONE_ASSIGN(TrialResults trials,
-                run_trials(baseline_graph_, *baseline_plan_, passes::groups(options_.lossy), trial_steps()));
+    TrialResults trials;
+    const Status tried =
+        run_trials(baseline_graph_, *baseline_plan_, passes::groups(options_.lossy), trial_steps(), trials);
     experiment_.report.passes = std::move(trials.rows);
     experiment_.report.combinations = std::move(trials.combinations);
     experiment_.optimised = std::move(trials.graph);
     optimised_plan_ = std::move(trials.plan);
     kept_groups_ = std::move(trials.groups);
-    return {};
+    return tried;
+  }
+
+  // Steps of both plans, paired; between the blocks a step of each is recorded, so that the profiles that the
+  // report shows are of the machine as it was in the runs that the speed-up is of.
+  Result<PairedResult> compare_and_record(StepRecorder& before, StepRecorder& after) {
+    const double seconds = options_.budget_s * (kFinalShare + 2 * kProfileShare);
+    const int64_t end = now_ns() + static_cast<int64_t>(seconds * 1e9);
+    const auto record = [&](int turn) -> Status {
+      for (StepRecorder* side : {turn % 2 == 0 ? &before : &after, turn % 2 == 0 ? &after : &before})
+        HONE_CHECK(side->record_after_others(end));
+      return {};
+    };
+    PairedOptions paired;
+    paired.budget_ns = static_cast<int64_t>(seconds * 1e9);
+    paired.min_blocks = kLeastBlocks;
+    paired.after_block = record;
+    HONE_ASSIGN(PairedResult speed, compare(*baseline_plan_, *optimised_plan_, paired, 0.76, 0.97,
+                                            "measuring the result against the baseline"));
+    // The ratio may be known after a dozen blocks; where a step's time goes takes some more steps.
+    phases_.enter("profiles");
+    for (int turn = 0; !before.enough() || !after.enough() ||
+                       (now_ns() < end && std::min(before.steps(), after.steps()) < kProfiledSteps);
+         ++turn) {
+      HONE_CHECK(say(0.98, "profiling the baseline and the result"));
+      HONE_CHECK(record(turn));
+    }
+    return speed;
   }
 
   Status measure_result() {
@@ -290,11 +345,11 @@ class Runner {
       report.result.speedup = {1, 1, 1};
       return {};
     }
-    // Both profiles of the report are taken now, one right after the other: the machine may have been busier
-    // when the experiment began, and the two are compared row by row.
-    HONE_CHECK(say(0.76, "profiling the baseline and the result"));
-    HONE_ASSIGN(Profile before, profile(*baseline_plan_, "baseline"));
-    HONE_ASSIGN(Profile after, profile(*optimised_plan_, "optimised"));
+    StepRecorder before_steps(*baseline_plan_, profile_options("baseline"));
+    StepRecorder after_steps(*optimised_plan_, profile_options("optimised"));
+    HONE_ASSIGN(const PairedResult speed, compare_and_record(before_steps, after_steps));
+    HONE_ASSIGN(Profile before, before_steps.profile(roofs_));
+    HONE_ASSIGN(Profile after, after_steps.profile(roofs_));
     HONE_CHECK(correct_roofs({&before, &after}));
     learn(*optimised_plan_, after.trace);
     const double priced_ms = report.baseline.step.ms.median;
@@ -302,11 +357,11 @@ class Runner {
     experiment_.baseline_trace = std::move(before.trace);
     report.optimised = std::move(after.analysis);
     experiment_.optimised_trace = std::move(after.trace);
-    PairedOptions paired;
-    paired.budget_ns = static_cast<int64_t>(options_.budget_s * kFinalShare * 1e9);
-    paired.min_blocks = kLeastBlocks;
-    HONE_ASSIGN(const PairedResult speed, compare(*baseline_plan_, *optimised_plan_, paired, 0.84, 0.99,
-                                                  "measuring the result against the baseline"));
+    if (speed.contention.disturbed())
+      report.warnings.push_back(
+          fmt::format("the paired runs of the result: {}; on a quiet machine the two "
+                      "plans may compare otherwise",
+                      contention_text(speed.contention)));
     report.result.speedup = estimate(speed.ratio);
     report.result.measured_gain_ms = gain_of(speed);
     report.result.paired_before_ms = analyze::median_estimate(speed.a_ms);
@@ -354,7 +409,7 @@ class Runner {
     report.roofs = roofs_;
     report.environment = describe_environment(machine_, provider_);
     report.baseline_memory = describe_memory(*baseline_plan_);
-    report.optimised_memory = describe_memory(result_plan());
+    if (report.interrupted.empty()) report.optimised_memory = describe_memory(result_plan());
     report.reproduce.command = options_.command;
     report.reproduce.notes = inputs_.notes;
     report.reproduce.notes.push_back(how_predicted_);
@@ -362,10 +417,11 @@ class Runner {
       report.reproduce.notes.push_back(fmt::format(
           "timings that a profile contradicted, to be taken again: {}", first_of(contradictions_)));
     for (const std::string& note : roof_notes_) report.warnings.push_back("roof corrected: " + note);
-    if (const std::string text = describe_reference_use(*baseline_plan_); !text.empty())
+    for (const std::string& text : where_texts(where_it_runs(*baseline_plan_)))
       report.warnings.push_back("baseline: " + text);
-    if (const std::string text = describe_reference_use(result_plan()); optimised_plan_ && !text.empty())
-      report.warnings.push_back("result: " + text);
+    if (optimised_plan_ != nullptr && report.interrupted.empty())
+      for (const std::string& text : where_texts(where_it_runs(*optimised_plan_)))
+        report.warnings.push_back("result: " + text);
     if (!cache_.note().empty()) report.warnings.push_back(cache_.note());
     report.phases = phases_.times();
   }

@@ -9,8 +9,8 @@
 #include "core/contention.h"
 #include "core/result.h"
 #include "core/roofs.h"
-#include "lab/gate/paired.h"
 #include "runtime/plan.h"
+#include "trace/recorder.h"
 #include "trace/trace.h"
 
 namespace hone::lab {
@@ -41,10 +41,42 @@ struct Profile {
 
 // A profile of a busy machine gives no verdict, finds nothing and predicts no gain; a warning says why.
 void withhold_findings(const ContentionShare& contention, analyze::Analysis& analysis);
+// The profile's trace read by these roofs; findings of a busy machine are withheld.
+Result<analyze::Analysis> analyse_profile(const trace::Trace& trace, const ContentionShare& contention,
+                                          const Roofs& roofs, const ProfileOptions& options);
 
-// The plan's inputs must have been written. One unrecorded run comes first. Steps during which other programs
-// had this process's CPUs are left out as long as the budget lasts. Where too few others remain the profile
-// is of a busy machine: its analysis says so instead of giving a verdict, and predicts no gains.
+// Profiles a plan one step at a time, for callers that do something else between two steps. The plan's inputs
+// must have been written, and it must outlive this.
+class StepRecorder {
+ public:
+  StepRecorder(runtime::Plan& plan, const ProfileOptions& options);
+
+  // Runs and records a step; does nothing once max_steps have been recorded. Forgets the step again if other
+  // programs disturbed it and it ended before `forget_until_ns` (core/clock.h).
+  Status record(int64_t forget_until_ns);
+  // The same after an unrecorded step that fills the caches anew, where another plan ran last and a step is
+  // so short that this matters.
+  Status record_after_others(int64_t forget_until_ns);
+
+  int steps() const { return kept_; }
+  bool enough() const { return kept_ >= options_.min_steps; }
+  // Of the steps so far. Where too many of them were disturbed the profile is of a busy machine: its analysis
+  // says so instead of giving a verdict, and predicts no gains.
+  Result<Profile> profile(const Roofs& roofs) const;
+
+ private:
+  runtime::Plan& plan_;
+  ProfileOptions options_;
+  trace::ScopeRecorder recorder_;
+  ContentionMeter meter_;
+  int kept_ = 0, left_out_ = 0;
+  bool contention_known_ = false;
+  double seconds_ = 0, waited_seconds_ = 0;  // of the steps that were kept
+  int64_t last_step_ns_ = 0;
+};
+
+// Records steps of one plan alone. One unrecorded run comes first. Disturbed steps are left out as long as
+// the budget lasts.
 Result<Profile> profile_plan(runtime::Plan& plan, const Roofs& roofs, const ProfileOptions& options);
 
 }  // namespace hone::lab

@@ -35,16 +35,18 @@ class Trials {
         kept_graph_(baseline),
         current_graph_(baseline) {}
 
-  // The group at place `index` of all.
-  Status try_group(const std::string& group, std::size_t index);
-  // What is carried is kept or dropped, all of it, after a measurement of `seconds` or as long as it takes.
-  Status settle_carried(double seconds, double done);
+  Status try_all(const std::vector<std::string>& groups);
   TrialResults take() && {
+    for (const std::size_t row : carried_) rows_[row].undecided = true;
     return {std::move(kept_graph_), std::move(kept_plan_), std::move(kept_groups_), std::move(rows_),
             std::move(combinations_)};
   }
 
  private:
+  // The group at place `index` of all.
+  Status try_group(const std::string& group, std::size_t index);
+  // What is carried is kept or dropped, all of it, after a measurement of `seconds` or as long as it takes.
+  Status settle_carried(double seconds, double done);
   Plan& kept_plan() { return kept_plan_ != nullptr ? *kept_plan_ : baseline_plan_; }
   // Names of what is carried.
   std::vector<std::string> carried() const;
@@ -71,6 +73,11 @@ class Trials {
   std::vector<analyze::PassCombination> combinations_;
 };
 
+Status Trials::try_all(const std::vector<std::string>& groups) {
+  for (std::size_t i = 0; i < groups.size(); ++i) HONE_CHECK(try_group(groups[i], i));
+  return settle_carried(steps_.seconds_left(), 1);
+}
+
 std::vector<std::string> Trials::carried() const {
   std::vector<std::string> names;
   for (std::size_t row : carried_) names.push_back(rows_[row].name);
@@ -93,17 +100,21 @@ Status Trials::try_group(const std::string& group, std::size_t index) {
   HONE_ASSIGN(passes::PipelineResult tried, steps_.apply(current_graph_, group));
   rows_.push_back(make_row(group, tried));
   if (!changed(tried)) return {};
+  rows_.back().undecided = true;  // for as long as it is tried
   HONE_ASSIGN(std::unique_ptr<Plan> plan, steps_.compile(tried.graph, group, from));
   TrialComparison comparison;
   comparison.seconds = std::max(steps_.least_seconds, steps_.seconds_left() / left);
   comparison.from = from;
   comparison.to = from + 1 / static_cast<double>(groups_);
   comparison.what = "measuring " + group;
-  if (!worth_measuring(rows_.back(), comparison, index))
-    return carry_unmeasured(std::move(tried.graph), std::move(plan));
-  HONE_ASSIGN(const PairedResult speed, steps_.compare(kept_plan(), *plan, comparison));
-  HONE_ASSIGN(const NumericReport numbers, steps_.check(*plan, groups_with(group)));
-  judge(group, speed, numbers, std::move(tried.graph), std::move(plan));
+  if (!worth_measuring(rows_.back(), comparison, index)) {
+    HONE_CHECK(carry_unmeasured(std::move(tried.graph), std::move(plan)));
+  } else {
+    HONE_ASSIGN(const PairedResult speed, steps_.compare(kept_plan(), *plan, comparison));
+    HONE_ASSIGN(const NumericReport numbers, steps_.check(*plan, groups_with(group)));
+    judge(group, speed, numbers, std::move(tried.graph), std::move(plan));
+  }
+  rows_.back().undecided = false;
   return {};
 }
 
@@ -201,12 +212,12 @@ Status Trials::settle_carried(double seconds, double done) {
 
 }  // namespace
 
-Result<TrialResults> run_trials(const Graph& baseline, Plan& baseline_plan,
-                                const std::vector<std::string>& groups, const TrialSteps& steps) {
+Status run_trials(const Graph& baseline, Plan& baseline_plan, const std::vector<std::string>& groups,
+                  const TrialSteps& steps, TrialResults& results) {
   Trials trials(baseline, baseline_plan, groups.size(), steps);
-  for (std::size_t i = 0; i < groups.size(); ++i) HONE_CHECK(trials.try_group(groups[i], i));
-  HONE_CHECK(trials.settle_carried(steps.seconds_left(), 1));
-  return std::move(trials).take();
+  const Status tried = trials.try_all(groups);
+  results = std::move(trials).take();
+  return tried;
 }
 
 }  // namespace hone::lab

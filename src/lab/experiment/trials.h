@@ -51,8 +51,9 @@ struct TrialResults {
   std::vector<analyze::PassCombination> combinations;
 };
 
-// `baseline_plan` is of `baseline`.
-Result<TrialResults> run_trials(const graph::Graph& baseline, runtime::Plan& baseline_plan,
-                                const std::vector<std::string>& groups, const TrialSteps& steps);
+// `baseline_plan` is of `baseline`. After an error, `results` holds what was decided before it: rows of what
+// was not are marked as undecided.
+Status run_trials(const graph::Graph& baseline, runtime::Plan& baseline_plan,
+                  const std::vector<std::string>& groups, const TrialSteps& steps, TrialResults& results);
 
 }  // namespace hone::lab

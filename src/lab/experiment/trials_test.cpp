@@ -60,6 +60,7 @@ class TrialRun {
     steps_.compare = [this](runtime::Plan& before, runtime::Plan& after,
                             const TrialComparison& wanted) -> Result<PairedResult> {
       asked_.push_back(wanted);
+      if (interrupted_at_ == asked_.size()) return Error{ErrorCode::kCancelled, "interrupted"};
       sizes_.emplace_back(before.graph().nodes().size(), after.graph().nodes().size());
       const PairedResult speed = readings_.at(asked_.size() - 1);
       seconds_left_ -= wanted.seconds;
@@ -78,15 +79,16 @@ class TrialRun {
 
   TrialResults run(const std::vector<std::string>& groups) {
     steps_.step_ms = step_ms_;
-    auto results = run_trials(graph_, *plan_, groups, steps_);
-    EXPECT_TRUE(results.ok());
-    return std::move(*results);
+    TrialResults results;
+    EXPECT_EQ(run_trials(graph_, *plan_, groups, steps_, results).ok(), !interrupted_at_);
+    return results;
   }
 
   double predicted_ms_ = 1, step_ms_ = 10;
   std::string idle_;          // a group that finds nothing
   std::size_t wrong_at_ = 0;  // nodes of a graph whose numbers are wrong
   double seconds_left_ = 12;
+  std::size_t interrupted_at_ = 0;  // the comparison, from 1, in which somebody ends the experiment
   std::vector<TrialComparison> asked_;
   std::vector<std::vector<std::string>> checked_;  // the groups in each plan whose numbers were checked
   std::vector<std::pair<std::size_t, std::size_t>> sizes_;  // nodes before and after
@@ -185,6 +187,19 @@ TEST(Trials, KeepWhatALaterGroupBuildsOnAndCountTheirGainOnce) {
   EXPECT_DOUBLE_EQ(results.combinations[0].predicted_gain_ms, 2);
   EXPECT_EQ(trials.asked_.size(), 2U) << "nothing is left to be measured again";
   EXPECT_EQ(trials.sizes_[1], (std::pair<std::size_t, std::size_t>{1, 3}));
+}
+
+TEST(Trials, AnInterruptLeavesWhatWasDecidedAndSaysWhatWasNot) {
+  TrialRun trials({faster(), unclear()});
+  trials.interrupted_at_ = 3;
+  const TrialResults results = trials.run({"simplify", "fold", "layout", "fuse"});
+  ASSERT_EQ(results.rows.size(), 3U) << "fuse was not reached";
+  EXPECT_TRUE(results.rows[0].kept);
+  EXPECT_FALSE(results.rows[0].undecided);
+  EXPECT_TRUE(results.rows[1].undecided) << "carried: layout was to tell";
+  EXPECT_TRUE(results.rows[2].undecided);
+  EXPECT_EQ(results.groups, std::vector<std::string>{"simplify"});
+  EXPECT_EQ(results.graph.nodes().size(), 2U);
 }
 
 TEST(Trials, MeasureALoneCarriedGroupAgain) {

@@ -145,6 +145,8 @@ void judge_floats(OutputReport& report, int64_t mismatched_not_finite) {
 
 }  // namespace
 
+DType coarser(DType a, DType b) { return unit_roundoff(b) > unit_roundoff(a) ? b : a; }
+
 namespace {
 
 // Sees the types in which nodes give numbers.
@@ -165,7 +167,7 @@ struct Arithmetic {
   }
   void see(DType type, bool quantised) {
     if (!is_real_or_complex(type) && !quantised) return;
-    if (unit_roundoff(type) > unit_roundoff(coarsest)) coarsest = type;
+    coarsest = coarser(coarsest, type);
     floats = floats || is_real_or_complex(type);
   }
 };

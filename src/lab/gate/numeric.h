@@ -54,6 +54,8 @@ NumericLimits default_limits(Numerics numerics, DType dtype);
 // The type among floats and quantised integers that `graph` computes in, in bodies and groups too, and that
 // rounds most coarsely. f32 where nothing computes with floats.
 DType coarsest_arithmetic(const graph::Graph& graph);
+// Of two such types the one that rounds more coarsely.
+DType coarser(DType a, DType b);
 
 struct OutputReport {
   std::string name;

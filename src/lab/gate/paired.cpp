@@ -13,6 +13,8 @@ namespace {
 constexpr int kFirstLook = 12;  // the fewest blocks at which a level of 1 - kLookLevel can be reached
 constexpr int kMaxCallsPerSlot = 1 << 20;
 
+Error interrupted_comparison() { return {ErrorCode::kCancelled, "paired comparison: interrupted"}; }
+
 // Runs the slots of one comparison and remembers their times.
 class Interleaver {
  public:
@@ -38,6 +40,7 @@ class Interleaver {
 };
 
 Result<int64_t> Interleaver::time_calls(int which, int calls) {
+  if (options_.keep_going && !options_.keep_going()) return interrupted_comparison();
   const Workload& work = *workloads_[static_cast<std::size_t>(which)];
   const int64_t start = options_.clock();
   for (int i = 0; i < calls; ++i) HONE_CHECK(work());
@@ -90,7 +93,9 @@ Status Interleaver::run_block(PairedResult& result, std::vector<double>& log_rat
   }
   log_ratios.push_back(log_ratio);
   result.block_ratios.push_back(std::exp(log_ratio));
-  return {};
+  if (!options_.after_block) return {};
+  last_ = -1;
+  return options_.after_block(static_cast<int>(log_ratios.size()) - 1);
 }
 
 Interval ratio_interval(const std::vector<double>& log_ratios, double level) {
@@ -167,7 +172,7 @@ Result<PairedResult> run_paired(const Workload& a, const Workload& b, const Pair
     }
     const double done = std::max(std::min(spent, 1.0), static_cast<double>(blocks) / options.max_blocks);
     if (options.progress && !options.progress(result.stopped.empty() ? done : 1.0))
-      return Error{ErrorCode::kCancelled, "paired comparison: interrupted"};
+      return interrupted_comparison();
   }
   if (result.stopped != "precise enough") result.ratio = ratio_interval(log_ratios, 1 - allowed_error);
   result.change = judge_ratio(result.ratio, options.min_effect);

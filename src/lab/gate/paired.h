@@ -60,7 +60,12 @@ struct PairedOptions {
   uint64_t seed = 1;      // of the coin
   // Called before each block with its number, where the workloads differ from block to block (instances.h).
   std::function<void(int block)> before_block;
-  Progress progress;
+  // Called after each block with its number: what is to happen under the same conditions without being timed.
+  // An error ends the comparison.
+  std::function<Status(int block)> after_block;
+  Progress progress;  // told after each block
+  // Asked before every slot; false cancels. A block of a slow workload takes too long to wait for its end.
+  std::function<bool()> keep_going;
   std::function<int64_t()> clock = now_ns;
 };
 

@@ -244,5 +244,38 @@ TEST(Paired, ARealWorkloadDoesNotDifferFromItself) {
   RecordProperty("claimed", self->claimed);
 }
 
+TEST(Paired, WhatComesAfterABlockIsNotTimed) {
+  SimulatedMachine machine(Noise::kGaussian, 0.001, 1);
+  PairedOptions options = simulated_options(machine, 1);
+  options.min_blocks = options.max_blocks = 10;
+  const Workload slow = machine.workload(1e9);
+  std::vector<int> blocks;
+  options.after_block = [&](int block) {
+    blocks.push_back(block);
+    return slow();
+  };
+  const auto result = run_paired(machine.workload(2e6), machine.workload(1e6), options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(blocks.size(), result->block_ratios.size());
+  EXPECT_EQ(blocks.back(), static_cast<int>(blocks.size()) - 1);
+  EXPECT_NEAR(result->ratio.median, 2, 0.01);
+  options.after_block = [](int) -> Status { return invalid("no more"); };
+  EXPECT_EQ(run_paired(machine.workload(2e6), machine.workload(1e6), options).error().message, "no more");
+}
+
+TEST(Paired, EndsBetweenTwoSlotsWhenItIsTold) {
+  SimulatedMachine machine(Noise::kGaussian, 0.001, 1);
+  PairedOptions options = simulated_options(machine, 1);
+  int slots = 0, calls = 0;
+  options.keep_going = [&] { return ++slots < 9; };
+  const Workload work = machine.workload(1e8);
+  const auto counted = [&] {
+    ++calls;
+    return work();
+  };
+  EXPECT_EQ(run_paired(counted, counted, options).error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(calls, 8) << "not at the end of a block";
+}
+
 }  // namespace
 }  // namespace hone::lab

@@ -45,6 +45,11 @@ std::string range(const analyze::Estimate& ms, double step_ms) {
   return fixed_range(ms.low, ms.high, step_ms);
 }
 
+Markup floor_tile(const analyze::Analysis& side, double step_ms) {
+  return tile("floor", fixed_ms(side.floor_ms, step_ms),
+              fmt::format("{} of that step", format_percent(step_ms > 0 ? side.floor_ms / step_ms : 0)));
+}
+
 Markup verdict_line(const analyze::LabReport& report) {
   LabHeadline words = lab_headline(report);
   const Markup headline = tag("em", {{"class", words.good ? "" : "bad"}}, with_code(words.headline));
@@ -97,18 +102,19 @@ Markup lab_hero(const analyze::LabReport& report) {
   if (const std::string note = quotient_note(report); !note.empty())
     hero += tag("p", {{"class", "sub"}}, with_code(note));
   hero += tag("p", {{"class", "sub"}}, tag("b", "Before:") + prose(" " + report.baseline.verdict.sentence));
-  hero += tag("p", {{"class", "sub"}}, tag("b", "After:") + prose(" " + report.optimised.verdict.sentence));
+  const bool whole = report.interrupted.empty();
+  if (whole)
+    hero += tag("p", {{"class", "sub"}}, tag("b", "After:") + prose(" " + report.optimised.verdict.sentence));
   hero += tag("p", {{"class", "sub"}}, prose(baseline_note()));
   const analyze::Estimate& speedup = report.result.speedup;
-  const double before = report.baseline.step.ms.median, after = report.optimised.step.ms.median;
-  Markup tiles = tile("step before", fixed_ms(before, before), range(report.baseline.step.ms, before));
-  tiles += tile("step after", fixed_ms(after, after), range(report.optimised.step.ms, after));
+  const analyze::Estimate before_ms = step_before(report), after_ms = step_after(report);
+  const double before = before_ms.median, after = after_ms.median;
+  Markup tiles = tile("step before", fixed_ms(before, before), range(before_ms, before));
+  if (!whole) return hero + tag("div", {{"class", "tiles"}}, tiles + floor_tile(report.baseline, before));
+  tiles += tile("step after", fixed_ms(after, after), range(after_ms, after));
   tiles += tile("speed-up", ratio_text(speedup.median),
                 fmt::format("{:.2f}× to {:.2f}×, interleaved", speedup.low, speedup.high));
-  double share = after > 0 ? report.optimised.floor_ms / after : 0;
-  tiles += tile("floor", fixed_ms(report.optimised.floor_ms, after),
-                fmt::format("{} of the step after", format_percent(share)));
-  return hero + tag("div", {{"class", "tiles"}}, tiles);
+  return hero + tag("div", {{"class", "tiles"}}, tiles + floor_tile(report.optimised, after));
 }
 
 Markup explain_hero(const analyze::Analysis& analysis) {

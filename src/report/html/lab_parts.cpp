@@ -122,13 +122,15 @@ Markup model_facts(const analyze::ModelInfo& model) {
   return tag("dl", facts);
 }
 
-Markup environment_facts(const analyze::Environment& where, const Roofs& roofs) {
+Markup environment_facts(const analyze::Environment& where, const Roofs& roofs,
+                         const analyze::RoofsOrigin& origin) {
   Markup facts = fact("machine", where.machine);
   facts += fact("device", fmt::format("{}, {} threads", where.device, where.threads));
   double compute = roofs.compute_roof(DType::kF32, roofs.threads), dram = roofs.dram_roof(roofs.threads);
   if (compute > 0 || dram > 0)
-    facts += fact("roofs", fmt::format("{} in f32, {} from DRAM; measured", format_flop_rate(compute),
-                                       format_byte_rate(dram)));
+    facts += fact("roofs",
+                  fmt::format("{} in f32, {} from DRAM", format_flop_rate(compute), format_byte_rate(dram)));
+  facts += fact("roofs were", roofs_origin_text(origin));
   facts += fact("system", where.os);
   facts += fact("hone", fmt::format("{}, {}", where.hone_version, where.compiler));
   for (const auto& [name, version] : where.libraries) facts += fact(name, version);
@@ -165,7 +167,33 @@ Section passes_part(const analyze::LabReport& report) {
       legend + tag("table", {{"class", "cards"}}, head + tag("tbody", body)));
 }
 
+Section change_part(const analyze::LabReport& report) {
+  const std::vector<CauseTimes> causes = causes_before_and_after(report);
+  if (causes.empty()) return {};
+  const analyze::Estimate before = step_before(report), after = step_after(report);
+  const double step = before.median;
+  Markup rows = Markup::literal(
+      "<tr><th></th><th class=\"n\">before</th><th class=\"n\">after</th><th class=\"n\">change</th></tr>");
+  const auto row = [&](const Markup& name, double a_ms, double b_ms) {
+    Markup cells = tag("td", name);
+    for (const std::string& text : {fixed_ms(a_ms, step), fixed_ms(b_ms, step), signed_ms(b_ms - a_ms, step)})
+      cells += tag("td", {{"class", "n"}}, text);
+    rows += tag("tr", cells);
+  };
+  for (const CauseTimes& cause : causes)
+    row(Markup::text(analyze::cause_label(cause.cause)), cause.before_ms, cause.after_ms);
+  row(tag("strong", "step"), before.median, after.median);
+  if (report.result.pairs > 0)
+    rows += tag("tr", tag("td", fmt::format("its interval, at {:g} %", report.result.confidence * 100)) +
+                          tag("td", {{"class", "n"}}, fixed_range(before.low, before.high, step)) +
+                          tag("td", {{"class", "n"}}, fixed_range(after.low, after.high, step)) +
+                          tag("td", Markup()));
+  return section("change", "Before and after", causes_note(),
+                 tag("div", {{"class", "card"}}, tag("table", rows)));
+}
+
 Section numerics_part(const analyze::LabReport& report) {
+  if (!report.interrupted.empty()) return {};
   Markup cards = card(
       "Numerics", numerics_table(report) + tag("p", {{"class", "notes"}, {"style", "padding:0"}},
                                                "Largest error relative to the reference's largest value."));
@@ -176,15 +204,17 @@ Section numerics_part(const analyze::LabReport& report) {
 }
 
 Section facts_part(const analyze::LabReport& report) {
-  Markup cards = card("Model", model_facts(report.model)) +
-                 card("Environment", environment_facts(report.environment, report.roofs));
+  Markup cards =
+      card("Model", model_facts(report.model)) +
+      card("Environment", environment_facts(report.environment, report.roofs, report.roofs_origin));
   Markup command = tag("div", {{"class", "command"}}, tag("code", report.reproduce.command));
   Markup notes;
   for (const std::string& note : report.reproduce.notes) notes += tag("li", note);
   if (!report.phases.empty()) notes += tag("li", phases_sentence(report));
-  notes +=
-      tag("li", fmt::format("Intervals are distribution-free, at {:g} %; the speed-up's is from {} pairs.",
-                            report.result.confidence * 100, report.result.pairs));
+  if (report.interrupted.empty())
+    notes +=
+        tag("li", fmt::format("Intervals are distribution-free, at {:g} %; the speed-up's is from {} pairs.",
+                              report.result.confidence * 100, report.result.pairs));
   notes += tag("li", speedup_note());
   return section("facts", "What ran, and how to repeat it", "Everything that the numbers depend on.",
                  command + tag("ul", {{"class", "notes"}}, notes) +

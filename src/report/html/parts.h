@@ -41,6 +41,8 @@ Markup table(const Grid& grid);
 template <typename Draw>
 Markup chart(Draw draw);
 
+// Only in reports of experiments that ran to their end.
+Section change_part(const analyze::LabReport& report);
 Markup lab_hero(const analyze::LabReport& report);
 Markup explain_hero(const analyze::Analysis& analysis);
 Section ledger_part(const analyze::Analysis& before, const analyze::Analysis* after);

@@ -59,32 +59,40 @@ std::string pass_table(const analyze::LabReport& report, const TerminalStyle& st
   return gain_lines(lines, report.baseline.step.ms.median, style);
 }
 
-// Before and after of every cause that either side has.
+// Before and after of every cause that either side has, and of the step, with its interval.
 std::string before_after(const analyze::LabReport& report, const TerminalStyle& style) {
-  analyze::Comparison sides = analyze::compare(report.baseline, report.optimised);
   std::string out =
       paint("  " + left("", 20) + right("before", 12) + right("after", 12) + right("change", 13),
             Colour::kFaint, style) +
       "\n";
-  const double step = report.baseline.step.ms.median;
+  const analyze::Estimate before = step_before(report), after = step_after(report);
+  const double step = before.median;
   auto line = [&](std::string_view label, double a, double b) {
     return "  " + left(label, 20) + right(fixed_ms(a, step), 12) + right(fixed_ms(b, step), 12) +
            right(fixed_ms(b - a, step), 13) + "\n";
   };
-  for (const analyze::CauseChange& row : sides.ledger)
-    out += line(analyze::cause_label(row.cause), row.a_ms, row.b_ms);
-  return out + line("step", report.baseline.step.ms.median, report.optimised.step.ms.median);
+  for (const CauseTimes& row : causes_before_and_after(report))
+    out += line(analyze::cause_label(row.cause), row.before_ms, row.after_ms);
+  out += line("step", before.median, after.median);
+  const auto range = [&](const analyze::Estimate& ms) { return fixed_range(ms.low, ms.high, step); };
+  if (report.result.pairs > 0) {
+    out += wrapped(fmt::format("step before {}, after {}", range(before), range(after)), 2, style);
+    out += paint(wrapped(std::string(causes_note()), 2, style), Colour::kFaint, style);
+  }
+  return out;
 }
 
-// With the times of the runs that the speed-up is of: the table above it has those of each plan alone.
 std::string result_line(const analyze::LabReport& report) {
   const analyze::LabResult& result = report.result;
-  const double step = result.paired_before_ms.median;
-  const std::string times = result.pairs == 0 ? ""
-                                              : fmt::format(": {} before, {} after", fixed_ms(step, step),
-                                                            fixed_ms(result.paired_after_ms.median, step));
-  return fmt::format("speed-up {}, {} paired runs{}; largest relative error {}", ratio_text(result.speedup),
-                     result.pairs, times, error_text(result.max_rel_err));
+  return fmt::format("speed-up {}, {} paired runs; largest relative error {}", ratio_text(result.speedup),
+                     result.pairs, error_text(result.max_rel_err));
+}
+
+std::string after_parts(const analyze::LabReport& report, const TerminalStyle& style) {
+  std::string out = heading("Before and after", style) + before_after(report, style);
+  out += wrapped(result_line(report), 2, style);
+  out += heading("After: what is left", style) + ledger_table(report.optimised, style);
+  return out + wrapped(report.optimised.verdict.sentence, 2, style);
 }
 
 }  // namespace
@@ -102,10 +110,9 @@ std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& 
                  style) +
          top_table(report.baseline, style);
   out += heading("What was tried (gain per step)", style) + pass_table(report, style);
-  out += heading("Before and after", style) + before_after(report, style);
-  out += wrapped(result_line(report), 2, style);
-  out += heading("After: what is left", style) + ledger_table(report.optimised, style);
-  out += wrapped(report.optimised.verdict.sentence, 2, style);
+  if (report.interrupted.empty()) out += after_parts(report, style);
+  if (const std::string origin = roofs_origin_text(report.roofs_origin); !origin.empty())
+    out += "\n" + paint(wrapped("Roofs: " + origin + ".", 0, style), Colour::kFaint, style);
   if (!report.phases.empty())
     out += "\n" + paint(wrapped(phases_sentence(report), 0, style), Colour::kFaint, style);
   return out;

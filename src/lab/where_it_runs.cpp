@@ -1,0 +1,83 @@
+#include "lab/where_it_runs.h"
+
+#include <algorithm>
+#include <span>
+
+#include <fmt/core.h>
+
+#include "graph/group_kind.h"
+#include "graph/op_table.h"
+#include "runtime/host_border.h"
+
+namespace hone::lab {
+namespace {
+
+constexpr std::size_t kNamedUses = 5;
+
+OtherwiseRun describe_use(const graph::Graph& graph, const graph::Node& node, std::string why) {
+  OtherwiseRun use{node.name, node.op, {}, std::move(why)};
+  if (const auto kind = graph::group_kind(node)) {
+    std::string held;
+    for (const graph::Node& part : node.bodies[0]->nodes()) held += (held.empty() ? "" : ", ") + part.op;
+    use.op = fmt::format("{} group ({})", graph::group_kind_name(*kind), held);
+  }
+  for (const graph::ValueId output : node.outputs) {
+    if (!output.valid()) continue;
+    use.type = graph.type(output).text();
+    break;
+  }
+  return use;
+}
+
+std::string text_of(const std::vector<OtherwiseRun>& uses, std::size_t operators, const char* where) {
+  if (uses.empty()) return {};
+  std::string names;
+  for (const OtherwiseRun& use : std::span(uses).first(std::min(kNamedUses, uses.size())))
+    names += fmt::format("{}{} '{}' ({})", names.empty() ? "" : ", ", use.op, use.node,
+                         use.why.empty() ? use.type : use.why);
+  if (uses.size() > kNamedUses) names += fmt::format(" and {} more", uses.size() - kNamedUses);
+  return fmt::format("{} of {} operators run {}: {}", uses.size(), operators, where, names);
+}
+
+}  // namespace
+
+WhereItRuns where_it_runs(const runtime::Plan& plan) {
+  WhereItRuns where;
+  where.operators = plan.steps().size();
+  for (const runtime::PlanStep& step : plan.steps()) {
+    if (!step.reference && !step.on_host) continue;
+    const graph::Node& node = plan.graph().node(step.node);
+    (step.on_host ? where.host : where.reference)
+        .push_back(describe_use(plan.graph(), node, step.on_host ? step.choice : ""));
+  }
+  return where;
+}
+
+WhereItRuns where_it_runs(const graph::Graph& graph, const runtime::Provider& provider) {
+  WhereItRuns where;
+  where.operators = graph.nodes().size();
+  for (const graph::Node& node : graph.nodes()) {
+    if (std::string why = runtime::why_on_host(graph, node); !why.empty())
+      where.host.push_back(describe_use(graph, node, std::move(why)));
+    else if (!provider.runs(graph, node))
+      where.reference.push_back(describe_use(graph, node, {}));
+  }
+  return where;
+}
+
+std::string reference_text(const WhereItRuns& where) {
+  return text_of(where.reference, where.operators, "on the reference, correct and slow");
+}
+
+std::string host_text(const WhereItRuns& where) {
+  return text_of(where.host, where.operators, "on the host between the kernels");
+}
+
+std::vector<std::string> where_texts(const WhereItRuns& where) {
+  std::vector<std::string> texts;
+  for (std::string text : {reference_text(where), host_text(where)})
+    if (!text.empty()) texts.push_back(std::move(text));
+  return texts;
+}
+
+}  // namespace hone::lab
