@@ -31,9 +31,9 @@ class Recording {
             std::string_view args = "") {
     add(name, category, 1, 1, start, us, args);
   }
-  void kernel(double launched, double start, double us) {
+  void kernel(double launched, double start, double us, int thread = 1) {
     ++correlation_;
-    add("cudaLaunchKernel", "cuda_runtime", 1, 1, launched, 0.1,
+    add("cudaLaunchKernel", "cuda_runtime", 1, thread, launched, 0.1,
         fmt::format(R"("correlation":{})", correlation_));
     add("ampere_sgemm_32x32", "kernel", 0, 7, start, us,
         fmt::format(R"("correlation":{},"device":0,"stream":7)", correlation_));
@@ -99,6 +99,13 @@ Recording equal_kernels(int spans) {
   });
 }
 
+// Each launched by a thread of its own.
+Recording kernels_of_many_threads(int spans) {
+  return three_steps(spans, [](Recording& recording, int count, double start) {
+    for (int i = 0; i < count / 8; ++i) recording.kernel(start + i, start + i + 0.3, 0.5, 1 + i);
+  });
+}
+
 // Each begins before any other has ended.
 Recording overlapping_kernels(int spans) {
   return three_steps(spans, [](Recording& recording, int count, double start) {
@@ -156,6 +163,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Shape{"nested_operators", nested_operators}, Shape{"nested_ranges", nested_ranges},
                     Shape{"equal_operators", equal_operators}, Shape{"equal_ranges", equal_ranges},
                     Shape{"equal_kernels", equal_kernels}, Shape{"overlapping_kernels", overlapping_kernels},
+                    Shape{"kernels_of_many_threads", kernels_of_many_threads},
                     Shape{"operators_that_differ_in_a_value", operators_that_differ_in_a_value}),
     [](const auto& test) { return std::string(test.param.name); });
 

@@ -27,9 +27,9 @@ TEST(Vocabulary, NoNameOfAnOperatorACollectiveOrAKernelStandsInTheSources) {
     ++files;
     std::ifstream file(path);
     const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    for (const char* name :
-         {"\"aten::", "\"prims::", "\"allreduce", "\"AllReduce", "\"allgather", "\"AllGather",
-          "\"ReduceScatter", "\"nvjet", "\"sgemm", "\"xmma", "\"triton_", "\"FSDP::", "torch::autograd"}) {
+    for (const char* name : {"\"aten::", "\"prims::", "\"allreduce", "\"AllReduce", "\"allgather",
+                             "\"AllGather", "\"ReduceScatter", "\"nvjet", "\"sgemm", "\"xmma", "\"triton_",
+                             "\"FSDP::", "\"nccl:", "torch::autograd"}) {
       for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
         const std::size_t line = text.rfind('\n', at) + 1;
         EXPECT_NE(text.substr(line, at - line).find("//"), std::string::npos) << path << " holds " << name;

@@ -1,6 +1,8 @@
 #include "trace/collective_kind.h"
 
 #include <array>
+#include <cstdio>
+#include <string>
 
 namespace hone::trace {
 namespace {
@@ -50,6 +52,14 @@ CollectiveKind collective_kind(std::string_view name) {
 }
 
 std::span<const NamePattern<CollectiveKind>> collective_kind_table() { return kCollectives; }
+
+std::optional<MessageEnds> message_ends(std::string_view name) {
+  const std::string text(name);
+  int own = 0, peer = 0;
+  if (std::sscanf(text.c_str(), "nccl:send %d->%d", &own, &peer) == 2) return MessageEnds{own, peer};
+  if (std::sscanf(text.c_str(), "nccl:recv %d<-%d", &own, &peer) == 2) return MessageEnds{peer, own};
+  return std::nullopt;
+}
 
 bool ends_at_once(CollectiveKind kind) {
   return kind == kAllReduce || kind == kAllGather || kind == kReduceScatter;

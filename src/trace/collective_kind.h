@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -30,6 +31,12 @@ std::string_view collective_kind_name(CollectiveKind kind);  // "all-reduce"; "o
 CollectiveKind collective_kind(std::string_view name);
 // The table, for tests.
 std::span<const NamePattern<CollectiveKind>> collective_kind_table();
+
+// The ranks at the ends of a message, by the name of the range around it: "nccl:send 0->1", "nccl:recv 1<-0".
+struct MessageEnds {
+  int from = 0, to = 0;
+};
+std::optional<MessageEnds> message_ends(std::string_view name);
 
 // Whether all ranks leave it together, so that its ends tell how far clocks are apart: of a broadcast or a
 // reduction to one rank some are done earlier.

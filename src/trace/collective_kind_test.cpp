@@ -41,5 +41,12 @@ TEST(CollectiveKinds, EveryRowCanDecideAndEveryKindHasOne) {
   EXPECT_EQ(names.size(), kCollectiveKindCount);
 }
 
+TEST(MessageEnds, AreNamedByTheRangeOfEitherSide) {
+  ASSERT_TRUE(message_ends("nccl:recv 3<-2"));
+  EXPECT_EQ(message_ends("nccl:recv 3<-2")->from, 2);
+  EXPECT_EQ(message_ends("nccl:send 2->3")->to, 3);
+  EXPECT_FALSE(message_ends("nccl:all_reduce"));
+}
+
 }  // namespace
 }  // namespace hone::trace

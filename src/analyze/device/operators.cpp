@@ -281,9 +281,9 @@ class Tables {
     if (const std::string_view why = rule_words(rule, own_.split.uses.rows[group.op].is_product);
         !why.empty())
       return words + fmt::format("; {}", why);
-    if (fraction >= kNearRoofOfDevice) return words + "; as near as libraries come";
+    if (fraction >= kNearRoofOfDevice) return words + "; as close as libraries come";
     if (group.works > 0 && group.ms / group.works < 0.008)
-      return words + "; too short to reach it: latency rules";
+      return words + "; too short to reach it: latency dominates";
     return words;
   }
 

@@ -189,7 +189,8 @@ std::string loop_remedy(const Loops& loops) {
            "at "
            "once; run samples, branches or members of an ensemble as one batch (torch.vmap, "
            "torch.func.stack_module_state)";
-  return "do independent turns (parameters, heads, experts, samples) in one call: torch._foreach_*, "
+  return "do independent turns (parameters, heads, experts, samples) in one call: the foreach functions "
+         "(torch._foreach_mul_), "
          "torch.bmm, torch.vmap, clip_grad_norm_(foreach=True); if each turn needs the one before (time "
          "steps, layers), use the operator that has the loop inside (nn.LSTM), torch.compile or a CUDA "
          "graph";

@@ -143,8 +143,8 @@ class Judge {
   std::string why_not_judged() const {
     if (!gains_.has_launches() && idle_share() > kHealthyShare)
       return fmt::format(
-          "the device was idle for {} of the {} step, and the trace does not say why: no launch of the host "
-          "is in it.",
+          "the device was idle for {} of the {} step, and the trace does not say why: it has no launches "
+          "of the host.",
           format_percent(idle_share()), in_step(step()));
     if (!study_.roofs.known())
       return fmt::format(

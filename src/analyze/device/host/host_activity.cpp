@@ -1,8 +1,12 @@
 #include "analyze/device/host/host_activity.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <limits>
+#include <queue>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "analyze/device/host/operator_gap.h"
@@ -67,38 +71,54 @@ class Lane {
 class Overlay {
  public:
   explicit Overlay(const std::vector<std::vector<HostSpan>>& threads) {
+    lanes_.reserve(threads.size());
     for (const std::vector<HostSpan>& thread : threads) lanes_.emplace_back(thread);
+    for (uint32_t lane = 0; lane < lanes_.size(); ++lane) wait_for_edge(lane);
   }
 
   // The next part that has one answer; false: there is none. Time in which no thread had a span open is
-  // passed over.
+  // passed over. O(log threads) for each edge.
   bool next(ActivitySpan& part) {
-    while (true) {
-      const ActivitySpan* best = nullptr;
-      int64_t edge = std::numeric_limits<int64_t>::max();
-      for (const Lane& lane : lanes_) {
-        if (lane.over()) continue;
-        const bool open = lane.now().start_ns <= time_;
-        edge = std::min(edge, open ? lane.now().end_ns : lane.now().start_ns);
-        if (open && (best == nullptr || !goes_before(*best, lane.now()))) best = &lane.now();
+    while (!edges_.empty()) {
+      const int64_t edge = edges_.top().first, from = std::exchange(time_, edge);
+      const bool found = !open_.empty();
+      if (found) {
+        const ActivitySpan& best = lanes_[std::get<uint32_t>(*open_.rbegin())].now();
+        part = {from, edge, best.activity, best.span, best.in_operator};
       }
-      if (edge == std::numeric_limits<int64_t>::max()) return false;
-      const int64_t from = std::exchange(time_, edge);
-      const bool found = best != nullptr;
-      if (found) part = {from, edge, best->activity, best->span, best->in_operator};
-      for (Lane& lane : lanes_)
-        if (!lane.over() && lane.now().end_ns <= edge) lane.advance();
+      while (!edges_.empty() && edges_.top().first <= edge) pass(edges_.top().second);
       if (found) return true;
     }
+    return false;
   }
 
  private:
-  static bool goes_before(const ActivitySpan& a, const ActivitySpan& b) {
-    const bool a_says = a.activity != Activity::kOther, b_says = b.activity != Activity::kOther;
-    return a_says != b_says ? a_says : a.start_ns > b.start_ns;
+  // Of open lanes the last goes before the others: whether it says what it does, when it began.
+  using Open = std::tuple<bool, int64_t, uint32_t>;
+  using Edge = std::pair<int64_t, uint32_t>;  // when, and of which lane
+
+  Open key_of(uint32_t lane) const {
+    const ActivitySpan& now = lanes_[lane].now();
+    return {now.activity != Activity::kOther, now.start_ns, lane};
+  }
+
+  void wait_for_edge(uint32_t lane) {
+    if (lanes_[lane].over()) return;
+    const ActivitySpan& now = lanes_[lane].now();
+    const bool opens_later = now.start_ns > time_;
+    if (!opens_later) open_.insert(key_of(lane));
+    edges_.push({opens_later ? now.start_ns : now.end_ns, lane});
+  }
+
+  void pass(uint32_t lane) {
+    edges_.pop();
+    if (open_.erase(key_of(lane)) > 0) lanes_[lane].advance();
+    wait_for_edge(lane);
   }
 
   std::vector<Lane> lanes_;
+  std::set<Open> open_;
+  std::priority_queue<Edge, std::vector<Edge>, std::greater<>> edges_;
   int64_t time_ = std::numeric_limits<int64_t>::min();
 };
 

@@ -1,10 +1,8 @@
 #include "analyze/device/timeline/matched_collectives.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <optional>
-#include <string>
 #include <tuple>
 
 #include "trace/span_nesting.h"
@@ -45,11 +43,8 @@ class Channels {
 
  private:
   uint32_t named(uint32_t row) const {
-    int own = 0, peer = 0;
-    const std::string name(trace_.strings.text(trace_.spans.name[row]));
-    if (std::sscanf(name.c_str(), "nccl:send %d->%d", &own, &peer) == 2) return number(own, peer);
-    if (std::sscanf(name.c_str(), "nccl:recv %d<-%d", &own, &peer) == 2) return number(peer, own);
-    return kNothing;
+    const auto ends = trace::message_ends(trace_.strings.text(trace_.spans.name[row]));
+    return ends ? number(ends->from, ends->to) : kNothing;
   }
 
   static uint32_t number(int from, int to) {
