@@ -172,24 +172,27 @@ Section change_part(const analyze::LabReport& report) {
   if (causes.empty()) return {};
   const analyze::Estimate before = step_before(report), after = step_after(report);
   const double step = before.median;
-  Markup rows = Markup::literal(
-      "<tr><th></th><th class=\"n\">before</th><th class=\"n\">after</th><th class=\"n\">change</th></tr>");
+  const Markup head = Markup::literal(
+      "<thead><tr><th>cause</th><th class=\"n\">before</th><th class=\"n\">after</th><th "
+      "class=\"n\">change</th></tr></thead>");
+  Markup rows;
   const auto row = [&](const Markup& name, double a_ms, double b_ms) {
-    Markup cells = tag("td", name);
-    for (const std::string& text : {fixed_ms(a_ms, step), fixed_ms(b_ms, step), signed_ms(b_ms - a_ms, step)})
-      cells += tag("td", {{"class", "n"}}, text);
-    rows += tag("tr", cells);
+    rows += tag("tr", {{"class", "single"}},
+                tag("td", name) + cell("before", fixed_ms(a_ms, step)) + cell("after", fixed_ms(b_ms, step)) +
+                    cell("change", signed_ms(b_ms - a_ms, step)));
   };
   for (const CauseTimes& cause : causes)
     row(Markup::text(analyze::cause_label(cause.cause)), cause.before_ms, cause.after_ms);
   row(tag("strong", "step"), before.median, after.median);
+  Markup intervals;
   if (report.result.pairs > 0)
-    rows += tag("tr", tag("td", fmt::format("its interval, at {:g} %", report.result.confidence * 100)) +
-                          tag("td", {{"class", "n"}}, fixed_range(before.low, before.high, step)) +
-                          tag("td", {{"class", "n"}}, fixed_range(after.low, after.high, step)) +
-                          tag("td", Markup()));
+    intervals =
+        tag("p", {{"class", "notes"}},
+            prose(fmt::format("The step, at {:g} %: {} before, {} after.", report.result.confidence * 100,
+                              fixed_range(before.low, before.high, step),
+                              fixed_range(after.low, after.high, step))));
   return section("change", "Before and after", causes_note(),
-                 tag("div", {{"class", "card"}}, tag("table", rows)));
+                 tag("table", {{"class", "cards"}}, head + tag("tbody", rows)) + intervals);
 }
 
 Section numerics_part(const analyze::LabReport& report) {
