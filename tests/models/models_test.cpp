@@ -64,7 +64,7 @@ void expect_same(std::span<const Tensor> outputs, std::span<const Tensor> expect
   std::vector<lab::ComparedOutput> compared;
   for (std::size_t i = 0; i < expected.size(); ++i)
     compared.push_back({"output " + std::to_string(i), outputs[i], expected[i]});
-  const lab::NumericReport report = lab::compare_outputs(compared, {.computed_in = computed_in});
+  const lab::NumericReport report = lab::compare_outputs(compared, {.computed_in = computed_in, .own = {}});
   EXPECT_TRUE(report.passed) << what << ": " << report.detail;
 }
 

@@ -218,6 +218,9 @@ class Runner {
       learn(*baseline_plan_, seen.trace);
     }
     HONE_CHECK(correct_roofs({&seen}));
+    HONE_ASSIGN(const NumericReport unchanged,
+                compare_with(reference_, *baseline_plan_, {.computed_in = computed_in_, .own = {}}));
+    own_errors_ = own_errors(unchanged);
     how_predicted_ =
         "predictions: operators of the baseline cost what its profile saw; new ones, what they take "
         "alone × what those of their class take in the step ÷ alone: " +
@@ -283,7 +286,7 @@ class Runner {
   // By the limits of what is in the plan: those of its lossy passes, and the task's metric, only where it has
   // any.
   Result<NumericReport> check(const Plan& plan, const std::vector<std::string>& groups) const {
-    NumericRules rules{.computed_in = computed_in_};
+    NumericRules rules{.computed_in = computed_in_, .own = own_errors_};
     double lossy = 0;
     for (const std::string& group : groups) lossy = std::max(lossy, passes::lossy_limit_of(group));
     if (lossy > 0) {
@@ -444,6 +447,7 @@ class Runner {
   Inputs inputs_;
   std::vector<Tensor> reference_;
   DType computed_in_ = DType::kF32;       // what the given model rounds to
+  std::vector<OwnError> own_errors_;      // of the given model, one an output
   std::vector<std::string> kept_groups_;  // whose passes are in the result
   std::unique_ptr<Plan> baseline_plan_;
   std::unique_ptr<Plan> optimised_plan_;  // of what is kept; null: the baseline's

@@ -180,19 +180,35 @@ DType coarsest_arithmetic(const graph::Graph& graph) {
   return arithmetic.floats ? arithmetic.coarsest : DType::kF32;
 }
 
-NumericLimits limits_for(const NumericRules& rules, DType dtype) {
+NumericLimits limits_for(const NumericRules& rules, DType dtype, std::size_t index) {
   NumericLimits limits{0, 0, true, rules.matching_infinities_pass};
   if (rules.numerics == Numerics::kExact || !is_real_or_complex(dtype)) return limits;
   const double u = std::max(unit_roundoff(dtype), unit_roundoff(rules.computed_in));
+  const bool narrow = u > std::ldexp(1.0, -24);
   limits.bitwise = false;
-  limits.rel_l2 = (u <= std::ldexp(1.0, -24) ? 2048 : 16) * u;
-  if (rules.numerics == Numerics::kLossy) limits.rel_l2 = std::max(limits.rel_l2, rules.lossy_rel_l2);
-  limits.max_rel = 16 * limits.rel_l2;
+  limits.rel_l2 = (narrow ? 16 : 2048) * u;
+  limits.max_rel = (narrow ? 4 : 16) * limits.rel_l2;
+  if (narrow && index < rules.own.size()) {
+    constexpr double kTimesOwn = 4, kStepL2 = 2, kStepMax = 8;  // the header says why
+    const OwnError& own = rules.own[index];
+    limits.rel_l2 = std::min(limits.rel_l2, std::max(kStepL2 * u, kTimesOwn * own.rel_l2));
+    limits.max_rel = std::min(limits.max_rel, std::max(kStepMax * u, kTimesOwn * own.max_rel));
+  }
+  if (rules.numerics == Numerics::kLossy) {
+    limits.rel_l2 = std::max(limits.rel_l2, rules.lossy_rel_l2);
+    limits.max_rel = std::max(limits.max_rel, 16 * rules.lossy_rel_l2);
+  }
   return limits;
 }
 
+std::vector<OwnError> own_errors(const NumericReport& unchanged) {
+  std::vector<OwnError> own;
+  for (const OutputReport& output : unchanged.outputs) own.push_back({output.rel_l2, output.max_rel_err});
+  return own;
+}
+
 NumericLimits default_limits(Numerics numerics, DType dtype) {
-  return limits_for({.numerics = numerics, .computed_in = DType::kUndefined}, dtype);
+  return limits_for({.numerics = numerics, .computed_in = DType::kUndefined, .own = {}}, dtype);
 }
 
 OutputReport compare_output(const ComparedOutput& compared, const NumericLimits& limits) {
@@ -242,7 +258,8 @@ NumericReport compare_outputs(std::span<const ComparedOutput> outputs, Numerics 
                               bool matching_infinities_pass) {
   return compare_outputs(outputs, {.numerics = numerics,
                                    .computed_in = DType::kUndefined,
-                                   .matching_infinities_pass = matching_infinities_pass});
+                                   .matching_infinities_pass = matching_infinities_pass,
+                                   .own = {}});
 }
 
 NumericReport compare_outputs(std::span<const ComparedOutput> outputs, const NumericRules& rules) {
@@ -252,7 +269,8 @@ NumericReport compare_outputs(std::span<const ComparedOutput> outputs, const Num
   if (outputs.empty()) report.detail = "there are no outputs to compare";
   bool failed = false;
   for (const ComparedOutput& compared : outputs) {
-    OutputReport output = compare_output(compared, limits_for(rules, compared.output.dtype()));
+    OutputReport output =
+        compare_output(compared, limits_for(rules, compared.output.dtype(), report.outputs.size()));
     const bool tells_most = !output.passed || report.detail.empty() || output.rel_l2 > report.rel_l2;
     if (!failed && tells_most)
       report.detail =

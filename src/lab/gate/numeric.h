@@ -11,11 +11,19 @@
 //   16·u (f16 7.8e-3, bf16 6.2e-2). Quantised models round to steps of their range: u is taken as 2^-8 for 8
 //   bits. What a model rounds to inside bounds its outputs, too, whatever type those have
 //   (NumericRules::computed_in).
+// - How much of that a narrow or quantised model needs depends on its depth, and it says so itself: the
+//   unchanged model, run in its own types, differs from the reference by what its own rounding makes. A change
+//   rounds elsewhere, by as much. So where that own error is known (NumericRules::own), four times it is the
+//   limit, and the limit of the type is only the most that it can be: errors of two runs of one rounding
+//   process differ by less than a factor of two, and four times is wrong arithmetic. Where the unchanged model
+//   hits the reference by chance (few elements, none of them near the edge of a step), one step of the type
+//   must still be forgiven: 2·u in the L2 norm; 8·u in one element, as the RMS is about a quarter of the range.
 // - lossy: the user asked for another computation by its name, and the task's own metric judges it
 //   (lossy.h). Each lossy pass brings its own limit; 5 % relative L2, where none is given, only catches what
 //   is broken: int8 networks that keep their accuracy stay below it on their logits.
 // - max_rel: the largest single error, relative to max(|reference|, RMS of the reference): eight times the L2
-//   limit for normal errors would be exceeded once in 10^15 elements; sixteen leaves room for uneven ones.
+//   limit for normal errors would be exceeded once in 10^15 elements; sixteen leaves room for uneven ones. The
+//   limits of narrow types have that room already, from the many layers that they allow for: four times.
 // - integers and bools are counted, indexed with and branched on: exact in every class.
 #pragma once
 
@@ -37,6 +45,12 @@ struct NumericLimits {
   bool bitwise = false;
   bool matching_infinities_pass = false;  // an infinity where the reference has the same one
 };
+// By how much one output of the unchanged model, run in its own types, differs from the reference.
+struct OwnError {
+  double rel_l2 = 0;
+  double max_rel = 0;
+};
+
 // What outputs are judged by.
 struct NumericRules {
   Numerics numerics = Numerics::kReassociating;
@@ -45,10 +59,11 @@ struct NumericRules {
   DType computed_in = DType::kF32;
   double lossy_rel_l2 = 0.05;  // of a lossy change: the pass' own limit
   bool matching_infinities_pass = false;
+  std::vector<OwnError> own;  // one an output; empty: not known
 };
 
-// For an output of `dtype`.
-NumericLimits limits_for(const NumericRules& rules, DType dtype);
+// For output number `index`, of `dtype`.
+NumericLimits limits_for(const NumericRules& rules, DType dtype, std::size_t index = 0);
 NumericLimits default_limits(Numerics numerics, DType dtype);
 
 // The type among floats and quantised integers that `graph` computes in, in bodies and groups too, and that
@@ -89,6 +104,8 @@ struct ComparedOutput {
 };
 
 OutputReport compare_output(const ComparedOutput& compared, const NumericLimits& limits);
+// What the unchanged model's outputs say of its own rounding, for NumericRules::own.
+std::vector<OwnError> own_errors(const NumericReport& unchanged);
 // No outputs: not passed.
 NumericReport compare_outputs(std::span<const ComparedOutput> outputs, const NumericRules& rules);
 // All outputs under the default limits of `numerics`.

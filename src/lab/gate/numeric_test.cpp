@@ -119,6 +119,47 @@ TEST(Numeric, LimitsFollowTheDtype) {
   EXPECT_TRUE(default_limits(Numerics::kLossy, DType::kI32).bitwise);
 }
 
+// As a quantised layer gives them: rounded to steps of 1/127 of the range, with a scale and a zero point that may
+// be wrong.
+Tensor quantised(const std::vector<float>& values, float scale, float offset) {
+  constexpr float kStep = 4.0F / 127;
+  std::vector<float> rounded;
+  for (float value : values) rounded.push_back(std::round((value * scale + offset * kStep) / kStep) * kStep);
+  return floats(rounded);
+}
+
+TEST(Numeric, AWrongRewriteOfAQuantisedModelIsRefusedByWhatTheModelItselfRounds) {
+  const std::vector<float> exact = random_floats(1000, 6);
+  NumericRules rules;
+  rules.computed_in = DType::kI8;
+  const auto judged = [&](float scale, float offset) {
+    const ComparedOutput compared{"y", quantised(exact, scale, offset), floats(exact)};
+    return compare_outputs({&compared, 1}, rules);
+  };
+  rules.own = own_errors(judged(1, 0));
+  ASSERT_EQ(rules.own.size(), 1U);
+  EXPECT_GT(rules.own[0].rel_l2, 1e-3);
+  EXPECT_TRUE(judged(1, 0).passed);
+  EXPECT_TRUE(judged(1, 0.5F).passed) << "rounded the other way everywhere";
+  EXPECT_FALSE(judged(1.05F, 0).passed) << "a scale 5 % off";
+  EXPECT_FALSE(judged(1, 2).passed) << "a zero point two steps off";
+  EXPECT_FALSE(judged(0.5F, 0).passed);
+  rules.own.clear();
+  EXPECT_FALSE(judged(1.1F, 0).passed) << "nor does the type's own limit forgive 10 %";
+}
+
+TEST(Numeric, OwnErrorsTightenLimitsOfNarrowTypesAndOfNoOthers) {
+  const auto limits = [](DType type, double own) {
+    return limits_for({.computed_in = type, .own = {{own, own}}}, DType::kF32);
+  };
+  EXPECT_DOUBLE_EQ(limits(DType::kI8, 1e-2).rel_l2, 4e-2);
+  EXPECT_DOUBLE_EQ(limits(DType::kF16, 5.8e-4).rel_l2, 4 * 5.8e-4);
+  EXPECT_LT(limits(DType::kF16, 5.8e-4).max_rel, 5e-3);
+  EXPECT_EQ(limits(DType::kI8, 0).rel_l2, std::ldexp(1.0, -7)) << "one step is always forgiven";
+  EXPECT_EQ(limits(DType::kI8, kInf).rel_l2, std::ldexp(1.0, -4)) << "a broken baseline forgives no more";
+  EXPECT_EQ(limits(DType::kF32, 1).rel_l2, default_limits(Numerics::kReassociating, DType::kF32).rel_l2);
+}
+
 TEST(Numeric, RoundingInABodyCounts) {
   const auto coarsest = [](const std::string& text) {
     const auto graph = graph::parse("graph \"g\" " + text);
