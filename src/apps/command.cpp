@@ -22,7 +22,8 @@ constexpr int64_t kQuietNs = 2'000'000'000;
 constexpr int64_t kTerminalNs = 100'000'000;
 constexpr int64_t kLineNs = 5'000'000'000;
 
-bool quiet = false;  // set once, before the work
+bool quiet = false;  // both are set once, before the work
+bool output_closed = false;
 
 }  // namespace
 
@@ -42,8 +43,11 @@ void set_default_memory_budget() {
 }
 
 void open_standard_streams() {
-  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (fcntl(descriptor, F_GETFD) == -1 && open("/dev/null", O_RDWR) != descriptor) return;
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(descriptor, F_GETFD) != -1) continue;
+    if (descriptor == STDOUT_FILENO) output_closed = true;
+    if (open("/dev/null", O_RDWR) != descriptor) return;
+  }
 }
 
 Status flush_output() {
@@ -62,6 +66,7 @@ void silence_output() {
 }
 
 Result<std::string> claim_standard_output() {
+  if (output_closed) return io_error("cannot write to standard output: it is closed");
   const int copy = dup(STDOUT_FILENO);
   if (copy < 0)
     return io_error(

@@ -42,7 +42,7 @@ std::vector<std::string> command_names(const CLI::App& app) {
 // What of a command's line is wrong; CLI11's own words where they are clear.
 std::string fault(const CLI::App& command, const CLI::ParseError& error, const std::string& on_surplus) {
   for (const CLI::Option* option : command.get_options())
-    if (option->get_type_size() > 0 &&
+    if (option->results().size() > 1 &&
         static_cast<int>(option->results().size()) > option->get_items_expected_max())
       return fmt::format("{} is given {} times; give it once", option->get_name(), option->results().size());
   // "--top: 1 required N:POSITIVE missing"

@@ -14,7 +14,6 @@
 #include "apps/model_options.h"
 #include "apps/trace_source.h"
 #include "core/file.h"
-#include "core/open_files.h"
 #include "core/units.h"
 #include "lab/bench/compare_models.h"
 #include "report/json.h"
@@ -134,7 +133,7 @@ Status compare_both_models(const CompareOptions& options) {
     return !interrupted();
   };
   HONE_ASSIGN(const lab::ModelComparison result, lab::compare_models(a, b, bench));
-  HONE_CHECK(check_mapped_files());
+  HONE_CHECK(check_may_write());
   bar.finish();
   HONE_CHECK(write_json(options.json, models_json(options, result)));
   print_models(options, result);

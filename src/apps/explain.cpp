@@ -100,7 +100,7 @@ Status run_explain(const ExplainOptions& options, const std::string& command, in
   };
   HONE_ASSIGN(Recording recording, read_recording(options.paths, progress));
   HONE_ASSIGN(const analyze::Analysis analysis, analyse_recording(recording, given, options.top));
-  if (interrupted()) return Error{ErrorCode::kCancelled, "interrupted; nothing was written"};
+  HONE_CHECK(check_may_write());
   if (!options.roofs.empty()) recording.roofs = std::move(given);
   if (!options.sql.empty()) HONE_CHECK(write_sql(options, recording, analysis, progress));
   fs::path page;

@@ -169,7 +169,10 @@ Result<graph::Graph> load_model(const ModelOptions& options, std::map<std::strin
       shape.push_back(value);
       start = end + 1;
     }
-    read.input_shapes.emplace(pair.first, std::move(shape));
+    const auto [there, added] = read.input_shapes.emplace(pair.first, shape);
+    if (!added && there->second != shape)
+      return usage_error(
+          fmt::format("--shape {}: '{}' is {} already", text, pair.first, shape_text(there->second)));
   }
   if (options.path != "-") return model::read_onnx(options.path, read);
   HONE_ASSIGN(const std::string bytes, read_file("/dev/stdin"));

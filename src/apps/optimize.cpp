@@ -1,4 +1,5 @@
 // hone optimize: the passes without the experiment.
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -7,7 +8,6 @@
 
 #include "apps/command.h"
 #include "apps/model_options.h"
-#include "core/open_files.h"
 #include "core/units.h"
 #include "lab/experiment/target.h"
 #include "model/onnx/writer.h"
@@ -105,6 +105,9 @@ Status run_optimize(const OptimizeOptions& options) {
   HONE_CHECK(check_paths(options));
   HONE_CHECK(check_passes("--disable", options.disabled));
   HONE_CHECK(check_passes("--only", options.only));
+  for (const std::string& name : options.only)
+    if (std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end())
+      return usage_error(fmt::format("--only and --disable both name '{}'; give one of them", name));
   std::vector<std::string> assumed;
   HONE_ASSIGN(graph::Graph graph, load_model(options.model, {}, &assumed));
   const std::size_t before = graph.nodes().size();
@@ -118,8 +121,7 @@ Status run_optimize(const OptimizeOptions& options) {
   if (options.only.empty()) pipeline.disabled.insert("widen");
   auto result = passes::run_pipeline(std::move(graph), context, pipeline);
   if (!result.ok()) return result.error().within(options.model.path);
-  if (interrupted()) return Error{ErrorCode::kCancelled, "interrupted; nothing was written"};
-  HONE_CHECK(check_mapped_files());
+  HONE_CHECK(check_may_write());
   HONE_CHECK(model::write_onnx(result->graph, options.out));
   nlohmann::ordered_json json = result_json(options, before, *result);
   json["assumed"] = assumed_json(options.model, assumed);

@@ -9,7 +9,6 @@
 #include "apps/model_options.h"
 #include "core/file.h"
 #include "core/file_names.h"
-#include "core/open_files.h"
 #include "model/npy/npy.h"
 #include "passes/pipeline.h"
 #include "report/text.h"
@@ -120,7 +119,7 @@ Status run_run(const RunOptions& options) {
   plan.autotune = false;  // one run does not repay measuring
   auto execution = runtime::execute(graph, *provider, inputs, plan);
   if (!execution.ok()) return execution.error().within(options.model.path);
-  HONE_CHECK(check_mapped_files());
+  HONE_CHECK(check_may_write());
   HONE_ASSIGN(auto outputs, write_outputs(graph, execution->outputs, options.out));
   fmt::print("{}\n", execution->how);
   for (std::size_t i = 0; i < inputs.size(); ++i)

@@ -90,6 +90,11 @@ void watch_signals() {
 
 bool interrupted() { return first_signal.load(std::memory_order_relaxed) != 0; }
 
+Status check_may_write() {
+  if (interrupted()) return Error{ErrorCode::kCancelled, "interrupted; nothing was written"};
+  return check_mapped_files();
+}
+
 int interrupted_status() {
   const int signal = first_signal.load();
   return 128 + (signal != 0 ? signal : SIGINT);

@@ -1,6 +1,8 @@
 // How the program ends before its work is done: interrupts, and files that vanish under it.
 #pragma once
 
+#include "core/result.h"
+
 namespace hone::apps {
 
 // From here on: SIGINT and SIGTERM ask long work to stop (interrupted()). What has not stopped after
@@ -13,6 +15,9 @@ inline constexpr double kGraceSeconds = 1.5;
 
 // Set by the first signal: long work looks here and stops cleanly.
 bool interrupted();
+// Before results are written: an error where the program has been asked to end, or where a file that it
+// computed from has been changed meanwhile.
+Status check_may_write();
 // What an interrupted program exits with: 128 + the signal, 130 (SIGINT) where there was none.
 int interrupted_status();
 

@@ -12,6 +12,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/testing/source_folder.h"
+
 namespace hone::testing_support {
 namespace {
 
@@ -139,11 +141,20 @@ TEST(Help, WhatIsWrongWithTheLineExitsWith2) {
            {"run", "m.onnx", "--out", "o", "--seed", "-3"},
            {"optimize", "m.onnx", "-o", "o.onnx", "--only", "polish"},
            {"optimize", "m.onnx", "-o", "o.onnx", "--disable", "polish"},
+           {"optimize", "m.onnx", "-o", "o.onnx", "--disable", "fuse", "--only", "fuse"},
+           {"optimize", "m.onnx", "-o", "o.onnx", "--only", ""},
            {"optimize", "m.onnx"},
            {"optimize"},
            {"zoo"}})
     EXPECT_EQ(run_hone(line).exit_code, 2) << ::testing::PrintToString(line);
   EXPECT_EQ(run_hone({"show", "nowhere.onnx"}).exit_code, 1) << "the line is right, the file is not there";
+}
+
+TEST(Help, WhatLacksItsValueIsNamed) {
+  EXPECT_TRUE(
+      is_one_line_error(run_hone({"optimize", "m.onnx", "--quiet", "--only"}), {"--only lacks its value"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"optimize", "m.onnx", "--quiet", "-o", "a", "-o", "b"}),
+                                {"--out is given 2 times"}));
 }
 
 TEST(Help, AnUnknownPassIsNamedWithTheNearestOne) {
@@ -186,6 +197,17 @@ TEST(Manual, HoldsEveryCommandAndOption) {
     EXPECT_NE(page.find(word), std::string::npos) << word;
 }
 
+TEST(Install, BringsProgramManualAndCompletions) {
+  const TemporaryFolder prefix;
+  const ProgramResult result = run_program(
+      "/usr/bin/env", {"cmake", "--install", build_folder().string(), "--prefix", prefix.path().string()});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* file : {"share/man/man1/hone.1", "share/bash-completion/completions/hone",
+                           "share/zsh/site-functions/_hone", "share/fish/vendor_completions.d/hone.fish"})
+    EXPECT_NE(read_text(prefix / file).find("hone"), std::string::npos) << file;
+  EXPECT_EQ(run_program(prefix / "bin/hone", {"man"}).out, read_text(prefix / "share/man/man1/hone.1"));
+}
+
 TEST_F(Commands, JsonGoesToStandardOutputAlone) {
   const ProgramResult shown = hone({"show", model, "--json", "-"});
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
@@ -202,6 +224,9 @@ TEST_F(Commands, JsonGoesToStandardOutputAlone) {
   EXPECT_TRUE(read_text(folder / "log").starts_with("before\n{"));
   EXPECT_TRUE(
       is_one_line_error(hone({"optimize", model, "-o", "-", "--json", "-"}), {"--json", "standard output"}));
+  const ProgramResult closed =
+      run_program("/bin/bash", {"-c", hone_program().string() + " show " + model + " --json - >&-"});
+  EXPECT_TRUE(is_one_line_error(closed, {"standard output", "closed"}));
 }
 
 TEST_F(Commands, QuietPrintsNothing) {

@@ -115,6 +115,10 @@ TEST_F(BadInput, BadBindingsAndShapes) {
   EXPECT_TRUE(is_one_line_error(hone({"show", model, "--bind", "batch"}), {"batch"}));
   EXPECT_TRUE(is_one_line_error(hone({"show", model, "--bind", "batch=many"}), {"many"}));
   EXPECT_TRUE(is_one_line_error(hone({"show", model, "--shape", "x=1x3"}), {"x"}));
+  write_f32_npy(folder / "x.npy", {2, 3, 8, 8}, 1);
+  EXPECT_TRUE(is_one_line_error(hone({"run", model, "--input", "x=" + (folder / "x.npy").string(), "--shape",
+                                      "x=1x3x8x8", "--out", (folder / "out").string()}),
+                                {"--shape x=1x3x8x8", "[2,3,8,8]"}));
   EXPECT_TRUE(is_one_line_error(hone({"bench", model, "--bind", "batch=99999999999999"}), {"small.onnx"}));
 }
 

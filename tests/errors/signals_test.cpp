@@ -68,6 +68,30 @@ TEST_F(Signals, TwoInTheSameMomentAreOneRequest) {
   EXPECT_FALSE(std::filesystem::exists(folder / "bench.json"));
 }
 
+TEST_F(Signals, WorkThatEndsSoonAfterTheRequestWritesNothing) {
+  write_small_network(folder / "small.onnx");
+  write_f32_npy(folder / "x.npy", {1, 3, 8, 8}, 1);
+  // The model comes when the request has: the run itself then takes no time.
+  const ProgramResult result = run_program(
+      "/bin/bash",
+      {"-c", "exec " + hone_program().string() + " run - --input x=" + path("x.npy") + " --out " +
+                 path("out") + " < <(sleep 0.5; kill -TERM $$; sleep 0.2; cat " + path("small.onnx") + ")"},
+      options);
+  EXPECT_EQ(result.exit_code, 143) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+}
+
+TEST_F(Signals, EndAnExplanationWhoseRecordingNeverEnds) {
+  const auto start = Clock::now();
+  const ProgramResult result = run_program("/bin/bash",
+                                           {"-c", "exec " + hone_program().string() +
+                                                      " explain <(exec 2>/dev/null; echo '{\"traceEvents\": "
+                                                      "['; sleep 0.5; kill -TERM $$; exec sleep 4)"},
+                                           options);
+  EXPECT_EQ(result.exit_code, 143) << result.err;
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(4));
+}
+
 // A lab that has measured its baseline and tries passes: what it knows by then is a report.
 class InterruptedLab : public Signals {
  protected:

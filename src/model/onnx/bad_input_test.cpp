@@ -76,6 +76,11 @@ TEST(BadModel, EverySingleByteMayChangeWithoutACrash) {
   }
 }
 
+TEST(BadModel, WhatTodaysExportersWriteIsNone) {
+  EXPECT_EQ(error_of(model(one_relu(), 28, {}, 14)), "accepted");
+  EXPECT_EQ(error_of(model(one_relu(), 21, {}, 14)), "accepted");
+}
+
 TEST(BadModel, VersionsThatDoNotExistAreNamed) {
   EXPECT_THAT(error_of(model(one_relu(), 29)), ::testing::AllOf(HasSubstr("opset 29, newer than 28"),
                                                                 HasSubstr("convert_version(model, 28)")));
