@@ -36,6 +36,12 @@ bool changed(const passes::PipelineResult& tried) {
                      [](const passes::PassReport& report) { return !report.done.empty(); });
 }
 
+std::size_t changes_in(const passes::PipelineResult& tried) {
+  std::size_t changes = 0;
+  for (const passes::PassReport& report : tried.reports) changes += report.done.size();
+  return changes;
+}
+
 analyze::Estimate gain_of(const PairedResult& speed) {
   const double step = median(speed.a_ms);
   const auto gain = [step](double ratio) { return step - step / ratio; };

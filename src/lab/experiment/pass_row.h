@@ -16,6 +16,7 @@ namespace hone::lab {
 analyze::PassRow make_row(const std::string& group, const passes::PipelineResult& tried);
 
 bool changed(const passes::PipelineResult& tried);
+std::size_t changes_in(const passes::PipelineResult& tried);
 
 // What is gained of a step that took the median of `speed`'s A.
 analyze::Estimate gain_of(const PairedResult& speed);

@@ -32,6 +32,7 @@ class Trials {
         steps_(steps),
         groups_(groups),
         step_ms_(steps.step_ms),
+        baseline_graph_(baseline),
         kept_graph_(baseline),
         current_graph_(baseline) {}
 
@@ -47,6 +48,11 @@ class Trials {
   Status try_group(const std::string& group, std::size_t index);
   // What is carried is kept or dropped, all of it, after a measurement of `seconds` or as long as it takes.
   Status settle_carried(double seconds, double done);
+  // What was slower alone, once more, where a later group finds more to do behind it.
+  Status reconsider_slower();
+  bool was_slower(std::size_t row) const {
+    return std::find(slower_.begin(), slower_.end(), row) != slower_.end();
+  }
   Plan& kept_plan() { return kept_plan_ != nullptr ? *kept_plan_ : baseline_plan_; }
   // Names of what is carried.
   std::vector<std::string> carried() const;
@@ -63,6 +69,7 @@ class Trials {
   const TrialSteps& steps_;
   std::size_t groups_;
   double step_ms_;  // of what was kept last
+  const Graph& baseline_graph_;
   Graph kept_graph_;
   Graph current_graph_;              // kept, with what is carried
   std::unique_ptr<Plan> kept_plan_;  // null: the baseline's
@@ -70,12 +77,15 @@ class Trials {
   std::unique_ptr<Plan> carried_plan_;  // of current_graph_ while anything is carried
   std::vector<std::size_t> carried_;    // rows
   std::vector<PassRow> rows_;
+  std::vector<std::size_t> changes_;  // of each row: how many its passes made
+  std::vector<std::size_t> slower_;   // rows that were dropped because they were slower
   std::vector<analyze::PassCombination> combinations_;
 };
 
 Status Trials::try_all(const std::vector<std::string>& groups) {
   for (std::size_t i = 0; i < groups.size(); ++i) HONE_CHECK(try_group(groups[i], i));
-  return settle_carried(steps_.seconds_left(), 1);
+  HONE_CHECK(settle_carried(steps_.seconds_left(), 1));
+  return reconsider_slower();
 }
 
 std::vector<std::string> Trials::carried() const {
@@ -99,6 +109,7 @@ Status Trials::try_group(const std::string& group, std::size_t index) {
     HONE_CHECK(settle_carried(steps_.seconds_left() * left / (left + 1), from));
   HONE_ASSIGN(passes::PipelineResult tried, steps_.apply(current_graph_, group));
   rows_.push_back(make_row(group, tried));
+  changes_.push_back(changes_in(tried));
   if (!changed(tried)) return {};
   rows_.back().undecided = true;  // for as long as it is tried
   HONE_ASSIGN(std::unique_ptr<Plan> plan, steps_.compile(tried.graph, group, from));
@@ -152,6 +163,8 @@ void Trials::judge(const std::string& group, const PairedResult& speed, const Nu
   const std::vector<std::string> before = carried();
   if (decision.kept || for_memory || !numbers.passed || speed.change != SpeedChange::kNoDifference) {
     row.reason += "; " + decision.reason + arena_words(row.arena);
+    if (!decision.kept && numbers.passed && speed.change == SpeedChange::kSlower && !for_memory)
+      slower_.push_back(rows_.size() - 1);
     if (!decision.kept) return;
     if (!before.empty()) {
       std::vector<PassRow*> together;
@@ -207,6 +220,50 @@ Status Trials::settle_carried(double seconds, double done) {
   if (decision.kept) kept_groups_ = groups_with("");
   Graph graph = decision.kept ? std::move(current_graph_) : kept_graph_;
   keep(std::move(graph), decision.kept ? std::move(carried_plan_) : std::move(kept_plan_));
+  return {};
+}
+
+Status Trials::reconsider_slower() {
+  Graph graph = baseline_graph_;
+  std::vector<std::string> groups;
+  std::vector<PassRow*> joined;  // what would be kept that is not
+  bool more = false;
+  for (std::size_t i = 0; i < rows_.size() && !slower_.empty(); ++i) {
+    PassRow& row = rows_[i];
+    if (row.changed && !row.kept && !was_slower(i)) continue;
+    HONE_ASSIGN(passes::PipelineResult tried, steps_.apply(graph, row.name));
+    if (!changed(tried)) continue;
+    more = more || (!joined.empty() && changes_in(tried) > changes_[i]);
+    if (!row.changed) {
+      PassRow behind = make_row(row.name, tried);
+      behind.reason = fmt::format("{}; behind {}: {}", row.reason, listed(groups), behind.reason);
+      row = std::move(behind);
+    }
+    if (!row.kept) joined.push_back(&row);
+    groups.push_back(row.name);
+    graph = std::move(tried.graph);
+  }
+  if (!more) return {};
+  HONE_ASSIGN(std::unique_ptr<Plan> plan, steps_.compile(graph, groups.back(), 1));
+  std::vector<std::string> names;
+  for (const PassRow* row : joined) names.push_back(row->name);
+  HONE_ASSIGN(const PairedResult speed,
+              steps_.compare(
+                  kept_plan(), *plan,
+                  {std::max(steps_.least_seconds, steps_.seconds_left()), kSecondLookLevel, kSecondLookBlocks,
+                   1, 1, fmt::format("measuring {} before what follows", listed(names))}));
+  HONE_ASSIGN(const NumericReport numbers, steps_.check(*plan, groups));
+  const GateDecision decision = decide(speed, numbers);
+  if (joined.size() == 1) {
+    joined[0]->measured_gain_ms = gain_of(speed);
+    joined[0]->kept = decision.kept;
+    joined[0]->reason += "; measured again with what it lets later groups do, " + decision.reason;
+  } else {
+    combinations_.push_back(combine(joined, speed, decision));
+  }
+  if (!decision.kept) return {};
+  kept_groups_ = std::move(groups);
+  keep(std::move(graph), std::move(plan));
   return {};
 }
 

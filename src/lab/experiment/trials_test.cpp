@@ -50,7 +50,8 @@ class TrialRun {
       report.name = group + "_pass";
       report.group = group;
       report.predicted_gain_ms = predicted_ms_;
-      if (idle_ == group) return passes::PipelineResult{graph, {report}};
+      if (idle_ == group || (group == needs_ && graph.nodes().size() < 2))
+        return passes::PipelineResult{graph, {report}};
       report.done.push_back({"node", "changed"});
       return passes::PipelineResult{chain(graph.nodes().size()), {report}};
     };
@@ -86,6 +87,7 @@ class TrialRun {
 
   double predicted_ms_ = 1, step_ms_ = 10;
   std::string idle_;          // a group that finds nothing
+  std::string needs_;         // one that finds something behind another only
   std::size_t wrong_at_ = 0;  // nodes of a graph whose numbers are wrong
   double seconds_left_ = 12;
   std::size_t interrupted_at_ = 0;  // the comparison, from 1, in which somebody ends the experiment
@@ -187,6 +189,39 @@ TEST(Trials, KeepWhatALaterGroupBuildsOnAndCountTheirGainOnce) {
   EXPECT_DOUBLE_EQ(results.combinations[0].predicted_gain_ms, 2);
   EXPECT_EQ(trials.asked_.size(), 2U) << "nothing is left to be measured again";
   EXPECT_EQ(trials.sizes_[1], (std::pair<std::size_t, std::size_t>{1, 3}));
+}
+
+TEST(Trials, GiveWhatIsSlowerAloneASecondTrialBeforeWhatBuildsOnIt) {
+  TrialRun trials({slower(), faster()});
+  trials.needs_ = "fuse";
+  const TrialResults results = trials.run({"fold", "fuse"});
+  ASSERT_EQ(results.rows.size(), 2U);
+  for (const analyze::PassRow& row : results.rows) EXPECT_TRUE(row.kept) << row.reason;
+  EXPECT_EQ(results.groups, (std::vector<std::string>{"fold", "fuse"}));
+  EXPECT_EQ(trials.sizes_[1], (std::pair<std::size_t, std::size_t>{1, 3}));
+  EXPECT_GT(trials.asked_[1].level, 0.95);
+  EXPECT_EQ(results.rows[1].reason,
+            "found nothing to change; behind fold: fuse_pass: 1 ×; kept together with fold");
+  EXPECT_TRUE(results.rows[1].changed);
+  ASSERT_EQ(results.combinations.size(), 1U);
+  EXPECT_TRUE(results.combinations[0].kept);
+  EXPECT_EQ(results.graph.nodes().size(), 3U);
+}
+
+TEST(Trials, LeaveItDroppedWhereTheSecondTrialIsSlowerToo) {
+  TrialRun trials({slower(), slower()});
+  trials.needs_ = "fuse";
+  const TrialResults results = trials.run({"fold", "fuse"});
+  for (const analyze::PassRow& row : results.rows) EXPECT_FALSE(row.kept) << row.reason;
+  EXPECT_EQ(results.graph.nodes().size(), 1U);
+  EXPECT_TRUE(results.groups.empty());
+}
+
+TEST(Trials, GiveNoSecondTrialWhereNothingBuildsOnIt) {
+  TrialRun trials({slower(), faster()});
+  const TrialResults results = trials.run({"fold", "fuse"});
+  EXPECT_EQ(trials.asked_.size(), 2U);
+  EXPECT_EQ(results.groups, (std::vector<std::string>{"fuse"}));
 }
 
 TEST(Trials, AnInterruptLeavesWhatWasDecidedAndSaysWhatWasNot) {
