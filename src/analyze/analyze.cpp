@@ -9,6 +9,7 @@
 #include "analyze/host_program.h"
 #include "analyze/ledger.h"
 #include "analyze/top.h"
+#include "core/contention.h"
 #include "core/units.h"
 #include "trace/link/steps.h"
 
@@ -105,6 +106,21 @@ void promise_nothing(Analysis& analysis) {
   analysis.findings.clear();
 }
 
+// A profile of a busy machine gives no verdict, finds nothing and predicts no gain.
+void withhold_findings(const trace::Meta& meta, Analysis& analysis) {
+  analysis.contention = meta.contention;
+  const std::string busy = contention_text(meta.contention);
+  analysis.verdict = {};
+  analysis.verdict.judged = analysis.verdict.given = false;
+  analysis.verdict.sentence = fmt::format(
+      "No verdict: {} while these steps ran, and what they lost by that cannot be told from what they lose "
+      "by themselves. Measure again when the machine is quiet{}.",
+      busy, meta.threads > 1 ? ", or with --threads 1: threads that wait for each other lose most" : "");
+  for (LedgerRow& row : analysis.ledger) row.predicted_gain_ms = 0;
+  analysis.findings.clear();
+  analysis.warnings.push_back(fmt::format("the machine was busy: {}", busy));
+}
+
 // What the end of a file that was cut off would have held, its verdict cannot know.
 void qualify(const trace::Trace& trace, Analysis& analysis) {
   if (!trace.meta.cut_off || device_is_missing(trace)) return;
@@ -164,8 +180,9 @@ std::vector<std::string> plan_warnings(const trace::Trace& trace, const StepProf
         "no measured roofs of the machine that ran this: run `hone ceilings` there; until then "
         "busy time counts as floor");
   else if (unknown_ms > 0.01 * profile.step_ms)
-    warnings.push_back(fmt::format("{} ({}) have no known cost: their floor counts as 0",
-                                   counted(unknown, "operator"), format_ms(unknown_ms)));
+    warnings.push_back(fmt::format("{} ({}) {} no known cost: their time is not judged",
+                                   counted(unknown, "operator"), format_ms(unknown_ms),
+                                   unknown == 1 ? "has" : "have"));
   return warnings;
 }
 
@@ -231,6 +248,7 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
     if (device_missing) promise_nothing(analysis);
   }
   qualify(trace, analysis);
+  if (trace.meta.contention.disturbed()) withhold_findings(trace.meta, analysis);
   return analysis;
 }
 

@@ -15,6 +15,7 @@ constexpr std::array<CauseNames, kCauseCount> kNames = {{
     {"layout", "layout", "Layout"},
     {"avoidable_traffic", "avoidable traffic", "Avoidable traffic"},
     {"kernel_inefficiency", "kernel inefficiency", "Kernel inefficiency"},
+    {"unjudged", "busy, not judged", "Busy time that is not judged"},
     {"launch", "launch", "Launch overhead"},
     {"host_sync", "host sync", "Host synchronisation"},
     {"input", "input", "Waiting for input"},

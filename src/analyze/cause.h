@@ -21,6 +21,7 @@ enum class Cause : uint8_t {
   kLayout,
   kAvoidableTraffic,
   kKernelInefficiency,
+  kUnjudged,  // busy with operators whose cost is not known
   kLaunch,
   kHostSync,
   kInput,
@@ -33,15 +34,15 @@ enum class Cause : uint8_t {
   kStraggler,
   kBubble,
 };
-inline constexpr int kCauseCount = 16;
+inline constexpr int kCauseCount = 17;
 
 std::string_view cause_name(Cause cause);   // "avoidable_traffic": JSON, CLI, tests
 std::string_view cause_label(Cause cause);  // "avoidable traffic": for people
 std::string_view cause_title(Cause cause);  // "Avoidable traffic": at the start of a sentence
 std::optional<Cause> cause_from_name(std::string_view name);
 
-// Whether the device was busy with work of its own: `floor` to `kernel_inefficiency`.
-constexpr bool is_busy(Cause cause) { return cause <= Cause::kKernelInefficiency; }
+// Whether the device was busy with work of its own: `floor` to `unjudged`.
+constexpr bool is_busy(Cause cause) { return cause <= Cause::kUnjudged; }
 
 constexpr std::array<Cause, kCauseCount> all_causes() {
   std::array<Cause, kCauseCount> causes{};

@@ -253,17 +253,37 @@ std::string steps_of(const Analysis& analysis, double step_ms) {
                      counted(analysis.step.count, "step"));
 }
 
+std::string which(bool first, bool second, std::string_view all) {
+  return std::string(first && second ? all : first ? "the first recording" : "the second recording");
+}
+
+std::string not_compared(const Analysis& a, const Analysis& b) {
+  const bool first_busy = a.contention.disturbed(), second_busy = b.contention.disturbed();
+  if (first_busy || second_busy)
+    return fmt::format(
+        "Not compared: {} {} taken while the machine was busy ({}); record again when it is quiet.",
+        which(first_busy, second_busy, "both recordings"), first_busy && second_busy ? "were" : "was",
+        contention_text(first_busy && a.contention.waited >= b.contention.waited ? a.contention
+                        : second_busy                                            ? b.contention
+                                                                                 : a.contention));
+  return fmt::format("Not compared: {} lacks too much of what ran.",
+                     which(!a.verdict.given, !b.verdict.given, "each of the recordings"));
+}
+
+// Whether the change is too small beside that of recordings of one program, rather than beside what their
+// own steps show.
+bool within_drift(const Comparison& result) {
+  return std::abs(result.difference.change_ms.median) <
+         result.drift * std::min(result.a_ms.median, result.b_ms.median);
+}
+
 std::string sentence_of(const Comparison& result, const Analysis& a, const Analysis& b) {
   const double step = longer_step_ms(a, b);
   const std::string first = fixed_ms(a.step.ms.median, step), second = fixed_ms(b.step.ms.median, step);
   const std::string both = fmt::format("{} against {}", first, second);
   const std::string became = fmt::format("{} became {}", first, second);
   const Difference& difference = result.difference;
-  if (!result.comparable)
-    return fmt::format("Not compared: {} lacks too much of what ran.",
-                       a.verdict.given   ? "the second recording"
-                       : b.verdict.given ? "the first recording"
-                                         : "each of the recordings");
+  if (!result.comparable) return not_compared(a, b);
   if (!result.same_steps)
     return fmt::format(
         "The steps of the two were found in different ways and may not be the same work: {}, so nothing is "
@@ -292,10 +312,16 @@ std::string sentence_of(const Comparison& result, const Analysis& a, const Analy
     case Certainty::kNone:
       break;
   }
+  if ((difference.sure || difference.apart) && within_drift(result))
+    return fmt::format(
+        "No difference that one recording of each can show: {}. Recordings of one program{} differ by up to "
+        "{:.0f} %.",
+        both, result.drift > kDeviceDrift ? " whose host sets the pace" : "", result.drift * 100);
   if (difference.sure || difference.apart)
     return fmt::format(
-        "No difference that one recording of each can show: {}. Recordings of one program{} differ as much.",
-        both, result.drift > kDeviceDrift ? " whose host sets the pace" : "");
+        "No difference that these steps can show: {}. The steps of one recording differ as much among "
+        "themselves.",
+        both);
   return fmt::format("No difference that these steps can show: {}.", both);
 }
 

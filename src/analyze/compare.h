@@ -61,7 +61,7 @@ struct Comparison {
   std::optional<Estimate> a_unrecorded_ms = {};  // as StepTime::unrecorded_ms
   std::optional<Estimate> b_unrecorded_ms = {};
   double ratio = 1;             // a ÷ b: above 1, b is faster
-  bool comparable = true;       // false: one of them lacks too much to be compared, and nothing is said
+  bool comparable = true;       // false: one of them has no verdict, and nothing is said
   bool same_steps = true;       // both were divided into steps in the same way
   double drift = kDeviceDrift;  // share by which recordings of one such program may differ
   Difference difference;

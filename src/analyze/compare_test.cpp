@@ -80,6 +80,20 @@ TEST(Compare, TellsNothingOfARecordingThatLacksTooMuch) {
   EXPECT_EQ(compare(torn, torn).sentence, "Not compared: each of the recordings lacks too much of what ran.");
 }
 
+TEST(Compare, TellsNothingOfARunOfABusyMachineAndSaysWhy) {
+  const Analysis quiet = run(conv_relu_pool(), {5, 2, 1}, 1);
+  Analysis busy = quiet;
+  busy.verdict.given = false;
+  busy.contention = {0.34, true};
+  const std::string sentence = compare(quiet, busy).sentence;
+  EXPECT_EQ(sentence.find("Not compared: the second recording was taken while the machine was busy"), 0u)
+      << sentence;
+  EXPECT_NE(sentence.find("34 %"), std::string::npos) << sentence;
+  EXPECT_EQ(compare(busy, busy).sentence.find("Not compared: both recordings were"), 0u);
+  for (const CauseChange& row : compare(quiet, busy).ledger)
+    EXPECT_EQ(row.difference.certainty, Certainty::kNone);
+}
+
 TEST(Compare, ShowsOperatorsThatOnlyOneRunHas) {
   std::vector<trace::Operator> without = {conv_relu_pool()[0], conv_relu_pool()[2]};
   Comparison result = compare(run(conv_relu_pool(), {5, 2, 1}, 1), run(without, {5, 1}, 2));
@@ -151,6 +165,7 @@ TEST(Compare, NamesNoDifferenceThatRecordingsOfOneProgramShowToo) {
   EXPECT_EQ(result.difference.certainty, Certainty::kNone);
   EXPECT_NE(result.sentence.find("No difference that one recording of each can show"), std::string::npos)
       << result.sentence;
+  EXPECT_NE(result.sentence.find("differ by up to 5 %"), std::string::npos) << result.sentence;
 }
 
 TEST(Compare, AsksMoreOfProgramsWhoseHostSetsThePace) {
@@ -171,6 +186,14 @@ TEST(Compare, CallsNothingADifferenceThatOneRecordingShowsAmongItsSteps) {
                                     of_steps({30, 31, 30, 32, 31, 30, 31, 30}, "8x8"));
   EXPECT_TRUE(result.difference.sure);
   EXPECT_EQ(result.difference.certainty, Certainty::kNone);
+  EXPECT_NE(result.sentence.find("among themselves"), std::string::npos) << result.sentence;
+}
+
+TEST(Compare, CallsADifferenceWhatIsFarBeyondAnyStep) {
+  const Comparison result = compare(of_steps({57.6, 41.1, 311, 57, 60, 290, 44}, "8x8"),
+                                    of_steps({2.6, 2.5, 2.7, 2.6, 2.6, 2.6, 2.6}, "8x8"));
+  EXPECT_EQ(result.difference.certainty, Certainty::kSure);
+  EXPECT_EQ(result.sentence.find("The second is 22.2× faster"), 0u) << result.sentence;
 }
 
 TEST(Compare, SaysNothingOfStepsThatWereFoundDifferently) {

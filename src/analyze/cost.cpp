@@ -80,10 +80,11 @@ std::string roof_name(const trace::Operator& op, const Bound& bound) {
 }
 
 Cause Split::main_cause() const {
-  double largest = std::max({floor_ms, layout_ms, avoidable_ms, inefficiency_ms});
+  double largest = std::max({floor_ms, layout_ms, avoidable_ms, inefficiency_ms, unjudged_ms});
   if (largest == floor_ms) return Cause::kFloor;
   if (largest == layout_ms) return Cause::kLayout;
-  return largest == avoidable_ms ? Cause::kAvoidableTraffic : Cause::kKernelInefficiency;
+  if (largest == avoidable_ms) return Cause::kAvoidableTraffic;
+  return largest == inefficiency_ms ? Cause::kKernelInefficiency : Cause::kUnjudged;
 }
 
 bool writes_out_broadcast(const trace::Operator& op) {
@@ -103,6 +104,11 @@ Split split_time(double ms, const trace::Operator& op, const CostContext& contex
   }
   if (context.roofs.compute.empty() && context.roofs.memory.empty()) {
     split.floor_ms = ms;  // nothing to compare it with
+    return split;
+  }
+  // What a foreign program's operators take beyond those within them is their framework's, not unknown.
+  if (!context.repeated && op.flops <= 0 && op.bytes() <= 0) {
+    split.unjudged_ms = ms;
     return split;
   }
   double floor = step_floor_ms(op, context);

@@ -60,6 +60,7 @@ struct Split {
   double layout_ms = 0;
   double avoidable_ms = 0;
   double inefficiency_ms = 0;
+  double unjudged_ms = 0;  // of an operator of ours without known cost: nothing says what it needs
   // The part of inefficiency_ms that the kernel's own roof has above the floor: arithmetic that a faster
   // algorithm does without.
   double algorithm_ms = 0;
@@ -69,7 +70,7 @@ struct Split {
   Cause main_cause() const;
 };
 // Where the operator took less than its floor (roofs measured on a busy machine), all of it is floor; so it
-// is where no roofs are known.
+// is where no roofs are known; what an operator of ours without known cost takes is not judged.
 Split split_time(double ms, const trace::Operator& op, const CostContext& context);
 
 }  // namespace hone::analyze

@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kLikelyChance = 0.10;  // three steps against three
 constexpr double kRounding = 1e-9;
+constexpr double kFarApart = 2;
 
 bool are_apart(std::span<const double> a, std::span<const double> b) {
   if (a.empty() || b.empty()) return false;
@@ -37,6 +38,15 @@ bool host_sets_pace(const Analysis& analysis) {
   for (const LedgerRow& row : analysis.ledger)
     if (row.cause >= Cause::kLaunch && row.cause <= Cause::kHostOther) waiting += row.share;
   return waiting >= kHostSetsPace;
+}
+
+// Whether every step of the one takes twice as long as any step of the other. However unequal its own steps
+// are, what one recording shows among itself is less.
+bool are_far_apart(std::span<const double> a, std::span<const double> b) {
+  if (a.empty() || b.empty()) return false;
+  const auto [a_low, a_high] = std::minmax_element(a.begin(), a.end());
+  const auto [b_low, b_high] = std::minmax_element(b.begin(), b.end());
+  return *a_low > kFarApart * *b_high || *b_low > kFarApart * *a_high;
 }
 
 Certainty certainty_of(const Difference& row, double least_ms) {
@@ -70,7 +80,8 @@ Difference difference(std::span<const double> a, std::span<const double> b, doub
   const Shift shift = shift_estimate(a, b);
   Difference result{shift.change, shift.sure, are_apart(a, b), chance_of_apart(a.size(), b.size()),
                     Certainty::kNone};
-  result.certainty = certainty_of(result, std::max({least_ms, spread(a), spread(b)}));
+  const double among_themselves = are_far_apart(a, b) ? 0 : std::max(spread(a), spread(b));
+  result.certainty = certainty_of(result, std::max(least_ms, among_themselves));
   return result;
 }
 

@@ -40,7 +40,8 @@ struct Difference {
 // By how much two recordings of programs like these two may differ.
 double drift(const Analysis& a, const Analysis& b);
 
-// `least_ms`: a smaller change is none; nor is one that the steps of one recording show among themselves.
+// `least_ms`: a smaller change is none; nor is one that the steps of one recording show among themselves,
+// unless every step of one takes twice as long as any of the other.
 Difference difference(std::span<const double> a, std::span<const double> b, double least_ms);
 
 // How many steps of each recording make a difference sure where all of them lie apart.

@@ -334,7 +334,8 @@ struct Analysis {
   int ledger_rank = 0;     // of `ranks`, whose ledger, operators and kernels are shown
   int ledger_device = -1;  // of a process that drives several; -1: it drives one
   std::optional<LateRank> late_rank = {};
-  double dropped_records = 0;  // that the recorder lost
+  double dropped_records = 0;       // that the recorder lost
+  ContentionShare contention = {};  // of a run of ours; where it is disturbed() no verdict is given
   StepTime step;
   std::vector<StepSpan> step_spans = {};  // of all ranks
   // What the step's operators need at least: of the model and the machine, whatever ran. The ledger's `floor`

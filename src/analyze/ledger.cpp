@@ -46,6 +46,7 @@ Accounts collect(const StepProfile& profile) {
     add(accounts, Cause::kAvoidableTraffic, op, op.split.avoidable_ms);
     add(accounts, Cause::kKernelInefficiency, op, op.split.inefficiency_ms,
         op.split.recoverable_inefficiency_ms);
+    add(accounts, Cause::kUnjudged, op, op.split.unjudged_ms);
   }
   for (Cause cause : all_causes()) {
     Account& account = of(accounts, cause);

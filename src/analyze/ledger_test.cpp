@@ -260,6 +260,48 @@ TEST(Ledger, OfATraceWithoutStepsIsAnError) {
   EXPECT_NE(result.error().message.find("no steps"), std::string::npos);
 }
 
+TEST(Ledger, DoesNotJudgeOperatorsWithoutKnownCost) {
+  fabricate::Timeline timeline({op("conv_1", "Conv", OperatorClass::kConvolution, 1e9, 1e6, 1e6),
+                                op("nonzero", "NonZero", OperatorClass::kOther, 0, 0, 0)});
+  for (int step = 0; step < 9; ++step) {
+    timeline.begin_step();
+    timeline.run(0, 10.5);
+    timeline.run(1, 30);
+    timeline.end_step();
+  }
+  const Analysis analysis = analysed(timeline.trace());
+  const LedgerRow* unjudged = row(analysis, Cause::kUnjudged);
+  ASSERT_NE(unjudged, nullptr);
+  EXPECT_NEAR(unjudged->ms, 30, 0.1);
+  EXPECT_EQ(unjudged->predicted_gain_ms, 0);
+  ASSERT_EQ(unjudged->evidence.size(), 2u);
+  EXPECT_EQ(unjudged->evidence[1].find("nonzero (NonZero): "), 0u) << unjudged->evidence[1];
+  EXPECT_EQ(row(analysis, Cause::kKernelInefficiency)->evidence[0].find("1 operator"), 0u)
+      << "an operator without known cost is not called slow";
+  EXPECT_NEAR(sum(analysis), analysis.step.ms.median, 0.01);
+}
+
+TEST(Analysis, OfABusyMachineFindsNothing) {
+  trace::Trace trace = conv_then_relu(40, 1.3, 0, false);
+  const Analysis quiet = analysed(trace);
+  ASSERT_FALSE(quiet.findings.empty());
+  trace.meta.contention = {0.34, true};
+  const Analysis analysis = analysed(trace);
+  EXPECT_FALSE(analysis.verdict.given);
+  EXPECT_FALSE(analysis.verdict.healthy());
+  EXPECT_NE(analysis.verdict.sentence.find("34 %"), std::string::npos) << analysis.verdict.sentence;
+  EXPECT_NE(analysis.verdict.sentence.find("--threads 1"), std::string::npos) << analysis.verdict.sentence;
+  EXPECT_TRUE(analysis.findings.empty());
+  ASSERT_EQ(analysis.ledger.size(), quiet.ledger.size());
+  for (std::size_t i = 0; i < analysis.ledger.size(); ++i) {
+    EXPECT_EQ(analysis.ledger[i].predicted_gain_ms, 0);
+    EXPECT_EQ(analysis.ledger[i].ms, quiet.ledger[i].ms) << "the time was spent all the same";
+  }
+  EXPECT_EQ(analysis.warnings.size(), quiet.warnings.size() + 1);
+  trace.meta.threads = 1;
+  EXPECT_EQ(analysed(trace).verdict.sentence.find("--threads"), std::string::npos);
+}
+
 TEST(Analysis, WarnsOfDroppedRecordsAndMissingRoofs) {
   trace::Trace trace = conv_then_relu(10, 2, 0, false);
   trace.meta.dropped = 7;

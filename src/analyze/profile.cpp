@@ -36,7 +36,7 @@ void scale(Bound& bound, double factor) {
 
 void scale(Split& split, double factor) {
   for (double* part : {&split.floor_ms, &split.layout_ms, &split.avoidable_ms, &split.inefficiency_ms,
-                       &split.algorithm_ms, &split.recoverable_inefficiency_ms})
+                       &split.unjudged_ms, &split.algorithm_ms, &split.recoverable_inefficiency_ms})
     *part *= factor;
 }
 

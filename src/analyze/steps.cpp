@@ -46,7 +46,7 @@ StepTime step_time(std::span<const StepWindow> steps) {
   time.samples_ms = times_of(steps);
   time.ms = median_estimate(time.samples_ms);
   time.count = static_cast<int>(steps.size());
-  time.how_found = "marked in the trace";
+  time.how_found = "marks in the trace";
   return time;
 }
 

@@ -192,7 +192,7 @@ void add_compare_command(Program& program) {
   command.option("--json FILE", &options->json, "also write it to this file").written();
   command.footer(
       "Exit status: 0 compared; 1 not compared, standard error says why; 2 the command line is wrong; 3 a "
-      "recording lacks too much to be compared.");
+      "recording lacks too much to be compared, or was taken while the machine was busy.");
 }
 
 }  // namespace hone::apps

@@ -146,7 +146,9 @@ void add_explain_command(Program& program) {
                "instead of a recording: what explain.json and the tables of --sql hold, as Markdown");
   command.footer(
       "Exit status: 0 explained; 1 not explained, standard error says why; 2 the command line is wrong; 3 "
-      "the recording lacks too much for a verdict (what it does hold was printed and written).");
+      "the recording lacks too much for a verdict, or was taken while the machine was busy (what it does "
+      "hold "
+      "was printed and written).");
 }
 
 }  // namespace hone::apps

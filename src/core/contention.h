@@ -18,6 +18,8 @@ struct ContentionShare {
   // More than a quiet machine's own doings account for: what was measured is not this program's alone.
   static constexpr double kMostWhenQuiet = 0.03;
   bool disturbed() const { return known && waited > kMostWhenQuiet; }
+
+  friend bool operator==(const ContentionShare&, const ContentionShare&) = default;
 };
 
 // Measures from its construction on, over all threads of the process. Reading takes some ten microseconds a

@@ -1,6 +1,7 @@
 #include "report/words.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -234,7 +235,19 @@ std::string_view row_label(const analyze::Analysis& analysis, analyze::Cause cau
 
 std::string roof_share(const analyze::TopOperator& row) {
   if (row.roof == "unknown") return "–";
-  return row.fraction_of_roof > 9.99 ? ">999 %" : fmt::format("{:.0f} %", row.fraction_of_roof * 100);
+  if (row.fraction_of_roof > 9.99) return ">999 %";
+  constexpr double kOneDigit = 0.1;  // below, a digit more: 0.5 % of a roof is not nothing
+  return row.fraction_of_roof < kOneDigit ? format_percent(row.fraction_of_roof)
+                                          : fmt::format("{:.0f} %", row.fraction_of_roof * 100);
+}
+
+std::size_t changed_operators(const analyze::Comparison& comparison) {
+  constexpr double kNothing = 1e-3;  // of the step
+  const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
+  const auto end =
+      std::find_if(comparison.operators.begin(), comparison.operators.end(),
+                   [&](const auto& row) { return std::abs(row.b_ms - row.a_ms) < kNothing * step; });
+  return static_cast<std::size_t>(end - comparison.operators.begin());
 }
 
 std::string most_time(std::size_t shown, std::string_view noun) {

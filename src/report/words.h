@@ -71,6 +71,10 @@ std::string_view row_label(const analyze::Analysis& analysis, analyze::Cause cau
 // "44 %", ">999 %": how much of its roof an operator reaches, which caches or wrong roofs let exceed 1.
 std::string roof_share(const analyze::TopOperator& row);
 
+// How many of the operators, largest change first, change by so much of the step that a row of them says
+// something.
+std::size_t changed_operators(const analyze::Comparison& comparison);
+
 // "The 5 operators that take the most time"; of several ranks it is that of one: "… on rank 1".
 std::string most_time(std::size_t shown, std::string_view noun);
 std::string most_time(std::size_t shown, std::string_view noun, const analyze::Analysis& analysis);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/contention.h"
 #include "core/dtype.h"
 #include "core/ids.h"
 #include "core/result.h"
@@ -153,6 +154,7 @@ struct Meta {
   uint64_t lost = 0;                         // events in the files that could not be read
   bool cut_off = false;                      // a file ends before its recording does
   Framework framework = Framework::kNative;  // who made the program; link_trace tells it by its names
+  ContentionShare contention = {};           // while the steps ran; known of our own runs alone
 
   friend bool operator==(const Meta&, const Meta&) = default;
 };

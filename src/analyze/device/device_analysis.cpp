@@ -83,7 +83,7 @@ StepTime step_time(const Study& study) {
   for (const DeviceStep& step : study.timelines[study.headline].steps) time.samples_ms.push_back(step.ms());
   time.ms = median_estimate(time.samples_ms);
   time.count = static_cast<int>(time.samples_ms.size());
-  time.how_found = found.how.empty() ? "marked in the trace" : found.how;
+  time.how_found = found.how.empty() ? "marks in the trace" : found.how;
   if (!found.how.empty() && found.confidence > 0) time.confidence = found.confidence;
   time.notes = found.notes;
   if (!found.how.empty() && found.confidence > 0 && found.confidence < 1)

@@ -196,6 +196,7 @@ Change Gains::without_cause(Cause cause) const {
   Change change;
   switch (cause) {
     case Cause::kFloor:
+    case Cause::kUnjudged:
     case Cause::kStraggler:
     case Cause::kBubble:
       break;

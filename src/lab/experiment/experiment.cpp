@@ -180,8 +180,8 @@ class Runner {
     roof_notes_.push_back(fmt::format("{}; measured again: {}", beaten, fmt::join(better.changes, ", ")));
     roofs_ = std::move(better.roofs);
     for (Profile* seen : profiles) {
-      HONE_ASSIGN(seen->analysis, analyse_profile(seen->trace, seen->contention, roofs_,
-                                                  profile_options(seen->analysis.source)));
+      HONE_ASSIGN(seen->analysis,
+                  analyse_profile(seen->trace, roofs_, profile_options(seen->analysis.source)));
     }
     return {};
   }

@@ -1,7 +1,5 @@
 #include "lab/experiment/profile.h"
 
-#include <fmt/format.h>
-
 #include "analyze/analyze.h"
 #include "core/clock.h"
 #include "core/version.h"
@@ -9,26 +7,12 @@
 
 namespace hone::lab {
 
-void withhold_findings(const ContentionShare& contention, analyze::Analysis& analysis) {
-  analysis.verdict = {};
-  analysis.verdict.judged = analysis.verdict.given = false;
-  analysis.verdict.sentence = fmt::format(
-      "No verdict: {} while these steps ran, and what they lost by that cannot be told from what they lose "
-      "by themselves. Measure again when the machine is quiet.",
-      contention_text(contention));
-  for (analyze::LedgerRow& row : analysis.ledger) row.predicted_gain_ms = 0;
-  analysis.findings.clear();
-  analysis.warnings.push_back(fmt::format("the machine was busy: {}", contention_text(contention)));
-}
-
-Result<analyze::Analysis> analyse_profile(const trace::Trace& trace, const ContentionShare& contention,
-                                          const Roofs& roofs, const ProfileOptions& options) {
+Result<analyze::Analysis> analyse_profile(const trace::Trace& trace, const Roofs& roofs,
+                                          const ProfileOptions& options) {
   analyze::AnalyzeOptions analyse;
   analyse.top = options.top;
   analyse.source = options.source;
-  HONE_ASSIGN(analyze::Analysis analysis, analyze::analyze_trace(trace, roofs, analyse));
-  if (contention.disturbed()) withhold_findings(contention, analysis);
-  return analysis;
+  return analyze::analyze_trace(trace, roofs, analyse);
 }
 
 StepRecorder::StepRecorder(runtime::Plan& plan, const ProfileOptions& options)
@@ -71,12 +55,12 @@ Result<Profile> StepRecorder::profile(const Roofs& roofs) const {
   meta.device = options_.device;
   meta.framework = trace::Framework::kHone;
   meta.threads = options_.threads;
+  meta.contention = {seconds_ > 0 ? waited_seconds_ / seconds_ : 0, contention_known_};
   Profile profile;
   profile.left_out = left_out_;
-  profile.contention = {seconds_ > 0 ? waited_seconds_ / seconds_ : 0, contention_known_};
   profile.trace =
       recorder_.take(std::move(meta), operator_table(plan_, options_.device), {}, options_.source);
-  HONE_ASSIGN(profile.analysis, analyse_profile(profile.trace, profile.contention, roofs, options_));
+  HONE_ASSIGN(profile.analysis, analyse_profile(profile.trace, roofs, options_));
   return profile;
 }
 

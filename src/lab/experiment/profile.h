@@ -35,15 +35,12 @@ struct ProfileOptions {
 struct Profile {
   trace::Trace trace;
   analyze::Analysis analysis;
-  ContentionShare contention;  // of the steps in it
-  int left_out = 0;            // steps that other programs disturbed, and for which others were there instead
+  int left_out = 0;  // steps that other programs disturbed, and for which others were there instead
 };
 
-// A profile of a busy machine gives no verdict, finds nothing and predicts no gain; a warning says why.
-void withhold_findings(const ContentionShare& contention, analyze::Analysis& analysis);
-// The profile's trace read by these roofs; findings of a busy machine are withheld.
-Result<analyze::Analysis> analyse_profile(const trace::Trace& trace, const ContentionShare& contention,
-                                          const Roofs& roofs, const ProfileOptions& options);
+// The profile's trace read by these roofs.
+Result<analyze::Analysis> analyse_profile(const trace::Trace& trace, const Roofs& roofs,
+                                          const ProfileOptions& options);
 
 // Profiles a plan one step at a time, for callers that do something else between two steps. The plan's inputs
 // must have been written, and it must outlive this.

@@ -84,7 +84,9 @@ Section compare_findings_part(const analyze::Comparison& comparison) {
 Section compare_operators_part(const analyze::Comparison& comparison) {
   if (comparison.operators.empty()) return {};
   const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
-  const std::size_t shown = std::min(kOperatorRows, comparison.operators.size());
+  const std::size_t changed = changed_operators(comparison), shown = std::min(kOperatorRows, changed);
+  if (changed == 0)
+    return section("operators", "By operator", "No operator changes by 0.1 % of the step.", Markup());
   Markup body;
   for (std::size_t i = 0; i < shown; ++i) {
     const analyze::OperatorChange& row = comparison.operators[i];
@@ -107,8 +109,7 @@ Section compare_operators_part(const analyze::Comparison& comparison) {
       "steps for that, but all of one lie above all of the other. Changes below {:.0f} % of an operator or "
       "{:.0f} % of the step are not marked: recordings of one program differ as much.",
       std::max(analyze::kPartDrift, comparison.drift) * 100, analyze::kPartOfStep * 100);
-  if (comparison.operators.size() > shown)
-    lead += fmt::format(" The first {} of {}.", shown, comparison.operators.size());
+  if (changed > shown) lead += fmt::format(" The first {} of {}.", shown, changed);
   return section("operators", "By operator", lead,
                  tag("table", {{"class", "cards sortable"}}, head + tag("tbody", body)));
 }

@@ -10,6 +10,7 @@ namespace {
 constexpr std::array kFills = {
     Fill{".cause-floor", "#385672", "#7a929b"},
     Fill{".cause-kernel_inefficiency", "#1a50a6", "#5b8cd5"},
+    Fill{".cause-unjudged", "#1e1e1e", "#d5d5d5"},
     Fill{".class-convolution", "#216bb5", "#76a7e0"},
     Fill{".class-matrix", "#4a9777", "#7ab695"},
     Fill{".class-pooling", "#60861d", "#acd18f"},

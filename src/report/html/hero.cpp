@@ -73,11 +73,29 @@ Markup recoverable_tile(const analyze::Analysis& analysis) {
                   whole < step ? fixed_ms(whole, step) + " without the recorder" : "step"));
 }
 
-// The first number to steer by.
+// The first number to steer by; a device that is busy but does not compute misses the second.
+const analyze::Metric& told_metric(const analyze::Analysis& analysis) {
+  const std::vector<analyze::Metric>& all = analysis.targets;
+  for (const analyze::Metric& metric : all)
+    if (metric.name == "gpu_compute_share" && all.front().reached() && !metric.reached()) return metric;
+  return all.front();
+}
+
 Markup metric_tile(const analyze::Metric& metric) {
   const std::string target = metric_target(metric);
   return tile(shortened(clean_utf8(metric.label), 40), shortened(clean_utf8(metric_value(metric)), 16),
               target.empty() ? "" : "target " + shortened(clean_utf8(target), 20));
+}
+
+// Steps may differ for sure where two recordings of one program would differ as much.
+std::string certainty_note(const analyze::Comparison& comparison) {
+  const analyze::Difference& difference = comparison.difference;
+  if (!comparison.comparable) return "not compared";
+  if (difference.certainty != analyze::Certainty::kNone)
+    return std::string(certainty_words(difference.certainty));
+  return difference.sure
+             ? fmt::format("one program's recordings differ by up to {:.0f} %", comparison.drift * 100)
+             : "no difference shown";
 }
 
 // What is to be said of one of two recordings by itself.
@@ -141,7 +159,7 @@ Markup explain_hero(const analyze::Analysis& analysis) {
   tiles += recoverable_tile(analysis);
   tiles += analysis.targets.empty()
                ? tile("operators", fmt::format("{}", analysis.operators.size()), "ran in the step")
-               : metric_tile(analysis.targets.front());
+               : metric_tile(told_metric(analysis));
   return hero + tag("div", {{"class", "tiles"}}, tiles);
 }
 
@@ -155,10 +173,7 @@ Markup compare_hero(const analyze::Comparison& comparison) {
   tiles += tile("second", fixed_ms(comparison.b_ms.median, step), range(comparison.b_ms, step));
   tiles += tile("change", signed_ms(comparison.b_ms.median - comparison.a_ms.median, step),
                 range(comparison.difference.change_ms, step));
-  tiles += tile("first ÷ second", ratio_text(comparison.ratio),
-                comparison.difference.certainty == analyze::Certainty::kNone
-                    ? "no difference shown"
-                    : std::string(certainty_words(comparison.difference.certainty)));
+  tiles += tile("first ÷ second", ratio_text(comparison.ratio), certainty_note(comparison));
   hero += tag("div", {{"class", "tiles"}}, tiles);
   Markup sides =
       compared_side("First", comparison.a, comparison.a_verdict, comparison.a_advice, comparison.a_ms.median);

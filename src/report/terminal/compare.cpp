@@ -88,7 +88,10 @@ std::string compare_terminal(const analyze::Comparison& comparison, const Termin
   out += line(left("step", name_width), comparison.a_ms.median, comparison.b_ms.median, step,
               comparison.difference.certainty);
   out += findings(comparison, name_width, style);
-  const std::size_t shown = std::min(kNamedChanges, comparison.operators.size());
+  const std::size_t changed = changed_operators(comparison);
+  const std::size_t shown = std::min(kNamedChanges, changed);
+  if (changed == 0 && !comparison.operators.empty())
+    out += fmt::format("\nNo operator changes by 0.1 % of the step\n");
   if (shown > 0) out += heading("By operator, largest change first", style) + head(name_width, style);
   for (std::size_t i = 0; i < shown; ++i) {
     const analyze::OperatorChange& row = comparison.operators[i];
@@ -96,8 +99,7 @@ std::string compare_terminal(const analyze::Comparison& comparison, const Termin
     const std::string title = titled(clean_utf8(name.head), clean_utf8(name.detail), name_width);
     out += line(left(title, name_width), row.a_ms, row.b_ms, step, row.difference.certainty);
   }
-  if (comparison.operators.size() > shown)
-    out += fmt::format("  and {} more\n", comparison.operators.size() - shown);
+  if (changed > shown) out += fmt::format("  and {} more\n", changed - shown);
   return out + elsewhere(comparison, style);
 }
 

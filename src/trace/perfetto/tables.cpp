@@ -67,6 +67,8 @@ Annotation from_meta(const Meta& meta) {
                       integer("dropped", static_cast<int64_t>(meta.dropped)),
                       integer("lost", static_cast<int64_t>(meta.lost)),
                       integer("cut_off", meta.cut_off ? 1 : 0),
+                      integer("contention_known", meta.contention.known ? 1 : 0),
+                      real("contention_waited", meta.contention.waited),
                       {"notes", std::move(notes)},
                       list("devices", meta.devices, from_device),
                       list("ranks", meta.ranks, from_rank),
@@ -155,6 +157,7 @@ Meta to_meta(const Annotation& from) {
   meta.dropped = static_cast<uint64_t>(from.integer("dropped"));
   meta.lost = static_cast<uint64_t>(from.integer("lost"));
   meta.cut_off = from.integer("cut_off") != 0;
+  meta.contention = {from.real("contention_waited"), from.integer("contention_known") != 0};
   for (const Annotation& note : from.items("notes"))
     if (const auto* value = std::get_if<std::string>(&note.value)) meta.notes.emplace_back(note.name, *value);
   for (const Annotation& device : from.items("devices")) meta.devices.push_back(to_device(device));

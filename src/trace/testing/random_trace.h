@@ -33,6 +33,7 @@ class RandomTrace {
     meta.warnings = {"2 events had no duration", ""};
     meta.lost = 2;
     meta.cut_off = true;
+    meta.contention = {0.34, true};
     meta.framework = Framework::kJax;
   }
 

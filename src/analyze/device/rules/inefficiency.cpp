@@ -16,7 +16,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .fix = {.pytorch =
                  "try torch.compile(mode=\"max-autotune\"), which compares other kernels for these shapes",
              .jax = "set XLA_FLAGS=--xla_gpu_autotune_level=4, which compares other kernels for these shapes",
-             .hone = "try other kernels, algorithms and layouts for these shapes (autotuning)",
+             .hone = kOtherKernelsOfHone,
              .native = "try other algorithms for these shapes (cublasLtMatmulAlgoGetHeuristic, the "
                        "heuristics of cuDNN)"}},
     {.rule = Rule::kOddSizes,
@@ -153,7 +153,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .fix = {.pytorch =
                  "try torch.compile(mode=\"max-autotune\"), which compares other kernels for these shapes",
              .jax = "set XLA_FLAGS=--xla_gpu_autotune_level=4, which compares other kernels for these shapes",
-             .hone = "try other kernels, algorithms and layouts for these shapes (autotuning)",
+             .hone = kOtherKernelsOfHone,
              .native = "try other algorithms for these shapes (cublasLtMatmulAlgoGetHeuristic, the "
                        "heuristics of cuDNN)"},
      .caveat = {.native = "a trace shows that they are slow but not why; hardware counters would"}},

@@ -6,7 +6,8 @@
 namespace hone::analyze::device {
 
 enum class Rule : uint8_t {
-  // What is said of a cause where nothing more specific is known: one each, in the order of Cause.
+  // What is said of a cause where nothing more specific is known: one each, in the order of Cause
+  // (but for kUnjudged).
   kFloor,
   kWideArithmetic,
   kLayoutChanges,

@@ -33,6 +33,7 @@ TEST(Rules, AreKnownByNamesOfTheirOwn) {
 TEST(Rules, HaveOneForEachCauseOfWhichNothingMoreIsKnown) {
   for (int i = 0; i < kCauseCount; ++i) {
     const auto cause = static_cast<Cause>(i);
+    if (cause == Cause::kUnjudged) continue;  // stands in the floor's row
     EXPECT_EQ(row_of(general_rule(cause)).cause, cause) << cause_name(cause);
     EXPECT_EQ(row_of(cause, Rule::kFloor).rule, general_rule(cause));
   }

@@ -18,7 +18,7 @@ constexpr DeviceRule kTrafficRules[] = {
                      "F.scaled_dot_product_attention)",
           .jax =
               "put jax.jit around the whole step: XLA joins passes over memory in what it compiles at once",
-          .hone = "fuse these operators with their neighbours (passes: fold, epilogue, group)",
+          .hone = kFuseWithHone,
           .native = "join these passes into one kernel"}},
     {.rule = Rule::kUnfusedChain,
      .id = "unfused_chain",
@@ -35,7 +35,7 @@ constexpr DeviceRule kTrafficRules[] = {
                         "F.cross_entropy, torch.cdist)",
              .jax =
                  "put jax.jit around the whole step: XLA joins chains of pointwise and normalising operators",
-             .hone = "fuse these operators with their neighbours (passes: fold, epilogue, group)",
+             .hone = kFuseWithHone,
              .native =
                  "write a chain of pointwise and normalising passes as one kernel, or as one graph of cuDNN"},
      .training_caveat = "what the backward pass needs is still written"},
@@ -54,7 +54,7 @@ constexpr DeviceRule kTrafficRules[] = {
                         "passes next to them, not with products",
              .jax = "keep what products read in their type (weights in bf16, their f32 copies in the "
                     "optimizer), so that nothing is converted",
-             .hone = "fuse these operators with their neighbours (passes: fold, epilogue, group)",
+             .hone = kFuseWithHone,
              .native =
                  "convert in the kernel that writes the tensor, or keep it in the type that products read"},
      .caveat = {.native =
