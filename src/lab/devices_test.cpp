@@ -47,7 +47,7 @@ TEST_P(LabOnDevices, APreparedPlanComputesWhatTheReferenceDoes) {
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   ASSERT_TRUE((*plan)->run().ok());
   const auto wanted = runtime::interpret(graph_, inputs->tensors);
-  const auto numbers = compare_with(*wanted, **plan, {});
+  const auto numbers = compare_with(*wanted, inputs->tensors, **plan, {});
   ASSERT_TRUE(numbers.ok()) << numbers.error().message;
   EXPECT_TRUE(numbers->passed) << numbers->detail;
 }
@@ -117,6 +117,36 @@ TEST_P(LabOnDevices, TheWholeExperimentRunsAndPasses) {
   ASSERT_TRUE(result.ok()) << result.error().message;
   EXPECT_TRUE(result->report.result.passed);
   EXPECT_EQ(result->report.environment.device, GetParam());
+}
+
+// A state that grows with every step, so that no two steps give the same.
+graph::Graph counter() {
+  GraphBuilder b("counter");
+  const ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{4, 6}));
+  const ValueId state = b.input("s", graph::tensor_type(DType::kF32, Shape{4, 6}));
+  b.output(b.add("Relu", {b.add("Neg", {b.add("Neg", {state})})}));
+  b.output(b.add("Add", {state, b.add("Abs", {x})}));
+  b.set_states({{1, 1}});
+  return *std::move(b).finish();
+}
+
+TEST_P(LabOnDevices, NumbersOfStatesAreThoseOfOneStepFromTheirFirstValues) {
+  const graph::Graph graph = counter();
+  const auto inputs = make_inputs(graph, 1);
+  const auto plan = compile_plan(graph, *provider_, inputs->tensors, {});
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  for (int step = 0; step < 3; ++step) ASSERT_TRUE((*plan)->run().ok());
+  const auto wanted = runtime::interpret(graph, inputs->tensors);
+  const auto numbers = compare_with(*wanted, inputs->tensors, **plan, {});
+  ASSERT_TRUE(numbers.ok()) << numbers.error().message;
+  EXPECT_TRUE(numbers->passed) << numbers->detail;
+
+  ExperimentOptions options;
+  options.budget_s = 0.2;
+  const auto result = run_experiment(graph, *provider_, describe_machine(),
+                                     roofs_beyond_reach(provider_->threads()), options);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_TRUE(result->report.result.passed);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LabOnDevices, ::testing::Values("cpu", "null"),

@@ -58,8 +58,12 @@ Result<std::unique_ptr<runtime::Plan>> compile_plan(const graph::Graph& graph,
   return plan;
 }
 
-Result<NumericReport> compare_with(std::span<const Tensor> reference, const runtime::Plan& plan,
-                                   const NumericRules& rules) {
+Result<NumericReport> compare_with(std::span<const Tensor> reference, std::span<const Tensor> inputs,
+                                   runtime::Plan& plan, const NumericRules& rules) {
+  if (!plan.graph().states().empty()) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) HONE_CHECK(plan.write(i, inputs[i]));
+    HONE_CHECK(plan.run());
+  }
   HONE_ASSIGN(const std::vector<Tensor> outputs, plan.read_all());
   const graph::Graph& graph = plan.graph();
   std::vector<ComparedOutput> compared;

@@ -50,9 +50,11 @@ Result<std::unique_ptr<runtime::Plan>> compile_plan(const graph::Graph& graph,
                                                     std::span<const Tensor> inputs,
                                                     const CompileOptions& options);
 
-// The outputs of the last run against a reference's, in the order of the graph.
-Result<NumericReport> compare_with(std::span<const Tensor> reference, const runtime::Plan& plan,
-                                   const NumericRules& rules);
+// The outputs of one step on `inputs`, which `plan` holds, against a reference's, in the order of the graph.
+// Those of the last run; where that began with what earlier ones had made of states, of one that begins with
+// `inputs` again.
+Result<NumericReport> compare_with(std::span<const Tensor> reference, std::span<const Tensor> inputs,
+                                   runtime::Plan& plan, const NumericRules& rules);
 
 // `graph` in f32 where it computes in f16 or bf16: what it means before it rounds. The graph to compute
 // references with.

@@ -189,7 +189,7 @@ class Bench {
     HONE_ASSIGN(const std::vector<Tensor> theirs, session->outputs());
     HONE_CHECK(plan.run());
     HONE_ASSIGN(peer.numbers,
-                compare_with(theirs, plan, {.computed_in = coarsest_arithmetic(given_), .own = {}}));
+                compare_with(theirs, inputs, plan, {.computed_in = coarsest_arithmetic(given_), .own = {}}));
     HONE_ASSIGN(peer.latency,
                 measure_latency([&] { return session->run(); },
                                 latency_options(kAloneShare, 0.28, 0.46, "measuring ONNX Runtime")));

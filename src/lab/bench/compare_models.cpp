@@ -82,8 +82,8 @@ Result<ModelComparison> compare_models(const Graph& a, const Graph& b, const Ben
     HONE_ASSIGN(const std::vector<Tensor> first, plans[0][0]->read_all());
     // As the models were given: passes may compute half precision in f32, and what it rounded before is lost.
     const DType computed_in = coarser(coarsest_arithmetic(a), coarsest_arithmetic(b));
-    HONE_ASSIGN(comparison.numbers,
-                compare_with(first, *plans[1][0], {.computed_in = computed_in, .own = {}}));
+    HONE_ASSIGN(comparison.numbers, compare_with(first, inputs[1].tensors, *plans[1][0],
+                                                 {.computed_in = computed_in, .own = {}}));
   }
   PairedOptions paired;
   paired.budget_ns = static_cast<int64_t>(options.budget_s * 1e9);

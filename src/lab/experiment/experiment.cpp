@@ -218,8 +218,8 @@ class Runner {
       learn(*baseline_plan_, seen.trace);
     }
     HONE_CHECK(correct_roofs({&seen}));
-    HONE_ASSIGN(const NumericReport unchanged,
-                compare_with(reference_, *baseline_plan_, {.computed_in = computed_in_, .own = {}}));
+    HONE_ASSIGN(const NumericReport unchanged, compare_with(reference_, inputs_.tensors, *baseline_plan_,
+                                                            {.computed_in = computed_in_, .own = {}}));
     own_errors_ = own_errors(unchanged);
     how_predicted_ =
         "predictions: operators of the baseline cost what its profile saw; new ones, what they take "
@@ -273,7 +273,7 @@ class Runner {
       return compare(before, after, paired, trials_progress(wanted.from), trials_progress(wanted.to),
                      wanted.what);
     };
-    steps.check = [this](const Plan& plan, const std::vector<std::string>& groups) {
+    steps.check = [this](Plan& plan, const std::vector<std::string>& groups) {
       phases_.enter("checking numbers");
       return check(plan, groups);
     };
@@ -285,7 +285,7 @@ class Runner {
 
   // By the limits of what is in the plan: those of its lossy passes, and the task's metric, only where it has
   // any.
-  Result<NumericReport> check(const Plan& plan, const std::vector<std::string>& groups) const {
+  Result<NumericReport> check(Plan& plan, const std::vector<std::string>& groups) const {
     NumericRules rules{.computed_in = computed_in_, .own = own_errors_};
     double lossy = 0;
     for (const std::string& group : groups) lossy = std::max(lossy, passes::lossy_limit_of(group));
@@ -293,7 +293,7 @@ class Runner {
       rules.numerics = Numerics::kLossy;
       rules.lossy_rel_l2 = lossy;
     }
-    HONE_ASSIGN(NumericReport numbers, compare_with(reference_, plan, rules));
+    HONE_ASSIGN(NumericReport numbers, compare_with(reference_, inputs_.tensors, plan, rules));
     if (lossy == 0 || !options_.metric) return numbers;
     HONE_ASSIGN(const std::vector<Tensor> outputs, plan.read_all());
     return judge_by_metric(std::move(numbers), *options_.metric, outputs, reference_);

@@ -39,7 +39,7 @@ struct TrialSteps {
   std::function<Result<PairedResult>(runtime::Plan& before, runtime::Plan& after, const TrialComparison&)>
       compare;
   // The outputs of its last run; `groups`: whose passes are in it.
-  std::function<Result<NumericReport>(const runtime::Plan&, const std::vector<std::string>& groups)> check;
+  std::function<Result<NumericReport>(runtime::Plan&, const std::vector<std::string>& groups)> check;
   std::function<double()> seconds_left;  // of the budget of all trials; may be below 0
   double least_seconds = 0;              // of a comparison, whatever is left
   double step_ms = 0;                    // of the baseline
