@@ -1,7 +1,12 @@
 #include "analyze/attribution.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "analyze/rules.h"
 
@@ -16,11 +21,13 @@ struct Boundary {
   bool begins;
 };
 
-// The open spans of one track, latest begun last.
+// The open spans of one track. What is asked of it never walks through all of them: profiles hold call stacks
+// of any depth.
 struct OpenTrack {
-  trace::TrackId track;
-  std::vector<uint32_t> rows;
-  std::vector<uint32_t> divided;  // those within which an operator with costs ran
+  std::vector<uint32_t> rows;  // latest begun last; the last is open, below it some may have ended
+  // Operators with costs within which none has run yet that does their work: least work first.
+  std::set<std::pair<double, uint32_t>> whole_by_flops;
+  std::set<std::pair<double, uint32_t>> whole_by_bytes;
 };
 
 bool runs_operator(const trace::SpanTable& spans, uint32_t row) {
@@ -72,70 +79,81 @@ class Sweep {
 
  private:
   void open(uint32_t row) {
-    OpenTrack& track = track_of(row);
-    if (runs_operator(spans_, row)) count(row, track);
+    const std::size_t at = track_of(row);
+    OpenTrack& track = tracks_[at];
+    if (const auto cause = waiting_cause(spans_.category[row])) ++waits_[static_cast<std::size_t>(*cause)];
     track.rows.push_back(row);
+    if (runs_operator(spans_, row)) count(row, track);
+    note_running(at);
   }
+
   void close(uint32_t row) {
-    std::erase(track_of(row).rows, row);
-    std::erase(track_of(row).divided, row);
+    const std::size_t at = track_of(row);
+    OpenTrack& track = tracks_[at];
+    if (const auto cause = waiting_cause(spans_.category[row])) --waits_[static_cast<std::size_t>(*cause)];
+    ended_.insert(row);
+    while (!track.rows.empty() && ended_.erase(track.rows.back()) > 0) track.rows.pop_back();
+    if (runs_operator(spans_, row)) forget_whole(row, track);
+    note_running(at);
   }
 
-  bool has_costs(uint32_t row) const {
-    const trace::Operator& op = trace_.operators[spans_.op[row].index];
-    return op.flops > 0 || op.bytes() > 0;
+  void note_running(std::size_t at) {
+    const std::vector<uint32_t>& rows = tracks_[at].rows;
+    if (!rows.empty() && runs_operator(spans_, rows.back()))
+      running_.insert(at);
+    else
+      running_.erase(at);
   }
 
-  // Whether `inner` does what `outer` counts as its own work, and not a small thing on the side.
-  bool does_the_work_of(uint32_t inner, uint32_t outer) const {
-    const trace::Operator& part = trace_.operators[spans_.op[inner].index];
-    const trace::Operator& whole = trace_.operators[spans_.op[outer].index];
-    return (whole.flops > 0 && part.flops >= 0.5 * whole.flops) ||
-           (whole.bytes() > 0 && part.bytes() >= 0.5 * whole.bytes());
+  const trace::Operator& operator_of(uint32_t row) const { return trace_.operators[spans_.op[row].index]; }
+
+  void forget_whole(uint32_t row, OpenTrack& track) {
+    track.whole_by_flops.erase({operator_of(row).flops, row});
+    track.whole_by_bytes.erase({operator_of(row).bytes(), row});
   }
 
+  // Counts an operator that begins. Those around it do not count of which it does what they count as their own
+  // work, half of it at least, and not a small thing on the side.
   void count(uint32_t row, OpenTrack& track) {
     result_.operator_runs[spans_.op[row].index] += 1;
-    if (!has_costs(row)) return;
-    for (uint32_t around : track.rows) {
-      if (!runs_operator(spans_, around) || !does_the_work_of(row, around)) continue;
-      if (std::find(track.divided.begin(), track.divided.end(), around) != track.divided.end()) continue;
-      track.divided.push_back(around);
-      result_.operator_runs[spans_.op[around].index] -= 1;
+    const trace::Operator& part = operator_of(row);
+    for (auto [whole, work] :
+         {std::pair{&track.whole_by_flops, part.flops}, std::pair{&track.whole_by_bytes, part.bytes()}}) {
+      while (!whole->empty() && work >= 0.5 * whole->begin()->first) {
+        const uint32_t around = whole->begin()->second;
+        result_.operator_runs[spans_.op[around].index] -= 1;
+        forget_whole(around, track);
+      }
     }
+    if (part.flops > 0) track.whole_by_flops.insert({part.flops, row});
+    if (part.bytes() > 0) track.whole_by_bytes.insert({part.bytes(), row});
   }
 
-  OpenTrack& track_of(uint32_t row) {
-    for (OpenTrack& track : tracks_)
-      if (track.track == spans_.track[row]) return track;
-    return tracks_.emplace_back(OpenTrack{spans_.track[row], {}, {}});
+  std::size_t track_of(uint32_t row) {
+    const auto [found, added] = track_index_.try_emplace(spans_.track[row].index, tracks_.size());
+    if (added) tracks_.emplace_back();
+    return found->second;
   }
 
   void segment(int64_t from, int64_t to) {
     if (from >= to) return;
-    auto length = static_cast<double>(to - from);
-    int running = 0;
-    for (const OpenTrack& track : tracks_)
-      running += !track.rows.empty() && runs_operator(spans_, track.rows.back()) ? 1 : 0;
-    running > 0 ? busy(length, running) : waiting(length);
+    const auto length = static_cast<double>(to - from);
+    running_.empty() ? waiting(length) : busy(length);
   }
 
-  void busy(double length, int running) {
+  void busy(double length) {
     settle_gap();
     result_.busy_ns += length;
-    for (const OpenTrack& track : tracks_)
-      if (!track.rows.empty() && runs_operator(spans_, track.rows.back()))
-        result_.operator_ns[spans_.op[track.rows.back()].index] += length / running;
+    for (const std::size_t at : running_)
+      result_.operator_ns[spans_.op[tracks_[at].rows.back()].index] +=
+          length / static_cast<double>(running_.size());
   }
 
+  // Where several causes are open, the first of them takes it.
   void waiting(double length) {
-    std::optional<Cause> cause;
-    for (const OpenTrack& track : tracks_)
-      for (uint32_t row : track.rows)
-        if (auto named = waiting_cause(spans_.category[row]))
-          cause = cause ? std::min(*cause, *named) : named;
-    if (cause)
-      result_.waiting_ns[static_cast<std::size_t>(*cause)] += length;
+    const auto cause = std::find_if(waits_.begin(), waits_.end(), [](int64_t spans) { return spans > 0; });
+    if (cause != waits_.end())
+      result_.waiting_ns[static_cast<std::size_t>(cause - waits_.begin())] += length;
     else
       pending_gap_ns_ += length;
   }
@@ -153,6 +171,10 @@ class Sweep {
   const trace::SpanTable& spans_;
   const StepWindow& step_;
   std::vector<OpenTrack> tracks_;
+  std::unordered_map<uint32_t, std::size_t> track_index_;  // in tracks_, by track
+  std::set<std::size_t> running_;                          // tracks whose innermost span runs an operator
+  std::array<int64_t, kCauseCount> waits_{};               // open spans of each cause of waiting
+  std::unordered_set<uint32_t> ended_;                     // that others, begun later, outlive
   Attribution result_;
   double pending_gap_ns_ = 0;
   bool any_operator_ = false;

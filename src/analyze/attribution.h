@@ -24,7 +24,8 @@ struct Attribution {
 // At each instant, on each track, the innermost span counts. While tracks run operators the instant is
 // divided evenly among them. While none does it is waiting: for what the host does then (rules.h says which
 // activity is which cause), `launch` between two operators of the step, `host_other` before the first and
-// after the last. O(n log n) in the spans of the step, times its tracks.
+// after the last. O(n log n) in the spans of the step, however deep they nest, times the tracks that run
+// operators at once.
 Attribution attribute(const trace::Trace& trace, const StepWindow& step);
 
 }  // namespace hone::analyze

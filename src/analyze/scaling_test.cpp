@@ -83,6 +83,12 @@ Recording nested(int spans, std::string_view name, std::string_view category, in
 Recording nested_operators(int spans) { return nested(spans, "aten::item", "cpu_op", spans / 10); }
 Recording nested_ranges(int spans) { return nested(spans, "part", "user_annotation", spans / 10); }
 
+// A program that used no device: call stacks, ranges and operators of any depth.
+Recording nested_calls_alone(int spans) { return nested(spans, "call", "python_function", 0); }
+Recording nested_ranges_alone(int spans) { return nested(spans, "part", "user_annotation", 0); }
+Recording nested_operators_alone(int spans) { return nested(spans, "aten::mm", "cpu_op", 0); }
+Recording nested_calls(int spans) { return nested(spans, "call", "python_function", spans / 10); }
+
 Recording equal_spans(int spans, std::string_view name, std::string_view category) {
   return three_steps(spans, [&](Recording& recording, int count, double start) {
     for (int i = 0; i < count; ++i) recording.span(name, category, start, count);
@@ -161,6 +167,9 @@ TEST_P(Scaling, IsFarFromASquare) {
 INSTANTIATE_TEST_SUITE_P(
     Shapes, Scaling,
     testing::Values(Shape{"nested_operators", nested_operators}, Shape{"nested_ranges", nested_ranges},
+                    Shape{"nested_calls", nested_calls}, Shape{"nested_calls_alone", nested_calls_alone},
+                    Shape{"nested_ranges_alone", nested_ranges_alone},
+                    Shape{"nested_operators_alone", nested_operators_alone},
                     Shape{"equal_operators", equal_operators}, Shape{"equal_ranges", equal_ranges},
                     Shape{"equal_kernels", equal_kernels}, Shape{"overlapping_kernels", overlapping_kernels},
                     Shape{"kernels_of_many_threads", kernels_of_many_threads},
