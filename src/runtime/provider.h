@@ -63,7 +63,8 @@ class Provider {
   // What its kernels take, as far as passes have to know: the one table of it. By default nothing that a pass
   // could make use of.
   virtual const graph::Capabilities& capabilities() const;
-  // Whether it has a kernel of its own for `node`, none that only stands in for one.
+  // Whether it has a kernel of its own for `node`, none that only stands in for one. Not for a node with open
+  // extents: which kernels there are depends on them.
   bool runs(const graph::Graph& graph, const graph::Node& node) const;
   // For the thread that calls, which is the one to measure on. May be null.
   virtual std::unique_ptr<Hold> hold() const { return nullptr; }

@@ -2,7 +2,9 @@
 // graphs here on which it does something.
 #include <algorithm>
 #include <map>
+#include <regex>
 #include <set>
+#include <sstream>
 
 #include "tests/passes/numbers.h"
 #include <gtest/gtest.h>
@@ -251,6 +253,41 @@ TEST_P(EachPass, KeepsTheNumbers) {
   testing_support::expect_same_numbers(before, outcome->graph, *provider,
                                        {.interpreted = exact ? 0 : 2e-5, .planned = 2e-5});
   if (testing::Test::HasFailure()) ADD_FAILURE() << graph::print(outcome->graph);
+}
+
+// `text` with the first extent, or every one, of all types but constants' open: a symbol for each number.
+std::string with_open_extents(const std::string& text, bool every) {
+  static const std::regex kExtents(R"((\w\[)(\d[\d,]*)\])");
+  static const std::regex kFirst(R"(\[(\d))"), kOthers(R"(,(\d))");
+  std::istringstream lines(text);
+  std::string opened;
+  for (std::string line; std::getline(lines, line); opened += line + "\n") {
+    if (line.find("= constant") != std::string::npos) continue;
+    std::string rest = line;
+    line.clear();
+    for (std::smatch found; std::regex_search(rest, found, kExtents); rest = found.suffix()) {
+      std::string type = std::regex_replace(found.str(), kFirst, "[n$1");
+      if (every) type = std::regex_replace(type, kOthers, ",n$1");
+      line += found.prefix().str() + type;
+    }
+    line += rest;
+  }
+  return opened;
+}
+
+// What a pass may not rely on: it does less then, or nothing.
+TEST_P(EachPass, TakesOpenExtents) {
+  const auto& passes = pipeline();
+  const auto pass = std::find_if(passes.begin(), passes.end(),
+                                 [](const Pass& each) { return each.name == GetParam().pass; });
+  const auto provider = runtime::testing::cpu_provider(1);
+  const PassContext context{runtime::interpret_node, nullptr, lab::pass_target(*provider)};
+  const std::string text = with_numbers(GetParam().text);
+  for (const bool every : {false, true}) {
+    const graph::Graph before = testing_support::graph_from(with_open_extents(text, every));
+    const auto outcome = run_checked(*pass, before, context);
+    EXPECT_TRUE(outcome.ok()) << outcome.error().message;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Pipeline, EachPass, testing::ValuesIn(kPassCases), [](const auto& test) {
