@@ -2,6 +2,7 @@
 #include "core/shape.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -79,6 +80,15 @@ Result<int64_t> normalize_axis(int64_t axis, int64_t rank) {
     return invalid(
         fmt::format("axis {} is outside [{}, {}) of a tensor of rank {}", axis, -rank, rank, rank));
   return axis < 0 ? axis + rank : axis;
+}
+
+Result<int64_t> range_length(double start, double limit, double delta) {
+  const double steps = std::ceil((limit - start) / delta);
+  if (steps <= 0) return 0;
+  if (!std::isfinite(steps)) return invalid("the range never ends");
+  if (steps >= static_cast<double>(kMaxElements))
+    return invalid(fmt::format("the range has {:.2g} elements, more than memory can hold", steps));
+  return static_cast<int64_t>(steps);
 }
 
 std::string shape_text(std::span<const int64_t> shape) {

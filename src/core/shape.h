@@ -31,6 +31,8 @@ Result<Shape> broadcast_shapes(std::span<const int64_t> a, std::span<const int64
 
 // An axis in [-rank, rank) made non-negative; an error otherwise.
 Result<int64_t> normalize_axis(int64_t axis, int64_t rank);
+// How many numbers there are from `start` to before `limit` in steps of `delta`, which is not 0.
+Result<int64_t> range_length(double start, double limit, double delta);
 
 // "[1,3,256,256]".
 std::string shape_text(std::span<const int64_t> shape);

@@ -67,6 +67,18 @@ TEST(Shape, AxesCountFromEitherEnd) {
   EXPECT_FALSE(normalize_axis(std::numeric_limits<int64_t>::min(), 4).ok());
 }
 
+TEST(Shape, RangesAreCounted) {
+  EXPECT_EQ(*range_length(10, 4, -2), 3);
+  EXPECT_EQ(*range_length(0, 1, 0.3), 4);
+  EXPECT_EQ(*range_length(1, 1, 1), 0);
+  EXPECT_EQ(*range_length(5, 1, 1), 0);
+  EXPECT_THAT(range_length(0, 0x1p62, 1).error().message,
+              HasSubstr("4.6e+18 elements, more than memory can hold"));
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(range_length(0, infinity, 1).error().message, HasSubstr("never ends"));
+  EXPECT_FALSE(range_length(0, std::numeric_limits<double>::quiet_NaN(), 1).ok());
+}
+
 TEST(Shape, ReadsAsText) {
   EXPECT_EQ(shape_text(Shape{1, 3, 256, 256}), "[1,3,256,256]");
   EXPECT_EQ(shape_text(Shape{}), "[]");

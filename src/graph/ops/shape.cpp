@@ -194,9 +194,9 @@ Status infer_range(InferContext& context) {
   if (start != nullptr && limit != nullptr && delta != nullptr && start->size() == 1 && limit->size() == 1 &&
       delta->size() == 1) {
     if (delta->at(0) == 0) return context.error("the step (input 2) is 0");
-    const double steps = std::ceil((limit->at(0) - start->at(0)) / delta->at(0));
-    if (!(steps < 0x1p62)) return context.error("the range never ends");
-    count = static_cast<int64_t>(std::max(steps, 0.0));
+    const auto length = range_length(start->at(0), limit->at(0), delta->at(0));
+    if (!length.ok()) return context.error(length.error().message);
+    count = *length;
   }
   context.set_output(0, tensor_type(context.input(0).dtype, Dims{count}));
   return {};

@@ -139,9 +139,9 @@ Outputs range(const RefCall& call) {
       return bad_call(call, "needs three scalars of one dtype");
   }
   if (call.inputs[2].at(0) == 0) return bad_call(call, "the step is 0");
-  const double steps = (call.inputs[1].at(0) - call.inputs[0].at(0)) / call.inputs[2].at(0);
-  if (!(std::ceil(steps) < 0x1p62)) return bad_call(call, "the range never ends");
-  const auto count = static_cast<int64_t>(std::max(std::ceil(steps), 0.0));
+  const auto length = range_length(call.inputs[0].at(0), call.inputs[1].at(0), call.inputs[2].at(0));
+  if (!length.ok()) return bad_call(call, length.error().message);
+  const int64_t count = *length;
   HONE_CHECK(make_tensor(call, dtype, {count}));
   return with_wide(dtype, [&]<typename W>(W) -> Outputs {
     const W start = widen<W>(call.inputs[0])[0];
