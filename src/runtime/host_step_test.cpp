@@ -160,6 +160,32 @@ TEST_P(HostSteps, TakeTheBranchThatTheDataTell) {
   EXPECT_THAT(step_of(**plan, "If").implementation, HasSubstr("plan of 1 steps"));
 }
 
+// Slices of [0,3], which are none, collected along `axis`.
+std::string scan_of_nothing(int axis) {
+  return R"(graph "g" (%s: f32[3], %rows: f32[0,3]) {
+  %last: f32[3], %sums: f32[*] = Scan(%s, %rows) {num_scan_inputs = 1, scan_output_axes = [)" +
+         std::to_string(axis) + R"(]} graph "body" (%s: f32[3], %row: f32[3]) {
+    %t: f32[3] = Add(%s, %row)
+    %o: f32[3] = Identity(%t)
+    return %t, %o
+  }
+  return %last, %sums
+})";
+}
+
+TEST_P(HostSteps, CollectNothingAlongAnyAxis) {
+  for (const auto& [axis, shape] : {std::pair{0, Shape{0, 3}}, {1, {3, 0}}, {-1, {3, 0}}, {-2, {0, 3}}}) {
+    const std::vector<Tensor> inputs = {random_tensor({3}, 8), Tensor(DType::kF32, {0, 3})};
+    const graph::Graph graph = parsed(scan_of_nothing(axis));
+    const auto outputs = interpret(graph, inputs);
+    ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+    EXPECT_EQ((*outputs)[1].shape(), shape) << axis;
+    expect_as_interpreted(scan_of_nothing(axis), inputs);
+  }
+  for (const int axis : {2, -3})
+    EXPECT_THAT(graph::parse(scan_of_nothing(axis)).error().message, HasSubstr("scan_output_axes: axis "));
+}
+
 TEST_P(HostSteps, RepeatBodiesAsPlans) {
   for (const int64_t trips : {0, 1, 3})
     expect_as_interpreted(kLoop, {random_tensor({2, 3}, 4), Tensor::scalar_i64(trips)});

@@ -77,14 +77,17 @@ Tensor take(const Tensor& tensor, int64_t axis, int64_t index) {
   return result;
 }
 
-// A scan output that no iteration produced: as the body's type says, with 0 along the scan axis.
-Tensor empty_scan(const graph::TensorType& type, int64_t axis) {
+// A scan output that no iteration produced: as the body's type says, with 0 along the scan axis. Of a body
+// that does not say the rank: [0].
+Result<Tensor> empty_scan(const graph::TensorType& type, int64_t axis) {
   Shape shape;
-  for (int64_t i = 0; type.has_rank() && i < type.rank(); ++i) {
+  if (!type.has_rank()) return Tensor(type.dtype, {0});
+  HONE_ASSIGN(const int64_t at, normalize_axis(axis, type.rank() + 1));
+  for (int64_t i = 0; i < type.rank(); ++i) {
     const graph::Dim& dim = (*type.dims)[static_cast<std::size_t>(i)];
     shape.push_back(dim.known() ? dim.extent() : 0);
   }
-  shape.insert(shape.begin() + std::min<int64_t>(axis, static_cast<int64_t>(shape.size())), 0);
+  shape.insert(shape.begin() + at, 0);
   return Tensor(type.dtype, shape);
 }
 
@@ -142,7 +145,8 @@ Result<std::vector<Tensor>> run_loop(const Node& node, std::span<const Tensor> i
   std::vector<Tensor> outputs = std::move(state);
   for (std::size_t i = 0; i < scans; ++i) {
     if (collected[i].empty()) {
-      outputs.push_back(empty_scan(body.type(body.outputs()[1 + carried + i]), 0));
+      HONE_ASSIGN(Tensor none, empty_scan(body.type(body.outputs()[1 + carried + i]), 0));
+      outputs.push_back(std::move(none));
       continue;
     }
     HONE_ASSIGN(Tensor stacked, stack(collected[i], 0, false));
@@ -195,7 +199,8 @@ Result<std::vector<Tensor>> run_scan(const Node& node, std::span<const Tensor> i
   std::vector<Tensor> outputs = std::move(state);
   for (std::size_t i = 0; i < scan_outputs; ++i) {
     if (collected[i].empty()) {
-      outputs.push_back(empty_scan(body.type(body.outputs()[states + i]), output_axes[i]));
+      HONE_ASSIGN(Tensor none, empty_scan(body.type(body.outputs()[states + i]), output_axes[i]));
+      outputs.push_back(std::move(none));
       continue;
     }
     HONE_ASSIGN(Tensor stacked, stack(collected[i], output_axes[i], output_directions[i] != 0));

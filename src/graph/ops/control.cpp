@@ -76,12 +76,11 @@ TensorType either(const TensorType& a, const TensorType& b) {
   return type;
 }
 
+// `element` with an extent more, `count` at `axis`: 0 to its rank.
 TensorType stacked(const TensorType& element, Dim count, int64_t axis) {
   TensorType type = element;
   if (!type.has_rank()) return type;
-  const int64_t at = axis < 0 ? axis + type.rank() + 1 : axis;
-  if (at < 0 || at > type.rank()) return unranked(type.dtype);
-  type.dims->insert(type.dims->begin() + at, std::move(count));
+  type.dims->insert(type.dims->begin() + axis, std::move(count));
   return type;
 }
 
@@ -136,6 +135,14 @@ Status infer_loop(InferContext& context) {
   return {};
 }
 
+// An axes or directions attribute of Scan: zeros where it is absent.
+Result<Ints> one_for_each(const InferContext& context, const char* name, std::size_t count) {
+  Ints numbers = context.attributes().ints(name, Ints(count, 0));
+  if (numbers.size() != count)
+    return context.error(fmt::format("{} must have {} numbers, not {}", name, count, numbers.size()));
+  return numbers;
+}
+
 Status infer_scan(InferContext& context) {
   HONE_CHECK(check_bodies(context, 1));
   const Graph& body = *context.node().bodies[0];
@@ -151,20 +158,31 @@ Status infer_scan(InferContext& context) {
   HONE_CHECK(check_captures(context, body));
   for (std::size_t i = 0; i < states; ++i) HONE_CHECK(check_carried(context, body, i, i, i));
   for (std::size_t i = states; i < formal; ++i) HONE_CHECK(check_dtype_given(context, body, i, i));
-  const Ints input_axes =
-      context.attributes().ints("scan_input_axes", Ints(static_cast<std::size_t>(scans), 0));
-  const Ints output_axes = context.attributes().ints("scan_output_axes");
-  const TensorType& first_scan = context.input(states);
+  const auto scanned = static_cast<std::size_t>(scans);
+  const std::size_t collected = context.output_count() - states;
+  HONE_ASSIGN(const Ints input_axes, one_for_each(context, "scan_input_axes", scanned));
+  HONE_ASSIGN(const Ints output_axes, one_for_each(context, "scan_output_axes", collected));
+  HONE_CHECK(one_for_each(context, "scan_input_directions", scanned));
+  HONE_CHECK(one_for_each(context, "scan_output_directions", collected));
   Dim length;
-  if (first_scan.has_rank() && !input_axes.empty()) {
-    auto axis = normalize_axis(input_axes[0], first_scan.rank());
-    if (!axis.ok()) return axis.error();
-    length = (*first_scan.dims)[static_cast<std::size_t>(*axis)];
+  for (std::size_t i = 0; i < scanned; ++i) {
+    const TensorType& type = context.input(states + i);
+    if (!type.has_rank()) continue;
+    const auto axis = normalize_axis(input_axes[i], type.rank());
+    if (!axis.ok()) return context.error("scan_input_axes: " + axis.error().message);
+    if (i == 0) length = (*type.dims)[static_cast<std::size_t>(*axis)];
   }
-  for (std::size_t i = 0; i < context.output_count(); ++i) {
-    const TensorType& produced = body.type(body.outputs()[i]);
-    const int64_t axis = i >= states && i - states < output_axes.size() ? output_axes[i - states] : 0;
-    context.set_output(i, i < states ? either(produced, context.input(i)) : stacked(produced, length, axis));
+  for (std::size_t i = 0; i < states; ++i)
+    context.set_output(i, either(body.type(body.outputs()[i]), context.input(i)));
+  for (std::size_t i = 0; i < collected; ++i) {
+    const TensorType& produced = body.type(body.outputs()[states + i]);
+    int64_t at = 0;
+    if (produced.has_rank()) {
+      const auto axis = normalize_axis(output_axes[i], produced.rank() + 1);
+      if (!axis.ok()) return context.error("scan_output_axes: " + axis.error().message);
+      at = *axis;
+    }
+    context.set_output(states + i, stacked(produced, length, at));
   }
   return {};
 }
