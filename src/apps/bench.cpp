@@ -118,7 +118,10 @@ void print_result(const BenchOptions& options, const lab::BenchResult& result) {
   for (const lab::PeerResult& peer : result.against)
     print_latency(peer.name + " " + peer.version, peer.latency);
   fmt::print("throughput: {:.4g} items/s\n", result.throughput_per_s);
-  print_contention(result.latency.contention, "times are longer than on a quiet machine");
+  print_contention(result.latency.contention,
+                   result.threads > 1 ? "times are longer than on a quiet machine, most of all with several "
+                                        "threads, which wait for each other: try --threads 1"
+                                      : "times are longer than on a quiet machine");
   for (const std::string& text : lab::where_texts(result.where))
     fmt::print("note: {}\n", report::clean_utf8(text));
   if (result.side_by_side > 0)

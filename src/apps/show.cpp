@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "apps/command.h"
 #include "apps/model_options.h"
@@ -35,6 +37,7 @@ struct ShowOptions {
   bool text = false;
   bool floors = false;
   bool operators = false;
+  int top = 0;  // 0: all nodes, in the model's order
   std::string json;
 };
 
@@ -76,10 +79,11 @@ void print_interface(const graph::Graph& graph, const char* label, const std::ve
 class TextColumns {
  public:
   explicit TextColumns(const std::vector<lab::NodeSummary>& rows) {
+    const auto& limits = isatty(STDOUT_FILENO) != 0 ? kLimitsOfTerminals : kLimits;
     for (const lab::NodeSummary& row : rows) {
       const std::array texts = texts_of(row);
       for (std::size_t i = 0; i < texts.size(); ++i)
-        widths_[i] = std::clamp(report::columns(texts[i]), widths_[i], kLimits[i]);
+        widths_[i] = std::clamp(report::columns(texts[i]), widths_[i], limits[i]);
     }
   }
 
@@ -88,7 +92,8 @@ class TextColumns {
 
  private:
   using Texts = std::array<std::string, 3>;
-  static constexpr std::array<std::size_t, 3> kLimits = {30, 20, 24};
+  static constexpr std::array<std::size_t, 3> kLimitsOfTerminals = {30, 20, 24};
+  static constexpr std::array<std::size_t, 3> kLimits = {200, 60, 80};  // of files and pipes: names whole
 
   static Texts texts_of(const lab::NodeSummary& row) {
     std::string kind = row.op.kind;
@@ -118,15 +123,35 @@ void print_row(const lab::NodeSummary& row, const TextColumns& columns) {
              row.roof.empty() ? "" : "  " + row.roof);
 }
 
+constexpr std::size_t kScreen = 40;
+
+// "152 nodes, 3.54 M parameters (13.5 MiB), 601 MFLOP and 68.1 MiB a step, floor 1.18 ms".
+std::string whole_text(const lab::ModelSummary& summary, bool has_floors) {
+  std::string text =
+      fmt::format("{}, {} parameters ({})", counted(static_cast<double>(summary.nodes.size()), "node"),
+                  format_count(summary.parameters), format_bytes(summary.parameter_bytes));
+  if (summary.without_costs == summary.nodes.size()) return text;
+  text += fmt::format(", {} and {} a step", format_flops(summary.flops), format_bytes(summary.bytes));
+  return has_floors ? text + fmt::format(", floor {}", format_ms(summary.floor_ms)) : text;
+}
+
+// The nodes with the highest floors, or where those are not known the most work; all, in their order, for 0.
+std::vector<lab::NodeSummary> shown_nodes(const lab::ModelSummary& summary, int top) {
+  std::vector<lab::NodeSummary> nodes = summary.nodes;
+  if (top == 0) return nodes;
+  std::stable_sort(nodes.begin(), nodes.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.floor_ms, a.op.flops, a.op.bytes()) >
+           std::tuple(b.floor_ms, b.op.flops, b.op.bytes());
+  });
+  nodes.resize(std::min(nodes.size(), static_cast<std::size_t>(top)));
+  return nodes;
+}
+
 void print_summary(const ModelOptions& model, const graph::Graph& graph, const lab::ModelSummary& summary,
                    const std::optional<lab::Ceilings>& roofs, const std::vector<std::string>& assumed,
-                   std::size_t folded) {
-  fmt::print("{}: {} nodes, {} parameters ({})", model.path, summary.nodes.size(),
-             format_count(summary.parameters), format_bytes(summary.parameter_bytes));
-  const bool some = summary.without_costs < summary.nodes.size();
-  if (some) fmt::print(", {} and {} a step", format_flops(summary.flops), format_bytes(summary.bytes));
-  if (some && roofs) fmt::print(", floor {}", format_ms(summary.floor_ms));
-  fmt::print("\n");
+                   std::size_t folded, int top) {
+  const std::string whole = whole_text(summary, roofs.has_value());
+  fmt::print("{}: {}\n", model.path, whole);
   if (!assumed.empty()) fmt::print("with {}\n", clean_utf8(assumed_text(model, assumed)));
   if (folded > 0)
     fmt::print("left out: {} nodes that compute shapes and constants, known before the model runs\n", folded);
@@ -140,17 +165,21 @@ void print_summary(const ModelOptions& model, const graph::Graph& graph, const l
   if (!roofs) fmt::print("no floors: this machine's roofs are not known; --floors measures them\n");
   if (roofs) {
     const analyze::RoofsOrigin origin = lab::origin_of(*roofs);
-    fmt::print("floors on {}, {} threads; roofs {}\n", roofs->roofs.machine, roofs->roofs.threads,
+    fmt::print("floors on {}, {}; roofs {}\n", roofs->roofs.machine, counted(roofs->roofs.threads, "thread"),
                report::roofs_origin_text(origin));
     if (const std::string doubt = report::roofs_doubt(origin); !doubt.empty())
       fmt::print("note: {}\n", doubt);
   }
   print_interface(graph, "input", graph.inputs());
   print_interface(graph, "output", graph.outputs());
-  const TextColumns columns(summary.nodes);
+  const std::vector<lab::NodeSummary> nodes = shown_nodes(summary, top);
+  const TextColumns columns(nodes);
   fmt::print("\n{} {} {} {} {}\n", columns.head(), right("FLOPs", 12), right("bytes", 10),
              right("FLOP/byte", 9), right("floor", 9));
-  for (const lab::NodeSummary& row : summary.nodes) print_row(row, columns);
+  for (const lab::NodeSummary& row : nodes) print_row(row, columns);
+  if (nodes.size() < summary.nodes.size())
+    fmt::print("and {} more, which need less\n", summary.nodes.size() - nodes.size());
+  if (nodes.size() > kScreen) fmt::print("\nin all: {}\n", whole);  // the first lines are out of sight
 }
 
 nlohmann::ordered_json interface_json(const graph::Graph& graph, const std::vector<graph::ValueId>& ids) {
@@ -229,7 +258,7 @@ Status run_show(const ShowOptions& options) {
   if (const std::string text = lab::reference_text(where); !text.empty()) json["reference"] = text;
   json["on_host"] = host_json(where);
   HONE_CHECK(write_json(options.json, json));
-  print_summary(options.model, graph, summary, roofs, assumed, folded);
+  print_summary(options.model, graph, summary, roofs, assumed, folded, options.top);
   for (const std::string& text : lab::where_texts(where))
     fmt::print("\noptimised for this CPU, {}\n", clean_utf8(text));
   return {};
@@ -248,6 +277,8 @@ void add_show_command(Program& program) {
                "measure this machine's roofs if they are not known yet (two seconds)");
   command.flag("--operators", &options->operators,
                "instead of a model: the operators that hone supports, as Markdown");
+  command.option("--top N", &options->top, "only the N nodes that need most, those first (default: all)")
+      .positive();
   command.option("--json FILE", &options->json, "also write it to this file").written();
 }
 

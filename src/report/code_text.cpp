@@ -122,4 +122,11 @@ std::vector<TextPart> code_parts(std::string_view text) {
   return parts;
 }
 
+std::string capitalised(std::string text) {
+  const std::vector<TextPart> parts = code_parts(text);
+  if (!parts.empty() && !parts.front().code && text[0] >= 'a' && text[0] <= 'z')
+    text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
 }  // namespace hone::report

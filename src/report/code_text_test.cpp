@@ -49,5 +49,11 @@ TEST(CodeParts, EndsWhateverTheBrackets) {
   EXPECT_EQ(marked(hostile), hostile);
 }
 
+TEST(CodeText, IsCapitalisedButForCode) {
+  EXPECT_EQ(capitalised("try another"), "Try another");
+  EXPECT_EQ(capitalised("torch.compile(model) joins them"), "torch.compile(model) joins them");
+  EXPECT_EQ(capitalised(""), "");
+}
+
 }  // namespace
 }  // namespace hone::report

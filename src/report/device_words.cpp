@@ -204,10 +204,7 @@ std::string headline_action(const analyze::Analysis& analysis) {
   if (advice.fix.empty()) return "";
   const std::string gain = fixed_ms(advice.predicted_gain_ms, analysis.step.ms.median);
   const bool wins = advice.predicted_gain_ms > 0 && gain.front() != '<';
-  std::string action = first_clause(advice.fix);
-  const std::vector<TextPart> parts = code_parts(action);
-  if (!parts.empty() && !parts.front().code && action[0] >= 'a' && action[0] <= 'z')
-    action[0] = static_cast<char>(action[0] - 'a' + 'A');
+  std::string action = capitalised(first_clause(advice.fix));
   if (!wins) return action;
   return fmt::format("{}: wins {} {} of the {} step", action, advice.gain_is_bound ? "at most" : "about",
                      gain, fixed_ms(gained_from_ms(analysis), analysis.step.ms.median));

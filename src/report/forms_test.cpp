@@ -176,6 +176,35 @@ TEST(Comparisons, ShowWhatWasFoundInEitherRunByRule) {
   EXPECT_EQ(compare_html(comparison).find("By finding"), std::string::npos);
 }
 
+TEST(Comparisons, ListOperatorsThatChangeAndSayByHowMuchEqualProgramsDiffer) {
+  analyze::Comparison comparison =
+      analyze::compare(fabricate::device_analysis(), fabricate::device_analysis());
+  ASSERT_FALSE(comparison.operators.empty());
+  for (const std::string& form : {compare_terminal(comparison, {96, false}), compare_html(comparison)})
+    EXPECT_NE(form.find("No operator changes by 0.1 % of the step"), std::string::npos) << form;
+  comparison.operators[0].b_ms += 5;
+  EXPECT_EQ(changed_operators(comparison), 1u);
+  EXPECT_NE(compare_terminal(comparison, {96, false}).find("+5.00 ms"), std::string::npos);
+  comparison.difference.sure = true;  // of these steps
+  comparison.drift = 0.25;
+  EXPECT_NE(compare_html(comparison).find("recordings differ by up to 25"), std::string::npos);
+}
+
+TEST(ExplainHtml, TellsTheShareOfComputingWhereTheDeviceIsBusyWithoutIt) {
+  analyze::Analysis analysis = fabricate::device_analysis();
+  analysis.targets = {{"gpu_busy_share", "GPU busy", 99.6, "%", 95.0, true, "", ""},
+                      {"gpu_compute_share", "GPU computing", 52.3, "%", 85.0, true, "", ""}};
+  const auto tiles = [&] {
+    const std::string page = explain_html(analysis, {});
+    const std::size_t from = page.find("class=\"tiles\"");
+    return page.substr(from, page.find("</nav>", from) - from);
+  };
+  EXPECT_NE(tiles().find("GPU computing"), std::string::npos);
+  EXPECT_EQ(tiles().find("GPU busy"), std::string::npos);
+  analysis.targets[1].value = 90;
+  EXPECT_NE(tiles().find("GPU busy"), std::string::npos);
+}
+
 TEST(CompareJson, Parses) {
   analyze::LabReport report = fabricate::resnet_report();
   Json json = Json::parse(compare_json(analyze::compare(report.baseline, report.optimised)));

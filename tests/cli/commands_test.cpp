@@ -53,7 +53,7 @@ TEST(Help, EveryCommandNamesItsOptionsAndSaysWhatItDoes) {
        {"MODEL", "--threads", "--batch", "--concurrency", "--against", "--budget", "--json", "--disable",
         "--on-request", "--no-overlap", "--input", "--warmup", "--iterations", "--csv"}},
       {"run", {"MODEL", "--input", "--out", "--threads", "--bind", "--shape", "--json"}},
-      {"show", {"MODEL", "--text", "--floors", "--bind", "--json", "--operators"}},
+      {"show", {"MODEL", "--text", "--floors", "--bind", "--top", "--json", "--operators"}},
       {"optimize", {"MODEL", "--out", "--disable", "--only", "--list", "--json", "--symbolic", "--memory"}},
       {"explain", {"PATH", "--out", "--top", "--roofs", "--sql", "--json"}},
       {"compare", {"A", "B", "--out", "--json", "--budget"}},
@@ -227,6 +227,14 @@ TEST_F(Commands, JsonGoesToStandardOutputAlone) {
   const ProgramResult closed =
       run_program("/bin/bash", {"-c", hone_program().string() + " show " + model + " --json - >&-"});
   EXPECT_TRUE(is_one_line_error(closed, {"standard output", "closed"}));
+}
+
+TEST_F(Commands, ShowNamesTheNodesThatNeedMost) {
+  const ProgramResult all = hone({"show", model}), top = hone({"show", model, "--top", "1"});
+  ASSERT_EQ(top.exit_code, 0) << top.err;
+  EXPECT_EQ(all.out.find("which need less"), std::string::npos) << all.out;
+  EXPECT_NE(top.out.find("more, which need less"), std::string::npos) << top.out;
+  EXPECT_LT(top.out.size(), all.out.size());
 }
 
 TEST_F(Commands, QuietPrintsNothing) {

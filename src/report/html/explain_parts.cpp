@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "report/code_text.h"
 #include "report/description/grids.h"
 #include "report/device_words.h"
 #include "report/html/parts.h"
@@ -32,7 +33,7 @@ std::vector<analyze::FindingPart> named_parts(const analyze::Finding& row, const
 
 Markup finding_card(const analyze::Finding& row, int number, const analyze::Analysis& analysis) {
   Markup head = tag("span", {{"class", "number"}}, fmt::format("{}", number));
-  head += tag("h3", with_code(row.fix.empty() ? row.title : row.fix));
+  head += tag("h3", with_code(capitalised(row.fix.empty() ? row.title : row.fix)));
   const std::string gain = gain_sentence(row, analysis);
   if (!gain.empty()) head += tag("span", {{"class", "wins"}}, prose("wins " + gain));
   Markup inside = tag("div", {{"class", "finding-head"}}, head);

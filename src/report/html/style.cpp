@@ -22,11 +22,11 @@ p{margin:0}
 a{color:var(--accent)}
 .top-line{display:flex;flex-wrap:wrap;gap:2px 16px;align-items:baseline;color:var(--soft);font-size:.9rem}
 .top-line h1{color:var(--ink)}
-.verdict{font-size:2.05rem;line-height:1.22;letter-spacing:-.022em;font-weight:650;margin:22px 0 12px;max-width:26em;
+.verdict{font-size:2.05rem;line-height:1.22;letter-spacing:-.022em;font-weight:650;margin:22px 0 12px;
 text-wrap:balance}
 .verdict em{font-style:normal;color:var(--good)}
 .verdict em.bad{color:var(--bad)}
-.sub{color:var(--soft);max-width:46em}
+.sub{color:var(--soft);max-width:56em}
 .sub+.sub{margin-top:6px}
 .sub b{font-weight:600;color:var(--ink)}
 .tiles{display:grid;grid-template-columns:repeat(4,1fr);gap:1px;background:var(--rule);border:1px solid var(--rule);
@@ -41,7 +41,7 @@ border-radius:10px;overflow:hidden;margin:30px 0 0}
 .contents a{color:var(--soft);text-decoration:none}
 .contents a:hover,.contents a:focus-visible{color:var(--accent);text-decoration:underline}
 section{margin-top:60px;scroll-margin-top:12px}
-section>.lead{color:var(--soft);margin:4px 0 20px;max-width:46em;font-size:.95rem}
+section>.lead{color:var(--soft);margin:4px 0 20px;max-width:58em;font-size:.95rem}
 .card{background:var(--card);border:1px solid var(--rule);border-radius:10px;padding:22px 24px}
 .legend{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:.82rem;color:var(--soft);margin:0 0 14px}
 .legend i{display:inline-block;width:11px;height:11px;border-radius:2px;margin-right:6px;vertical-align:-1px}
@@ -63,8 +63,7 @@ svg .strong.value{fill:var(--ink)}
 svg .grid{stroke:var(--rule);stroke-width:1}
 svg .tick,svg .zero{stroke:var(--faint);stroke-width:1}
 svg .roof{stroke:var(--soft);stroke-width:1.5}
-svg .roof-label{fill:var(--soft);font-size:11.5px;pointer-events:none;paint-order:stroke;stroke:var(--card);stroke-width:2px;
-stroke-opacity:.7;stroke-linejoin:round}
+svg .roof-label{fill:var(--soft);font-size:11.5px;pointer-events:none;paint-order:stroke;stroke:var(--card);stroke-width:5px;stroke-linejoin:round}
 svg.compact .roof-label{font-size:10px}
 svg .rank{font-size:11px;font-weight:700;pointer-events:none;paint-order:stroke;stroke:var(--card);stroke-width:3px;
 stroke-linejoin:round}
@@ -202,7 +201,8 @@ table.cards tr.single,table.cards tr.why{padding-bottom:12px}
 table.cards td.n{display:inline-block;text-align:left;margin-right:14px;font-size:.9rem}
 table.cards td[data-name]::before{content:attr(data-name) " ";color:var(--faint);font-size:.86em}
 table.cards td.sharecell,table.cards td:empty{display:none}
-table.cards td.rank{display:none}
+table.cards td.rank{display:inline-block;margin:0 8px 0 0}table.cards td.rank:empty{display:none}
+table.cards td.rank+td{display:inline}
 dl{grid-template-columns:minmax(0,8em) minmax(0,1fr)}
 .finding-head{grid-template-columns:auto minmax(0,1fr)}
 .finding-head .wins{grid-column:2;max-width:none;text-align:left}

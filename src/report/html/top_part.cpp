@@ -50,7 +50,7 @@ Section roofline_part(const Roofs& roofs, const analyze::Analysis& before, const
           (has_lines ? "the lines are what this machine was measured to reach. Points far below "
                        "their line have room."
                      : "what the machine can reach is not known, so there are no lines above them.") +
-          " Numbers are the ranks above.",
+          " Numbers are the ranks above. Operators without arithmetic, or of unknown cost, have no point.",
       tag("div", {{"class", "card"}}, class_legend(before, after, sides) + charts));
 }
 

@@ -147,7 +147,7 @@ class RooflinePainter {
   }
 
   Markup roof_lines() const {
-    Markup marks;
+    Markup marks, names;  // names stand on top: the line of a level that is about as fast runs through them
     double fastest = 0, named_at = -1e9, named_to = 0;
     for (const MemoryLine& memory : memory_) {
       double ridge = peak_ / memory.bytes_per_second;
@@ -160,7 +160,7 @@ class RooflinePainter {
       const double base = y_(memory.bytes_per_second * x_.high);
       const bool close = std::abs(base - named_at) < kNameHeight && named_to < name_length(memory) * 1.5;
       const double behind = close ? named_to + 10 : 0;
-      marks += slanted(memory, from, to, behind);
+      names += slanted(memory, from, to, behind);
       named_at = base;
       named_to = behind + name_length(memory);
     }
@@ -170,7 +170,7 @@ class RooflinePainter {
       double start = fastest > 0 ? std::clamp(flops / fastest, x_.low, x_.high) : x_.low;
       marks += line(x_(start), y_(flops), x_.end, y_(flops), "roof");
     }
-    return marks;
+    return marks + names;
   }
 
   // The name of a compute roof, above the right end of its line.
