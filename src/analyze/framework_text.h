@@ -28,7 +28,8 @@ struct FrameworkText {
 inline constexpr std::string_view kFuseWithHone =
     "fuse these operators with their neighbours (passes: fold, fuse; hone lab MODEL measures what that wins)";
 inline constexpr std::string_view kOtherKernelsOfHone =
-    "give kernels another choice: time them anew while nothing else runs (hone lab MODEL --no-cache), or try "
-    "another number of threads (--threads N)";
+    "choose kernels anew while nothing else runs (hone lab MODEL --no-cache), or try another number of "
+    "threads "
+    "(--threads N)";
 
 }  // namespace hone::analyze

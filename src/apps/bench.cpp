@@ -110,9 +110,9 @@ void print_latency(const std::string& who, const lab::Latency& latency) {
 }
 
 void print_result(const BenchOptions& options, const lab::BenchResult& result) {
-  fmt::print("{}: {}, {} threads{}, batch {}\n", options.model.path, options.bench.device, result.threads,
-             result.concurrency > 1 ? fmt::format(" for each of {} plans", result.concurrency) : "",
-             result.batch);
+  fmt::print(
+      "{}: {}, {}{}, batch {}\n", options.model.path, options.bench.device, counted(result.threads, "thread"),
+      result.concurrency > 1 ? fmt::format(" for each of {} plans", result.concurrency) : "", result.batch);
   fmt::print("{:<22}{:>10}{:>10}{:>10}{:>10}{:>8}\n", "", "p50", "p90", "p99", "mean", "runs");
   print_latency("hone", result.latency);
   for (const lab::PeerResult& peer : result.against)

@@ -59,9 +59,9 @@ std::string memory(const analyze::LabReport& report) {
 }
 
 std::string environment_markdown(const analyze::Environment& where) {
-  std::string out =
-      fmt::format("- {}, {} ({} threads)\n- {}\n- hone {}, {}\n", plain(where.machine), plain(where.device),
-                  where.threads, plain(where.os), plain(where.hone_version), plain(where.compiler));
+  std::string out = fmt::format("- {}, {} ({})\n- {}\n- hone {}, {}\n", plain(where.machine),
+                                plain(where.device), counted(where.threads, "thread"), plain(where.os),
+                                plain(where.hone_version), plain(where.compiler));
   for (const auto& [name, version] : where.libraries)
     out += fmt::format("- {} {}\n", plain(name), plain(version));
   for (const auto& [name, value] : where.settings)

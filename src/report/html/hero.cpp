@@ -113,9 +113,10 @@ Markup compared_side(std::string_view which, const std::string& source, const st
 
 Markup lab_hero(const analyze::LabReport& report) {
   const analyze::Environment& where = report.environment;
-  Markup hero = top_line(
-      report.model.name,
-      {where.machine, fmt::format("{}, {} threads", where.device, where.threads), where.when.substr(0, 10)});
+  Markup hero =
+      top_line(report.model.name,
+               {where.machine, fmt::format("{}, {}", where.device, counted(where.threads, "thread")),
+                where.when.substr(0, 10)});
   hero += verdict_line(report);
   if (const std::string note = quotient_note(report); !note.empty())
     hero += tag("p", {{"class", "sub"}}, with_code(note));

@@ -125,7 +125,7 @@ Markup model_facts(const analyze::ModelInfo& model) {
 Markup environment_facts(const analyze::Environment& where, const Roofs& roofs,
                          const analyze::RoofsOrigin& origin) {
   Markup facts = fact("machine", where.machine);
-  facts += fact("device", fmt::format("{}, {} threads", where.device, where.threads));
+  facts += fact("device", fmt::format("{}, {}", where.device, counted(where.threads, "thread")));
   double compute = roofs.compute_roof(DType::kF32, roofs.threads), dram = roofs.dram_roof(roofs.threads);
   if (compute > 0 || dram > 0)
     facts += fact("roofs",

@@ -23,7 +23,7 @@ a{color:var(--accent)}
 .top-line{display:flex;flex-wrap:wrap;gap:2px 16px;align-items:baseline;color:var(--soft);font-size:.9rem}
 .top-line h1{color:var(--ink)}
 .verdict{font-size:2.05rem;line-height:1.22;letter-spacing:-.022em;font-weight:650;margin:22px 0 12px;
-text-wrap:balance}
+text-wrap:pretty}
 .verdict em{font-style:normal;color:var(--good)}
 .verdict em.bad{color:var(--bad)}
 .sub{color:var(--soft);max-width:56em}
@@ -176,6 +176,9 @@ border-radius:6px;pointer-events:none;white-space:pre-line;left:0;top:0}
 @media(min-width:1480px){
 .contents{position:fixed;top:40px;left:calc(50% - 540px - 190px);width:180px;margin:0}
 .contents ul{flex-direction:column;gap:7px}
+}
+@media(min-width:721px) and (max-width:960px){
+table:has(td.rank) :is(th,tr.main td):is(:nth-child(6),:nth-child(7)){display:none}
 }
 @media(max-width:720px){
 code.inline{white-space:normal}
