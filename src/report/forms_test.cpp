@@ -205,6 +205,13 @@ TEST(ExplainHtml, TellsTheShareOfComputingWhereTheDeviceIsBusyWithoutIt) {
   EXPECT_NE(tiles().find("GPU busy"), std::string::npos);
 }
 
+TEST(ExplainHtml, BreaksNamesOfOperatorsWhereTheyHaveParts) {
+  analyze::Analysis analysis = fabricate::device_analysis();
+  ASSERT_FALSE(analysis.top.empty());
+  analysis.top[0].name = "features.14.conv.0.1/BatchNormalization";
+  EXPECT_NE(explain_html(analysis, {}).find("/<wbr>BatchNormalization</code>"), std::string::npos);
+}
+
 TEST(CompareJson, Parses) {
   analyze::LabReport report = fabricate::resnet_report();
   Json json = Json::parse(compare_json(analyze::compare(report.baseline, report.optimised)));

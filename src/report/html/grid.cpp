@@ -23,8 +23,9 @@ std::string sort_value(const GridCell& cell) {
 Markup name_markup(const GridCell& cell, ColumnKind kind) {
   const std::string name = clean_utf8(cell.text);
   const std::string whole = cell.whole.empty() ? title_of(name, kCellNames) : title_of(cell.whole, 0);
-  Markup shown = kind == ColumnKind::kName ? tag("code", {{"title", whole}}, shortened(name, kCellNames))
-                                           : prose(shortened(name, kCellNames));
+  Markup shown = kind == ColumnKind::kName
+                     ? tag("code", {{"title", whole}}, prose(shortened(name, kCellNames)))
+                     : prose(shortened(name, kCellNames));
   if (cell.place) shown = place_link(*cell.place, shown);
   for (const std::string& under : cell.under)
     shown += tag("span", {{"class", "kind"}}, prose(shortened(clean_utf8(under), kCellUnder)));
