@@ -452,7 +452,7 @@ struct LabResult {
   double confidence = 0.95;      // of its interval
   double predicted_gain_ms = 0;  // the sum over the passes that were kept
   Estimate measured_gain_ms;     // of all of them, from the runs behind `speedup`
-  Estimate paired_before_ms;     // a step in those runs
+  Estimate paired_before_ms;     // a step in those runs; with no pairs, nothing was kept and nothing measured
   Estimate paired_after_ms;
 };
 
@@ -490,6 +490,8 @@ struct LabReport {
   std::vector<NumericCheck> numerics;
   MemoryUse baseline_memory;
   MemoryUse optimised_memory;
+  int baseline_operators = 0;     // of the model as given
+  int baseline_on_reference = 0;  // of these, those that ran on the reference, correct and slow
   ReproduceInfo reproduce;
   std::vector<PhaseTime> phases;  // of the experiment; together, its wall time
   std::vector<std::string> warnings;

@@ -90,6 +90,9 @@ std::string judged_words(const trace::Operator& op, const OperatorProfile& profi
   if (!profile.roof.known())
     return "its FLOPs and bytes are not known here, so there is no roof to compare it with";
   double region_ms = (context.roofs.thread_start.median + context.roofs.barrier.median) * 1e3;
+  if (context.threads > 1 && profile.ms.median <= region_ms)
+    return fmt::format("too small for {} threads: takes {}, less than starting and joining them would ({})",
+                       context.threads, format_ms(profile.ms.median), format_ms(region_ms));
   if (context.threads > 1 && profile.ms.median < kSmallOperatorFactor * region_ms)
     return fmt::format("too small for {} threads: takes {}, of which starting and joining them is about {}",
                        context.threads, format_ms(profile.ms.median), format_ms(region_ms));

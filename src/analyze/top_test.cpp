@@ -93,6 +93,18 @@ TEST(Why, SpeaksOfBytesWhereMemoryIsTheRoof) {
   EXPECT_NE(words.find("31.1 % of this machine's DRAM roof"), std::string::npos) << words;
 }
 
+// What an operator is said to lose in starting threads is never more than it takes.
+TEST(Why, SaysThatAnOperatorIsShorterThanStartingThreadsWouldBe) {
+  const trace::Operator tiny = op("sum", "Add", OperatorClass::kPointwise, 64, 260, 4);
+  const Roofs roofs = fabricate::round_roofs();
+  const double region_ms = (roofs.thread_start.median + roofs.barrier.median) * 1e3;
+  ASSERT_GT(region_ms, 0);
+  const std::string shorter = why_of(tiny, region_ms / 4);
+  EXPECT_NE(shorter.find("less than starting and joining them would"), std::string::npos) << shorter;
+  const std::string longer = why_of(tiny, region_ms * 1.5);
+  EXPECT_NE(longer.find("of which starting and joining them is about"), std::string::npos) << longer;
+}
+
 TEST(Why, SpeaksOfArithmeticWhereComputeIsTheRoof) {
   trace::Operator conv = op("conv", "Conv", OperatorClass::kConvolution, 2e9, 1e6, 1e6);
   conv.geometry = "3×3 convolution, 64 → 64 channels";

@@ -530,15 +530,52 @@ TEST(PhasesSentence, SaysWhereTheExperimentsTimeWent) {
 
 TEST(LabHeadline, ClaimsNoMoreThanWasMeasured) {
   analyze::LabReport report = fabricate::resnet_report();
-  EXPECT_TRUE(lab_headline(report).good);
+  EXPECT_EQ(lab_headline(report).tone, Tone::kGood);
   EXPECT_EQ(lab_headline(report).headline,
             "1.68× faster with fold_batch_norm, fuse_activation, fuse_residual_add and layout.");
   report.result.speedup = {1.004, 0.996, 1.012};
   EXPECT_EQ(lab_headline(report).headline, "No difference.");
+  EXPECT_EQ(lab_headline(report).tone, Tone::kNeutral) << "no success";
   report.result.speedup = {0.8, 0.78, 0.82};
   EXPECT_NE(lab_headline(report).headline.find("slower"), std::string::npos);
   report.result.passed = false;
   EXPECT_EQ(lab_headline(report).headline, "Not accepted.");
+}
+
+TEST(LabHeadline, SaysWhatItsBaselineIsWorth) {
+  analyze::LabReport report = fabricate::resnet_report();
+  EXPECT_EQ(lab_headline(report).rest.find("reference, which is"), std::string::npos);
+  report.baseline_operators = 151;
+  report.baseline_on_reference = 106;
+  report.baseline_memory.weights_bytes = 7 << 20;
+  report.optimised_memory.weights_bytes = 14 << 20;
+  const std::string rest = lab_headline(report).rest;
+  EXPECT_NE(rest.find("a baseline of which 106 of 151 operators ran on the reference"), std::string::npos);
+  EXPECT_NE(rest.find("Its weights take 14.0 MiB instead of 7.00 MiB."), std::string::npos) << rest;
+}
+
+// Nothing was kept: there is one model, measured once, and no comparison.
+TEST(LabForms, ShowNoResultWhereNothingWasMeasured) {
+  analyze::LabReport report = fabricate::resnet_report();
+  report.optimised = report.baseline;
+  report.result.speedup = {1, 1, 1};
+  report.result.pairs = 0;
+  for (analyze::PassRow& pass : report.passes) pass.kept = false;
+  EXPECT_EQ(lab_headline(report).headline, "Nothing was kept.");
+  EXPECT_EQ(lab_headline(report).tone, Tone::kNeutral);
+  for (const std::string& form : {lab_markdown(report), lab_html(report), lab_terminal(report, {200, false})})
+    for (const char* claim :
+         {"1.00×", "interleaved)", "Before and after", "step after", " 0 paired", " 0 pairs"})
+      EXPECT_EQ(form.find(claim), std::string::npos) << claim;
+}
+
+TEST(LabTerminal, SaysTheBaselinesVerdictAndTheLimitOfTheNumbers) {
+  analyze::LabReport report = fabricate::resnet_report();
+  report.baseline.verdict.sentence = "No verdict: other programs had the CPUs.";
+  const std::string text = lab_terminal(report, {200, false});
+  const std::size_t verdict = text.find("Before: No verdict: other programs had the CPUs.");
+  EXPECT_LT(verdict, text.find("Before: where the time went"));
+  EXPECT_NE(text.find("(limit "), std::string::npos);
 }
 
 // A reader divides the two times of the step and finds another speed-up than the one beside them.

@@ -34,7 +34,7 @@ Markup footer(std::string_view version, std::string_view roofs) {
 }  // namespace
 
 std::string lab_html(const analyze::LabReport& report) {
-  const analyze::Analysis* const after = report.interrupted.empty() ? &report.optimised : nullptr;
+  const analyze::Analysis* const after = has_result(report) ? &report.optimised : nullptr;
   const std::vector<html::Section> sections = {
       html::change_part(report),
       html::ledger_part(report.baseline, after),

@@ -90,6 +90,8 @@ Json result_json(const analyze::LabReport& report) {
           {"max_rel_err", result.max_rel_err},
           {"passed", result.passed},
           {"pairs", result.pairs},
+          {"baseline_operators", report.baseline_operators},
+          {"baseline_on_reference", report.baseline_on_reference},
           {"confidence", result.confidence},
           {"predicted_gain_ms", result.predicted_gain_ms},
           {"measured_gain_ms", estimate(result.measured_gain_ms)},

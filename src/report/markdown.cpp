@@ -97,7 +97,7 @@ std::string lab_markdown(const analyze::LabReport& report) {
                                 plain(words.rest));
   if (const std::string note = quotient_note(report); !note.empty()) out += note + "\n\n";
   out += warnings(lab_warnings(report));
-  const bool whole = report.interrupted.empty();
+  const bool whole = has_result(report);
   if (whole)
     out +=
         fmt::format("Speed-up {} from {} paired runs. Step {} before, {} after.\n\n{} {}\n\n",
@@ -112,8 +112,8 @@ std::string lab_markdown(const analyze::LabReport& report) {
     out +=
         "## What is left\n\n" + plain(report.optimised.verdict.sentence) + "\n\n" + ledger(report.optimised);
     out += "## Top operators after\n\n" + top(report.optimised);
-    out += "## Numerics and memory\n\n" + numerics(report) + memory(report);
   }
+  if (report.interrupted.empty()) out += "## Numerics and memory\n\n" + numerics(report) + memory(report);
   out += "## Environment\n\n" + environment_markdown(report.environment);
   if (const std::string origin = roofs_origin_text(report.roofs_origin); !origin.empty())
     out += "Roofs: " + origin + ".\n\n";

@@ -48,10 +48,44 @@ LabHeadline partial_headline(const analyze::LabReport& report, const std::string
                   tried == 1 ? std::string("1 group of passes had been tried")
                              : fmt::format("{} groups of passes had been tried", tried),
                   kept.empty() ? ", and none was kept" : ", and the model kept is the one" + kept),
-      false};
+      Tone::kBad};
+}
+
+// What a reader must know of the baseline, and of the result, before believing a ratio; each a sentence with a
+// space before it.
+std::string what_was_compared(const analyze::LabReport& report) {
+  std::string text;
+  if (report.baseline_on_reference > 0)
+    text += fmt::format(
+        " That is against a baseline of which {} of {} operators ran on the reference, which is correct and "
+        "slow.",
+        report.baseline_on_reference, report.baseline_operators);
+  const double before = report.baseline_memory.weights_bytes, after = report.optimised_memory.weights_bytes;
+  constexpr double kTellingGrowth = 1.5;  // f16 written as f32 doubles them
+  if (before > 0 && after > kTellingGrowth * before)
+    text += fmt::format(" Its weights take {} instead of {}.", format_bytes(after), format_bytes(before));
+  return text;
 }
 
 }  // namespace
+
+bool has_result(const analyze::LabReport& report) {
+  return report.interrupted.empty() && report.result.pairs > 0;
+}
+
+std::string largest_error_text(const analyze::LabReport& report) {
+  const std::string error = fmt::format("largest relative error {}", error_text(report.result.max_rel_err));
+  const auto nearest = std::max_element(report.numerics.begin(), report.numerics.end(),
+                                        [](const analyze::NumericCheck& a, const analyze::NumericCheck& b) {
+                                          return a.max_rel_err * b.limit < b.max_rel_err * a.limit;
+                                        });
+  if (nearest == report.numerics.end()) return error;
+  if (nearest->max_rel_err < report.result.max_rel_err)
+    return fmt::format("{}; output '{}' comes nearest to its limit: {} of {}", error,
+                       shortened(clean_utf8(nearest->output), 40), error_text(nearest->max_rel_err),
+                       error_text(nearest->limit));
+  return fmt::format("{} (limit {})", error, error_text(nearest->limit));
+}
 
 analyze::Estimate step_before(const analyze::LabReport& report) {
   return has_paired_steps(report) ? report.result.paired_before_ms : report.baseline.step.ms;
@@ -65,7 +99,7 @@ analyze::Estimate step_after(const analyze::LabReport& report) {
 }
 
 std::vector<CauseTimes> causes_before_and_after(const analyze::LabReport& report) {
-  if (!report.interrupted.empty()) return {};
+  if (!has_result(report)) return {};
   std::vector<CauseTimes> rows;
   double before_ms = 0, after_ms = 0;
   for (const analyze::CauseChange& change : analyze::compare(report.baseline, report.optimised).ledger) {
@@ -118,22 +152,26 @@ LabHeadline lab_headline(const analyze::LabReport& report) {
                         error_text(result.max_rel_err));
   if (!result.passed)
     return {"Not accepted.",
-            fmt::format("{} would take {} instead of {}, but {}.", name, after, before, numbers), false};
+            fmt::format("{} would take {} instead of {}, but {}.", name, after, before, numbers), Tone::kBad};
+  if (result.pairs == 0)
+    return {
+        "Nothing was kept.",
+        fmt::format("{} takes {}; no pass that was tried is known to make it faster. The model is as it was: "
+                    "there is no result to measure against it.",
+                    name, before),
+        Tone::kNeutral};
   if (result.speedup.low > 1)
     return {fmt::format("{:.2f}× faster{}.", result.speedup.median, kept_passes(report)),
-            fmt::format("{} takes {} instead of {} ({}), and {}.", name, after, before,
-                        ratio_text(result.speedup), numbers),
-            true};
+            fmt::format("{} takes {} instead of {} ({}), and {}.{}", name, after, before,
+                        ratio_text(result.speedup), numbers, what_was_compared(report)),
+            Tone::kGood};
   if (result.speedup.high < 1)
     return {fmt::format("{:.2f}× slower.", 1 / result.speedup.median),
-            fmt::format("{} takes {} instead of {}.", name, after, before), false};
-  if (result.pairs == 0)
-    return {"No difference.", fmt::format("{} takes {}: nothing that was tried was kept.", name, after),
-            true};
+            fmt::format("{} takes {} instead of {}.", name, after, before), Tone::kBad};
   return {"No difference.",
           fmt::format("{} takes {} after and {} before; {} paired runs cannot tell the two apart.", name,
                       after, before, result.pairs),
-          true};
+          Tone::kNeutral};
 }
 
 std::vector<std::string> lab_warnings(const analyze::LabReport& report) {

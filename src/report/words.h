@@ -1,6 +1,7 @@
 // Sentences that every form of the report shares.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,12 +11,20 @@
 
 namespace hone::report {
 
+enum class Tone : uint8_t { kBad, kNeutral, kGood };
 struct LabHeadline {
-  std::string headline;  // "2.01× faster with fuse_activation and layout."
-  std::string rest;      // "resnet50 takes 20.6 ms instead of 41.3 ms; its outputs agree …"
-  bool good = false;     // faster, and the numbers came out right
+  std::string headline;    // "2.01× faster with fuse_activation and layout."
+  std::string rest;        // "resnet50 takes 20.6 ms instead of 41.3 ms; its outputs agree …"
+  Tone tone = Tone::kBad;  // good: faster, and the numbers came out right; neutral: no difference
 };
 LabHeadline lab_headline(const analyze::LabReport& report);
+
+// Whether there is a result that was measured against the baseline: not where nothing was kept, nor where the
+// experiment was interrupted. Forms of the report show no "after" without one.
+bool has_result(const analyze::LabReport& report);
+
+// "largest relative error 3.2e-02 (limit 1.3e-01)": of the output that comes nearest to its limit.
+std::string largest_error_text(const analyze::LabReport& report);
 
 // A step before and after, in milliseconds. Where there are paired runs: the step before as those took it, and
 // that divided by their speed-up, with its interval; so the two times and the speed-up never contradict each

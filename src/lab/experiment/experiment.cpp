@@ -366,10 +366,10 @@ class Runner {
                       "plans may compare otherwise",
                       contention_text(speed.contention)));
     report.result.speedup = estimate(speed.ratio);
-    report.result.measured_gain_ms = gain_of(speed);
+    report.result.measured_gain_ms = gain_of(speed, median(speed.a_ms));
     report.result.paired_before_ms = analyze::median_estimate(speed.a_ms);
     report.result.paired_after_ms = analyze::median_estimate(speed.b_ms);
-    scale_predictions(priced_ms, median(speed.a_ms));
+    scale_gains(priced_ms, median(speed.a_ms));
     for (const analyze::PassRow& pass : report.passes)
       report.result.predicted_gain_ms += pass.kept ? pass.predicted_gain_ms : 0;
     report.result.pairs = static_cast<int>(speed.block_ratios.size());
@@ -377,13 +377,22 @@ class Runner {
     return {};
   }
 
-  // Predictions are shares of the step that was priced. In the runs that they are compared with, the same
-  // plan took another time: the machine was faster or slower.
-  void scale_predictions(double priced_ms, double paired_ms) {
+  // Predictions, and what trials measured, are shares of the step that was priced. In the runs that they are
+  // compared with, the same plan took another time: the machine was faster or slower.
+  void scale_gains(double priced_ms, double paired_ms) {
     analyze::LabReport& report = experiment_.report;
     const double factor = paired_ms / priced_ms;
-    for (analyze::PassRow& row : report.passes) row.predicted_gain_ms *= factor;
-    for (analyze::PassCombination& row : report.combinations) row.predicted_gain_ms *= factor;
+    const auto scale = [factor](analyze::Estimate& gain) {
+      gain = {gain.median * factor, gain.low * factor, gain.high * factor};
+    };
+    for (analyze::PassRow& row : report.passes) {
+      row.predicted_gain_ms *= factor;
+      if (row.measured_gain_ms) scale(*row.measured_gain_ms);
+    }
+    for (analyze::PassCombination& row : report.combinations) {
+      row.predicted_gain_ms *= factor;
+      scale(row.measured_gain_ms);
+    }
     how_predicted_ += fmt::format(
         "; all × {:.2f}: the baseline's step took {} when it was priced, {} in the paired runs of the result",
         factor, format_ms(priced_ms), format_ms(paired_ms));
@@ -420,8 +429,10 @@ class Runner {
       report.reproduce.notes.push_back(fmt::format(
           "timings that a profile contradicted, to be taken again: {}", first_of(contradictions_)));
     for (const std::string& note : roof_notes_) report.warnings.push_back("roof corrected: " + note);
-    for (const std::string& text : where_texts(where_it_runs(*baseline_plan_)))
-      report.warnings.push_back("baseline: " + text);
+    const WhereItRuns where = where_it_runs(*baseline_plan_);
+    report.baseline_operators = static_cast<int>(where.operators);
+    report.baseline_on_reference = static_cast<int>(where.reference.size());
+    for (const std::string& text : where_texts(where)) report.warnings.push_back("baseline: " + text);
     if (optimised_plan_ != nullptr && report.interrupted.empty())
       for (const std::string& text : where_texts(where_it_runs(*optimised_plan_)))
         report.warnings.push_back("result: " + text);

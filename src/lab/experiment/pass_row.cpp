@@ -42,9 +42,8 @@ std::size_t changes_in(const passes::PipelineResult& tried) {
   return changes;
 }
 
-analyze::Estimate gain_of(const PairedResult& speed) {
-  const double step = median(speed.a_ms);
-  const auto gain = [step](double ratio) { return step - step / ratio; };
+analyze::Estimate gain_of(const PairedResult& speed, double step_ms) {
+  const auto gain = [step_ms](double ratio) { return step_ms - step_ms / ratio; };
   return {gain(speed.ratio.median), gain(speed.ratio.low), gain(speed.ratio.high)};
 }
 
@@ -57,10 +56,10 @@ std::string listed(std::span<const std::string> names) {
   return text;
 }
 
-analyze::PassCombination combine(std::span<PassRow* const> rows, const PairedResult& speed,
+analyze::PassCombination combine(std::span<PassRow* const> rows, const PairedResult& speed, double step_ms,
                                  const GateDecision& decision) {
   analyze::PassCombination combination;
-  combination.measured_gain_ms = gain_of(speed);
+  combination.measured_gain_ms = gain_of(speed, step_ms);
   combination.kept = decision.kept;
   combination.reason = decision.reason;
   for (PassRow* row : rows) {

@@ -18,8 +18,8 @@ analyze::PassRow make_row(const std::string& group, const passes::PipelineResult
 bool changed(const passes::PipelineResult& tried);
 std::size_t changes_in(const passes::PipelineResult& tried);
 
-// What is gained of a step that took the median of `speed`'s A.
-analyze::Estimate gain_of(const PairedResult& speed);
+// What is gained of a step of `step_ms`: what it took before the change. Never more than the step.
+analyze::Estimate gain_of(const PairedResult& speed, double step_ms);
 
 // "fold", "fold and layout", "fold, layout and fuse".
 std::string listed(std::span<const std::string> names);
@@ -27,6 +27,6 @@ std::string listed(std::span<const std::string> names);
 // Rows that were measured as one, the last of them together with all before it. Marks each as kept or dropped
 // and says with which others; what the measurement found stands in the combination that is returned.
 analyze::PassCombination combine(std::span<analyze::PassRow* const> rows, const PairedResult& speed,
-                                 const GateDecision& decision);
+                                 double step_ms, const GateDecision& decision);
 
 }  // namespace hone::lab

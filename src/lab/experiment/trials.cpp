@@ -68,7 +68,9 @@ class Trials {
   Plan& baseline_plan_;
   const TrialSteps& steps_;
   std::size_t groups_;
-  double step_ms_;  // of what was kept last
+  // Of what was kept last: the baseline's, divided by the speed-ups of what was kept. Every gain is a share of
+  // it, so that gains cannot add up to more than the step, however busy the machine was in one comparison.
+  double step_ms_;
   const Graph& baseline_graph_;
   Graph kept_graph_;
   Graph current_graph_;              // kept, with what is carried
@@ -157,7 +159,7 @@ void Trials::judge(const std::string& group, const PairedResult& speed, const Nu
   const bool for_memory = passes::aim_of(group) == passes::Aim::kMemory;
   if (for_memory) row.arena = arena_gain(kept_graph_, kept_plan(), graph, *plan);
   const GateDecision decision = decide(speed, numbers, arena_change(row.arena));
-  row.measured_gain_ms = gain_of(speed);
+  row.measured_gain_ms = gain_of(speed, step_ms_);
   row.max_rel_err = numbers.max_rel_err;
   row.kept = decision.kept;
   const std::vector<std::string> before = carried();
@@ -170,9 +172,9 @@ void Trials::judge(const std::string& group, const PairedResult& speed, const Nu
       std::vector<PassRow*> together;
       for (std::size_t earlier : carried_) together.push_back(&rows_[earlier]);
       together.push_back(&row);
-      combinations_.push_back(combine(together, speed, decision));
+      combinations_.push_back(combine(together, speed, step_ms_, decision));
     }
-    step_ms_ = median(speed.b_ms);
+    step_ms_ /= speed.ratio.median;
     kept_groups_ = groups_with(group);
     keep(std::move(graph), std::move(plan));
     return;
@@ -209,15 +211,18 @@ Status Trials::settle_carried(double seconds, double done) {
   const GateDecision decision = decide(speed, numbers);
   if (carried_.size() == 1) {
     PassRow& row = rows_[carried_[0]];
-    row.measured_gain_ms = gain_of(speed);
+    row.measured_gain_ms = gain_of(speed, step_ms_);
     row.kept = decision.kept;
     row.reason += "; measured again, " + decision.reason;
   } else {
     std::vector<PassRow*> together;
     for (std::size_t row : carried_) together.push_back(&rows_[row]);
-    combinations_.push_back(combine(together, speed, decision));
+    combinations_.push_back(combine(together, speed, step_ms_, decision));
   }
-  if (decision.kept) kept_groups_ = groups_with("");
+  if (decision.kept) {
+    kept_groups_ = groups_with("");
+    step_ms_ /= speed.ratio.median;
+  }
   Graph graph = decision.kept ? std::move(current_graph_) : kept_graph_;
   keep(std::move(graph), decision.kept ? std::move(carried_plan_) : std::move(kept_plan_));
   return {};
@@ -255,14 +260,15 @@ Status Trials::reconsider_slower() {
   HONE_ASSIGN(const NumericReport numbers, steps_.check(*plan, groups));
   const GateDecision decision = decide(speed, numbers);
   if (joined.size() == 1) {
-    joined[0]->measured_gain_ms = gain_of(speed);
+    joined[0]->measured_gain_ms = gain_of(speed, step_ms_);
     joined[0]->kept = decision.kept;
     joined[0]->reason += "; measured again with what it lets later groups do, " + decision.reason;
   } else {
-    combinations_.push_back(combine(joined, speed, decision));
+    combinations_.push_back(combine(joined, speed, step_ms_, decision));
   }
   if (!decision.kept) return {};
   kept_groups_ = std::move(groups);
+  step_ms_ /= speed.ratio.median;
   keep(std::move(graph), std::move(plan));
   return {};
 }

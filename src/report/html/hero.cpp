@@ -52,7 +52,11 @@ Markup floor_tile(const analyze::Analysis& side, double step_ms) {
 
 Markup verdict_line(const analyze::LabReport& report) {
   LabHeadline words = lab_headline(report);
-  const Markup headline = tag("em", {{"class", words.good ? "" : "bad"}}, with_code(words.headline));
+  const Markup headline = tag("em",
+                              {{"class", words.tone == Tone::kGood  ? ""
+                                         : words.tone == Tone::kBad ? "bad"
+                                                                    : "neutral"}},
+                              with_code(words.headline));
   return tag("p", {{"class", "verdict"}}, headline) + tag("p", {{"class", "sub"}}, prose(words.rest));
 }
 
@@ -121,7 +125,7 @@ Markup lab_hero(const analyze::LabReport& report) {
   if (const std::string note = quotient_note(report); !note.empty())
     hero += tag("p", {{"class", "sub"}}, with_code(note));
   hero += tag("p", {{"class", "sub"}}, tag("b", "Before:") + prose(" " + report.baseline.verdict.sentence));
-  const bool whole = report.interrupted.empty();
+  const bool whole = has_result(report);
   if (whole)
     hero += tag("p", {{"class", "sub"}}, tag("b", "After:") + prose(" " + report.optimised.verdict.sentence));
   hero += tag("p", {{"class", "sub"}}, prose(baseline_note()));

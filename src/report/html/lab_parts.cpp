@@ -214,11 +214,11 @@ Section facts_part(const analyze::LabReport& report) {
   Markup notes;
   for (const std::string& note : report.reproduce.notes) notes += tag("li", note);
   if (!report.phases.empty()) notes += tag("li", phases_sentence(report));
-  if (report.interrupted.empty())
+  if (has_result(report))
     notes +=
         tag("li", fmt::format("Intervals are distribution-free, at {:g} %; the speed-up's is from {} pairs.",
                               report.result.confidence * 100, report.result.pairs));
-  notes += tag("li", speedup_note());
+  if (has_result(report)) notes += tag("li", speedup_note());
   return section("facts", "What ran, and how to repeat it", "Everything that the numbers depend on.",
                  command + tag("ul", {{"class", "notes"}}, notes) +
                      tag("div", {{"class", "grid-2"}, {"style", "margin-top:24px"}}, cards));

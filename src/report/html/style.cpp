@@ -26,6 +26,7 @@ a{color:var(--accent)}
 text-wrap:pretty}
 .verdict em{font-style:normal;color:var(--good)}
 .verdict em.bad{color:var(--bad)}
+.verdict em.neutral{color:inherit}
 .sub{color:var(--soft);max-width:56em}
 .sub+.sub{margin-top:6px}
 .sub b{font-weight:600;color:var(--ink)}

@@ -84,8 +84,8 @@ std::string before_after(const analyze::LabReport& report, const TerminalStyle& 
 
 std::string result_line(const analyze::LabReport& report) {
   const analyze::LabResult& result = report.result;
-  return fmt::format("speed-up {}, {} paired runs; largest relative error {}", ratio_text(result.speedup),
-                     result.pairs, error_text(result.max_rel_err));
+  return fmt::format("speed-up {}, {} paired runs; {}", ratio_text(result.speedup), result.pairs,
+                     largest_error_text(report));
 }
 
 std::string after_parts(const analyze::LabReport& report, const TerminalStyle& style) {
@@ -98,19 +98,28 @@ std::string after_parts(const analyze::LabReport& report, const TerminalStyle& s
 }  // namespace
 
 std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& style) {
-  LabHeadline words = lab_headline(report);
-  std::string out =
-      "\n" + paint(wrapped(words.headline, 0, style), words.good ? Colour::kGreen : Colour::kRed, style);
+  const LabHeadline words = lab_headline(report);
+  const std::string headline = wrapped(words.headline, 0, style);
+  std::string out = "\n";
+  if (words.tone == Tone::kNeutral)
+    out += headline;
+  else
+    out += paint(headline, words.tone == Tone::kGood ? Colour::kGreen : Colour::kRed, style);
   out += wrapped(words.rest, 0, style);
   if (const std::string note = quotient_note(report); !note.empty()) out += wrapped(note, 0, style);
+  out += wrapped("Before: " + report.baseline.verdict.sentence, 0, style);
   out += paint(wrapped(std::string(baseline_note()), 0, style), Colour::kFaint, style);
+  if (has_result(report)) out += paint(wrapped(std::string(speedup_note()), 0, style), Colour::kFaint, style);
   out += warnings(lab_warnings(report), style);
   out += heading("Before: where the time went", style) + ledger_table(report.baseline, style);
   out += heading(fmt::format("Before: the {} operators that took the most time", report.baseline.top.size()),
                  style) +
          top_table(report.baseline, style);
   out += heading("What was tried (gain per step)", style) + pass_table(report, style);
-  if (report.interrupted.empty()) out += after_parts(report, style);
+  if (has_result(report))
+    out += after_parts(report, style);
+  else if (report.interrupted.empty() && !report.numerics.empty())
+    out += "\n" + wrapped("The model as it is: " + largest_error_text(report) + ".", 0, style);
   if (const std::string origin = roofs_origin_text(report.roofs_origin); !origin.empty())
     out += "\n" + paint(wrapped("Roofs: " + origin + ".", 0, style), Colour::kFaint, style);
   if (!report.phases.empty())
