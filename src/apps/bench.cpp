@@ -70,6 +70,7 @@ nlohmann::ordered_json result_json(const BenchOptions& options, const lab::Bench
   json["threads"] = result.threads;
   json["batch"] = result.batch;
   json["concurrency"] = result.concurrency;
+  json["inputs"] = result.inputs;
   json["operators"] = {{"count", result.operators}, {"side_by_side", result.side_by_side}};
   if (const std::string text = lab::reference_text(result.where); !text.empty()) json["reference"] = text;
   json["on_host"] = host_json(result.where);
@@ -109,6 +110,11 @@ void print_latency(const std::string& who, const lab::Latency& latency) {
              format_ms(latency.p99), format_ms(latency.mean), latency.runs);
 }
 
+// Three digits at least, and never an exponent.
+std::string plain_number(double value) {
+  return value >= 100 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
+}
+
 void print_result(const BenchOptions& options, const lab::BenchResult& result) {
   fmt::print(
       "{}: {}, {}{}, batch {}\n", options.model.path, options.bench.device, counted(result.threads, "thread"),
@@ -117,11 +123,14 @@ void print_result(const BenchOptions& options, const lab::BenchResult& result) {
   print_latency("hone", result.latency);
   for (const lab::PeerResult& peer : result.against)
     print_latency(peer.name + " " + peer.version, peer.latency);
-  fmt::print("throughput: {:.4g} items/s\n", result.throughput_per_s);
+  // The first extent of the inputs is a batch in most models; a reader knows whether it is in this one.
+  fmt::print("throughput: {}/s: calls × {}, the first extent of the inputs\n",
+             plain_number(result.throughput_per_s), result.batch);
   print_contention(result.latency.contention,
                    result.threads > 1 ? "times are longer than on a quiet machine, most of all with several "
                                         "threads, which wait for each other: try --threads 1"
                                       : "times are longer than on a quiet machine");
+  for (const std::string& input : result.inputs) fmt::print("input {}\n", report::clean_utf8(input));
   for (const std::string& text : lab::where_texts(result.where))
     fmt::print("note: {}\n", report::clean_utf8(text));
   if (result.side_by_side > 0)
@@ -132,6 +141,9 @@ void print_result(const BenchOptions& options, const lab::BenchResult& result) {
                peer.paired.change == lab::SpeedChange::kNoDifference
                    ? "as fast as far as can be told"
                    : std::string(lab::speed_change_name(peer.paired.change)));
+    fmt::print(
+        "the ratio is of rounds in which both took turns; the lines above are of each by itself, and their "
+        "quotient may be another\n");
     print_contention(peer.paired.contention, "on a quiet one the two may compare otherwise");
     fmt::print("outputs {}: relative L2 {:.2e}{}\n", peer.numbers.passed ? "agree" : "DIFFER",
                peer.numbers.rel_l2, peer.numbers.passed ? "" : "; " + peer.numbers.detail);
@@ -189,7 +201,9 @@ Status run_bench(const BenchOptions& options, Program& program) {
   }
   lab::BenchOptions bench = options.bench;
   HONE_ASSIGN(bench.inputs, read_inputs(options.inputs));
-  HONE_ASSIGN(const graph::Graph graph, load_to_run(model, shapes_of(bench.inputs), options.bench.seed));
+  std::vector<std::string> assumed;
+  HONE_ASSIGN(const graph::Graph graph,
+              load_to_run(model, shapes_of(bench.inputs), options.bench.seed, &assumed));
   HONE_CHECK(check_names_of(bench.inputs, graph, model.path));
   bench.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
   bench.against_ort = !options.against.empty();
@@ -208,9 +222,12 @@ Status run_bench(const BenchOptions& options, Program& program) {
   if (!result.ok()) return result.error().within(options.model.path);
   HONE_CHECK(check_mapped_files());
   bar.finish();
-  HONE_CHECK(write_json(options.json, result_json(options, *result)));
+  nlohmann::ordered_json json = result_json(options, *result);
+  json["assumed"] = assumed_json(model, assumed);
+  HONE_CHECK(write_json(options.json, json));
   if (!options.csv.empty()) HONE_CHECK(write_file(options.csv, csv_of(*result)));
   print_result(options, *result);
+  if (!assumed.empty()) fmt::print("with {}\n", report::clean_utf8(assumed_text(model, assumed)));
   for (const lab::PeerResult& peer : result->against)
     if (!peer.numbers.passed) program.exit_code = 1;
   return {};
@@ -223,7 +240,7 @@ void add_bench_command(Program& program) {
   Command command = program.add("bench", "latency percentiles and throughput of a model, optimised",
                                 [options, &program] { return run_bench(*options, program); });
   options->model.add_to(command);
-  command.option("--device DEVICE", &options->bench.device, "where to run: cpu").with_default();
+  add_device_to(command, &options->bench.device);
   command.option("--threads N", &options->bench.threads, "threads to use (default: every core)").positive();
   command.option("--batch N", &options->batch, "what the symbolic first extent of the inputs stands for")
       .positive();
@@ -242,11 +259,14 @@ void add_bench_command(Program& program) {
                  "data for an input: NAME=FILE.npy; others are made up");
   command.option("--warmup N", &options->bench.warm_up_runs, "calls before measuring (default: a while)")
       .not_negative();
-  command.option("--iterations N", &options->bench.runs, "calls to measure (default: as the budget allows)")
+  command
+      .option("--iterations N", &options->bench.runs,
+              "calls of each plan to measure (default: as the budget allows)")
       .positive();
   command.option("--csv FILE", &options->csv, "also write the time of every measured call to this file")
       .written();
-  command.option("--disable PASS", &options->disabled, "a pass or group that does not run");
+  command.option("--disable PASS", &options->disabled, "a pass or group that does not run")
+      .offers(pass_and_group_names());
   command
       .option("--seed N", &options->bench.seed, "of made-up inputs, and of random operators that have none")
       .with_default();

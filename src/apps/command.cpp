@@ -107,8 +107,11 @@ void ProgressBar::update(double fraction, const std::string& detail) {
   last_ns_ = now;
   shown_ = true;
   if (!terminal_) {
-    say(fmt::format("{}: {:.0f} %{}{}\n", label_, fraction * 100, detail.empty() ? "" : ", ",
-                    report::clean_utf8(detail)));
+    std::string line = fmt::format("{}: {:.0f} %{}{}\n", label_, fraction * 100, detail.empty() ? "" : ", ",
+                                   report::clean_utf8(detail));
+    if (line == last_line_) return;
+    say(line);
+    last_line_ = std::move(line);
     return;
   }
   constexpr int kWidth = 24;

@@ -36,6 +36,7 @@ class ProgressBar {
   std::string label_;
   int64_t start_ns_;
   int64_t last_ns_ = 0;
+  std::string last_line_;  // said where there is no terminal
   bool terminal_;
   bool shown_ = false;
   bool finished_ = false;

@@ -10,8 +10,9 @@ struct OptionInfo {
   std::vector<std::string> names;  // "-o", "--out"; of a positional, its one name
   std::string value;               // what it takes: "FILE", "N"; empty: a flag
   std::string help;
-  std::string fallback;             // its default, where --help says it
-  std::vector<std::string> values;  // all that it takes, where that is a list
+  std::string fallback;              // its default, where --help says it
+  std::vector<std::string> values;   // all that it takes, where that is a list
+  std::vector<std::string> offered;  // what shells complete: those, or the best known of more
   bool needed = false;
 };
 

@@ -186,8 +186,13 @@ Option Option::not_negative() {
 }
 
 Option Option::one_of(std::vector<std::string> values) {
-  notes_->values[option_] = values;
+  notes_->values[option_] = notes_->offered[option_] = values;
   option_->check(CLI::IsMember(std::move(values)));
+  return *this;
+}
+
+Option Option::offers(std::vector<std::string> values) {
+  notes_->offered[option_] = std::move(values);
   return *this;
 }
 
@@ -318,6 +323,9 @@ std::vector<CommandInfo> Program::commands() const {
       row.fallback = option->get_default_str();
       if (const auto values = notes.values.find(option); values != notes.values.end())
         row.values = values->second;
+      if (const auto offered = notes.offered.find(option); offered != notes.offered.end())
+        row.offered = offered->second;
+      if (option->get_positional() && option->get_name() == "COMMAND") row.offered = command_names(*app_);
       row.needed = option->get_required();
       (option->get_positional() ? info.positionals : info.options).push_back(std::move(row));
     }

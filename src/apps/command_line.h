@@ -28,9 +28,10 @@ inline Error usage_error(std::string message) { return {kUsage, std::move(messag
 
 // What is known of a command beside what CLI11 holds.
 struct CommandNotes {
-  std::string surplus;                                            // what to say of positionals too many
-  std::map<const CLI::Option*, std::string*> texts;               // the variables of options that are text
-  std::map<const CLI::Option*, std::vector<std::string>> values;  // what an option takes where it takes few
+  std::string surplus;                                             // what to say of positionals too many
+  std::map<const CLI::Option*, std::string*> texts;                // the variables of options that are text
+  std::map<const CLI::Option*, std::vector<std::string>> values;   // what an option takes where it takes few
+  std::map<const CLI::Option*, std::vector<std::string>> offered;  // what shells complete
   std::vector<CLI::Option*> written, read;
 };
 
@@ -42,7 +43,8 @@ class Option {
   Option positive();      // a number above 0
   Option not_negative();  // a number, 0 or above
   Option one_of(std::vector<std::string> values);
-  Option with_default();  // --help says what the variable holds now
+  Option offers(std::vector<std::string> values);  // shells complete these; others are not refused here
+  Option with_default();                           // --help says what the variable holds now
   Option excludes(const std::string& other);
   // Names a file that the command writes: "-" is standard output, and then the command prints nothing else
   // there. It must be possible to write it, and it must not be what the command reads.

@@ -100,6 +100,9 @@ nlohmann::ordered_json models_json(const CompareOptions& options, const lab::Mod
 void print_models(const CompareOptions& options, const lab::ModelComparison& result) {
   fmt::print("A  {}: {}\nB  {}: {}\n", options.a, format_ms(result.a.p50), options.b,
              format_ms(result.b.p50));
+  fmt::print(
+      "both optimised by hone first; medians of interleaved runs. The ratio is of runs next to each other, "
+      "which tell more exactly than the medians' quotient\n");
   const double percent = result.paired.level * 100;
   if (result.paired.change == lab::SpeedChange::kNoDifference)
     fmt::print(
@@ -144,7 +147,7 @@ Status run_compare(const CompareOptions& options, int& exit_code) {
   HONE_ASSIGN(const bool a, is_recording(options.a));
   HONE_ASSIGN(const bool b, is_recording(options.b));
   if (a != b)
-    return invalid(fmt::format(
+    return usage_error(fmt::format(
         "cannot compare a recording ({}) with a model ({}); give two recordings, or two ONNX models",
         a ? options.a : options.b, a ? options.b : options.a));
   if (!a && !options.out.empty())
@@ -182,8 +185,9 @@ void add_compare_command(Program& program) {
                                     "seconds that measuring models may take, roughly")
                             .positive()
                             .with_default());
-  of_models("--disable", command.option("--disable PASS", &options->disabled,
-                                        "a pass or group that runs on neither model"));
+  of_models("--disable",
+            command.option("--disable PASS", &options->disabled, "a pass or group that runs on neither model")
+                .offers(pass_and_group_names()));
   of_models(
       "--no-overlap",
       command.flag("--no-overlap", &options->bench.overlap,

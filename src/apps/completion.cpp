@@ -42,7 +42,7 @@ std::vector<std::string> names_of(std::span<const CommandInfo> commands) {
 std::vector<std::string> positional_values(const CommandInfo& command) {
   std::vector<std::string> values;
   for (const OptionInfo& positional : command.positionals)
-    values.insert(values.end(), positional.values.begin(), positional.values.end());
+    values.insert(values.end(), positional.offered.begin(), positional.offered.end());
   return values;
 }
 
@@ -51,9 +51,9 @@ std::string bash_values(const CommandInfo& command, const OptionInfo& option) {
   if (option.value.empty()) return {};
   std::vector<std::string> words;
   for (const std::string& name : option.names) words.push_back(command.name + " " + name);
-  const std::string reply = !option.values.empty()
+  const std::string reply = !option.offered.empty()
                                 ? fmt::format("COMPREPLY=($(compgen -W {} -- \"$word\"))",
-                                              shell_quoted(fmt::format("{}", fmt::join(option.values, " "))))
+                                              shell_quoted(fmt::format("{}", fmt::join(option.offered, " "))))
                             : takes_folder(option) ? std::string("COMPREPLY=($(compgen -d -- \"$word\"))")
                             : takes_file(option)   ? std::string("COMPREPLY=($(compgen -f -- \"$word\"))")
                                                    : std::string("COMPREPLY=()");
@@ -108,10 +108,10 @@ std::string zsh_completion(std::span<const CommandInfo> commands) {
     list += "    " + shell_quoted(zsh_text(command.name) + ":" + command.summary) + "\n";
     cases += fmt::format("    {})\n      _arguments -s", command.name);
     for (const OptionInfo& option : command.options) {
-      const std::string action = !option.values.empty() ? fmt::format("({})", fmt::join(option.values, " "))
-                                 : takes_folder(option) ? std::string("_files -/")
-                                 : takes_file(option)   ? std::string("_files")
-                                                        : std::string(" ");
+      const std::string action = !option.offered.empty() ? fmt::format("({})", fmt::join(option.offered, " "))
+                                 : takes_folder(option)  ? std::string("_files -/")
+                                 : takes_file(option)    ? std::string("_files")
+                                                         : std::string(" ");
       const std::string value =
           option.value.empty() ? "" : fmt::format(":{}:{}", zsh_text(option.value), action);
       for (const std::string& name : option.names)
@@ -162,8 +162,8 @@ std::string fish_completion(std::span<const CommandInfo> commands) {
       for (const std::string& name : option.names)
         line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       if (!option.value.empty()) line += takes_file(option) || takes_folder(option) ? " -r -F" : " -x";
-      if (!option.values.empty())
-        line += " -a " + fish_quoted(fmt::format("{}", fmt::join(option.values, " ")));
+      if (!option.offered.empty())
+        line += " -a " + fish_quoted(fmt::format("{}", fmt::join(option.offered, " ")));
       out += line + " -d " + fish_quoted(option.help) + "\n";
     }
     if (const std::vector<std::string> words = positional_values(command); !words.empty())

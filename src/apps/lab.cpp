@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "apps/command.h"
@@ -100,6 +101,19 @@ Status write_results(const LabOptions& options, const lab::Experiment& result) {
   return {};
 }
 
+// What --budget promised and was not kept; empty where it was, roughly.
+std::string over_budget(const analyze::LabReport& report, double budget_s) {
+  constexpr double kRoughly = 1.5;
+  double seconds = 0;
+  for (const analyze::PhaseTime& phase : report.phases) seconds += phase.seconds;
+  if (seconds <= kRoughly * budget_s) return "";
+  return fmt::format(
+      "the experiment took {:.0f} s, past its --budget of {:g} s: choosing kernels, roofs and the fewest "
+      "runs "
+      "that can tell anything take what they take",
+      seconds, budget_s);
+}
+
 Status run_lab(const LabOptions& options, Program& program) {
   HONE_CHECK(check_threads(options.threads));
   HONE_CHECK(check_passes("--disable", options.disabled));
@@ -108,9 +122,11 @@ Status run_lab(const LabOptions& options, Program& program) {
   lab::ExperimentOptions experiment = experiment_options(options, program.command_line);
   HONE_CHECK(check_lossy_passes("--lossy", {experiment.lossy.begin(), experiment.lossy.end()}));
   HONE_ASSIGN(experiment.inputs, read_inputs(options.inputs));
+  std::vector<std::string> assumed;
   HONE_ASSIGN(const graph::Graph graph,
-              load_to_run(options.model, shapes_of(experiment.inputs), options.seed));
+              load_to_run(options.model, shapes_of(experiment.inputs), options.seed, &assumed));
   HONE_CHECK(check_names_of(experiment.inputs, graph, options.model.path));
+  const bool is_new = !std::filesystem::exists(options.out);
   HONE_CHECK(make_folder(options.out));  // before the work: an unwritable folder is known now
 
   const lab::Machine machine = lab::describe_machine();
@@ -123,15 +139,27 @@ Status run_lab(const LabOptions& options, Program& program) {
     return !interrupted();
   };
   auto result = lab::run_experiment(graph, *provider, machine, ceilings.roofs, experiment);
-  if (!result.ok()) return result.error().within(options.model.path);
+  if (!result.ok()) {
+    std::error_code not_empty;
+    if (is_new) std::filesystem::remove(options.out, not_empty);
+    return result.error().within(options.model.path);
+  }
   result->report.roofs_origin = lab::origin_of(ceilings);
   for (const std::string& note : ceilings.notes) result->report.warnings.push_back("roofs: " + note);
   result->report.phases.insert(result->report.phases.begin(), roofs);
+  if (!assumed.empty())
+    result->report.warnings.push_back(fmt::format("measured with {}; optimised.onnx is for that alone",
+                                                  assumed_text(options.model, assumed)));
+  if (const std::string note = over_budget(result->report, options.budget_s); !note.empty())
+    result->report.warnings.push_back(note);
   bar.finish();
   HONE_CHECK(check_mapped_files());
   HONE_CHECK(write_results(options, *result));
   if (!result->report.interrupted.empty()) {
-    say(fmt::format("hone: interrupted; the report in {} is partial\n", options.out));
+    say(fmt::format("hone: interrupted; the report in {} is partial{}\n", options.out,
+                    std::filesystem::exists(std::filesystem::path(options.out) / "optimised.onnx")
+                        ? "; optimised.onnx and optimised there are of an earlier run"
+                        : ""));
     program.exit_code = interrupted_status();
     return {};
   }
@@ -148,15 +176,23 @@ void add_lab_command(Program& program) {
       program.add("lab", "the whole loop: measure a model, explain its time, make it faster, prove it",
                   [options, &program] { return run_lab(*options, program); });
   options->model.add_to(command);
-  command.option("--device DEVICE", &options->device, "where to run: cpu").with_default();
+  add_device_to(command, &options->device);
   command.option("--out DIR", &options->out, "the folder for the report, the traces and the optimised model")
       .with_default();
   command.option("--input NAME=FILE.npy", &options->inputs,
                  "data for an input: NAME=FILE.npy; others are made up");
-  command.option("--disable PASS", &options->disabled,
-                 "passes or groups that do not run (hone optimize --list names them)");
-  command.option("--lossy PASS,…", &options->lossy,
-                 "lossy passes to try (they change the numbers beyond rounding; none is tried unnamed)");
+  command
+      .option("--disable PASS", &options->disabled,
+              "passes or groups that do not run (hone optimize --list names them)")
+      .offers(pass_and_group_names());
+  const std::vector<std::string> lossy = lossy_passes();
+  command
+      .option(
+          "--lossy PASS", &options->lossy,
+          fmt::format("lossy passes to try, with commas between; they change the numbers beyond rounding, "
+                      "and none is tried unnamed. This version has {}",
+                      lossy.empty() ? std::string("none") : fmt::format("{}", fmt::join(lossy, ", "))))
+      .offers(lossy);
   command.option("--budget SECONDS", &options->budget_s, "seconds that the experiment may take, roughly")
       .positive()
       .with_default();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <random>
 #include <set>
 #include <string_view>
@@ -112,7 +113,37 @@ Status check_passes(const std::string& option, const std::vector<std::string>& n
   return check_pass_names(option, names, false);
 }
 
+std::vector<std::string> lossy_passes() {
+  std::vector<std::string> names;
+  for (const passes::Pass& pass : passes::pipeline())
+    if (pass.numerics == Numerics::kLossy) names.emplace_back(pass.name);
+  return names;
+}
+
+std::vector<std::string> pass_and_group_names() {
+  std::vector<std::string> names;
+  for (const passes::Pass& pass : passes::pipeline())
+    for (const std::string_view name : {pass.name, pass.group})
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+  return names;
+}
+
+Option add_device_to(Command command, std::string* device) {
+  const auto known = runtime::provider_names();
+  const std::vector<std::string> names(known.begin(), known.end());
+  return command
+      .option("--device DEVICE", device,
+              fmt::format("where to run: {}; null stands in for a device, on the reference: correct, and "
+                          "its times mean nothing",
+                          fmt::join(names, " or ")))
+      .offers(names)
+      .with_default();
+}
+
 Status check_lossy_passes(const std::string& option, const std::vector<std::string>& names) {
+  if (!names.empty() && lossy_passes().empty())
+    return usage_error(
+        fmt::format("{}: '{}' is no lossy pass; this version has none", option, names.front()));
   return check_pass_names(option, names, true);
 }
 
@@ -174,9 +205,17 @@ Result<graph::Graph> load_model(const ModelOptions& options, std::map<std::strin
       return usage_error(
           fmt::format("--shape {}: '{}' is {} already", text, pair.first, shape_text(there->second)));
   }
-  if (options.path != "-") return model::read_onnx(options.path, read);
+  // The file is there: what is not found is what --bind, --shape or --input names.
+  const auto judged = [&options](Result<graph::Graph> graph) -> Result<graph::Graph> {
+    std::error_code unknown;
+    if (!graph.ok() && graph.error().code == ErrorCode::kNotFound &&
+        (options.path == "-" || std::filesystem::exists(options.path, unknown)))
+      return usage_error(graph.error().message);
+    return graph;
+  };
+  if (options.path != "-") return judged(model::read_onnx(options.path, read));
   HONE_ASSIGN(const std::string bytes, read_file("/dev/stdin"));
-  auto graph = model::read_onnx_bytes(bytes, read);
+  auto graph = judged(model::read_onnx_bytes(bytes, read));
   return graph.ok() ? graph : graph.error().within("standard input");
 }
 
@@ -201,8 +240,8 @@ nlohmann::ordered_json host_json(const lab::WhereItRuns& where) {
 }
 
 Result<graph::Graph> load_to_run(const ModelOptions& options, std::map<std::string, Shape> input_shapes,
-                                 std::optional<uint64_t> seed) {
-  HONE_ASSIGN(graph::Graph graph, load_model(options, std::move(input_shapes)));
+                                 std::optional<uint64_t> seed, std::vector<std::string>* assumed) {
+  HONE_ASSIGN(graph::Graph graph, load_model(options, std::move(input_shapes), assumed));
   const std::size_t unseeded = graph::count_unseeded(graph);
   if (unseeded == 0) return graph;
   const uint64_t used = seed ? *seed : std::random_device()();

@@ -41,6 +41,13 @@ Status check_threads(int threads);
 // Whether there is such a device to run on.
 Status check_device(const std::string& name);
 
+// --device, of the devices that this build has.
+Option add_device_to(Command command, std::string* device);
+
+// What --lossy can name; and --disable and --only.
+std::vector<std::string> lossy_passes();
+std::vector<std::string> pass_and_group_names();
+
 // Whether each is a pass or a group of passes; what `option` gave.
 Status check_passes(const std::string& option, const std::vector<std::string>& names);
 Status check_lossy_passes(const std::string& option, const std::vector<std::string>& names);
@@ -68,8 +75,8 @@ nlohmann::ordered_json assumed_json(const ModelOptions& options, const std::vect
 nlohmann::ordered_json host_json(const lab::WhereItRuns& where);
 
 // The model, to be run: random operators that have no seed get theirs from `seed`, or from one drawn here, and
-// a line says so.
+// a line says so. `assumed` as in load_model().
 Result<graph::Graph> load_to_run(const ModelOptions& options, std::map<std::string, Shape> input_shapes,
-                                 std::optional<uint64_t> seed);
+                                 std::optional<uint64_t> seed, std::vector<std::string>* assumed = nullptr);
 
 }  // namespace hone::apps

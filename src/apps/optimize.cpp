@@ -61,6 +61,28 @@ void print_notes(const char* label, const std::vector<passes::Note>& notes) {
     fmt::print("    {} {}: {}\n", label, report::clean_utf8(note.node), report::clean_utf8(note.text));
 }
 
+// Of control flow, too: all that hone.Fused and If, Loop and Scan hold.
+std::size_t all_nodes(const graph::Graph& graph) {
+  std::size_t count = 0;
+  for (const graph::Node& node : graph.nodes()) {
+    ++count;
+    if (node.op == "If" || node.op == "Loop" || node.op == "Scan")
+      for (const auto& body : node.bodies) count += all_nodes(*body);
+  }
+  return count;
+}
+
+// What a file for other runtimes has no use for, or cannot hold.
+void print_left_out(const OptimizeOptions& options) {
+  if (options.only.empty())
+    fmt::print("{:<26}{:<15}left out: other runtimes compute in the model's own types\n", "widen", "");
+  for (const std::string& name : options.only)
+    if (name == "layout" || name == "assign_layouts")
+      fmt::print(
+          "note: ONNX has no layouts but the plain one; {} chooses others only where hone runs the model\n",
+          name);
+}
+
 void print_reports(const passes::PipelineResult& result, bool summary) {
   for (const passes::PassReport& report : result.reports) {
     fmt::print("{:<26}{:<15}{:>4} changed{}\n", report.name, numerics_name(report.numerics),
@@ -84,7 +106,7 @@ nlohmann::ordered_json result_json(const OptimizeOptions& options, std::size_t b
   json["schema"] = 1;
   json["model"] = options.model.path;
   json["output"] = options.out;
-  json["nodes"] = {{"before", before}, {"after", result.graph.nodes().size()}};
+  json["nodes"] = {{"before", before}, {"after", all_nodes(result.graph)}};
   json["passes"] = nlohmann::ordered_json::array();
   for (const passes::PassReport& report : result.reports) {
     json["passes"].push_back({{"name", report.name},
@@ -110,7 +132,7 @@ Status run_optimize(const OptimizeOptions& options) {
       return usage_error(fmt::format("--only and --disable both name '{}'; give one of them", name));
   std::vector<std::string> assumed;
   HONE_ASSIGN(graph::Graph graph, load_model(options.model, {}, &assumed));
-  const std::size_t before = graph.nodes().size();
+  const std::size_t before = all_nodes(graph);
   HONE_ASSIGN(const auto provider, runtime::make_provider("cpu", {}));
   passes::PassContext context{runtime::interpret_node, nullptr, lab::pass_target(*provider)};
   context.target.takes.convolution_layout = Layout::kPlain;  // ONNX can say no other
@@ -127,8 +149,9 @@ Status run_optimize(const OptimizeOptions& options) {
   json["assumed"] = assumed_json(options.model, assumed);
   HONE_CHECK(write_json(options.json, json));
   print_reports(*result, options.summary);
+  print_left_out(options);
   fmt::print("{}: {} nodes became {} (a group counts as one; ONNX holds its operators one by one)\n",
-             options.out, before, result->graph.nodes().size());
+             options.out, before, all_nodes(result->graph));
   if (!assumed.empty())
     fmt::print("{} is for {}; --symbolic leaves it open\n", options.out,
                report::clean_utf8(assumed_text(options.model, assumed)));
@@ -144,8 +167,10 @@ void add_optimize_command(Program& program) {
   options->model.add_to(command).required(false);
   options->model.add_symbolic_to(command);
   command.option("-o,--out FILE.onnx", &options->out, "the file to write: OUT.onnx").written();
-  command.option("--disable PASS", &options->disabled, "a pass or group that does not run");
-  command.option("--only PASS", &options->only, "nothing but this pass or group (once for each)");
+  command.option("--disable PASS", &options->disabled, "a pass or group that does not run")
+      .offers(pass_and_group_names());
+  command.option("--only PASS", &options->only, "nothing but this pass or group (once for each)")
+      .offers(pass_and_group_names());
   command.flag("--list", &options->list, "list the passes: group, numerics, what each does");
   command.flag("--summary", &options->summary, "the passes' counts, without each change");
   command.option("--json FILE", &options->json, "also write what each pass did to this file").written();

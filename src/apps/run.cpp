@@ -145,7 +145,7 @@ void add_run_command(Program& program) {
   command
       .option("--seed N", &options->seed, "of random operators that have none (default: drawn, and printed)")
       .not_negative();
-  command.option("--device DEVICE", &options->device, "where to run: cpu").with_default();
+  add_device_to(command, &options->device);
   command.option("--threads N", &options->threads, "threads to use (default: every core)").positive();
   command
       .option("--json FILE", &options->json, "also write names, files and shapes of the outputs to this file")

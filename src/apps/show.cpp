@@ -1,6 +1,7 @@
 // hone show: the graph, readable, with what each node costs and must take at least.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <tuple>
 
@@ -189,6 +190,13 @@ nlohmann::ordered_json interface_json(const graph::Graph& graph, const std::vect
   return json;
 }
 
+// A count as a whole number; doubles hold each up to 2^53, and what is beyond or no whole number stays as it is.
+nlohmann::ordered_json count_json(double count) {
+  constexpr double kExact = 9007199254740992;
+  if (std::abs(count) > kExact || count != std::floor(count)) return count;
+  return static_cast<int64_t>(count);
+}
+
 nlohmann::ordered_json summary_json(const std::string& path, const graph::Graph& graph,
                                     const lab::ModelSummary& summary, bool has_floors) {
   using Json = nlohmann::ordered_json;
@@ -196,10 +204,10 @@ nlohmann::ordered_json summary_json(const std::string& path, const graph::Graph&
   json["schema"] = 1;
   json["model"] = path;
   json["nodes"] = summary.nodes.size();
-  json["parameters"] = summary.parameters;
-  json["parameter_bytes"] = summary.parameter_bytes;
-  json["flops"] = summary.flops;
-  json["bytes"] = summary.bytes;
+  json["parameters"] = count_json(summary.parameters);
+  json["parameter_bytes"] = count_json(summary.parameter_bytes);
+  json["flops"] = count_json(summary.flops);
+  json["bytes"] = count_json(summary.bytes);
   json["floor_ms"] = has_floors ? Json(summary.floor_ms) : Json(nullptr);
   json["nodes_without_costs"] = summary.without_costs;
   json["symbols"] = graph.symbols();
@@ -208,8 +216,8 @@ nlohmann::ordered_json summary_json(const std::string& path, const graph::Graph&
   json["operators"] = Json::array();
   for (const lab::NodeSummary& row : summary.nodes) {
     Json node = {{"name", row.op.name}, {"op", row.op.kind}, {"type", row.type}};
-    node["flops"] = row.has_costs ? Json(row.op.flops) : Json(nullptr);
-    node["bytes"] = row.has_costs ? Json(row.op.bytes()) : Json(nullptr);
+    node["flops"] = row.has_costs ? count_json(row.op.flops) : Json(nullptr);
+    node["bytes"] = row.has_costs ? count_json(row.op.bytes()) : Json(nullptr);
     node["intensity"] = row.has_costs ? Json(row.intensity()) : Json(nullptr);
     node["floor_ms"] = row.has_costs && has_floors ? Json(row.floor_ms) : Json(nullptr);
     node["roof"] = row.roof;

@@ -37,15 +37,17 @@ Status run_zoo(const ZooOptions& options) {
   }
   if (options.name.empty()) return usage_error("zoo: which model? hone zoo --list shows them");
   if (options.out.empty()) return usage_error("zoo: where to? give -o FILE.onnx");
-  HONE_ASSIGN(const graph::Graph graph, model::build_zoo_model(options.name, options.zoo));
-  HONE_CHECK(model::write_onnx(graph, options.out));
-  fmt::print("{}: {}, {} nodes, seed {}\n", options.out, options.name, graph.nodes().size(),
+  const auto graph = model::build_zoo_model(options.name, options.zoo);
+  if (!graph.ok() && graph.error().code == ErrorCode::kNotFound) return usage_error(graph.error().message);
+  if (!graph.ok()) return graph.error();
+  HONE_CHECK(model::write_onnx(*graph, options.out));
+  fmt::print("{}: {}, {} nodes, seed {}\n", options.out, options.name, graph->nodes().size(),
              options.zoo.seed);
   return write_json(options.json, {{"schema", 1},
                                    {"name", options.name},
                                    {"output", options.out},
                                    {"seed", options.zoo.seed},
-                                   {"nodes", graph.nodes().size()}});
+                                   {"nodes", graph->nodes().size()}});
 }
 
 }  // namespace
@@ -54,7 +56,9 @@ void add_zoo_command(Program& program) {
   auto options = std::make_shared<ZooOptions>();
   Command command = program.add("zoo", "write a well-known model with seeded weights as ONNX",
                                 [options] { return run_zoo(*options); });
-  command.positional("NAME", &options->name, "the model; --list shows them");
+  std::vector<std::string> names;
+  for (const model::ZooModel& model : model::zoo_models()) names.emplace_back(model.name);
+  command.positional("NAME", &options->name, "the model; --list shows them").offers(std::move(names));
   command.option("-o,--out FILE.onnx", &options->out, "the file to write").written();
   command.option("--seed N", &options->zoo.seed, "of the weights (default 0)");
   command.option("--batch N", &options->zoo.batch, "a fixed batch size (default: the symbol 'batch')")

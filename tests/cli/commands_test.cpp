@@ -145,6 +145,7 @@ TEST(Help, WhatIsWrongWithTheLineExitsWith2) {
            {"optimize", "m.onnx", "-o", "o.onnx", "--only", ""},
            {"optimize", "m.onnx"},
            {"optimize"},
+           {"zoo", "nosuch", "-o", "o.onnx"},
            {"zoo"}})
     EXPECT_EQ(run_hone(line).exit_code, 2) << ::testing::PrintToString(line);
   EXPECT_EQ(run_hone({"show", "nowhere.onnx"}).exit_code, 1) << "the line is right, the file is not there";
@@ -173,6 +174,15 @@ TEST(Completion, KnowsEveryCommandAndOptionInEveryShell) {
   EXPECT_TRUE(is_one_line_error(run_hone({"completion", "tcsh"}), {"tcsh", "bash"}));
 }
 
+// Columns are counted in bytes where help is laid out.
+TEST(Help, WritesOptionsInAscii) {
+  for (const char* command : {"lab", "bench", "run", "show", "optimize", "explain", "compare", "ceilings"}) {
+    std::istringstream lines(run_hone({command, "--help"}).out);
+    for (std::string line; std::getline(lines, line);)
+      for (const char c : line.substr(0, 28)) EXPECT_GE(c, 0) << line;
+  }
+}
+
 // What bash would offer for the words typed so far.
 std::string completed(const std::string& words) {
   return run_program(
@@ -188,6 +198,10 @@ TEST(Completion, CompletesInBash) {
   EXPECT_EQ(completed("hone bench --against ''"), "ort\n");
   EXPECT_EQ(completed("hone completion z"), "zsh\n");
   EXPECT_EQ(completed("hone bench --threads ''"), "\n") << "a number: nothing to offer";
+  EXPECT_EQ(completed("hone zoo mob"), "mobilenet_v2\n");
+  EXPECT_EQ(completed("hone help ben"), "bench\n");
+  EXPECT_EQ(completed("hone lab --device c"), "cpu\n");
+  EXPECT_EQ(completed("hone optimize --only fold_b"), "fold_batch_norm\n");
 }
 
 TEST(Manual, HoldsEveryCommandAndOption) {
@@ -339,6 +353,55 @@ TEST_F(Commands, BenchKeepsItsContract) {
   const json two = json_of({"bench", model, "--concurrency", "2", "--budget", "0.2", "--threads", "2"});
   EXPECT_EQ(two["concurrency"], 2);
   EXPECT_EQ(two["threads"], 1);
+}
+
+TEST_F(Commands, NamesThatTheModelDoesNotHaveAreWrongOnTheLine) {
+  write_f32_npy(folder / "x.npy", {1, 3, 8, 8}, 1);
+  const std::string input = "nope=" + (folder / "x.npy").string(), out = (folder / "o").string();
+  for (const std::vector<std::string>& line :
+       std::vector<std::vector<std::string>>{{"show", model, "--bind", "bath=2"},
+                                             {"show", model, "--shape", "nope=1x3"},
+                                             {"bench", model, "--input", input},
+                                             {"run", model, "--input", input, "--out", out},
+                                             {"lab", model, "--input", input, "--out", out},
+                                             {"compare", model, folder.path().string()}})
+    EXPECT_EQ(hone(line).exit_code, 2) << ::testing::PrintToString(line);
+  EXPECT_FALSE(std::filesystem::exists(out)) << "nothing was done";
+}
+
+TEST_F(Commands, BenchSaysWhatItMeasured) {
+  const ProgramResult result = hone({"bench", model, "--budget", "0.1"});
+  EXPECT_NE(result.out.find("with batch = 1 (--bind gives others)"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("input x: "), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("the first extent of the inputs"), std::string::npos) << result.out;
+  EXPECT_EQ(result.out.find("e+0"), std::string::npos) << "no exponents";
+}
+
+TEST_F(Commands, BenchMeasuresAsOftenAsItIsToldSideBySide) {
+  const json two = json_of(
+      {"bench", model, "--concurrency", "2", "--threads", "2", "--iterations", "7", "--budget", "60"});
+  EXPECT_EQ(two["runs"], 14) << "seven of each plan";
+}
+
+TEST_F(Commands, LabSaysWhichShapesItsModelIsFor) {
+  const std::string out = (folder / "lab").string();
+  const ProgramResult result = hone({"lab", model, "--out", out, "--budget", "0.2"});
+  EXPECT_NE(result.out.find("measured with batch = 1"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("device cpu"), std::string::npos) << result.out;
+  EXPECT_NE(read_text(folder / "lab/report.html").find("is for that alone"), std::string::npos);
+}
+
+TEST_F(Commands, CountsAreWholeNumbers) {
+  const json report = json_of({"show", model});
+  for (const char* name : {"parameters", "parameter_bytes", "flops", "bytes"})
+    EXPECT_TRUE(report[name].is_number_integer()) << name << " " << report[name];
+}
+
+TEST_F(Commands, OptimizeSaysWhatAFileCannotHold) {
+  const std::string out = (folder / "better.onnx").string();
+  EXPECT_NE(hone({"optimize", model, "-o", out, "--only", "layout"}).out.find("ONNX has no layouts"),
+            std::string::npos);
+  EXPECT_NE(hone({"optimize", model, "-o", out, "--summary"}).out.find("widen"), std::string::npos);
 }
 
 TEST_F(Commands, BenchRunsOnGivenDataAsOftenAsItIsToldAndListsEveryRun) {

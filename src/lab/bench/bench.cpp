@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -30,6 +31,7 @@ constexpr int64_t kPeerSlotNs = 60'000'000;
 
 struct Ready {
   std::vector<Tensor> inputs;
+  std::vector<std::string> input_notes;
   Graph optimised;
   runtime::TimingCache cache;
   std::unique_ptr<Plan> plan;
@@ -64,7 +66,8 @@ class Bench {
                 compile_plan(optimised, provider, inputs.tensors,
                              {.cache = &cache, .progress = progress, .overlap = options_.overlap}));
     (void)cache.save();  // a convenience: the next run measures again if it could not be written
-    return Ready{std::move(inputs.tensors), std::move(optimised), std::move(cache), std::move(plan)};
+    return Ready{std::move(inputs.tensors), std::move(inputs.notes), std::move(optimised), std::move(cache),
+                 std::move(plan)};
   }
 
   Result<BenchResult> run(const Graph& graph, const std::filesystem::path& model) {
@@ -88,6 +91,7 @@ class Bench {
 
     BenchResult result;
     result.threads = share;
+    result.inputs = ready.input_notes;
     result.operators = static_cast<int>(plan->steps().size());
     result.where = where_it_runs(*plan);
     result.side_by_side = static_cast<int>(std::count_if(plan->steps().begin(), plan->steps().end(),
@@ -141,18 +145,21 @@ class Bench {
           failure = compiled.error();
       }
       if (plan == nullptr) stop = true;
-      if (plan != nullptr && !stop)
+      for (int i = 0; plan != nullptr && !stop && i < std::max(1, options_.warm_up_runs); ++i)
         if (const Status warm = plan->run(); !warm.ok()) fail(warm.error());
       start.arrive_and_wait();
       if (index == 0) began = now_ns();
       std::vector<double> mine;
       const int64_t end = now_ns() + static_cast<int64_t>(options_.budget_s * 1e9);
-      while (!stop && now_ns() < end) {
+      const auto more = [&] { return options_.runs > 0 ? std::ssize(mine) < options_.runs : now_ns() < end; };
+      while (!stop && more()) {
         const int64_t before = now_ns();
         if (const Status ran = plan->run(); !ran.ok()) fail(ran.error());
         const int64_t after = now_ns();
         mine.push_back(static_cast<double>(after - before) / 1e6);
-        const double done = 1 - static_cast<double>(end - after) / (options_.budget_s * 1e9);
+        const double done = options_.runs > 0
+                                ? static_cast<double>(mine.size()) / options_.runs
+                                : 1 - static_cast<double>(end - after) / (options_.budget_s * 1e9);
         if (index == 0 && !part(0.1, 1, "measuring plans side by side")(std::min(1.0, done)))
           fail({ErrorCode::kCancelled, "interrupted; nothing was written"});
       }

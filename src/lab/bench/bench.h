@@ -27,10 +27,10 @@ struct BenchOptions {
   uint64_t seed = 1;                     // of the inputs that are made up
   std::map<std::string, Tensor> inputs;  // by name; others are made up
   int warm_up_runs = -1;                 // unmeasured calls first; below 0: for a while
-  int runs = 0;                          // measured calls, whatever the budget; 0: as many as it allows
-  std::filesystem::path timing_cache;    // empty: none
-  bool against_ort = false;              // needs concurrency 1
-  std::filesystem::path ort_library;     // empty: found (peers/ort.h)
+  int runs = 0;  // measured calls of each plan, whatever the budget; 0: as many as it allows
+  std::filesystem::path timing_cache;  // empty: none
+  bool against_ort = false;            // needs concurrency 1
+  std::filesystem::path ort_library;   // empty: found (peers/ort.h)
   // Told what is being done and how far it is; false cancels.
   std::function<bool(double fraction, const std::string& what)> progress;
 };
@@ -47,12 +47,13 @@ struct PeerResult {
 struct BenchResult {
   int threads = 1;  // of each plan
   int concurrency = 1;
-  int64_t batch = 1;            // extent 0 of the first input that has two axes or more
-  int operators = 0;            // steps of the plan
-  WhereItRuns where;            // of these, those that no kernel of the device runs
-  int side_by_side = 0;         // of these, those that run beside others
-  Latency latency;              // of one call
-  double throughput_per_s = 0;  // items (batch times calls) of all plans together
+  int64_t batch = 1;                // extent 0 of the first input that has two axes or more
+  int operators = 0;                // steps of the plan
+  std::vector<std::string> inputs;  // what each is: "x: standard normal, seed 1"
+  WhereItRuns where;                // of these, those that no kernel of the device runs
+  int side_by_side = 0;             // of these, those that run beside others
+  Latency latency;                  // of one call
+  double throughput_per_s = 0;      // items (batch times calls) of all plans together
   std::vector<PeerResult> against;
 };
 

@@ -11,11 +11,12 @@ using analyze::PassRow;
 PassRow make_row(const std::string& group, const passes::PipelineResult& tried) {
   PassRow row;
   row.name = group;
-  Numerics numerics = Numerics::kExact;
+  Numerics numerics = Numerics::kExact, of_all = Numerics::kExact;
   std::string done;
   std::string missed;
   for (const passes::PassReport& report : tried.reports) {
     row.predicted_gain_ms += report.predicted_gain_ms;
+    of_all = std::max(of_all, report.numerics);
     if (!report.done.empty()) {
       numerics = std::max(numerics, report.numerics);
       done += fmt::format("{}{}: {} ×", done.empty() ? "" : ", ", report.name, report.done.size());
@@ -25,7 +26,7 @@ PassRow make_row(const std::string& group, const passes::PipelineResult& tried) 
     }
   }
   row.changed = changed(tried);
-  row.numerics = std::string(numerics_name(numerics));
+  row.numerics = std::string(numerics_name(done.empty() ? of_all : numerics));
   row.reason =
       done.empty() ? (missed.empty() ? "found nothing to change" : "changed nothing: " + missed) : done;
   return row;

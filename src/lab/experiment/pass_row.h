@@ -12,7 +12,8 @@
 
 namespace hone::lab {
 
-// What `group` did to the graph, before it is measured.
+// What `group` did to the graph, before it is measured. Its numerics are those of the passes that changed
+// something; where none did, those of the group.
 analyze::PassRow make_row(const std::string& group, const passes::PipelineResult& tried);
 
 bool changed(const passes::PipelineResult& tried);

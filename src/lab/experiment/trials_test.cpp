@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/builder.h"
+#include "lab/experiment/pass_row.h"
 #include "passes/pipeline.h"
 #include "runtime/testing/providers.h"
 
@@ -130,6 +131,16 @@ TEST(Trials, GainsNeverExceedTheStepHoweverBusyTheMachineWasInOneComparison) {
   ASSERT_TRUE(results.rows[0].measured_gain_ms && results.rows[1].measured_gain_ms);
   EXPECT_DOUBLE_EQ(results.rows[0].measured_gain_ms->median, 9) << "of a step of 10 ms";
   EXPECT_DOUBLE_EQ(results.rows[1].measured_gain_ms->median, 0.5) << "of the 1 ms that was left";
+}
+
+TEST(PassRow, OfAGroupThatFoundNothingHasTheGroupsNumerics) {
+  passes::PassReport exact, reassociating;
+  exact.numerics = Numerics::kExact;
+  reassociating.numerics = Numerics::kReassociating;
+  passes::PipelineResult tried{chain(0), {exact, reassociating}};
+  EXPECT_EQ(make_row("simplify", tried).numerics, "reassociating");
+  tried.reports[0].done.push_back({"node", "changed"});
+  EXPECT_EQ(make_row("simplify", tried).numerics, "exact") << "only the exact pass did anything";
 }
 
 TEST(Trials, KeepTogetherWhatMakesADifferenceOnlyTogether) {

@@ -39,8 +39,7 @@ Result<std::shared_ptr<const MappedFile>> ExternalData::open(std::string_view lo
   if (failure)
     return io_error("cannot resolve the model's folder " + folder_.string() + ": " + failure.message());
   const fs::path file = fs::canonical(folder / relative, failure);
-  if (failure)
-    return not_found("cannot open external data " + in_quotes(location) + ": " + failure.message());
+  if (failure) return io_error("cannot open external data " + in_quotes(location) + ": " + failure.message());
   if (!inside(file, folder)) return outside(location);
   if (!fs::is_regular_file(file, failure))
     return invalid("external data " + in_quotes(location) + " is not a regular file");

@@ -105,13 +105,13 @@ Result<SymbolBindings> SymbolBindings::make(const std::vector<const ValueInfoPro
   }
   for (const auto& [name, shape] : options.input_shapes) {
     if (!input_names.contains(name))
-      return invalid(
+      return not_found(
           fmt::format("no input is named {}; the inputs are: {}", in_quotes(name), list(input_names)));
     HONE_CHECK(checked_element_count(shape));
   }
   for (const auto& [name, extent] : options.symbols) {
     if (!symbols.contains(name))
-      return invalid(
+      return not_found(
           fmt::format("no input has a symbolic extent {}; there is: {}", in_quotes(name), list(symbols)));
     if (extent < 0) return invalid(fmt::format("symbol {} cannot be {}", in_quotes(name), extent));
   }

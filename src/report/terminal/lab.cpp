@@ -88,6 +88,11 @@ std::string result_line(const analyze::LabReport& report) {
                      largest_error_text(report));
 }
 
+std::string where_line(const analyze::Environment& where) {
+  return fmt::format("On {}; device {}, {}.", clean_utf8(where.machine), clean_utf8(where.device),
+                     where.threads == 1 ? std::string("1 thread") : fmt::format("{} threads", where.threads));
+}
+
 std::string after_parts(const analyze::LabReport& report, const TerminalStyle& style) {
   std::string out = heading("Before and after", style) + before_after(report, style);
   out += wrapped(result_line(report), 2, style);
@@ -108,6 +113,7 @@ std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& 
   out += wrapped(words.rest, 0, style);
   if (const std::string note = quotient_note(report); !note.empty()) out += wrapped(note, 0, style);
   out += wrapped("Before: " + report.baseline.verdict.sentence, 0, style);
+  out += paint(wrapped(where_line(report.environment), 0, style), Colour::kFaint, style);
   out += paint(wrapped(std::string(baseline_note()), 0, style), Colour::kFaint, style);
   if (has_result(report)) out += paint(wrapped(std::string(speedup_note()), 0, style), Colour::kFaint, style);
   out += warnings(lab_warnings(report), style);
