@@ -1,6 +1,8 @@
 // hone lab: the whole loop on a model.
+#include <filesystem>
 #include <memory>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -101,6 +103,23 @@ Status write_results(const LabOptions& options, const lab::Experiment& result) {
   return {};
 }
 
+// Removes a folder that was not there before and that nothing was written to.
+class EmptyFolderRemover {
+ public:
+  explicit EmptyFolderRemover(std::filesystem::path folder)
+      : folder_(std::move(folder)), was_there_(std::filesystem::exists(folder_)) {}
+  ~EmptyFolderRemover() {
+    std::error_code not_empty;  // then it stays
+    if (!was_there_) std::filesystem::remove(folder_, not_empty);
+  }
+  EmptyFolderRemover(const EmptyFolderRemover&) = delete;
+  EmptyFolderRemover& operator=(const EmptyFolderRemover&) = delete;
+
+ private:
+  std::filesystem::path folder_;
+  bool was_there_;
+};
+
 // What --budget promised and was not kept; empty where it was, roughly.
 std::string over_budget(const analyze::LabReport& report, double budget_s) {
   constexpr double kRoughly = 1.5;
@@ -126,7 +145,7 @@ Status run_lab(const LabOptions& options, Program& program) {
   HONE_ASSIGN(const graph::Graph graph,
               load_to_run(options.model, shapes_of(experiment.inputs), options.seed, &assumed));
   HONE_CHECK(check_names_of(experiment.inputs, graph, options.model.path));
-  const bool is_new = !std::filesystem::exists(options.out);
+  const EmptyFolderRemover remover(options.out);
   HONE_CHECK(make_folder(options.out));  // before the work: an unwritable folder is known now
 
   const lab::Machine machine = lab::describe_machine();
@@ -139,11 +158,7 @@ Status run_lab(const LabOptions& options, Program& program) {
     return !interrupted();
   };
   auto result = lab::run_experiment(graph, *provider, machine, ceilings.roofs, experiment);
-  if (!result.ok()) {
-    std::error_code not_empty;
-    if (is_new) std::filesystem::remove(options.out, not_empty);
-    return result.error().within(options.model.path);
-  }
+  if (!result.ok()) return result.error().within(options.model.path);
   result->report.roofs_origin = lab::origin_of(ceilings);
   for (const std::string& note : ceilings.notes) result->report.warnings.push_back("roofs: " + note);
   result->report.phases.insert(result->report.phases.begin(), roofs);

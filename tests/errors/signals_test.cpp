@@ -68,6 +68,15 @@ TEST_F(Signals, TwoInTheSameMomentAreOneRequest) {
   EXPECT_FALSE(std::filesystem::exists(folder / "bench.json"));
 }
 
+TEST_F(Signals, ALabThatEndsEarlyLeavesNoEmptyFolder) {
+  write_long_network(folder / "long.onnx");
+  const ProgramResult result =
+      interrupt({"lab", path("long.onnx"), "--out", path("lab"), "--budget", "120"}, {"TERM"});
+  EXPECT_EQ(result.exit_code, 143) << result.err;
+  EXPECT_TRUE(!std::filesystem::exists(folder / "lab") || !std::filesystem::is_empty(folder / "lab"))
+      << "either nothing or a report";
+}
+
 TEST_F(Signals, WorkThatEndsSoonAfterTheRequestWritesNothing) {
   write_small_network(folder / "small.onnx");
   write_f32_npy(folder / "x.npy", {1, 3, 8, 8}, 1);

@@ -31,6 +31,8 @@ std::string make_key(const Machine& machine, int threads) {
 
 }  // namespace
 
+bool worth_keeping(const Ceilings& ceilings) { return ceilings.quick || ceilings.doubtful.empty(); }
+
 CeilingsCache::CeilingsCache(const std::filesystem::path& folder, const Machine& machine, int threads)
     : key_(make_key(machine, threads)) {
   const std::filesystem::path where = folder.empty() ? default_folder() : folder;

@@ -11,6 +11,10 @@
 
 namespace hone::lab {
 
+// Whether the next command is to find these. Quick ones of a busy machine, too: they carry their doubt and soon
+// are measured again. Full ones never are, so they must be beyond doubt.
+bool worth_keeping(const Ceilings& ceilings);
+
 class CeilingsCache {
  public:
   // `folder` empty: $XDG_CACHE_HOME/hone, or ~/.cache/hone.

@@ -142,7 +142,7 @@ Result<Ceilings> load_or_measure_ceilings(const Machine& machine, const Ceilings
       notes.push_back(cached.error().message + "; measuring again");
   }
   HONE_ASSIGN(Ceilings measured, measure_ceilings(machine, options));
-  if (!measured.doubtful.empty()) {
+  if (!worth_keeping(measured)) {
     notes.push_back("the machine was busy: what was measured is not kept for the next time");
   } else if (const Status written = cache.write(measured); !written.ok()) {
     notes.push_back(written.error().message);  // the measurement is as good without

@@ -203,6 +203,16 @@ TEST_F(CeilingsOnDisk, DoubtIsKeptWithTheRoofsAndMakesThemAgeFaster) {
   EXPECT_TRUE(load_or_measure_ceilings(machine, options).ok());
 }
 
+TEST_F(CeilingsOnDisk, OnlyFullRoofsMustBeBeyondDoubtToBeKept) {
+  Ceilings measured = quick_ceilings();
+  measured.doubtful = {"f32 fma"};
+  EXPECT_TRUE(worth_keeping(measured)) << "the next command would measure on the same busy machine";
+  measured.quick = false;
+  EXPECT_FALSE(worth_keeping(measured));
+  measured.doubtful.clear();
+  EXPECT_TRUE(worth_keeping(measured));
+}
+
 TEST_F(CeilingsOnDisk, AQuickAnswerDoesNotStandForAFullOne) {
   CeilingsOptions options;
   options.cache_folder = folder;
