@@ -1,6 +1,10 @@
 // The experiment as a whole, on models small enough for a test.
 #include "lab/experiment/experiment.h"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "core/testing/scratch_path.h"
@@ -49,9 +53,13 @@ TEST(Experiment, MeasuresARoofAgainThatAnOperatorHasBeaten) {
   ASSERT_TRUE(result.ok()) << result.error().message;
   const auto roof = [&](const Roofs& roofs) { return roofs.compute_roof(DType::kF32, machine.cores); };
   EXPECT_GT(roof(result->report.roofs), 5e9);
-  ASSERT_FALSE(result->report.warnings.empty());
-  const std::string& warning = result->report.warnings.front();
-  EXPECT_TRUE(warning.starts_with("roof corrected: ")) << warning;
+  // A busy machine has warnings of its own.
+  const std::vector<std::string>& warnings = result->report.warnings;
+  const auto found = std::find_if(warnings.begin(), warnings.end(), [](const std::string& text) {
+    return text.starts_with("roof corrected: ");
+  });
+  ASSERT_NE(found, warnings.end());
+  const std::string& warning = *found;
   EXPECT_NE(warning.find("f32 compute roof as it was first measured"), std::string::npos) << warning;
   EXPECT_NE(warning.find("measured again: f32 compute 1.00 GFLOP/s → "), std::string::npos) << warning;
   const auto next = cache.read();
