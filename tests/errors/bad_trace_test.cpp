@@ -45,7 +45,7 @@ TEST_F(BadTrace, WhatCannotBeComparedIsNamedWithWhatCan) {
   expect_error({"compare", model, picture}, {"p.png", "a picture", "two ONNX models"});
   expect_error({"compare", wrote("j.json", "{}"), text}, {"notes.txt", "a text"});
   expect_error({"compare", fault, model},
-               {"copy_pageable.fault", "small.onnx", "two recordings, or two ONNX models"});
+               {"copy_pageable.fault", "small.onnx", "two recordings, or two ONNX models"}, 2);
   expect_error({"explain", model}, {"small.onnx", "ONNX model", "hone lab"});
   // What is called a model is read as one.
   expect_error({"compare", wrote("bad.onnx", "no model"), model}, {"bad.onnx", "ONNX model"});
