@@ -108,11 +108,11 @@ class InterruptedLab : public Signals {
   ProgramResult interrupt_lab(const std::string& signals) const {
     write_long_network(folder / "long.onnx");
     const std::string script = fmt::format(
-        "{} lab {} --out {} --budget 120 2> {} & hone=$!; trap 'kill -KILL $hone' EXIT; "
-        "until grep -Eq '^hone lab: (3[5-9]|[4-6][0-9]) %' {}; do sleep 0.05; done; date +%s%N > {}; "
+        "rm -f {}; {} lab {} --out {} --budget 120 2> {} & hone=$!; trap 'kill -KILL $hone' EXIT; "
+        "until grep -Eqs '^hone lab: (3[5-9]|[4-6][0-9]) %' {}; do sleep 0.05; done; date +%s%N > {}; "
         "{}; trap - EXIT; wait $hone; status=$?; date +%s%N > {}; cat {} >&2; exit $status",
-        hone_program().string(), path("long.onnx"), path("lab"), path("said"), path("said"), path("before"),
-        signals, path("after"), path("said"));
+        path("said"), hone_program().string(), path("long.onnx"), path("lab"), path("said"), path("said"),
+        path("before"), signals, path("after"), path("said"));
     RunOptions limits = options;
     limits.time_limit = std::chrono::seconds(180);
     // A shell's background jobs ignore SIGINT, unless it controls jobs.
