@@ -3,11 +3,12 @@
 #include <atomic>
 #include <csignal>
 #include <cstring>
-#include <ctime>
+#include <thread>
 
-#include <sys/time.h>
+#include <pthread.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/open_files.h"
 
 namespace hone::apps {
@@ -17,17 +18,8 @@ namespace {
 constexpr int64_t kSameRequestNs = 200'000'000;
 
 std::atomic<int> first_signal = 0;
-std::atomic<int64_t> first_signal_ns = 0;
-static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free,
-              "signal handlers must not wait for locks");
 
-int64_t clock_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-}
-
-// In a handler only write(2) may speak.
+// Where memory may be in any state only write(2) may speak.
 void say_raw(const char* text) {
   if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // nobody can read it
 }
@@ -39,19 +31,39 @@ void say_raw(const char* text) {
   ::_exit(interrupted_status());
 }
 
-void on_deadline(int) { end_now(); }
+sigset_t requests_to_end() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
 
-void on_request_to_end(int signal) {
-  int none = 0;
-  if (!first_signal.compare_exchange_strong(none, signal)) {
-    if (clock_ns() - first_signal_ns.load() > kSameRequestNs) end_now();
-    return;
+// The next request that arrives before `deadline_ns`, by now_ns(); 0: none did.
+int wait_for_request(const sigset_t& requests, int64_t deadline_ns) {
+  while (true) {
+    const int64_t left = deadline_ns - now_ns();
+    if (left <= 0) return 0;
+    const timespec timeout{static_cast<time_t>(left / 1'000'000'000),
+                           static_cast<long>(left % 1'000'000'000)};
+    const int signal = sigtimedwait(&requests, nullptr, &timeout);
+    if (signal > 0) return signal;
   }
-  first_signal_ns = clock_ns();
-  itimerval grace{};
-  grace.it_value.tv_sec = static_cast<time_t>(kGraceSeconds);
-  grace.it_value.tv_usec = static_cast<suseconds_t>((kGraceSeconds - static_cast<int>(kGraceSeconds)) * 1e6);
-  ::setitimer(ITIMER_REAL, &grace, nullptr);
+}
+
+// Hears the first request, and ends the program when a second comes or the time of grace is over.
+void listen() {
+  const sigset_t requests = requests_to_end();
+  int signal = 0;
+  while (sigwait(&requests, &signal) != 0) {
+  }
+  first_signal = signal;
+  const int64_t start_ns = now_ns();
+  const int64_t deadline_ns = start_ns + static_cast<int64_t>(kGraceSeconds * 1e9);
+  while (wait_for_request(requests, deadline_ns) != 0) {
+    if (now_ns() - start_ns > kSameRequestNs) break;
+  }
+  end_now();
 }
 
 void on_bad_memory(int signal, siginfo_t* info, void*) {
@@ -69,19 +81,15 @@ void on_bad_memory(int signal, siginfo_t* info, void*) {
   ::_exit(1);
 }
 
-void handle(int signal, void (*handler)(int)) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  ::sigaction(signal, &action, nullptr);
-}
-
 }  // namespace
 
+// No handlers: oneDNN's generated matrix products point the stack's register into a workspace on the heap while
+// they compute, and a handler would write its frame over what lies below.
 void watch_signals() {
-  handle(SIGINT, on_request_to_end);
-  handle(SIGTERM, on_request_to_end);
-  handle(SIGALRM, on_deadline);
-  handle(SIGXFSZ, SIG_IGN);  // a file past the size limit: the write fails and its error is reported
+  const sigset_t requests = requests_to_end();
+  pthread_sigmask(SIG_BLOCK, &requests, nullptr);  // threads inherit it: all, as none has been started
+  std::thread(listen).detach();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file past the size limit: the write fails and its error is reported
   struct sigaction action {};
   action.sa_sigaction = on_bad_memory;
   action.sa_flags = SA_SIGINFO;

@@ -1,7 +1,9 @@
 // However long a step takes, a request to end is heard: within two seconds, with the signal's status, leaving
 // nothing half written. What timeout(1), a terminal and a container that is being stopped do.
 #include <chrono>
+#include <csignal>
 #include <filesystem>
+#include <sstream>
 
 #include "tests/cli/run_program.h"
 #include "tests/cli/test_models.h"
@@ -149,6 +151,26 @@ TEST_F(InterruptedLab, LeavesAPartialReport) {
     EXPECT_LT(seconds_to_end(), 2) << signal;
     expect_partial_report();
   }
+}
+
+// oneDNN's generated matrix products point the stack's register into the heap while they compute: a handler
+// that interrupts one writes its frame over what lies there, and the program dies of it much later.
+TEST_F(InterruptedLab, NoThreadHandlesTheRequestWhereItComputes) {
+  const ProgramResult result = interrupt_lab("grep -hE '^Sig(Blk|Cgt)' /proc/$hone/task/*/status > " +
+                                             path("masks") + "; kill -TERM $hone");
+  EXPECT_EQ(result.exit_code, 143) << result.err;
+  constexpr uint64_t kRequests = (1u << (SIGINT - 1)) | (1u << (SIGTERM - 1));
+  std::istringstream lines(read_text(folder / "masks"));
+  std::string name, mask;
+  int blocking = 0, waiting = 0;
+  while (lines >> name >> mask) {
+    const bool has = (std::stoull(mask, nullptr, 16) & kRequests) != 0;
+    if (name == "SigBlk:") ++(has ? blocking : waiting);
+    if (name != "SigCgt:") continue;
+    EXPECT_FALSE(has) << "a handler: " << mask;
+  }
+  EXPECT_EQ(waiting, 1) << "the thread that does nothing else";
+  EXPECT_GE(blocking, 1) << "those that compute";
 }
 
 TEST_F(InterruptedLab, TwiceInOneMomentIsOneRequest) {
