@@ -1,0 +1,65 @@
+// What `hone profile` and the recorders inside the observed processes tell each other while the program runs: one
+// page of memory that all of them share, the file kControlFile of the run folder. The session writes what is to
+// be done; each process has a slot in which it says what it does. Everything is an atomic of its own; a change of
+// the order is announced by its number, which waiters sleep on (futex), so that waiting costs nothing.
+//
+// The library inside a program includes this header and trace/segments/record.h, and nothing else of hone.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "trace/segments/record.h"
+
+namespace hone::observe {
+
+inline constexpr const char* kControlFile = "control";
+// The run folder, for the processes of the program: what they need to find the control page and to write.
+inline constexpr const char* kFolderVariable = "HONE_OBSERVE_FOLDER";
+inline constexpr uint32_t kControlVersion = 1;
+inline constexpr int kMostProcesses = 256;  // with a slot; others record, and are not waited for
+
+enum class Attachment : uint32_t {
+  kNone = 0,  // the slot is free
+  kLoaded,    // the library is in the process, which uses no device yet
+  kAttached,  // CUPTI is ours
+  kHostOnly,  // there is no device, or CUPTI is not to be had: a Note in the segment says why
+  kEnded,     // the process has ended in good order
+};
+
+// What the session wants next. Written while `order` is odd, in force once it is even again.
+struct Order {
+  std::atomic<uint32_t> number{0};
+  std::atomic<trace::segments::Mode> mode{trace::segments::Mode::kWaiting};
+  std::atomic<uint32_t> block{0};
+  std::atomic<uint32_t> python_stacks{0};
+  // Runtime call (CUPTI's callback id) that comes once a step: noted as a Mark in steps that are left alone, where
+  // the program gives no marks itself; 0: none.
+  std::atomic<uint32_t> mark_runtime_call{0};
+  std::atomic<uint32_t> mark_driver_call{0};
+};
+
+struct Slot {
+  std::atomic<int32_t> pid{0};
+  std::atomic<Attachment> attachment{Attachment::kNone};
+  std::atomic<uint32_t> obeyed{0};  // number of the order in force here
+  std::atomic<uint32_t> marks{0};   // written so far, of the program's own kinds
+  std::atomic<uint64_t> records{0};
+  std::atomic<uint64_t> bytes{0};    // written to the segment
+  std::atomic<uint64_t> dropped{0};  // records
+};
+
+struct Control {
+  std::array<char, 8> magic = {'H', 'O', 'N', 'E', 'C', 'T', 'L', '1'};
+  uint32_t version = kControlVersion;
+  uint32_t bytes = 0;       // of this structure
+  int32_t session_pid = 0;  // of hone: once it is gone, recorders detach
+  uint32_t reserved = 0;
+  Order order;
+  std::array<Slot, kMostProcesses> slots;
+};
+
+static_assert(std::atomic<uint32_t>::is_always_lock_free && std::atomic<uint64_t>::is_always_lock_free);
+
+}  // namespace hone::observe
