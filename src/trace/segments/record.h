@@ -103,7 +103,7 @@ struct Device {
 // What is recorded from here on. Steps are recorded and left alone in turn.
 enum class Mode : uint32_t {
   kWaiting = 0,  // nothing yet: the program starts
-  kLeftAlone,    // as if nobody watched; marks alone
+  kLeftAlone,    // marks alone; before the first recorded block CUPTI has not been touched
   kTimeline,     // device work and the calls that launch it
   kOperators,    // that, and the framework's operators with their shapes
   kStacks,       // that, and stacks of the host
