@@ -46,8 +46,8 @@ HONE_HOST_API uint64_t hone_range_begin(uint32_t kind, uint32_t name, uint32_t i
 HONE_HOST_API void hone_range_end(uint64_t token);
 
 // A range of the calling thread whose times the caller took himself (hone_clock()).
-HONE_HOST_API void hone_range(uint32_t kind, uint32_t name, uint32_t inputs, int64_t sequence, int64_t start_ns,
-                              int64_t end_ns);
+HONE_HOST_API void hone_range(uint32_t kind, uint32_t name, uint32_t inputs, int64_t sequence,
+                              int64_t start_ns, int64_t end_ns);
 
 // The stack of a thread (segments::StackKind) now: names "function (file:line)", innermost first.
 HONE_HOST_API void hone_sample(int64_t tid, uint32_t kind, const uint32_t* frames, uint32_t count);
