@@ -7,6 +7,7 @@
 #include "core/file.h"
 #include "trace/import/byte_source.h"
 #include "trace/import/import.h"
+#include "trace/import/segments/reader.h"
 #include "trace/import/sniff.h"
 #include "trace/link/link.h"
 #include "trace/roofs_json.h"
@@ -33,9 +34,13 @@ Status check_there(const fs::path& path) {
   return {};
 }
 
-// The run folder that a path names, by itself or by its trace; empty for other traces.
+// The run folder that a path names, by itself or by its trace; empty for other traces. A session that was killed may
+// have left its run.json beside the segments.
 fs::path run_folder_of(const fs::path& path) {
+  std::error_code failed;
   if (trace::is_run_folder(path)) return path;
+  if (trace::segments::holds_segments(path) && fs::is_regular_file(path / trace::kRunFile, failed))
+    return path;
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   return path.filename() == trace::kTraceFile && trace::is_run_folder(folder) ? folder : fs::path();
 }

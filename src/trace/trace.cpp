@@ -2,6 +2,7 @@
 
 #include <array>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -24,6 +25,30 @@ Status check_details(const std::vector<Detail>& details, std::size_t rows, std::
   for (std::size_t i = 0; i < details.size(); ++i)
     if (!in_range(details[i].span, rows) || (i > 0 && details[i].span <= details[i - 1].span))
       return corrupt(fmt::format("trace: {} {} is of a span that is not there, or out of order", what, i));
+  return {};
+}
+
+// Times of blocks and marks may be negative; what is further from 0 than this cannot be of one recording.
+constexpr int64_t kFarthestNs = std::numeric_limits<int64_t>::max() / 4;
+bool is_near(int64_t time_ns) { return -kFarthestNs < time_ns && time_ns < kFarthestNs; }
+
+Status check_blocks(const Meta& meta) {
+  const auto in_order = [](const auto& a, const auto& b, int64_t end_ns) {
+    return a.rank < b.rank || (a.rank == b.rank && end_ns <= b.start_ns);
+  };
+  for (std::size_t i = 0; i < meta.blocks.size(); ++i) {
+    const RecordingBlock& block = meta.blocks[i];
+    if (!is_near(block.start_ns) || !is_near(block.end_ns) || block.end_ns < block.start_ns ||
+        (i > 0 && !in_order(meta.blocks[i - 1], block, meta.blocks[i - 1].end_ns)))
+      return corrupt(fmt::format("trace: block {} of the recording has no time of its own", i));
+  }
+  for (std::size_t i = 0; i < meta.marks.size(); ++i) {
+    const StepMark& mark = meta.marks[i];
+    const bool before = i > 0 && std::pair(mark.rank, mark.time_ns) <
+                                     std::pair(meta.marks[i - 1].rank, meta.marks[i - 1].time_ns);
+    if (!is_near(mark.time_ns) || before)
+      return corrupt(fmt::format("trace: mark {} has a time that cannot be, or is out of order", i));
+  }
   return {};
 }
 
@@ -114,7 +139,8 @@ Status Trace::validate() const {
   HONE_CHECK(check_details(calls, rows, "call"));
   HONE_CHECK(check_details(launches, rows, "launch"));
   HONE_CHECK(check_details(copies, rows, "copy"));
-  return check_details(collectives, rows, "collective");
+  HONE_CHECK(check_details(collectives, rows, "collective"));
+  return check_blocks(meta);
 }
 
 }  // namespace hone::trace

@@ -16,6 +16,7 @@
 #include "core/dtype.h"
 #include "core/ids.h"
 #include "core/result.h"
+#include "trace/blocks.h"
 #include "trace/details.h"
 #include "trace/framework.h"
 #include "trace/kernel_family.h"
@@ -155,6 +156,10 @@ struct Meta {
   bool cut_off = false;                      // a file ends before its recording does
   Framework framework = Framework::kNative;  // who made the program; link_trace tells it by its names
   ContentionShare contention = {};           // while the steps ran; known of our own runs alone
+  // Of a recorder that takes turns, by rank and time; empty: everything was recorded.
+  std::vector<RecordingBlock> blocks = {};
+  std::vector<StepMark> marks = {};
+  std::vector<BlockSteps> block_steps = {};
 
   friend bool operator==(const Meta&, const Meta&) = default;
 };

@@ -17,6 +17,7 @@
 #include "trace/import/merge.h"
 #include "trace/import/ncu/reader.h"
 #include "trace/import/nsys/reader.h"
+#include "trace/import/segments/reader.h"
 #include "trace/import/sniff.h"
 #include "trace/perfetto/reader.h"
 #include "trace/run_folder.h"
@@ -87,7 +88,7 @@ Result<std::vector<Input>> inputs_of(std::span<const fs::path> paths) {
   std::vector<Input> inputs;
   for (const fs::path& path : paths) {
     std::error_code error;
-    if (!fs::is_directory(path, error) || is_run_folder(path)) {
+    if (!fs::is_directory(path, error) || is_run_folder(path) || segments::holds_segments(path)) {
       inputs.push_back({path});
       continue;
     }
@@ -171,6 +172,11 @@ Result<std::vector<ImportedFile>> read_format(const Input& input, Sniffing look,
       HONE_ASSIGN(Trace trace, parse_perfetto(bytes));
       return one(of_trace(std::move(trace)));
     }
+    case TraceFormat::kSegment: {
+      HONE_ASSIGN(const std::string bytes, read_all(*look.source, kMostUnpackedBytes));
+      HONE_ASSIGN(segments::SegmentFile segment, segments::read_segment(bytes));
+      return one(std::move(segment.file));
+    }
     case TraceFormat::kUnknown:
       break;
   }
@@ -183,15 +189,21 @@ Result<Read> read_one(const Input& input, int threads, const FileProgress& progr
     HONE_ASSIGN(RunFolder folder, read_run_folder(input.path));
     return Read{one(of_trace(std::move(folder.trace))), {}};
   }
+  std::error_code error;
+  if (fs::is_directory(input.path, error)) {
+    Result<std::vector<ImportedFile>> files = segments::read_segments(input.path);
+    if (!files.ok()) return files.error().within(input.path.string());
+    return Read{*std::move(files), {}};
+  }
   HONE_ASSIGN(Sniffing look, look_at(input.path));
   const bool known = look.found.format != TraceFormat::kUnknown, lost = look.found.is_lost;
   Result<std::vector<ImportedFile>> files = read_format(input, std::move(look), threads, progress);
   if (files.ok()) return Read{*std::move(files), {}};
-  Error error = files.error().within(input.path.string());
-  if (error.code != ErrorCode::kInvalidArgument) return error;
+  Error failure = files.error().within(input.path.string());
+  if (failure.code != ErrorCode::kInvalidArgument) return failure;
   if (!input.is_given()) return Read{{}, files.error().message, lost};
-  if (!known) error.message += fmt::format(" {}.", readable_formats());
-  return error;
+  if (!known) failure.message += fmt::format(" {}.", readable_formats());
+  return failure;
 }
 
 // Reads files side by side: compressed ones keep a core busy each.
@@ -269,8 +281,8 @@ Result<Trace> import_trace(std::span<const fs::path> paths, const ImportOptions&
     Result<Read>& result = *reading.results()[i];
     if (!result.ok()) return result.error();
     for (ImportedFile& file : result->files) {
+      sources.push_back(file.source.empty() ? inputs[i].path.filename().string() : file.source);
       files.push_back(std::move(file));
-      sources.push_back(inputs[i].path.filename().string());
     }
   }
   HONE_CHECK(check_folders(inputs, reading.results()));

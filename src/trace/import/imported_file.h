@@ -15,6 +15,7 @@ struct ImportedFile {
   int64_t epoch_ns = 0;  // the trace's time 0 on the clock of its machine
   bool has_epoch = false;
   std::optional<int> rank;  // as the file says
+  std::string source = {};  // its name, where it was found in a folder that is read as a whole
   bool is_hones = false;    // written by hone: it may hold several ranks, and its meta data are complete
   uint64_t bytes = 0;       // of the file, decompressed
 };

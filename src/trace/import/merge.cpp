@@ -1,6 +1,7 @@
 #include "trace/import/merge.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -199,6 +200,27 @@ class Merger {
   uint32_t first_track_ = 0, first_operator_ = 0, first_span_ = 0;
 };
 
+// Blocks and marks are ordered by rank, which files need not be.
+template <typename Row, typename Time>
+void add_by_rank(std::vector<Row>&& rows, int rank, int64_t shift_ns, std::vector<Row>& into, Time&& move) {
+  const auto at = std::upper_bound(into.begin(), into.end(), rank,
+                                   [](int wanted, const Row& row) { return wanted < row.rank; });
+  for (Row& row : rows) {
+    row.rank = rank;
+    move(row, shift_ns);
+  }
+  into.insert(at, std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+}
+
+void add_turns(Meta&& meta, int rank, int64_t shift_ns, Meta& into) {
+  add_by_rank(std::move(meta.blocks), rank, shift_ns, into.blocks, [](RecordingBlock& block, int64_t ns) {
+    block.start_ns += ns;
+    block.end_ns += ns;
+  });
+  add_by_rank(std::move(meta.marks), rank, shift_ns, into.marks,
+              [](StepMark& mark, int64_t ns) { mark.time_ns += ns; });
+}
+
 void add_meta(Meta&& meta, int rank, const std::string& source, bool several, Meta& into) {
   if (into.producer.empty()) into.producer = meta.producer;
   if (into.machine.empty()) into.machine = meta.machine;
@@ -336,10 +358,12 @@ Trace merge_files(std::vector<ImportedFile> files, std::span<const std::string> 
     Meta meta = std::exchange(files[0].trace.meta, {});
     trace = std::move(files[0].trace);
     for (Track& track : trace.tracks) track.rank = ranks[0];
+    add_turns(std::move(meta), ranks[0], 0, trace.meta);
     add_meta(std::move(meta), ranks[0], sources[0], several, trace.meta);
     return trace;
   }
   for (std::size_t i = 0; i < files.size(); ++i) {
+    add_turns(std::move(files[i].trace.meta), ranks[i], shifts[i], trace.meta);
     add_meta(std::move(files[i].trace.meta), ranks[i], sources[i], several, trace.meta);
     Merger(trace, std::move(files[i].trace), i, ranks[i], true).run(shifts[i]);
     files[i] = {};

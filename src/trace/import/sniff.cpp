@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "trace/segments/record.h"
+
 namespace hone::trace {
 namespace {
 
@@ -115,6 +117,8 @@ Sniffed sniff(std::string_view first) {
             .looks_like = "zeros, as a copy or download that was interrupted leaves them",
             .is_lost = true};
   if (first.starts_with("SQLite format 3\0"sv)) return {TraceFormat::kSqlite, {}};
+  if (first.starts_with(std::string_view(segments::kMagic.data(), segments::kMagic.size())))
+    return {TraceFormat::kSegment, {}};
   if (is_ncu_csv(first)) return {TraceFormat::kNcuCsv, {}};
   std::string_view text = first.substr(first.starts_with("\xef\xbb\xbf") ? 3 : 0);
   const auto begin = std::find_if_not(text.begin(), text.end(), is_space);
@@ -136,7 +140,7 @@ Sniffed sniff(std::string_view first) {
 
 std::string_view readable_formats() {
   return "hone reads traces of PyTorch's profiler (JSON; also .gz, .zst), exports of Nsight Systems "
-         "(.sqlite) and Nsight Compute (--csv), its own run folders and their Perfetto files";
+         "(.sqlite) and Nsight Compute (--csv), its own run folders, their Perfetto files and segments";
 }
 
 std::string what_instead(const Sniffed& found, const std::filesystem::path& path) {

@@ -66,8 +66,9 @@ using Forward = std::map<int, std::unordered_map<int64_t, StringId>>;
 
 class ContextFinder {
  public:
-  ContextFinder(Trace& trace, const SpanNesting& nesting, const std::vector<Role>& roles)
-      : trace_(trace), nesting_(nesting), roles_(roles), paths_(trace) {
+  ContextFinder(Trace& trace, const SpanNesting& nesting, const std::vector<Role>& roles,
+                std::span<const int32_t> steps)
+      : trace_(trace), nesting_(nesting), roles_(roles), steps_(steps), paths_(trace) {
     context_.phase.assign(trace.spans.size(), Phase::kUnknown);
     context_.module.assign(trace.spans.size(), {});
     compiling_.assign(trace.spans.size(), false);
@@ -154,9 +155,9 @@ class ContextFinder {
       int64_t update = -1;
     };
     std::map<std::pair<int, int32_t>, Ends> ends;  // by rank and step
-    const auto step_of = [&](uint32_t row) { return std::pair{rank(row), trace_.spans.step[row]}; };
+    const auto step_of = [&](uint32_t row) { return std::pair{rank(row), steps_[row]}; };
     for (uint32_t row = 0; row < trace_.spans.size(); ++row) {
-      if (!on_host(row) || trace_.spans.step[row] == kNoStep) continue;
+      if (!on_host(row) || steps_[row] == kNoStep) continue;
       if (context_.phase[row] != Phase::kBackward) continue;
       int64_t& end = ends[step_of(row)].backward;
       end = std::max(end, trace_.spans.row(row).end_ns());
@@ -185,6 +186,7 @@ class ContextFinder {
   Trace& trace_;
   const SpanNesting& nesting_;
   const std::vector<Role>& roles_;
+  std::span<const int32_t> steps_;  // by row
   Paths paths_;
   Context context_;
   std::vector<bool> compiling_;  // by row
@@ -194,8 +196,9 @@ class ContextFinder {
 
 }  // namespace
 
-Context find_context(Trace& trace, const SpanNesting& nesting, const std::vector<Role>& roles) {
-  return ContextFinder(trace, nesting, roles).run();
+Context find_context(Trace& trace, const SpanNesting& nesting, const std::vector<Role>& roles,
+                     std::span<const int32_t> steps) {
+  return ContextFinder(trace, nesting, roles, steps).run();
 }
 
 }  // namespace hone::trace::link

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "trace/link/roles.h"
@@ -17,7 +18,9 @@ struct Context {
   std::vector<StringId> module;  // by row: the path, "Gpt_0/Block_3/Linear_1"; invalid: none
 };
 
-// Interns the paths. `nesting` must be of the spans as they are; steps must be assigned.
-Context find_context(Trace& trace, const SpanNesting& nesting, const std::vector<Role>& roles);
+// Interns the paths. `nesting` must be of the spans as they are; `steps` says by row which step a span belongs to, also to
+// one that is not shown.
+Context find_context(Trace& trace, const SpanNesting& nesting, const std::vector<Role>& roles,
+                     std::span<const int32_t> steps);
 
 }  // namespace hone::trace::link

@@ -77,7 +77,10 @@ std::vector<DeviceWork> find_device_work(const Trace& trace, const SpanNesting& 
     DeviceWork& item = work.emplace_back();
     item.row = row;
     item.launch = find_call(calls, trace.spans.correlation[row]);
-    if (item.launch != kNoSpan) item.caller = operator_around[item.launch];
+    // One call replays a whole graph: each kernel of it belongs to the operator that it was captured in.
+    if (const Launch* launch = find_detail(trace.launches, row); launch != nullptr && launch->graph_node != 0)
+      item.caller = find_external(externals, rank_of(trace, row), launch->external);
+    if (item.caller == kNoSpan && item.launch != kNoSpan) item.caller = operator_around[item.launch];
     if (item.caller == kNoSpan)
       item.caller = find_external(externals, rank_of(trace, row), external_of(trace, row));
   }

@@ -1,6 +1,7 @@
 #include "trace/link/link.h"
 
 #include "trace/link/align.h"
+#include "trace/link/carry_operators.h"
 #include "trace/link/complete_inputs.h"
 #include "trace/link/context.h"
 #include "trace/link/frameworks.h"
@@ -37,15 +38,17 @@ Status link_trace(Trace& trace) {
   const std::vector<link::Role> roles = link::roles_by_name(trace);
   categorise_host_work(trace, roles);
   const SpanNesting nesting(trace);
-  const std::vector<link::DeviceWork> work = link::find_device_work(trace, nesting);
-  const bool numbered = link::mark_steps(trace, nesting, work, roles);
+  std::vector<link::DeviceWork> work = link::find_device_work(trace, nesting);
+  const link::MarkedRanks marked = link::mark_steps(trace, nesting, work, roles);
   link::assign_steps(trace, work);
-  if (numbered) link::align_steps(trace, work);
+  if (marked.numbered_by_hone) link::align_steps(trace, work);
+  link::carry_operators(trace, marked.recorded, work);
   link::complete_inputs(trace, nesting);
   link::type_inputs_by_kernels(trace, work);
   link::type_lists_by_kernels(trace, work);
   link::strides_by_gradients(trace);
-  const link::Context context = link::find_context(trace, nesting, roles);
+  const link::Context context =
+      link::find_context(trace, nesting, roles, link::recorded_steps_by_row(trace, marked.recorded));
   link::make_operators(trace, context, work);
   link::find_repeats(trace, nesting);
   return {};

@@ -65,10 +65,12 @@ class WithinOptimizer {
 };
 
 // One event a launch: a graph of many kernels is one. Names of operators rather than kernels, where there are
-// any: libraries choose kernels by size.
+// any: libraries choose kernels by size. A recorder that takes turns writes down operators in some blocks only, where
+// they would make the same steps look unlike.
 std::vector<Event> launches(const Trace& trace, int rank, const SpanNesting& nesting,
                             std::span<const DeviceWork> work, const std::vector<Role>& roles) {
   std::vector<Event> events;
+  const bool takes_turns = !trace.meta.blocks.empty();
   const bool any_launch = std::any_of(work.begin(), work.end(), [&](const DeviceWork& item) {
     return item.launch != kNoSpan && rank_of(trace, item.row) == rank;
   });
@@ -77,7 +79,9 @@ std::vector<Event> launches(const Trace& trace, int rank, const SpanNesting& nes
     const uint32_t row = any_launch ? item.launch : item.row;
     const bool graph =
         any_launch && trace.strings.text(trace.spans.name[row]).find("GraphLaunch") != std::string_view::npos;
-    const uint32_t named = item.caller != kNoSpan ? item.caller : graph ? item.launch : item.row;
+    const uint32_t named = item.caller != kNoSpan && !takes_turns ? item.caller
+                           : graph                                ? item.launch
+                                                                  : item.row;
     events.push_back(
         {trace.spans.start_ns[row], trace.spans.name[named].index, row, false,
          trace.spans.category[item.row] == Category::kMemcpy &&
@@ -89,7 +93,7 @@ std::vector<Event> launches(const Trace& trace, int rank, const SpanNesting& nes
   const auto same = [&](const Event& a, const Event& b) { return any_launch && a.row == b.row; };
   events.erase(std::unique(events.begin(), events.end(), same), events.end());
   WithinOptimizer within_optimizer(trace, nesting, roles);
-  if (any_launch)
+  if (any_launch && !takes_turns)
     for (Event& event : events) event.optimizer = within_optimizer(event.row);
   return events;
 }

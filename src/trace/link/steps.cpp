@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "trace/import/merge.h"
 #include "trace/link/repetition.h"
 
 namespace hone::trace {
@@ -152,11 +153,18 @@ TrackId busiest_thread(const Trace& trace, int rank) {
   return best;
 }
 
-void add_steps(Trace& trace, TrackId track, std::span<const int64_t> bounds) {
+void add_steps(Trace& trace, TrackId track, std::span<const StepInterval> steps) {
+  for (const StepInterval& step : steps)
+    trace.spans.add({step.start_ns, step.end_ns - step.start_ns, track,
+                     trace.strings.intern(fmt::format("step {}", step.number)), Category::kStep,
+                     step.number});
+}
+
+std::vector<StepInterval> between(std::span<const int64_t> bounds) {
+  std::vector<StepInterval> steps;
   for (std::size_t i = 0; i + 1 < bounds.size(); ++i)
-    trace.spans.add({bounds[i], bounds[i + 1] - bounds[i], track,
-                     trace.strings.intern(fmt::format("step {}", i)), Category::kStep,
-                     static_cast<int32_t>(i)});
+    steps.push_back({bounds[i], bounds[i + 1], static_cast<int32_t>(i)});
+  return steps;
 }
 
 // From the start of the rank's first span to the end of its last one.
@@ -173,30 +181,147 @@ std::pair<int64_t, int64_t> whole(const Trace& trace, int rank) {
   return result;
 }
 
-StepsFound mark_rank(Trace& trace, int rank, const SpanNesting& nesting, std::span<const DeviceWork> work,
-                     const std::vector<Role>& roles) {
-  if (const RangeGroup ranges = best_ranges(trace, rank); !ranges.rows.empty()) {
-    for (std::size_t i = 0; i < ranges.rows.size(); ++i)
-      make_step(trace, ranges.rows[i], static_cast<int32_t>(i));
-    const std::string_view name = trace.strings.text(trace.spans.name[ranges.rows[0]]);
-    return {
-        fmt::format("ranges of the program named '{}'", without_numbers(name)), 0.95 * ranges.covered, {}};
-  }
-  TrackId track = busiest_thread(trace, rank);
-  if (!track.valid()) {  // a recording of devices alone
-    if (std::none_of(work.begin(), work.end(),
-                     [&](const DeviceWork& item) { return rank_of(trace, item.row) == rank; }))
-      return {};
-    track = trace.add_track({TrackKind::kThread, "steps, as found", {}, 0, 0, rank, -1});
-  }
-  if (const Repetition repetition = find_repetition(trace, rank, nesting, work, roles); repetition.found()) {
-    add_steps(trace, track, repetition.bounds_ns);
-    return {"the repeating sequence: " + repetition.what, repetition.confidence, repetition.notes};
-  }
+// What is not one step of something that repeats: all that was recorded, or the longest block of it.
+StepInterval whole_step(const Trace& trace, int rank) {
   const auto [start, end] = whole(trace, rank);
-  const int64_t bounds[] = {start, end};
-  add_steps(trace, track, bounds);
-  return {"the whole trace as one step: nothing in it repeats", 0, {}};
+  StepInterval longest{start, end, 0};
+  bool takes_turns = false;
+  for (const RecordingBlock& block : trace.meta.blocks) {
+    if (block.rank != rank || !block.recorded()) continue;
+    const StepInterval part{std::max(start, block.start_ns), std::min(end, block.end_ns), 0, block.mode};
+    if (!takes_turns || part.end_ns - part.start_ns > longest.end_ns - longest.start_ns) longest = part;
+    takes_turns = true;
+  }
+  longest.end_ns = std::max(longest.end_ns, longest.start_ns);
+  return longest;
+}
+
+// A correlation id as its own recording has it, without what tells ids of several files apart.
+uint64_t own_id(uint64_t correlation) { return correlation & ((uint64_t{1} << kIdBits) - 1); }
+
+// When the rank launched something, and the recorder's number of it.
+std::vector<NumberedLaunch> numbered_launches(const Trace& trace, int rank,
+                                              std::span<const DeviceWork> work) {
+  std::vector<NumberedLaunch> launches;
+  for (const DeviceWork& item : work)
+    if (rank_of(trace, item.row) == rank && item.launch != kNoSpan)
+      launches.push_back({trace.spans.start_ns[item.launch], own_id(trace.spans.correlation[item.launch])});
+  const auto earlier = [](const NumberedLaunch& a, const NumberedLaunch& b) {
+    return std::pair(a.time_ns, a.number) < std::pair(b.time_ns, b.number);
+  };
+  std::sort(launches.begin(), launches.end(), earlier);
+  const auto same = [](const NumberedLaunch& a, const NumberedLaunch& b) {
+    return a.time_ns == b.time_ns && a.number == b.number;
+  };
+  launches.erase(std::unique(launches.begin(), launches.end(), same), launches.end());
+  return launches;
+}
+
+// A way to divide what a rank did.
+struct Division {
+  std::vector<StepInterval> steps;  // all that were recorded
+  std::vector<uint32_t> rows = {};  // the ranges that they are; else steps are added
+  std::vector<BlockSteps> blocks = {};
+  StepsFound found;
+};
+
+class RankDivider {
+ public:
+  RankDivider(const Trace& trace, int rank, const SpanNesting& nesting, std::span<const DeviceWork> work,
+              const std::vector<Role>& roles)
+      : trace_(trace),
+        rank_(rank),
+        nesting_(nesting),
+        work_(work),
+        roles_(roles),
+        launches_(numbered_launches(trace, rank, work)) {}
+
+  Division run() const {
+    Division division = by_marks();
+    if (!division.steps.empty()) return division;
+    division = by_ranges();
+    if (division.steps.empty()) division = by_repetition();
+    if (division.steps.empty()) {
+      division.steps = {whole_step(trace_, rank_)};
+      division.found = {"the whole trace as one step: nothing in it repeats", 0, {}};
+    } else {
+      division.blocks = block_steps_by_launches(trace_.meta, rank_, division.steps, launches_);
+    }
+    return division;
+  }
+
+ private:
+  Division by_marks() const {
+    std::vector<int64_t> starts;
+    for (const NumberedLaunch& launch : launches_) starts.push_back(launch.time_ns);
+    MarkedSteps marked = find_marked_steps(trace_, rank_, starts);
+    drop_torn_steps(trace_.meta, rank_, starts, marked.steps);
+    Division division;
+    if (!marked.found()) return division;
+    division.found = {marked.what(), marked.confidence(), {}};
+    division.steps = std::move(marked.steps);
+    division.blocks = std::move(marked.blocks);
+    return division;
+  }
+
+  Division by_ranges() const {
+    Division division;
+    const RangeGroup ranges = best_ranges(trace_, rank_);
+    if (ranges.rows.empty()) return division;
+    std::vector<StepInterval> steps;
+    for (std::size_t i = 0; i < ranges.rows.size(); ++i) {
+      const Span span = trace_.spans.row(ranges.rows[i]);
+      steps.push_back({span.start_ns, span.end_ns(), static_cast<int32_t>(i)});
+    }
+    division.rows = ranges.rows;
+    division.steps = within_blocks(trace_.meta, rank_, steps);
+    const std::string_view name = trace_.strings.text(trace_.spans.name[ranges.rows[0]]);
+    division.found = {
+        fmt::format("ranges of the program named '{}'", without_numbers(name)), 0.95 * ranges.covered, {}};
+    return division;
+  }
+
+  Division by_repetition() const {
+    Division division;
+    const Repetition repetition = find_repetition(trace_, rank_, nesting_, work_, roles_);
+    if (!repetition.found()) return division;
+    division.steps = within_blocks(trace_.meta, rank_, between(repetition.bounds_ns));
+    division.found = {"the repeating sequence: " + repetition.what, repetition.confidence, repetition.notes};
+    return division;
+  }
+
+  const Trace& trace_;
+  int rank_;
+  const SpanNesting& nesting_;
+  std::span<const DeviceWork> work_;
+  const std::vector<Role>& roles_;
+  std::vector<NumberedLaunch> launches_;
+};
+
+// Where the steps of a rank are marked; invalid: it has nothing.
+TrackId track_for_steps(Trace& trace, int rank, std::span<const DeviceWork> work) {
+  const TrackId track = busiest_thread(trace, rank);
+  if (track.valid()) return track;
+  // Else a recording of devices alone.
+  if (std::none_of(work.begin(), work.end(),
+                   [&](const DeviceWork& item) { return rank_of(trace, item.row) == rank; }))
+    return {};
+  return trace.add_track({TrackKind::kThread, "steps, as found", {}, 0, 0, rank, -1});
+}
+
+Division mark_rank(Trace& trace, int rank, const SpanNesting& nesting, std::span<const DeviceWork> work,
+                   const std::vector<Role>& roles) {
+  Division division = RankDivider(trace, rank, nesting, work, roles).run();
+  const std::vector<StepInterval> shown = shown_steps(division.steps);
+  if (!division.rows.empty()) {
+    for (const StepInterval& step : shown)
+      make_step(trace, division.rows[static_cast<std::size_t>(step.number)], step.number);
+    return division;
+  }
+  const TrackId track = track_for_steps(trace, rank, work);
+  if (!track.valid()) return {};
+  add_steps(trace, track, shown);
+  return division;
 }
 
 struct StepRange {
@@ -241,22 +366,26 @@ std::string without_numbers(std::string_view name) {
 
 void note_on_steps(Trace& trace, std::string text) { trace.meta.notes.emplace_back(kNote, std::move(text)); }
 
-bool mark_steps(Trace& trace, const SpanNesting& nesting, std::span<const DeviceWork> work,
-                const std::vector<Role>& roles) {
-  if (has_steps(trace)) return false;
+MarkedRanks mark_steps(Trace& trace, const SpanNesting& nesting, std::span<const DeviceWork> work,
+                       const std::vector<Role>& roles) {
+  if (has_steps(trace)) return {};
   if (take_profiler_marks(trace)) {
     note(trace, {std::string(kProfilerSteps), 1, {}});
-    return false;
+    return {};
   }
   std::set<int> ranks;
   for (const Track& track : trace.tracks) ranks.insert(track.rank);
+  MarkedRanks marked{true};
   StepsFound first;
   for (int rank : ranks) {
-    StepsFound found = mark_rank(trace, rank, nesting, work, roles);
-    if (first.how.empty() || found.confidence < first.confidence) first = std::move(found);
+    Division division = mark_rank(trace, rank, nesting, work, roles);
+    if (first.how.empty() || division.found.confidence < first.confidence) first = std::move(division.found);
+    trace.meta.block_steps.insert(trace.meta.block_steps.end(), division.blocks.begin(),
+                                  division.blocks.end());
+    if (!trace.meta.blocks.empty()) marked.recorded[rank] = std::move(division.steps);
   }
   if (!first.how.empty()) note(trace, first);
-  return true;
+  return marked;
 }
 
 void assign_steps(Trace& trace, std::span<const DeviceWork> work) {
@@ -271,7 +400,11 @@ void assign_steps(Trace& trace, std::span<const DeviceWork> work) {
   std::set<int> with_launches;  // ranks whose host was recorded
   for (const DeviceWork& item : work)
     if (item.launch != kNoSpan || item.caller != kNoSpan) with_launches.insert(rank_of(trace, item.row));
-  std::map<uint32_t, int32_t> last_on;  // by stream
+  struct LastStep {
+    int32_t step = kNoStep;
+    const RecordingBlock* block = nullptr;  // a step ends with its block
+  };
+  std::map<uint32_t, LastStep> last_on;  // by stream
   for (const DeviceWork& item : work) {
     if (const int rank = rank_of(trace, item.row); !with_launches.contains(rank)) {
       const auto at = ranges.find(rank);
@@ -280,10 +413,13 @@ void assign_steps(Trace& trace, std::span<const DeviceWork> work) {
       continue;
     }
     int32_t& step = spans.step[item.row];
-    int32_t& last = last_on.try_emplace(spans.track[item.row].index, kNoStep).first->second;
+    LastStep& last = last_on[spans.track[item.row].index];
     const uint32_t cause = item.launch != kNoSpan ? item.launch : item.caller;
-    if (step == kNoStep) step = cause != kNoSpan ? spans.step[cause] : last;
-    last = step;
+    const RecordingBlock* block =
+        block_at(trace.meta.blocks, rank_of(trace, item.row), spans.start_ns[item.row]);
+    if (step == kNoStep && cause != kNoSpan) step = spans.step[cause];
+    if (step == kNoStep && cause == kNoSpan && last.block == block) step = last.step;
+    last = {step, block};
   }
 }
 

@@ -1,14 +1,16 @@
 // Which part of the time belongs to which step, and how that was found: by marks of the profiler
-// (ProfilerStep ranges), by a range of the program that repeats (NVTX, record_function), or by the repeating
-// sequence of work; never by gaps in time, which are not steps.
+// (ProfilerStep ranges), by marks that the recorder noted once a step, by a range of the program that repeats (NVTX,
+// record_function), or by the repeating sequence of work; never by gaps in time, which are not steps.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "trace/link/launches.h"
+#include "trace/link/recorded_steps.h"
 #include "trace/link/roles.h"
 #include "trace/trace.h"
 
@@ -33,10 +35,16 @@ StepsFound steps_found(const Meta& meta);
 
 namespace link {
 
-// Marks the steps of every rank with kStep spans, unless some span already is one, and notes in Meta::notes
-// how. Whether hone numbered them, each rank from 0.
-bool mark_steps(Trace& trace, const SpanNesting& nesting, std::span<const DeviceWork> work,
-                const std::vector<Role>& roles);
+struct MarkedRanks {
+  bool numbered_by_hone = false;  // each rank from its own beginning
+  // Of each rank whose recorder took turns: all steps in recorded blocks, of which some are shown.
+  std::map<int, std::vector<StepInterval>> recorded = {};
+};
+
+// Marks the steps of every rank with kStep spans, unless some span already is one, and notes in Meta::notes how. Fills
+// in Meta::block_steps.
+MarkedRanks mark_steps(Trace& trace, const SpanNesting& nesting, std::span<const DeviceWork> work,
+                       const std::vector<Role>& roles);
 
 // Adds something to know before trusting them.
 void note_on_steps(Trace& trace, std::string text);

@@ -55,6 +55,39 @@ Annotation from_rank(const RankInfo& rank) {
               }}};
 }
 
+Annotation from_block(const RecordingBlock& block) {
+  return {"", Annotation::Dict{{
+                  integer("rank", block.rank),
+                  integer("number", block.number),
+                  text("mode", block_mode_name(block.mode)),
+                  integer("start_ns", block.start_ns),
+                  integer("end_ns", block.end_ns),
+                  integer("first_launch", static_cast<int64_t>(block.first_launch)),
+                  integer("last_launch", static_cast<int64_t>(block.last_launch)),
+              }}};
+}
+
+Annotation from_mark(const StepMark& mark) {
+  return {"", Annotation::Dict{{
+                  integer("rank", mark.rank),
+                  text("kind", step_mark_kind_name(mark.kind)),
+                  text("name", mark.name),
+                  integer("time_ns", mark.time_ns),
+                  integer("tid", mark.tid),
+                  integer("launches", static_cast<int64_t>(mark.launches)),
+              }}};
+}
+
+Annotation from_block_steps(const BlockSteps& steps) {
+  return {"", Annotation::Dict{{
+                  integer("rank", steps.rank),
+                  integer("block", steps.block),
+                  text("mode", block_mode_name(steps.mode)),
+                  real("steps", steps.steps),
+                  real("mean_ns", steps.mean_ns),
+              }}};
+}
+
 Annotation from_meta(const Meta& meta) {
   Annotation::Array notes;
   for (const auto& [name, value] : meta.notes) notes.items.push_back(text(name, value));
@@ -73,6 +106,9 @@ Annotation from_meta(const Meta& meta) {
                       list("devices", meta.devices, from_device),
                       list("ranks", meta.ranks, from_rank),
                       list("warnings", meta.warnings, from_text),
+                      list("blocks", meta.blocks, from_block),
+                      list("marks", meta.marks, from_mark),
+                      list("block_steps", meta.block_steps, from_block_steps),
                   }}};
 }
 
@@ -147,6 +183,39 @@ RankInfo to_rank(const Annotation& from) {
   return rank;
 }
 
+RecordingBlock to_block(const Annotation& from) {
+  RecordingBlock block;
+  block.rank = static_cast<int>(from.integer("rank"));
+  block.number = static_cast<uint32_t>(from.integer("number"));
+  block.mode = block_mode_from_name(from.text("mode")).value_or(BlockMode::kTimeline);
+  block.start_ns = from.integer("start_ns");
+  block.end_ns = from.integer("end_ns");
+  block.first_launch = static_cast<uint64_t>(from.integer("first_launch"));
+  block.last_launch = static_cast<uint64_t>(from.integer("last_launch"));
+  return block;
+}
+
+StepMark to_mark(const Annotation& from) {
+  StepMark mark;
+  mark.rank = static_cast<int>(from.integer("rank"));
+  mark.kind = step_mark_kind_from_name(from.text("kind")).value_or(StepMarkKind::kUser);
+  mark.name = from.text("name");
+  mark.time_ns = from.integer("time_ns");
+  mark.tid = from.integer("tid");
+  mark.launches = static_cast<uint64_t>(from.integer("launches"));
+  return mark;
+}
+
+BlockSteps to_block_steps(const Annotation& from) {
+  BlockSteps steps;
+  steps.rank = static_cast<int>(from.integer("rank"));
+  steps.block = static_cast<uint32_t>(from.integer("block"));
+  steps.mode = block_mode_from_name(from.text("mode")).value_or(BlockMode::kTimeline);
+  steps.steps = from.real("steps");
+  steps.mean_ns = from.real("mean_ns");
+  return steps;
+}
+
 Meta to_meta(const Annotation& from) {
   Meta meta;
   meta.producer = from.text("producer");
@@ -163,6 +232,9 @@ Meta to_meta(const Annotation& from) {
   for (const Annotation& device : from.items("devices")) meta.devices.push_back(to_device(device));
   for (const Annotation& rank : from.items("ranks")) meta.ranks.push_back(to_rank(rank));
   meta.warnings = to_texts(from.items("warnings"));
+  for (const Annotation& block : from.items("blocks")) meta.blocks.push_back(to_block(block));
+  for (const Annotation& mark : from.items("marks")) meta.marks.push_back(to_mark(mark));
+  for (const Annotation& steps : from.items("block_steps")) meta.block_steps.push_back(to_block_steps(steps));
   return meta;
 }
 

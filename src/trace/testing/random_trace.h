@@ -35,6 +35,13 @@ class RandomTrace {
     meta.cut_off = true;
     meta.contention = {0.34, true};
     meta.framework = Framework::kJax;
+    meta.blocks = {{0, 3, BlockMode::kTimeline, -50, 700, 11, 2'000'000'000'000},
+                   {0, 4, BlockMode::kLeftAlone, 700, 900, 0, 0},
+                   {1, 3, BlockMode::kOperators, 10, 20, 1, 2}};
+    meta.marks = {{0, StepMarkKind::kOptimizer, "AdamW", -20, 43, 12},
+                  {0, StepMarkKind::kApiCall, "", 800, 42, 0},
+                  {1, StepMarkKind::kData, "the \"loader\"", 15, 42, 1}};
+    meta.block_steps = {{0, 3, BlockMode::kTimeline, 8, 1.25e6}, {0, 4, BlockMode::kLeftAlone, 7.5, 1e6}};
   }
 
   void add_tracks() {

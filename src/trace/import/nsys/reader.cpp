@@ -1,7 +1,6 @@
 #include "trace/import/nsys/reader.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -9,9 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "trace/import/cupti_names.h"
+#include "trace/import/kernel_symbol.h"
 #include "trace/import/nsys/database.h"
-#include "trace/import/nsys/kernel_symbol.h"
-#include "trace/import/nsys/nvtx.h"
+#include "trace/import/nvtx.h"
 #include "trace/import/runtime_calls.h"
 #include "trace/import/trace_builder.h"
 
@@ -47,24 +47,6 @@ MemoryKind memory_kind(int64_t kind) {
       return MemoryKind::kManaged;
     default:
       return MemoryKind::kUnknown;
-  }
-}
-
-// CUpti_ActivityMemcpyKind.
-std::string_view copy_name(int64_t kind) {
-  switch (kind) {
-    case 1:
-      return "Memcpy HtoD";
-    case 2:
-      return "Memcpy DtoH";
-    case 8:
-      return "Memcpy DtoD";
-    case 9:
-      return "Memcpy HtoH";
-    case 10:
-      return "Memcpy PtoP";
-    default:
-      return "Memcpy";
   }
 }
 
@@ -283,13 +265,10 @@ class Reader {
     return for_rows("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
                     {"start", "end", "deviceId", "streamId", "globalPid", "correlationId", "syncType"},
                     [&](const Query& row) {
-                      constexpr std::array<std::string_view, 5> kNames = {"Synchronization", "Event Sync",
-                                                                          "Stream Wait Event", "Stream Sync",
-                                                                          "Context Sync"};
-                      const auto type = static_cast<std::size_t>(std::clamp<int64_t>(row.integer(6), 0, 4));
                       Process& by = process(pid_of(row.integer(4)));
-                      add_span(by, row, stream(by, row), by.builder.trace.strings.intern(kNames[type]),
-                               Category::kSynchronization, row.integer(5));
+                      const StringId name =
+                          by.builder.trace.strings.intern(synchronization_name(row.integer(6)));
+                      add_span(by, row, stream(by, row), name, Category::kSynchronization, row.integer(5));
                     });
   }
 

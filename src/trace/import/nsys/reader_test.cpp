@@ -11,7 +11,7 @@
 #include "core/file.h"
 #include "core/testing/scratch_path.h"
 #include "trace/import/import.h"
-#include "trace/import/nsys/nvtx.h"
+#include "trace/import/nvtx.h"
 
 namespace hone::trace::nsys {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "trace/details.h"
 
-namespace hone::trace::nsys {
+namespace hone::trace {
 
 struct NvtxRange {
   std::string_view name;  // without what follows the operator's name
@@ -19,4 +19,4 @@ struct NvtxRange {
 
 NvtxRange nvtx_range(std::string_view text);
 
-}  // namespace hone::trace::nsys
+}  // namespace hone::trace

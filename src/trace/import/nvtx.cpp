@@ -1,4 +1,4 @@
-#include "trace/import/nsys/nvtx.h"
+#include "trace/import/nvtx.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,11 +6,11 @@
 
 #include "trace/call_inputs.h"
 
-namespace hone::trace::nsys {
+namespace hone::trace {
 namespace {
 
 // "[[4], [8, 8], []]": one input each; "[]" stands for scalars too, so that it is no tensor.
-std::string inputs_of(std::string_view sizes) {
+std::string inputs_of_sizes(std::string_view sizes) {
   std::vector<CallInput> inputs;
   std::size_t depth = 0;
   for (std::size_t at = 0; at < sizes.size(); ++at) {
@@ -46,8 +46,8 @@ NvtxRange nvtx_range(std::string_view text) {
     range.sequence = sequence;
   }
   if (const std::size_t at = text.find(", sizes = ", end); at != std::string_view::npos)
-    range.inputs = inputs_of(text.substr(at + 10));
+    range.inputs = inputs_of_sizes(text.substr(at + 10));
   return range;
 }
 
-}  // namespace hone::trace::nsys
+}  // namespace hone::trace

@@ -1,0 +1,59 @@
+// The segments of a run folder: which files there are, and what became of each.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/file.h"
+#include "trace/import/segments/ranks.h"
+#include "trace/import/segments/reader.h"
+
+namespace hone::trace::segments {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> segments_in(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == kExtension && entry.is_regular_file(error)) paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+// Of a run folder, or of its folder of segments.
+std::vector<fs::path> segments_of(const fs::path& folder) {
+  std::vector<fs::path> paths = segments_in(folder / kFolder);
+  return paths.empty() ? segments_in(folder) : paths;
+}
+
+}  // namespace
+
+bool holds_segments(const fs::path& folder) { return !segments_of(folder).empty(); }
+
+Result<std::vector<ImportedFile>> read_segments(const fs::path& folder) {
+  std::vector<SegmentFile> read;
+  std::string why_none;
+  for (const fs::path& path : segments_of(folder)) {
+    // Processes may still be writing: what is read is what was there at one moment.
+    HONE_ASSIGN(const std::string bytes, read_file(path));
+    Result<SegmentFile> segment = read_segment(bytes);
+    if (!segment.ok()) {
+      if (why_none.empty())
+        why_none = fmt::format("'{}', for one: {}", path.filename().string(), segment.error().message);
+      continue;
+    }
+    segment->file.source = path.filename().string();
+    read.push_back(std::move(*segment));
+  }
+  if (read.empty())
+    return invalid(fmt::format("nothing was recorded of any process of the program; {}", why_none));
+  ChosenRanks chosen = choose_ranks(std::move(read));
+  std::vector<ImportedFile> files;
+  for (SegmentFile& each : chosen.files) files.push_back(std::move(each.file));
+  Meta& first = files.front().trace.meta;
+  first.warnings.insert(first.warnings.end(), chosen.warnings.begin(), chosen.warnings.end());
+  return files;
+}
+
+}  // namespace hone::trace::segments

@@ -1,0 +1,477 @@
+#include "trace/import/segments/reader.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "trace/import/cupti_names.h"
+#include "trace/import/kernel_symbol.h"
+#include "trace/import/nvtx.h"
+#include "trace/import/runtime_calls.h"
+#include "trace/import/segments/graph_operators.h"
+#include "trace/import/segments/records.h"
+#include "trace/import/trace_builder.h"
+
+namespace hone::trace::segments {
+namespace {
+
+constexpr int64_t kMostSegmentNs = int64_t{1} << 60;  // 36 years
+constexpr uint32_t kMostDevices = 1'000'000;
+
+// CUpti_ActivityMemoryKind.
+MemoryKind memory_kind_of(uint8_t kind) {
+  switch (kind) {
+    case 1:
+      return MemoryKind::kPageable;
+    case 2:
+      return MemoryKind::kPinned;
+    case 3:  // device
+    case 4:  // array
+    case 6:  // static of a device
+      return MemoryKind::kDevice;
+    case 5:
+    case 7:
+      return MemoryKind::kManaged;
+    default:
+      return MemoryKind::kUnknown;
+  }
+}
+
+std::optional<BlockMode> block_mode(Mode mode) {
+  switch (mode) {
+    case Mode::kLeftAlone:
+      return BlockMode::kLeftAlone;
+    case Mode::kTimeline:
+      return BlockMode::kTimeline;
+    case Mode::kOperators:
+      return BlockMode::kOperators;
+    case Mode::kStacks:
+      return BlockMode::kStacks;
+    case Mode::kCounters:
+      return BlockMode::kCounters;
+    case Mode::kWaiting:
+    case Mode::kFinished:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::optional<StepMarkKind> mark_kind(MarkKind kind) {
+  switch (kind) {
+    case MarkKind::kOptimizer:
+      return StepMarkKind::kOptimizer;
+    case MarkKind::kModule:
+      return StepMarkKind::kModule;
+    case MarkKind::kData:
+      return StepMarkKind::kData;
+    case MarkKind::kApiCall:
+      return StepMarkKind::kApiCall;
+    case MarkKind::kUser:
+      return StepMarkKind::kUser;
+  }
+  return std::nullopt;
+}
+
+class SegmentReader {
+ public:
+  explicit SegmentReader(const Records& records) : records_(records), first_(records) {
+    result_.header = records.header();
+    builder_.set_process(result_.header.pid, fmt::format("process {}", result_.header.pid));
+  }
+
+  Result<SegmentFile> run() {
+    look_ahead();
+    while (records_.next()) read_record();
+    return finish();
+  }
+
+ private:
+  // What a name stands for, and what became of it: a kernel's is demangled once.
+  struct Text {
+    std::string text;
+    StringId as_written = {};
+    StringId as_kernel = {};
+  };
+
+  // Graph nodes may be written after the kernels that they made, and operators end after what they launch.
+  void look_ahead() {
+    uint64_t external = 0;
+    while (first_.next()) {
+      if (first_.kind() == Kind::kRange) {
+        const auto range = first_.as<Range>();
+        if (range && range->what == RangeKind::kOperator) graphs_.add_operator(with_end(*range), ++external);
+        if (range) see(range->end_ns);
+      } else if (first_.kind() == Kind::kGraphNode) {
+        if (const auto node = first_.as<GraphNode>()) graphs_.add_node(*node);
+      } else if (first_.kind() == Kind::kMode) {
+        if (const auto change = first_.as<ModeChange>()) see(change->time_ns);
+      } else if (first_.kind() == Kind::kApiCall) {
+        if (const auto call = first_.as<ApiCall>()) see(call->end_ns);
+      } else if (first_.kind() == Kind::kKernel) {
+        if (const auto kernel = first_.as<Kernel>()) {
+          see(kernel->end_ns);
+          device_of_context_[kernel->context] = kernel->device;
+        }
+      } else if (first_.kind() == Kind::kMark) {
+        if (const auto mark = first_.as<Mark>()) see(mark->time_ns);
+      }
+    }
+    if (graphs_.any_nodes()) graphs_.join();
+  }
+
+  void see(int64_t time_ns) {
+    if (time_ns < kMostSegmentNs) last_ns_ = std::max(last_ns_, time_ns);
+  }
+
+  // Of what was open when the file ended.
+  Range with_end(Range range) const {
+    if (range.end_ns == 0) range.end_ns = std::max(range.start_ns, last_ns_);
+    return range;
+  }
+
+  // `read` gets the record, if it is as long as records of its kind are.
+  template <typename Record>
+  void with(void (SegmentReader::*read)(const Record&)) {
+    if (const auto record = records_.as<Record>())
+      (this->*read)(*record);
+    else
+      ++too_short_;
+  }
+
+  void read_record() {
+    switch (records_.kind()) {
+      case Kind::kName:
+        return with<Name>(&SegmentReader::read_name);
+      case Kind::kProcess:
+        return with<Process>(&SegmentReader::read_process);
+      case Kind::kThread:
+        return with<Thread>(&SegmentReader::read_thread);
+      case Kind::kDevice:
+        return with<Device>(&SegmentReader::read_device);
+      case Kind::kMode:
+        return with<ModeChange>(&SegmentReader::read_mode);
+      case Kind::kMark:
+        return with<Mark>(&SegmentReader::read_mark);
+      case Kind::kKernel:
+        return with<Kernel>(&SegmentReader::read_kernel);
+      case Kind::kCopy:
+        return with<Copy>(&SegmentReader::read_copy);
+      case Kind::kSet:
+        return with<Set>(&SegmentReader::read_set);
+      case Kind::kApiCall:
+        return with<ApiCall>(&SegmentReader::read_call);
+      case Kind::kSynchronization:
+        return with<Synchronization>(&SegmentReader::read_synchronization);
+      case Kind::kRange:
+        return with<Range>(&SegmentReader::read_range);
+      case Kind::kDropped:
+        return with<Dropped>(&SegmentReader::read_dropped);
+      case Kind::kNote:
+        return with<Note>(&SegmentReader::read_note);
+      case Kind::kGraphNode:  // read ahead
+      case Kind::kMemory:     // what allocates says so itself, as a call
+      case Kind::kSample:
+      case Kind::kCounters:
+      case Kind::kLaunchCount:  // for the session that looks on
+      case Kind::kEnd:
+        return;
+    }
+  }
+
+  StringTable& strings() { return builder_.trace.strings; }
+
+  Text* text_of(uint32_t id) {
+    const auto at = texts_.find(id);
+    if (at != texts_.end()) return &at->second;
+    if (id != kNoName) ++nameless_;
+    return nullptr;
+  }
+
+  std::string words(uint32_t id) {
+    const Text* text = text_of(id);
+    return text == nullptr ? std::string() : text->text;
+  }
+
+  StringId name_of(uint32_t id) {
+    Text* text = text_of(id);
+    if (text == nullptr) return strings().intern("");
+    if (!text->as_written.valid()) text->as_written = strings().intern(text->text);
+    return text->as_written;
+  }
+
+  StringId kernel_name_of(uint32_t id) {
+    Text* text = text_of(id);
+    if (text == nullptr) return strings().intern("");
+    if (!text->as_kernel.valid()) {
+      const std::string symbol = demangled(text->text);
+      text->as_kernel = strings().intern(symbol.empty() ? text->text : symbol);
+    }
+    return text->as_kernel;
+  }
+
+  // False: the times cannot be.
+  bool add_span(int64_t start_ns, int64_t end_ns, TrackId track, StringId name, Category category,
+                uint64_t correlation) {
+    if (start_ns < 0 || end_ns < start_ns || end_ns > kMostSegmentNs) {
+      ++impossible_;
+      return false;
+    }
+    builder_.add({start_ns, end_ns - start_ns, track, name, category, kNoStep, {}, correlation});
+    return true;
+  }
+
+  TrackId stream(uint32_t device, uint32_t id) {
+    return builder_.stream(static_cast<int>(std::min(device, kMostDevices)),
+                           id == UINT32_MAX ? -1 : static_cast<int64_t>(id));
+  }
+
+  void read_name(const Name& name) {
+    const std::string_view behind = records_.following<Name>();
+    if (name.length > behind.size()) {
+      ++too_short_;
+      return;
+    }
+    texts_[name.id] = {std::string(behind.substr(0, name.length)), {}, {}};
+  }
+
+  void read_process(const Process& process) {
+    const std::string executable = words(process.executable);
+    const std::string base = executable.substr(executable.rfind('/') + 1);
+    if (!base.empty()) builder_.trace.tracks.front().name = base;
+  }
+
+  void read_thread(const Thread& thread) { thread_names_[thread.tid] = words(thread.name); }
+
+  void read_device(const Device& device) {
+    const auto small = [](uint32_t number) { return static_cast<int>(std::min(number, kMostDevices)); };
+    DeviceInfo info;
+    info.index = small(device.index);
+    info.name = words(device.name);
+    info.memory_bytes = static_cast<double>(device.memory_bytes);
+    info.multiprocessors = small(device.multiprocessors);
+    info.compute_major = small(device.compute_major);
+    info.compute_minor = small(device.compute_minor);
+    std::vector<DeviceInfo>& devices = builder_.trace.meta.devices;
+    const bool known = std::any_of(devices.begin(), devices.end(),
+                                   [&](const DeviceInfo& each) { return each.index == info.index; });
+    if (!known) devices.push_back(std::move(info));
+  }
+
+  bool is_time(int64_t time_ns) {
+    if (time_ns >= 0 && time_ns <= kMostSegmentNs) return true;
+    ++impossible_;
+    return false;
+  }
+
+  void read_mode(const ModeChange& change) {
+    if (!is_time(change.time_ns)) return;
+    const auto mode = block_mode(change.mode);
+    if (open_ && open_->mode == mode && open_->number == change.block) return;  // said again
+    end_block(change.time_ns, change.launches);
+    if (mode) open_ = {0, change.block, *mode, change.time_ns, change.time_ns, change.launches, 0};
+  }
+
+  void end_block(int64_t time_ns, uint64_t launches) {
+    if (open_ && time_ns >= open_->start_ns) {
+      open_->end_ns = time_ns;
+      open_->last_launch = launches;
+      builder_.trace.meta.blocks.push_back(*open_);
+    }
+    open_.reset();
+  }
+
+  void read_mark(const Mark& mark) {
+    const auto kind = mark_kind(mark.what);
+    if (!kind || !is_time(mark.time_ns)) return;
+    builder_.trace.meta.marks.push_back({0, *kind, words(mark.name), mark.time_ns, mark.tid, mark.launches});
+  }
+
+  void read_kernel(const Kernel& kernel) {
+    const StringId name = kernel_name_of(kernel.name);
+    const std::string_view text = strings().text(name);
+    const bool collective = is_collective_kernel(text);
+    if (!add_span(kernel.start_ns, kernel.end_ns, stream(kernel.device, kernel.stream), name,
+                  collective ? Category::kCommunication : Category::kKernel, kernel.correlation))
+      return;
+    ++result_.device_works;
+    Launch launch;
+    launch.external = graphs_.external_of(kernel.graph_node);
+    launch.grid = kernel.grid;
+    launch.block = kernel.block;
+    launch.registers = kernel.registers;
+    launch.shared_bytes = static_cast<uint32_t>(
+        std::min<uint64_t>(uint64_t{kernel.static_shared} + kernel.dynamic_shared, UINT32_MAX));
+    launch.graph_node = kernel.graph_node;
+    builder_.add(launch);
+    if (!collective) return;
+    Collective row;
+    row.name = strings().intern(collective_of_kernel(text));
+    builder_.add(row);
+  }
+
+  void read_copy(const Copy& copy) {
+    if (!add_span(copy.start_ns, copy.end_ns, stream(copy.device, copy.stream),
+                  strings().intern(copy_name(copy.copy_kind)), Category::kMemcpy, copy.correlation))
+      return;
+    ++result_.device_works;
+    trace::Copy row;
+    row.external = graphs_.external_of(copy.graph_node);
+    row.from = memory_kind_of(copy.from);
+    row.to = memory_kind_of(copy.to);
+    row.bytes = static_cast<double>(copy.bytes);
+    builder_.add(row);
+  }
+
+  void read_set(const Set& set) {
+    if (!add_span(set.start_ns, set.end_ns, stream(set.device, set.stream), strings().intern("Memset"),
+                  Category::kMemset, set.correlation))
+      return;
+    ++result_.device_works;
+    trace::Copy row;
+    row.external = graphs_.external_of(set.graph_node);
+    row.to = MemoryKind::kDevice;
+    row.bytes = static_cast<double>(set.bytes);
+    builder_.add(row);
+  }
+
+  void read_call(const ApiCall& call) {
+    const StringId name = name_of(call.name);
+    add_span(call.start_ns, call.end_ns, builder_.thread(call.tid), name,
+             runtime_call_category(strings().text(name)), call.correlation);
+  }
+
+  void read_synchronization(const Synchronization& wait) {
+    const auto device = device_of_context_.find(wait.context);
+    add_span(wait.start_ns, wait.end_ns,
+             stream(device == device_of_context_.end() ? 0 : device->second, wait.stream),
+             strings().intern(synchronization_name(wait.type)), Category::kSynchronization, wait.correlation);
+  }
+
+  void read_range(const Range& record) {
+    const bool is_operator = record.what == RangeKind::kOperator;
+    if (is_operator) ++operator_count_;
+    const Range range = with_end(record);
+    const bool function = range.what == RangeKind::kPythonFunction;
+    if (range.what == RangeKind::kNvtx) return read_nvtx(range);
+    const Category category = is_operator ? Category::kOperator
+                              : function  ? Category::kFunction
+                                          : Category::kRegion;
+    if (!add_span(range.start_ns, range.end_ns, builder_.thread(range.tid), name_of(range.name), category,
+                  0) ||
+        !is_operator)
+      return;
+    ++result_.operators;
+    Call call;
+    if (range.inputs != kNoName) call.inputs = name_of(range.inputs);
+    call.sequence = std::max(range.sequence, kNoSequence);
+    call.external = operator_count_;
+    builder_.add(call);
+  }
+
+  void read_nvtx(const Range& range) {
+    const std::string label = words(range.name);
+    const NvtxRange nvtx = nvtx_range(label);
+    if (!add_span(range.start_ns, range.end_ns, builder_.thread(range.tid), strings().intern(nvtx.name),
+                  nvtx.is_call ? Category::kOperator : Category::kRegion, 0) ||
+        !nvtx.is_call)
+      return;
+    ++result_.operators;
+    Call call;
+    call.sequence = std::max(nvtx.sequence, kNoSequence);
+    if (!nvtx.inputs.empty()) call.inputs = strings().intern(nvtx.inputs);
+    builder_.add(call);
+  }
+
+  void read_dropped(const Dropped& dropped) { builder_.trace.meta.dropped += dropped.records; }
+
+  void read_note(const Note& note) {
+    std::string text = words(note.text);
+    std::vector<std::string>& warnings = builder_.trace.meta.warnings;
+    if (!text.empty() && std::find(warnings.begin(), warnings.end(), text) == warnings.end())
+      warnings.push_back(std::move(text));
+  }
+
+  // Recorders on several threads need not write in order of time.
+  static void put_in_order(Meta& meta) {
+    std::stable_sort(
+        meta.blocks.begin(), meta.blocks.end(),
+        [](const RecordingBlock& a, const RecordingBlock& b) { return a.start_ns < b.start_ns; });
+    for (std::size_t i = 1; i < meta.blocks.size(); ++i)
+      meta.blocks[i - 1].end_ns = std::min(meta.blocks[i - 1].end_ns, meta.blocks[i].start_ns);
+    for (RecordingBlock& block : meta.blocks) {
+      if (block.recorded()) break;  // from here on the recorder has been there
+      block.mode = BlockMode::kUntouched;
+    }
+    std::stable_sort(meta.marks.begin(), meta.marks.end(),
+                     [](const StepMark& a, const StepMark& b) { return a.time_ns < b.time_ns; });
+  }
+
+  void tell_damage(Meta& meta) {
+    const bool within_block = open_ && open_->recorded();
+    meta.cut_off = within_block || records_.end() != SegmentEnd::kWhole;
+    if (records_.end() == SegmentEnd::kDamaged)
+      meta.warnings.push_back(fmt::format("the segment is damaged from byte {} on: what comes after is lost",
+                                          records_.whole_bytes()));
+    meta.lost += too_short_;
+    if (too_short_ > 0)
+      meta.warnings.push_back(
+          fmt::format("{} records left out: they are shorter than they can be", too_short_));
+    if (impossible_ > 0)
+      meta.warnings.push_back(
+          fmt::format("{} records left out: they end before they start, or never did", impossible_));
+    if (nameless_ > 0)
+      meta.warnings.push_back(fmt::format("{} records have names that were not written", nameless_));
+  }
+
+  Result<SegmentFile> finish() {
+    tell_damage(builder_.trace.meta);
+    end_block(std::max(last_ns_, open_ ? open_->start_ns : 0), 0);
+    if (builder_.size() == 0)
+      return invalid("a segment of hone's recorder with nothing in it that takes time");
+    for (Track& track : builder_.trace.tracks)
+      if (const auto at = thread_names_.find(track.tid);
+          track.kind == TrackKind::kThread && at != thread_names_.end() && !at->second.empty())
+        track.name = at->second;
+    const FileHeader& header = result_.header;
+    const int64_t clock = header.realtime_ns - header.monotonic_ns;
+    const bool has_clock = header.realtime_ns > header.monotonic_ns && header.monotonic_ns >= 0 &&
+                           header.realtime_ns < 4 * kMostSegmentNs;
+    ImportedFile& file = result_.file;
+    file = std::move(builder_).finish(has_clock ? clock : 0, has_clock);
+    const int64_t first = file.epoch_ns - (has_clock ? clock : 0);
+    Meta& meta = file.trace.meta;
+    put_in_order(meta);
+    for (RecordingBlock& block : meta.blocks) block.start_ns -= first, block.end_ns -= first;
+    for (StepMark& mark : meta.marks) mark.time_ns -= first;
+    meta.producer = "hone profile";
+    meta.device = result_.device_works > 0 ? "cuda" : "cpu";
+    RankInfo& rank = meta.ranks.emplace_back();
+    rank.world_size = std::clamp(header.world_size, 1, 1'000'000);
+    if (header.rank >= 0) file.rank = header.rank;
+    return std::move(result_);
+  }
+
+  Records records_, first_;
+  SegmentFile result_;
+  TraceBuilder builder_;
+  GraphOperators graphs_;
+  std::unordered_map<uint32_t, Text> texts_;
+  std::unordered_map<int64_t, std::string> thread_names_;
+  std::optional<RecordingBlock> open_;
+  uint64_t operator_count_ = 0;  // operators' ranges so far: as look_ahead() numbers them
+  int64_t last_ns_ = 0;          // of all records
+  std::unordered_map<uint32_t, uint32_t> device_of_context_;
+  std::size_t impossible_ = 0, too_short_ = 0, nameless_ = 0;
+};
+
+}  // namespace
+
+Result<SegmentFile> read_segment(std::string_view bytes) {
+  HONE_ASSIGN(const Records records, Records::open(bytes));
+  return SegmentReader(records).run();
+}
+
+}  // namespace hone::trace::segments
