@@ -64,13 +64,8 @@ function(hone_batches out)
     list(APPEND batch ${source})
     set(batch_at "${at}")
   endforeach()
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # In a batch the warning, which is for headers, is given for types of a source that hold its own helpers.
-    set_source_files_properties(${compiled} PROPERTIES COMPILE_OPTIONS -Wno-subobject-linkage)
-  else()
-    # Clang's counts a local name that a neighbour's helper has, too.
-    set_source_files_properties(${compiled} PROPERTIES COMPILE_OPTIONS -Wno-shadow)
-  endif()
+  # In a batch the warning, which is for headers, is given for types of a source that hold its own helpers.
+  set_source_files_properties(${compiled} PROPERTIES COMPILE_OPTIONS -Wno-subobject-linkage)
   set(${out} ${compiled} PARENT_SCOPE)
 endfunction()
 
@@ -187,9 +182,8 @@ function(hone_test_program target library sources)
   add_executable(${target} ${sources})
   target_link_libraries(${target} PRIVATE ${library} hone_test_folders GTest::gmock GTest::gtest_main)
   hone_optimise(-O1 ${target})  # what is tested is in the library
-  # Compiles in half the time. Tests of kernels and of analysis compute so much themselves that it does not pay.
-  if(HONE_SANITIZE AND NOT target MATCHES "^test_(kernels|analyze)$")
-    target_compile_options(${target} PRIVATE -O0)
+  if(HONE_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)  # compiles in half the time
   endif()
   if(TARGET hone AND target MATCHES "_suite$")  # tests/ run the program; unit tests must build without it
     add_dependencies(${target} hone)

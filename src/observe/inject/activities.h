@@ -1,0 +1,111 @@
+// CUPTI's buffers of activities: where they come from, and what their records become in the segment.
+#pragma once
+
+#include <cstdint>
+
+#include "observe/inject/call_table.h"
+#include "observe/inject/cupti.h"
+#include "observe/inject/output.h"
+
+namespace hone::observe::inject {
+
+// Buffers that CUPTI fills, used again and again: a fresh one costs page faults inside the program's launches.
+class ActivityBuffers {
+ public:
+  static constexpr size_t kBytes = 8 << 20;
+  static constexpr int kMost = 64;
+
+  uint8_t* take();  // null when kMost are out or memory is short: CUPTI then drops records, and says how many
+  void give_back(uint8_t* buffer);
+
+ private:
+  Lock lock_;
+  uint8_t* free_[kMost] = {};
+  int free_count_ = 0, made_ = 0;
+};
+
+class Activities {
+ public:
+  Activities(const Cupti& cupti, Output& output, const CallTable& runtime, const CallTable& driver)
+      : cupti_(cupti), output_(output), runtime_(runtime), driver_(driver) {}
+
+  ActivityBuffers& buffers() { return buffers_; }
+
+  // Writes the records of a buffer that CUPTI gives back. From any thread of CUPTI or the program.
+  void complete(void* context, uint32_t stream, uint8_t* buffer, size_t valid_bytes);
+
+  // CUPTI counts correlations from the beginning when it is attached again; ours go on.
+  void attached_again();
+
+  // Added to the times of CUPTI where it cannot be given our clock.
+  void set_clock_offset(int64_t offset) { clock_offset_ = offset; }
+
+  // Writes what waits for a record that may belong to it. To be called when everything has been flushed.
+  void finish();
+
+  // Kernels seen since this was last asked (the last kKernelsKept of them), how many of them no recorded call launched,
+  // and calls that the program made to the driver itself. To be asked when everything has been flushed.
+  struct Launched {
+    uint64_t kernels = 0, without_call = 0, by_driver = 0;
+  };
+  Launched take_launched();
+
+ private:
+  void write(const cupti::Activity& activity);
+  void kernel(const cupti::KernelActivity& activity);
+  void copy(const cupti::CopyActivity& activity);
+  void copy(const cupti::PeerCopyActivity& activity);
+  void set(const cupti::SetActivity& activity);
+  void call(const cupti::CallActivity& activity);
+  void synchronization(const cupti::SynchronizationActivity& activity);
+  void memory(const cupti::MemoryActivity& activity);
+  void write_call(const cupti::CallActivity& activity, const CallTable& table);
+  cupti::CallActivity& pending_driver_call(uint32_t thread);
+  void write_pending(cupti::CallActivity& pending);
+  void deliver();
+  void remember_thread(uint32_t tid);
+  uint32_t name_of_kernel(const char* name);
+  uint32_t correlation(uint32_t of_cupti);
+  int64_t time(uint64_t of_cupti) const { return static_cast<int64_t>(of_cupti) + clock_offset_; }
+  bool ended(uint64_t start, uint64_t end);
+
+  template <typename Record>
+  void add(const Record& record) {
+    const auto whole = trace::segments::with_head(record);
+    if (records_.append(&whole, sizeof(whole))) {
+      ++record_count_;
+    } else {
+      output_.lost(Loss::kHostBuffers, 1);
+    }
+  }
+
+  static constexpr uint32_t kRemembered = 1 << 16;  // correlations, a bit each
+  static constexpr uint32_t kKernelsKept = 4096;
+  static constexpr uint32_t kThreadsKept = 512;
+  static constexpr uint32_t kDriverCallsKept = 256;
+  static constexpr uint32_t kNamesKept = 1024;
+
+  const Cupti& cupti_;
+  Output& output_;
+  const CallTable& runtime_;
+  const CallTable& driver_;
+  ActivityBuffers buffers_;
+  int64_t clock_offset_ = 0;
+
+  Lock lock_;  // of all below: one buffer at a time
+  ByteBuffer records_;
+  uint64_t record_count_ = 0;
+  uint32_t correlation_base_ = 0, highest_correlation_ = 0;
+  cupti::CallActivity driver_calls_pending_[kDriverCallsKept] =
+      {};  // one of each thread; correlation 0: none
+  uint64_t with_call_[kRemembered / 64] = {};
+  uint32_t kernel_correlations_[kKernelsKept] = {};
+  uint64_t kernels_ = 0, direct_driver_calls_ = 0;
+  uint32_t threads_[kThreadsKept] = {};
+  uint32_t thread_count_ = 0;
+  // Of the buffer at hand only: CUPTI may reuse the memory of a name once the module is gone.
+  const char* name_texts_[kNamesKept] = {};
+  uint32_t name_ids_[kNamesKept] = {};
+};
+
+}  // namespace hone::observe::inject

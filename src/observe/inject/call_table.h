@@ -1,0 +1,39 @@
+// Which calls of CUDA's runtime and driver are recorded: those that give the device work or wait for it, and those
+// that allocate memory or load code. Recording every call costs a launch-bound program twice as much.
+#pragma once
+
+#include <cstdint>
+
+#include "observe/inject/cupti.h"
+#include "observe/inject/output.h"
+
+namespace hone::observe::inject {
+
+inline constexpr uint32_t kMostCalls = 2048;  // CUPTI counts a few hundred in each domain
+
+// The calls of one domain by CUPTI's callback ids.
+class CallTable {
+ public:
+  explicit CallTable(cupti::Domain domain) : domain_(domain) {}
+
+  // Asks CUPTI for the names of all calls, once.
+  void fill(const Cupti& cupti, Output& output);
+
+  // Calls visit(id) for the calls that are recorded.
+  template <typename Visit>
+  void each_recorded(Visit visit) const {
+    for (uint32_t id = 0; id < kMostCalls; ++id) {
+      if (recorded_[id]) visit(id);
+    }
+  }
+  // The name of a call without its version, as the segment's number for it.
+  uint32_t name(uint32_t id) const { return id < kMostCalls ? names_[id] : trace::segments::kNoName; }
+
+ private:
+  cupti::Domain domain_;
+  bool filled_ = false;
+  bool recorded_[kMostCalls] = {};
+  uint32_t names_[kMostCalls] = {};
+};
+
+}  // namespace hone::observe::inject

@@ -1,0 +1,382 @@
+#include "observe/inject/device_recorder.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "observe/inject/cuda_devices.h"
+#include "observe/inject/futex.h"
+#include "observe/inject/recorder.h"
+
+namespace hone::observe::inject {
+namespace segments = trace::segments;
+using segments::Mode;
+namespace {
+
+constexpr int64_t kPatience = 300'000'000;  // ns, for a call of the program to detach in
+constexpr int64_t kInFlight =
+    30'000'000;  // ns, for work that the device has begun: it is lost if it takes longer
+constexpr uint32_t kSafeWithGraphs =
+    24;  // CUPTI of CUDA 12.6: before, finalizing crashed programs with CUDA graphs
+constexpr cupti::ActivityKind kKinds[] = {
+    cupti::ActivityKind::kConcurrentKernel, cupti::ActivityKind::kCopy,
+    cupti::ActivityKind::kPeerCopy,         cupti::ActivityKind::kSet,
+    cupti::ActivityKind::kSynchronization,  cupti::ActivityKind::kMemory};
+
+enum DeviceNote : uint32_t { kNoteActivities = 1, kNoteClock = 2, kNoteFinalize = 4, kNoteFatal = 8 };
+
+bool environment_says(const char* variable, const char* value) {
+  const char* found = std::getenv(variable);
+  return found && std::strcmp(found, value) == 0;
+}
+
+bool is_recorded(Mode mode) {
+  return mode == Mode::kTimeline || mode == Mode::kOperators || mode == Mode::kStacks;
+}
+
+// Calls of this thread into CUDA that are open, of those whose beginning the watch saw.
+struct CallDepth {
+  uint32_t watch, calls;
+};
+__thread CallDepth t_open = {0, 0};
+
+// What CUPTI calls. It knows no closure: the recorder of the process is asked for.
+void callback_of_cupti(void* device, cupti::Domain domain, uint32_t id, const void* data) {
+  static_cast<DeviceRecorder*>(device)->on_callback(domain, id, data);
+}
+
+void buffer_requested(uint8_t** buffer, size_t* bytes, size_t* most_records) {
+  *buffer = this_process()->device().activities().buffers().take();
+  *bytes = *buffer ? ActivityBuffers::kBytes : 0;
+  *most_records = 0;  // as many as there is room for
+}
+
+void buffer_completed(void* context, uint32_t stream, uint8_t* buffer, size_t, size_t valid_bytes) {
+  if (buffer) this_process()->device().activities().complete(context, stream, buffer, valid_bytes);
+}
+
+uint64_t clock_of_cupti() { return static_cast<uint64_t>(monotonic_ns()); }
+
+}  // namespace
+
+DeviceRecorder::DeviceRecorder(Output& output) : output_(output) {}
+
+void DeviceRecorder::cuda_starts() {
+  Locked locked(lock_);
+  if (!cuda_is_here_.exchange(true)) obey_locked();
+}
+
+void DeviceRecorder::obey(const DeviceOrder& order) {
+  Locked locked(lock_);
+  order_ = order;
+  obey_locked();
+}
+
+void DeviceRecorder::obey_locked() {
+  const DeviceOrder& order = order_;
+  if (!cuda_is_here() || state_ == State::kGone) return;
+  stop_watching();
+  if (is_recorded(order.mode)) {
+    if (attach()) record();
+    return;
+  }
+  stop_recording();
+  if (order.mode == Mode::kFinished) return unsubscribe();
+  if (order.mode == Mode::kLeftAlone && environment_says("HONE_OBSERVE_DETACH", "finalize")) detach();
+  if (order.mode == Mode::kWaiting && environment_says("HONE_OBSERVE_ATTACH", "early")) attach();
+  if (order.mode == Mode::kLeftAlone && attached()) watch_for_marks(order);
+}
+
+bool DeviceRecorder::attach() {
+  if (state_ != State::kDetached) return state_ != State::kGone;
+  char why[4096 + 256];
+  if (!loaded_ && !load_cupti(cupti_, why, sizeof(why))) {
+    state_ = State::kGone;
+    output_.note(why);
+    return false;
+  }
+  loaded_ = true;
+  if (!subscribe()) return false;
+  if (!cupti_.ActivityRegisterTimestampCallback ||
+      cupti_.ActivityRegisterTimestampCallback(clock_of_cupti) != cupti::Result::kSuccess) {
+    uint64_t now = 0;
+    cupti_.GetTimestamp(&now);
+    activities_.set_clock_offset(monotonic_ns() - static_cast<int64_t>(now));
+    note_once(kNoteClock, "CUPTI keeps its own clock here: times of devices are shifted to the host's once");
+  }
+  if (cupti_.SetThreadIdType) cupti_.SetThreadIdType(cupti::kThreadIdOfSystem);
+  if (attached_before_) activities_.attached_again();
+  attached_before_ = true;
+  const cupti::Result result = cupti_.ActivityRegisterCallbacks(buffer_requested, buffer_completed);
+  if (result != cupti::Result::kSuccess) {
+    cupti_.Unsubscribe(subscriber_);
+    gone("no device work recorded: %s: %s", "cuptiActivityRegisterCallbacks", result);
+    return false;
+  }
+  state_ = State::kWatching;
+  for (uint32_t id : {cupti::kGraphNodeCreated, cupti::kGraphNodeCloned, cupti::kGraphExecCreated}) {
+    enable_callback(true, cupti::Domain::kResource, id);
+  }
+  enable_callback(true, cupti::Domain::kState, cupti::kFatalError);
+  if (!exit_is_watched_) {
+    exit_is_watched_ = true;
+    watch_exit_of_process();  // after CUPTI was loaded, to run before it goes
+  }
+  return true;
+}
+
+bool DeviceRecorder::subscribe() {
+  char other[128] = {};
+  cupti::Result result;
+  if (cupti_.Subscribe_v2) {
+    cupti::SubscriberParameters parameters = {sizeof(parameters), "hone", other, sizeof(other)};
+    result = cupti_.Subscribe_v2(&subscriber_, callback_of_cupti, this, &parameters);
+  } else {
+    result = cupti_.Subscribe(&subscriber_, callback_of_cupti, this);
+  }
+  if (result == cupti::Result::kSuccess) return true;
+  if (result == cupti::Result::kMultipleSubscribers) {
+    gone("no device work recorded from here on: the program has a profiler of its own (%s): %s",
+         other[0] ? other : "unnamed", result);
+  } else {
+    gone("no device work recorded: CUPTI cannot be used (%s): %s", cupti_.path, result);
+  }
+  return false;
+}
+
+void DeviceRecorder::record() {
+  if (state_ == State::kRecording) return;
+  runtime_.fill(cupti_, output_);
+  driver_.fill(cupti_, output_);
+  const cupti::Result result = cupti_.ActivityEnable(cupti::ActivityKind::kConcurrentKernel);
+  if (result != cupti::Result::kSuccess) {
+    cupti_.Unsubscribe(subscriber_);
+    gone("no device work recorded: CUPTI refuses to record kernels (%s): %s", cupti_.path, result);
+    return;
+  }
+  for (cupti::ActivityKind kind : kKinds) set_activity(kind, true);
+  enable_calls(true);
+  state_ = State::kRecording;
+}
+
+void DeviceRecorder::stop_recording() {
+  if (state_ != State::kRecording) return;
+  for (cupti::ActivityKind kind : kKinds) set_activity(kind, false);
+  enable_calls(false);
+  const timespec in_flight = {0, kInFlight};
+  nanosleep(&in_flight, nullptr);
+  cupti_.ActivityFlushAll(cupti::kFlushForced);
+  activities_.finish();
+  const Activities::Launched launched = activities_.take_launched();
+  if (launched.kernels > 0 && !environment_says("HONE_OBSERVE_DRIVER_CALLS", "always")) {
+    driver_calls_wanted_ = (launched.without_call + launched.by_driver) * 100 > launched.kernels;
+  }
+  state_ = State::kWatching;
+}
+
+void DeviceRecorder::set_activity(cupti::ActivityKind kind, bool enable) {
+  const cupti::Result result = enable ? cupti_.ActivityEnable(kind) : cupti_.ActivityDisable(kind);
+  if (!enable || result == cupti::Result::kSuccess) return;
+  char text[512];
+  std::snprintf(text, sizeof(text), "not recorded: CUPTI's activities of kind %d (cupti_activity.h): %s",
+                static_cast<int>(kind), cupti_.text(result));
+  note_once(kNoteActivities, text);
+}
+
+// The program's calls are recorded where it makes them: in the runtime, and in the driver if it goes there itself
+// (Triton, CuPy, JAX). The first recorded block shows whether it does; a call of the runtime would otherwise be
+// recorded twice.
+void DeviceRecorder::enable_calls(bool enable) {
+  if (cupti_.ActivityEnableRuntimeApi) {
+    runtime_.each_recorded([&](uint32_t id) { cupti_.ActivityEnableRuntimeApi(id, enable); });
+  } else {
+    set_activity(cupti::ActivityKind::kRuntime, enable);
+  }
+  if (enable) {
+    driver_calls_recorded_ = driver_calls_wanted_ && !environment_says("HONE_OBSERVE_DRIVER_CALLS", "never");
+  }
+  if (!driver_calls_recorded_) return;
+  if (cupti_.ActivityEnableDriverApi) {
+    driver_.each_recorded([&](uint32_t id) { cupti_.ActivityEnableDriverApi(id, enable); });
+  } else {
+    set_activity(cupti::ActivityKind::kDriver, enable);
+  }
+}
+
+void DeviceRecorder::enable_callback(bool enable, cupti::Domain domain, uint32_t id) {
+  cupti_.EnableCallback(enable, subscriber_, domain, id);
+}
+
+void DeviceRecorder::watch_for_marks(const DeviceOrder& order) {
+  if (!order.mark_runtime_call && !order.mark_driver_call) return;
+  mark_runtime_call_ = order.mark_runtime_call;
+  mark_driver_call_ = order.mark_driver_call;
+  watch_ = Watch::kMarks;
+  if (order.mark_runtime_call) enable_callback(true, cupti::Domain::kRuntime, order.mark_runtime_call);
+  if (order.mark_driver_call) enable_callback(true, cupti::Domain::kDriver, order.mark_driver_call);
+}
+
+void DeviceRecorder::stop_watching() {
+  Watch watch = watch_.load();
+  do {
+    for (uint32_t before = detached_.load(); watch == Watch::kFinalizing; watch = watch_.load()) {
+      futex_wait(detached_, before, kPatience, false);
+      before = detached_.load();
+    }
+  } while (!watch_.compare_exchange_weak(watch, Watch::kNothing));
+  if (!attached()) return;
+  if (watch == Watch::kMarks) {
+    if (mark_runtime_call_) enable_callback(false, cupti::Domain::kRuntime, mark_runtime_call_);
+    if (mark_driver_call_) enable_callback(false, cupti::Domain::kDriver, mark_driver_call_);
+  } else if (watch == Watch::kDetaching) {
+    cupti_.EnableDomain(0, subscriber_, cupti::Domain::kRuntime);
+    cupti_.EnableDomain(0, subscriber_, cupti::Domain::kDriver);
+  }
+}
+
+// Detaching happens in the next call of the program into CUDA that returns. A program that makes none for a while
+// pays nothing for CUPTI either, and is detached when it makes one.
+void DeviceRecorder::detach() {
+  if (!attached() || !may_finalize()) return;
+  const uint32_t before = detached_.load();
+  ++watch_number_;
+  watch_ = Watch::kDetaching;
+  cupti_.EnableDomain(1, subscriber_, cupti::Domain::kRuntime);
+  cupti_.EnableDomain(1, subscriber_, cupti::Domain::kDriver);
+  const int64_t until = monotonic_ns() + kPatience;
+  for (int64_t left = kPatience; detached_.load() == before && left > 0; left = until - monotonic_ns()) {
+    futex_wait(detached_, before, left, false);
+  }
+}
+
+bool DeviceRecorder::may_finalize() {
+  if (!cupti_.Finalize) return false;
+  if (!graphs_seen_ || cupti_.version >= kSafeWithGraphs) return true;
+  note_once(
+      kNoteFinalize,
+      "steps left alone carry the cost of CUPTI: before CUDA 12.6 it cannot be detached from programs with "
+      "CUDA graphs");
+  return false;
+}
+
+void DeviceRecorder::unsubscribe() {
+  if (attached()) cupti_.Unsubscribe(subscriber_);
+  state_ = State::kDetached;
+}
+
+void DeviceRecorder::flush(bool forced) {
+  Locked locked(lock_);
+  if (state_ != State::kRecording) return;
+  cupti_.ActivityFlushAll(forced ? cupti::kFlushForced : 0);
+  if (forced) activities_.finish();
+}
+
+void DeviceRecorder::describe_devices() {
+  if (devices_described_ || !cuda_is_here()) return;
+  devices_described_ = write_devices(output_);
+}
+
+void DeviceRecorder::leave(const char* reason) {
+  Locked locked(lock_);
+  if (state_ == State::kGone) return;
+  stop_watching();
+  stop_recording();
+  unsubscribe();
+  state_ = State::kGone;
+  output_.note(reason);
+}
+
+void DeviceRecorder::in_child() {
+  lock_.reopen();
+  watch_ = Watch::kNothing;
+  if (cuda_is_here()) state_ = State::kGone;  // CUDA does not work in the child either
+}
+
+void DeviceRecorder::gone(const char* format, const char* what, cupti::Result result) {
+  state_ = State::kGone;
+  char text[4096 + 512];
+  std::snprintf(text, sizeof(text), format, what, cupti_.text(result));
+  output_.note(text);
+}
+
+void DeviceRecorder::note_once(uint32_t which, const char* text) {
+  if (noted_ & which) return;
+  noted_ |= which;
+  output_.note(text);
+}
+
+void DeviceRecorder::on_callback(cupti::Domain domain, uint32_t id, const void* data) {
+  if (!data) return;
+  switch (domain) {
+    case cupti::Domain::kRuntime:
+    case cupti::Domain::kDriver:
+      return on_call(domain, id, *static_cast<const cupti::CallData*>(data));
+    case cupti::Domain::kResource: {
+      const auto* graph =
+          static_cast<const cupti::GraphData*>(static_cast<const cupti::ResourceData*>(data)->descriptor);
+      if (graph) on_graph(id, *graph);
+      return;
+    }
+    case cupti::Domain::kState:
+      if (id != cupti::kFatalError) return;
+      state_ = State::kGone;
+      output_.note("no device work recorded from here on: CUPTI met an error and detached itself");
+      return;
+  }
+}
+
+void DeviceRecorder::on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call) {
+  switch (watch_.load(std::memory_order_acquire)) {
+    case Watch::kNothing:
+    case Watch::kFinalizing:
+      return;
+    case Watch::kDetaching:
+      return on_call_while_detaching(call);
+    case Watch::kMarks: {
+      const auto& wanted = domain == cupti::Domain::kRuntime ? mark_runtime_call_ : mark_driver_call_;
+      if (call.site != cupti::Site::kEnter || id != wanted.load(std::memory_order_relaxed)) return;
+      const uint32_t name = call.function ? output_.id(call.function) : segments::kNoName;
+      this_process()->mark(segments::MarkKind::kApiCall, name, call.correlation);
+      return;
+    }
+  }
+}
+
+// In the outermost call of this thread, whose beginning was seen: nothing of this thread is left inside CUPTI.
+void DeviceRecorder::on_call_while_detaching(const cupti::CallData& call) {
+  CallDepth& open = t_open;
+  if (open.watch != watch_number_) open = {watch_number_, 0};
+  if (call.site == cupti::Site::kEnter) {
+    ++open.calls;
+    return;
+  }
+  if (open.calls == 0 || --open.calls > 0) return;
+  Watch expected = Watch::kDetaching;
+  if (watch_.compare_exchange_strong(expected, Watch::kFinalizing)) finalize_in_callback();
+}
+
+void DeviceRecorder::finalize_in_callback() {
+  cupti_.Finalize();
+  subscriber_ = nullptr;
+  state_ = State::kDetached;
+  watch_ = Watch::kNothing;
+  detached_.fetch_add(1);
+  futex_wake_all(detached_, false);
+}
+
+void DeviceRecorder::on_graph(uint32_t id, const cupti::GraphData& graph) {
+  graphs_seen_.store(true, std::memory_order_relaxed);
+  if (id == cupti::kGraphExecCreated || !cupti_.GetGraphNodeId) return;
+  segments::GraphNode record;
+  record.time_ns = monotonic_ns();
+  record.tid = current_tid();
+  if (cupti_.GetGraphNodeId(graph.node, &record.node) != cupti::Result::kSuccess) return;
+  if (id == cupti::kGraphNodeCloned && graph.original_node) {
+    cupti_.GetGraphNodeId(graph.original_node, &record.original);
+  }
+  if (cupti_.GetGraphId && graph.graph) cupti_.GetGraphId(graph.graph, &record.graph);
+  output_.add(segments::with_head(record));
+}
+
+}  // namespace hone::observe::inject

@@ -1,0 +1,111 @@
+// Recording what devices do: CUPTI's subscription of this process, made when the session orders the first recorded
+// block, and what of it is enabled from then on (docs/decisions/0023-observing.md).
+//
+// CUPTI has one subscriber in a process. If the program has a profiler of its own, that one wins: we record the
+// host alone and say so.
+//
+// For experiments: HONE_OBSERVE_ATTACH=early subscribes as soon as the program starts CUDA; HONE_OBSERVE_DETACH=finalize
+// leaves steps alone by cuptiFinalize, as NVIDIA advises it: when a call of the program into CUDA returns, on the
+// thread that made it; HONE_OBSERVE_DRIVER_CALLS=always|never.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "observe/inject/activities.h"
+#include "observe/inject/call_table.h"
+#include "observe/inject/cupti.h"
+#include "observe/inject/output.h"
+#include "trace/segments/record.h"
+
+namespace hone::observe::inject {
+
+// What the session wants of the device side.
+struct DeviceOrder {
+  trace::segments::Mode mode = trace::segments::Mode::kWaiting;
+  uint32_t mark_runtime_call = 0, mark_driver_call = 0;
+};
+
+class DeviceRecorder {
+ public:
+  explicit DeviceRecorder(Output& output);
+
+  // CUDA has been loaded into this process and calls us while it starts: the last order comes into force.
+  void cuda_starts();
+
+  // Does what is ordered; returns when it is in force.
+  void obey(const DeviceOrder& order);
+
+  // Delivers what CUPTI has finished; `forced`: the unfinished as well.
+  void flush(bool forced);
+
+  // Writes what the devices are, once CUDA can be asked.
+  void describe_devices();
+
+  // Lets go of CUPTI for good.
+  void leave(const char* reason);
+
+  bool cuda_is_here() const { return cuda_is_here_.load(std::memory_order_acquire); }
+  bool attached() const { return state_.load() == State::kWatching || state_.load() == State::kRecording; }
+  bool unavailable() const { return state_.load() == State::kGone; }
+
+  void in_child();
+
+  // Called by CUPTI.
+  void on_callback(cupti::Domain domain, uint32_t id, const void* data);
+  Activities& activities() { return activities_; }
+
+ private:
+  enum class State {
+    kDetached,   // CUPTI has not been touched, or has been left
+    kWatching,   // subscribed: nodes of graphs, and in steps left alone perhaps one call
+    kRecording,  // activities enabled
+    kGone,       // not to be had in this process
+  };
+  // What callbacks of calls are for at the moment. Shared with threads of the program: an atomic, no lock.
+  enum class Watch : uint32_t { kNothing, kMarks, kDetaching, kFinalizing };
+
+  void obey_locked();
+  bool attach();
+  bool subscribe();
+  void record();
+  void stop_recording();
+  void watch_for_marks(const DeviceOrder& order);
+  void stop_watching();
+  void detach();
+  void unsubscribe();
+  void finalize_in_callback();
+  bool may_finalize();
+  void gone(const char* format, const char* what, cupti::Result result);
+  void note_once(uint32_t which, const char* text);
+  void set_activity(cupti::ActivityKind kind, bool enable);
+  void enable_calls(bool enable);
+  void enable_callback(bool enable, cupti::Domain domain, uint32_t id);
+
+  void on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call);
+  void on_call_while_detaching(const cupti::CallData& call);
+  void on_graph(uint32_t id, const cupti::GraphData& graph);
+
+  Output& output_;
+  Cupti cupti_;
+  CallTable runtime_{cupti::Domain::kRuntime}, driver_{cupti::Domain::kDriver};
+  Activities activities_{cupti_, output_, runtime_, driver_};
+
+  DeviceOrder order_;  // the last
+  Lock lock_;          // orders, one at a time; never taken in a callback of CUPTI
+  std::atomic<State> state_{State::kDetached};
+  std::atomic<bool> cuda_is_here_{false};
+  bool loaded_ = false, attached_before_ = false, devices_described_ = false, exit_is_watched_ = false;
+  cupti::Subscriber subscriber_ = nullptr;
+  uint32_t noted_ = 0;  // bits of notes that have been written
+  bool driver_calls_recorded_ = false;
+  bool driver_calls_wanted_ = true;  // until a block has shown that the program makes none
+
+  std::atomic<Watch> watch_{Watch::kNothing};
+  std::atomic<uint32_t> watch_number_{0};  // tells watches apart: depths of calls are counted in each anew
+  std::atomic<uint32_t> mark_runtime_call_{0}, mark_driver_call_{0};
+  std::atomic<bool> graphs_seen_{false};
+  std::atomic<uint32_t> detached_{0};  // futex: counts detachments that callbacks have done
+};
+
+}  // namespace hone::observe::inject

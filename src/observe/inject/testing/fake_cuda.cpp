@@ -1,0 +1,102 @@
+#include "observe/inject/testing/fake_cuda.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <dlfcn.h>
+
+namespace {
+
+constexpr int kDriver = 1, kRuntime = 2;
+constexpr uint64_t kCaptured[] = {70, 71},
+                   kExecuted[] = {90, 91};  // nodes of the graph and of its executable copy
+
+std::atomic<const FakeListener*> current_listener{nullptr};
+std::atomic<bool> initialised{false};
+
+// A call of the program, from its beginning to its end.
+class FakeCall {
+ public:
+  FakeCall(int domain, uint32_t call) : listener_(current_listener), domain_(domain), call_(call) {
+    if (listener_) correlation_ = listener_->enter(domain, call);
+  }
+  ~FakeCall() {
+    if (listener_) listener_->exit(domain_, call_, correlation_);
+  }
+  FakeCall(const FakeCall&) = delete;
+  FakeCall& operator=(const FakeCall&) = delete;
+
+  void work(const FakeWork& work) const {
+    if (listener_) listener_->work(work, correlation_);
+  }
+
+ private:
+  const FakeListener* listener_;
+  int domain_;
+  uint32_t call_;
+  uint32_t correlation_ = 0;
+};
+
+}  // namespace
+
+void fake_cuda_listen(const FakeListener* listener) { current_listener = listener; }
+
+int cuInit(unsigned) {
+  if (initialised.exchange(true)) return 0;
+  if (const char* path = std::getenv("CUDA_INJECTION64_PATH")) {
+    if (void* library = dlopen(path, RTLD_NOW)) {
+      if (auto* start = reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection"))) start();
+    }
+  }
+  return 0;
+}
+
+int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
+int cuDeviceGetCount(int* count) { return *count = 2, initialised ? 0 : 3; }
+int cuDeviceGet(int* device, int index) { return *device = index, 0; }
+int cuDeviceGetName(char* name, int bytes, int) {
+  return std::snprintf(name, static_cast<size_t>(bytes), "Fake GPU"), 0;
+}
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+  *value = attribute == 16 ? 132 : attribute == 75 ? 9 : 0;
+  return 0;
+}
+int cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = 80ull << 30, 0; }
+int cuDeviceGetUuid_v2(void* uuid, int device) { return std::memset(uuid, 1 + device, 16), 0; }
+
+void fake_runtime_launch(const char* kernel) {
+  FakeCall call(kRuntime, kFakeLaunchKernel);
+  FakeCall inside(kDriver, kFakeCuLaunchKernel);
+  inside.work({FakeWork::kKernel, kernel, 0, 0});
+}
+
+void fake_driver_launch(const char* kernel) {
+  FakeCall call(kDriver, kFakeCuLaunchKernel);
+  call.work({FakeWork::kKernel, kernel, 0, 0});
+}
+
+void fake_copy(uint64_t bytes) {
+  FakeCall call(kRuntime, kFakeMemcpyAsync);
+  call.work({FakeWork::kCopy, nullptr, 0, bytes});
+}
+
+void fake_synchronize() {
+  FakeCall call(kRuntime, kFakeDeviceSynchronize);
+  call.work({FakeWork::kSynchronization, nullptr, 0, 0});
+}
+
+void fake_get_device() { FakeCall call(kRuntime, kFakeGetDevice); }
+
+void fake_capture_graph() {
+  const FakeListener* listener = current_listener;
+  if (!listener) return;
+  for (uint64_t node : kCaptured) listener->node_created(node, 0);
+  for (int i = 0; i < 2; ++i) listener->node_created(kExecuted[i], kCaptured[i]);
+}
+
+void fake_launch_graph() {
+  FakeCall call(kRuntime, kFakeGraphLaunch);
+  for (uint64_t node : kExecuted) call.work({FakeWork::kKernel, "in_graph", node, 0});
+}

@@ -1,0 +1,52 @@
+// A CUDA that computes nothing: libcuda.so.1 of the tests. It loads the injection library as NVIDIA's does, and tells
+// the fake libcupti.so.13 of every call and of all work, which is done the moment it is launched.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// Callback ids of the calls that there are; the fake libcupti knows their names.
+enum FakeRuntimeCall : uint32_t {
+  kFakeLaunchKernel = 211,
+  kFakeMemcpyAsync = 41,
+  kFakeDeviceSynchronize = 165,
+  kFakeGraphLaunch = 311,
+  kFakeGetDevice = 17,  // nothing that a recorder wants
+};
+enum FakeDriverCall : uint32_t { kFakeCuLaunchKernel = 307 };
+
+struct FakeWork {
+  enum Kind { kKernel, kCopy, kSynchronization } kind;
+  const char* name;
+  uint64_t graph_node;
+  uint64_t bytes;
+};
+
+// What CUPTI wants to hear. Domains: 1 the driver, 2 the runtime.
+struct FakeListener {
+  uint32_t (*enter)(int domain, uint32_t call);  // returns the correlation
+  void (*exit)(int domain, uint32_t call, uint32_t correlation);
+  void (*work)(const FakeWork& work, uint32_t correlation);
+  void (*node_created)(uint64_t node, uint64_t original);
+};
+
+extern "C" {
+void fake_cuda_listen(const FakeListener* listener);
+
+int cuInit(unsigned flags);
+int cuDriverGetVersion(int* version);
+int cuDeviceGetCount(int* count);
+int cuDeviceGet(int* device, int index);
+int cuDeviceGetName(char* name, int bytes, int device);
+int cuDeviceGetAttribute(int* value, int attribute, int device);
+int cuDeviceTotalMem_v2(size_t* bytes, int device);
+int cuDeviceGetUuid_v2(void* uuid, int device);
+
+void fake_runtime_launch(const char* kernel);  // which calls the driver inside, as the real one does
+void fake_driver_launch(const char* kernel);
+void fake_copy(uint64_t bytes);
+void fake_synchronize();
+void fake_get_device();
+void fake_capture_graph();  // of two kernels
+void fake_launch_graph();
+}

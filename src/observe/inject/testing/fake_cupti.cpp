@@ -1,0 +1,320 @@
+// A CUPTI over the fake CUDA: callbacks, activities in buffers, one subscriber, detaching. FAKE_CUPTI=taken: another
+// profiler has subscribed; =old: of a version before 12.0; =refuses: kernels may not be recorded; =drops: it loses 7
+// records a buffer.
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "observe/inject/cupti_abi.h"
+#include "observe/inject/testing/fake_cuda.h"
+
+namespace cupti = hone::observe::inject::cupti;
+using cupti::ActivityKind;
+using cupti::Domain;
+using cupti::Result;
+
+namespace {
+
+bool behaves(const char* how) {
+  const char* wanted = std::getenv("FAKE_CUPTI");
+  return wanted && std::strcmp(wanted, how) == 0;
+}
+
+uint64_t steady_clock() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+// Everything that cuptiFinalize forgets.
+struct FakeCupti {
+  cupti::Callback callback = nullptr;
+  void* user = nullptr;
+  cupti::BufferRequested requested = nullptr;
+  cupti::BufferCompleted completed = nullptr;
+  cupti::Clock clock = nullptr;
+  std::set<std::pair<int, uint32_t>> callbacks;
+  std::set<int> domains, kinds;
+  std::set<uint32_t> runtime_calls, driver_calls;
+  uint8_t* buffer = nullptr;
+  size_t capacity = 0, used = 0;
+
+  uint64_t now() const { return clock ? clock() : steady_clock(); }
+};
+
+std::mutex lock;
+FakeCupti state;
+std::atomic<uint32_t> next_correlation{1};
+
+size_t bytes_of(ActivityKind kind) {
+  switch (kind) {
+    case ActivityKind::kConcurrentKernel:
+      return 216;  // as CUDA 13 writes it: longer than what we declare
+    case ActivityKind::kCopy:
+      return 96;
+    case ActivityKind::kSynchronization:
+      return 56;
+    default:
+      return sizeof(cupti::CallActivity);
+  }
+}
+
+void give_buffer_back() {
+  if (!state.buffer) return;
+  uint8_t* buffer = std::exchange(state.buffer, nullptr);
+  state.completed(nullptr, 0, buffer, state.capacity, state.used);
+}
+
+// With the lock held.
+template <typename Record>
+void write_record(const Record& record) {
+  const size_t bytes = bytes_of(record.kind);
+  if (state.buffer && state.used + bytes > state.capacity) give_buffer_back();
+  if (!state.buffer) {
+    size_t most = 0;
+    state.used = 0;
+    state.requested(&state.buffer, &state.capacity, &most);
+    if (!state.buffer) return;
+  }
+  std::memset(state.buffer + state.used, 0xee, bytes);
+  std::memcpy(state.buffer + state.used, &record, std::min(bytes, sizeof(record)));
+  state.used += bytes;
+}
+
+const char* function_of(int domain, uint32_t call) {
+  if (domain == static_cast<int>(Domain::kDriver))
+    return call == kFakeCuLaunchKernel ? "cuLaunchKernel" : nullptr;
+  switch (call) {
+    case kFakeLaunchKernel:
+      return "cudaLaunchKernel_v7000";
+    case kFakeMemcpyAsync:
+      return "cudaMemcpyAsync_ptsz_v7000";
+    case kFakeDeviceSynchronize:
+      return "cudaDeviceSynchronize_v3020";
+    case kFakeGraphLaunch:
+      return "cudaGraphLaunch_v10000";
+    case kFakeGetDevice:
+      return "cudaGetDevice_v3020";
+    default:
+      return nullptr;
+  }
+}
+
+void tell(int domain, uint32_t call, cupti::Site site, uint32_t correlation) {
+  cupti::Callback callback = nullptr;
+  void* user = nullptr;
+  {
+    std::lock_guard<std::mutex> held(lock);
+    if (state.callbacks.count({domain, call}) || state.domains.count(domain)) {
+      callback = state.callback;
+      user = state.user;
+    }
+  }
+  if (!callback) return;
+  cupti::CallData data = {};
+  data.site = site;
+  data.function = call == kFakeLaunchKernel ? "cudaLaunchKernel" : function_of(domain, call);
+  data.correlation = correlation;
+  callback(user, static_cast<Domain>(domain), call, &data);
+}
+
+// The innermost call decides: a call of the driver inside of one of the runtime has its correlation.
+thread_local int depth = 0;
+thread_local uint32_t correlation_of_outermost = 0;
+thread_local uint64_t entered[8];
+
+uint32_t enter(int domain, uint32_t call) {
+  if (depth == 0) correlation_of_outermost = next_correlation++;
+  entered[depth++] = steady_clock();
+  tell(domain, call, cupti::Site::kEnter, correlation_of_outermost);
+  return correlation_of_outermost;
+}
+
+void leave(int domain, uint32_t call, uint32_t correlation) {
+  --depth;
+  {
+    std::lock_guard<std::mutex> held(lock);
+    const bool driver = domain == static_cast<int>(Domain::kDriver);
+    const ActivityKind kind = driver ? ActivityKind::kDriver : ActivityKind::kRuntime;
+    if ((driver ? state.driver_calls : state.runtime_calls).count(call) ||
+        state.kinds.count(static_cast<int>(kind))) {
+      write_record(cupti::CallActivity{kind, call, entered[depth], state.now(),
+                                       static_cast<uint32_t>(getpid()),
+                                       static_cast<uint32_t>(syscall(SYS_gettid)), correlation, 0});
+    }
+  }
+  tell(domain, call, cupti::Site::kExit, correlation);
+}
+
+void work(const FakeWork& done, uint32_t correlation) {
+  std::lock_guard<std::mutex> held(lock);
+  const auto enabled = [](ActivityKind kind) { return state.kinds.count(static_cast<int>(kind)) > 0; };
+  const uint64_t now = state.now();
+  if (done.kind == FakeWork::kKernel && enabled(ActivityKind::kConcurrentKernel)) {
+    cupti::KernelActivity kernel = {};
+    kernel.kind = ActivityKind::kConcurrentKernel;
+    kernel.start = now;
+    kernel.end = now + 1000;
+    kernel.stream = 7;
+    kernel.grid[0] = 4, kernel.grid[1] = kernel.grid[2] = 1;
+    kernel.block[0] = 128, kernel.block[1] = kernel.block[2] = 1;
+    kernel.registers = 32;
+    kernel.correlation = correlation;
+    kernel.name = done.name;
+    kernel.graph_node = done.graph_node;
+    write_record(kernel);
+  } else if (done.kind == FakeWork::kCopy && enabled(ActivityKind::kCopy)) {
+    cupti::CopyActivity copy = {};
+    copy.kind = ActivityKind::kCopy;
+    copy.copy_kind = 1;
+    copy.bytes = done.bytes;
+    copy.start = now;
+    copy.end = now + 500;
+    copy.correlation = correlation;
+    write_record(copy);
+  } else if (done.kind == FakeWork::kSynchronization && enabled(ActivityKind::kSynchronization)) {
+    write_record(cupti::SynchronizationActivity{ActivityKind::kSynchronization, 4, now, now + 100,
+                                                correlation, 1, 0, 0});
+  }
+}
+
+void node_created(uint64_t node, uint64_t original) {
+  const uint32_t id = original ? cupti::kGraphNodeCloned : cupti::kGraphNodeCreated;
+  cupti::Callback callback = nullptr;
+  void* user = nullptr;
+  {
+    std::lock_guard<std::mutex> held(lock);
+    if (state.callbacks.count({static_cast<int>(Domain::kResource), id}))
+      callback = state.callback, user = state.user;
+  }
+  if (!callback) return;
+  cupti::GraphData graph = {};
+  graph.node = reinterpret_cast<void*>(node);
+  graph.original_node = reinterpret_cast<void*>(original);
+  graph.graph = reinterpret_cast<void*>(uint64_t{5});
+  cupti::ResourceData resource = {nullptr, nullptr, &graph};
+  callback(user, Domain::kResource, id, &resource);
+}
+
+constexpr FakeListener kListener = {enter, leave, work, node_created};
+
+Result subscribe(cupti::Subscriber* subscriber, cupti::Callback callback, void* user) {
+  std::lock_guard<std::mutex> held(lock);
+  if (behaves("taken") || state.callback) return Result::kMultipleSubscribers;
+  state.callback = callback;
+  state.user = user;
+  *subscriber = &state;
+  fake_cuda_listen(&kListener);
+  return Result::kSuccess;
+}
+
+template <typename Set, typename Member>
+Result set_member(Set& set, Member member, bool enable) {
+  std::lock_guard<std::mutex> held(lock);
+  enable ? (void)set.insert(member) : (void)set.erase(member);
+  return Result::kSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+Result cuptiGetVersion(uint32_t* version) {
+  return *version = behaves("old") ? 17 : 130001, Result::kSuccess;
+}
+Result cuptiGetResultString(Result, const char** text) {
+  return *text = "CUPTI_ERROR_OF_THE_FAKE", Result::kSuccess;
+}
+
+Result cuptiSubscribe(cupti::Subscriber* subscriber, cupti::Callback callback, void* user) {
+  return subscribe(subscriber, callback, user);
+}
+Result cuptiSubscribe_v2(cupti::Subscriber* subscriber, cupti::Callback callback, void* user,
+                         cupti::SubscriberParameters* parameters) {
+  const Result result = subscribe(subscriber, callback, user);
+  if (result != Result::kSuccess)
+    std::snprintf(parameters->other, parameters->other_bytes, "CUPTI for someone");
+  return result;
+}
+Result cuptiUnsubscribe(cupti::Subscriber) {
+  std::lock_guard<std::mutex> held(lock);
+  state.callback = nullptr;
+  state.callbacks.clear();
+  state.domains.clear();
+  return Result::kSuccess;
+}
+Result cuptiEnableCallback(uint32_t enable, cupti::Subscriber, Domain domain, uint32_t id) {
+  return set_member(state.callbacks, std::pair{static_cast<int>(domain), id}, enable != 0);
+}
+Result cuptiEnableDomain(uint32_t enable, cupti::Subscriber, Domain domain) {
+  return set_member(state.domains, static_cast<int>(domain), enable != 0);
+}
+Result cuptiGetCallbackName(Domain domain, uint32_t id, const char** name) {
+  *name = function_of(static_cast<int>(domain), id);
+  return *name ? Result::kSuccess : static_cast<Result>(1);
+}
+Result cuptiFinalize() {
+  std::lock_guard<std::mutex> held(lock);
+  give_buffer_back();
+  state = FakeCupti();
+  next_correlation = 1;
+  fake_cuda_listen(nullptr);
+  return Result::kSuccess;
+}
+Result cuptiGetTimestamp(uint64_t* now) { return *now = steady_clock(), Result::kSuccess; }
+Result cuptiSetThreadIdType(uint32_t) { return Result::kSuccess; }
+Result cuptiGetGraphNodeId(void* node, uint64_t* id) {
+  return *id = reinterpret_cast<uint64_t>(node), Result::kSuccess;
+}
+Result cuptiGetGraphId(void* graph, uint32_t* id) {
+  return *id = static_cast<uint32_t>(reinterpret_cast<uint64_t>(graph)), Result::kSuccess;
+}
+Result cuptiActivityRegisterCallbacks(cupti::BufferRequested requested, cupti::BufferCompleted completed) {
+  std::lock_guard<std::mutex> held(lock);
+  state.requested = requested;
+  state.completed = completed;
+  return Result::kSuccess;
+}
+Result cuptiActivityRegisterTimestampCallback(cupti::Clock clock) {
+  std::lock_guard<std::mutex> held(lock);
+  state.clock = clock;
+  return Result::kSuccess;
+}
+Result cuptiActivityEnable(ActivityKind kind) {
+  if (kind == ActivityKind::kConcurrentKernel && behaves("refuses")) return static_cast<Result>(35);
+  return set_member(state.kinds, static_cast<int>(kind), true);
+}
+Result cuptiActivityDisable(ActivityKind kind) {
+  return set_member(state.kinds, static_cast<int>(kind), false);
+}
+Result cuptiActivityEnableRuntimeApi(uint32_t id, uint8_t enable) {
+  return set_member(state.runtime_calls, id, enable != 0);
+}
+Result cuptiActivityEnableDriverApi(uint32_t id, uint8_t enable) {
+  return set_member(state.driver_calls, id, enable != 0);
+}
+Result cuptiActivityFlushAll(uint32_t) {
+  std::lock_guard<std::mutex> held(lock);
+  give_buffer_back();
+  return Result::kSuccess;
+}
+Result cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid, cupti::Activity** record) {
+  auto* at = reinterpret_cast<uint8_t*>(*record);
+  at = at ? at + bytes_of((*record)->kind) : buffer;
+  if (at >= buffer + valid) return static_cast<Result>(12);
+  *record = reinterpret_cast<cupti::Activity*>(at);
+  return Result::kSuccess;
+}
+Result cuptiActivityGetNumDroppedRecords(void*, uint32_t, size_t* dropped) {
+  return *dropped = behaves("drops") ? 7 : 0, Result::kSuccess;
+}
+}

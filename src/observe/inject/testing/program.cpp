@@ -1,0 +1,213 @@
+// A program that uses the fake CUDA and hone's interface for hooks, one line of its input after the other; after each
+// it writes "ok". At the end of its input it exits with 0.
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <dlfcn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "observe/inject/nvtx_abi.h"
+#include "observe/inject/testing/fake_cuda.h"
+#include "trace/segments/record.h"
+
+namespace {
+
+namespace nvtx = hone::observe::inject::nvtx;
+namespace segments = hone::trace::segments;
+
+// As a hook gets at the library: by its path. Does nothing where there is none.
+template <typename Function>
+Function* of_hone(const char* name) {
+  const char* path = std::getenv("CUDA_INJECTION64_PATH");
+  void* library = path ? dlopen(path, RTLD_NOW) : nullptr;
+  if (!library) return nullptr;
+  return reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+uint32_t intern(const std::string& text) {
+  return of_hone<uint32_t(const char*)>("hone_intern")(text.c_str());
+}
+void mark(const std::string& name) {
+  of_hone<void(uint32_t, uint32_t)>("hone_mark")(static_cast<uint32_t>(segments::MarkKind::kUser),
+                                                 intern(name));
+}
+uint64_t begin_range(const std::string& name) {
+  return of_hone<uint64_t(uint32_t, uint32_t, uint32_t, int64_t)>("hone_range_begin")(
+      static_cast<uint32_t>(segments::RangeKind::kOperator), intern(name), intern("f32[2,3]"), 17);
+}
+void end_range(uint64_t token) { of_hone<void(uint64_t)>("hone_range_end")(token); }
+
+// A program's copy of the NVTX header: functions that a tool replaces.
+nvtx::Function core_functions[16], domain_functions[16];
+nvtx::Function* core_table[17];
+nvtx::Function* domain_table[17];
+
+int nvtx_table(int module, nvtx::Function*** table, unsigned* entries) {
+  auto* functions = module == nvtx::kCore ? core_functions : domain_functions;
+  auto* pointers = module == nvtx::kCore ? core_table : domain_table;
+  for (int i = 0; i < 16; ++i) pointers[i] = &functions[i];
+  *table = pointers;
+  *entries = 16;
+  return module == nvtx::kCore || module == nvtx::kDomains;
+}
+
+const void* nvtx_export(uint32_t table) {
+  static const nvtx::Callbacks callbacks = {sizeof(nvtx::Callbacks), nvtx_table};
+  return table == nvtx::kCallbacksTable ? &callbacks : nullptr;
+}
+
+void use_nvtx() {
+  if (!of_hone<int(nvtx::ExportTable)>("InitializeInjectionNvtx2")(nvtx_export)) return;
+  const auto push = reinterpret_cast<int (*)(const char*)>(core_functions[nvtx::kRangePushA]);
+  const auto pop = reinterpret_cast<int (*)()>(core_functions[nvtx::kRangePop]);
+  const auto start = reinterpret_cast<uint64_t (*)(const char*)>(core_functions[nvtx::kRangeStartA]);
+  const auto end = reinterpret_cast<void (*)(uint64_t)>(core_functions[nvtx::kRangeEnd]);
+  const auto mark_wide = reinterpret_cast<void (*)(const wchar_t*)>(core_functions[nvtx::kMarkW]);
+  const auto domain_push = reinterpret_cast<int (*)(void*, const nvtx::EventAttributes*)>(
+      domain_functions[nvtx::kDomainRangePushEx]);
+  const auto domain_pop = reinterpret_cast<int (*)(void*)>(domain_functions[nvtx::kDomainRangePop]);
+  push("outer");
+  nvtx::EventAttributes event = {};
+  event.message_type = nvtx::kAscii;
+  event.message = "inner";
+  domain_push(nullptr, &event);
+  domain_pop(nullptr);
+  pop();
+  const uint64_t started = start("elsewhere");
+  std::thread([&] { end(started); }).join();
+  mark_wide(L"\u00b5");
+}
+
+void use_threads(int count) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) {
+    threads.emplace_back([] {
+      for (int k = 0; k < 200; ++k) {
+        const uint64_t range = begin_range("in a thread");
+        fake_runtime_launch("of_a_thread");
+        end_range(range);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+void fork_worker() {
+  const pid_t child = fork();
+  if (child == 0) {
+    mark("in the child");
+    const uint64_t range = begin_range("worker");
+    usleep(300'000);
+    end_range(range);
+    usleep(400'000);
+    _exit(0);
+  }
+  wait_for(child);
+}
+
+void fork_many(int count) {
+  std::vector<pid_t> children;
+  for (int i = 0; i < count; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      mark("one of many");
+      usleep(600'000);
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) wait_for(child);
+}
+
+void fork_and_execute() {
+  const pid_t child = fork();
+  if (child == 0) {
+    execl("/bin/true", "true", nullptr);
+    _exit(127);
+  }
+  wait_for(child);
+}
+
+[[noreturn]] void crash() {
+  rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  std::raise(SIGSEGV);
+  std::abort();
+}
+
+void limit_files(long bytes) {
+  const rlimit limit = {static_cast<rlim_t>(bytes), RLIM_INFINITY};
+  setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+void perform(const std::string& what, const std::string& with, char** arguments) {
+  const int count = std::atoi(with.c_str());
+  const auto times = [&](auto action) {
+    for (int i = 0; i < count; ++i) action();
+  };
+  if (what == "load") of_hone<void()>("hone_flush");
+  if (what == "init") cuInit(0);
+  if (what == "launch") times([] { fake_runtime_launch("a_kernel"); });
+  if (what == "driver") times([] { fake_driver_launch("by_driver"); });
+  if (what == "copy") fake_copy(4096);
+  if (what == "sync") fake_synchronize();
+  if (what == "ask") fake_get_device();
+  if (what == "capture") fake_capture_graph();
+  if (what == "graph") fake_launch_graph();
+  if (what == "mark") mark(with);
+  if (what == "note") of_hone<void(const char*)>("hone_note")(with.c_str());
+  if (what == "ranges") times([] { end_range(begin_range("aten::add")); });
+  if (what == "nested") {
+    const uint64_t outer = begin_range("outer");
+    begin_range("forgotten");
+    end_range(outer);
+  }
+  if (what == "sample") {
+    const uint32_t frames[] = {intern("f (a.py:1)"), intern("g (a.py:2)"), intern("h (a.py:3)")};
+    of_hone<void(int64_t, uint32_t, const uint32_t*, uint32_t)>("hone_sample")(42, 1, frames, 3);
+  }
+  if (what == "nvtx") use_nvtx();
+  if (what == "threads") use_threads(count);
+  if (what == "fork") fork_worker();
+  if (what == "forks") fork_many(count);
+  if (what == "forkexec") fork_and_execute();
+  if (what == "exec") execv("/proc/self/exe", arguments);
+  if (what == "leave") of_hone<void(const char*)>("hone_leave_device")("the program profiles itself");
+  if (what == "limit") limit_files(std::atol(with.c_str()));
+  if (what == "mode") std::printf("mode %u\n", *of_hone<const volatile uint32_t*()>("hone_mode")());
+  if (what == "sigusr1") std::signal(SIGUSR1, [](int) { _exit(77); });
+  if (what == "exit") std::exit(count);
+  if (what == "_exit") _exit(count);
+  if (what == "crash") crash();
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+  char line[256];
+  setvbuf(stdin, nullptr, _IONBF, 0);  // what another program is executed for must stay in the pipe
+  while (std::fgets(line, sizeof(line), stdin)) {
+    std::string what = line;
+    what.resize(what.find_first_of("\r\n"));
+    const size_t space = what.find(' ');
+    const std::string with = space == std::string::npos ? "" : what.substr(space + 1);
+    perform(what.substr(0, space), with, arguments);
+    std::puts("ok");
+    std::fflush(stdout);
+  }
+  return 0;
+}
