@@ -78,6 +78,7 @@ void add_lab_command(Program&);
 void add_optimize_command(Program&);
 void add_run_command(Program&);
 void add_show_command(Program&);
+void add_top_command(Program&);
 void add_zoo_command(Program&);
 
 }  // namespace hone::apps

@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   apps::add_lab_command(program);
   apps::add_explain_command(program);
   apps::add_compare_command(program);
+  apps::add_top_command(program);
   apps::add_ceilings_command(program);
   apps::add_bench_command(program);
   apps::add_show_command(program);

@@ -18,6 +18,11 @@ namespace {
 constexpr int64_t kSameRequestNs = 200'000'000;
 
 std::atomic<int> first_signal = 0;
+std::atomic<void (*)()> last_act = nullptr;
+
+void do_last_act() {
+  if (void (*act)() = last_act.load(); act != nullptr) act();
+}
 
 // Where memory may be in any state only write(2) may speak.
 void say_raw(const char* text) {
@@ -26,6 +31,7 @@ void say_raw(const char* text) {
 
 [[noreturn]] void end_now() {
   remove_unfinished_files();
+  do_last_act();
   if (::isatty(STDERR_FILENO) != 0) say_raw("\r\033[K");  // a progress bar
   say_raw("hone: interrupted\n");
   ::_exit(interrupted_status());
@@ -73,6 +79,7 @@ void on_bad_memory(int signal, siginfo_t* info, void*) {
     return;
   }
   remove_unfinished_files();
+  do_last_act();
   say_raw("hone: ");
   say_raw(file);
   say_raw(
@@ -95,6 +102,8 @@ void watch_signals() {
   action.sa_flags = SA_SIGINFO;
   ::sigaction(SIGBUS, &action, nullptr);
 }
+
+void set_last_act(void (*act)()) { last_act = act; }
 
 bool interrupted() { return first_signal.load(std::memory_order_relaxed) != 0; }
 

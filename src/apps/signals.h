@@ -13,6 +13,10 @@ void watch_signals();
 
 inline constexpr double kGraceSeconds = 1.5;
 
+// Called before the program is ended in the midst of its work: what must not be left behind, a terminal in another
+// mode, say. It may do only what a signal handler may. Null: nothing.
+void set_last_act(void (*act)());
+
 // Set by the first signal: long work looks here and stops cleanly.
 bool interrupted();
 // Before results are written: an error where the program has been asked to end, or where a file that it

@@ -226,6 +226,7 @@ Status AtomicFile::write_through(const char* data, std::size_t size) {
 }
 
 Status AtomicFile::flush() {
+  if (descriptor_ < 0) return io_error(fmt::format("cannot write '{}': the file is closed", path_.string()));
   HONE_CHECK(write_through(buffer_.data(), buffer_.size()));
   buffer_.clear();
   return {};

@@ -72,6 +72,8 @@ class AtomicFile {
 
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text);
+  // What was written goes out now: to those who read a pipe, a device or a stream meanwhile.
+  Status flush();
   std::size_t position() const { return position_; }
   // Where a library that opens files by name may write the contents before commit(); empty: a pipe or device.
   const std::filesystem::path& temporary() const { return temporary_; }
@@ -82,7 +84,6 @@ class AtomicFile {
   void discard() noexcept;
   Error fail(int error);
   Status write_through(const char* data, std::size_t size);
-  Status flush();
 
   std::filesystem::path path_;
   std::filesystem::path temporary_;  // empty where the file is written directly

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "report/description/analysis.h"
+#include "report/description/live_fields.h"
+#include "report/live.h"
 
 namespace hone::report {
 namespace {
@@ -41,6 +43,17 @@ std::string fields_page() {
          "`json_each()`. Times are those of one step unless a field says otherwise.\n\n"
          "This page is generated from the description that the program itself writes from "
          "(`src/report/description`): `hone explain --fields`.\n\n" +
+         field_table(fields) + sections(fields);
+}
+
+std::string live_fields_page() {
+  const std::vector<FieldInfo> fields = field_infos(live_fields());
+  return "# What hone top --json writes\n\n"
+         "One object a picture. What is not known is null, never 0. Shares are parts of 1, rates are means "
+         "over the "
+         "interval; a name never changes its meaning. [top.md](top.md) says where the figures come from.\n\n"
+         "This page is generated from the description that the program itself writes from "
+         "(`src/report/description/live_fields.cpp`): `hone top --fields`.\n\n" +
          field_table(fields) + sections(fields);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -187,6 +188,18 @@ class Measuring {
   Quantities q_;
 };
 
+// Label, unit and target; how it was measured is left to the caller.
+Metric metric_of(const MetricRow& row, double value) {
+  Metric metric;
+  metric.name = row.name;
+  metric.label = row.label;
+  metric.value = value;
+  metric.unit = row.unit;
+  metric.target = row.target;
+  metric.higher_is_better = row.higher_is_better;
+  return metric;
+}
+
 // A share of a whole that is more than the whole: what must be wrong then.
 std::string doubt_of(const Metric& metric) {
   constexpr double kWhole = 101;
@@ -210,6 +223,12 @@ double run_ahead_ms(const RankTimeline& timeline) {
   return ahead.empty() ? 0 : std::max(0.0, median(ahead));
 }
 
+Metric judged_metric(std::string_view name, double value) {
+  for (const MetricRow& row : kMetricRows)
+    if (row.name == name) return metric_of(row, value);
+  throw std::out_of_range(fmt::format("no metric is named {}", name));
+}
+
 std::vector<Metric> device_metrics(const Study& study, const Accounts& accounts, const OperatorTables& tables,
                                    const std::vector<CollectiveSummary>& collectives) {
   const Quantities quantities = Measuring(study, accounts, tables, collectives).run();
@@ -217,13 +236,7 @@ std::vector<Metric> device_metrics(const Study& study, const Accounts& accounts,
   for (const MetricRow& row : kMetricRows) {
     const std::optional<double> value = row.formula(quantities);
     if (!value) continue;
-    Metric metric;
-    metric.name = row.name;
-    metric.label = row.label;
-    metric.value = *value;
-    metric.unit = row.unit;
-    metric.target = row.target;
-    metric.higher_is_better = row.higher_is_better;
+    Metric metric = metric_of(row, *value);
     metric.formula = row.words;
     metric.note = row.note;
     if (metric.name == "mfu" && quantities.product_roof > 0)
