@@ -140,10 +140,14 @@ function(hone_add_tests)
   target_link_libraries(hone_test_folders PRIVATE hone_flags)
   target_compile_definitions(hone_test_folders PRIVATE
     HONE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HONE_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  hone_fake_nvml()
   get_property(libraries GLOBAL PROPERTY HONE_LIBRARIES)
   foreach(name ${libraries})
     file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*_test.cpp)
     hone_test_program(test_${name} hone_${name} "${tests}")
+    if(name STREQUAL "observe" AND TARGET test_observe)
+      add_dependencies(test_observe fake_nvml)
+    endif()
     if(TARGET test_${name})
       list(APPEND unit_tests test_${name})
     endif()
@@ -167,11 +171,19 @@ endfunction()
 # What the programs of tests/ share: every tests/**/x.cpp that is no test itself.
 function(hone_test_support)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/fake_nvml/")
   hone_batches(sources ${sources})
   add_library(hone_test_support STATIC ${sources})
   target_include_directories(hone_test_support PUBLIC ${CMAKE_SOURCE_DIR})
   target_link_libraries(hone_test_support PUBLIC hone_lab hone_test_folders GTest::gtest)
+endfunction()
+
+# NVML without a GPU, for tests: a library named as the driver's, in a folder for LD_LIBRARY_PATH.
+function(hone_fake_nvml)
+  add_library(fake_nvml SHARED ${CMAKE_SOURCE_DIR}/tests/observe/fake_nvml/fake_nvml.cpp)
+  target_link_libraries(fake_nvml PRIVATE hone_flags)
+  set_target_properties(fake_nvml PROPERTIES OUTPUT_NAME nvidia-ml SUFFIX .so.1
+                        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_nvml)
 endfunction()
 
 function(hone_test_program target library sources)
@@ -184,6 +196,9 @@ function(hone_test_program target library sources)
   hone_optimise(-O1 ${target})  # what is tested is in the library
   if(HONE_SANITIZE)
     target_compile_options(${target} PRIVATE -O0)  # compiles in half the time
+  endif()
+  if(target MATCHES "^test_cli_suite$")
+    add_dependencies(${target} fake_nvml)
   endif()
   if(TARGET hone AND target MATCHES "_suite$")  # tests/ run the program; unit tests must build without it
     add_dependencies(${target} hone)

@@ -108,7 +108,7 @@ struct GpmMetric {  // nvmlGpmMetric_t
   double value;  // percent, or MiB a second
   const char *short_name, *long_name, *unit;
 };
-// nvmlGpmMetricsGet_t ends with an array whose length has grown with NVML's versions (98, 210, 333, …): there is
+// nvmlGpmMetricsGet_t ends with an array whose length has grown with NVML's versions (98 at first, 477 in 13.6): there is
 // room for more than any has, lest a library touches what lies behind.
 struct GpmMetrics {
   unsigned version, count;
