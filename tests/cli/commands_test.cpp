@@ -59,6 +59,7 @@ TEST(Help, EveryCommandNamesItsOptionsAndSaysWhatItDoes) {
       {"compare", {"A", "B", "--out", "--json", "--budget"}},
       {"ceilings", {"--threads", "--quick", "--refresh", "--json"}},
       {"conformance", {"DIR", "--filter", "--json"}},
+      {"top", {"--once", "--interval", "--count", "--pid", "--json", "--fields"}},
       {"zoo", {"NAME", "--out", "--seed", "--list", "--json", "--quiet"}},
       {"help", {"COMMAND"}},
       {"completion", {"SHELL"}},
@@ -77,7 +78,7 @@ TEST(Help, EveryCommandNamesItsOptionsAndSaysWhatItDoes) {
 
 TEST(Help, FitsATerminalOfEightyColumns) {
   for (const char* command : {"", "help", "completion", "man", "lab", "bench", "run", "show", "optimize",
-                              "explain", "compare", "ceilings", "zoo", "conformance"}) {
+                              "explain", "compare", "ceilings", "top", "zoo", "conformance"}) {
     std::vector<std::string> arguments = {"--help"};
     if (*command != '\0') arguments.insert(arguments.begin(), command);
     std::istringstream lines(run_hone(arguments).out);

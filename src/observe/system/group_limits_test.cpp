@@ -38,7 +38,7 @@ TEST(GroupFolders, LeadFromTheGroupToTheRoot) {
             (Folders{"/m/user.slice/job", "/m/user.slice", "/m"}));
   EXPECT_EQ(group_folders("0::/\n", "", "/m"), (Folders{"/m"}));
   EXPECT_EQ(group_folders("4:memory:/a\n2:cpu,cpuacct:/b\n", "cpu", "/m"), (Folders{"/m/b", "/m"}));
-  EXPECT_EQ(group_folders("4:memory:/a\n", "cpu", "/m"), (Folders{"/m"}));
+  EXPECT_EQ(group_folders("4:memory:/a\n", "cpu", "/m"), Folders{});  // nobody limits it
   EXPECT_EQ(group_folders("nonsense\n0::nonsense\n", "", "/m"), (Folders{"/mnonsense", "/m"}));
 }
 
