@@ -24,6 +24,8 @@ namespace {
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J";
 constexpr std::string_view kLeave = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l";
 
+constexpr char kSuspend = '\x1a';  // Ctrl-Z
+
 // What a signal handler must know.
 termios saved_modes;
 std::atomic<bool> entered = false;
@@ -149,15 +151,31 @@ void FullScreen::send_some() {
   }
 }
 
-char FullScreen::read_key() {
+void FullScreen::read_keys() {
   char bytes[64];
   const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof bytes);
-  if (count == 0) return kQuit;  // readable, and nothing to read: it has gone
-  if (count < 0) return errno == EINTR || errno == EAGAIN ? kNoKey : kQuit;
-  if (bytes[0] == '\x1b') return kNoKey;  // an arrow or another key that sends a sequence
-  if (bytes[0] != '\x1a') return bytes[0];
-  suspend();
-  return kResized;
+  if (count > 0) keys_.append(bytes, static_cast<std::size_t>(count));
+  // Readable, and nothing to read: the terminal has gone.
+  if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN)) keys_ += kQuit;
+}
+
+// Arrows and other keys that send a sequence ("ESC [ A", "ESC O P", "ESC [ 5 ~") mean nothing here.
+char FullScreen::next_key() {
+  while (!keys_.empty()) {
+    const char key = keys_.front();
+    if (key != '\x1b') {
+      keys_.erase(0, 1);
+      return key;
+    }
+    std::size_t end = 1;
+    if (end < keys_.size() && (keys_[end] == '[' || keys_[end] == 'O')) {
+      ++end;
+      while (end < keys_.size() && (keys_[end] < '@' || keys_[end] > '~')) ++end;
+      ++end;
+    }
+    keys_.erase(0, end);
+  }
+  return kNoKey;
 }
 
 char FullScreen::wait(int milliseconds) {
@@ -165,9 +183,12 @@ char FullScreen::wait(int milliseconds) {
   const int64_t deadline = now_ns() + static_cast<int64_t>(milliseconds) * 1'000'000;
   while (true) {
     if (interrupted()) return kQuit;
-    if (asked_to_suspend != 0) {
+    const char key = next_key();
+    if (key == kSuspend || asked_to_suspend != 0) {
       asked_to_suspend = 0;
       suspend();
+    } else if (key != kNoKey) {
+      return key;
     }
     if (redraw_ || size() != last_size_) {
       redraw_ = false;
@@ -184,8 +205,7 @@ char FullScreen::wait(int milliseconds) {
     const nfds_t count = sent_ < pending_.size() ? 2 : 1;
     if (::poll(streams, count, std::min(left, kLook)) <= 0) continue;
     if ((streams[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return kQuit;
-    if ((streams[0].revents & POLLIN) != 0)
-      if (const char key = read_key(); key != kNoKey) return key;
+    if ((streams[0].revents & POLLIN) != 0) read_keys();
   }
 }
 

@@ -42,11 +42,13 @@ class FullScreen {
   void leave();
   void suspend();  // Ctrl-Z: until the shell brings it back
   void send_some();
-  char read_key();
+  void read_keys();
+  char next_key();
 
   std::vector<std::string> shown_;
   std::string pending_;  // for the terminal
   std::size_t sent_ = 0;
+  std::string keys_;  // pressed, not given out yet
   Size last_size_;
   bool redraw_ = false;
 };

@@ -16,6 +16,7 @@ namespace hone::report {
 class LiveHistory {
  public:
   void add(const trace::live::MachineUse& use);
+  std::size_t pictures() const { return uses_.size(); }
 
   // `columns` values from a minute ago until now, each the mean of its part of the minute; no value where
   // nothing is known of it.

@@ -53,6 +53,13 @@ ProgramResult top(std::vector<std::string> arguments, const RunOptions& options)
   return run_hone(arguments, options);
 }
 
+int pictures_in(const std::string& text) {
+  std::istringstream lines(text);
+  int count = 0;
+  for (std::string line; std::getline(lines, line);) count += line.starts_with("hone top  ") ? 1 : 0;
+  return count;
+}
+
 TEST(Top, OnceShowsThisMachineAsText) {
   const ProgramResult result = top({"--once", "--interval", "0.3"}, without_gpus());
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -68,7 +75,7 @@ TEST(Top, OnceShowsThisMachineAsText) {
 TEST(Top, WhereThereIsNoTerminalOnePictureIsTheDefault) {
   const ProgramResult result = top({}, without_gpus());
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(result.out.find("hone top"), result.out.rfind("hone top"));
+  EXPECT_EQ(pictures_in(result.out), 1);
 }
 
 TEST(Top, ShowsGpusAgainstTheirTargets) {
@@ -112,11 +119,7 @@ TEST(Top, JsonOfSeveralPicturesIsALineEach) {
 TEST(Top, CountShowsSoManyPictures) {
   const ProgramResult result = top({"--count", "2", "--interval", "0.2"}, without_gpus());
   EXPECT_EQ(result.exit_code, 0);
-  const std::size_t first = result.out.find("hone top");
-  ASSERT_NE(first, std::string::npos);
-  const std::size_t second = result.out.find("hone top", first + 1);
-  ASSERT_NE(second, std::string::npos);
-  EXPECT_EQ(result.out.find("hone top", second + 1), std::string::npos);
+  EXPECT_EQ(pictures_in(result.out), 2);
 }
 
 TEST(Top, OfOneProcessShowsItAndWhatItStarted) {
@@ -128,8 +131,9 @@ TEST(Top, OfOneProcessShowsItAndWhatItStarted) {
   const ProgramResult result =
       top({"--json", "-", "--interval", "0.2", "--once", "--pid", std::to_string(getpid())}, without_gpus());
   ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json picture = json::parse(result.out);
   std::vector<int64_t> pids;
-  for (const json& row : json::parse(result.out)["processes"]) pids.push_back(row["pid"].get<int64_t>());
+  for (const json& row : picture["processes"]) pids.push_back(row["pid"].get<int64_t>());
   EXPECT_THAT(pids, ::testing::Contains(getpid()));
   EXPECT_THAT(pids, ::testing::Contains(child));
   EXPECT_THAT(pids, Not(::testing::Contains(getppid())));
@@ -338,7 +342,7 @@ TEST(TopScreen, EndsWithTheProcessThatItFollows) {
     _exit(0);
   }
   TopOnTerminal screen(80, 24, {"--interval", "0.2", "--pid", std::to_string(child)});
-  screen.shown_until("1 process");
+  screen.shown_until("(of 1)");
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   EXPECT_EQ(screen.end(), 0);

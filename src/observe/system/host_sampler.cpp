@@ -47,8 +47,7 @@ void HostSampler::read(double seconds, trace::live::MachineUse& use) {
     use.notes.push_back(fmt::format("processes: none can be seen in {}", folders_.proc));
   if (processes_.without_io() > 0)
     use.notes.push_back(
-        fmt::format("disk traffic of {} of {} processes cannot be read: they are other users' "
-                    "(root sees it)",
+        fmt::format("disk traffic of {} of {} processes: the kernel does not show it to this user",
                     processes_.without_io(), use.processes.size()));
 }
 

@@ -5,6 +5,7 @@
 
 #include "analyze/live/targets.h"
 #include "core/units.h"
+#include "report/device_words.h"
 #include "report/terminal/live_parts.h"
 #include "report/text.h"
 
@@ -23,6 +24,14 @@ std::string number_text(Known value, std::string_view format_of) {
   return value ? fmt::format(fmt::runtime(format_of), *value) : "–";
 }
 
+// What misses its target is said with it.
+void add_judged(LiveLine& line, const std::string& text, const Metric* metric) {
+  if (metric == nullptr || metric->reached())
+    line.add(text);
+  else
+    line.add(text, Colour::kYellow).add(fmt::format(" ({})", metric_target(*metric)), Colour::kFaint);
+}
+
 // A line of parts that are each said with the colour of their target.
 class Parts {
  public:
@@ -30,7 +39,7 @@ class Parts {
   Parts& add(const std::string& text, const Metric* metric = nullptr) {
     if (!first_) line_.add(", ");
     first_ = false;
-    line_.add(text, metric != nullptr && !metric->reached() ? std::optional(Colour::kYellow) : std::nullopt);
+    add_judged(line_, text, metric);
     return *this;
   }
   std::string str() const { return line_.str(); }
@@ -73,8 +82,8 @@ void add_cpu_lines(const HostUse& host, const std::vector<Metric>& targets, cons
     const Metric* held = find_metric(targets, "group_cpu_held_share");
     title.add(fmt::format("; this control group may use {:.3g}", *host.group.cpu_limit));
     if (held != nullptr)
-      title.add(fmt::format(", held back {} of the time", live_share(host.group.held_back_share)),
-                held->reached() ? std::nullopt : std::optional(Colour::kYellow));
+      add_judged(title.add(", "),
+                 fmt::format("held back {} of the time", live_share(host.group.held_back_share)), held);
   }
   lines.push_back(title.str());
   lines.push_back(figure_line(
@@ -139,8 +148,8 @@ void add_disk_lines(const HostUse& host, const std::vector<Metric>& targets, con
   LiveLine title(style);
   title.add("Disks", Colour::kBold);
   if (const Metric* pressure = find_metric(targets, "io_pressure_share"))
-    title.add("  ").add("tasks wait for them " + live_share(host.io_pressure.some_share) + " of the time",
-                        pressure->reached() ? std::nullopt : std::optional(Colour::kYellow));
+    add_judged(title.add("  "),
+               "tasks wait for them " + live_share(host.io_pressure.some_share) + " of the time", pressure);
   lines.push_back(title.str());
   for (const DiskUse& disk : busiest(host.disks, most)) {
     LiveLine line(style);

@@ -94,7 +94,7 @@ std::string figure_line(const LiveFigure& figure, const LiveHistory& history, co
   line.pad_to(kTargetEnd + kGap + width + kGap);
   if (!figure.detail.empty())
     line.add(figure.detail);
-  else if (figure.figure)
+  else if (figure.figure && history.pictures() > 1)
     line.add(sparkline(history.series(std::min(line.room(), kLastMinute), figure.figure)), Colour::kBlue);
   return line.str();
 }

@@ -71,7 +71,7 @@ const ProcessColumn kProcessColumns[] = {
      [](const ProcessUse& row) {
        return row.gpus.empty() ? std::string() : live_bytes(row.gpu_memory_bytes);
      }},
-    {"on", 8, 100, true, ProcessOrder::kGpu,
+    {"on", 8, 110, true, ProcessOrder::kGpu,
      [](const ProcessUse& row) { return clipped(fmt::format("{}", fmt::join(row.gpus, ",")), 7); }},
     {"CPU", 8, 0, false, ProcessOrder::kCpu, [](const ProcessUse& row) { return live_share(row.cpus); }},
     {"memory", 11, 0, false, ProcessOrder::kMemory,
@@ -79,12 +79,12 @@ const ProcessColumn kProcessColumns[] = {
     {"read", 11, 80, false, ProcessOrder::kDisk,
      [](const ProcessUse& row) { return moved(row.disk.received); }},
     {"write", 11, 80, false, ProcessOrder::kDisk, [](const ProcessUse& row) { return moved(row.disk.sent); }},
-    {"threads", 8, 120, false, ProcessOrder::kNumber,
+    {"threads", 8, 140, false, ProcessOrder::kNumber,
      [](const ProcessUse& row) { return row.threads > 0 ? std::to_string(row.threads) : std::string("–"); }},
 };
 
 std::vector<const ProcessColumn*> shown_columns(bool has_gpus, const TerminalStyle& style) {
-  constexpr std::size_t kReadWrite = 100;  // beside the GPUs' columns
+  constexpr std::size_t kReadWrite = 120;  // beside the GPUs' columns
   std::vector<const ProcessColumn*> shown;
   for (const ProcessColumn& column : kProcessColumns) {
     if (column.of_gpus && !has_gpus) continue;
@@ -101,7 +101,7 @@ std::string process_line(const ProcessUse& row, const std::vector<const ProcessC
   for (const ProcessColumn* column : shown) line.right_at(at += column->width, column->text(row));
   line.pad_to(at + 2);
   if (!row.visible) return line.add("(not visible here)", Colour::kFaint).str();
-  return line.add(shortened(clean_utf8(row.command), line.room())).str();
+  return line.add(row.command).str();
 }
 
 }  // namespace
@@ -115,9 +115,7 @@ Lines process_lines(const MachineUse& use, ProcessOrder order, const TerminalSty
   for (const ProcessColumn* column : shown)
     heading.right_at(at += column->width, column->heading,
                      column->order == order ? Colour::kBold : Colour::kFaint);
-  heading.pad_to(at + 2).add(
-      fmt::format("command (of {})", counted(static_cast<double>(processes.size()), "process", "processes")),
-      Colour::kFaint);
+  heading.pad_to(at + 2).add(fmt::format("command (of {})", processes.size()), Colour::kFaint);
   Lines lines = {heading.str()};
   for (std::size_t i = 0; i < std::min(most, processes.size()); ++i)
     lines.push_back(process_line(processes[i], shown, style));
