@@ -24,8 +24,6 @@ namespace {
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J";
 constexpr std::string_view kLeave = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l";
 
-constexpr char kSuspend = '\x1a';  // Ctrl-Z
-
 // What a signal handler must know.
 termios saved_modes;
 std::atomic<bool> entered = false;
@@ -88,9 +86,10 @@ FullScreen::~FullScreen() {
 void FullScreen::enter() {
   if (::tcgetattr(STDIN_FILENO, &saved_modes) != 0) return;
   termios modes = saved_modes;
-  modes.c_lflag &= static_cast<tcflag_t>(~(ICANON | ECHO | ISIG));
+  modes.c_lflag &=
+      static_cast<tcflag_t>(~(ICANON | ECHO));  // Ctrl-C and Ctrl-Z stay signals: they work whatever hangs
   modes.c_iflag &= static_cast<tcflag_t>(~(IXON | ICRNL));  // Ctrl-S would stop it
-  modes.c_cc[VMIN] = 0;
+  modes.c_cc[VMIN] = 1;
   modes.c_cc[VTIME] = 0;
   entered = true;
   ::tcsetattr(STDIN_FILENO, TCSANOW, &modes);
@@ -183,13 +182,11 @@ char FullScreen::wait(int milliseconds) {
   const int64_t deadline = now_ns() + static_cast<int64_t>(milliseconds) * 1'000'000;
   while (true) {
     if (interrupted()) return kQuit;
-    const char key = next_key();
-    if (key == kSuspend || asked_to_suspend != 0) {
+    if (asked_to_suspend != 0) {
       asked_to_suspend = 0;
       suspend();
-    } else if (key != kNoKey) {
-      return key;
     }
+    if (const char key = next_key(); key != kNoKey) return key;
     if (redraw_ || size() != last_size_) {
       redraw_ = false;
       last_size_ = size();

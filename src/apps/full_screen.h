@@ -33,8 +33,9 @@ class FullScreen {
   void show(const std::vector<std::string>& lines);
 
   static constexpr char kNoKey = '\0', kQuit = '\x03', kResized = '\x0c';
-  // Waits for a key, and hands out what the terminal takes meanwhile. kNoKey after `milliseconds`; kQuit for Ctrl-C,
-  // and where the terminal has gone; kResized where it has another size, or must be drawn again.
+  // Waits for a key, and hands out what the terminal takes meanwhile. kNoKey after `milliseconds`; kQuit where the
+  // program is asked to end (Ctrl-C) and where the terminal has gone; kResized where it has another size, or must
+  // be drawn again.
   char wait(int milliseconds);
 
  private:

@@ -75,6 +75,7 @@ void listen() {
 void on_bad_memory(int signal, siginfo_t* info, void*) {
   const char* file = mapped_file_at(info->si_addr);
   if (file == nullptr) {  // a bug: as if nobody had looked
+    do_last_act();
     std::signal(signal, SIG_DFL);
     return;
   }

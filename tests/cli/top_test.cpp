@@ -289,8 +289,9 @@ TEST(TopScreen, ObeysItsKeys) {
   screen.shown_until("paused");
   screen.press("c\x1b[A\x1bOP?");  // an order, keys that send sequences, and help again
   screen.shown_until("Keys:");
-  screen.press("\x03");
-  EXPECT_EQ(screen.end(), 0);
+  screen.press("\x03");  // Ctrl-C
+  EXPECT_EQ(screen.end(), 130);
+  EXPECT_TRUE(screen.modes_restored());
 }
 
 TEST(TopScreen, FollowsTheTerminalsSize) {

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "observe/system/rdma.h"
+
 namespace hone::observe::system {
 namespace {
 
@@ -109,6 +111,7 @@ std::vector<NetworkCounters> HostSampler::read_networks(std::vector<std::string>
     return {};
   }
   std::vector<NetworkCounters> networks = parse_net_dev(*text);
+  for (NetworkCounters& port : read_rdma_ports(files_, folders_.sys)) networks.push_back(std::move(port));
   // The loopback is no network, and what has never carried anything is not in use.
   std::erase_if(networks, [](const NetworkCounters& row) {
     return row.name == "lo" || (row.received == 0 && row.sent == 0);
@@ -120,7 +123,7 @@ std::optional<double> HostSampler::speed_of(const std::string& network) {
   constexpr double kMegabit = 1e6 / 8;
   const auto text = files_.read(fmt::format("{}/class/net/{}/speed", folders_.sys, network));
   const auto speed = text ? Fields(*text).number() : std::nullopt;
-  if (!speed || *speed <= 0) return std::nullopt;
+  if (!speed || *speed <= 0) return rdma_speed(files_, folders_.sys, network);
   return static_cast<double>(*speed) * kMegabit;
 }
 

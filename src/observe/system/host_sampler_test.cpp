@@ -75,6 +75,23 @@ TEST_F(Host, CountsWholeDisksAndNetworksThatAreInUse) {
   EXPECT_THAT(second.notes, Not(Contains(HasSubstr("time in line"))));
 }
 
+TEST_F(Host, CountsInfiniBandPortsAsNetworks) {
+  put("proc/net/dev", "lo: 1 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n");
+  put("sys/class/infiniband/mlx5_0/ports/1/counters/port_rcv_data", "1000\n");
+  put("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "500\n");
+  put("sys/class/infiniband/mlx5_0/ports/1/rate", "400 Gb/sec (4X NDR)\n");
+  HostSampler host = sampler();
+  MachineUse first, second;
+  host.read(0, first);
+  put("sys/class/infiniband/mlx5_0/ports/1/counters/port_rcv_data", "3000\n");
+  host.read(2, second);
+  ASSERT_EQ(second.host.networks.size(), 1u);
+  EXPECT_EQ(second.host.networks[0].name, "mlx5_0:1");
+  EXPECT_EQ(second.host.networks[0].bytes.received, 4000);  // words of four bytes
+  EXPECT_EQ(second.host.networks[0].bytes.sent, 0);
+  EXPECT_EQ(second.host.networks[0].bytes_per_s_limit, 50e9);
+}
+
 TEST(HostSampler, ReadsThisMachine) {
   HostSampler host;
   MachineUse first, second;
