@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include "trace/segments/record.h"
 
 namespace hone::trace::link {
 namespace {
@@ -69,7 +72,8 @@ std::span<const NamePattern<Framework>> framework_marks() { return kMarks; }
 
 Framework recognise_framework(const Trace& trace) {
   if (trace.meta.framework != kNative) return trace.meta.framework;
-  if (trace.meta.producer.starts_with("hone ")) return kHone;
+  const std::string& producer = trace.meta.producer;
+  if (producer.starts_with("hone ") && producer != segments::kProducer) return kHone;
   std::vector<char> seen(trace.strings.size(), 0);
   std::array<std::size_t, kFrameworkCount> votes = {};
   for (const StringId name : trace.spans.name) {

@@ -4,6 +4,7 @@
 
 #include "trace/link/fabricate.h"
 #include "trace/link/link.h"
+#include "trace/segments/record.h"
 
 namespace hone::trace::link {
 namespace {
@@ -50,6 +51,13 @@ TEST(Frameworks, AreTakenAsTheTraceSaysWhereItDoes) {
   program.trace.meta.framework = Framework::kNative;
   program.trace.meta.producer = "hone 0.1.0";
   EXPECT_EQ(recognise_framework(program.trace), Framework::kHone);
+}
+
+TEST(Frameworks, OfProgramsThatHoneRecordedAreTheirOwn) {
+  Program program;
+  program.span(program.main, Category::kOperator, "aten::mm", 0, 5);
+  program.trace.meta.producer = segments::kProducer;
+  EXPECT_EQ(recognise_framework(program.trace), Framework::kPyTorch);
 }
 
 TEST(Frameworks, EveryMarkCanDecide) {

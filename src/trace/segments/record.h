@@ -21,6 +21,8 @@ inline constexpr std::array<char, 8> kMagic = {'H', 'O', 'N', 'E', 'S', 'E', 'G'
 inline constexpr uint32_t kVersion = 1;
 inline constexpr const char* kFolder = "segments";  // of a run folder
 inline constexpr const char* kExtension = ".seg";   // <pid>-<start, ns>.seg
+inline constexpr const char* kProducer =
+    "hone profile";  // Meta::producer of traces that are made of segments
 inline constexpr uint32_t kNoName = 0;
 inline constexpr int32_t kNoRank = -1;
 

@@ -446,7 +446,7 @@ class SegmentReader {
     put_in_order(meta);
     for (RecordingBlock& block : meta.blocks) block.start_ns -= first, block.end_ns -= first;
     for (StepMark& mark : meta.marks) mark.time_ns -= first;
-    meta.producer = "hone profile";
+    meta.producer = kProducer;
     meta.device = result_.device_works > 0 ? "cuda" : "cpu";
     RankInfo& rank = meta.ranks.emplace_back();
     rank.world_size = std::clamp(header.world_size, 1, 1'000'000);
