@@ -148,11 +148,27 @@ TEST_P(RecorderRefusals, AreALineForTheUserAndTheHostIsRecorded) {
   EXPECT_THAT(segment.all<segments::Kernel>(), IsEmpty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, RecorderRefusals,
-                         ::testing::Values(Refusal{"taken", "profiler of its own (CUPTI for someone)"},
-                                           Refusal{"old", "API version 17"},
-                                           Refusal{"refuses", "refuses to record kernels"}),
-                         [](const auto& refusal) { return refusal.param.how; });
+INSTANTIATE_TEST_SUITE_P(
+    Each, RecorderRefusals,
+    ::testing::Values(Refusal{"taken",
+                              "own profiler has CUPTI, which serves one at a time (CUPTI for someone)"},
+                      Refusal{"old", "API version 17"}, Refusal{"refuses", "refuses to record kernels"}),
+    [](const auto& refusal) { return refusal.param.how; });
+
+TEST(RecorderFaults, AProfilerOfTheProgramThatHasEndedIsNoHindrance) {
+  RunFolder folder;
+  ObservedProgram program(folder, {{"FAKE_CUPTI", "taken_once"}});
+  program.perform("init");
+  for (int block = 0; block < 2; ++block) {
+    ASSERT_TRUE(program.order(Mode::kTimeline));
+    program.perform("launch 3");
+    ASSERT_TRUE(program.order(Mode::kLeftAlone));
+  }
+  EXPECT_EQ(program.slot()->attachment, Attachment::kAttached);
+  EXPECT_EQ(program.wait(), 0);
+  EXPECT_THAT(first_segment(folder).all<segments::Kernel>(), SizeIs(3));
+  EXPECT_THAT(first_segment(folder).notes(), SizeIs(1));
+}
 
 TEST(RecorderFaults, RecordsThatCuptiDropsAreCounted) {
   RunFolder folder;
@@ -199,6 +215,19 @@ TEST(RecorderFaults, AForkedWorkerHasASegmentOfItsOwn) {
   EXPECT_THAT(child.names_of(&segments::Range::name), ElementsAre("worker"));
   EXPECT_EQ(child.all<segments::Range>()[0].tid, child.header.pid);
   EXPECT_THAT(child.all<segments::Kernel>(), IsEmpty());
+}
+
+TEST(RecorderFaults, AForkedWorkerThatStartsCudaItselfIsRecorded) {
+  RunFolder folder;
+  ObservedProgram program(folder);
+  program.perform("load");
+  ASSERT_TRUE(program.order(Mode::kTimeline));
+  EXPECT_EQ(program.perform("forkcuda"), "ok\n");
+  EXPECT_EQ(program.wait(), 0);
+  const auto found = read_raw_segments(folder.path());
+  ASSERT_THAT(found, SizeIs(2));
+  EXPECT_THAT(found[1].names_of(&segments::Kernel::name),
+              ElementsAre("of_a_child", "of_a_child", "of_a_child"));
 }
 
 TEST(RecorderFaults, SixteenForkedWorkersLeaveSixteenSegments) {

@@ -156,6 +156,7 @@ const char* find_functions(void* library, Cupti& cupti) {
   find.required(cupti.ActivityDisable, "cuptiActivityDisable");
   find.optional(cupti.ActivityEnableRuntimeApi, "cuptiActivityEnableRuntimeApi");
   find.optional(cupti.ActivityEnableDriverApi, "cuptiActivityEnableDriverApi");
+  find.optional(cupti.ActivityEnableAllSyncRecords, "cuptiActivityEnableAllSyncRecords");
   find.required(cupti.ActivityFlushAll, "cuptiActivityFlushAll");
   find.required(cupti.ActivityGetNextRecord, "cuptiActivityGetNextRecord");
   find.required(cupti.ActivityGetNumDroppedRecords, "cuptiActivityGetNumDroppedRecords");

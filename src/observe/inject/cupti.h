@@ -29,6 +29,7 @@ struct Cupti {
   Result (*ActivityDisable)(cupti::ActivityKind) = nullptr;
   Result (*ActivityEnableRuntimeApi)(uint32_t id, uint8_t enable) = nullptr;
   Result (*ActivityEnableDriverApi)(uint32_t id, uint8_t enable) = nullptr;
+  Result (*ActivityEnableAllSyncRecords)(uint8_t enable) = nullptr;
   Result (*ActivityFlushAll)(uint32_t) = nullptr;
   Result (*ActivityGetNextRecord)(uint8_t*, size_t, cupti::Activity**) = nullptr;
   Result (*ActivityGetNumDroppedRecords)(void* context, uint32_t stream, size_t*) = nullptr;

@@ -24,7 +24,7 @@ constexpr cupti::ActivityKind kKinds[] = {
     cupti::ActivityKind::kPeerCopy,         cupti::ActivityKind::kSet,
     cupti::ActivityKind::kSynchronization,  cupti::ActivityKind::kMemory};
 
-enum DeviceNote : uint32_t { kNoteActivities = 1, kNoteClock = 2, kNoteFinalize = 4, kNoteFatal = 8 };
+enum DeviceNote : uint32_t { kNoteActivities = 1, kNoteClock = 2, kNoteFinalize = 4, kNoteRefused = 8 };
 
 bool environment_says(const char* variable, const char* value) {
   const char* found = std::getenv(variable);
@@ -105,6 +105,7 @@ bool DeviceRecorder::attach() {
     activities_.set_clock_offset(monotonic_ns() - static_cast<int64_t>(now));
     note_once(kNoteClock, "CUPTI keeps its own clock here: times of devices are shifted to the host's once");
   }
+  if (cupti_.ActivityEnableAllSyncRecords) cupti_.ActivityEnableAllSyncRecords(0);  // no polling
   if (cupti_.SetThreadIdType) cupti_.SetThreadIdType(cupti::kThreadIdOfSystem);
   if (attached_before_) activities_.attached_again();
   attached_before_ = true;
@@ -135,14 +136,25 @@ bool DeviceRecorder::subscribe() {
   } else {
     result = cupti_.Subscribe(&subscriber_, callback_of_cupti, this);
   }
+  refused_ = false;
   if (result == cupti::Result::kSuccess) return true;
   if (result == cupti::Result::kMultipleSubscribers) {
-    gone("no device work recorded from here on: the program has a profiler of its own (%s): %s",
-         other[0] ? other : "unnamed", result);
+    refused(other[0] ? other : "unnamed");
   } else {
     gone("no device work recorded: CUPTI cannot be used (%s): %s", cupti_.path, result);
   }
   return false;
+}
+
+// Until the next recorded block, when the program's profiler may have ended.
+void DeviceRecorder::refused(const char* by) {
+  refused_ = true;
+  char text[512];
+  std::snprintf(
+      text, sizeof(text),
+      "no device work recorded while the program's own profiler has CUPTI, which serves one at a time (%s)",
+      by);
+  note_once(kNoteRefused, text);
 }
 
 void DeviceRecorder::record() {
@@ -285,6 +297,12 @@ void DeviceRecorder::leave(const char* reason) {
   unsubscribe();
   state_ = State::kGone;
   output_.note(reason);
+}
+
+void DeviceRecorder::process_ends() {
+  flush(true);
+  Locked locked(lock_);
+  state_ = State::kGone;
 }
 
 void DeviceRecorder::in_child() {

@@ -45,9 +45,12 @@ class DeviceRecorder {
   // Lets go of CUPTI for good.
   void leave(const char* reason);
 
+  // The process ends: everything is delivered, and CUPTI, which is taken down next, is not called any more.
+  void process_ends();
+
   bool cuda_is_here() const { return cuda_is_here_.load(std::memory_order_acquire); }
   bool attached() const { return state_.load() == State::kWatching || state_.load() == State::kRecording; }
-  bool unavailable() const { return state_.load() == State::kGone; }
+  bool unavailable() const { return state_.load() == State::kGone || refused_.load(); }
 
   void in_child();
 
@@ -77,6 +80,7 @@ class DeviceRecorder {
   void finalize_in_callback();
   bool may_finalize();
   void gone(const char* format, const char* what, cupti::Result result);
+  void refused(const char* by);
   void note_once(uint32_t which, const char* text);
   void set_activity(cupti::ActivityKind kind, bool enable);
   void enable_calls(bool enable);
@@ -95,6 +99,7 @@ class DeviceRecorder {
   Lock lock_;          // orders, one at a time; never taken in a callback of CUPTI
   std::atomic<State> state_{State::kDetached};
   std::atomic<bool> cuda_is_here_{false};
+  std::atomic<bool> refused_{false};  // the program's own profiler has CUPTI at the moment
   bool loaded_ = false, attached_before_ = false, devices_described_ = false, exit_is_watched_ = false;
   cupti::Subscriber subscriber_ = nullptr;
   uint32_t noted_ = 0;  // bits of notes that have been written

@@ -226,8 +226,8 @@ void Recorder::leave_device(const char* reason) {
 
 void Recorder::process_ends() {
   if (!forked_) open_segment();  // a program may be shorter than our thread takes to begin
-  device_.flush(true);
   ended_ = true;
+  device_.process_ends();
   output_.flush();
   say_how_it_stands();
 }

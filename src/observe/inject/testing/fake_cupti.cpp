@@ -1,5 +1,5 @@
 // A CUPTI over the fake CUDA: callbacks, activities in buffers, one subscriber, detaching. FAKE_CUPTI=taken: another
-// profiler has subscribed; =old: of a version before 12.0; =refuses: kernels may not be recorded; =drops: it loses 7
+// profiler has subscribed; =taken_once: it has gone when one asks again; =old: of a version before 12.0; =refuses: kernels may not be recorded; =drops: it loses 7
 // records a buffer.
 #include <algorithm>
 #include <atomic>
@@ -209,7 +209,9 @@ constexpr FakeListener kListener = {enter, leave, work, node_created};
 
 Result subscribe(cupti::Subscriber* subscriber, cupti::Callback callback, void* user) {
   std::lock_guard<std::mutex> held(lock);
-  if (behaves("taken") || state.callback) return Result::kMultipleSubscribers;
+  static int asked = 0;
+  if (behaves("taken") || (behaves("taken_once") && asked++ == 0) || state.callback)
+    return Result::kMultipleSubscribers;
   state.callback = callback;
   state.user = user;
   *subscriber = &state;

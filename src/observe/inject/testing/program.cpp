@@ -119,6 +119,20 @@ void fork_worker() {
   wait_for(child);
 }
 
+void fork_before_cuda() {
+  const pid_t child = fork();
+  if (child == 0) {
+    cuInit(0);
+    for (int i = 0; i < 3; ++i) {
+      usleep(100'000);
+      fake_runtime_launch("of_a_child");
+    }
+    usleep(400'000);
+    _exit(0);
+  }
+  wait_for(child);
+}
+
 void fork_many(int count) {
   std::vector<pid_t> children;
   for (int i = 0; i < count; ++i) {
@@ -183,6 +197,7 @@ void perform(const std::string& what, const std::string& with, char** arguments)
   if (what == "nvtx") use_nvtx();
   if (what == "threads") use_threads(count);
   if (what == "fork") fork_worker();
+  if (what == "forkcuda") fork_before_cuda();
   if (what == "forks") fork_many(count);
   if (what == "forkexec") fork_and_execute();
   if (what == "exec") execv("/proc/self/exe", arguments);
