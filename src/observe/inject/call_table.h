@@ -26,6 +26,14 @@ class CallTable {
       if (recorded_[id]) visit(id);
     }
   }
+  // Calls visit(id) for a call and its variants, which have the same name.
+  template <typename Visit>
+  void each_named_as(uint32_t like, Visit visit) const {
+    for (uint32_t id = 1; name(like) != trace::segments::kNoName && id < kMostCalls; ++id) {
+      if (names_[id] == names_[like]) visit(id);
+    }
+  }
+
   // The name of a call without its version, as the segment's number for it.
   uint32_t name(uint32_t id) const { return id < kMostCalls ? names_[id] : trace::segments::kNoName; }
 

@@ -222,11 +222,19 @@ void DeviceRecorder::enable_callback(bool enable, cupti::Domain domain, uint32_t
 
 void DeviceRecorder::watch_for_marks(const DeviceOrder& order) {
   if (!order.mark_runtime_call && !order.mark_driver_call) return;
+  runtime_.fill(cupti_, output_);
+  driver_.fill(cupti_, output_);
   mark_runtime_call_ = order.mark_runtime_call;
   mark_driver_call_ = order.mark_driver_call;
   watch_ = Watch::kMarks;
-  if (order.mark_runtime_call) enable_callback(true, cupti::Domain::kRuntime, order.mark_runtime_call);
-  if (order.mark_driver_call) enable_callback(true, cupti::Domain::kDriver, order.mark_driver_call);
+  enable_marks(true);
+}
+
+void DeviceRecorder::enable_marks(bool enable) {
+  runtime_.each_named_as(mark_runtime_call_,
+                         [&](uint32_t id) { enable_callback(enable, cupti::Domain::kRuntime, id); });
+  driver_.each_named_as(mark_driver_call_,
+                        [&](uint32_t id) { enable_callback(enable, cupti::Domain::kDriver, id); });
 }
 
 void DeviceRecorder::stop_watching() {
@@ -239,8 +247,7 @@ void DeviceRecorder::stop_watching() {
   } while (!watch_.compare_exchange_weak(watch, Watch::kNothing));
   if (!attached()) return;
   if (watch == Watch::kMarks) {
-    if (mark_runtime_call_) enable_callback(false, cupti::Domain::kRuntime, mark_runtime_call_);
-    if (mark_driver_call_) enable_callback(false, cupti::Domain::kDriver, mark_driver_call_);
+    enable_marks(false);
   } else if (watch == Watch::kDetaching) {
     cupti_.EnableDomain(0, subscriber_, cupti::Domain::kRuntime);
     cupti_.EnableDomain(0, subscriber_, cupti::Domain::kDriver);
@@ -352,9 +359,8 @@ void DeviceRecorder::on_call(cupti::Domain domain, uint32_t id, const cupti::Cal
     case Watch::kDetaching:
       return on_call_while_detaching(call);
     case Watch::kMarks: {
-      const auto& wanted = domain == cupti::Domain::kRuntime ? mark_runtime_call_ : mark_driver_call_;
-      if (call.site != cupti::Site::kEnter || id != wanted.load(std::memory_order_relaxed)) return;
-      const uint32_t name = call.function ? output_.id(call.function) : segments::kNoName;
+      if (call.site != cupti::Site::kEnter) return;
+      const uint32_t name = domain == cupti::Domain::kRuntime ? runtime_.name(id) : driver_.name(id);
       this_process()->mark(segments::MarkKind::kApiCall, name, call.correlation);
       return;
     }

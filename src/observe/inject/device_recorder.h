@@ -74,6 +74,7 @@ class DeviceRecorder {
   void record();
   void stop_recording();
   void watch_for_marks(const DeviceOrder& order);
+  void enable_marks(bool enable);
   void stop_watching();
   void detach();
   void unsubscribe();
@@ -102,13 +103,13 @@ class DeviceRecorder {
   std::atomic<bool> refused_{false};  // the program's own profiler has CUPTI at the moment
   bool loaded_ = false, attached_before_ = false, devices_described_ = false, exit_is_watched_ = false;
   cupti::Subscriber subscriber_ = nullptr;
+  uint32_t mark_runtime_call_ = 0, mark_driver_call_ = 0;
   uint32_t noted_ = 0;  // bits of notes that have been written
   bool driver_calls_recorded_ = false;
   bool driver_calls_wanted_ = true;  // until a block has shown that the program makes none
 
   std::atomic<Watch> watch_{Watch::kNothing};
   std::atomic<uint32_t> watch_number_{0};  // tells watches apart: depths of calls are counted in each anew
-  std::atomic<uint32_t> mark_runtime_call_{0}, mark_driver_call_{0};
   std::atomic<bool> graphs_seen_{false};
   std::atomic<uint32_t> detached_{0};  // futex: counts detachments that callbacks have done
 };
