@@ -57,6 +57,6 @@ class Names {
   Block* unwritten_ = nullptr;  // where the next record to write lies
 };
 
-inline constexpr uint32_t kLongestName = 16384;
+inline constexpr uint32_t kLongestName = 1 << 20;  // the inputs of an optimizer's step over all parameters
 
 }  // namespace hone::observe::inject

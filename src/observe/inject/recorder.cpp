@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "observe/inject/futex.h"
+#include "observe/inject/torch/operators.h"
 
 namespace hone::observe::inject {
 namespace segments = trace::segments;
@@ -165,7 +166,9 @@ void Recorder::obey(uint32_t number, const DeviceOrder& order) {
   if (!records && order.mode != Mode::kLeftAlone) change_mode(order.mode);
   if (order.mode == Mode::kLeftAlone)
     mode_ = static_cast<uint32_t>(order.mode);  // hooks stop before we detach
+  if (!records) torch::follow_mode(order.mode);
   device_.obey(order);
+  if (records) torch::follow_mode(order.mode);
   if (records || order.mode == Mode::kLeftAlone) change_mode(order.mode);
   output_.flush();
   say_how_it_stands();
