@@ -165,6 +165,7 @@ function(hone_add_tests)
   find_package(Python3 COMPONENTS Interpreter QUIET)
   if(Python3_FOUND)
     add_test(NAME tools COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/tools/check_tools_test.py)
+    add_test(NAME hone_torch COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/observe/hone_torch_test.py)
   endif()
 endfunction()
 

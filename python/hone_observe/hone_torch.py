@@ -239,13 +239,15 @@ class Modules:
         known = self.names.get(id(module))
         if known is None or known[0]() is not module:
             known = self._name(module)
+        if open_ranges and open_ranges[0][0] is module:  # the outermost again: an exception ended it
+            del open_ranges[:]
         open_ranges.append((module, known[1], time.monotonic_ns()))
 
     def _ends(self, module, arguments, result):
         end = time.monotonic_ns()
         local = self.local
         open_ranges = getattr(local, "open", ())
-        for at in range(len(open_ranges) - 1, -1, -1):  # others that are open ended by an exception
+        for at in range(len(open_ranges) - 1, -1, -1):  # those above it ended by an exception
             if open_ranges[at][0] is module:
                 local.ended += (open_ranges[at][1], open_ranges[at][2], end)
                 del open_ranges[at:]
