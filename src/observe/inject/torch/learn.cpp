@@ -258,15 +258,25 @@ void Learner::learn_sequence() {
   const SafeMemory memory;
   const Experiment experiment(symbols_, perform_, layout_.callback);
   Offsets offsets;
-  for (int round = 0; round < 2 * kRounds; ++round) {
+  std::vector<std::byte> before;
+  for (int run = 0; run < 2 * kRounds + 1; ++run) {
+    const int round = run % kRounds;
     std::vector<std::byte> copy;
     const int64_t sequence = experiment.run(
-        Deed::kMultiply, round % kRounds, {layout_.callback.function}, "aten::mul",
+        Deed::kMultiply, round, {layout_.callback.function}, "aten::mul",
         [&](const RecordFunction* record) { copy = copy_of(memory, record, kMostRecordBytes); });
+    // Where Python does not tell the number, it is what grows with each run by as many as the run takes.
+    const auto fits = [&](uint32_t offset) {
+      const uint64_t number = word_at(copy, offset);
+      return sequence >= 0 ? number == static_cast<uint64_t>(sequence)
+                           : offset + 8 <= before.size() &&
+                                 number - word_at(before, offset) == sequences_of_multiply(round);
+    };
     std::vector<uint32_t> places;
-    for (uint32_t offset = 0; sequence >= 0 && offset + 8 <= copy.size(); offset += 8)
-      if (member<int64_t>(copy.data(), offset) == sequence) places.push_back(offset);
-    offsets.allow(std::move(places));
+    for (uint32_t offset = 0; offset + 8 <= copy.size(); offset += 8)
+      if (fits(offset)) places.push_back(offset);
+    if (sequence >= 0 || run > 0) offsets.allow(std::move(places));
+    before = std::move(copy);
   }
   layout_.sequence = offsets.first();
 }

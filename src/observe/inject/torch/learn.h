@@ -30,6 +30,7 @@ enum class Deed : int32_t {
   kUserRange,    // a range "hone range" that the program names
 };
 inline constexpr int kRounds = 2;
+constexpr uint64_t sequences_of_multiply(int round) { return round == 0 ? 8 : 13; }
 inline constexpr std::string_view kUserRangeName = "hone range";
 
 struct TensorFact {

@@ -23,7 +23,7 @@ struct Version211 {
                                kTensorBetween = 24, kListBefore = 16;
   static constexpr std::size_t kInlineDims = 5;
   static constexpr uint32_t kNone = 0, kTensor = 1, kReal = 3, kInteger = 5, kBoolean = 9, kList = 15;
-  static constexpr bool kHandsOverInputs = true;
+  static constexpr bool kHandsOverInputs = true, kTellsSequence = true;
 };
 
 // No version there is: everything is somewhere else.
@@ -33,6 +33,7 @@ struct VersionOther : Version211 {
   static constexpr std::size_t kRecordBefore = 40, kRecordBetween = 120, kTensorBefore = 16,
                                kTensorBetween = 2, kListBefore = 32;
   static constexpr std::size_t kInlineDims = 3;
+  static constexpr bool kTellsSequence = false;
   static constexpr uint32_t kNone = 7, kTensor = 4, kReal = 1, kInteger = 2, kBoolean = 6, kList = 5;
 };
 
@@ -211,9 +212,9 @@ class FakeTorch {
         prepare(learner, round);
         return -1;
       case Deed::kMultiply:
-        sequence_ += 17 + 6 * round;
+        sequence_ += static_cast<int64_t>(sequences_of_multiply(round));
         call("aten::mul", {value(left_[round]), value(right_[round])}, sequence_);
-        return sequence_;
+        return Version::kTellsSequence ? sequence_ : -1;
       case Deed::kAdd:
         call("aten::add", {value(left_[round]), value(left_[round]), value(int64_t{3} + round)});
         return -1;
