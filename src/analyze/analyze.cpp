@@ -9,6 +9,7 @@
 #include "analyze/host_program.h"
 #include "analyze/ledger.h"
 #include "analyze/top.h"
+#include "analyze/unrecorded.h"
 #include "core/contention.h"
 #include "core/units.h"
 #include "trace/link/steps.h"
@@ -104,6 +105,13 @@ void promise_nothing(Analysis& analysis) {
   for (LedgerRow& row : analysis.ledger) row.predicted_gain_ms = 0;
   for (TopOperator& row : analysis.top) row.why = row.why.substr(0, row.why.find(';'));
   analysis.findings.clear();
+}
+
+// Gains were found in the recorded step: they are parts of the one without the recorder.
+void count_gains_from(const MeasuredSteps& measured, Analysis& analysis) {
+  const double scale = std::min(1.0, measured.unrecorded.median / analysis.step.ms.median);
+  for (LedgerRow& row : analysis.ledger) row.predicted_gain_ms *= scale;
+  for (Finding& finding : analysis.findings) finding.predicted_gain_ms *= scale;
 }
 
 // A profile of a busy machine gives no verdict, finds nothing and predicts no gain.
@@ -228,6 +236,8 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
   analysis.ranks = {options.rank};
   analysis.step = step_time(steps);
   tell_how_found(trace.meta, analysis.step);
+  const std::optional<MeasuredSteps> measured = measured_steps(trace.meta, options.rank);
+  if (measured) tell_measured(*measured, analysis.step);
   list_steps(steps, options.rank, analysis);
   analysis.ledger = make_ledger(trace, profile, subject);
   analysis.floor_ms = profile.floor_ms;
@@ -241,6 +251,7 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
   add_timeline(trace, steps[typical_step(steps)], analysis);
   analysis.figures = metrics_of(trace, profile, analysis);
   analysis.warnings = warnings_of(trace, profile, analysis);
+  if (measured) count_gains_from(*measured, analysis);
   if (subject != Subject::kPlan) {
     const bool device_missing = device_is_missing(trace);
     analysis.phases = host_phases(trace, profile);

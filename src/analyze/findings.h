@@ -34,8 +34,10 @@ struct StepTime {
   std::string how_found;           // "marked by the runtime", "ProfilerStep ranges", …
   std::vector<std::string> notes;  // warm-up and outlier steps by name; how sure, where steps were inferred
   double confidence = 1;           // 0 to 1, that these are the program's steps; 1: marked
-  // Without the recorder, where that can be predicted: gains are counted from its median.
+  // Without the recorder, where that was measured or can be predicted: gains are counted from its median.
   std::optional<Estimate> unrecorded_ms = {};
+  bool unrecorded_measured = false;
+  std::optional<Estimate> recorder_ms = {};  // what recording adds to a step, where that was measured
 };
 
 // One cause's part of the step. The rows of a ledger do not overlap and add up to the step.

@@ -36,6 +36,20 @@ std::string with_unit(double value, const std::string& unit) {
   return plain_number(value) + (unit.empty() ? "" : " " + unit);
 }
 
+// ". Without the recorder a step takes 7.10 ms (7.02 to 7.15 ms), measured in the same run; recording adds 0.31 ms":
+// empty where that was not measured.
+std::string measured_sentence(const analyze::StepTime& step) {
+  if (!step.unrecorded_measured || !step.unrecorded_ms) return "";
+  const analyze::Estimate& alone = *step.unrecorded_ms;
+  const double median = step.ms.median;
+  const std::string each = fixed_ms(alone.median, median), range = fixed_range(alone.low, alone.high, median);
+  std::string text = fmt::format(". Without the recorder a step takes {}{}, measured in the same run", each,
+                                 range == each ? "" : " (" + range + ")");
+  if (step.recorder_ms && step.recorder_ms->low > 0)
+    text += fmt::format("; recording adds {}", fixed_ms(step.recorder_ms->median, median));
+  return text;
+}
+
 }  // namespace
 
 std::string metric_value(const analyze::Metric& metric) { return with_unit(metric.value, metric.unit); }
@@ -130,7 +144,8 @@ std::string steps_sentence(const analyze::StepTime& step) {
   const std::string each = fixed_ms(median, median), range = fixed_range(step.ms.low, step.ms.high, median);
   std::string text = fmt::format("{} of {}", counted(step.count, "step"), each);
   if (range != each) text += fmt::format(" ({})", range);
-  return step.how_found.empty() ? text : text + ", found by " + step.how_found;
+  if (!step.how_found.empty()) text += ", found by " + step.how_found;
+  return text + measured_sentence(step);
 }
 
 std::string rank_text(const analyze::RankSummary& row) {

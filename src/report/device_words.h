@@ -44,7 +44,8 @@ std::string headline_action(const analyze::Analysis& analysis);
 // How gains go together; empty where there are not several.
 std::string gains_note(const analyze::Analysis& analysis);
 
-// "9 steps of 29.8 ms (29.5 ms to 30.4 ms), found by ProfilerStep ranges"
+// "9 steps of 29.8 ms (29.5 ms to 30.4 ms), found by ProfilerStep ranges"; where the step without the recorder was
+// measured, a second sentence about that.
 std::string steps_sentence(const analyze::StepTime& step);
 
 // "3", "0, device 1": a line of the ranks.

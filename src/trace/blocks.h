@@ -64,6 +64,7 @@ struct BlockSteps {
   BlockMode mode = BlockMode::kLeftAlone;
   double steps = 0;  // that the mean is over
   double mean_ns = 0;
+  bool shown = false;  // its mode is that of the steps that the trace marks
 
   friend bool operator==(const BlockSteps&, const BlockSteps&) = default;
 };

@@ -30,8 +30,7 @@ struct Call {
 // How a kernel was launched.
 struct Launch {
   uint32_t span = 0;
-  // Call::external of the operator that caused it; where that was not recorded, of the same call in another step.
-  uint64_t external = 0;
+  uint64_t external = 0;  // Call::external of the operator that caused it
   std::array<uint32_t, 3> grid = {};
   std::array<uint32_t, 3> block = {};
   uint32_t registers = 0;     // per thread

@@ -7,6 +7,7 @@
 
 #include "core/file.h"
 #include "core/testing/source_folder.h"
+#include "trace/testing/observed_program.h"
 
 namespace hone::testing_support {
 namespace {
@@ -50,6 +51,32 @@ TEST_F(Explain, SaysWhereTheTimeOfARecordedStepGoes) {
   EXPECT_EQ(explained["top"].size(), 3u);
   EXPECT_FALSE(explained["kernels"].empty());
   EXPECT_FALSE(explained["findings"].empty());
+}
+
+// What is left where a session of hone profile was killed: no trace, and at best a run.json.
+TEST_F(Explain, ReadsTheSegmentsOfASessionThatWasKilled) {
+  using trace::segments::Mode;
+  trace::segments::ObservedProgram program;
+  program.launches.assign(40, {"aten::mul", "mul"});
+  program.block(Mode::kLeftAlone, 20);
+  for (int i = 0; i < 4; ++i) program.block(Mode::kTimeline, 5).block(Mode::kLeftAlone, 5);
+  program.block(Mode::kOperators, 3);
+  const std::string whole = program.writer.bytes();
+  fs::create_directories(path("run/segments"));
+  ASSERT_TRUE(write_file(path("run/segments/100-1.seg"), whole.substr(0, whole.size() - 20)).ok());
+  const ProgramResult result = run_hone({"explain", path("run")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("measured in the same run"), std::string::npos) << result.out;
+  const json explained = json_of({"explain", path("run")});
+  EXPECT_EQ(explained["step"]["count"], 20);
+  EXPECT_NEAR(explained["step"]["median_ms"].get<double>(), 4.8, 0.01);
+  EXPECT_EQ(explained["step"]["unrecorded_measured"], true);
+  EXPECT_NEAR(explained["step"]["unrecorded_ms"]["median"].get<double>(), 4.0, 0.01);
+  EXPECT_GE(explained["coverage"]["linked_share"].get<double>(), 0.99);
+  ASSERT_TRUE(write_file(path("run/run.json"), R"({"schema": 1, "what": "profile", "versions": {}})").ok());
+  const json again = json_of({"explain", path("run"), "--out", path("report")});
+  EXPECT_EQ(again["ledger"], explained["ledger"]);
+  EXPECT_EQ(json_of({"explain", path("report")})["step"], explained["step"]);
 }
 
 TEST_F(Explain, LeavesAFolderThatCanBeExplainedAgain) {

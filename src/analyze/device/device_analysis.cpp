@@ -142,7 +142,7 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
   if (coverage.linked_share < 0.95)
     warnings.push_back(fmt::format("{} of the device's time could not be traced back to an operator",
                                    format_percent(1 - coverage.linked_share)));
-  if (gains.recorder_slows()) {
+  if (gains.recorder_slows() && !gains.measured()) {
     const double step = study.ranks[study.headline].typical.ms;
     const std::string about = fixed_ms(gains.unrecorded_ms(), step);
     const std::string range = fixed_range(gains.low_unrecorded_ms(), gains.high_unrecorded_ms(), step);
@@ -296,6 +296,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   if (gains.can_predict())
     analysis.step.unrecorded_ms = {gains.unrecorded_ms(), gains.low_unrecorded_ms(),
                                    gains.high_unrecorded_ms()};
+  if (gains.measured()) tell_measured(*gains.measured(), analysis.step);
   analysis.floor_ms = accounts[static_cast<std::size_t>(Cause::kFloor)].ms;
   analysis.ledger = std::move(diagnosis.ledger);
   analysis.findings = std::move(diagnosis.findings);

@@ -18,6 +18,9 @@ inline constexpr double kFewestOperatorGaps = 0.875;
 inline constexpr double kMostOperatorGaps = 2.8;
 inline constexpr double kRunsApart = 0.04;     // of the step
 inline constexpr double kMostRecorded = 0.80;  // of any time of the host
+// Where the step without the recorder was measured, what writing down a call into the device's runtime cost is found by
+// replaying: so much at most.
+inline constexpr double kMostCallNs = 20'000;
 // An operator that computes on the host is long for its own sake.
 inline constexpr double kRecordNs = 10'000;
 

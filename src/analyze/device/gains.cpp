@@ -14,11 +14,6 @@ bool& without(Change& change, Activity activity) {
   return change.without[static_cast<std::size_t>(activity)];
 }
 
-Change without_recorder(Change change, double operator_gaps) {
-  change.recorder = {kOperatorShare, kRecordNs, operator_gaps, kMostRecorded};
-  return change;
-}
-
 bool is_of_optimizer(const trace::Trace& trace, const Work& work) {
   return work.op != kNothing && trace.operators[work.op].phase == trace::Phase::kOptimizer;
 }
@@ -49,34 +44,78 @@ Gains::Gains(const Study& study, const Accounts& accounts)
       straggler_(find_straggler(study, accounts)),
       bubble_ms_(accounts[static_cast<std::size_t>(Cause::kBubble)].ms) {
   const double recorded = study.ranks[study.headline].typical.ms;
-  auto unrecorded = [&](double operator_gaps) {
-    return can_predict() ? replay_.step_ms(without_recorder({}, operator_gaps)) : recorded;
-  };
-  base_ms_ = unrecorded(kOperatorGaps);
+  measured_ = measured_steps(study.trace->meta, study.timelines[study.headline].rank);
+  if (measured_)
+    calibrate();
+  else
+    predict_unrecorded(recorded);
   slows_ = base_ms_ < kRecorderMatters * recorded;
-  low_ms_ = slows_ ? std::min(base_ms_, unrecorded(kMostOperatorGaps)) : base_ms_;
-  high_ms_ = slows_ ? std::max(base_ms_, unrecorded(kFewestOperatorGaps)) : base_ms_;
 }
 
-double Gains::low_unrecorded_ms() const { return slows_ ? low_ms_ - kRunsApart * base_ms_ : base_ms_; }
+void Gains::predict_unrecorded(double recorded_ms) {
+  auto unrecorded = [&](double operator_gaps) {
+    return can_predict() ? replay_.step_ms(without_recorder({}, operator_gaps)) : recorded_ms;
+  };
+  base_ms_ = replayed_ms_ = unrecorded(kOperatorGaps);
+  const bool slows = base_ms_ < kRecorderMatters * recorded_ms;
+  low_ms_ = slows ? std::min(base_ms_, unrecorded(kMostOperatorGaps)) : base_ms_;
+  high_ms_ = slows ? std::max(base_ms_, unrecorded(kFewestOperatorGaps)) : base_ms_;
+  lowest_ms_ = low_ms_;
+  if (!slows) return;
+  low_ms_ -= kRunsApart * base_ms_;
+  high_ms_ = std::max(base_ms_, std::min(high_ms_ + kRunsApart * base_ms_, recorded_ms));
+}
 
-double Gains::high_unrecorded_ms() const {
-  const double recorded = study_.ranks[study_.headline].typical.ms;
-  return slows_ ? std::max(base_ms_, std::min(high_ms_ + kRunsApart * base_ms_, recorded)) : base_ms_;
+// The recorder works where calls into the device's runtime are entered and left. What one costs is what makes the replay
+// as much shorter as unrecorded steps were than recorded ones; where that does not explain it (nothing waits
+// for the host), the replay is scaled as a whole.
+void Gains::calibrate() {
+  constexpr int kHalvings = 12;
+  base_ms_ = measured_->unrecorded.median;
+  low_ms_ = measured_->unrecorded.low;
+  high_ms_ = measured_->unrecorded.high;
+  replayed_ms_ = base_ms_;
+  if (!can_predict()) return;
+  const auto replayed = [&](double call_ns) {
+    call_ns_ = call_ns;
+    return replay_.step_ms(without_recorder({}, kOperatorGaps));
+  };
+  const double as_recorded = replayed(0);
+  const double target = as_recorded * std::min(1.0, base_ms_ / measured_->recorded.median);
+  double low = 0, high = kMostCallNs;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (replayed(middle) > target ? low : high) = middle;
+  }
+  replayed_ms_ = replayed(low);
+  if (as_recorded - replayed_ms_ < 0.5 * (as_recorded - target)) replayed_ms_ = replayed(0);
+  if (replayed_ms_ > 0) scale_ = base_ms_ / replayed_ms_;
+}
+
+// Operators of steps that were recorded without them are those of other steps (link/carry_operators.h): here they cost
+// nothing.
+Change Gains::without_recorder(Change change, double operator_gaps) const {
+  change.recorder = {kOperatorShare, kRecordNs, operator_gaps, kMostRecorded, call_ns_};
+  if (measured_ && !measured_->with_operators) {
+    change.recorder.operator_share = 1;
+    change.recorder.gaps = 0;
+  }
+  return change;
 }
 
 bool Gains::can_predict() const { return replay_.error() < kUsableReplay; }
 
 double Gains::with(Change change) const {
-  return std::max(0.0, base_ms_ - replay_.step_ms(without_recorder(std::move(change), kOperatorGaps)));
+  const double without = replay_.step_ms(without_recorder(std::move(change), kOperatorGaps));
+  return scale_ * std::max(0.0, replayed_ms_ - without);
 }
 
 double Gains::most_of(Rule rule) const {
   const double gain = of(rule);
-  if (!slows_ || !is_busy(row_of(rule).cause) || !can_predict()) return gain;
+  if (!slows_ || measured_ || !is_busy(row_of(rule).cause) || !can_predict()) return gain;
   Change change;
   change.work_ns = targets(rule);
-  return std::max(gain, low_ms_ - replay_.step_ms(without_recorder(std::move(change), kMostOperatorGaps)));
+  return std::max(gain, lowest_ms_ - replay_.step_ms(without_recorder(std::move(change), kMostOperatorGaps)));
 }
 
 std::vector<std::vector<double>> Gains::targets_of(
@@ -296,8 +335,8 @@ Gains::StragglerGain Gains::straggler_gain() const {
     total += steps[rank];
     if (rank != straggler_.rank) longest = std::max(longest, steps[rank]);
   }
-  return {std::max(0.0, base_ms_ - longest),
-          std::max(0.0, base_ms_ - total / static_cast<double>(std::max<std::size_t>(1, steps.size())))};
+  const double mean = total / static_cast<double>(std::max<std::size_t>(1, steps.size()));
+  return {scale_ * std::max(0.0, replayed_ms_ - longest), scale_ * std::max(0.0, replayed_ms_ - mean)};
 }
 
 // Ranks are stages by what each takes where none waits for another; devices of one process are alike, as far

@@ -12,6 +12,7 @@
 #include "analyze/device/replay/replay.h"
 #include "analyze/device/rules/tables.h"
 #include "analyze/device/study.h"
+#include "analyze/unrecorded.h"
 
 namespace hone::analyze::device {
 
@@ -33,13 +34,16 @@ class Gains {
   // What removing a cause of busy time would win where the recorder costs its host as much as it may: then
   // the host, which holds the step up after the fix, is quicker than supposed.
   double most_of(Rule rule) const;
-  // The replayed step without the recorder's cost, and how far the replay is from what was recorded.
+  // The step without the recorder: as it was measured, else as it is replayed without the recorder's cost.
   double unrecorded_ms() const { return base_ms_; }
-  // Within what that lies for most programs: hosts and programs differ in what a record costs them.
-  double low_unrecorded_ms() const;
-  double high_unrecorded_ms() const;
+  const std::optional<MeasuredSteps>& measured() const { return measured_; }
+  // The interval of what was measured; else within what it lies for most programs: hosts and programs differ in what a
+  // record costs them.
+  double low_unrecorded_ms() const { return low_ms_; }
+  double high_unrecorded_ms() const { return high_ms_; }
   // Whether the recorder makes the step longer by so much that both have to be told.
   bool recorder_slows() const { return slows_; }
+  // How far the replay is from what was recorded.
   double error() const { return replay_.error(); }
   // What removing the host's waits would win of the step as recorded.
   double recorded_sync_ms() const;
@@ -68,6 +72,9 @@ class Gains {
   bool has_launches() const;
 
  private:
+  void predict_unrecorded(double recorded_ms);
+  void calibrate();
+  Change without_recorder(Change change, double operator_gaps) const;
   double with(Change change) const;
   Change without_cause(Cause cause) const;
   std::vector<std::vector<double>> targets_of(const std::function<bool(const WorkSplit&)>& changes) const;
@@ -92,9 +99,14 @@ class Gains {
   Replay replay_;
   Straggler straggler_;
   double bubble_ms_ = 0;
+  std::optional<MeasuredSteps> measured_;
+  double call_ns_ = 0;      // what writing down a call costs, where that could be measured
+  double replayed_ms_ = 0;  // the step without the recorder, as it is replayed
+  double scale_ = 1;        // from the replay to what was measured
   double base_ms_ = 0;
   double low_ms_ = 0;
   double high_ms_ = 0;
+  double lowest_ms_ = 0;  // the step as replayed where the recorder costs its host as much as it may
   bool slows_ = false;
 };
 

@@ -14,9 +14,15 @@ const Fields<StepTime>& step_fields() {
       {"high_ms", Unit::kMs, "upper end of it", [](const StepTime& step) { return step.ms.high; }},
       {"samples_ms", Unit::kList, "one a step, in order of time", &StepTime::samples_ms},
       {"unrecorded_ms", Unit::kMs,
-       "`median`, `low` and `high` of the step without the recorder, from which gains are counted; null: it "
-       "cannot be predicted",
+       "`median`, `low` and `high` of the step without the recorder, from which gains are counted: measured "
+       "where `unrecorded_measured` is true, else predicted; null: it cannot be predicted",
        &StepTime::unrecorded_ms},
+      {"unrecorded_measured", Unit::kFlag,
+       "whether that was measured in the same run, in steps that were not recorded",
+       &StepTime::unrecorded_measured},
+      {"recorder_ms", Unit::kMs,
+       "`median`, `low` and `high` of what recording adds to a step; null: it was not measured",
+       &StepTime::recorder_ms},
       {"how_found", Unit::kText, "`ProfilerStep ranges`, …", &StepTime::how_found},
       {"confidence", Unit::kShare, "that these are the program's steps; 1: marked", &StepTime::confidence},
       {"notes", Unit::kList, "warm-up and outlier steps by name", &StepTime::notes},

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -42,6 +44,7 @@ struct StepLaunch {
 struct StepLaunches {
   std::vector<StepLaunch> launches;
   uint64_t hash = 0;
+  std::vector<uint32_t> host = {};  // rows of what comes with operators
   bool has_callers = false;
   bool lacks_callers = false;
 };
@@ -53,18 +56,60 @@ const StepInterval* step_at(std::span<const StepInterval> steps, int64_t time_ns
   return after != steps.begin() && std::prev(after)->contains(time_ns) ? &*std::prev(after) : nullptr;
 }
 
+// Moments of one step as moments of another: launches that are counterparts are at the same moment, and between them time
+// passes evenly.
+class TimeMap {
+ public:
+  void add(int64_t from_ns, int64_t to_ns) {
+    if (moments_.empty() || (from_ns > moments_.back().first && to_ns >= moments_.back().second))
+      moments_.emplace_back(from_ns, to_ns);
+  }
+
+  // Never falls where `time_ns` rises. What lies outside of all moments is at the nearest.
+  int64_t operator()(int64_t time_ns) const {
+    const auto after = std::upper_bound(moments_.begin(), moments_.end(), time_ns,
+                                        [](int64_t time, const auto& moment) { return time < moment.first; });
+    if (after == moments_.begin()) return moments_.front().second;
+    const auto [from, to] = *std::prev(after);
+    if (after == moments_.end()) return to;
+    const double share = static_cast<double>(time_ns - from) / static_cast<double>(after->first - from);
+    return to + static_cast<int64_t>(share * static_cast<double>(after->second - to));
+  }
+
+ private:
+  std::vector<std::pair<int64_t, int64_t>> moments_;
+};
+
+// What a recorder writes down only with operators. Calls of the runtime are recorded in every step.
+bool comes_with_operators(Category category) {
+  switch (category) {
+    case Category::kOperator:
+    case Category::kRegion:
+    case Category::kInput:
+    case Category::kIo:
+    case Category::kCompile:
+    case Category::kFunction:
+      return true;
+    default:
+      return false;
+  }
+}
+
 class OperatorCarrier {
  public:
   OperatorCarrier(Trace& trace, int rank, std::span<const StepInterval> steps, std::vector<DeviceWork>& work)
       : trace_(trace), rank_(rank), intervals_(steps), work_(work) {}
 
-  void run() {
+  int run() {
     collect();
     for (uint32_t i = 0; i < steps_.size(); ++i)
-      if (steps_[i].has_callers) donors_.push_back(i);
-    if (donors_.empty()) return;
+      if (intervals_[i].mode != BlockMode::kTimeline && steps_[i].has_callers) donors_.push_back(i);
+    if (donors_.empty()) return 0;
+    collect_host_spans();
+    int given = 0;
     for (uint32_t i = 0; i < steps_.size(); ++i)
-      if (steps_[i].lacks_callers) receive(steps_[i]);
+      if (intervals_[i].mode == BlockMode::kTimeline && steps_[i].lacks_callers) given += receive(i) ? 1 : 0;
+    return given;
   }
 
  private:
@@ -90,14 +135,87 @@ class OperatorCarrier {
 
   using Matches = std::vector<std::pair<uint32_t, uint32_t>>;  // works: of the donor, of the receiver
 
-  void receive(const StepLaunches& step) {
+  // Of steps with operators, and of those that get them.
+  void collect_host_spans() {
+    for (uint32_t row = 0; row < trace_.spans.size(); ++row) {
+      if (!comes_with_operators(trace_.spans.category[row]) || rank_of(trace_, row) != rank_ ||
+          trace_.tracks[trace_.spans.track[row].index].kind == TrackKind::kStream)
+        continue;
+      const StepInterval* interval = step_at(intervals_, trace_.spans.start_ns[row]);
+      if (interval != nullptr)
+        steps_[static_cast<std::size_t>(interval - intervals_.data())].host.push_back(row);
+    }
+  }
+
+  // False: no step with operators is like it.
+  bool receive(uint32_t index) {
+    constexpr double kAlikeSteps = 0.5;  // of its launches have a counterpart
+    const StepLaunches& step = steps_[index];
+    uint32_t donor = donors_.front();
     Matches best;
-    for (const uint32_t donor : nearest_donors(step)) {
-      Matches matches = align(steps_[donor], step);
-      if (matches.size() > best.size()) best = std::move(matches);
+    for (const uint32_t candidate : nearest_donors(step)) {
+      Matches matches = align(steps_[candidate], step);
+      if (matches.size() > best.size()) {
+        best = std::move(matches);
+        donor = candidate;
+      }
       if (best.size() == step.launches.size()) break;
     }
-    for (const auto& [from, to] : best) hand_over(work_[from].caller, work_[to]);
+    if (static_cast<double>(best.size()) < kAlikeSteps * static_cast<double>(step.launches.size()))
+      return false;
+    const std::unordered_map<uint32_t, uint32_t> copies =
+        copy_host_spans(donor, index, time_map(donor, index, best));
+    for (const auto& [from, to] : best) {
+      const auto copy = copies.find(work_[from].caller);
+      if (work_[to].caller == kNoSpan && copy != copies.end()) work_[to].caller = copy->second;
+    }
+    return true;
+  }
+
+  TimeMap time_map(uint32_t donor, uint32_t receiver, const Matches& matches) const {
+    TimeMap map;
+    map.add(intervals_[donor].start_ns, intervals_[receiver].start_ns);
+    for (const auto& [from, to] : matches) {
+      if (work_[from].launch == kNoSpan || work_[to].launch == kNoSpan) continue;
+      const Span a = trace_.spans.row(work_[from].launch), b = trace_.spans.row(work_[to].launch);
+      map.add(a.start_ns, b.start_ns);
+      map.add(a.end_ns(), b.end_ns());
+    }
+    map.add(intervals_[donor].end_ns, intervals_[receiver].end_ns);
+    return map;
+  }
+
+  // Returns which row became which. What the step has itself (ranges that are recorded always) is not copied.
+  std::unordered_map<uint32_t, uint32_t> copy_host_spans(uint32_t donor, uint32_t receiver,
+                                                         const TimeMap& moment) {
+    const int32_t number = number_of(receiver);
+    std::set<std::pair<Category, uint32_t>> own;
+    for (const uint32_t row : steps_[receiver].host)
+      own.emplace(trace_.spans.category[row], trace_.spans.name[row].index);
+    std::unordered_map<uint32_t, uint32_t> copies;
+    for (const uint32_t row : steps_[donor].host) {
+      Span span = trace_.spans.row(row);
+      if (own.contains({span.category, span.name.index})) continue;
+      const int64_t start = moment(span.start_ns), end = moment(span.end_ns());
+      span.start_ns = start;
+      span.duration_ns = std::max<int64_t>(0, end - start);
+      span.step = number;
+      copies[row] = static_cast<uint32_t>(trace_.spans.size());
+      trace_.spans.add(span);
+      const Call* call = find_detail(trace_.calls, row);
+      if (call == nullptr) continue;
+      Call copied = *call;
+      copied.span = copies[row];
+      trace_.calls.push_back(copied);
+    }
+    return copies;
+  }
+
+  // Under which the step is shown.
+  int32_t number_of(uint32_t step) const {
+    for (const StepLaunch& launch : steps_[step].launches)
+      if (const uint32_t row = work_[launch.work].launch; row != kNoSpan) return trace_.spans.step[row];
+    return kNoStep;
   }
 
   // The same sequence first, then those of about as many launches.
@@ -146,23 +264,6 @@ class OperatorCarrier {
     return {1, 1};
   }
 
-  void hand_over(uint32_t caller, DeviceWork& to) {
-    if (caller == kNoSpan || to.caller != kNoSpan) return;
-    to.caller = caller;
-    const Call* call = find_detail(trace_.calls, caller);
-    if (call == nullptr || call->external == 0) return;
-    set_external(trace_.launches, to.row, call->external);
-    set_external(trace_.copies, to.row, call->external);
-  }
-
-  template <typename Detail>
-  static void set_external(std::vector<Detail>& details, uint32_t row, uint64_t external) {
-    const auto at =
-        std::lower_bound(details.begin(), details.end(), row,
-                         [](const Detail& detail, uint32_t wanted) { return detail.span < wanted; });
-    if (at != details.end() && at->span == row && at->external == 0) at->external = external;
-  }
-
   Trace& trace_;
   int rank_;
   std::span<const StepInterval> intervals_;
@@ -173,9 +274,11 @@ class OperatorCarrier {
 
 }  // namespace
 
-void carry_operators(Trace& trace, const std::map<int, std::vector<StepInterval>>& recorded,
-                     std::vector<DeviceWork>& work) {
-  for (const auto& [rank, steps] : recorded) OperatorCarrier(trace, rank, steps, work).run();
+int carry_operators(Trace& trace, const std::map<int, std::vector<StepInterval>>& recorded,
+                    std::vector<DeviceWork>& work) {
+  int given = 0;
+  for (const auto& [rank, steps] : recorded) given += OperatorCarrier(trace, rank, steps, work).run();
+  return given;
 }
 
 std::vector<int32_t> recorded_steps_by_row(const Trace& trace,

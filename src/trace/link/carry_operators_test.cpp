@@ -92,6 +92,36 @@ TEST(CarryOperators, WhereStepsDifferInSomeLaunches) {
   EXPECT_GT(attributed_share(trace), 0.98);
 }
 
+// What the host did between launches is known of one step, and how long it took of the other.
+TEST(CarryOperators, AreAroundTheLaunchesOfTheStepThatGetsThem) {
+  ObservedProgram program;
+  program.block(Mode::kOperators, 3).block(Mode::kTimeline, 5);
+  const Trace trace = linked_program(program.finish());
+  int launches = 0, operators = 0;
+  for (uint32_t row = 0; row < trace.spans.size(); ++row) {
+    const Span span = trace.spans.row(row);
+    if (span.step == kNoStep) continue;
+    launches += span.category == Category::kRuntime ? 1 : 0;
+    if (span.category != Category::kOperator) continue;
+    ++operators;
+    EXPECT_LE(span.duration_ns, 120'000);  // 150 µs where operators were recorded
+    EXPECT_GT(span.duration_ns, 110'000);
+    const Call* call = find_detail(trace.calls, row);
+    ASSERT_NE(call, nullptr);
+    EXPECT_NE(call->external, 0u);
+    bool around = false;
+    for (uint32_t inner = 0; inner < trace.spans.size(); ++inner)
+      around = around || (trace.spans.category[inner] == Category::kRuntime &&
+                          trace.spans.start_ns[inner] > span.start_ns &&
+                          trace.spans.row(inner).end_ns() < span.end_ns());
+    EXPECT_TRUE(around);
+  }
+  EXPECT_EQ(launches, 20);
+  EXPECT_EQ(operators, 20);
+  EXPECT_THAT(steps_found(trace.meta).notes,
+              testing::Contains(testing::HasSubstr("of 5 steps are those of steps")));
+}
+
 TEST(CarryOperators, NothingIsGivenWhereNoStepHasOperators) {
   ObservedProgram program;
   program.block(Mode::kTimeline, 5);

@@ -1,5 +1,7 @@
 #include "trace/link/link.h"
 
+#include <fmt/format.h>
+
 #include "trace/link/align.h"
 #include "trace/link/carry_operators.h"
 #include "trace/link/complete_inputs.h"
@@ -37,12 +39,18 @@ Status link_trace(Trace& trace) {
   link::recognise_names(trace);
   const std::vector<link::Role> roles = link::roles_by_name(trace);
   categorise_host_work(trace, roles);
-  const SpanNesting nesting(trace);
+  SpanNesting nesting(trace);
   std::vector<link::DeviceWork> work = link::find_device_work(trace, nesting);
   const link::MarkedRanks marked = link::mark_steps(trace, nesting, work, roles);
   link::assign_steps(trace, work);
   if (marked.numbered_by_hone) link::align_steps(trace, work);
-  link::carry_operators(trace, marked.recorded, work);
+  if (const int given = link::carry_operators(trace, marked.recorded, work); given > 0) {
+    nesting = SpanNesting(trace);
+    link::note_on_steps(
+        trace, fmt::format("the operators and ranges of {} steps are those of steps that were recorded "
+                           "with them, placed by their launches",
+                           given));
+  }
   link::complete_inputs(trace, nesting);
   link::type_inputs_by_kernels(trace, work);
   link::type_lists_by_kernels(trace, work);

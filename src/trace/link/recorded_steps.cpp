@@ -205,8 +205,10 @@ void drop_torn_steps(const Meta& meta, int rank, std::span<const int64_t> launch
   steps.assign(kept.rbegin(), kept.rend());
 }
 
-std::vector<StepInterval> shown_steps(std::span<const StepInterval> steps) {
-  for (const BlockMode mode : {BlockMode::kTimeline, BlockMode::kOperators, BlockMode::kStacks}) {
+std::vector<StepInterval> shown_steps(std::span<const StepInterval> steps, bool drives_device) {
+  std::array<BlockMode, 3> modes = {BlockMode::kTimeline, BlockMode::kOperators, BlockMode::kStacks};
+  if (!drives_device) std::rotate(modes.begin(), modes.begin() + 1, modes.end());
+  for (const BlockMode mode : modes) {
     std::vector<StepInterval> kept;
     std::copy_if(steps.begin(), steps.end(), std::back_inserter(kept),
                  [&](const StepInterval& step) { return step.mode == mode; });

@@ -27,8 +27,9 @@ std::vector<StepInterval> within_blocks(const Meta& meta, int rank, std::span<co
 // recorded any more. `launches` are the starts of the rank's launches whose work is there, in order.
 void drop_torn_steps(const Meta& meta, int rank, std::span<const int64_t> launches,
                      std::vector<StepInterval>& steps);
-// Of these the ones to explain: of the timeline alone, where there are any; never of counters, if there are others.
-std::vector<StepInterval> shown_steps(std::span<const StepInterval> steps);
+// Of these the ones to explain: of a program that drives a device of the timeline alone, where there are any, as that slows
+// it least; else of operators, without which nothing is known of the host. Never of counters, if there are others.
+std::vector<StepInterval> shown_steps(std::span<const StepInterval> steps, bool drives_device);
 
 // Steps from mark to mark.
 struct MarkedSteps {

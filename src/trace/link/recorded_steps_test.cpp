@@ -153,10 +153,18 @@ TEST(RecordedSteps, WithoutMarksAreFoundByTheirLaunchesAndNoneReachesFromBlockTo
   EXPECT_THAT(means_ms(trace, BlockMode::kLeftAlone), Each(DoubleNear(0.42, 0.42 * 0.02)));
 }
 
+// In a block of the timeline nothing is known of a program that drives no device.
+TEST(RecordedSteps, OfAProgramWithoutADeviceAreThoseWithOperators) {
+  const std::vector<link::StepInterval> steps = {{0, 10, 0, BlockMode::kTimeline},
+                                                 {20, 30, 1, BlockMode::kOperators}};
+  EXPECT_EQ(link::shown_steps(steps, true).at(0).number, 0);
+  EXPECT_EQ(link::shown_steps(steps, false).at(0).number, 1);
+}
+
 TEST(RecordedSteps, OfARecorderThatTakesNoTurnsAreAllOfThem) {
   const std::vector<link::StepInterval> steps = {{0, 10, 0}, {10, 20, 1}};
   EXPECT_THAT(link::within_blocks({}, 0, steps), SizeIs(2));
-  EXPECT_THAT(link::shown_steps(steps), SizeIs(2));
+  EXPECT_THAT(link::shown_steps(steps, true), SizeIs(2));
 }
 
 }  // namespace

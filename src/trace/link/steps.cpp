@@ -312,7 +312,10 @@ TrackId track_for_steps(Trace& trace, int rank, std::span<const DeviceWork> work
 Division mark_rank(Trace& trace, int rank, const SpanNesting& nesting, std::span<const DeviceWork> work,
                    const std::vector<Role>& roles) {
   Division division = RankDivider(trace, rank, nesting, work, roles).run();
-  const std::vector<StepInterval> shown = shown_steps(division.steps);
+  const bool drives_device = std::any_of(
+      work.begin(), work.end(), [&](const DeviceWork& item) { return rank_of(trace, item.row) == rank; });
+  const std::vector<StepInterval> shown = shown_steps(division.steps, drives_device);
+  for (BlockSteps& block : division.blocks) block.shown = !shown.empty() && block.mode == shown.front().mode;
   if (!division.rows.empty()) {
     for (const StepInterval& step : shown)
       make_step(trace, division.rows[static_cast<std::size_t>(step.number)], step.number);

@@ -85,6 +85,7 @@ Annotation from_block_steps(const BlockSteps& steps) {
                   text("mode", block_mode_name(steps.mode)),
                   real("steps", steps.steps),
                   real("mean_ns", steps.mean_ns),
+                  integer("shown", steps.shown ? 1 : 0),
               }}};
 }
 
@@ -213,6 +214,7 @@ BlockSteps to_block_steps(const Annotation& from) {
   steps.mode = block_mode_from_name(from.text("mode")).value_or(BlockMode::kTimeline);
   steps.steps = from.real("steps");
   steps.mean_ns = from.real("mean_ns");
+  steps.shown = from.integer("shown") != 0;
   return steps;
 }
 

@@ -8,6 +8,12 @@ CREATE TABLE devices(rank INTEGER, device INTEGER, name TEXT, memory_bytes REAL,
                      compute_capability TEXT);
 CREATE TABLE ranks(rank INTEGER, world_size INTEGER, source TEXT, backend TEXT,
                    clock_shift_ns INTEGER);  -- to be added to its times to compare them with other ranks'
+CREATE TABLE blocks(rank INTEGER, block INTEGER, mode TEXT, start_ns INTEGER, end_ns INTEGER,
+                    first_launch INTEGER, last_launch INTEGER);  -- what a recorder that takes turns recorded when
+CREATE TABLE marks(rank INTEGER, kind TEXT, name TEXT, time_ns INTEGER, tid INTEGER,
+                   launches INTEGER);  -- what comes once a step, in all blocks
+CREATE TABLE block_steps(rank INTEGER, block INTEGER, mode TEXT, steps REAL, mean_ns REAL,
+                         shown INTEGER);  -- on the host; shown: of the mode of the steps
 CREATE TABLE strings(id INTEGER PRIMARY KEY, text TEXT);
 CREATE TABLE tracks(id INTEGER PRIMARY KEY, kind TEXT, name TEXT, process INTEGER, pid INTEGER, tid INTEGER,
                     rank INTEGER, device INTEGER);  -- kind: process, thread, stream; device -1: host

@@ -52,6 +52,9 @@ TEST_F(SqliteFile, HoldsEveryRow) {
   EXPECT_EQ(count("copies"), std::to_string(trace.copies.size()));
   EXPECT_EQ(count("collectives"), std::to_string(trace.collectives.size()));
   EXPECT_EQ(count("devices"), "2");
+  EXPECT_EQ(count("blocks"), "3");
+  EXPECT_EQ(answer("SELECT name FROM marks WHERE kind = 'optimizer'"), "AdamW");
+  EXPECT_EQ(answer("SELECT mean_ns FROM block_steps WHERE mode = 'left alone'"), "1000000.0");
   int64_t sum = 0;
   for (int64_t ns : trace.spans.duration_ns) sum += ns;
   EXPECT_EQ(answer("SELECT sum(duration_ns) FROM spans"), std::to_string(sum));

@@ -50,6 +50,38 @@ Status write_about(const Meta& meta, const Findings& findings, Database& databas
   return {};
 }
 
+Status write_turns(const Meta& meta, Database& database) {
+  HONE_ASSIGN(Insert blocks, database.insert_into("blocks", 7));
+  for (const RecordingBlock& row : meta.blocks)
+    HONE_CHECK(blocks.integer(row.rank)
+                   .integer(row.number)
+                   .text(block_mode_name(row.mode))
+                   .integer(row.start_ns)
+                   .integer(row.end_ns)
+                   .integer(signed_id(row.first_launch))
+                   .integer(signed_id(row.last_launch))
+                   .run());
+  HONE_ASSIGN(Insert marks, database.insert_into("marks", 6));
+  for (const StepMark& row : meta.marks)
+    HONE_CHECK(marks.integer(row.rank)
+                   .text(step_mark_kind_name(row.kind))
+                   .text(row.name)
+                   .integer(row.time_ns)
+                   .integer(row.tid)
+                   .integer(signed_id(row.launches))
+                   .run());
+  HONE_ASSIGN(Insert steps, database.insert_into("block_steps", 6));
+  for (const BlockSteps& row : meta.block_steps)
+    HONE_CHECK(steps.integer(row.rank)
+                   .integer(row.block)
+                   .text(block_mode_name(row.mode))
+                   .real(row.steps)
+                   .real(row.mean_ns)
+                   .integer(row.shown ? 1 : 0)
+                   .run());
+  return {};
+}
+
 Status write_places(const Trace& trace, Database& database) {
   HONE_ASSIGN(Insert strings, database.insert_into("strings", 2));
   for (uint32_t i = 0; i < trace.strings.size(); ++i)
@@ -233,6 +265,7 @@ Status write_sqlite(const Trace& trace, const Findings& findings, const std::fil
   HONE_ASSIGN(sql::Database database, sql::Database::create(path));
   HONE_CHECK(database.execute(sql::kTables));
   HONE_CHECK(sql::write_about(trace.meta, findings, database));
+  HONE_CHECK(sql::write_turns(trace.meta, database));
   HONE_CHECK(sql::write_places(trace, database));
   HONE_CHECK(sql::write_operators(trace, database));
   HONE_CHECK(sql::write_spans(trace, findings, database, progress));

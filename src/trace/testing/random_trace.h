@@ -41,7 +41,8 @@ class RandomTrace {
     meta.marks = {{0, StepMarkKind::kOptimizer, "AdamW", -20, 43, 12},
                   {0, StepMarkKind::kApiCall, "", 800, 42, 0},
                   {1, StepMarkKind::kData, "the \"loader\"", 15, 42, 1}};
-    meta.block_steps = {{0, 3, BlockMode::kTimeline, 8, 1.25e6}, {0, 4, BlockMode::kLeftAlone, 7.5, 1e6}};
+    meta.block_steps = {{0, 3, BlockMode::kTimeline, 8, 1.25e6, true},
+                        {0, 4, BlockMode::kLeftAlone, 7.5, 1e6}};
   }
 
   void add_tracks() {

@@ -18,6 +18,8 @@ constexpr double kEmptyWaitNs = 2'000;
 constexpr double kNodeHostNs = 600;
 constexpr double kNodeDeviceNs = 200;
 constexpr double kGraphLaunchNs = 5'000;
+// Of a call and the time before it, what is the recorder's at most.
+constexpr double kMostOfCall = 0.8;
 
 // The collectives of all ranks in one run.
 struct CollectiveState {
@@ -148,6 +150,12 @@ class Runner {
     return item.kind == ItemKind::kLaunch && timeline_.calls[item.call].works > 1;
   }
 
+  // The recorder's part of a call and of the time before it.
+  double recording_call(const Item& item, double ns) const {
+    const bool recorded = item.kind == ItemKind::kLaunch || item.kind == ItemKind::kWait;
+    return recorded ? std::min(change_.recorder.call_ns, kMostOfCall * ns) : 0;
+  }
+
   // What launching a graph takes without the recorder.
   double without_nodes(const Item& item, double ns) const {
     if (change_.recorder.most_ns <= 0 || !is_graph(item)) return ns;
@@ -157,10 +165,15 @@ class Runner {
   // The host reaches the call.
   void begin(const Item& item) {
     begun_ = true;
+    double before = 0;
     for (std::size_t i = 0; i < kActivityCount; ++i)
-      if (remains(item, static_cast<Activity>(i))) host_ += item.before_ns[i] - recording(item, i);
-    launch_from_ = host_;
+      if (remains(item, static_cast<Activity>(i))) before += item.before_ns[i] - recording(item, i);
     call_ns_ = without_nodes(item, calling(item));
+    const double recorded = recording_call(item, before + call_ns_);
+    const double of_call = std::min(recorded, kMostOfCall * call_ns_);
+    host_ += before - (recorded - of_call);
+    launch_from_ = host_;
+    call_ns_ -= of_call;
   }
 
   bool run_work(uint32_t i, std::vector<CollectiveState>& collectives, std::span<const int> expected,
@@ -259,12 +272,20 @@ class Runner {
   bool registered_ = false;  // at the collective that it waits for
 };
 
+// Whether the time from the end of the step before to its own end is the step's: else it begins a block of the
+// recording. The first one of all counts.
+std::vector<char> steps_that_follow(const RankTimeline& timeline) {
+  std::vector<char> follow;
+  for (const DeviceStep& step : timeline.steps) follow.push_back(step.begins_block ? 0 : 1);
+  return follow;
+}
+
 // The median step. `start`: of the first one.
-double typical_ms(std::span<const double> ends, double start) {
+double typical_ms(std::span<const double> ends, double start, const std::vector<char>& follow) {
   std::vector<double> times;
-  for (double end : ends) {
-    times.push_back(std::max(0.0, end - start) * 1e-6);
-    start = std::max(start, end);
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (follow[i] != 0) times.push_back(std::max(0.0, ends[i] - start) * 1e-6);
+    start = std::max(start, ends[i]);
   }
   return median(times);
 }
@@ -280,7 +301,8 @@ Replay::Replay(std::span<const Program> programs, const MatchedCollectives& coll
   double total = 0;
   for (const Program& program : programs) {
     std::vector<double> times;
-    for (const DeviceStep& step : program.timeline->steps) times.push_back(step.ms());
+    for (const DeviceStep& step : program.timeline->steps)
+      if (!step.begins_block) times.push_back(step.ms());
     total += median(times);
   }
   recorded_ms_ = programs.empty() ? 0 : total / static_cast<double>(programs.size());
@@ -308,7 +330,9 @@ std::vector<double> Replay::rank_steps_ms(const Change& change) const {
     alone = !moved;
   }
   std::vector<double> steps;
-  for (const Runner& runner : runners) steps.push_back(typical_ms(runner.step_ends(), runner.start_ns()));
+  for (std::size_t rank = 0; rank < runners.size(); ++rank)
+    steps.push_back(typical_ms(runners[rank].step_ends(), runners[rank].start_ns(),
+                               steps_that_follow(*programs_[rank].timeline)));
   return steps;
 }
 

@@ -22,6 +22,7 @@ struct Recorder {
   double most_ns = 0;         // of an operator's time, what one record costs at most; 0: as recorded
   double gaps = 0;            // what entering and leaving an operator costs, in HostActivity::operator_gap_ns
   double most_share = 1;      // of any time of the host, what is the recorder's at most
+  double call_ns = 0;         // what writing down one call into the device's runtime costs
 };
 
 // What is different from the recording.

@@ -81,12 +81,19 @@ uint64_t external_of(const trace::Trace& trace, const Work& work) {
   return 0;
 }
 
+// The call that replays the graph which the work is a node of; nothing: it is none.
+uint32_t replay_of(const trace::Trace& trace, const Work& work) {
+  const trace::Launch* launch = trace::find_detail(trace.launches, work.span);
+  return launch != nullptr && launch->graph_node != 0 ? work.call : kNothing;
+}
+
 }  // namespace
 
 void number_executions(const trace::Trace& trace, RankTimeline& timeline) {
   const std::vector<uint32_t> callers = callers_of_launches(trace, timeline);
   std::vector<uint32_t> of_caller(trace.spans.size(), kNothing);
-  std::map<std::pair<uint64_t, uint32_t>, uint32_t> of_external;  // by the framework's id and the operator
+  // By the framework's id and the operator. A graph replays its captured call.
+  std::map<std::tuple<uint64_t, uint32_t, int32_t, uint32_t>, uint32_t> of_external;
   timeline.executions = 0;
   const auto number = [&](uint32_t& known) {
     if (known == kNothing) known = timeline.executions++;
@@ -98,7 +105,9 @@ void number_executions(const trace::Trace& trace, RankTimeline& timeline) {
     if (caller != kNothing && trace.spans.op[caller].index == work.op)
       work.execution = number(of_caller[caller]);
     else if (const uint64_t external = external_of(trace, work); external != 0)
-      work.execution = number(of_external.try_emplace({external, work.op}, kNothing).first->second);
+      work.execution =
+          number(of_external.try_emplace({external, work.op, work.step, replay_of(trace, work)}, kNothing)
+                     .first->second);
     else
       work.execution = timeline.executions++;
   }

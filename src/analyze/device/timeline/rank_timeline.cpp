@@ -243,7 +243,8 @@ class RankTimelineBuilder {
     Drain drain(result_, between);
     for (std::size_t k = 0; k < result_.steps.size(); ++k) {
       DeviceStep& step = result_.steps[k];
-      if (step.marked_by_profiler) {
+      step.begins_block = k > 0 && block_of(step) != block_of(result_.steps[k - 1]);
+      if (step.marked_by_profiler || step.begins_block) {
         start = std::max(start, step.host_start_ns);
         // Or the device is busy with both side by side.
         if (k > 0)
@@ -254,6 +255,11 @@ class RankTimelineBuilder {
       start = step.end_ns;
     }
     std::erase_if(result_.steps, [](const DeviceStep& step) { return step.end_ns <= step.start_ns; });
+  }
+
+  // Of a recorder that takes turns: steps of one block follow each other, steps of two do not.
+  const trace::RecordingBlock* block_of(const DeviceStep& step) const {
+    return trace::block_at(trace_.meta.blocks, result_.rank, step.host_start_ns);
   }
 
   // Work whose launch the recording lacks was launched before the recording began, if it ran before all work

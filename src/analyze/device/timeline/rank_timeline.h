@@ -50,7 +50,8 @@ struct HostCall {
 // and all device work that it launched are over. The windows of a rank tile its time, but for what PyTorch's
 // profiler needs for itself between the ranges that it marks: where the device has nothing left to do
 // meanwhile, it belongs to no step; nor does what such a program launches between two ranges (an evaluation,
-// a step that is not marked).
+// a step that is not marked). Of a recorder that takes turns the windows of a block tile its time; what lies between
+// blocks belongs to no step.
 struct DeviceStep {
   int32_t step = 0;
   int64_t start_ns = 0;
@@ -58,6 +59,7 @@ struct DeviceStep {
   int64_t host_start_ns = 0;
   int64_t host_end_ns = 0;
   bool marked_by_profiler = false;
+  bool begins_block = false;  // nothing was recorded just before it
 
   double ms() const { return static_cast<double>(end_ns - start_ns) * 1e-6; }
 };

@@ -1,0 +1,67 @@
+#include "analyze/unrecorded.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/units.h"
+
+namespace hone::analyze {
+namespace {
+
+template <typename Wanted>
+std::vector<double> means_of(const trace::Meta& meta, int rank, Wanted&& wanted) {
+  std::vector<double> ms;
+  for (const trace::BlockSteps& block : meta.block_steps)
+    if (block.rank == rank && wanted(block)) ms.push_back(block.mean_ns * 1e-6);
+  return ms;
+}
+
+}  // namespace
+
+std::optional<MeasuredSteps> measured_steps(const trace::Meta& meta, int rank) {
+  constexpr std::size_t kFewestParts = 2;
+  const auto of_mode = [](trace::BlockMode mode) {
+    return [mode](const trace::BlockSteps& block) { return block.mode == mode; };
+  };
+  const std::vector<double> untouched = means_of(meta, rank, of_mode(trace::BlockMode::kUntouched));
+  const std::vector<double> later = means_of(meta, rank, of_mode(trace::BlockMode::kLeftAlone));
+  const std::vector<double> recorded =
+      means_of(meta, rank, [](const trace::BlockSteps& block) { return block.shown; });
+  MeasuredSteps measured;
+  measured.attached = untouched.size() < kFewestParts;
+  const std::vector<double>& alone = measured.attached ? later : untouched;
+  if (alone.size() < kFewestParts || recorded.empty()) return std::nullopt;
+  measured.unrecorded = median_estimate(alone);
+  measured.recorded = median_estimate(recorded);
+  measured.cost = shift_estimate(alone, recorded);
+  measured.parts = static_cast<int>(alone.size());
+  measured.with_operators =
+      std::any_of(meta.block_steps.begin(), meta.block_steps.end(), [&](const trace::BlockSteps& block) {
+        return block.rank == rank && block.shown && block.mode != trace::BlockMode::kTimeline;
+      });
+  if (!measured.attached && later.size() >= kFewestParts)
+    measured.left_behind = shift_estimate(untouched, later);
+  return measured;
+}
+
+void tell_measured(const MeasuredSteps& measured, StepTime& step) {
+  step.unrecorded_ms = measured.unrecorded;
+  step.unrecorded_measured = true;
+  step.recorder_ms = measured.cost.change;
+  const double ms = step.ms.median;
+  if (measured.attached)
+    step.notes.emplace_back(
+        "the program gave no marks before the recorder was attached: the step without it was measured while "
+        "nothing was recorded, but an attached recorder may still slow a step that waits for launches");
+  else if (measured.left_behind && measured.left_behind->sure)
+    step.notes.push_back(
+        fmt::format("steps that were left alone later take {} {} than before anything was recorded: what an "
+                    "attached recorder costs, and how the program drifted",
+                    fixed_ms(std::abs(measured.left_behind->change.median), ms),
+                    measured.left_behind->change.median > 0 ? "longer" : "less"));
+}
+
+}  // namespace hone::analyze
