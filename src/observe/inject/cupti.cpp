@@ -1,7 +1,6 @@
 #include "observe/inject/cupti.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -71,9 +70,9 @@ class CuptiPlaces {
     folder(at + "/../../extras/CUPTI/lib64");
   }
 
-  void toolkits() {
-    for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-      if (const char* home = std::getenv(variable)) toolkit(home);
+  void toolkits(const Environment& environment) {
+    for (const char* home : {environment.cuda_home, environment.cuda_path}) {
+      if (*home) toolkit(home);
     }
     toolkit("/usr/local/cuda");
     if (DIR* local = opendir("/usr/local")) {
@@ -99,7 +98,7 @@ class CuptiPlaces {
   std::vector<std::string> files_;
 };
 
-void* open_cupti(std::string& path) {
+void* open_cupti(const Environment& environment, std::string& path) {
   const auto loaded = loaded_objects();
   for (const auto& object : loaded) {
     if (!file_of(object).starts_with("libcupti.so")) continue;
@@ -107,11 +106,11 @@ void* open_cupti(std::string& path) {
     if (void* handle = dlopen(object.c_str(), RTLD_NOW | RTLD_NOLOAD)) return handle;
   }
   CuptiPlaces places;
-  if (const char* named = std::getenv("HONE_OBSERVE_CUPTI")) places.file(named);
+  if (environment.cupti[0]) places.file(environment.cupti);
   for (const auto& object : loaded) places.beside_cuda(object);
   for (const auto& object : loaded) places.python_packages(object);
   places.by_linker();
-  places.toolkits();
+  places.toolkits(environment);
   for (const auto& file : places.files()) {
     if (file[0] == '/' && access(file.c_str(), R_OK) != 0) continue;
     path = file;
@@ -171,9 +170,9 @@ const char* Cupti::text(Result result) const {
   return "unknown error";
 }
 
-bool load_cupti(Cupti& cupti, char* why, size_t why_bytes) {
+bool load_cupti(const Environment& environment, Cupti& cupti, char* why, size_t why_bytes) {
   std::string path;
-  void* library = open_cupti(path);
+  void* library = open_cupti(environment, path);
   if (!library) {
     std::snprintf(
         why, why_bytes,

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "observe/inject/cupti_abi.h"
+#include "observe/inject/environment.h"
 
 namespace hone::observe::inject {
 
@@ -42,8 +43,8 @@ struct Cupti {
 };
 
 // Looks for CUPTI where the process has it loaded; beside the CUDA libraries and Python packages that it has loaded;
-// where the dynamic linker looks; in the toolkit's folders. HONE_OBSERVE_CUPTI names a file that comes before all.
+// where the dynamic linker looks; in the toolkit's folders. HONE_OBSERVE_CUPTI names a file that is tried first where none is loaded.
 // False with `why` filled in (a sentence for the user) if there is none, or only one that is too old.
-bool load_cupti(Cupti& cupti, char* why, size_t why_bytes);
+bool load_cupti(const Environment& environment, Cupti& cupti, char* why, size_t why_bytes);
 
 }  // namespace hone::observe::inject

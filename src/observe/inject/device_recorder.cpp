@@ -1,8 +1,6 @@
 #include "observe/inject/device_recorder.h"
 
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <ctime>
 
 #include "observe/inject/cuda_devices.h"
@@ -25,11 +23,6 @@ constexpr cupti::ActivityKind kKinds[] = {
     cupti::ActivityKind::kSynchronization,  cupti::ActivityKind::kMemory};
 
 enum DeviceNote : uint32_t { kNoteActivities = 1, kNoteClock = 2, kNoteFinalize = 4, kNoteRefused = 8 };
-
-bool environment_says(const char* variable, const char* value) {
-  const char* found = std::getenv(variable);
-  return found && std::strcmp(found, value) == 0;
-}
 
 bool is_recorded(Mode mode) {
   return mode == Mode::kTimeline || mode == Mode::kOperators || mode == Mode::kStacks;
@@ -60,7 +53,8 @@ uint64_t clock_of_cupti() { return static_cast<uint64_t>(monotonic_ns()); }
 
 }  // namespace
 
-DeviceRecorder::DeviceRecorder(Output& output) : output_(output) {}
+DeviceRecorder::DeviceRecorder(const Environment& environment, Output& output)
+    : environment_(environment), output_(output) {}
 
 void DeviceRecorder::cuda_starts() {
   Locked locked(lock_);
@@ -83,15 +77,15 @@ void DeviceRecorder::obey_locked() {
   }
   stop_recording();
   if (order.mode == Mode::kFinished) return unsubscribe();
-  if (order.mode == Mode::kLeftAlone && environment_says("HONE_OBSERVE_DETACH", "finalize")) detach();
-  if (order.mode == Mode::kWaiting && environment_says("HONE_OBSERVE_ATTACH", "early")) attach();
+  if (order.mode == Mode::kLeftAlone && environment_.detach_finalizes) detach();
+  if (order.mode == Mode::kWaiting && environment_.attach_early) attach();
   if (order.mode == Mode::kLeftAlone && attached()) watch_for_marks(order);
 }
 
 bool DeviceRecorder::attach() {
   if (state_ != State::kDetached) return state_ != State::kGone;
   char why[4096 + 256];
-  if (!loaded_ && !load_cupti(cupti_, why, sizeof(why))) {
+  if (!loaded_ && !load_cupti(environment_, cupti_, why, sizeof(why))) {
     state_ = State::kGone;
     output_.note(why);
     return false;
@@ -181,7 +175,7 @@ void DeviceRecorder::stop_recording() {
   cupti_.ActivityFlushAll(cupti::kFlushForced);
   activities_.finish();
   const Activities::Launched launched = activities_.take_launched();
-  if (launched.kernels > 0 && !environment_says("HONE_OBSERVE_DRIVER_CALLS", "always")) {
+  if (launched.kernels > 0 && !environment_.driver_calls_always) {
     driver_calls_wanted_ = (launched.without_call + launched.by_driver) * 100 > launched.kernels;
   }
   state_ = State::kWatching;
@@ -206,7 +200,7 @@ void DeviceRecorder::enable_calls(bool enable) {
     set_activity(cupti::ActivityKind::kRuntime, enable);
   }
   if (enable) {
-    driver_calls_recorded_ = driver_calls_wanted_ && !environment_says("HONE_OBSERVE_DRIVER_CALLS", "never");
+    driver_calls_recorded_ = driver_calls_wanted_ && !environment_.driver_calls_never;
   }
   if (!driver_calls_recorded_) return;
   if (cupti_.ActivityEnableDriverApi) {

@@ -28,7 +28,7 @@ struct DeviceOrder {
 
 class DeviceRecorder {
  public:
-  explicit DeviceRecorder(Output& output);
+  DeviceRecorder(const Environment& environment, Output& output);
 
   // CUDA has been loaded into this process and calls us while it starts: the last order comes into force.
   void cuda_starts();
@@ -91,6 +91,7 @@ class DeviceRecorder {
   void on_call_while_detaching(const cupti::CallData& call);
   void on_graph(uint32_t id, const cupti::GraphData& graph);
 
+  const Environment& environment_;
   Output& output_;
   Cupti cupti_;
   CallTable runtime_{cupti::Domain::kRuntime}, driver_{cupti::Domain::kDriver};

@@ -29,27 +29,15 @@ int64_t nanoseconds(clockid_t clock) {
   return now.tv_sec * 1'000'000'000ll + now.tv_nsec;
 }
 
-// The first of these variables that is set: launchers of distributed programs say by them which process this is.
-int32_t number_in_environment(std::initializer_list<const char*> variables, int32_t otherwise) {
-  for (const char* variable : variables) {
-    const char* value = std::getenv(variable);
-    if (value && *value) return static_cast<int32_t>(std::strtol(value, nullptr, 10));
-  }
-  return otherwise;
-}
-
-segments::FileHeader header_of_this_process(bool forked) {
+segments::FileHeader header_of_this_process(const Environment& environment, bool forked) {
   segments::FileHeader header;
   header.monotonic_ns = nanoseconds(CLOCK_MONOTONIC);
   header.realtime_ns = nanoseconds(CLOCK_REALTIME);
   header.pid = getpid();
   header.parent_pid = getppid();
-  header.rank = number_in_environment(
-      {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}, segments::kNoRank);
-  header.world_size =
-      number_in_environment({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}, 1);
-  header.local_rank = number_in_environment(
-      {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, segments::kNoRank);
+  header.rank = environment.rank;
+  header.world_size = environment.world_size;
+  header.local_rank = environment.local_rank;
   header.forked = forked ? 1 : 0;
   return header;
 }
@@ -93,13 +81,13 @@ bool ByteBuffer::append(const void* bytes, size_t count) {
   return true;
 }
 
-bool Output::open(const char* run_folder, bool forked) {
+bool Output::open(const char* run_folder, const Environment& environment, bool forked) {
   {
     Locked locked(flush_lock_);
     if (file_.exists()) return true;
     if (!described_) describe_process();
     described_ = true;
-    if (!file_.create(run_folder, header_of_this_process(forked))) return false;
+    if (!file_.create(run_folder, header_of_this_process(environment, forked))) return false;
     bytes_written_ = file_.bytes();
   }
   flush();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "observe/inject/environment.h"
 #include "observe/inject/logs.h"
 #include "observe/inject/names.h"
 #include "observe/inject/segment_file.h"
@@ -31,7 +32,7 @@ class ByteBuffer {
 class Output {
  public:
   // Makes the segment of this process in the run folder, unless it has one; false where that cannot be.
-  bool open(const char* run_folder, bool forked);
+  bool open(const char* run_folder, const Environment& environment, bool forked);
 
   uint32_t id(std::string_view text) { return names_.id(text); }
   ThreadLog* log() { return logs_.mine(); }

@@ -31,12 +31,6 @@ void sleep_ns(int64_t ns) {
 
 bool lives(int32_t pid) { return kill(pid, 0) == 0 || errno != ESRCH; }
 
-// HONE_OBSERVE_FLUSH_MS=0 leaves CUPTI's buffers alone until a mode ends, for comparison.
-bool flushes_cupti() {
-  static const char* wanted = std::getenv("HONE_OBSERVE_FLUSH_MS");
-  return !wanted || std::strtol(wanted, nullptr, 10) != 0;
-}
-
 }  // namespace
 
 bool Recorder::start(const char* run_folder) {
@@ -137,7 +131,7 @@ void Recorder::run() {
 }
 
 void Recorder::open_segment() {
-  if (output_.open(folder_, forked_)) return;
+  if (output_.open(folder_, environment_, forked_)) return;
   output_.lost(Loss::kFile, 1);
   say_how_it_stands();
 }
@@ -185,7 +179,7 @@ void Recorder::change_mode(Mode mode) {
 }
 
 void Recorder::tick() {
-  if (flushes_cupti()) device_.flush(false);
+  if (environment_.flush_cupti) device_.flush(false);
   device_.describe_devices();
   output_.flush();
   say_how_it_stands();
@@ -236,6 +230,7 @@ void Recorder::process_ends() {
 }
 
 void Recorder::in_child() {
+  environment_ = Environment::read();
   output_.in_child();
   device_.in_child();
   marks_ = 0;

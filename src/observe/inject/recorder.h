@@ -53,8 +53,9 @@ class Recorder {
   bool session_is_gone() const;
   void say_how_it_stands();
 
+  Environment environment_ = Environment::read();
   Output output_;
-  DeviceRecorder device_{output_};
+  DeviceRecorder device_{environment_, output_};
   char folder_[4096] = {};
   Control* control_ = nullptr;
   Slot own_slot_;  // for more processes than the page has slots
