@@ -1,9 +1,12 @@
-# hone_install(): what `make install` puts where: the program, the library that observed programs load, the manual page
-# and the shells' completions. The last two are made by the program itself, from what its commands declare.
+# hone_install(): what `make install` puts where: the program, the library and the Python files that observed programs
+# load, the manual page and the shells' completions. The last two are made by the program itself, from what its commands
+# declare.
 function(hone_install)
   include(GNUInstallDirs)
   install(TARGETS hone RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(TARGETS hone_inject LIBRARY DESTINATION lib/hone)  # where hone looks, whatever the system calls its lib
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/hone_observe DESTINATION share/hone/python
+          FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
   set(made ${CMAKE_BINARY_DIR}/install)
   install(CODE "
     function(made_by_hone file)

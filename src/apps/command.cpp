@@ -24,6 +24,7 @@ constexpr int64_t kLineNs = 5'000'000'000;
 
 bool quiet = false;  // both are set once, before the work
 bool output_closed = false;
+int kept_output = STDOUT_FILENO;
 
 }  // namespace
 
@@ -61,9 +62,12 @@ void silence_output() {
   std::fflush(stdout);
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere < 0) return;
+  kept_output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
   dup2(nowhere, STDOUT_FILENO);
   close(nowhere);
 }
+
+int original_output() { return kept_output; }
 
 Result<std::string> claim_standard_output() {
   if (output_closed) return io_error("cannot write to standard output: it is closed");

@@ -56,6 +56,8 @@ Status flush_output();
 
 // From here on, what is printed to standard output and progress are left out; errors are not.
 void silence_output();
+// Standard output as it was before that: for programs that are started.
+int original_output();
 // The same, and the name of a file that is what standard output was: for --json -.
 Result<std::string> claim_standard_output();
 
@@ -76,6 +78,7 @@ void add_conformance_command(Program&);
 void add_explain_command(Program&);
 void add_lab_command(Program&);
 void add_optimize_command(Program&);
+void add_profile_command(Program&);
 void add_run_command(Program&);
 void add_show_command(Program&);
 void add_top_command(Program&);

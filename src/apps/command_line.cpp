@@ -95,7 +95,7 @@ bool same_file(const fs::path& a, const fs::path& b) {
 
 // Whether the file that an option of the chosen command names can be written, which is known before the work,
 // and is neither read by the command nor written for another option.
-Status check_written_file(const CLI::App& command, const CLI::Option& written) {
+Status check_written_file(const CLI::App& command, const CommandNotes& notes, const CLI::Option& written) {
   if (written.count() == 0 || written.results()[0] == kStandardStream) return {};
   const std::string option = written.get_name();
   const fs::path path = written.results()[0], folder = path.parent_path();
@@ -106,7 +106,7 @@ Status check_written_file(const CLI::App& command, const CLI::Option& written) {
     return invalid(fmt::format("cannot write '{}': there is no folder '{}'", path.string(), folder.string()));
   for (const CLI::Option* other : command.get_options()) {
     const bool names_a_file = other->get_positional() || other->get_type_name() == "FILE";
-    if (other == &written || !names_a_file) continue;
+    if (other == &written || !names_a_file || notes.verbatim.contains(other)) continue;
     for (const std::string& name : other->results())
       if (same_file(path, name))
         return usage_error(
@@ -118,8 +118,9 @@ Status check_written_file(const CLI::App& command, const CLI::Option& written) {
 }
 
 // Names of files and folders that are none. An empty one is a script's variable that is not set.
-Status check_names(const CLI::App& command) {
+Status check_names(const CLI::App& command, const CommandNotes& notes) {
   for (const CLI::Option* option : command.get_options()) {
+    if (notes.verbatim.contains(option)) continue;
     const bool names_one =
         option->get_positional() || option->get_type_name() == "FILE" || option->get_type_name() == "DIR";
     for (const std::string& name : option->results()) {
@@ -216,6 +217,11 @@ Option Option::read() {
   return *this;
 }
 
+Option Option::verbatim() {
+  notes_->verbatim.insert(option_);
+  return *this;
+}
+
 bool Option::given() const { return option_->count() > 0; }
 
 Option Command::positional(const std::string& name, Target to, const std::string& help) {
@@ -283,8 +289,8 @@ std::optional<int> Program::parse() {
 Status Program::run() {
   const CLI::App& command = *app_->get_subcommands()[0];
   CommandNotes& notes = notes_[command.get_name()];
-  HONE_CHECK(check_names(command));
-  for (const CLI::Option* option : notes.written) HONE_CHECK(check_written_file(command, *option));
+  HONE_CHECK(check_names(command, notes));
+  for (const CLI::Option* option : notes.written) HONE_CHECK(check_written_file(command, notes, *option));
   HONE_CHECK(use_standard_streams(notes));
   if (quiet_) silence_output();
   return chosen_();

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -33,6 +34,7 @@ struct CommandNotes {
   std::map<const CLI::Option*, std::vector<std::string>> values;   // what an option takes where it takes few
   std::map<const CLI::Option*, std::vector<std::string>> offered;  // what shells complete
   std::vector<CLI::Option*> written, read;
+  std::set<const CLI::Option*> verbatim;  // words of somebody else's command line
 };
 
 // Something that a subcommand takes; a handle, whose copies mean the same.
@@ -51,6 +53,8 @@ class Option {
   Option written();
   // Names a file of which "-" is standard input.
   Option read();
+  // Takes words that hone passes on: none of them is the name of a file to it.
+  Option verbatim();
   bool given() const;  // after the parsing
 
  private:

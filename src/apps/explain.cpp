@@ -9,7 +9,6 @@
 #include "apps/command.h"
 #include "apps/trace_source.h"
 #include "core/file.h"
-#include "core/version.h"
 #include "report/fields_page.h"
 #include "report/json.h"
 #include "report/sql.h"
@@ -51,15 +50,7 @@ Status check_outputs(const ExplainOptions& options) {
 // The page, which is what a user opens.
 Result<fs::path> write_folder(const ExplainOptions& options, const Recording& recording,
                               const analyze::Analysis& analysis, const std::string& command) {
-  trace::RunInfo info;
-  info.what = "explain";
-  info.command = command;
-  info.when = trace::timestamp_now();
-  info.machine = recording.trace.meta.machine;
-  info.device = analysis.device;
-  info.threads = recording.trace.meta.threads;
-  info.versions = {{"hone", std::string(kVersion)}};
-  if (!recording.roofs.compute.empty() || !recording.roofs.memory.empty()) info.roofs = recording.roofs;
+  const trace::RunInfo info = run_info("explain", command, recording, analysis);
   HONE_CHECK(trace::write_run_folder(options.out, info, recording.trace));
   return report::write_explanation(options.out, analysis, recording.roofs);
 }

@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   apps::open_standard_streams();
   apps::Program program(argc, argv);
   apps::add_lab_command(program);
+  apps::add_profile_command(program);
   apps::add_explain_command(program);
   apps::add_compare_command(program);
   apps::add_top_command(program);

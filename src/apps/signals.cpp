@@ -3,7 +3,9 @@
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 #include <pthread.h>
 #include <unistd.h>
@@ -24,6 +26,10 @@ void do_last_act() {
   if (void (*act)() = last_act.load(); act != nullptr) act();
 }
 
+// Whom requests are for; none: hone.
+std::mutex passing;
+std::function<void(int)> pass_request;
+
 // Where memory may be in any state only write(2) may speak.
 void say_raw(const char* text) {
   if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // nobody can read it
@@ -37,12 +43,19 @@ void say_raw(const char* text) {
   ::_exit(interrupted_status());
 }
 
-sigset_t requests_to_end() {
+sigset_t set_of_requests() {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
+  for (const int signal : requests_to_end()) sigaddset(&set, signal);
   return set;
+}
+
+// Whether the request was for somebody else, who has it now.
+bool passed_on(const siginfo_t& request) {
+  const std::lock_guard lock(passing);
+  if (!pass_request) return false;
+  if (request.si_code != SI_KERNEL) pass_request(request.si_signo);  // the kernel's went to the whole group
+  return true;
 }
 
 // The next request that arrives before `deadline_ns`, by now_ns(); 0: none did.
@@ -57,13 +70,13 @@ int wait_for_request(const sigset_t& requests, int64_t deadline_ns) {
   }
 }
 
-// Hears the first request, and ends the program when a second comes or the time of grace is over.
+// Hears the first request to hone, and ends it when a second comes or the time of grace is over.
 void listen() {
-  const sigset_t requests = requests_to_end();
-  int signal = 0;
-  while (sigwait(&requests, &signal) != 0) {
+  const sigset_t requests = set_of_requests();
+  siginfo_t request{};
+  while (sigwaitinfo(&requests, &request) <= 0 || passed_on(request)) {
   }
-  first_signal = signal;
+  first_signal = request.si_signo;
   const int64_t start_ns = now_ns();
   const int64_t deadline_ns = start_ns + static_cast<int64_t>(kGraceSeconds * 1e9);
   while (wait_for_request(requests, deadline_ns) != 0) {
@@ -94,7 +107,7 @@ void on_bad_memory(int signal, siginfo_t* info, void*) {
 // No handlers: oneDNN's generated matrix products point the stack's register into a workspace on the heap while
 // they compute, and a handler would write its frame over what lies below.
 void watch_signals() {
-  const sigset_t requests = requests_to_end();
+  const sigset_t requests = set_of_requests();
   pthread_sigmask(SIG_BLOCK, &requests, nullptr);  // threads inherit it: all, as none has been started
   std::thread(listen).detach();
   std::signal(SIGXFSZ, SIG_IGN);  // a file past the size limit: the write fails and its error is reported
@@ -105,6 +118,13 @@ void watch_signals() {
 }
 
 void set_last_act(void (*act)()) { last_act = act; }
+
+std::vector<int> requests_to_end() { return {SIGINT, SIGTERM}; }
+
+void pass_requests_to(std::function<void(int)> pass) {
+  const std::lock_guard lock(passing);
+  pass_request = std::move(pass);
+}
 
 bool interrupted() { return first_signal.load(std::memory_order_relaxed) != 0; }
 

@@ -1,6 +1,9 @@
 // How the program ends before its work is done: interrupts, and files that vanish under it.
 #pragma once
 
+#include <functional>
+#include <vector>
+
 #include "core/result.h"
 
 namespace hone::apps {
@@ -19,6 +22,14 @@ void set_last_act(void (*act)());
 
 // Set by the first signal: long work looks here and stops cleanly.
 bool interrupted();
+
+// The signals that ask to end. All threads have them blocked (watch_signals), and so would programs that are started.
+std::vector<int> requests_to_end();
+// From here on requests are not for hone but for a program that it has started: `pass` is called with each, in a
+// thread of its own; hone goes on. What the terminal sends reaches the program by itself, and nothing is called.
+// With no function they are for hone again. Returns once no call is under way.
+void pass_requests_to(std::function<void(int)> pass);
+
 // Before results are written: an error where the program has been asked to end, or where a file that it
 // computed from has been changed meanwhile.
 Status check_may_write();

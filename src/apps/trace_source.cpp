@@ -5,13 +5,13 @@
 
 #include "analyze/analyze.h"
 #include "core/file.h"
+#include "core/version.h"
 #include "trace/import/byte_source.h"
 #include "trace/import/import.h"
 #include "trace/import/segments/reader.h"
 #include "trace/import/sniff.h"
 #include "trace/link/link.h"
 #include "trace/roofs_json.h"
-#include "trace/run_folder.h"
 
 namespace hone::apps {
 namespace {
@@ -111,6 +111,20 @@ Result<analyze::Analysis> analyse_recording(const Recording& recording, const Ro
   if (!analysis.ok() && analysis.error().message.find(recording.source) == std::string::npos)
     return analysis.error().within(recording.source);
   return analysis;
+}
+
+trace::RunInfo run_info(const std::string& what, const std::string& command, const Recording& recording,
+                        const analyze::Analysis& analysis) {
+  trace::RunInfo info;
+  info.what = what;
+  info.command = command;
+  info.when = trace::timestamp_now();
+  info.machine = recording.trace.meta.machine;
+  info.device = analysis.device;
+  info.threads = recording.trace.meta.threads;
+  info.versions = {{"hone", std::string(kVersion)}};
+  if (!recording.roofs.compute.empty() || !recording.roofs.memory.empty()) info.roofs = recording.roofs;
+  return info;
 }
 
 Result<Roofs> read_roofs(const fs::path& path) {

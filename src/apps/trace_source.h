@@ -10,6 +10,7 @@
 #include "analyze/findings.h"
 #include "core/result.h"
 #include "core/roofs.h"
+#include "trace/run_folder.h"
 #include "trace/trace.h"
 
 namespace hone::apps {
@@ -32,6 +33,10 @@ Result<Recording> read_recording(const std::vector<std::string>& paths, const Pr
 
 // `given` replaces the recording's own roofs where it has any.
 Result<analyze::Analysis> analyse_recording(const Recording& recording, const Roofs& given, int top);
+
+// What run.json says of a recording that was explained. `what` is the command of hone, `command` its line.
+trace::RunInfo run_info(const std::string& what, const std::string& command, const Recording& recording,
+                        const analyze::Analysis& analysis);
 
 // A table of roofs, which --roofs names: as `hone ceilings --json` writes it, or as run.json and report.json
 // carry it.

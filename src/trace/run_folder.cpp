@@ -15,6 +15,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json to_json(const ObservedRun& run) {
+  Json blocks = Json::array();
+  for (const ObservedRun::Block& block : run.blocks)
+    blocks.push_back({{"number", block.number},
+                      {"mode", block.mode},
+                      {"start_s", block.start_s},
+                      {"seconds", block.seconds}});
+  Json json = {{"complete", run.complete}, {"processes", run.processes}, {"seed", run.seed}};
+  json["exit_code"] = run.exit_code ? Json(*run.exit_code) : Json(nullptr);
+  json["blocks"] = std::move(blocks);
+  return json;
+}
+
 Json to_json(const RunInfo& info) {
   Json versions = Json::object();
   for (const auto& [name, version] : info.versions) versions[name] = version;
@@ -23,6 +36,7 @@ Json to_json(const RunInfo& info) {
                {"model", info.model},  {"threads", info.threads}, {"versions", std::move(versions)},
                {"trace", kTraceFile}};
   if (info.roofs) json["roofs"] = roofs_to_json(*info.roofs);
+  if (info.observed) json["observed"] = to_json(*info.observed);
   return json;
 }
 
@@ -52,6 +66,10 @@ Result<RunInfo> from_json(const Json& json) {
 Status write_run_folder(const std::filesystem::path& folder, const RunInfo& info, const Trace& trace) {
   HONE_CHECK(make_folder(folder));
   HONE_CHECK(write_perfetto(trace, folder / kTraceFile));
+  return write_run_info(folder, info);
+}
+
+Status write_run_info(const std::filesystem::path& folder, const RunInfo& info) {
   // Invalid UTF-8 (a command line may hold any bytes) becomes U+FFFD instead of an exception.
   std::string text = to_json(info).dump(2, ' ', false, Json::error_handler_t::replace);
   return write_file(folder / kRunFile, text + "\n");

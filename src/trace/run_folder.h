@@ -18,6 +18,20 @@ inline constexpr int kRunSchema = 1;
 inline constexpr const char* kRunFile = "run.json";
 inline constexpr const char* kTraceFile = "trace.pftrace";
 
+// How a program was observed.
+struct ObservedRun {
+  struct Block {
+    uint32_t number = 0;
+    std::string mode;  // "timeline", "left alone", …
+    double start_s = 0, seconds = 0;  // from the program's start
+  };
+  std::vector<Block> blocks;     // in order of time
+  uint64_t seed = 0;             // of their order
+  bool complete = false;         // all that was planned; otherwise the program ended first
+  std::optional<int> exit_code;  // the program's, 128 + signal where one ended it; none: it went on
+  int processes = 0;             // that were observed
+};
+
 struct RunInfo {
   std::string what;     // "lab", "profile", …
   std::string command;  // as typed
@@ -29,6 +43,7 @@ struct RunInfo {
   std::vector<std::pair<std::string, std::string>> versions;  // "hone", "oneDNN", "os", …
   std::optional<Roofs>
       roofs;  // of the machine that ran it: another machine's reader needs these, not its own
+  std::optional<ObservedRun> observed;  // written, not read back
 };
 
 struct RunFolder {
@@ -38,6 +53,9 @@ struct RunFolder {
 
 // Creates the folder if need be; each file appears whole or not at all, run.json last.
 Status write_run_folder(const std::filesystem::path& folder, const RunInfo& info, const Trace& trace);
+
+// run.json alone: of a run that goes on, or whose trace is there already.
+Status write_run_info(const std::filesystem::path& folder, const RunInfo& info);
 
 Result<RunInfo> read_run_info(const std::filesystem::path& folder);
 Result<RunFolder> read_run_folder(const std::filesystem::path& folder);

@@ -1,0 +1,41 @@
+"""libhone_inject.so of this process (src/observe/inject/host_api.h), by ctypes. Loaded when a hook first needs it;
+where it cannot be loaded everything here does nothing."""
+import ctypes
+import os
+
+MARK_OPTIMIZER, MARK_MODULE, MARK_DATA = 1, 2, 3  # MarkKind of src/trace/segments/record.h
+
+
+def _load():
+    try:
+        # PyDLL: the functions are too short to let other threads run meanwhile.
+        loaded = ctypes.PyDLL(os.environ["CUDA_INJECTION64_PATH"])
+        loaded.hone_mark.argtypes = [ctypes.c_uint32, ctypes.c_uint32]
+        loaded.hone_mark.restype = None
+        loaded.hone_intern.argtypes = [ctypes.c_char_p]
+        loaded.hone_intern.restype = ctypes.c_uint32
+        loaded.hone_note.argtypes = [ctypes.c_char_p]
+        loaded.hone_note.restype = None
+        return loaded
+    except Exception:
+        return None
+
+
+_loaded = _load()
+
+
+def _nothing(*_):
+    return 0
+
+
+mark = _loaded.hone_mark if _loaded else _nothing
+_intern = _loaded.hone_intern if _loaded else _nothing
+
+
+def intern(text):
+    return _intern(text.encode("utf-8", "replace"))
+
+
+def note(text):
+    if _loaded:
+        _loaded.hone_note(text.encode("utf-8", "replace"))

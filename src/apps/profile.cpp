@@ -1,0 +1,294 @@
+// hone profile: runs a program, records some of its steps while others are left alone, and explains them.
+#include <algorithm>
+#include <csignal>
+#include <ctime>
+#include <memory>
+#include <random>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "apps/command.h"
+#include "apps/trace_source.h"
+#include "core/file.h"
+#include "core/version.h"
+#include "observe/session/session.h"
+#include "report/json.h"
+#include "report/terminal.h"
+#include "report/text.h"
+#include "report/write.h"
+#include "trace/blocks.h"
+#include "trace/run_folder.h"
+
+namespace hone::apps {
+namespace {
+
+namespace fs = std::filesystem;
+using trace::segments::Mode;
+
+constexpr const char* kGoOn = "go-on";
+constexpr const char* kStop = "stop";
+
+struct ProfileOptions {
+  std::vector<std::string> command;
+  std::string out, json, roofs, counters = "auto", then = kGoOn;
+  int steps = 20, top = 5;
+  double wait_s = 3;
+  bool python_stacks = false;
+  uint64_t seed = 0;  // 0: another one each time
+};
+
+// hone-profile-20261123-083015: new, in the folder where the user is.
+fs::path default_folder() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char time[32];
+  const std::string name = "hone-profile-" + std::string(time, std::strftime(time, sizeof time, "%Y%m%d-%H%M%S", &local));
+  fs::path folder = name;
+  std::error_code failed;
+  for (int i = 2; fs::exists(folder, failed); ++i) folder = fmt::format("{}-{}", name, i);
+  return folder;
+}
+
+// The run folder, and whether it is ours to take away again.
+struct OutFolder {
+  fs::path path;
+  bool made = false;
+};
+
+// An empty folder that files can be written into; made where it is not there.
+Result<OutFolder> make_out(const ProfileOptions& options) {
+  const fs::path folder = options.out.empty() ? default_folder() : fs::path(options.out);
+  std::error_code failed;
+  const bool there = fs::exists(folder, failed);
+  if (there && fs::is_directory(folder, failed) && !fs::is_empty(folder, failed))
+    return invalid(fmt::format("--out {}: is not empty; name a new folder", folder.string()));
+  Status status = check_out(folder);
+  if (status.ok()) status = make_folder(folder);
+  if (!status.ok())
+    return options.out.empty() ? Error{status.error().code, status.error().message + "; name another folder with --out"}
+                               : status.error();
+  return OutFolder{folder, !there};
+}
+
+// What a session makes before the program runs.
+void remove_unused(const OutFolder& folder) {
+  std::error_code ignored;
+  for (const char* name : {observe::kControlFile, trace::segments::kFolder, trace::kRunFile})
+    fs::remove_all(folder.path / name, ignored);
+  if (folder.made) fs::remove(folder.path, ignored);
+}
+
+std::string mode_name(Mode mode) {
+  switch (mode) {
+    case Mode::kWaiting: return "waiting";
+    case Mode::kLeftAlone: return std::string(block_mode_name(trace::BlockMode::kLeftAlone));
+    case Mode::kTimeline: return std::string(block_mode_name(trace::BlockMode::kTimeline));
+    case Mode::kOperators: return std::string(block_mode_name(trace::BlockMode::kOperators));
+    case Mode::kStacks: return std::string(block_mode_name(trace::BlockMode::kStacks));
+    case Mode::kCounters: return std::string(block_mode_name(trace::BlockMode::kCounters));
+    case Mode::kFinished: return "finished";
+  }
+  return "";
+}
+
+trace::ObservedRun observed_run(const observe::Recorded& recorded) {
+  trace::ObservedRun run;
+  for (const observe::OrderedBlock& block : recorded.blocks)
+    run.blocks.push_back({block.number, mode_name(block.mode),
+                          static_cast<double>(block.start_ns - recorded.start_ns) * 1e-9,
+                          static_cast<double>(block.end_ns - block.start_ns) * 1e-9});
+  run.seed = recorded.seed;
+  run.complete = recorded.complete;
+  run.processes = recorded.processes;
+  return run;
+}
+
+// What a shell would exit with, if it is the program that is at fault.
+Status not_started(const Error& error, int& exit_code) {
+  if (error.code == ErrorCode::kNotFound)
+    exit_code = observe::Program::kNotFoundStatus;
+  else if (error.code == ErrorCode::kInvalidArgument)
+    exit_code = observe::Program::kNotExecutableStatus;
+  else
+    return error;
+  say(fmt::format("hone: {}\n", report::clean_utf8(error.message)));
+  return {};
+}
+
+// One observed run from the program's start to what is said at its end.
+class ProfileRun {
+ public:
+  ProfileRun(const ProfileOptions& options, std::string line) : options_(options), line_(std::move(line)) {}
+
+  Status run(int& exit_code);
+
+ private:
+  Result<observe::SessionOptions> prepare();
+  Status explain();
+  void explain_or_say();
+  void finish(int program_status);
+  std::string program() const { return report::clean_utf8(options_.command[0]); }
+  // Beside what the program says itself, on stderr: its standard output is its own.
+  static void tell(const std::string& text) { say("hone: " + text + "\n"); }
+
+  const ProfileOptions& options_;
+  std::string line_;
+  OutFolder folder_;
+  fs::path page_;
+  Roofs roofs_;
+  observe::Recorded recorded_;
+  trace::RunInfo info_;
+  std::optional<analyze::Analysis> analysis_;
+};
+
+// What was recorded so far becomes the run folder's trace and report.
+Status ProfileRun::explain() {
+  const Progress progress = [](double, const std::string&) { return !interrupted(); };
+  HONE_ASSIGN(Recording recording, read_recording({folder_.path.string()}, progress));
+  HONE_ASSIGN(analyze::Analysis analysis, analyse_recording(recording, roofs_, options_.top));
+  if (!options_.roofs.empty()) recording.roofs = roofs_;
+  info_ = run_info("profile", line_, recording, analysis);
+  info_.observed = observed_run(recorded_);
+  HONE_CHECK(trace::write_run_folder(folder_.path, info_, recording.trace));
+  HONE_ASSIGN(page_, report::write_explanation(folder_.path, analysis, recording.roofs));
+  if (!options_.json.empty()) HONE_CHECK(write_file(options_.json, report::explain_json(analysis)));
+  analysis_ = std::move(analysis);
+  return {};
+}
+
+void ProfileRun::explain_or_say() {
+  if (recorded_.processes == 0) {
+    tell(fmt::format("nothing was recorded: no process of '{}' used a device or PyTorch", program()));
+    return;
+  }
+  const Status status = explain();
+  if (!status.ok()) tell("not explained: " + report::clean_utf8(status.error().message));
+}
+
+// What is said once the program has ended.
+void ProfileRun::finish(int program_status) {
+  if (!analysis_) return;
+  info_.observed->exit_code = program_status;
+  if (const Status status = trace::write_run_info(folder_.path, info_); !status.ok())
+    tell(report::clean_utf8(status.error().message));
+  // All that they hold is in the trace now.
+  std::error_code ignored;
+  for (const char* name : {trace::segments::kFolder, observe::kControlFile})
+    fs::remove_all(folder_.path / name, ignored);
+  say(report::explain_terminal(*analysis_, report::terminal_style(STDERR_FILENO)));
+  say(fmt::format("\nreport    {}\ntrace     {} (opens in ui.perfetto.dev)\n", page_.string(),
+                  (folder_.path / trace::kTraceFile).string()));
+}
+
+// All that can fail before the program runs, so that nobody waits for a report that cannot be written.
+Result<observe::SessionOptions> ProfileRun::prepare() {
+  observe::SessionOptions session_options;
+  HONE_ASSIGN(session_options.recorder, observe::find_recorder_files());
+  if (!options_.roofs.empty()) {
+    HONE_ASSIGN(roofs_, read_roofs(options_.roofs));
+  }
+  HONE_ASSIGN(folder_, make_out(options_));
+  session_options.folder = folder_.path;
+  session_options.command = options_.command;
+  session_options.standard_output = original_output();
+  session_options.blocked_signals = requests_to_end();
+  session_options.steps = options_.steps;
+  session_options.python_stacks = options_.python_stacks;
+  session_options.wait_s = options_.wait_s;
+  session_options.seed = options_.seed != 0 ? options_.seed : std::random_device()();
+  // For whoever explains the segments of a session that was killed.
+  trace::RunInfo info;
+  info.what = "profile";
+  info.command = line_;
+  info.when = trace::timestamp_now();
+  info.versions = {{"hone", std::string(kVersion)}};
+  if (const Status written = trace::write_run_info(folder_.path, info); !written.ok()) {
+    remove_unused(folder_);
+    return written.error();
+  }
+  return session_options;
+}
+
+Status ProfileRun::run(int& exit_code) {
+  HONE_ASSIGN(observe::SessionOptions session_options, prepare());
+  Result<observe::Session> started = observe::Session::start(std::move(session_options));
+  if (!started.ok()) {
+    remove_unused(folder_);
+    return not_started(started.error(), exit_code);
+  }
+  observe::Session& session = *started;
+  pass_requests_to([&session](int signal) { session.send(signal); });
+  tell(fmt::format("observing '{}'; the run folder is {}", program(), folder_.path.string()));
+  recorded_ = session.record();
+  const bool goes_on = !session.exit_status();
+  if (recorded_.complete && goes_on) {
+    explain_or_say();
+    if (options_.then == kStop)
+      session.end_program();
+    else if (analysis_ && !session.exit_status())
+      tell(fmt::format("recorded; the report is {}; '{}' goes on", page_.string(), program()));
+  }
+  const int program_status = session.wait();
+  pass_requests_to({});
+  if (!analysis_) explain_or_say();
+  for (const std::string& note : recorded_.notes) tell(note);
+  finish(program_status);
+  const bool ended_by_us = goes_on && options_.then == kStop;
+  exit_code = ended_by_us ? (analysis_ ? 0 : 1) : program_status;
+  return {};
+}
+
+Status run_profile(const ProfileOptions& options, const std::string& line, int& exit_code) {
+  ProfileRun run(options, line);
+  return run.run(exit_code);
+}
+
+}  // namespace
+
+void add_profile_command(Program& program) {
+  auto options = std::make_shared<ProfileOptions>();
+  Command command = program.add(
+      "profile", "run a program, record some of its steps, and explain them",
+      [options, &program] { return run_profile(*options, program.command_line, program.exit_code); });
+  command.positional("PROGRAM", &options->command,
+                     "the program and its arguments, as you would start it; write -- before it")
+      .required()
+      .verbatim();
+  command.option("--steps N", &options->steps, "steps to record in all; as many again are timed and left alone")
+      .positive()
+      .with_default();
+  command.option("--out DIR", &options->out,
+                 "the run folder: the report (HTML, Markdown, JSON) and the trace for ui.perfetto.dev; new or empty. "
+                 "Without it, hone-profile-<date>-<time> here");
+  command.flag("--python-stacks", &options->python_stacks,
+               "also record the stacks of the program's Python threads, for three more steps");
+  command.option("--counters auto|off", &options->counters, "hardware counters of the longest kernels")
+      .one_of({"auto", "off"})
+      .with_default();
+  command.option("--then go-on|stop", &options->then,
+                 "once enough is recorded: leave the program to itself, or end it (SIGTERM)")
+      .one_of({kGoOn, kStop})
+      .with_default();
+  command.option("--wait SECONDS", &options->wait_s,
+                 "the least time from the first step, or from the first use of a device, to the first recorded step; "
+                 "recording waits longer until steps take equally long")
+      .not_negative()
+      .with_default();
+  command.option("--seed N", &options->seed, "repeat the random order of recorded and other steps of another run");
+  command.option("--roofs FILE", &options->roofs,
+                 "judge by these roofs (as hone ceilings --json writes them), not by what hone knows of the device");
+  command.option("--top N", &options->top, "operators and kernels to name").positive().with_default();
+  command.option("--json FILE", &options->json, "write explain.json here, too").written();
+  command.footer(
+      "The program runs as if it had been started by itself: its input and output are its own, and what hone says "
+      "goes to standard error. Recording ends after some 40 steps; the report is written then, while the program "
+      "goes on undisturbed, so that a long training need not be cut short. Ctrl-C ends the program, and what was "
+      "recorded until then is explained.\n"
+      "Exit status: that of the program, 128 + the signal where one ended it, whatever was recorded; 127 there is "
+      "no such program, 126 it cannot be started, 1 the run folder cannot be made, 2 the command line is wrong. "
+      "With --then stop, where hone ended the program: 0 explained, 1 not explained.");
+}
+
+}  // namespace hone::apps

@@ -1,0 +1,104 @@
+#include "observe/session/control_page.h"
+
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace hone::observe {
+namespace {
+
+// Zombies count as there: who waits for them knows better.
+bool is_there(int pid) { return ::kill(pid, 0) == 0 || errno == EPERM; }
+
+// Memory of a file with blocks of its own: writing into a hole would raise SIGBUS on a full disk.
+Result<void*> map_new_file(const std::filesystem::path& path, std::size_t bytes) {
+  const auto failure = [&](int error) {
+    return io_error(
+        fmt::format("cannot create '{}': {}", path.string(), std::generic_category().message(error)));
+  };
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0) return failure(errno);
+  void* at = MAP_FAILED;
+  int error = ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+  if (error == 0) {
+    at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    error = errno;
+  }
+  ::close(descriptor);
+  if (at != MAP_FAILED) return at;
+  ::unlink(path.c_str());
+  return failure(error);
+}
+
+}  // namespace
+
+Result<ControlPage> ControlPage::create(const std::filesystem::path& folder) {
+  HONE_ASSIGN(void* const at, map_new_file(folder / kControlFile, sizeof(Control)));
+  auto* page = new (at) Control;
+  page->bytes = sizeof(Control);
+  page->session_pid = ::getpid();
+  return ControlPage(page);
+}
+
+ControlPage::ControlPage(ControlPage&& other) noexcept : page_(std::exchange(other.page_, nullptr)) {}
+
+ControlPage& ControlPage::operator=(ControlPage&& other) noexcept {
+  std::swap(page_, other.page_);
+  return *this;
+}
+
+ControlPage::~ControlPage() {
+  if (page_ != nullptr) ::munmap(page_, sizeof(Control));
+}
+
+uint32_t ControlPage::order(const Wanted& wanted) {
+  Order& order = page_->order;
+  order.number.fetch_add(1);  // odd: being written
+  order.mode = wanted.mode;
+  order.block = wanted.block;
+  order.python_stacks = wanted.python_stacks ? 1 : 0;
+  order.mark_runtime_call = wanted.mark_runtime_call;
+  order.mark_driver_call = wanted.mark_driver_call;
+  const uint32_t number = order.number.fetch_add(1) + 1;
+  ::syscall(SYS_futex, &order.number, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  return number;
+}
+
+std::vector<ProcessState> ControlPage::processes() const {
+  std::vector<ProcessState> all;
+  for (const Slot& slot : page_->slots) {
+    ProcessState state;
+    state.pid = slot.pid;
+    state.attachment = slot.attachment;
+    if (state.pid == 0 || state.attachment == Attachment::kNone) continue;
+    state.obeyed = slot.obeyed;
+    state.marks = slot.marks;
+    state.records = slot.records;
+    state.bytes = slot.bytes;
+    state.dropped = slot.dropped;
+    state.there = state.attachment != Attachment::kEnded && is_there(state.pid);
+    all.push_back(state);
+  }
+  return all;
+}
+
+std::vector<int> still_to_obey(std::span<const ProcessState> processes, uint32_t number,
+                               const std::set<int>& not_waited_for) {
+  std::vector<int> late;
+  for (const ProcessState& state : processes)
+    if (state.there && static_cast<int32_t>(state.obeyed - number) < 0 && !not_waited_for.contains(state.pid))
+      late.push_back(state.pid);
+  return late;
+}
+
+}  // namespace hone::observe

@@ -1,0 +1,253 @@
+#include "observe/session/session.h"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/clock.h"
+#include "core/file.h"
+
+namespace hone::observe {
+namespace {
+
+namespace fs = std::filesystem;
+using trace::segments::Mode;
+
+// How often the program's signals and its end are looked at while the session waits.
+constexpr double kTick_s = 0.1;
+// Recorders attach and let go in some 20 ms.
+constexpr double kObeyPatience_s = 3;
+// A block is at least so long, and holds what is left of the steps at its ends beside whole ones.
+constexpr double kShortestBlock_s = 0.1;
+constexpr double kPartialSteps = 1.5;
+// A block waits for its steps at most so many times as long as they should take: recording slows them.
+constexpr double kBlockPatience = 4;
+// Where no mark tells how long a step is, pieces of the program are recorded and looked at. Each is longer than
+// the one before; after the last, blocks are of fixed length.
+constexpr double kFirstProbe_s = 1, kProbeGrowth = 1.5;
+constexpr int kMostProbes = 6;
+constexpr double kBlindBlock_s = 0.5;
+// How long the first mark of a program is waited for that can give some: before it, nothing must be recorded.
+constexpr double kMarkPatience_s = 60;
+// Marks that do not settle are taken as they are after this time, or so many steps.
+constexpr double kSettlePatience_s = 30, kSettleSteps = 60;
+constexpr uint32_t kProbeBlock = 0;
+
+double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
+
+std::string with_prepended(const char* variable, const fs::path& folder) {
+  const char* there = std::getenv(variable);
+  return there == nullptr || *there == '\0' ? folder.string() : folder.string() + ":" + there;
+}
+
+std::vector<std::pair<std::string, std::string>> environment_for(const SessionOptions& options) {
+  std::vector<std::pair<std::string, std::string>> set = {
+      {kFolderVariable, fs::absolute(options.folder).string()}};
+  const std::string library = options.recorder.library.string();
+  if (!library.empty()) {
+    set.emplace_back("CUDA_INJECTION64_PATH", library);
+    set.emplace_back("NVTX_INJECTION64_PATH", library);
+  }
+  if (!options.recorder.python_folder.empty())
+    set.emplace_back("PYTHONPATH", with_prepended("PYTHONPATH", options.recorder.python_folder));
+  return set;
+}
+
+// Where another tool had set what CUDA loads: it is hone's turn now.
+std::vector<std::string> replaced_tools(const SessionOptions& options) {
+  std::vector<std::string> notes;
+  for (const char* variable : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"})
+    if (const char* there = std::getenv(variable);
+        there != nullptr && *there != '\0' && !options.recorder.library.empty())
+      notes.push_back(fmt::format("{} was {} and is hone's recorder in this run: there can be only one", variable,
+                                  there));
+  return notes;
+}
+
+}  // namespace
+
+Result<Session> Session::start(SessionOptions options) {
+  HONE_CHECK(make_folder(options.folder / trace::segments::kFolder));
+  HONE_ASSIGN(ControlPage control, ControlPage::create(options.folder));
+  HONE_ASSIGN(Program program, Program::start({options.command, environment_for(options),
+                                               options.blocked_signals, options.standard_output}));
+  return Session(std::move(options), std::move(control), std::move(program));
+}
+
+Session::Session(SessionOptions options, ControlPage control, Program program)
+    : options_(std::move(options)),
+      control_(std::move(control)),
+      program_(std::move(program)),
+      tail_(options_.folder / trace::segments::kFolder) {
+  recorded_.start_ns = now_ns();
+  recorded_.notes = replaced_tools(options_);
+}
+
+void Session::read_new() {
+  tail_.read([this](const SegmentRecord& record) { watch_.see(record); });
+}
+
+bool Session::pause(double seconds) {
+  const int64_t start = now_ns();
+  while (!program_.exit_status()) {
+    const double left = seconds - seconds_since(start);
+    if (left <= 0) return true;
+    program_.wait(std::min(left, kTick_s));
+  }
+  return false;
+}
+
+bool Session::order(Mode mode, uint32_t block) {
+  Wanted wanted;
+  wanted.mode = mode;
+  wanted.block = block;
+  wanted.python_stacks = options_.python_stacks && mode == Mode::kStacks;
+  const uint32_t number = control_.order(wanted);
+  const int64_t start = now_ns();
+  while (true) {
+    const std::vector<int> late = still_to_obey(control_.processes(), number, lagging_);
+    if (late.empty()) return !exit_status();
+    if (!pause(0.005)) return false;
+    if (seconds_since(start) >= kObeyPatience_s) lagging_.insert(late.begin(), late.end());
+  }
+}
+
+bool Session::run_block(Mode mode, double seconds) {
+  const uint32_t number = next_block_++;
+  if (!order(mode, number)) return false;
+  OrderedBlock block{number, mode, now_ns(), 0};
+  const bool goes_on = pause(seconds);
+  block.end_ns = now_ns();
+  recorded_.blocks.push_back(block);
+  return goes_on;
+}
+
+// Of the process by whose steps the session goes.
+uint32_t Session::marks_given() const {
+  for (const ProcessState& state : control_.processes())
+    if (state.pid == recorded_.rhythm.pid) return state.marks;
+  return 0;
+}
+
+double Session::block_seconds(double steps) const {
+  const Rhythm& rhythm = recorded_.rhythm;
+  if (!rhythm.known()) return kBlindBlock_s;
+  return std::max(kShortestBlock_s, (steps + kPartialSteps) * static_cast<double>(rhythm.step_ns) * 1e-9);
+}
+
+bool Session::record_block(const PlannedBlock& planned) {
+  const double seconds = block_seconds(planned.steps);
+  const Rhythm& rhythm = recorded_.rhythm;
+  const uint32_t before = marks_given();
+  if (!run_block(planned.mode, seconds)) return false;
+  if (rhythm.marks_a_step == 0) return true;
+  const double wanted = (planned.steps + 1) * rhythm.marks_a_step;
+  const int64_t start = now_ns();
+  bool goes_on = true;
+  while (goes_on && static_cast<double>(marks_given() - before) < wanted &&
+         seconds_since(start) < (kBlockPatience - 1) * seconds)
+    goes_on = pause(std::clamp(0.2 * seconds, 0.005, 1.0));
+  recorded_.blocks.back().end_ns = now_ns();
+  return goes_on;
+}
+
+// Until the recorder is in some process. A program of which it is never said is waited for to its end.
+bool Session::wait_for_processes() {
+  while (control_.processes().empty())
+    if (!pause(0.02)) return false;
+  return true;
+}
+
+bool Session::any_device() const {
+  const auto processes = control_.processes();
+  return std::any_of(processes.begin(), processes.end(),
+                     [](const ProcessState& state) { return state.drives_device(); });
+}
+
+// PyTorch is in one of its processes, and has our hooks.
+bool Session::may_give_marks() const {
+  for (const ProcessState& state : control_.processes()) {
+    const Result<std::string> maps = read_file(fmt::format("/proc/{}/maps", state.pid));
+    if (maps.ok() && maps->find("libtorch_python") != std::string::npos) return true;
+  }
+  return false;
+}
+
+bool Session::probe(double seconds) {
+  watch_.forget_work();
+  if (!order(any_device() ? Mode::kTimeline : Mode::kOperators, kProbeBlock) || !pause(seconds)) return false;
+  return order(Mode::kLeftAlone, kProbeBlock);
+}
+
+// Waits until the program is warm, and tells how long its steps take. Rhythm::known() false: nothing tells.
+bool Session::find_rhythm() {
+  const int64_t start = now_ns();
+  int64_t next_probe = start + std::llround(options_.wait_s * 1e9);
+  double probe_s = kFirstProbe_s;
+  for (int probes = 0; probes < kMostProbes;) {
+    if (!pause(kTick_s)) return false;
+    read_new();
+    if (const Rhythm by_marks = watch_.by_marks(); by_marks.known()) {
+      const double waited = seconds_since(watch_.first_mark_ns());
+      const bool enough = by_marks.settled || by_marks.steps >= kSettleSteps || waited >= kSettlePatience_s;
+      recorded_.rhythm = by_marks;
+      if (enough && by_marks.steps >= 3 && waited >= options_.wait_s) return true;
+      continue;
+    }
+    if (now_ns() < next_probe || watch_.first_mark_ns() != 0) continue;
+    if (seconds_since(start) < kMarkPatience_s && may_give_marks()) continue;
+    if (!probe(probe_s)) return false;
+    read_new();
+    if (const Rhythm by_work = watch_.by_work(tail_); by_work.known()) {
+      recorded_.rhythm = by_work;
+      return true;
+    }
+    if (watch_.saw_work()) {
+      ++probes;
+      probe_s *= kProbeGrowth;
+    }
+    next_probe = now_ns() + std::llround(options_.wait_s * 1e9);
+  }
+  note("no repeating step was found in what the program launches; blocks of fixed length were recorded");
+  return true;
+}
+
+const Recorded& Session::record() {
+  if (wait_for_processes() && find_rhythm()) {
+    recorded_.any_device = any_device();
+    const Schedule schedule =
+        make_schedule({options_.steps, recorded_.rhythm.marks_a_step > 0, recorded_.any_device,
+                       options_.python_stacks, options_.seed});
+    recorded_.seed = schedule.seed;
+    recorded_.complete =
+        std::all_of(schedule.blocks.begin(), schedule.blocks.end(),
+                    [this](const PlannedBlock& planned) { return record_block(planned); });
+  }
+  order(Mode::kFinished, next_block_);
+  read_new();
+  recorded_.any_device = recorded_.any_device || any_device();
+  const auto processes = control_.processes();
+  recorded_.processes = static_cast<int>(processes.size());
+  if (!lagging_.empty())
+    note(fmt::format("{} of {} processes did not follow the recorder's orders in time; what they recorded may "
+                     "lie in steps that count as left alone",
+                     lagging_.size(), processes.size()));
+  return recorded_;
+}
+
+int Session::wait() {
+  while (pause(1)) {
+  }
+  return *program_.exit_status();
+}
+
+void Session::end_program(double patience_s) {
+  program_.send(SIGTERM);
+  if (pause(patience_s)) program_.send(SIGKILL);
+}
+
+}  // namespace hone::observe

@@ -1,0 +1,101 @@
+// One observed run of a program: starts it with the recorder in its processes, orders what is recorded when, and
+// waits for its end. What was recorded lies in the segments of the run folder; to read and explain it is for others.
+//
+//   Session::start   the folder, the control page, the program
+//   record()         returns when enough is recorded or the program has ended
+//   wait()           returns when the program has ended
+//
+// One thread. The program runs on whatever happens to the session.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "observe/session/control_page.h"
+#include "observe/session/program.h"
+#include "observe/session/recorder_files.h"
+#include "observe/session/schedule.h"
+#include "observe/session/segment_tail.h"
+#include "observe/session/step_watch.h"
+
+namespace hone::observe {
+
+struct SessionOptions {
+  std::filesystem::path folder;  // is there, is empty, and can be written
+  std::vector<std::string> command;
+  RecorderFiles recorder;
+  int standard_output = -1;          // as ProgramStart
+  std::vector<int> blocked_signals;  // as ProgramStart
+  int steps = 20;                    // to record
+  bool python_stacks = false;
+  double wait_s = 3;  // the least time from the first mark, or from the first device, to the first recorded block
+  uint64_t seed = 0;  // of the order of blocks
+};
+
+// A block as it was ordered; what the processes made of it stands in their segments.
+struct OrderedBlock {
+  uint32_t number = 0;
+  trace::segments::Mode mode = trace::segments::Mode::kWaiting;
+  int64_t start_ns = 0, end_ns = 0;  // CLOCK_MONOTONIC; from the moment when all processes obeyed
+};
+
+struct Recorded {
+  std::vector<OrderedBlock> blocks;
+  int64_t start_ns = 0;  // of the program
+  uint64_t seed = 0;
+  bool complete = false;  // the whole schedule; otherwise the program ended first
+  Rhythm rhythm;
+  int processes = 0;               // that loaded the recorder
+  bool any_device = false;         // one of them drives one
+  std::vector<std::string> notes;  // for the user, a line each: what could not be had, and why
+};
+
+class Session {
+ public:
+  // Errors: those of Program::start, and of the control page.
+  static Result<Session> start(SessionOptions options);
+
+  const Recorded& record();
+  // The program's exit status, 128 + signal where one ended it.
+  int wait();
+  std::optional<int> exit_status() { return program_.exit_status(); }
+  // Asks the program to end (SIGTERM); one that does not want to is killed.
+  void end_program(double patience_s = 10);
+  // From any thread.
+  void send(int signal) const { program_.send(signal); }
+
+ private:
+  Session(SessionOptions options, ControlPage control, Program program);
+
+  void read_new();
+  // Waits that long, or until the program ends. False: it has ended.
+  bool pause(double seconds);
+  // False: the program has ended.
+  bool order(trace::segments::Mode mode, uint32_t block);
+  bool run_block(trace::segments::Mode mode, double seconds);
+  bool record_block(const PlannedBlock& planned);
+  uint32_t marks_given() const;
+  bool any_device() const;
+  bool may_give_marks() const;
+  bool wait_for_processes();
+  bool find_rhythm();
+  bool probe(double seconds);
+  double block_seconds(double steps) const;
+  void note(std::string text) { recorded_.notes.push_back(std::move(text)); }
+
+  SessionOptions options_;
+  ControlPage control_;
+  Program program_;
+  SegmentTail tail_;
+  StepWatch watch_;
+  Recorded recorded_;
+  uint32_t next_block_ = 1;
+  std::set<int> lagging_;  // processes that did not follow an order in time, and are not waited for any more
+};
+
+}  // namespace hone::observe

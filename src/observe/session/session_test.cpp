@@ -1,0 +1,114 @@
+#include "observe/session/session.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include <gtest/gtest.h>
+
+#include "core/testing/scratch_path.h"
+#include "observe/session/testing/fake_recorder.h"
+
+namespace hone::observe {
+namespace {
+
+namespace fs = std::filesystem;
+using trace::segments::Mode;
+
+class ObservedSession : public ::testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(options.folder = scratch_path("session")); }
+  void TearDown() override { fs::remove_all(options.folder); }
+
+  Session started() {
+    Result<Session> session = Session::start(options);
+    EXPECT_TRUE(session.ok()) << session.error().message;
+    return *std::move(session);
+  }
+  static std::vector<Mode> modes_of(const Recorded& recorded) {
+    std::vector<Mode> modes;
+    for (const OrderedBlock& block : recorded.blocks) modes.push_back(block.mode);
+    return modes;
+  }
+
+  SessionOptions options{.command = {"sleep", "60"}, .wait_s = 0.1};
+};
+
+TEST_F(ObservedSession, LeavesStepsAloneFirstAndThenRecordsThemInTurns) {
+  Session session = started();
+  const FakeRecorder program(options.folder, {});
+  const Recorded recorded = session.record();
+  session.send(SIGKILL);
+  EXPECT_TRUE(recorded.complete);
+  EXPECT_TRUE(recorded.notes.empty()) << recorded.notes.front();
+  EXPECT_NEAR(static_cast<double>(recorded.rhythm.step_ns), 5e6, 2e6);
+  const std::vector<Mode> modes = modes_of(recorded);
+  ASSERT_EQ(modes.size(), 19u);
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(modes[i], Mode::kLeftAlone) << i;
+  for (int i = 6; i < 18; i += 2) EXPECT_NE(modes[i], modes[i + 1]) << i;
+  EXPECT_EQ(std::count(modes.begin(), modes.end(), Mode::kTimeline), 6);
+  EXPECT_EQ(modes.back(), Mode::kOperators);
+  EXPECT_EQ(program.last_order(), Mode::kFinished);
+  // Nothing is recorded before the steps that are left alone.
+  const auto first_timeline = std::find(program.modes().begin(), program.modes().end(), Mode::kTimeline);
+  EXPECT_GE(std::count(program.modes().begin(), first_timeline, Mode::kLeftAlone), 6);
+}
+
+TEST_F(ObservedSession, TellsStepsByLaunchesWhereTheProgramGivesNoMarks) {
+  Session session = started();
+  const FakeRecorder program(options.folder, {.marks = false});
+  const Recorded recorded = session.record();
+  session.send(SIGKILL);
+  EXPECT_TRUE(recorded.complete);
+  EXPECT_NEAR(static_cast<double>(recorded.rhythm.step_ns), 5e6, 2e6);
+  EXPECT_EQ(recorded.rhythm.call_a_step, "cudaStreamSynchronize");
+  EXPECT_EQ(modes_of(recorded).size(), 13u);
+}
+
+TEST_F(ObservedSession, RecordsOperatorsWhereThereIsNoDevice) {
+  Session session = started();
+  const FakeRecorder program(options.folder, {.device = false});
+  const Recorded recorded = session.record();
+  session.send(SIGKILL);
+  EXPECT_TRUE(recorded.complete);
+  const std::vector<Mode> modes = modes_of(recorded);
+  EXPECT_EQ(std::count(modes.begin(), modes.end(), Mode::kTimeline), 0);
+  EXPECT_EQ(std::count(modes.begin(), modes.end(), Mode::kOperators), 6);
+}
+
+TEST_F(ObservedSession, KeepsWhatWasOrderedWhereTheProgramEndsFirst) {
+  options.command = {"sleep", "0.5"};
+  Session session = started();
+  const FakeRecorder program(options.folder, {});
+  const Recorded recorded = session.record();
+  EXPECT_FALSE(recorded.complete);
+  EXPECT_EQ(session.wait(), 0);
+}
+
+TEST_F(ObservedSession, EndsWithAProgramThatNobodyRecords) {
+  options.command = {"sh", "-c", "exit 7"};
+  Session session = started();
+  const Recorded recorded = session.record();
+  EXPECT_EQ(recorded.processes, 0);
+  EXPECT_TRUE(recorded.blocks.empty());
+  EXPECT_EQ(session.wait(), 7);
+}
+
+TEST_F(ObservedSession, SaysWhereAProcessDoesNotFollow) {
+  Session session = started();
+  const FakeRecorder program(options.folder, {.obeys = false});
+  const Recorded recorded = session.record();
+  session.send(SIGKILL);
+  ASSERT_EQ(recorded.notes.size(), 1u);
+  EXPECT_NE(recorded.notes[0].find("did not follow"), std::string::npos);
+}
+
+TEST_F(ObservedSession, EndsAProgramThatDoesNotWantTo) {
+  options.command = {"sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"};
+  Session session = started();
+  ::usleep(200'000);
+  session.end_program(0.3);
+  EXPECT_EQ(session.wait(), 128 + SIGKILL);
+}
+
+}  // namespace
+}  // namespace hone::observe

@@ -1,0 +1,126 @@
+// Plays the recorder of a program in a thread of the test: takes a slot of the control page, obeys orders, and writes
+// the segment of a program that launches the same kernels again and again. Not part of the product.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "observe/control.h"
+#include "trace/testing/segment_writer.h"
+
+namespace hone::observe {
+
+struct FakeProgram {
+  int64_t step_ns = 5'000'000;
+  bool marks = true;    // of an optimizer, one a step
+  bool device = true;   // kernels in recorded modes; otherwise operators
+  int kernels = 8;      // a step, all different
+  bool obeys = true;
+};
+
+class FakeRecorder {
+ public:
+  // The folder's control page must be there.
+  FakeRecorder(const std::filesystem::path& run_folder, const FakeProgram& program)
+      : program_(program), writer_(::getpid()) {
+    const int descriptor = ::open((run_folder / kControlFile).c_str(), O_RDWR | O_CLOEXEC);
+    page_ = static_cast<Control*>(
+        ::mmap(nullptr, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0));
+    ::close(descriptor);
+    path_ = writer_.write(run_folder);
+    written_ = writer_.bytes().size();
+    Slot& slot = page_->slots[0];
+    slot.pid = ::getpid();
+    slot.attachment = program.device ? Attachment::kAttached : Attachment::kHostOnly;
+    thread_ = std::thread([this] { run(); });
+  }
+  ~FakeRecorder() {
+    ends_ = true;
+    thread_.join();
+    ::munmap(page_, sizeof(Control));
+  }
+  FakeRecorder(const FakeRecorder&) = delete;
+  FakeRecorder& operator=(const FakeRecorder&) = delete;
+
+  // The modes in the order in which they came into force.
+  const std::vector<trace::segments::Mode>& modes() const { return modes_; }
+  trace::segments::Mode last_order() const { return page_->order.mode; }
+
+ private:
+  void run() {
+    int64_t next_step = now_ns();
+    while (!ends_) {
+      obey();
+      if (now_ns() >= next_step) {
+        step();
+        next_step += program_.step_ns;
+      }
+      ::usleep(500);
+    }
+  }
+
+  void obey() {
+    const uint32_t number = page_->order.number;
+    if (!program_.obeys || number % 2 != 0 || number == page_->slots[0].obeyed) return;
+    mode_ = page_->order.mode;
+    modes_.push_back(mode_);
+    writer_.mode(mode_, page_->order.block, now_ns(), launches_);
+    flush();
+    page_->slots[0].obeyed = number;
+  }
+
+  void step() {
+    using trace::segments::Mode;
+    const int64_t now = now_ns();
+    const bool recorded = mode_ == Mode::kTimeline || mode_ == Mode::kOperators;
+    for (int i = 0; i < program_.kernels; ++i) {
+      const std::string name = "kernel_" + std::to_string(i);
+      const int64_t at = now + i * 10'000;
+      ++launches_;
+      const auto correlation = static_cast<uint32_t>(launches_);
+      if (recorded && program_.device)
+        writer_.add(writer_.call("cudaLaunchKernel", at, 4'000, correlation))
+            .add(writer_.kernel(name, at + 5'000, 6'000, correlation));
+      else if (recorded)
+        writer_.add(writer_.range(trace::segments::RangeKind::kOperator, "aten::" + name, at, 9'000));
+    }
+    if (recorded && program_.device)
+      writer_.add(writer_.call("cudaStreamSynchronize", now + 90'000, 9'000, 0));
+    if (program_.marks) {
+      writer_.mark(trace::segments::MarkKind::kOptimizer, "AdamW", now + 100'000, launches_);
+      ++page_->slots[0].marks;
+    }
+    flush();
+  }
+
+  void flush() {
+    const std::string all = writer_.bytes();
+    std::ofstream(path_, std::ios::binary | std::ios::app)
+        .write(all.data() + written_, static_cast<std::streamsize>(all.size() - written_));
+    written_ = all.size();
+  }
+
+  FakeProgram program_;
+  trace::segments::SegmentWriter writer_;
+  std::filesystem::path path_;
+  std::size_t written_ = 0;
+  Control* page_ = nullptr;
+  trace::segments::Mode mode_ = trace::segments::Mode::kWaiting;
+  std::vector<trace::segments::Mode> modes_;
+  uint64_t launches_ = 0;
+  std::atomic<bool> ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace hone::observe

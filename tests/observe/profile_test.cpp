@@ -1,0 +1,123 @@
+// hone profile with programs that have nothing to record: whatever they do, it is as if they had been started by
+// themselves, and one line says why there is no report.
+#include <filesystem>
+#include <fstream>
+
+#include "tests/cli/run_program.h"
+#include <gtest/gtest.h>
+
+namespace hone::testing_support {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ProfileOfAnyProgram : public ::testing::Test {
+ protected:
+  // In a folder of the test, where the run folder appears.
+  ProgramResult profile(std::vector<std::string> command, std::vector<std::string> options = {},
+                        RunOptions run = {}) const {
+    run.folder = folder.path();
+    options.insert(options.begin(), "profile");
+    options.push_back("--");
+    options.insert(options.end(), command.begin(), command.end());
+    return run_hone(options, run);
+  }
+  ProgramResult profile_shell(const std::string& script, std::vector<std::string> options = {}) const {
+    return profile({"sh", "-c", script}, std::move(options));
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(ProfileOfAnyProgram, KeepsOutputAndExitStatusOfTheProgram) {
+  const ProgramResult result = profile_shell("echo to out; echo to err >&2; exit 7");
+  EXPECT_EQ(result.exit_code, 7);
+  EXPECT_EQ(result.out, "to out\n");
+  EXPECT_NE(result.err.find("to err\n"), std::string::npos);
+  EXPECT_NE(result.err.find("nothing was recorded"), std::string::npos) << result.err;
+}
+
+TEST_F(ProfileOfAnyProgram, SaysWhereTheRunFolderIs) {
+  const ProgramResult result = profile_shell("exit 0");
+  EXPECT_EQ(result.exit_code, 0);
+  const std::vector<std::string> names = folder.names();
+  ASSERT_EQ(names.size(), 1u);
+  EXPECT_TRUE(names[0].starts_with("hone-profile-")) << names[0];
+  EXPECT_NE(result.err.find(names[0]), std::string::npos) << result.err;
+}
+
+TEST_F(ProfileOfAnyProgram, HandsItsInputOver) {
+  const ProgramResult result = profile({"cat"}, {}, {.input = "from the user\n"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out, "from the user\n");
+}
+
+TEST_F(ProfileOfAnyProgram, HandsItsOwnOptionsOver) {
+  const ProgramResult result = profile({"sh", "-c", "echo \"$@\"", "x", "--out", "--json", "", "-h"});
+  EXPECT_EQ(result.out, "--out --json  -h\n") << result.err;
+}
+
+TEST_F(ProfileOfAnyProgram, IsSilentItselfIfAskedTo) {
+  const ProgramResult result = profile_shell("echo to out", {"--quiet"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out, "to out\n");
+}
+
+TEST_F(ProfileOfAnyProgram, EndsAsTheProgramDoesBySignals) {
+  EXPECT_EQ(profile_shell("kill -SEGV $$").exit_code, 139);
+  EXPECT_EQ(profile_shell("kill -KILL $$").exit_code, 137);
+  // The terminal's Ctrl-C reaches it, as no signal is blocked there.
+  EXPECT_EQ(profile_shell("kill -INT $$; echo survived").exit_code, 130);
+}
+
+TEST_F(ProfileOfAnyProgram, PassesOnARequestToEnd) {
+  const ProgramResult result = profile_shell("trap 'echo heard; exit 3' TERM; kill -TERM $PPID; sleep 5 & wait");
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_EQ(result.out, "heard\n");
+}
+
+TEST_F(ProfileOfAnyProgram, LetsTheProgramGoOnWhereHoneIsKilled) {
+  const ProgramResult result = profile_shell("kill -KILL $PPID; sleep 0.3; echo goes on");
+  EXPECT_EQ(result.exit_code, 137);
+  EXPECT_EQ(result.out, "goes on\n");
+}
+
+TEST_F(ProfileOfAnyProgram, SaysWhyAProgramCannotBeStarted) {
+  const ProgramResult missing = profile({"no-such-program"});
+  EXPECT_EQ(missing.exit_code, 127);
+  EXPECT_TRUE(is_one_line_error(missing, {"no-such-program", "there is no such program"}));
+  EXPECT_EQ(profile({"/"}).exit_code, 126);
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST_F(ProfileOfAnyProgram, IsNotStartedWithoutAFolderToRecordInto) {
+  std::ofstream(folder / "file") << "x";
+  const auto refused = [&](const std::string& out) {
+    const ProgramResult result = profile_shell("echo started", {"--out", out});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.out, "");
+    return is_one_line_error(result, {"--out", out});
+  };
+  EXPECT_TRUE(refused("file"));
+  EXPECT_TRUE(refused("file/below"));
+  EXPECT_TRUE(refused("/dev/null/below"));
+  fs::create_directories(folder / "used");
+  std::ofstream(folder / "used" / "file") << "x";
+  EXPECT_TRUE(refused("used"));
+}
+
+TEST_F(ProfileOfAnyProgram, IsNotStartedWhereTheDiskIsFull) {
+  const ProgramResult result = profile({"sh", "-c", "echo started"}, {}, {.largest_file = 4096});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_TRUE(is_one_line_error(result, {"control"}));
+}
+
+TEST_F(ProfileOfAnyProgram, NeedsAProgram) {
+  const ProgramResult result = profile({});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_TRUE(is_one_line_error(result, {"PROGRAM"}));
+}
+
+}  // namespace
+}  // namespace hone::testing_support
