@@ -1,0 +1,113 @@
+// hone profile with Python programs: what they can see of being observed, and what is recorded of those that train.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/cli/run_program.h"
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "core/testing/source_folder.h"
+
+namespace hone::testing_support {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+class ProfileOfPython : public ::testing::Test {
+ protected:
+  ProgramResult profile(std::vector<std::string> python, std::vector<std::string> options = {}) const {
+    RunOptions run{.folder = folder.path()};
+    run.environment["PYTHONPATH"] = (folder / "modules").string() + ":" + (tests / "fake_torch").string();
+    run.environment["PYTHONDONTWRITEBYTECODE"] = "1";
+    options.insert(options.begin(), {"profile", "--out", "run"});
+    options.insert(options.end(), {"--", "python3"});
+    options.insert(options.end(), python.begin(), python.end());
+    return run_hone(options, run);
+  }
+  void write_module(const std::string& name, const std::string& text) const {
+    fs::create_directories(folder / "modules");
+    std::ofstream(folder / "modules" / name) << text;
+  }
+  json read_json(const std::string& name) const {
+    const Result<std::string> text = read_file(folder / "run" / name);
+    return text.ok() ? json::parse(*text) : json();
+  }
+
+  TemporaryFolder folder;
+  fs::path tests = source_folder() / "tests/observe";
+};
+
+TEST_F(ProfileOfPython, KeepsOutputAndExitStatus) {
+  const ProgramResult result = profile({"-c", "import sys; print('out'); sys.exit(5)"});
+  EXPECT_EQ(result.exit_code, 5);
+  EXPECT_EQ(result.out, "out\n");
+}
+
+TEST_F(ProfileOfPython, RunsTheUsersSitecustomizeOnce) {
+  write_module("sitecustomize.py", "print('mine', __name__, __file__.endswith('modules/sitecustomize.py'))\n");
+  const ProgramResult result = profile({"-c", "import sitecustomize; print(sitecustomize.__name__)"});
+  EXPECT_EQ(result.out, "mine sitecustomize True\nsitecustomize\n") << result.err;
+}
+
+TEST_F(ProfileOfPython, LeavesErrorsOfTheUsersSitecustomizeToPython) {
+  write_module("sitecustomize.py", "raise ValueError('broken here')\n");
+  const ProgramResult result = profile({"-c", "print('runs')"});
+  EXPECT_EQ(result.out, "runs\n");
+  EXPECT_NE(result.err.find("broken here"), std::string::npos) << result.err;
+}
+
+TEST_F(ProfileOfPython, KeepsItsOwnModulesOutOfTheProgramsSight) {
+  const ProgramResult result = profile(
+      {"-c", "import sys\nprint([p for p in sys.path if 'hone_observe' in p])\ntry:\n  import marks\nexcept "
+             "ImportError as e:\n  print(e)"});
+  EXPECT_EQ(result.out, "[]\nNo module named 'marks'\n") << result.err;
+}
+
+TEST_F(ProfileOfPython, LeavesModulesAsTheyWereOnceTheyAreImported) {
+  const ProgramResult result = profile(
+      {"-c", "import inspect, torch.optim.optimizer as m, pickle, torch\n"
+             "print(m.__loader__.exec_module.__qualname__, inspect.getsource(m).startswith('_hooks'))\n"
+             "class N(torch.nn.Module):\n  pass\nn = N().eval()\nprint(sorted(vars(n)), type(pickle.loads(pickle."
+             "dumps(n))) is N)"});
+  EXPECT_EQ(result.out, "_LoaderBasics.exec_module True\n['training'] True\n") << result.err;
+}
+
+TEST_F(ProfileOfPython, ObservesChildrenThatItStarts) {
+  write_module("work.py", "def f(x):\n  return 2 * x\n");
+  for (const char* method : {"fork", "spawn"}) {
+    fs::remove_all(folder / "run");
+    write_module("main.py", std::string("import multiprocessing as m, work\nif __name__ == '__main__':\n  with "
+                                        "m.get_context('") +
+                                method + "').Pool(4) as p:\n    print(p.map(work.f, range(8)))\n");
+    const ProgramResult result = profile({(folder / "modules/main.py").string()});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, "[0, 2, 4, 6, 8, 10, 12, 14]\n") << method;
+  }
+}
+
+TEST_F(ProfileOfPython, RecordsAndLeavesAloneStepsOfATraining) {
+  const ProgramResult result =
+      profile({(tests / "train_fake.py").string(), "10"}, {"--wait", "0.2", "--steps", "6"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "trained\n");
+  const json run = read_json("run.json");
+  ASSERT_EQ(run["what"], "profile") << result.err;
+  EXPECT_EQ(run["observed"]["complete"], true);
+  EXPECT_EQ(run["observed"]["exit_code"], 0);
+  std::vector<std::string> modes;
+  for (const json& block : run["observed"]["blocks"]) modes.push_back(block["mode"]);
+  EXPECT_EQ(std::count(modes.begin(), modes.end(), "operators"), 6);
+  EXPECT_EQ(std::count(modes.begin(), modes.end(), "left alone"), 12);
+  const json explained = read_json("explain.json");
+  EXPECT_GT(explained["step"]["median_ms"], 3.4);
+  EXPECT_FALSE(explained["ledger"].empty());
+  EXPECT_FALSE(explained["top"].empty());
+  EXPECT_FALSE(fs::exists(folder / "run/segments")) << "all of it is in the trace";
+  EXPECT_NE(result.err.find("Where the time goes"), std::string::npos) << result.err;
+}
+
+}  // namespace
+}  // namespace hone::testing_support
