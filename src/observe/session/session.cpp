@@ -31,8 +31,9 @@ constexpr double kBlockPatience = 4;
 constexpr double kFirstProbe_s = 1, kProbeGrowth = 1.5;
 constexpr int kMostProbes = 6;
 constexpr double kBlindBlock_s = 0.5;
-// How long the first mark of a program is waited for that can give some: before it, nothing must be recorded.
-constexpr double kMarkPatience_s = 60;
+// How long the first mark of a program is waited for that can give some, as a multiple of wait_s: until then nothing
+// must be recorded.
+constexpr double kMarkPatience = 6;
 // Marks that do not settle are taken as they are after this time, or so many steps.
 constexpr double kSettlePatience_s = 30, kSettleSteps = 60;
 constexpr uint32_t kProbeBlock = 0;
@@ -199,7 +200,7 @@ bool Session::find_rhythm() {
       continue;
     }
     if (now_ns() < next_probe || watch_.first_mark_ns() != 0) continue;
-    if (seconds_since(start) < kMarkPatience_s && may_give_marks()) continue;
+    if (seconds_since(start) < kMarkPatience * options_.wait_s && may_give_marks()) continue;
     if (!probe(probe_s)) return false;
     read_new();
     if (const Rhythm by_work = watch_.by_work(tail_); by_work.known()) {
