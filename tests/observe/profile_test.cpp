@@ -47,7 +47,9 @@ TEST_F(ProfileOfAnyProgram, SaysWhereTheRunFolderIs) {
 }
 
 TEST_F(ProfileOfAnyProgram, HandsItsInputOver) {
-  const ProgramResult result = profile({"cat"}, {}, {.input = "from the user\n"});
+  RunOptions run;
+  run.input = "from the user\n";
+  const ProgramResult result = profile({"cat"}, {}, run);
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.out, "from the user\n");
 }
@@ -107,7 +109,9 @@ TEST_F(ProfileOfAnyProgram, IsNotStartedWithoutAFolderToRecordInto) {
 }
 
 TEST_F(ProfileOfAnyProgram, IsNotStartedWhereTheDiskIsFull) {
-  const ProgramResult result = profile({"sh", "-c", "echo started"}, {}, {.largest_file = 4096});
+  RunOptions run;
+  run.largest_file = 4096;
+  const ProgramResult result = profile({"sh", "-c", "echo started"}, {}, run);
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out, "");
   EXPECT_TRUE(is_one_line_error(result, {"control"}));

@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 class ProfileOfPython : public ::testing::Test {
  protected:
   ProgramResult profile(std::vector<std::string> python, std::vector<std::string> options = {}) const {
-    RunOptions run{.folder = folder.path()};
+    RunOptions run;
+    run.folder = folder.path();
     run.environment["PYTHONPATH"] = (folder / "modules").string() + ":" + (tests / "fake_torch").string();
     run.environment["PYTHONDONTWRITEBYTECODE"] = "1";
     options.insert(options.begin(), {"profile", "--out", "run"});

@@ -26,11 +26,11 @@
 namespace hone::observe {
 
 struct SessionOptions {
-  std::filesystem::path folder;  // is there, is empty, and can be written
-  std::vector<std::string> command;
-  RecorderFiles recorder;
+  std::filesystem::path folder = {};  // is there, is empty, and can be written
+  std::vector<std::string> command = {};
+  RecorderFiles recorder = {};
   int standard_output = -1;          // as ProgramStart
-  std::vector<int> blocked_signals;  // as ProgramStart
+  std::vector<int> blocked_signals = {};  // as ProgramStart
   int steps = 20;                    // to record
   bool python_stacks = false;
   double wait_s = 3;  // the least time from the first mark, or from the first device, to the first recorded block
