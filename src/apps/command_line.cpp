@@ -40,7 +40,7 @@ std::vector<std::string> command_names(const CLI::App& app) {
 }
 
 // What of a command's line is wrong; CLI11's own words where they are clear.
-std::string fault(const CLI::App& command, const CLI::ParseError& error, const std::string& on_surplus) {
+std::string fault(const CLI::App& command, const CLI::ParseError& error, const CommandNotes& notes) {
   for (const CLI::Option* option : command.get_options())
     if (option->results().size() > 1 &&
         static_cast<int>(option->results().size()) > option->get_items_expected_max())
@@ -49,18 +49,21 @@ std::string fault(const CLI::App& command, const CLI::ParseError& error, const s
   const std::string text = error.what();
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && text.find(": ") != text.npos)
     return text.substr(0, text.find(": ")) + " lacks its value";
-  const std::vector<std::string> surplus = command.remaining();
+  std::vector<std::string> surplus = command.remaining();
+  std::erase(surplus, "--");  // which divides, and is nothing itself
   if (surplus.empty()) return text;
   const auto option = std::find_if(surplus.begin(), surplus.end(), [](const std::string& word) {
     return word.size() > 1 && word.front() == '-';
   });
   if (option != surplus.end()) {
     const std::string name = option->substr(0, option->find('='));
+    const std::string advice = suggestion(name, option_names(command));
+    const bool of_program = advice.empty() && !notes.verbatim.empty();
     return fmt::format("there is no option '{}'{}", report::clean_utf8(*option),
-                       suggestion(name, option_names(command)));
+                       of_program ? "; if it is the program's, write -- before the program" : advice);
   }
   return fmt::format("'{}' is one too many{}", report::clean_utf8(surplus.front()),
-                     on_surplus.empty() ? "" : ": " + on_surplus);
+                     notes.surplus.empty() ? "" : ": " + notes.surplus);
 }
 
 // The one line, "hone: …" apart, that says what is wrong with the command line.
@@ -71,7 +74,7 @@ std::string usage_text(const CLI::App& app, const CLI::ParseError& error, int ar
     const std::string name = commands[0]->get_name();
     const auto found = notes.find(name);
     return fmt::format("{}; see hone {} --help",
-                       fault(*commands[0], error, found == notes.end() ? "" : found->second.surplus), name);
+                       fault(*commands[0], error, found == notes.end() ? CommandNotes() : found->second), name);
   }
   // CLI11 says only that a subcommand is missing where an unknown one was given.
   const std::string given = argc > 1 ? report::clean_utf8(argv[1]) : "";

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <memory>
 #include <random>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -31,7 +32,7 @@ constexpr const char* kStop = "stop";
 
 struct ProfileOptions {
   std::vector<std::string> command;
-  std::string out, json, roofs, counters = "auto", then = kGoOn;
+  std::string out, json, roofs, then = kGoOn;
   int steps = 20, top = 5;
   double wait_s = 3;
   bool python_stacks = false;
@@ -141,6 +142,7 @@ class ProfileRun {
   observe::Recorded recorded_;
   trace::RunInfo info_;
   std::optional<analyze::Analysis> analysis_;
+  bool tried_ = false;  // to explain what is complete
 };
 
 // What was recorded so far becomes the run folder's trace and report.
@@ -159,6 +161,7 @@ Status ProfileRun::explain() {
 }
 
 void ProfileRun::explain_or_say() {
+  if (std::exchange(tried_, true)) return;
   if (recorded_.processes == 0) {
     tell(fmt::format("nothing was recorded: no process of '{}' used a device or PyTorch", program()));
     return;
@@ -232,7 +235,7 @@ Status ProfileRun::run(int& exit_code) {
   }
   const int program_status = session.wait();
   pass_requests_to({});
-  if (!analysis_) explain_or_say();
+  explain_or_say();
   for (const std::string& note : recorded_.notes) tell(note);
   finish(program_status);
   const bool ended_by_us = goes_on && options_.then == kStop;
@@ -264,9 +267,6 @@ void add_profile_command(Program& program) {
                  "Without it, hone-profile-<date>-<time> here");
   command.flag("--python-stacks", &options->python_stacks,
                "also record the stacks of the program's Python threads, for three more steps");
-  command.option("--counters auto|off", &options->counters, "hardware counters of the longest kernels")
-      .one_of({"auto", "off"})
-      .with_default();
   command.option("--then go-on|stop", &options->then,
                  "once enough is recorded: leave the program to itself, or end it (SIGTERM)")
       .one_of({kGoOn, kStop})

@@ -87,7 +87,7 @@ TEST_F(ProfileOfAnyProgram, LetsTheProgramGoOnWhereHoneIsKilled) {
 TEST_F(ProfileOfAnyProgram, SaysWhyAProgramCannotBeStarted) {
   const ProgramResult missing = profile({"no-such-program"});
   EXPECT_EQ(missing.exit_code, 127);
-  EXPECT_TRUE(is_one_line_error(missing, {"no-such-program", "there is no such program"}));
+  EXPECT_EQ(missing.err, "hone: cannot start 'no-such-program': there is no such program\n");
   EXPECT_EQ(profile({"/"}).exit_code, 126);
   EXPECT_TRUE(folder.names().empty());
 }
@@ -115,6 +115,13 @@ TEST_F(ProfileOfAnyProgram, IsNotStartedWhereTheDiskIsFull) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out, "");
   EXPECT_TRUE(is_one_line_error(result, {"control"}));
+}
+
+TEST_F(ProfileOfAnyProgram, SaysHowToWriteAProgramsOwnOptions) {
+  RunOptions run;
+  run.folder = folder.path();
+  EXPECT_TRUE(is_one_line_error(run_hone({"profile", "ls", "-l"}, run), {"'-l'", "write -- before the program"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"profile", "--step", "3", "ls"}, run), {"did you mean '--steps'"}));
 }
 
 TEST_F(ProfileOfAnyProgram, NeedsAProgram) {
