@@ -74,7 +74,8 @@ std::string usage_text(const CLI::App& app, const CLI::ParseError& error, int ar
     const std::string name = commands[0]->get_name();
     const auto found = notes.find(name);
     return fmt::format("{}; see hone {} --help",
-                       fault(*commands[0], error, found == notes.end() ? CommandNotes() : found->second), name);
+                       fault(*commands[0], error, found == notes.end() ? CommandNotes() : found->second),
+                       name);
   }
   // CLI11 says only that a subcommand is missing where an unknown one was given.
   const std::string given = argc > 1 ? report::clean_utf8(argv[1]) : "";

@@ -45,7 +45,8 @@ fs::path default_folder() {
   std::tm local{};
   localtime_r(&now, &local);
   char time[32];
-  const std::string name = "hone-profile-" + std::string(time, std::strftime(time, sizeof time, "%Y%m%d-%H%M%S", &local));
+  const std::string name =
+      "hone-profile-" + std::string(time, std::strftime(time, sizeof time, "%Y%m%d-%H%M%S", &local));
   fs::path folder = name;
   std::error_code failed;
   for (int i = 2; fs::exists(folder, failed); ++i) folder = fmt::format("{}-{}", name, i);
@@ -68,8 +69,9 @@ Result<OutFolder> make_out(const ProfileOptions& options) {
   Status status = check_out(folder);
   if (status.ok()) status = make_folder(folder);
   if (!status.ok())
-    return options.out.empty() ? Error{status.error().code, status.error().message + "; name another folder with --out"}
-                               : status.error();
+    return options.out.empty()
+               ? Error{status.error().code, status.error().message + "; name another folder with --out"}
+               : status.error();
   return OutFolder{folder, !there};
 }
 
@@ -83,13 +85,20 @@ void remove_unused(const OutFolder& folder) {
 
 std::string mode_name(Mode mode) {
   switch (mode) {
-    case Mode::kWaiting: return "waiting";
-    case Mode::kLeftAlone: return std::string(block_mode_name(trace::BlockMode::kLeftAlone));
-    case Mode::kTimeline: return std::string(block_mode_name(trace::BlockMode::kTimeline));
-    case Mode::kOperators: return std::string(block_mode_name(trace::BlockMode::kOperators));
-    case Mode::kStacks: return std::string(block_mode_name(trace::BlockMode::kStacks));
-    case Mode::kCounters: return std::string(block_mode_name(trace::BlockMode::kCounters));
-    case Mode::kFinished: return "finished";
+    case Mode::kWaiting:
+      return "waiting";
+    case Mode::kLeftAlone:
+      return std::string(block_mode_name(trace::BlockMode::kLeftAlone));
+    case Mode::kTimeline:
+      return std::string(block_mode_name(trace::BlockMode::kTimeline));
+    case Mode::kOperators:
+      return std::string(block_mode_name(trace::BlockMode::kOperators));
+    case Mode::kStacks:
+      return std::string(block_mode_name(trace::BlockMode::kStacks));
+    case Mode::kCounters:
+      return std::string(block_mode_name(trace::BlockMode::kCounters));
+    case Mode::kFinished:
+      return "finished";
   }
   return "";
 }
@@ -255,39 +264,52 @@ void add_profile_command(Program& program) {
   Command command = program.add(
       "profile", "run a program, record some of its steps, and explain them",
       [options, &program] { return run_profile(*options, program.command_line, program.exit_code); });
-  command.positional("PROGRAM", &options->command,
-                     "the program and its arguments, as you would start it; write -- before it")
+  command
+      .positional("PROGRAM", &options->command,
+                  "the program and its arguments, as you would start it; write -- before it")
       .required()
       .verbatim();
-  command.option("--steps N", &options->steps, "steps to record in all; as many again are timed and left alone")
+  command
+      .option("--steps N", &options->steps, "steps to record in all; as many again are timed and left alone")
       .positive()
       .with_default();
-  command.option("--out DIR", &options->out,
-                 "the run folder: the report (HTML, Markdown, JSON) and the trace for ui.perfetto.dev; new or empty. "
-                 "Without it, hone-profile-<date>-<time> here");
+  command.option(
+      "--out DIR", &options->out,
+      "the run folder: the report (HTML, Markdown, JSON) and the trace for ui.perfetto.dev; new or empty. "
+      "Without it, hone-profile-<date>-<time> here");
   command.flag("--python-stacks", &options->python_stacks,
                "also record the stacks of the program's Python threads, for three more steps");
-  command.option("--then go-on|stop", &options->then,
-                 "once enough is recorded: leave the program to itself, or end it (SIGTERM)")
+  command
+      .option("--then go-on|stop", &options->then,
+              "once enough is recorded: leave the program to itself, or end it (SIGTERM)")
       .one_of({kGoOn, kStop})
       .with_default();
-  command.option("--wait SECONDS", &options->wait_s,
-                 "the least time from the first step, or from the first use of a device, to the first recorded step; "
-                 "recording waits longer until steps take equally long")
+  command
+      .option("--wait SECONDS", &options->wait_s,
+              "the least time from the first step, or from the first use of a device, to the first recorded "
+              "step; "
+              "recording waits longer until steps take equally long")
       .not_negative()
       .with_default();
-  command.option("--seed N", &options->seed, "repeat the random order of recorded and other steps of another run");
-  command.option("--roofs FILE", &options->roofs,
-                 "judge by these roofs (as hone ceilings --json writes them), not by what hone knows of the device");
+  command.option("--seed N", &options->seed,
+                 "repeat the random order of recorded and other steps of another run");
+  command.option(
+      "--roofs FILE", &options->roofs,
+      "judge by these roofs (as hone ceilings --json writes them), not by what hone knows of the device");
   command.option("--top N", &options->top, "operators and kernels to name").positive().with_default();
   command.option("--json FILE", &options->json, "write explain.json here, too").written();
   command.footer(
-      "The program runs as if it had been started by itself: its input and output are its own, and what hone says "
-      "goes to standard error. Recording ends after some 40 steps; the report is written then, while the program "
-      "goes on undisturbed, so that a long training need not be cut short. Ctrl-C ends the program, and what was "
+      "The program runs as if it had been started by itself: its input and output are its own, and what hone "
+      "says "
+      "goes to standard error. Recording ends after some 40 steps; the report is written then, while the "
+      "program "
+      "goes on undisturbed, so that a long training need not be cut short. Ctrl-C ends the program, and what "
+      "was "
       "recorded until then is explained.\n"
-      "Exit status: that of the program, 128 + the signal where one ended it, whatever was recorded; 127 there is "
-      "no such program, 126 it cannot be started, 1 the run folder cannot be made, 2 the command line is wrong. "
+      "Exit status: that of the program, 128 + the signal where one ended it, whatever was recorded; 127 "
+      "there is "
+      "no such program, 126 it cannot be started, 1 the run folder cannot be made, 2 the command line is "
+      "wrong. "
       "With --then stop, where hone ended the program: 0 explained, 1 not explained.");
 }
 

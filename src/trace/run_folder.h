@@ -22,7 +22,7 @@ inline constexpr const char* kTraceFile = "trace.pftrace";
 struct ObservedRun {
   struct Block {
     uint32_t number = 0;
-    std::string mode;  // "timeline", "left alone", …
+    std::string mode;                 // "timeline", "left alone", …
     double start_s = 0, seconds = 0;  // from the program's start
   };
   std::vector<Block> blocks;     // in order of time

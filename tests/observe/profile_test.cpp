@@ -73,7 +73,8 @@ TEST_F(ProfileOfAnyProgram, EndsAsTheProgramDoesBySignals) {
 }
 
 TEST_F(ProfileOfAnyProgram, PassesOnARequestToEnd) {
-  const ProgramResult result = profile_shell("trap 'echo heard; exit 3' TERM; kill -TERM $PPID; sleep 5 & wait");
+  const ProgramResult result =
+      profile_shell("trap 'echo heard; exit 3' TERM; kill -TERM $PPID; sleep 5 & wait");
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_EQ(result.out, "heard\n");
 }
@@ -120,7 +121,8 @@ TEST_F(ProfileOfAnyProgram, IsNotStartedWhereTheDiskIsFull) {
 TEST_F(ProfileOfAnyProgram, SaysHowToWriteAProgramsOwnOptions) {
   RunOptions run;
   run.folder = folder.path();
-  EXPECT_TRUE(is_one_line_error(run_hone({"profile", "ls", "-l"}, run), {"'-l'", "write -- before the program"}));
+  EXPECT_TRUE(
+      is_one_line_error(run_hone({"profile", "ls", "-l"}, run), {"'-l'", "write -- before the program"}));
   EXPECT_TRUE(is_one_line_error(run_hone({"profile", "--step", "3", "ls"}, run), {"did you mean '--steps'"}));
 }
 

@@ -48,7 +48,8 @@ TEST_F(ProfileOfPython, KeepsOutputAndExitStatus) {
 }
 
 TEST_F(ProfileOfPython, RunsTheUsersSitecustomizeOnce) {
-  write_module("sitecustomize.py", "print('mine', __name__, __file__.endswith('modules/sitecustomize.py'))\n");
+  write_module("sitecustomize.py",
+               "print('mine', __name__, __file__.endswith('modules/sitecustomize.py'))\n");
   const ProgramResult result = profile({"-c", "import sitecustomize; print(sitecustomize.__name__)"});
   EXPECT_EQ(result.out, "mine sitecustomize True\nsitecustomize\n") << result.err;
 }
@@ -62,17 +63,19 @@ TEST_F(ProfileOfPython, LeavesErrorsOfTheUsersSitecustomizeToPython) {
 
 TEST_F(ProfileOfPython, KeepsItsOwnModulesOutOfTheProgramsSight) {
   const ProgramResult result = profile(
-      {"-c", "import sys\nprint([p for p in sys.path if 'hone_observe' in p])\ntry:\n  import marks\nexcept "
-             "ImportError as e:\n  print(e)"});
+      {"-c",
+       "import sys\nprint([p for p in sys.path if 'hone_observe' in p])\ntry:\n  import marks\nexcept "
+       "ImportError as e:\n  print(e)"});
   EXPECT_EQ(result.out, "[]\nNo module named 'marks'\n") << result.err;
 }
 
 TEST_F(ProfileOfPython, LeavesModulesAsTheyWereOnceTheyAreImported) {
   const ProgramResult result = profile(
-      {"-c", "import inspect, torch.optim.optimizer as m, pickle, torch\n"
-             "print(m.__loader__.exec_module.__qualname__, inspect.getsource(m).startswith('_hooks'))\n"
-             "class N(torch.nn.Module):\n  pass\nn = N().eval()\nprint(sorted(vars(n)), type(pickle.loads(pickle."
-             "dumps(n))) is N)"});
+      {"-c",
+       "import inspect, torch.optim.optimizer as m, pickle, torch\n"
+       "print(m.__loader__.exec_module.__qualname__, inspect.getsource(m).startswith('_hooks'))\n"
+       "class N(torch.nn.Module):\n  pass\nn = N().eval()\nprint(sorted(vars(n)), type(pickle.loads(pickle."
+       "dumps(n))) is N)"});
   EXPECT_EQ(result.out, "_LoaderBasics.exec_module True\n['training'] True\n") << result.err;
 }
 
@@ -80,9 +83,10 @@ TEST_F(ProfileOfPython, ObservesChildrenThatItStarts) {
   write_module("work.py", "def f(x):\n  return 2 * x\n");
   for (const char* method : {"fork", "spawn"}) {
     fs::remove_all(folder / "run");
-    write_module("main.py", std::string("import multiprocessing as m, work\nif __name__ == '__main__':\n  with "
-                                        "m.get_context('") +
-                                method + "').Pool(4) as p:\n    print(p.map(work.f, range(8)))\n");
+    write_module("main.py",
+                 std::string("import multiprocessing as m, work\nif __name__ == '__main__':\n  with "
+                             "m.get_context('") +
+                     method + "').Pool(4) as p:\n    print(p.map(work.f, range(8)))\n");
     const ProgramResult result = profile({(folder / "modules/main.py").string()});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out, "[0, 2, 4, 6, 8, 10, 12, 14]\n") << method;

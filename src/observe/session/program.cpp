@@ -75,8 +75,7 @@ class SpawnSettings {
 };
 
 Error cannot_start(const std::string& program, int error) {
-  if (error == ENOENT)
-    return not_found(fmt::format("cannot start '{}': there is no such program", program));
+  if (error == ENOENT) return not_found(fmt::format("cannot start '{}': there is no such program", program));
   return invalid(fmt::format("cannot start '{}': {}", program, std::generic_category().message(error)));
 }
 

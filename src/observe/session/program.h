@@ -19,7 +19,7 @@ struct ProgramStart {
   std::vector<std::string> command = {};  // the program and its arguments; not empty
   std::vector<std::pair<std::string, std::string>> environment = {};  // on top of ours
   std::vector<int> blocked_signals = {};  // that we block and the program must not find blocked
-  int standard_output = -1;          // what its standard output is; -1: ours
+  int standard_output = -1;               // what its standard output is; -1: ours
 };
 
 class Program {

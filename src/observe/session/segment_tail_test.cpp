@@ -21,13 +21,14 @@ class GrowingSegment : public ::testing::Test {
   void SetUp() override { fs::create_directories(folder); }
   void TearDown() override { fs::remove_all(folder); }
   void write(const std::string& bytes) const {
-    std::ofstream(folder / "100-1.seg", std::ios::binary).write(bytes.data(), static_cast<long>(bytes.size()));
+    std::ofstream(folder / "100-1.seg", std::ios::binary)
+        .write(bytes.data(), static_cast<long>(bytes.size()));
   }
   // Times of the marks that are new.
   std::vector<int64_t> new_marks() {
     std::vector<int64_t> times;
     tail.read([&](const SegmentRecord& record) {
-      if (record.kind == Kind::kMark) times.push_back(record.as<Mark>().time_ns);
+      if (record.at.kind() == Kind::kMark) times.push_back(record.at.as<Mark>()->time_ns);
     });
     return times;
   }
@@ -70,7 +71,7 @@ TEST_F(GrowingSegment, PassesOverWhatIsNoSegment) {
   write("no segment at all, but longer than the header of one would have to be to be read");
   EXPECT_TRUE(new_marks().empty());
   SegmentWriter writer(100);
-  writer.mark(MarkKind::kOptimizer, "SGD", 10).raw(std::string(64, '\x07'));
+  writer.mark(MarkKind::kOptimizer, "SGD", 10).raw(std::string(60, '\x07'));
   std::ofstream(folder / "101-1.seg", std::ios::binary) << writer.bytes();
   EXPECT_EQ(new_marks().size(), 1u);
 }

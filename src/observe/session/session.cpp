@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/file.h"
+#include "observe/session/call_ids.h"
 
 namespace hone::observe {
 namespace {
@@ -64,8 +65,8 @@ std::vector<std::string> replaced_tools(const SessionOptions& options) {
   for (const char* variable : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"})
     if (const char* there = std::getenv(variable);
         there != nullptr && *there != '\0' && !options.recorder.library.empty())
-      notes.push_back(fmt::format("{} was {} and is hone's recorder in this run: there can be only one", variable,
-                                  there));
+      notes.push_back(fmt::format("{} was {} and is hone's recorder in this run: there can be only one",
+                                  variable, there));
   return notes;
 }
 
@@ -107,6 +108,9 @@ bool Session::order(Mode mode, uint32_t block) {
   wanted.mode = mode;
   wanted.block = block;
   wanted.python_stacks = options_.python_stacks && mode == Mode::kStacks;
+  const CallId once_a_step = call_id(recorded_.rhythm.call_a_step);
+  wanted.mark_runtime_call = once_a_step.runtime;
+  wanted.mark_driver_call = once_a_step.driver;
   const uint32_t number = control_.order(wanted);
   const int64_t start = now_ns();
   while (true) {
@@ -181,7 +185,7 @@ bool Session::may_give_marks() const {
 bool Session::probe(double seconds) {
   watch_.forget_work();
   if (!order(any_device() ? Mode::kTimeline : Mode::kOperators, kProbeBlock) || !pause(seconds)) return false;
-  return order(Mode::kLeftAlone, kProbeBlock);
+  return order(Mode::kWaiting, kProbeBlock);  // what follows is no block: the program may still warm up
 }
 
 // Waits until the program is warm, and tells how long its steps take. Rhythm::known() false: nothing tells.
@@ -220,13 +224,11 @@ bool Session::find_rhythm() {
 const Recorded& Session::record() {
   if (wait_for_processes() && find_rhythm()) {
     recorded_.any_device = any_device();
-    const Schedule schedule =
-        make_schedule({options_.steps, recorded_.rhythm.marks_a_step > 0, recorded_.any_device,
-                       options_.python_stacks, options_.seed});
+    const Schedule schedule = make_schedule({options_.steps, recorded_.rhythm.marks_a_step > 0,
+                                             recorded_.any_device, options_.python_stacks, options_.seed});
     recorded_.seed = schedule.seed;
-    recorded_.complete =
-        std::all_of(schedule.blocks.begin(), schedule.blocks.end(),
-                    [this](const PlannedBlock& planned) { return record_block(planned); });
+    recorded_.complete = std::all_of(schedule.blocks.begin(), schedule.blocks.end(),
+                                     [this](const PlannedBlock& planned) { return record_block(planned); });
   }
   order(Mode::kFinished, next_block_);
   read_new();
@@ -234,9 +236,10 @@ const Recorded& Session::record() {
   const auto processes = control_.processes();
   recorded_.processes = static_cast<int>(processes.size());
   if (!lagging_.empty())
-    note(fmt::format("{} of {} processes did not follow the recorder's orders in time; what they recorded may "
-                     "lie in steps that count as left alone",
-                     lagging_.size(), processes.size()));
+    note(
+        fmt::format("{} of {} processes did not follow the recorder's orders in time; what they recorded may "
+                    "lie in steps that count as left alone",
+                    lagging_.size(), processes.size()));
   return recorded_;
 }
 

@@ -29,11 +29,12 @@ struct SessionOptions {
   std::filesystem::path folder = {};  // is there, is empty, and can be written
   std::vector<std::string> command = {};
   RecorderFiles recorder = {};
-  int standard_output = -1;          // as ProgramStart
+  int standard_output = -1;               // as ProgramStart
   std::vector<int> blocked_signals = {};  // as ProgramStart
-  int steps = 20;                    // to record
+  int steps = 20;                         // to record
   bool python_stacks = false;
-  double wait_s = 3;  // the least time from the first mark, or from the first device, to the first recorded block
+  double wait_s =
+      3;  // the least time from the first mark, or from the first device, to the first recorded block
   uint64_t seed = 0;  // of the order of blocks
 };
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "core/statistics.h"
+#include "observe/session/call_ids.h"
 #include "trace/link/period.h"
 
 namespace hone::observe {
@@ -22,11 +23,16 @@ constexpr double kFewestPeriods = 3;
 // batches for one, and a module may be called several times.
 int order_of(segments::MarkKind kind) {
   switch (kind) {
-    case segments::MarkKind::kUser: return 0;
-    case segments::MarkKind::kOptimizer: return 1;
-    case segments::MarkKind::kModule: return 2;
-    case segments::MarkKind::kData: return 3;
-    case segments::MarkKind::kApiCall: return 4;
+    case segments::MarkKind::kUser:
+      return 0;
+    case segments::MarkKind::kOptimizer:
+      return 1;
+    case segments::MarkKind::kModule:
+      return 2;
+    case segments::MarkKind::kData:
+      return 3;
+    case segments::MarkKind::kApiCall:
+      return 4;
   }
   return 5;
 }
@@ -34,6 +40,11 @@ int order_of(segments::MarkKind kind) {
 double median_of_last(std::span<const double> values, std::size_t skip) {
   const std::size_t end = values.size() - skip;
   return median(values.subspan(end - kSettledSteps, kSettledSteps));
+}
+
+bool is_known(std::string_view call) {
+  const CallId id = call_id(call);
+  return id.runtime != 0 || id.driver != 0;
 }
 
 bool has_settled(std::span<const double> intervals) {
@@ -45,29 +56,26 @@ bool has_settled(std::span<const double> intervals) {
 }  // namespace
 
 void StepWatch::see(const SegmentRecord& record) {
-  switch (record.kind) {
-    case segments::Kind::kMark: {
-      const auto mark = record.as<segments::Mark>();
-      marks_[{record.pid, mark.what, mark.name, mark.tid}].push_back(mark.time_ns);
-      if (first_mark_ns_ == 0 || mark.time_ns < first_mark_ns_) first_mark_ns_ = mark.time_ns;
+  switch (record.at.kind()) {
+    case segments::Kind::kMark:
+      if (const auto mark = record.at.as<segments::Mark>()) {
+        marks_[{record.pid, mark->what, mark->name, mark->tid}].push_back(mark->time_ns);
+        if (first_mark_ns_ == 0 || mark->time_ns < first_mark_ns_) first_mark_ns_ = mark->time_ns;
+      }
       break;
-    }
-    case segments::Kind::kApiCall: {
-      const auto call = record.as<segments::ApiCall>();
-      launches_[record.pid].push_back({call.start_ns, call.name, call.correlation});
+    case segments::Kind::kApiCall:
+      if (const auto call = record.at.as<segments::ApiCall>())
+        launches_[record.pid].push_back({call->start_ns, call->name, call->correlation});
       break;
-    }
-    case segments::Kind::kKernel: {
-      const auto kernel = record.as<segments::Kernel>();
-      kernels_[record.pid].push_back({kernel.start_ns, kernel.name, kernel.correlation});
+    case segments::Kind::kKernel:
+      if (const auto kernel = record.at.as<segments::Kernel>())
+        kernels_[record.pid].push_back({kernel->start_ns, kernel->name, kernel->correlation});
       break;
-    }
-    case segments::Kind::kRange: {
-      const auto range = record.as<segments::Range>();
-      if (range.what == segments::RangeKind::kOperator)
-        operators_[record.pid].push_back({range.start_ns, range.name, 0});
+    case segments::Kind::kRange:
+      if (const auto range = record.at.as<segments::Range>();
+          range && range->what == segments::RangeKind::kOperator)
+        operators_[record.pid].push_back({range->start_ns, range->name, 0});
       break;
-    }
     default: break;
   }
 }
@@ -153,8 +161,10 @@ Rhythm StepWatch::by_work(const SegmentTail& tail) const {
   for (const Launch& call : calls->second) count[call.name] += 1;
   constexpr double kOnce = 0.15;  // as a share: the piece that was seen begins and ends within steps
   for (const auto& [name, times] : count)
-    if (std::abs(times / best.steps - 1) <= kOnce + 1 / best.steps && best.call_a_step.empty())
-      best.call_a_step = tail.name(best.pid, name);
+    if (const std::string_view call = tail.name(best.pid, name);
+        std::abs(times / best.steps - 1) <= kOnce + 1 / best.steps && best.call_a_step.empty() &&
+        is_known(call))
+      best.call_a_step = call;
   return best;
 }
 

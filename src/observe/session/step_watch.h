@@ -15,11 +15,11 @@
 namespace hone::observe {
 
 struct Rhythm {
-  int64_t step_ns = 0;   // 0: not known
-  double steps = 0;      // that it was told from
-  bool settled = false;  // the last steps take as long as those before them: no warm-up any more
-  int pid = 0;           // whose steps these are
-  double marks_a_step = 0;      // of all marks of that process; 0: it gives none
+  int64_t step_ns = 0;           // 0: not known
+  double steps = 0;              // that it was told from
+  bool settled = false;          // the last steps take as long as those before them: no warm-up any more
+  int pid = 0;                   // whose steps these are
+  double marks_a_step = 0;       // of all marks of that process; 0: it gives none
   std::string call_a_step = {};  // the CUDA call that comes once a step, where no mark does; empty: none
   bool known() const { return step_ns > 0; }
 };
@@ -47,7 +47,8 @@ class StepWatch {
     uint32_t correlation = 0;
   };
   // Marks of one source, in order of time.
-  using Source = std::tuple<int, trace::segments::MarkKind, uint32_t, int64_t>;  // process, kind, name, thread
+  using Source =
+      std::tuple<int, trace::segments::MarkKind, uint32_t, int64_t>;  // process, kind, name, thread
   struct Work {
     std::vector<int64_t> times;
     std::vector<uint32_t> symbols;
@@ -56,7 +57,7 @@ class StepWatch {
 
   std::map<Source, std::vector<int64_t>> marks_;
   int64_t first_mark_ns_ = 0;
-  std::map<int, std::vector<Launch>> launches_;   // by process
+  std::map<int, std::vector<Launch>> launches_;  // by process
   std::map<int, std::vector<Launch>> kernels_;
   std::map<int, std::vector<Launch>> operators_;
 };

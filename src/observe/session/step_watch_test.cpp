@@ -54,7 +54,8 @@ TEST_F(Watched, TakesTheOptimizerForTheStepWhateverElseIsMarked) {
 
 TEST_F(Watched, IsNotSettledWhileStepsBecomeShorter) {
   int64_t at = 1 * kMs;
-  for (int step = 0; step < 12; ++step) program.mark(MarkKind::kOptimizer, "SGD", at += (40 - 3 * step) * kMs);
+  for (int step = 0; step < 12; ++step)
+    program.mark(MarkKind::kOptimizer, "SGD", at += (40 - 3 * step) * kMs);
   see(program);
   EXPECT_TRUE(watch.by_marks().known());
   EXPECT_FALSE(watch.by_marks().settled);

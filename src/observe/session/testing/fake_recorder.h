@@ -23,9 +23,9 @@ namespace hone::observe {
 
 struct FakeProgram {
   int64_t step_ns = 5'000'000;
-  bool marks = true;    // of an optimizer, one a step
-  bool device = true;   // kernels in recorded modes; otherwise operators
-  int kernels = 8;      // a step, all different
+  bool marks = true;   // of an optimizer, one a step
+  bool device = true;  // kernels in recorded modes; otherwise operators
+  int kernels = 8;     // a step, all different
   bool obeys = true;
 };
 
