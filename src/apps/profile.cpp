@@ -3,6 +3,7 @@
 #include <csignal>
 #include <ctime>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <utility>
 
@@ -127,6 +128,34 @@ Status not_started(const Error& error, int& exit_code) {
   return {};
 }
 
+// Requests to end for the program, also those that come before it is known.
+class Requests {
+ public:
+  Requests() {
+    pass_requests_to([this](int signal) {
+      const std::lock_guard lock(lock_);
+      if (session_ != nullptr)
+        session_->send(signal);
+      else
+        early_.push_back(signal);
+    });
+  }
+  ~Requests() { pass_requests_to({}); }
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+
+  void are_for(observe::Session& session) {
+    const std::lock_guard lock(lock_);
+    session_ = &session;
+    for (const int signal : early_) session.send(signal);
+  }
+
+ private:
+  std::mutex lock_;
+  observe::Session* session_ = nullptr;
+  std::vector<int> early_;
+};
+
 // One observed run from the program's start to what is said at its end.
 class ProfileRun {
  public:
@@ -225,13 +254,14 @@ Result<observe::SessionOptions> ProfileRun::prepare() {
 
 Status ProfileRun::run(int& exit_code) {
   HONE_ASSIGN(observe::SessionOptions session_options, prepare());
+  std::optional<Requests> requests(std::in_place);
   Result<observe::Session> started = observe::Session::start(std::move(session_options));
   if (!started.ok()) {
     remove_unused(folder_);
     return not_started(started.error(), exit_code);
   }
   observe::Session& session = *started;
-  pass_requests_to([&session](int signal) { session.send(signal); });
+  requests->are_for(session);
   tell(fmt::format("observing '{}'; the run folder is {}", program(), folder_.path.string()));
   recorded_ = session.record();
   const bool goes_on = !session.exit_status();
@@ -243,7 +273,7 @@ Status ProfileRun::run(int& exit_code) {
       tell(fmt::format("recorded; the report is {}; '{}' goes on", page_.string(), program()));
   }
   const int program_status = session.wait();
-  pass_requests_to({});
+  requests.reset();
   explain_or_say();
   for (const std::string& note : recorded_.notes) tell(note);
   finish(program_status);

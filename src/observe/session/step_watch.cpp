@@ -76,7 +76,8 @@ void StepWatch::see(const SegmentRecord& record) {
           range && range->what == segments::RangeKind::kOperator)
         operators_[record.pid].push_back({range->start_ns, range->name, 0});
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
