@@ -52,6 +52,11 @@ def arm(library=None):
         return 0
 
 
+def of_torch(module):
+    """The hook of `import torch`."""
+    arm()
+
+
 def _note(path, text):
     try:
         ctypes.PyDLL(path).hone_note(text.encode("utf-8", "replace"))
