@@ -199,7 +199,7 @@ GpuUse GpuSampler::read_one(Gpu& gpu, double seconds, GpuReading& reading, Missi
     use.held_by_heat_share = share_of_time(gpu.last.held_by_heat_ns, now.held_by_heat_ns, seconds);
     read_links(gpu, now, seconds, use);
     gpu.last = now;
-    read_processes(gpu, reading, missing);
+    read_processes(gpu, seconds, reading, missing);
   }
   return use;
 }
@@ -276,10 +276,10 @@ void GpuSampler::read_links(Gpu& gpu, const Counters& now, double seconds, GpuUs
     use.nvlink.sent = rate(gpu.last.nvlink_sent_kib, now.nvlink_sent_kib, seconds, kKib);
     use.nvlink.received = rate(gpu.last.nvlink_received_kib, now.nvlink_received_kib, seconds, kKib);
   }
-  if (use.pcie.known() || gpu.gpm) return;
+  if (use.pcie.known()) return;
   use.pcie.sent = rate(gpu.last.pcie_sent, now.pcie_sent, seconds);
   use.pcie.received = rate(gpu.last.pcie_received, now.pcie_received, seconds);
-  if (use.pcie.known() || !(seconds > 0)) return;
+  if (use.pcie.known() || gpu.gpm || !(seconds > 0)) return;
   const Functions& f = library_->functions();
   unsigned value = 0;
   if (call(f.pcie_throughput, gpu.device, kPcieSent, &value) == kSuccess) use.pcie.sent = value * kKilobyte;
@@ -287,7 +287,7 @@ void GpuSampler::read_links(Gpu& gpu, const Counters& now, double seconds, GpuUs
     use.pcie.received = value * kKilobyte;
 }
 
-void GpuSampler::read_processes(Gpu& gpu, GpuReading& reading, Missing& missing) {
+void GpuSampler::read_processes(Gpu& gpu, double seconds, GpuReading& reading, Missing& missing) {
   const Functions& f = library_->functions();
   std::set<int64_t> seen;
   const auto take = [&](auto* list, const char* what) {
@@ -312,10 +312,12 @@ void GpuSampler::read_processes(Gpu& gpu, GpuReading& reading, Missing& missing)
   };
   take(f.compute_processes, "processes");
   take(f.graphics_processes, nullptr);
-  read_process_shares(gpu, reading);
+  read_process_shares(gpu, seconds, reading);
 }
 
-void GpuSampler::read_process_shares(Gpu& gpu, GpuReading& reading) {
+// The driver keeps samples of some seconds; those that it has given before, and those from before the first look, are of
+// no interval.
+void GpuSampler::read_process_shares(Gpu& gpu, double seconds, GpuReading& reading) {
   const Functions& f = library_->functions();
   unsigned count = 0;
   call(f.process_samples, gpu.device, static_cast<ProcessSample*>(nullptr), &count, gpu.last_sample_us);
@@ -324,12 +326,15 @@ void GpuSampler::read_process_shares(Gpu& gpu, GpuReading& reading) {
   if (call(f.process_samples, gpu.device, samples.data(), &count, gpu.last_sample_us) != kSuccess) return;
   samples.resize(std::min<std::size_t>(count, samples.size()));
   std::map<int64_t, std::pair<double, int>> sums;
+  const unsigned long long since = gpu.last_sample_us;
   for (const ProcessSample& sample : samples) {
+    if (sample.time_us <= since) continue;
     gpu.last_sample_us = std::max(gpu.last_sample_us, sample.time_us);
     auto& [sum, number] = sums[sample.pid];
     sum += sample.sm * 0.01;
     ++number;
   }
+  if (!(seconds > 0)) return;
   for (const auto& [pid, sum] : sums) {
     const auto process = reading.processes.find(pid);
     if (process != reading.processes.end())

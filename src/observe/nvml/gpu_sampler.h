@@ -59,8 +59,8 @@ class GpuSampler {
   void read_levels(const Gpu& gpu, trace::live::GpuUse& use, Missing& missing);
   Counters read_counters(const Gpu& gpu);
   void read_links(Gpu& gpu, const Counters& now, double seconds, trace::live::GpuUse& use);
-  void read_processes(Gpu& gpu, GpuReading& reading, Missing& missing);
-  void read_process_shares(Gpu& gpu, GpuReading& reading);
+  void read_processes(Gpu& gpu, double seconds, GpuReading& reading, Missing& missing);
+  void read_process_shares(Gpu& gpu, double seconds, GpuReading& reading);
 
   std::shared_ptr<const Library> library_;
   std::string driver_;

@@ -86,6 +86,7 @@ TEST_F(Gpus, OfTheFirstLookKnowNoRates) {
   EXPECT_EQ(reading.gpus[0].held_by_power_share, std::nullopt);
   EXPECT_FALSE(reading.gpus[0].pcie.known());
   EXPECT_EQ(reading.gpus[0].power_w, 612);
+  EXPECT_EQ(reading.processes.at(4242).share, std::nullopt);
 }
 
 TEST_F(Gpus, NameTheProcessesThatUseThem) {

@@ -5,6 +5,7 @@
 
 #include "analyze/live/targets.h"
 #include "core/units.h"
+#include "report/device_words.h"
 #include "report/terminal/live_parts.h"
 #include "report/text.h"
 
@@ -19,7 +20,7 @@ using trace::live::Known;
 using trace::live::MachineUse;
 using trace::live::Traffic;
 
-constexpr std::size_t kBlockLines = 7;
+constexpr std::size_t kBlockLines = 8;
 constexpr std::size_t kMostBlocks = 4;  // of text, which has any height
 
 std::string gpu_title(const GpuUse& gpu) {
@@ -37,6 +38,19 @@ std::string of_limit(Known value, Known limit, std::string_view unit) {
 std::string traffic_text(std::string_view name, const Traffic& traffic) {
   if (!traffic.known()) return fmt::format("{} –", name);
   return fmt::format("{} {} in, {} out", name, live_rate(traffic.received), live_rate(traffic.sent));
+}
+
+// What keeps the multiprocessors busy; empty where nobody says.
+std::string pipes_text(const GpuUse& gpu) {
+  std::string text;
+  for (const auto& [name, share] : {std::pair("SMs with work", gpu.sm_share),
+                                    {"warps", gpu.warps_share},
+                                    {"FP64", gpu.fp64_share},
+                                    {"FP32", gpu.fp32_share},
+                                    {"FP16", gpu.fp16_share},
+                                    {"integer", gpu.integer_share}})
+    if (share) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, live_share(share));
+  return text;
 }
 
 // Why its clocks are low, where that is not for want of work; empty: they are not, or nobody says.
@@ -103,6 +117,10 @@ Lines block(const GpuUse& gpu, const LiveHistory& history, const TerminalStyle& 
       figure_line({"memory", share_of_metric("gpu_memory_share"), find_metric(targets, "gpu_memory_share"),
                    live_part(gpu.memory_used_bytes, gpu.memory_total_bytes)},
                   history, style));
+  if (const std::string pipes = pipes_text(gpu); !pipes.empty()) {
+    LiveLine line(style);
+    lines.push_back(line.add("  ").add(pipes).str());
+  }
   LiveLine links(style);
   links.add("  ");
   if (gpu.instance < 0) links.add(of_limit(gpu.sm_clock_mhz, gpu.sm_clock_max_mhz, "MHz")).add("; ");
@@ -116,54 +134,75 @@ Lines block(const GpuUse& gpu, const LiveHistory& history, const TerminalStyle& 
   return lines;
 }
 
-// One line a GPU. Columns that do not fit are left out from the right.
-Lines gpu_table(const MachineUse& use, const TerminalStyle& style) {
-  struct Column {
-    std::string_view heading;
-    std::size_t width;
-    std::string_view target;
-    std::string (*text)(const GpuUse&);
-  };
-  static const Column kColumns[] = {
-      {"busy", 6, "gpu_busy_share", [](const GpuUse& gpu) { return live_share(gpu.busy_share); }},
-      {"tensor", 7, "tensor_pipe_share", [](const GpuUse& gpu) { return live_share(gpu.tensor_share); }},
-      {"DRAM", 6, "dram_utilisation", [](const GpuUse& gpu) { return live_share(gpu.dram_share); }},
-      {"memory", 19, "gpu_memory_share",
-       [](const GpuUse& gpu) { return live_part(gpu.memory_used_bytes, gpu.memory_total_bytes); }},
-      {"power", 14, "", [](const GpuUse& gpu) { return of_limit(gpu.power_w, gpu.power_limit_w, "W"); }},
-      {"°C", 4, "",
-       [](const GpuUse& gpu) {
-         return gpu.temperature_c ? fmt::format("{:.0f}", *gpu.temperature_c) : std::string("–");
-       }},
-      {"MHz", 5, "",
-       [](const GpuUse& gpu) {
-         return gpu.sm_clock_mhz ? fmt::format("{:.0f}", *gpu.sm_clock_mhz) : std::string("–");
-       }},
-      {"NVLink in", 10, "", [](const GpuUse& gpu) { return live_rate(gpu.nvlink.received); }},
-      {"out", 10, "", [](const GpuUse& gpu) { return live_rate(gpu.nvlink.sent); }},
-      {"PCIe in", 10, "", [](const GpuUse& gpu) { return live_rate(gpu.pcie.received); }},
-      {"out", 10, "", [](const GpuUse& gpu) { return live_rate(gpu.pcie.sent); }},
-  };
-  constexpr std::size_t kFirst = 9;
-  LiveLine heading(style);
-  std::size_t at = kFirst;
-  heading.add("GPU", Colour::kBold);
-  for (const Column& column : kColumns) {
+struct GpuColumn {
+  std::string_view heading;
+  std::size_t width;
+  std::string_view target;
+  std::string (*text)(const GpuUse&);
+  bool is_clock = false;  // which may be held back
+};
+
+std::string whole_text(Known value) { return value ? fmt::format("{:.0f}", *value) : "–"; }
+
+const GpuColumn kGpuColumns[] = {
+    {"busy", 6, "gpu_busy_share", [](const GpuUse& gpu) { return live_share(gpu.busy_share); }},
+    {"tensor", 7, "tensor_pipe_share", [](const GpuUse& gpu) { return live_share(gpu.tensor_share); }},
+    {"DRAM", 7, "dram_utilisation", [](const GpuUse& gpu) { return live_share(gpu.dram_share); }},
+    {"memory", 18, "gpu_memory_share",
+     [](const GpuUse& gpu) { return live_part(gpu.memory_used_bytes, gpu.memory_total_bytes); }},
+    {"power", 14, "", [](const GpuUse& gpu) { return of_limit(gpu.power_w, gpu.power_limit_w, "W"); }},
+    {"°C", 4, "", [](const GpuUse& gpu) { return whole_text(gpu.temperature_c); }},
+    {"MHz", 5, "", [](const GpuUse& gpu) { return whole_text(gpu.sm_clock_mhz); }, true},
+    {"NVLink in", 10, "", [](const GpuUse& gpu) { return live_rate(gpu.nvlink.received); }},
+    {"out", 10, "", [](const GpuUse& gpu) { return live_rate(gpu.nvlink.sent); }},
+    {"PCIe in", 10, "", [](const GpuUse& gpu) { return live_rate(gpu.pcie.received); }},
+    {"out", 10, "", [](const GpuUse& gpu) { return live_rate(gpu.pcie.sent); }},
+};
+
+// A line of the table: `cell` gives each column's text and colour. Columns that do not fit are left out from the right.
+template <typename Cell>
+LiveLine table_line(std::string_view title, std::optional<Colour> colour, const TerminalStyle& style,
+                    const Cell& cell) {
+  std::size_t at = 9;
+  LiveLine line(style);
+  line.add(title, colour);
+  for (const GpuColumn& column : kGpuColumns) {
     if (at + column.width > style.width) break;
-    heading.right_at(at += column.width, column.heading, Colour::kFaint);
+    const auto [text, text_colour] = cell(column);
+    line.right_at(at += column.width, text, text_colour);
   }
-  Lines lines = {heading.str()};
+  return line;
+}
+
+// What the columns should be, of the first GPU that is in use.
+std::string table_targets(const MachineUse& use, const TerminalStyle& style) {
+  const auto used =
+      std::find_if(use.gpus.begin(), use.gpus.end(), [](const GpuUse& gpu) { return gpu.in_use(); });
+  const std::vector<Metric> targets =
+      used == use.gpus.end() ? std::vector<Metric>() : analyze::live::gpu_targets(*used);
+  return table_line(targets.empty() ? "" : "target", Colour::kFaint, style,
+                    [&](const GpuColumn& column) {
+                      const Metric* metric = find_metric(targets, column.target);
+                      return std::pair(metric == nullptr ? "" : metric_target(*metric),
+                                       std::optional(Colour::kFaint));
+                    })
+      .str();
+}
+
+Lines gpu_table(const MachineUse& use, const TerminalStyle& style) {
+  constexpr std::size_t kLeastWords = 12;
+  Lines lines = {table_line("GPU", Colour::kBold, style, [](const GpuColumn& column) {
+                   return std::pair(std::string(column.heading), std::optional(Colour::kFaint));
+                 }).str()};
+  if (const std::string targets = table_targets(use, style); !targets.empty()) lines.push_back(targets);
   for (const GpuUse& gpu : use.gpus) {
     const std::vector<Metric> targets = analyze::live::gpu_targets(gpu);
-    LiveLine line(style);
-    line.add(gpu_title(gpu));
-    at = kFirst;
-    for (const Column& column : kColumns) {
-      if (at + column.width > style.width) break;
-      line.right_at(at += column.width, column.text(gpu), mark_colour(find_metric(targets, column.target)));
-    }
-    if (const std::string held = held_text(gpu); !held.empty() && holds_back(gpu))
-      line.add("  ").add(held, Colour::kYellow);
+    LiveLine line = table_line(gpu_title(gpu), {}, style, [&](const GpuColumn& column) {
+      const bool slow_clock = column.is_clock && holds_back(gpu);
+      return std::pair(column.text(gpu), slow_clock ? std::optional(Colour::kYellow)
+                                                    : mark_colour(find_metric(targets, column.target)));
+    });
+    if (holds_back(gpu) && line.room() > kLeastWords) line.add("  ").add(held_text(gpu), Colour::kYellow);
     lines.push_back(line.str());
   }
   return lines;

@@ -93,11 +93,11 @@ void add_cpu_lines(const HostUse& host, const std::vector<Metric>& targets, cons
   Parts parts(style);
   parts.add("user " + live_share(host.user_share)).add("system " + live_share(host.system_share));
   if (host.stolen_share.value_or(0) >= 0.005) parts.add("stolen " + live_share(host.stolen_share));
-  parts.add("runnable " + number_text(host.runnable, "{:.0f}"));
-  if (host.in_line) parts.add("in line " + number_text(host.in_line, "{:.1f}"));
   if (host.cpu_pressure.some_share)
-    parts.add("tasks wait for CPUs " + live_share(host.cpu_pressure.some_share) + " of the time",
+    parts.add("tasks in line " + live_share(host.cpu_pressure.some_share) + " of the time",
               find_metric(targets, "cpu_pressure_share"));
+  parts.add("runnable " + number_text(host.runnable, "{:.0f}"));
+  if (host.in_line) parts.add(number_text(host.in_line, "{:.1f}") + " of them on average");
   parts.add("load " + number_text(host.load, "{:.2f}"));
   lines.push_back(parts.str());
 }

@@ -15,8 +15,10 @@ namespace hone::report::terminal {
 using trace::live::Known;
 
 LiveLine& LiveLine::add(std::string_view text, std::optional<Colour> colour) {
-  const std::string shown = clipped(clean_utf8(text), room());
+  if (cut_) return *this;
+  const std::string clean = clean_utf8(text), shown = clipped(clean, room());
   const std::size_t width = columns(shown);
+  cut_ = columns(clean) > room();
   if (width == 0) return *this;
   text_.append(spaces_, ' ');
   spaces_ = 0;

@@ -14,7 +14,7 @@ namespace hone::report::terminal {
 
 using Lines = std::vector<std::string>;
 
-// A line that is filled from the left; what would not fit is cut off. Text is cleaned of control characters.
+// A line that is filled from the left; what would not fit is cut off, with all that follows. Text is cleaned of control characters.
 class LiveLine {
  public:
   explicit LiveLine(const TerminalStyle& style) : style_(style) {}
@@ -32,6 +32,7 @@ class LiveLine {
   std::string text_;
   std::size_t used_ = 0;
   std::size_t spaces_ = 0;  // at the end, not written yet
+  bool cut_ = false;
 };
 
 // "97 %", "4.2 %", "–" where it is not known.

@@ -35,6 +35,8 @@ GpuUse training_gpu(int index) {
   gpu.busy_share = 0.97;
   gpu.tensor_share = 0.25;
   gpu.dram_share = 0.35;
+  gpu.sm_share = 0.93;
+  gpu.fp64_share = 0;
   gpu.memory_used_bytes = 54.2 * kGib;
   gpu.memory_total_bytes = 79.6 * kGib;
   gpu.power_w = 612;
@@ -134,6 +136,7 @@ TEST(LivePicture, ShowsFiguresAgainstTheirTargets) {
   EXPECT_THAT(text, HasSubstr("612 of 700 W"));
   EXPECT_THAT(text, HasSubstr("1755 of 1980 MHz"));
   EXPECT_THAT(text, HasSubstr("67 °C"));
+  EXPECT_THAT(text, HasSubstr("  SMs with work 93 %, FP64 0 %\n"));  // what is not known is left out
   EXPECT_THAT(text, HasSubstr("at the power limit; held back by power 84 % of the time"));
   EXPECT_THAT(text, HasSubstr("PCIe 1.20 GB/s in, 300 MB/s out"));
   EXPECT_THAT(text, HasSubstr("python train.py --lr 3e-4"));
@@ -172,7 +175,7 @@ TEST(LivePicture, EightGpusAreALineEach) {
     gpus += line.starts_with("GPU ") && line[4] != ' ' ? 1 : 0;
   EXPECT_EQ(gpus, 8);
   // More than the screen has room for are counted.
-  EXPECT_THAT(text_of(training(64), view_of(80, 24)), HasSubstr("and 54 more"));
+  EXPECT_THAT(text_of(training(64), view_of(80, 24)), HasSubstr("and 55 more"));
 }
 
 TEST(LivePicture, ControlCharactersOfCommandsDoNotReachTheTerminal) {

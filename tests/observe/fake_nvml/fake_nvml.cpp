@@ -242,13 +242,14 @@ Return nvmlDeviceGetProcessUtilization(Device gpu, ProcessSample* samples, unsig
                                        unsigned long long since) {
   if (scenario() == "old" || scenario() == "mig") return kNotSupported;
   if (idle(gpu)) return kNotFound;
-  if (samples == nullptr || *count < 2) {
-    *count = 2;
+  if (samples == nullptr || *count < 3) {
+    *count = 3;
     return kInsufficientSize;
   }
-  *count = 2;
-  samples[0] = {process(), since + 1, 80, 30, 0, 0};
-  samples[1] = {process(), since + 2, 90, 30, 0, 0};
+  *count = 3;
+  samples[0] = {process(), since, 10, 30, 0, 0};  // known already
+  samples[1] = {process(), since + 1, 80, 30, 0, 0};
+  samples[2] = {process(), since + 2, 90, 30, 0, 0};
   return kSuccess;
 }
 Return nvmlDeviceGetMigMode(Device gpu, unsigned* current, unsigned* pending) {
