@@ -8,9 +8,10 @@
 namespace hone::observe::nvml {
 namespace {
 
-// The first of the names that the library has.
+// The first of the names that the library has. Not called bind: with an argument of namespace std, std::bind would be
+// the better match wherever <functional> is known.
 template <typename Function, std::size_t N>
-void bind(void* library, Function*& to, const std::array<const char*, N>& names) {
+void take_first(void* library, Function*& to, const std::array<const char*, N>& names) {
   for (const char* name : names) {
     if (to != nullptr) return;
     to = reinterpret_cast<Function*>(::dlsym(library, name));
@@ -18,48 +19,49 @@ void bind(void* library, Function*& to, const std::array<const char*, N>& names)
 }
 
 template <typename Function>
-void bind(void* library, Function*& to, const char* name) {
-  bind(library, to, std::array{name});
+void take(void* library, Function*& to, const char* name) {
+  take_first(library, to, std::array{name});
 }
 
-Functions bind_all(void* library) {
+Functions take_all(void* library) {
   Functions f;
-  bind(library, f.init, "nvmlInit_v2");
-  bind(library, f.shutdown, "nvmlShutdown");
-  bind(library, f.error_string, "nvmlErrorString");
-  bind(library, f.driver_version, "nvmlSystemGetDriverVersion");
-  bind(library, f.count, "nvmlDeviceGetCount_v2");
-  bind(library, f.handle, "nvmlDeviceGetHandleByIndex_v2");
-  bind(library, f.name, "nvmlDeviceGetName");
-  bind(library, f.uuid, "nvmlDeviceGetUUID");
-  bind(library, f.pci_info, "nvmlDeviceGetPciInfo_v3");
-  bind(library, f.utilization, "nvmlDeviceGetUtilizationRates");
-  bind(library, f.memory, "nvmlDeviceGetMemoryInfo");
-  bind(library, f.memory_v2, "nvmlDeviceGetMemoryInfo_v2");
-  bind(library, f.power_usage, "nvmlDeviceGetPowerUsage");
-  bind(library, f.power_limit, "nvmlDeviceGetEnforcedPowerLimit");
-  bind(library, f.energy, "nvmlDeviceGetTotalEnergyConsumption");
-  bind(library, f.clock, "nvmlDeviceGetClockInfo");
-  bind(library, f.max_clock, "nvmlDeviceGetMaxClockInfo");
-  bind(library, f.clock_reasons,
-       std::array{"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
-  bind(library, f.temperature, "nvmlDeviceGetTemperature");
-  bind(library, f.temperature_threshold, "nvmlDeviceGetTemperatureThreshold");
-  bind(library, f.pcie_throughput, "nvmlDeviceGetPcieThroughput");
-  bind(library, f.field_values, "nvmlDeviceGetFieldValues");
-  bind(library, f.compute_processes, "nvmlDeviceGetComputeRunningProcesses_v3");
-  bind(library, f.graphics_processes, "nvmlDeviceGetGraphicsRunningProcesses_v3");
-  bind(library, f.process_samples, "nvmlDeviceGetProcessUtilization");
-  bind(library, f.mig_mode, "nvmlDeviceGetMigMode");
-  bind(library, f.max_instances, "nvmlDeviceGetMaxMigDeviceCount");
-  bind(library, f.instance_handle, "nvmlDeviceGetMigDeviceHandleByIndex");
-  bind(library, f.instance_id, "nvmlDeviceGetGpuInstanceId");
-  bind(library, f.gpm_support, "nvmlGpmQueryDeviceSupport");
-  bind(library, f.gpm_alloc, "nvmlGpmSampleAlloc");
-  bind(library, f.gpm_free, "nvmlGpmSampleFree");
-  bind(library, f.gpm_sample, "nvmlGpmSampleGet");
-  bind(library, f.gpm_instance_sample, "nvmlGpmMigSampleGet");
-  bind(library, f.gpm_metrics, "nvmlGpmMetricsGet");
+  take(library, f.init, "nvmlInit_v2");
+  take(library, f.shutdown, "nvmlShutdown");
+  take(library, f.error_string, "nvmlErrorString");
+  take(library, f.driver_version, "nvmlSystemGetDriverVersion");
+  take(library, f.count, "nvmlDeviceGetCount_v2");
+  take(library, f.handle, "nvmlDeviceGetHandleByIndex_v2");
+  take(library, f.name, "nvmlDeviceGetName");
+  take(library, f.uuid, "nvmlDeviceGetUUID");
+  take(library, f.pci_info, "nvmlDeviceGetPciInfo_v3");
+  take(library, f.utilization, "nvmlDeviceGetUtilizationRates");
+  take(library, f.memory, "nvmlDeviceGetMemoryInfo");
+  take(library, f.memory_v2, "nvmlDeviceGetMemoryInfo_v2");
+  take(library, f.power_usage, "nvmlDeviceGetPowerUsage");
+  take(library, f.power_limit, "nvmlDeviceGetEnforcedPowerLimit");
+  take(library, f.energy, "nvmlDeviceGetTotalEnergyConsumption");
+  take(library, f.clock, "nvmlDeviceGetClockInfo");
+  take(library, f.max_clock, "nvmlDeviceGetMaxClockInfo");
+  take_first(
+      library, f.clock_reasons,
+      std::array{"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
+  take(library, f.temperature, "nvmlDeviceGetTemperature");
+  take(library, f.temperature_threshold, "nvmlDeviceGetTemperatureThreshold");
+  take(library, f.pcie_throughput, "nvmlDeviceGetPcieThroughput");
+  take(library, f.field_values, "nvmlDeviceGetFieldValues");
+  take(library, f.compute_processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+  take(library, f.graphics_processes, "nvmlDeviceGetGraphicsRunningProcesses_v3");
+  take(library, f.process_samples, "nvmlDeviceGetProcessUtilization");
+  take(library, f.mig_mode, "nvmlDeviceGetMigMode");
+  take(library, f.max_instances, "nvmlDeviceGetMaxMigDeviceCount");
+  take(library, f.instance_handle, "nvmlDeviceGetMigDeviceHandleByIndex");
+  take(library, f.instance_id, "nvmlDeviceGetGpuInstanceId");
+  take(library, f.gpm_support, "nvmlGpmQueryDeviceSupport");
+  take(library, f.gpm_alloc, "nvmlGpmSampleAlloc");
+  take(library, f.gpm_free, "nvmlGpmSampleFree");
+  take(library, f.gpm_sample, "nvmlGpmSampleGet");
+  take(library, f.gpm_instance_sample, "nvmlGpmMigSampleGet");
+  take(library, f.gpm_metrics, "nvmlGpmMetricsGet");
   return f;
 }
 
@@ -73,7 +75,7 @@ Result<std::shared_ptr<const Library>> Library::open(const std::string& name) {
     return not_found(
         fmt::format("the NVIDIA driver's library is not here ({})", why == nullptr ? name : why));
   }
-  library->functions_ = bind_all(library->handle_);
+  library->functions_ = take_all(library->handle_);
   const Functions& f = library->functions_;
   if (f.init == nullptr || f.count == nullptr || f.handle == nullptr)
     return unsupported(fmt::format("{} lacks nvmlInit_v2: the NVIDIA driver is too old", name));
