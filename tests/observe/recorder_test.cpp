@@ -9,6 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trace/import/import.h"
+#include "trace/link/link.h"
+
 namespace hone::observe::testing {
 namespace {
 
@@ -83,6 +86,37 @@ TEST(Recorder, WritesDeviceWorkAndTheCallsThatLaunchItWhileATimelineIsOrdered) {
   EXPECT_GT(modes.back().time_ns, kernels[2].end_ns);
   EXPECT_THAT(segment.notes(), IsEmpty());
   EXPECT_THAT(segment.all<segments::Dropped>(), IsEmpty());
+}
+
+TEST(Recorder, WritesCopiesBetweenDevicesSetsAndAllocations) {
+  RunFolder folder;
+  ObservedProgram program(folder);
+  program.perform("init");
+  ASSERT_TRUE(program.order(Mode::kTimeline));
+  for (const char* line : {"copy", "peer", "set", "allocate"}) program.perform(line);
+  EXPECT_EQ(program.wait(), 0);
+  const RawSegment segment = only_segment(folder);
+  const auto calls = segment.all<segments::ApiCall>();
+  EXPECT_THAT(segment.names_of(&segments::ApiCall::name),
+              ElementsAre("cudaMemcpyAsync", "cudaMemcpyPeerAsync", "cudaMemsetAsync", "cudaMalloc"));
+  const auto copies = segment.all<segments::Copy>();
+  ASSERT_THAT(copies, SizeIs(2));
+  EXPECT_EQ(copies[0].bytes, 4096u);
+  EXPECT_EQ(copies[0].copy_kind, 1);
+  EXPECT_EQ(copies[0].correlation, calls[0].correlation);
+  EXPECT_EQ(copies[1].bytes, 8192u);
+  EXPECT_EQ(copies[1].device, 0u);
+  EXPECT_EQ(copies[1].peer_device, 1u);
+  EXPECT_EQ(copies[1].end_ns - copies[1].start_ns, 700);
+  const auto sets = segment.all<segments::Set>();
+  ASSERT_THAT(sets, SizeIs(1));
+  EXPECT_EQ(sets[0].bytes, 512u);
+  EXPECT_EQ(sets[0].correlation, calls[2].correlation);
+  const auto memory = segment.all<segments::Memory>();
+  ASSERT_THAT(memory, SizeIs(1));
+  EXPECT_EQ(memory[0].operation, segments::MemoryOperation::kAllocate);
+  EXPECT_EQ(memory[0].bytes, 1u << 20);
+  EXPECT_EQ(memory[0].address, 0x7000u);
 }
 
 TEST(Recorder, RecordsEveryOrderedBlockAndNumbersLaunchesOn) {
@@ -262,6 +296,36 @@ TEST(Recorder, KeepsRecordsOfManyThreadsApart) {
   for (const auto& [tid, count] : ranges) EXPECT_EQ(count, 200) << tid;
   EXPECT_THAT(segment.all<segments::Kernel>(), SizeIs(3200));
   EXPECT_THAT(segment.all<segments::Dropped>(), IsEmpty());
+}
+
+// From the program to the tables that analysis reads.
+TEST(Recorder, WritesWhatIsImportedAsOperatorsWithTheirDeviceWork) {
+  RunFolder folder;
+  ObservedProgram program(folder);
+  program.perform("init");
+  ASSERT_TRUE(program.order(Mode::kOperators));
+  program.perform("steps 20");
+  ASSERT_TRUE(program.order(Mode::kLeftAlone));
+  EXPECT_EQ(program.wait(), 0);
+  const std::filesystem::path path = folder.path();
+  auto trace = trace::import_trace({&path, 1});
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  ASSERT_TRUE(trace::link_trace(*trace).ok());
+  EXPECT_TRUE(trace->validate().ok());
+  EXPECT_THAT(trace->meta.marks, SizeIs(20));
+  EXPECT_FALSE(trace->meta.cut_off);
+  std::map<std::string, std::string> operators;  // by kernel
+  int kernels = 0;
+  for (size_t row = 0; row < trace->spans.size(); ++row) {
+    const trace::Span span = trace->spans.row(row);
+    if (span.category != trace::Category::kKernel) continue;
+    ++kernels;
+    ASSERT_TRUE(span.op.valid());
+    operators[std::string(trace->name(span))] = trace->operators[span.op.index].kind;
+  }
+  EXPECT_EQ(kernels, 60);
+  EXPECT_EQ(operators,
+            (std::map<std::string, std::string>{{"gemm", "aten::mm"}, {"relu(float*)", "aten::relu"}}));
 }
 
 }  // namespace

@@ -82,6 +82,21 @@ void fake_copy(uint64_t bytes) {
   call.work({FakeWork::kCopy, nullptr, 0, bytes});
 }
 
+void fake_peer_copy(uint64_t bytes) {
+  FakeCall call(kRuntime, kFakeMemcpyPeerAsync);
+  call.work({FakeWork::kPeerCopy, nullptr, 0, bytes});
+}
+
+void fake_set(uint64_t bytes) {
+  FakeCall call(kRuntime, kFakeMemsetAsync);
+  call.work({FakeWork::kSet, nullptr, 0, bytes});
+}
+
+void fake_allocate(uint64_t bytes) {
+  FakeCall call(kRuntime, kFakeMalloc);
+  call.work({FakeWork::kAllocation, nullptr, 0, bytes});
+}
+
 void fake_synchronize() {
   FakeCall call(kRuntime, kFakeDeviceSynchronize);
   call.work({FakeWork::kSynchronization, nullptr, 0, 0});

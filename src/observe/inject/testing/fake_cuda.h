@@ -9,6 +9,9 @@
 enum FakeRuntimeCall : uint32_t {
   kFakeLaunchKernel = 211,
   kFakeMemcpyAsync = 41,
+  kFakeMemsetAsync = 51,
+  kFakeMemcpyPeerAsync = 159,
+  kFakeMalloc = 20,
   kFakeDeviceSynchronize = 165,
   kFakeGraphLaunch = 311,
   kFakeGetDevice = 17,  // nothing that a recorder wants
@@ -16,7 +19,7 @@ enum FakeRuntimeCall : uint32_t {
 enum FakeDriverCall : uint32_t { kFakeCuLaunchKernel = 307 };
 
 struct FakeWork {
-  enum Kind { kKernel, kCopy, kSynchronization } kind;
+  enum Kind { kKernel, kCopy, kPeerCopy, kSet, kAllocation, kSynchronization } kind;
   const char* name;
   uint64_t graph_node;
   uint64_t bytes;
@@ -45,6 +48,9 @@ int cuDeviceGetUuid_v2(void* uuid, int device);
 void fake_runtime_launch(const char* kernel);  // which calls the driver inside, as the real one does
 void fake_driver_launch(const char* kernel);
 void fake_copy(uint64_t bytes);
+void fake_peer_copy(uint64_t bytes);  // from device 0 to device 1
+void fake_set(uint64_t bytes);
+void fake_allocate(uint64_t bytes);
 void fake_synchronize();
 void fake_get_device();
 void fake_capture_graph();  // of two kernels

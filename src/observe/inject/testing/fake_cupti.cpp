@@ -60,7 +60,12 @@ size_t bytes_of(ActivityKind kind) {
     case ActivityKind::kConcurrentKernel:
       return 216;  // as CUDA 13 writes it: longer than what we declare
     case ActivityKind::kCopy:
+    case ActivityKind::kPeerCopy:
       return 96;
+    case ActivityKind::kSet:
+      return 88;
+    case ActivityKind::kMemory:
+      return 128;
     case ActivityKind::kSynchronization:
       return 56;
     default:
@@ -98,6 +103,12 @@ const char* function_of(int domain, uint32_t call) {
       return "cudaLaunchKernel_v7000";
     case kFakeMemcpyAsync:
       return "cudaMemcpyAsync_ptsz_v7000";
+    case kFakeMemsetAsync:
+      return "cudaMemsetAsync_v3020";
+    case kFakeMemcpyPeerAsync:
+      return "cudaMemcpyPeerAsync_v4000";
+    case kFakeMalloc:
+      return "cudaMalloc_v3020";
     case kFakeDeviceSynchronize:
       return "cudaDeviceSynchronize_v3020";
     case kFakeGraphLaunch:
@@ -181,6 +192,34 @@ void work(const FakeWork& done, uint32_t correlation) {
     copy.end = now + 500;
     copy.correlation = correlation;
     write_record(copy);
+  } else if (done.kind == FakeWork::kPeerCopy && enabled(ActivityKind::kPeerCopy)) {
+    cupti::PeerCopyActivity copy = {};
+    copy.kind = ActivityKind::kPeerCopy;
+    copy.copy_kind = 10;
+    copy.bytes = done.bytes;
+    copy.start = now;
+    copy.end = now + 700;
+    copy.destination_device = 1;
+    copy.correlation = correlation;
+    write_record(copy);
+  } else if (done.kind == FakeWork::kSet && enabled(ActivityKind::kSet)) {
+    cupti::SetActivity set = {};
+    set.kind = ActivityKind::kSet;
+    set.bytes = done.bytes;
+    set.start = now;
+    set.end = now + 300;
+    set.correlation = correlation;
+    write_record(set);
+  } else if (done.kind == FakeWork::kAllocation && enabled(ActivityKind::kMemory)) {
+    cupti::MemoryActivity memory = {};
+    memory.kind = ActivityKind::kMemory;
+    memory.operation = 1;
+    memory.memory_kind = 3;
+    memory.address = 0x7000;
+    memory.bytes = done.bytes;
+    memory.timestamp = now;
+    memory.correlation = correlation;
+    write_record(memory);
   } else if (done.kind == FakeWork::kSynchronization && enabled(ActivityKind::kSynchronization)) {
     write_record(cupti::SynchronizationActivity{ActivityKind::kSynchronization, 4, now, now + 100,
                                                 correlation, 1, 0, 0});

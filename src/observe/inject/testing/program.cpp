@@ -45,6 +45,19 @@ uint64_t begin_range(const std::string& name) {
 }
 void end_range(uint64_t token) { of_hone<void(uint64_t)>("hone_range_end")(token); }
 
+// A step of training as hooks see it: operators around launches, the optimizer's mark, and the program waits.
+void one_step() {
+  for (const char* name : {"aten::mm", "aten::relu", "aten::mm"}) {
+    const uint64_t range = begin_range(name);
+    fake_runtime_launch(std::strcmp(name, "aten::mm") == 0 ? "gemm" : "_Z4reluPf");
+    usleep(200);
+    end_range(range);
+  }
+  fake_synchronize();
+  of_hone<void(uint32_t, uint32_t)>("hone_mark")(static_cast<uint32_t>(segments::MarkKind::kOptimizer),
+                                                 intern("Adam"));
+}
+
 // A program's copy of the NVTX header: functions that a tool replaces.
 nvtx::Function core_functions[16], domain_functions[16];
 nvtx::Function* core_table[17];
@@ -178,6 +191,9 @@ void perform(const std::string& what, const std::string& with, char** arguments)
   if (what == "launch") times([] { fake_runtime_launch("a_kernel"); });
   if (what == "driver") times([] { fake_driver_launch("by_driver"); });
   if (what == "copy") fake_copy(4096);
+  if (what == "peer") fake_peer_copy(8192);
+  if (what == "set") fake_set(512);
+  if (what == "allocate") fake_allocate(1 << 20);
   if (what == "sync") fake_synchronize();
   if (what == "ask") fake_get_device();
   if (what == "capture") fake_capture_graph();
@@ -185,6 +201,7 @@ void perform(const std::string& what, const std::string& with, char** arguments)
   if (what == "mark") mark(with);
   if (what == "note") of_hone<void(const char*)>("hone_note")(with.c_str());
   if (what == "ranges") times([] { end_range(begin_range("aten::add")); });
+  if (what == "steps") times(one_step);
   if (what == "nested") {
     const uint64_t outer = begin_range("outer");
     begin_range("forgotten");
