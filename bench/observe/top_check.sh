@@ -40,7 +40,10 @@ for kind in matmul copy pcie idle; do
   echo; echo "== $kind"
   "$python" "$work/load.py" "$kind" 14 > "$work/load.txt" &
   load=$!
-  until grep -q ready "$work/load.txt" 2> /dev/null; do sleep 0.2; kill -0 "$load"; done
+  until grep -q ready "$work/load.txt" 2> /dev/null; do
+    sleep 0.2
+    kill -0 "$load" || { echo "the load has ended before it was ready"; exit 1; }
+  done
   sleep 2
   nvidia-smi --query-gpu=utilization.gpu,memory.used,power.draw,clocks.sm,temperature.gpu,clocks_event_reasons.active \
     --format=csv,noheader -l 1 > "$work/smi.txt" & smi=$!

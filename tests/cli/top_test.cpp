@@ -167,7 +167,7 @@ class TopOnTerminal {
  public:
   explicit TopOnTerminal(unsigned short columns = 80, unsigned short lines = 24,
                          const std::vector<std::string>& arguments = {"--interval", "0.2"},
-                         const char* no_color = nullptr) {
+                         const char* no_color = nullptr, const char* scenario = "two") {
     const winsize size{lines, columns, 0, 0};
     openpty(&terminal_, &program_side_, nullptr, nullptr, &size);
     tcgetattr(program_side_, &before_);
@@ -177,7 +177,7 @@ class TopOnTerminal {
     close(terminal_);
     setenv("TERM", "xterm-256color", 1);
     if (no_color != nullptr) setenv("NO_COLOR", no_color, 1);
-    for (const auto& [name, value] : with_gpus("two").environment) setenv(name.c_str(), value.c_str(), 1);
+    for (const auto& [name, value] : with_gpus(scenario).environment) setenv(name.c_str(), value.c_str(), 1);
     std::vector<std::string> words = {hone_program().string(), "top"};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> pointers;
@@ -333,6 +333,16 @@ TEST(TopScreen, ATerminalThatTakesNothingDoesNotHoldIt) {
   std::this_thread::sleep_for(std::chrono::seconds(2));  // nobody reads: the terminal's buffer is full
   screen.press("q");
   EXPECT_EQ(screen.end(false), 0);
+  EXPECT_TRUE(screen.modes_restored());
+}
+
+TEST(TopScreen, ADriverThatHangsDoesNotHoldTheTerminal) {
+  TopOnTerminal screen(80, 24, {"--interval", "0.2"}, nullptr, "hangs");
+  screen.shown_until("command");
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  screen.press("\x03");
+  EXPECT_EQ(screen.end(), 130);
+  EXPECT_THAT(screen.rest(), HasSubstr(kBack));
   EXPECT_TRUE(screen.modes_restored());
 }
 

@@ -4,14 +4,17 @@
 //   old    one GPU without GPM and energy, with memory of version 1 and no shares of processes
 //   mig    one GPU divided into two instances
 //   lost   two GPUs, of which the second has fallen off the bus
+//   hangs  one GPU whose driver does not answer any more from the third look on
 //   none   no GPU
 //   broken the driver is not loaded
 // Processes that nobody has (numbers above the largest that Linux gives) use it, too. Counters grow by the same at each reading, as if a second had passed. HONE_FAKE_NVML_PID is the process that uses
 // the first GPU.
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "observe/nvml/abi.h"
 
@@ -38,7 +41,7 @@ std::string scenario() {
 int gpu_count() {
   if (scenario() == "none") return 0;
   if (scenario() == "eight") return 8;
-  return scenario() == "old" || scenario() == "mig" ? 1 : 2;
+  return scenario() == "old" || scenario() == "mig" || scenario() == "hangs" ? 1 : 2;
 }
 
 DeviceHandle gpus[8] = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};
@@ -159,6 +162,7 @@ Return nvmlDeviceGetPciInfo_v3(Device gpu, PciInfo* to) {
   return state(gpu);
 }
 Return nvmlDeviceGetUtilizationRates(Device gpu, Utilization* to) {
+  if (scenario() == "hangs" && readings[gpu->index] >= 2) std::this_thread::sleep_for(std::chrono::hours(1));
   return scenario() == "mig" ? kNotSupported
                              : give(gpu, to, idle(gpu) ? Utilization{0, 0} : Utilization{97, 40});
 }
