@@ -7,6 +7,7 @@ from . import imports
 # Module of the program: the function here, "module.function", that gets it right after its import.
 HOOKS = {
     "torch": "hone_torch.of_torch",
+    "torch.autograd.profiler": "profilers.of_torch",
     "torch.optim.optimizer": "marks.of_optimizers",
     "torch.nn.modules.module": "marks.of_modules",
     "torch.utils.data.dataloader": "marks.of_data_loaders",

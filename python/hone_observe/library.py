@@ -16,6 +16,8 @@ def _load():
         loaded.hone_intern.restype = ctypes.c_uint32
         loaded.hone_note.argtypes = [ctypes.c_char_p]
         loaded.hone_note.restype = None
+        loaded.hone_leave_device.argtypes = [ctypes.c_char_p]
+        loaded.hone_leave_device.restype = None
         return loaded
     except Exception:
         return None
@@ -39,3 +41,8 @@ def intern(text):
 def note(text):
     if _loaded:
         _loaded.hone_note(text.encode("utf-8", "replace"))
+
+
+def leave_device(reason):
+    if _loaded:
+        _loaded.hone_leave_device(reason.encode("utf-8", "replace"))

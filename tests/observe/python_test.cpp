@@ -79,6 +79,22 @@ TEST_F(ProfileOfPython, LeavesModulesAsTheyWereOnceTheyAreImported) {
   EXPECT_EQ(result.out, "_LoaderBasics.exec_module True\n['training'] True\n") << result.err;
 }
 
+TEST_F(ProfileOfPython, LeavesCuptiToAProgramThatProfilesItself) {
+  for (const char* cuda : {"False", "True"}) {
+    fs::remove_all(folder / "run");
+    const ProgramResult result =
+        profile({"-c", std::string("import torch.autograd.profiler as p\nwith p.profile(") + cuda +
+                           ") as q:\n  print(q.prepared)"});
+    EXPECT_EQ(result.out, "True\n") << result.err;
+    bool said = false;
+    for (const auto& segment : fs::directory_iterator(folder / "run/segments")) {
+      const Result<std::string> bytes = read_file(segment.path());
+      said = said || (bytes.ok() && bytes->find("profiles itself with torch.profiler") != std::string::npos);
+    }
+    EXPECT_EQ(said, std::string(cuda) == "True");
+  }
+}
+
 TEST_F(ProfileOfPython, ObservesChildrenThatItStarts) {
   write_module("work.py", "def f(x):\n  return 2 * x\n");
   for (const char* method : {"fork", "spawn"}) {
