@@ -1,9 +1,12 @@
 #include "trace/import/segments/reader.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -13,7 +16,9 @@
 #include "trace/import/runtime_calls.h"
 #include "trace/import/segments/graph_operators.h"
 #include "trace/import/segments/records.h"
+#include "trace/import/segments/stacks.h"
 #include "trace/import/trace_builder.h"
+#include "trace/link/steps.h"
 
 namespace hone::trace::segments {
 namespace {
@@ -167,13 +172,14 @@ class SegmentReader {
         return with<Synchronization>(&SegmentReader::read_synchronization);
       case Kind::kRange:
         return with<Range>(&SegmentReader::read_range);
+      case Kind::kSample:
+        return with<Sample>(&SegmentReader::read_sample);
       case Kind::kDropped:
         return with<Dropped>(&SegmentReader::read_dropped);
       case Kind::kNote:
         return with<Note>(&SegmentReader::read_note);
       case Kind::kGraphNode:  // read ahead
       case Kind::kMemory:     // what allocates says so itself, as a call
-      case Kind::kSample:
       case Kind::kCounters:
       case Kind::kLaunchCount:  // for the session that looks on
       case Kind::kEnd:
@@ -385,6 +391,18 @@ class SegmentReader {
     builder_.add(call);
   }
 
+  void read_sample(const Sample& sample) {
+    if (sample.what != StackKind::kPython) return;
+    const std::string_view ids = records_.following<Sample>();
+    std::vector<std::string> texts;
+    for (std::size_t at = 0; at + 4 <= ids.size() && texts.size() < sample.frames; at += 4) {
+      uint32_t id = kNoName;
+      std::memcpy(&id, ids.data() + at, sizeof(id));
+      texts.push_back(words(id));
+    }
+    stacks_.add(sample.tid, std::vector<std::string_view>(texts.begin(), texts.end()));
+  }
+
   void read_dropped(const Dropped& dropped) { builder_.trace.meta.dropped += dropped.records; }
 
   void read_note(const Note& note) {
@@ -447,6 +465,8 @@ class SegmentReader {
     for (RecordingBlock& block : meta.blocks) block.start_ns -= first, block.end_ns -= first;
     for (StepMark& mark : meta.marks) mark.time_ns -= first;
     meta.producer = kProducer;
+    if (std::string lines = stacks_.text(header.pid); !lines.empty())
+      link::note_on_steps(file.trace, std::move(lines));
     meta.device = result_.device_works > 0 ? "cuda" : "cpu";
     RankInfo& rank = meta.ranks.emplace_back();
     rank.world_size = std::clamp(header.world_size, 1, 1'000'000);
@@ -458,6 +478,7 @@ class SegmentReader {
   SegmentFile result_;
   TraceBuilder builder_;
   GraphOperators graphs_;
+  StackTally stacks_;
   std::unordered_map<uint32_t, Text> texts_;
   std::unordered_map<int64_t, std::string> thread_names_;
   std::optional<RecordingBlock> open_;

@@ -1,5 +1,6 @@
 #include "trace/import/segments/reader.h"
 
+#include <array>
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -8,6 +9,7 @@
 #include "core/testing/scratch_path.h"
 #include "trace/import/import.h"
 #include "trace/link/link.h"
+#include "trace/link/steps.h"
 #include "trace/testing/segment_writer.h"
 
 namespace hone::trace::segments {
@@ -127,6 +129,19 @@ TEST(Segments, RangesAreOperatorsWithTheirInputsRegionsAndFunctions) {
   EXPECT_EQ(trace.calls[0].sequence, 17);
   EXPECT_EQ(trace.name(trace.spans.row(3)), "aten::relu");
   EXPECT_EQ(trace.calls[1].sequence, 3);
+}
+
+TEST(Segments, SaysWhereTheMainThreadsStacksWere) {
+  SegmentWriter writer(100);
+  Sample sample;
+  sample.tid = 100;
+  sample.frames = 2;
+  const std::array<uint32_t, 2> frames = {writer.name("step (/home/anna/train.py:40)"),
+                                          writer.name("<module> (/home/anna/train.py:90)")};
+  writer.add(sample, {reinterpret_cast<const char*>(frames.data()), sizeof(frames)})
+      .add(writer.range(RangeKind::kAnnotation, "epoch", 100, 10));
+  EXPECT_THAT(steps_found(trace_of(writer).meta).notes,
+              ElementsAre("Python, 1 sample of the main thread: 100 % in step (train.py:40)"));
 }
 
 TEST(Segments, ARangeThatNeverEndedEndsWithTheFile) {
