@@ -148,7 +148,8 @@ void add_steps_of(const Stretch& stretch, const std::vector<int64_t>& times, std
   if (pattern.empty())
     pattern.assign(stretch.launches.begin(), stretch.launches.begin() + static_cast<std::ptrdiff_t>(marks));
   for (std::size_t i = stretch.first + phase_of(stretch, pattern); i + marks < stretch.last; i += marks)
-    if (times[i] < times[i + marks])
+    // One that began before anything was recorded is not known as a whole.
+    if (times[i] >= 0 && times[i] < times[i + marks])
       found.steps.push_back({times[i], times[i + marks],
                              static_cast<int32_t>(std::min(i / marks, std::size_t{1} << 30)),
                              stretch.block.mode});

@@ -118,6 +118,22 @@ TEST(RecordedSteps, MayHaveSeveralMarksAndBeginWithTheSameOneInEveryBlock) {
   EXPECT_EQ(marked.blocks.size(), 3u);
 }
 
+TEST(RecordedSteps, BeginWithSomethingThatWasRecorded) {
+  segments::SegmentWriter writer;
+  writer.mode(Mode::kTimeline, 1, 1'000);
+  for (const int64_t time : {2'000, 12'000, 22'000}) writer.mark(segments::MarkKind::kOptimizer, "SGD", time);
+  for (const int64_t time : {5'000, 15'000}) writer.add(writer.kernel("gemm", time, 100, 1));
+  writer.mode(Mode::kFinished, 0, 30'000);
+  Result<segments::SegmentFile> segment = segments::read_segment(writer.bytes());
+  ASSERT_TRUE(segment.ok());
+  Trace trace = std::move(segment->file.trace);
+  ASSERT_TRUE(link_trace(trace).ok());
+  EXPECT_TRUE(trace.validate().ok());
+  const std::vector<Span> steps = step_spans_of(trace);
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].step, 1);
+}
+
 // The program says itself where its steps end; modules are called for every token.
 TEST(RecordedSteps, GoByTheMarksThatSayMostSurelyWhereStepsEnd) {
   Trace trace;
