@@ -182,6 +182,17 @@ TEST(DamagedSegments, WhateverTheirBytesAreReadOrRefused) {
   }
 }
 
+TEST(DamagedSegments, WithClocksThatCannotBeHaveNoEpoch) {
+  for (const int64_t monotonic : {INT64_MIN, INT64_MAX, int64_t{-8'863'084'066'664'136'128}}) {
+    SegmentWriter writer;
+    writer.header().monotonic_ns = monotonic;
+    writer.add(writer.kernel("gemm", 10, 10, 1));
+    const Result<SegmentFile> segment = read_segment(writer.bytes());
+    ASSERT_TRUE(segment.ok());
+    EXPECT_FALSE(segment->file.has_epoch);
+  }
+}
+
 TEST(DamagedSegments, ThatAreNoneAreRefused) {
   EXPECT_FALSE(reads(""));
   EXPECT_FALSE(reads("HONESEG1"));

@@ -454,12 +454,13 @@ class SegmentReader {
           track.kind == TrackKind::kThread && at != thread_names_.end() && !at->second.empty())
         track.name = at->second;
     const FileHeader& header = result_.header;
-    const int64_t clock = header.realtime_ns - header.monotonic_ns;
-    const bool has_clock = header.realtime_ns > header.monotonic_ns && header.monotonic_ns >= 0 &&
+    const bool has_clock = header.monotonic_ns >= 0 && header.monotonic_ns < kMostSegmentNs &&
+                           header.realtime_ns > header.monotonic_ns &&
                            header.realtime_ns < 4 * kMostSegmentNs;
+    const int64_t clock = has_clock ? header.realtime_ns - header.monotonic_ns : 0;
     ImportedFile& file = result_.file;
-    file = std::move(builder_).finish(has_clock ? clock : 0, has_clock);
-    const int64_t first = file.epoch_ns - (has_clock ? clock : 0);
+    file = std::move(builder_).finish(clock, has_clock);
+    const int64_t first = file.epoch_ns - clock;
     Meta& meta = file.trace.meta;
     put_in_order(meta);
     for (RecordingBlock& block : meta.blocks) block.start_ns -= first, block.end_ns -= first;
