@@ -116,6 +116,22 @@ TEST(Top, JsonOfSeveralPicturesIsALineEach) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"top.jsonl"});
 }
 
+TEST(Top, WhatIsInterruptedKeepsItsLines) {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "top.jsonl").string();
+  const ProgramResult result = run_program("/usr/bin/timeout",
+                                           {"--preserve-status", "-s", "INT", "2", hone_program().string(),
+                                            "top", "--json", file, "--interval", "0.2"},
+                                           without_gpus());
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_TRUE(is_one_line_error(result, {"interrupted"}));
+  std::ifstream lines(file);
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) EXPECT_TRUE(json::accept(line));
+  EXPECT_GT(count, 0);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"top.jsonl"});
+}
+
 TEST(Top, CountShowsSoManyPictures) {
   const ProgramResult result = top({"--count", "2", "--interval", "0.2"}, without_gpus());
   EXPECT_EQ(result.exit_code, 0);
