@@ -58,6 +58,15 @@ void one_step() {
                                                  intern("Adam"));
 }
 
+// A step of a native program, which has no hooks: launches, and it waits for them.
+void one_plain_step() {
+  for (const char* kernel : {"first", "second", "third", "fourth", "first"}) {
+    fake_runtime_launch(kernel);
+    usleep(150);
+  }
+  fake_synchronize();
+}
+
 // A program's copy of the NVTX header: functions that a tool replaces.
 nvtx::Function core_functions[16], domain_functions[16];
 nvtx::Function* core_table[17];
@@ -202,6 +211,7 @@ void perform(const std::string& what, const std::string& with, char** arguments)
   if (what == "note") of_hone<void(const char*)>("hone_note")(with.c_str());
   if (what == "ranges") times([] { end_range(begin_range("aten::add")); });
   if (what == "steps") times(one_step);
+  if (what == "plain") times(one_plain_step);
   if (what == "nested") {
     const uint64_t outer = begin_range("outer");
     begin_range("forgotten");

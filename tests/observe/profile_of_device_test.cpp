@@ -1,0 +1,79 @@
+// hone profile with programs that drive a device, over the CUDA of observe/inject/testing, which computes nothing: from
+// the first launch to the report.
+#include <csignal>
+#include <filesystem>
+
+#include "tests/cli/run_program.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "core/testing/source_folder.h"
+
+namespace hone::testing_support {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class ProfileOfDevicePrograms : public ::testing::Test {
+ protected:
+  // What the program is to do, a line each (program.cpp); `cupti` is how the fake CUPTI behaves.
+  ProgramResult profile(const std::string& lines, const std::string& cupti = "") const {
+    RunOptions run;
+    run.folder = folder.path();
+    run.input = lines;
+    run.environment["LD_LIBRARY_PATH"] = (build_folder() / "fake_cuda").string();
+    run.environment["HONE_OBSERVE_CUPTI"] = (build_folder() / "fake_cuda/libcupti.so.13").string();
+    run.environment["FAKE_CUPTI"] = cupti;
+    return run_hone({"profile", "--out", "run", "--wait", "0.2", "--steps", "6", "--",
+                     (build_folder() / "fake_cuda/fake_cuda_program").string()},
+                    run);
+  }
+  json explained() const {
+    const Result<std::string> text = read_file(folder / "run/explain.json");
+    return text.ok() ? json::parse(*text) : json();
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(ProfileOfDevicePrograms, ExplainsATrainingByItsOperators) {
+  const ProgramResult result = profile("init\nsteps 5000\n");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "ok\nok\n");
+  const json found = explained();
+  ASSERT_FALSE(found.is_null()) << result.err;
+  EXPECT_GT(found["step"]["median_ms"], 0.6);
+  ASSERT_GE(found["top"].size(), 2u) << result.err;
+  EXPECT_EQ(found["top"][0]["op"], "aten::mm");
+  EXPECT_THAT(result.err, HasSubstr("Without the recorder a step takes"));
+}
+
+TEST_F(ProfileOfDevicePrograms, ExplainsANativeProgramByItsLaunches) {
+  const ProgramResult result = profile("init\nplain 5000\n");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const json found = explained();
+  ASSERT_FALSE(found.is_null()) << result.err;
+  EXPECT_GT(found["step"]["median_ms"], 0.7);
+  EXPECT_THAT(result.err, HasSubstr("The 4 kernels that take the most time"));
+  EXPECT_THAT(found["step"]["how_found"].get<std::string>(), HasSubstr("cudaDeviceSynchronize"));
+}
+
+TEST_F(ProfileOfDevicePrograms, ExplainsWhatACrashLeaves) {
+  const ProgramResult result = profile("init\nsteps 5000\ncrash\n");
+  EXPECT_EQ(result.exit_code, 128 + SIGSEGV);
+  EXPECT_FALSE(explained().is_null()) << result.err;
+}
+
+TEST_F(ProfileOfDevicePrograms, SaysThatAnotherProfilerHasCupti) {
+  const ProgramResult result = profile("init\nsteps 5000\n", "taken");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out, "ok\nok\n");
+  EXPECT_THAT(result.err, HasSubstr("own profiler has CUPTI"));
+}
+
+}  // namespace
+}  // namespace hone::testing_support
