@@ -158,8 +158,9 @@ class ThreadMemory {
   std::array<InputSlot, 2048> inputs_ = {};
 };
 
-// A pointer alone in the thread's static storage, of which a library that is loaded late gets little.
-__attribute__((tls_model("initial-exec"))) thread_local ThreadMemory* memory_of_thread = nullptr;
+// A pointer alone, and not of the faster model "initial-exec": where other libraries have used up the room for that, this
+// one would not load at all.
+thread_local ThreadMemory* memory_of_thread = nullptr;
 
 ThreadMemory& thread_memory() {
   if (memory_of_thread == nullptr) [[unlikely]] {
