@@ -155,14 +155,16 @@ void add_steps_of(const Stretch& stretch, const std::vector<int64_t>& times, std
                              stretch.block.mode});
 }
 
-// Over whole steps, but for the last and the first quarter: the recorder has just come or gone, and a host whose queue it
-// emptied runs ahead of the device until that is full again. There is one untouched block, before all others, so parts of it
-// tell how even its steps are.
+// Over whole steps, but for the last and the first; of blocks that follow others the first quarter: the recorder has just
+// come or gone, and a host whose queue it emptied runs ahead of the device until that is full again. There is one untouched
+// block, so parts of it tell how even its steps are.
 void add_means(const RecordingBlock& block, std::span<const int64_t> bounds, std::vector<BlockSteps>& into) {
   constexpr std::size_t kParts = 12;
   if (bounds.size() < 4) return;
-  const std::size_t first = std::max<std::size_t>(1, (bounds.size() - 1) / 4), last = bounds.size() - 2;
-  const std::size_t parts = block.mode == BlockMode::kUntouched ? std::min(kParts, last - first) : 1;
+  const bool untouched = block.mode == BlockMode::kUntouched;
+  const std::size_t first = untouched ? 1 : std::max<std::size_t>(1, (bounds.size() - 1) / 4);
+  const std::size_t last = bounds.size() - 2;
+  const std::size_t parts = untouched ? std::min(kParts, last - first) : 1;
   for (std::size_t i = 0; i < parts; ++i) {
     const std::size_t from = first + (last - first) * i / parts,
                       to = first + (last - first) * (i + 1) / parts;

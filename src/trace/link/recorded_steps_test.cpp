@@ -64,11 +64,13 @@ TEST(RecordedSteps, GoFromMarkToMarkWithinTheBlocksOfTheTimeline) {
 }
 
 // Marks are noted from the beginning on, so that ranks number a step alike whatever is recorded of it.
-// Before anything is recorded there is one long block: parts of it tell how even its steps are.
+// Before anything is recorded all blocks are one long one: parts of it tell how even its steps are.
 TEST(RecordedSteps, OfTheBlockBeforeTheFirstRecordedOneAreMeasuredInParts) {
   ObservedProgram program;
-  program.block(Mode::kLeftAlone, 40).block(Mode::kTimeline, 5).block(Mode::kLeftAlone, 6);
+  for (int i = 0; i < 6; ++i) program.block(Mode::kLeftAlone, 3);
+  program.block(Mode::kTimeline, 5).block(Mode::kLeftAlone, 6);
   const Trace trace = linked(program.finish());
+  EXPECT_EQ(trace.meta.blocks.size(), 3u);
   EXPECT_EQ(trace.meta.blocks.front().mode, BlockMode::kUntouched);
   EXPECT_EQ(trace.meta.blocks.back().mode, BlockMode::kLeftAlone);
   EXPECT_THAT(means_ms(trace, BlockMode::kUntouched), AllOf(SizeIs(12), Each(DoubleNear(0.4, 1e-9))));

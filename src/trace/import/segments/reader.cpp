@@ -419,10 +419,20 @@ class SegmentReader {
         [](const RecordingBlock& a, const RecordingBlock& b) { return a.start_ns < b.start_ns; });
     for (std::size_t i = 1; i < meta.blocks.size(); ++i)
       meta.blocks[i - 1].end_ns = std::min(meta.blocks[i - 1].end_ns, meta.blocks[i].start_ns);
+    // Until the recorder has been there, blocks are one, whatever the session divides.
+    std::vector<RecordingBlock> blocks;
+    bool untouched = true;
     for (RecordingBlock& block : meta.blocks) {
-      if (block.recorded()) break;  // from here on the recorder has been there
-      block.mode = BlockMode::kUntouched;
+      untouched = untouched && !block.recorded();
+      if (untouched) block.mode = BlockMode::kUntouched;
+      if (untouched && !blocks.empty() && blocks.back().end_ns == block.start_ns) {
+        blocks.back().end_ns = block.end_ns;
+        blocks.back().last_launch = block.last_launch;
+      } else {
+        blocks.push_back(block);
+      }
     }
+    meta.blocks = std::move(blocks);
     std::stable_sort(meta.marks.begin(), meta.marks.end(),
                      [](const StepMark& a, const StepMark& b) { return a.time_ns < b.time_ns; });
   }
