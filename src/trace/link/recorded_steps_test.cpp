@@ -171,6 +171,53 @@ TEST(RecordedSteps, WithoutMarksAreFoundByTheirLaunchesAndNoneReachesFromBlockTo
   EXPECT_THAT(means_ms(trace, BlockMode::kLeftAlone), Each(DoubleNear(0.42, 0.42 * 0.02)));
 }
 
+// The device is behind the host: what it still had to do when the block ended was not recorded.
+TEST(RecordedSteps, AtTheEndOfABlockAreLeftOutWhereTheirDeviceWorkIsMissing) {
+  Meta meta;
+  meta.blocks = {{0, 1, BlockMode::kTimeline, 0, 450}, {0, 2, BlockMode::kTimeline, 500, 900}};
+  std::vector<link::StepInterval> steps;
+  std::vector<int64_t> launches;
+  for (int64_t start : {0, 100, 200, 300, 500, 600, 700}) {
+    steps.push_back({start, start + 100, static_cast<int32_t>(start / 100)});
+    // Of the first block's last two steps some work is missing, and of a step in the middle of the second.
+    const int64_t count = start == 200 ? 7 : start == 300 ? 0 : start == 600 ? 8 : 10;
+    for (int64_t i = 0; i < count; ++i) launches.push_back(start + 5 * i);
+  }
+  link::drop_torn_steps(meta, 0, launches, steps);
+  std::vector<int32_t> kept;
+  for (const link::StepInterval& step : steps) kept.push_back(step.number);
+  EXPECT_THAT(kept, testing::ElementsAre(0, 1, 5, 6, 7));
+}
+
+// A call is watched where nothing is recorded; elsewhere it is recorded like any other.
+TEST(RecordedSteps, MayBeMarkedByACallThatComesOnceAStep) {
+  segments::SegmentWriter writer;
+  uint32_t correlation = 0;
+  int64_t time = 1'000;
+  const auto run = [&](Mode mode, uint32_t block) {
+    writer.mode(mode, block, time + 50);
+    for (int step = 0; step < 6; ++step, time += 1'000) {
+      if (mode == Mode::kLeftAlone) {
+        writer.mark(segments::MarkKind::kApiCall, "cudaStreamSynchronize", time + 500);
+        continue;
+      }
+      writer.add(writer.call("cudaLaunchKernel", time + 100, 10, ++correlation));
+      writer.add(writer.kernel("gemm", time + 150, 100, correlation));
+      writer.add(writer.call("cudaStreamSynchronize", time + 500, 10, ++correlation));
+    }
+  };
+  run(Mode::kTimeline, 1);
+  run(Mode::kLeftAlone, 2);
+  writer.mode(Mode::kFinished, 0, time);
+  Result<segments::SegmentFile> segment = segments::read_segment(writer.bytes());
+  ASSERT_TRUE(segment.ok());
+  Trace trace = std::move(segment->file.trace);
+  ASSERT_TRUE(link_trace(trace).ok());
+  EXPECT_EQ(steps_found(trace.meta).how, "a call that comes once a step (cudaStreamSynchronize)");
+  EXPECT_THAT(step_spans_of(trace), SizeIs(5));
+  EXPECT_THAT(means_ms(trace, BlockMode::kLeftAlone), Each(DoubleNear(0.001, 1e-9)));
+}
+
 // In a block of the timeline nothing is known of a program that drives no device.
 TEST(RecordedSteps, OfAProgramWithoutADeviceAreThoseWithOperators) {
   const std::vector<link::StepInterval> steps = {{0, 10, 0, BlockMode::kTimeline},
