@@ -52,12 +52,24 @@ StepTime step_time(std::span<const StepWindow> steps) {
 
 void note_outliers(std::span<const int32_t> numbers, StepTime& time) {
   constexpr double kOutlier = 1.3;  // times the median
+  constexpr std::size_t kMostNamed = 4;
   if (time.samples_ms.size() < 3) return;
+  std::vector<std::size_t> outliers;
   for (std::size_t k = 0; k < time.samples_ms.size(); ++k)
-    if (time.samples_ms[k] > kOutlier * time.ms.median)
-      time.notes.push_back(fmt::format("step {} took {}{}", numbers[k],
-                                       fixed_ms(time.samples_ms[k], time.ms.median),
-                                       k == 0 ? ": warm-up, or the wait for it" : ": an outlier"));
+    if (time.samples_ms[k] > kOutlier * time.ms.median) outliers.push_back(k);
+  const auto text_of = [&](std::size_t k) { return fixed_ms(time.samples_ms[k], time.ms.median); };
+  if (outliers.size() > kMostNamed) {
+    const std::size_t longest = *std::max_element(
+        outliers.begin(), outliers.end(),
+        [&](std::size_t a, std::size_t b) { return time.samples_ms[a] < time.samples_ms[b]; });
+    time.notes.push_back(
+        fmt::format("{} of {} steps took more than {} times the median, the longest, step {}, {}",
+                    outliers.size(), time.samples_ms.size(), kOutlier, numbers[longest], text_of(longest)));
+    return;
+  }
+  for (const std::size_t k : outliers)
+    time.notes.push_back(fmt::format("step {} took {}{}", numbers[k], text_of(k),
+                                     k == 0 ? ": warm-up, or the wait for it" : ": an outlier"));
 }
 
 std::vector<std::size_t> central_steps(std::span<const StepWindow> steps) {

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 
 #include "tests/cli/run_program.h"
 #include <gtest/gtest.h>
@@ -18,8 +20,8 @@ namespace fs = std::filesystem;
 
 class ProfileOfPython : public ::testing::Test {
  protected:
-  ProgramResult profile(std::vector<std::string> python, std::vector<std::string> options = {}) const {
-    RunOptions run;
+  ProgramResult profile(std::vector<std::string> python, std::vector<std::string> options = {},
+                        RunOptions run = {}) const {
     run.folder = folder.path();
     run.environment["PYTHONPATH"] = (folder / "modules").string() + ":" + (tests / "fake_torch").string();
     run.environment["PYTHONDONTWRITEBYTECODE"] = "1";
@@ -111,7 +113,7 @@ TEST_F(ProfileOfPython, ObservesChildrenThatItStarts) {
 
 TEST_F(ProfileOfPython, RecordsAndLeavesAloneStepsOfATraining) {
   const ProgramResult result =
-      profile({(tests / "train_fake.py").string(), "10"}, {"--wait", "0.2", "--steps", "6"});
+      profile({(tests / "train_fake.py").string(), "10"}, {"--wait", "0.5", "--steps", "6"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, "trained\n");
   const json run = read_json("run.json");
@@ -129,6 +131,86 @@ TEST_F(ProfileOfPython, RecordsAndLeavesAloneStepsOfATraining) {
   EXPECT_FALSE(explained["top"].empty());
   EXPECT_FALSE(fs::exists(folder / "run/segments")) << "all of it is in the trace";
   EXPECT_NE(result.err.find("Where the time goes"), std::string::npos) << result.err;
+}
+
+// Training and launching on a CUDA that computes nothing.
+class ProfileOfDevices : public ProfileOfPython {
+ protected:
+  ProgramResult profile_with_devices(std::vector<std::string> python,
+                                     std::vector<std::string> options = {}) const {
+    RunOptions run;
+    run.environment = {{"LD_LIBRARY_PATH", (build_folder() / "fake_cuda").string()},
+                       {"HONE_OBSERVE_CUPTI", (build_folder() / "fake_cuda/libcupti.so.13").string()},
+                       {"FAKE_TORCH_DEVICE", "1"}};
+    options.insert(options.end(), {"--wait", "0.5", "--steps", "6"});
+    return profile(std::move(python), std::move(options), run);
+  }
+  std::map<std::string, int> modes() const {
+    std::map<std::string, int> count;
+    const json run = read_json("run.json");
+    if (!run.contains("observed")) return count;
+    for (const json& block : run["observed"]["blocks"]) ++count[block["mode"]];
+    return count;
+  }
+};
+
+TEST_F(ProfileOfDevices, ExplainsKernelsWithTheOperatorsThatLaunchedThem) {
+  const ProgramResult result = profile_with_devices({(tests / "train_fake.py").string(), "10"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "trained\n");
+  const std::map<std::string, int> expected = {{"left alone", 12}, {"timeline", 6}, {"operators", 1}};
+  EXPECT_EQ(modes(), expected) << result.err;
+  const json explained = read_json("explain.json");
+  ASSERT_TRUE(explained.contains("coverage")) << result.err;
+  EXPECT_GT(explained["coverage"]["linked_share"], 0.99);
+  EXPECT_EQ(explained["step"]["unrecorded_measured"], true);
+  EXPECT_GT(explained["step"]["unrecorded_ms"]["median"], 3.4);
+  std::set<std::string> top;
+  for (const json& row : explained["top"]) top.insert(row["op"]);
+  EXPECT_TRUE(top.contains("aten::linear")) << result.out;
+}
+
+TEST_F(ProfileOfDevices, TellsStepsByTheCallThatComesOnceInThem) {
+  const ProgramResult result = profile_with_devices({(tests / "launch_fake.py").string(), "12"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "launched\n");
+  const std::map<std::string, int> expected = {{"left alone", 6}, {"timeline", 6}, {"operators", 1}};
+  EXPECT_EQ(modes(), expected) << result.err;
+  const json explained = read_json("explain.json");
+  ASSERT_TRUE(explained.contains("step")) << result.err;
+  EXPECT_GT(explained["step"]["median_ms"], 3);
+  EXPECT_LT(explained["step"]["median_ms"], 6);
+  EXPECT_EQ(explained["step"]["unrecorded_measured"], true);
+}
+
+TEST_F(ProfileOfDevices, LetsTheProgramsOwnProfilerHaveTheDevices) {
+  const ProgramResult result = profile_with_devices(
+      {"-c",
+       "import torch, torch.autograd.profiler\ntorch.autograd.profiler.profile(True).__enter__()\nfor i in "
+       "range(1500):\n  "
+       "torch.operator('aten::relu', 0.001)\nprint('profiled')"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out, "profiled\n");
+  EXPECT_NE(result.err.find("no device work recorded from here on"), std::string::npos) << result.err;
+}
+
+TEST_F(ProfileOfDevices, ExplainsWhatAKilledProgramLeft) {
+  const std::string kill =
+      "import os, signal, threading, runpy, sys\nthreading.Timer(5, lambda: os.kill(os.getpid(), "
+      "signal.SIGKILL)).start()\nsys.argv = ['train', '60']\nrunpy.run_path('" +
+      (tests / "train_fake.py").string() + "', run_name='__main__')";
+  const ProgramResult result = profile_with_devices({"-c", kill});
+  EXPECT_EQ(result.exit_code, 137);
+  EXPECT_TRUE(fs::exists(folder / "run/explain.html")) << result.err;
+  EXPECT_NE(result.err.find("Where the time goes"), std::string::npos) << result.err;
+}
+
+TEST_F(ProfileOfDevices, EndsTheProgramIfAskedTo) {
+  const ProgramResult result =
+      profile_with_devices({(tests / "train_fake.py").string(), "100"}, {"--then", "stop"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_TRUE(fs::exists(folder / "run/explain.html"));
 }
 
 }  // namespace

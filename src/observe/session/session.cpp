@@ -207,6 +207,7 @@ bool Session::find_rhythm() {
     if (seconds_since(start) < kMarkPatience * options_.wait_s && may_give_marks()) continue;
     if (!probe(probe_s)) return false;
     read_new();
+    if (watch_.first_mark_ns() != 0) continue;  // it marks its steps after all
     if (const Rhythm by_work = watch_.by_work(tail_); by_work.known()) {
       recorded_.rhythm = by_work;
       return true;

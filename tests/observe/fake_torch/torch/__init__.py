@@ -1,5 +1,6 @@
 """As much of PyTorch as the hooks of python/hone_observe look at, for tests where PyTorch is not installed. Operators
-take the time that they are told to, and tell the recorder of themselves as the real ones do."""
+take the time that they are told to, launch a kernel of the fake CUDA if FAKE_TORCH_DEVICE is set, and tell the recorder
+of themselves as the real ones do."""
 import ctypes
 import os
 import time
@@ -22,12 +23,18 @@ class _Recorder:
 
 
 _recorder = _Recorder(os.environ["CUDA_INJECTION64_PATH"]) if os.environ.get("HONE_OBSERVE_FOLDER") else None
+_cuda = ctypes.CDLL("libcuda.so.1") if os.environ.get("FAKE_TORCH_DEVICE") else None
+_kernels = {}  # names, which the fake CUDA does not copy
+if _cuda is not None:
+    _cuda.cuInit(0)
 
 
 def operator(name, seconds):
     end = time.perf_counter() + seconds
     records = _recorder is not None and _recorder.mode[0] == _RECORDS_OPERATORS
     start_ns = _recorder.library.hone_clock() if records else 0
+    if _cuda is not None:
+        _cuda.fake_runtime_launch(_kernels.setdefault(name, ("kernel_of_" + name).encode()))
     while time.perf_counter() < end:
         pass
     if records:
