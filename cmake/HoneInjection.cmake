@@ -22,7 +22,7 @@ function(hone_injection)
   # What we declare of CUPTI and NVTX, compared with the vendor's headers where there are any.
   find_path(HONE_CUPTI_INCLUDE cupti.h HINTS $ENV{CUDA_HOME}/include /usr/local/cuda/include
             /usr/local/cuda/extras/CUPTI/include)
-  if(HONE_CUPTI_INCLUDE)
+  if(HONE_CUPTI_INCLUDE AND EXISTS ${HONE_CUPTI_INCLUDE}/cuda.h)
     add_library(hone_inject_abi_check OBJECT ${checks})
     target_include_directories(hone_inject_abi_check PRIVATE ${CMAKE_SOURCE_DIR}/src)
     target_include_directories(hone_inject_abi_check SYSTEM PRIVATE ${HONE_CUPTI_INCLUDE})

@@ -6,6 +6,8 @@
 
 #include "observe/inject/cupti_abi.h"
 
+#if CUPTI_API_VERSION >= 22  // CUDA 12.4: older headers name older structures
+
 namespace hone::observe::inject::cupti {
 
 #if CUPTI_API_VERSION >= 130000
@@ -158,3 +160,5 @@ static_assert(same(kThreadIdOfSystem, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM));
 static_assert(same(kFlushForced, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
 
 }  // namespace hone::observe::inject::cupti
+
+#endif
