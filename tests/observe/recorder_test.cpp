@@ -78,12 +78,15 @@ TEST(Recorder, WritesDeviceWorkAndTheCallsThatLaunchItWhileATimelineIsOrdered) {
   EXPECT_THAT(segment.all<segments::Synchronization>(), SizeIs(1));
   EXPECT_THAT(segment.names_of(&segments::Thread::name), Contains("fake_cuda_progr"));
   const auto modes = segment.all<segments::ModeChange>();
-  ASSERT_GE(modes.size(), 2u);
-  const auto& timeline = modes[modes.size() - 2];
+  ASSERT_GE(modes.size(), 3u);
+  const auto& timeline = modes[modes.size() - 3];
+  const auto& delivery = modes[modes.size() - 2];
   EXPECT_EQ(timeline.mode, Mode::kTimeline);
+  EXPECT_EQ(delivery.mode, Mode::kWaiting);
   EXPECT_EQ(modes.back().mode, Mode::kLeftAlone);
   EXPECT_LT(timeline.time_ns, kernels[0].start_ns);
-  EXPECT_GT(modes.back().time_ns, kernels[2].end_ns);
+  EXPECT_GT(delivery.time_ns, kernels[2].end_ns);
+  EXPECT_GE(modes.back().time_ns, delivery.time_ns);
   EXPECT_THAT(segment.notes(), IsEmpty());
   EXPECT_THAT(segment.all<segments::Dropped>(), IsEmpty());
 }
@@ -117,6 +120,19 @@ TEST(Recorder, WritesCopiesBetweenDevicesSetsAndAllocations) {
   EXPECT_EQ(memory[0].operation, segments::MemoryOperation::kAllocate);
   EXPECT_EQ(memory[0].bytes, 1u << 20);
   EXPECT_EQ(memory[0].address, 0x7000u);
+}
+
+TEST(Recorder, WaitsAtTheEndOfABlockForWhatTheDeviceIsStillDoing) {
+  RunFolder folder;
+  ObservedProgram program(folder, {{"FAKE_CUPTI", "late"}});
+  program.perform("init");
+  ASSERT_TRUE(program.order(Mode::kTimeline));
+  program.perform("launch 3");
+  ASSERT_TRUE(program.order(Mode::kLeftAlone));
+  EXPECT_EQ(program.wait(), 0);
+  const RawSegment segment = only_segment(folder);
+  EXPECT_THAT(segment.all<segments::Kernel>(), SizeIs(3));
+  EXPECT_THAT(segment.all<segments::Dropped>(), IsEmpty());
 }
 
 TEST(Recorder, RecordsEveryOrderedBlockAndNumbersLaunchesOn) {

@@ -21,6 +21,11 @@ void ActivityBuffers::give_back(uint8_t* buffer) {
   if (free_count_ < kMost) free_[free_count_++] = buffer;
 }
 
+int ActivityBuffers::out() {
+  Locked locked(lock_);
+  return made_ - free_count_;
+}
+
 void Activities::complete(void* context, uint32_t stream, uint8_t* buffer, size_t valid_bytes) {
   Locked locked(lock_);
   std::fill(std::begin(name_texts_), std::end(name_texts_), nullptr);
@@ -35,6 +40,7 @@ void Activities::complete(void* context, uint32_t stream, uint8_t* buffer, size_
     output_.lost(Loss::kCupti, dropped);
   }
   deliver();
+  ++buffers_delivered_;
   buffers_.give_back(buffer);
 }
 
@@ -50,8 +56,14 @@ void Activities::finish() {
   deliver();
 }
 
+Activities::Delivered Activities::delivered() {
+  Locked locked(lock_);
+  return {last_kernel_ >= last_launch_, buffers_delivered_};
+}
+
 void Activities::attached_again() {
   Locked locked(lock_);
+  last_launch_ = last_kernel_ = 0;
   correlation_base_ = highest_correlation_;
 }
 
@@ -84,6 +96,7 @@ bool Activities::ended(uint64_t start, uint64_t end) {
 
 void Activities::kernel(const cupti::KernelActivity& activity) {
   kernel_correlations_[kernels_++ % kKernelsKept] = activity.correlation;
+  last_kernel_ = std::max(last_kernel_, activity.correlation);
   if (!ended(activity.start, activity.end)) return;
   segments::Kernel record;
   record.start_ns = time(activity.start);
@@ -160,6 +173,10 @@ void Activities::set(const cupti::SetActivity& activity) {
 // A call of the runtime may make a recorded call of the driver, of the same correlation: the runtime's, which the
 // program made and whose record is the next of its thread, stands for both. So calls of the driver wait for one.
 void Activities::call(const cupti::CallActivity& activity) {
+  const CallTable& table = activity.kind == cupti::ActivityKind::kDriver ? driver_ : runtime_;
+  if (table.launches(activity.callback) && activity.result == 0) {
+    last_launch_ = std::max(last_launch_, activity.correlation);
+  }
   cupti::CallActivity& pending = pending_driver_call(activity.thread);
   if (activity.kind == cupti::ActivityKind::kDriver) {
     write_pending(pending);

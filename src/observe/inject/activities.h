@@ -17,6 +17,7 @@ class ActivityBuffers {
 
   uint8_t* take();  // null when kMost are out or memory is short: CUPTI then drops records, and says how many
   void give_back(uint8_t* buffer);
+  int out();  // how many CUPTI has
 
  private:
   Lock lock_;
@@ -42,6 +43,13 @@ class Activities {
 
   // Writes what waits for a record that may belong to it. To be called when everything has been flushed.
   void finish();
+
+  // What has been delivered so far: whether the work of the last launch is among it, and how many buffers.
+  struct Delivered {
+    bool last_launch = false;
+    uint64_t buffers = 0;
+  };
+  Delivered delivered();
 
   // Kernels seen since this was last asked (the last kKernelsKept of them), how many of them no recorded call launched,
   // and calls that the program made to the driver itself. To be asked when everything has been flushed.
@@ -100,6 +108,8 @@ class Activities {
       {};  // one of each thread; correlation 0: none
   uint64_t with_call_[kRemembered / 64] = {};
   uint32_t kernel_correlations_[kKernelsKept] = {};
+  uint32_t last_launch_ = 0, last_kernel_ = 0;  // correlations
+  uint64_t buffers_delivered_ = 0;
   uint64_t kernels_ = 0, direct_driver_calls_ = 0;
   uint32_t threads_[kThreadsKept] = {};
   uint32_t thread_count_ = 0;

@@ -5,6 +5,9 @@
 namespace hone::observe::inject {
 namespace {
 
+constexpr std::string_view kLaunches[] = {"cudaLaunchKernel",          "cudaLaunchCooperativeKernel",
+                                          "cudaGraphLaunch",           "cuLaunchKernel",
+                                          "cuLaunchCooperativeKernel", "cuGraphLaunch"};
 // Beginnings, so that variants of calls (2D, async, per-thread stream) and those of later versions are among them.
 constexpr std::string_view kRuntimeCalls[] = {"cudaLaunch", "cudaGraphLaunch", "cudaGraphInstantiate",
                                               "cudaMemcpy", "cudaMemset",      "cudaMemPrefetch",
@@ -47,6 +50,7 @@ void CallTable::fill(const Cupti& cupti, Output& output) {
     const std::string_view name = text;
     recorded_[id] = name.find(kWait) != name.npos || (runtime ? begins_with_one_of(name, kRuntimeCalls)
                                                               : begins_with_one_of(name, kDriverCalls));
+    launches_[id] = begins_with_one_of(name, kLaunches);
     names_[id] = output.id(without_version(name));
   }
 }

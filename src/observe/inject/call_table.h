@@ -34,13 +34,16 @@ class CallTable {
     }
   }
 
+  // Whether it launches kernels, by themselves or in a graph.
+  bool launches(uint32_t id) const { return id < kMostCalls && launches_[id]; }
+
   // The name of a call without its version, as the segment's number for it.
   uint32_t name(uint32_t id) const { return id < kMostCalls ? names_[id] : trace::segments::kNoName; }
 
  private:
   cupti::Domain domain_;
   bool filled_ = false;
-  bool recorded_[kMostCalls] = {};
+  bool recorded_[kMostCalls] = {}, launches_[kMostCalls] = {};
   uint32_t names_[kMostCalls] = {};
 };
 

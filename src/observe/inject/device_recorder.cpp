@@ -13,8 +13,8 @@ using segments::Mode;
 namespace {
 
 constexpr int64_t kPatience = 300'000'000;  // ns, for a call of the program to detach in
-constexpr int64_t kInFlight =
-    30'000'000;  // ns, for work that the device has begun: it is lost if it takes longer
+// ns, for what devices are still doing when a block ends.
+constexpr int64_t kDeliveryPatience = 1'000'000'000, kDeliveryPeriod = 20'000'000, kQuiet = 300'000'000;
 constexpr uint32_t kSafeWithGraphs =
     24;  // CUPTI of CUDA 12.6: before, finalizing crashed programs with CUDA graphs
 constexpr cupti::ActivityKind kKinds[] = {
@@ -23,10 +23,6 @@ constexpr cupti::ActivityKind kKinds[] = {
     cupti::ActivityKind::kSynchronization,  cupti::ActivityKind::kMemory};
 
 enum DeviceNote : uint32_t { kNoteActivities = 1, kNoteClock = 2, kNoteFinalize = 4, kNoteRefused = 8 };
-
-bool is_recorded(Mode mode) {
-  return mode == Mode::kTimeline || mode == Mode::kOperators || mode == Mode::kStacks;
-}
 
 // Calls of this thread into CUDA that are open, of those whose beginning the watch saw.
 struct CallDepth {
@@ -170,8 +166,7 @@ void DeviceRecorder::stop_recording() {
   if (state_ != State::kRecording) return;
   for (cupti::ActivityKind kind : kKinds) set_activity(kind, false);
   enable_calls(false);
-  const timespec in_flight = {0, kInFlight};
-  nanosleep(&in_flight, nullptr);
+  wait_for_delivery();
   cupti_.ActivityFlushAll(cupti::kFlushForced);
   activities_.finish();
   const Activities::Launched launched = activities_.take_launched();
@@ -179,6 +174,22 @@ void DeviceRecorder::stop_recording() {
     driver_calls_wanted_ = (launched.without_call + launched.by_driver) * 100 > launched.kernels;
   }
   state_ = State::kWatching;
+}
+
+// Hosts run ahead of their devices: what those are still doing when a block ends is waited for, because a forced flush
+// would lose its times. It has come when CUPTI has given every buffer back; should it keep an empty one, when the work
+// of the last launch has come and nothing more for a while.
+void DeviceRecorder::wait_for_delivery() {
+  const timespec period = {0, kDeliveryPeriod};
+  uint64_t buffers = 0;
+  for (int64_t waited = 0, quiet = 0; waited < kDeliveryPatience; waited += kDeliveryPeriod) {
+    cupti_.ActivityFlushAll(0);
+    const Activities::Delivered delivered = activities_.delivered();
+    quiet = delivered.buffers == buffers ? quiet + kDeliveryPeriod : 0;
+    buffers = delivered.buffers;
+    if (activities_.buffers().out() == 0 || (delivered.last_launch && quiet >= kQuiet)) return;
+    nanosleep(&period, nullptr);
+  }
 }
 
 void DeviceRecorder::set_activity(cupti::ActivityKind kind, bool enable) {

@@ -20,6 +20,12 @@
 
 namespace hone::observe::inject {
 
+// Whether devices are recorded in this mode, and what the program says of itself.
+constexpr bool is_recorded(trace::segments::Mode mode) {
+  using trace::segments::Mode;
+  return mode == Mode::kTimeline || mode == Mode::kOperators || mode == Mode::kStacks;
+}
+
 // What the session wants of the device side.
 struct DeviceOrder {
   trace::segments::Mode mode = trace::segments::Mode::kWaiting;
@@ -73,6 +79,7 @@ class DeviceRecorder {
   bool subscribe();
   void record();
   void stop_recording();
+  void wait_for_delivery();
   void watch_for_marks(const DeviceOrder& order);
   void enable_marks(bool enable);
   void stop_watching();

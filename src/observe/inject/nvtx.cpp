@@ -56,10 +56,7 @@ uint32_t id_of(const nvtx::EventAttributes* event) {
 
 bool nvtx_is_recorded() {
   const Recorder* recorder = this_process();
-  if (!recorder) return false;
-  const segments::Mode mode = recorder->mode();
-  return mode == segments::Mode::kTimeline || mode == segments::Mode::kOperators ||
-         mode == segments::Mode::kStacks;
+  return recorder && is_recorded(recorder->mode());
 }
 
 // Ranges of this thread that were pushed and not popped. Those pushed while nothing is recorded have token 0.

@@ -153,17 +153,18 @@ bool Recorder::read_order(uint32_t& number, DeviceOrder& order) {
   return true;
 }
 
-// Records begin before a recorded mode is said to be in force, and end after it: a block is never short of some.
+// A recorded block holds everything: it begins when all is being recorded, and ends before the first thing is not.
+// Between it and a block left alone lies a time of neither, in which what is still on its way is delivered.
 void Recorder::obey(uint32_t number, const DeviceOrder& order) {
-  const bool records =
-      order.mode == Mode::kTimeline || order.mode == Mode::kOperators || order.mode == Mode::kStacks;
-  if (!records && order.mode != Mode::kLeftAlone) change_mode(order.mode);
-  if (order.mode == Mode::kLeftAlone)
-    mode_ = static_cast<uint32_t>(order.mode);  // hooks stop before we detach
-  if (!records) torch::follow_mode(order.mode);
+  const bool records = is_recorded(order.mode);
+  if (!records) {
+    if (is_recorded(mode())) change_mode(Mode::kWaiting);
+    torch::follow_mode(order.mode);
+  }
+  if (order.mode == Mode::kFinished) tell_hooks(order.mode);
   device_.obey(order);
   if (records) torch::follow_mode(order.mode);
-  if (records || order.mode == Mode::kLeftAlone) change_mode(order.mode);
+  change_mode(order.mode);
   output_.flush();
   say_how_it_stands();
   slot_.load()->obeyed.store(number, std::memory_order_release);

@@ -1,5 +1,5 @@
 // A CUPTI over the fake CUDA: callbacks, activities in buffers, one subscriber, detaching. FAKE_CUPTI=taken: another
-// profiler has subscribed; =taken_once: it has gone when one asks again; =old: of a version before 12.0; =refuses: kernels may not be recorded; =drops: it loses 7
+// profiler has subscribed; =taken_once: it has gone when one asks again; =late: work takes 200 ms to be done; =old: of a version before 12.0; =refuses: kernels may not be recorded; =drops: it loses 7
 // records a buffer.
 #include <algorithm>
 #include <atomic>
@@ -47,6 +47,7 @@ struct FakeCupti {
   std::set<uint32_t> runtime_calls, driver_calls;
   uint8_t* buffer = nullptr;
   size_t capacity = 0, used = 0;
+  uint64_t last_work = 0;
 
   uint64_t now() const { return clock ? clock() : steady_clock(); }
 };
@@ -170,6 +171,7 @@ void work(const FakeWork& done, uint32_t correlation) {
   std::lock_guard<std::mutex> held(lock);
   const auto enabled = [](ActivityKind kind) { return state.kinds.count(static_cast<int>(kind)) > 0; };
   const uint64_t now = state.now();
+  state.last_work = steady_clock();
   if (done.kind == FakeWork::kKernel && enabled(ActivityKind::kConcurrentKernel)) {
     cupti::KernelActivity kernel = {};
     kernel.kind = ActivityKind::kConcurrentKernel;
@@ -343,8 +345,12 @@ Result cuptiActivityEnableRuntimeApi(uint32_t id, uint8_t enable) {
 Result cuptiActivityEnableDriverApi(uint32_t id, uint8_t enable) {
   return set_member(state.driver_calls, id, enable != 0);
 }
-Result cuptiActivityFlushAll(uint32_t) {
+Result cuptiActivityFlushAll(uint32_t forced) {
   std::lock_guard<std::mutex> held(lock);
+  if (behaves("late") && steady_clock() < state.last_work + 200'000'000) {
+    if (!forced) return Result::kSuccess;
+    state.used = 0;  // what was on its way is lost
+  }
   give_buffer_back();
   return Result::kSuccess;
 }
