@@ -35,10 +35,10 @@ void give_back() {
   if (!entered.exchange(false)) return;
   ::tcflush(STDOUT_FILENO, TCOFLUSH);
   ::tcflow(STDOUT_FILENO, TCOON);
+  ::tcsetattr(STDIN_FILENO, TCSANOW, &saved_modes);
   if (::write(STDOUT_FILENO, kLeave.data(), kLeave.size()) < 0) {
     // It has gone.
   }
-  ::tcsetattr(STDIN_FILENO, TCSANOW, &saved_modes);
 }
 
 // The default action follows: SA_RESETHAND.

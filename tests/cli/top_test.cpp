@@ -1,5 +1,6 @@
 // hone top as a user meets it: pictures as text and JSON, the full screen on a terminal of its own, and the terminal
 // as it was before, however it ends.
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -10,7 +11,6 @@
 #include <sstream>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "tests/cli/run_program.h"
@@ -217,12 +217,15 @@ class TopOnTerminal {
   }
   void send(int signal) const { kill(pid_, signal); }
 
-  // What was shown until `part` appeared; fails after ten seconds. Forgets it.
+  // What was shown until `part` appeared, with it; fails after ten seconds. The next call goes on behind it.
   std::string shown_until(const std::string& part) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (text_.find(part) == std::string::npos && std::chrono::steady_clock::now() < deadline) take(100);
     EXPECT_THAT(text_, HasSubstr(part));
-    return std::exchange(text_, "");
+    const std::size_t end = std::min(text_.size(), text_.find(part)) + part.size();
+    const std::string shown = text_.substr(0, end);
+    text_.erase(0, end);
+    return shown;
   }
   // Waits for its end; as shells count it. Where `reads` is false the terminal takes nothing meanwhile.
   int end(bool reads = true) {
@@ -241,6 +244,11 @@ class TopOnTerminal {
     pid_ = -1;
     take(100);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  // Waits until it is stopped, as a shell does.
+  bool stops() const {
+    int status = 0;
+    return waitpid(pid_, &status, WUNTRACED) == pid_ && WIFSTOPPED(status);
   }
   std::string rest() const { return text_; }
   // Whether the terminal's modes are those from before.
@@ -315,10 +323,11 @@ TEST(TopScreen, FollowsTheTerminalsSize) {
   screen.shown_until("command");
   screen.resize(60, 12);
   screen.shown_until("\x1b[2J");
-  const std::string small = screen.shown_until("h help  q quit");
-  EXPECT_THAT(small, Not(HasSubstr("\x1b[13;1H")));  // no line beyond the last
+  screen.shown_until("h help  q quit");
   screen.press("q");
   EXPECT_EQ(screen.end(), 0);
+  EXPECT_THAT(screen.rest(), HasSubstr("\x1b[12;1H"));
+  EXPECT_THAT(screen.rest(), Not(HasSubstr("\x1b[13;1H")));  // no line beyond the last
 }
 
 TEST(TopScreen, StopsAndComesBackAsShellsExpect) {
@@ -326,6 +335,7 @@ TEST(TopScreen, StopsAndComesBackAsShellsExpect) {
   screen.shown_until("command");
   screen.press("\x1a");  // Ctrl-Z
   screen.shown_until(kBack);
+  ASSERT_TRUE(screen.stops());
   EXPECT_TRUE(screen.modes_restored());
   screen.send(SIGCONT);
   screen.shown_until(kAlternate);
