@@ -194,15 +194,48 @@ TEST_F(ProfileOfDevices, LetsTheProgramsOwnProfilerHaveTheDevices) {
   EXPECT_NE(result.err.find("no device work recorded from here on"), std::string::npos) << result.err;
 }
 
-TEST_F(ProfileOfDevices, ExplainsWhatAKilledProgramLeft) {
-  const std::string kill =
-      "import os, signal, threading, runpy, sys\nthreading.Timer(5, lambda: os.kill(os.getpid(), "
-      "signal.SIGKILL)).start()\nsys.argv = ['train', '60']\nrunpy.run_path('" +
-      (tests / "train_fake.py").string() + "', run_name='__main__')";
-  const ProgramResult result = profile_with_devices({"-c", kill});
-  EXPECT_EQ(result.exit_code, 137);
-  EXPECT_TRUE(fs::exists(folder / "run/explain.html")) << result.err;
+// However the program ends: its status is kept, and what it wrote by then is explained.
+TEST_F(ProfileOfDevices, ExplainsWhatAProgramLeftThatDidNotComeToItsEnd) {
+  const std::map<std::string, int> ends = {{"os.kill(os.getpid(), signal.SIGKILL)", 137},
+                                           {"os.kill(os.getpid(), signal.SIGSEGV)", 139},
+                                           {"os._exit(3)", 3},
+                                           {"os.kill(os.getppid(), signal.SIGINT)", 130}};
+  for (const auto& [how, status] : ends) {
+    fs::remove_all(folder / "run");
+    const ProgramResult result = profile_with_devices(
+        {"-c", "import os, signal, threading, runpy, sys\nthreading.Timer(4, lambda: " + how +
+                   ").start()\nsys.argv = ['train', '60']\nrunpy.run_path('" +
+                   (tests / "train_fake.py").string() + "', run_name='__main__')"});
+    EXPECT_EQ(result.exit_code, status) << how;
+    EXPECT_TRUE(fs::exists(folder / "run/explain.html")) << how << "\n" << result.err;
+    EXPECT_NE(result.err.find("Where the time goes"), std::string::npos) << how << "\n" << result.err;
+    EXPECT_EQ(read_json("run.json")["observed"]["exit_code"], status) << how;
+  }
+}
+
+// Their segments are of the same run folder, and none of them is in the way of what the program is.
+TEST_F(ProfileOfDevices, ObservesAProgramWithSixteenForkedWorkers) {
+  const ProgramResult result = profile_with_devices(
+      {"-c",
+       "import torch, multiprocessing as m, runpy, sys\np = m.get_context('fork').Pool(16)\nwork = "
+       "p.map_async(abs, range(64))\nsys.argv = ['train', '8']\nrunpy.run_path('" +
+           (tests / "train_fake.py").string() +
+           "', run_name='__main__')\nprint(len(work.get()))\np.terminate()"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "trained\n64\n");
+  EXPECT_GE(read_json("run.json")["observed"]["processes"], 17) << result.err;
   EXPECT_NE(result.err.find("Where the time goes"), std::string::npos) << result.err;
+}
+
+// As on a disk that fills up while the program runs.
+TEST_F(ProfileOfPython, LetsTheProgramRunOnWhereWhatIsRecordedCannotBeWritten) {
+  RunOptions run;
+  run.largest_file = 20'000;
+  const ProgramResult result =
+      profile({(tests / "train_fake.py").string(), "6"}, {"--wait", "0.5", "--steps", "6"}, run);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "trained\n");
+  EXPECT_NE(result.err.find("hone: not explained: "), std::string::npos) << result.err;
 }
 
 TEST_F(ProfileOfDevices, EndsTheProgramIfAskedTo) {
