@@ -203,21 +203,20 @@ void DeviceRecorder::set_activity(cupti::ActivityKind kind, bool enable) {
 
 // The program's calls are recorded where it makes them: in the runtime, and in the driver if it goes there itself
 // (Triton, CuPy, JAX). The first recorded block shows whether it does; a call of the runtime would otherwise be
-// recorded twice.
+// recorded twice. Calls are left out of their kind: to enable single calls without it, as CUPTI documents, records
+// nothing and returns no error (13.0.1 on an H100).
 void DeviceRecorder::enable_calls(bool enable) {
-  if (cupti_.ActivityEnableRuntimeApi) {
-    runtime_.each_recorded([&](uint32_t id) { cupti_.ActivityEnableRuntimeApi(id, enable); });
-  } else {
-    set_activity(cupti::ActivityKind::kRuntime, enable);
+  set_activity(cupti::ActivityKind::kRuntime, enable);
+  if (enable && cupti_.ActivityEnableRuntimeApi) {
+    runtime_.each_left_out([&](uint32_t id) { cupti_.ActivityEnableRuntimeApi(id, 0); });
   }
   if (enable) {
     driver_calls_recorded_ = driver_calls_wanted_ && !environment_.driver_calls_never;
   }
   if (!driver_calls_recorded_) return;
-  if (cupti_.ActivityEnableDriverApi) {
-    driver_.each_recorded([&](uint32_t id) { cupti_.ActivityEnableDriverApi(id, enable); });
-  } else {
-    set_activity(cupti::ActivityKind::kDriver, enable);
+  set_activity(cupti::ActivityKind::kDriver, enable);
+  if (enable && cupti_.ActivityEnableDriverApi) {
+    driver_.each_left_out([&](uint32_t id) { cupti_.ActivityEnableDriverApi(id, 0); });
   }
 }
 

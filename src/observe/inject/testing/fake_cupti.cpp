@@ -44,7 +44,7 @@ struct FakeCupti {
   cupti::Clock clock = nullptr;
   std::set<std::pair<int, uint32_t>> callbacks;
   std::set<int> domains, kinds;
-  std::set<uint32_t> runtime_calls, driver_calls;
+  std::set<uint32_t> runtime_left_out, driver_left_out;  // calls of a kind that is recorded
   uint8_t* buffer = nullptr;
   size_t capacity = 0, used = 0;
   uint64_t last_work = 0;
@@ -157,8 +157,8 @@ void leave(int domain, uint32_t call, uint32_t correlation) {
     std::lock_guard<std::mutex> held(lock);
     const bool driver = domain == static_cast<int>(Domain::kDriver);
     const ActivityKind kind = driver ? ActivityKind::kDriver : ActivityKind::kRuntime;
-    if ((driver ? state.driver_calls : state.runtime_calls).count(call) ||
-        state.kinds.count(static_cast<int>(kind))) {
+    if (state.kinds.count(static_cast<int>(kind)) &&
+        !(driver ? state.driver_left_out : state.runtime_left_out).count(call)) {
       write_record(cupti::CallActivity{kind, call, entered[depth], state.now(),
                                        static_cast<uint32_t>(getpid()),
                                        static_cast<uint32_t>(syscall(SYS_gettid)), correlation, 0});
@@ -334,16 +334,20 @@ Result cuptiActivityRegisterTimestampCallback(cupti::Clock clock) {
 }
 Result cuptiActivityEnable(ActivityKind kind) {
   if (kind == ActivityKind::kConcurrentKernel && behaves("refuses")) return static_cast<Result>(35);
+  if (kind == ActivityKind::kRuntime) state.runtime_left_out.clear();
+  if (kind == ActivityKind::kDriver) state.driver_left_out.clear();
   return set_member(state.kinds, static_cast<int>(kind), true);
 }
 Result cuptiActivityDisable(ActivityKind kind) {
   return set_member(state.kinds, static_cast<int>(kind), false);
 }
+// Like CUPTI 13.0, whose documentation promises more: calls can be left out of a kind that is recorded; enabled
+// where the kind is not, they are not recorded and no error is returned.
 Result cuptiActivityEnableRuntimeApi(uint32_t id, uint8_t enable) {
-  return set_member(state.runtime_calls, id, enable != 0);
+  return set_member(state.runtime_left_out, id, enable == 0);
 }
 Result cuptiActivityEnableDriverApi(uint32_t id, uint8_t enable) {
-  return set_member(state.driver_calls, id, enable != 0);
+  return set_member(state.driver_left_out, id, enable == 0);
 }
 Result cuptiActivityFlushAll(uint32_t forced) {
   std::lock_guard<std::mutex> held(lock);
