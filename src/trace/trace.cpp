@@ -140,6 +140,7 @@ Status Trace::validate() const {
   HONE_CHECK(check_details(launches, rows, "launch"));
   HONE_CHECK(check_details(copies, rows, "copy"));
   HONE_CHECK(check_details(collectives, rows, "collective"));
+  HONE_CHECK(check_counters(counters, strings.size()));
   return check_blocks(meta);
 }
 

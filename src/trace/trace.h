@@ -19,6 +19,7 @@
 #include "trace/blocks.h"
 #include "trace/details.h"
 #include "trace/framework.h"
+#include "trace/kernel_counters.h"
 #include "trace/kernel_family.h"
 #include "trace/operator_class.h"
 #include "trace/operator_kind.h"
@@ -174,6 +175,7 @@ struct Trace {
   std::vector<Launch> launches;
   std::vector<Copy> copies;
   std::vector<Collective> collectives;
+  std::vector<KernelCounters> counters;  // of launches that were counted apart from the timeline
   // What the names of device work tell, by string: link_trace looks at each once (link/names.h). Shorter than
   // the table of strings where others came later.
   std::vector<KernelFamily> kernels;

@@ -146,6 +146,7 @@ class Merger {
     for (Operator& op : from_.operators) into_.add_operator(std::move(op));
     add_spans(shift_ns);
     add_details();
+    add_counters();
   }
 
  private:
@@ -188,6 +189,16 @@ class Merger {
       collective.name = text(collective.name);
       collective.group = text(collective.group);
       into_.collectives.push_back(collective);
+    }
+  }
+
+  void add_counters() {
+    for (KernelCounters& row : from_.counters) {
+      if (relabel_) row.rank = rank_;
+      row.kernel = text(row.kernel);
+      for (CounterValue& each : row.values) each.metric = text(each.metric);
+      order_values(row);
+      into_.counters.push_back(std::move(row));
     }
   }
 
@@ -358,6 +369,7 @@ Trace merge_files(std::vector<ImportedFile> files, std::span<const std::string> 
     Meta meta = std::exchange(files[0].trace.meta, {});
     trace = std::move(files[0].trace);
     for (Track& track : trace.tracks) track.rank = ranks[0];
+    for (KernelCounters& row : trace.counters) row.rank = ranks[0];
     add_turns(std::move(meta), ranks[0], 0, trace.meta);
     add_meta(std::move(meta), ranks[0], sources[0], several, trace.meta);
     return trace;

@@ -2,10 +2,13 @@
 // files are errors.
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <random>
 #include <set>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -61,6 +64,20 @@ std::vector<WholeSpan> sorted_spans(const Trace& trace) {
   return spans;
 }
 
+// By name, since strings are numbered anew.
+std::vector<std::pair<KernelCounters, std::map<std::string_view, double>>> named_counters(
+    const Trace& trace) {
+  std::vector<std::pair<KernelCounters, std::map<std::string_view, double>>> rows;
+  for (KernelCounters row : trace.counters) {
+    std::map<std::string_view, double> values = {{trace.strings.text(row.kernel), 0}};
+    for (const CounterValue& each : row.values) values[trace.strings.text(each.metric)] = each.value;
+    row.kernel = {};
+    row.values = {};
+    rows.emplace_back(row, std::move(values));
+  }
+  return rows;
+}
+
 class PerfettoFile : public testing::Test {
  protected:
   std::filesystem::path path_ = scratch_path("hone_perfetto_test.pftrace");
@@ -78,6 +95,7 @@ TEST_F(PerfettoFile, ComesBackWhole) {
     EXPECT_EQ(read->tracks, trace.tracks);
     EXPECT_EQ(read->operators, trace.operators);
     EXPECT_EQ(read->strings.size(), trace.strings.size());
+    EXPECT_EQ(named_counters(*read), named_counters(trace));
     EXPECT_TRUE(sorted_spans(*read) == sorted_spans(trace));
   }
 }

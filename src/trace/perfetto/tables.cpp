@@ -1,5 +1,9 @@
 #include "trace/perfetto/tables.h"
 
+#include <algorithm>
+#include <limits>
+#include <map>
+
 #include <fmt/format.h>
 
 namespace hone::trace::perfetto {
@@ -149,6 +153,39 @@ Annotation from_operator(const Operator& op) {
               }}};
 }
 
+// Metrics are many and the same in most rows: rows have numbers into one list of names.
+Annotation from_counters(const Trace& trace) {
+  std::map<uint32_t, int64_t> numbers;
+  Annotation::Array names, rows;
+  const auto number_of = [&](StringId id) {
+    const auto [at, added] = numbers.emplace(id.index, static_cast<int64_t>(numbers.size()));
+    if (added) names.items.push_back(text("", trace.strings.text(id)));
+    return at->second;
+  };
+  for (const KernelCounters& row : trace.counters) {
+    Annotation::Array geometry, metrics, values;
+    for (const uint32_t size : row.grid) geometry.items.push_back(integer("", size));
+    for (const uint32_t size : row.block) geometry.items.push_back(integer("", size));
+    for (const CounterValue& each : row.values) {
+      metrics.items.push_back(integer("", number_of(each.metric)));
+      values.items.push_back(real("", each.value));
+    }
+    rows.items.push_back({"", Annotation::Dict{{
+                                  integer("rank", row.rank),
+                                  integer("device", row.device),
+                                  integer("kernel", number_of(row.kernel)),
+                                  {"geometry", std::move(geometry)},
+                                  integer("registers", row.registers),
+                                  integer("shared_bytes", row.shared_bytes),
+                                  integer("instance", row.instance),
+                                  integer("passes", row.passes),
+                                  {"metrics", std::move(metrics)},
+                                  {"values", std::move(values)},
+                              }}});
+  }
+  return {"counters", Annotation::Dict{{{"names", std::move(names)}, {"rows", std::move(rows)}}}};
+}
+
 std::vector<std::string> to_texts(const std::vector<Annotation>& items) {
   std::vector<std::string> texts;
   for (const Annotation& item : items)
@@ -282,6 +319,48 @@ Operator to_operator(const Annotation& from) {
   return op;
 }
 
+template <typename Number>
+std::vector<Number> to_numbers(const std::vector<Annotation>& items) {
+  std::vector<Number> numbers;
+  for (const Annotation& item : items) {
+    const auto* value = std::get_if<Number>(&item.value);
+    numbers.push_back(value == nullptr ? Number{} : *value);
+  }
+  return numbers;
+}
+
+uint32_t to_word(int64_t value) {
+  return static_cast<uint32_t>(std::clamp<int64_t>(value, 0, std::numeric_limits<uint32_t>::max()));
+}
+
+Result<KernelCounters> to_counters(const Annotation& from, const std::vector<StringId>& names) {
+  KernelCounters row;
+  const auto name = [&](int64_t number) {
+    return number >= 0 && number < static_cast<int64_t>(names.size())
+               ? names[static_cast<std::size_t>(number)]
+               : StringId{};
+  };
+  row.rank = static_cast<int>(from.integer("rank"));
+  row.device = static_cast<int>(from.integer("device"));
+  row.kernel = name(from.integer("kernel"));
+  const auto geometry = to_numbers<int64_t>(from.items("geometry"));
+  for (std::size_t i = 0; i < 3 && geometry.size() == 6; ++i) {
+    row.grid[i] = to_word(geometry[i]);
+    row.block[i] = to_word(geometry[i + 3]);
+  }
+  row.registers = to_word(from.integer("registers"));
+  row.shared_bytes = to_word(from.integer("shared_bytes"));
+  row.instance = to_word(from.integer("instance"));
+  row.passes = to_word(from.integer("passes"));
+  const auto metrics = to_numbers<int64_t>(from.items("metrics"));
+  const auto values = to_numbers<double>(from.items("values"));
+  for (std::size_t i = 0; i < std::min(metrics.size(), values.size()); ++i)
+    if (const StringId metric = name(metrics[i]); metric.valid()) row.values.push_back({metric, values[i]});
+  if (!row.kernel.valid()) return corrupt("counters of a kernel that has no name");
+  order_values(row);
+  return row;
+}
+
 }  // namespace
 
 Annotation tables_to_annotation(const Trace& trace) {
@@ -294,6 +373,7 @@ Annotation tables_to_annotation(const Trace& trace) {
                       from_meta(trace.meta),
                       {"tracks", std::move(tracks)},
                       {"operators", std::move(operators)},
+                      from_counters(trace),
                   }}};
 }
 
@@ -309,6 +389,15 @@ Status tables_from_annotation(const Annotation& tables, Trace& trace) {
     trace.add_track(std::move(track));
   }
   for (const Annotation& from : tables.items("operators")) trace.add_operator(to_operator(from));
+  if (const Annotation* counters = tables.find("counters")) {
+    std::vector<StringId> names;
+    for (const std::string& name : to_texts(counters->items("names")))
+      names.push_back(trace.strings.intern(name));
+    for (const Annotation& from : counters->items("rows")) {
+      HONE_ASSIGN(KernelCounters row, to_counters(from, names));
+      trace.counters.push_back(std::move(row));
+    }
+  }
   return {};
 }
 

@@ -31,6 +31,11 @@ CREATE TABLE launches(span INTEGER PRIMARY KEY, external INTEGER, grid_x INTEGER
 CREATE TABLE copies(span INTEGER PRIMARY KEY, external INTEGER, source TEXT, target TEXT, bytes REAL);
 CREATE TABLE collectives(span INTEGER PRIMARY KEY, name TEXT, kind TEXT, process_group TEXT,
                          group_size INTEGER, dtype TEXT, elements_in REAL, elements_out REAL);
+CREATE TABLE counted_launches(id INTEGER PRIMARY KEY, rank INTEGER, device INTEGER, kernel INTEGER, grid_x INTEGER,
+                              grid_y INTEGER, grid_z INTEGER, block_x INTEGER, block_y INTEGER,
+                              block_z INTEGER, registers INTEGER, shared_bytes INTEGER, instance INTEGER,
+                              passes INTEGER);  -- kernel: of strings; counted apart from the timeline
+CREATE TABLE counters(launch INTEGER, metric TEXT, value REAL);  -- launch: of counted_launches; ns, bytes, percent
 CREATE TABLE steps(span INTEGER PRIMARY KEY, step INTEGER, rank INTEGER, start_ns INTEGER,
                    duration_ns INTEGER, window_start_ns INTEGER, window_ns INTEGER);
 -- start_ns, duration_ns: as marked on the host; window_: what hone takes for the step, to the end of its last work

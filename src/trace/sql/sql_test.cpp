@@ -51,6 +51,10 @@ TEST_F(SqliteFile, HoldsEveryRow) {
   EXPECT_EQ(count("launches"), std::to_string(trace.launches.size()));
   EXPECT_EQ(count("copies"), std::to_string(trace.copies.size()));
   EXPECT_EQ(count("collectives"), std::to_string(trace.collectives.size()));
+  EXPECT_EQ(count("counted_launches"), std::to_string(trace.counters.size()));
+  EXPECT_EQ(answer("SELECT value FROM counters JOIN counted_launches l ON l.id = launch JOIN strings s ON "
+                   "s.id = l.kernel WHERE metric = 'dram__bytes_read.sum' AND s.text = 'gemm'"),
+            "4194304.0");
   EXPECT_EQ(count("devices"), "2");
   EXPECT_EQ(count("blocks"), "3");
   EXPECT_EQ(answer("SELECT name FROM marks WHERE kind = 'optimizer'"), "AdamW");

@@ -214,6 +214,25 @@ Status write_details(const Trace& trace, Database& database) {
   return {};
 }
 
+Status write_counters(const Trace& trace, Database& database) {
+  HONE_ASSIGN(Insert launches, database.insert_into("counted_launches", 14));
+  HONE_ASSIGN(Insert counters, database.insert_into("counters", 3));
+  for (std::size_t i = 0; i < trace.counters.size(); ++i) {
+    const KernelCounters& row = trace.counters[i];
+    launches.integer(static_cast<int64_t>(i)).integer(row.rank).integer(row.device).integer(row.kernel.index);
+    for (uint32_t size : row.grid) launches.integer(size);
+    for (uint32_t size : row.block) launches.integer(size);
+    launches.integer(row.registers).integer(row.shared_bytes).integer(row.instance);
+    HONE_CHECK(launches.integer(row.passes).run());
+    for (const CounterValue& each : row.values)
+      HONE_CHECK(counters.integer(static_cast<int64_t>(i))
+                     .text(trace.strings.text(each.metric))
+                     .real(each.value)
+                     .run());
+  }
+  return {};
+}
+
 std::string_view type_name(AddedTable::Type type) {
   switch (type) {
     case AddedTable::Type::kInteger:
@@ -271,6 +290,7 @@ Status write_sqlite(const Trace& trace, const Findings& findings, const std::fil
   HONE_CHECK(sql::write_spans(trace, findings, database, progress));
   HONE_CHECK(sql::write_kernels(trace, database));
   HONE_CHECK(sql::write_details(trace, database));
+  HONE_CHECK(sql::write_counters(trace, database));
   for (const AddedTable& table : findings.tables) HONE_CHECK(sql::write_added(table, database));
   HONE_CHECK(database.execute(sql::kIndexes));
   HONE_CHECK(database.execute(sql::kViews));

@@ -16,6 +16,7 @@ class RandomTrace {
     add_tracks();
     for (int i = 0; i < 5; ++i) add_operator(i);
     for (int i = 0; i < spans; ++i) add_span();
+    add_counters();
   }
   Trace take() { return std::move(trace_); }
 
@@ -118,6 +119,16 @@ class RandomTrace {
       default:
         break;
     }
+  }
+
+  void add_counters() {
+    StringTable& strings = trace_.strings;
+    KernelCounters row = {1, 0, strings.intern("gemm"), {132, 2, 1}, {256, 1, 1}, 168, 98'304, 3, 12, {}};
+    row.values = {{strings.intern("gpu__time_duration.sum"), 1250.5},
+                  {strings.intern("dram__bytes_read.sum"), 4'194'304}};
+    order_values(row);
+    trace_.counters.push_back(row);
+    trace_.counters.push_back({0, 1, text("name "), {1, 1, 1}, {32, 1, 1}, 0, 0, 0, 0, {}});
   }
 
   std::mt19937 random_;

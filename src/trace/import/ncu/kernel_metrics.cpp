@@ -112,16 +112,15 @@ std::optional<double> value_in_base_unit(std::string_view value, std::string_vie
   double number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  unit = unit.substr(0, unit.find('/'));
   constexpr std::array<std::pair<std::string_view, double>, 18> kUnits = {{
-      {"ns", 1e-9},
-      {"us", 1e-6},
-      {"ms", 1e-3},
-      {"s", 1},
-      {"nsecond", 1e-9},
-      {"usecond", 1e-6},
-      {"msecond", 1e-3},
-      {"second", 1},
+      {"ns", 1},
+      {"us", 1e3},
+      {"ms", 1e6},
+      {"s", 1e9},
+      {"nsecond", 1},
+      {"usecond", 1e3},
+      {"msecond", 1e6},
+      {"second", 1e9},
       {"KB", 1e3},
       {"MB", 1e6},
       {"GB", 1e9},
@@ -133,8 +132,17 @@ std::optional<double> value_in_base_unit(std::string_view value, std::string_vie
       {"byte", 1},
       {"B", 1},
   }};
-  for (const auto& [name, factor] : kUnits)
-    if (name == unit) return number * factor;
+  const auto factor_of = [&](std::string_view wanted) {
+    for (const auto& [name, factor] : kUnits)
+      if (name == wanted) return factor;
+    return 0.0;
+  };
+  if (const std::size_t slash = unit.find('/'); slash != std::string_view::npos) {
+    // rates are per second, whatever they are printed in
+    if (const double time = factor_of(unit.substr(slash + 1)); time > 0) number *= 1e9 / time;
+    unit = unit.substr(0, slash);
+  }
+  if (const double factor = factor_of(unit); factor > 0) return number * factor;
   if (unit.size() > 1 && (unit.substr(1) == "inst" || unit.substr(1) == "cycle" || unit.substr(1) == "Hz" ||
                           unit.substr(1) == "hz" || unit.substr(1) == "sector" || unit.substr(1) == "warp")) {
     constexpr std::string_view kPrefixes = "KMGT";
@@ -147,7 +155,7 @@ std::optional<double> value_in_base_unit(std::string_view value, std::string_vie
 KernelCounts counts_of(const KernelMetrics& metrics) {
   KernelCounts counts;
   counts.seconds =
-      first_of(metrics, {"gpu__time_duration.sum", "gpu__time_duration.avg", "Duration"}).value_or(0);
+      first_of(metrics, {"gpu__time_duration.sum", "gpu__time_duration.avg", "Duration"}).value_or(0) * 1e-9;
   std::map<DType, double> flops = {{DType::kF32, vector_flops(metrics, 'f')},
                                    {DType::kF64, vector_flops(metrics, 'd')},
                                    {DType::kF16, vector_flops(metrics, 'h')}};

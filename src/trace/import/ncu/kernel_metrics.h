@@ -1,5 +1,5 @@
 // What Nsight Compute measured of one launch of a kernel, by the names of its counters (`--page raw`) or of
-// its details page, in base units: seconds, bytes, instructions, percent.
+// its details page, in the units of trace/kernel_counters.h: nanoseconds, bytes, instructions, percent.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct KernelMetrics {
   double value_or_zero(std::string_view name) const { return value(name).value_or(0); }
 };
 
-// "1,234.5" of "usecond": 0.0012345. Nothing for what is no number. Unknown units count as 1.
+// "1,234.5" of "usecond": 1234500, of "Gbyte/s": 1234.5e9 a second. Nothing for what is no number. Unknown units count as 1.
 std::optional<double> value_in_base_unit(std::string_view value, std::string_view unit);
 
 struct KernelCounts {

@@ -225,6 +225,21 @@ Launch launch_of(const KernelMetrics& kernel) {
   return launch;
 }
 
+// By the names of the raw page; the details page's are words for people.
+KernelCounters counters_of(const KernelMetrics& kernel, const Launch& launch, StringTable& strings) {
+  KernelCounters row;
+  row.device = kernel.device;
+  row.kernel = strings.intern(kernel.kernel);
+  row.grid = launch.grid;
+  row.block = launch.block;
+  row.registers = launch.registers;
+  row.shared_bytes = launch.shared_bytes;
+  for (const auto& [name, value] : kernel.values)
+    if (name.find("__") != std::string::npos) row.values.push_back({strings.intern(name), value});
+  order_values(row);
+  return row;
+}
+
 // One kernel after the other. Returns how many had no time and were left out.
 std::size_t add_kernels(const std::vector<KernelMetrics>& kernels, TraceBuilder& builder) {
   std::vector<KernelCounts> counts;
@@ -234,6 +249,7 @@ std::size_t add_kernels(const std::vector<KernelMetrics>& kernels, TraceBuilder&
     groups[key_of(kernel)].counts.push_back(counts.back());
   }
   std::size_t without_time = 0;
+  std::map<uint32_t, uint32_t> instances;
   int64_t now = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const KernelMetrics& kernel = kernels[i];
@@ -246,7 +262,11 @@ std::size_t add_kernels(const std::vector<KernelMetrics>& kernels, TraceBuilder&
     const auto duration = static_cast<int64_t>(std::llround(counts[i].seconds * 1e9));
     builder.add(Span{now, duration, builder.stream(kernel.device, kernel.stream),
                      builder.trace.strings.intern(kernel.kernel), Category::kKernel, kNoStep, group.op, 0});
-    builder.add(launch_of(kernel));
+    const Launch launch = launch_of(kernel);
+    builder.add(launch);
+    KernelCounters row = counters_of(kernel, launch, builder.trace.strings);
+    row.instance = instances[row.kernel.index]++;
+    if (!row.values.empty()) builder.trace.counters.push_back(std::move(row));
     now += duration;
   }
   return without_time;

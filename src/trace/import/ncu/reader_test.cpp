@@ -87,6 +87,15 @@ TEST(NcuCsv, KernelsOfTheRawPageLieEndToEndWithTheirCounters) {
   EXPECT_THAT(trace.operators[trace.spans.op[1].index].geometry, HasSubstr("limited by DRAM (88 % busy)"));
   EXPECT_THAT(trace.launches.at(0).grid, ElementsAre(132, 2, 1));
   EXPECT_EQ(trace.launches.at(0).registers, 168u);
+  ASSERT_EQ(trace.counters.size(), 3u);
+  const KernelCounters& second = trace.counters[2];
+  EXPECT_EQ(trace.strings.text(second.kernel), "gemm_kernel<float>(int, \"x\")");
+  EXPECT_THAT(second.grid, ElementsAre(132, 2, 1));
+  EXPECT_EQ(second.registers, 168u);
+  EXPECT_EQ(second.instance, 1u);
+  EXPECT_EQ(counter_value(second, trace.strings, "gpu__time_duration.sum"), 1150.5e3);
+  EXPECT_EQ(counter_value(second, trace.strings, "dram__bytes_read.sum"), 16.5e6);
+  EXPECT_FALSE(counter_value(second, trace.strings, "Block Size"));
   ASSERT_EQ(trace.meta.devices.size(), 1u);
   EXPECT_EQ(trace.meta.devices[0].name, "NVIDIA H200");
   EXPECT_EQ(trace.meta.devices[0].multiprocessors, 132);
@@ -129,9 +138,10 @@ TEST(NcuCsv, CutOrChangedAnywhereItIsReadOrRefused) {
 }
 
 TEST(NcuCsv, ValuesHaveUnitsAndThousandsSeparators) {
-  EXPECT_DOUBLE_EQ(*value_in_base_unit("1,234.5", "usecond"), 1234.5e-6);
+  EXPECT_DOUBLE_EQ(*value_in_base_unit("1,234.5", "usecond"), 1234.5e3);
   EXPECT_DOUBLE_EQ(*value_in_base_unit("12", "Kbyte"), 12e3);
   EXPECT_DOUBLE_EQ(*value_in_base_unit("3.5", "Gbyte/second"), 3.5e9);
+  EXPECT_DOUBLE_EQ(*value_in_base_unit("1.5", "cycle/nsecond"), 1.5e9);
   EXPECT_DOUBLE_EQ(*value_in_base_unit("2", "Minst"), 2e6);
   EXPECT_DOUBLE_EQ(*value_in_base_unit("45.5", "%"), 45.5);
   EXPECT_FALSE(value_in_base_unit("", "%"));
