@@ -20,7 +20,7 @@ Schedule make_schedule(const ScheduleOptions& options) {
   schedule.seed = options.seed;
   std::mt19937_64 random(options.seed);
   const double each = std::max(1.0, std::ceil(static_cast<double>(options.steps) / kPairs));
-  if (options.marks) schedule.blocks.assign(kPairs, {Mode::kLeftAlone, each});
+  if (options.marks) schedule.untouched.assign(kPairs, {Mode::kLeftAlone, each});
   const Mode recorded = options.devices ? Mode::kTimeline : Mode::kOperators;
   for (int pair = 0; pair < kPairs; ++pair) {
     std::pair<Mode, Mode> modes = {recorded, Mode::kLeftAlone};

@@ -14,6 +14,7 @@ struct PlannedBlock {
 };
 
 struct Schedule {
+  std::vector<PlannedBlock> untouched;  // before anything is recorded
   std::vector<PlannedBlock> blocks;
   uint64_t seed = 0;
 };

@@ -37,7 +37,8 @@ constexpr double kBlindBlock_s = 0.5;
 constexpr double kMarkPatience = 6;
 // Marks that do not settle are taken as they are after this time, or so many steps.
 constexpr double kSettlePatience_s = 30, kSettleSteps = 60;
-constexpr uint32_t kProbeBlock = 0;
+// How many steps the recorder is given to find out what it has to record of this program, and to make its buffers.
+constexpr double kFirstSteps = 2;
 
 double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
 
@@ -160,6 +161,11 @@ bool Session::record_block(const PlannedBlock& planned) {
   return goes_on;
 }
 
+bool Session::run(const std::vector<PlannedBlock>& blocks) {
+  return std::all_of(blocks.begin(), blocks.end(),
+                     [this](const PlannedBlock& planned) { return record_block(planned); });
+}
+
 // Until the recorder is in some process. A program of which it is never said is waited for to its end.
 bool Session::wait_for_processes() {
   while (control_.processes().empty())
@@ -184,9 +190,16 @@ bool Session::may_give_marks() const {
 
 bool Session::probe(double seconds) {
   watch_.forget_work();
-  if (!order(any_device() ? Mode::kTimeline : Mode::kOperators, kProbeBlock) || !pause(seconds)) return false;
-  return order(Mode::kWaiting, kProbeBlock);  // what follows is no block: the program may still warm up
+  if (!order(any_device() ? Mode::kTimeline : Mode::kOperators, trace::segments::kFirstLook) ||
+      !pause(seconds))
+    return false;
+  return order(Mode::kWaiting,
+               trace::segments::kFirstLook);  // what follows is no block: the program may still warm up
 }
+
+// What an attached CUPTI does for the first time, and calls of the driver that are recorded until it is known whether
+// the program makes any, must not lie in blocks that count.
+bool Session::begin_recording() { return !recorded_.any_device || probe(block_seconds(kFirstSteps)); }
 
 // Waits until the program is warm, and tells how long its steps take. Rhythm::known() false: nothing tells.
 bool Session::find_rhythm() {
@@ -228,8 +241,7 @@ const Recorded& Session::record() {
     const Schedule schedule = make_schedule({options_.steps, recorded_.rhythm.marks_a_step > 0,
                                              recorded_.any_device, options_.python_stacks, options_.seed});
     recorded_.seed = schedule.seed;
-    recorded_.complete = std::all_of(schedule.blocks.begin(), schedule.blocks.end(),
-                                     [this](const PlannedBlock& planned) { return record_block(planned); });
+    recorded_.complete = run(schedule.untouched) && begin_recording() && run(schedule.blocks);
   }
   order(Mode::kFinished, next_block_);
   read_new();

@@ -80,6 +80,8 @@ class Session {
   bool order(trace::segments::Mode mode, uint32_t block);
   bool run_block(trace::segments::Mode mode, double seconds);
   bool record_block(const PlannedBlock& planned);
+  bool run(const std::vector<PlannedBlock>& blocks);
+  bool begin_recording();
   uint32_t marks_given() const;
   bool any_device() const;
   bool may_give_marks() const;

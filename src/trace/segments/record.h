@@ -113,6 +113,9 @@ enum class Mode : uint32_t {
   kFinished,     // nothing any more: detached
 };
 
+inline constexpr uint32_t kFirstLook =
+    0;  // ModeChange::block of what is recorded before the blocks that count
+
 struct ModeChange {
   Head head;
   int64_t time_ns = 0;  // in force from here on

@@ -433,8 +433,19 @@ class SegmentReader {
       }
     }
     meta.blocks = std::move(blocks);
+    leave_out_first_look(meta.blocks);
     std::stable_sort(meta.marks.begin(), meta.marks.end(),
                      [](const StepMark& a, const StepMark& b) { return a.time_ns < b.time_ns; });
+  }
+
+  // Before its blocks, a session records for a moment to learn what the program does; CUPTI attaches then. That is
+  // worth something only where nothing came after it.
+  static void leave_out_first_look(std::vector<RecordingBlock>& blocks) {
+    const auto look = [](const RecordingBlock& block) {
+      return block.recorded() && block.number == kFirstLook;
+    };
+    const auto counts = [&](const RecordingBlock& block) { return block.recorded() && !look(block); };
+    if (std::any_of(blocks.begin(), blocks.end(), counts)) std::erase_if(blocks, look);
   }
 
   void tell_damage(Meta& meta) {

@@ -244,6 +244,20 @@ TEST(Segments, BlocksAndMarksAreOnTheClockOfTheTrace) {
   EXPECT_FALSE(meta.cut_off);
 }
 
+TEST(Segments, TheFirstLookCountsWhereNothingElseWasRecorded) {
+  SegmentWriter writer;
+  writer.mode(Mode::kLeftAlone, 1, 1000).mode(Mode::kTimeline, kFirstLook, 2000);
+  writer.add(writer.kernel("gemm", 2500, 100, 1)).mode(Mode::kWaiting, kFirstLook, 3000);
+  EXPECT_THAT(trace_of(writer).meta.blocks,
+              ElementsAre(RecordingBlock{0, 1, BlockMode::kUntouched, -1500, -500},
+                          RecordingBlock{0, kFirstLook, BlockMode::kTimeline, -500, 500}));
+  writer.mode(Mode::kLeftAlone, 2, 3500).mode(Mode::kTimeline, 3, 4000).mode(Mode::kFinished, 4, 5000);
+  EXPECT_THAT(trace_of(writer).meta.blocks,
+              ElementsAre(RecordingBlock{0, 1, BlockMode::kUntouched, -1500, -500},
+                          RecordingBlock{0, 2, BlockMode::kLeftAlone, 1000, 1500},
+                          RecordingBlock{0, 3, BlockMode::kTimeline, 1500, 2500}));
+}
+
 TEST(Segments, AProgramThatWasKilledWhileItWasRecordedIsCutOff) {
   SegmentWriter writer;
   writer.mode(Mode::kTimeline, 2, 2000).add(writer.kernel("gemm", 2500, 100, 1));
