@@ -17,6 +17,10 @@ namespace hone::observe {
 inline constexpr const char* kControlFile = "control";
 // The run folder, for the processes of the program: what they need to find the control page and to write.
 inline constexpr const char* kFolderVariable = "HONE_OBSERVE_FOLDER";
+// Of the run folder, a file for each process that is to count (named by its number): what is to be counted, lines
+// "metric NAME" and "kernel INSTANCES DEVICE GRID.X GRID.Y GRID.Z BLOCK.X BLOCK.Y BLOCK.Z SYMBOL". Read when
+// Mode::kCounters is ordered; a process without one counts nothing.
+inline constexpr const char* kCountersFolder = "counters";
 inline constexpr uint32_t kControlVersion = 1;
 inline constexpr int kMostProcesses = 256;  // with a slot; others record, and are not waited for
 
@@ -48,6 +52,8 @@ struct Slot {
   std::atomic<uint64_t> records{0};
   std::atomic<uint64_t> bytes{0};    // written to the segment
   std::atomic<uint64_t> dropped{0};  // records
+  std::atomic<uint32_t> counted{
+      0};  // number of the order whose launches are all counted, as far as they can be
 };
 
 struct Control {

@@ -79,9 +79,8 @@ TEST_F(GrowingSegment, PassesOverWhatIsNoSegment) {
 TEST_F(GrowingSegment, ReadsRecordsLargerThanItsBuffer) {
   SegmentWriter writer(100);
   trace::segments::Counters counters;
-  const std::string image(3U << 20, 'x');
-  counters.image_bytes = image.size();
-  writer.mark(MarkKind::kData, "loader", 10).add(counters, image).mark(MarkKind::kData, "loader", 20);
+  const std::string values(3U << 20, 'x');
+  writer.mark(MarkKind::kData, "loader", 10).add(counters, values).mark(MarkKind::kData, "loader", 20);
   write(writer.bytes());
   EXPECT_EQ(new_marks(), (std::vector<int64_t>{10, 20}));
 }

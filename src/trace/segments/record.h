@@ -255,16 +255,24 @@ struct Note {
   uint32_t reserved = 0;
 };
 
-// Counters of one launch of a kernel. An image of CUPTI's range profiler follows, to be evaluated outside of the
-// program, padded to 8 bytes.
+// What hardware counters said of one launch of a kernel, which was counted apart from the timeline. `values`
+// CounterValues follow.
 struct Counters {
   Head head;
   uint32_t device = 0;
-  uint32_t name = kNoName;
+  uint32_t name = kNoName;  // as Kernel::name
   std::array<uint32_t, 3> grid = {}, block = {};
-  uint32_t metric_set = 0;  // which configuration of the session
-  uint32_t passes = 0;      // how often the kernel ran for it
-  uint64_t image_bytes = 0;
+  uint32_t instance = 0;  // counts the counted launches of this kernel with this geometry
+  uint32_t passes = 0;    // how often it ran to be counted; 0: not known
+  uint32_t values = 0;
+  uint32_t reserved = 0;
+};
+
+// One metric, in CUPTI's words and units: nanoseconds, per second, percent, counts.
+struct CounterValue {
+  uint32_t metric = kNoName;  // "dram__bytes_read.sum"
+  uint32_t reserved = 0;
+  double value = 0;
 };
 
 struct LaunchCount {
@@ -323,9 +331,10 @@ static_assert(kIsRecord<Name> && kIsRecord<Process> && kIsRecord<Thread> && kIsR
               kIsRecord<Set> && kIsRecord<ApiCall> && kIsRecord<Synchronization> && kIsRecord<Range> &&
               kIsRecord<GraphNode> && kIsRecord<Memory> && kIsRecord<Sample> && kIsRecord<Dropped> &&
               kIsRecord<Note> && kIsRecord<Counters> && kIsRecord<LaunchCount>);
-static_assert(sizeof(Head) == 8 && sizeof(FileHeader) == 56 && sizeof(Kernel) == 112);
+static_assert(sizeof(Head) == 8 && sizeof(FileHeader) == 56 && sizeof(Kernel) == 112 &&
+              sizeof(CounterValue) == 16);
 
-// A record with its head filled in; `following` bytes come behind it (the text of a name, frames, an image).
+// A record with its head filled in; `following` bytes come behind it (the text of a name, frames, values).
 template <typename Record>
 constexpr Record with_head(Record record, uint32_t following = 0) {
   static_assert(kIsRecord<Record>);

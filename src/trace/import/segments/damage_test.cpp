@@ -27,10 +27,12 @@ std::string whole_segment() {
   sample.frames = 2;
   const std::array<uint32_t, 2> frames = {1, 2};
   Counters counters;
-  counters.image_bytes = 5;
+  counters.name = 1;
+  counters.values = 2;
+  const std::array<CounterValue, 2> values = {{{1, 0, 10}, {2, 0, 20.5}}};
   writer.add(node)
       .add(sample, {reinterpret_cast<const char*>(frames.data()), sizeof frames})
-      .add(counters, "image")
+      .add(counters, {reinterpret_cast<const char*>(values.data()), sizeof values})
       .add(Memory{})
       .add(LaunchCount{})
       .note("a note");

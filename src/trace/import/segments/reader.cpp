@@ -1,9 +1,12 @@
 #include "trace/import/segments/reader.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -178,9 +181,10 @@ class SegmentReader {
         return with<Dropped>(&SegmentReader::read_dropped);
       case Kind::kNote:
         return with<Note>(&SegmentReader::read_note);
-      case Kind::kGraphNode:  // read ahead
-      case Kind::kMemory:     // what allocates says so itself, as a call
       case Kind::kCounters:
+        return with<Counters>(&SegmentReader::read_counters);
+      case Kind::kGraphNode:    // read ahead
+      case Kind::kMemory:       // what allocates says so itself, as a call
       case Kind::kLaunchCount:  // for the session that looks on
       case Kind::kEnd:
         return;
@@ -412,6 +416,42 @@ class SegmentReader {
       warnings.push_back(std::move(text));
   }
 
+  void read_counters(const Counters& counters) {
+    const std::string_view bytes = records_.following<Counters>();
+    if (bytes.size() / sizeof(segments::CounterValue) < counters.values) {
+      ++too_short_;
+      return;
+    }
+    KernelCounters row;
+    row.device = static_cast<int>(std::min(counters.device, kMostDevices));
+    row.kernel = kernel_name_of(counters.name);
+    row.grid = counters.grid;
+    row.block = counters.block;
+    row.instance = counters.instance;
+    row.passes = counters.passes;
+    for (std::size_t i = 0; i < counters.values; ++i) {
+      segments::CounterValue value;
+      std::memcpy(&value, bytes.data() + i * sizeof(value), sizeof(value));
+      row.values.push_back({name_of(value.metric), value.value});
+    }
+    order_values(row);
+    builder_.trace.counters.push_back(std::move(row));
+  }
+
+  // What a launch takes of registers and shared memory, its counters do not say; its launches of the timeline do.
+  static void add_resources(Trace& trace) {
+    using Launched = std::tuple<uint32_t, std::array<uint32_t, 3>, std::array<uint32_t, 3>>;
+    std::map<Launched, const Launch*> launched;
+    for (const Launch& launch : trace.launches)
+      launched.try_emplace({trace.spans.name[launch.span].index, launch.grid, launch.block}, &launch);
+    for (KernelCounters& row : trace.counters) {
+      const auto at = launched.find({row.kernel.index, row.grid, row.block});
+      if (at == launched.end()) continue;
+      row.registers = at->second->registers;
+      row.shared_bytes = at->second->shared_bytes;
+    }
+  }
+
   // Recorders on several threads need not write in order of time.
   static void put_in_order(Meta& meta) {
     std::stable_sort(
@@ -484,6 +524,7 @@ class SegmentReader {
     const int64_t first = file.epoch_ns - clock;
     Meta& meta = file.trace.meta;
     put_in_order(meta);
+    add_resources(file.trace);
     for (RecordingBlock& block : meta.blocks) block.start_ns -= first, block.end_ns -= first;
     for (StepMark& mark : meta.marks) mark.time_ns -= first;
     meta.producer = kProducer;

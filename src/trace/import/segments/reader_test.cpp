@@ -230,6 +230,38 @@ TEST(Segments, NotesAreWarningsOnceEachAndDroppedRecordsAreCounted) {
   EXPECT_THAT(trace.meta.warnings, ElementsAre("CUPTI is taken", "no permission"));
 }
 
+TEST(Segments, CountersStandForTheLaunchesOfTheirKernel) {
+  SegmentWriter writer;
+  Kernel kernel = writer.kernel("_Z4gemmIfEvi", 5000, 3000, 11);
+  kernel.registers = 64;
+  kernel.dynamic_shared = 2048;
+  writer.add(kernel);
+  Counters counters;
+  counters.name = kernel.name;
+  counters.grid = kernel.grid;
+  counters.block = kernel.block;
+  counters.instance = 2;
+  counters.passes = 5;
+  counters.values = 2;
+  const std::array<CounterValue, 2> values = {
+      {{writer.name("dram__bytes_read.sum"), 0, 4096}, {writer.name("gpu__time_duration.sum"), 0, 2500}}};
+  writer.add(counters, {reinterpret_cast<const char*>(values.data()), sizeof(values)});
+  counters.values = 1000;  // more than follow
+  writer.add(counters);
+  const Trace trace = trace_of(writer);
+  ASSERT_EQ(trace.counters.size(), 1u);
+  const KernelCounters& row = trace.counters[0];
+  EXPECT_EQ(row.kernel, trace.spans.name[0]);
+  EXPECT_THAT(row.grid, ElementsAre(132, 1, 1));
+  EXPECT_EQ(row.registers, 64u);
+  EXPECT_EQ(row.shared_bytes, 2048u);
+  EXPECT_EQ(row.instance, 2u);
+  EXPECT_EQ(row.passes, 5u);
+  EXPECT_EQ(counter_value(row, trace.strings, "dram__bytes_read.sum"), 4096);
+  EXPECT_EQ(counter_value(row, trace.strings, "gpu__time_duration.sum"), 2500);
+  EXPECT_EQ(trace.meta.lost, 1u);
+}
+
 TEST(Segments, BlocksAndMarksAreOnTheClockOfTheTrace) {
   SegmentWriter writer;
   writer.mode(Mode::kWaiting, 0, 100)

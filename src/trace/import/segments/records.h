@@ -39,7 +39,7 @@ class Records {
     std::memcpy(&record, record_.data(), sizeof(Record));
     return record;
   }
-  // What follows the structure: the text of a name, the frames of a stack, an image of counters; with padding.
+  // What follows the structure: the text of a name, the frames of a stack, values of counters; with padding.
   template <typename Record>
   std::string_view following() const {
     return record_.size() < sizeof(Record) ? std::string_view() : record_.substr(sizeof(Record));
