@@ -180,6 +180,7 @@ bool load_cupti(const Environment& environment, Cupti& cupti, char* why, size_t 
         "install nvidia-cuda-cupti, or name the file in HONE_OBSERVE_CUPTI");
     return false;
   }
+  cupti.library = library;
   std::snprintf(cupti.path, sizeof(cupti.path), "%s", path.c_str());
   if (const char* missing = find_functions(library, cupti)) {
     std::snprintf(why, why_bytes,

@@ -35,6 +35,7 @@ struct Cupti {
   Result (*ActivityGetNextRecord)(uint8_t*, size_t, cupti::Activity**) = nullptr;
   Result (*ActivityGetNumDroppedRecords)(void* context, uint32_t stream, size_t*) = nullptr;
 
+  void* library = nullptr;
   uint32_t version = 0;  // CUPTI_API_VERSION: 18 is CUDA 12.0, 130001 is CUDA 13.0 update 1
   char path[4096] = {};
 

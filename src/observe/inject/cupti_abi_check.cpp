@@ -122,6 +122,9 @@ static_assert(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE == 2);
 HONE_SAME(CallData, site, CUpti_CallbackData, callbackSite);
 HONE_SAME(CallData, function, CUpti_CallbackData, functionName);
 HONE_SAME(CallData, symbol, CUpti_CallbackData, symbolName);
+HONE_SAME(CallData, parameters, CUpti_CallbackData, functionParams);
+HONE_SAME(CallData, returned, CUpti_CallbackData, functionReturnValue);
+HONE_SAME(CallData, context, CUpti_CallbackData, context);
 HONE_SAME(CallData, correlation, CUpti_CallbackData, correlationId);
 HONE_SAME(ResourceData, descriptor, CUpti_ResourceData, resourceDescriptor);
 HONE_SAME(GraphData, graph, CUpti_GraphData, graph);
@@ -138,6 +141,7 @@ constexpr bool same(Ours ours, Vendor vendor) {
   return static_cast<long long>(ours) == static_cast<long long>(vendor);
 }
 static_assert(same(Result::kSuccess, CUPTI_SUCCESS));
+static_assert(same(Result::kNotPrivileged, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES));
 static_assert(same(Result::kMultipleSubscribers, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED));
 static_assert(same(ActivityKind::kCopy, CUPTI_ACTIVITY_KIND_MEMCPY));
 static_assert(same(ActivityKind::kSet, CUPTI_ACTIVITY_KIND_MEMSET));

@@ -1,7 +1,9 @@
 #include "observe/inject/device_recorder.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <iterator>
 
 #include "observe/inject/cuda_devices.h"
 #include "observe/inject/futex.h"
@@ -72,6 +74,7 @@ void DeviceRecorder::obey_locked() {
     return;
   }
   stop_recording();
+  if (order.mode == Mode::kCounters && attach()) return count_launches(order);
   if (order.mode == Mode::kFinished) return unsubscribe();
   if (order.mode == Mode::kLeftAlone && environment_.detach_finalizes) detach();
   if (order.mode == Mode::kWaiting && environment_.attach_early) attach();
@@ -109,6 +112,8 @@ bool DeviceRecorder::attach() {
   for (uint32_t id : {cupti::kGraphNodeCreated, cupti::kGraphNodeCloned, cupti::kGraphExecCreated}) {
     enable_callback(true, cupti::Domain::kResource, id);
   }
+  for (uint32_t id : cupti::kBeginCaptureCalls) enable_callback(true, cupti::Domain::kDriver, id);
+  for (uint32_t id : cupti::kEndCaptureCalls) enable_callback(true, cupti::Domain::kDriver, id);
   enable_callback(true, cupti::Domain::kState, cupti::kFatalError);
   if (!exit_is_watched_) {
     exit_is_watched_ = true;
@@ -241,7 +246,22 @@ void DeviceRecorder::enable_marks(bool enable) {
                         [&](uint32_t id) { enable_callback(enable, cupti::Domain::kDriver, id); });
 }
 
+void DeviceRecorder::count_launches(const DeviceOrder& order) {
+  if (!counters_.begin(order.counter_request)) return;
+  watch_ = Watch::kCounters;
+  for (uint32_t id : cupti::kLaunchCalls) enable_callback(true, cupti::Domain::kDriver, id);
+}
+
+// The launch that is being counted ends in a callback: they are disabled after it.
+void DeviceRecorder::stop_counting() {
+  counters_.end();
+  watch_ = Watch::kNothing;
+  if (!attached()) return;
+  for (uint32_t id : cupti::kLaunchCalls) enable_callback(false, cupti::Domain::kDriver, id);
+}
+
 void DeviceRecorder::stop_watching() {
+  if (watch_ == Watch::kCounters) stop_counting();
   Watch watch = watch_.load();
   do {
     for (uint32_t before = detached_.load(); watch == Watch::kFinalizing; watch = watch_.load()) {
@@ -319,6 +339,7 @@ void DeviceRecorder::process_ends() {
 void DeviceRecorder::in_child() {
   lock_.reopen();
   watch_ = Watch::kNothing;
+  counters_.in_child();
   if (cuda_is_here()) state_ = State::kGone;  // CUDA does not work in the child either
 }
 
@@ -356,12 +377,16 @@ void DeviceRecorder::on_callback(cupti::Domain domain, uint32_t id, const void* 
 }
 
 void DeviceRecorder::on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call) {
+  if (domain == cupti::Domain::kDriver && on_capture(id, call)) return;
   switch (watch_.load(std::memory_order_acquire)) {
     case Watch::kNothing:
     case Watch::kFinalizing:
       return;
     case Watch::kDetaching:
       return on_call_while_detaching(call);
+    case Watch::kCounters:
+      if (domain == cupti::Domain::kDriver) counters_.on_launch(id, call);
+      return;
     case Watch::kMarks: {
       if (call.site != cupti::Site::kEnter) return;
       const uint32_t name = domain == cupti::Domain::kRuntime ? runtime_.name(id) : driver_.name(id);
@@ -369,6 +394,16 @@ void DeviceRecorder::on_call(cupti::Domain domain, uint32_t id, const cupti::Cal
       return;
     }
   }
+}
+
+bool DeviceRecorder::on_capture(uint32_t id, const cupti::CallData& call) {
+  const auto is_one_of = [id](const auto& ids) {
+    return std::find(std::begin(ids), std::end(ids), id) != std::end(ids);
+  };
+  const bool begins = is_one_of(cupti::kBeginCaptureCalls);
+  if (!begins && !is_one_of(cupti::kEndCaptureCalls)) return false;
+  counters_.on_capture(begins, call);
+  return true;
 }
 
 // In the outermost call of this thread, whose beginning was seen: nothing of this thread is left inside CUPTI.

@@ -14,6 +14,7 @@
 
 #include "observe/inject/activities.h"
 #include "observe/inject/call_table.h"
+#include "observe/inject/counter_recorder.h"
 #include "observe/inject/cupti.h"
 #include "observe/inject/output.h"
 #include "trace/segments/record.h"
@@ -30,6 +31,7 @@ constexpr bool is_recorded(trace::segments::Mode mode) {
 struct DeviceOrder {
   trace::segments::Mode mode = trace::segments::Mode::kWaiting;
   uint32_t mark_runtime_call = 0, mark_driver_call = 0;
+  const char* counter_request = "";  // the file that says what to count
 };
 
 class DeviceRecorder {
@@ -58,6 +60,9 @@ class DeviceRecorder {
   bool attached() const { return state_.load() == State::kWatching || state_.load() == State::kRecording; }
   bool unavailable() const { return state_.load() == State::kGone || refused_.load(); }
 
+  // Whether all is counted that was ordered to be, as far as it can be.
+  bool counted() const { return counters_.done(); }
+
   void in_child();
 
   // Called by CUPTI.
@@ -72,7 +77,7 @@ class DeviceRecorder {
     kGone,       // not to be had in this process
   };
   // What callbacks of calls are for at the moment. Shared with threads of the program: an atomic, no lock.
-  enum class Watch : uint32_t { kNothing, kMarks, kDetaching, kFinalizing };
+  enum class Watch : uint32_t { kNothing, kMarks, kCounters, kDetaching, kFinalizing };
 
   void obey_locked();
   bool attach();
@@ -82,6 +87,8 @@ class DeviceRecorder {
   void wait_for_delivery();
   void watch_for_marks(const DeviceOrder& order);
   void enable_marks(bool enable);
+  void count_launches(const DeviceOrder& order);
+  void stop_counting();
   void stop_watching();
   void detach();
   void unsubscribe();
@@ -96,6 +103,7 @@ class DeviceRecorder {
 
   void on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call);
   void on_call_while_detaching(const cupti::CallData& call);
+  bool on_capture(uint32_t id, const cupti::CallData& call);
   void on_graph(uint32_t id, const cupti::GraphData& graph);
 
   const Environment& environment_;
@@ -103,6 +111,7 @@ class DeviceRecorder {
   Cupti cupti_;
   CallTable runtime_{cupti::Domain::kRuntime}, driver_{cupti::Domain::kDriver};
   Activities activities_{cupti_, output_, runtime_, driver_};
+  CounterRecorder counters_{cupti_, output_};
 
   DeviceOrder order_;  // the last
   Lock lock_;          // orders, one at a time; never taken in a callback of CUPTI

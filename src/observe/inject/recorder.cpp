@@ -76,6 +76,7 @@ void Recorder::take_slot() {
   if (!found) return;
   found->marks = marks_.load();
   found->obeyed = 0;
+  found->counted = 0;
   found->records = found->bytes = found->dropped = 0;
   found->attachment = Attachment::kLoaded;
   slot_ = found;
@@ -107,6 +108,7 @@ void Recorder::run() {
     take_slot();
   }
   open_segment();
+  std::snprintf(counter_request_, sizeof(counter_request_), "%s/%s/%d", folder_, kCountersFolder, getpid());
   uint32_t obeyed = ~0u;
   while (recording() && !ended_) {
     uint32_t number = 0;
@@ -142,6 +144,7 @@ bool Recorder::read_order(uint32_t& number, DeviceOrder& order) {
   number = page.number.load(std::memory_order_acquire);
   if (number % 2 != 0) return false;
   order.mode = page.mode.load(std::memory_order_relaxed);
+  order.counter_request = counter_request_;
   order.mark_runtime_call = page.mark_runtime_call.load(std::memory_order_relaxed);
   order.mark_driver_call = page.mark_driver_call.load(std::memory_order_relaxed);
   const uint32_t block = page.block.load(std::memory_order_relaxed);
@@ -168,6 +171,14 @@ void Recorder::obey(uint32_t number, const DeviceOrder& order) {
   output_.flush();
   say_how_it_stands();
   slot_.load()->obeyed.store(number, std::memory_order_release);
+  say_what_is_counted();
+}
+
+void Recorder::say_what_is_counted() {
+  if (mode() != Mode::kCounters || !device_.counted()) return;
+  output_.flush();
+  Slot& slot = *slot_;
+  slot.counted.store(slot.obeyed.load(std::memory_order_relaxed), std::memory_order_release);
 }
 
 void Recorder::tell_hooks(Mode mode) {
@@ -184,6 +195,7 @@ void Recorder::tick() {
   device_.describe_devices();
   output_.flush();
   say_how_it_stands();
+  say_what_is_counted();
 }
 
 bool Recorder::session_is_gone() const { return session_pid_ != 0 && !lives(session_pid_); }

@@ -52,11 +52,13 @@ class Recorder {
   void tick();
   bool session_is_gone() const;
   void say_how_it_stands();
+  void say_what_is_counted();
 
   Environment environment_ = Environment::read();
   Output output_;
   DeviceRecorder device_{environment_, output_};
   char folder_[4096] = {};
+  char counter_request_[sizeof(folder_) + 64] = {};
   Control* control_ = nullptr;
   Slot own_slot_;  // for more processes than the page has slots
   std::atomic<Slot*> slot_{&own_slot_};

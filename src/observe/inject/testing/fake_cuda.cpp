@@ -15,15 +15,17 @@ constexpr uint64_t kCaptured[] = {70, 71},
 
 std::atomic<const FakeListener*> current_listener{nullptr};
 std::atomic<bool> initialised{false};
+std::atomic<int> capturing{0};
 
 // A call of the program, from its beginning to its end.
 class FakeCall {
  public:
-  FakeCall(int domain, uint32_t call) : listener_(current_listener), domain_(domain), call_(call) {
-    if (listener_) correlation_ = listener_->enter(domain, call);
+  FakeCall(int domain, uint32_t call, const char* kernel = nullptr)
+      : listener_(current_listener), domain_(domain), call_(call), kernel_(kernel) {
+    if (listener_) correlation_ = listener_->enter(domain, call, kernel);
   }
   ~FakeCall() {
-    if (listener_) listener_->exit(domain_, call_, correlation_);
+    if (listener_) listener_->exit(domain_, call_, kernel_, correlation_);
   }
   FakeCall(const FakeCall&) = delete;
   FakeCall& operator=(const FakeCall&) = delete;
@@ -36,6 +38,7 @@ class FakeCall {
   const FakeListener* listener_;
   int domain_;
   uint32_t call_;
+  const char* kernel_;
   uint32_t correlation_ = 0;
 };
 
@@ -65,15 +68,17 @@ int cuDeviceGetAttribute(int* value, int attribute, int) {
 }
 int cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = 80ull << 30, 0; }
 int cuDeviceGetUuid_v2(void* uuid, int device) { return std::memset(uuid, 1 + device, 16), 0; }
+int cuCtxGetDevice(int* device) { return *device = 0, 0; }
+int cuStreamIsCapturing(void*, int* status) { return *status = capturing, 0; }
 
 void fake_runtime_launch(const char* kernel) {
-  FakeCall call(kRuntime, kFakeLaunchKernel);
-  FakeCall inside(kDriver, kFakeCuLaunchKernel);
+  FakeCall call(kRuntime, kFakeLaunchKernel, kernel);
+  FakeCall inside(kDriver, kFakeCuLaunchKernel, kernel);
   inside.work({FakeWork::kKernel, kernel, 0, 0});
 }
 
 void fake_driver_launch(const char* kernel) {
-  FakeCall call(kDriver, kFakeCuLaunchKernel);
+  FakeCall call(kDriver, kFakeCuLaunchKernel, kernel);
   call.work({FakeWork::kKernel, kernel, 0, 0});
 }
 
@@ -104,9 +109,14 @@ void fake_synchronize() {
 
 void fake_get_device() { FakeCall call(kRuntime, kFakeGetDevice); }
 
-void fake_capture_graph() {
+void fake_capture_graph(const char* kernel) {
   const FakeListener* listener = current_listener;
   if (!listener) return;
+  { FakeCall begin(kDriver, kFakeCuStreamBeginCapture); }
+  capturing = 1;
+  { FakeCall launch(kDriver, kFakeCuLaunchKernel, kernel); }
+  capturing = 0;
+  { FakeCall end(kDriver, kFakeCuStreamEndCapture); }
   for (uint64_t node : kCaptured) listener->node_created(node, 0);
   for (int i = 0; i < 2; ++i) listener->node_created(kExecuted[i], kCaptured[i]);
 }

@@ -16,7 +16,13 @@ enum FakeRuntimeCall : uint32_t {
   kFakeGraphLaunch = 311,
   kFakeGetDevice = 17,  // nothing that a recorder wants
 };
-enum FakeDriverCall : uint32_t { kFakeCuLaunchKernel = 307 };
+enum FakeDriverCall : uint32_t {
+  kFakeCuLaunchKernel = 307,
+  kFakeCuStreamBeginCapture = 539,
+  kFakeCuStreamEndCapture = 497,
+};
+// How all kernels are launched.
+inline constexpr uint32_t kFakeGrid = 4, kFakeBlock = 128;
 
 struct FakeWork {
   enum Kind { kKernel, kCopy, kPeerCopy, kSet, kAllocation, kSynchronization } kind;
@@ -27,8 +33,9 @@ struct FakeWork {
 
 // What CUPTI wants to hear. Domains: 1 the driver, 2 the runtime.
 struct FakeListener {
-  uint32_t (*enter)(int domain, uint32_t call);  // returns the correlation
-  void (*exit)(int domain, uint32_t call, uint32_t correlation);
+  // `kernel`: what the call launches; null: nothing. Returns the correlation.
+  uint32_t (*enter)(int domain, uint32_t call, const char* kernel);
+  void (*exit)(int domain, uint32_t call, const char* kernel, uint32_t correlation);
   void (*work)(const FakeWork& work, uint32_t correlation);
   void (*node_created)(uint64_t node, uint64_t original);
 };
@@ -44,6 +51,8 @@ int cuDeviceGetName(char* name, int bytes, int device);
 int cuDeviceGetAttribute(int* value, int attribute, int device);
 int cuDeviceTotalMem_v2(size_t* bytes, int device);
 int cuDeviceGetUuid_v2(void* uuid, int device);
+int cuCtxGetDevice(int* device);
+int cuStreamIsCapturing(void* stream, int* status);
 
 void fake_runtime_launch(const char* kernel);  // which calls the driver inside, as the real one does
 void fake_driver_launch(const char* kernel);
@@ -53,6 +62,6 @@ void fake_set(uint64_t bytes);
 void fake_allocate(uint64_t bytes);
 void fake_synchronize();
 void fake_get_device();
-void fake_capture_graph();  // of two kernels
+void fake_capture_graph(const char* kernel);  // of two kernels, which are not launched
 void fake_launch_graph();
 }

@@ -1,6 +1,6 @@
 // A CUPTI over the fake CUDA: callbacks, activities in buffers, one subscriber, detaching. FAKE_CUPTI=taken: another
 // profiler has subscribed; =taken_once: it has gone when one asks again; =late: work takes 200 ms to be done; =old: of a version before 12.0; =refuses: kernels may not be recorded; =drops: it loses 7
-// records a buffer.
+// records a buffer. What it counts: fake_cupti_profiler.cpp.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include "observe/inject/cupti_abi.h"
+#include "observe/inject/cupti_profiler_abi.h"
 #include "observe/inject/testing/fake_cuda.h"
+#include "observe/inject/testing/fake_cupti_profiler.h"
 
 namespace cupti = hone::observe::inject::cupti;
 using cupti::ActivityKind;
@@ -98,7 +100,10 @@ void write_record(const Record& record) {
 
 const char* function_of(int domain, uint32_t call) {
   if (domain == static_cast<int>(Domain::kDriver))
-    return call == kFakeCuLaunchKernel ? "cuLaunchKernel" : nullptr;
+    return call == kFakeCuLaunchKernel         ? "cuLaunchKernel"
+           : call == kFakeCuStreamBeginCapture ? "cuStreamBeginCapture_v2"
+           : call == kFakeCuStreamEndCapture   ? "cuStreamEndCapture"
+                                               : nullptr;
   switch (call) {
     case kFakeLaunchKernel:
       return "cudaLaunchKernel_v7000";
@@ -121,7 +126,7 @@ const char* function_of(int domain, uint32_t call) {
   }
 }
 
-void tell(int domain, uint32_t call, cupti::Site site, uint32_t correlation) {
+void tell(int domain, uint32_t call, cupti::Site site, const char* kernel, uint32_t correlation) {
   cupti::Callback callback = nullptr;
   void* user = nullptr;
   {
@@ -136,6 +141,12 @@ void tell(int domain, uint32_t call, cupti::Site site, uint32_t correlation) {
   data.site = site;
   data.function = call == kFakeLaunchKernel ? "cudaLaunchKernel" : function_of(domain, call);
   data.correlation = correlation;
+  const cupti::LaunchParameters launch = {nullptr, {kFakeGrid, 1, 1}, {kFakeBlock, 1, 1}, 0, nullptr};
+  int returned = 0;
+  data.symbol = kernel;
+  data.parameters = kernel ? &launch : nullptr;
+  data.returned = site == cupti::Site::kExit ? &returned : nullptr;
+  data.context = &state;
   callback(user, static_cast<Domain>(domain), call, &data);
 }
 
@@ -144,14 +155,14 @@ thread_local int depth = 0;
 thread_local uint32_t correlation_of_outermost = 0;
 thread_local uint64_t entered[8];
 
-uint32_t enter(int domain, uint32_t call) {
+uint32_t enter(int domain, uint32_t call, const char* kernel) {
   if (depth == 0) correlation_of_outermost = next_correlation++;
   entered[depth++] = steady_clock();
-  tell(domain, call, cupti::Site::kEnter, correlation_of_outermost);
+  tell(domain, call, cupti::Site::kEnter, kernel, correlation_of_outermost);
   return correlation_of_outermost;
 }
 
-void leave(int domain, uint32_t call, uint32_t correlation) {
+void leave(int domain, uint32_t call, const char* kernel, uint32_t correlation) {
   --depth;
   {
     std::lock_guard<std::mutex> held(lock);
@@ -164,7 +175,7 @@ void leave(int domain, uint32_t call, uint32_t correlation) {
                                        static_cast<uint32_t>(syscall(SYS_gettid)), correlation, 0});
     }
   }
-  tell(domain, call, cupti::Site::kExit, correlation);
+  tell(domain, call, cupti::Site::kExit, kernel, correlation);
 }
 
 void work(const FakeWork& done, uint32_t correlation) {
@@ -172,14 +183,15 @@ void work(const FakeWork& done, uint32_t correlation) {
   const auto enabled = [](ActivityKind kind) { return state.kinds.count(static_cast<int>(kind)) > 0; };
   const uint64_t now = state.now();
   state.last_work = steady_clock();
+  if (done.kind == FakeWork::kKernel) fake_profiler_sees_kernel();
   if (done.kind == FakeWork::kKernel && enabled(ActivityKind::kConcurrentKernel)) {
     cupti::KernelActivity kernel = {};
     kernel.kind = ActivityKind::kConcurrentKernel;
     kernel.start = now;
     kernel.end = now + 1000;
     kernel.stream = 7;
-    kernel.grid[0] = 4, kernel.grid[1] = kernel.grid[2] = 1;
-    kernel.block[0] = 128, kernel.block[1] = kernel.block[2] = 1;
+    kernel.grid[0] = kFakeGrid, kernel.grid[1] = kernel.grid[2] = 1;
+    kernel.block[0] = kFakeBlock, kernel.block[1] = kernel.block[2] = 1;
     kernel.registers = 32;
     kernel.correlation = correlation;
     kernel.name = done.name;

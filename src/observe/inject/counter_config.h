@@ -1,0 +1,80 @@
+// From names of metrics to what the hardware is told to count, and from what it counted to values: the host side of CUPTI's
+// profiler. It needs no device, and runs in the observed program because its images go with the CUPTI that is there
+// (docs/decisions/0027-counters.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "observe/inject/cupti.h"
+#include "observe/inject/cupti_profiler_abi.h"
+
+namespace hone::observe::inject {
+
+// CUPTI's functions for hardware counters, which are there together since CUDA 12.6.
+struct CuptiProfiler {
+  template <typename Parameters>
+  using Call = cupti::Result (*)(Parameters*);
+
+  Call<cupti::ProfilerInitialize> initialize = nullptr;
+  Call<cupti::ChipName> chip_name = nullptr;
+  Call<cupti::HostInitialize> host_initialize = nullptr;
+  Call<cupti::HostDeinitialize> host_deinitialize = nullptr;
+  Call<cupti::HostAddMetrics> host_add_metrics = nullptr;
+  Call<cupti::HostConfigSize> host_config_size = nullptr;
+  Call<cupti::HostConfig> host_config = nullptr;
+  Call<cupti::HostPasses> host_passes = nullptr;
+  Call<cupti::HostEvaluate> host_evaluate = nullptr;
+  Call<cupti::RangeEnable> enable = nullptr;
+  Call<cupti::RangeProfiler> disable = nullptr;
+  Call<cupti::RangeProfiler> start = nullptr;
+  Call<cupti::RangeStop> stop = nullptr;
+  Call<cupti::RangeDecode> decode = nullptr;
+  Call<cupti::RangeConfig> set_config = nullptr;
+  Call<cupti::RangeImageSize> image_size = nullptr;
+  Call<cupti::RangeImageInitialize> image_initialize = nullptr;
+  Call<cupti::RangeImageInfo> image_info = nullptr;
+
+  // False: this CUPTI is older.
+  bool load(const Cupti& cupti);
+};
+
+// Metrics of one chip that are counted together.
+class CounterConfig {
+ public:
+  explicit CounterConfig(const CuptiProfiler& profiler) : profiler_(profiler) {}
+  ~CounterConfig();
+  CounterConfig(const CounterConfig&) = delete;
+  CounterConfig& operator=(const CounterConfig&) = delete;
+
+  // What the chip does not know is left out. Anything but kSuccess: CUPTI does not know the chip, or none of the metrics.
+  cupti::Result make(const char* chip, const std::vector<std::string>& metrics);
+
+  // Once made:
+  const std::vector<uint8_t>& image() const { return image_; }
+  std::size_t passes() const { return passes_; }
+  const char** metrics() { return names_.data(); }
+  std::size_t count() const { return names_.size(); }
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
+  // What an image of counters says of its first range: a value for each of metrics().
+  cupti::Result evaluate(const std::vector<uint8_t>& counted, std::vector<double>& values);
+
+ private:
+  bool knows(const char* metric);
+  cupti::Result open(void** host);
+  void close(void* host);
+  cupti::Result write_image();
+
+  const CuptiProfiler& profiler_;
+  std::string chip_;
+  void* host_ = nullptr;
+  std::vector<std::string> kept_, left_out_;
+  std::vector<const char*> names_;
+  std::vector<uint8_t> image_;
+  std::size_t passes_ = 0;
+};
+
+}  // namespace hone::observe::inject

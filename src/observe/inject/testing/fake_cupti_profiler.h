@@ -1,0 +1,5 @@
+// Hardware counters of the fake CUPTI.
+#pragma once
+
+// A kernel runs: between start and stop it is counted.
+void fake_profiler_sees_kernel();

@@ -1,0 +1,148 @@
+// Hardware counters inside a program, over the CUPTI of observe/inject/testing, whose metrics are as large as their names
+// are long: which launches are counted, and that nothing else happens to the program.
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "tests/observe/observed_program.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trace/import/import.h"
+
+namespace hone::observe::testing {
+namespace {
+
+namespace segments = trace::segments;
+using segments::Mode;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class CountedProgram : public ::testing::Test {
+ protected:
+  static constexpr const char* kMetrics = "metric dram__bytes_read.sum\nmetric gpu__time_duration.sum\n";
+
+  // Starts the program, has a timeline recorded, and orders what the lines ask for.
+  void count(const std::string& lines, const std::string& cupti = "") {
+    program.emplace(folder, std::map<std::string, std::string>{{"FAKE_CUPTI", cupti}});
+    program->perform("init");
+    ASSERT_TRUE(program->order(Mode::kTimeline));
+    program->perform("launch 3");
+    request(lines);
+    ASSERT_TRUE(program->order(Mode::kCounters));
+  }
+  void request(const std::string& lines) {
+    std::filesystem::create_directories(folder.path() / kCountersFolder);
+    std::ofstream(folder.path() / kCountersFolder / std::to_string(program->pid())) << lines;
+  }
+  bool all_counted() {
+    return eventually([&] { return program->slot()->counted == folder.control().order.number; });
+  }
+  RawSegment segment_at_the_end() {
+    EXPECT_EQ(program->wait(), 0);
+    const auto found = read_raw_segments(folder.path());
+    EXPECT_EQ(found.size(), 1u);
+    return found.empty() ? RawSegment() : found[0];
+  }
+
+  RunFolder folder;
+  std::optional<ObservedProgram> program;
+};
+
+TEST_F(CountedProgram, CountsAsManyLaunchesOfAKernelAsAreWanted) {
+  count(std::string(kMetrics) + "kernel 3 0 4 1 1 128 1 1 a_kernel\n");
+  EXPECT_NE(program->slot()->counted, folder.control().order.number);
+  for (const char* line : {"launch 2", "driver 4", "graph", "launch 5"}) program->perform(line);
+  EXPECT_TRUE(all_counted());
+  const RawSegment segment = segment_at_the_end();
+  const auto counted = segment.all<segments::Counters>();
+  ASSERT_THAT(counted, SizeIs(3));
+  EXPECT_THAT(segment.names_of(&segments::Counters::name), ElementsAre("a_kernel", "a_kernel", "a_kernel"));
+  EXPECT_EQ(counted[2].instance, 2u);
+  EXPECT_EQ(counted[2].passes, 1u);
+  EXPECT_EQ(counted[2].values, 2u);
+  EXPECT_THAT(counted[2].grid, ElementsAre(4, 1, 1));
+  EXPECT_THAT(segment.all<segments::Kernel>(), SizeIs(3));
+  EXPECT_THAT(segment.notes(), IsEmpty());
+}
+
+TEST_F(CountedProgram, BringsValuesIntoTheTrace) {
+  count(std::string(kMetrics) + "metric unknown__metric\nkernel 1 0 4 1 1 128 1 1 a_kernel\n");
+  program->perform("launch 1");
+  EXPECT_TRUE(all_counted());
+  EXPECT_EQ(program->wait(), 0);
+  const std::array<std::filesystem::path, 1> paths = {folder.path()};
+  const Result<trace::Trace> read = trace::import_trace(paths);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  ASSERT_THAT(read->counters, SizeIs(1));
+  EXPECT_EQ(read->strings.text(read->counters[0].kernel), "a_kernel");
+  EXPECT_EQ(read->counters[0].registers, 32u);
+  EXPECT_THAT(read->counters[0].values, SizeIs(2));
+  EXPECT_EQ(trace::counter_value(read->counters[0], read->strings, "dram__bytes_read.sum"), 20);
+}
+
+TEST_F(CountedProgram, LeavesOtherKernelsAndOtherGeometriesAlone) {
+  count(std::string(kMetrics) + "kernel 1 0 8 1 1 128 1 1 a_kernel\nkernel 1 0 4 1 1 128 1 1 b_kernel\n");
+  program->perform("launch 20");
+  ASSERT_TRUE(program->order(Mode::kLeftAlone));
+  EXPECT_THAT(segment_at_the_end().all<segments::Counters>(), IsEmpty());
+}
+
+TEST_F(CountedProgram, CountsNothingWhileAStreamIsCaptured) {
+  count(std::string(kMetrics) + "kernel 1 0 4 1 1 128 1 1 a_kernel\n");
+  program->perform("capture");
+  ASSERT_TRUE(program->order(Mode::kLeftAlone));
+  EXPECT_THAT(segment_at_the_end().all<segments::Counters>(), IsEmpty());
+}
+
+TEST_F(CountedProgram, TakesACountAgainThatAnotherThreadLaunchedInto) {
+  count(std::string(kMetrics) + "kernel 5 0 4 1 1 128 1 1 of_a_thread\n");
+  program->perform("threads 4");
+  program->perform("threads 1");
+  EXPECT_TRUE(all_counted());
+  EXPECT_THAT(segment_at_the_end().all<segments::Counters>(), SizeIs(5));
+}
+
+TEST_F(CountedProgram, SaysThatTheUserMayNotReadCountersAndRunsOn) {
+  count(std::string(kMetrics) + "kernel 3 0 4 1 1 128 1 1 a_kernel\n", "no_counters");
+  program->perform("launch 9");
+  EXPECT_TRUE(all_counted());
+  ASSERT_TRUE(program->order(Mode::kTimeline));
+  program->perform("launch 4");
+  const RawSegment segment = segment_at_the_end();
+  EXPECT_THAT(segment.notes(), ElementsAre(HasSubstr("may not read hardware counters")));
+  EXPECT_THAT(segment.all<segments::Kernel>(), SizeIs(7));
+}
+
+TEST_F(CountedProgram, SaysThatCuptiDoesNotKnowTheChip) {
+  count(std::string(kMetrics) + "kernel 3 0 4 1 1 128 1 1 a_kernel\n", "no_profiler");
+  EXPECT_TRUE(all_counted());
+  EXPECT_THAT(segment_at_the_end().notes(),
+              ElementsAre(HasSubstr("no hardware counters: no metric is known")));
+}
+
+TEST_F(CountedProgram, CountsNothingWhereNothingIsAsked) {
+  count("");
+  program->perform("launch 4");
+  EXPECT_TRUE(all_counted());
+  const RawSegment segment = segment_at_the_end();
+  EXPECT_THAT(segment.all<segments::Counters>(), IsEmpty());
+  EXPECT_THAT(segment.notes(), IsEmpty());
+}
+
+TEST_F(CountedProgram, CountsAgainInAnotherBlock) {
+  count(std::string(kMetrics) + "kernel 1 0 4 1 1 128 1 1 a_kernel\n");
+  program->perform("launch 2");
+  ASSERT_TRUE(program->order(Mode::kLeftAlone));
+  ASSERT_TRUE(program->order(Mode::kCounters));
+  program->perform("launch 2");
+  EXPECT_TRUE(all_counted());
+  EXPECT_THAT(segment_at_the_end().all<segments::Counters>(), SizeIs(2));
+}
+
+}  // namespace
+}  // namespace hone::observe::testing
