@@ -200,6 +200,59 @@ struct KernelTime {
   std::string why;
 };
 
+// A number of a kernel that hardware counters gave, or that follows from them.
+struct CounterFigure {
+  std::string section;  // "speed of light", "memory", "compute", "occupancy", "stalls"
+  std::string name;     // "dram_throughput": JSON; of one meaning in all kernels
+  std::string label;    // "DRAM busy"
+  double value = 0;
+  std::string unit;  // "%", "bytes", "FLOP", "us", "GHz"; empty: a plain number
+  std::string note;  // what it means, or what limits it; may be empty
+};
+
+// What is wrong with a kernel by its counters.
+struct KernelFinding {
+  std::string rule;  // as Finding::rule
+  Cause cause = Cause::kKernelInefficiency;
+  std::string title;
+  std::vector<std::string> evidence;  // measured, with what it should be
+  std::string fix;
+  double predicted_gain_us = 0;  // of one launch, capped by the roofs
+  bool gain_is_bound = false;    // the fix wins that at most
+};
+
+// A kernel whose hardware counters were read: all counted launches of one geometry, as means. Counted apart from the
+// timeline, with caches emptied and kernels run one by one.
+struct CountedKernel {
+  std::string name;  // short enough to read
+  std::string full_name;
+  std::string family;  // "matrix product, cuBLAS"; empty: unknown
+  int rank = 0;
+  int device = 0;
+  std::string grid, block;  // "512×1×1"
+  double blocks = 0;
+  double threads = 0;       // of a block
+  double registers = 0;     // of a thread; 0: not known
+  double shared_bytes = 0;  // of a block
+  double launches = 0;      // that were counted
+  double passes = 0;        // how often each ran for that; 0: not known
+  double us = 0;            // of one launch, as counted
+  double step_ms = 0;       // of the step, in the timeline; 0: it is not there
+  double share = 0;         // of the step
+  double flops = 0;         // as instructions did them, of one launch
+  double dram_bytes = 0;    // read and written, of one launch
+  double intensity = 0;     // FLOP per byte of DRAM
+  std::string roof;         // "f32 compute", "DRAM", by what was measured; empty: unknown
+  double fraction_of_roof = 0;
+  std::string bound;          // "DRAM", "L2", "L1 and shared memory", "compute", "latency"; empty: unknown
+  std::string sentence;       // what bounds it and what is to be done, in words
+  double operator_flops = 0;  // of one launch, by the shapes of the operator that launches it; 0: unknown
+  double operator_bytes = 0;  // likewise, each input read once, each output written once
+  std::string disagreement;   // where what was measured and what follows from shapes differ much
+  std::vector<CounterFigure> figures;   // by section
+  std::vector<KernelFinding> findings;  // largest gain first
+};
+
 // A number that people steer by, with what it should be.
 struct Metric {
   std::string name;   // "gpu_busy_share": JSON
@@ -361,6 +414,7 @@ struct Analysis {
   // What only traces of devices have.
   std::vector<Metric> targets;  // the table of numbers that people steer by
   std::vector<KernelTime> kernels;
+  std::vector<CountedKernel> counted_kernels;  // longest first; empty: no counters were read
   std::vector<PhaseShare> phases;
   std::vector<PathSegment> critical_path;
   std::vector<RankSummary> rank_summaries;

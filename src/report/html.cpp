@@ -60,6 +60,7 @@ std::string explain_html(const analyze::Analysis& analysis, const Roofs& roofs) 
       html::late_rank_part(analysis),
       html::top_part(analysis, nullptr),
       html::kernels_part(analysis),
+      html::counters_part(analysis),
       html::roofline_part(roofs, analysis, nullptr),
       html::metrics_part(analysis),
       html::path_part(analysis),

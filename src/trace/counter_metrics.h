@@ -24,6 +24,7 @@ enum class Counter : uint8_t {
   kDramThroughput,
   kL2Throughput,
   kL1Throughput,
+  kL1ThroughputActive,  // while the multiprocessors were active: from tools that count only that
   kSmClock,
   kDramClock,
   // Memory.
@@ -39,6 +40,8 @@ enum class Counter : uint8_t {
   kGlobalStoreSectors,
   kGlobalLoadBytes,  // that threads asked for
   kGlobalStoreBytes,
+  kSourceSectors,  // of global memory, as Nsight Compute works them out by instruction, where nothing else is known
+  kSourceSectorsInVain,  // of these, those that another order of the threads would spare
   kLocalLoadSectors,
   kLocalStoreSectors,
   kSharedWavefronts,  // passes through shared memory; one without conflicts

@@ -24,6 +24,6 @@ struct Case {
 };
 
 // By the file that has them; ended by a case without a name.
-extern const Case kMemoryCases[], kOccupancyCases[], kLaunchCases[], kComputeCases[];
+extern const Case kMemoryCases[], kOccupancyCases[], kLaunchCases[], kComputeCases[], kEverydayCases[];
 
 }  // namespace faults

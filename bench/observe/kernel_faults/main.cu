@@ -53,7 +53,8 @@ int main(int count, char** arguments) {
   check(cudaEventCreate(&end), "event");
   for (int round = 0; round < rounds; ++round)
     for (const faults::Case* cases :
-         {faults::kMemoryCases, faults::kOccupancyCases, faults::kLaunchCases, faults::kComputeCases})
+         {faults::kMemoryCases, faults::kOccupancyCases, faults::kLaunchCases, faults::kComputeCases,
+          faults::kEverydayCases})
       for (; cases->kernel != nullptr; ++cases) {
         if (!wanted(cases->kernel, count - 2, arguments + 2)) continue;
         check(cudaEventRecord(begin), "event");

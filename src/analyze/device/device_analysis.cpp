@@ -12,6 +12,7 @@
 #include "analyze/device/diagnosis/verdict.h"
 #include "analyze/device/gain_numbers.h"
 #include "analyze/device/gains.h"
+#include "analyze/device/kernels/counted_kernels.h"
 #include "analyze/device/metrics.h"
 #include "analyze/device/operators.h"
 #include "analyze/device/other_ranks.h"
@@ -305,6 +306,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.top = std::move(tables.top);
   analysis.roofline = std::move(tables.roofline);
   analysis.kernels = std::move(tables.kernels);
+  analysis.counted_kernels = counted_kernels(study);
   analysis.phases = std::move(tables.phases);
   analysis.coverage = std::move(tables.coverage);
   analysis.floor_known = study.roofs.known() && analysis.coverage->costed_share >= kJudgedShare;

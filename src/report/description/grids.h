@@ -9,6 +9,10 @@ Grid ledger_grid(const analyze::Analysis& analysis, Form form);
 Grid top_grid(const analyze::Analysis& analysis, Form form);
 // The first `most` kernels.
 Grid kernel_grid(const analyze::Analysis& analysis, Form form, std::size_t most);
+// Kernels under the counters, a row each; the figures of one, and of one section of it.
+Grid counted_grid(const analyze::Analysis& analysis, Form form);
+Grid figure_grid(const analyze::Analysis& analysis, const analyze::CountedKernel& kernel,
+                 std::string_view section, Form form);
 Grid metric_grid(const analyze::Analysis& analysis, Form form);
 Grid phase_grid(const analyze::Analysis& analysis, Form form);
 // Intervals of the critical path in the order given.

@@ -63,6 +63,7 @@ Markup place_link(const analyze::TimelinePlace& place, const Markup& name);
 Section findings_part(const analyze::Analysis& analysis);
 Section step_part(const analyze::Analysis& analysis);
 Section kernels_part(const analyze::Analysis& analysis);
+Section counters_part(const analyze::Analysis& analysis);
 Section ranks_part(const analyze::Analysis& analysis);
 Section late_rank_part(const analyze::Analysis& analysis);
 Section metrics_part(const analyze::Analysis& analysis);

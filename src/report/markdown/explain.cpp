@@ -69,6 +69,7 @@ std::string explain_markdown(const Analysis& analysis) {
   if (analysis.late_rank) out += section(late_title(analysis), late_rank(analysis));
   out += section("Top operators", analysis.top.empty() ? "" : top(analysis));
   out += section("Kernels", table(kernel_grid(analysis, Form::kMarkdown, analysis.kernels.size())));
+  out += section("Kernels under the counters", counted_kernels(analysis));
   out += section("Collectives", table(collective_grid(analysis, Form::kMarkdown)));
   out += section("The numbers to steer by", table(metric_grid(analysis, Form::kMarkdown)));
   out += section("Phases", table(phase_grid(analysis, Form::kMarkdown)));

@@ -25,6 +25,8 @@ std::string table(const Grid& grid, const std::vector<Cells>& more = {});
 
 std::string ledger(const analyze::Analysis& side);
 std::string top(const analyze::Analysis& side);
+// Empty without counters.
+std::string counted_kernels(const analyze::Analysis& analysis);
 std::string warnings(const std::vector<std::string>& list);
 
 }  // namespace hone::report::markdown

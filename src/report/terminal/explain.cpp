@@ -129,6 +129,7 @@ std::string explain_terminal(const Analysis& analysis, const TerminalStyle& styl
   if (!analysis.top.empty())
     out += heading(most_time(analysis.top.size(), "operator", analysis), style) + top_table(analysis, style);
   out += kernels(analysis, style);
+  out += counted_kernels(analysis, style);
   out += collectives(analysis, style);
   out += metrics(analysis, style);
   out += critical_path(analysis, style);

@@ -26,6 +26,8 @@ std::string name_cell(std::string_view name, std::size_t width);
 std::string table(const Grid& grid, const TerminalStyle& style, bool numbered = false);
 std::string ledger_table(const analyze::Analysis& side, const TerminalStyle& style);
 std::string top_table(const analyze::Analysis& side, const TerminalStyle& style);
+// Empty without counters.
+std::string counted_kernels(const analyze::Analysis& analysis, const TerminalStyle& style);
 std::string warnings(const std::vector<std::string>& list, const TerminalStyle& style);
 
 }  // namespace hone::report::terminal

@@ -63,6 +63,17 @@ enum class Rule : uint8_t {
   kLongConvolutionKernels,
   kRepeatedWeightGathers,
   kChannelsFirstBatchNorm,
+  // What only hardware counters tell of a kernel.
+  kUncoalesced,
+  kBankConflicts,
+  kDivergence,
+  kOccupancyByRegisters,
+  kOccupancyBySharedMemory,
+  kOccupancyByBlocks,
+  kTail,
+  kImbalance,
+  kRegisterSpills,
+  kLatency,
   kEnd,  // no rule: how many there are
 };
 inline constexpr int kRuleCount = static_cast<int>(Rule::kEnd);

@@ -12,8 +12,9 @@ using RowsByRule = std::array<const DeviceRule*, kRuleCount>;
 
 RowsByRule rows_by_rule() {
   RowsByRule rows{};
-  for (const std::span<const DeviceRule> table : {precision_rules(), layout_rules(), traffic_rules(),
-                                                  inefficiency_rules(), host_rules(), ranks_rules()})
+  for (const std::span<const DeviceRule> table :
+       {precision_rules(), layout_rules(), traffic_rules(), inefficiency_rules(), counted_rules(),
+        host_rules(), ranks_rules()})
     for (const DeviceRule& row : table) rows[static_cast<std::size_t>(row.rule)] = &row;
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (rows[i] == nullptr) throw std::logic_error(fmt::format("rule {} of rule.h has no row", i));

@@ -11,6 +11,7 @@ std::span<const DeviceRule> precision_rules();
 std::span<const DeviceRule> layout_rules();
 std::span<const DeviceRule> traffic_rules();
 std::span<const DeviceRule> inefficiency_rules();
+std::span<const DeviceRule> counted_rules();
 std::span<const DeviceRule> host_rules();
 std::span<const DeviceRule> ranks_rules();
 

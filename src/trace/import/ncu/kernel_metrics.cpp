@@ -19,9 +19,7 @@ std::optional<double> first_of(const KernelMetrics& metrics, std::initializer_li
 // A count that was taken as a sum or as a rate per cycle.
 double count_of(const KernelMetrics& metrics, const std::string& counter) {
   if (const auto sum = metrics.value(counter + ".sum")) return *sum;
-  const auto cycles =
-      first_of(metrics, {"smsp__cycles_elapsed.avg", "smsp__cycles_elapsed.max", "sm__cycles_elapsed.max",
-                         "sm__cycles_elapsed.avg", "Elapsed Cycles"});
+  const auto cycles = elapsed_cycles(metrics);
   return cycles ? metrics.value_or_zero(counter + ".sum.per_cycle_elapsed") * *cycles : 0;
 }
 
@@ -103,6 +101,11 @@ std::string limits_of(const KernelMetrics& metrics) {
 std::optional<double> KernelMetrics::value(std::string_view name) const {
   const auto at = values.find(std::string(name));
   return at == values.end() ? std::nullopt : std::optional(at->second);
+}
+
+std::optional<double> elapsed_cycles(const KernelMetrics& metrics) {
+  return first_of(metrics, {"smsp__cycles_elapsed.avg", "smsp__cycles_elapsed.max", "sm__cycles_elapsed.max",
+                            "sm__cycles_elapsed.avg", "Elapsed Cycles"});
 }
 
 std::optional<double> value_in_base_unit(std::string_view value, std::string_view unit) {

@@ -32,6 +32,9 @@ struct KernelMetrics {
 // "1,234.5" of "usecond": 1234500, of "Gbyte/s": 1234.5e9 a second. Nothing for what is no number. Unknown units count as 1.
 std::optional<double> value_in_base_unit(std::string_view value, std::string_view unit);
 
+// Of the multiprocessors; nothing if that was not measured.
+std::optional<double> elapsed_cycles(const KernelMetrics& metrics);
+
 struct KernelCounts {
   double seconds = 0;
   double flops = 0;  // as instructions did them: of floating point and matrix units

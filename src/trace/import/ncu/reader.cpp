@@ -220,12 +220,22 @@ Launch launch_of(const KernelMetrics& kernel) {
   launch.registers = static_cast<uint32_t>(std::clamp(
       kernel.value("launch__registers_per_thread").value_or(kernel.value_or_zero("Registers Per Thread")),
       0.0, 1e6));
-  launch.shared_bytes =
-      static_cast<uint32_t>(std::clamp(kernel.value_or_zero("launch__shared_mem_per_block"), 0.0, 1e9));
+  // Without what the driver takes besides, which is a part of launch__shared_mem_per_block.
+  const double shared = kernel.value("launch__shared_mem_per_block_static")
+                            ? kernel.value_or_zero("launch__shared_mem_per_block_static") +
+                                  kernel.value_or_zero("launch__shared_mem_per_block_dynamic")
+                            : kernel.value_or_zero("launch__shared_mem_per_block");
+  launch.shared_bytes = static_cast<uint32_t>(std::clamp(std::round(shared), 0.0, 1e9));
   return launch;
 }
 
-// By the names of the raw page; the details page's are words for people.
+// Names of the raw page are those of counters; the details page's are words for people.
+bool is_counter(std::string_view name) {
+  return name.find('_') != std::string_view::npos && name.find(' ') == std::string_view::npos &&
+         !name.starts_with("device__attribute");
+}
+
+// With the sums that are printed as rates alone: instructions by type.
 KernelCounters counters_of(const KernelMetrics& kernel, const Launch& launch, StringTable& strings) {
   KernelCounters row;
   row.device = kernel.device;
@@ -234,8 +244,15 @@ KernelCounters counters_of(const KernelMetrics& kernel, const Launch& launch, St
   row.block = launch.block;
   row.registers = launch.registers;
   row.shared_bytes = launch.shared_bytes;
-  for (const auto& [name, value] : kernel.values)
-    if (name.find("__") != std::string::npos) row.values.push_back({strings.intern(name), value});
+  constexpr std::string_view kRate = ".per_cycle_elapsed";
+  for (const auto& [name, value] : kernel.values) {
+    if (!is_counter(name)) continue;
+    row.values.push_back({strings.intern(name), value});
+    if (!name.ends_with(kRate) || !name.starts_with("smsp__")) continue;
+    const std::string sum = name.substr(0, name.size() - kRate.size());
+    if (const auto cycles = elapsed_cycles(kernel); cycles && sum.ends_with(".sum") && !kernel.value(sum))
+      row.values.push_back({strings.intern(sum), value * *cycles});
+  }
   order_values(row);
   return row;
 }

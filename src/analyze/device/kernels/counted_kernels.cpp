@@ -1,0 +1,178 @@
+#include "analyze/device/kernels/counted_kernels.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "analyze/device/kernels/kernel_figures.h"
+#include "analyze/device/kernels/kernel_study.h"
+#include "analyze/device/rules/tables.h"
+#include "core/units.h"
+#include "trace/kernel_family.h"
+
+namespace hone::analyze::device {
+namespace {
+
+constexpr double kMuchApart = 1.5;  // what was measured and what follows from shapes
+
+std::string size_text(const std::array<uint32_t, 3>& size) {
+  return fmt::format("{}×{}×{}", size[0], size[1], size[2]);
+}
+
+// The roof that the measured work needs longest at, and how long.
+struct CountedRoof {
+  std::string name;
+  double ns = 0;
+};
+
+CountedRoof roof_of(const CounterGroup& group, const GpuRoofs& roofs) {
+  const CountedFlops flops = group.flops();
+  const std::pair<double, KernelMath> kinds[] = {
+      {flops.vector_f32, KernelMath::kVectorF32}, {flops.vector_f64 + flops.tensor_f64, KernelMath::kF64},
+      {flops.tensor_bf16, KernelMath::kBf16},     {flops.tensor_f16, KernelMath::kF16},
+      {flops.tensor_tf32, KernelMath::kTf32},     {flops.tensor_f8, KernelMath::kF8},
+      {flops.tensor_i8, KernelMath::kI8}};
+  CountedRoof longest;
+  for (const auto& [amount, math] : kinds)
+    if (const double ns = ns_at(amount, roofs.matrix_roof(math)); ns > longest.ns)
+      longest = {fmt::format("{} compute", trace::kernel_math_type(math)), ns};
+  if (const double ns = ns_at(group.dram_bytes(), roofs.dram); ns > longest.ns) longest = {"DRAM", ns};
+  return longest;
+}
+
+std::string sentence_of(const KernelStudy& study) {
+  if (!study.knows_units) return "how busy the units of the device were was not measured";
+  const std::string busy = format_percent(study.demand.most());
+  const std::string bound =
+      study.bound == KernelBound::kLatency
+          ? fmt::format("no unit is busier than {}: it waits", busy)
+          : fmt::format("bound by {}, which is {} busy", kernel_bound_name(study.bound), busy);
+  if (study.faults.empty())
+    return study.near_roof() ? bound + ": near what the device can do, nothing to be won in the kernel itself"
+                             : bound + "; nothing is known that would help";
+  return fmt::format("{}; {}", bound, row_of(study.faults.front().rule).word);
+}
+
+KernelFinding finding_of(const KernelFault& fault, double us, trace::Framework framework) {
+  const DeviceRule& row = row_of(fault.rule);
+  KernelFinding finding;
+  finding.rule = row.id;
+  finding.cause = row.cause;
+  finding.title = row.word;
+  finding.evidence = fault.evidence;
+  finding.fix = row.fix.of(framework);
+  finding.predicted_gain_us = fault.gain() * us;
+  finding.gain_is_bound = fault.is_bound;
+  return finding;
+}
+
+std::string apart(double measured, double by_shapes, std::string_view what, std::string (*text)(double)) {
+  if (measured <= 0 || by_shapes <= 0) return {};
+  const double factor = measured / by_shapes;
+  if (factor < kMuchApart && factor > 1 / kMuchApart) return {};
+  return fmt::format("{} {} were measured, {} follow from the operator's shapes ({})", text(measured), what,
+                     text(by_shapes), format_factor(factor));
+}
+
+class CountedTable {
+ public:
+  explicit CountedTable(const Study& study) : study_(study), trace_(*study.trace) {}
+
+  std::vector<CountedKernel> run() {
+    groups_ = counter_groups(trace_);
+    place_in_step();
+    std::vector<CountedKernel> rows;
+    for (std::size_t i = 0; i < groups_.size(); ++i) rows.push_back(row_of_group(i));
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const CountedKernel& a, const CountedKernel& b) { return a.step_ms > b.step_ms; });
+    return rows;
+  }
+
+ private:
+  struct Place {
+    double step_ms = 0;
+    double launches = 0;  // in all shown steps
+    double flops = 0, bytes = 0;
+  };
+
+  void place_in_step() {
+    places_.resize(groups_.size());
+    const RankTimeline& timeline = study_.timelines[study_.headline];
+    const RankStudy& own = study_.ranks[study_.headline];
+    std::vector<char> seen(timeline.works.size(), 0);
+    for (const BusyInterval& interval : own.occupancy.busy) {
+      const Work& work = timeline.works[interval.work];
+      const trace::Launch* launch = trace::find_detail(trace_.launches, work.span);
+      if (launch == nullptr) continue;
+      const CounterGroup* group = find_group(groups_, timeline.rank, trace_.spans.name[work.span], *launch);
+      if (group == nullptr) continue;
+      Place& place = places_[static_cast<std::size_t>(group - groups_.data())];
+      if (own.typical.counts(interval.window))
+        place.step_ms += own.typical.part_ms(interval.window, interval.ns());
+      if (std::exchange(seen[interval.work], 1) != 0) continue;
+      place.launches += 1;
+      if (work.op == kNothing) continue;
+      const double part = own.split.uses.part(work);
+      place.flops += trace_.operators[work.op].flops * part;
+      place.bytes += trace_.operators[work.op].bytes() * part;
+    }
+  }
+
+  CountedKernel row_of_group(std::size_t i) const {
+    const CounterGroup& group = groups_[i];
+    const KernelStudy study = study_kernel(group, device_info(trace_, group.rank, group.device));
+    CountedKernel row;
+    row.full_name = trace_.strings.text(group.kernel);
+    row.name = trace::kernel_short_name(row.full_name);
+    row.family = trace_.kernel(group.kernel).text();
+    row.rank = group.rank;
+    row.device = group.device;
+    row.grid = size_text(group.launch.grid);
+    row.block = size_text(group.launch.block);
+    row.blocks = group.launch.blocks();
+    row.threads = group.launch.threads();
+    row.registers = group.launch.registers;
+    row.shared_bytes = group.launch.shared_bytes;
+    row.launches = group.launches;
+    row.passes = group.passes;
+    row.us = group.ns() * 1e-3;
+    row.flops = group.flops().all();
+    row.dram_bytes = group.dram_bytes();
+    row.intensity = row.dram_bytes > 0 ? row.flops / row.dram_bytes : 0;
+    const CountedRoof roof = roof_of(group, study_.roofs);
+    row.roof = roof.name;
+    row.fraction_of_roof = roof.ns / group.ns();
+    if (study.bound != KernelBound::kUnknown) row.bound = kernel_bound_name(study.bound);
+    row.sentence = sentence_of(study);
+    add_place(places_[i], row);
+    row.figures = kernel_figures(study);
+    for (const KernelFault& fault : study.faults)
+      row.findings.push_back(finding_of(fault, row.us, trace_.meta.framework));
+    return row;
+  }
+
+  void add_place(const Place& place, CountedKernel& row) const {
+    const double step_ms = study_.ranks[study_.headline].typical.ms;
+    row.step_ms = place.step_ms;
+    row.share = step_ms > 0 ? place.step_ms / step_ms : 0;
+    if (place.launches <= 0) return;
+    row.operator_flops = place.flops / place.launches;
+    row.operator_bytes = place.bytes / place.launches;
+    row.disagreement = apart(row.flops, row.operator_flops, "of arithmetic", format_flops);
+    const std::string bytes = apart(row.dram_bytes, row.operator_bytes, "of traffic to DRAM", format_bytes);
+    if (!bytes.empty()) row.disagreement += (row.disagreement.empty() ? "" : "; ") + bytes;
+  }
+
+  const Study& study_;
+  const trace::Trace& trace_;
+  std::vector<CounterGroup> groups_;
+  std::vector<Place> places_;
+};
+
+}  // namespace
+
+std::vector<CountedKernel> counted_kernels(const Study& study) { return CountedTable(study).run(); }
+
+}  // namespace hone::analyze::device

@@ -1,0 +1,78 @@
+#include "analyze/device/kernels/counter_group.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace hone::analyze::device {
+namespace {
+
+using trace::Counter, trace::KernelCounters;
+
+auto key_of(const KernelCounters& row) {
+  return std::tuple(row.rank, row.device, row.kernel.index, row.grid, row.block, row.registers,
+                    row.shared_bytes);
+}
+
+}  // namespace
+
+CountedFlops CounterGroup::flops() const {
+  CountedFlops flops;
+  const auto vector = [&](Counter adds, Counter multiplies, Counter fused) {
+    return value(adds) + value(multiplies) + 2 * value(fused);
+  };
+  flops.vector_f32 = vector(Counter::kF32Adds, Counter::kF32Multiplies, Counter::kF32Fused);
+  flops.vector_f64 = vector(Counter::kF64Adds, Counter::kF64Multiplies, Counter::kF64Fused);
+  flops.vector_f16 = vector(Counter::kF16Adds, Counter::kF16Multiplies, Counter::kF16Fused);
+  flops.tensor_bf16 = value(Counter::kTensorBf16);
+  flops.tensor_f16 =
+      value(Counter::kTensorF16) + value(Counter::kTensorF16ToF16) + value(Counter::kTensorF16ToF32);
+  flops.tensor_tf32 = value(Counter::kTensorTf32);
+  flops.tensor_f64 = value(Counter::kTensorF64);
+  flops.tensor_f8 = value(Counter::kTensorF8);
+  flops.tensor_i8 = value(Counter::kTensorI8);
+  return flops;
+}
+
+std::vector<CounterGroup> counter_groups(const trace::Trace& trace) {
+  std::map<decltype(key_of({})), CounterGroup> by_key;
+  std::map<decltype(key_of({})), std::array<uint32_t, trace::kCounterCount>> measured;
+  for (const KernelCounters& row : trace.counters) {
+    CounterGroup& group = by_key[key_of(row)];
+    std::array<uint32_t, trace::kCounterCount>& counts = measured[key_of(row)];
+    group.rank = row.rank;
+    group.device = row.device;
+    group.kernel = row.kernel;
+    group.launch = {row.grid, row.block, row.registers, row.shared_bytes};
+    group.passes = std::max(group.passes, row.passes);
+    ++group.launches;
+    for (std::size_t i = 0; i < group.means.size(); ++i)
+      if (const auto value = trace::counter_value(row, trace.strings, static_cast<Counter>(i))) {
+        // the mean of those that have it
+        const double before = group.means[i].value_or(0);
+        group.means[i] = before + (*value - before) / ++counts[i];
+      }
+  }
+  std::vector<CounterGroup> groups;
+  for (auto& [key, group] : by_key)
+    if (group.ns() > 0) groups.push_back(std::move(group));
+  std::stable_sort(groups.begin(), groups.end(), [](const CounterGroup& a, const CounterGroup& b) {
+    return a.ns() * a.launches > b.ns() * b.launches;
+  });
+  return groups;
+}
+
+const CounterGroup* find_group(const std::vector<CounterGroup>& groups, int rank, trace::StringId kernel,
+                               const trace::Launch& launch) {
+  const CounterGroup* found = nullptr;
+  for (const CounterGroup& group : groups) {
+    if (group.rank != rank || group.kernel != kernel || group.launch.grid != launch.grid ||
+        group.launch.block != launch.block)
+      continue;
+    if (group.launch.shared_bytes == launch.shared_bytes) return &group;
+    if (found == nullptr) found = &group;
+  }
+  return found;
+}
+
+}  // namespace hone::analyze::device

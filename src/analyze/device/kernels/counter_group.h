@@ -1,0 +1,56 @@
+// The counted launches of one kernel with one geometry on one device, their counters as means.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analyze/device/kernels/warp_occupancy.h"
+#include "core/dtype.h"
+#include "trace/counter_metrics.h"
+#include "trace/trace.h"
+
+namespace hone::analyze::device {
+
+// Operations as instructions did them, of one launch: a fused one counts two, as in Nsight Compute's roofline.
+struct CountedFlops {
+  double vector_f32 = 0, vector_f64 = 0, vector_f16 = 0;
+  double tensor_bf16 = 0, tensor_f16 = 0, tensor_tf32 = 0, tensor_f64 = 0, tensor_f8 = 0, tensor_i8 = 0;
+
+  double tensor() const {
+    return tensor_bf16 + tensor_f16 + tensor_tf32 + tensor_f64 + tensor_f8 + tensor_i8;
+  }
+  double all() const { return vector_f32 + vector_f64 + vector_f16 + tensor(); }
+};
+
+struct CounterGroup {
+  int rank = 0;
+  int device = 0;
+  trace::StringId kernel = {};
+  LaunchShape launch;
+  uint32_t launches = 0;  // that were counted
+  uint32_t passes = 0;    // most of them
+  std::array<std::optional<double>, trace::kCounterCount> means = {};
+
+  bool has(trace::Counter counter) const { return means[static_cast<std::size_t>(counter)].has_value(); }
+  double value(trace::Counter counter) const { return means[static_cast<std::size_t>(counter)].value_or(0); }
+  double share(trace::Counter percent) const { return value(percent) / 100; }
+  double ns() const { return value(trace::Counter::kDuration); }
+  bool has_flops() const { return has(trace::Counter::kF32Fused) || has(trace::Counter::kF64Fused); }
+  CountedFlops flops() const;
+  double dram_bytes() const { return value(trace::Counter::kDramRead) + value(trace::Counter::kDramWritten); }
+  // 32 bytes each.
+  double l2_bytes() const {
+    return 32 * (value(trace::Counter::kL2SectorsRead) + value(trace::Counter::kL2SectorsWritten));
+  }
+};
+
+// By their time, longest first; launches without a time are left out. O(n log n) in the counted launches.
+std::vector<CounterGroup> counter_groups(const trace::Trace& trace);
+
+// Whose launch that is: by device, name and geometry; null: it was not counted.
+const CounterGroup* find_group(const std::vector<CounterGroup>& groups, int rank, trace::StringId kernel,
+                               const trace::Launch& launch);
+
+}  // namespace hone::analyze::device

@@ -1,0 +1,22 @@
+// Words for kernels under the hardware counters. Every form of the report says them alike.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyze/findings.h"
+
+namespace hone::report {
+
+std::string figure_text(const analyze::CounterFigure& figure);  // "71.5 %", "16.0 MiB", "12.5 µs"
+// "512 blocks of 256 threads, 40 registers, 16 KiB of shared memory; 3 launches counted".
+std::string launch_text(const analyze::CountedKernel& kernel);
+// In the order in which they are shown, those that this kernel has.
+std::vector<std::string_view> figure_sections(const analyze::CountedKernel& kernel);
+std::string kernel_gain_text(
+    const analyze::KernelFinding& finding);  // "about 12.5 µs of a launch"; empty: none
+// How the numbers of this section came about.
+std::string_view counters_note();
+
+}  // namespace hone::report

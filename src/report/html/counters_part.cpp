@@ -1,0 +1,59 @@
+// Kernels under the hardware counters on the page: a table, then a card for each.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "report/code_text.h"
+#include "report/counter_words.h"
+#include "report/description/grids.h"
+#include "report/html/parts.h"
+#include "report/text.h"
+#include "report/words.h"
+
+namespace hone::report::html {
+namespace {
+
+using analyze::CountedKernel, analyze::KernelFinding;
+
+constexpr std::size_t kCards = 20;
+
+Markup wrong_card(const KernelFinding& row) {
+  Markup line = tag("b", row.title) + with_code(": " + row.fix);
+  if (const std::string gain = kernel_gain_text(row); !gain.empty())
+    line += Markup::text(" ") + tag("span", {{"class", "wins"}}, prose("wins " + gain));
+  Markup items;
+  for (const std::string& each : row.evidence) items += tag("li", prose(each));
+  return tag("p", line) + tag("ul", items);
+}
+
+Markup counted_card(const analyze::Analysis& analysis, const CountedKernel& kernel, std::size_t number) {
+  Markup head = tag("span", {{"class", "number"}}, fmt::format("{}", number));
+  head += tag("h3", tag("code", shortened(clean_utf8(kernel.name), 90)));
+  Markup inside = tag("div", {{"class", "finding-head"}}, head);
+  inside += tag("p", {{"class", "mind"}}, prose(launch_text(kernel)));
+  inside += tag("p", prose(capitalised(kernel.sentence)));
+  for (const KernelFinding& row : kernel.findings) inside += wrong_card(row);
+  if (!kernel.disagreement.empty())
+    inside += tag("p", {{"class", "mind"}}, prose("Note: " + kernel.disagreement));
+  Markup tables;
+  for (const std::string_view section : figure_sections(kernel))
+    tables += tag("h4", capitalised(std::string(section))) +
+              table(figure_grid(analysis, kernel, section, Form::kPage));
+  inside += tag("details", tag("summary", "Its counters") + tables);
+  return tag("div", {{"class", "card finding"}}, inside);
+}
+
+}  // namespace
+
+Section counters_part(const analyze::Analysis& analysis) {
+  if (analysis.counted_kernels.empty()) return {};
+  Markup cards;
+  const std::size_t shown = std::min(kCards, analysis.counted_kernels.size());
+  for (std::size_t i = 0; i < shown; ++i) cards += counted_card(analysis, analysis.counted_kernels[i], i + 1);
+  return section(
+      "counters", "Kernels under the counters", fmt::format("{}.", counters_note()),
+      table(counted_grid(analysis, Form::kPage)) + tag("div", {{"class", "findings below"}}, cards),
+      "Counters");
+}
+
+}  // namespace hone::report::html

@@ -1,0 +1,65 @@
+// Kernels under the hardware counters on a terminal: a table, then each of the first with what is wrong and its numbers.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "report/counter_words.h"
+#include "report/description/grids.h"
+#include "report/terminal/parts.h"
+#include "report/text.h"
+
+namespace hone::report::terminal {
+namespace {
+
+using analyze::CountedKernel, analyze::CounterFigure, analyze::KernelFinding;
+
+constexpr std::size_t kCountedShown = 10;
+constexpr std::size_t kStudied = 3;  // with all their numbers
+
+std::string section_line(const CountedKernel& kernel, std::string_view section, const TerminalStyle& style) {
+  std::string text;
+  for (const CounterFigure& row : kernel.figures)
+    if (row.section == section)
+      text += fmt::format("{}{} {}", text.empty() ? "" : " · ", row.label, figure_text(row));
+  return wrapped(fmt::format("{}: {}", section, text), 5, style, 2);
+}
+
+std::string what_is_wrong(const KernelFinding& row, const TerminalStyle& style) {
+  std::string out = wrapped(row.title + ": " + row.fix, 5, style, 2);
+  if (const std::string gain = kernel_gain_text(row); !gain.empty())
+    out += paint(wrapped("wins " + gain, 7, style), Colour::kGreen, style);
+  std::string details;
+  for (const std::string& line : row.evidence) details += wrapped("- " + line, 7, style, 2);
+  return out + paint(details, Colour::kFaint, style);
+}
+
+std::string studied(const CountedKernel& kernel, std::size_t number, const TerminalStyle& style) {
+  std::string out =
+      wrapped(fmt::format("{}. {}: {}", number, clean_utf8(kernel.name), kernel.sentence), 2, style, 3);
+  for (const KernelFinding& row : kernel.findings) out += what_is_wrong(row, style);
+  if (!kernel.disagreement.empty()) out += wrapped("note: " + kernel.disagreement, 5, style, 6);
+  std::string sections;
+  for (const std::string_view section : figure_sections(kernel))
+    sections += section_line(kernel, section, style);
+  return out + paint(sections, Colour::kFaint, style);
+}
+
+}  // namespace
+
+std::string counted_kernels(const analyze::Analysis& analysis, const TerminalStyle& style) {
+  if (analysis.counted_kernels.empty()) return "";
+  Grid grid = counted_grid(analysis, Form::kTerminal);
+  const std::size_t all = grid.rows.size();
+  grid.rows.resize(std::min(kCountedShown, all));
+  for (GridRow& row : grid.rows) row.note.clear();
+  const std::string title = all > grid.rows.size()
+                                ? fmt::format("Kernels under the counters: {} of {}", grid.rows.size(), all)
+                                : "Kernels under the counters";
+  std::string out = heading(title, style) + table(grid, style, true);
+  out += paint(wrapped(fmt::format("{}.", counters_note()), 2, style), Colour::kFaint, style);
+  for (std::size_t i = 0; i < std::min(kStudied, all); ++i)
+    out += "\n" + studied(analysis.counted_kernels[i], i + 1, style);
+  return out;
+}
+
+}  // namespace hone::report::terminal
