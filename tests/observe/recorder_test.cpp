@@ -170,6 +170,22 @@ TEST(Recorder, DetachedInACallOfTheProgramRecordsAgainUnderNewNumbers) {
   EXPECT_THAT(correlations, SizeIs(8));
 }
 
+TEST(Recorder, FreesTheProgramOfCuptiInItsNextCallOnceAllIsRecorded) {
+  for (const Mode last : {Mode::kFinished, Mode::kWaiting}) {
+    RunFolder folder;
+    ObservedProgram program(folder);
+    program.perform("init");
+    program.perform("alone");
+    ASSERT_TRUE(program.order(Mode::kTimeline));
+    program.perform("launch 4");
+    ASSERT_TRUE(program.order(last));
+    program.perform("launch 1");
+    program.perform("alone");
+    EXPECT_EQ(program.wait(), 0);
+    EXPECT_THAT(only_segment(folder).all<segments::Kernel>(), SizeIs(4));
+  }
+}
+
 TEST(Recorder, DoesNotTouchCuptiBeforeTheFirstRecordedBlock) {
   RunFolder folder;
   ObservedProgram program(folder, {{"FAKE_CUPTI", "taken"}});

@@ -50,21 +50,14 @@ void Activities::deliver() {
   record_count_ = 0;
 }
 
-void Activities::finish() {
-  Locked locked(lock_);
-  for (cupti::CallActivity& pending : driver_calls_pending_) write_pending(pending);
-  deliver();
-}
-
 Activities::Delivered Activities::delivered() {
   Locked locked(lock_);
-  return {last_kernel_ >= last_launch_, buffers_delivered_};
+  return {last_kernel_ >= calls_.last_launch(), buffers_delivered_};
 }
 
 void Activities::attached_again() {
   Locked locked(lock_);
-  last_launch_ = last_kernel_ = 0;
-  correlation_base_ = highest_correlation_;
+  last_kernel_ = 0;
 }
 
 void Activities::write(const cupti::Activity& activity) {
@@ -77,9 +70,6 @@ void Activities::write(const cupti::Activity& activity) {
       return copy(reinterpret_cast<const cupti::PeerCopyActivity&>(activity));
     case cupti::ActivityKind::kSet:
       return set(reinterpret_cast<const cupti::SetActivity&>(activity));
-    case cupti::ActivityKind::kRuntime:
-    case cupti::ActivityKind::kDriver:
-      return call(reinterpret_cast<const cupti::CallActivity&>(activity));
     case cupti::ActivityKind::kSynchronization:
       return synchronization(reinterpret_cast<const cupti::SynchronizationActivity&>(activity));
     case cupti::ActivityKind::kMemory:
@@ -102,7 +92,7 @@ void Activities::kernel(const cupti::KernelActivity& activity) {
   record.start_ns = time(activity.start);
   record.end_ns = time(activity.end);
   record.graph_node = activity.graph_node;
-  record.correlation = correlation(activity.correlation);
+  record.correlation = correlations_.ours(activity.correlation);
   record.graph = activity.graph;
   record.device = activity.device;
   record.context = activity.context;
@@ -127,7 +117,7 @@ void Activities::copy(const cupti::CopyActivity& activity) {
   record.end_ns = time(activity.end);
   record.bytes = activity.bytes;
   record.graph_node = activity.graph_node;
-  record.correlation = correlation(activity.correlation);
+  record.correlation = correlations_.ours(activity.correlation);
   record.device = activity.device;
   record.context = activity.context;
   record.stream = activity.stream;
@@ -145,7 +135,7 @@ void Activities::copy(const cupti::PeerCopyActivity& activity) {
   record.end_ns = time(activity.end);
   record.bytes = activity.bytes;
   record.graph_node = activity.graph_node;
-  record.correlation = correlation(activity.correlation);
+  record.correlation = correlations_.ours(activity.correlation);
   record.device = activity.source_device;
   record.context = activity.context;
   record.stream = activity.stream;
@@ -163,62 +153,18 @@ void Activities::set(const cupti::SetActivity& activity) {
   record.end_ns = time(activity.end);
   record.bytes = activity.bytes;
   record.graph_node = activity.graph_node;
-  record.correlation = correlation(activity.correlation);
+  record.correlation = correlations_.ours(activity.correlation);
   record.device = activity.device;
   record.context = activity.context;
   record.stream = activity.stream;
   add(record);
 }
 
-// A call of the runtime may make a recorded call of the driver, of the same correlation: the runtime's, which the
-// program made and whose record is the next of its thread, stands for both. So calls of the driver wait for one.
-void Activities::call(const cupti::CallActivity& activity) {
-  const CallTable& table = activity.kind == cupti::ActivityKind::kDriver ? driver_ : runtime_;
-  if (table.launches(activity.callback) && activity.result == 0) {
-    last_launch_ = std::max(last_launch_, activity.correlation);
-  }
-  cupti::CallActivity& pending = pending_driver_call(activity.thread);
-  if (activity.kind == cupti::ActivityKind::kDriver) {
-    write_pending(pending);
-    pending = activity;
-    return;
-  }
-  if (pending.thread == activity.thread && pending.correlation == activity.correlation)
-    pending.correlation = 0;
-  write_pending(pending);
-  write_call(activity, runtime_);
-}
-
-// Threads whose numbers meet in one place write each other's early: a call of the runtime may then be there twice.
-cupti::CallActivity& Activities::pending_driver_call(uint32_t thread) {
-  return driver_calls_pending_[thread % kDriverCallsKept];
-}
-
-void Activities::write_pending(cupti::CallActivity& pending) {
-  if (pending.correlation == 0) return;
-  ++direct_driver_calls_;
-  write_call(pending, driver_);
-  pending.correlation = 0;
-}
-
-void Activities::write_call(const cupti::CallActivity& activity, const CallTable& table) {
-  remember_thread(activity.thread);
-  with_call_[activity.correlation % kRemembered / 64] |= 1ull << (activity.correlation % 64);
-  add(segments::ApiCall{{},
-                        time(activity.start),
-                        time(activity.end),
-                        activity.thread,
-                        correlation(activity.correlation),
-                        table.name(activity.callback),
-                        activity.result,
-                        0});
-}
-
 void Activities::synchronization(const cupti::SynchronizationActivity& activity) {
   add(segments::Synchronization{{},
                                 time(activity.start),
                                 time(activity.end),
-                                correlation(activity.correlation),
+                                correlations_.ours(activity.correlation),
                                 activity.type,
                                 activity.context,
                                 activity.stream,
@@ -235,15 +181,8 @@ void Activities::memory(const cupti::MemoryActivity& activity) {
       activity.operation == 1 ? segments::MemoryOperation::kAllocate : segments::MemoryOperation::kFree;
   record.device = activity.device;
   record.memory_kind = activity.memory_kind;
-  record.correlation = correlation(activity.correlation);
+  record.correlation = correlations_.ours(activity.correlation);
   add(record);
-}
-
-void Activities::remember_thread(uint32_t tid) {
-  if (std::find(threads_, threads_ + thread_count_, tid) != threads_ + thread_count_) return;
-  if (thread_count_ == kThreadsKept) thread_count_ = 0;
-  threads_[thread_count_++] = tid;
-  output_.add_thread(tid);
 }
 
 uint32_t Activities::name_of_kernel(const char* name) {
@@ -256,23 +195,16 @@ uint32_t Activities::name_of_kernel(const char* name) {
   return name_ids_[slot];
 }
 
-uint32_t Activities::correlation(uint32_t of_cupti) {
-  const uint32_t ours = correlation_base_ + of_cupti;
-  highest_correlation_ = std::max(highest_correlation_, ours);
-  return ours;
-}
-
 Activities::Launched Activities::take_launched() {
   Locked locked(lock_);
   Launched launched;
   launched.kernels = std::min<uint64_t>(kernels_, kKernelsKept);
   for (uint64_t i = 0; i < launched.kernels; ++i) {
     const uint32_t of_kernel = kernel_correlations_[i];
-    if (!(with_call_[of_kernel % kRemembered / 64] >> (of_kernel % 64) & 1)) ++launched.without_call;
+    if (!calls_.recorded(of_kernel)) ++launched.without_call;
   }
-  launched.by_driver = direct_driver_calls_;
-  kernels_ = direct_driver_calls_ = 0;
-  std::fill(std::begin(with_call_), std::end(with_call_), 0);
+  launched.by_driver = calls_.take_driver_calls();
+  kernels_ = 0;
   return launched;
 }
 

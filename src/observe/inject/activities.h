@@ -3,7 +3,8 @@
 
 #include <cstdint>
 
-#include "observe/inject/call_table.h"
+#include "observe/inject/calls.h"
+#include "observe/inject/correlations.h"
 #include "observe/inject/cupti.h"
 #include "observe/inject/output.h"
 
@@ -27,22 +28,18 @@ class ActivityBuffers {
 
 class Activities {
  public:
-  Activities(const Cupti& cupti, Output& output, const CallTable& runtime, const CallTable& driver)
-      : cupti_(cupti), output_(output), runtime_(runtime), driver_(driver) {}
+  Activities(const Cupti& cupti, Output& output, Calls& calls, Correlations& correlations)
+      : cupti_(cupti), output_(output), calls_(calls), correlations_(correlations) {}
 
   ActivityBuffers& buffers() { return buffers_; }
 
   // Writes the records of a buffer that CUPTI gives back. From any thread of CUPTI or the program.
   void complete(void* context, uint32_t stream, uint8_t* buffer, size_t valid_bytes);
 
-  // CUPTI counts correlations from the beginning when it is attached again; ours go on.
-  void attached_again();
+  void attached_again();  // CUPTI counts from the beginning
 
   // Added to the times of CUPTI where it cannot be given our clock.
   void set_clock_offset(int64_t offset) { clock_offset_ = offset; }
-
-  // Writes what waits for a record that may belong to it. To be called when everything has been flushed.
-  void finish();
 
   // What has been delivered so far: whether the work of the last launch is among it, and how many buffers.
   struct Delivered {
@@ -64,16 +61,10 @@ class Activities {
   void copy(const cupti::CopyActivity& activity);
   void copy(const cupti::PeerCopyActivity& activity);
   void set(const cupti::SetActivity& activity);
-  void call(const cupti::CallActivity& activity);
   void synchronization(const cupti::SynchronizationActivity& activity);
   void memory(const cupti::MemoryActivity& activity);
-  void write_call(const cupti::CallActivity& activity, const CallTable& table);
-  cupti::CallActivity& pending_driver_call(uint32_t thread);
-  void write_pending(cupti::CallActivity& pending);
   void deliver();
-  void remember_thread(uint32_t tid);
   uint32_t name_of_kernel(const char* name);
-  uint32_t correlation(uint32_t of_cupti);
   int64_t time(uint64_t of_cupti) const { return static_cast<int64_t>(of_cupti) + clock_offset_; }
   bool ended(uint64_t start, uint64_t end);
 
@@ -87,32 +78,23 @@ class Activities {
     }
   }
 
-  static constexpr uint32_t kRemembered = 1 << 16;  // correlations, a bit each
   static constexpr uint32_t kKernelsKept = 4096;
-  static constexpr uint32_t kThreadsKept = 512;
-  static constexpr uint32_t kDriverCallsKept = 256;
   static constexpr uint32_t kNamesKept = 1024;
 
   const Cupti& cupti_;
   Output& output_;
-  const CallTable& runtime_;
-  const CallTable& driver_;
+  Calls& calls_;
+  Correlations& correlations_;
   ActivityBuffers buffers_;
   int64_t clock_offset_ = 0;
 
   Lock lock_;  // of all below: one buffer at a time
   ByteBuffer records_;
   uint64_t record_count_ = 0;
-  uint32_t correlation_base_ = 0, highest_correlation_ = 0;
-  cupti::CallActivity driver_calls_pending_[kDriverCallsKept] =
-      {};  // one of each thread; correlation 0: none
-  uint64_t with_call_[kRemembered / 64] = {};
   uint32_t kernel_correlations_[kKernelsKept] = {};
-  uint32_t last_launch_ = 0, last_kernel_ = 0;  // correlations
+  uint32_t last_kernel_ = 0;  // correlation
   uint64_t buffers_delivered_ = 0;
-  uint64_t kernels_ = 0, direct_driver_calls_ = 0;
-  uint32_t threads_[kThreadsKept] = {};
-  uint32_t thread_count_ = 0;
+  uint64_t kernels_ = 0;
   // Of the buffer at hand only: CUPTI may reuse the memory of a name once the module is gone.
   const char* name_texts_[kNamesKept] = {};
   uint32_t name_ids_[kNamesKept] = {};

@@ -19,11 +19,11 @@ class CallTable {
   // Asks CUPTI for the names of all calls, once.
   void fill(const Cupti& cupti, Output& output);
 
-  // Calls visit(id) for the calls that are not recorded.
+  // Calls visit(id) for the calls that are recorded.
   template <typename Visit>
-  void each_left_out(Visit visit) const {
+  void each_recorded(Visit visit) const {
     for (uint32_t id = 1; id < kMostCalls; ++id) {
-      if (names_[id] != trace::segments::kNoName && !recorded_[id]) visit(id);
+      if (recorded_[id]) visit(id);
     }
   }
   // Calls visit(id) for a call and its variants, which have the same name.

@@ -153,8 +153,6 @@ const char* find_functions(void* library, Cupti& cupti) {
   find.optional(cupti.ActivityRegisterTimestampCallback, "cuptiActivityRegisterTimestampCallback");
   find.required(cupti.ActivityEnable, "cuptiActivityEnable");
   find.required(cupti.ActivityDisable, "cuptiActivityDisable");
-  find.optional(cupti.ActivityEnableRuntimeApi, "cuptiActivityEnableRuntimeApi");
-  find.optional(cupti.ActivityEnableDriverApi, "cuptiActivityEnableDriverApi");
   find.optional(cupti.ActivityEnableAllSyncRecords, "cuptiActivityEnableAllSyncRecords");
   find.required(cupti.ActivityFlushAll, "cuptiActivityFlushAll");
   find.required(cupti.ActivityGetNextRecord, "cuptiActivityGetNextRecord");

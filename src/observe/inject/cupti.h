@@ -28,8 +28,6 @@ struct Cupti {
   Result (*ActivityRegisterTimestampCallback)(cupti::Clock) = nullptr;
   Result (*ActivityEnable)(cupti::ActivityKind) = nullptr;
   Result (*ActivityDisable)(cupti::ActivityKind) = nullptr;
-  Result (*ActivityEnableRuntimeApi)(uint32_t id, uint8_t enable) = nullptr;
-  Result (*ActivityEnableDriverApi)(uint32_t id, uint8_t enable) = nullptr;
   Result (*ActivityEnableAllSyncRecords)(uint8_t enable) = nullptr;
   Result (*ActivityFlushAll)(uint32_t) = nullptr;
   Result (*ActivityGetNextRecord)(uint8_t*, size_t, cupti::Activity**) = nullptr;

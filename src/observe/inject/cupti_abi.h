@@ -14,8 +14,6 @@ enum class Result : int { kSuccess = 0, kNotPrivileged = 35, kMultipleSubscriber
 enum class ActivityKind : int {
   kCopy = 1,
   kSet = 2,
-  kDriver = 4,
-  kRuntime = 5,
   kConcurrentKernel = 10,  // kernels as they overlap; kind 3 would run them one after the other
   kPeerCopy = 22,
   kSynchronization = 38,
@@ -89,16 +87,6 @@ struct SetActivity {
   void* reserved;
   uint64_t graph_node;
   uint32_t graph;
-};
-
-// Of kinds kRuntime and kDriver.
-struct CallActivity {
-  ActivityKind kind;
-  uint32_t callback;
-  uint64_t start, end;
-  uint32_t process, thread;
-  uint32_t correlation;
-  uint32_t result;
 };
 
 struct SynchronizationActivity {

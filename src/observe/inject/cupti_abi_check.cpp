@@ -91,14 +91,6 @@ HONE_SAME(SetActivity, correlation, CUpti_ActivityMemset4, correlationId);
 HONE_SAME(SetActivity, graph_node, CUpti_ActivityMemset4, graphNodeId);
 HONE_SAME(SetActivity, graph, CUpti_ActivityMemset4, graphId);
 
-static_assert(sizeof(CallActivity) == sizeof(CUpti_ActivityAPI));
-HONE_SAME(CallActivity, callback, CUpti_ActivityAPI, cbid);
-HONE_SAME(CallActivity, start, CUpti_ActivityAPI, start);
-HONE_SAME(CallActivity, end, CUpti_ActivityAPI, end);
-HONE_SAME(CallActivity, thread, CUpti_ActivityAPI, threadId);
-HONE_SAME(CallActivity, correlation, CUpti_ActivityAPI, correlationId);
-HONE_SAME(CallActivity, result, CUpti_ActivityAPI, returnValue);
-
 HONE_BEGINS(SynchronizationActivity, VendorSynchronization);
 HONE_SAME(SynchronizationActivity, type, VendorSynchronization, type);
 HONE_SAME(SynchronizationActivity, start, VendorSynchronization, start);
@@ -145,8 +137,6 @@ static_assert(same(Result::kNotPrivileged, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES))
 static_assert(same(Result::kMultipleSubscribers, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED));
 static_assert(same(ActivityKind::kCopy, CUPTI_ACTIVITY_KIND_MEMCPY));
 static_assert(same(ActivityKind::kSet, CUPTI_ACTIVITY_KIND_MEMSET));
-static_assert(same(ActivityKind::kDriver, CUPTI_ACTIVITY_KIND_DRIVER));
-static_assert(same(ActivityKind::kRuntime, CUPTI_ACTIVITY_KIND_RUNTIME));
 static_assert(same(ActivityKind::kConcurrentKernel, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
 static_assert(same(ActivityKind::kPeerCopy, CUPTI_ACTIVITY_KIND_MEMCPY2));
 static_assert(same(ActivityKind::kSynchronization, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION));

@@ -70,15 +70,18 @@ void DeviceRecorder::obey_locked() {
   if (!cuda_is_here() || state_ == State::kGone) return;
   stop_watching();
   if (is_recorded(order.mode)) {
-    if (attach()) record();
+    if (attach() && record()) watch_calls();
     return;
   }
   stop_recording();
   if (order.mode == Mode::kCounters && attach()) return count_launches(order);
-  if (order.mode == Mode::kFinished) return unsubscribe();
-  if (order.mode == Mode::kLeftAlone && environment_.detach_finalizes) detach();
-  if (order.mode == Mode::kWaiting && environment_.attach_early) attach();
-  if (order.mode == Mode::kLeftAlone && attached()) watch_for_marks(order);
+  if (order.mode == Mode::kFinished) return let_go();
+  if (order.mode == Mode::kWaiting) {
+    environment_.attach_early ? (void)attach() : let_go();
+  } else if (order.mode == Mode::kLeftAlone) {
+    if (environment_.detach_finalizes) let_go();
+    watch_for_marks(order);
+  }
 }
 
 bool DeviceRecorder::attach() {
@@ -100,7 +103,11 @@ bool DeviceRecorder::attach() {
   }
   if (cupti_.ActivityEnableAllSyncRecords) cupti_.ActivityEnableAllSyncRecords(0);  // no polling
   if (cupti_.SetThreadIdType) cupti_.SetThreadIdType(cupti::kThreadIdOfSystem);
-  if (attached_before_) activities_.attached_again();
+  if (attached_before_) {
+    correlations_.attached_again();
+    calls_.attached_again();
+    activities_.attached_again();
+  }
   attached_before_ = true;
   const cupti::Result result = cupti_.ActivityRegisterCallbacks(buffer_requested, buffer_completed);
   if (result != cupti::Result::kSuccess) {
@@ -112,9 +119,8 @@ bool DeviceRecorder::attach() {
   for (uint32_t id : {cupti::kGraphNodeCreated, cupti::kGraphNodeCloned, cupti::kGraphExecCreated}) {
     enable_callback(true, cupti::Domain::kResource, id);
   }
-  for (uint32_t id : cupti::kBeginCaptureCalls) enable_callback(true, cupti::Domain::kDriver, id);
-  for (uint32_t id : cupti::kEndCaptureCalls) enable_callback(true, cupti::Domain::kDriver, id);
   enable_callback(true, cupti::Domain::kState, cupti::kFatalError);
+  watch_captures();
   if (!exit_is_watched_) {
     exit_is_watched_ = true;
     watch_exit_of_process();  // after CUPTI was loaded, to run before it goes
@@ -152,28 +158,42 @@ void DeviceRecorder::refused(const char* by) {
   note_once(kNoteRefused, text);
 }
 
-void DeviceRecorder::record() {
-  if (state_ == State::kRecording) return;
-  runtime_.fill(cupti_, output_);
-  driver_.fill(cupti_, output_);
+bool DeviceRecorder::record() {
+  if (state_ == State::kRecording) return true;
   const cupti::Result result = cupti_.ActivityEnable(cupti::ActivityKind::kConcurrentKernel);
   if (result != cupti::Result::kSuccess) {
     cupti_.Unsubscribe(subscriber_);
     gone("no device work recorded: CUPTI refuses to record kernels (%s): %s", cupti_.path, result);
-    return;
+    return false;
   }
   for (cupti::ActivityKind kind : kKinds) set_activity(kind, true);
-  enable_calls(true);
   state_ = State::kRecording;
+  return true;
+}
+
+// The program's calls are recorded where it makes them: in the runtime, and in the driver if it goes there itself
+// (Triton, CuPy, JAX). The first recorded block shows whether it does: where it does not, the runtime's calls of the driver
+// need not be looked at.
+void DeviceRecorder::watch_calls() {
+  runtime_.fill(cupti_, output_);
+  driver_.fill(cupti_, output_);
+  driver_calls_recorded_ = driver_calls_wanted_ && !environment_.driver_calls_never;
+  calls_.begin();
+  watch_ = Watch::kCalls;
+  enable_calls(true);
+}
+
+void DeviceRecorder::enable_calls(bool enable) {
+  runtime_.each_recorded([&](uint32_t id) { enable_callback(enable, cupti::Domain::kRuntime, id); });
+  if (!driver_calls_recorded_) return;
+  driver_.each_recorded([&](uint32_t id) { enable_callback(enable, cupti::Domain::kDriver, id); });
 }
 
 void DeviceRecorder::stop_recording() {
   if (state_ != State::kRecording) return;
   for (cupti::ActivityKind kind : kKinds) set_activity(kind, false);
-  enable_calls(false);
   wait_for_delivery();
   cupti_.ActivityFlushAll(cupti::kFlushForced);
-  activities_.finish();
   const Activities::Launched launched = activities_.take_launched();
   if (launched.kernels > 0 && !environment_.driver_calls_always) {
     driver_calls_wanted_ = (launched.without_call + launched.by_driver) * 100 > launched.kernels;
@@ -206,31 +226,18 @@ void DeviceRecorder::set_activity(cupti::ActivityKind kind, bool enable) {
   note_once(kNoteActivities, text);
 }
 
-// The program's calls are recorded where it makes them: in the runtime, and in the driver if it goes there itself
-// (Triton, CuPy, JAX). The first recorded block shows whether it does; a call of the runtime would otherwise be
-// recorded twice. Calls are left out of their kind: to enable single calls without it, as CUPTI documents, records
-// nothing and returns no error (13.0.1 on an H100).
-void DeviceRecorder::enable_calls(bool enable) {
-  set_activity(cupti::ActivityKind::kRuntime, enable);
-  if (enable && cupti_.ActivityEnableRuntimeApi) {
-    runtime_.each_left_out([&](uint32_t id) { cupti_.ActivityEnableRuntimeApi(id, 0); });
-  }
-  if (enable) {
-    driver_calls_recorded_ = driver_calls_wanted_ && !environment_.driver_calls_never;
-  }
-  if (!driver_calls_recorded_) return;
-  set_activity(cupti::ActivityKind::kDriver, enable);
-  if (enable && cupti_.ActivityEnableDriverApi) {
-    driver_.each_left_out([&](uint32_t id) { cupti_.ActivityEnableDriverApi(id, 0); });
-  }
-}
-
 void DeviceRecorder::enable_callback(bool enable, cupti::Domain domain, uint32_t id) {
   cupti_.EnableCallback(enable, subscriber_, domain, id);
 }
 
+// As long as CUPTI is attached: kernels of a capture must not be counted.
+void DeviceRecorder::watch_captures() {
+  for (uint32_t id : cupti::kBeginCaptureCalls) enable_callback(true, cupti::Domain::kDriver, id);
+  for (uint32_t id : cupti::kEndCaptureCalls) enable_callback(true, cupti::Domain::kDriver, id);
+}
+
 void DeviceRecorder::watch_for_marks(const DeviceOrder& order) {
-  if (!order.mark_runtime_call && !order.mark_driver_call) return;
+  if ((!order.mark_runtime_call && !order.mark_driver_call) || !attach()) return;
   runtime_.fill(cupti_, output_);
   driver_.fill(cupti_, output_);
   mark_runtime_call_ = order.mark_runtime_call;
@@ -270,18 +277,26 @@ void DeviceRecorder::stop_watching() {
     }
   } while (!watch_.compare_exchange_weak(watch, Watch::kNothing));
   if (!attached()) return;
-  if (watch == Watch::kMarks) {
+  if (watch == Watch::kCalls) {
+    enable_calls(false);
+  } else if (watch == Watch::kMarks) {
     enable_marks(false);
   } else if (watch == Watch::kDetaching) {
     cupti_.EnableDomain(0, subscriber_, cupti::Domain::kRuntime);
     cupti_.EnableDomain(0, subscriber_, cupti::Domain::kDriver);
+    watch_captures();
   }
+}
+
+// Merely disabled, CUPTI costs 1 µs a launch from then on; finalized, nothing (docs/decisions/0023-observing.md).
+void DeviceRecorder::let_go() {
+  if (!attached()) return;
+  may_finalize() ? detach() : unsubscribe();
 }
 
 // Detaching happens in the next call of the program into CUDA that returns. A program that makes none for a while
 // pays nothing for CUPTI either, and is detached when it makes one.
 void DeviceRecorder::detach() {
-  if (!attached() || !may_finalize()) return;
   const uint32_t before = detached_.load();
   ++watch_number_;
   watch_ = Watch::kDetaching;
@@ -312,7 +327,6 @@ void DeviceRecorder::flush(bool forced) {
   Locked locked(lock_);
   if (state_ != State::kRecording) return;
   cupti_.ActivityFlushAll(forced ? cupti::kFlushForced : 0);
-  if (forced) activities_.finish();
 }
 
 void DeviceRecorder::describe_devices() {
@@ -382,6 +396,8 @@ void DeviceRecorder::on_call(cupti::Domain domain, uint32_t id, const cupti::Cal
     case Watch::kNothing:
     case Watch::kFinalizing:
       return;
+    case Watch::kCalls:
+      return calls_.on_call(domain, id, call);
     case Watch::kDetaching:
       return on_call_while_detaching(call);
     case Watch::kCounters:
@@ -416,7 +432,7 @@ void DeviceRecorder::on_call_while_detaching(const cupti::CallData& call) {
   }
   if (open.calls == 0 || --open.calls > 0) return;
   Watch expected = Watch::kDetaching;
-  if (watch_.compare_exchange_strong(expected, Watch::kFinalizing)) finalize_in_callback();
+  if (attached() && watch_.compare_exchange_strong(expected, Watch::kFinalizing)) finalize_in_callback();
 }
 
 void DeviceRecorder::finalize_in_callback() {

@@ -3,10 +3,10 @@
 //
 // CUPTI has one subscriber in a process. If the program has a profiler of its own, that one wins: we record the
 // host alone and say so.
+// It is left by cuptiFinalize as NVIDIA advises: when a call of the program into CUDA returns, on the thread that made it.
 //
 // For experiments: HONE_OBSERVE_ATTACH=early subscribes as soon as the program starts CUDA; HONE_OBSERVE_DETACH=finalize
-// leaves steps alone by cuptiFinalize, as NVIDIA advises it: when a call of the program into CUDA returns, on the
-// thread that made it; HONE_OBSERVE_DRIVER_CALLS=always|never.
+// leaves CUPTI in every block of steps that are left alone; HONE_OBSERVE_DRIVER_CALLS=always|never.
 #pragma once
 
 #include <atomic>
@@ -14,6 +14,7 @@
 
 #include "observe/inject/activities.h"
 #include "observe/inject/call_table.h"
+#include "observe/inject/calls.h"
 #include "observe/inject/counter_recorder.h"
 #include "observe/inject/cupti.h"
 #include "observe/inject/output.h"
@@ -77,12 +78,14 @@ class DeviceRecorder {
     kGone,       // not to be had in this process
   };
   // What callbacks of calls are for at the moment. Shared with threads of the program: an atomic, no lock.
-  enum class Watch : uint32_t { kNothing, kMarks, kCounters, kDetaching, kFinalizing };
+  enum class Watch : uint32_t { kNothing, kCalls, kMarks, kCounters, kDetaching, kFinalizing };
 
   void obey_locked();
   bool attach();
   bool subscribe();
-  void record();
+  bool record();
+  void watch_calls();
+  void watch_captures();
   void stop_recording();
   void wait_for_delivery();
   void watch_for_marks(const DeviceOrder& order);
@@ -90,6 +93,7 @@ class DeviceRecorder {
   void count_launches(const DeviceOrder& order);
   void stop_counting();
   void stop_watching();
+  void let_go();
   void detach();
   void unsubscribe();
   void finalize_in_callback();
@@ -110,7 +114,9 @@ class DeviceRecorder {
   Output& output_;
   Cupti cupti_;
   CallTable runtime_{cupti::Domain::kRuntime}, driver_{cupti::Domain::kDriver};
-  Activities activities_{cupti_, output_, runtime_, driver_};
+  Correlations correlations_;
+  Calls calls_{output_, runtime_, driver_, correlations_};
+  Activities activities_{cupti_, output_, calls_, correlations_};
   CounterRecorder counters_{cupti_, output_};
 
   DeviceOrder order_;  // the last

@@ -199,7 +199,10 @@ bool Session::probe(double seconds) {
 
 // What an attached CUPTI does for the first time, and calls of the driver that are recorded until it is known whether
 // the program makes any, must not lie in blocks that count.
-bool Session::begin_recording() { return !recorded_.any_device || probe(block_seconds(kFirstSteps)); }
+bool Session::begin_recording() {
+  return !recorded_.any_device ||
+         (order(Mode::kTimeline, trace::segments::kFirstLook) && pause(block_seconds(kFirstSteps)));
+}
 
 // Waits until the program is warm, and tells how long its steps take. Rhythm::known() false: nothing tells.
 bool Session::find_rhythm() {

@@ -45,6 +45,7 @@ class FakeCall {
 }  // namespace
 
 void fake_cuda_listen(const FakeListener* listener) { current_listener = listener; }
+bool fake_cuda_is_listened_to() { return current_listener != nullptr; }
 
 int cuInit(unsigned) {
   if (initialised.exchange(true)) return 0;

@@ -42,6 +42,7 @@ struct FakeListener {
 
 extern "C" {
 void fake_cuda_listen(const FakeListener* listener);
+bool fake_cuda_is_listened_to();
 
 int cuInit(unsigned flags);
 int cuDriverGetVersion(int* version);

@@ -46,7 +46,6 @@ struct FakeCupti {
   cupti::Clock clock = nullptr;
   std::set<std::pair<int, uint32_t>> callbacks;
   std::set<int> domains, kinds;
-  std::set<uint32_t> runtime_left_out, driver_left_out;  // calls of a kind that is recorded
   uint8_t* buffer = nullptr;
   size_t capacity = 0, used = 0;
   uint64_t last_work = 0;
@@ -70,10 +69,9 @@ size_t bytes_of(ActivityKind kind) {
     case ActivityKind::kMemory:
       return 128;
     case ActivityKind::kSynchronization:
-      return 56;
-    default:
-      return sizeof(cupti::CallActivity);
+      break;
   }
+  return 56;
 }
 
 void give_buffer_back() {
@@ -153,28 +151,16 @@ void tell(int domain, uint32_t call, cupti::Site site, const char* kernel, uint3
 // The innermost call decides: a call of the driver inside of one of the runtime has its correlation.
 thread_local int depth = 0;
 thread_local uint32_t correlation_of_outermost = 0;
-thread_local uint64_t entered[8];
 
 uint32_t enter(int domain, uint32_t call, const char* kernel) {
   if (depth == 0) correlation_of_outermost = next_correlation++;
-  entered[depth++] = steady_clock();
+  ++depth;
   tell(domain, call, cupti::Site::kEnter, kernel, correlation_of_outermost);
   return correlation_of_outermost;
 }
 
 void leave(int domain, uint32_t call, const char* kernel, uint32_t correlation) {
   --depth;
-  {
-    std::lock_guard<std::mutex> held(lock);
-    const bool driver = domain == static_cast<int>(Domain::kDriver);
-    const ActivityKind kind = driver ? ActivityKind::kDriver : ActivityKind::kRuntime;
-    if (state.kinds.count(static_cast<int>(kind)) &&
-        !(driver ? state.driver_left_out : state.runtime_left_out).count(call)) {
-      write_record(cupti::CallActivity{kind, call, entered[depth], state.now(),
-                                       static_cast<uint32_t>(getpid()),
-                                       static_cast<uint32_t>(syscall(SYS_gettid)), correlation, 0});
-    }
-  }
   tell(domain, call, cupti::Site::kExit, kernel, correlation);
 }
 
@@ -346,20 +332,10 @@ Result cuptiActivityRegisterTimestampCallback(cupti::Clock clock) {
 }
 Result cuptiActivityEnable(ActivityKind kind) {
   if (kind == ActivityKind::kConcurrentKernel && behaves("refuses")) return static_cast<Result>(35);
-  if (kind == ActivityKind::kRuntime) state.runtime_left_out.clear();
-  if (kind == ActivityKind::kDriver) state.driver_left_out.clear();
   return set_member(state.kinds, static_cast<int>(kind), true);
 }
 Result cuptiActivityDisable(ActivityKind kind) {
   return set_member(state.kinds, static_cast<int>(kind), false);
-}
-// Like CUPTI 13.0, whose documentation promises more: calls can be left out of a kind that is recorded; enabled
-// where the kind is not, they are not recorded and no error is returned.
-Result cuptiActivityEnableRuntimeApi(uint32_t id, uint8_t enable) {
-  return set_member(state.runtime_left_out, id, enable == 0);
-}
-Result cuptiActivityEnableDriverApi(uint32_t id, uint8_t enable) {
-  return set_member(state.driver_left_out, id, enable == 0);
 }
 Result cuptiActivityFlushAll(uint32_t forced) {
   std::lock_guard<std::mutex> held(lock);
