@@ -40,6 +40,20 @@ struct StepTime {
   std::optional<Estimate> recorder_ms = {};  // what recording adds to a step, where that was measured
 };
 
+// A line of a function that the host was at while its device waited, as samples of stacks say.
+struct HostLine {
+  std::string where;  // "collate (data.py:41)"
+  std::string function;
+  std::string file;    // path of the source, or of the binary
+  int line = 0;        // 0: not known
+  double share = 0;    // of the samples
+  double samples = 0;  // of all lines together
+  std::string calls;   // what most samples of the line were in, if that is another function
+  std::string waits;   // what most of them waited for: "waits for a file"; empty: nothing
+  int64_t pid = 0;
+  std::string of;  // whose samples, where they are not the thread's that drives the device
+};
+
 // One cause's part of the step. The rows of a ledger do not overlap and add up to the step.
 struct LedgerRow {
   Cause cause = Cause::kFloor;
@@ -52,6 +66,7 @@ struct LedgerRow {
   std::string rule;                     // whose fix it is, as Finding::rule
   double predicted_gain_ms = 0;         // what the fix should win; at most `ms`
   bool gain_is_bound = false;           // the fix wins that at most: how much cannot be predicted
+  std::vector<HostLine> lines = {};     // that the host was at meanwhile; empty: it was not sampled
   std::vector<double> samples_ms = {};  // one a step; not part of the JSON
 };
 
@@ -183,6 +198,7 @@ struct Finding {
   bool gain_is_bound = false;           // as LedgerRow::gain_is_bound
   double ms = 0;                        // of the step that it is about
   std::vector<FindingPart> parts = {};  // largest first
+  std::vector<HostLine> lines = {};     // as LedgerRow::lines
 };
 
 // A kernel of the device, all its launches in a step together.

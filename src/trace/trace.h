@@ -19,10 +19,12 @@
 #include "trace/blocks.h"
 #include "trace/details.h"
 #include "trace/framework.h"
+#include "trace/host_use.h"
 #include "trace/kernel_counters.h"
 #include "trace/kernel_family.h"
 #include "trace/operator_class.h"
 #include "trace/operator_kind.h"
+#include "trace/stacks.h"
 #include "trace/strings.h"
 
 namespace hone::trace {
@@ -176,6 +178,8 @@ struct Trace {
   std::vector<Copy> copies;
   std::vector<Collective> collectives;
   std::vector<KernelCounters> counters;  // of launches that were counted apart from the timeline
+  StackTable stacks;                     // where threads of the host were
+  std::vector<HostUse> host_use;         // by rank and block
   // What the names of device work tell, by string: link_trace looks at each once (link/names.h). Shorter than
   // the table of strings where others came later.
   std::vector<KernelFamily> kernels;

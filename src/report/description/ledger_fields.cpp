@@ -6,13 +6,29 @@
 namespace hone::report {
 namespace {
 
-using analyze::Analysis, analyze::Finding, analyze::FindingPart, analyze::LedgerRow;
+using analyze::Analysis, analyze::Finding, analyze::FindingPart, analyze::HostLine, analyze::LedgerRow;
 
 const Fields<FindingPart>& part_fields() {
   static const Fields<FindingPart> fields = {
       {"name", Unit::kName, "the operator, kernel or call", &FindingPart::name},
       {"ms", Unit::kMs, "of the step", &FindingPart::ms},
       {"count", Unit::kCount, "works, gaps, waits or calls; 0: nothing to count", &FindingPart::count},
+  };
+  return fields;
+}
+
+const Fields<HostLine>& host_line_fields() {
+  static const Fields<HostLine> fields = {
+      {"where", Unit::kText, "function, file and line as people say them", &HostLine::where},
+      {"function", Unit::kName, "the function", &HostLine::function},
+      {"file", Unit::kText, "path of its source, or of its binary", &HostLine::file},
+      {"line", Unit::kInteger, "of the source; 0: not known", &HostLine::line},
+      {"share", Unit::kShare, "of the samples", &HostLine::share},
+      {"samples", Unit::kCount, "of all lines together", &HostLine::samples},
+      {"calls", Unit::kText, "what most samples of the line were in", &HostLine::calls},
+      {"waits", Unit::kText, "what most of them waited for", &HostLine::waits},
+      {"pid", Unit::kInteger, "of the process", &HostLine::pid},
+      {"of", Unit::kText, "whose samples, if not those of the thread that drives the device", &HostLine::of},
   };
   return fields;
 }
@@ -40,6 +56,9 @@ const Fields<LedgerRow>& ledger_fields() {
        &LedgerRow::gain_is_bound},
       {"title", Unit::kText, "the row as a sentence", &LedgerRow::title},
       {"caveat", Unit::kText, "when the fix wins less; may be empty", &LedgerRow::caveat},
+      table_field("lines", "ledger_lines",
+                  "lines of the program that the host was at meanwhile, most often first", host_line_fields(),
+                  &LedgerRow::lines),
   };
   return fields;
 }
@@ -57,6 +76,9 @@ const Fields<Finding>& finding_fields() {
       {"gain_is_bound", Unit::kFlag, "the fix wins that at most", &Finding::gain_is_bound},
       table_field("parts", "finding_parts", "what is behind it, largest first", part_fields(),
                   &Finding::parts),
+      table_field("lines", "finding_lines",
+                  "lines of the program that the host was at meanwhile, most often first", host_line_fields(),
+                  &Finding::lines),
   };
   return fields;
 }

@@ -147,6 +147,7 @@ class Merger {
     add_spans(shift_ns);
     add_details();
     add_counters();
+    add_stacks(shift_ns);
   }
 
  private:
@@ -199,6 +200,29 @@ class Merger {
       for (CounterValue& each : row.values) each.metric = text(each.metric);
       order_values(row);
       into_.counters.push_back(std::move(row));
+    }
+  }
+
+  void add_stacks(int64_t shift_ns) {
+    StackTable& into = into_.stacks;
+    StackTable& from = from_.stacks;
+    const auto first_frame = static_cast<uint32_t>(into.frames.size());
+    const auto first_place = static_cast<uint32_t>(into.stacked.size());
+    for (Frame& frame : from.frames) {
+      frame.function = text(frame.function);
+      frame.file = text(frame.file);
+      into.frames.push_back(frame);
+    }
+    for (const FrameId frame : from.stacked) into.stacked.push_back({frame.index + first_frame});
+    for (StackSample& sample : from.samples) {
+      sample.time_ns += shift_ns;
+      sample.track.index += first_track_;
+      sample.first += first_place;
+      into.samples.push_back(sample);
+    }
+    for (HostUse& use : from_.host_use) {
+      if (relabel_) use.rank = rank_;
+      into_.host_use.push_back(use);
     }
   }
 
@@ -370,6 +394,7 @@ Trace merge_files(std::vector<ImportedFile> files, std::span<const std::string> 
     trace = std::move(files[0].trace);
     for (Track& track : trace.tracks) track.rank = ranks[0];
     for (KernelCounters& row : trace.counters) row.rank = ranks[0];
+    for (HostUse& use : trace.host_use) use.rank = ranks[0];
     add_turns(std::move(meta), ranks[0], 0, trace.meta);
     add_meta(std::move(meta), ranks[0], sources[0], several, trace.meta);
     return trace;

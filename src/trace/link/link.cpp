@@ -6,6 +6,7 @@
 #include "trace/link/carry_operators.h"
 #include "trace/link/complete_inputs.h"
 #include "trace/link/context.h"
+#include "trace/link/frames.h"
 #include "trace/link/frameworks.h"
 #include "trace/link/launches.h"
 #include "trace/link/names.h"
@@ -37,6 +38,7 @@ Status link_trace(Trace& trace) {
   HONE_CHECK(trace.validate());
   trace.meta.framework = link::recognise_framework(trace);
   link::recognise_names(trace);
+  link::recognise_frames(trace);
   const std::vector<link::Role> roles = link::roles_by_name(trace);
   categorise_host_work(trace, roles);
   SpanNesting nesting(trace);

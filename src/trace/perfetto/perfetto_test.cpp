@@ -65,6 +65,25 @@ std::vector<WholeSpan> sorted_spans(const Trace& trace) {
 }
 
 // By name, since strings are numbered anew.
+// Samples with the names of their frames: strings are numbered anew.
+std::vector<std::string> named_stacks(const Trace& trace) {
+  std::vector<std::string> rows;
+  for (const StackSample& sample : trace.stacks.samples) {
+    std::string row = std::to_string(sample.time_ns) + " " + std::to_string(sample.track.index) + " " +
+                      std::string(thread_state_name(sample.state));
+    for (const auto& stack : {trace.stacks.python(sample), trace.stacks.native(sample)})
+      for (const FrameId id : stack) {
+        const Frame& frame = trace.stacks.frames[id.index];
+        row += " | " + std::string(trace.strings.text(frame.function)) + " " +
+               std::string(trace.strings.text(frame.file)) + " " + std::to_string(frame.line) + " " +
+               std::string(frame_kind_name(frame.kind)) + " " + std::string(frame_owner_name(frame.owner)) +
+               " " + std::string(frame_role_name(frame.role));
+      }
+    rows.push_back(row);
+  }
+  return rows;
+}
+
 std::vector<std::pair<KernelCounters, std::map<std::string_view, double>>> named_counters(
     const Trace& trace) {
   std::vector<std::pair<KernelCounters, std::map<std::string_view, double>>> rows;
@@ -96,6 +115,8 @@ TEST_F(PerfettoFile, ComesBackWhole) {
     EXPECT_EQ(read->operators, trace.operators);
     EXPECT_EQ(read->strings.size(), trace.strings.size());
     EXPECT_EQ(named_counters(*read), named_counters(trace));
+    EXPECT_EQ(named_stacks(*read), named_stacks(trace));
+    EXPECT_EQ(read->host_use, trace.host_use);
     EXPECT_TRUE(sorted_spans(*read) == sorted_spans(trace));
   }
 }

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "trace/perfetto/host_tables.h"
+
 namespace hone::trace::perfetto {
 namespace {
 
@@ -374,6 +376,8 @@ Annotation tables_to_annotation(const Trace& trace) {
                       {"tracks", std::move(tracks)},
                       {"operators", std::move(operators)},
                       from_counters(trace),
+                      from_stacks(trace),
+                      from_host_use(trace),
                   }}};
 }
 
@@ -398,6 +402,8 @@ Status tables_from_annotation(const Annotation& tables, Trace& trace) {
       trace.counters.push_back(std::move(row));
     }
   }
+  if (const Annotation* stacks = tables.find("stacks")) to_stacks(*stacks, trace);
+  if (const Annotation* use = tables.find("host_use")) to_host_use(*use, trace);
   return {};
 }
 

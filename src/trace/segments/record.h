@@ -21,6 +21,9 @@ inline constexpr std::array<char, 8> kMagic = {'H', 'O', 'N', 'E', 'S', 'E', 'G'
 inline constexpr uint32_t kVersion = 1;
 inline constexpr const char* kFolder = "segments";  // of a run folder
 inline constexpr const char* kExtension = ".seg";   // <pid>-<start, ns>.seg
+// Beside the segments: what the session saw of the program's processes from outside, in the same form. The pid of its
+// header is the session's.
+inline constexpr const char* kHostFile = "host";
 inline constexpr const char* kProducer =
     "hone profile";  // Meta::producer of traces that are made of segments
 inline constexpr uint32_t kNoName = 0;
@@ -62,6 +65,11 @@ enum class Kind : uint16_t {
   kNote,
   kCounters,
   kLaunchCount,
+  // In the file kHostFile alone, which the session itself writes.
+  kHostProcess,
+  kHostFrame,
+  kHostSample,
+  kHostUse,
 };
 
 // Before each record.
@@ -281,6 +289,55 @@ struct LaunchCount {
   uint64_t launches = 0;
 };
 
+// A process of the program, before the first record of it.
+struct HostProcess {
+  Head head;
+  int32_t pid = 0;
+  int32_t parent = 0;
+  uint32_t command = kNoName;
+  uint32_t reserved = 0;
+};
+
+// A line of a function, before the first sample that it is in. Numbers count from 1.
+struct HostFrame {
+  Head head;
+  uint32_t id = 0;
+  StackKind what = StackKind::kPython;
+  uint32_t function = kNoName;
+  uint32_t file = kNoName;  // of the source; where that is not known, of the binary
+  int32_t line = 0;         // 0: not known
+  uint32_t reserved = 0;
+};
+
+// As trace::ThreadState.
+enum class ThreadState : uint32_t { kUnknown, kRunning, kFile, kPipe, kLock, kSleep, kPageFault, kOther };
+
+// A thread at a moment. Numbers of frames follow, padded to 8 bytes: Python's, then native ones, each innermost first.
+struct HostSample {
+  Head head;
+  int64_t time_ns = 0;
+  int32_t pid = 0;
+  int32_t tid = 0;
+  ThreadState state = ThreadState::kUnknown;
+  uint32_t python = 0;
+  uint32_t native = 0;
+  uint32_t reserved = 0;
+};
+
+// Counters of a process at the beginning and at the end of a block, since the process began. What cannot be read is 0.
+struct HostUse {
+  Head head;
+  int64_t time_ns = 0;
+  int32_t pid = 0;  // 0: of the machine, whose networks alone count
+  uint32_t block = 0;
+  int64_t main_running_ns = 0, main_in_line_ns = 0;
+  int64_t cpu_ns = 0;
+  int64_t disk_wait_ns = 0;
+  uint64_t minor_faults = 0, major_faults = 0;
+  uint64_t bytes_read = 0, bytes_written = 0;
+  uint64_t bytes_received = 0, bytes_sent = 0;
+};
+
 // The kind that a record's structure goes with.
 template <typename Record>
 inline constexpr Kind kKindOf = Kind::kEnd;
@@ -322,6 +379,14 @@ template <>
 inline constexpr Kind kKindOf<Counters> = Kind::kCounters;
 template <>
 inline constexpr Kind kKindOf<LaunchCount> = Kind::kLaunchCount;
+template <>
+inline constexpr Kind kKindOf<HostProcess> = Kind::kHostProcess;
+template <>
+inline constexpr Kind kKindOf<HostFrame> = Kind::kHostFrame;
+template <>
+inline constexpr Kind kKindOf<HostSample> = Kind::kHostSample;
+template <>
+inline constexpr Kind kKindOf<HostUse> = Kind::kHostUse;
 
 template <typename Record>
 inline constexpr bool kIsRecord = std::is_trivially_copyable_v<Record> &&
@@ -330,7 +395,8 @@ static_assert(kIsRecord<Name> && kIsRecord<Process> && kIsRecord<Thread> && kIsR
               kIsRecord<ModeChange> && kIsRecord<Mark> && kIsRecord<Kernel> && kIsRecord<Copy> &&
               kIsRecord<Set> && kIsRecord<ApiCall> && kIsRecord<Synchronization> && kIsRecord<Range> &&
               kIsRecord<GraphNode> && kIsRecord<Memory> && kIsRecord<Sample> && kIsRecord<Dropped> &&
-              kIsRecord<Note> && kIsRecord<Counters> && kIsRecord<LaunchCount>);
+              kIsRecord<Note> && kIsRecord<Counters> && kIsRecord<LaunchCount> && kIsRecord<HostProcess> &&
+              kIsRecord<HostFrame> && kIsRecord<HostSample> && kIsRecord<HostUse>);
 static_assert(sizeof(Head) == 8 && sizeof(FileHeader) == 56 && sizeof(Kernel) == 112 &&
               sizeof(CounterValue) == 16);
 

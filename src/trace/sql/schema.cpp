@@ -36,6 +36,12 @@ CREATE TABLE counted_launches(id INTEGER PRIMARY KEY, rank INTEGER, device INTEG
                               block_z INTEGER, registers INTEGER, shared_bytes INTEGER, instance INTEGER,
                               passes INTEGER);  -- kernel: of strings; counted apart from the timeline
 CREATE TABLE counters(launch INTEGER, metric TEXT, value REAL);  -- launch: of counted_launches; ns, bytes, percent
+CREATE TABLE stack_samples(id INTEGER PRIMARY KEY, time_ns INTEGER, track INTEGER, state TEXT);
+CREATE TABLE stack_frames(sample INTEGER, depth INTEGER, kind TEXT, function TEXT, file TEXT, line INTEGER,
+                          owner TEXT, role TEXT);  -- depth 0: innermost; each of a sample's two kinds for itself
+CREATE TABLE host_use(rank INTEGER, block INTEGER, seconds REAL, processes INTEGER, main_running_s REAL,
+                      main_in_line_s REAL, cpu_s REAL, disk_wait_s REAL, minor_faults REAL, major_faults REAL,
+                      bytes_read REAL, bytes_written REAL, bytes_received REAL, bytes_sent REAL);
 CREATE TABLE steps(span INTEGER PRIMARY KEY, step INTEGER, rank INTEGER, start_ns INTEGER,
                    duration_ns INTEGER, window_start_ns INTEGER, window_ns INTEGER);
 -- start_ns, duration_ns: as marked on the host; window_: what hone takes for the step, to the end of its last work
@@ -44,6 +50,7 @@ CREATE TABLE steps(span INTEGER PRIMARY KEY, step INTEGER, rank INTEGER, start_n
 const char* const kIndexes = R"sql(
 CREATE INDEX spans_by_track ON spans(track, start_ns);
 CREATE INDEX spans_by_name ON spans(name);
+CREATE INDEX frames_by_sample ON stack_frames(sample);
 CREATE INDEX spans_by_step ON spans(step);
 CREATE INDEX spans_by_operator ON spans(op) WHERE op IS NOT NULL;
 CREATE INDEX spans_by_correlation ON spans(correlation) WHERE correlation IS NOT NULL;
@@ -80,6 +87,13 @@ CREATE VIEW operator_time AS
   FROM spans s JOIN tracks t ON t.id = s.track AND t.kind = 'stream' JOIN operators o ON o.id = s.op
   WHERE s.category IN ('kernel', 'memcpy', 'memset', 'communication')
   GROUP BY s.op ORDER BY device_ms DESC;
+-- The lines that samples of stacks fall on, the most frequent first: each sample's innermost frame of the program's own code.
+CREATE VIEW sampled_lines AS
+  SELECT t.pid, t.tid, f.function, f.file, f.line, count(*) AS samples
+  FROM stack_samples s JOIN tracks t ON t.id = s.track
+       JOIN stack_frames f ON f.sample = s.id AND f.owner = 'program' AND f.depth =
+         (SELECT min(depth) FROM stack_frames WHERE sample = s.id AND owner = 'program' AND kind = f.kind)
+  GROUP BY t.pid, t.tid, f.function, f.file, f.line ORDER BY samples DESC;
 -- Where hosts waited for devices.
 CREATE VIEW synchronizations AS
   SELECT s.id, n.text AS name, s.start_ns, s.duration_ns, s.step, t.rank, t.name AS track

@@ -233,6 +233,40 @@ Status write_counters(const Trace& trace, Database& database) {
   return {};
 }
 
+Status write_stacks(const Trace& trace, Database& database) {
+  HONE_ASSIGN(Insert samples, database.insert_into("stack_samples", 4));
+  HONE_ASSIGN(Insert frames, database.insert_into("stack_frames", 8));
+  const StackTable& stacks = trace.stacks;
+  for (std::size_t i = 0; i < stacks.samples.size(); ++i) {
+    const StackSample& row = stacks.samples[i];
+    const auto id = static_cast<int64_t>(i);
+    samples.integer(id).integer(row.time_ns).integer(row.track.index);
+    HONE_CHECK(samples.text(thread_state_name(row.state)).run());
+    for (const auto& stack : {stacks.python(row), stacks.native(row)})
+      for (std::size_t depth = 0; depth < stack.size(); ++depth) {
+        const Frame& frame = stacks.frames[stack[depth].index];
+        frames.integer(id).integer(static_cast<int64_t>(depth)).text(frame_kind_name(frame.kind));
+        frames.text(trace.strings.text(frame.function)).text(trace.strings.text(frame.file));
+        frames.integer(frame.line).text(frame_owner_name(frame.owner));
+        HONE_CHECK(frames.text(frame_role_name(frame.role)).run());
+      }
+  }
+  return {};
+}
+
+Status write_host_use(const Trace& trace, Database& database) {
+  HONE_ASSIGN(Insert insert, database.insert_into("host_use", 14));
+  for (const HostUse& row : trace.host_use) {
+    insert.integer(row.rank).integer(row.block).real(row.seconds).integer(row.processes);
+    for (const double value :
+         {row.main_running_s, row.main_in_line_s, row.cpu_s, row.disk_wait_s, row.minor_faults,
+          row.major_faults, row.bytes_read, row.bytes_written, row.bytes_received, row.bytes_sent})
+      insert.real(value);
+    HONE_CHECK(insert.run());
+  }
+  return {};
+}
+
 std::string_view type_name(AddedTable::Type type) {
   switch (type) {
     case AddedTable::Type::kInteger:
@@ -291,6 +325,8 @@ Status write_sqlite(const Trace& trace, const Findings& findings, const std::fil
   HONE_CHECK(sql::write_kernels(trace, database));
   HONE_CHECK(sql::write_details(trace, database));
   HONE_CHECK(sql::write_counters(trace, database));
+  HONE_CHECK(sql::write_stacks(trace, database));
+  HONE_CHECK(sql::write_host_use(trace, database));
   for (const AddedTable& table : findings.tables) HONE_CHECK(sql::write_added(table, database));
   HONE_CHECK(database.execute(sql::kIndexes));
   HONE_CHECK(database.execute(sql::kViews));

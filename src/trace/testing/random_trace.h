@@ -2,7 +2,9 @@
 // no sense to analysis. Not part of the product.
 #pragma once
 
+#include <array>
 #include <random>
+#include <span>
 #include <string>
 
 #include "trace/trace.h"
@@ -17,6 +19,7 @@ class RandomTrace {
     for (int i = 0; i < 5; ++i) add_operator(i);
     for (int i = 0; i < spans; ++i) add_span();
     add_counters();
+    add_stacks();
   }
   Trace take() { return std::move(trace_); }
 
@@ -129,6 +132,20 @@ class RandomTrace {
     order_values(row);
     trace_.counters.push_back(row);
     trace_.counters.push_back({0, 1, text("name "), {1, 1, 1}, {32, 1, 1}, 0, 0, 0, 0, {}});
+  }
+
+  void add_stacks() {
+    StackTable& stacks = trace_.stacks;
+    StringTable& strings = trace_.strings;
+    stacks.frames = {{strings.intern("collate"), strings.intern("/home/anna/data.py"), 41, FrameKind::kPython,
+                      FrameOwner::kProgram, FrameRole::kInput},
+                     {strings.intern("inflate"), strings.intern("/lib/libz.so.1"), 0, FrameKind::kNative,
+                      FrameOwner::kLibrary, FrameRole::kNone}};
+    const std::array<FrameId, 2> both = {{{0}, {1}}};
+    const std::span<const FrameId> frames(both);
+    stacks.add({-5, {0}, ThreadState::kRunning}, frames.first(1), frames);
+    stacks.add({1'000'100, {1}, ThreadState::kSleep}, frames.first(1), {});
+    trace_.host_use = {{1, 3, 0.5, 4, 0.25, 0.01, 1.5, 0.02, 12, 3, 1e6, 2e5, 5e4, 6e4}};
   }
 
   std::mt19937 random_;

@@ -11,8 +11,10 @@
 #include "analyze/device/diagnosis/remedies.h"
 #include "analyze/device/diagnosis/verdict.h"
 #include "analyze/device/gain_numbers.h"
+#include "analyze/device/host/sampled.h"
 #include "analyze/device/ranks.h"
 #include "analyze/device/rules/tables.h"
+#include "analyze/host_lines.h"
 #include "analyze/rules.h"
 #include "core/units.h"
 #include "trace/kernel_family.h"
@@ -60,6 +62,8 @@ class Diagnoser {
         late_(late),
         program_(traits_of(study, gains)) {
     if (accounts[static_cast<std::size_t>(Cause::kBubble)].ms > 0) bubble_ = gains.bubble_gain();
+    lines_ =
+        lines_of_idle_host(*study.trace, study.timelines[study.headline], study.activities[study.headline]);
   }
 
   Diagnosis run() {
@@ -355,6 +359,8 @@ class Diagnoser {
     row.title = fill(general.title, whole);
     row.caveat = caveat(rule, whole);
     row.gain_is_bound = is_bound(cause);
+    row.lines = lines_[static_cast<std::size_t>(cause)];
+    for (const HostLine& line : row.lines) row.evidence.push_back(host_line_text(line));
     row.samples_ms = account.window_ms;
     return row;
   }
@@ -379,7 +385,9 @@ class Diagnoser {
       diagnosis_.findings.push_back({std::string(rule.id), cause, fill(rule.title, whole),
                                      evidence(rule, entries, whole, gain), fill(fix_of(rule), whole),
                                      joined(caveat(rule, whole), more_than(each.row->rule, ms, each.gain_ms)),
-                                     gain, is_bound(cause), ms, named(entries)});
+                                     gain, is_bound(cause), ms, named(entries), row.lines});
+      for (const HostLine& line : row.lines)
+        diagnosis_.findings.back().evidence.push_back(host_line_text(line));
     }
   }
 
@@ -422,7 +430,8 @@ class Diagnoser {
                                                                row->predicted_gain_ms,
                                                                row->gain_is_bound,
                                                                row->ms,
-                                                               {}});
+                                                               {},
+                                                               row->lines});
   }
 
   const Study& study_;
@@ -433,6 +442,7 @@ class Diagnoser {
   std::span<const RankOperator> late_;
   ProgramTraits program_;
   Gains::BubbleGain bubble_;
+  std::array<std::vector<HostLine>, kCauseCount> lines_;
   Diagnosis diagnosis_;
 };
 

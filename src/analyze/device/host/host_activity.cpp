@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analyze/device/host/operator_gap.h"
+#include "analyze/device/host/sampled.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -180,18 +181,24 @@ bool follows_a_copy(const trace::Trace& trace, const RankTimeline& timeline, int
 }
 
 // What the trace says nothing about is issuing where it is short; longer, what the device does next or did
-// last may tell.
-void name_silent_intervals(std::vector<ActivitySpan>& intervals, const trace::Trace& trace,
-                           const RankTimeline& timeline) {
-  for (ActivitySpan& interval : intervals) {
+// last may tell. Returns those of which nothing tells.
+std::vector<std::size_t> name_silent_intervals(std::vector<ActivitySpan>& intervals,
+                                               const trace::Trace& trace, const RankTimeline& timeline) {
+  std::vector<std::size_t> silent;
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    ActivitySpan& interval = intervals[i];
     if (interval.activity != Activity::kOther) continue;
-    if (interval.ns() < kLongIntervalNs)
+    if (interval.ns() < kLongIntervalNs) {
       interval.activity = Activity::kIssue;
-    else if (feeds_a_copy(timeline, interval.end_ns))
+    } else if (feeds_a_copy(timeline, interval.end_ns)) {
       interval.activity = Activity::kInput;
-    else if (interval.in_operator && follows_a_copy(trace, timeline, interval.start_ns))
+    } else if (interval.in_operator && follows_a_copy(trace, timeline, interval.start_ns)) {
       interval.activity = Activity::kCopy;
+    } else {
+      silent.push_back(i);
+    }
   }
+  return silent;
 }
 
 // A step may begin before anything was recorded.
@@ -277,7 +284,8 @@ HostActivity host_activity(const trace::Trace& trace, const RankTimeline& timeli
   spans.threads.clear();
   begin_with_the_first_step(result.intervals, timeline);
   for (ActivitySpan& interval : result.intervals) interval.in_operator = is_operator(trace, interval);
-  name_silent_intervals(result.intervals, trace, timeline);
+  std::vector<std::size_t> silent = name_silent_intervals(result.intervals, trace, timeline);
+  name_by_samples(result.intervals, std::move(silent), trace, timeline);
   result.operator_starts = std::move(spans.operator_starts);
   return result;
 }

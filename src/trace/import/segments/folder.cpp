@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/file.h"
+#include "trace/import/segments/host_file.h"
 #include "trace/import/segments/ranks.h"
 #include "trace/import/segments/reader.h"
 
@@ -25,6 +26,12 @@ std::vector<fs::path> segments_in(const fs::path& folder) {
 std::vector<fs::path> segments_of(const fs::path& folder) {
   std::vector<fs::path> paths = segments_in(folder / kFolder);
   return paths.empty() ? segments_in(folder) : paths;
+}
+
+fs::path host_file_of(const fs::path& folder) {
+  std::error_code failed;
+  const fs::path in_run = folder / kFolder / kHostFile;
+  return fs::exists(in_run, failed) ? in_run : folder / kHostFile;
 }
 
 }  // namespace
@@ -49,6 +56,8 @@ Result<std::vector<ImportedFile>> read_segments(const fs::path& folder) {
   if (read.empty())
     return invalid(fmt::format("nothing was recorded of any process of the program; {}", why_none));
   ChosenRanks chosen = choose_ranks(std::move(read));
+  if (const Result<std::string> host = read_file(host_file_of(folder)); host.ok())
+    add_host_file(*host, chosen.files);
   std::vector<ImportedFile> files;
   for (SegmentFile& each : chosen.files) files.push_back(std::move(each.file));
   Meta& first = files.front().trace.meta;

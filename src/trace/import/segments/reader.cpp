@@ -21,7 +21,6 @@
 #include "trace/import/segments/records.h"
 #include "trace/import/segments/stacks.h"
 #include "trace/import/trace_builder.h"
-#include "trace/link/steps.h"
 
 namespace hone::trace::segments {
 namespace {
@@ -186,6 +185,10 @@ class SegmentReader {
       case Kind::kGraphNode:    // read ahead
       case Kind::kMemory:       // what allocates says so itself, as a call
       case Kind::kLaunchCount:  // for the session that looks on
+      case Kind::kHostProcess:  // in another file: host_file.h
+      case Kind::kHostFrame:
+      case Kind::kHostSample:
+      case Kind::kHostUse:
       case Kind::kEnd:
         return;
     }
@@ -396,15 +399,15 @@ class SegmentReader {
   }
 
   void read_sample(const Sample& sample) {
-    if (sample.what != StackKind::kPython) return;
+    if (sample.what != StackKind::kPython || !is_time(sample.time_ns)) return;
     const std::string_view ids = records_.following<Sample>();
-    std::vector<std::string> texts;
-    for (std::size_t at = 0; at + 4 <= ids.size() && texts.size() < sample.frames; at += 4) {
+    std::vector<FrameId> frames;
+    for (std::size_t at = 0; at + 4 <= ids.size() && frames.size() < sample.frames; at += 4) {
       uint32_t id = kNoName;
       std::memcpy(&id, ids.data() + at, sizeof(id));
-      texts.push_back(words(id));
+      frames.push_back(stacks_.python_frame(words(id)));
     }
-    stacks_.add(sample.tid, std::vector<std::string_view>(texts.begin(), texts.end()));
+    if (!frames.empty()) stacks_.add({sample.time_ns, builder_.thread(sample.tid)}, frames, {});
   }
 
   void read_dropped(const Dropped& dropped) { builder_.trace.meta.dropped += dropped.records; }
@@ -527,9 +530,9 @@ class SegmentReader {
     add_resources(file.trace);
     for (RecordingBlock& block : meta.blocks) block.start_ns -= first, block.end_ns -= first;
     for (StepMark& mark : meta.marks) mark.time_ns -= first;
+    for (StackSample& sample : file.trace.stacks.samples) sample.time_ns -= first;
+    result_.first_ns = first;
     meta.producer = kProducer;
-    if (std::string lines = stacks_.text(header.pid); !lines.empty())
-      link::note_on_steps(file.trace, std::move(lines));
     meta.device = result_.device_works > 0 ? "cuda" : "cpu";
     RankInfo& rank = meta.ranks.emplace_back();
     rank.world_size = std::clamp(header.world_size, 1, 1'000'000);
@@ -541,7 +544,7 @@ class SegmentReader {
   SegmentFile result_;
   TraceBuilder builder_;
   GraphOperators graphs_;
-  StackTally stacks_;
+  StackBuilder stacks_{builder_.trace};
   std::unordered_map<uint32_t, Text> texts_;
   std::unordered_map<int64_t, std::string> thread_names_;
   std::optional<RecordingBlock> open_;

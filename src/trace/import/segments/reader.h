@@ -16,6 +16,7 @@ namespace hone::trace::segments {
 struct SegmentFile {
   ImportedFile file;
   FileHeader header;
+  int64_t first_ns = 0;  // the trace's time 0, on the recorder's clock
   std::size_t device_works = 0;
   std::size_t operators = 0;
 };

@@ -131,17 +131,25 @@ TEST(Segments, RangesAreOperatorsWithTheirInputsRegionsAndFunctions) {
   EXPECT_EQ(trace.calls[1].sequence, 3);
 }
 
-TEST(Segments, SaysWhereTheMainThreadsStacksWere) {
+TEST(Segments, HasTheStacksThatThreadsSampledInside) {
   SegmentWriter writer(100);
   Sample sample;
+  sample.time_ns = 150;
   sample.tid = 100;
   sample.frames = 2;
   const std::array<uint32_t, 2> frames = {writer.name("step (/home/anna/train.py:40)"),
                                           writer.name("<module> (/home/anna/train.py:90)")};
   writer.add(sample, {reinterpret_cast<const char*>(frames.data()), sizeof(frames)})
       .add(writer.range(RangeKind::kAnnotation, "epoch", 100, 10));
-  EXPECT_THAT(steps_found(trace_of(writer).meta).notes,
-              ElementsAre("Python, 1 sample of the main thread: 100 % in step (train.py:40)"));
+  const Trace trace = trace_of(writer);
+  ASSERT_EQ(trace.stacks.samples.size(), 1u);
+  const StackSample& row = trace.stacks.samples[0];
+  EXPECT_EQ(row.time_ns, 50);
+  EXPECT_EQ(trace.tracks[row.track.index].tid, 100);
+  ASSERT_EQ(trace.stacks.python(row).size(), 2u);
+  const Frame& innermost = trace.stacks.frames[trace.stacks.python(row)[0].index];
+  EXPECT_EQ(trace.strings.text(innermost.function), "step");
+  EXPECT_EQ(innermost.line, 40);
 }
 
 TEST(Segments, ARangeThatNeverEndedEndsWithTheFile) {

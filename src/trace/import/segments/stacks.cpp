@@ -1,56 +1,42 @@
 #include "trace/import/segments/stacks.h"
 
-#include <algorithm>
-#include <array>
-#include <numeric>
-#include <utility>
-#include <vector>
-
-#include <fmt/format.h>
+#include <charconv>
 
 namespace hone::trace::segments {
-namespace {
 
-// Where Python keeps what is not the program's own.
-bool in_library(std::string_view frame) {
-  constexpr std::array<std::string_view, 5> kPlaces = {"/site-packages/", "/dist-packages/", "/lib/python",
-                                                       "(<frozen ", "/hone_observe/"};
-  return std::ranges::any_of(
-      kPlaces, [&](std::string_view place) { return frame.find(place) != std::string_view::npos; });
+FrameId StackBuilder::frame(FrameKind kind, std::string_view function, std::string_view file, int32_t line) {
+  Frame frame;
+  frame.function = trace_.strings.intern(function);
+  if (!file.empty()) frame.file = trace_.strings.intern(file);
+  frame.line = line > 0 ? line : 0;
+  frame.kind = kind;
+  const auto id = FrameId{static_cast<uint32_t>(trace_.stacks.frames.size())};
+  const auto [at, is_new] =
+      frames_.emplace(std::tuple(kind, frame.function.index, frame.file.index, frame.line), id);
+  if (is_new) trace_.stacks.frames.push_back(frame);
+  return at->second;
 }
 
-// "step (/home/anna/train.py:40)" → "step (train.py:40)".
-std::string with_file_alone(std::string_view frame) {
-  const std::size_t open = frame.rfind('('), slash = frame.rfind('/');
-  if (open == std::string_view::npos || slash == std::string_view::npos || slash < open)
-    return std::string(frame);
-  return std::string(frame.substr(0, open + 1)) + std::string(frame.substr(slash + 1));
+FrameId StackBuilder::python_frame(std::string_view text) {
+  const std::size_t open = text.find(" ("), colon = text.rfind(':');
+  int32_t line = 0;
+  if (open == std::string_view::npos || colon == std::string_view::npos || colon < open ||
+      text.back() != ')' ||
+      std::from_chars(text.data() + colon + 1, text.data() + text.size() - 1, line).ec != std::errc())
+    return frame(FrameKind::kPython, text, {}, 0);
+  return frame(FrameKind::kPython, text.substr(0, open), text.substr(open + 2, colon - open - 2), line);
 }
 
-}  // namespace
-
-void StackTally::add(int64_t tid, std::span<const std::string_view> frames) {
-  if (frames.empty()) return;
-  const auto own = std::ranges::find_if_not(frames, in_library);
-  ++lines_[tid][with_file_alone(own == frames.end() ? frames.front() : *own)];
-}
-
-std::string StackTally::text(int64_t main_tid) const {
-  constexpr std::size_t kMostLines = 5;
-  const auto lines = lines_.find(main_tid);
-  if (lines == lines_.end()) return {};
-  std::vector<std::pair<std::string, uint64_t>> most(lines->second.begin(), lines->second.end());
-  const uint64_t samples = std::accumulate(most.begin(), most.end(), uint64_t{0},
-                                           [](uint64_t sum, const auto& line) { return sum + line.second; });
-  std::ranges::stable_sort(most, std::ranges::greater(), &std::pair<std::string, uint64_t>::second);
-  most.resize(std::min(most.size(), kMostLines));
-  std::string text =
-      fmt::format("Python, {} {} of the main thread: ", samples, samples == 1 ? "sample" : "samples");
-  for (std::size_t i = 0; i < most.size(); ++i)
-    text +=
-        fmt::format("{}{:.0f} % in {}", i == 0 ? "" : ", ",
-                    100 * static_cast<double>(most[i].second) / static_cast<double>(samples), most[i].first);
-  return text;
+void StackBuilder::add(StackSample sample, std::span<const FrameId> python, std::span<const FrameId> native) {
+  std::vector<FrameId> stack(python.begin(), python.end());
+  stack.insert(stack.end(), native.begin(), native.end());
+  StackTable& stacks = trace_.stacks;
+  const auto [at, is_new] = stacks_.emplace(stack, static_cast<uint32_t>(stacks.stacked.size()));
+  if (is_new) stacks.stacked.insert(stacks.stacked.end(), stack.begin(), stack.end());
+  sample.first = at->second;
+  sample.python = static_cast<uint32_t>(python.size());
+  sample.native = static_cast<uint32_t>(native.size());
+  stacks.samples.push_back(sample);
 }
 
 }  // namespace hone::trace::segments

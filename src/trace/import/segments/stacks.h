@@ -1,27 +1,31 @@
-// Where a thread's stacks were when they were sampled: which lines of the program's own code, and how often. Samples come
-// every few milliseconds and say nothing about one step; their shares do.
+// Fills a trace's table of stacks: each frame and each stack once.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <span>
-#include <string>
 #include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "trace/trace.h"
 
 namespace hone::trace::segments {
 
-class StackTally {
+class StackBuilder {
  public:
-  // A sample: "function (file:line)", innermost first. It counts for the innermost frame that is in nobody's library,
-  // or for the innermost of all.
-  void add(int64_t tid, std::span<const std::string_view> frames);
+  // `trace` must outlive this.
+  explicit StackBuilder(Trace& trace) : trace_(trace) {}
 
-  // The lines that most samples of the thread fall on: "Python, 80 samples of the main thread: 41 % in step
-  // (train.py:40), 22 % in encode (data.py:12)". Empty without samples.
-  std::string text(int64_t main_tid) const;
+  FrameId frame(FrameKind kind, std::string_view function, std::string_view file, int32_t line);
+  // "function (file:line)", as samplers inside of programs write it; the whole is the function where it has another form.
+  FrameId python_frame(std::string_view text);
+  void add(StackSample sample, std::span<const FrameId> python, std::span<const FrameId> native);
 
  private:
-  std::map<int64_t, std::map<std::string, uint64_t, std::less<>>> lines_;  // by thread: samples by line
+  Trace& trace_;
+  std::map<std::tuple<FrameKind, uint32_t, uint32_t, int32_t>, FrameId> frames_;
+  std::map<std::vector<FrameId>, uint32_t> stacks_;  // where each begins
 };
 
 }  // namespace hone::trace::segments

@@ -1,56 +1,44 @@
 #include "trace/import/segments/stacks.h"
 
-#include <algorithm>
-#include <vector>
+#include <array>
 
 #include <gtest/gtest.h>
 
 namespace hone::trace::segments {
 namespace {
 
-constexpr int64_t kMain = 100;
-
-void add(StackTally& tally, int64_t tid, std::vector<std::string_view> frames, int times = 1) {
-  for (int i = 0; i < times; ++i) tally.add(tid, frames);
+TEST(StackBuilder, TakesPythonsFramesApart) {
+  Trace trace;
+  StackBuilder builder(trace);
+  const Frame frame =
+      trace.stacks.frames.at(builder.python_frame("step (/home/anna (old)/train.py:40)").index);
+  EXPECT_EQ(trace.strings.text(frame.function), "step");
+  EXPECT_EQ(trace.strings.text(frame.file), "/home/anna (old)/train.py");
+  EXPECT_EQ(frame.line, 40);
 }
 
-TEST(StackTally, CountsTheInnermostLineOfTheProgramsOwnCode) {
-  StackTally tally;
-  add(tally, kMain,
-      {"linear (/venv/lib/python3.12/site-packages/torch/nn/functional.py:9)",
-       "step (/home/anna/train.py:40)", "<module> (/home/anna/train.py:90)"},
-      3);
-  add(tally, kMain, {"encode (/home/anna/data.py:12)", "<module> (/home/anna/train.py:88)"});
-  EXPECT_EQ(tally.text(kMain),
-            "Python, 4 samples of the main thread: 75 % in step (train.py:40), 25 % in encode (data.py:12)");
+TEST(StackBuilder, TakesFramesOfAnyForm) {
+  Trace trace;
+  StackBuilder builder(trace);
+  for (const char* text : {"", "/)(", "no file", "f (a:b)", "g (a:1", " (:)", " (a:7)"}) {
+    const Frame frame = trace.stacks.frames.at(builder.python_frame(text).index);
+    EXPECT_EQ(trace.strings.text(frame.function), std::string_view(text) == " (a:7)" ? "" : text);
+  }
 }
 
-TEST(StackTally, SaysTheInnermostOfAllWhereLibrariesRunAlone) {
-  StackTally tally;
-  add(tally, kMain, {"wait (/usr/lib/python3.12/threading.py:355)", "_run (<frozen runpy>:88)"});
-  EXPECT_EQ(tally.text(kMain), "Python, 1 sample of the main thread: 100 % in wait (threading.py:355)");
-}
-
-TEST(StackTally, NamesNoMoreThanFiveLinesAndNothingOfOtherThreads) {
-  StackTally tally;
-  EXPECT_EQ(tally.text(kMain), "");
-  add(tally, 101, {"pin (/home/anna/pin.py:1)"}, 50);
-  EXPECT_EQ(tally.text(kMain), "");
-  for (const char* frame :
-       {"a (a.py:1)", "b (a.py:2)", "c (a.py:3)", "d (a.py:4)", "e (a.py:5)", "f (a.py:6)"})
-    add(tally, kMain, {frame});
-  const std::string text = tally.text(kMain);
-  EXPECT_EQ(std::ranges::count(text, '%'), 5);
-  EXPECT_EQ(text.find("pin"), std::string::npos);
-}
-
-TEST(StackTally, TakesFramesOfAnyForm) {
-  StackTally tally;
-  add(tally, kMain, {});
-  add(tally, kMain, {""});
-  add(tally, kMain, {"/)("});
-  add(tally, kMain, {"no file"});
-  EXPECT_NE(tally.text(kMain).find("3 samples"), std::string::npos);
+TEST(StackBuilder, KeepsEachFrameAndEachStackOnce) {
+  Trace trace;
+  trace.add_track({TrackKind::kThread, "main", {}, 1, 1});
+  StackBuilder builder(trace);
+  const FrameId step = builder.frame(FrameKind::kPython, "step", "train.py", 40);
+  EXPECT_EQ(builder.frame(FrameKind::kPython, "step", "train.py", 40), step);
+  EXPECT_NE(builder.frame(FrameKind::kPython, "step", "train.py", 41), step);
+  EXPECT_NE(builder.frame(FrameKind::kNative, "step", "train.py", 40), step);
+  for (int i = 0; i < 3; ++i) builder.add({i, {0}, trace::ThreadState::kRunning}, std::array{step}, {});
+  EXPECT_EQ(trace.stacks.stacked.size(), 1u);
+  ASSERT_EQ(trace.stacks.samples.size(), 3u);
+  EXPECT_EQ(trace.stacks.python(trace.stacks.samples[2])[0], step);
+  EXPECT_TRUE(trace.validate().ok());
 }
 
 }  // namespace
