@@ -44,7 +44,8 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   Fields fields(text.substr(close + 1));
   const std::string_view state = fields.word();
   const auto parent = fields.number(), flags = fields.skip(4).number();
-  const auto user = fields.skip(4).number(), system = fields.number();
+  const auto minor_faults = fields.number(), major_faults = fields.skip(1).number();
+  const auto user = fields.skip(1).number(), system = fields.number();
   const auto threads = fields.skip(4).number(), start = fields.skip(1).number();
   const auto resident = fields.skip(1).number();
   if (state.empty() || !parent || !flags || !user || !system || !threads || !start || !resident)
@@ -56,6 +57,9 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   stat.threads = *threads;
   stat.start_ticks = *start;
   stat.resident_pages = *resident;
+  stat.minor_faults = minor_faults.value_or(0);
+  stat.major_faults = major_faults.value_or(0);
+  stat.disk_wait_ticks = fields.skip(17).number().value_or(0);
   return stat;
 }
 

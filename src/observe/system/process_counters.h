@@ -23,6 +23,8 @@ struct ProcessStat {
   int64_t threads = 0;
   int64_t start_ticks = 0;  // since boot: tells processes apart that had the same number
   int64_t resident_pages = 0;
+  int64_t minor_faults = 0, major_faults = 0;
+  int64_t disk_wait_ticks = 0;  // its main thread's, where the kernel counts that
 };
 std::optional<ProcessStat> parse_process_stat(std::string_view text);
 
