@@ -106,6 +106,8 @@ void HostFileWriter::sample(segments::HostSample sample, std::span<const uint32_
   add(sample, frames);
 }
 
+void HostFileWriter::use(const segments::HostUse& use) { add(use, {}); }
+
 void HostFileWriter::note(std::string_view text) {
   segments::Note record;
   record.time_ns = now_ns();

@@ -25,11 +25,12 @@ class HostFileWriter {
   ~HostFileWriter();
 
   void process(int pid, int parent, std::string_view command);
-  uint32_t frame(trace::segments::StackKind what, std::string_view function, std::string_view file, int32_t line);
+  uint32_t frame(trace::segments::StackKind what, std::string_view function, std::string_view file,
+                 int32_t line);
   // Frames by their numbers, innermost first.
   void sample(trace::segments::HostSample sample, std::span<const uint32_t> python,
               std::span<const uint32_t> native);
-  void use(const trace::segments::HostUse& use) { add(use, {}); }
+  void use(const trace::segments::HostUse& use);
   void note(std::string_view text);
   // Everything so far lies in the file.
   void flush();

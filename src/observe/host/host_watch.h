@@ -17,11 +17,16 @@ class StackSampler;
 
 class HostWatch {
  public:
-  // `folder`: of segments. `root`: the process that was started.
-  static Result<HostWatch> create(const std::filesystem::path& folder, int root);
+  // `folder`: of segments.
+  static Result<HostWatch> create(const std::filesystem::path& folder);
   HostWatch(HostWatch&&) noexcept;
   HostWatch& operator=(HostWatch&&) = delete;
   ~HostWatch();
+
+  // The process that was started: it and all that it starts are looked at.
+  void watch(int root);
+  // Whether the stacks of all its Python processes can be read from outside; true, where there are none.
+  bool can_read_python() const;
 
   // Around a block; what processes took between both calls is told by rank.
   void begin_block(uint32_t block);

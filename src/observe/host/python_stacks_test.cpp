@@ -64,7 +64,7 @@ TEST(PythonStacks, AreThoseOfEveryThreadWhateverItWaitsFor) {
     ASSERT_TRUE(program.ok());
     std::vector<std::string> main, loader;
     std::string why;
-    for (int i = 0; i < 200 && (main.size() < 4 || loader.empty()); ++i) {
+    for (int i = 0; i < 200 && (main.empty() || main.front() != "deep:8" || loader.empty()); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       auto stacks = PythonStacks::open(program->pid());
       if (!stacks.ok()) why = stacks.error().message;
@@ -78,6 +78,8 @@ TEST(PythonStacks, AreThoseOfEveryThreadWhateverItWaitsFor) {
       }
     }
     program->send(9);
+    program->wait(10);
+    program->exit_status();
     EXPECT_THAT(main, ::testing::ElementsAre("deep:8", "deep:5", "deep:5", "<module>:18")) << python << why;
     ASSERT_FALSE(loader.empty()) << python << why;
     EXPECT_THAT(loader.front(), ::testing::HasSubstr("work:14")) << python;
@@ -90,6 +92,8 @@ TEST(PythonStacks, SayThatNoPythonIsThere) {
   ASSERT_TRUE(program.ok());
   const auto stacks = PythonStacks::open(program->pid());
   program->send(9);
+  program->wait(10);
+  program->exit_status();
   ASSERT_TRUE(stacks.ok());
   EXPECT_FALSE(stacks->has_value());
 }

@@ -1,7 +1,7 @@
 #include "observe/host/stack_sampler.h"
 
-#include <csignal>
 #include <chrono>
+#include <csignal>
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -21,7 +21,7 @@ constexpr int kRestFactor = 4;
 }  // namespace
 
 void StackSampler::start() {
-  if (thread_.joinable()) return;
+  if (thread_.joinable() || root_ == 0) return;
   stopping_ = false;
   thread_ = std::thread([this] { run(); });
 }
@@ -32,6 +32,12 @@ void StackSampler::stop() {
   thread_.join();
   processes_.clear();
   writer_.flush();
+}
+
+bool StackSampler::can_read_python() const {
+  for (const TreeProcess& process : process_tree(root_))
+    if (!PythonStacks::open(process.pid).ok()) return false;
+  return true;
 }
 
 void StackSampler::run() {
@@ -66,8 +72,10 @@ void StackSampler::find_processes() {
     Process& process = at->second;
     if (is_new) {
       Result<std::optional<PythonStacks>> python = PythonStacks::open(found.pid);
+      process.unreadable = !python.ok();
       if (!python.ok())
-        notes_.insert(fmt::format("no stacks of Python from outside: {}", python.error().message));
+        notes_.insert(fmt::format("stacks of Python are sampled inside of the program, not from outside: {}",
+                                  python.error().message));
       else if (*python)
         process.python.emplace(std::move(**python));
     }
@@ -76,6 +84,7 @@ void StackSampler::find_processes() {
 }
 
 void StackSampler::sample(int pid, Process& process) {
+  if (process.unreadable) return;
   std::vector<PythonThread> python;
   if (process.python) python = process.python->threads();
   bool main_seen = false;
@@ -97,7 +106,8 @@ void StackSampler::sample_thread(int pid, int tid, Process& process, const Pytho
   if (python != nullptr)
     if (const auto stack = process.python->stack(*python))
       for (const PythonFrame& frame : *stack)
-        frames.push_back(writer_.frame(trace::segments::StackKind::kPython, frame.function, frame.file, frame.line));
+        frames.push_back(
+            writer_.frame(trace::segments::StackKind::kPython, frame.function, frame.file, frame.line));
   if (frames.empty() && sample.state == trace::segments::ThreadState::kUnknown) {
     process.gone = process.gone || tid == pid;
     return;
@@ -106,6 +116,7 @@ void StackSampler::sample_thread(int pid, int tid, Process& process, const Pytho
 }
 
 void StackSampler::read_uses(uint32_t block) {
+  if (root_ == 0) return;
   for (const TreeProcess& process : process_tree(root_)) {
     know(process);
     trace::segments::HostUse use = use_of_process(process.pid);

@@ -21,9 +21,11 @@ namespace hone::observe {
 
 class StackSampler {
  public:
-  StackSampler(HostFileWriter writer, int root) : writer_(std::move(writer)), root_(root) {}
+  explicit StackSampler(HostFileWriter writer) : writer_(std::move(writer)) {}
   ~StackSampler() { stop(); }
 
+  void watch(int root) { root_ = root; }
+  bool can_read_python() const;
   void start();
   void stop();
   // Not while it samples.
@@ -37,6 +39,7 @@ class StackSampler {
   struct Process {
     std::optional<PythonStacks> python;
     std::map<int, Thread> threads;
+    bool unreadable = false;  // a Python whose frames its own hooks must sample
     bool gone = false;
   };
 
@@ -47,7 +50,7 @@ class StackSampler {
   void sample_thread(int pid, int tid, Process& process, const PythonThread* python);
 
   HostFileWriter writer_;
-  int root_;
+  int root_ = 0;  // 0: nothing is looked at
   std::thread thread_;
   std::atomic<bool> stopping_{false};
   std::map<int, Process> processes_;  // that are sampled now

@@ -1,9 +1,8 @@
 #include "observe/host/thread_watch.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
-
-#include <fmt/format.h>
 
 namespace hone::observe {
 namespace {

@@ -13,6 +13,9 @@ using trace::segments::Mode;
 constexpr int kPairs = 6;
 constexpr double kCostlySteps = 3;  // with operators, with stacks
 
+// Of stacks sampled a thousand times a second: shares of a few percent are told apart.
+constexpr double kStacks_s = 1;
+
 }  // namespace
 
 Schedule make_schedule(const ScheduleOptions& options) {
@@ -29,7 +32,7 @@ Schedule make_schedule(const ScheduleOptions& options) {
     schedule.blocks.push_back({modes.second, each});
   }
   if (options.devices) schedule.blocks.push_back({Mode::kOperators, std::min(each, kCostlySteps)});
-  if (options.python_stacks) schedule.blocks.push_back({Mode::kStacks, std::min(each, kCostlySteps)});
+  if (options.stacks) schedule.blocks.push_back({Mode::kStacks, std::min(each, kCostlySteps), kStacks_s});
   return schedule;
 }
 

@@ -10,7 +10,8 @@ namespace hone::observe {
 
 struct PlannedBlock {
   trace::segments::Mode mode = trace::segments::Mode::kLeftAlone;
-  double steps = 0;  // whole ones that it should hold
+  double steps = 0;    // whole ones that it should hold
+  double least_s = 0;  // it lasts at least so long
 };
 
 struct Schedule {
@@ -27,7 +28,7 @@ struct ScheduleOptions {
   int steps = 20;
   bool marks = false;    // the program gives marks itself: its steps are known while nothing is recorded
   bool devices = false;  // there is device work to record; without, operators are all that can be recorded
-  bool python_stacks = false;
+  bool stacks = false;   // sample stacks of the host
   uint64_t seed = 0;
 };
 Schedule make_schedule(const ScheduleOptions& options);

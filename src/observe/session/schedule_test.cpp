@@ -32,7 +32,7 @@ TEST(BlockSchedule, OrdersPairsAtRandomAndTheSameForASeed) {
 }
 
 TEST(BlockSchedule, LeavesCostlyBlocksForTheEnd) {
-  const Schedule schedule = make_schedule({.devices = true, .python_stacks = true});
+  const Schedule schedule = make_schedule({.devices = true, .stacks = true});
   EXPECT_EQ(schedule.blocks[schedule.blocks.size() - 2].mode, Mode::kOperators);
   EXPECT_EQ(schedule.blocks.back().mode, Mode::kStacks);
 }

@@ -76,15 +76,18 @@ std::vector<std::string> replaced_tools(const SessionOptions& options) {
 Result<Session> Session::start(SessionOptions options) {
   HONE_CHECK(make_folder(options.folder / trace::segments::kFolder));
   HONE_ASSIGN(ControlPage control, ControlPage::create(options.folder));
+  HONE_ASSIGN(HostWatch host, HostWatch::create(options.folder / trace::segments::kFolder));
   HONE_ASSIGN(Program program, Program::start({options.command, environment_for(options),
                                                options.blocked_signals, options.standard_output}));
-  return Session(std::move(options), std::move(control), std::move(program));
+  host.watch(program.pid());
+  return Session(std::move(options), std::move(control), std::move(program), std::move(host));
 }
 
-Session::Session(SessionOptions options, ControlPage control, Program program)
+Session::Session(SessionOptions options, ControlPage control, Program program, HostWatch host)
     : options_(std::move(options)),
       control_(std::move(control)),
       program_(std::move(program)),
+      host_(std::move(host)),
       tail_(options_.folder / trace::segments::kFolder) {
   recorded_.start_ns = now_ns();
   recorded_.notes = replaced_tools(options_);
@@ -108,7 +111,7 @@ bool Session::order(Mode mode, uint32_t block) {
   Wanted wanted;
   wanted.mode = mode;
   wanted.block = block;
-  wanted.python_stacks = options_.python_stacks && mode == Mode::kStacks;
+  wanted.python_stacks = mode == Mode::kStacks && (options_.python_stacks || !host_.can_read_python());
   const CallId once_a_step = call_id(recorded_.rhythm.call_a_step);
   wanted.mark_runtime_call = once_a_step.runtime;
   wanted.mark_driver_call = once_a_step.driver;
@@ -125,6 +128,8 @@ bool Session::order(Mode mode, uint32_t block) {
 bool Session::run_block(Mode mode, double seconds) {
   const uint32_t number = next_block_++;
   if (!order(mode, number)) return false;
+  host_.begin_block(number);
+  if (mode == Mode::kStacks) host_.start_sampling();
   OrderedBlock block{number, mode, now_ns(), 0};
   const bool goes_on = pause(seconds);
   block.end_ns = now_ns();
@@ -146,7 +151,7 @@ double Session::block_seconds(double steps) const {
 }
 
 bool Session::record_block(const PlannedBlock& planned) {
-  const double seconds = block_seconds(planned.steps);
+  const double seconds = std::max(planned.least_s, block_seconds(planned.steps));
   const Rhythm& rhythm = recorded_.rhythm;
   const uint32_t before = marks_given();
   if (!run_block(planned.mode, seconds)) return false;
@@ -162,8 +167,13 @@ bool Session::record_block(const PlannedBlock& planned) {
 }
 
 bool Session::run(const std::vector<PlannedBlock>& blocks) {
-  return std::all_of(blocks.begin(), blocks.end(),
-                     [this](const PlannedBlock& planned) { return record_block(planned); });
+  return std::all_of(blocks.begin(), blocks.end(), [this](const PlannedBlock& planned) {
+    const std::size_t before = recorded_.blocks.size();
+    const bool goes_on = record_block(planned);
+    host_.stop_sampling();
+    if (recorded_.blocks.size() > before) host_.end_block(recorded_.blocks.back().number);
+    return goes_on;
+  });
 }
 
 // Until the recorder is in some process. A program of which it is never said is waited for to its end.
@@ -242,13 +252,14 @@ const Recorded& Session::record() {
   if (wait_for_processes() && find_rhythm()) {
     recorded_.any_device = any_device();
     const Schedule schedule = make_schedule({options_.steps, recorded_.rhythm.marks_a_step > 0,
-                                             recorded_.any_device, options_.python_stacks, options_.seed});
+                                             recorded_.any_device, options_.stacks, options_.seed});
     recorded_.seed = schedule.seed;
     recorded_.complete = run(schedule.untouched) && begin_recording() && run(schedule.blocks);
   }
   order(Mode::kFinished, next_block_);
   read_new();
   recorded_.any_device = recorded_.any_device || any_device();
+  for (std::string& text : host_.notes()) note(std::move(text));
   const auto processes = control_.processes();
   recorded_.processes = static_cast<int>(processes.size());
   if (!lagging_.empty())

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "observe/host/host_watch.h"
 #include "observe/session/control_page.h"
 #include "observe/session/program.h"
 #include "observe/session/recorder_files.h"
@@ -32,7 +33,8 @@ struct SessionOptions {
   int standard_output = -1;               // as ProgramStart
   std::vector<int> blocked_signals = {};  // as ProgramStart
   int steps = 20;                         // to record
-  bool python_stacks = false;
+  bool stacks = true;                     // sample the stacks of the host, for some more steps
+  bool python_stacks = false;             // Python's from inside of the program, too
   double wait_s =
       3;  // the least time from the first mark, or from the first device, to the first recorded block
   uint64_t seed = 0;  // of the order of blocks
@@ -71,7 +73,7 @@ class Session {
   void send(int signal) const { program_.send(signal); }
 
  private:
-  Session(SessionOptions options, ControlPage control, Program program);
+  Session(SessionOptions options, ControlPage control, Program program, HostWatch host);
 
   void read_new();
   // Waits that long, or until the program ends. False: it has ended.
@@ -94,6 +96,7 @@ class Session {
   SessionOptions options_;
   ControlPage control_;
   Program program_;
+  HostWatch host_;
   SegmentTail tail_;
   StepWatch watch_;
   Recorded recorded_;

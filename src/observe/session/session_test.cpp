@@ -42,11 +42,12 @@ TEST_F(ObservedSession, LeavesStepsAloneFirstAndThenRecordsThemInTurns) {
   EXPECT_TRUE(recorded.notes.empty()) << recorded.notes.front();
   EXPECT_NEAR(static_cast<double>(recorded.rhythm.step_ns), 5e6, 2e6);
   const std::vector<Mode> modes = modes_of(recorded);
-  ASSERT_EQ(modes.size(), 19u);
+  ASSERT_EQ(modes.size(), 20u);
   for (int i = 0; i < 6; ++i) EXPECT_EQ(modes[i], Mode::kLeftAlone) << i;
   for (int i = 6; i < 18; i += 2) EXPECT_NE(modes[i], modes[i + 1]) << i;
   EXPECT_EQ(std::count(modes.begin(), modes.end(), Mode::kTimeline), 6);
-  EXPECT_EQ(modes.back(), Mode::kOperators);
+  EXPECT_EQ(modes[18], Mode::kOperators);
+  EXPECT_EQ(modes[19], Mode::kStacks);
   EXPECT_EQ(program.last_order(), Mode::kFinished);
   // Nothing is recorded before the steps that are left alone.
   const auto first_timeline = std::find(program.modes().begin(), program.modes().end(), Mode::kTimeline);
@@ -61,7 +62,7 @@ TEST_F(ObservedSession, TellsStepsByLaunchesWhereTheProgramGivesNoMarks) {
   EXPECT_TRUE(recorded.complete);
   EXPECT_NEAR(static_cast<double>(recorded.rhythm.step_ns), 5e6, 2e6);
   EXPECT_EQ(recorded.rhythm.call_a_step, "cudaStreamSynchronize");
-  EXPECT_EQ(modes_of(recorded).size(), 13u);
+  EXPECT_EQ(modes_of(recorded).size(), 14u);
 }
 
 TEST_F(ObservedSession, RecordsOperatorsWhereThereIsNoDevice) {

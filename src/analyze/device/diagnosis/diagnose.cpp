@@ -286,6 +286,14 @@ class Diagnoser {
     return lines;
   }
 
+  // The lines of code that the host was at, behind the summary.
+  static void tell_lines(const std::vector<HostLine>& lines, std::vector<std::string>& evidence) {
+    std::vector<std::string> told;
+    for (const HostLine& line : lines)
+      if (told.size() < kNamedParts) told.push_back(host_line_text(line));
+    evidence.insert(evidence.begin() + (evidence.empty() ? 0 : 1), told.begin(), told.end());
+  }
+
   std::vector<FindingPart> named(const std::vector<const AccountEntry*>& entries) const {
     constexpr std::size_t kMost = 10;
     std::vector<FindingPart> rows;
@@ -360,7 +368,7 @@ class Diagnoser {
     row.caveat = caveat(rule, whole);
     row.gain_is_bound = is_bound(cause);
     row.lines = lines_[static_cast<std::size_t>(cause)];
-    for (const HostLine& line : row.lines) row.evidence.push_back(host_line_text(line));
+    tell_lines(row.lines, row.evidence);
     row.samples_ms = account.window_ms;
     return row;
   }
@@ -386,8 +394,7 @@ class Diagnoser {
                                      evidence(rule, entries, whole, gain), fill(fix_of(rule), whole),
                                      joined(caveat(rule, whole), more_than(each.row->rule, ms, each.gain_ms)),
                                      gain, is_bound(cause), ms, named(entries), row.lines});
-      for (const HostLine& line : row.lines)
-        diagnosis_.findings.back().evidence.push_back(host_line_text(line));
+      tell_lines(row.lines, diagnosis_.findings.back().evidence);
     }
   }
 
