@@ -32,7 +32,8 @@ TEST(HostLines, NameThePlantedFaultsOfAHost) {
   ASSERT_TRUE(text.ok()) << result.err;
   std::map<std::string, json> lines;  // by function
   std::string evidence;
-  for (const json& row : json::parse(*text)["ledger"]) {
+  const json explained = json::parse(*text);
+  for (const json& row : explained["ledger"]) {
     if (row["cause"] != "host_other") continue;
     for (const json& line : row["lines"]) lines[line["function"]] = line;
     evidence = row["evidence"].dump();
