@@ -184,6 +184,7 @@ class Runner {
       ends_[i] = 0;
       return true;
     }
+    run_unlaunched_before(i);
     const double start = start_of(i);
     if (change_.host_alone) {
       finish(i, start);
@@ -208,6 +209,18 @@ class Runner {
     registered_ = false;
     finish(i, std::max(collective.last_ns, start) + carried);
     return true;
+  }
+
+  // Works on its stream before it whose launches nobody saw.
+  void run_unlaunched_before(uint32_t i) {
+    before_.clear();
+    for (uint32_t at = program_.works[i].unlaunched; at != kNothing && ends_[at] == 0;
+         at = program_.works[at].unlaunched)
+      before_.push_back(at);
+    for (; !before_.empty(); before_.pop_back()) {
+      const uint32_t at = before_.back();
+      finish(at, free_[timeline_.works[at].stream] + std::max(0.0, new_ns(at)));
+    }
   }
 
   // The time of a collective's transfer when its work is given another time.
@@ -263,8 +276,9 @@ class Runner {
   double start_ = 0;  // of the first step
   double launch_from_ = 0;
   double call_ns_ = 0;
-  std::vector<double> free_;  // by stream
-  std::vector<double> ends_;  // by work
+  std::vector<double> free_;      // by stream
+  std::vector<double> ends_;      // by work
+  std::vector<uint32_t> before_;  // run_unlaunched_before
   std::vector<double> step_end_;
   std::size_t item_ = 0;
   uint32_t launched_ = 0;  // works of the item that are launched

@@ -84,9 +84,10 @@ class ProgramBuilder {
     bound.ns = static_cast<double>(work.ns());
     bound.latency_ns = latency_;
     bound.queue_gap_ns = gap_;
+    if (before_[i] != kNothing && is_late_without_launch(before_[i])) bound.unlaunched = before_[i];
     const HostCall* call = timeline_.launch_of(work);
     if (call == nullptr) {
-      program_.preloaded.push_back(i);
+      if (!is_late_without_launch(i)) program_.preloaded.push_back(i);
       return;
     }
     const auto start = static_cast<double>(work.start_ns);
@@ -99,6 +100,13 @@ class ProgramBuilder {
       bound.queue_gap_ns = start - static_cast<double>(stream_free(i));
     else
       bound.latency_ns = start - static_cast<double>(call->start_ns);
+  }
+
+  // Recorders that take turns miss the launches of what is under way where a block begins.
+  bool is_late_without_launch(uint32_t i) const {
+    const Work& work = timeline_.works[i];
+    return timeline_.launch_of(work) == nullptr && !timeline_.steps.empty() &&
+           work.start_ns >= timeline_.steps.front().start_ns;
   }
 
   // The latest work on another stream that ended just before this one began.

@@ -19,6 +19,8 @@ struct ProgramWork {
   double latency_ns = 0;    // after the start of its launch, when that is what it waits for
   std::array<uint32_t, 2> after = {kNothing, kNothing};  // works on other streams; a start after their ends
   std::array<double, 2> after_gap_ns = {0, 0};
+  // The work before it on its stream, where no launch of that was recorded: it runs whenever this one's turn comes.
+  uint32_t unlaunched = kNothing;
   uint32_t collective = kNothing;  // of a collective: which one it is, the same for all ranks
   uint32_t step = kNothing;        // index into RankTimeline::steps
 };
@@ -43,8 +45,9 @@ struct Program {
   double start_ns = 0;
   double operator_gap_ns = 0;  // as in HostActivity
   std::vector<Item> items;
-  std::vector<ProgramWork> works;   // as RankTimeline::works
-  std::vector<uint32_t> preloaded;  // works without a recorded launch: begin when they did
+  std::vector<ProgramWork> works;  // as RankTimeline::works
+  std::vector<uint32_t>
+      preloaded;  // works launched before the first step, as far as is known: end when they did
 };
 
 // MatchedCollectives (collectives of several ranks) are numbered by the caller.

@@ -43,6 +43,14 @@ class Fabricated {
     host_ = end;
   }
   void idle(double us) { host_ += us; }
+  // A work of which nobody saw the launch.
+  void run_unlaunched(double us) {
+    device_ = std::max(device_, host_) + 1;
+    add_span(
+        trace_,
+        {.on = stream_, .category = Category::kKernel, .name = "a_kernel", .from_us = device_, .us = us});
+    device_ += us;
+  }
   // One call of `call_us` that launches `nodes` works, `gap_us` apart.
   void launch_graph(int nodes, double call_us, double work_us, double gap_us) {
     const uint64_t id = ++graphs_;
@@ -196,6 +204,21 @@ TEST(Replay, RemovingWaitsLetsHostAndDeviceOverlap) {
   // With waits 5 works take 5 × 52 µs of the host and one work more; without, only the host's time.
   const double gain = recorded_gain(study, Activity::kWait);
   EXPECT_NEAR(gain, 4 * 0.055, 0.04);
+}
+
+TEST(Replay, WorkWithoutALaunchHoldsUpNothingBeforeItsTurn) {
+  Fabricated made;
+  for (int step = 0; step < 8; ++step) {
+    if (step == 5) made.idle(50'000);  // a recorder that takes turns begins a block here
+    if (step == 5) made.run_unlaunched(5);
+    made.begin_step();
+    for (int i = 0; i < 20; ++i) made.launch(50, 5);
+    made.wait();
+    made.end_step();
+  }
+  const ReplayCase launch_bound(std::move(made));
+  // The device follows the host: without the wait at the end of a step little is won, and not the whole step.
+  EXPECT_NEAR(recorded_gain(launch_bound.study, Activity::kWait), 0.01, 0.01);
 }
 
 TEST(Replay, ALongPauseOfTheHostIsWonBackWhole) {
