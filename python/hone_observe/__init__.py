@@ -11,6 +11,7 @@ HOOKS = {
     "torch.optim.optimizer": "marks.of_optimizers",
     "torch.nn.modules.module": "marks.of_modules",
     "torch.utils.data.dataloader": "marks.of_data_loaders",
+    "torch.cuda": "marks.of_waits",
     "torch._dynamo.eval_frame": "marks.of_compiled_modules",
 }
 

@@ -3,7 +3,8 @@ where it cannot be loaded everything here does nothing."""
 import ctypes
 import os
 
-MARK_OPTIMIZER, MARK_MODULE, MARK_DATA = 1, 2, 3  # MarkKind of src/trace/segments/record.h
+# MarkKind of src/trace/segments/record.h
+MARK_OPTIMIZER, MARK_MODULE, MARK_DATA, MARK_COMING, MARK_HOST_WAIT = 1, 2, 3, 6, 7
 
 
 def _load():

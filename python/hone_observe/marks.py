@@ -1,5 +1,5 @@
 """Moments that come once a step of a PyTorch program: the optimizer has stepped, the outermost module is called, a
-batch has arrived. They are all that is noted in steps which are left alone, so each costs less than a microsecond.
+batch has arrived, it asks to wait for the device. They are all that is noted in steps which are left alone, so each costs less than a microsecond.
 
 What the program can see stays as it was: no hooks on modules (torch.compile warns of global ones, and those of a
 module are saved with it), no frames in what torch.compile traces, nothing that is pickled.
@@ -83,6 +83,7 @@ def of_modules(module):
     train(), to() and cuda() go from there to all within. PyTorch's own classes stand within others, too, and are
     left as they are."""
     base = module.Module
+    _tell_of_first(base)
     busy = False
 
     def consider(outermost):
@@ -107,6 +108,35 @@ def of_modules(module):
 
     for name in ("eval", "train", "to", "cuda"):
         setattr(base, name, watched(getattr(base, name)))
+
+
+def _tell_of_first(cls):
+    """Says so when the program makes its first module: it will give marks, and is worth waiting for."""
+    original = cls.__init__
+
+    @functools.wraps(original)
+    def __init__(self, *args, **kwargs):
+        if cls.__init__ is __init__:
+            cls.__init__ = original
+        library.mark(library.MARK_COMING, 0)
+        original(self, *args, **kwargs)
+
+    cls.__init__ = __init__
+
+
+def of_waits(module):
+    """torch.cuda: programs without modules and optimizers often wait for the device once a step."""
+    original, mark, kind = module.synchronize, library.mark, library.MARK_HOST_WAIT
+    name = library.intern("torch.cuda.synchronize")
+    compiling = _compiling()
+
+    @functools.wraps(original)
+    def synchronize(*args, **kwargs):
+        if not compiling():
+            mark(kind, name)
+        return original(*args, **kwargs)
+
+    module.synchronize = synchronize
 
 
 def of_compiled_modules(module):

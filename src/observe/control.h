@@ -24,6 +24,9 @@ inline constexpr const char* kCountersFolder = "counters";
 inline constexpr uint32_t kControlVersion = 1;
 inline constexpr int kMostProcesses = 256;  // with a slot; others record, and are not waited for
 
+// As Order::mark_runtime_call: every call that waits for a device, copies, or replays a graph, of both domains.
+inline constexpr uint32_t kAllWaits = UINT32_MAX;
+
 enum class Attachment : uint32_t {
   kNone = 0,  // the slot is free
   kLoaded,    // the library is in the process, which uses no device yet
@@ -38,8 +41,8 @@ struct Order {
   std::atomic<trace::segments::Mode> mode{trace::segments::Mode::kWaiting};
   std::atomic<uint32_t> block{0};
   std::atomic<uint32_t> python_stacks{0};
-  // Runtime call (CUPTI's callback id) that comes once a step: noted as a Mark in steps that are left alone, where
-  // the program gives no marks itself; 0: none.
+  // Runtime call (CUPTI's callback id) that comes once a step: noted as a Mark in steps that are left alone and while
+  // the program is waited for, where it gives no marks itself; 0: none.
   std::atomic<uint32_t> mark_runtime_call{0};
   std::atomic<uint32_t> mark_driver_call{0};
 };

@@ -11,7 +11,7 @@ constexpr std::array<std::string_view, kBlockModeCount> kBlockModeNames = {
     "untouched", "left alone", "timeline", "operators", "stacks", "counters",
 };
 constexpr std::array<std::string_view, kStepMarkKindCount> kStepMarkKindNames = {
-    "optimizer", "module", "data", "api call", "user",
+    "optimizer", "module", "data", "api call", "user", "host wait", "range",
 };
 
 template <typename Enum, std::size_t N>

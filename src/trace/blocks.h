@@ -39,8 +39,8 @@ struct RecordingBlock {
   friend bool operator==(const RecordingBlock&, const RecordingBlock&) = default;
 };
 
-enum class StepMarkKind : uint8_t { kOptimizer, kModule, kData, kApiCall, kUser };
-inline constexpr int kStepMarkKindCount = 5;
+enum class StepMarkKind : uint8_t { kOptimizer, kModule, kData, kApiCall, kUser, kHostWait, kRange };
+inline constexpr int kStepMarkKindCount = 7;
 std::string_view step_mark_kind_name(StepMarkKind kind);  // "optimizer"
 std::optional<StepMarkKind> step_mark_kind_from_name(std::string_view name);
 

@@ -41,7 +41,7 @@ class ProfileOfDevicePrograms : public ::testing::Test {
 };
 
 TEST_F(ProfileOfDevicePrograms, ExplainsATrainingByItsOperators) {
-  const ProgramResult result = profile("init\nsteps 5000\n");
+  const ProgramResult result = profile("init\nsteps 3500\n");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, "ok\nok\n");
   const json found = explained();
@@ -53,13 +53,43 @@ TEST_F(ProfileOfDevicePrograms, ExplainsATrainingByItsOperators) {
 }
 
 TEST_F(ProfileOfDevicePrograms, ExplainsANativeProgramByItsLaunches) {
-  const ProgramResult result = profile("init\nplain 5000\n");
+  const ProgramResult result = profile("init\nplain 3500\n");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const json found = explained();
   ASSERT_FALSE(found.is_null()) << result.err;
   EXPECT_GT(found["step"]["median_ms"], 0.7);
   EXPECT_THAT(result.err, HasSubstr("The 4 kernels that take the most time"));
   EXPECT_THAT(found["step"]["how_found"].get<std::string>(), HasSubstr("cudaDeviceSynchronize"));
+}
+
+// Launches are all alike: only the waits tell steps.
+TEST_F(ProfileOfDevicePrograms, TellsStepsOfAChainByItsWaits) {
+  const ProgramResult result = profile("init\nchain 2500\n");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const json found = explained();
+  ASSERT_FALSE(found.is_null()) << result.err;
+  EXPECT_GT(found["step"]["median_ms"], 20 * 0.05);
+  EXPECT_THAT(found["step"]["how_found"].get<std::string>(), HasSubstr("cudaDeviceSynchronize"));
+  EXPECT_EQ(found["step"]["unrecorded_measured"], true) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("the program marks no steps itself"));
+}
+
+TEST_F(ProfileOfDevicePrograms, SaysThatNothingTellsStepsOfLaunchesThatAreAllAlike) {
+  const ProgramResult result = profile("init\nalike 4000\n");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const json found = explained();
+  ASSERT_FALSE(found.is_null()) << result.err;
+  EXPECT_THAT(found["step"]["how_found"].get<std::string>(), HasSubstr("nothing tells how many are a step"));
+}
+
+TEST_F(ProfileOfDevicePrograms, TakesRangesOfTheProgramForSteps) {
+  const ProgramResult result = profile("init\nranged 2500\n");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const json found = explained();
+  ASSERT_FALSE(found.is_null()) << result.err;
+  EXPECT_THAT(found["step"]["how_found"].get<std::string>(), HasSubstr("an NVTX range of the program (batch #)"));
+  EXPECT_EQ(found["step"]["unrecorded_measured"], true) << result.err;
+  EXPECT_GT(found["step"]["unrecorded_ms"]["median"], 20 * 0.05);
 }
 
 TEST_F(ProfileOfDevicePrograms, ExplainsWhatACrashLeaves) {
@@ -69,7 +99,7 @@ TEST_F(ProfileOfDevicePrograms, ExplainsWhatACrashLeaves) {
 }
 
 TEST_F(ProfileOfDevicePrograms, SaysThatAnotherProfilerHasCupti) {
-  const ProgramResult result = profile("init\nsteps 5000\n", "taken");
+  const ProgramResult result = profile("init\nsteps 3500\n", "taken");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.out, "ok\nok\n");
   EXPECT_THAT(result.err, HasSubstr("own profiler has CUPTI"));

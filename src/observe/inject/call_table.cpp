@@ -16,6 +16,8 @@ constexpr std::string_view kDriverCalls[] = {
     "cuLaunch",      "cuGraphLaunch", "cuGraphInstantiate", "cuMemcpy",     "cuMemset",
     "cuMemPrefetch", "cuMemAlloc",    "cuMemFree",          "cuModuleLoad", "cuLibraryLoad"};
 constexpr std::string_view kWait = "Synchronize";  // of a device, context, stream or event
+// Beside those, what may come once a step and seldom comes often; all of it is recorded.
+constexpr std::string_view kMayEndSteps[] = {"cudaMemcpy", "cuMemcpy", "cudaGraphLaunch", "cuGraphLaunch"};
 
 template <size_t count>
 bool begins_with_one_of(std::string_view name, const std::string_view (&beginnings)[count]) {
@@ -48,7 +50,8 @@ void CallTable::fill(const Cupti& cupti, Output& output) {
     const char* text = nullptr;
     if (cupti.GetCallbackName(domain_, id, &text) != cupti::Result::kSuccess || !text) continue;
     const std::string_view name = text;
-    recorded_[id] = name.find(kWait) != name.npos || (runtime ? begins_with_one_of(name, kRuntimeCalls)
+    waits_[id] = name.find(kWait) != name.npos || begins_with_one_of(name, kMayEndSteps);
+    recorded_[id] = waits_[id] || (runtime ? begins_with_one_of(name, kRuntimeCalls)
                                                               : begins_with_one_of(name, kDriverCalls));
     launches_[id] = begins_with_one_of(name, kLaunches);
     names_[id] = output.id(without_version(name));

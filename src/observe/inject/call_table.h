@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "observe/control.h"
 #include "observe/inject/cupti.h"
 #include "observe/inject/output.h"
 
@@ -26,11 +27,12 @@ class CallTable {
       if (recorded_[id]) visit(id);
     }
   }
-  // Calls visit(id) for a call and its variants, which have the same name.
+  // Calls visit(id) for a call and its variants, which have the same name; of kAllWaits for those that may end a step.
   template <typename Visit>
-  void each_named_as(uint32_t like, Visit visit) const {
-    for (uint32_t id = 1; name(like) != trace::segments::kNoName && id < kMostCalls; ++id) {
-      if (names_[id] == names_[like]) visit(id);
+  void each_like(uint32_t like, Visit visit) const {
+    const uint32_t same = name(like);
+    for (uint32_t id = 1; id < kMostCalls; ++id) {
+      if (like == kAllWaits ? waits_[id] : same != trace::segments::kNoName && names_[id] == same) visit(id);
     }
   }
 
@@ -43,7 +45,7 @@ class CallTable {
  private:
   cupti::Domain domain_;
   bool filled_ = false;
-  bool recorded_[kMostCalls] = {}, launches_[kMostCalls] = {};
+  bool recorded_[kMostCalls] = {}, launches_[kMostCalls] = {}, waits_[kMostCalls] = {};
   uint32_t names_[kMostCalls] = {};
 };
 

@@ -76,9 +76,10 @@ void DeviceRecorder::obey_locked() {
   stop_recording();
   if (order.mode == Mode::kCounters && attach()) return count_launches(order);
   if (order.mode == Mode::kFinished) return let_go();
-  if (order.mode == Mode::kWaiting) {
+  const bool watches = order.mark_runtime_call || order.mark_driver_call;
+  if (order.mode == Mode::kWaiting && !watches) {
     environment_.attach_early ? (void)attach() : let_go();
-  } else if (order.mode == Mode::kLeftAlone) {
+  } else if (order.mode == Mode::kLeftAlone || order.mode == Mode::kWaiting) {
     if (environment_.detach_finalizes) let_go();
     watch_for_marks(order);
   }
@@ -242,15 +243,16 @@ void DeviceRecorder::watch_for_marks(const DeviceOrder& order) {
   driver_.fill(cupti_, output_);
   mark_runtime_call_ = order.mark_runtime_call;
   mark_driver_call_ = order.mark_driver_call;
+  ++watch_number_;
   watch_ = Watch::kMarks;
   enable_marks(true);
 }
 
 void DeviceRecorder::enable_marks(bool enable) {
-  runtime_.each_named_as(mark_runtime_call_,
-                         [&](uint32_t id) { enable_callback(enable, cupti::Domain::kRuntime, id); });
-  driver_.each_named_as(mark_driver_call_,
-                        [&](uint32_t id) { enable_callback(enable, cupti::Domain::kDriver, id); });
+  runtime_.each_like(mark_runtime_call_,
+                     [&](uint32_t id) { enable_callback(enable, cupti::Domain::kRuntime, id); });
+  driver_.each_like(mark_driver_call_,
+                    [&](uint32_t id) { enable_callback(enable, cupti::Domain::kDriver, id); });
 }
 
 void DeviceRecorder::count_launches(const DeviceOrder& order) {
@@ -403,12 +405,8 @@ void DeviceRecorder::on_call(cupti::Domain domain, uint32_t id, const cupti::Cal
     case Watch::kCounters:
       if (domain == cupti::Domain::kDriver) counters_.on_launch(id, call);
       return;
-    case Watch::kMarks: {
-      if (call.site != cupti::Site::kEnter) return;
-      const uint32_t name = domain == cupti::Domain::kRuntime ? runtime_.name(id) : driver_.name(id);
-      this_process()->mark(segments::MarkKind::kApiCall, name, call.correlation);
-      return;
-    }
+    case Watch::kMarks:
+      return on_watched_call(domain, id, call);
   }
 }
 
@@ -420,6 +418,17 @@ bool DeviceRecorder::on_capture(uint32_t id, const cupti::CallData& call) {
   if (!begins && !is_one_of(cupti::kEndCaptureCalls)) return false;
   counters_.on_capture(begins, call);
   return true;
+}
+
+// A call of the driver that the runtime makes within a watched call of its own is the program's one call.
+void DeviceRecorder::on_watched_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call) {
+  const bool enters = call.site == cupti::Site::kEnter, runtime = domain == cupti::Domain::kRuntime;
+  CallDepth& open = t_open;
+  const bool within = open.watch == watch_number_ && open.calls > 0;
+  if (runtime) open = {watch_number_, enters ? 1u : 0u};
+  if (!enters || (within && !runtime)) return;
+  this_process()->mark(segments::MarkKind::kApiCall, runtime ? runtime_.name(id) : driver_.name(id),
+                       call.correlation);
 }
 
 // In the outermost call of this thread, whose beginning was seen: nothing of this thread is left inside CUPTI.

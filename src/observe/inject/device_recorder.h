@@ -106,6 +106,7 @@ class DeviceRecorder {
   void enable_callback(bool enable, cupti::Domain domain, uint32_t id);
 
   void on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call);
+  void on_watched_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call);
   void on_call_while_detaching(const cupti::CallData& call);
   bool on_capture(uint32_t id, const cupti::CallData& call);
   void on_graph(uint32_t id, const cupti::GraphData& graph);

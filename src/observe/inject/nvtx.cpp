@@ -1,5 +1,5 @@
 // NVTX ranges of the program as Range records (kNvtx): pushed and popped, started and ended, and marks as ranges
-// without length. Each library that includes NVTX's header calls InitializeInjectionNvtx2 once for its own copy.
+// without length; and as moments that may come once a step. Each library that includes NVTX's header calls InitializeInjectionNvtx2 once for its own copy.
 #include <cwchar>
 #include <string_view>
 
@@ -67,9 +67,39 @@ struct Pushed {
 };
 __thread Pushed t_pushed = {};
 
-int push(uint32_t name) {
+// What programs put around their steps lies outermost, or within a range around all of them.
+constexpr int kMarkedLevels = 2;
+
+// "batch 17" and "batch 18" are one kind of moment: digits are left out.
+uint32_t id_without_digits(const char* text) {
+  char kept[256];
+  size_t length = 0;
+  for (; text && *text && length < sizeof(kept); ++text) {
+    const bool digit = *text >= '0' && *text <= '9';
+    if (!digit) kept[length++] = *text;
+    else if (length == 0 || kept[length - 1] != '#') kept[length++] = '#';
+  }
+  return hone_intern_bytes(kept, length);
+}
+
+// A range that begins may come once a step: all that is known of steps that are left alone in programs without other
+// marks. `text` is null of a name that the program registered or that is wide: such names are the same in each step.
+void mark_begin(int level, uint32_t name, const char* text) {
+  Recorder* recorder = this_process();
+  if (level >= kMarkedLevels || !recorder || !recorder->recording()) return;
+  recorder->mark(segments::MarkKind::kRange, text ? id_without_digits(text) : name, 0);
+}
+
+const char* text_of(const nvtx::EventAttributes* event) {
+  return event && event->message && event->message_type == nvtx::kAscii
+             ? static_cast<const char*>(event->message)
+             : nullptr;
+}
+
+int push(uint32_t name, const char* text = nullptr) {
   Pushed& pushed = t_pushed;
   const int level = pushed.depth++;
+  mark_begin(level, name, text);
   if (level < Pushed::kMost) {
     pushed.tokens[level] = nvtx_is_recorded() ? hone_range_begin(kNvtxRange, name, segments::kNoName, -1) : 0;
   }
@@ -104,7 +134,8 @@ struct StartedRanges {
 };
 StartedRanges started_ranges;
 
-uint64_t start(uint32_t name) {
+uint64_t start(uint32_t name, const char* text = nullptr) {
+  mark_begin(0, name, text);
   if (!nvtx_is_recorded()) return 0;
   Locked locked(started_ranges.lock);
   const uint64_t id = ++started_ranges.count;
@@ -127,17 +158,19 @@ void end(uint64_t id) {
 void mark_ex(const nvtx::EventAttributes* event) { mark(id_of(event)); }
 void mark_a(const char* text) { mark(hone_intern(text)); }
 void mark_w(const wchar_t* text) { mark(id_of_wide(text)); }
-uint64_t start_ex(const nvtx::EventAttributes* event) { return start(id_of(event)); }
-uint64_t start_a(const char* text) { return start(hone_intern(text)); }
+uint64_t start_ex(const nvtx::EventAttributes* event) { return start(id_of(event), text_of(event)); }
+uint64_t start_a(const char* text) { return start(hone_intern(text), text); }
 uint64_t start_w(const wchar_t* text) { return start(id_of_wide(text)); }
-int push_ex(const nvtx::EventAttributes* event) { return push(id_of(event)); }
-int push_a(const char* text) { return push(hone_intern(text)); }
+int push_ex(const nvtx::EventAttributes* event) { return push(id_of(event), text_of(event)); }
+int push_a(const char* text) { return push(hone_intern(text), text); }
 int push_w(const wchar_t* text) { return push(id_of_wide(text)); }
 
 void domain_mark_ex(void*, const nvtx::EventAttributes* event) { mark(id_of(event)); }
-uint64_t domain_start_ex(void*, const nvtx::EventAttributes* event) { return start(id_of(event)); }
+uint64_t domain_start_ex(void*, const nvtx::EventAttributes* event) {
+  return start(id_of(event), text_of(event));
+}
 void domain_end(void*, uint64_t id) { end(id); }
-int domain_push_ex(void*, const nvtx::EventAttributes* event) { return push(id_of(event)); }
+int domain_push_ex(void*, const nvtx::EventAttributes* event) { return push(id_of(event), text_of(event)); }
 int domain_pop(void*) { return pop(); }
 void* register_a(void*, const char* text) {
   return reinterpret_cast<void*>(static_cast<uintptr_t>(hone_intern(text)));

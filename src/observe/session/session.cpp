@@ -25,16 +25,18 @@ constexpr double kObeyPatience_s = 3;
 // A block is at least so long, and holds what is left of the steps at its ends beside whole ones.
 constexpr double kShortestBlock_s = 0.1;
 constexpr double kPartialSteps = 1.5;
+// Where nobody counts the steps of a block, it is made longer by so much, as recorded steps are.
+constexpr double kUncounted = 1.5;
 // A block waits for its steps at most so many times as long as they should take: recording slows them.
 constexpr double kBlockPatience = 4;
-// Where no mark tells how long a step is, pieces of the program are recorded and looked at. Each is longer than
-// the one before; after the last, blocks are of fixed length.
-constexpr double kFirstProbe_s = 1, kProbeGrowth = 1.5;
-constexpr int kMostProbes = 6;
+// Where no mark tells how long a step is, pieces of the program are watched and recorded and looked at. Each is longer
+// than the one before; after the last, blocks are of fixed length.
+constexpr double kFirstLook_s = 1, kLookGrowth = 1.5;
+constexpr int kMostLooks = 6;
 constexpr double kBlindBlock_s = 0.5;
-// How long the first mark of a program is waited for that can give some, as a multiple of wait_s: until then nothing
-// must be recorded.
-constexpr double kMarkPatience = 6;
+// How long the first mark of a program is waited for that will give some, as a multiple of wait_s; and that of a program
+// of which nothing is known but that it imports PyTorch.
+constexpr double kMarkPatience = 6, kHostPatience = 2;
 // Marks that do not settle are taken as they are after this time, or so many steps.
 constexpr double kSettlePatience_s = 30, kSettleSteps = 60;
 // How many steps the recorder is given to find out what it has to record of this program, and to make its buffers.
@@ -112,9 +114,15 @@ bool Session::order(Mode mode, uint32_t block) {
   wanted.mode = mode;
   wanted.block = block;
   wanted.python_stacks = mode == Mode::kStacks && (options_.python_stacks || !host_.can_read_python());
-  const CallId once_a_step = call_id(recorded_.rhythm.call_a_step);
-  wanted.mark_runtime_call = once_a_step.runtime;
-  wanted.mark_driver_call = once_a_step.driver;
+  if (mode == Mode::kLeftAlone) {
+    const CallId once_a_step = call_id(recorded_.rhythm.call_a_step);
+    wanted.mark_runtime_call = once_a_step.runtime;
+    wanted.mark_driver_call = once_a_step.driver;
+  }
+  return order(wanted);
+}
+
+bool Session::order(Wanted wanted) {
   const uint32_t number = control_.order(wanted);
   const int64_t start = now_ns();
   while (true) {
@@ -147,7 +155,9 @@ uint32_t Session::marks_given() const {
 double Session::block_seconds(double steps) const {
   const Rhythm& rhythm = recorded_.rhythm;
   if (!rhythm.known()) return kBlindBlock_s;
-  return std::max(kShortestBlock_s, (steps + kPartialSteps) * static_cast<double>(rhythm.step_ns) * 1e-9);
+  const double longer = rhythm.marks_a_step > 0 ? 1 : kUncounted;
+  return std::max(kShortestBlock_s,
+                  longer * (steps + kPartialSteps) * static_cast<double>(rhythm.step_ns) * 1e-9);
 }
 
 bool Session::record_block(const PlannedBlock& planned) {
@@ -189,13 +199,25 @@ bool Session::any_device() const {
                      [](const ProcessState& state) { return state.drives_device(); });
 }
 
-// PyTorch is in one of its processes, and has our hooks.
-bool Session::may_give_marks() const {
-  for (const ProcessState& state : control_.processes()) {
-    const Result<std::string> maps = read_file(fmt::format("/proc/{}/maps", state.pid));
-    if (maps.ok() && maps->find("libtorch_python") != std::string::npos) return true;
-  }
-  return false;
+// Whether it is time to look for steps in what the program does, as it marks none. Before one that will mark them has
+// had its time, nothing must be recorded.
+bool Session::may_look(int64_t start_ns) {
+  if (first_device_ns_ == 0 && any_device()) first_device_ns_ = now_ns();
+  if (watch_.first_mark_ns() != 0) return false;
+  const double seen = seconds_since(start_ns);
+  if (watch_.marks_are_coming() && seen < kMarkPatience * options_.wait_s) return false;
+  return first_device_ns_ != 0 ? seconds_since(first_device_ns_) >= options_.wait_s
+                               : seen >= kHostPatience * options_.wait_s;
+}
+
+// Notes calls that wait, copy or replay a graph, and records nothing.
+bool Session::watch_calls(double seconds) {
+  watch_.forget_work();
+  Wanted wanted;
+  wanted.block = trace::segments::kFirstLook;
+  wanted.mark_runtime_call = wanted.mark_driver_call = kAllWaits;
+  if (!order(wanted) || !pause(seconds)) return false;
+  return order(Mode::kWaiting, trace::segments::kFirstLook);
 }
 
 bool Session::probe(double seconds) {
@@ -214,24 +236,39 @@ bool Session::begin_recording() {
          (order(Mode::kTimeline, trace::segments::kFirstLook) && pause(block_seconds(kFirstSteps)));
 }
 
+// Whether the program's own marks say what a step is and that it is warm.
+bool Session::rhythm_of_marks() {
+  const Rhythm by_marks = watch_.by_marks(now_ns());
+  recorded_.rhythm = by_marks;
+  if (!by_marks.known()) return false;
+  const double waited = seconds_since(by_marks.first_ns);
+  const double patience = watch_.marks_are_coming() && !by_marks.sure ? kHostPatience : 1;
+  const bool enough = by_marks.settled || by_marks.steps >= kSettleSteps || waited >= kSettlePatience_s;
+  return enough && by_marks.steps >= 3 && waited >= patience * options_.wait_s;
+}
+
 // Waits until the program is warm, and tells how long its steps take. Rhythm::known() false: nothing tells.
 bool Session::find_rhythm() {
   const int64_t start = now_ns();
-  int64_t next_probe = start + std::llround(options_.wait_s * 1e9);
-  double probe_s = kFirstProbe_s;
-  for (int probes = 0; probes < kMostProbes;) {
+  int64_t next_look = start;
+  double look_s = std::min(kFirstLook_s, std::max(kShortestBlock_s, options_.wait_s));
+  for (int looks = 0; looks < kMostLooks;) {
     if (!pause(kTick_s)) return false;
     read_new();
-    if (const Rhythm by_marks = watch_.by_marks(); by_marks.known()) {
-      const double waited = seconds_since(watch_.first_mark_ns());
-      const bool enough = by_marks.settled || by_marks.steps >= kSettleSteps || waited >= kSettlePatience_s;
-      recorded_.rhythm = by_marks;
-      if (enough && by_marks.steps >= 3 && waited >= options_.wait_s) return true;
-      continue;
+    if (rhythm_of_marks()) return true;
+    const bool will_tell = recorded_.rhythm.known() && (recorded_.rhythm.sure || recorded_.rhythm.steps > 3);
+    if (will_tell || now_ns() < next_look || !may_look(start)) continue;
+    if (any_device()) {
+      if (!watch_calls(look_s)) return false;
+      read_new();
+      if (const Rhythm by_calls = watch_.by_calls(tail_); by_calls.known()) {
+        recorded_.rhythm = by_calls;
+        recorded_.rhythm.by_watching = !probed_;
+        return true;
+      }
     }
-    if (now_ns() < next_probe || watch_.first_mark_ns() != 0) continue;
-    if (seconds_since(start) < kMarkPatience * options_.wait_s && may_give_marks()) continue;
-    if (!probe(probe_s)) return false;
+    probed_ = true;
+    if (!probe(look_s)) return false;
     read_new();
     if (watch_.first_mark_ns() != 0) continue;  // it marks its steps after all
     if (const Rhythm by_work = watch_.by_work(tail_); by_work.known()) {
@@ -239,10 +276,10 @@ bool Session::find_rhythm() {
       return true;
     }
     if (watch_.saw_work()) {
-      ++probes;
-      probe_s *= kProbeGrowth;
+      ++looks;
+      look_s *= kLookGrowth;
     }
-    next_probe = now_ns() + std::llround(options_.wait_s * 1e9);
+    next_look = now_ns() + std::llround(options_.wait_s * 1e9);
   }
   note("no repeating step was found in what the program launches; blocks of fixed length were recorded");
   return true;
@@ -251,7 +288,7 @@ bool Session::find_rhythm() {
 const Recorded& Session::record() {
   if (wait_for_processes() && find_rhythm()) {
     recorded_.any_device = any_device();
-    const Schedule schedule = make_schedule({options_.steps, recorded_.rhythm.marks_a_step > 0,
+    const Schedule schedule = make_schedule({options_.steps, recorded_.rhythm.told_untouched(),
                                              recorded_.any_device, options_.stacks, options_.seed});
     recorded_.seed = schedule.seed;
     recorded_.complete = run(schedule.untouched) && begin_recording() && run(schedule.blocks);

@@ -80,15 +80,18 @@ class Session {
   bool pause(double seconds);
   // False: the program has ended.
   bool order(trace::segments::Mode mode, uint32_t block);
+  bool order(Wanted wanted);
   bool run_block(trace::segments::Mode mode, double seconds);
   bool record_block(const PlannedBlock& planned);
   bool run(const std::vector<PlannedBlock>& blocks);
   bool begin_recording();
   uint32_t marks_given() const;
   bool any_device() const;
-  bool may_give_marks() const;
   bool wait_for_processes();
   bool find_rhythm();
+  bool rhythm_of_marks();
+  bool may_look(int64_t start_ns);
+  bool watch_calls(double seconds);
   bool probe(double seconds);
   double block_seconds(double steps) const;
   void note(std::string text) { recorded_.notes.push_back(std::move(text)); }
@@ -101,6 +104,8 @@ class Session {
   StepWatch watch_;
   Recorded recorded_;
   uint32_t next_block_ = 1;
+  bool probed_ = false;          // something has been recorded to look for steps
+  int64_t first_device_ns_ = 0;  // when a process was first seen to drive one; 0: none yet
   std::set<int> lagging_;  // processes that did not follow an order in time, and are not waited for any more
 };
 

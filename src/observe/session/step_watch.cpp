@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "core/statistics.h"
 #include "observe/session/call_ids.h"
 #include "trace/link/period.h"
+#include "trace/link/waits.h"
 
 namespace hone::observe {
 namespace {
@@ -18,6 +21,12 @@ constexpr std::size_t kSettledSteps = 5;
 constexpr double kSettledShare = 0.10;
 // So many repetitions make a period.
 constexpr double kFewestPeriods = 3;
+// Marks that may be something else count as long as the next is not overdue by so many of their intervals and this time.
+constexpr double kOverdueIntervals = 5;
+constexpr int64_t kOverdue_ns = 1'000'000'000;
+constexpr std::size_t kFewestUnsure = 5;
+// A call that comes several times a step can be counted, too.
+constexpr double kMostCallsAStep = 8;
 
 // The surest kind first: an optimizer steps once for each step of a training, while a data loader may load several
 // batches for one, and a module may be called several times.
@@ -31,11 +40,18 @@ int order_of(segments::MarkKind kind) {
       return 2;
     case segments::MarkKind::kData:
       return 3;
-    case segments::MarkKind::kApiCall:
+    case segments::MarkKind::kRange:
       return 4;
+    case segments::MarkKind::kHostWait:
+      return 5;
+    case segments::MarkKind::kApiCall:
+    case segments::MarkKind::kComing:
+      break;
   }
-  return 5;
+  return 6;
 }
+
+bool is_sure(segments::MarkKind kind) { return order_of(kind) < order_of(segments::MarkKind::kRange); }
 
 double median_of_last(std::span<const double> values, std::size_t skip) {
   const std::size_t end = values.size() - skip;
@@ -58,10 +74,7 @@ bool has_settled(std::span<const double> intervals) {
 void StepWatch::see(const SegmentRecord& record) {
   switch (record.at.kind()) {
     case segments::Kind::kMark:
-      if (const auto mark = record.at.as<segments::Mark>()) {
-        marks_[{record.pid, mark->what, mark->name, mark->tid}].push_back(mark->time_ns);
-        if (first_mark_ns_ == 0 || mark->time_ns < first_mark_ns_) first_mark_ns_ = mark->time_ns;
-      }
+      if (const auto mark = record.at.as<segments::Mark>()) see_mark(record.pid, *mark);
       break;
     case segments::Kind::kApiCall:
       if (const auto call = record.at.as<segments::ApiCall>())
@@ -81,22 +94,46 @@ void StepWatch::see(const SegmentRecord& record) {
   }
 }
 
+void StepWatch::see_mark(int pid, const segments::Mark& mark) {
+  if (mark.what == segments::MarkKind::kComing) {
+    marks_are_coming_ = true;
+  } else if (mark.what == segments::MarkKind::kApiCall) {
+    watched_[pid].push_back({mark.time_ns, mark.name, mark.launches});
+  } else {
+    marks_[{pid, mark.what, mark.name, mark.tid}].push_back(mark.time_ns);
+    if (is_sure(mark.what) && (first_mark_ns_ == 0 || mark.time_ns < first_mark_ns_))
+      first_mark_ns_ = mark.time_ns;
+  }
+}
+
 void StepWatch::forget_work() {
+  watched_.clear();
   launches_.clear();
   kernels_.clear();
   operators_.clear();
 }
 
-Rhythm StepWatch::by_marks() const {
+Rhythm StepWatch::by_marks(int64_t now_ns) const {
   std::map<int, std::size_t> marks_of;
   for (const auto& [source, times] : marks_) marks_of[std::get<0>(source)] += times.size();
+  // Of what is surely a step's the most; of what may be a part of one the rarest, which encloses the others.
   const auto rank = [&](const auto& entry) {
     const auto& [pid, kind, name, tid] = entry.first;
-    return std::tuple(entry.second.size() >= 3 ? 0 : 1, order_of(kind),
-                      -static_cast<int64_t>(marks_of.at(pid)), -static_cast<int64_t>(entry.second.size()));
+    const auto count = static_cast<int64_t>(entry.second.size());
+    const bool sure = is_sure(kind), enough = entry.second.size() >= (sure ? 3 : kFewestUnsure);
+    return std::tuple(enough ? 0 : 1, order_of(kind), sure ? -static_cast<int64_t>(marks_of.at(pid)) : 0,
+                      sure ? -count : count);
   };
-  const auto best = std::min_element(marks_.begin(), marks_.end(),
-                                     [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  auto best = marks_.end();
+  for (auto at = marks_.begin(); at != marks_.end(); ++at) {
+    const auto& times = at->second;
+    if (!is_sure(std::get<1>(at->first)) && times.size() >= 2) {
+      const double interval =
+          static_cast<double>(times.back() - times.front()) / static_cast<double>(times.size() - 1);
+      if (static_cast<double>(now_ns - times.back() - kOverdue_ns) > kOverdueIntervals * interval) continue;
+    }
+    if (best == marks_.end() || rank(*at) < rank(*best)) best = at;
+  }
   Rhythm rhythm;
   if (best == marks_.end() || best->second.size() < 2) return rhythm;
   std::vector<int64_t> times = best->second;
@@ -105,6 +142,8 @@ Rhythm StepWatch::by_marks() const {
   for (std::size_t i = 1; i < times.size(); ++i)
     intervals.push_back(static_cast<double>(times[i] - times[i - 1]));
   rhythm.pid = std::get<0>(best->first);
+  rhythm.sure = is_sure(std::get<1>(best->first));
+  rhythm.first_ns = times.front();
   rhythm.steps = static_cast<double>(intervals.size());
   rhythm.settled = has_settled(intervals);
   const std::size_t used = std::min(intervals.size(), 2 * kSettledSteps);
@@ -121,7 +160,7 @@ StepWatch::Work StepWatch::work_of(int pid) const {
   };
   std::vector<Launch> events, calls = rows(launches_);
   const std::vector<Launch> kernels = rows(kernels_);
-  std::unordered_map<uint32_t, uint32_t> kernel_of;
+  std::unordered_map<uint64_t, uint32_t> kernel_of;
   for (const Launch& kernel : kernels) kernel_of.try_emplace(kernel.correlation, kernel.name);
   for (const Launch& call : calls)
     if (const auto found = kernel_of.find(call.correlation); found != kernel_of.end())
@@ -137,35 +176,106 @@ StepWatch::Work StepWatch::work_of(int pid) const {
   return work;
 }
 
-Rhythm StepWatch::by_work(const SegmentTail& tail) const {
+// The call that comes once in a step, or as few times as can be: one that waits rather than another.
+std::string StepWatch::call_a_step(const SegmentTail& tail, const Rhythm& rhythm,
+                                   const std::map<int, std::vector<Launch>>& calls) const {
+  const auto found = calls.find(rhythm.pid);
+  if (found == calls.end()) return {};
+  std::map<uint32_t, double> count;
+  for (const Launch& call : found->second) count[call.name] += 1;
+  constexpr double kOnce = 0.15;  // as a share: the piece that was seen begins and ends within steps
+  std::string best;
+  std::pair<double, int> least{kMostCallsAStep + 1, 0};
+  for (const auto& [name, times] : count) {
+    const std::string_view call = tail.name(rhythm.pid, name);
+    const double a_step = times / rhythm.steps, whole = std::max(1.0, std::round(a_step));
+    if (!is_known(call) || std::abs(a_step / whole - 1) > kOnce + 1 / rhythm.steps) continue;
+    const std::pair rank{whole, call.find("Synchronize") == call.npos ? 1 : 0};
+    if (rank >= least) continue;
+    least = rank;
+    best = call;
+  }
+  return best;
+}
+
+// A call with what was launched since the one before it, as CUPTI counts, is a symbol; where that differs too much from
+// step to step, the call alone.
+Rhythm StepWatch::by_calls(const SegmentTail& tail) const {
   Rhythm best;
   std::size_t most = 0;
-  for (const auto* of : {&launches_, &kernels_, &operators_})
-    for (const auto& [pid, rows] : *of) {
-      if (pid == best.pid) continue;
-      const Work work = work_of(pid);
-      if (work.times.size() <= most) continue;
-      const trace::link::Period period = trace::link::find_period(work.symbols);
-      const double steps = period.found() ? static_cast<double>(work.symbols.size()) / period.length : 0;
-      if (steps < kFewestPeriods) continue;
-      most = work.times.size();
-      best = {};
-      best.pid = pid;
-      best.steps = steps;
-      best.settled = true;  // nothing tells
-      best.step_ns = std::llround(static_cast<double>(work.times.back() - work.times.front()) / steps);
+  for (const auto& [pid, calls] : watched_) {
+    if (calls.size() <= most) continue;
+    for (const bool with_launches : {true, false}) {
+      std::map<std::pair<uint32_t, uint64_t>, uint32_t> known;
+      std::vector<uint32_t> symbols;
+      for (std::size_t i = 1; i < calls.size(); ++i) {
+        const uint64_t launched = with_launches ? calls[i].correlation - calls[i - 1].correlation : 0;
+        symbols.push_back(known.try_emplace({calls[i].name, launched}, known.size()).first->second);
+      }
+      const trace::link::Period period = trace::link::find_period(symbols);
+      const double steps = period.found() ? static_cast<double>(symbols.size()) / period.length : 0;
+      if (steps < 2 * kFewestPeriods) continue;
+      Rhythm rhythm;
+      rhythm.pid = pid;
+      rhythm.steps = steps;
+      rhythm.settled = true;
+      rhythm.sure = false;
+      rhythm.first_ns = calls.front().time_ns;
+      rhythm.step_ns =
+          std::llround(static_cast<double>(calls.back().time_ns - calls.front().time_ns) / steps);
+      rhythm.call_a_step = call_a_step(tail, rhythm, watched_);
+      if (rhythm.call_a_step.empty()) continue;
+      best = std::move(rhythm);
+      most = calls.size();
+      break;
     }
-  if (!best.known()) return best;
-  const auto calls = launches_.find(best.pid);
-  if (calls == launches_.end()) return best;
-  std::map<uint32_t, double> count;
-  for (const Launch& call : calls->second) count[call.name] += 1;
-  constexpr double kOnce = 0.15;  // as a share: the piece that was seen begins and ends within steps
-  for (const auto& [name, times] : count)
-    if (const std::string_view call = tail.name(best.pid, name);
-        std::abs(times / best.steps - 1) <= kOnce + 1 / best.steps && best.call_a_step.empty() &&
-        is_known(call))
-      best.call_a_step = call;
+  }
+  return best;
+}
+
+// Of launches that repeat after a few the waits say more (trace/link/waits.h).
+void StepWatch::period_by_waits(const SegmentTail& tail, Rhythm& rhythm) const {
+  const auto calls = launches_.find(rhythm.pid);
+  if (calls == launches_.end()) return;
+  const Work work = work_of(rhythm.pid);
+  std::map<uint32_t, std::vector<uint32_t>> places;
+  for (const Launch& call : calls->second)
+    if (tail.name(rhythm.pid, call.name).find("Synchronize") != std::string_view::npos)
+      places[call.name].push_back(static_cast<uint32_t>(
+          std::upper_bound(work.times.begin(), work.times.end(), call.time_ns) - work.times.begin()));
+  double longest = 0;
+  for (auto& [name, before] : places) {
+    std::sort(before.begin(), before.end());
+    const trace::link::WaitPeriod period = trace::link::find_wait_period(before);
+    if (period.length <= longest) continue;
+    longest = period.length;
+    rhythm.steps = static_cast<double>(work.times.size()) / longest;
+  }
+}
+
+Rhythm StepWatch::by_work(const SegmentTail& tail) const {
+  Rhythm best;
+  std::set<int> pids;
+  for (const auto* of : {&launches_, &kernels_, &operators_})
+    for (const auto& [pid, rows] : *of) pids.insert(pid);
+  std::size_t most = 0;
+  for (const int pid : pids) {
+    const Work work = work_of(pid);
+    if (work.times.size() <= most) continue;
+    const trace::link::Period period = trace::link::find_period(work.symbols);
+    Rhythm rhythm;
+    rhythm.pid = pid;
+    // One kernel or operator again and again is no step.
+    if (period.length > 1.5) rhythm.steps = static_cast<double>(work.symbols.size()) / period.length;
+    if (period.length < trace::link::kShortPeriod) period_by_waits(tail, rhythm);
+    if (rhythm.steps < kFewestPeriods) continue;
+    most = work.times.size();
+    best = rhythm;
+    best.settled = true;  // nothing tells
+    best.sure = false;
+    best.step_ns = std::llround(static_cast<double>(work.times.back() - work.times.front()) / best.steps);
+  }
+  if (best.known()) best.call_a_step = call_a_step(tail, best, launches_);
   return best;
 }
 

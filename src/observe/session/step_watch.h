@@ -1,5 +1,5 @@
 // How long a step of the running program takes, told from what it has written so far: by the marks that it gives
-// itself, or by what it launches again and again. Enough to say how long blocks must be; what a step is in the
+// itself, by the calls that wait for the device, or by what it launches again and again. Enough to say how long blocks must be; what a step is in the
 // report is decided by trace/link from the whole recording.
 #pragma once
 
@@ -20,21 +20,31 @@ struct Rhythm {
   bool settled = false;          // the last steps take as long as those before them: no warm-up any more
   int pid = 0;                   // whose steps these are
   double marks_a_step = 0;       // of all marks of that process; 0: it gives none
+  bool sure = true;              // by marks of which one is a step's; else it may be a part or several
+  int64_t first_ns = 0;          // when the first such mark came
   std::string call_a_step = {};  // the CUDA call that comes once a step, where no mark does; empty: none
+  bool by_watching = false;      // told by calls while nothing had been recorded
+
   bool known() const { return step_ns > 0; }
+  // Steps can be told while nothing has been recorded yet.
+  bool told_untouched() const { return marks_a_step > 0 || by_watching; }
 };
 
 // One thread.
 class StepWatch {
  public:
   void see(const SegmentRecord& record);
-  // Forgets launches and operators seen so far; marks are kept.
+  // Forgets launches, calls and operators seen so far; marks are kept.
   void forget_work();
 
   // By the marks of the process that gives most of them: its optimizer's, or else its outermost module's, its
-  // data loader's. Known from the second step on.
-  Rhythm by_marks() const;
-  int64_t first_mark_ns() const { return first_mark_ns_; }  // 0: none yet
+  // data loader's, its ranges', its waits'. Known from the second step on. What is not sure counts only as long as it
+  // goes on (`now_ns`).
+  Rhythm by_marks(int64_t now_ns) const;
+  int64_t first_mark_ns() const { return first_mark_ns_; }    // of the sure kinds; 0: none yet
+  bool marks_are_coming() const { return marks_are_coming_; }  // the program has what gives sure marks
+  // By the calls into CUDA that wait, copy or replay a graph, noted while nothing was recorded. `tail` knows the names.
+  Rhythm by_calls(const SegmentTail& tail) const;
   // By the sequence of launches, or of operators where nothing is launched. Not known: fewer than three times
   // the same, or nothing repeats. `tail` knows the names.
   Rhythm by_work(const SegmentTail& tail) const;
@@ -44,7 +54,7 @@ class StepWatch {
   struct Launch {
     int64_t time_ns = 0;
     uint32_t name = 0;
-    uint32_t correlation = 0;
+    uint64_t correlation = 0;
   };
   // Marks of one source, in order of time.
   using Source =
@@ -54,9 +64,15 @@ class StepWatch {
     std::vector<uint32_t> symbols;
   };
   Work work_of(int pid) const;
+  void see_mark(int pid, const trace::segments::Mark& mark);
+  void period_by_waits(const SegmentTail& tail, Rhythm& rhythm) const;
+  std::string call_a_step(const SegmentTail& tail, const Rhythm& rhythm,
+                          const std::map<int, std::vector<Launch>>& calls) const;
 
   std::map<Source, std::vector<int64_t>> marks_;
   int64_t first_mark_ns_ = 0;
+  bool marks_are_coming_ = false;
+  std::map<int, std::vector<Launch>> watched_;   // calls that were marked, by process
   std::map<int, std::vector<Launch>> launches_;  // by process
   std::map<int, std::vector<Launch>> kernels_;
   std::map<int, std::vector<Launch>> operators_;

@@ -15,6 +15,7 @@ using trace::segments::MarkKind;
 using trace::segments::SegmentWriter;
 
 constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kNow = 150 * kMs;  // when the watch is asked
 
 class Watched : public ::testing::Test {
  protected:
@@ -35,7 +36,7 @@ class Watched : public ::testing::Test {
 TEST_F(Watched, KnowsNothingBeforeTheSecondStep) {
   program.mark(MarkKind::kOptimizer, "SGD", 1 * kMs);
   see(program);
-  EXPECT_FALSE(watch.by_marks().known());
+  EXPECT_FALSE(watch.by_marks(kNow).known());
   EXPECT_EQ(watch.first_mark_ns(), 1 * kMs);
 }
 
@@ -46,7 +47,7 @@ TEST_F(Watched, TakesTheOptimizerForTheStepWhateverElseIsMarked) {
     program.mark(MarkKind::kModule, "Net", at + 5 * kMs).mark(MarkKind::kOptimizer, "SGD", at + 9 * kMs);
   }
   see(program);
-  const Rhythm rhythm = watch.by_marks();
+  const Rhythm rhythm = watch.by_marks(kNow);
   EXPECT_EQ(rhythm.step_ns, 10 * kMs);
   EXPECT_DOUBLE_EQ(rhythm.marks_a_step, 6);
   EXPECT_TRUE(rhythm.settled);
@@ -57,8 +58,8 @@ TEST_F(Watched, IsNotSettledWhileStepsBecomeShorter) {
   for (int step = 0; step < 12; ++step)
     program.mark(MarkKind::kOptimizer, "SGD", at += (40 - 3 * step) * kMs);
   see(program);
-  EXPECT_TRUE(watch.by_marks().known());
-  EXPECT_FALSE(watch.by_marks().settled);
+  EXPECT_TRUE(watch.by_marks(kNow).known());
+  EXPECT_FALSE(watch.by_marks(kNow).settled);
 }
 
 TEST_F(Watched, FindsThePeriodOfLaunchesAndTheCallThatComesOnceInIt) {
@@ -76,6 +77,74 @@ TEST_F(Watched, FindsThePeriodOfLaunchesAndTheCallThatComesOnceInIt) {
   EXPECT_EQ(rhythm.call_a_step, "cudaStreamSynchronize");
   watch.forget_work();
   EXPECT_FALSE(watch.saw_work());
+}
+
+// Ranges and waits come in programs that mark nothing better; the rarest encloses the others.
+TEST_F(Watched, TakesTheRarestRangeForTheStepWhereNothingIsSurer) {
+  for (int step = 0; step < 8; ++step) {
+    const int64_t at = (1 + 10 * step) * kMs;
+    for (int part = 0; part < 3; ++part) program.mark(MarkKind::kRange, "part", at + part * kMs);
+    program.mark(MarkKind::kRange, "step", at).mark(MarkKind::kHostWait, "torch.cuda.synchronize", at);
+  }
+  see(program);
+  const Rhythm rhythm = watch.by_marks(kNow);
+  EXPECT_EQ(rhythm.step_ns, 10 * kMs);
+  EXPECT_FALSE(rhythm.sure);
+  EXPECT_EQ(watch.first_mark_ns(), 0);
+  EXPECT_FALSE(watch.by_marks(10'000 * kMs).known()) << "they have stopped long ago";
+}
+
+TEST_F(Watched, KnowsThatMarksWillCome) {
+  EXPECT_FALSE(watch.marks_are_coming());
+  program.mark(MarkKind::kComing, "", 1 * kMs);
+  see(program);
+  EXPECT_TRUE(watch.marks_are_coming());
+  EXPECT_EQ(watch.first_mark_ns(), 0);
+}
+
+// Of the calls that are noted while nothing is recorded.
+TEST_F(Watched, FindsThePeriodOfCallsAndTheOneThatComesOnceInIt) {
+  uint64_t launched = 0;
+  for (int step = 0; step < 10; ++step) {
+    const int64_t at = (1 + 10 * step) * kMs;
+    for (int i = 0; i < 3; ++i)
+      program.mark(MarkKind::kApiCall, "cudaMemcpyAsync", at + i * kMs, launched += 10 + i);
+    program.mark(MarkKind::kApiCall, "cudaStreamSynchronize", at + 5 * kMs, launched += 50);
+  }
+  see(program);
+  EXPECT_FALSE(watch.by_marks(kNow).known());
+  const Rhythm rhythm = watch.by_calls(tail);
+  EXPECT_NEAR(static_cast<double>(rhythm.step_ns), 10.0 * kMs, 0.5 * kMs);
+  EXPECT_EQ(rhythm.call_a_step, "cudaStreamSynchronize");
+}
+
+TEST_F(Watched, FindsNoPeriodInCallsThatComeAsItHappens) {
+  for (uint64_t i = 1; i < 40; ++i)
+    program.mark(MarkKind::kApiCall, i % 7 * i % 3 == 0 ? "cudaMemcpy" : "cudaFree", i * i * kMs, i * i);
+  see(program);
+  EXPECT_FALSE(watch.by_calls(tail).known());
+}
+
+// Launches that are all alike, and a wait after each dozen.
+TEST_F(Watched, TellsStepsOfOneKernelByTheWaits) {
+  uint32_t correlation = 0;
+  for (int step = 0; step < 6; ++step)
+    for (int i = 0; i < 12; ++i) {
+      const int64_t at = (1 + 12 * step + i) * kMs;
+      program.add(program.call("cudaLaunchKernel", at, 1000, ++correlation));
+      program.add(program.kernel("tiny", at + 2000, 500'000, correlation));
+      if (i == 11) program.add(program.call("cudaDeviceSynchronize", at + 3000, 1000, 0));
+    }
+  see(program);
+  const Rhythm rhythm = watch.by_work(tail);
+  EXPECT_NEAR(static_cast<double>(rhythm.step_ns), 12.0 * kMs, 1.0 * kMs);
+  EXPECT_EQ(rhythm.call_a_step, "cudaDeviceSynchronize");
+}
+
+TEST_F(Watched, TakesOneKernelWithoutAWaitForNoStep) {
+  for (uint32_t i = 1; i < 100; ++i) program.add(program.kernel("tiny", i * kMs, 1000, i));
+  see(program);
+  EXPECT_FALSE(watch.by_work(tail).known());
 }
 
 TEST_F(Watched, FindsNoPeriodInWhatDoesNotRepeat) {

@@ -25,8 +25,8 @@ struct MarkGroup {
 
 // How surely marks of a kind come once a step, surest first.
 constexpr std::array<StepMarkKind, kStepMarkKindCount> kSurestFirst = {
-    StepMarkKind::kUser, StepMarkKind::kOptimizer, StepMarkKind::kData, StepMarkKind::kModule,
-    StepMarkKind::kApiCall};
+    StepMarkKind::kUser,  StepMarkKind::kOptimizer, StepMarkKind::kData,   StepMarkKind::kModule,
+    StepMarkKind::kRange, StepMarkKind::kHostWait,  StepMarkKind::kApiCall};
 
 std::size_t doubt(StepMarkKind kind) {
   return static_cast<std::size_t>(std::find(kSurestFirst.begin(), kSurestFirst.end(), kind) -
@@ -63,7 +63,14 @@ std::vector<MarkGroup> mark_groups(const Trace& trace, int rank) {
   for (const StepMark& mark : trace.meta.marks)
     if (mark.rank == rank) times[{mark.kind, mark.name}].push_back(mark.time_ns);
   std::vector<MarkGroup> groups;
-  for (auto& [key, list] : times) groups.push_back({key.first, key.second, std::move(list)});
+  for (auto& [key, list] : times) {
+    // Calls that were noted when the session looked for the one that comes once a step are not that one.
+    const bool counts = key.first != StepMarkKind::kApiCall ||
+                        std::any_of(list.begin(), list.end(), [&](int64_t time_ns) {
+                          return block_at(trace.meta.blocks, rank, time_ns) != nullptr;
+                        });
+    if (counts) groups.push_back({key.first, key.second, std::move(list)});
+  }
   for (MarkGroup& group : groups)
     if (group.kind == StepMarkKind::kApiCall) add_recorded_calls(trace, rank, group);
   std::stable_sort(groups.begin(), groups.end(), [](const MarkGroup& a, const MarkGroup& b) {
@@ -238,6 +245,12 @@ std::string MarkedSteps::what() const {
     case StepMarkKind::kApiCall:
       text = "a call that comes once a step";
       break;
+    case StepMarkKind::kHostWait:
+      text = "what waits for the device";
+      break;
+    case StepMarkKind::kRange:
+      text = "an NVTX range of the program";
+      break;
   }
   if (!name.empty()) text += fmt::format(" ({})", name);
   if (marks_a_step > 1) text += fmt::format(", {} a step", marks_a_step);
@@ -245,7 +258,8 @@ std::string MarkedSteps::what() const {
 }
 
 double MarkedSteps::confidence() const {
-  constexpr std::array<double, kStepMarkKindCount> kConfidenceOfKind = {1, 1, 0.9, 0.8, 0.6};
+  constexpr std::array<double, kStepMarkKindCount> kConfidenceOfKind = {1,   1,   0.9, 0.8,
+                                                                           0.8, 0.6, 0.6};
   return kConfidenceOfKind[doubt(kind)];
 }
 

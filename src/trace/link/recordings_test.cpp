@@ -175,11 +175,11 @@ TEST(LinkedRecordings, HaveTheSameStepsWithoutTheProfilersMarks) {
       Trace bare = without_marks(raw, all_ranges);
       ASSERT_TRUE(link_trace(bare).ok()) << file;
       const StepsFound found = steps_found(bare.meta);
-      EXPECT_TRUE(found.how.starts_with("the repeating sequence")) << file << found.how;
       if (only_layers(file)) {
         EXPECT_LT(found.confidence, 0.5) << file;
         continue;
       }
+      EXPECT_TRUE(found.how.starts_with("the repeating sequence")) << file << found.how;
       const Steps expected = steps_of(marked), steps = steps_of(bare);
       EXPECT_NEAR(steps.count, expected.count, 1) << file << ": " << found.how;
       EXPECT_NEAR(steps.period_ms, expected.period_ms, 0.01 * expected.period_ms)

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
 
 #include "trace/link/period.h"
+#include "trace/link/waits.h"
 
 namespace hone::trace::link {
 namespace {
@@ -18,6 +20,7 @@ struct Event {
   uint32_t row = kNoSpan;  // the launch or the operator, on the host; the work, where no launch is recorded
   bool optimizer = false;
   bool from_host = false;  // a copy to the device
+  bool to_host = false;    // a copy from it
   bool graph = false;      // launches a graph of many kernels
 };
 
@@ -82,11 +85,11 @@ std::vector<Event> launches(const Trace& trace, int rank, const SpanNesting& nes
     const uint32_t named = item.caller != kNoSpan && !takes_turns ? item.caller
                            : graph                                ? item.launch
                                                                   : item.row;
-    events.push_back(
-        {trace.spans.start_ns[row], trace.spans.name[named].index, row, false,
-         trace.spans.category[item.row] == Category::kMemcpy &&
-             trace.strings.text(trace.spans.name[item.row]).find("HtoD") != std::string_view::npos,
-         graph});
+    const std::string_view copy = trace.spans.category[item.row] == Category::kMemcpy
+                                      ? trace.strings.text(trace.spans.name[item.row])
+                                      : std::string_view();
+    events.push_back({trace.spans.start_ns[row], trace.spans.name[named].index, row, false,
+                      copy.find("HtoD") != copy.npos, copy.find("DtoH") != copy.npos, graph});
   }
   std::stable_sort(events.begin(), events.end(),
                    [](const Event& a, const Event& b) { return a.time_ns < b.time_ns; });
@@ -108,8 +111,8 @@ std::vector<Event> calls(const Trace& trace, int rank, const SpanNesting& nestin
     if (trace.spans.category[row] != Category::kOperator || rank_of(trace, row) != rank) continue;
     const uint32_t around = nesting.parent(row);
     if (around != kNoSpan && operator_around[around] != kNoSpan) continue;
-    events.push_back(
-        {trace.spans.start_ns[row], trace.spans.name[row].index, row, within_optimizer(row), false, false});
+    events.push_back({trace.spans.start_ns[row], trace.spans.name[row].index, row, within_optimizer(row),
+                      false, false, false});
   }
   std::stable_sort(events.begin(), events.end(),
                    [](const Event& a, const Event& b) { return a.time_ns < b.time_ns; });
@@ -142,7 +145,50 @@ struct Bounds {
   std::vector<uint32_t> places;  // events with which steps begin; the last may be the number of events
   std::string by;                // "the optimizer", "a batch copied to the device", …; empty: nothing known
   bool alternate = false;        // only every other step is like the one before
+  double launches_between_waits = 0;  // not 0: divided where the host waits for the device
 };
+
+// How many events lie before each moment of a kind at which the host waits: calls that synchronise, by name, and copies to
+// it.
+std::map<std::string, std::vector<uint32_t>> host_waits(const Trace& trace, int rank,
+                                                        const std::vector<Event>& events) {
+  const auto before = [&](int64_t time_ns) {
+    return static_cast<uint32_t>(
+        std::upper_bound(events.begin(), events.end(), time_ns,
+                         [](int64_t time, const Event& event) { return time < event.time_ns; }) -
+        events.begin());
+  };
+  std::map<std::string, std::vector<uint32_t>> waits;
+  for (uint32_t row = 0; row < trace.spans.size(); ++row)
+    if (trace.spans.category[row] == Category::kSynchronization && rank_of(trace, row) == rank &&
+        trace.tracks[trace.spans.track[row].index].kind == TrackKind::kThread)
+      waits[std::string(trace.strings.text(trace.spans.name[row]))].push_back(
+          before(trace.spans.start_ns[row]));
+  for (std::size_t i = 0; i < events.size(); ++i)
+    if (events[i].to_host) waits["a copy to the host"].push_back(static_cast<uint32_t>(i + 1));
+  for (auto& [name, places] : waits) std::sort(places.begin(), places.end());
+  return waits;
+}
+
+constexpr double kConfidenceInWaits = 0.45;  // a layer whose result is copied to the host looks so, too
+
+// Of all kinds of waits that come regularly the rarest: a step may wait several times in a way of its own.
+Bounds bounds_by_waits(const Trace& trace, int rank, const std::vector<Event>& events) {
+  std::vector<uint32_t> breaks;  // where one block ends and the next begins
+  for (std::size_t i = 1; i < events.size() && !trace.meta.blocks.empty(); ++i)
+    if (block_at(trace.meta.blocks, rank, events[i].time_ns) !=
+        block_at(trace.meta.blocks, rank, events[i - 1].time_ns))
+      breaks.push_back(static_cast<uint32_t>(i));
+  Bounds bounds;
+  double longest = 0;
+  for (const auto& [name, places] : host_waits(trace, rank, events)) {
+    WaitPeriod period = find_wait_period(places, breaks);
+    if (period.length <= longest) continue;
+    longest = period.length;
+    bounds = {std::move(period.places), "the host's wait for the device (" + name + ")", false, longest};
+  }
+  return bounds;
+}
 
 double spacing(const std::vector<uint32_t>& places) {
   return places.size() < 2
@@ -151,7 +197,7 @@ double spacing(const std::vector<uint32_t>& places) {
 }
 
 // Places that recur about as often as the period, from what is known to happen once in a step.
-Bounds choose_bounds(const std::vector<Event>& events, const Period& period) {
+Bounds choose_bounds(const Trace& trace, int rank, const std::vector<Event>& events, const Period& period) {
   if (const auto ends = after_optimizer(events, period.length); ends.size() >= 2) {
     const double times = period.found() ? period.length / spacing(ends) : 1;
     // Fewer than once in a period: gradients are accumulated over several, and the update ends the step. More
@@ -161,6 +207,8 @@ Bounds choose_bounds(const std::vector<Event>& events, const Period& period) {
     const bool alternate = ends.size() / each < 2;
     return {every(ends, alternate ? 1 : each), "the end of the optimizer's step", alternate};
   }
+  if (period.length < kShortPeriod)
+    if (Bounds waits = bounds_by_waits(trace, rank, events); !waits.places.empty()) return waits;
   if (!period.found()) return {};
   std::vector<uint32_t> copies;
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -169,10 +217,12 @@ Bounds choose_bounds(const std::vector<Event>& events, const Period& period) {
     if (copies.empty() || at - copies.back() > 0.25 * period.length) copies.push_back(at);
   }
   if (copies.size() >= 2 && std::abs(spacing(copies) / period.length - 1) < 0.1)
-    return {copies, "a batch copied to the device", false};
+    return {copies, "a batch copied to the device"};
   const bool graphs = std::all_of(period.anchors.begin(), period.anchors.end(),
                                   [&](uint32_t place) { return events[place].graph; });
-  Bounds bounds{period.anchors, {}, false};
+  // One kernel again and again: nothing says how many launches of it are a step.
+  if (period.length < 1.5 && !graphs) return {};
+  Bounds bounds{period.anchors, {}};
   if (graphs) bounds.by = "the replay of a CUDA graph";
   return bounds;
 }
@@ -264,19 +314,33 @@ Repetition find_repetition(const Trace& trace, int rank, const SpanNesting& nest
   std::transform(events.begin(), events.end(), symbols.begin(),
                  [](const Event& event) { return event.symbol; });
   const Period period = find_period(symbols);
-  Bounds bounds = choose_bounds(events, period);
-  if (auto aligned = from_the_start(events, bounds.places); !aligned.empty())
+  Bounds bounds = choose_bounds(trace, rank, events, period);
+  const bool waits = bounds.launches_between_waits > 0;
+  if (auto aligned = from_the_start(events, bounds.places); !aligned.empty() && !waits)
     bounds.places = std::move(aligned);
   complete_ends(bounds.places, events.size());
   Repetition result;
-  if (bounds.places.size() < 3) return result;
+  if (bounds.places.size() < 3) {
+    if (period.found() && period.length < 1.5)
+      result.what = fmt::format("{} {} of one kind follow each other, and nothing tells how many are a step",
+                                events.size(), by_launches ? "launches" : "calls of operators");
+    return result;
+  }
   for (uint32_t place : bounds.places)
     result.bounds_ns.push_back(place < events.size() ? begin_of(trace, nesting, events, place) : 0);
   result.bounds_ns.back() = end_of_last(trace, nesting, events, bounds.places, result.bounds_ns);
-  const double length = spacing(bounds.places);
+  const double length = waits ? bounds.launches_between_waits : spacing(bounds.places);
   const char* unit = by_launches ? (length < 1.5 ? "launch" : "launches") : "calls of operators";
   result.what = fmt::format("{:.0f} {} a step{}", length, unit,
                             bounds.by.empty() ? "" : fmt::format(", divided at {}", bounds.by));
+  if (waits) {
+    result.confidence = kConfidenceInWaits;
+    result.notes.push_back(fmt::format(
+        "the host waits for the device after every {:.0f} {}, and nothing else tells where a step ends: name "
+        "steps with an NVTX range around each, if that is not one",
+        length, unit));
+    return result;
+  }
   const double even = std::max(0.0, 1 - unevenness(bounds.places));
   const bool agrees = period.found() && std::abs(std::remainder(length / period.length, 1.0)) < 0.1;
   // Only an optimizer runs once a step. Layers, tokens and batches repeat as well, and with them copies and

@@ -1,5 +1,6 @@
 // Steps of a program that nobody marked: from the sequence of what it launched (or, without devices, called),
-// and from what happens once in a step: the optimizer, a batch that arrives.
+// and from what happens once in a step: the optimizer, a batch that arrives, where that says too little, that the host
+// waits for the device.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace hone::trace::link {
 struct Repetition {
   // Where steps begin on the host, and where the last one ends: one more than there are steps.
   std::vector<int64_t> bounds_ns;
-  std::string what;       // "412 launches, each ending with the optimizer"
+  std::string what;       // "412 launches, each ending with the optimizer"; of what is none, why it is not, if known
   double confidence = 0;  // 0 to 1
   std::vector<std::string> notes;
 

@@ -137,6 +137,44 @@ TEST(Repetition, IsFoundInRecordingsOfDevicesAlone) {
   ASSERT_TRUE(program.trace.validate().ok());
 }
 
+// Launches of one kernel again and again, with a wait of the host after every twenty; empty: it never waits.
+Trace chain(int steps, std::string_view wait) {
+  Program program;
+  int64_t time = 1;
+  for (int step = 0; step < steps; ++step) {
+    for (int i = 0; i < 20; ++i, time += 10) program.kernel(program.main, "tiny", time, time + 5, 2);
+    if (!wait.empty()) program.span(program.main, Category::kSynchronization, wait, time, 4);
+    time += 5;
+  }
+  return std::move(program.trace);
+}
+
+TEST(Repetition, OfLaunchesThatAreAllAlikeEndsWhereTheHostWaits) {
+  Trace trace = chain(8, "cudaDeviceSynchronize");
+  ASSERT_TRUE(link_trace(trace).ok());
+  const StepsFound found = steps_found(trace.meta);
+  EXPECT_EQ(found.how,
+            "the repeating sequence: 20 launches a step, divided at the host's wait for the device "
+            "(cudaDeviceSynchronize)");
+  EXPECT_LT(found.confidence, 0.5);
+  int steps = 0;
+  for (std::size_t row = 0; row < trace.spans.size(); ++row)
+    if (trace.spans.category[row] == Category::kStep) {
+      ++steps;
+      EXPECT_NEAR(static_cast<double>(trace.spans.duration_ns[row]), 205'000, 15'000);
+    }
+  EXPECT_EQ(steps, 8);
+}
+
+TEST(Repetition, IsNotFoundInLaunchesThatAreAllAlikeWithoutAWait) {
+  Trace trace = chain(8, "");
+  ASSERT_TRUE(link_trace(trace).ok());
+  EXPECT_EQ(steps_found(trace.meta).how,
+            "the whole trace as one step: 160 launches of one kind follow each other, and nothing tells how many "
+            "are a step");
+  EXPECT_EQ(steps_found(trace.meta).confidence, 0);
+}
+
 TEST(Repetition, IsNeverReadFromGaps) {
   Runner runner;
   for (std::string_view op :

@@ -243,7 +243,12 @@ class RankDivider {
     if (division.steps.empty()) division = by_repetition();
     if (division.steps.empty()) {
       division.steps = {whole_step(trace_, rank_)};
-      division.found = {"the whole trace as one step: nothing in it repeats", 0, {}};
+      const std::string why = division.found.how.empty() ? "nothing in it repeats" : division.found.how;
+      division.found = {(trace_.meta.blocks.empty() ? "the whole trace as one step: "
+                                                    : "the longest recorded block as one step: ") +
+                            why,
+                        0,
+                        {}};
     } else {
       division.blocks = block_steps_by_launches(trace_.meta, rank_, division.steps, launches_);
     }
@@ -259,6 +264,14 @@ class RankDivider {
     Division division;
     if (!marked.found()) return division;
     division.found = {marked.what(), marked.confidence(), {}};
+    const bool watched = marked.kind == StepMarkKind::kApiCall &&
+                         std::any_of(marked.blocks.begin(), marked.blocks.end(), [](const BlockSteps& block) {
+                           return block.mode == BlockMode::kUntouched;
+                         });
+    if (watched)
+      division.found.notes.emplace_back(
+          "the program marks no steps itself: before anything was recorded CUPTI was there to note that call, "
+          "which may have cost up to 0.5 µs a launch in steps that wait for launches");
     division.steps = std::move(marked.steps);
     division.blocks = std::move(marked.blocks);
     return division;
@@ -284,7 +297,10 @@ class RankDivider {
   Division by_repetition() const {
     Division division;
     const Repetition repetition = find_repetition(trace_, rank_, nesting_, work_, roles_);
-    if (!repetition.found()) return division;
+    if (!repetition.found()) {
+      division.found.how = repetition.what;
+      return division;
+    }
     division.steps = within_blocks(trace_.meta, rank_, between(repetition.bounds_ns));
     division.found = {"the repeating sequence: " + repetition.what, repetition.confidence, repetition.notes};
     return division;

@@ -133,7 +133,16 @@ struct ModeChange {
 };
 
 // A moment that comes once a step, cheap enough to be noted in steps that are left alone.
-enum class MarkKind : uint32_t { kOptimizer = 1, kModule, kData, kApiCall, kUser };
+enum class MarkKind : uint32_t {
+  kOptimizer = 1,
+  kModule,
+  kData,
+  kApiCall,  // of CUDA, noted by CUPTI where the session asks for it
+  kUser,
+  kComing,    // no such moment, but that some will come: the program has made a module or an optimizer
+  kHostWait,  // the framework is asked to wait for the device
+  kRange,     // one of the program's NVTX ranges begins, which lies in no other or in one; digits left out of its name
+};
 struct Mark {
   Head head;
   int64_t time_ns = 0;

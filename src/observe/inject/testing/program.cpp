@@ -67,6 +67,15 @@ void one_plain_step() {
   fake_synchronize();
 }
 
+// A step of launches that are all alike; `waits` says whether the program waits for them.
+void one_chain(bool waits) {
+  for (int i = 0; i < 20; ++i) {
+    fake_runtime_launch("tiny");
+    usleep(20);
+  }
+  if (waits) fake_synchronize();
+}
+
 // A program's copy of the NVTX header: functions that a tool replaces.
 nvtx::Function core_functions[16], domain_functions[16];
 nvtx::Function* core_table[17];
@@ -84,6 +93,18 @@ int nvtx_table(int module, nvtx::Function*** table, unsigned* entries) {
 const void* nvtx_export(uint32_t table) {
   static const nvtx::Callbacks callbacks = {sizeof(nvtx::Callbacks), nvtx_table};
   return table == nvtx::kCallbacksTable ? &callbacks : nullptr;
+}
+
+// Launches that are all alike within an NVTX range, whose number counts on.
+void one_ranged_step() {
+  static const bool there =
+      of_hone<int(nvtx::ExportTable)>("InitializeInjectionNvtx2")(nvtx_export) != 0;
+  static int number = 0;
+  if (!there) return;
+  const std::string name = "batch " + std::to_string(number++);
+  reinterpret_cast<int (*)(const char*)>(core_functions[nvtx::kRangePushA])(name.c_str());
+  one_chain(false);
+  reinterpret_cast<int (*)()>(core_functions[nvtx::kRangePop])();
 }
 
 void use_nvtx() {
@@ -212,6 +233,9 @@ void perform(const std::string& what, const std::string& with, char** arguments)
   if (what == "ranges") times([] { end_range(begin_range("aten::add")); });
   if (what == "steps") times(one_step);
   if (what == "plain") times(one_plain_step);
+  if (what == "chain") times([] { one_chain(true); });
+  if (what == "alike") times([] { one_chain(false); });
+  if (what == "ranged") times(one_ranged_step);
   if (what == "nested") {
     const uint64_t outer = begin_range("outer");
     begin_range("forgotten");

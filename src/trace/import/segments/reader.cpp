@@ -78,6 +78,12 @@ std::optional<StepMarkKind> mark_kind(MarkKind kind) {
       return StepMarkKind::kApiCall;
     case MarkKind::kUser:
       return StepMarkKind::kUser;
+    case MarkKind::kHostWait:
+      return StepMarkKind::kHostWait;
+    case MarkKind::kRange:
+      return StepMarkKind::kRange;
+    case MarkKind::kComing:
+      break;
   }
   return std::nullopt;
 }
