@@ -87,7 +87,8 @@ TEST_F(ProfileOfDevicePrograms, TakesRangesOfTheProgramForSteps) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const json found = explained();
   ASSERT_FALSE(found.is_null()) << result.err;
-  EXPECT_THAT(found["step"]["how_found"].get<std::string>(), HasSubstr("an NVTX range of the program (batch #)"));
+  EXPECT_THAT(found["step"]["how_found"].get<std::string>(),
+              HasSubstr("an NVTX range of the program (batch #)"));
   EXPECT_EQ(found["step"]["unrecorded_measured"], true) << result.err;
   EXPECT_GT(found["step"]["unrecorded_ms"]["median"], 20 * 0.05);
 }

@@ -52,7 +52,7 @@ void CallTable::fill(const Cupti& cupti, Output& output) {
     const std::string_view name = text;
     waits_[id] = name.find(kWait) != name.npos || begins_with_one_of(name, kMayEndSteps);
     recorded_[id] = waits_[id] || (runtime ? begins_with_one_of(name, kRuntimeCalls)
-                                                              : begins_with_one_of(name, kDriverCalls));
+                                           : begins_with_one_of(name, kDriverCalls));
     launches_[id] = begins_with_one_of(name, kLaunches);
     names_[id] = output.id(without_version(name));
   }

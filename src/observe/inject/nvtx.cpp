@@ -76,8 +76,10 @@ uint32_t id_without_digits(const char* text) {
   size_t length = 0;
   for (; text && *text && length < sizeof(kept); ++text) {
     const bool digit = *text >= '0' && *text <= '9';
-    if (!digit) kept[length++] = *text;
-    else if (length == 0 || kept[length - 1] != '#') kept[length++] = '#';
+    if (!digit)
+      kept[length++] = *text;
+    else if (length == 0 || kept[length - 1] != '#')
+      kept[length++] = '#';
   }
   return hone_intern_bytes(kept, length);
 }

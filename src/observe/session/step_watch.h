@@ -41,7 +41,7 @@ class StepWatch {
   // data loader's, its ranges', its waits'. Known from the second step on. What is not sure counts only as long as it
   // goes on (`now_ns`).
   Rhythm by_marks(int64_t now_ns) const;
-  int64_t first_mark_ns() const { return first_mark_ns_; }    // of the sure kinds; 0: none yet
+  int64_t first_mark_ns() const { return first_mark_ns_; }     // of the sure kinds; 0: none yet
   bool marks_are_coming() const { return marks_are_coming_; }  // the program has what gives sure marks
   // By the calls into CUDA that wait, copy or replay a graph, noted while nothing was recorded. `tail` knows the names.
   Rhythm by_calls(const SegmentTail& tail) const;

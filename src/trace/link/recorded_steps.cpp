@@ -65,10 +65,10 @@ std::vector<MarkGroup> mark_groups(const Trace& trace, int rank) {
   std::vector<MarkGroup> groups;
   for (auto& [key, list] : times) {
     // Calls that were noted when the session looked for the one that comes once a step are not that one.
-    const bool counts = key.first != StepMarkKind::kApiCall ||
-                        std::any_of(list.begin(), list.end(), [&](int64_t time_ns) {
-                          return block_at(trace.meta.blocks, rank, time_ns) != nullptr;
-                        });
+    const bool counts =
+        key.first != StepMarkKind::kApiCall || std::any_of(list.begin(), list.end(), [&](int64_t time_ns) {
+          return block_at(trace.meta.blocks, rank, time_ns) != nullptr;
+        });
     if (counts) groups.push_back({key.first, key.second, std::move(list)});
   }
   for (MarkGroup& group : groups)
@@ -258,8 +258,7 @@ std::string MarkedSteps::what() const {
 }
 
 double MarkedSteps::confidence() const {
-  constexpr std::array<double, kStepMarkKindCount> kConfidenceOfKind = {1,   1,   0.9, 0.8,
-                                                                           0.8, 0.6, 0.6};
+  constexpr std::array<double, kStepMarkKindCount> kConfidenceOfKind = {1, 1, 0.9, 0.8, 0.8, 0.6, 0.6};
   return kConfidenceOfKind[doubt(kind)];
 }
 

@@ -17,7 +17,8 @@ namespace hone::trace::link {
 struct Repetition {
   // Where steps begin on the host, and where the last one ends: one more than there are steps.
   std::vector<int64_t> bounds_ns;
-  std::string what;       // "412 launches, each ending with the optimizer"; of what is none, why it is not, if known
+  std::string
+      what;  // "412 launches, each ending with the optimizer"; of what is none, why it is not, if known
   double confidence = 0;  // 0 to 1
   std::vector<std::string> notes;
 

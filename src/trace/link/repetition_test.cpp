@@ -169,9 +169,10 @@ TEST(Repetition, OfLaunchesThatAreAllAlikeEndsWhereTheHostWaits) {
 TEST(Repetition, IsNotFoundInLaunchesThatAreAllAlikeWithoutAWait) {
   Trace trace = chain(8, "");
   ASSERT_TRUE(link_trace(trace).ok());
-  EXPECT_EQ(steps_found(trace.meta).how,
-            "the whole trace as one step: 160 launches of one kind follow each other, and nothing tells how many "
-            "are a step");
+  EXPECT_EQ(
+      steps_found(trace.meta).how,
+      "the whole trace as one step: 160 launches of one kind follow each other, and nothing tells how many "
+      "are a step");
   EXPECT_EQ(steps_found(trace.meta).confidence, 0);
 }
 

@@ -270,7 +270,8 @@ class RankDivider {
                          });
     if (watched)
       division.found.notes.emplace_back(
-          "the program marks no steps itself: before anything was recorded CUPTI was there to note that call, "
+          "the program marks no steps itself: before anything was recorded CUPTI was there to note that "
+          "call, "
           "which may have cost up to 0.5 µs a launch in steps that wait for launches");
     division.steps = std::move(marked.steps);
     division.blocks = std::move(marked.blocks);

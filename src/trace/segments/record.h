@@ -141,7 +141,7 @@ enum class MarkKind : uint32_t {
   kUser,
   kComing,    // no such moment, but that some will come: the program has made a module or an optimizer
   kHostWait,  // the framework is asked to wait for the device
-  kRange,     // one of the program's NVTX ranges begins, which lies in no other or in one; digits left out of its name
+  kRange,  // one of the program's NVTX ranges begins, which lies in no other or in one; digits left out of its name
 };
 struct Mark {
   Head head;

@@ -97,8 +97,7 @@ const void* nvtx_export(uint32_t table) {
 
 // Launches that are all alike within an NVTX range, whose number counts on.
 void one_ranged_step() {
-  static const bool there =
-      of_hone<int(nvtx::ExportTable)>("InitializeInjectionNvtx2")(nvtx_export) != 0;
+  static const bool there = of_hone<int(nvtx::ExportTable)>("InitializeInjectionNvtx2")(nvtx_export) != 0;
   static int number = 0;
   if (!there) return;
   const std::string name = "batch " + std::to_string(number++);
