@@ -12,6 +12,7 @@ HOOKS = {
     "torch.nn.modules.module": "marks.of_modules",
     "torch.utils.data.dataloader": "marks.of_data_loaders",
     "torch.cuda": "marks.of_waits",
+    "torch.cuda.graphs": "graphs.of_torch",
     "torch._dynamo.eval_frame": "marks.of_compiled_modules",
 }
 

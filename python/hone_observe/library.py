@@ -18,7 +18,8 @@ def _load():
         loaded.hone_note.argtypes = [ctypes.c_char_p]
         loaded.hone_note.restype = None
         loaded.hone_leave_device.argtypes = [ctypes.c_char_p]
-        loaded.hone_leave_device.restype = None
+        for name in ("hone_leave_device", "hone_return_device", "hone_capture_begins", "hone_capture_ends"):
+            getattr(loaded, name).restype = None
         return loaded
     except Exception:
         return None
@@ -33,6 +34,11 @@ def _nothing(*_):
 
 mark = _loaded.hone_mark if _loaded else _nothing
 _intern = _loaded.hone_intern if _loaded else _nothing
+
+
+return_device = _loaded.hone_return_device if _loaded else _nothing
+capture_begins = _loaded.hone_capture_begins if _loaded else _nothing
+capture_ends = _loaded.hone_capture_ends if _loaded else _nothing
 
 
 def intern(text):

@@ -205,7 +205,19 @@ void ProfileRun::explain_or_say() {
     return;
   }
   const Status status = explain();
-  if (!status.ok()) tell("not explained: " + report::clean_utf8(status.error().message));
+  if (status.ok()) return;
+  if (recorded_.blocks.empty())
+    tell(
+        fmt::format("nothing was recorded: '{}' ended {:.1f} s after its start, before it was known what its "
+                    "steps are and that it "
+                    "was warm; let it run longer, or wait less (--wait)",
+                    program(), static_cast<double>(recorded_.end_ns - recorded_.start_ns) * 1e-9));
+  else
+    tell("not explained: " + report::clean_utf8(status.error().message));
+  for (const std::string& note : recorded_.notes_of_program) tell(report::clean_utf8(note));
+  if (recorded_.marked_step_ns > 0)
+    tell(fmt::format("a step took {:.3g} ms by the program's own marks",
+                     static_cast<double>(recorded_.marked_step_ns) * 1e-6));
 }
 
 // What is said once the program has ended.

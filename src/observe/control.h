@@ -33,6 +33,7 @@ enum class Attachment : uint32_t {
   kAttached,  // CUPTI is ours
   kHostOnly,  // there is no device, or CUPTI is not to be had: a Note in the segment says why
   kEnded,     // the process has ended in good order
+  kLent,      // CUPTI is the program's own profiler's until that has ended
 };
 
 // What the session wants next. Written while `order` is odd, in force once it is even again.

@@ -197,6 +197,38 @@ TEST(RecorderFaults, AProgramThatProfilesItselfGetsCupti) {
   EXPECT_THAT(segment.notes(), ElementsAre("the program profiles itself"));
 }
 
+TEST(RecorderFaults, WhatTheProgramsProfilerHasDoneWithIsRecordedAgain) {
+  RunFolder folder;
+  ObservedProgram program(folder);
+  record_three(folder, program);
+  program.perform("leave");
+  EXPECT_EQ(program.slot()->attachment, Attachment::kLent);
+  ASSERT_TRUE(program.order(Mode::kTimeline));
+  program.perform("launch 5");
+  program.perform("return");
+  ASSERT_TRUE(program.order(Mode::kTimeline));
+  program.perform("launch 2");
+  EXPECT_EQ(program.wait(), 0);
+  const RawSegment segment = first_segment(folder);
+  EXPECT_THAT(segment.all<segments::Kernel>(), SizeIs(5));
+  EXPECT_THAT(segment.notes(), SizeIs(1));
+}
+
+// CUPTI tells of nodes while it is subscribed, and graphs are captured before anything is recorded.
+TEST(RecorderFaults, NodesOfGraphsThatWereCapturedEarlierAreKnown) {
+  RunFolder folder;
+  ObservedProgram program(folder);
+  program.perform("init");
+  program.perform("captured");
+  ASSERT_TRUE(program.order(Mode::kTimeline));
+  program.perform("graph");
+  EXPECT_EQ(program.wait(), 0);
+  const RawSegment segment = first_segment(folder);
+  EXPECT_THAT(segment.all<segments::GraphNode>(), SizeIs(4));
+  EXPECT_THAT(segment.all<segments::Kernel>(), SizeIs(2));
+  EXPECT_THAT(segment.names_of(&segments::Range::name), ElementsAre("aten::mm"));
+}
+
 TEST(RecorderFaults, AForkedWorkerHasASegmentOfItsOwn) {
   RunFolder folder;
   ObservedProgram program(folder);

@@ -24,7 +24,13 @@ constexpr cupti::ActivityKind kKinds[] = {
     cupti::ActivityKind::kPeerCopy,         cupti::ActivityKind::kSet,
     cupti::ActivityKind::kSynchronization,  cupti::ActivityKind::kMemory};
 
-enum DeviceNote : uint32_t { kNoteActivities = 1, kNoteClock = 2, kNoteFinalize = 4, kNoteRefused = 8 };
+enum DeviceNote : uint32_t {
+  kNoteActivities = 1,
+  kNoteClock = 2,
+  kNoteFinalize = 4,
+  kNoteRefused = 8,
+  kNoteLent = 16
+};
 
 // Calls of this thread into CUDA that are open, of those whose beginning the watch saw.
 struct CallDepth {
@@ -67,6 +73,7 @@ void DeviceRecorder::obey(const DeviceOrder& order) {
 
 void DeviceRecorder::obey_locked() {
   const DeviceOrder& order = order_;
+  if (attached()) attached_for_capture_ = false;  // from here on it is for the order
   if (!cuda_is_here() || state_ == State::kGone) return;
   stop_watching();
   if (is_recorded(order.mode)) {
@@ -86,6 +93,7 @@ void DeviceRecorder::obey_locked() {
 }
 
 bool DeviceRecorder::attach() {
+  if (lent_) return false;
   if (state_ != State::kDetached) return state_ != State::kGone;
   char why[4096 + 256];
   if (!loaded_ && !load_cupti(environment_, cupti_, why, sizeof(why))) {
@@ -336,14 +344,28 @@ void DeviceRecorder::describe_devices() {
   devices_described_ = write_devices(output_);
 }
 
-void DeviceRecorder::leave(const char* reason) {
+void DeviceRecorder::lend(const char* reason) {
   Locked locked(lock_);
-  if (state_ == State::kGone) return;
+  if (state_ == State::kGone || lent_.exchange(true)) return;
   stop_watching();
   stop_recording();
   unsubscribe();
-  state_ = State::kGone;
-  output_.note(reason);
+  note_once(kNoteLent, reason);
+}
+
+void DeviceRecorder::take_back() { lent_ = false; }
+
+void DeviceRecorder::capture_begins() {
+  Locked locked(lock_);
+  if (captures_++ > 0 || !cuda_is_here() || state_ != State::kDetached) return;
+  attached_for_capture_ = attach();
+}
+
+void DeviceRecorder::capture_ends() {
+  Locked locked(lock_);
+  if (captures_ == 0 || --captures_ > 0) return;
+  if (attached_for_capture_ && state_ == State::kWatching && watch_ == Watch::kNothing) unsubscribe();
+  attached_for_capture_ = false;
 }
 
 void DeviceRecorder::process_ends() {
@@ -356,6 +378,8 @@ void DeviceRecorder::in_child() {
   lock_.reopen();
   watch_ = Watch::kNothing;
   counters_.in_child();
+  lent_ = false;
+  captures_ = 0;
   if (cuda_is_here()) state_ = State::kGone;  // CUDA does not work in the child either
 }
 

@@ -51,8 +51,14 @@ class DeviceRecorder {
   // Writes what the devices are, once CUDA can be asked.
   void describe_devices();
 
-  // Lets go of CUPTI for good.
-  void leave(const char* reason);
+  // Lets go of CUPTI while the program's own profiler wants it, and until that has ended.
+  void lend(const char* reason);
+  void take_back();
+
+  // While the program captures a CUDA graph CUPTI says which call made which node, which nobody can learn later. Where
+  // nothing else is wanted of it yet it is subscribed for that alone, and let go of at the end.
+  void capture_begins();
+  void capture_ends();
 
   // The process ends: everything is delivered, and CUPTI, which is taken down next, is not called any more.
   void process_ends();
@@ -60,6 +66,7 @@ class DeviceRecorder {
   bool cuda_is_here() const { return cuda_is_here_.load(std::memory_order_acquire); }
   bool attached() const { return state_.load() == State::kWatching || state_.load() == State::kRecording; }
   bool unavailable() const { return state_.load() == State::kGone || refused_.load(); }
+  bool lent() const { return lent_.load(); }
 
   // Whether all is counted that was ordered to be, as far as it can be.
   bool counted() const { return counters_.done(); }
@@ -125,6 +132,9 @@ class DeviceRecorder {
   std::atomic<State> state_{State::kDetached};
   std::atomic<bool> cuda_is_here_{false};
   std::atomic<bool> refused_{false};  // the program's own profiler has CUPTI at the moment
+  std::atomic<bool> lent_{false};     // and told us so
+  bool attached_for_capture_ = false;
+  int captures_ = 0;  // that go on
   bool loaded_ = false, attached_before_ = false, devices_described_ = false, exit_is_watched_ = false;
   cupti::Subscriber subscriber_ = nullptr;
   uint32_t mark_runtime_call_ = 0, mark_driver_call_ = 0;

@@ -110,9 +110,21 @@ void hone_note(const char* text) {
 
 void hone_leave_device(const char* reason) {
   if (this_process() && this_process()->recording()) {
-    this_process()->leave_device(reason ? reason
-                                        : "no device work recorded from here on: the program asked for it");
+    this_process()->lend_device(reason ? reason
+                                       : "no device work recorded from here on: the program asked for it");
   }
+}
+
+void hone_return_device(void) {
+  if (this_process()) this_process()->take_device_back();
+}
+
+void hone_capture_begins(void) {
+  if (this_process() && this_process()->recording()) this_process()->capture_begins();
+}
+
+void hone_capture_ends(void) {
+  if (this_process()) this_process()->capture_ends();
 }
 
 void hone_flush(void) {

@@ -55,9 +55,14 @@ HONE_HOST_API void hone_sample(int64_t tid, uint32_t kind, const uint32_t* frame
 // A line for the reader of the report: what could not be recorded, and why.
 HONE_HOST_API void hone_note(const char* text);
 
-// The program wants CUPTI for itself (it starts a profiler of its own): the recorder lets go of it for good, before
-// this returns if it can, and writes `reason` down. Host records go on.
+// The program wants CUPTI for itself (it starts a profiler of its own): the recorder lets go of it before this returns
+// if it can, and writes `reason` down. Host records go on; hone_return_device() says that the profiler has ended.
 HONE_HOST_API void hone_leave_device(const char* reason);
+HONE_HOST_API void hone_return_device(void);
+
+// Around the capture of a CUDA graph, on the thread that captures.
+HONE_HOST_API void hone_capture_begins(void);
+HONE_HOST_API void hone_capture_ends(void);
 
 // Writes what is buffered to the segment. Takes a system call; for the end of a process.
 HONE_HOST_API void hone_flush(void);

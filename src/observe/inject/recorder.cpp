@@ -205,7 +205,7 @@ void Recorder::say_how_it_stands() {
   if (device_.unavailable()) {
     slot.attachment = Attachment::kHostOnly;
   } else if (device_.cuda_is_here()) {
-    slot.attachment = Attachment::kAttached;
+    slot.attachment = device_.lent() ? Attachment::kLent : Attachment::kAttached;
   }
   if (ended_) slot.attachment = Attachment::kEnded;
   slot.marks.store(marks_.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -228,10 +228,28 @@ void Recorder::mark(segments::MarkKind what, uint32_t name, uint64_t launches) {
   slot_.load(std::memory_order_relaxed)->marks.store(marks, std::memory_order_relaxed);
 }
 
-void Recorder::leave_device(const char* reason) {
-  device_.leave(reason);
+// What is recorded of a block ends here.
+void Recorder::lend_device(const char* reason) {
+  if (is_recorded(mode()) && device_.attached()) change_mode(Mode::kWaiting);
+  device_.lend(reason);
   output_.flush();
   say_how_it_stands();
+}
+
+void Recorder::take_device_back() {
+  device_.take_back();
+  say_how_it_stands();
+}
+
+// Operators are recorded meanwhile: kernels of replays belong to those that were open when they were captured.
+void Recorder::capture_begins() {
+  device_.capture_begins();
+  torch::follow_mode(Mode::kOperators);
+}
+
+void Recorder::capture_ends() {
+  torch::follow_mode(mode());
+  device_.capture_ends();
 }
 
 void Recorder::process_ends() {

@@ -20,7 +20,10 @@ class Recorder {
 
   void cuda_starts();
   void mark(trace::segments::MarkKind what, uint32_t name, uint64_t launches);
-  void leave_device(const char* reason);
+  void lend_device(const char* reason);
+  void take_device_back();
+  void capture_begins();
+  void capture_ends();
 
   Output& output() { return output_; }
   DeviceRecorder& device() { return device_; }

@@ -31,7 +31,8 @@ struct ProcessState {
   uint64_t records = 0, bytes = 0, dropped = 0;
   bool there = false;  // it runs, as far as its number tells
 
-  bool drives_device() const { return attachment == Attachment::kAttached; }
+  bool drives_device() const { return attachment == Attachment::kAttached || device_is_lent(); }
+  bool device_is_lent() const { return attachment == Attachment::kLent; }
 };
 
 // The file kControlFile of the run folder, mapped for as long as this lives. One thread.

@@ -37,6 +37,8 @@ constexpr double kBlindBlock_s = 0.5;
 // How long the first mark of a program is waited for that will give some, as a multiple of wait_s; and that of a program
 // of which nothing is known but that it imports PyTorch.
 constexpr double kMarkPatience = 6, kHostPatience = 2;
+// A profiler of the program's own is waited for so long in all.
+constexpr double kLentPatience_s = 60;
 // Marks that do not settle are taken as they are after this time, or so many steps.
 constexpr double kSettlePatience_s = 30, kSettleSteps = 60;
 // How many steps the recorder is given to find out what it has to record of this program, and to make its buffers.
@@ -90,13 +92,22 @@ Session::Session(SessionOptions options, ControlPage control, Program program, H
       control_(std::move(control)),
       program_(std::move(program)),
       host_(std::move(host)),
-      tail_(options_.folder / trace::segments::kFolder) {
+      tail_(options_.folder / trace::segments::kFolder),
+      lent_patience_s_(kLentPatience_s) {
   recorded_.start_ns = now_ns();
   recorded_.notes = replaced_tools(options_);
 }
 
 void Session::read_new() {
-  tail_.read([this](const SegmentRecord& record) { watch_.see(record); });
+  tail_.read([this](const SegmentRecord& record) {
+    watch_.see(record);
+    if (record.at.kind() != trace::segments::Kind::kNote) return;
+    std::vector<std::string>& notes = recorded_.notes_of_program;
+    const auto note = record.at.as<trace::segments::Note>();
+    std::string text(note ? tail_.name(record.pid, note->text) : std::string_view());
+    if (!text.empty() && std::find(notes.begin(), notes.end(), text) == notes.end())
+      notes.push_back(std::move(text));
+  });
 }
 
 bool Session::pause(double seconds) {
@@ -160,7 +171,27 @@ double Session::block_seconds(double steps) const {
                   longer * (steps + kPartialSteps) * static_cast<double>(rhythm.step_ns) * 1e-9);
 }
 
-bool Session::record_block(const PlannedBlock& planned) {
+// CUPTI is the program's own profiler's: what is recorded meanwhile would have no device work in it, and steps that are left
+// alone would carry that profiler's cost. One that does not end is not waited for for ever.
+bool Session::wait_for_lent_device() {
+  const auto lent = [this] {
+    const auto processes = control_.processes();
+    return std::any_of(processes.begin(), processes.end(),
+                       [](const ProcessState& state) { return state.there && state.device_is_lent(); });
+  };
+  if (!lent()) return true;
+  if (!order(Mode::kWaiting, next_block_)) return false;
+  constexpr double kTurn = 0.05;
+  for (; lent() && lent_patience_s_ > 0; lent_patience_s_ -= kTurn)
+    if (!pause(kTurn)) return false;
+  return true;
+}
+
+bool Session::record_block(const PlannedBlock& block) {
+  if (!wait_for_lent_device()) return false;
+  PlannedBlock planned = block;
+  // It has been taken from us since: operators are what is left to record.
+  if (planned.mode == Mode::kTimeline && !any_device()) planned.mode = Mode::kOperators;
   const double seconds = std::max(planned.least_s, block_seconds(planned.steps));
   const Rhythm& rhythm = recorded_.rhythm;
   const uint32_t before = marks_given();
@@ -203,7 +234,7 @@ bool Session::any_device() const {
 // had its time, nothing must be recorded.
 bool Session::may_look(int64_t start_ns) {
   if (first_device_ns_ == 0 && any_device()) first_device_ns_ = now_ns();
-  if (watch_.first_mark_ns() != 0) return false;
+  if (watch_.sure_marks_go_on(now_ns())) return false;
   const double seen = seconds_since(start_ns);
   if (watch_.marks_are_coming() && seen < kMarkPatience * options_.wait_s) return false;
   return first_device_ns_ != 0 ? seconds_since(first_device_ns_) >= options_.wait_s
@@ -270,7 +301,7 @@ bool Session::find_rhythm() {
     probed_ = true;
     if (!probe(look_s)) return false;
     read_new();
-    if (watch_.first_mark_ns() != 0) continue;  // it marks its steps after all
+    if (watch_.sure_marks_go_on(now_ns())) continue;  // it marks its steps after all
     if (const Rhythm by_work = watch_.by_work(tail_); by_work.known()) {
       recorded_.rhythm = by_work;
       return true;
@@ -295,6 +326,8 @@ const Recorded& Session::record() {
   }
   order(Mode::kFinished, next_block_);
   read_new();
+  recorded_.end_ns = now_ns();
+  recorded_.marked_step_ns = watch_.by_marks(recorded_.end_ns).step_ns;
   recorded_.any_device = recorded_.any_device || any_device();
   for (std::string& text : host_.notes()) note(std::move(text));
   const auto processes = control_.processes();

@@ -53,9 +53,13 @@ struct Recorded {
   uint64_t seed = 0;
   bool complete = false;  // the whole schedule; otherwise the program ended first
   Rhythm rhythm;
+  int64_t end_ns = 0;              // of the recording: the program's, if that came first
+  int64_t marked_step_ns = 0;      // a step by the marks of the program, the last ones; 0: it gave none
   int processes = 0;               // that loaded the recorder
   bool any_device = false;         // one of them drives one
   std::vector<std::string> notes;  // for the user, a line each: what could not be had, and why
+  std::vector<std::string>
+      notes_of_program;  // that its recorders wrote down: they are in the trace, if there is one
 };
 
 class Session {
@@ -82,11 +86,12 @@ class Session {
   bool order(trace::segments::Mode mode, uint32_t block);
   bool order(Wanted wanted);
   bool run_block(trace::segments::Mode mode, double seconds);
-  bool record_block(const PlannedBlock& planned);
+  bool record_block(const PlannedBlock& block);
   bool run(const std::vector<PlannedBlock>& blocks);
   bool begin_recording();
   uint32_t marks_given() const;
   bool any_device() const;
+  bool wait_for_lent_device();
   bool wait_for_processes();
   bool find_rhythm();
   bool rhythm_of_marks();
@@ -104,6 +109,7 @@ class Session {
   StepWatch watch_;
   Recorded recorded_;
   uint32_t next_block_ = 1;
+  double lent_patience_s_;       // left, to wait for the program's own profiler
   bool probed_ = false;          // something has been recorded to look for steps
   int64_t first_device_ns_ = 0;  // when a process was first seen to drive one; 0: none yet
   std::set<int> lagging_;  // processes that did not follow an order in time, and are not waited for any more

@@ -21,9 +21,13 @@ constexpr std::size_t kSettledSteps = 5;
 constexpr double kSettledShare = 0.10;
 // So many repetitions make a period.
 constexpr double kFewestPeriods = 3;
-// Marks that may be something else count as long as the next is not overdue by so many of their intervals and this time.
-constexpr double kOverdueIntervals = 5;
-constexpr int64_t kOverdue_ns = 1'000'000'000;
+// Marks count as long as the next is not overdue by so many of their intervals and this time. Those that surely come
+// once a step may pause, for a validation; but a module that is captured in a CUDA graph is not called any more.
+struct Overdue {
+  double intervals = 0;
+  int64_t ns = 0;
+};
+constexpr Overdue kUnsureOverdue = {5, 1'000'000'000}, kSureOverdue = {20, 5'000'000'000};
 constexpr std::size_t kFewestUnsure = 5;
 // A call that comes several times a step can be counted, too.
 constexpr double kMostCallsAStep = 8;
@@ -52,6 +56,14 @@ int order_of(segments::MarkKind kind) {
 }
 
 bool is_sure(segments::MarkKind kind) { return order_of(kind) < order_of(segments::MarkKind::kRange); }
+
+bool have_stopped(segments::MarkKind kind, const std::vector<int64_t>& times, int64_t now_ns) {
+  const Overdue overdue = is_sure(kind) ? kSureOverdue : kUnsureOverdue;
+  if (times.size() < 2) return now_ns - times.front() > 4 * overdue.ns;
+  const double interval =
+      static_cast<double>(times.back() - times.front()) / static_cast<double>(times.size() - 1);
+  return static_cast<double>(now_ns - times.back() - overdue.ns) > overdue.intervals * interval;
+}
 
 double median_of_last(std::span<const double> values, std::size_t skip) {
   const std::size_t end = values.size() - skip;
@@ -101,8 +113,6 @@ void StepWatch::see_mark(int pid, const segments::Mark& mark) {
     watched_[pid].push_back({mark.time_ns, mark.name, mark.launches});
   } else {
     marks_[{pid, mark.what, mark.name, mark.tid}].push_back(mark.time_ns);
-    if (is_sure(mark.what) && (first_mark_ns_ == 0 || mark.time_ns < first_mark_ns_))
-      first_mark_ns_ = mark.time_ns;
   }
 }
 
@@ -111,6 +121,13 @@ void StepWatch::forget_work() {
   launches_.clear();
   kernels_.clear();
   operators_.clear();
+}
+
+bool StepWatch::sure_marks_go_on(int64_t now_ns) const {
+  return std::any_of(marks_.begin(), marks_.end(), [&](const auto& entry) {
+    const segments::MarkKind kind = std::get<1>(entry.first);
+    return is_sure(kind) && !have_stopped(kind, entry.second, now_ns);
+  });
 }
 
 Rhythm StepWatch::by_marks(int64_t now_ns) const {
@@ -126,12 +143,7 @@ Rhythm StepWatch::by_marks(int64_t now_ns) const {
   };
   auto best = marks_.end();
   for (auto at = marks_.begin(); at != marks_.end(); ++at) {
-    const auto& times = at->second;
-    if (!is_sure(std::get<1>(at->first)) && times.size() >= 2) {
-      const double interval =
-          static_cast<double>(times.back() - times.front()) / static_cast<double>(times.size() - 1);
-      if (static_cast<double>(now_ns - times.back() - kOverdue_ns) > kOverdueIntervals * interval) continue;
-    }
+    if (have_stopped(std::get<1>(at->first), at->second, now_ns)) continue;
     if (best == marks_.end() || rank(*at) < rank(*best)) best = at;
   }
   Rhythm rhythm;

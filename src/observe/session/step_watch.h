@@ -38,10 +38,10 @@ class StepWatch {
   void forget_work();
 
   // By the marks of the process that gives most of them: its optimizer's, or else its outermost module's, its
-  // data loader's, its ranges', its waits'. Known from the second step on. What is not sure counts only as long as it
-  // goes on (`now_ns`).
+  // data loader's, its ranges', its waits'. Known from the second step on, and as long as they go on (`now_ns`).
   Rhythm by_marks(int64_t now_ns) const;
-  int64_t first_mark_ns() const { return first_mark_ns_; }     // of the sure kinds; 0: none yet
+  // The optimizer, a module or a loader still marks steps.
+  bool sure_marks_go_on(int64_t now_ns) const;
   bool marks_are_coming() const { return marks_are_coming_; }  // the program has what gives sure marks
   // By the calls into CUDA that wait, copy or replay a graph, noted while nothing was recorded. `tail` knows the names.
   Rhythm by_calls(const SegmentTail& tail) const;
@@ -70,7 +70,6 @@ class StepWatch {
                           const std::map<int, std::vector<Launch>>& calls) const;
 
   std::map<Source, std::vector<int64_t>> marks_;
-  int64_t first_mark_ns_ = 0;
   bool marks_are_coming_ = false;
   std::map<int, std::vector<Launch>> watched_;   // calls that were marked, by process
   std::map<int, std::vector<Launch>> launches_;  // by process

@@ -37,7 +37,7 @@ TEST_F(Watched, KnowsNothingBeforeTheSecondStep) {
   program.mark(MarkKind::kOptimizer, "SGD", 1 * kMs);
   see(program);
   EXPECT_FALSE(watch.by_marks(kNow).known());
-  EXPECT_EQ(watch.first_mark_ns(), 1 * kMs);
+  EXPECT_TRUE(watch.sure_marks_go_on(kNow));
 }
 
 TEST_F(Watched, TakesTheOptimizerForTheStepWhateverElseIsMarked) {
@@ -90,8 +90,19 @@ TEST_F(Watched, TakesTheRarestRangeForTheStepWhereNothingIsSurer) {
   const Rhythm rhythm = watch.by_marks(kNow);
   EXPECT_EQ(rhythm.step_ns, 10 * kMs);
   EXPECT_FALSE(rhythm.sure);
-  EXPECT_EQ(watch.first_mark_ns(), 0);
+  EXPECT_FALSE(watch.sure_marks_go_on(kNow));
   EXPECT_FALSE(watch.by_marks(10'000 * kMs).known()) << "they have stopped long ago";
+}
+
+// A module is called until it has been captured in a CUDA graph.
+TEST_F(Watched, TakesWhatGoesOnWhereSurerMarksHaveStopped) {
+  for (int step = 0; step < 5; ++step) program.mark(MarkKind::kModule, "Net", step * kMs);
+  for (int step = 0; step < 10'000; ++step)
+    program.mark(MarkKind::kHostWait, "torch.cuda.synchronize", (10 + 2 * step) * kMs);
+  see(program);
+  EXPECT_TRUE(watch.by_marks(kNow).sure);
+  EXPECT_EQ(watch.by_marks(20'000 * kMs).step_ns, 2 * kMs);
+  EXPECT_FALSE(watch.sure_marks_go_on(20'000 * kMs));
 }
 
 TEST_F(Watched, KnowsThatMarksWillCome) {
@@ -99,7 +110,7 @@ TEST_F(Watched, KnowsThatMarksWillCome) {
   program.mark(MarkKind::kComing, "", 1 * kMs);
   see(program);
   EXPECT_TRUE(watch.marks_are_coming());
-  EXPECT_EQ(watch.first_mark_ns(), 0);
+  EXPECT_FALSE(watch.sure_marks_go_on(kNow));
 }
 
 // Of the calls that are noted while nothing is recorded.

@@ -40,7 +40,8 @@ std::vector<RecordingBlock> blocks_of(const Meta& meta, int rank) {
   return blocks;
 }
 
-// A call that is watched in blocks left alone is recorded like any other elsewhere.
+// A call that is watched in blocks left alone is recorded like any other elsewhere. One that was noted the moment before
+// its block began to be recorded must not be there twice.
 void add_recorded_calls(const Trace& trace, int rank, MarkGroup& group) {
   const StringId name = trace.strings.find(group.name);
   if (!name.valid()) return;
@@ -48,7 +49,7 @@ void add_recorded_calls(const Trace& trace, int rank, MarkGroup& group) {
     const RecordingBlock* block = block_at(trace.meta.blocks, rank, time_ns);
     return block != nullptr && block->recorded();
   };
-  if (std::any_of(group.times.begin(), group.times.end(), marked)) return;
+  std::erase_if(group.times, marked);
   for (std::size_t row = 0; row < trace.spans.size(); ++row) {
     const Track& track = trace.tracks[trace.spans.track[row].index];
     if (trace.spans.name[row] == name && track.kind == TrackKind::kThread && track.rank == rank)

@@ -76,6 +76,15 @@ void one_chain(bool waits) {
   if (waits) fake_synchronize();
 }
 
+// As the hooks of Python tell of a capture.
+void capture_as_told() {
+  of_hone<void()>("hone_capture_begins")();
+  const uint64_t range = begin_range("aten::mm");
+  fake_capture_graph();
+  end_range(range);
+  of_hone<void()>("hone_capture_ends")();
+}
+
 // A program's copy of the NVTX header: functions that a tool replaces.
 nvtx::Function core_functions[16], domain_functions[16];
 nvtx::Function* core_table[17];
@@ -252,6 +261,8 @@ void perform(const std::string& what, const std::string& with, char** arguments)
   if (what == "forkexec") fork_and_execute();
   if (what == "exec") execv("/proc/self/exe", arguments);
   if (what == "leave") of_hone<void(const char*)>("hone_leave_device")("the program profiles itself");
+  if (what == "return") of_hone<void()>("hone_return_device")();
+  if (what == "captured") capture_as_told();
   if (what == "limit") limit_files(std::atol(with.c_str()));
   if (what == "mode") std::printf("mode %u\n", *of_hone<const volatile uint32_t*()>("hone_mode")());
   if (what == "sigusr1") std::signal(SIGUSR1, [](int) { _exit(77); });
