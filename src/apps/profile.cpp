@@ -30,6 +30,8 @@ using trace::segments::Mode;
 
 constexpr const char* kGoOn = "go-on";
 constexpr const char* kStop = "stop";
+constexpr const char* kAuto = "auto";
+constexpr const char* kOff = "off";
 
 struct ProfileOptions {
   std::vector<std::string> command;
@@ -37,6 +39,7 @@ struct ProfileOptions {
   int steps = 20, top = 5;
   double wait_s = 3;
   bool python_stacks = false;
+  std::string counters = kAuto;
   uint64_t seed = 0;  // 0: another one each time
 };
 
@@ -228,7 +231,7 @@ void ProfileRun::finish(int program_status) {
     tell(report::clean_utf8(status.error().message));
   // All that they hold is in the trace now.
   std::error_code ignored;
-  for (const char* name : {trace::segments::kFolder, observe::kControlFile})
+  for (const char* name : {trace::segments::kFolder, observe::kControlFile, observe::kCountersFolder})
     fs::remove_all(folder_.path / name, ignored);
   say(report::explain_terminal(*analysis_, report::terminal_style(STDERR_FILENO)));
   say(fmt::format("\nreport    {}\ntrace     {} (opens in ui.perfetto.dev)\n", page_.string(),
@@ -249,6 +252,7 @@ Result<observe::SessionOptions> ProfileRun::prepare() {
   session_options.blocked_signals = requests_to_end();
   session_options.steps = options_.steps;
   session_options.python_stacks = options_.python_stacks;
+  session_options.counters.wanted = options_.counters != kOff;
   session_options.wait_s = options_.wait_s;
   session_options.seed = options_.seed != 0 ? options_.seed : std::random_device()();
   // For whoever explains the segments of a session that was killed.
@@ -321,6 +325,12 @@ void add_profile_command(Program& program) {
       "Without it, hone-profile-<date>-<time> here");
   command.flag("--python-stacks", &options->python_stacks,
                "also record the stacks of the program's Python threads, for three more steps");
+  command
+      .option("--counters auto|off", &options->counters,
+              "once steps are recorded: measure hardware counters of a few launches of the kernels that take "
+              "most time, which are run several times for it, or leave them alone")
+      .one_of({kAuto, kOff})
+      .with_default();
   command
       .option("--then go-on|stop", &options->then,
               "once enough is recorded: leave the program to itself, or end it (SIGTERM)")

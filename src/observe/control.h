@@ -18,7 +18,7 @@ inline constexpr const char* kControlFile = "control";
 // The run folder, for the processes of the program: what they need to find the control page and to write.
 inline constexpr const char* kFolderVariable = "HONE_OBSERVE_FOLDER";
 // Of the run folder, a file for each process that is to count (named by its number): what is to be counted, lines
-// "metric NAME" and "kernel INSTANCES DEVICE GRID.X GRID.Y GRID.Z BLOCK.X BLOCK.Y BLOCK.Z SYMBOL". Read when
+// "metric NAME…" (what it is called on this chip or that, best first) and "kernel INSTANCES DEVICE GRID.X GRID.Y GRID.Z BLOCK.X BLOCK.Y BLOCK.Z SYMBOL". Read when
 // Mode::kCounters is ordered; a process without one counts nothing.
 inline constexpr const char* kCountersFolder = "counters";
 inline constexpr uint32_t kControlVersion = 1;

@@ -27,8 +27,8 @@ class CountedProgram : public ::testing::Test {
   static constexpr const char* kMetrics = "metric dram__bytes_read.sum\nmetric gpu__time_duration.sum\n";
 
   // Starts the program, has a timeline recorded, and orders what the lines ask for.
-  void count(const std::string& lines, const std::string& cupti = "") {
-    program.emplace(folder, std::map<std::string, std::string>{{"FAKE_CUPTI", cupti}});
+  void count(const std::string& lines, const std::string& cupti = "", const std::string& cuda = "") {
+    program.emplace(folder, std::map<std::string, std::string>{{"FAKE_CUPTI", cupti}, {"FAKE_CUDA", cuda}});
     program->perform("init");
     ASSERT_TRUE(program->order(Mode::kTimeline));
     program->perform("launch 3");
@@ -71,7 +71,8 @@ TEST_F(CountedProgram, CountsAsManyLaunchesOfAKernelAsAreWanted) {
 }
 
 TEST_F(CountedProgram, BringsValuesIntoTheTrace) {
-  count(std::string(kMetrics) + "metric unknown__metric\nkernel 1 0 4 1 1 128 1 1 a_kernel\n");
+  count(std::string(kMetrics) +
+        "metric unknown__metric sm__first_known.sum\nkernel 1 0 4 1 1 128 1 1 a_kernel\n");
   program->perform("launch 1");
   EXPECT_TRUE(all_counted());
   EXPECT_EQ(program->wait(), 0);
@@ -81,8 +82,31 @@ TEST_F(CountedProgram, BringsValuesIntoTheTrace) {
   ASSERT_THAT(read->counters, SizeIs(1));
   EXPECT_EQ(read->strings.text(read->counters[0].kernel), "a_kernel");
   EXPECT_EQ(read->counters[0].registers, 32u);
-  EXPECT_THAT(read->counters[0].values, SizeIs(2));
+  EXPECT_THAT(read->counters[0].values, SizeIs(3));
+  EXPECT_EQ(trace::counter_value(read->counters[0], read->strings, "sm__first_known.sum"), 19);
   EXPECT_EQ(trace::counter_value(read->counters[0], read->strings, "dram__bytes_read.sum"), 20);
+}
+
+TEST_F(CountedProgram, CountsEachKernelOnceBeforeItCountsOneTwice) {
+  count(std::string(kMetrics) + "kernel 2 0 4 1 1 128 1 1 a_kernel\nkernel 2 0 4 1 1 128 1 1 by_driver\n");
+  for (const char* line : {"launch 5", "driver 5", "launch 5"}) program->perform(line);
+  EXPECT_TRUE(all_counted());
+  EXPECT_THAT(segment_at_the_end().names_of(&segments::Counters::name),
+              ElementsAre("a_kernel", "by_driver", "by_driver", "a_kernel"));
+}
+
+TEST_F(CountedProgram, CountsInOnePassALaunchWhereMemoryIsTooFullToBeSaved) {
+  count(
+      "metric m1\nmetric m2\nmetric m3\nmetric m4\nmetric m5\nmetric m6\n"
+      "kernel 3 0 4 1 1 128 1 1 a_kernel\n",
+      "", "full");
+  program->perform("launch 9");
+  EXPECT_TRUE(all_counted());
+  const auto counted = segment_at_the_end().all<segments::Counters>();
+  ASSERT_THAT(counted, SizeIs(2));
+  EXPECT_EQ(counted[0].values, 4u);
+  EXPECT_EQ(counted[1].values, 3u);  // the first, and what is left
+  EXPECT_EQ(counted[1].passes, 1u);
 }
 
 TEST_F(CountedProgram, LeavesOtherKernelsAndOtherGeometriesAlone) {

@@ -1,5 +1,6 @@
 // hone profile with programs that drive a device, over the CUDA of observe/inject/testing, which computes nothing: from
 // the first launch to the report.
+#include <array>
 #include <csignal>
 #include <filesystem>
 
@@ -10,6 +11,7 @@
 
 #include "core/file.h"
 #include "core/testing/source_folder.h"
+#include "trace/import/import.h"
 
 namespace hone::testing_support {
 namespace {
@@ -91,6 +93,26 @@ TEST_F(ProfileOfDevicePrograms, TakesRangesOfTheProgramForSteps) {
               HasSubstr("an NVTX range of the program (batch #)"));
   EXPECT_EQ(found["step"]["unrecorded_measured"], true) << result.err;
   EXPECT_GT(found["step"]["unrecorded_ms"]["median"], 20 * 0.05);
+}
+
+TEST_F(ProfileOfDevicePrograms, CountsTheKernelsThatTakeMostTime) {
+  const ProgramResult result = profile("init\nsteps 5000\n");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::array<fs::path, 1> paths = {folder / "run"};
+  const Result<trace::Trace> trace = trace::import_trace(paths);
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  ASSERT_EQ(trace->counters.size(), 6u) << result.err;  // three of each
+  EXPECT_EQ(trace->strings.text(trace->counters[0].kernel), "gemm");
+  EXPECT_EQ(trace::counter_value(trace->counters[0], trace->strings, "dram__bytes_read.sum"), 20);
+  EXPECT_GT(trace->counters[0].passes, 10u);
+  EXPECT_EQ(trace->counters[0].registers, 32u);
+}
+
+TEST_F(ProfileOfDevicePrograms, SaysWhyNothingWasCounted) {
+  const ProgramResult result = profile("init\nsteps 5000\n", "no_counters");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_FALSE(explained().is_null()) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("this user may not read"));
 }
 
 TEST_F(ProfileOfDevicePrograms, ExplainsWhatACrashLeaves) {

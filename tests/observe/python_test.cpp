@@ -158,7 +158,8 @@ TEST_F(ProfileOfDevices, ExplainsKernelsWithTheOperatorsThatLaunchedThem) {
   const ProgramResult result = profile_with_devices({(tests / "train_fake.py").string(), "10"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, "trained\n");
-  const std::map<std::string, int> expected = {{"left alone", 12}, {"timeline", 6}, {"operators", 1}};
+  const std::map<std::string, int> expected = {
+      {"counters", 1}, {"left alone", 12}, {"timeline", 6}, {"operators", 1}};
   EXPECT_EQ(modes(), expected) << result.err;
   const json explained = read_json("explain.json");
   ASSERT_TRUE(explained.contains("coverage")) << result.err;
@@ -174,7 +175,8 @@ TEST_F(ProfileOfDevices, TellsStepsByTheCallThatComesOnceInThem) {
   const ProgramResult result = profile_with_devices({(tests / "launch_fake.py").string(), "12"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, "launched\n");
-  const std::map<std::string, int> expected = {{"left alone", 12}, {"timeline", 6}, {"operators", 1}};
+  const std::map<std::string, int> expected = {
+      {"counters", 1}, {"left alone", 12}, {"timeline", 6}, {"operators", 1}};
   EXPECT_EQ(modes(), expected) << result.err;
   const json explained = read_json("explain.json");
   ASSERT_TRUE(explained.contains("step")) << result.err;

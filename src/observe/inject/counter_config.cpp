@@ -1,5 +1,8 @@
 #include "observe/inject/counter_config.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <dlfcn.h>
 
 namespace hone::observe::inject {
@@ -33,48 +36,94 @@ bool CuptiProfiler::load(const Cupti& cupti) {
   return all;
 }
 
-CounterConfig::~CounterConfig() { close(host_); }
+namespace {
 
-Result CounterConfig::open(void** host) {
+void* open_host(const CuptiProfiler& profiler, const char* chip, Result& result) {
   auto opening = cupti::parameters<cupti::HostInitialize>();
   opening.profiler = cupti::kRangeProfiler;
-  opening.chip = chip_.c_str();
-  const Result result = profiler_.host_initialize(&opening);
-  *host = opening.host;
-  return result;
+  opening.chip = chip;
+  result = profiler.host_initialize(&opening);
+  return result == Result::kSuccess ? opening.host : nullptr;
 }
 
-void CounterConfig::close(void* host) {
+void close_host(const CuptiProfiler& profiler, void* host) {
   if (!host) return;
   auto closing = cupti::parameters<cupti::HostDeinitialize>();
   closing.host = host;
-  profiler_.host_deinitialize(&closing);
+  profiler.host_deinitialize(&closing);
 }
 
 // One unknown name would make CUPTI refuse all.
-bool CounterConfig::knows(const char* metric) {
-  void* host = nullptr;
-  if (open(&host) != Result::kSuccess) return false;
+bool knows(const CuptiProfiler& profiler, const char* chip, const char* metric) {
+  Result result;
+  void* host = open_host(profiler, chip, result);
+  if (!host) return false;
   auto adding = cupti::parameters<cupti::HostAddMetrics>();
   adding.host = host;
   adding.metrics = &metric;
   adding.count = 1;
-  const bool known = profiler_.host_add_metrics(&adding) == Result::kSuccess;
-  close(host);
+  const bool known = profiler.host_add_metrics(&adding) == Result::kSuccess;
+  close_host(profiler, host);
   return known;
 }
 
+bool takes_one_pass(const CuptiProfiler& profiler, const char* chip,
+                    const std::vector<std::string>& metrics) {
+  CounterConfig config(profiler);
+  return config.make(chip, metrics) == Result::kSuccess && config.passes() == 1;
+}
+
+}  // namespace
+
+std::vector<std::string> known_metrics(const CuptiProfiler& profiler, const char* chip,
+                                       const std::vector<std::string>& metrics) {
+  std::vector<std::string> known;
+  for (const std::string& names : metrics) {
+    for (size_t at = 0; at < names.size();) {
+      const size_t end = std::min(names.find(' ', at), names.size());
+      std::string name = names.substr(at, end - at);
+      at = end + 1;
+      if (name.empty() || !knows(profiler, chip, name.c_str())) continue;
+      known.push_back(std::move(name));
+      break;
+    }
+  }
+  return known;
+}
+
+// Each metric into the first of the last groups that it fits into: neighbours in the list often count alike.
+std::vector<std::vector<std::string>> one_pass_groups(const CuptiProfiler& profiler, const char* chip,
+                                                      const std::vector<std::string>& known) {
+  constexpr size_t kLast = 4;
+  std::vector<std::vector<std::string>> groups;
+  for (size_t i = 1; i < known.size(); ++i) {
+    bool placed = false;
+    for (size_t at = groups.size() > kLast ? groups.size() - kLast : 0; at < groups.size() && !placed; ++at) {
+      groups[at].push_back(known[i]);
+      placed = takes_one_pass(profiler, chip, groups[at]);
+      if (!placed) groups[at].pop_back();
+    }
+    std::vector<std::string> alone = {known[0], known[i]};
+    if (!placed && takes_one_pass(profiler, chip, alone)) groups.push_back(std::move(alone));
+  }
+  if (groups.empty() && !known.empty()) groups.push_back({known[0]});
+  return groups;
+}
+
+CounterConfig::~CounterConfig() { close_host(profiler_, host_); }
+
 Result CounterConfig::make(const char* chip, const std::vector<std::string>& metrics) {
-  chip_ = chip;
-  if (const Result result = open(&host_); result != Result::kSuccess) return result;
-  for (const std::string& metric : metrics) (knows(metric.c_str()) ? kept_ : left_out_).push_back(metric);
-  for (const std::string& metric : kept_) names_.push_back(metric.c_str());
+  Result result;
+  host_ = open_host(profiler_, chip, result);
+  if (!host_) return result;
+  names_ = metrics;
+  for (const std::string& metric : names_) pointers_.push_back(metric.c_str());
   auto adding = cupti::parameters<cupti::HostAddMetrics>();
   adding.host = host_;
-  adding.metrics = names_.data();
-  adding.count = names_.size();
-  if (const Result result = profiler_.host_add_metrics(&adding); result != Result::kSuccess) return result;
-  return write_image();
+  adding.metrics = pointers_.data();
+  adding.count = pointers_.size();
+  result = profiler_.host_add_metrics(&adding);
+  return result == Result::kSuccess ? write_image() : result;
 }
 
 Result CounterConfig::write_image() {
@@ -96,13 +145,13 @@ Result CounterConfig::write_image() {
 }
 
 Result CounterConfig::evaluate(const std::vector<uint8_t>& counted, std::vector<double>& values) {
-  values.assign(names_.size(), 0);
+  values.assign(pointers_.size(), 0);
   auto evaluating = cupti::parameters<cupti::HostEvaluate>();
   evaluating.host = host_;
   evaluating.image = counted.data();
   evaluating.size = counted.size();
-  evaluating.metrics = names_.data();
-  evaluating.count = names_.size();
+  evaluating.metrics = pointers_.data();
+  evaluating.count = pointers_.size();
   evaluating.values = values.data();
   return profiler_.host_evaluate(&evaluating);
 }

@@ -41,6 +41,16 @@ struct CuptiProfiler {
   bool load(const Cupti& cupti);
 };
 
+// What is counted under these names on the chip: of each, its names separated by spaces, the first that the chip knows; those
+// of which it knows none are left out.
+std::vector<std::string> known_metrics(const CuptiProfiler& profiler, const char* chip,
+                                       const std::vector<std::string>& metrics);
+
+// Divided so that each group is counted in one pass, the first metric in every group. What takes several passes by itself is
+// left out.
+std::vector<std::vector<std::string>> one_pass_groups(const CuptiProfiler& profiler, const char* chip,
+                                                      const std::vector<std::string>& known);
+
 // Metrics of one chip that are counted together.
 class CounterConfig {
  public:
@@ -49,30 +59,25 @@ class CounterConfig {
   CounterConfig(const CounterConfig&) = delete;
   CounterConfig& operator=(const CounterConfig&) = delete;
 
-  // What the chip does not know is left out. Anything but kSuccess: CUPTI does not know the chip, or none of the metrics.
+  // Metrics that the chip knows. Anything but kSuccess: CUPTI does not know the chip, or there is no metric.
   cupti::Result make(const char* chip, const std::vector<std::string>& metrics);
 
   // Once made:
   const std::vector<uint8_t>& image() const { return image_; }
   std::size_t passes() const { return passes_; }
-  const char** metrics() { return names_.data(); }
-  std::size_t count() const { return names_.size(); }
-  const std::vector<std::string>& left_out() const { return left_out_; }
+  const char** metrics() { return pointers_.data(); }
+  std::size_t count() const { return pointers_.size(); }
 
   // What an image of counters says of its first range: a value for each of metrics().
   cupti::Result evaluate(const std::vector<uint8_t>& counted, std::vector<double>& values);
 
  private:
-  bool knows(const char* metric);
-  cupti::Result open(void** host);
-  void close(void* host);
   cupti::Result write_image();
 
   const CuptiProfiler& profiler_;
-  std::string chip_;
   void* host_ = nullptr;
-  std::vector<std::string> kept_, left_out_;
-  std::vector<const char*> names_;
+  std::vector<std::string> names_;
+  std::vector<const char*> pointers_;  // to them
   std::vector<uint8_t> image_;
   std::size_t passes_ = 0;
 };

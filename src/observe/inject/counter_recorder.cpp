@@ -11,20 +11,23 @@ namespace segments = trace::segments;
 using cupti::Result;
 namespace {
 
-constexpr int kMostFailures = 5;     // counts that went wrong
-constexpr int kMostDisturbed = 100;  // that other threads' launches came into
+constexpr int kMostFailures = 5;                   // counts that went wrong
+constexpr int kMostDisturbed = 100;                // that other threads' launches came into
+constexpr int64_t kRoundPatience = 2'000'000'000;  // ns without a count
 constexpr int64_t kEndPatience = 10'000'000'000, kEndPeriod = 1'000'000;  // ns
 
 // What the driver itself is asked in the middle of a launch.
 struct DriverState {
   int (*device_of_context)(int*) = nullptr;
   int (*is_capturing)(void* stream, int* status) = nullptr;
+  int (*memory)(size_t* free, size_t* total) = nullptr;
 
   DriverState() {
     void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     if (!driver) return;
     device_of_context = reinterpret_cast<decltype(device_of_context)>(dlsym(driver, "cuCtxGetDevice"));
     is_capturing = reinterpret_cast<decltype(is_capturing)>(dlsym(driver, "cuStreamIsCapturing"));
+    memory = reinterpret_cast<decltype(memory)>(dlsym(driver, "cuMemGetInfo_v2"));
   }
 };
 const DriverState& driver_state() {
@@ -76,7 +79,7 @@ struct CounterRecorder::Launched {
 };
 
 bool CounterRecorder::begin(const char* request_path) {
-  left_ = 0;
+  done_ = true;
   try {
     return prepare(request_path);
   } catch (...) {
@@ -85,51 +88,81 @@ bool CounterRecorder::begin(const char* request_path) {
 }
 
 bool CounterRecorder::prepare(const char* request_path) {
-  request_ = {};
-  if (!read_counter_request(request_path, request_) || request_.kernels.empty()) return false;
+  CounterRequest request;
+  if (!read_counter_request(request_path, request) || request.kernels.empty()) return false;
   if (!profiler_.load(cupti_)) {
     give_up(std::string("CUPTI of CUDA 12.6 or later is needed, ") + cupti_.path + " is older");
     return false;
   }
   auto starting = cupti::parameters<cupti::ProfilerInitialize>();
   auto naming = cupti::parameters<cupti::ChipName>();
-  naming.device = request_.kernels[0].device;
-  config_ = std::make_unique<CounterConfig>(profiler_);
+  naming.device = request.kernels[0].device;
   if (!check(profiler_.initialize(&starting), "the profiler cannot be used") ||
-      !check(profiler_.chip_name(&naming), "the GPU is not known") ||
-      !check(config_->make(naming.name, request_.metrics), "no metric is known of this GPU"))
+      !check(profiler_.chip_name(&naming), "the GPU is not known"))
     return false;
+  chip_ = naming.name;
+  known_ = known_metrics(profiler_, chip_, request.metrics);
+  groups_.clear();
+  if (!use_metrics(known_)) return false;
+  wanted_.clear();
+  rounds_ = round_ = 0;
+  for (WantedKernel& kernel : request.kernels) {
+    rounds_ = std::max(rounds_, kernel.instances);
+    wanted_.push_back({std::move(kernel)});
+  }
+  failures_ = disturbances_ = 0;
+  memory_was_asked_ = false;
+  last_count_ns_ = monotonic_ns();
+  done_ = rounds_ == 0;
+  ends_ = false;
+  return true;
+}
+
+bool CounterRecorder::use_metrics(const std::vector<std::string>& metrics) {
+  config_ = std::make_unique<CounterConfig>(profiler_);
+  if (!check(config_->make(chip_, metrics), "no metric is known of this GPU")) return false;
   metric_names_.clear();
   for (size_t i = 0; i < config_->count(); ++i) metric_names_.push_back(output_.id(config_->metrics()[i]));
-  counted_.assign(request_.kernels.size(), 0);
-  uint32_t left = 0;
-  for (const WantedKernel& kernel : request_.kernels) left += kernel.instances;
-  failures_ = disturbances_ = 0;
-  ends_ = false;
-  left_ = left;
   return true;
+}
+
+// What kernels run several times for has to be saved. Into the host's memory, where the device's is too full, CUPTI takes half a
+// minute for 60 GB.
+void CounterRecorder::divide_if_memory_is_short() {
+  if (memory_was_asked_) return;
+  memory_was_asked_ = true;
+  size_t free = 0, total = 0;
+  const auto ask = driver_state().memory;
+  if (config_->passes() <= 1 || !ask || ask(&free, &total) != 0 || free - free / 8 > total - free) return;
+  groups_ = one_pass_groups(profiler_, chip_, known_);
+  rounds_ = static_cast<uint32_t>(groups_.size());
+  use_metrics(groups_[0]);
 }
 
 void CounterRecorder::end() {
   ends_ = true;
   const timespec period = {0, kEndPeriod};
-  for (int64_t waited = 0; owner_ != 0 && waited < kEndPatience; waited += kEndPeriod)
+  for (int64_t waited = 0; owner_ != 0 && waited < kEndPatience; waited += kEndPeriod) {
     nanosleep(&period, nullptr);
+  }
   int32_t none = 0;
   if (!owner_.compare_exchange_strong(none, -1)) return;  // CUPTI still replays: it keeps what it has
+  disable_contexts();
+  done_ = true;
+  owner_ = 0;
+}
+
+void CounterRecorder::disable_contexts() {
   for (Context& context : contexts_) {
     auto disabling = cupti::parameters<cupti::RangeProfiler>();
     disabling.profiler = context.profiler;
     if (context.profiler) profiler_.disable(&disabling);
   }
   contexts_.clear();
-  left_ = 0;
-  owner_ = 0;
 }
 
 void CounterRecorder::in_child() {
-  ends_ = true;
-  left_ = 0;
+  ends_ = done_ = true;
   captures_ = 0;
 }
 
@@ -144,8 +177,7 @@ void CounterRecorder::on_launch(uint32_t id, const cupti::CallData& call) {
   try {
     call.site == cupti::Site::kEnter ? launch_begins(id, call) : launch_ends(call);
   } catch (...) {
-    ends_ = true;
-    left_ = 0;
+    ends_ = done_ = true;
   }
 }
 
@@ -161,19 +193,38 @@ void CounterRecorder::launch_begins(uint32_t id, const cupti::CallData& call) {
   if (!owner_.compare_exchange_strong(none, current_tid())) return;
   kernel_ = ends_ ? nullptr : wanted(launched);
   disturbed_ = false;
-  if (!kernel_ || !can_be_counted(launched) || !start(launched.context)) let_go();
+  if (!kernel_ || !can_be_counted(launched)) return let_go();
+  divide_if_memory_is_short();
+  if (kernel_->in_round) next_round();
+  if (done() || !start(launched.context)) let_go();
 }
 
-// With the same name and geometry, of which instances are left. What other threads count meanwhile is looked at again.
-WantedKernel* CounterRecorder::wanted(const Launched& launched) {
-  for (size_t i = 0; i < request_.kernels.size(); ++i) {
-    WantedKernel& kernel = request_.kernels[i];
+// With the same name and geometry, not yet counted in this round. What other threads count meanwhile is looked at again.
+CounterRecorder::Wanted* CounterRecorder::wanted(const Launched& launched) {
+  for (Wanted& each : wanted_) {
+    const WantedKernel& kernel = each.kernel;
     if (std::equal(kernel.grid, kernel.grid + 3, launched.grid) &&
-        std::equal(kernel.block, kernel.block + 3, launched.block) && counted_[i] < kernel.instances &&
-        kernel.symbol == launched.symbol)
-      return &kernel;
+        std::equal(kernel.block, kernel.block + 3, launched.block) && kernel.symbol == launched.symbol)
+      return each.in_round && !round_is_over() ? nullptr : &each;
   }
   return nullptr;
+}
+
+// Rounds take kernels in turn, so that each has been counted once before one is counted twice. Some may not come again.
+bool CounterRecorder::round_is_over() const {
+  return std::all_of(wanted_.begin(), wanted_.end(), [](const Wanted& each) { return each.in_round; }) ||
+         monotonic_ns() - last_count_ns_ > kRoundPatience;
+}
+
+void CounterRecorder::next_round() {
+  if (++round_ >= rounds_) {
+    done_ = true;
+    return;
+  }
+  for (Wanted& each : wanted_) each.in_round = false;
+  if (groups_.empty()) return;
+  disable_contexts();  // the metrics of a context stay as they are while it is enabled
+  use_metrics(groups_[round_]);
 }
 
 bool CounterRecorder::can_be_counted(const Launched& launched) {
@@ -183,7 +234,7 @@ bool CounterRecorder::can_be_counted(const Launched& launched) {
   if (driver.is_capturing && (driver.is_capturing(launched.stream, &status) != 0 || status != 0))
     return false;
   return !driver.device_of_context || driver.device_of_context(&device) != 0 ||
-         static_cast<uint32_t>(device) == kernel_->device;
+         static_cast<uint32_t>(device) == kernel_->kernel.device;
 }
 
 CounterRecorder::Context* CounterRecorder::context_of(void* context) {
@@ -196,10 +247,10 @@ CounterRecorder::Context* CounterRecorder::context_of(void* context) {
   enabling.context = context;
   if (!check(profiler_.enable(&enabling), "the profiler cannot be enabled")) return nullptr;
   made.profiler = enabling.profiler;
-  return make_empty_image(made) ? &made : nullptr;
+  return make_images(made) ? &made : nullptr;
 }
 
-bool CounterRecorder::make_empty_image(Context& context) {
+bool CounterRecorder::make_images(Context& context) {
   auto sizing = cupti::parameters<cupti::RangeImageSize>();
   sizing.profiler = context.profiler;
   sizing.metrics = config_->metrics();
@@ -211,19 +262,20 @@ bool CounterRecorder::make_empty_image(Context& context) {
   filling.profiler = context.profiler;
   filling.size = context.empty_image.size();
   filling.image = context.empty_image.data();
+  context.image = context.empty_image;
   return check(profiler_.image_initialize(&filling), "no room for counters");
 }
 
 bool CounterRecorder::start(void* context) {
   at_ = context_of(context);
   if (!at_) return false;
-  image_ = at_->empty_image;
+  std::copy(at_->empty_image.begin(), at_->empty_image.end(), at_->image.begin());
   auto config = cupti::parameters<cupti::RangeConfig>();
   config.profiler = at_->profiler;
   config.config = config_->image().data();
   config.config_size = config_->image().size();
-  config.image = image_.data();
-  config.size = image_.size();
+  config.image = at_->image.data();
+  config.size = at_->image.size();
   config.range = cupti::kAutoRange;
   config.replay = cupti::kKernelReplay;
   config.ranges_per_pass = 1;
@@ -253,10 +305,10 @@ bool CounterRecorder::count_was_good() {
   decoding.profiler = at_->profiler;
   if (!check(profiler_.decode(&decoding), "what was counted cannot be read")) return false;
   auto asking = cupti::parameters<cupti::RangeImageInfo>();
-  asking.image = image_.data();
-  asking.size = image_.size();
+  asking.image = at_->image.data();
+  asking.size = at_->image.size();
   return profiler_.image_info(&asking) == Result::kSuccess && asking.ranges == 1 && !disturbed_ &&
-         check(config_->evaluate(image_, values_), "what was counted cannot be evaluated");
+         check(config_->evaluate(at_->image, values_), "what was counted cannot be evaluated");
 }
 
 void CounterRecorder::count_was_bad() {
@@ -266,14 +318,14 @@ void CounterRecorder::count_was_bad() {
                      : "kernels were launched, and CUPTI counted none");
 }
 
-void CounterRecorder::write(const WantedKernel& kernel) {
-  uint32_t& counted = counted_[static_cast<size_t>(&kernel - request_.kernels.data())];
+void CounterRecorder::write(Wanted& wanted) {
+  const WantedKernel& kernel = wanted.kernel;
   segments::Counters record;
   record.device = kernel.device;
   record.name = output_.id(kernel.symbol);
   std::copy(kernel.grid, kernel.grid + 3, record.grid.begin());
   std::copy(kernel.block, kernel.block + 3, record.block.begin());
-  record.instance = counted++;
+  record.instance = wanted.counted++;
   record.passes = static_cast<uint32_t>(config_->passes());
   record.values = static_cast<uint32_t>(values_.size());
   const auto whole =
@@ -285,7 +337,9 @@ void CounterRecorder::write(const WantedKernel& kernel) {
     record_.append(&value, sizeof(value));
   }
   output_.add_all(record_, 1);
-  left_.fetch_sub(1, std::memory_order_acq_rel);
+  wanted.in_round = true;
+  last_count_ns_ = monotonic_ns();
+  if (round_ + 1 == rounds_ && round_is_over()) done_ = true;
 }
 
 void CounterRecorder::let_go() {
@@ -301,8 +355,7 @@ bool CounterRecorder::check(Result result, const char* what) {
 }
 
 void CounterRecorder::give_up(const std::string& why) {
-  ends_ = true;
-  left_ = 0;
+  ends_ = done_ = true;
   output_.note("no hardware counters: " + why);
 }
 

@@ -1,9 +1,11 @@
 // Hardware counters of single launches of the program, while the session has Mode::kCounters in force: CUPTI's range profiler
 // is started when the program calls the driver to launch a wanted kernel and stopped when that call returns. In between
-// CUPTI saves what the kernel may write, runs it once for each pass, and restores: the program finds the same memory.
+// CUPTI saves the device's memory, runs the kernel once for each pass, and restores what it wrote: the program finds what one
+// run would have left. Where memory is too full to be saved on the device, all metrics are divided into groups of one pass
+// each, and each launch is counted for one group: it then runs once (docs/decisions/0027-counters.md).
 //
-// What is not counted, because replay would change what the program does or fail it: kernels launched by CUDA graphs, launches
-// into streams that are being captured and all others meanwhile, and what the session leaves out (collectives). A
+// What is not counted, because counting would change what the program does or fail it: kernels launched by CUDA graphs,
+// launches into streams that are being captured and all others meanwhile, and what the session leaves out (collectives). A
 // count that launches of other threads came into is thrown away and taken again.
 //
 // The calls that are counted take milliseconds longer, on the thread that makes them; nothing else waits.
@@ -31,7 +33,7 @@ class CounterRecorder {
   // No launch is counted from here on: waits for the one at hand, and lets go of the hardware.
   void end();
   // Everything is counted that was asked for, or will not be.
-  bool done() const { return left_.load(std::memory_order_acquire) == 0; }
+  bool done() const { return done_.load(std::memory_order_acquire); }
 
   // Of the driver's calls, at both ends: those that launch, between begin() and end(), and from the moment CUPTI is
   // attached those that begin and end the capture of a stream. Never throws.
@@ -41,25 +43,35 @@ class CounterRecorder {
   void in_child();
 
  private:
-  // The range profiler of one context, and an image that nothing was counted into yet.
+  // The range profiler of one context. CUPTI keeps the address of the image for as long as it is enabled.
   struct Context {
     void* context = nullptr;
     void* profiler = nullptr;
-    std::vector<uint8_t> empty_image;
+    std::vector<uint8_t> image, empty_image;
   };
   struct Launched;
+  struct Wanted {
+    WantedKernel kernel;
+    uint32_t counted = 0;
+    bool in_round = false;  // it has been counted in this round
+  };
 
   bool prepare(const char* request_path);
+  bool use_metrics(const std::vector<std::string>& metrics);
+  void divide_if_memory_is_short();
   void launch_begins(uint32_t id, const cupti::CallData& call);
   void launch_ends(const cupti::CallData& call);
-  WantedKernel* wanted(const Launched& launched);
+  Wanted* wanted(const Launched& launched);
   bool can_be_counted(const Launched& launched);
   bool start(void* context);
   Context* context_of(void* context);
-  bool make_empty_image(Context& context);
+  bool make_images(Context& context);
   bool count_was_good();
   void count_was_bad();
-  void write(const WantedKernel& kernel);
+  void write(Wanted& wanted);
+  bool round_is_over() const;
+  void next_round();
+  void disable_contexts();
   void let_go();
   bool check(cupti::Result result, const char* what);
   void give_up(const std::string& why);
@@ -67,23 +79,27 @@ class CounterRecorder {
   const Cupti& cupti_;
   Output& output_;
   CuptiProfiler profiler_;
-  std::unique_ptr<CounterConfig> config_;
-  CounterRequest request_;
-  std::vector<uint32_t> counted_;  // instances, by kernel of the request
-  std::vector<uint32_t> metric_names_;
+  const char* chip_ = nullptr;
 
-  std::atomic<bool> ends_{true};
-  std::atomic<uint32_t> left_{0};     // instances
+  std::atomic<bool> ends_{true}, done_{true};
   std::atomic<int32_t> captures_{0};  // of streams, at this moment
   std::atomic<int32_t> owner_{0};     // the thread whose launch is being counted; 0: none
   std::atomic<bool> disturbed_{false};
+  std::vector<Wanted> wanted_;  // as many from begin() to end()
+
   // Of the owner:
+  std::vector<std::string> known_;
+  std::vector<std::vector<std::string>> groups_;  // metrics of each round, where they are divided
+  std::unique_ptr<CounterConfig> config_;
+  std::vector<uint32_t> metric_names_;
   std::vector<Context> contexts_;
   Context* at_ = nullptr;
-  WantedKernel* kernel_ = nullptr;
-  std::vector<uint8_t> image_;
+  Wanted* kernel_ = nullptr;
   std::vector<double> values_;
   ByteBuffer record_;
+  bool memory_was_asked_ = false;
+  uint32_t round_ = 0, rounds_ = 0;
+  int64_t last_count_ns_ = 0;
   int failures_ = 0, disturbances_ = 0;
 };
 

@@ -86,6 +86,7 @@ std::vector<ProcessState> ControlPage::processes() const {
     state.records = slot.records;
     state.bytes = slot.bytes;
     state.dropped = slot.dropped;
+    state.counted = slot.counted;
     state.there = state.attachment != Attachment::kEnded && is_there(state.pid);
     all.push_back(state);
   }

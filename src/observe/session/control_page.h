@@ -29,7 +29,8 @@ struct ProcessState {
   uint32_t obeyed = 0;
   uint32_t marks = 0;
   uint64_t records = 0, bytes = 0, dropped = 0;
-  bool there = false;  // it runs, as far as its number tells
+  uint32_t counted = 0;  // number of the order whose launches are counted
+  bool there = false;    // it runs, as far as its number tells
 
   bool drives_device() const { return attachment == Attachment::kAttached || device_is_lent(); }
   bool device_is_lent() const { return attachment == Attachment::kLent; }

@@ -78,6 +78,8 @@ std::vector<std::string> replaced_tools(const SessionOptions& options) {
 }  // namespace
 
 Result<Session> Session::start(SessionOptions options) {
+  if (const auto choice = choose_kernels({}, options.counters.pattern, 0); !choice.ok())
+    return choice.error();
   HONE_CHECK(make_folder(options.folder / trace::segments::kFolder));
   HONE_ASSIGN(ControlPage control, ControlPage::create(options.folder));
   HONE_ASSIGN(HostWatch host, HostWatch::create(options.folder / trace::segments::kFolder));
@@ -101,6 +103,8 @@ Session::Session(SessionOptions options, ControlPage control, Program program, H
 void Session::read_new() {
   tail_.read([this](const SegmentRecord& record) {
     watch_.see(record);
+    kernel_times_.see(record);
+    counted_.see(record);
     if (record.at.kind() != trace::segments::Kind::kNote) return;
     std::vector<std::string>& notes = recorded_.notes_of_program;
     const auto note = record.at.as<trace::segments::Note>();
@@ -134,7 +138,7 @@ bool Session::order(Mode mode, uint32_t block) {
 }
 
 bool Session::order(Wanted wanted) {
-  const uint32_t number = control_.order(wanted);
+  const uint32_t number = last_order_ = control_.order(wanted);
   const int64_t start = now_ns();
   while (true) {
     const std::vector<int> late = still_to_obey(control_.processes(), number, lagging_);
@@ -215,6 +219,50 @@ bool Session::run(const std::vector<PlannedBlock>& blocks) {
     if (recorded_.blocks.size() > before) host_.end_block(recorded_.blocks.back().number);
     return goes_on;
   });
+}
+
+// Of the kernels that took most of the recorded blocks. The process that counts is the busiest one: what others wait for it
+// meanwhile is in no step that the report is about.
+void Session::count_kernels() {
+  const CountingOptions& options = options_.counters;
+  read_new();
+  const int pid = kernel_times_.busiest();
+  if (!options.wanted || pid == 0) return;
+  const auto choice = choose_kernels(kernel_times_.kernels(pid, tail_), options.pattern,
+                                     static_cast<std::size_t>(options.kernels));
+  for (const std::string& line : choice->left_out) note(line);
+  if (choice->counted.empty() && choice->left_out.empty())
+    note(fmt::format("no counters: the program launched no kernel whose name matches '{}'", options.pattern));
+  if (choice->counted.empty()) return;
+  const Status written = write_counter_request(
+      options_.folder, pid, counter_request(choice->counted, options.set, options.instances));
+  if (!written.ok()) return note("no counters: " + written.error().message);
+  if (!order(Mode::kCounters, next_block_)) return;
+  recorded_.blocks.push_back({next_block_++, Mode::kCounters, now_ns(), 0});
+  const bool in_time = wait_until_counted(pid);
+  recorded_.blocks.back().end_ns = now_ns();
+  order(Mode::kWaiting, next_block_);  // what is counted is written by then
+  read_new();
+  std::size_t missing = 0;
+  for (const KernelTime& kernel : choice->counted) missing += counted_.of(pid, kernel, tail_) == 0;
+  if (missing > 0 && (!in_time || missing < choice->counted.size()))  // otherwise the process has said why
+    note(
+        fmt::format("no counters of {} of the {} kernels that were to be counted: they were not launched "
+                    "again meanwhile, or other threads launched kernels at the same time",
+                    missing, choice->counted.size()));
+}
+
+bool Session::wait_until_counted(int pid) {
+  const int64_t start = now_ns();
+  const auto counts = [&] {
+    for (const ProcessState& state : control_.processes())
+      if (state.pid == pid && state.there) return state.counted != last_order_;
+    return false;
+  };
+  while (counts()) {
+    if (seconds_since(start) >= options_.counters.patience_s || !pause(0.02)) return false;
+  }
+  return true;
 }
 
 // Until the recorder is in some process. A program of which it is never said is waited for to its end.
@@ -322,7 +370,9 @@ const Recorded& Session::record() {
     const Schedule schedule = make_schedule({options_.steps, recorded_.rhythm.told_untouched(),
                                              recorded_.any_device, options_.stacks, options_.seed});
     recorded_.seed = schedule.seed;
+    kernel_times_.begin(now_ns());
     recorded_.complete = run(schedule.untouched) && begin_recording() && run(schedule.blocks);
+    if (recorded_.complete) count_kernels();
   }
   order(Mode::kFinished, next_block_);
   read_new();

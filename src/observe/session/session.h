@@ -18,6 +18,7 @@
 #include "core/result.h"
 #include "observe/host/host_watch.h"
 #include "observe/session/control_page.h"
+#include "observe/session/counting.h"
 #include "observe/session/program.h"
 #include "observe/session/recorder_files.h"
 #include "observe/session/schedule.h"
@@ -38,6 +39,7 @@ struct SessionOptions {
   double wait_s =
       3;  // the least time from the first mark, or from the first device, to the first recorded block
   uint64_t seed = 0;  // of the order of blocks
+  CountingOptions counters = {};
 };
 
 // A block as it was ordered; what the processes made of it stands in their segments.
@@ -64,7 +66,7 @@ struct Recorded {
 
 class Session {
  public:
-  // Errors: those of Program::start, and of the control page.
+  // Errors: those of Program::start, and of the control page; the pattern of kernels to count is none.
   static Result<Session> start(SessionOptions options);
 
   const Recorded& record();
@@ -87,6 +89,9 @@ class Session {
   bool order(Wanted wanted);
   bool run_block(trace::segments::Mode mode, double seconds);
   bool record_block(const PlannedBlock& block);
+  void count_kernels();
+  // False: the process did not come to an end of it in time.
+  bool wait_until_counted(int pid);
   bool run(const std::vector<PlannedBlock>& blocks);
   bool begin_recording();
   uint32_t marks_given() const;
@@ -107,11 +112,14 @@ class Session {
   HostWatch host_;
   SegmentTail tail_;
   StepWatch watch_;
+  KernelTimes kernel_times_;
+  CountedLaunches counted_;
   Recorded recorded_;
   uint32_t next_block_ = 1;
   double lent_patience_s_;       // left, to wait for the program's own profiler
   bool probed_ = false;          // something has been recorded to look for steps
   int64_t first_device_ns_ = 0;  // when a process was first seen to drive one; 0: none yet
+  uint32_t last_order_ = 0;
   std::set<int> lagging_;  // processes that did not follow an order in time, and are not waited for any more
 };
 

@@ -42,12 +42,13 @@ TEST_F(ObservedSession, LeavesStepsAloneFirstAndThenRecordsThemInTurns) {
   EXPECT_TRUE(recorded.notes.empty()) << recorded.notes.front();
   EXPECT_NEAR(static_cast<double>(recorded.rhythm.step_ns), 5e6, 2e6);
   const std::vector<Mode> modes = modes_of(recorded);
-  ASSERT_EQ(modes.size(), 20u);
+  ASSERT_EQ(modes.size(), 21u);
   for (int i = 0; i < 6; ++i) EXPECT_EQ(modes[i], Mode::kLeftAlone) << i;
   for (int i = 6; i < 18; i += 2) EXPECT_NE(modes[i], modes[i + 1]) << i;
   EXPECT_EQ(std::count(modes.begin(), modes.end(), Mode::kTimeline), 6);
   EXPECT_EQ(modes[18], Mode::kOperators);
   EXPECT_EQ(modes[19], Mode::kStacks);
+  EXPECT_EQ(modes.back(), Mode::kCounters);
   EXPECT_EQ(program.last_order(), Mode::kFinished);
   // Nothing is recorded before the steps that are left alone.
   const auto first_timeline = std::find(program.modes().begin(), program.modes().end(), Mode::kTimeline);
@@ -62,7 +63,52 @@ TEST_F(ObservedSession, TellsStepsByLaunchesWhereTheProgramGivesNoMarks) {
   EXPECT_TRUE(recorded.complete);
   EXPECT_NEAR(static_cast<double>(recorded.rhythm.step_ns), 5e6, 2e6);
   EXPECT_EQ(recorded.rhythm.call_a_step, "cudaStreamSynchronize");
-  EXPECT_EQ(modes_of(recorded).size(), 14u);
+  EXPECT_EQ(modes_of(recorded).size(), 15u);
+}
+
+TEST_F(ObservedSession, HasTheKernelsCountedThatTakeMostTime) {
+  Session session = started();
+  const FakeRecorder program(options.folder, {});
+  const Recorded recorded = session.record();
+  session.send(SIGKILL);
+  EXPECT_TRUE(recorded.notes.empty()) << recorded.notes.front();
+  EXPECT_EQ(program.counted(),
+            (std::vector<std::string>{"kernel_7", "kernel_6", "kernel_5", "kernel_4", "kernel_3"}));
+}
+
+TEST_F(ObservedSession, HasTheKernelsCountedThatAreNamed) {
+  options.counters.pattern = "_[01]$";
+  Session session = started();
+  const FakeRecorder program(options.folder, {});
+  session.record();
+  session.send(SIGKILL);
+  EXPECT_EQ(program.counted(), (std::vector<std::string>{"kernel_1", "kernel_0"}));
+}
+
+TEST_F(ObservedSession, SaysThatNoKernelIsNamedSo) {
+  options.counters.pattern = "conv";
+  Session session = started();
+  const FakeRecorder program(options.folder, {});
+  const Recorded recorded = session.record();
+  session.send(SIGKILL);
+  EXPECT_TRUE(program.counted().empty());
+  ASSERT_EQ(recorded.notes.size(), 1u);
+  EXPECT_NE(recorded.notes[0].find("matches 'conv'"), std::string::npos);
+}
+
+TEST_F(ObservedSession, CountsNothingUnlessItIsWanted) {
+  options.counters.wanted = false;
+  Session session = started();
+  const FakeRecorder program(options.folder, {});
+  const Recorded recorded = session.record();
+  session.send(SIGKILL);
+  const std::vector<Mode> modes = modes_of(recorded);
+  EXPECT_EQ(std::count(modes.begin(), modes.end(), Mode::kCounters), 0);
+}
+
+TEST_F(ObservedSession, StartsNothingForAPatternThatIsNone) {
+  options.counters.pattern = "(";
+  EXPECT_FALSE(Session::start(options).ok());
 }
 
 TEST_F(ObservedSession, RecordsOperatorsWhereThereIsNoDevice) {

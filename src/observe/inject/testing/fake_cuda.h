@@ -53,6 +53,7 @@ int cuDeviceGetAttribute(int* value, int attribute, int device);
 int cuDeviceTotalMem_v2(size_t* bytes, int device);
 int cuDeviceGetUuid_v2(void* uuid, int device);
 int cuCtxGetDevice(int* device);
+int cuMemGetInfo_v2(size_t* free, size_t* total);  // FAKE_CUDA=full: little is free
 int cuStreamIsCapturing(void* stream, int* status);
 
 void fake_runtime_launch(const char* kernel);  // which calls the driver inside, as the real one does

@@ -25,7 +25,7 @@ struct FakeProgram {
   int64_t step_ns = 5'000'000;
   bool marks = true;   // of an optimizer, one a step
   bool device = true;  // kernels in recorded modes; otherwise operators
-  int kernels = 8;     // a step, all different
+  int kernels = 8;     // a step, all different, each a little longer than the one before
   bool obeys = true;
 };
 
@@ -33,7 +33,7 @@ class FakeRecorder {
  public:
   // The folder's control page must be there.
   FakeRecorder(const std::filesystem::path& run_folder, const FakeProgram& program)
-      : program_(program), writer_(::getpid()) {
+      : program_(program), run_folder_(run_folder), writer_(::getpid()) {
     const int descriptor = ::open((run_folder / kControlFile).c_str(), O_RDWR | O_CLOEXEC);
     page_ = static_cast<Control*>(
         ::mmap(nullptr, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0));
@@ -55,6 +55,8 @@ class FakeRecorder {
 
   // The modes in the order in which they came into force.
   const std::vector<trace::segments::Mode>& modes() const { return modes_; }
+  // Of which it was to count launches.
+  const std::vector<std::string>& counted() const { return counted_; }
   trace::segments::Mode last_order() const { return page_->order.mode; }
 
  private:
@@ -78,6 +80,28 @@ class FakeRecorder {
     writer_.mode(mode_, page_->order.block, now_ns(), launches_);
     flush();
     page_->slots[0].obeyed = number;
+    if (mode_ == trace::segments::Mode::kCounters) count();
+  }
+
+  // A launch of each kernel of the request, whose lines begin "kernel INSTANCES DEVICE".
+  void count() {
+    using namespace trace::segments;
+    std::ifstream request(run_folder_ / kCountersFolder / std::to_string(::getpid()));
+    for (std::string word; request >> word;) {
+      if (word != "kernel") continue;
+      Counters counters;
+      int instances = 0;
+      std::string symbol;
+      request >> instances >> counters.device;
+      for (uint32_t& size : counters.grid) request >> size;
+      for (uint32_t& size : counters.block) request >> size;
+      request >> symbol;
+      counters.name = writer_.name(symbol);
+      writer_.add(counters);
+      counted_.push_back(symbol);
+    }
+    flush();
+    page_->slots[0].counted = page_->slots[0].obeyed.load();
   }
 
   void step() {
@@ -91,7 +115,7 @@ class FakeRecorder {
       const auto correlation = static_cast<uint32_t>(launches_);
       if (recorded && program_.device)
         writer_.add(writer_.call("cudaLaunchKernel", at, 4'000, correlation))
-            .add(writer_.kernel(name, at + 5'000, 6'000, correlation));
+            .add(writer_.kernel(name, at + 5'000, 4'000 + i * 100, correlation));
       else if (recorded)
         writer_.add(writer_.range(trace::segments::RangeKind::kOperator, "aten::" + name, at, 9'000));
     }
@@ -112,12 +136,14 @@ class FakeRecorder {
   }
 
   FakeProgram program_;
+  std::filesystem::path run_folder_;
   trace::segments::SegmentWriter writer_;
   std::filesystem::path path_;
   std::size_t written_ = 0;
   Control* page_ = nullptr;
   trace::segments::Mode mode_ = trace::segments::Mode::kWaiting;
   std::vector<trace::segments::Mode> modes_;
+  std::vector<std::string> counted_;
   uint64_t launches_ = 0;
   std::atomic<bool> ends_ = false;
   std::thread thread_;
