@@ -123,12 +123,11 @@ TEST_F(CountedProgram, CountsNothingWhileAStreamIsCaptured) {
   EXPECT_THAT(segment_at_the_end().all<segments::Counters>(), IsEmpty());
 }
 
-TEST_F(CountedProgram, TakesACountAgainThatAnotherThreadLaunchedInto) {
-  count(std::string(kMetrics) + "kernel 5 0 4 1 1 128 1 1 of_a_thread\n");
+TEST_F(CountedProgram, LetsOtherThreadsWaitWhileALaunchIsCounted) {
+  count(std::string(kMetrics) + "kernel 50 0 4 1 1 128 1 1 of_a_thread\n");
   program->perform("threads 4");
-  program->perform("threads 1");
   EXPECT_TRUE(all_counted());
-  EXPECT_THAT(segment_at_the_end().all<segments::Counters>(), SizeIs(5));
+  EXPECT_THAT(segment_at_the_end().all<segments::Counters>(), SizeIs(50));
 }
 
 TEST_F(CountedProgram, SaysThatTheUserMayNotReadCountersAndRunsOn) {

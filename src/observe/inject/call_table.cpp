@@ -50,9 +50,9 @@ void CallTable::fill(const Cupti& cupti, Output& output) {
     const char* text = nullptr;
     if (cupti.GetCallbackName(domain_, id, &text) != cupti::Result::kSuccess || !text) continue;
     const std::string_view name = text;
+    works_[id] = runtime ? begins_with_one_of(name, kRuntimeCalls) : begins_with_one_of(name, kDriverCalls);
     waits_[id] = name.find(kWait) != name.npos || begins_with_one_of(name, kMayEndSteps);
-    recorded_[id] = waits_[id] || (runtime ? begins_with_one_of(name, kRuntimeCalls)
-                                           : begins_with_one_of(name, kDriverCalls));
+    recorded_[id] = works_[id] || waits_[id];
     launches_[id] = begins_with_one_of(name, kLaunches);
     names_[id] = output.id(without_version(name));
   }

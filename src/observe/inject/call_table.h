@@ -27,6 +27,13 @@ class CallTable {
       if (recorded_[id]) visit(id);
     }
   }
+  // Calls visit(id) for the calls that give the device work, allocate memory or load code.
+  template <typename Visit>
+  void each_that_works(Visit visit) const {
+    for (uint32_t id = 1; id < kMostCalls; ++id) {
+      if (works_[id]) visit(id);
+    }
+  }
   // Calls visit(id) for a call and its variants, which have the same name; of kAllWaits for those that may end a step.
   template <typename Visit>
   void each_like(uint32_t like, Visit visit) const {
@@ -45,7 +52,7 @@ class CallTable {
  private:
   cupti::Domain domain_;
   bool filled_ = false;
-  bool recorded_[kMostCalls] = {}, launches_[kMostCalls] = {}, waits_[kMostCalls] = {};
+  bool recorded_[kMostCalls] = {}, works_[kMostCalls] = {}, launches_[kMostCalls] = {}, waits_[kMostCalls] = {};
   uint32_t names_[kMostCalls] = {};
 };
 

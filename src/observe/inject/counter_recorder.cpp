@@ -3,17 +3,23 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include <dlfcn.h>
+
+#include "observe/inject/futex.h"
 
 namespace hone::observe::inject {
 namespace segments = trace::segments;
 using cupti::Result;
 namespace {
 
-constexpr int kMostFailures = 5;                   // counts that went wrong
-constexpr int kMostDisturbed = 100;                // that other threads' launches came into
+constexpr int kMostFailures = 20;                  // counts that went wrong
+constexpr int64_t kGatePatience = 60'000'000'000;  // ns, for a count to come to its end
+constexpr int64_t kAlonePatience = 200'000'000;    // ns, for calls of other threads to return
+constexpr int64_t kAlonePeriod = 100'000;
 constexpr int64_t kRoundPatience = 2'000'000'000;  // ns without a count
+constexpr int64_t kLastPatience = 300'000'000;
 constexpr int64_t kEndPatience = 10'000'000'000, kEndPeriod = 1'000'000;  // ns
 
 // What the driver itself is asked in the middle of a launch.
@@ -35,6 +41,12 @@ const DriverState& driver_state() {
   return state;
 }
 
+// Calls of this thread that are open, of those whose beginning was seen.
+struct OpenCalls {
+  uint32_t period, depth;
+};
+__thread OpenCalls t_open_calls = {0, 0};
+
 std::string reason(const Cupti& cupti, Result result) {
   if (result == Result::kNotPrivileged)
     return "this user may not read hardware counters: run as root, or have the driver loaded with "
@@ -44,7 +56,7 @@ std::string reason(const Cupti& cupti, Result result) {
 
 }  // namespace
 
-// A launch, as the call says it.
+// A launch of one kernel, as the call says it.
 struct CounterRecorder::Launched {
   const char* symbol;
   const uint32_t* grid;
@@ -52,7 +64,7 @@ struct CounterRecorder::Launched {
   void* stream;
   void* context;
 
-  // False: of a graph.
+  // False: another call.
   static bool read(uint32_t id, const cupti::CallData& call, Launched& launched) {
     launched.symbol = call.symbol;
     launched.context = call.context;
@@ -110,7 +122,10 @@ bool CounterRecorder::prepare(const char* request_path) {
     rounds_ = std::max(rounds_, kernel.instances);
     wanted_.push_back({std::move(kernel)});
   }
-  failures_ = disturbances_ = 0;
+  failures_ = 0;
+  in_calls_ = 0;
+  ++period_;
+  contexts_are_of_before_ = enabled_;
   memory_was_asked_ = false;
   last_count_ns_ = monotonic_ns();
   done_ = rounds_ == 0;
@@ -139,17 +154,16 @@ void CounterRecorder::divide_if_memory_is_short() {
   use_metrics(groups_[0]);
 }
 
+// The contexts are disabled by the next launch of a thread of the program, as everything that CUPTI does with them; where none
+// comes soon they stay as they are, which costs nothing.
 void CounterRecorder::end() {
-  ends_ = true;
+  ends_ = done_ = true;
   const timespec period = {0, kEndPeriod};
   for (int64_t waited = 0; owner_ != 0 && waited < kEndPatience; waited += kEndPeriod) {
     nanosleep(&period, nullptr);
   }
-  int32_t none = 0;
-  if (!owner_.compare_exchange_strong(none, -1)) return;  // CUPTI still replays: it keeps what it has
-  disable_contexts();
-  done_ = true;
-  owner_ = 0;
+  for (int64_t waited = 0; enabled_ && waited < kLastPatience; waited += kEndPeriod)
+    nanosleep(&period, nullptr);
 }
 
 void CounterRecorder::disable_contexts() {
@@ -159,11 +173,14 @@ void CounterRecorder::disable_contexts() {
     if (context.profiler) profiler_.disable(&disabling);
   }
   contexts_.clear();
+  enabled_ = false;
 }
 
 void CounterRecorder::in_child() {
   ends_ = done_ = true;
-  captures_ = 0;
+  captures_ = in_calls_ = 0;
+  owner_ = 0;
+  ++period_;
 }
 
 void CounterRecorder::on_capture(bool begins, const cupti::CallData& call) {
@@ -173,26 +190,62 @@ void CounterRecorder::on_capture(bool begins, const cupti::CallData& call) {
   if (!begins && captures_.fetch_sub(1) <= 0) ++captures_;  // it began before we were there
 }
 
-void CounterRecorder::on_launch(uint32_t id, const cupti::CallData& call) {
+void CounterRecorder::on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call) {
+  const bool begins = call.site == cupti::Site::kEnter;
+  if (begins) pass_gate();
   try {
-    call.site == cupti::Site::kEnter ? launch_begins(id, call) : launch_ends(call);
+    if (domain == cupti::Domain::kDriver) begins ? launch_begins(id, call) : launch_ends(call);
   } catch (...) {
     ends_ = done_ = true;
   }
+  if (!begins) leave_gate();
+}
+
+// Calls of the runtime call the driver inside: the outermost one counts.
+void CounterRecorder::pass_gate() {
+  OpenCalls& open = t_open_calls;
+  if (open.period != period_) open = {period_, 0};
+  if (open.depth++ > 0) return;
+  const auto self = static_cast<uint32_t>(current_tid());
+  const int64_t until = monotonic_ns() + kGatePatience;
+  while (true) {
+    ++in_calls_;
+    const uint32_t owner = owner_;
+    const int64_t left = until - monotonic_ns();
+    if (owner == 0 || owner == self || left <= 0) return;
+    --in_calls_;
+    futex_wait(owner_, owner, left, false);
+  }
+}
+
+// Who was in a call when counting began has not passed the gate.
+void CounterRecorder::leave_gate() {
+  OpenCalls& open = t_open_calls;
+  if (open.period == period_ && open.depth > 0 && --open.depth == 0) --in_calls_;
+}
+
+// Whether no other thread is in a call that it began before the gate was shut; waits for them a little.
+bool CounterRecorder::alone() const {
+  const timespec period = {0, kAlonePeriod};
+  for (int64_t waited = 0; in_calls_ > 1; waited += kAlonePeriod) {
+    if (waited >= kAlonePatience) return false;
+    nanosleep(&period, nullptr);
+  }
+  return true;
 }
 
 void CounterRecorder::launch_begins(uint32_t id, const cupti::CallData& call) {
-  if (owner_.load() != 0) {
-    disturbed_ = true;
-    return;
-  }
+  const auto self = static_cast<uint32_t>(current_tid());
   Launched launched;
-  if (ends_ || done() || !Launched::read(id, call, launched)) return;
-  if (!wanted(launched)) return;
-  int32_t none = 0;
-  if (!owner_.compare_exchange_strong(none, current_tid())) return;
-  kernel_ = ends_ ? nullptr : wanted(launched);
-  disturbed_ = false;
+  if (owner_ == self || (ends_ && !enabled_) || !Launched::read(id, call, launched)) return;
+  if (!ends_ && (done() || !wanted(launched))) return;
+  uint32_t none = 0;
+  if (!owner_.compare_exchange_strong(none, self)) return;
+  if (ends_ || !alone()) {
+    if (ends_) disable_contexts();
+    return let_go();
+  }
+  kernel_ = wanted(launched);
   if (!kernel_ || !can_be_counted(launched)) return let_go();
   divide_if_memory_is_short();
   if (kernel_->in_round) next_round();
@@ -242,6 +295,7 @@ CounterRecorder::Context* CounterRecorder::context_of(void* context) {
     if (known.context == context) return known.profiler ? &known : nullptr;
   }
   Context& made = contexts_.emplace_back();
+  enabled_ = true;
   made.context = context;
   auto enabling = cupti::parameters<cupti::RangeEnable>();
   enabling.context = context;
@@ -267,6 +321,7 @@ bool CounterRecorder::make_images(Context& context) {
 }
 
 bool CounterRecorder::start(void* context) {
+  if (std::exchange(contexts_are_of_before_, false)) disable_contexts();
   at_ = context_of(context);
   if (!at_) return false;
   std::copy(at_->empty_image.begin(), at_->empty_image.end(), at_->image.begin());
@@ -287,16 +342,17 @@ bool CounterRecorder::start(void* context) {
 }
 
 void CounterRecorder::launch_ends(const cupti::CallData& call) {
-  if (owner_.load() != current_tid()) return;
+  if (owner_ != static_cast<uint32_t>(current_tid())) return;
   const bool launched = !call.returned || *static_cast<const int*>(call.returned) == 0;
   auto stopping = cupti::parameters<cupti::RangeStop>();
   stopping.profiler = at_->profiler;
   const bool stopped = check(profiler_.stop(&stopping), "counting cannot be stopped");
   if (stopped && launched && count_was_good()) {
     write(*kernel_);
-  } else {
-    count_was_bad();
+  } else if (!done() && ++failures_ == kMostFailures) {
+    give_up("kernels were launched, and CUPTI counted none, or more than one");
   }
+  if (done()) disable_contexts();
   let_go();
 }
 
@@ -307,15 +363,8 @@ bool CounterRecorder::count_was_good() {
   auto asking = cupti::parameters<cupti::RangeImageInfo>();
   asking.image = at_->image.data();
   asking.size = at_->image.size();
-  return profiler_.image_info(&asking) == Result::kSuccess && asking.ranges == 1 && !disturbed_ &&
+  return profiler_.image_info(&asking) == Result::kSuccess && asking.ranges == 1 &&
          check(config_->evaluate(at_->image, values_), "what was counted cannot be evaluated");
-}
-
-void CounterRecorder::count_was_bad() {
-  if (done()) return;  // a note has said why
-  if (disturbed_ ? ++disturbances_ < kMostDisturbed : ++failures_ < kMostFailures) return;
-  give_up(disturbed_ ? "other threads launch kernels all the time, which would be counted as well"
-                     : "kernels were launched, and CUPTI counted none");
 }
 
 void CounterRecorder::write(Wanted& wanted) {
@@ -346,6 +395,7 @@ void CounterRecorder::let_go() {
   at_ = nullptr;
   kernel_ = nullptr;
   owner_ = 0;
+  futex_wake_all(owner_, false);
 }
 
 bool CounterRecorder::check(Result result, const char* what) {

@@ -5,10 +5,11 @@
 // each, and each launch is counted for one group: it then runs once (docs/decisions/0027-counters.md).
 //
 // What is not counted, because counting would change what the program does or fail it: kernels launched by CUDA graphs,
-// launches into streams that are being captured and all others meanwhile, and what the session leaves out (collectives). A
-// count that launches of other threads came into is thrown away and taken again.
+// launches into streams that are being captured and all others meanwhile, and what the session leaves out (collectives).
 //
-// The calls that are counted take milliseconds longer, on the thread that makes them; nothing else waits.
+// A launch is counted alone: calls of other threads that would give the device work, copy, set or allocate memory wait until it
+// is done, because what they did in between would be counted, repeated or undone with it. That takes tens of milliseconds, and
+// has an end (kGatePatience) whatever happens.
 #pragma once
 
 #include <atomic>
@@ -35,9 +36,9 @@ class CounterRecorder {
   // Everything is counted that was asked for, or will not be.
   bool done() const { return done_.load(std::memory_order_acquire); }
 
-  // Of the driver's calls, at both ends: those that launch, between begin() and end(), and from the moment CUPTI is
-  // attached those that begin and end the capture of a stream. Never throws.
-  void on_launch(uint32_t id, const cupti::CallData& call);
+  // At both ends of calls of the program: of those that work (CallTable::each_that_works), between begin() and end(), and from
+  // the moment CUPTI is attached of those of the driver that begin and end the capture of a stream. Never throws.
+  void on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call);
   void on_capture(bool begins, const cupti::CallData& call);
 
   void in_child();
@@ -59,6 +60,9 @@ class CounterRecorder {
   bool prepare(const char* request_path);
   bool use_metrics(const std::vector<std::string>& metrics);
   void divide_if_memory_is_short();
+  void pass_gate();
+  void leave_gate();
+  bool alone() const;
   void launch_begins(uint32_t id, const cupti::CallData& call);
   void launch_ends(const cupti::CallData& call);
   Wanted* wanted(const Launched& launched);
@@ -67,7 +71,6 @@ class CounterRecorder {
   Context* context_of(void* context);
   bool make_images(Context& context);
   bool count_was_good();
-  void count_was_bad();
   void write(Wanted& wanted);
   bool round_is_over() const;
   void next_round();
@@ -83,9 +86,10 @@ class CounterRecorder {
 
   std::atomic<bool> ends_{true}, done_{true};
   std::atomic<int32_t> captures_{0};  // of streams, at this moment
-  std::atomic<int32_t> owner_{0};     // the thread whose launch is being counted; 0: none
-  std::atomic<bool> disturbed_{false};
-  std::vector<Wanted> wanted_;  // as many from begin() to end()
+  std::atomic<uint32_t> owner_{0};    // futex: the thread whose launch is being counted; 0: none
+  std::atomic<int32_t> in_calls_{0};  // threads
+  std::atomic<uint32_t> period_{0};   // counts begin() and what forgets who is in a call
+  std::vector<Wanted> wanted_;        // as many from begin() to end()
 
   // Of the owner:
   std::vector<std::string> known_;
@@ -100,7 +104,9 @@ class CounterRecorder {
   bool memory_was_asked_ = false;
   uint32_t round_ = 0, rounds_ = 0;
   int64_t last_count_ns_ = 0;
-  int failures_ = 0, disturbances_ = 0;
+  std::atomic<bool> enabled_{false};     // contexts
+  bool contexts_are_of_before_ = false;  // of metrics that are not wanted any more
+  int failures_ = 0;
 };
 
 }  // namespace hone::observe::inject

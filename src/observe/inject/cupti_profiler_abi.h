@@ -177,7 +177,7 @@ inline RangeConfig parameters<RangeConfig>() {
   return made;
 }
 
-// Calls of the driver that launch, and below those between which a stream is captured into a graph: CUPTI's callback ids.
+// Calls of the driver that launch single kernels, and below those between which a stream is captured into a graph: CUPTI's callback ids.
 enum LaunchCall : uint32_t {
   kLaunchKernel = 307,
   kLaunchKernelOfThread = 442,  // with a default stream a thread
@@ -185,12 +185,7 @@ enum LaunchCall : uint32_t {
   kLaunchCooperativeOfThread = 478,
   kLaunchKernelEx = 652,
   kLaunchKernelExOfThread = 653,
-  kLaunchGraph = 514,
-  kLaunchGraphOfThread = 515,
 };
-inline constexpr uint32_t kLaunchCalls[] = {
-    kLaunchKernel,   kLaunchKernelOfThread,   kLaunchCooperative, kLaunchCooperativeOfThread,
-    kLaunchKernelEx, kLaunchKernelExOfThread, kLaunchGraph,       kLaunchGraphOfThread};
 inline constexpr uint32_t kBeginCaptureCalls[] = {495, 496, 539, 540, 720, 721};
 inline constexpr uint32_t kEndCaptureCalls[] = {497, 498};
 

@@ -100,8 +100,6 @@ static_assert(same_number(kLaunchCooperativeOfThread,
                           CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz));
 static_assert(same_number(kLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx));
 static_assert(same_number(kLaunchKernelExOfThread, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz));
-static_assert(same_number(kLaunchGraph, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch));
-static_assert(same_number(kLaunchGraphOfThread, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz));
 static_assert(same_number(kBeginCaptureCalls[0], CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture));
 static_assert(same_number(kBeginCaptureCalls[1], CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz));
 static_assert(same_number(kBeginCaptureCalls[2], CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2));

@@ -264,17 +264,23 @@ void DeviceRecorder::enable_marks(bool enable) {
 }
 
 void DeviceRecorder::count_launches(const DeviceOrder& order) {
+  runtime_.fill(cupti_, output_);
+  driver_.fill(cupti_, output_);
   if (!counters_.begin(order.counter_request)) return;
   watch_ = Watch::kCounters;
-  for (uint32_t id : cupti::kLaunchCalls) enable_callback(true, cupti::Domain::kDriver, id);
+  enable_work(true);
 }
 
 // The launch that is being counted ends in a callback: they are disabled after it.
 void DeviceRecorder::stop_counting() {
   counters_.end();
   watch_ = Watch::kNothing;
-  if (!attached()) return;
-  for (uint32_t id : cupti::kLaunchCalls) enable_callback(false, cupti::Domain::kDriver, id);
+  if (attached()) enable_work(false);
+}
+
+void DeviceRecorder::enable_work(bool enable) {
+  runtime_.each_that_works([&](uint32_t id) { enable_callback(enable, cupti::Domain::kRuntime, id); });
+  driver_.each_that_works([&](uint32_t id) { enable_callback(enable, cupti::Domain::kDriver, id); });
 }
 
 void DeviceRecorder::stop_watching() {
@@ -427,8 +433,7 @@ void DeviceRecorder::on_call(cupti::Domain domain, uint32_t id, const cupti::Cal
     case Watch::kDetaching:
       return on_call_while_detaching(call);
     case Watch::kCounters:
-      if (domain == cupti::Domain::kDriver) counters_.on_launch(id, call);
-      return;
+      return counters_.on_call(domain, id, call);
     case Watch::kMarks:
       return on_watched_call(domain, id, call);
   }

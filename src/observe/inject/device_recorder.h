@@ -99,6 +99,7 @@ class DeviceRecorder {
   void enable_marks(bool enable);
   void count_launches(const DeviceOrder& order);
   void stop_counting();
+  void enable_work(bool enable);
   void stop_watching();
   void let_go();
   void detach();
