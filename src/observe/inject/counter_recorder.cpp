@@ -112,6 +112,7 @@ bool CounterRecorder::prepare(const char* request_path) {
   if (!check(profiler_.initialize(&starting), "the profiler cannot be used") ||
       !check(profiler_.chip_name(&naming), "the GPU is not known"))
     return false;
+  profiler_was_used_ = true;
   chip_ = naming.name;
   known_ = known_metrics(profiler_, chip_, request.metrics);
   groups_.clear();

@@ -41,6 +41,9 @@ class CounterRecorder {
   void on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call);
   void on_capture(bool begins, const cupti::CallData& call);
 
+  // Whether CUPTI's profiler has been started in this process.
+  bool profiler_was_used() const { return profiler_was_used_; }
+
   void in_child();
 
  private:
@@ -83,6 +86,7 @@ class CounterRecorder {
   Output& output_;
   CuptiProfiler profiler_;
   const char* chip_ = nullptr;
+  bool profiler_was_used_ = false;
 
   std::atomic<bool> ends_{true}, done_{true};
   std::atomic<int32_t> captures_{0};  // of streams, at this moment

@@ -325,7 +325,8 @@ void DeviceRecorder::detach() {
 }
 
 bool DeviceRecorder::may_finalize() {
-  if (!cupti_.Finalize) return false;
+  // Whether CUPTI can be finalized once its profiler has been used is not known: it has not been tried.
+  if (!cupti_.Finalize || counters_.profiler_was_used()) return false;
   if (!graphs_seen_ || cupti_.version >= kSafeWithGraphs) return true;
   note_once(
       kNoteFinalize,

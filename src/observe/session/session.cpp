@@ -44,6 +44,9 @@ constexpr double kSettlePatience_s = 30, kSettleSteps = 60;
 // How many steps the recorder is given to find out what it has to record of this program, and to make its buffers.
 constexpr double kFirstSteps = 2;
 
+// Recorders write what they have five times a second.
+constexpr double kLastWrite_s = 0.3;
+
 double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
 
 std::string with_prepended(const char* variable, const fs::path& folder) {
@@ -241,7 +244,7 @@ void Session::count_kernels() {
   recorded_.blocks.push_back({next_block_++, Mode::kCounters, now_ns(), 0});
   const bool in_time = wait_until_counted(pid);
   recorded_.blocks.back().end_ns = now_ns();
-  order(Mode::kWaiting, next_block_);  // what is counted is written by then
+  if (!in_time) pause(kLastWrite_s);
   read_new();
   std::size_t missing = 0;
   for (const KernelTime& kernel : choice->counted) missing += counted_.of(pid, kernel, tail_) == 0;
