@@ -52,7 +52,8 @@ class CallTable {
  private:
   cupti::Domain domain_;
   bool filled_ = false;
-  bool recorded_[kMostCalls] = {}, works_[kMostCalls] = {}, launches_[kMostCalls] = {}, waits_[kMostCalls] = {};
+  bool recorded_[kMostCalls] = {}, works_[kMostCalls] = {}, launches_[kMostCalls] = {},
+       waits_[kMostCalls] = {};
   uint32_t names_[kMostCalls] = {};
 };
 
