@@ -6,6 +6,7 @@
 
 #include "analyze/beaten.h"
 #include "analyze/device/device_analysis.h"
+#include "analyze/host_lines.h"
 #include "analyze/host_program.h"
 #include "analyze/ledger.h"
 #include "analyze/top.h"
@@ -240,6 +241,12 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
   if (measured) tell_measured(*measured, analysis.step);
   list_steps(steps, options.rank, analysis);
   analysis.ledger = make_ledger(trace, profile, subject);
+  const auto lines = lines_between_operators(trace, options.rank);
+  for (LedgerRow& row : analysis.ledger) {
+    if (is_busy(row.cause)) continue;
+    row.lines = lines[static_cast<std::size_t>(row.cause)];
+    tell_lines(row.lines, row.evidence);
+  }
   analysis.floor_ms = profile.floor_ms;
   analysis.floor_known = profile.judged;
   analysis.operators = operator_times(trace, profile);

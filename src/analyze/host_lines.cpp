@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/rules.h"
 #include "core/units.h"
 
 namespace hone::analyze {
@@ -74,7 +75,9 @@ class HostLineFinder {
       return nullptr;
     };
     const Frame* own = python.empty() ? own_in(native) : own_in(within_input(sample, python));
-    const Frame* inner_python = python.empty() ? nullptr : &frame(python.front());
+    const auto first =
+        std::ranges::find_if(python, [&](FrameId id) { return frame(id).owner != FrameOwner::kRecorder; });
+    const Frame* inner_python = first == python.end() ? nullptr : &frame(*first);
     const Frame* inner_native = native.empty() ? nullptr : &frame(native.front());
     Chosen chosen{own, inner_python != nullptr && inner_python != own ? inner_python : inner_native};
     if (chosen.frame == nullptr) chosen.frame = inner_python != nullptr ? inner_python : inner_native;
@@ -134,6 +137,73 @@ FrameRole outermost_role(const trace::Trace& trace, std::span<const FrameId> sta
   return FrameRole::kNone;
 }
 
+using HostInterval = std::pair<int64_t, int64_t>;
+
+// Intervals apart from each other, by time.
+std::vector<HostInterval> united(std::vector<HostInterval> intervals) {
+  std::ranges::sort(intervals);
+  std::vector<HostInterval> result;
+  for (const auto& [start, end] : intervals)
+    if (!result.empty() && start <= result.back().second)
+      result.back().second = std::max(result.back().second, end);
+    else
+      result.emplace_back(start, end);
+  return result;
+}
+
+// The first interval that ends after an instant.
+std::vector<HostInterval>::const_iterator ending_after(const std::vector<HostInterval>& intervals,
+                                                       int64_t ns) {
+  return std::ranges::upper_bound(intervals, ns, {}, &HostInterval::second);
+}
+
+// When a rank's host ran operators, and when it waited for what.
+class HostSpansByTime {
+ public:
+  HostSpansByTime(const trace::Trace& trace, int rank) {
+    std::array<std::vector<HostInterval>, kCauseCount> waits;
+    std::vector<HostInterval> operators;
+    std::vector<char> runs(trace.tracks.size(), 0);
+    for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+      const trace::TrackId track = trace.spans.track[row];
+      if (trace.tracks[track.index].rank != rank) continue;
+      const HostInterval interval = {trace.spans.start_ns[row],
+                                     trace.spans.start_ns[row] + trace.spans.duration_ns[row]};
+      if (const auto cause = waiting_cause(trace.spans.category[row])) {
+        waits[static_cast<std::size_t>(*cause)].push_back(interval);
+      } else if (trace.spans.category[row] == trace::Category::kOperator) {
+        operators.push_back(interval);
+        runs[track.index] = 1;
+      }
+    }
+    operators_ = united(std::move(operators));
+    for (std::size_t cause = 0; cause < kCauseCount; ++cause) waits_[cause] = united(std::move(waits[cause]));
+    for (uint32_t track = 0; track < runs.size(); ++track)
+      if (runs[track] != 0) threads_.push_back({track});
+  }
+
+  // That run operators.
+  const std::vector<trace::TrackId>& threads() const { return threads_; }
+
+  // Nothing: an operator runs. Between operators it is `launch` where they follow each other soon, else `host_other`.
+  std::optional<Cause> cause_at(int64_t ns) const {
+    constexpr int64_t kLongGapNs = 600'000;
+    for (std::size_t cause = 0; cause < kCauseCount; ++cause)
+      if (const auto at = ending_after(waits_[cause], ns); at != waits_[cause].end() && at->first <= ns)
+        return static_cast<Cause>(cause);
+    const auto next = ending_after(operators_, ns);
+    if (next != operators_.end() && next->first <= ns) return std::nullopt;
+    const bool soon = next != operators_.begin() && next != operators_.end() &&
+                      next->first - std::prev(next)->second < kLongGapNs;
+    return soon ? Cause::kLaunch : Cause::kHostOther;
+  }
+
+ private:
+  std::vector<HostInterval> operators_;
+  std::array<std::vector<HostInterval>, kCauseCount> waits_;
+  std::vector<trace::TrackId> threads_;
+};
+
 }  // namespace
 
 std::optional<Cause> cause_of_stack(const trace::Trace& trace, const StackSample& sample) {
@@ -179,6 +249,59 @@ std::vector<HostLine> host_lines(const trace::Trace& trace, std::span<const uint
   HostLineFinder finder(trace, main_pid);
   for (const uint32_t row : samples) finder.add(trace.stacks.samples[row]);
   return finder.take(most);
+}
+
+std::vector<HostLine> lines_of_loaders(const trace::Trace& trace, int rank, int64_t main_pid,
+                                       std::span<const int64_t> waits) {
+  constexpr int64_t kNearNs = 2'500'000;  // samples are taken every millisecond or so
+  std::vector<uint32_t> rows;
+  for (uint32_t row = 0; row < trace.stacks.samples.size(); ++row) {
+    const StackSample& sample = trace.stacks.samples[row];
+    const trace::Track& track = trace.tracks[sample.track.index];
+    if (track.rank != rank || track.pid == main_pid || track.tid != track.pid) continue;
+    if (!prepares_input(trace, sample)) continue;
+    const auto at = std::ranges::lower_bound(waits, sample.time_ns - kNearNs);
+    if (at != waits.end() && *at <= sample.time_ns + kNearNs) rows.push_back(row);
+  }
+  if (rows.size() < kLeastSamples) return {};
+  std::vector<HostLine> lines = host_lines(trace, rows, main_pid);
+  for (HostLine& line : lines) line.of = "of the processes that prepare batches";
+  return lines;
+}
+
+std::array<std::vector<HostLine>, kCauseCount> lines_between_operators(const trace::Trace& trace, int rank) {
+  std::array<std::vector<HostLine>, kCauseCount> lines;
+  const HostSpansByTime spans(trace, rank);
+  const trace::TrackId lead = leading_thread(trace, spans.threads());
+  if (!lead.valid()) return lines;
+  const int64_t pid = trace.tracks[lead.index].pid;
+  std::array<std::vector<uint32_t>, kCauseCount> rows;
+  std::vector<int64_t> waits;
+  for (uint32_t row = 0; row < trace.stacks.samples.size(); ++row) {
+    const StackSample& sample = trace.stacks.samples[row];
+    if (sample.track != lead) continue;
+    std::optional<Cause> cause = spans.cause_at(sample.time_ns);
+    if (!cause) continue;
+    if (*cause == Cause::kHostOther || *cause == Cause::kLaunch)
+      cause = cause_of_stack(trace, sample).value_or(*cause);
+    if (cause == Cause::kInput) waits.push_back(sample.time_ns);
+    rows[static_cast<std::size_t>(*cause)].push_back(row);
+  }
+  for (std::size_t cause = 0; cause < kCauseCount; ++cause)
+    if (rows[cause].size() >= kLeastSamples) lines[cause] = host_lines(trace, rows[cause], pid);
+  std::ranges::sort(waits);
+  std::vector<HostLine>& input = lines[static_cast<std::size_t>(Cause::kInput)];
+  const std::vector<HostLine> loaders = lines_of_loaders(trace, rank, pid, waits);
+  input.insert(input.begin(), loaders.begin(), loaders.end());
+  return lines;
+}
+
+void tell_lines(const std::vector<HostLine>& lines, std::vector<std::string>& evidence) {
+  constexpr std::size_t kTold = 3;
+  std::vector<std::string> told;
+  for (const HostLine& line : lines)
+    if (told.size() < kTold) told.push_back(host_line_text(line));
+  evidence.insert(evidence.begin() + (evidence.empty() ? 0 : 1), told.begin(), told.end());
 }
 
 std::string host_line_text(const HostLine& line) {

@@ -1,6 +1,7 @@
 // Which lines of a program its host was at: samples of stacks, told by the line that its author would look at.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -29,6 +30,20 @@ trace::TrackId leading_thread(const trace::Trace& trace, std::span<const trace::
 // `main_pid` is that of the rank; other processes are those that it started.
 std::vector<HostLine> host_lines(const trace::Trace& trace, std::span<const uint32_t> samples,
                                  int64_t main_pid, std::size_t most = 5);
+
+// What the processes that prepare batches for that one did while it waited for them: `waits` are moments when it did, in
+// order, on the trace's clock. Empty: it has none, or they were not seen at work then.
+std::vector<HostLine> lines_of_loaders(const trace::Trace& trace, int rank, int64_t main_pid,
+                                       std::span<const int64_t> waits);
+
+// By cause, the lines that a program without a device was at while no operator ran.
+std::array<std::vector<HostLine>, kCauseCount> lines_between_operators(const trace::Trace& trace, int rank);
+
+// Fewer samples of a cause say nothing.
+inline constexpr std::size_t kLeastSamples = 5;
+
+// Puts the first lines, as sentences, behind the first line of evidence.
+void tell_lines(const std::vector<HostLine>& lines, std::vector<std::string>& evidence);
 
 // "collate (data.py:41): 38 % of 812 samples of the loader's processes, most of them in decode (decoder.py:353)".
 std::string host_line_text(const HostLine& line);

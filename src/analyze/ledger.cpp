@@ -220,8 +220,17 @@ std::vector<Finding> make_findings(std::span<const LedgerRow> ledger, Subject su
   std::vector<Finding> findings;
   for (const LedgerRow& row : ledger)
     if (row.cause != Cause::kFloor && row.share >= rule_of(row.cause, subject).threshold)
-      findings.push_back({row.rule, row.cause, row.title, row.evidence, row.fix, row.caveat,
-                          row.predicted_gain_ms, row.gain_is_bound, row.ms});
+      findings.push_back({row.rule,
+                          row.cause,
+                          row.title,
+                          row.evidence,
+                          row.fix,
+                          row.caveat,
+                          row.predicted_gain_ms,
+                          row.gain_is_bound,
+                          row.ms,
+                          {},
+                          row.lines});
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     return a.predicted_gain_ms > b.predicted_gain_ms;
   });

@@ -40,6 +40,7 @@ struct ProfileOptions {
   double wait_s = 3;
   bool python_stacks = false;
   std::string counters = kAuto;
+  std::string stacks = kAuto;
   uint64_t seed = 0;  // 0: another one each time
 };
 
@@ -253,6 +254,7 @@ Result<observe::SessionOptions> ProfileRun::prepare() {
   session_options.steps = options_.steps;
   session_options.python_stacks = options_.python_stacks;
   session_options.counters.wanted = options_.counters != kOff;
+  session_options.stacks = options_.stacks != kOff;
   session_options.wait_s = options_.wait_s;
   session_options.seed = options_.seed != 0 ? options_.seed : std::random_device()();
   // For whoever explains the segments of a session that was killed.
@@ -323,8 +325,15 @@ void add_profile_command(Program& program) {
       "--out DIR", &options->out,
       "the run folder: the report (HTML, Markdown, JSON) and the trace for ui.perfetto.dev; new or empty. "
       "Without it, hone-profile-<date>-<time> here");
+  command
+      .option(
+          "--stacks auto|off", &options->stacks,
+          "sample the stacks of the program's threads from outside, for some more steps: which lines it is "
+          "at while the device waits")
+      .one_of({kAuto, kOff})
+      .with_default();
   command.flag("--python-stacks", &options->python_stacks,
-               "also record the stacks of the program's Python threads, for three more steps");
+               "have Python sample the stacks of its threads from inside, too");
   command
       .option("--counters auto|off", &options->counters,
               "once steps are recorded: measure hardware counters of a few launches of the kernels that take "

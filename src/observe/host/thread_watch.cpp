@@ -21,23 +21,19 @@ struct CallRow {
 
 // Calls in which a thread waits; in all others it is at work.
 constexpr CallRow kWaitingCalls[] = {
-    {SYS_read, State::kFile},           {SYS_pread64, State::kFile},
-    {SYS_readv, State::kFile},          {SYS_preadv, State::kFile},
-    {SYS_write, State::kFile},          {SYS_pwrite64, State::kFile},
-    {SYS_writev, State::kFile},         {SYS_fsync, State::kFile},
-    {SYS_fdatasync, State::kFile},      {SYS_openat, State::kFile},
-    {SYS_newfstatat, State::kFile},     {SYS_getdents64, State::kFile},
-    {SYS_ppoll, State::kPipe},          {SYS_pselect6, State::kPipe},
-    {SYS_epoll_pwait, State::kPipe},    {SYS_recvfrom, State::kPipe},
-    {SYS_recvmsg, State::kPipe},        {SYS_sendto, State::kPipe},
-    {SYS_sendmsg, State::kPipe},        {SYS_accept, State::kPipe},
-    {SYS_connect, State::kPipe},        {SYS_wait4, State::kPipe},
-    {SYS_waitid, State::kPipe},         {SYS_futex, State::kLock},
-    {SYS_nanosleep, State::kSleep},     {SYS_clock_nanosleep, State::kSleep},
+    {SYS_read, State::kFile},           {SYS_pread64, State::kFile},    {SYS_readv, State::kFile},
+    {SYS_preadv, State::kFile},         {SYS_write, State::kFile},      {SYS_pwrite64, State::kFile},
+    {SYS_writev, State::kFile},         {SYS_fsync, State::kFile},      {SYS_fdatasync, State::kFile},
+    {SYS_openat, State::kFile},         {SYS_newfstatat, State::kFile}, {SYS_getdents64, State::kFile},
+    {SYS_ppoll, State::kPipe},          {SYS_pselect6, State::kPipe},   {SYS_epoll_pwait, State::kPipe},
+    {SYS_recvfrom, State::kPipe},       {SYS_recvmsg, State::kPipe},    {SYS_sendto, State::kPipe},
+    {SYS_sendmsg, State::kPipe},        {SYS_accept, State::kPipe},     {SYS_accept4, State::kPipe},
+    {SYS_connect, State::kPipe},        {SYS_wait4, State::kPipe},      {SYS_waitid, State::kPipe},
+    {SYS_futex, State::kLock},          {SYS_nanosleep, State::kSleep}, {SYS_clock_nanosleep, State::kSleep},
     {SYS_sched_yield, State::kRunning},
 #ifdef SYS_open
-    {SYS_open, State::kFile},           {SYS_poll, State::kPipe},
-    {SYS_select, State::kPipe},         {SYS_epoll_wait, State::kPipe},
+    {SYS_open, State::kFile},           {SYS_poll, State::kPipe},       {SYS_select, State::kPipe},
+    {SYS_epoll_wait, State::kPipe},
 #endif
 };
 

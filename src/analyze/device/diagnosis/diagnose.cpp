@@ -286,14 +286,6 @@ class Diagnoser {
     return lines;
   }
 
-  // The lines of code that the host was at, behind the summary.
-  static void tell_lines(const std::vector<HostLine>& lines, std::vector<std::string>& evidence) {
-    std::vector<std::string> told;
-    for (const HostLine& line : lines)
-      if (told.size() < kNamedParts) told.push_back(host_line_text(line));
-    evidence.insert(evidence.begin() + (evidence.empty() ? 0 : 1), told.begin(), told.end());
-  }
-
   std::vector<FindingPart> named(const std::vector<const AccountEntry*>& entries) const {
     constexpr std::size_t kMost = 10;
     std::vector<FindingPart> rows;

@@ -11,9 +11,6 @@ namespace {
 
 using trace::StackSample;
 
-// Fewer samples of a cause say nothing.
-constexpr std::size_t kLeastSamples = 5;
-
 // A sample on the clock of the rank's timeline.
 struct TimedSample {
   int64_t time_ns = 0;
@@ -173,20 +170,9 @@ std::array<std::vector<HostLine>, kCauseCount> lines_of_idle_host(const trace::T
   }
   for (std::size_t cause = 0; cause < kCauseCount; ++cause)
     if (rows[cause].size() >= kLeastSamples) lines[cause] = host_lines(trace, rows[cause], pid);
-  // What the processes that prepare batches did while this one waited for them.
-  std::vector<uint32_t> loaders;
-  const int rank = trace.tracks[lead.index].rank;
-  for (const TimedSample& each : samples_by_time(trace, timeline, [&](const StackSample& sample) {
-         const trace::Track& track = trace.tracks[sample.track.index];
-         return track.rank == rank && track.pid != pid && prepares_input(trace, sample);
-       })) {
-    constexpr int64_t kNear = 2'500'000;  // samples are taken every millisecond or so
-    const auto at = std::ranges::lower_bound(waits_for_input, each.time_ns - kNear);
-    if (at != waits_for_input.end() && *at <= each.time_ns + kNear) loaders.push_back(each.row);
-  }
-  if (loaders.size() < kLeastSamples) return lines;
-  std::vector<HostLine> theirs = host_lines(trace, loaders, pid);
-  for (HostLine& line : theirs) line.of = "of the processes that prepare batches";
+  for (int64_t& time : waits_for_input) time -= timeline.clock_shift_ns;
+  const std::vector<HostLine> theirs =
+      lines_of_loaders(trace, trace.tracks[lead.index].rank, pid, waits_for_input);
   std::vector<HostLine>& input = lines[static_cast<std::size_t>(Cause::kInput)];
   input.insert(input.begin(), theirs.begin(), theirs.end());
   return lines;
