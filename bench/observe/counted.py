@@ -1,6 +1,7 @@
 """Kernels of many kinds in a loop, to compare what hone counts of them with Nsight Compute (counters_check.sh).
 
-Usage: counted.py LIBRARY [STEPS]     LIBRARY: libcounted.so; without STEPS it goes on until it is ended
+Usage: counted.py LIBRARY [STEPS] [--full]     LIBRARY: libcounted.so; without STEPS it goes on until it is ended;
+                                                --full: with little of the GPU's memory left
 """
 import ctypes
 import sys
@@ -12,7 +13,12 @@ DEVICE = "cuda"
 library = ctypes.CDLL(sys.argv[1])
 library.launch_counted.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int,
                                    ctypes.c_void_p]
-steps = int(sys.argv[2]) if len(sys.argv) > 2 else None
+numbers = [each for each in sys.argv[2:] if each.isdigit()]
+steps = int(numbers[0]) if numbers else None
+ballast = []
+if "--full" in sys.argv:
+    free, total = torch.cuda.mem_get_info()
+    ballast.append(torch.empty(int(free - 0.25 * total), dtype=torch.uint8, device=DEVICE))
 
 N = 2048
 square = {kind: torch.randn(N, N, device=DEVICE).to(kind)

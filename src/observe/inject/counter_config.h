@@ -1,6 +1,6 @@
 // From names of metrics to what the hardware is told to count, and from what it counted to values: the host side of CUPTI's
 // profiler. It needs no device, and runs in the observed program because its images go with the CUPTI that is there
-// (docs/decisions/0027-counters.md).
+// (docs/decisions/0028-counters.md).
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 // is started when the program calls the driver to launch a wanted kernel and stopped when that call returns. In between
 // CUPTI saves the device's memory, runs the kernel once for each pass, and restores what it wrote: the program finds what one
 // run would have left. Where memory is too full to be saved on the device, all metrics are divided into groups of one pass
-// each, and each launch is counted for one group: it then runs once (docs/decisions/0027-counters.md).
+// each, and each launch is counted for one group: it then runs once (docs/decisions/0028-counters.md).
 //
 // What is not counted, because counting would change what the program does or fail it: kernels launched by CUDA graphs,
 // launches into streams that are being captured and all others meanwhile, and what the session leaves out (collectives).

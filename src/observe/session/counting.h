@@ -1,4 +1,4 @@
-// What the session has a process count, and what has come of it (docs/decisions/0027-counters.md).
+// What the session has a process count, and what has come of it (docs/decisions/0028-counters.md).
 #pragma once
 
 #include <cstddef>
