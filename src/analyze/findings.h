@@ -28,16 +28,22 @@ struct Estimate {
 
 // The time of the repeated unit of work.
 struct StepTime {
+  // Of the step that users run: measured without the recorder, where that was done in the same run and the steps that
+  // were recorded are longer; else as recorded.
   Estimate ms;
-  int count = 0;                   // steps measured
-  std::vector<double> samples_ms;  // one a step, in order of time
-  std::string how_found;           // "marked by the runtime", "ProfilerStep ranges", …
+  int count = 0;  // steps measured
+  std::vector<double>
+      samples_ms;         // one a step, in order of time; scaled so that their median is that of `ms`
+  std::string how_found;  // "marked by the runtime", "ProfilerStep ranges", …
   std::vector<std::string> notes;  // warm-up and outlier steps by name; how sure, where steps were inferred
   double confidence = 1;           // 0 to 1, that these are the program's steps; 1: marked
   // Without the recorder, where that was measured or can be predicted: gains are counted from its median.
   std::optional<Estimate> unrecorded_ms = {};
   bool unrecorded_measured = false;
+  std::optional<Estimate> recorded_ms = {};  // as recorded, where `ms` is not that
   std::optional<Estimate> recorder_ms = {};  // what recording adds to a step, where that was measured
+
+  const Estimate& as_recorded() const { return recorded_ms ? *recorded_ms : ms; }
 };
 
 // A line of a function that the host was at while its device waited, as samples of stacks say.

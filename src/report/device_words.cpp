@@ -36,10 +36,15 @@ std::string with_unit(double value, const std::string& unit) {
   return plain_number(value) + (unit.empty() ? "" : " " + unit);
 }
 
-// ". Without the recorder a step takes 7.10 ms (7.02 to 7.15 ms), measured in the same run; recording adds 0.31 ms":
-// empty where that was not measured.
+// ". That is the step when nobody records, measured in the same run; recording adds 0.31 ms", or what it takes then where
+// recorded steps are not longer: empty where it was not measured.
 std::string measured_sentence(const analyze::StepTime& step) {
   if (!step.unrecorded_measured || !step.unrecorded_ms) return "";
+  if (step.recorded_ms)
+    return ". That is the step when nobody records, measured in the same run; " +
+           (step.recorder_ms && step.recorder_ms->low > 0
+                ? "recording adds " + fixed_ms(step.recorder_ms->median, step.ms.median)
+                : "recorded it takes " + fixed_ms(step.recorded_ms->median, step.ms.median));
   const analyze::Estimate& alone = *step.unrecorded_ms;
   const double median = step.ms.median;
   const std::string each = fixed_ms(alone.median, median), range = fixed_range(alone.low, alone.high, median);

@@ -215,7 +215,35 @@ Rule Account::main_rule() const {
   return best;
 }
 
-Accounts make_accounts(const Study& study, std::size_t rank) { return Bookkeeper(study, rank).run(); }
+namespace {
+
+void scale(Account& account, double factor) {
+  account.ms *= factor;
+  for (AccountEntry& entry : account.entries) {
+    entry.ms *= factor;
+    entry.whole *= factor;
+  }
+  for (double& ms : account.window_ms) ms *= factor;
+}
+
+// A recorder works on the host: what it adds to a step is time in which the device waits. Only where that is not
+// enough the device's own time is shorter without it, too.
+void take_recorder_out(Accounts& accounts, const TypicalStep& typical) {
+  if (!(typical.ms < typical.recorded_ms)) return;
+  double busy = 0, idle = 0;
+  for (const Account& account : accounts) (is_busy(account.cause) ? busy : idle) += account.ms;
+  const double of_busy = busy > typical.ms ? typical.ms / busy : 1;
+  const double of_idle = idle > 0 ? (typical.ms - of_busy * busy) / idle : 0;
+  for (Account& account : accounts) scale(account, is_busy(account.cause) ? of_busy : of_idle);
+}
+
+}  // namespace
+
+Accounts make_accounts(const Study& study, std::size_t rank) {
+  Accounts accounts = Bookkeeper(study, rank).run();
+  take_recorder_out(accounts, study.ranks[rank].typical);
+  return accounts;
+}
 
 IdleAccount account_of(const Study& study, std::size_t rank, const IdleInterval& interval) {
   const RankStudy& own = study.ranks[rank];

@@ -95,6 +95,17 @@ StepTime step_time(const Study& study) {
   return time;
 }
 
+// Steps were recorded; the step that is told is the one that users run.
+void tell_without_recorder(const Study& study, const MeasuredSteps& measured, StepTime& time) {
+  const TypicalStep& typical = study.ranks[study.headline].typical;
+  if (typical.ms < typical.recorded_ms) {
+    time.recorded_ms = time.ms;
+    time.ms = measured.unrecorded;
+    for (double& ms : time.samples_ms) ms *= typical.ms / typical.recorded_ms;
+  }
+  tell_measured(measured, time);
+}
+
 // Idle time that follows from waits: after a wait has drained the queue the host must launch again from
 // nothing. That part is what the replay wins without waits beyond the waits themselves.
 void move_waits(Accounts& accounts, const Gains& gains) {
@@ -130,6 +141,11 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
     warnings.emplace_back(
         "the trace has no launches of the host: why the device was idle cannot be told, and gains are only "
         "what its own work would save");
+  if (study.ranks[study.headline].measured_others)
+    warnings.emplace_back(
+        "steps that nobody recorded took less time than the device worked in those that were recorded: the "
+        "program does "
+        "not do the same all the time, and what its step takes without the recorder is not known");
   if (!study.roofs.known())
     warnings.push_back(fmt::format(
         "{}: how fast its kernels could be is not judged; give its roofs with --roofs FILE",
@@ -297,7 +313,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   if (gains.can_predict())
     analysis.step.unrecorded_ms = {gains.unrecorded_ms(), gains.low_unrecorded_ms(),
                                    gains.high_unrecorded_ms()};
-  if (gains.measured()) tell_measured(*gains.measured(), analysis.step);
+  if (gains.measured()) tell_without_recorder(study, *gains.measured(), analysis.step);
   analysis.floor_ms = accounts[static_cast<std::size_t>(Cause::kFloor)].ms;
   analysis.ledger = std::move(diagnosis.ledger);
   analysis.findings = std::move(diagnosis.findings);

@@ -43,8 +43,8 @@ Gains::Gains(const Study& study, const Accounts& accounts)
       replay_(study.programs, study.collectives),
       straggler_(find_straggler(study, accounts)),
       bubble_ms_(accounts[static_cast<std::size_t>(Cause::kBubble)].ms) {
-  const double recorded = study.ranks[study.headline].typical.ms;
-  measured_ = measured_steps(study.trace->meta, study.timelines[study.headline].rank);
+  const double recorded = study.ranks[study.headline].typical.recorded_ms;
+  measured_ = study.ranks[study.headline].measured;
   if (measured_)
     calibrate();
   else
@@ -442,7 +442,9 @@ double Gains::recorded_sync_ms() const {
   if (!can_predict()) return 0;
   Change change;
   without(change, Activity::kWait) = true;
-  return std::max(0.0, replay_.step_ms() - replay_.step_ms(change));
+  const TypicalStep& typical = study_.ranks[study_.headline].typical;
+  const double scale = typical.recorded_ms > 0 ? typical.ms / typical.recorded_ms : 1;
+  return scale * std::max(0.0, replay_.step_ms() - replay_.step_ms(change));
 }
 
 }  // namespace hone::analyze::device

@@ -45,7 +45,7 @@ class Gains {
   bool recorder_slows() const { return slows_; }
   // How far the replay is from what was recorded.
   double error() const { return replay_.error(); }
-  // What removing the host's waits would win of the step as recorded.
+  // What removing the host's waits would win of the step as recorded, as a part of the step that users run.
   double recorded_sync_ms() const;
   const Straggler& straggler() const { return straggler_; }
   // What it is worth to take away what makes a rank late, and to share that out over the ranks; of(straggler)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "analyze/device/busy/busy_split.h"
@@ -18,6 +19,7 @@
 #include "analyze/device/timeline/one_run.h"
 #include "analyze/device/timeline/rank_timeline.h"
 #include "analyze/device/timeline/typical_step.h"
+#include "analyze/unrecorded.h"
 #include "trace/trace.h"
 
 namespace hone::analyze::device {
@@ -29,6 +31,10 @@ struct RankStudy {
   BusySplit split;
   Loops loops;
   TypicalStep typical;  // what its ledger is of
+  // The step without the recorder; nothing where it was not measured, or where that cannot have been the step that was
+  // recorded.
+  std::optional<MeasuredSteps> measured;
+  bool measured_others = false;  // the latter
 };
 
 struct Study {
@@ -52,7 +58,8 @@ const trace::DeviceInfo* device_info(const trace::Trace& trace, int rank, int de
 // All ranks for which the trace has work on a device.
 std::vector<RankTimeline> rank_timelines(const trace::Trace& trace);
 
-// Ranks without steps are left out. `trace` must outlive the study.
+// The step of a rank is the one without the recorder, where that was measured in the same run and is shorter
+// (analyze/unrecorded.h). Ranks without steps are left out. `trace` must outlive the study.
 Study make_study(const trace::Trace& trace, std::vector<RankTimeline> timelines, const GpuRoofs& roofs);
 Study make_study(const trace::Trace& trace, const GpuRoofs& roofs);
 

@@ -8,11 +8,20 @@ using analyze::Analysis, analyze::RoofLine, analyze::StepTime;
 const Fields<StepTime>& step_fields() {
   static const Fields<StepTime> fields = {
       {"count", Unit::kInteger, "steps measured", &StepTime::count},
-      {"median_ms", Unit::kMs, "of the samples", [](const StepTime& step) { return step.ms.median; }},
+      {"median_ms", Unit::kMs,
+       "of the step that users run: measured without the recorder, where that was done in the same run and "
+       "recorded "
+       "steps are longer; else the median of the samples",
+       [](const StepTime& step) { return step.ms.median; }},
       {"low_ms", Unit::kMs, "lower end of the median's distribution-free interval",
        [](const StepTime& step) { return step.ms.low; }},
       {"high_ms", Unit::kMs, "upper end of it", [](const StepTime& step) { return step.ms.high; }},
-      {"samples_ms", Unit::kList, "one a step, in order of time", &StepTime::samples_ms},
+      {"recorded_ms", Unit::kMs,
+       "`median`, `low` and `high` of the steps as they were recorded, where `median_ms` is not that; else "
+       "null",
+       &StepTime::recorded_ms},
+      {"samples_ms", Unit::kList, "one a step, in order of time, scaled to `median_ms`",
+       &StepTime::samples_ms},
       {"unrecorded_ms", Unit::kMs,
        "`median`, `low` and `high` of the step without the recorder, from which gains are counted: measured "
        "where `unrecorded_measured` is true, else predicted; null: it cannot be predicted",

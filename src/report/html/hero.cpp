@@ -68,6 +68,15 @@ Markup verdict_lines(const std::string& text) {
          tag("p", {{"class", "sub"}}, with_code(text.substr(end + 2)));
 }
 
+// "9.88 to 9.94 ms; recorded 15.40 ms".
+std::string step_range(const analyze::StepTime& step) {
+  std::string text = range(step.ms, step.ms.median);
+  if (step.recorded_ms)
+    text += fmt::format("{}recorded {}", text.empty() ? "" : "; ",
+                        fixed_ms(step.recorded_ms->median, step.ms.median));
+  return text;
+}
+
 Markup recoverable_tile(const analyze::Analysis& analysis) {
   if (!analysis.verdict.given) return tile("recoverable", "unknown", "no verdict");
   const double step = analysis.step.ms.median, whole = gained_from_ms(analysis);
@@ -154,7 +163,7 @@ Markup explain_hero(const analyze::Analysis& analysis) {
   else
     hero += verdict_lines(analysis.verdict.sentence);
   for (const std::string& note : analysis.step.notes) hero += tag("p", {{"class", "sub"}}, with_code(note));
-  Markup tiles = tile("step", fixed_ms(step, step), range(analysis.step.ms, step));
+  Markup tiles = tile("step", fixed_ms(step, step), step_range(analysis.step));
   double share = step > 0 ? analysis.floor_ms / step : 0;
   tiles += analysis.floor_known
                ? tile("floor", fixed_ms(analysis.floor_ms, step),

@@ -49,7 +49,7 @@ class TimelinePainter {
   double x(double ms) const { return left() + ms * per_ms_; }
 
   static double end_of(const Analysis& side) {
-    double end = side.step.ms.median;
+    double end = side.step.as_recorded().median;
     for (const TimelineSpan& span : side.timeline) end = std::max(end, span.start_ms + span.ms);
     return end;
   }
@@ -78,7 +78,7 @@ class TimelinePainter {
     } else {
       content_ += text(left() - 14, y_ + kTrackHeight / 2 + 4, shortened(label, 12), "label", Anchor::kEnd);
     }
-    content_ += box(left(), y_, x(side.step.ms.median) - left(), kTrackHeight, "track", "");
+    content_ += box(left(), y_, x(side.step.as_recorded().median) - left(), kTrackHeight, "track", "");
     for (const Bar& bar : bars(side, track)) draw(bar);
     y_ += kTrackHeight + 4;
   }

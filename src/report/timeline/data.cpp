@@ -98,7 +98,7 @@ std::string timeline_json(const analyze::Analysis& analysis, const MergedTimelin
   for (const analyze::Cause cause : analyze::all_causes())
     causes.push_back({analyze::cause_label(cause), svg::cause_class(cause)});
   Json idle = idle_json(gaps, names);
-  const Json json = {{"step_ns", ns(analysis.step.ms.median)},
+  const Json json = {{"step_ns", ns(analysis.step.as_recorded().median)},
                      {"tracks", std::move(tracks)},
                      {"classes", std::move(classes)},
                      {"causes", std::move(causes)},

@@ -195,7 +195,8 @@ class Judge {
     return share;
   }
 
-  bool recorder_matters() const { return gains_.recorder_slows(); }
+  // Where it was measured, the step that is told is the one without the recorder.
+  bool recorder_matters() const { return gains_.recorder_slows() && !gains_.measured(); }
   std::string unrecorded_text() const {
     return fmt::format("{} that a step takes without the recorder", in_step(gains_.unrecorded_ms()));
   }

@@ -37,7 +37,7 @@ TypicalStep typical_step(const RankTimeline& timeline, const std::set<int32_t>& 
   TypicalStep typical;
   std::vector<double> times;
   for (const DeviceStep& step : timeline.steps) times.push_back(step.ms());
-  typical.ms = median(times);
+  typical.ms = typical.recorded_ms = median(times);
   typical.weight.assign(times.size(), 0);
   const std::vector<std::size_t> central = central_steps(timeline, times, typical.ms, common);
   if (central.empty()) return typical;

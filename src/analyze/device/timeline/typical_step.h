@@ -12,7 +12,8 @@ namespace hone::analyze::device {
 
 // An average of steps that takes as long as their median: averages of parts add up where medians do not.
 struct TypicalStep {
-  double ms = 0;               // the median of the steps
+  double ms = 0;           // of the step that users run; the median of the steps, where nothing else is known
+  double recorded_ms = 0;  // the median of the steps
   std::vector<double> weight;  // by window: its share in the average, 0 where it is left out; together 1
   double scale = 1;            // what the weights leave between their average and the median
 
