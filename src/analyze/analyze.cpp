@@ -8,6 +8,7 @@
 #include "analyze/device/device_analysis.h"
 #include "analyze/host_lines.h"
 #include "analyze/host_program.h"
+#include "analyze/host_use.h"
 #include "analyze/ledger.h"
 #include "analyze/top.h"
 #include "analyze/unrecorded.h"
@@ -257,6 +258,8 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
   analysis.beaten_roofs = beaten_roofs(trace, profile);
   add_timeline(trace, steps[typical_step(steps)], analysis);
   analysis.figures = metrics_of(trace, profile, analysis);
+  analysis.targets =
+      host_use_metrics(trace, options.rank, measured ? measured->unrecorded.median : analysis.step.ms.median);
   analysis.warnings = warnings_of(trace, profile, analysis);
   if (measured) count_gains_from(*measured, analysis);
   if (subject != Subject::kPlan) {

@@ -22,6 +22,7 @@
 #include "analyze/device/step_timeline.h"
 #include "analyze/device/study.h"
 #include "analyze/estimate.h"
+#include "analyze/host_use.h"
 #include "analyze/rules.h"
 #include "analyze/steps.h"
 #include "core/units.h"
@@ -297,6 +298,8 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   const std::vector<std::string> doubts = self_check(tables, study.roofs);
   const std::vector<CollectiveSummary> collectives = collective_summaries(study);
   analysis.targets = device_metrics(study, accounts, tables, collectives);
+  for (Metric& metric : host_use_metrics(trace, study.timelines[study.headline].rank, gains.unrecorded_ms()))
+    analysis.targets.push_back(std::move(metric));
   Diagnosis diagnosis = diagnose(study, accounts, gains, others.late);
   analysis.source = options.source;
   analysis.subject = Subject::kDeviceProgram;

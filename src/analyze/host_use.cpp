@@ -1,0 +1,66 @@
+#include "analyze/host_use.h"
+
+namespace hone::analyze {
+namespace {
+
+struct UseRow {
+  const char* name;
+  const char* label;
+  const char* unit;
+  double trace::HostUse::*what;
+  double scale;          // to the unit, of what comes in a second or in a step
+  bool a_step;           // otherwise a second
+  double worth_telling;  // from here on, in the unit
+  const char* formula;
+  const char* note;
+};
+
+constexpr UseRow kUseRows[] = {
+    {"cpu_wait_ms", "the main thread waited for a CPU", "ms", &trace::HostUse::main_in_line_s, 1e3, true,
+     0.05, "time in which it could have run and had no CPU, a step",
+     "more threads and processes want to run than there are CPUs, or the container's limit holds them back"},
+    {"host_cpus", "CPUs kept busy", "", &trace::HostUse::cpu_s, 1, false, 0.005,
+     "CPU time of the process and of all that it started ÷ time", ""},
+    {"disk_read_gb_per_s", "read from disks", "GB/s", &trace::HostUse::bytes_read, 1e-9, false, 0.001,
+     "bytes that the process and all that it started had to fetch from disks ÷ time", ""},
+    {"disk_write_gb_per_s", "written to disks", "GB/s", &trace::HostUse::bytes_written, 1e-9, false, 0.001,
+     "bytes that they gave to be written ÷ time", ""},
+    {"disk_wait_ms", "waited for disks", "ms", &trace::HostUse::disk_wait_s, 1e3, true, 0.05,
+     "time of the processes' main threads in which the kernel waited for a disk for them, a step", ""},
+    {"network_received_gb_per_s", "received from networks", "GB/s", &trace::HostUse::bytes_received, 1e-9,
+     false, 0.01, "bytes that the machine received ÷ time", "of all programs on the machine"},
+    {"major_faults", "pages fetched from disks", "1/step", &trace::HostUse::major_faults, 1, true, 0.5,
+     "page faults that had to wait for a disk, a step",
+     "memory that is mapped from files, or has been swapped out"},
+    {"minor_faults", "pages mapped anew", "1/step", &trace::HostUse::minor_faults, 1, true, 1000,
+     "page faults without a disk, a step", "memory that is given back and taken again, 4 KiB a page"},
+};
+
+}  // namespace
+
+std::vector<Metric> host_use_metrics(const trace::Trace& trace, int rank, double step_ms) {
+  double seconds = 0;
+  for (const trace::HostUse& use : trace.host_use)
+    if (use.rank == rank) seconds += use.seconds;
+  std::vector<Metric> metrics;
+  if (seconds <= 0) return metrics;
+  for (const UseRow& row : kUseRows) {
+    double all = 0;
+    for (const trace::HostUse& use : trace.host_use)
+      if (use.rank == rank) all += use.*row.what;
+    const double value = all / seconds * (row.a_step ? step_ms * 1e-3 : 1) * row.scale;
+    if (value < row.worth_telling) continue;
+    Metric metric;
+    metric.name = row.name;
+    metric.label = row.label;
+    metric.value = value;
+    metric.unit = row.unit;
+    metric.higher_is_better = false;
+    metric.formula = row.formula;
+    metric.note = row.note;
+    metrics.push_back(std::move(metric));
+  }
+  return metrics;
+}
+
+}  // namespace hone::analyze
