@@ -17,6 +17,11 @@ constexpr microseconds kEvery{1000};
 constexpr microseconds kLookForProcessesEvery{200'000};
 // Where a round takes long, as with many processes, the next waits as many times as long: the machine is the program's.
 constexpr int kRestFactor = 4;
+// Beside Python's frames the innermost native ones say what a line is in; where there are none, they are the stack.
+constexpr std::size_t kMostNativeBesidePython = 6, kMostNative = 64;
+// A thread that runs is sampled by a clock of its own: what that saw last holds for so long.
+constexpr int64_t kStillRunningNs = 3'000'000;
+constexpr std::size_t kReadStackBytes = 16384;
 
 }  // namespace
 
@@ -30,6 +35,7 @@ void StackSampler::stop() {
   if (!thread_.joinable()) return;
   stopping_ = true;
   thread_.join();
+  write_samples();
   processes_.clear();
   writer_.flush();
 }
@@ -71,6 +77,8 @@ void StackSampler::find_processes() {
     const auto [at, is_new] = processes_.try_emplace(found.pid);
     Process& process = at->second;
     if (is_new) {
+      process.memory = std::make_unique<ProcessMemory>(found.pid);
+      process.native = NativeStacks::open(found.pid);
       Result<std::optional<PythonStacks>> python = PythonStacks::open(found.pid);
       process.unreadable = !python.ok();
       if (!python.ok())
@@ -80,11 +88,10 @@ void StackSampler::find_processes() {
         process.python.emplace(std::move(**python));
     }
   }
-  std::erase_if(processes_, [](const auto& entry) { return entry.second.gone; });
 }
 
 void StackSampler::sample(int pid, Process& process) {
-  if (process.unreadable) return;
+  if (process.unreadable || process.gone) return;
   std::vector<PythonThread> python;
   if (process.python) python = process.python->threads();
   bool main_seen = false;
@@ -95,24 +102,79 @@ void StackSampler::sample(int pid, Process& process) {
   if (!main_seen) sample_thread(pid, pid, process, nullptr);
 }
 
+StackSampler::Thread& StackSampler::thread_of(int pid, int tid, Process& process) {
+  const auto known = process.threads.find(tid);
+  if (known != process.threads.end()) return known->second;
+  Thread thread{ThreadWatch(pid, tid), nullptr, {}, {}, 0, {}};
+  if (process.native) {
+    int error = 0;
+    thread.running = RunningThread::open(tid, error);
+    if (!thread.running && error != ESRCH)
+      notes_.insert(
+          fmt::format("no native stacks of threads that run: perf_event_open is not permitted here ({})",
+                      std::strerror(error)));
+  }
+  return process.threads.emplace(tid, std::move(thread)).first->second;
+}
+
+std::vector<uint64_t> StackSampler::native_stack(Process& process, Thread& thread,
+                                                 const ThreadMoment& moment) {
+  if (!process.native) return {};
+  const std::size_t most = process.python ? kMostNativeBesidePython : kMostNative;
+  std::optional<RunningMoment> ran = thread.running ? thread.running->last() : std::nullopt;
+  if (!moment.waits()) {
+    if (ran) {
+      thread.ran_ns = ran->time_ns;
+      thread.native_running = process.native->unwind(ran->registers, ran->stack, most);
+    }
+    return now_ns() - thread.ran_ns < kStillRunningNs ? thread.native_running : std::vector<uint64_t>();
+  }
+  if (moment.same_place(thread.last)) return thread.native;  // it has waited all the time
+  ThreadRegisters registers;
+  registers.set(ThreadRegisters::kStackPointer, moment.stack_pointer);
+  registers.set(ThreadRegisters::kInstruction, moment.instruction);
+  std::string stack(kReadStackBytes, '\0');
+  while (!stack.empty() && !process.memory->read(moment.stack_pointer, stack.data(), stack.size()))
+    stack.resize(stack.size() / 2);  // the stack ends before
+  thread.last = moment;
+  thread.native = process.native->unwind(registers, stack, most);
+  return thread.native;
+}
+
+void StackSampler::write_samples() {
+  for (const Taken& taken : taken_) {
+    std::vector<uint32_t> native;
+    for (std::size_t i = 0; i < taken.native.size(); ++i) {
+      const NativeFrame& frame = taken.process->native->frame(taken.native[i], i == 0);
+      if (frame.function.empty() && frame.file.empty()) continue;
+      native.push_back(writer_.frame(trace::segments::StackKind::kNative,
+                                     frame.function.empty() ? "?" : frame.function, frame.file, frame.line));
+    }
+    writer_.sample(taken.sample, taken.python, native);
+  }
+  taken_.clear();
+}
+
 void StackSampler::sample_thread(int pid, int tid, Process& process, const PythonThread* python) {
-  const auto at = process.threads.try_emplace(tid, Thread{ThreadWatch(pid, tid)}).first;
+  Thread& thread = thread_of(pid, tid, process);
   trace::segments::HostSample sample;
   sample.time_ns = now_ns();
   sample.pid = pid;
   sample.tid = tid;
-  sample.state = at->second.watch.look().state;
+  const ThreadMoment moment = thread.watch.look();
+  sample.state = moment.state;
   std::vector<uint32_t> frames;
   if (python != nullptr)
     if (const auto stack = process.python->stack(*python))
       for (const PythonFrame& frame : *stack)
         frames.push_back(
             writer_.frame(trace::segments::StackKind::kPython, frame.function, frame.file, frame.line));
-  if (frames.empty() && sample.state == trace::segments::ThreadState::kUnknown) {
+  std::vector<uint64_t> native = native_stack(process, thread, moment);
+  if (frames.empty() && native.empty() && sample.state == trace::segments::ThreadState::kUnknown) {
     process.gone = process.gone || tid == pid;
     return;
   }
-  writer_.sample(sample, frames, {});
+  taken_.push_back({sample, std::move(frames), std::move(native), &process});
 }
 
 void StackSampler::read_uses(uint32_t block) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -13,8 +14,10 @@
 #include <vector>
 
 #include "observe/host/host_file_writer.h"
+#include "observe/host/native_stacks.h"
 #include "observe/host/process_tree.h"
 #include "observe/host/python_stacks.h"
+#include "observe/host/running_thread.h"
 #include "observe/host/thread_watch.h"
 
 namespace hone::observe {
@@ -35,8 +38,15 @@ class StackSampler {
  private:
   struct Thread {
     ThreadWatch watch;
+    std::unique_ptr<RunningThread> running;  // null: not permitted
+    ThreadMoment last;                       // where it waited, and what its native stack was then
+    std::vector<uint64_t> native;
+    int64_t ran_ns = 0;  // when it was last seen running, and what its native stack was then
+    std::vector<uint64_t> native_running;
   };
   struct Process {
+    std::unique_ptr<ProcessMemory> memory;
+    std::unique_ptr<NativeStacks> native;  // null: cannot be read
     std::optional<PythonStacks> python;
     std::map<int, Thread> threads;
     bool unreadable = false;  // a Python whose frames its own hooks must sample
@@ -47,14 +57,28 @@ class StackSampler {
   void find_processes();
   void know(const TreeProcess& process);
   void sample(int pid, Process& process);
+  Thread& thread_of(int pid, int tid, Process& process);
+  // Addresses of native frames, innermost first.
+  std::vector<uint64_t> native_stack(Process& process, Thread& thread, const ThreadMoment& moment);
+  // Names the addresses of native frames, which takes longer than taking samples, and writes them all.
+  void write_samples();
   void sample_thread(int pid, int tid, Process& process, const PythonThread* python);
+
+  // Until sampling stops.
+  struct Taken {
+    trace::segments::HostSample sample;
+    std::vector<uint32_t> python;
+    std::vector<uint64_t> native;
+    Process* process = nullptr;
+  };
 
   HostFileWriter writer_;
   int root_ = 0;  // 0: nothing is looked at
   std::thread thread_;
   std::atomic<bool> stopping_{false};
   std::map<int, Process> processes_;  // that are sampled now
-  std::set<int> known_;               // that the file tells
+  std::vector<Taken> taken_;
+  std::set<int> known_;  // that the file tells
   std::set<std::string> notes_;
 };
 
