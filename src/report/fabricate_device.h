@@ -174,7 +174,43 @@ inline void add_device_operators(analyze::Analysis& analysis) {
   }
 }
 
+inline analyze::CountedKernel counted_kernel() {
+  analyze::CountedKernel kernel;
+  kernel.name = "transpose_naive";
+  kernel.full_name = "transpose_naive(float const*, float*)";
+  kernel.grid = "128×256×1";
+  kernel.block = "32×8×1";
+  kernel.blocks = 32'768;
+  kernel.threads = 256;
+  kernel.registers = 22;
+  kernel.launches = 3;
+  kernel.passes = 20;
+  kernel.us = 646;
+  kernel.step_ms = 1.3;
+  kernel.share = 0.044;
+  kernel.flops = 4e6;
+  kernel.dram_bytes = 307e6;
+  kernel.roof = "DRAM";
+  kernel.fraction_of_roof = 0.156;
+  kernel.bound = "L2";
+  kernel.sentence = "bound by L2, which is 77.2 % busy; its threads lie apart in memory";
+  kernel.disagreement =
+      "293 MiB of traffic to DRAM were measured, 128 MiB follow from the operator's shapes (2.29×)";
+  kernel.figures = {{"speed of light", "l2_throughput", "L2 busy", 77.2, "%", ""},
+                    {"memory", "store_sectors", "sectors a store", 32, "", "32 bytes each"},
+                    {"stalls", "stall_long_scoreboard", "waiting for data", 66, "%", ""}};
+  kernel.findings = {{"uncoalesced",
+                      analyze::Cause::kKernelInefficiency,
+                      "its threads lie apart in memory",
+                      {"12.5 % of the bytes that it fetches are used"},
+                      "transpose through a tile of shared memory",
+                      504,
+                      false}};
+  return kernel;
+}
+
 inline void add_device_tables(analyze::Analysis& analysis) {
+  analysis.counted_kernels = {counted_kernel()};
   analysis.kernels = {
       {"nvjet_tst_192x192_64x4",
        "nvjet_tst_192x192_64x4_2x1_v_bz_TNT",

@@ -87,6 +87,24 @@ TEST(ExplainJson, HasEveryTableOfADevicesAnalysis) {
   EXPECT_TRUE(Json::parse(explain_json(analyze::Analysis{}))["coverage"].is_null());
 }
 
+TEST(Forms, ShowKernelsUnderTheCounters) {
+  const analyze::Analysis analysis = fabricate::device_analysis();
+  const Json json = Json::parse(explain_json(analysis));
+  ASSERT_EQ(json["counted_kernels"].size(), 1u);
+  EXPECT_EQ(json["counted_kernels"][0]["findings"][0]["rule"], "uncoalesced");
+  EXPECT_EQ(json["counted_kernels"][0]["figures"][1]["value"], 32);
+  const std::string page = explain_html(analysis, fabricate::device_roofs());
+  const std::string markdown = explain_markdown(analysis), terminal = explain_terminal(analysis, {});
+  for (const std::string& form : {page, markdown, terminal}) {
+    EXPECT_NE(form.find("Kernels under the counters"), std::string::npos);
+    EXPECT_NE(form.find("transpose through a tile"), std::string::npos);
+    EXPECT_NE(form.find("12.5"), std::string::npos);
+    EXPECT_NE(form.find("sectors a store"), std::string::npos);
+    EXPECT_NE(form.find("504"), std::string::npos);
+  }
+  EXPECT_EQ(explain_terminal(analyze::Analysis{}, {}).find("counters"), std::string::npos);
+}
+
 TEST(Gains, AreSharesOfTheStepThatTheReportSpeaksOf) {
   analyze::Analysis analysis;
   analysis.step.ms = {10, 10, 10};

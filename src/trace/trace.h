@@ -89,8 +89,9 @@ struct Operator {
   OperatorClass op_class = OperatorClass::kOther;
   std::vector<std::string> provenance;  // names in the user's model
   DType dtype = DType::kUndefined;      // of the arithmetic
-  double flops = 0;                     // of the operator's definition
-  double least_flops = 0;               // of the known algorithm that needs fewest; 0: as `flops`
+  bool measured = false;   // its costs are what counters counted while it ran, needless traffic and all
+  double flops = 0;        // of the operator's definition
+  double least_flops = 0;  // of the known algorithm that needs fewest; 0: as `flops`
   double executed_flops =
       0;                  // of the kernel that ran, where its algorithm needs another number; 0: as `flops`
   double bytes_read = 0;  // compulsory: every input once

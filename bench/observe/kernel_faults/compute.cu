@@ -82,6 +82,18 @@ __global__ void series_float_literals(const float* in, float* out) {
   out[i] = y;
 }
 
+// The same mistake where memory takes as long as the arithmetic: it costs little.
+__global__ void gelu_double_literals(const float* in, float* out) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const float x = in[i];
+  out[i] = 0.5 * x * (1.0 + tanh(0.7978845608 * (x + 0.044715 * x * x * x)));
+}
+__global__ void gelu_float_literals(const float* in, float* out) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const float x = in[i];
+  out[i] = 0.5f * x * (1.0f + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
+}
+
 // Sums of 1024 by halves, with a barrier before each; and by shuffles, with one.
 __global__ void sums_by_barriers(const float* in, float* out) {
   __shared__ float part[1024];
@@ -124,6 +136,8 @@ const Case kComputeCases[] = {
      [](const Buffers& b) { polynomials_in_registers<<<kBlocks / 4, 256>>>(b.in, b.out); }},
     {"series_double_literals", [](const Buffers& b) { series_double_literals<<<kBlocks, 256>>>(b.in, b.out); }},
     {"series_float_literals", [](const Buffers& b) { series_float_literals<<<kBlocks, 256>>>(b.in, b.out); }},
+    {"gelu_double_literals", [](const Buffers& b) { gelu_double_literals<<<kBlocks, 256>>>(b.in, b.out); }},
+    {"gelu_float_literals", [](const Buffers& b) { gelu_float_literals<<<kBlocks, 256>>>(b.in, b.out); }},
     {"sums_by_barriers",
      [](const Buffers& b) { sums_by_barriers<<<Buffers::kFloats / 8192, 1024>>>(b.in, b.out); }},
     {"sums_by_shuffles",

@@ -65,6 +65,7 @@ class RandomTrace {
     op.op_class = static_cast<OperatorClass>(i);
     op.provenance = {"conv", "relu"};
     op.dtype = DType::kF32;
+    op.measured = i % 3 == 1;
     op.flops = 1e9 * i;
     op.bytes_read = 1e6;
     op.bytes_written = 2e6;

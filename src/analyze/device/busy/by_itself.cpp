@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "analyze/cost.h"
 #include "analyze/device/busy/busy_rules.h"
 
 namespace hone::analyze::device {
 namespace {
+
+enum class Known : uint8_t { kKernel, kOperator, kFloor };
 
 // What is known of a work by itself.
 struct LoneWork {
@@ -20,6 +24,9 @@ struct LoneWork {
   double floor_ns = 0;  // the work's part of its operator's
   double fraction = 0;  // of its roof that it reaches
 
+  Known known() const {
+    return knows_floor ? Known::kFloor : op != nullptr ? Known::kOperator : Known::kKernel;
+  }
   const trace::KernelFamily& kernel() const { return view.kernel(work); }
   const Inputs& inputs() const { return use->inputs; }
   bool is_attention() const { return op->what == trace::OperatorKind::kAttention; }
@@ -155,8 +162,6 @@ Seen stays(const LoneWork& lone) {
   return ClaimedWork{lone.work, lone.ns, share, 1 - share};
 }
 
-enum class Known : uint8_t { kKernel, kOperator, kFloor };
-
 struct Look {
   Known known;  // what must be known of a work to be looked at so; never less than in the row before
   Rule rule;
@@ -179,11 +184,36 @@ constexpr Look kLooks[] = {
     {Known::kFloor, Rule::kMixedOrders, reads_against_order},
     {Known::kFloor, Rule::kPatchConvolutions, convolves_patches},
     {Known::kFloor, Rule::kOddSizes, has_odd_sizes},
+};
+
+// Those that ask how slow it is, and not why: counters know more.
+constexpr Look kSlowLooks[] = {
     {Known::kFloor, Rule::kRowsAddedInTurn, adds_rows},
     {Known::kFloor, Rule::kSmallGrids, has_small_grid},
     {Known::kFloor, Rule::kSlowKernels, is_slow},
     {Known::kFloor, Rule::kFloor, stays},
 };
+
+std::optional<Claim> first_seen(std::span<const Look> looks, const LoneWork& lone) {
+  for (const Look& look : looks) {
+    if (look.known > lone.known()) break;
+    if (const Seen seen = look.see(lone)) return Claim{look.rule, {*seen}};
+  }
+  return std::nullopt;
+}
+
+// What hardware counters said of a launch like it: what wins most, or that there is nothing to win.
+std::optional<Claim> counted_fault(const LoneWork& lone) {
+  const KernelStudy* study = lone.view.counted.study_of(lone.work);
+  if (study == nullptr || (study->faults.empty() && !study->near_roof())) return std::nullopt;
+  if (study->faults.empty()) return Claim{Rule::kFloor, {*stays(lone)}};
+  const KernelFault& fault = study->faults.front();
+  // What an operator needs by its definition is a floor; what counters counted of a faulty kernel is not.
+  const bool has_floor = lone.knows_floor && !lone.op->measured;
+  const double target = std::max(has_floor ? lone.floor_ns : 0, fault.target_share * lone.ns);
+  const double needed = has_floor ? lone.floor_ns / lone.ns : fault.target_share;
+  return Claim{fault.rule, {ClaimedWork{lone.work, target, std::clamp(needed, 0.0, 1.0)}}};
+}
 
 bool runs_on_device(const View& view, uint32_t i) {
   const WorkKind kind = view.work(i).kind;
@@ -198,16 +228,10 @@ Claims find_by_itself(const View& view) {
   for (uint32_t i = 0; i < view.works(); ++i) {
     if (!runs_on_device(view, i)) continue;
     const LoneWork lone = know(view, i);
-    const Known known = lone.knows_floor     ? Known::kFloor
-                        : lone.op != nullptr ? Known::kOperator
-                                             : Known::kKernel;
-    for (const Look& look : kLooks) {
-      if (look.known > known) break;
-      if (const Seen seen = look.see(lone)) {
-        claims.push_back({look.rule, {*seen}});
-        break;
-      }
-    }
+    std::optional<Claim> claim = first_seen(kLooks, lone);
+    if (!claim) claim = counted_fault(lone);
+    if (!claim) claim = first_seen(kSlowLooks, lone);
+    if (claim) claims.push_back(std::move(*claim));
   }
   return claims;
 }

@@ -30,8 +30,15 @@ View view_of(const trace::Trace& trace, const RankTimeline& timeline, const Host
   OperatorUses uses = uses_of(trace, timeline, roofs);
   std::vector<AccumulateGrad> calls = find_accumulate_grads(trace, timeline);
   std::vector<char> in_accumulate_grad = works_of_accumulate_grads(trace, timeline, calls);
-  return {trace, timeline,        activity,         loops,
-          roofs, std::move(uses), std::move(calls), std::move(in_accumulate_grad)};
+  return {trace,
+          timeline,
+          activity,
+          loops,
+          roofs,
+          std::move(uses),
+          std::move(calls),
+          std::move(in_accumulate_grad),
+          CountedWorks(trace, timeline)};
 }
 
 }  // namespace

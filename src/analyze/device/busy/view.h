@@ -10,6 +10,7 @@
 #include "analyze/device/busy/gpu_roofs.h"
 #include "analyze/device/busy/operator_uses.h"
 #include "analyze/device/host/host_activity.h"
+#include "analyze/device/kernels/counted_works.h"
 #include "analyze/device/timeline/loops.h"
 #include "analyze/device/timeline/rank_timeline.h"
 #include "trace/trace.h"
@@ -26,6 +27,7 @@ struct View {
   OperatorUses uses;
   std::vector<AccumulateGrad> accumulate_grads = {};
   std::vector<char> in_accumulate_grad = {};  // by work: launched in one of these
+  CountedWorks counted = {};                  // what hardware counters said of works like these
   std::vector<WorkSplit> alone = {};          // by work: what each would be if there were no others
 
   std::size_t works() const { return timeline.works.size(); }

@@ -78,13 +78,12 @@ std::string apart(double measured, double by_shapes, std::string_view what, std:
 
 class CountedTable {
  public:
-  explicit CountedTable(const Study& study) : study_(study), trace_(*study.trace) {}
+  explicit CountedTable(const Study& study) : study_(study), trace_(*study.trace), groups_(trace_) {}
 
   std::vector<CountedKernel> run() {
-    groups_ = counter_groups(trace_);
-    place_in_step();
+    if (!groups_.rows().empty()) place_in_step();
     std::vector<CountedKernel> rows;
-    for (std::size_t i = 0; i < groups_.size(); ++i) rows.push_back(row_of_group(i));
+    for (std::size_t i = 0; i < groups_.rows().size(); ++i) rows.push_back(row_of_group(i));
     std::stable_sort(rows.begin(), rows.end(),
                      [](const CountedKernel& a, const CountedKernel& b) { return a.step_ms > b.step_ms; });
     return rows;
@@ -98,7 +97,7 @@ class CountedTable {
   };
 
   void place_in_step() {
-    places_.resize(groups_.size());
+    places_.resize(groups_.rows().size());
     const RankTimeline& timeline = study_.timelines[study_.headline];
     const RankStudy& own = study_.ranks[study_.headline];
     std::vector<char> seen(timeline.works.size(), 0);
@@ -106,9 +105,9 @@ class CountedTable {
       const Work& work = timeline.works[interval.work];
       const trace::Launch* launch = trace::find_detail(trace_.launches, work.span);
       if (launch == nullptr) continue;
-      const CounterGroup* group = find_group(groups_, timeline.rank, trace_.spans.name[work.span], *launch);
-      if (group == nullptr) continue;
-      Place& place = places_[static_cast<std::size_t>(group - groups_.data())];
+      const auto group = groups_.find(timeline.rank, trace_.spans.name[work.span], *launch);
+      if (!group) continue;
+      Place& place = places_[*group];
       if (own.typical.counts(interval.window))
         place.step_ms += own.typical.part_ms(interval.window, interval.ns());
       if (std::exchange(seen[interval.work], 1) != 0) continue;
@@ -121,7 +120,7 @@ class CountedTable {
   }
 
   CountedKernel row_of_group(std::size_t i) const {
-    const CounterGroup& group = groups_[i];
+    const CounterGroup& group = groups_.rows()[i];
     const KernelStudy study = study_kernel(group, device_info(trace_, group.rank, group.device));
     CountedKernel row;
     row.full_name = trace_.strings.text(group.kernel);
@@ -167,7 +166,7 @@ class CountedTable {
 
   const Study& study_;
   const trace::Trace& trace_;
-  std::vector<CounterGroup> groups_;
+  CounterGroups groups_;
   std::vector<Place> places_;
 };
 

@@ -34,7 +34,7 @@ CountedFlops CounterGroup::flops() const {
   return flops;
 }
 
-std::vector<CounterGroup> counter_groups(const trace::Trace& trace) {
+CounterGroups::CounterGroups(const trace::Trace& trace) {
   std::map<decltype(key_of({})), CounterGroup> by_key;
   std::map<decltype(key_of({})), std::array<uint32_t, trace::kCounterCount>> measured;
   for (const KernelCounters& row : trace.counters) {
@@ -53,24 +53,27 @@ std::vector<CounterGroup> counter_groups(const trace::Trace& trace) {
         group.means[i] = before + (*value - before) / ++counts[i];
       }
   }
-  std::vector<CounterGroup> groups;
   for (auto& [key, group] : by_key)
-    if (group.ns() > 0) groups.push_back(std::move(group));
-  std::stable_sort(groups.begin(), groups.end(), [](const CounterGroup& a, const CounterGroup& b) {
+    if (group.ns() > 0) rows_.push_back(std::move(group));
+  std::stable_sort(rows_.begin(), rows_.end(), [](const CounterGroup& a, const CounterGroup& b) {
     return a.ns() * a.launches > b.ns() * b.launches;
   });
-  return groups;
+  for (std::size_t i = 0; i < rows_.size(); ++i) by_kernel_[rows_[i].kernel.index].push_back(i);
 }
 
-const CounterGroup* find_group(const std::vector<CounterGroup>& groups, int rank, trace::StringId kernel,
-                               const trace::Launch& launch) {
-  const CounterGroup* found = nullptr;
-  for (const CounterGroup& group : groups) {
-    if (group.rank != rank || group.kernel != kernel || group.launch.grid != launch.grid ||
-        group.launch.block != launch.block)
-      continue;
-    if (group.launch.shared_bytes == launch.shared_bytes) return &group;
-    if (found == nullptr) found = &group;
+std::optional<std::size_t> CounterGroups::find(int rank, trace::StringId kernel,
+                                               const trace::Launch& launch) const {
+  const auto known = by_kernel_.find(kernel.index);
+  if (known == by_kernel_.end()) return std::nullopt;
+  std::optional<std::size_t> found;
+  int best = -1;
+  for (const std::size_t i : known->second) {
+    const CounterGroup& group = rows_[i];
+    if (group.launch.grid != launch.grid || group.launch.block != launch.block) continue;
+    const int fits =
+        (group.rank == rank ? 2 : 0) + (group.launch.shared_bytes == launch.shared_bytes ? 1 : 0);
+    if (fits > best) found = i;
+    best = std::max(best, fits);
   }
   return found;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "analyze/device/kernels/warp_occupancy.h"
@@ -46,11 +47,20 @@ struct CounterGroup {
   }
 };
 
-// By their time, longest first; launches without a time are left out. O(n log n) in the counted launches.
-std::vector<CounterGroup> counter_groups(const trace::Trace& trace);
+// All of a trace, by their time, longest first; launches without a time are left out.
+class CounterGroups {
+ public:
+  // O(n log n) in the counted launches.
+  explicit CounterGroups(const trace::Trace& trace);
 
-// Whose launch that is: by device, name and geometry; null: it was not counted.
-const CounterGroup* find_group(const std::vector<CounterGroup>& groups, int rank, trace::StringId kernel,
-                               const trace::Launch& launch);
+  const std::vector<CounterGroup>& rows() const { return rows_; }
+  // Whose launch that is, as an index: by name and geometry, of that rank or, where it counted none like it, of
+  // another; nothing if it was not counted.
+  std::optional<std::size_t> find(int rank, trace::StringId kernel, const trace::Launch& launch) const;
+
+ private:
+  std::vector<CounterGroup> rows_;
+  std::unordered_map<uint32_t, std::vector<std::size_t>> by_kernel_;  // indices by the name's id
+};
 
 }  // namespace hone::analyze::device

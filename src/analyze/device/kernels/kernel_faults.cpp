@@ -22,11 +22,13 @@ constexpr double kDividedWarp = 0.80;      // of a warp's threads that work: bel
 constexpr double kEnoughOccupancy = 0.60;  // a share of warps with which latency is usually hidden
 constexpr double kShortNs = 5'000;         // shorter kernels are ruled by their start
 
-// What it takes when the units need no more than that, and are kept as busy as they are now; half busy and four fifths
-// busy are what may be expected at least and at most.
+// What it takes when the units need no more than that, and are kept as busy as they are now, but for the last
+// fifth, which few kernels reach. Where they are hardly busy the kernel waits for something else, and sparing
+// them wins nothing.
 double share_with(const KernelStudy& study, const UnitDemand& after) {
-  const double kept = std::clamp(study.demand.most(), 0.5, kNearPeak);
-  return std::min(1.0, after.most() / kept);
+  constexpr double kHardlyBusy = 0.4;
+  if (study.demand.most() < kHardlyBusy) return 1;
+  return std::min(1.0, after.most() / std::min(study.demand.most(), kNearPeak));
 }
 
 // What it takes with `factor` of its waiting, but never less than its units need.
@@ -126,13 +128,14 @@ Found find_spills(const KernelStudy& study) {
   return fault;
 }
 
-// Where the arithmetic is mostly in f64, and its pipe is what the kernel waits for.
+// Much of the arithmetic is in f64. It is named whatever it wins: seldom does anybody want it.
 Found find_f64(const KernelStudy& study) {
   constexpr double kHalfRate = 0.5;  // of f64 against f32, at best (data-centre GPUs)
+  constexpr double kMuch = 0.3;
   const CounterGroup& group = *study.group;
   const CountedFlops flops = group.flops();
+  if (flops.vector_f64 <= 0 || flops.vector_f64 < kMuch * flops.all()) return std::nullopt;
   const double pipe = group.share(Counter::kPipeF64);
-  if (flops.vector_f64 <= 0 || flops.vector_f64 < 0.3 * flops.all() || pipe < 0.3) return std::nullopt;
   UnitDemand after = study.demand;
   after.compute = std::min(after.compute, std::max(pipe * kHalfRate, after.compute - pipe));
   KernelFault fault{Rule::kF64Arithmetic, share_with(study, after)};
@@ -140,9 +143,10 @@ Found find_f64(const KernelStudy& study) {
                                        format_flops(flops.vector_f64), format_flops(flops.vector_f32),
                                        percent(pipe)));
   const double loads = group.value(Counter::kGlobalLoads) * kFullWarp;
-  if (loads > 0 && group.value(Counter::kGlobalLoadBytes) > 0)
-    fault.evidence.push_back(
-        fmt::format("a thread loads {:.0f} bytes at a time", group.value(Counter::kGlobalLoadBytes) / loads));
+  const double bytes = group.has(Counter::kGlobalLoadBytes) ? group.value(Counter::kGlobalLoadBytes)
+                                                            : 32 * group.value(Counter::kGlobalLoadSectors);
+  if (loads > 0 && bytes > 0)
+    fault.evidence.push_back(fmt::format("a thread loads {:.0f} bytes at a time", bytes / loads));
   return fault;
 }
 
@@ -243,9 +247,14 @@ Found find_latency(const KernelStudy& study) {
   return fault;
 }
 
-constexpr Found (*kFaults[])(const KernelStudy&) = {
-    find_uncoalesced, find_bank_conflicts, find_spills,        find_f64,       find_divergence,
-    find_small_grid,  find_tail,           find_low_occupancy, find_imbalance,
+struct FaultRow {
+  Found (*find)(const KernelStudy& study);
+  double least_gain = kLeastGain;  // of the kernel's time
+};
+
+constexpr FaultRow kFaults[] = {
+    {find_uncoalesced}, {find_bank_conflicts}, {find_spills},        {find_f64, 0},    {find_divergence},
+    {find_small_grid},  {find_tail},           {find_low_occupancy}, {find_imbalance},
 };
 
 }  // namespace
@@ -253,8 +262,9 @@ constexpr Found (*kFaults[])(const KernelStudy&) = {
 std::vector<KernelFault> find_kernel_faults(const KernelStudy& study) {
   std::vector<KernelFault> faults;
   if (!study.knows_units) return faults;
-  for (const auto find : kFaults)
-    if (Found fault = find(study); fault && fault->gain() >= kLeastGain) faults.push_back(std::move(*fault));
+  for (const FaultRow& row : kFaults)
+    if (Found fault = row.find(study); fault && fault->gain() >= row.least_gain)
+      faults.push_back(std::move(*fault));
   if (faults.empty())
     if (Found fault = find_latency(study); fault && fault->gain() >= kLeastGain)
       faults.push_back(std::move(*fault));

@@ -195,6 +195,7 @@ Operator operator_of(const KernelMetrics& kernel, const std::vector<KernelCounts
                         kernel.grid[2], kernel.block[0], kernel.block[1], kernel.block[2]);
   op.kind = kernel_short_name(kernel.kernel);
   op.op_class = class_of(kernel_family(kernel.kernel).work);
+  op.measured = true;
   op.dtype = counts.front().dtype;
   op.implementation = kernel.kernel;
   op.geometry = counts.front().limits;
