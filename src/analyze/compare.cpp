@@ -455,6 +455,7 @@ Comparison compare(const Analysis& a, const Analysis& b) {
   result.ledger = compare_ledgers(a, b);
   if (result.comparable) result.findings = compare_findings(a, b);
   result.operators = compare_operators(a, b);
+  result.kernels = compare_counters(a, b);
   result.a_rank = shown_rank(a);
   result.b_rank = shown_rank(b);
   result.elsewhere = compare_elsewhere(a, b);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyze/advice.h"
+#include "analyze/compare_counters.h"
 #include "analyze/difference.h"
 #include "analyze/findings.h"
 
@@ -72,6 +73,7 @@ struct Comparison {
   std::vector<CauseChange> ledger;
   std::vector<RuleChange> findings;       // of either run, largest change of time first
   std::vector<OperatorChange> operators;  // largest change first
+  std::vector<KernelChange> kernels;      // whose counters were read in both
   int a_rank = 0;                         // whose ledger and operators are compared
   int b_rank = 0;
   std::vector<ElsewhereChange> elsewhere;  // largest change first; only where both runs have the same ranks

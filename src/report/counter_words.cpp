@@ -1,9 +1,11 @@
 #include "report/counter_words.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
+#include "analyze/compare.h"
 #include "core/units.h"
 
 namespace hone::report {
@@ -37,6 +39,41 @@ std::string kernel_gain_text(const analyze::KernelFinding& finding) {
   if (finding.predicted_gain_us <= 0) return {};
   return fmt::format("{} {} of a launch", finding.gain_is_bound ? "at most" : "about",
                      format_ms(finding.predicted_gain_us * 1e-3));
+}
+
+std::string figure_text(std::optional<double> value, const std::string& unit) {
+  if (!value) return "–";
+  analyze::CounterFigure figure;
+  figure.value = *value;
+  figure.unit = unit;
+  return figure_text(figure);
+}
+
+bool has_changed(const analyze::FigureChange& row) {
+  constexpr double kHundredth = 0.01;
+  if (!row.a || !row.b) return true;
+  if (row.unit == "%") return std::abs(*row.b - *row.a) >= 100 * kHundredth;
+  return std::abs(*row.b - *row.a) >= kHundredth * std::max(std::abs(*row.a), std::abs(*row.b)) &&
+         *row.a != *row.b;
+}
+
+std::string figure_change_text(const analyze::FigureChange& row) {
+  if (!row.a || !row.b) return {};
+  if (row.unit == "%") return fmt::format("{:+.1f} points", *row.b - *row.a);
+  return *row.a > 0 ? fmt::format("×{:.3g}", *row.b / *row.a) : std::string();
+}
+
+std::string kernel_change_text(const analyze::KernelChange& row) {
+  std::string text = fmt::format("{} → {} a launch, {}", format_ms(row.a.us * 1e-3),
+                                 format_ms(row.b.us * 1e-3), analyze::pace(row.a.us * 1e-3, row.b.us * 1e-3));
+  const auto add = [&](const std::vector<std::string>& rules, std::string_view what) {
+    for (const std::string& rule : rules) text += fmt::format("; {} {}", rule, what);
+  };
+  add(row.mended, "is gone");
+  add(row.appeared, "is new");
+  if (row.b.bound != row.a.bound && !row.a.bound.empty() && !row.b.bound.empty())
+    text += fmt::format("; bound by {} instead of {}", row.b.bound, row.a.bound);
+  return text;
 }
 
 std::string_view counters_note() {

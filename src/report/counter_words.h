@@ -1,10 +1,12 @@
 // Words for kernels under the hardware counters. Every form of the report says them alike.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "analyze/compare_counters.h"
 #include "analyze/findings.h"
 
 namespace hone::report {
@@ -16,6 +18,12 @@ std::string launch_text(const analyze::CountedKernel& kernel);
 std::vector<std::string_view> figure_sections(const analyze::CountedKernel& kernel);
 std::string kernel_gain_text(
     const analyze::KernelFinding& finding);  // "about 12.5 µs of a launch"; empty: none
+// A value and its change in the second run: "×0.14", "+12.5 points"; empty where nothing can be said.
+std::string figure_text(std::optional<double> value, const std::string& unit);
+std::string figure_change_text(const analyze::FigureChange& row);
+bool has_changed(const analyze::FigureChange& row);  // by a hundredth or more
+// "646 µs → 92.0 µs, 7.02× faster; uncoalesced is gone".
+std::string kernel_change_text(const analyze::KernelChange& row);
 // How the numbers of this section came about.
 std::string_view counters_note();
 

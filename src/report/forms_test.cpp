@@ -105,6 +105,23 @@ TEST(Forms, ShowKernelsUnderTheCounters) {
   EXPECT_EQ(explain_terminal(analyze::Analysis{}, {}).find("counters"), std::string::npos);
 }
 
+TEST(Forms, CompareKernelsCounterByCounter) {
+  analyze::Analysis first = fabricate::device_analysis(), second = first;
+  analyze::CountedKernel& kernel = second.counted_kernels.front();
+  kernel.us = 92;
+  kernel.figures[1].value = 4;
+  kernel.findings.clear();
+  const analyze::Comparison comparison = analyze::compare(first, second);
+  const Json json = Json::parse(compare_json(comparison));
+  EXPECT_EQ(json["kernels"][0]["mended"], Json{"uncoalesced"});
+  EXPECT_EQ(json["kernels"][0]["figures"][1]["b"], 4);
+  for (const std::string& form : {compare_html(comparison), compare_terminal(comparison, {})}) {
+    EXPECT_NE(form.find("uncoalesced is gone"), std::string::npos) << form;
+    EXPECT_NE(form.find("sectors a store"), std::string::npos);
+    EXPECT_NE(form.find("×0.125"), std::string::npos);
+  }
+}
+
 TEST(Gains, AreSharesOfTheStepThatTheReportSpeaksOf) {
   analyze::Analysis analysis;
   analysis.step.ms = {10, 10, 10};

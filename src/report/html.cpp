@@ -75,9 +75,8 @@ std::string explain_html(const analyze::Analysis& analysis, const Roofs& roofs) 
 
 std::string compare_html(const analyze::Comparison& comparison) {
   const std::vector<html::Section> sections = {
-      html::compare_causes_part(comparison),
-      html::compare_findings_part(comparison),
-      html::compare_elsewhere_part(comparison),
+      html::compare_causes_part(comparison),    html::compare_findings_part(comparison),
+      html::compare_counters_part(comparison),  html::compare_elsewhere_part(comparison),
       html::compare_operators_part(comparison),
   };
   Markup body = html::compare_hero(comparison) + html::contents_list(sections);

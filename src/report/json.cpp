@@ -209,6 +209,20 @@ std::string compare_json(const analyze::Comparison& comparison) {
     line.update(change(row.a_ms, row.b_ms, row.difference));
     elsewhere.push_back(std::move(line));
   }
+  Json kernels = Json::array();
+  for (const analyze::KernelChange& row : comparison.kernels) {
+    Json line = {{"name", row.name},        {"a_us", row.a.us},       {"b_us", row.b.us},
+                 {"a_bound", row.a.bound},  {"b_bound", row.b.bound}, {"mended", row.mended},
+                 {"appeared", row.appeared}};
+    line["figures"] = Json::array();
+    for (const analyze::FigureChange& figure : row.figures)
+      line["figures"].push_back({{"section", figure.section},
+                                 {"name", figure.name},
+                                 {"unit", figure.unit},
+                                 {"a", figure.a ? Json(*figure.a) : Json()},
+                                 {"b", figure.b ? Json(*figure.b) : Json()}});
+    kernels.push_back(std::move(line));
+  }
   const analyze::Difference& difference = comparison.difference;
   return dump({{"schema", 1},
                {"a", comparison.a},
@@ -232,6 +246,7 @@ std::string compare_json(const analyze::Comparison& comparison) {
                {"ledger", causes},
                {"findings", findings},
                {"operators", operators},
+               {"kernels", kernels},
                {"a_rank", comparison.a_rank},
                {"b_rank", comparison.b_rank},
                {"elsewhere", elsewhere},

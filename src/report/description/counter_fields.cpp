@@ -84,9 +84,9 @@ const Fields<CountedKernel>& counted_kernel_fields() {
                      }}),
       {"share", Unit::kShare, "of the step", &Row::share},
       Field<Row>("flops", Unit::kFlops, "of one launch, as instructions did them", &Row::flops)
-          .show({.heading = "measured work", .narrow = "does"}),
+          .show({.heading = "measured work", .narrow = "does", .wide_only = true}),
       Field<Row>("dram_bytes", Unit::kBytes, "read from and written to DRAM by one launch", &Row::dram_bytes)
-          .show({.heading = "DRAM", .narrow = "moves"}),
+          .show({.heading = "DRAM", .narrow = "moves", .wide_only = true}),
       {"intensity", Unit::kFlopPerByte, "measured FLOP per byte of DRAM", &Row::intensity},
       Field<Row>("roof", Unit::kText, "by what was measured: `f32 compute`, `DRAM`; empty: unknown",
                  &Row::roof)

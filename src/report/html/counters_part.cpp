@@ -56,4 +56,31 @@ Section counters_part(const analyze::Analysis& analysis) {
       "Counters");
 }
 
+Section compare_counters_part(const analyze::Comparison& comparison) {
+  if (comparison.kernels.empty()) return {};
+  Markup cards;
+  std::size_t number = 0;
+  for (const analyze::KernelChange& kernel : comparison.kernels) {
+    if (++number > kCards) break;
+    Markup head = tag("span", {{"class", "number"}}, fmt::format("{}", number));
+    head += tag("h3", tag("code", shortened(clean_utf8(kernel.name), 90)));
+    Markup rows;
+    for (const analyze::FigureChange& row : kernel.figures) {
+      Markup cells = tag("td", tag("span", row.label) + tag("span", {{"class", "kind"}}, row.section));
+      cells += cell("first", figure_text(row.a, row.unit)) + cell("second", figure_text(row.b, row.unit));
+      cells += cell("change", has_changed(row) ? figure_change_text(row) : "");
+      rows += tag("tr", {{"class", "single"}}, cells);
+    }
+    const Markup heads = Markup::literal(
+        "<thead><tr><th>counter</th><th class=\"n\">first</th><th class=\"n\">second</th>"
+        "<th class=\"n\">change</th></tr></thead>");
+    cards += tag("div", {{"class", "card finding"}},
+                 tag("div", {{"class", "finding-head"}}, head) + tag("p", prose(kernel_change_text(kernel))) +
+                     tag("details", tag("summary", "Its counters") +
+                                        tag("table", {{"class", "cards"}}, heads + tag("tbody", rows))));
+  }
+  return section("counters", "Kernels under the counters", fmt::format("{}.", counters_note()),
+                 tag("div", {{"class", "findings"}}, cards), "Counters");
+}
+
 }  // namespace hone::report::html

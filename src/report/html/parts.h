@@ -73,6 +73,7 @@ Markup compare_hero(const analyze::Comparison& comparison);
 Section compare_causes_part(const analyze::Comparison& comparison);
 Section compare_findings_part(const analyze::Comparison& comparison);
 Section compare_operators_part(const analyze::Comparison& comparison);
+Section compare_counters_part(const analyze::Comparison& comparison);
 Section compare_elsewhere_part(const analyze::Comparison& comparison);
 
 Section passes_part(const analyze::LabReport& report);

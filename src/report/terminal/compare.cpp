@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/counter_words.h"
 #include "report/device_words.h"
 #include "report/rank_words.h"
 #include "report/terminal/parts.h"
@@ -70,6 +71,46 @@ std::string elsewhere(const analyze::Comparison& comparison, const TerminalStyle
   return out;
 }
 
+// Each counter of a kernel that changed.
+std::string kernel_counters(const analyze::KernelChange& row, const TerminalStyle& style) {
+  constexpr std::size_t kValue = 16;
+  const std::size_t name_width = style.width - 4 - 3 * kValue;
+  std::string out =
+      wrapped(fmt::format("{}: {}", clean_utf8(row.name), kernel_change_text(row)), 2, style, 2);
+  std::string section;
+  std::size_t same = 0;
+  for (const analyze::FigureChange& figure : row.figures) {
+    if (!has_changed(figure)) {
+      ++same;
+      continue;
+    }
+    if (figure.section != section) out += paint("    " + figure.section + "\n", Colour::kFaint, style);
+    section = figure.section;
+    out += "    " + left(shortened(figure.label, name_width), name_width) +
+           right(figure_text(figure.a, figure.unit), kValue) +
+           right(figure_text(figure.b, figure.unit), kValue) + right(figure_change_text(figure), kValue) +
+           "\n";
+  }
+  if (same > 0)
+    out += paint(fmt::format("    {} unchanged\n", counted(static_cast<double>(same), "counter")),
+                 Colour::kFaint, style);
+  return out;
+}
+
+std::string kernels(const analyze::Comparison& comparison, const TerminalStyle& style) {
+  if (comparison.kernels.empty()) return "";
+  constexpr std::size_t kShown = 3;
+  std::string out = heading("Kernels under the counters", style);
+  const std::size_t shown = std::min(kShown, comparison.kernels.size());
+  for (std::size_t i = 0; i < shown; ++i)
+    out += (i > 0 ? "\n" : "") + kernel_counters(comparison.kernels[i], style);
+  for (std::size_t i = shown; i < comparison.kernels.size(); ++i)
+    out += wrapped(fmt::format("{}: {}", clean_utf8(comparison.kernels[i].name),
+                               kernel_change_text(comparison.kernels[i])),
+                   2, style, 2);
+  return out;
+}
+
 }  // namespace
 
 std::string compare_terminal(const analyze::Comparison& comparison, const TerminalStyle& style) {
@@ -100,7 +141,7 @@ std::string compare_terminal(const analyze::Comparison& comparison, const Termin
     out += line(left(title, name_width), row.a_ms, row.b_ms, step, row.difference.certainty);
   }
   if (changed > shown) out += fmt::format("  and {} more\n", changed - shown);
-  return out + elsewhere(comparison, style);
+  return out + kernels(comparison, style) + elsewhere(comparison, style);
 }
 
 }  // namespace hone::report
