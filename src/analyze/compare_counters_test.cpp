@@ -17,17 +17,23 @@ CountedKernel kernel(const char* full_name, const char* grid, double us) {
   return row;
 }
 
+KernelFinding finding(const char* rule) {
+  KernelFinding row;
+  row.rule = rule;
+  return row;
+}
+
 TEST(CompareCounters, ShowsEachCounterOfAKernelInBothRuns) {
   Analysis a, b;
   a.counted_kernels = {kernel("transpose(float*)", "8×8×1", 600)};
   a.counted_kernels[0].figures = {{"speed of light", "duration", "time of a launch", 600, "us", ""},
                                   {"memory", "store_sectors", "sectors a store", 32, "", ""}};
-  a.counted_kernels[0].findings = {{.rule = "uncoalesced"}};
+  a.counted_kernels[0].findings = {finding("uncoalesced")};
   b.counted_kernels = {kernel("transpose(float*)", "8×8×1", 92)};
   b.counted_kernels[0].figures = {{"speed of light", "duration", "time of a launch", 92, "us", ""},
                                   {"speed of light", "dram_throughput", "DRAM busy", 81, "%", ""},
                                   {"memory", "store_sectors", "sectors a store", 4, "", ""}};
-  b.counted_kernels[0].findings = {{.rule = "bank_conflicts"}};
+  b.counted_kernels[0].findings = {finding("bank_conflicts")};
   const std::vector<KernelChange> rows = compare_counters(a, b);
   ASSERT_EQ(rows.size(), 1u);
   ASSERT_EQ(rows[0].figures.size(), 3u);

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/device/busy/gpu_roofs.h"
 #include "analyze/device/kernels/counter_group.h"
 #include "analyze/device/kernels/warp_occupancy.h"
 #include "analyze/device/rules/rule.h"

@@ -1,4 +1,4 @@
-#include "analyze/device/kernels/counted_kernels.h"
+#include "analyze/device/counted_kernels.h"
 
 #include <algorithm>
 #include <array>
