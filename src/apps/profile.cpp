@@ -14,6 +14,7 @@
 #include "apps/trace_source.h"
 #include "core/file.h"
 #include "core/version.h"
+#include "lab/ceilings/cache.h"
 #include "observe/session/session.h"
 #include "report/json.h"
 #include "report/terminal.h"
@@ -169,6 +170,7 @@ class ProfileRun {
 
  private:
   Result<observe::SessionOptions> prepare();
+  Roofs roofs_for(const trace::Trace& trace);
   Status explain();
   void explain_or_say();
   void finish(int program_status);
@@ -185,14 +187,33 @@ class ProfileRun {
   trace::RunInfo info_;
   std::optional<analyze::Analysis> analysis_;
   bool tried_ = false;  // to explain what is complete
+  bool program_ended_ = false;
+  bool lacks_roofs_ = false;  // the report is of a program on the CPU, and was written without them
 };
+
+// Of a program on the CPU, by what this machine can do: as it was measured before, or is measured now if nothing is in the
+// way. None: the report says what is missing.
+Roofs ProfileRun::roofs_for(const trace::Trace& trace) {
+  if (!options_.roofs.empty() || trace.meta.device != "cpu") return roofs_;
+  const lab::Machine machine = lab::describe_machine();
+  if (const auto known = lab::CeilingsCache({}, machine, machine.cores).read(); known.ok())
+    return known->roofs;
+  lacks_roofs_ = !program_ended_;
+  if (lacks_roofs_) return roofs_;
+  tell("measuring what this machine can do, once; it takes two seconds");
+  lab::CeilingsOptions quickly;
+  quickly.quick = true;
+  const auto measured = lab::load_or_measure_ceilings(machine, quickly);
+  return measured.ok() ? measured->roofs : roofs_;
+}
 
 // What was recorded so far becomes the run folder's trace and report.
 Status ProfileRun::explain() {
   const Progress progress = [](double, const std::string&) { return !interrupted(); };
   HONE_ASSIGN(Recording recording, read_recording({folder_.path.string()}, progress));
-  HONE_ASSIGN(analyze::Analysis analysis, analyse_recording(recording, roofs_, options_.top));
-  if (!options_.roofs.empty()) recording.roofs = roofs_;
+  const Roofs roofs = roofs_for(recording.trace);
+  HONE_ASSIGN(analyze::Analysis analysis, analyse_recording(recording, roofs, options_.top));
+  if (!roofs.compute.empty() || !roofs.memory.empty()) recording.roofs = roofs;
   info_ = run_info("profile", line_, recording, analysis);
   info_.observed = observed_run(recorded_);
   HONE_CHECK(trace::write_run_folder(folder_.path, info_, recording.trace));
@@ -210,11 +231,11 @@ void ProfileRun::explain_or_say() {
   }
   const Status status = explain();
   if (status.ok()) return;
-  if (recorded_.blocks.empty())
+  if (std::none_of(recorded_.blocks.begin(), recorded_.blocks.end(),
+                   [](const observe::OrderedBlock& block) { return block.mode != Mode::kLeftAlone; }))
     tell(
         fmt::format("nothing was recorded: '{}' ended {:.1f} s after its start, before it was known what its "
-                    "steps are and that it "
-                    "was warm; let it run longer, or wait less (--wait)",
+                    "steps are, or before its first recorded step; let it run longer, or wait less (--wait)",
                     program(), static_cast<double>(recorded_.end_ns - recorded_.start_ns) * 1e-9));
   else
     tell("not explained: " + report::clean_utf8(status.error().message));
@@ -292,6 +313,8 @@ Status ProfileRun::run(int& exit_code) {
   }
   const int program_status = session.wait();
   requests.reset();
+  program_ended_ = true;
+  if (std::exchange(lacks_roofs_, false)) tried_ = false;
   explain_or_say();
   for (const std::string& note : recorded_.notes) tell(note);
   finish(program_status);

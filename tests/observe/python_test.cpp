@@ -113,7 +113,7 @@ TEST_F(ProfileOfPython, ObservesChildrenThatItStarts) {
 
 TEST_F(ProfileOfPython, RecordsAndLeavesAloneStepsOfATraining) {
   const ProgramResult result =
-      profile({(tests / "train_fake.py").string(), "10"}, {"--wait", "0.5", "--steps", "6"});
+      profile({(tests / "train_fake.py").string(), "5"}, {"--wait", "0.2", "--steps", "6"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, "trained\n");
   const json run = read_json("run.json");
@@ -142,7 +142,7 @@ class ProfileOfDevices : public ProfileOfPython {
     run.environment = {{"LD_LIBRARY_PATH", (build_folder() / "fake_cuda").string()},
                        {"HONE_OBSERVE_CUPTI", (build_folder() / "fake_cuda/libcupti.so.13").string()},
                        {"FAKE_TORCH_DEVICE", "1"}};
-    options.insert(options.end(), {"--wait", "0.5", "--steps", "6"});
+    options.insert(options.end(), {"--wait", "0.2", "--steps", "6"});
     return profile(std::move(python), std::move(options), run);
   }
   std::map<std::string, int> modes() const {
@@ -155,7 +155,7 @@ class ProfileOfDevices : public ProfileOfPython {
 };
 
 TEST_F(ProfileOfDevices, ExplainsKernelsWithTheOperatorsThatLaunchedThem) {
-  const ProgramResult result = profile_with_devices({(tests / "train_fake.py").string(), "10"});
+  const ProgramResult result = profile_with_devices({(tests / "train_fake.py").string(), "5"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, "trained\n");
   const std::map<std::string, int> expected = {
@@ -172,7 +172,7 @@ TEST_F(ProfileOfDevices, ExplainsKernelsWithTheOperatorsThatLaunchedThem) {
 }
 
 TEST_F(ProfileOfDevices, TellsStepsByTheCallThatComesOnceInThem) {
-  const ProgramResult result = profile_with_devices({(tests / "launch_fake.py").string(), "12"});
+  const ProgramResult result = profile_with_devices({(tests / "launch_fake.py").string(), "7"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, "launched\n");
   const std::map<std::string, int> expected = {
@@ -205,7 +205,7 @@ TEST_F(ProfileOfDevices, ExplainsWhatAProgramLeftThatDidNotComeToItsEnd) {
   for (const auto& [how, status] : ends) {
     fs::remove_all(folder / "run");
     const ProgramResult result = profile_with_devices(
-        {"-c", "import os, signal, threading, runpy, sys\nthreading.Timer(4, lambda: " + how +
+        {"-c", "import os, signal, threading, runpy, sys\nthreading.Timer(3, lambda: " + how +
                    ").start()\nsys.argv = ['train', '60']\nrunpy.run_path('" +
                    (tests / "train_fake.py").string() + "', run_name='__main__')"});
     EXPECT_EQ(result.exit_code, status) << how;
@@ -220,7 +220,7 @@ TEST_F(ProfileOfDevices, ObservesAProgramWithSixteenForkedWorkers) {
   const ProgramResult result = profile_with_devices(
       {"-c",
        "import torch, multiprocessing as m, runpy, sys\np = m.get_context('fork').Pool(16)\nwork = "
-       "p.map_async(abs, range(64))\nsys.argv = ['train', '8']\nrunpy.run_path('" +
+       "p.map_async(abs, range(64))\nsys.argv = ['train', '5']\nrunpy.run_path('" +
            (tests / "train_fake.py").string() +
            "', run_name='__main__')\nprint(len(work.get()))\np.terminate()"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -234,7 +234,7 @@ TEST_F(ProfileOfPython, LetsTheProgramRunOnWhereWhatIsRecordedCannotBeWritten) {
   RunOptions run;
   run.largest_file = 20'000;
   const ProgramResult result =
-      profile({(tests / "train_fake.py").string(), "6"}, {"--wait", "0.5", "--steps", "6"}, run);
+      profile({(tests / "train_fake.py").string(), "4"}, {"--wait", "0.2", "--steps", "6"}, run);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, "trained\n");
   EXPECT_NE(result.err.find("hone: not explained: "), std::string::npos) << result.err;

@@ -146,10 +146,20 @@ TEST(Recorder, RecordsEveryOrderedBlockAndNumbersLaunchesOn) {
     program.perform("launch 4");
   }
   EXPECT_EQ(program.wait(), 0);
-  std::vector<uint32_t> correlations;
-  for (const auto& kernel : only_segment(folder).all<segments::Kernel>())
-    correlations.push_back(kernel.correlation);
-  EXPECT_THAT(correlations, ElementsAre(1, 2, 3, 4, 9, 10, 11, 12, 17, 18, 19, 20));
+  const RawSegment segment = only_segment(folder);
+  std::set<uint32_t> correlations;
+  for (const auto& kernel : segment.all<segments::Kernel>()) correlations.insert(kernel.correlation);
+  EXPECT_THAT(correlations, SizeIs(12));
+  // What is launched in blocks left alone is counted, too.
+  const auto modes = segment.all<segments::ModeChange>();
+  int left_alone = 0;
+  for (size_t i = 0; i + 1 < modes.size(); ++i) {
+    if (modes[i].mode != Mode::kLeftAlone || modes[i + 1].mode != Mode::kTimeline) continue;
+    ++left_alone;
+    EXPECT_GT(modes[i].launches, 0u);
+    EXPECT_EQ(modes[i + 1].launches - modes[i].launches, 4u);
+  }
+  EXPECT_EQ(left_alone, 2);
 }
 
 TEST(Recorder, DetachedInACallOfTheProgramRecordsAgainUnderNewNumbers) {

@@ -108,6 +108,7 @@ enum class Domain : int { kDriver = 1, kRuntime = 2, kResource = 3, kState = 6 }
 enum class Site : int { kEnter = 0, kExit = 1 };
 
 // Of domain kResource.
+inline constexpr uint32_t kDriverGetVersion = 2;  // CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion
 inline constexpr uint32_t kGraphNodeCreated = 13;
 inline constexpr uint32_t kGraphExecCreated = 18;
 inline constexpr uint32_t kGraphNodeCloned = 20;

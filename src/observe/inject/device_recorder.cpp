@@ -73,10 +73,10 @@ void DeviceRecorder::obey(const DeviceOrder& order) {
 
 void DeviceRecorder::obey_locked() {
   const DeviceOrder& order = order_;
-  if (attached()) attached_for_capture_ = false;  // from here on it is for the order
   if (!cuda_is_here() || state_ == State::kGone) return;
   stop_watching();
   if (is_recorded(order.mode)) {
+    attached_for_capture_ = false;  // from here on it is for what is ordered
     if (attach() && record()) watch_calls();
     return;
   }
@@ -177,6 +177,8 @@ bool DeviceRecorder::record() {
   }
   for (cupti::ActivityKind kind : kKinds) set_activity(kind, true);
   state_ = State::kRecording;
+  if (!counts_launches_) own_calls_ = 0;
+  counts_launches_ = true;
   return true;
 }
 
@@ -306,7 +308,7 @@ void DeviceRecorder::stop_watching() {
 
 // Merely disabled, CUPTI costs 1 µs a launch from then on; finalized, nothing (docs/decisions/0023-observing.md).
 void DeviceRecorder::let_go() {
-  if (!attached()) return;
+  if (!attached() || captures_ > 0) return;  // a graph's nodes are told of until its capture ends
   may_finalize() ? detach() : unsubscribe();
 }
 
@@ -337,6 +339,7 @@ bool DeviceRecorder::may_finalize() {
 
 void DeviceRecorder::unsubscribe() {
   if (attached()) cupti_.Unsubscribe(subscriber_);
+  counts_launches_ = false;
   state_ = State::kDetached;
 }
 
@@ -344,6 +347,16 @@ void DeviceRecorder::flush(bool forced) {
   Locked locked(lock_);
   if (state_ != State::kRecording) return;
   cupti_.ActivityFlushAll(forced ? cupti::kFlushForced : 0);
+}
+
+uint64_t DeviceRecorder::launches() {
+  Locked locked(lock_);
+  if (!attached() || !counts_launches_) return 0;
+  last_number_ = 0;
+  enable_callback(true, cupti::Domain::kDriver, cupti::kDriverGetVersion);
+  call_driver();
+  enable_callback(false, cupti::Domain::kDriver, cupti::kDriverGetVersion);
+  return last_number_ == 0 ? 0 : last_number_ - own_calls_++;
 }
 
 void DeviceRecorder::describe_devices() {
@@ -424,6 +437,10 @@ void DeviceRecorder::on_callback(cupti::Domain domain, uint32_t id, const void* 
 }
 
 void DeviceRecorder::on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call) {
+  if (domain == cupti::Domain::kDriver && id == cupti::kDriverGetVersion && watch_ != Watch::kDetaching) {
+    last_number_ = call.correlation;
+    return;
+  }
   if (domain == cupti::Domain::kDriver && on_capture(id, call)) return;
   switch (watch_.load(std::memory_order_acquire)) {
     case Watch::kNothing:
@@ -477,6 +494,7 @@ void DeviceRecorder::on_call_while_detaching(const cupti::CallData& call) {
 void DeviceRecorder::finalize_in_callback() {
   cupti_.Finalize();
   subscriber_ = nullptr;
+  counts_launches_ = false;
   state_ = State::kDetached;
   watch_ = Watch::kNothing;
   detached_.fetch_add(1);

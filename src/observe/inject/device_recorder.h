@@ -45,6 +45,11 @@ class DeviceRecorder {
   // Does what is ordered; returns when it is in force.
   void obey(const DeviceOrder& order);
 
+  // How much work the program has launched so far, as CUPTI numbers it: kernels, copies, fills and replays of graphs. 0: not
+  // known. CUPTI begins to count when it first records kernels, goes on where that is disabled, and tells only in a
+  // callback: of a call that we make ourselves.
+  uint64_t launches();
+
   // Delivers what CUPTI has finished; `forced`: the unfinished as well.
   void flush(bool forced);
 
@@ -135,7 +140,9 @@ class DeviceRecorder {
   std::atomic<bool> refused_{false};  // the program's own profiler has CUPTI at the moment
   std::atomic<bool> lent_{false};     // and told us so
   bool attached_for_capture_ = false;
-  int captures_ = 0;  // that go on
+  bool counts_launches_ = false;
+  uint32_t own_calls_ = 0;  // which CUPTI counts, too
+  int captures_ = 0;        // that go on
   bool loaded_ = false, attached_before_ = false, devices_described_ = false, exit_is_watched_ = false;
   cupti::Subscriber subscriber_ = nullptr;
   uint32_t mark_runtime_call_ = 0, mark_driver_call_ = 0;
@@ -144,6 +151,7 @@ class DeviceRecorder {
   bool driver_calls_wanted_ = true;  // until a block has shown that the program makes none
 
   std::atomic<Watch> watch_{Watch::kNothing};
+  std::atomic<uint32_t> last_number_{0};   // of what was launched
   std::atomic<uint32_t> watch_number_{0};  // tells watches apart: depths of calls are counted in each anew
   std::atomic<bool> graphs_seen_{false};
   std::atomic<uint32_t> detached_{0};  // futex: counts detachments that callbacks have done

@@ -187,7 +187,8 @@ void Recorder::tell_hooks(Mode mode) {
 
 void Recorder::change_mode(Mode mode) {
   tell_hooks(mode);
-  output_.add(segments::with_head(segments::ModeChange{{}, monotonic_ns(), mode, block_, 0}));
+  output_.add(
+      segments::with_head(segments::ModeChange{{}, monotonic_ns(), mode, block_, device_.launches()}));
 }
 
 void Recorder::tick() {

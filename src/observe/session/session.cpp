@@ -345,11 +345,9 @@ bool Session::find_rhythm() {
       read_new();
       if (const Rhythm by_calls = watch_.by_calls(tail_); by_calls.known()) {
         recorded_.rhythm = by_calls;
-        recorded_.rhythm.by_watching = !probed_;
         return true;
       }
     }
-    probed_ = true;
     if (!probe(look_s)) return false;
     read_new();
     if (watch_.sure_marks_go_on(now_ns())) continue;  // it marks its steps after all

@@ -117,7 +117,6 @@ class Session {
   Recorded recorded_;
   uint32_t next_block_ = 1;
   double lent_patience_s_;       // left, to wait for the program's own profiler
-  bool probed_ = false;          // something has been recorded to look for steps
   int64_t first_device_ns_ = 0;  // when a process was first seen to drive one; 0: none yet
   uint32_t last_order_ = 0;
   std::set<int> lagging_;  // processes that did not follow an order in time, and are not waited for any more

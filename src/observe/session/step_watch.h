@@ -23,11 +23,10 @@ struct Rhythm {
   bool sure = true;              // by marks of which one is a step's; else it may be a part or several
   int64_t first_ns = 0;          // when the first such mark came
   std::string call_a_step = {};  // the CUDA call that comes once a step, where no mark does; empty: none
-  bool by_watching = false;      // told by calls while nothing had been recorded
 
   bool known() const { return step_ns > 0; }
-  // Steps can be told while nothing has been recorded yet.
-  bool told_untouched() const { return marks_a_step > 0 || by_watching; }
+  // Steps can be told while nothing is recorded.
+  bool told_untouched() const { return marks_a_step > 0 || !call_a_step.empty(); }
 };
 
 // One thread.

@@ -289,17 +289,16 @@ MarkedSteps find_marked_steps(const Trace& trace, int rank, std::span<const int6
 std::vector<BlockSteps> block_steps_by_launches(const Meta& meta, int rank,
                                                 std::span<const StepInterval> steps,
                                                 std::span<const NumberedLaunch> launches) {
-  const auto number_at = [&](int64_t time_ns) {
-    const auto at =
-        std::lower_bound(launches.begin(), launches.end(), time_ns,
-                         [](const NumberedLaunch& launch, int64_t time) { return launch.time_ns < time; });
-    return at == launches.end() ? uint64_t{0} : at->number;
+  const auto before = [&](int64_t time_ns) {
+    return std::lower_bound(
+               launches.begin(), launches.end(), time_ns,
+               [](const NumberedLaunch& launch, int64_t time) { return launch.time_ns < time; }) -
+           launches.begin();
   };
   std::vector<double> a_step;
-  for (const StepInterval& step : steps) {
-    const uint64_t first = number_at(step.start_ns), next = number_at(step.end_ns);
-    if (first != 0 && next > first) a_step.push_back(static_cast<double>(next - first));
-  }
+  for (const StepInterval& step : steps)
+    if (const auto count = before(step.end_ns) - before(step.start_ns); count > 0)
+      a_step.push_back(static_cast<double>(count));
   std::vector<BlockSteps> found;
   const double launches_a_step = a_step.empty() ? 0 : median(a_step);
   for (const RecordingBlock& block : blocks_of(meta, rank)) {

@@ -64,7 +64,7 @@ enum class Kind : uint16_t {
   kDropped,
   kNote,
   kCounters,
-  kLaunchCount,
+  kRetired,  // by nobody written
   // In the file kHostFile alone, which the session itself writes.
   kHostProcess,
   kHostFrame,
@@ -129,7 +129,7 @@ struct ModeChange {
   int64_t time_ns = 0;  // in force from here on
   Mode mode = Mode::kWaiting;
   uint32_t block = 0;     // counts the blocks of a session; the same in all of its processes
-  uint64_t launches = 0;  // of this process so far, by CUPTI's correlation ids; 0: not known
+  uint64_t launches = 0;  // work that this process has launched so far, as CUPTI numbers it; 0: not known
 };
 
 // A moment that comes once a step, cheap enough to be noted in steps that are left alone.
@@ -292,12 +292,6 @@ struct CounterValue {
   double value = 0;
 };
 
-struct LaunchCount {
-  Head head;
-  int64_t time_ns = 0;
-  uint64_t launches = 0;
-};
-
 // A process of the program, before the first record of it.
 struct HostProcess {
   Head head;
@@ -387,8 +381,6 @@ inline constexpr Kind kKindOf<Note> = Kind::kNote;
 template <>
 inline constexpr Kind kKindOf<Counters> = Kind::kCounters;
 template <>
-inline constexpr Kind kKindOf<LaunchCount> = Kind::kLaunchCount;
-template <>
 inline constexpr Kind kKindOf<HostProcess> = Kind::kHostProcess;
 template <>
 inline constexpr Kind kKindOf<HostFrame> = Kind::kHostFrame;
@@ -404,8 +396,8 @@ static_assert(kIsRecord<Name> && kIsRecord<Process> && kIsRecord<Thread> && kIsR
               kIsRecord<ModeChange> && kIsRecord<Mark> && kIsRecord<Kernel> && kIsRecord<Copy> &&
               kIsRecord<Set> && kIsRecord<ApiCall> && kIsRecord<Synchronization> && kIsRecord<Range> &&
               kIsRecord<GraphNode> && kIsRecord<Memory> && kIsRecord<Sample> && kIsRecord<Dropped> &&
-              kIsRecord<Note> && kIsRecord<Counters> && kIsRecord<LaunchCount> && kIsRecord<HostProcess> &&
-              kIsRecord<HostFrame> && kIsRecord<HostSample> && kIsRecord<HostUse>);
+              kIsRecord<Note> && kIsRecord<Counters> && kIsRecord<HostProcess> && kIsRecord<HostFrame> &&
+              kIsRecord<HostSample> && kIsRecord<HostUse>);
 static_assert(sizeof(Head) == 8 && sizeof(FileHeader) == 56 && sizeof(Kernel) == 112 &&
               sizeof(CounterValue) == 16);
 

@@ -57,7 +57,10 @@ int cuInit(unsigned) {
   return 0;
 }
 
-int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
+int cuDriverGetVersion(int* version) {
+  FakeCall call(kDriver, kFakeCuDriverGetVersion);
+  return *version = 13000, 0;
+}
 int cuDeviceGetCount(int* count) { return *count = 2, initialised ? 0 : 3; }
 int cuDeviceGet(int* device, int index) { return *device = index, 0; }
 int cuDeviceGetName(char* name, int bytes, int) {

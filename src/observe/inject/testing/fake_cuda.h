@@ -18,6 +18,7 @@ enum FakeRuntimeCall : uint32_t {
 };
 enum FakeDriverCall : uint32_t {
   kFakeCuLaunchKernel = 307,
+  kFakeCuDriverGetVersion = 2,
   kFakeCuStreamBeginCapture = 539,
   kFakeCuStreamEndCapture = 497,
 };

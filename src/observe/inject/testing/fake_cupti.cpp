@@ -99,6 +99,7 @@ void write_record(const Record& record) {
 const char* function_of(int domain, uint32_t call) {
   if (domain == static_cast<int>(Domain::kDriver))
     return call == kFakeCuLaunchKernel         ? "cuLaunchKernel"
+           : call == kFakeCuDriverGetVersion   ? "cuDriverGetVersion"
            : call == kFakeCuStreamBeginCapture ? "cuStreamBeginCapture_v2"
            : call == kFakeCuStreamEndCapture   ? "cuStreamEndCapture"
                                                : nullptr;

@@ -34,7 +34,6 @@ std::string whole_segment() {
       .add(sample, {reinterpret_cast<const char*>(frames.data()), sizeof frames})
       .add(counters, {reinterpret_cast<const char*>(values.data()), sizeof values})
       .add(Memory{})
-      .add(LaunchCount{})
       .note("a note");
   return writer.bytes();
 }
@@ -206,7 +205,7 @@ TEST(DamagedSegments, ThatAreNoneAreRefused) {
 
 TEST(SegmentRecords, SayHowFarTheyAreWhole) {
   SegmentWriter writer;
-  writer.add(Memory{}).add(LaunchCount{});
+  writer.add(Memory{});
   const std::string bytes = writer.bytes() + std::string("\x0b\0\0\0\x40\0\0\0 part of", 16);
   Result<Records> records = Records::open(bytes);
   ASSERT_TRUE(records.ok());

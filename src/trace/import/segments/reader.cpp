@@ -188,9 +188,9 @@ class SegmentReader {
         return with<Note>(&SegmentReader::read_note);
       case Kind::kCounters:
         return with<Counters>(&SegmentReader::read_counters);
-      case Kind::kGraphNode:    // read ahead
-      case Kind::kMemory:       // what allocates says so itself, as a call
-      case Kind::kLaunchCount:  // for the session that looks on
+      case Kind::kGraphNode:  // read ahead
+      case Kind::kMemory:     // what allocates says so itself, as a call
+      case Kind::kRetired:
       case Kind::kHostProcess:  // in another file: host_file.h
       case Kind::kHostFrame:
       case Kind::kHostSample:
