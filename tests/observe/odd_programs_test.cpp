@@ -81,6 +81,28 @@ TEST_F(ProfileOfOddPrograms, SaysWhyThereIsNoReportOfOneThatEndsAfterTwoSteps) {
   EXPECT_THAT(result.err, HasSubstr("a step took"));
 }
 
+TEST_F(ProfileOfOddPrograms, TellsStepsByTheWaitsThatTheProgramAsksPyTorchFor) {
+  const ProgramResult result =
+      profile({"python3", "-c",
+               "import torch, torch.cuda\nfor i in range(1200):\n  torch.operator('aten::add_', 0.003)\n"
+               "  assert torch.cuda.synchronize(device=0) == 'waited'\nprint('done')"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "done\n");
+  const json found = explained();
+  ASSERT_TRUE(found.contains("step")) << result.err;
+  EXPECT_EQ(found["step"]["how_found"], "what waits for the device (torch.cuda.synchronize)");
+  EXPECT_EQ(found["step"]["unrecorded_measured"], true);
+}
+
+TEST_F(ProfileOfOddPrograms, CapturesGraphsAsWithoutIt) {
+  const ProgramResult result =
+      profile({"python3", "-c",
+               "import torch, torch.cuda.graphs as m\ng = m.CUDAGraph()\ng.capture_begin(pool=7)\n"
+               "torch.operator('aten::mm', 0.01)\ng.capture_end()\ng.instantiate()\nprint(g.calls)"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "[('begin', 7), 'end', 'instantiate']\n");
+}
+
 // As torchrun and mpirun start them: each knows its rank by the environment, and all are one run.
 TEST_F(ProfileOfOddPrograms, JoinsTheRanksOfOneProgram) {
   const std::string rank = "python3 " + train() + " 5";

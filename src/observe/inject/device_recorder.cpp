@@ -486,7 +486,7 @@ void DeviceRecorder::on_call_while_detaching(const cupti::CallData& call) {
     ++open.calls;
     return;
   }
-  if (open.calls == 0 || --open.calls > 0) return;
+  if (open.calls == 0 || --open.calls > 0 || captures_ > 0) return;
   Watch expected = Watch::kDetaching;
   if (attached() && watch_.compare_exchange_strong(expected, Watch::kFinalizing)) finalize_in_callback();
 }

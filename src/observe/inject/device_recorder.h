@@ -141,8 +141,8 @@ class DeviceRecorder {
   std::atomic<bool> lent_{false};     // and told us so
   bool attached_for_capture_ = false;
   bool counts_launches_ = false;
-  uint32_t own_calls_ = 0;  // which CUPTI counts, too
-  int captures_ = 0;        // that go on
+  uint32_t own_calls_ = 0;        // which CUPTI counts, too
+  std::atomic<int> captures_{0};  // of graphs, that go on
   bool loaded_ = false, attached_before_ = false, devices_described_ = false, exit_is_watched_ = false;
   cupti::Subscriber subscriber_ = nullptr;
   uint32_t mark_runtime_call_ = 0, mark_driver_call_ = 0;
