@@ -17,6 +17,7 @@
 #include "trace/import/merge.h"
 #include "trace/import/ncu/reader.h"
 #include "trace/import/nsys/reader.h"
+#include "trace/import/onednn/reader.h"
 #include "trace/import/segments/reader.h"
 #include "trace/import/sniff.h"
 #include "trace/perfetto/reader.h"
@@ -160,6 +161,10 @@ Result<std::vector<ImportedFile>> read_format(const Input& input, Sniffing look,
     }
     case TraceFormat::kNcuCsv: {
       HONE_ASSIGN(ImportedFile file, ncu::read_ncu(*look.source));
+      return one(std::move(file));
+    }
+    case TraceFormat::kOneDnn: {
+      HONE_ASSIGN(ImportedFile file, onednn::read_onednn(*look.source));
       return one(std::move(file));
     }
     case TraceFormat::kPerfetto: {

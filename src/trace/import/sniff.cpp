@@ -55,6 +55,14 @@ bool is_ncu_csv(std::string_view first) {
   return header && first.find("\"ID\"") != std::string_view::npos;
 }
 
+// oneDNN prints among what the program prints.
+bool is_onednn(std::string_view first) {
+  for (const std::string_view mark : {"onednn_verbose,"sv, "dnnl_verbose,"sv})
+    if (first.starts_with(mark) || first.find("\n" + std::string(mark)) != std::string_view::npos)
+      return is_text(first);
+  return false;
+}
+
 // A model in protobuf: field 1, the small number of the format's version, then one of the fields that writers
 // put next (the producer, the domain, the model's version, a text, the graph, the opsets).
 bool is_onnx(std::string_view first) {
@@ -120,6 +128,7 @@ Sniffed sniff(std::string_view first) {
   if (first.starts_with(std::string_view(segments::kMagic.data(), segments::kMagic.size())))
     return {TraceFormat::kSegment, {}};
   if (is_ncu_csv(first)) return {TraceFormat::kNcuCsv, {}};
+  if (is_onednn(first)) return {TraceFormat::kOneDnn, {}};
   std::string_view text = first.substr(first.starts_with("\xef\xbb\xbf") ? 3 : 0);
   const auto begin = std::find_if_not(text.begin(), text.end(), is_space);
   text.remove_prefix(static_cast<std::size_t>(begin - text.begin()));
@@ -140,7 +149,8 @@ Sniffed sniff(std::string_view first) {
 
 std::string_view readable_formats() {
   return "hone reads traces of PyTorch's profiler (JSON; also .gz, .zst), exports of Nsight Systems "
-         "(.sqlite) and Nsight Compute (--csv), its own run folders, their Perfetto files and segments";
+         "(.sqlite) and Nsight Compute (--csv), what oneDNN prints (ONEDNN_VERBOSE=1), its own run folders, "
+         "their Perfetto files and segments";
 }
 
 std::string what_instead(const Sniffed& found, const std::filesystem::path& path) {

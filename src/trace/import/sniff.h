@@ -14,6 +14,7 @@ enum class TraceFormat : uint8_t {
   kPerfetto,  // protobuf
   kSqlite,    // Nsight Systems
   kNcuCsv,    // Nsight Compute
+  kOneDnn,    // what oneDNN prints with ONEDNN_VERBOSE=1
   kSegment,   // a process as hone's own recorder wrote it down (segments/record.h)
 };
 

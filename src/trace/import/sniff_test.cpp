@@ -15,6 +15,7 @@ TEST(Sniff, FormatsAreToldByContent) {
   EXPECT_EQ(sniff("==PROF== x\n\"ID\",\"Process ID\",\"Kernel Name\"\n").format, TraceFormat::kNcuCsv);
   EXPECT_EQ(sniff("training\n==PROF== Profiling \"gemm\"\n").format,
             TraceFormat::kNcuCsv);  // the table comes later
+  EXPECT_EQ(sniff("epoch 1\nonednn_verbose,v1,info,oneDNN v3.13.0\n").format, TraceFormat::kOneDnn);
   EXPECT_EQ(sniff("\x0a\x10\x08\x01\x50\x02\x00"sv).format, TraceFormat::kPerfetto);
 }
 
