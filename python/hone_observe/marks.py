@@ -124,8 +124,9 @@ def _tell_of_first(cls):
     cls.__init__ = __init__
 
 
-def of_waits(module):
-    """torch.cuda: programs without modules and optimizers often wait for the device once a step."""
+def of_waits(torch):
+    """torch.cuda of a whole torch: programs without modules and optimizers often wait for the device once a step."""
+    module = torch.cuda
     original, mark, kind = module.synchronize, library.mark, library.MARK_HOST_WAIT
     name = library.intern("torch.cuda.synchronize")
     compiling = _compiling()

@@ -74,7 +74,7 @@ TEST_F(ProfileOfAnyProgram, EndsAsTheProgramDoesBySignals) {
 
 TEST_F(ProfileOfAnyProgram, PassesOnARequestToEnd) {
   const ProgramResult result =
-      profile_shell("trap 'echo heard; exit 3' TERM; kill -TERM $PPID; sleep 5 & wait");
+      profile_shell("trap 'echo heard; exit 3' TERM; kill -TERM $PPID; sleep 5 >/dev/null 2>&1 & wait");
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_EQ(result.out, "heard\n");
 }

@@ -5,7 +5,7 @@ import ctypes
 import os
 import time
 
-from . import compiler, nn, optim, utils
+from . import compiler, cuda, nn, optim, utils
 
 _OPERATOR = 1  # RangeKind
 _RECORDS_OPERATORS = 3  # Mode::kOperators
