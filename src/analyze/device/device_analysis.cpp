@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 
 #include "analyze/device/accounts.h"
+#include "analyze/device/counted_kernels.h"
 #include "analyze/device/critical_path.h"
 #include "analyze/device/diagnosis/diagnose.h"
 #include "analyze/device/diagnosis/verdict.h"
 #include "analyze/device/gain_numbers.h"
 #include "analyze/device/gains.h"
-#include "analyze/device/counted_kernels.h"
 #include "analyze/device/metrics.h"
 #include "analyze/device/operators.h"
 #include "analyze/device/other_ranks.h"

@@ -31,6 +31,19 @@ TEST(BlockSchedule, OrdersPairsAtRandomAndTheSameForASeed) {
   EXPECT_LT(recorded_first, 140);
 }
 
+TEST(BlockSchedule, LeavesFewerOfLongStepsAlone) {
+  const auto alone = [](double step_s) {
+    double steps = 0;
+    for (const PlannedBlock& block : make_schedule({.marks = true, .step_s = step_s}).untouched)
+      steps += block.steps;
+    return steps;
+  };
+  EXPECT_EQ(alone(0.01), 24);
+  EXPECT_EQ(alone(0.4), 18);
+  EXPECT_EQ(alone(2), 6);
+  EXPECT_GE(recorded_steps(make_schedule({.steps = 20, .devices = true, .step_s = 2})), 20);
+}
+
 TEST(BlockSchedule, LeavesCostlyBlocksForTheEnd) {
   const Schedule schedule = make_schedule({.devices = true, .stacks = true});
   EXPECT_EQ(schedule.blocks[schedule.blocks.size() - 2].mode, Mode::kOperators);

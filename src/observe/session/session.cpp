@@ -368,8 +368,9 @@ bool Session::find_rhythm() {
 const Recorded& Session::record() {
   if (wait_for_processes() && find_rhythm()) {
     recorded_.any_device = any_device();
-    const Schedule schedule = make_schedule({options_.steps, recorded_.rhythm.told_untouched(),
-                                             recorded_.any_device, options_.stacks, options_.seed});
+    const Schedule schedule =
+        make_schedule({options_.steps, recorded_.rhythm.told_untouched(), recorded_.any_device,
+                       options_.stacks, options_.seed, static_cast<double>(recorded_.rhythm.step_ns) * 1e-9});
     recorded_.seed = schedule.seed;
     kernel_times_.begin(now_ns());
     recorded_.complete = run(schedule.untouched) && begin_recording() && run(schedule.blocks);
