@@ -34,7 +34,10 @@ struct RecordingBlock {
   uint64_t first_launch = 0;  // launches of the process when it began and when it ended; 0: not known
   uint64_t last_launch = 0;
 
-  bool recorded() const { return mode != BlockMode::kLeftAlone && mode != BlockMode::kUntouched; }
+  // What the device did is known.
+  bool recorded() const {
+    return mode != BlockMode::kLeftAlone && mode != BlockMode::kUntouched && mode != BlockMode::kCounters;
+  }
   bool contains(int64_t time_ns) const { return start_ns <= time_ns && time_ns < end_ns; }
   friend bool operator==(const RecordingBlock&, const RecordingBlock&) = default;
 };

@@ -63,6 +63,23 @@ TEST(RecordedSteps, GoFromMarkToMarkWithinTheBlocksOfTheTimeline) {
   EXPECT_EQ(found.confidence, 1);
 }
 
+// While launches are counted, nothing is known of the device.
+TEST(RecordedSteps, AreNoneWhileHardwareCountersAreMeasured) {
+  for (const bool marks : {true, false}) {
+    ObservedProgram program;
+    program.marks = marks;
+    program.block(Mode::kTimeline, marks ? 5 : 0).block(Mode::kCounters, 40);
+    const Trace trace = linked(program.finish());
+    const std::vector<Span> steps = step_spans_of(trace);
+    ASSERT_FALSE(steps.empty());
+    for (const Span& step : steps) {
+      const RecordingBlock* block = block_at(trace.meta.blocks, 0, step.start_ns);
+      ASSERT_NE(block, nullptr);
+      EXPECT_EQ(block->mode, BlockMode::kTimeline);
+    }
+  }
+}
+
 // Marks are noted from the beginning on, so that ranks number a step alike whatever is recorded of it.
 // Before anything is recorded all blocks are one long one: parts of it tell how even its steps are.
 TEST(RecordedSteps, OfTheBlockBeforeTheFirstRecordedOneAreMeasuredInParts) {
