@@ -14,9 +14,9 @@ namespace segments = trace::segments;
 using cupti::Result;
 namespace {
 
-constexpr int kMostFailures = 20;                  // counts that went wrong
+constexpr int kMostFailures = 20;                 // counts that went wrong
 constexpr int64_t kGatePatience = 5'000'000'000;  // ns, for a count to come to its end
-constexpr int64_t kAlonePatience = 200'000'000;    // ns, for calls of other threads to return
+constexpr int64_t kAlonePatience = 200'000'000;   // ns, for calls of other threads to return
 constexpr int64_t kAlonePeriod = 100'000;
 constexpr int64_t kRoundPatience = 2'000'000'000;  // ns without a count
 constexpr int64_t kLastPatience = 300'000'000;
