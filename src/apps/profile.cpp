@@ -15,6 +15,7 @@
 #include "core/file.h"
 #include "core/version.h"
 #include "lab/ceilings/cache.h"
+#include "observe/session/kernel_times.h"
 #include "observe/session/session.h"
 #include "report/json.h"
 #include "report/terminal.h"
@@ -36,7 +37,7 @@ constexpr const char* kOff = "off";
 
 struct ProfileOptions {
   std::vector<std::string> command;
-  std::string out, json, roofs, then = kGoOn;
+  std::string out, json, roofs, kernel, then = kGoOn;
   int steps = 20, top = 5;
   double wait_s = 3;
   bool python_stacks = false;
@@ -161,6 +162,22 @@ class Requests {
   std::vector<int> early_;
 };
 
+// Everything that can be counted, of all launches that are alike and more of each: somebody works on these kernels.
+Status study_kernels(const ProfileOptions& options, observe::CountingOptions& counters) {
+  constexpr int kKernels = 30, kInstances = 5;
+  constexpr double kPatience_s = 60;
+  if (options.counters == kOff)
+    return usage_error("--kernel: needs counters, and --counters off leaves them out");
+  if (const auto choice = observe::choose_kernels({}, options.kernel, 0); !choice.ok())
+    return usage_error("--kernel: " + choice.error().message);
+  counters.pattern = options.kernel;
+  counters.set = trace::CounterSet::kFull;
+  counters.kernels = kKernels;
+  counters.instances = kInstances;
+  counters.patience_s = kPatience_s;
+  return {};
+}
+
 // One observed run from the program's start to what is said at its end.
 class ProfileRun {
  public:
@@ -267,6 +284,8 @@ Result<observe::SessionOptions> ProfileRun::prepare() {
   if (!options_.roofs.empty()) {
     HONE_ASSIGN(roofs_, read_roofs(options_.roofs));
   }
+  session_options.counters.wanted = options_.counters != kOff;
+  if (!options_.kernel.empty()) HONE_CHECK(study_kernels(options_, session_options.counters));
   HONE_ASSIGN(folder_, make_out(options_));
   session_options.folder = folder_.path;
   session_options.command = options_.command;
@@ -274,7 +293,6 @@ Result<observe::SessionOptions> ProfileRun::prepare() {
   session_options.blocked_signals = requests_to_end();
   session_options.steps = options_.steps;
   session_options.python_stacks = options_.python_stacks;
-  session_options.counters.wanted = options_.counters != kOff;
   session_options.stacks = options_.stacks != kOff;
   session_options.wait_s = options_.wait_s;
   session_options.seed = options_.seed != 0 ? options_.seed : std::random_device()();
@@ -363,6 +381,10 @@ void add_profile_command(Program& program) {
               "most time, which are run several times for it, or leave them alone")
       .one_of({kAuto, kOff})
       .with_default();
+  command.option(
+      "--kernel REGEX", &options->kernel,
+      "study the kernels whose names match: all counters, five launches of each geometry; hone compare "
+      "of two such runs shows what an edit changed");
   command
       .option("--then go-on|stop", &options->then,
               "once enough is recorded: leave the program to itself, or end it (SIGTERM)")

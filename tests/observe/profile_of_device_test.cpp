@@ -4,6 +4,8 @@
 #include <array>
 #include <csignal>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "tests/cli/run_program.h"
 #include <gmock/gmock.h>
@@ -24,16 +26,18 @@ namespace fs = std::filesystem;
 class ProfileOfDevicePrograms : public ::testing::Test {
  protected:
   // What the program is to do, a line each (program.cpp); `cupti` is how the fake CUPTI behaves.
-  ProgramResult profile(const std::string& lines, const std::string& cupti = "") const {
+  ProgramResult profile(const std::string& lines, const std::string& cupti = "",
+                        const std::vector<std::string>& more = {}) const {
     RunOptions run;
     run.folder = folder.path();
     run.input = lines;
     run.environment["LD_LIBRARY_PATH"] = (build_folder() / "fake_cuda").string();
     run.environment["HONE_OBSERVE_CUPTI"] = (build_folder() / "fake_cuda/libcupti.so.13").string();
     run.environment["FAKE_CUPTI"] = cupti;
-    return run_hone({"profile", "--out", "run", "--wait", "0.2", "--steps", "6", "--",
-                     (build_folder() / "fake_cuda/fake_cuda_program").string()},
-                    run);
+    std::vector<std::string> words = {"profile", "--out", "run", "--wait", "0.2", "--steps", "6"};
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"--", (build_folder() / "fake_cuda/fake_cuda_program").string()});
+    return run_hone(words, run);
   }
   json explained() const {
     const Result<std::string> text = read_file(folder / "run/explain.json");
@@ -110,6 +114,25 @@ TEST_F(ProfileOfDevicePrograms, CountsTheKernelsThatTakeMostTime) {
   EXPECT_EQ(trace::counter_value(trace->counters[0], trace->strings, "dram__bytes_read.sum"), 20);
   EXPECT_GT(trace->counters[0].passes, 10u);
   EXPECT_EQ(trace->counters[0].registers, 32u);
+}
+
+TEST_F(ProfileOfDevicePrograms, StudiesTheKernelsThatAreNamed) {
+  const ProgramResult result = profile("init\nsteps 5000\n", "", {"--kernel", "^ge"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const json found = explained();
+  ASSERT_EQ(found["counted_kernels"].size(), 1u) << result.err;
+  const json& kernel = found["counted_kernels"][0];
+  EXPECT_EQ(kernel["full_name"], "gemm");
+  EXPECT_EQ(kernel["launches"], 5);
+  EXPECT_GT(kernel["step_ms"], 0);
+  EXPECT_GT(kernel["figures"].size(), 30u);
+  EXPECT_THAT(result.err, HasSubstr("Kernels under the counters"));
+}
+
+TEST_F(ProfileOfDevicePrograms, RefusesNamesOfKernelsThatAreNoPattern) {
+  EXPECT_EQ(profile("init\n", "", {"--kernel", "gemm("}).exit_code, 2);
+  EXPECT_EQ(profile("init\n", "", {"--kernel", "gemm", "--counters", "off"}).exit_code, 2);
+  EXPECT_FALSE(fs::exists(folder / "run"));
 }
 
 TEST_F(ProfileOfDevicePrograms, SaysWhyNothingWasCounted) {
