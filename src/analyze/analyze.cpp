@@ -261,6 +261,8 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
   analysis.targets =
       host_use_metrics(trace, options.rank, measured ? measured->unrecorded.median : analysis.step.ms.median);
   analysis.warnings = warnings_of(trace, profile, analysis);
+  for (std::string& warning : host_use_warnings(trace, options.rank))
+    analysis.warnings.insert(analysis.warnings.begin(), std::move(warning));
   if (measured) count_gains_from(*measured, analysis);
   if (subject != Subject::kPlan) {
     const bool device_missing = device_is_missing(trace);

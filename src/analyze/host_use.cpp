@@ -1,5 +1,9 @@
 #include "analyze/host_use.h"
 
+#include <fmt/format.h>
+
+#include "core/units.h"
+
 namespace hone::analyze {
 namespace {
 
@@ -61,6 +65,24 @@ std::vector<Metric> host_use_metrics(const trace::Trace& trace, int rank, double
     metrics.push_back(std::move(metric));
   }
   return metrics;
+}
+
+std::vector<std::string> host_use_warnings(const trace::Trace& trace, int rank) {
+  constexpr double kMostInLine = 0.1;
+  double seconds = 0, in_line = 0;
+  for (const trace::HostUse& use : trace.host_use) {
+    if (use.rank != rank) continue;
+    seconds += use.seconds;
+    in_line += use.main_in_line_s;
+  }
+  if (!(in_line > kMostInLine * seconds)) return {};
+  return {
+      fmt::format("the main thread could have run for {} of the time and had no CPU: more threads want to "
+                  "run than there are CPUs, of "
+                  "this program or of others. What its operators and its host lose by that is in all their "
+                  "times; give it the "
+                  "machine alone, or fewer threads and worker processes, and profile again",
+                  format_percent(in_line / seconds))};
 }
 
 }  // namespace hone::analyze

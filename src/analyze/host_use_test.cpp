@@ -31,6 +31,19 @@ TEST(HostUseMetrics, AreOfAllBlocksOfTheRankAndOfAStep) {
   EXPECT_DOUBLE_EQ(found.at("major_faults"), 3);
 }
 
+TEST(HostUseWarnings, AreOfAMainThreadThatHadNoCpuForLong) {
+  trace::Trace trace;
+  trace::HostUse use;
+  use.seconds = 2;
+  use.main_in_line_s = 0.1;
+  trace.host_use = {use};
+  EXPECT_THAT(host_use_warnings(trace, 0), ::testing::IsEmpty());
+  trace.host_use[0].main_in_line_s = 1.6;
+  EXPECT_THAT(host_use_warnings(trace, 0),
+              ::testing::ElementsAre(::testing::HasSubstr("for 80.0 % of the time")));
+  EXPECT_THAT(host_use_warnings(trace, 1), ::testing::IsEmpty());
+}
+
 TEST(HostUseMetrics, TellNothingThatIsNotWorthTelling) {
   trace::Trace trace;
   EXPECT_THAT(values(trace), ::testing::IsEmpty());

@@ -347,6 +347,8 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   if (const double gap_ns = study.activities[study.headline].operator_gap_ns; gap_ns > 0)
     analysis.figures["operator_gap_us"] = gap_ns * 1e-3;
   analysis.warnings = warnings_of(study, gains, *analysis.coverage);
+  for (std::string& warning : host_use_warnings(trace, study.timelines[study.headline].rank))
+    analysis.warnings.push_back(std::move(warning));
   warn_of_devices(study, analysis);
   warn_of_clocks(study, analysis);
   warn_of_ranks(analysis);
