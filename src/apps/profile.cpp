@@ -41,7 +41,7 @@ struct ProfileOptions {
   int steps = 20, top = 5;
   double wait_s = 3;
   bool python_stacks = false;
-  std::string counters = kAuto;
+  std::string counters;  // empty: not said
   std::string stacks = kAuto;
   uint64_t seed = 0;  // 0: another one each time
 };
@@ -284,7 +284,7 @@ Result<observe::SessionOptions> ProfileRun::prepare() {
   if (!options_.roofs.empty()) {
     HONE_ASSIGN(roofs_, read_roofs(options_.roofs));
   }
-  session_options.counters.wanted = options_.counters != kOff;
+  session_options.counters.wanted = options_.counters == kAuto || !options_.kernel.empty();
   if (!options_.kernel.empty()) HONE_CHECK(study_kernels(options_, session_options.counters));
   HONE_ASSIGN(folder_, make_out(options_));
   session_options.folder = folder_.path;
@@ -376,11 +376,12 @@ void add_profile_command(Program& program) {
   command.flag("--python-stacks", &options->python_stacks,
                "have Python sample the stacks of its threads from inside, too");
   command
-      .option("--counters auto|off", &options->counters,
-              "once steps are recorded: measure hardware counters of a few launches of the kernels that take "
-              "most time, which are run several times for it, or leave them alone")
-      .one_of({kAuto, kOff})
-      .with_default();
+      .option(
+          "--counters auto|off", &options->counters,
+          "once steps are recorded: measure hardware counters of a few launches of the kernels that take "
+          "most time, which are run several times for it. Off where it is not said, until more programs have "
+          "been tried with it on real GPUs; --kernel needs it")
+      .one_of({kAuto, kOff});
   command.option(
       "--kernel REGEX", &options->kernel,
       "study the kernels whose names match: all counters, five launches of each geometry; hone compare "

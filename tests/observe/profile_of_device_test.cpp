@@ -101,7 +101,7 @@ TEST_F(ProfileOfDevicePrograms, TakesRangesOfTheProgramForSteps) {
 }
 
 TEST_F(ProfileOfDevicePrograms, CountsTheKernelsThatTakeMostTime) {
-  const ProgramResult result = profile("init\nsteps 5000\n");
+  const ProgramResult result = profile("init\nsteps 5000\n", "", {"--counters", "auto"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const std::array<fs::path, 1> paths = {folder / "run"};
   const Result<trace::Trace> trace = trace::import_trace(paths);
@@ -136,7 +136,7 @@ TEST_F(ProfileOfDevicePrograms, RefusesNamesOfKernelsThatAreNoPattern) {
 }
 
 TEST_F(ProfileOfDevicePrograms, SaysWhyNothingWasCounted) {
-  const ProgramResult result = profile("init\nsteps 5000\n", "no_counters");
+  const ProgramResult result = profile("init\nsteps 5000\n", "no_counters", {"--counters", "auto"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_FALSE(explained().is_null()) << result.err;
   EXPECT_THAT(result.err, HasSubstr("this user may not read"));
