@@ -12,4 +12,7 @@ for program in chain stress; do
       "bench/observe/$program.cu" -lcuda -L"$(dirname "$nvcc")/../lib64/stubs" -lpthread
   done
 done
+cupti=$(dirname "$nvcc")/..
+"$nvcc" -std=c++20 -O2 -arch="$architecture" -cudart shared -o build/observe/call_cost bench/observe/call_cost.cu \
+  -I"$cupti/include" -I"$cupti/extras/CUPTI/include" -L"$cupti/lib64" -L"$cupti/extras/CUPTI/lib64" -lcupti -lcuda -L"$cupti/lib64/stubs"
 ls -l build/observe
