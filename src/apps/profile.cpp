@@ -16,6 +16,7 @@
 #include "core/version.h"
 #include "lab/ceilings/cache.h"
 #include "observe/session/kernel_times.h"
+#include "observe/session/onednn_stream.h"
 #include "observe/session/session.h"
 #include "report/json.h"
 #include "report/terminal.h"
@@ -30,6 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 using trace::segments::Mode;
 
+constexpr const char* kOneDnnLog = "onednn.log";  // of a run folder
 constexpr const char* kGoOn = "go-on";
 constexpr const char* kStop = "stop";
 constexpr const char* kAuto = "auto";
@@ -40,7 +42,7 @@ struct ProfileOptions {
   std::string out, json, roofs, kernel, then = kGoOn;
   int steps = 20, top = 5;
   double wait_s = 3;
-  bool python_stacks = false;
+  bool python_stacks = false, onednn = false;
   std::string counters;  // empty: not said
   std::string stacks = kAuto;
   uint64_t seed = 0;  // 0: another one each time
@@ -187,6 +189,8 @@ class ProfileRun {
 
  private:
   Result<observe::SessionOptions> prepare();
+  Status divide_output(observe::SessionOptions& session_options);
+  std::string recorded_path() const;
   Roofs roofs_for(const trace::Trace& trace);
   Status explain();
   void explain_or_say();
@@ -201,6 +205,7 @@ class ProfileRun {
   fs::path page_;
   Roofs roofs_;
   observe::Recorded recorded_;
+  std::unique_ptr<observe::OneDnnStream> onednn_;
   trace::RunInfo info_;
   std::optional<analyze::Analysis> analysis_;
   bool tried_ = false;  // to explain what is complete
@@ -224,10 +229,20 @@ Roofs ProfileRun::roofs_for(const trace::Trace& trace) {
   return measured.ok() ? measured->roofs : roofs_;
 }
 
+// What there is to explain: what oneDNN said, where no recorder recorded anything.
+std::string ProfileRun::recorded_path() const {
+  const fs::path log = folder_.path / kOneDnnLog;
+  std::error_code failed;
+  const bool recorded_blocks =
+      std::any_of(recorded_.blocks.begin(), recorded_.blocks.end(),
+                  [](const observe::OrderedBlock& block) { return block.mode != Mode::kLeftAlone; });
+  return !recorded_blocks && fs::exists(log, failed) ? log.string() : folder_.path.string();
+}
+
 // What was recorded so far becomes the run folder's trace and report.
 Status ProfileRun::explain() {
   const Progress progress = [](double, const std::string&) { return !interrupted(); };
-  HONE_ASSIGN(Recording recording, read_recording({folder_.path.string()}, progress));
+  HONE_ASSIGN(Recording recording, read_recording({recorded_path()}, progress));
   const Roofs roofs = roofs_for(recording.trace);
   HONE_ASSIGN(analyze::Analysis analysis, analyse_recording(recording, roofs, options_.top));
   if (!roofs.compute.empty() || !roofs.memory.empty()) recording.roofs = roofs;
@@ -242,7 +257,7 @@ Status ProfileRun::explain() {
 
 void ProfileRun::explain_or_say() {
   if (std::exchange(tried_, true)) return;
-  if (recorded_.processes == 0) {
+  if (recorded_.processes == 0 && recorded_path() == folder_.path.string()) {
     tell(fmt::format("nothing was recorded: no process of '{}' used a device or PyTorch", program()));
     return;
   }
@@ -309,14 +324,25 @@ Result<observe::SessionOptions> ProfileRun::prepare() {
   return session_options;
 }
 
+// oneDNN has no other place for what it says than the program's standard output.
+Status ProfileRun::divide_output(observe::SessionOptions& session_options) {
+  if (!options_.onednn) return {};
+  HONE_ASSIGN(onednn_, observe::OneDnnStream::open(original_output(), folder_.path / kOneDnnLog));
+  session_options.standard_output = onednn_->program_end();
+  session_options.environment = observe::OneDnnStream::environment();
+  return {};
+}
+
 Status ProfileRun::run(int& exit_code) {
   HONE_ASSIGN(observe::SessionOptions session_options, prepare());
+  HONE_CHECK(divide_output(session_options));
   std::optional<Requests> requests(std::in_place);
   Result<observe::Session> started = observe::Session::start(std::move(session_options));
   if (!started.ok()) {
     remove_unused(folder_);
     return not_started(started.error(), exit_code);
   }
+  if (onednn_) onednn_->program_has_started();
   observe::Session& session = *started;
   requests->are_for(session);
   tell(fmt::format("observing '{}'; the run folder is {}", program(), folder_.path.string()));
@@ -331,6 +357,7 @@ Status ProfileRun::run(int& exit_code) {
   }
   const int program_status = session.wait();
   requests.reset();
+  if (onednn_) onednn_->finish();
   program_ended_ = true;
   if (std::exchange(lacks_roofs_, false)) tried_ = false;
   explain_or_say();
@@ -375,6 +402,11 @@ void add_profile_command(Program& program) {
       .with_default();
   command.flag("--python-stacks", &options->python_stacks,
                "have Python sample the stacks of its threads from inside, too");
+  command.flag(
+      "--onednn", &options->onednn,
+      "take what oneDNN says of the primitives that it runs (ONEDNN_VERBOSE) out of the program's standard "
+      "output, which is a pipe then: the report of programs on OpenVINO and others without PyTorch is made "
+      "of it");
   command
       .option(
           "--counters auto|off", &options->counters,

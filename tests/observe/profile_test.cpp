@@ -65,6 +65,30 @@ TEST_F(ProfileOfAnyProgram, IsSilentItselfIfAskedTo) {
   EXPECT_EQ(result.out, "to out\n");
 }
 
+// As a program on OpenVINO would, in whose environment hone has switched oneDNN's stream on.
+TEST_F(ProfileOfAnyProgram, ExplainsWhatOneDnnSaysAndKeepsTheOutputOfTheProgram) {
+  std::ofstream(folder.path() / "roofs.json") << R"({"machine": "m", "threads": 1,
+             "compute": [{"dtype": "f32", "method": "fma", "threads": 1, "flops_per_s": {"median": 1e11, "low": 9e10, "high": 2e11}}],
+             "memory": [{"level": "DRAM", "operation": "copy", "threads": 1, "capacity_bytes": 0,
+                         "bytes_per_s": {"median": 2e10, "low": 1e10, "high": 3e10}}],
+             "barrier_s": {"median": 1e-6, "low": 1e-6, "high": 1e-6},
+             "thread_start_s": {"median": 1e-5, "low": 1e-5, "high": 1e-5}})";
+  const ProgramResult result = profile_shell(
+      R"(i=100; while [ $i -lt 140 ]; do
+           [ "$ONEDNN_VERBOSE" = 1 ] || exit 9
+           printf 'batch %d' $i
+           echo "onednn_verbose,v1,1795439633$i.5,primitive,exec,cpu,reorder,jit:uni,undef,src:f32::blocked:abcd::f0 dst:f32::blocked:acdb::f0,,,1x3x64x64,0.1"
+           echo "onednn_verbose,v1,1795439633$i.7,primitive,exec,cpu,convolution,brg:avx2,forward_inference,src:f32::blocked:acdb::f0 wei:f32::blocked:AcdB8a::f0 bia:undef::undef::: dst:f32::blocked:acdb::f0,,alg:convolution_direct,mb1_ic3oc32_ih64oh64kh3sh1dh0ph1_iw64ow64kw3sw1dw0pw1,0.2"
+           echo; i=$((i + 1)); done)",
+      {"--onednn", "--out", "run", "--roofs", "roofs.json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  std::string own;
+  for (int i = 100; i < 140; ++i) own += "batch " + std::to_string(i) + "\n";
+  EXPECT_EQ(result.out, own);
+  EXPECT_TRUE(fs::exists(folder.path() / "run/explain.html")) << result.err;
+  EXPECT_NE(result.err.find("convolution"), std::string::npos) << result.err;
+}
+
 TEST_F(ProfileOfAnyProgram, EndsAsTheProgramDoesBySignals) {
   EXPECT_EQ(profile_shell("kill -SEGV $$").exit_code, 139);
   EXPECT_EQ(profile_shell("kill -KILL $$").exit_code, 137);

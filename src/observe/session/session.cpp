@@ -57,6 +57,7 @@ std::string with_prepended(const char* variable, const fs::path& folder) {
 std::vector<std::pair<std::string, std::string>> environment_for(const SessionOptions& options) {
   std::vector<std::pair<std::string, std::string>> set = {
       {kFolderVariable, fs::absolute(options.folder).string()}};
+  set.insert(set.end(), options.environment.begin(), options.environment.end());
   const std::string library = options.recorder.library.string();
   if (!library.empty()) {
     set.emplace_back("CUDA_INJECTION64_PATH", library);

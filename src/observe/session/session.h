@@ -31,7 +31,9 @@ struct SessionOptions {
   std::filesystem::path folder = {};  // is there, is empty, and can be written
   std::vector<std::string> command = {};
   RecorderFiles recorder = {};
-  int standard_output = -1;               // as ProgramStart
+  int standard_output = -1;  // as ProgramStart
+  std::vector<std::pair<std::string, std::string>> environment =
+      {};                                 // for the program, beside what recorders need
   std::vector<int> blocked_signals = {};  // as ProgramStart
   int steps = 20;                         // to record
   bool stacks = true;                     // sample the stacks of the host, for some more steps
