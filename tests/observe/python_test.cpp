@@ -159,7 +159,7 @@ TEST_F(ProfileOfDevices, ExplainsKernelsWithTheOperatorsThatLaunchedThem) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, "trained\n");
   const std::map<std::string, int> expected = {
-      {"counters", 1}, {"left alone", 12}, {"timeline", 6}, {"operators", 1}, {"stacks", 1}};
+      {"left alone", 12}, {"timeline", 6}, {"operators", 1}, {"stacks", 1}};
   EXPECT_EQ(modes(), expected) << result.err;
   const json explained = read_json("explain.json");
   ASSERT_TRUE(explained.contains("coverage")) << result.err;
@@ -176,7 +176,7 @@ TEST_F(ProfileOfDevices, TellsStepsByTheCallThatComesOnceInThem) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, "launched\n");
   const std::map<std::string, int> expected = {
-      {"counters", 1}, {"left alone", 12}, {"timeline", 6}, {"operators", 1}, {"stacks", 1}};
+      {"left alone", 12}, {"timeline", 6}, {"operators", 1}, {"stacks", 1}};
   EXPECT_EQ(modes(), expected) << result.err;
   const json explained = read_json("explain.json");
   ASSERT_TRUE(explained.contains("step")) << result.err;

@@ -42,7 +42,8 @@ std::string_view script() {
   // A record is a row, or a body of its own where a row has a note below it. A heading sorts downwards first where
   // the column has numbers; the third time it restores the order of the page.
   document.querySelectorAll('table.sortable').forEach(function (table) {
-    var whole = table.tBodies.length > 1;
+    var first = table.tBodies[0].rows;  // of one record, where a line below it says why
+    var whole = table.tBodies.length > 1 || (first.length > 1 && first[1].cells.length < first[0].cells.length);
     var home = whole ? table : table.tBodies[0];
     var records = Array.prototype.slice.call(whole ? table.tBodies : home.rows);
     if (records.length < 2) return;
