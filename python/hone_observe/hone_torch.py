@@ -8,6 +8,7 @@ Nothing here may fail in the program's sight: what cannot be done is not recorde
 """
 import array
 import ctypes
+import functools
 import os
 import sys
 import threading
@@ -72,6 +73,8 @@ class Recorder:
         self.mode = library.hone_mode()
         self.wants_stacks = library.hone_python_stacks()
         self.modules = Modules(torch, library)
+        if hasattr(torch, "compile"):
+            self.modules.give_way_to_compilation()
         self.sampler = None
         self.operators = self._learn()
         self._look = _LOOK(self._look_at_mode)
@@ -218,9 +221,23 @@ class Modules:
         self.names = {}  # id of a module: (weak reference, number of its name)
         self.local = threading.local()
         self.hooks = []
+        self.compiles = False  # the program has asked for torch.compile
+
+    def give_way_to_compilation(self):
+        """torch.compile traces global hooks into what it compiles, and breaks over ours. From the program's first call
+        of it there are no ranges of modules."""
+        original = self.torch.compile
+
+        @functools.wraps(original)
+        def compile(*args, **kwargs):
+            self.compiles = True
+            self.follow(False)
+            return original(*args, **kwargs)
+
+        self.torch.compile = compile
 
     def follow(self, wanted):
-        if wanted and not self.hooks and not self._compiles():
+        if wanted and not self.hooks and not self.compiles and not self._compiles():
             module = self.torch.nn.modules.module
             self.hooks = [module.register_module_forward_pre_hook(self._begins),
                           module.register_module_forward_hook(self._ends)]
@@ -232,7 +249,8 @@ class Modules:
     def _compiles(self):
         """Global hooks would make torch.compile break its graphs; then there are no ranges of modules."""
         utils = sys.modules.get("torch._dynamo.utils")
-        return utils is not None and utils.counters["frames"].get("total", 0) > 0
+        counters = getattr(utils, "counters", None)  # not there yet while it is imported
+        return counters is not None and counters["frames"].get("total", 0) > 0
 
     def _begins(self, module, arguments):
         local = self.local

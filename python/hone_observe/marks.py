@@ -58,21 +58,22 @@ _marked = []  # classes whose calls are marked
 _inside = False  # a call of one of them
 
 
-def _mark_calls_of(cls, name):
-    """Marks calls of a module's class, but not those within a call of another marked class."""
-    original, mark, kind = cls.__call__, library.mark, library.MARK_MODULE
+def _mark_calls_of(cls, name, base):
+    """Marks calls of a module's class, but not those within a call of another marked class. What it calls is base's
+    __call__ as it is then: others replace it for a while (torch.fx). Pickled by value with its class (cloudpickle), it
+    brings nothing of ours along, and calls base's alone where it arrives."""
     compiling = _compiling()
 
     def __call__(self, *args, **kwargs):
-        global _inside
-        if compiling() or _inside:
-            return original(self, *args, **kwargs)
-        mark(kind, name)
-        _inside = True
+        marks = None if compiling() else sys.modules.get("_hone_observe.marks")
+        if marks is None or marks._inside:
+            return base.__call__(self, *args, **kwargs)
+        marks.library.mark(marks.library.MARK_MODULE, name)
+        marks._inside = True
         try:
-            return original(self, *args, **kwargs)
+            return base.__call__(self, *args, **kwargs)
         finally:
-            _inside = False
+            marks._inside = False
 
     cls.__call__ = __call__
     _marked.append(cls)
@@ -89,7 +90,7 @@ def of_modules(module):
     def consider(outermost):
         cls = type(outermost)
         if cls.__call__ is base.__call__ and not cls.__module__.startswith("torch.") and len(_marked) < _MOST_CLASSES:
-            _mark_calls_of(cls, _name_of(cls))
+            _mark_calls_of(cls, _name_of(cls), base)
 
     def watched(original):
         @functools.wraps(original)
@@ -142,4 +143,7 @@ def of_waits(torch):
 
 def of_compiled_modules(module):
     """torch._dynamo.eval_frame: what torch.compile makes of a module."""
-    _mark_calls_of(module.OptimizedModule, library.intern("torch.compile"))
+    class Original:
+        __call__ = module.OptimizedModule.__call__
+
+    _mark_calls_of(module.OptimizedModule, library.intern("torch.compile"), Original)

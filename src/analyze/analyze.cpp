@@ -154,6 +154,7 @@ void tell_how_found(const trace::Meta& meta, StepTime& step) {
   if (found.how.empty()) return;
   step.how_found = found.how;
   step.notes = found.notes;
+  if (found.confidence > 0) step.confidence = found.confidence;
   if (found.confidence > 0 && found.confidence < 1)
     step.notes.push_back(fmt::format("found with a confidence of {}", format_percent(found.confidence)));
 }

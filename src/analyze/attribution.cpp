@@ -59,7 +59,8 @@ std::vector<Boundary> boundaries(const trace::SpanTable& spans, const StepWindow
 
 class Sweep {
  public:
-  Sweep(const trace::Trace& trace, const StepWindow& step) : trace_(trace), spans_(trace.spans), step_(step) {
+  Sweep(const trace::Trace& trace, const StepWindow& step, int64_t long_gap_ns)
+      : trace_(trace), spans_(trace.spans), step_(step), long_gap_ns_(static_cast<double>(long_gap_ns)) {
     result_.operator_ns.resize(trace.operators.size());
     result_.operator_runs.resize(trace.operators.size());
     result_.total_ns = static_cast<double>(step.end_ns - step.start_ns);
@@ -158,10 +159,11 @@ class Sweep {
       pending_gap_ns_ += length;
   }
 
-  // An operator begins: the gap before it was `launch`, unless it was before the first.
+  // An operator begins: the gap before it was `launch`, unless it was before the first, or long.
   void settle_gap() {
-    Cause cause = any_operator_ ? Cause::kLaunch : Cause::kHostOther;
-    if (pending_gap_ns_ > 0 && any_operator_) ++result_.gaps;
+    const bool launches = any_operator_ && pending_gap_ns_ < long_gap_ns_;
+    const Cause cause = launches ? Cause::kLaunch : Cause::kHostOther;
+    if (pending_gap_ns_ > 0 && launches) ++result_.gaps;
     result_.waiting_ns[static_cast<std::size_t>(cause)] += pending_gap_ns_;
     pending_gap_ns_ = 0;
     any_operator_ = true;
@@ -170,6 +172,7 @@ class Sweep {
   const trace::Trace& trace_;
   const trace::SpanTable& spans_;
   const StepWindow& step_;
+  double long_gap_ns_;
   std::vector<OpenTrack> tracks_;
   std::unordered_map<uint32_t, std::size_t> track_index_;  // in tracks_, by track
   std::set<std::size_t> running_;                          // tracks whose innermost span runs an operator
@@ -182,6 +185,8 @@ class Sweep {
 
 }  // namespace
 
-Attribution attribute(const trace::Trace& trace, const StepWindow& step) { return Sweep(trace, step).run(); }
+Attribution attribute(const trace::Trace& trace, const StepWindow& step, int64_t long_gap_ns) {
+  return Sweep(trace, step, long_gap_ns).run();
+}
 
 }  // namespace hone::analyze

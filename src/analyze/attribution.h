@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "analyze/cause.h"
@@ -21,11 +23,15 @@ struct Attribution {
   double busy_ns = 0;                            // while at least one operator ran: an interval union
 };
 
+// Between two operators of a program that nobody planned, from this length on: work of the program's own, not issuing.
+inline constexpr int64_t kLongGapNs = 600'000;
+
 // At each instant, on each track, the innermost span counts. While tracks run operators the instant is
 // divided evenly among them. While none does it is waiting: for what the host does then (rules.h says which
 // activity is which cause), `launch` between two operators of the step, `host_other` before the first and
-// after the last. O(n log n) in the spans of the step, however deep they nest, times the tracks that run
+// after the last, and in gaps of `long_gap_ns` or more. O(n log n) in the spans of the step, however deep they nest, times the tracks that run
 // operators at once.
-Attribution attribute(const trace::Trace& trace, const StepWindow& step);
+Attribution attribute(const trace::Trace& trace, const StepWindow& step,
+                      int64_t long_gap_ns = std::numeric_limits<int64_t>::max());
 
 }  // namespace hone::analyze

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/attribution.h"
 #include "analyze/rules.h"
 #include "core/units.h"
 
@@ -187,7 +188,6 @@ class HostSpansByTime {
 
   // Nothing: an operator runs. Between operators it is `launch` where they follow each other soon, else `host_other`.
   std::optional<Cause> cause_at(int64_t ns) const {
-    constexpr int64_t kLongGapNs = 600'000;
     for (std::size_t cause = 0; cause < kCauseCount; ++cause)
       if (const auto at = ending_after(waits_[cause], ns); at != waits_[cause].end() && at->first <= ns)
         return static_cast<Cause>(cause);

@@ -19,7 +19,7 @@ using trace::OperatorClass;
 
 // An eager program: each step runs a product four times within an operator that only dispatches it, and an
 // operator of unknown cost once.
-trace::Trace program(double before_ms = 0) {
+trace::Trace program(double before_ms = 0, double within_ms = 0) {
   fabricate::Timeline timeline({op("aten::linear", "aten::linear", OperatorClass::kMatrix, 1e9, 1e6, 1e6),
                                 op("aten::addmm", "aten::addmm", OperatorClass::kMatrix, 1e9, 1e6, 1e6),
                                 op("mystery", "mystery", OperatorClass::kOther, 0, 0, 0)});
@@ -35,6 +35,7 @@ trace::Trace program(double before_ms = 0) {
       std::swap(spans.op[inner], spans.op[inner + 1]);  // what encloses comes first
       spans.duration_ns[inner] += 1000;
     }
+    timeline.idle(within_ms);
     timeline.run(2, 2);
     timeline.end_step();
   }
@@ -82,6 +83,19 @@ TEST(HostProgram, CountsEachExecutionAndNoWorkTwice) {
   EXPECT_NEAR(addmm->fraction_of_roof, 0.5, 0.01);
   EXPECT_NEAR(analysis.floor_ms, 20, 0.1);  // the enclosing operator adds none
   EXPECT_THAT(addmm->why, HasSubstr("4 calls"));
+}
+
+// A sleep between two operators is no launching, however many short gaps there are beside it.
+TEST(HostProgram, CallsLongGapsBetweenOperatorsWorkOfItsOwn) {
+  const Analysis analysis = explained(program(0, 20));
+  ASSERT_EQ(analysis.verdict.cause, Cause::kHostOther);
+  for (const LedgerRow& row : analysis.ledger) {
+    if (row.cause == Cause::kHostOther) {
+      EXPECT_NEAR(row.ms, 20, 1);
+    } else if (row.cause == Cause::kLaunch) {
+      EXPECT_LT(row.ms, 1);
+    }
+  }
 }
 
 TEST(HostProgram, GetsAdviceForItsFrameworkNotForPlans) {

@@ -8,10 +8,11 @@
 namespace hone::analyze {
 namespace {
 
-std::vector<Attribution> attribute_all(const trace::Trace& trace, std::span<const StepWindow> steps) {
+std::vector<Attribution> attribute_all(const trace::Trace& trace, std::span<const StepWindow> steps,
+                                       int64_t long_gap_ns) {
   std::vector<Attribution> all;
   all.reserve(steps.size());
-  for (const StepWindow& step : steps) all.push_back(attribute(trace, step));
+  for (const StepWindow& step : steps) all.push_back(attribute(trace, step, long_gap_ns));
   return all;
 }
 
@@ -93,7 +94,9 @@ StepProfile profile_steps(const trace::Trace& trace, std::span<const StepWindow>
                           const CostContext& context) {
   StepProfile profile;
   if (steps.empty()) return profile;
-  std::vector<Attribution> all = attribute_all(trace, steps);
+  // Plans have no work of their own between operators.
+  const int64_t long_gap_ns = context.repeated ? kLongGapNs : std::numeric_limits<int64_t>::max();
+  std::vector<Attribution> all = attribute_all(trace, steps, long_gap_ns);
   std::vector<std::size_t> central = central_steps(steps);
   profile.step_ms = step_time(steps).ms.median;
   profile.judged = !context.roofs.compute.empty() || !context.roofs.memory.empty();

@@ -268,7 +268,7 @@ constexpr HostProgramRule kHostProgramRules[] = {
     {.cause = Cause::kHostOther,
      .gain = Gain::kShareOfRow,
      .recoverable = 1.0,
-     .title = "{ms} per step is work of the program before its first operator and after its last",
+     .title = "{ms} per step is work of the program outside of its operators",
      .summary = "{ms} of which the trace says nothing",
      .fix = {.pytorch = "move it out of the loop, into a thread or into DataLoader workers; record with "
                         "with_stack=True to see which code it is",

@@ -67,6 +67,8 @@ void silence_output() {
   close(nowhere);
 }
 
+bool is_silenced() { return quiet; }
+
 int original_output() { return kept_output; }
 
 Result<std::string> claim_standard_output() {

@@ -56,6 +56,7 @@ Status flush_output();
 
 // From here on, what is printed to standard output and progress are left out; errors are not.
 void silence_output();
+bool is_silenced();
 // Standard output as it was before that: for programs that are started.
 int original_output();
 // The same, and the name of a file that is what standard output was: for --json -.

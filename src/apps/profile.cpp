@@ -287,6 +287,7 @@ void ProfileRun::finish(int program_status) {
   std::error_code ignored;
   for (const char* name : {trace::segments::kFolder, observe::kControlFile, observe::kCountersFolder})
     fs::remove_all(folder_.path / name, ignored);
+  if (is_silenced()) return;
   say(report::explain_terminal(*analysis_, report::terminal_style(STDERR_FILENO)));
   say(fmt::format("\nreport    {}\ntrace     {} (opens in ui.perfetto.dev)\n", page_.string(),
                   (folder_.path / trace::kTraceFile).string()));
@@ -342,17 +343,20 @@ Status ProfileRun::run(int& exit_code) {
     remove_unused(folder_);
     return not_started(started.error(), exit_code);
   }
+  std::signal(SIGPIPE,
+              SIG_IGN);  // whoever reads our lines may go; the program has its own, as it would be without us
   if (onednn_) onednn_->program_has_started();
   observe::Session& session = *started;
   requests->are_for(session);
-  tell(fmt::format("observing '{}'; the run folder is {}", program(), folder_.path.string()));
+  if (!is_silenced())
+    tell(fmt::format("observing '{}'; the run folder is {}", program(), folder_.path.string()));
   recorded_ = session.record();
   const bool goes_on = !session.exit_status();
   if (recorded_.complete && goes_on) {
     explain_or_say();
     if (options_.then == kStop)
       session.end_program();
-    else if (analysis_ && !session.exit_status())
+    else if (analysis_ && !session.exit_status() && !is_silenced())
       tell(fmt::format("recorded; the report is {}; '{}' goes on", page_.string(), program()));
   }
   const int program_status = session.wait();

@@ -38,20 +38,29 @@ std::string with_unit(double value, const std::string& unit) {
 
 // ". That is the step when nobody records, measured in the same run; recording adds 0.31 ms", or what it takes then where
 // recorded steps are not longer: empty where it was not measured.
+// "0.31 ms", with its interval where that is wide; empty: it may be nothing.
+std::string recorder_text(const analyze::StepTime& step) {
+  constexpr double kTight = 0.5;
+  if (!step.recorder_ms || !(step.recorder_ms->low > 0)) return "";
+  const analyze::Estimate& cost = *step.recorder_ms;
+  const std::string each = fixed_ms(cost.median, step.ms.median);
+  if (cost.high - cost.low < kTight * cost.median) return each;
+  return fmt::format("{} ({})", each, fixed_range(cost.low, cost.high, step.ms.median));
+}
+
 std::string measured_sentence(const analyze::StepTime& step) {
   if (!step.unrecorded_measured || !step.unrecorded_ms) return "";
   if (step.recorded_ms)
     return ". That is the step when nobody records, measured in the same run; " +
-           (step.recorder_ms && step.recorder_ms->low > 0
-                ? "recording adds " + fixed_ms(step.recorder_ms->median, step.ms.median)
-                : "recorded it takes " + fixed_ms(step.recorded_ms->median, step.ms.median));
+           (recorder_text(step).empty()
+                ? "recorded it takes " + fixed_ms(step.recorded_ms->median, step.ms.median)
+                : "recording adds " + recorder_text(step));
   const analyze::Estimate& alone = *step.unrecorded_ms;
   const double median = step.ms.median;
   const std::string each = fixed_ms(alone.median, median), range = fixed_range(alone.low, alone.high, median);
   std::string text = fmt::format(". Without the recorder a step takes {}{}, measured in the same run", each,
                                  range == each ? "" : " (" + range + ")");
-  if (step.recorder_ms && step.recorder_ms->low > 0)
-    text += fmt::format("; recording adds {}", fixed_ms(step.recorder_ms->median, median));
+  if (const std::string cost = recorder_text(step); !cost.empty()) text += "; recording adds " + cost;
   return text;
 }
 

@@ -71,6 +71,14 @@ TEST_F(ProfileOfPython, KeepsItsOwnModulesOutOfTheProgramsSight) {
   EXPECT_EQ(result.out, "[]\nNo module named 'marks'\n") << result.err;
 }
 
+// Without site, nothing takes the folder on PYTHONPATH away again.
+TEST_F(ProfileOfPython, HasNoModuleThatStandsBeforeOneOfTheProgram) {
+  for (const char* name : {"library", "marks", "graphs", "hone_torch"})
+    write_module(std::string(name) + ".py", "print('mine')\n");
+  const ProgramResult result = profile({"-S", "-c", "import library, marks, graphs, hone_torch"});
+  EXPECT_EQ(result.out, "mine\nmine\nmine\nmine\n") << result.err;
+}
+
 TEST_F(ProfileOfPython, LeavesModulesAsTheyWereOnceTheyAreImported) {
   const ProgramResult result = profile(
       {"-c",

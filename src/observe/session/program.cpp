@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
@@ -82,6 +83,7 @@ Error cannot_start(const std::string& program, int error) {
 }  // namespace
 
 Result<Program> Program::start(const ProgramStart& start) {
+  std::signal(SIGCHLD, SIG_DFL);  // ignored, as some supervisors leave it, it would lose the program's status
   const SpawnSettings settings(start);
   const std::vector<std::string> environment = environment_with(start.environment);
   pid_t pid = 0;
@@ -104,8 +106,10 @@ Program::~Program() {
 
 std::optional<int> Program::exit_status() {
   int status = 0;
-  if (!status_ && ::waitpid(pid_, &status, WNOHANG) == pid_)
-    status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  if (status_) return status_;
+  const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
+  if (ended == pid_) status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  if (ended < 0 && errno == ECHILD) status_ = EXIT_FAILURE;  // somebody else has taken it
   return status_;
 }
 

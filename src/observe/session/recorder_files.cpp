@@ -31,8 +31,8 @@ Result<RecorderFiles> find_recorder_files() {
   std::error_code failed;
   const fs::path here = fs::read_symlink("/proc/self/exe", failed).parent_path();
   const fs::path library = folder_with(here, std::array{".", "../lib/hone", "../lib64/hone"}, kLibrary);
-  const fs::path python =
-      folder_with(here, std::array{"python/hone_observe", "../share/hone/python/hone_observe"}, kPythonEntry);
+  const fs::path python = folder_with(
+      here, std::array{"python/hone_observe/start", "../share/hone/python/hone_observe/start"}, kPythonEntry);
   const auto missing = [&](const char* file) {
     return not_found(fmt::format(
         "cannot find {}, which observed programs load, near '{}'; install hone again", file, here.string()));

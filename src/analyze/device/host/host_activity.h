@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyze/attribution.h"
 #include "analyze/device/host/host_spans.h"
 #include "analyze/device/timeline/rank_timeline.h"
 #include "trace/trace.h"
@@ -34,7 +35,7 @@ struct HostTime {
 };
 
 // An interval of the program's own from this length on is work, not issuing.
-inline constexpr int64_t kLongIntervalNs = 600'000;
+inline constexpr int64_t kLongIntervalNs = kLongGapNs;
 
 // Time in an operator itself, whatever activity the spans around it speak of.
 struct TimeInOperators {

@@ -1,4 +1,5 @@
-"""What Python loads at its start in a program that `hone profile` observes: this folder stands first on PYTHONPATH.
+"""What Python loads at its start in a program that `hone profile` observes: this folder stands first on PYTHONPATH, and
+holds nothing else that a program could import.
 
 Runs the sitecustomize that Python would have found without it, and arranges that hooks are set once the program
 imports PyTorch. Until then, and in programs that never do, nothing else happens. Written for every Python there
@@ -46,5 +47,5 @@ def _run_users_own():
 
 _here = os.path.dirname(os.path.abspath(__file__))
 _forget_folder(_here)
-_watch_imports(_here)
+_watch_imports(os.path.dirname(_here))
 _run_users_own()
