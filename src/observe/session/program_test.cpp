@@ -76,5 +76,15 @@ TEST(ObservedProgram, RunsScriptsWithoutAFirstLineAsShellsDo) {
   fs::remove(script);
 }
 
+// Supervisors leave it so, and the system would then throw statuses away.
+TEST(ObservedProgram, KeepsItsStatusWhereEndsOfChildrenWereIgnored) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  Result<Program> program = Program::start({.command = {"sh", "-c", "exit 3"}});
+  ASSERT_TRUE(program.ok());
+  for (int i = 0; i < 500 && !program->exit_status(); ++i) program->wait(0.01);
+  EXPECT_EQ(program->exit_status(), 3);
+  std::signal(SIGCHLD, before);
+}
+
 }  // namespace
 }  // namespace hone::observe
