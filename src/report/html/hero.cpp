@@ -162,7 +162,9 @@ Markup explain_hero(const analyze::Analysis& analysis) {
             tag("p", {{"class", "sub"}}, with_code(analysis.verdict.sentence));
   else
     hero += verdict_lines(analysis.verdict.sentence);
-  for (const std::string& note : analysis.step.notes) hero += tag("p", {{"class", "sub"}}, with_code(note));
+  hero += tag("p", {{"class", "sub"}}, with_code(capitalised(steps_sentence(analysis.step)) + "."));
+  for (const std::string& note : analysis.step.notes)
+    hero += tag("p", {{"class", "sub"}}, with_code(capitalised(note) + "."));
   Markup tiles = tile("step", fixed_ms(step, step), step_range(analysis.step));
   double share = step > 0 ? analysis.floor_ms / step : 0;
   tiles += analysis.floor_known
