@@ -366,6 +366,8 @@ Status ProfileRun::run(int& exit_code) {
   if (std::exchange(lacks_roofs_, false)) tried_ = false;
   explain_or_say();
   for (const std::string& note : recorded_.notes) tell(note);
+  if (!options_.kernel.empty() && !recorded_.any_device)
+    tell("--kernel: the program used no GPU, so no kernels were counted");
   finish(program_status);
   const bool ended_by_us = goes_on && options_.then == kStop;
   exit_code = ended_by_us ? (analysis_ ? 0 : 1) : program_status;

@@ -89,6 +89,11 @@ TEST_F(ProfileOfAnyProgram, ExplainsWhatOneDnnSaysAndKeepsTheOutputOfTheProgram)
   EXPECT_NE(result.err.find("convolution"), std::string::npos) << result.err;
 }
 
+TEST_F(ProfileOfAnyProgram, SaysThatThereWereNoKernelsToStudy) {
+  const ProgramResult result = profile_shell("exit 0", {"--kernel", "gemm"});
+  EXPECT_NE(result.err.find("used no GPU"), std::string::npos) << result.err;
+}
+
 TEST_F(ProfileOfAnyProgram, EndsAsTheProgramDoesBySignals) {
   EXPECT_EQ(profile_shell("kill -SEGV $$").exit_code, 139);
   EXPECT_EQ(profile_shell("kill -KILL $$").exit_code, 137);

@@ -56,8 +56,10 @@ Result<std::vector<ImportedFile>> read_segments(const fs::path& folder) {
   if (read.empty())
     return invalid(fmt::format("nothing was recorded of any process of the program; {}", why_none));
   ChosenRanks chosen = choose_ranks(std::move(read));
-  if (const Result<std::string> host = read_file(host_file_of(folder)); host.ok())
-    add_host_file(*host, chosen.files);
+  std::error_code failed;
+  if (const fs::path path = host_file_of(folder);
+      fs::is_regular_file(path, failed))  // a pipe would be waited for
+    if (const Result<std::string> host = read_file(path); host.ok()) add_host_file(*host, chosen.files);
   std::vector<ImportedFile> files;
   for (SegmentFile& each : chosen.files) files.push_back(std::move(each.file));
   Meta& first = files.front().trace.meta;

@@ -1,6 +1,7 @@
 #include "trace/import/segments/host_file.h"
 
 #include <array>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,6 +64,13 @@ class HostFile : public ::testing::Test {
   SegmentWriter writer{1};
   std::vector<SegmentFile> files;
 };
+
+TEST_F(HostFile, LeavesOutSamplesOfNoTimeThereIs) {
+  add_sample(kRank, std::numeric_limits<int64_t>::max() - 3);
+  add_sample(kRank, std::numeric_limits<int64_t>::min());
+  add_sample(kRank, 5500);
+  EXPECT_EQ(read().stacks.samples.size(), 1u);
+}
 
 TEST_F(HostFile, GivesTheStacksOfARankAndOfWhatItStartedToTheRank) {
   add_sample(kRank, 5500);
