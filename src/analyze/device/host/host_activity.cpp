@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analyze/attribution.h"
 #include "analyze/device/host/operator_gap.h"
 #include "analyze/device/host/sampled.h"
 
@@ -188,7 +189,7 @@ std::vector<std::size_t> name_silent_intervals(std::vector<ActivitySpan>& interv
   for (std::size_t i = 0; i < intervals.size(); ++i) {
     ActivitySpan& interval = intervals[i];
     if (interval.activity != Activity::kOther) continue;
-    if (interval.ns() < kLongIntervalNs) {
+    if (interval.ns() < kLongGapNs) {
       interval.activity = Activity::kIssue;
     } else if (feeds_a_copy(timeline, interval.end_ns)) {
       interval.activity = Activity::kInput;

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyze/attribution.h"
 #include "analyze/device/host/host_spans.h"
 #include "analyze/device/timeline/rank_timeline.h"
 #include "trace/trace.h"
@@ -33,9 +32,6 @@ struct HostTime {
 
   int64_t of(Activity activity) const { return all[static_cast<std::size_t>(activity)]; }
 };
-
-// An interval of the program's own from this length on is work, not issuing.
-inline constexpr int64_t kLongIntervalNs = kLongGapNs;
 
 // Time in an operator itself, whatever activity the spans around it speak of.
 struct TimeInOperators {
