@@ -1,7 +1,9 @@
 """Programs that `hone profile` cannot take like a plain training: odd_programs.py NAME SECONDS.
 
 graph: replays a CUDA graph that it captured before; own_profiler: profiles itself at its begin, in its middle and at its end;
-jax: a step under jax.jit, without PyTorch; ranks: a training by DistributedDataParallel, to be started by torchrun.
+jax: a step under jax.jit, without PyTorch; cupy: products, a fused function and a kernel of its own, without PyTorch; compiled: a
+training under torch.compile; ranks: a training by DistributedDataParallel, to be started by torchrun (gloo where there are fewer GPUs
+than ranks).
 Each prints a line of JSON at its end: the median of its own steps in ms, and how many.
 """
 import json
@@ -105,10 +107,45 @@ def jax(seconds):
     return timed(step, seconds)
 
 
+def cupy(seconds):
+    import cupy
+    a, b = (cupy.random.standard_normal((1024, 1024), dtype=cupy.float32) for _ in range(2))
+    own = cupy.RawKernel(r'''extern "C" __global__ void halve(float* x, int n) {
+      int i = blockIdx.x * blockDim.x + threadIdx.x;
+      if (i < n) x[i] *= 0.5f;
+    }''', "halve")
+
+    @cupy.fuse()
+    def mixed(x, y):
+        return cupy.tanh(x) * y + 1
+
+    def step():
+        c = a @ b
+        for _ in range(8):
+            c = mixed(c, a)
+            own((4096,), (256,), (c, c.size))
+        float(c.sum())
+    return timed(step, seconds)
+
+
+def compiled(seconds):
+    import torch
+    net = layers(torch)
+    step = training(torch, torch.compile(net))
+    for _ in range(3):
+        step()
+
+    def waited():
+        step()
+        torch.cuda.synchronize()
+    return timed(waited, seconds)
+
+
 def ranks(seconds):
     import torch
-    torch.distributed.init_process_group("nccl")
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    shared = torch.cuda.device_count() < int(os.environ["WORLD_SIZE"])
+    torch.distributed.init_process_group("gloo" if shared else "nccl")
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
     net = torch.nn.parallel.DistributedDataParallel(layers(torch))
     step, more, ends = training(torch, net), torch.ones(1, device="cuda"), time.time() + seconds
     times = []

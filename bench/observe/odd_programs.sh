@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # odd_programs.sh HONE OUT [NAME...]: programs without marks of their own, with CUDA graphs, with a profiler, with several
-# ranks, each by itself and under `hone profile`. Prints for each its own step alone, what hone states, and coverage.
+# ranks (mpi: two processes that know nothing of each other), each by itself and under `hone profile`. Prints for each its
+# own step alone, what hone states, and coverage.
 set -uo pipefail
 hone=$1 out=$2
 shift 2
 here=$(dirname "$0")
 mkdir -p "$out"
-[ $# -gt 0 ] || set -- chain native driver replay graph jax own_profiler
+[ $# -gt 0 ] || set -- chain native driver replay graph jax own_profiler cupy compiled
 
 # native, driver, replay: chain.cu, whose own times go to a file.
 command_of() {
@@ -16,6 +17,7 @@ command_of() {
     replay) echo "${CHAIN:-build/observe/chain-static} $2 $out/times --graph" ;;
     chain) echo "python3 $here/programs.py chain $2" ;;
     ranks) echo "torchrun --nproc_per_node=2 $here/odd_programs.py ranks $2" ;;
+    mpi) echo "mpirun --allow-run-as-root -n 2 python3 $here/programs.py vit_b1 $2" ;;
     *) echo "python3 $here/odd_programs.py $1 $2" ;;
   esac
 }
