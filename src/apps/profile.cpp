@@ -106,6 +106,8 @@ std::string mode_name(Mode mode) {
       return std::string(block_mode_name(trace::BlockMode::kStacks));
     case Mode::kCounters:
       return std::string(block_mode_name(trace::BlockMode::kCounters));
+    case Mode::kSampling:
+      return std::string(block_mode_name(trace::BlockMode::kSampling));
     case Mode::kFinished:
       return "finished";
   }

@@ -21,6 +21,9 @@ inline constexpr const char* kFolderVariable = "HONE_OBSERVE_FOLDER";
 // "metric NAME…" (what it is called on this chip or that, best first) and "kernel INSTANCES DEVICE GRID.X GRID.Y GRID.Z BLOCK.X BLOCK.Y BLOCK.Z SYMBOL". Read when
 // Mode::kCounters is ordered; a process without one counts nothing.
 inline constexpr const char* kCountersFolder = "counters";
+// Likewise a file for each process that is to sample whole devices: lines "metric NAME…" and "sample DEVICE INTERVAL_NS". Read
+// when Mode::kSampling is ordered.
+inline constexpr const char* kSamplingFolder = "sampling";
 inline constexpr uint32_t kControlVersion = 1;
 inline constexpr int kMostProcesses = 256;  // with a slot; others record, and are not waited for
 

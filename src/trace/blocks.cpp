@@ -8,7 +8,7 @@ namespace hone::trace {
 namespace {
 
 constexpr std::array<std::string_view, kBlockModeCount> kBlockModeNames = {
-    "untouched", "left alone", "timeline", "operators", "stacks", "counters",
+    "untouched", "left alone", "timeline", "operators", "stacks", "counters", "sampling",
 };
 constexpr std::array<std::string_view, kStepMarkKindCount> kStepMarkKindNames = {
     "optimizer", "module", "data", "api call", "user", "host wait", "range",

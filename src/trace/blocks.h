@@ -18,8 +18,9 @@ enum class BlockMode : uint8_t {
   kOperators,  // that, and the framework's operators
   kStacks,     // that, and stacks of the host
   kCounters,   // hardware counters: kernels run several times
+  kSampling,   // moments, and hardware counters of whole devices at a fixed interval
 };
-inline constexpr int kBlockModeCount = 6;
+inline constexpr int kBlockModeCount = 7;
 std::string_view block_mode_name(BlockMode mode);  // "left alone"
 std::optional<BlockMode> block_mode_from_name(std::string_view name);
 
@@ -36,7 +37,7 @@ struct RecordingBlock {
 
   // What the device did is known.
   bool recorded() const {
-    return mode != BlockMode::kLeftAlone && mode != BlockMode::kUntouched && mode != BlockMode::kCounters;
+    return mode == BlockMode::kTimeline || mode == BlockMode::kOperators || mode == BlockMode::kStacks;
   }
   bool contains(int64_t time_ns) const { return start_ns <= time_ns && time_ns < end_ns; }
   friend bool operator==(const RecordingBlock&, const RecordingBlock&) = default;

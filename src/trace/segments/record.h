@@ -70,6 +70,8 @@ enum class Kind : uint16_t {
   kHostFrame,
   kHostSample,
   kHostUse,
+  // In segments again.
+  kDeviceSamples,
 };
 
 // Before each record.
@@ -119,6 +121,7 @@ enum class Mode : uint32_t {
   kStacks,       // that, and stacks of the host
   kCounters,     // hardware counters of chosen kernels, replayed
   kFinished,     // nothing any more: detached
+  kSampling,     // what whole devices do, by hardware counters at a fixed interval; otherwise as left alone
 };
 
 inline constexpr uint32_t kFirstLook =
@@ -292,6 +295,21 @@ struct CounterValue {
   double value = 0;
 };
 
+// What hardware counters said of a whole device at a fixed interval. Names of metrics follow, `metrics` numbers padded to 8
+// bytes, then `samples` times a DeviceSample and a value of each metric (double), in CUPTI's units.
+struct DeviceSamples {
+  Head head;
+  uint32_t device = 0;
+  uint32_t metrics = 0;
+  uint32_t samples = 0;
+  uint32_t reserved = 0;
+  int64_t interval_ns = 0;
+};
+
+struct DeviceSample {
+  int64_t start_ns = 0, end_ns = 0;
+};
+
 // A process of the program, before the first record of it.
 struct HostProcess {
   Head head;
@@ -388,6 +406,8 @@ template <>
 inline constexpr Kind kKindOf<HostSample> = Kind::kHostSample;
 template <>
 inline constexpr Kind kKindOf<HostUse> = Kind::kHostUse;
+template <>
+inline constexpr Kind kKindOf<DeviceSamples> = Kind::kDeviceSamples;
 
 template <typename Record>
 inline constexpr bool kIsRecord = std::is_trivially_copyable_v<Record> &&
@@ -397,9 +417,9 @@ static_assert(kIsRecord<Name> && kIsRecord<Process> && kIsRecord<Thread> && kIsR
               kIsRecord<Set> && kIsRecord<ApiCall> && kIsRecord<Synchronization> && kIsRecord<Range> &&
               kIsRecord<GraphNode> && kIsRecord<Memory> && kIsRecord<Sample> && kIsRecord<Dropped> &&
               kIsRecord<Note> && kIsRecord<Counters> && kIsRecord<HostProcess> && kIsRecord<HostFrame> &&
-              kIsRecord<HostSample> && kIsRecord<HostUse>);
+              kIsRecord<HostSample> && kIsRecord<HostUse> && kIsRecord<DeviceSamples>);
 static_assert(sizeof(Head) == 8 && sizeof(FileHeader) == 56 && sizeof(Kernel) == 112 &&
-              sizeof(CounterValue) == 16);
+              sizeof(CounterValue) == 16 && sizeof(DeviceSample) == 16);
 
 // A record with its head filled in; `following` bytes come behind it (the text of a name, frames, values).
 template <typename Record>

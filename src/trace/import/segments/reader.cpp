@@ -59,6 +59,8 @@ std::optional<BlockMode> block_mode(Mode mode) {
       return BlockMode::kStacks;
     case Mode::kCounters:
       return BlockMode::kCounters;
+    case Mode::kSampling:
+      return BlockMode::kSampling;
     case Mode::kWaiting:
     case Mode::kFinished:
       break;
@@ -195,6 +197,7 @@ class SegmentReader {
       case Kind::kHostFrame:
       case Kind::kHostSample:
       case Kind::kHostUse:
+      case Kind::kDeviceSamples:
       case Kind::kEnd:
         return;
     }
