@@ -17,9 +17,14 @@ namespace hone::observe {
 inline constexpr const char* kControlFile = "control";
 // The run folder, for the processes of the program: what they need to find the control page and to write.
 inline constexpr const char* kFolderVariable = "HONE_OBSERVE_FOLDER";
-// Of the run folder, a file for each process that is to count (named by its number): what is to be counted, lines
-// "metric NAME…" (what it is called on this chip or that, best first) and "kernel INSTANCES DEVICE GRID.X GRID.Y GRID.Z BLOCK.X BLOCK.Y BLOCK.Z SYMBOL". Read when
-// Mode::kCounters is ordered; a process without one counts nothing.
+// "1": which source lines kernels wait at will be asked for, so the code that the program loads onto devices is looked at from
+// its beginning on.
+inline constexpr const char* kLinesVariable = "HONE_OBSERVE_LINES";
+// Of the run folder, a file for each process that is to count (named by its number): what is to be counted, in lines
+//   metric NAME…    what it is called on this chip or that, best first
+//   kernel INSTANCES DEVICE GRID.X GRID.Y GRID.Z BLOCK.X BLOCK.Y BLOCK.Z SYMBOL
+//   lines           once those kernels are counted, their instructions are sampled
+// Read when Mode::kCounters is ordered; a process without one counts nothing.
 inline constexpr const char* kCountersFolder = "counters";
 // Likewise a file for each process that is to sample whole devices: lines "metric NAME…" and "sample DEVICE INTERVAL_NS". Read
 // when Mode::kSampling is ordered.

@@ -72,6 +72,7 @@ enum class Kind : uint16_t {
   kHostUse,
   // In segments again.
   kDeviceSamples,
+  kSampledInstruction,
 };
 
 // Before each record.
@@ -310,6 +311,35 @@ struct DeviceSample {
   int64_t start_ns = 0, end_ns = 0;
 };
 
+// Whether the source line of an instruction is known, and why not.
+enum class LineInfo : uint32_t {
+  kKnown = 1,
+  kNone,        // the code was compiled without line information
+  kCodeUnseen,  // it was loaded before the recorder looked
+};
+
+// An instruction that warps of a kernel were found at, in all its sampled launches, which were apart from the timeline.
+// `reasons` StallSamples follow.
+struct SampledInstruction {
+  Head head;
+  uint32_t device = 0;
+  uint32_t name = kNoName;  // as Kernel::name
+  std::array<uint32_t, 3> grid = {}, block = {};
+  uint32_t function = kNoName;  // where it is: the kernel's symbol, or one that the kernel calls
+  uint32_t file = kNoName;      // path of the source
+  uint64_t offset = 0;          // bytes, from the beginning of the function
+  uint32_t line = 0;            // from 1
+  LineInfo line_info = LineInfo::kNone;
+  uint32_t reasons = 0;
+  uint32_t reserved = 0;
+};
+
+// How often a warp was found there, for one of the reasons why it had not gone on.
+struct StallSamples {
+  uint32_t reason = kNoName;  // CUPTI's: "smsp__pcsamp_warps_issue_stalled_long_scoreboard"
+  uint32_t samples = 0;
+};
+
 // A process of the program, before the first record of it.
 struct HostProcess {
   Head head;
@@ -408,6 +438,8 @@ template <>
 inline constexpr Kind kKindOf<HostUse> = Kind::kHostUse;
 template <>
 inline constexpr Kind kKindOf<DeviceSamples> = Kind::kDeviceSamples;
+template <>
+inline constexpr Kind kKindOf<SampledInstruction> = Kind::kSampledInstruction;
 
 template <typename Record>
 inline constexpr bool kIsRecord = std::is_trivially_copyable_v<Record> &&
@@ -417,9 +449,11 @@ static_assert(kIsRecord<Name> && kIsRecord<Process> && kIsRecord<Thread> && kIsR
               kIsRecord<Set> && kIsRecord<ApiCall> && kIsRecord<Synchronization> && kIsRecord<Range> &&
               kIsRecord<GraphNode> && kIsRecord<Memory> && kIsRecord<Sample> && kIsRecord<Dropped> &&
               kIsRecord<Note> && kIsRecord<Counters> && kIsRecord<HostProcess> && kIsRecord<HostFrame> &&
-              kIsRecord<HostSample> && kIsRecord<HostUse> && kIsRecord<DeviceSamples>);
+              kIsRecord<HostSample> && kIsRecord<HostUse> && kIsRecord<DeviceSamples> &&
+              kIsRecord<SampledInstruction>);
 static_assert(sizeof(Head) == 8 && sizeof(FileHeader) == 56 && sizeof(Kernel) == 112 &&
-              sizeof(CounterValue) == 16 && sizeof(DeviceSample) == 16);
+              sizeof(CounterValue) == 16 && sizeof(DeviceSample) == 16 && sizeof(SampledInstruction) == 72 &&
+              sizeof(StallSamples) == 8);
 
 // A record with its head filled in; `following` bytes come behind it (the text of a name, frames, values).
 template <typename Record>

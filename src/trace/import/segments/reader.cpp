@@ -198,6 +198,7 @@ class SegmentReader {
       case Kind::kHostSample:
       case Kind::kHostUse:
       case Kind::kDeviceSamples:
+      case Kind::kSampledInstruction:
       case Kind::kEnd:
         return;
     }
