@@ -16,6 +16,7 @@ SpanNesting::SpanNesting(const Trace& trace) {
   for (std::size_t row = 0; row < rows; ++row)
     order_[next[spans.track[row].index]++] = static_cast<uint32_t>(row);
 
+  const auto end_of = [&](uint32_t row) { return spans.start_ns[row] + spans.duration_ns[row]; };
   const auto outer_first = [&](uint32_t a, uint32_t b) {
     if (spans.start_ns[a] != spans.start_ns[b]) return spans.start_ns[a] < spans.start_ns[b];
     if (spans.duration_ns[a] != spans.duration_ns[b]) return spans.duration_ns[a] > spans.duration_ns[b];
@@ -29,9 +30,11 @@ SpanNesting::SpanNesting(const Trace& trace) {
     if (!std::is_sorted(begin, end, outer_first)) std::sort(begin, end, outer_first);
     open.clear();
     for (auto at = begin; at != end; ++at) {
-      const int64_t start = spans.start_ns[*at];
-      while (!open.empty() && spans.start_ns[open.back()] + spans.duration_ns[open.back()] <= start)
-        open.pop_back();
+      const bool step = spans.category[*at] == Category::kStep;
+      const auto outside = [&](uint32_t around) {
+        return end_of(around) <= spans.start_ns[*at] || (step && end_of(around) < end_of(*at));
+      };
+      while (!open.empty() && outside(open.back())) open.pop_back();
       if (!open.empty()) parent_[*at] = open.back();
       open.push_back(*at);
     }

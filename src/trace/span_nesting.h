@@ -3,7 +3,9 @@
 // importers write them); then every walk outwards costs the depth of nesting, every look-up O(log n).
 //
 // Spans that overlap without enclosing (kernels on one stream under programmatic dependent launch, ends
-// rounded to a microsecond) count as nested by their starts: the later one stands within the earlier one.
+// rounded to a microsecond) count as nested by their starts: the later one stands within the earlier one. Steps
+// alone stand only within what ends with them or later: many begin at a mark that lies in the last microseconds of a
+// range (PyTorch's of the optimizer), and none of what they enclose is of that.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +23,7 @@ class SpanNesting {
   // The nesting of the spans as they are now: build it anew after spans were added.
   explicit SpanNesting(const Trace& trace);
 
-  // The innermost span that was open on the same track when `row` began; kNoSpan: none.
+  // The innermost span that was open on the same track when `row` began, and encloses it where it is a step; kNoSpan: none.
   uint32_t parent(uint32_t row) const { return parent_[row]; }
 
   // The spans of a track by start, enclosing ones before what they enclose.

@@ -38,6 +38,19 @@ TEST(SpanNesting, FindsWhatEnclosesWhatOnEachTrack) {
   EXPECT_TRUE(nesting.on_track({7}).empty());
 }
 
+TEST(SpanNesting, PutsAStepWithinNothingThatEndsBeforeIt) {
+  Spans spans;
+  const uint32_t epoch = spans.add(0, 200, 0, Category::kRegion);
+  const uint32_t optimizer = spans.add(10, 50, 0, Category::kRegion), fused = spans.add(20, 30);
+  const uint32_t step = spans.add(48, 150, 0, Category::kStep), early = spans.add(49, 60),
+                 late = spans.add(70, 80);
+  const SpanNesting nesting(spans.trace);
+  EXPECT_EQ(nesting.parent(fused), optimizer);
+  EXPECT_EQ(nesting.parent(step), epoch);
+  EXPECT_EQ(nesting.parent(early), step);
+  EXPECT_EQ(nesting.parent(late), step);
+}
+
 TEST(SpanNesting, PutsTheLongerOfTwoThatBeginTogetherOutside) {
   Spans spans;
   const uint32_t brief = spans.add(10, 20), lasting = spans.add(10, 30);

@@ -1,5 +1,6 @@
 #include "trace/link/carry_operators.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,6 +44,18 @@ std::string operators_of_kernel(const Trace& trace, std::string_view kernel) {
     if (kinds.find(kind) == std::string::npos) kinds += kind + " ";
   }
   return kinds;
+}
+
+// The phases in which a kernel was launched, in shown steps.
+std::string phases_of_kernel(const Trace& trace, std::string_view kernel) {
+  std::string phases;
+  for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+    if (trace.spans.step[row] == kNoStep || trace.strings.text(trace.spans.name[row]) != kernel) continue;
+    const std::string_view phase =
+        trace.spans.op[row].valid() ? phase_name(trace.operators[trace.spans.op[row].index].phase) : "nobody's";
+    if (phases.find(phase) == std::string::npos) phases += fmt::format("{} ", phase);
+  }
+  return phases;
 }
 
 TEST(CarryOperators, ToStepsThatWereRecordedWithoutThem) {
@@ -120,6 +133,18 @@ TEST(CarryOperators, AreAroundTheLaunchesOfTheStepThatGetsThem) {
   EXPECT_EQ(operators, 20);
   EXPECT_THAT(steps_found(trace.meta).notes,
               testing::Contains(testing::HasSubstr("of 5 steps are those of steps")));
+}
+
+// The optimizer's range ends after the mark that ends the step, and is recorded in steps without operators as well.
+TEST(CarryOperators, AreOfTheOptimizerWhereTheyRunWithinItsRange) {
+  ObservedProgram program;
+  program.optimizer_range = true;
+  program.launches = {{"aten::mm", "gemm", 800'000}, {"aten::_softmax", "softmax", 800'000}, {"aten::gelu", "gelu", 800'000}, {"aten::_foreach_add_", "add"}};
+  program.block(Mode::kTimeline, 5).block(Mode::kOperators, 3).block(Mode::kTimeline, 5);
+  const Trace trace = linked_program(program.finish());
+  EXPECT_EQ(phases_of_kernel(trace, "gemm"), "forward ");
+  EXPECT_EQ(phases_of_kernel(trace, "softmax"), "forward ");
+  EXPECT_EQ(phases_of_kernel(trace, "add"), "optimizer ");
 }
 
 TEST(CarryOperators, NothingIsGivenWhereNoStepHasOperators) {

@@ -28,6 +28,10 @@ class ObservedProgram {
   double attached_slower = 1.05;  // while nothing is recorded any more
   bool marks = true;              // once a step, behind its last launch
   bool device_bound = false;      // the device's queue fills up: the host is at most kQueueNs ahead
+  // As PyTorch does it, the optimizer's range is around the last launch of a step and ends after the mark, and is recorded
+  // without operators, too; then the host waits for the device.
+  bool optimizer_range = false;
+  int64_t mark_before_end_ns = 10'000;
   SegmentWriter writer;
 
   ObservedProgram() {
@@ -68,8 +72,19 @@ class ObservedProgram {
 
   // Launches [from, to) of a step.
   void half_step(std::size_t from, std::size_t to) {
-    for (std::size_t i = from; i < to; ++i) launch(launches[i]);
-    if (marks && to == launches.size()) writer.mark(MarkKind::kOptimizer, "AdamW", time_, launched_);
+    int64_t last_begins = time_;
+    for (std::size_t i = from; i < to; ++i) {
+      last_begins = time_;
+      launch(launches[i]);
+    }
+    if (to < launches.size()) return;
+    if (marks) writer.mark(MarkKind::kOptimizer, "AdamW", time_, launched_);
+    if (!optimizer_range) return;
+    time_ += mark_before_end_ns;
+    if (recorded())
+      writer.add(writer.range(RangeKind::kAnnotation, "Optimizer.step#AdamW.step", last_begins,
+                              time_ - last_begins));
+    time_ = std::max(time_ + 1'000, stream_free_ + 5'000);
   }
 
   void launch(const ObservedLaunch& each) {
