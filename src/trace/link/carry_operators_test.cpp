@@ -51,8 +51,9 @@ std::string phases_of_kernel(const Trace& trace, std::string_view kernel) {
   std::string phases;
   for (std::size_t row = 0; row < trace.spans.size(); ++row) {
     if (trace.spans.step[row] == kNoStep || trace.strings.text(trace.spans.name[row]) != kernel) continue;
-    const std::string_view phase =
-        trace.spans.op[row].valid() ? phase_name(trace.operators[trace.spans.op[row].index].phase) : "nobody's";
+    const std::string_view phase = trace.spans.op[row].valid()
+                                       ? phase_name(trace.operators[trace.spans.op[row].index].phase)
+                                       : "nobody's";
     if (phases.find(phase) == std::string::npos) phases += fmt::format("{} ", phase);
   }
   return phases;
@@ -139,7 +140,10 @@ TEST(CarryOperators, AreAroundTheLaunchesOfTheStepThatGetsThem) {
 TEST(CarryOperators, AreOfTheOptimizerWhereTheyRunWithinItsRange) {
   ObservedProgram program;
   program.optimizer_range = true;
-  program.launches = {{"aten::mm", "gemm", 800'000}, {"aten::_softmax", "softmax", 800'000}, {"aten::gelu", "gelu", 800'000}, {"aten::_foreach_add_", "add"}};
+  program.launches = {{"aten::mm", "gemm", 800'000},
+                      {"aten::_softmax", "softmax", 800'000},
+                      {"aten::gelu", "gelu", 800'000},
+                      {"aten::_foreach_add_", "add"}};
   program.block(Mode::kTimeline, 5).block(Mode::kOperators, 3).block(Mode::kTimeline, 5);
   const Trace trace = linked_program(program.finish());
   EXPECT_EQ(phases_of_kernel(trace, "gemm"), "forward ");
