@@ -4,7 +4,7 @@ import ctypes
 import os
 
 # MarkKind of src/trace/segments/record.h
-MARK_OPTIMIZER, MARK_MODULE, MARK_DATA, MARK_COMING, MARK_HOST_WAIT = 1, 2, 3, 6, 7
+MARK_OPTIMIZER, MARK_MODULE, MARK_DATA, MARK_COMING, MARK_HOST_WAIT, MARK_TRAINING = 1, 2, 3, 6, 7, 9
 
 
 def _load():

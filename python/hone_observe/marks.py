@@ -38,6 +38,7 @@ def of_optimizers(module):
             mark(kind, name_of(type(optimizer)))
 
     module.register_optimizer_step_post_hook(after_step)
+    _tell_of_first(module.Optimizer, library.MARK_TRAINING)
 
 
 def of_data_loaders(module):
@@ -84,7 +85,7 @@ def of_modules(module):
     train(), to() and cuda() go from there to all within. PyTorch's own classes stand within others, too, and are
     left as they are."""
     base = module.Module
-    _tell_of_first(base)
+    _tell_of_first(base, library.MARK_COMING)
     busy = False
 
     def consider(outermost):
@@ -111,15 +112,15 @@ def of_modules(module):
         setattr(base, name, watched(getattr(base, name)))
 
 
-def _tell_of_first(cls):
-    """Says so when the program makes its first module: it will give marks, and is worth waiting for."""
+def _tell_of_first(cls, kind):
+    """Says so when the program makes its first module or optimizer: it will give marks, and is worth waiting for."""
     original = cls.__init__
 
     @functools.wraps(original)
     def __init__(self, *args, **kwargs):
         if cls.__init__ is __init__:
             cls.__init__ = original
-        library.mark(library.MARK_COMING, 0)
+        library.mark(kind, 0)
         original(self, *args, **kwargs)
 
     cls.__init__ = __init__

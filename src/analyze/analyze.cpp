@@ -6,6 +6,7 @@
 
 #include "analyze/beaten.h"
 #include "analyze/device/device_analysis.h"
+#include "analyze/few_steps.h"
 #include "analyze/host_lines.h"
 #include "analyze/host_program.h"
 #include "analyze/host_use.h"
@@ -219,11 +220,8 @@ CostContext context_of(const trace::Trace& trace, const Roofs& roofs, Subject su
   return context;
 }
 
-}  // namespace
-
-Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, const AnalyzeOptions& options) {
-  HONE_CHECK(trace.validate());
-  if (device::has_device_work(trace)) return device::analyze_device_trace(trace, roofs, options);
+Result<Analysis> analyze_host_trace(const trace::Trace& trace, const Roofs& roofs,
+                                    const AnalyzeOptions& options) {
   std::vector<StepWindow> steps = find_steps(trace, options.rank);
   if (steps.empty())
     return invalid(
@@ -273,6 +271,17 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
   }
   qualify(trace, analysis);
   if (trace.meta.contention.disturbed()) withhold_findings(trace.meta, analysis);
+  return analysis;
+}
+
+}  // namespace
+
+Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, const AnalyzeOptions& options) {
+  HONE_CHECK(trace.validate());
+  HONE_ASSIGN(Analysis analysis, device::has_device_work(trace)
+                                     ? device::analyze_device_trace(trace, roofs, options)
+                                     : analyze_host_trace(trace, roofs, options));
+  withhold_of_few_steps(trace.meta, analysis);
   return analysis;
 }
 

@@ -68,6 +68,9 @@ struct Slot {
       0};  // number of the order whose launches are all counted, as far as they can be
 };
 
+// What a process has made that will give marks.
+enum class Prospect : uint32_t { kNone = 0, kModules, kTraining };
+
 struct Control {
   std::array<char, 8> magic = {'H', 'O', 'N', 'E', 'C', 'T', 'L', '1'};
   uint32_t version = kControlVersion;
@@ -76,6 +79,7 @@ struct Control {
   uint32_t reserved = 0;
   Order order;
   std::array<Slot, kMostProcesses> slots;
+  std::array<std::atomic<Prospect>, kMostProcesses> prospects;  // of each slot
 };
 
 static_assert(std::atomic<uint32_t>::is_always_lock_free && std::atomic<uint64_t>::is_always_lock_free);

@@ -78,6 +78,7 @@ void Recorder::take_slot() {
   found->obeyed = 0;
   found->counted = 0;
   found->records = found->bytes = found->dropped = 0;
+  control_->prospects[found - control_->slots.data()] = Prospect::kNone;
   found->attachment = Attachment::kLoaded;
   slot_ = found;
 }
@@ -225,8 +226,19 @@ void Recorder::mark(segments::MarkKind what, uint32_t name, uint64_t launches) {
   ThreadLog* log = output_.log();
   if (!log) return;
   log->add(segments::with_head(segments::Mark{{}, monotonic_ns(), log->tid, what, name, launches}));
+  if (what == segments::MarkKind::kComing) expect_marks(Prospect::kModules);
+  if (what == segments::MarkKind::kTraining) expect_marks(Prospect::kTraining);
   const uint32_t marks = marks_.fetch_add(1, std::memory_order_relaxed) + 1;
   slot_.load(std::memory_order_relaxed)->marks.store(marks, std::memory_order_relaxed);
+}
+
+// Where the session sees it at once: it must not touch CUPTI before such marks have had their time, and the segment may
+// wait for a CUDA that starts.
+void Recorder::expect_marks(Prospect prospect) {
+  const Slot* slot = slot_;
+  if (slot == &own_slot_) return;
+  std::atomic<Prospect>& known = control_->prospects[slot - control_->slots.data()];
+  if (known.load() < prospect) known = prospect;
 }
 
 // What is recorded of a block ends here.

@@ -50,6 +50,7 @@ class Recorder {
   void open_segment();
   bool read_order(uint32_t& number, DeviceOrder& order);
   void obey(uint32_t number, const DeviceOrder& order);
+  void expect_marks(Prospect prospect);
   void tell_hooks(trace::segments::Mode mode);
   void change_mode(trace::segments::Mode mode);
   void tick();

@@ -76,7 +76,8 @@ uint32_t ControlPage::order(const Wanted& wanted) {
 
 std::vector<ProcessState> ControlPage::processes() const {
   std::vector<ProcessState> all;
-  for (const Slot& slot : page_->slots) {
+  for (std::size_t i = 0; i < page_->slots.size(); ++i) {
+    const Slot& slot = page_->slots[i];
     ProcessState state;
     state.pid = slot.pid;
     state.attachment = slot.attachment;
@@ -87,6 +88,7 @@ std::vector<ProcessState> ControlPage::processes() const {
     state.bytes = slot.bytes;
     state.dropped = slot.dropped;
     state.counted = slot.counted;
+    state.prospect = page_->prospects[i];
     state.there = state.attachment != Attachment::kEnded && is_there(state.pid);
     all.push_back(state);
   }

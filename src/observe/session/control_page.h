@@ -29,6 +29,7 @@ struct ProcessState {
   uint32_t obeyed = 0;
   uint32_t marks = 0;
   uint64_t records = 0, bytes = 0, dropped = 0;
+  Prospect prospect = Prospect::kNone;
   uint32_t counted = 0;  // number of the order whose launches are counted
   bool there = false;    // it runs, as far as its number tells
 

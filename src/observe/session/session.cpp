@@ -32,11 +32,17 @@ constexpr double kBlockPatience = 4;
 // Where no mark tells how long a step is, pieces of the program are watched and recorded and looked at. Each is longer
 // than the one before; after the last, blocks are of fixed length.
 constexpr double kFirstLook_s = 1, kLookGrowth = 1.5;
-constexpr int kMostLooks = 6;
+constexpr double kLongestLook_s = 8;
+// Looks that tell no step, though most of what they saw had been seen before: of a program that starts, nothing is recorded
+// blindly. Patience is from the first use of a device.
+constexpr int kMostLooks = 5;
+constexpr double kLookPatience_s = 120;
 constexpr double kBlindBlock_s = 0.5;
-// How long the first mark of a program is waited for that will give some, as a multiple of wait_s; and that of a program
-// of which nothing is known but that it imports PyTorch.
-constexpr double kMarkPatience = 6, kHostPatience = 2;
+// How long the first mark is waited for of a program that has made modules, of which some never give any, or an optimizer;
+// from that on, or from the first use of a device. In that time it loads its model, starts CUDA and compiles.
+constexpr double kModulesPatience_s = 20, kTrainingPatience_s = 60;
+// As a multiple of wait_s: of a program of which nothing is known but that it imports PyTorch.
+constexpr double kHostPatience = 2;
 // A profiler of the program's own is waited for so long in all.
 constexpr double kLentPatience_s = 60;
 // Marks that do not settle are taken as they are after this time, or so many steps.
@@ -282,13 +288,32 @@ bool Session::any_device() const {
                      [](const ProcessState& state) { return state.drives_device(); });
 }
 
+Prospect Session::prospect() const {
+  Prospect best = Prospect::kNone;
+  for (const ProcessState& state : control_.processes())
+    if (state.there) best = std::max(best, state.prospect);
+  return best;
+}
+
+// Whether the program marks its steps, or has something that will and that has not had its time.
+bool Session::marks_may_come() {
+  if (watch_.sure_marks_go_on(now_ns())) return true;
+  const Prospect now = prospect();
+  if (now != prospect_) {
+    prospect_ = now;
+    prospect_ns_ = now_ns();
+  }
+  if (now == Prospect::kNone) return false;
+  const double patience = now == Prospect::kTraining ? kTrainingPatience_s : kModulesPatience_s;
+  return seconds_since(std::max(prospect_ns_, first_device_ns_)) < patience;
+}
+
 // Whether it is time to look for steps in what the program does, as it marks none. Before one that will mark them has
 // had its time, nothing must be recorded.
 bool Session::may_look(int64_t start_ns) {
   if (first_device_ns_ == 0 && any_device()) first_device_ns_ = now_ns();
-  if (watch_.sure_marks_go_on(now_ns())) return false;
+  if (marks_may_come()) return false;
   const double seen = seconds_since(start_ns);
-  if (watch_.marks_are_coming() && seen < kMarkPatience * options_.wait_s) return false;
   return first_device_ns_ != 0 ? seconds_since(first_device_ns_) >= options_.wait_s
                                : seen >= kHostPatience * options_.wait_s;
 }
@@ -325,7 +350,7 @@ bool Session::rhythm_of_marks() {
   recorded_.rhythm = by_marks;
   if (!by_marks.known()) return false;
   const double waited = seconds_since(by_marks.first_ns);
-  const double patience = watch_.marks_are_coming() && !by_marks.sure ? kHostPatience : 1;
+  const double patience = prospect() != Prospect::kNone && !by_marks.sure ? kHostPatience : 1;
   const bool enough = by_marks.settled || by_marks.steps >= kSettleSteps || waited >= kSettlePatience_s;
   return enough && by_marks.steps >= 3 && waited >= patience * options_.wait_s;
 }
@@ -341,25 +366,27 @@ bool Session::find_rhythm() {
     if (rhythm_of_marks()) return true;
     const bool will_tell = recorded_.rhythm.known() && (recorded_.rhythm.sure || recorded_.rhythm.steps > 3);
     if (will_tell || now_ns() < next_look || !may_look(start)) continue;
+    const int64_t look_ns = std::llround(look_s * 1e9);
     if (any_device()) {
       if (!watch_calls(look_s)) return false;
       read_new();
-      if (const Rhythm by_calls = watch_.by_calls(tail_); by_calls.known()) {
+      if (marks_may_come()) continue;  // it marks its steps after all
+      if (const Rhythm by_calls = watch_.by_calls(tail_, look_ns); by_calls.known()) {
         recorded_.rhythm = by_calls;
         return true;
       }
     }
     if (!probe(look_s)) return false;
     read_new();
-    if (watch_.sure_marks_go_on(now_ns())) continue;  // it marks its steps after all
-    if (const Rhythm by_work = watch_.by_work(tail_); by_work.known()) {
+    if (marks_may_come()) continue;
+    if (const Rhythm by_work = watch_.by_work(tail_, look_ns); by_work.known()) {
       recorded_.rhythm = by_work;
       return true;
     }
-    if (watch_.saw_work()) {
-      ++looks;
-      look_s *= kLookGrowth;
-    }
+    if (watch_.saw_familiar_work()) ++looks;
+    if (watch_.saw_work()) look_s = std::min(kLongestLook_s, look_s * kLookGrowth);
+    if (first_device_ns_ != 0 && watch_.saw_work() && seconds_since(first_device_ns_) > kLookPatience_s)
+      break;
     next_look = now_ns() + std::llround(options_.wait_s * 1e9);
   }
   note("no repeating step was found in what the program launches; blocks of fixed length were recorded");

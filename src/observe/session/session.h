@@ -102,6 +102,8 @@ class Session {
   bool wait_for_processes();
   bool find_rhythm();
   bool rhythm_of_marks();
+  Prospect prospect() const;
+  bool marks_may_come();
   bool may_look(int64_t start_ns);
   bool watch_calls(double seconds);
   bool probe(double seconds);
@@ -118,7 +120,9 @@ class Session {
   CountedLaunches counted_;
   Recorded recorded_;
   uint32_t next_block_ = 1;
-  double lent_patience_s_;       // left, to wait for the program's own profiler
+  double lent_patience_s_;  // left, to wait for the program's own profiler
+  Prospect prospect_ = Prospect::kNone;
+  int64_t prospect_ns_ = 0;      // when that was first seen
   int64_t first_device_ns_ = 0;  // when a process was first seen to drive one; 0: none yet
   uint32_t last_order_ = 0;
   std::set<int> lagging_;  // processes that did not follow an order in time, and are not waited for any more

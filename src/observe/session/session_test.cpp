@@ -67,6 +67,21 @@ TEST_F(ObservedSession, TellsStepsByLaunchesWhereTheProgramGivesNoMarks) {
   EXPECT_EQ(modes_of(recorded).size(), 21u);
 }
 
+// However little the user wants to wait: what an optimizer was made for comes, and CUPTI is not touched before.
+TEST_F(ObservedSession, WaitsForMarksThatAreSureToCome) {
+  options.stacks = options.counters.wanted = false;
+  options.wait_s = 0.01;
+  Session session = started();
+  const FakeRecorder program(options.folder, {.prospect = Prospect::kTraining, .first_marked = 150});
+  const Recorded recorded = session.record();
+  session.send(SIGKILL);
+  EXPECT_GT(recorded.rhythm.marks_a_step, 0);
+  ASSERT_FALSE(recorded.blocks.empty());
+  EXPECT_GE(recorded.blocks[0].start_ns - recorded.start_ns, 700'000'000);
+  const auto first_timeline = std::find(program.modes().begin(), program.modes().end(), Mode::kTimeline);
+  EXPECT_GE(std::count(program.modes().begin(), first_timeline, Mode::kLeftAlone), 6);
+}
+
 TEST_F(ObservedSession, HasTheKernelsCountedThatTakeMostTime) {
   Session session = started();
   const FakeRecorder program(options.folder, {});

@@ -29,6 +29,11 @@ struct Overdue {
 };
 constexpr Overdue kUnsureOverdue = {5, 1'000'000'000}, kSureOverdue = {20, 5'000'000'000};
 constexpr std::size_t kFewestUnsure = 5;
+// What repeats for less than this share of the time that was watched is no step: a program that starts copies its weights one
+// after the other.
+constexpr double kThroughout = 0.5;
+// The program is past its start once so much of what it launches was launched in an earlier look, too.
+constexpr double kFamiliarShare = 0.9;
 // A call that comes several times a step can be counted, too.
 constexpr double kMostCallsAStep = 8;
 
@@ -50,6 +55,7 @@ int order_of(segments::MarkKind kind) {
       return 5;
     case segments::MarkKind::kApiCall:
     case segments::MarkKind::kComing:
+    case segments::MarkKind::kTraining:
       break;
   }
   return 6;
@@ -73,6 +79,10 @@ double median_of_last(std::span<const double> values, std::size_t skip) {
 bool is_known(std::string_view call) {
   const CallId id = call_id(call);
   return id.runtime != 0 || id.driver != 0;
+}
+
+bool lasts(int64_t first_ns, int64_t last_ns, int64_t watched_ns) {
+  return static_cast<double>(last_ns - first_ns) >= kThroughout * static_cast<double>(watched_ns);
 }
 
 bool has_settled(std::span<const double> intervals) {
@@ -107,9 +117,8 @@ void StepWatch::see(const SegmentRecord& record) {
 }
 
 void StepWatch::see_mark(int pid, const segments::Mark& mark) {
-  if (mark.what == segments::MarkKind::kComing) {
-    marks_are_coming_ = true;
-  } else if (mark.what == segments::MarkKind::kApiCall) {
+  if (mark.what == segments::MarkKind::kComing || mark.what == segments::MarkKind::kTraining) return;
+  if (mark.what == segments::MarkKind::kApiCall) {
     watched_[pid].push_back({mark.time_ns, mark.name, mark.launches});
   } else {
     marks_[{pid, mark.what, mark.name, mark.tid}].push_back(mark.time_ns);
@@ -117,10 +126,24 @@ void StepWatch::see_mark(int pid, const segments::Mark& mark) {
 }
 
 void StepWatch::forget_work() {
+  for (const auto* of : {&kernels_, &operators_})
+    for (const auto& [pid, rows] : *of)
+      for (const Launch& row : rows) familiar_.emplace(pid, row.name);
   watched_.clear();
   launches_.clear();
   kernels_.clear();
   operators_.clear();
+}
+
+bool StepWatch::saw_familiar_work() const {
+  double all = 0, familiar = 0;
+  for (const auto* of : {&kernels_, &operators_})
+    for (const auto& [pid, rows] : *of)
+      for (const Launch& row : rows) {
+        all += 1;
+        familiar += familiar_.contains({pid, row.name}) ? 1 : 0;
+      }
+  return familiar > kFamiliarShare * all;
 }
 
 bool StepWatch::sure_marks_go_on(int64_t now_ns) const {
@@ -212,11 +235,12 @@ std::string StepWatch::call_a_step(const SegmentTail& tail, const Rhythm& rhythm
 
 // A call with what was launched since the one before it, as CUPTI counts, is a symbol; where that differs too much from
 // step to step, the call alone.
-Rhythm StepWatch::by_calls(const SegmentTail& tail) const {
+Rhythm StepWatch::by_calls(const SegmentTail& tail, int64_t watched_ns) const {
   Rhythm best;
   std::size_t most = 0;
   for (const auto& [pid, calls] : watched_) {
     if (calls.size() <= most) continue;
+    if (!lasts(calls.front().time_ns, calls.back().time_ns, watched_ns)) continue;
     for (const bool with_launches : {true, false}) {
       std::map<std::pair<uint32_t, uint64_t>, uint32_t> known;
       std::vector<uint32_t> symbols;
@@ -265,7 +289,7 @@ void StepWatch::period_by_waits(const SegmentTail& tail, Rhythm& rhythm) const {
   }
 }
 
-Rhythm StepWatch::by_work(const SegmentTail& tail) const {
+Rhythm StepWatch::by_work(const SegmentTail& tail, int64_t watched_ns) const {
   Rhythm best;
   std::set<int> pids;
   for (const auto* of : {&launches_, &kernels_, &operators_})
@@ -273,7 +297,7 @@ Rhythm StepWatch::by_work(const SegmentTail& tail) const {
   std::size_t most = 0;
   for (const int pid : pids) {
     const Work work = work_of(pid);
-    if (work.times.size() <= most) continue;
+    if (work.times.size() <= most || !lasts(work.times.front(), work.times.back(), watched_ns)) continue;
     const trace::link::Period period = trace::link::find_period(work.symbols);
     Rhythm rhythm;
     rhythm.pid = pid;

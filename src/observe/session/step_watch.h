@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "observe/session/segment_tail.h"
@@ -41,13 +43,15 @@ class StepWatch {
   Rhythm by_marks(int64_t now_ns) const;
   // The optimizer, a module or a loader still marks steps.
   bool sure_marks_go_on(int64_t now_ns) const;
-  bool marks_are_coming() const { return marks_are_coming_; }  // the program has what gives sure marks
-  // By the calls into CUDA that wait, copy or replay a graph, noted while nothing was recorded. `tail` knows the names.
-  Rhythm by_calls(const SegmentTail& tail) const;
-  // By the sequence of launches, or of operators where nothing is launched. Not known: fewer than three times
-  // the same, or nothing repeats. `tail` knows the names.
-  Rhythm by_work(const SegmentTail& tail) const;
+  // By the calls into CUDA that wait, copy or replay a graph, noted for `watched_ns` while nothing was recorded. Not known:
+  // they repeat for a part of that time alone, as when a program starts. `tail` knows the names.
+  Rhythm by_calls(const SegmentTail& tail, int64_t watched_ns = 0) const;
+  // By the sequence of launches, or of operators where nothing is launched, recorded for `watched_ns`. Not known: fewer
+  // than three times the same, nothing repeats, or for a part of that time alone. `tail` knows the names.
+  Rhythm by_work(const SegmentTail& tail, int64_t watched_ns = 0) const;
   bool saw_work() const { return !launches_.empty() || !operators_.empty() || !kernels_.empty(); }
+  // Nearly all of it had been seen before forget_work() was called the last time: the program does not start any more.
+  bool saw_familiar_work() const;
 
  private:
   struct Launch {
@@ -69,7 +73,7 @@ class StepWatch {
                           const std::map<int, std::vector<Launch>>& calls) const;
 
   std::map<Source, std::vector<int64_t>> marks_;
-  bool marks_are_coming_ = false;
+  std::set<std::pair<int, uint32_t>> familiar_;  // process, name
   std::map<int, std::vector<Launch>> watched_;   // calls that were marked, by process
   std::map<int, std::vector<Launch>> launches_;  // by process
   std::map<int, std::vector<Launch>> kernels_;

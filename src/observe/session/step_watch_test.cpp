@@ -105,12 +105,43 @@ TEST_F(Watched, TakesWhatGoesOnWhereSurerMarksHaveStopped) {
   EXPECT_FALSE(watch.sure_marks_go_on(20'000 * kMs));
 }
 
-TEST_F(Watched, KnowsThatMarksWillCome) {
-  EXPECT_FALSE(watch.marks_are_coming());
-  program.mark(MarkKind::kComing, "", 1 * kMs);
+TEST_F(Watched, TakesWhatOnlySaysThatMarksWillComeForNone) {
+  for (int i = 0; i < 9; ++i) {
+    program.mark(MarkKind::kComing, "", i * kMs);
+    program.mark(MarkKind::kTraining, "", i * kMs);
+  }
   see(program);
-  EXPECT_TRUE(watch.marks_are_coming());
   EXPECT_FALSE(watch.sure_marks_go_on(kNow));
+  EXPECT_FALSE(watch.by_marks(kNow).known());
+}
+
+// Weights that are copied to the device, two by two.
+TEST_F(Watched, TakesWhatRepeatsForAMomentForNoStep) {
+  for (uint32_t i = 0; i < 16; ++i) {
+    program.add(program.kernel(i % 2 == 0 ? "weight" : "bias", (1 + i) * kMs, 1000, i));
+    program.mark(MarkKind::kApiCall, i % 2 == 0 ? "cudaMemcpyAsync" : "cudaStreamSynchronize", (1 + i) * kMs,
+                 i);
+  }
+  see(program);
+  EXPECT_TRUE(watch.by_work(tail, 25 * kMs).known());
+  EXPECT_FALSE(watch.by_work(tail, 100 * kMs).known());
+  EXPECT_TRUE(watch.by_calls(tail, 25 * kMs).known());
+  EXPECT_FALSE(watch.by_calls(tail, 100 * kMs).known());
+}
+
+TEST_F(Watched, KnowsWorkThatItHasSeenBefore) {
+  program.add(program.kernel("first", 1 * kMs, 1000, 1));
+  see(program);
+  EXPECT_FALSE(watch.saw_familiar_work());
+  watch.forget_work();
+  EXPECT_FALSE(watch.saw_familiar_work()) << "nothing was seen";
+  program.add(program.kernel("second", 2 * kMs, 1000, 2));
+  see(program);
+  EXPECT_FALSE(watch.saw_familiar_work());
+  watch.forget_work();
+  program.add(program.kernel("second", 3 * kMs, 1000, 3)).add(program.kernel("first", 4 * kMs, 1000, 4));
+  see(program);
+  EXPECT_TRUE(watch.saw_familiar_work());
 }
 
 // Of the calls that are noted while nothing is recorded.

@@ -17,6 +17,9 @@ constexpr std::string_view kHow = "steps";
 constexpr std::string_view kConfidence = "steps: confidence";
 constexpr std::string_view kNote = "steps: note";
 
+// That a recorded block is a step of the program of which nothing repeats: it may be the program's start.
+constexpr double kNothingRepeats = 0.1;
+
 }  // namespace
 
 StepsFound steps_found(const Meta& meta) {
@@ -243,12 +246,12 @@ class RankDivider {
     if (division.steps.empty()) division = by_repetition();
     if (division.steps.empty()) {
       division.steps = {whole_step(trace_, rank_)};
-      const std::string why = division.found.how.empty() ? "nothing in it repeats" : division.found.how;
-      division.found = {(trace_.meta.blocks.empty() ? "the whole trace as one step: "
-                                                    : "the longest recorded block as one step: ") +
-                            why,
-                        0,
-                        {}};
+      const bool repeats = !division.found.how.empty(), blocks = !trace_.meta.blocks.empty();
+      division.found = {
+          (blocks ? "the longest recorded block as one step: " : "the whole trace as one step: ") +
+              (repeats ? division.found.how : "nothing in it repeats"),
+          blocks && !repeats ? kNothingRepeats : 0,
+          {}};
     } else {
       division.blocks = block_steps_by_launches(trace_.meta, rank_, division.steps, launches_);
     }

@@ -143,9 +143,10 @@ enum class MarkKind : uint32_t {
   kData,
   kApiCall,  // of CUDA, noted by CUPTI where the session asks for it
   kUser,
-  kComing,    // no such moment, but that some will come: the program has made a module or an optimizer
+  kComing,    // no such moment, but that some may come: the program has made a module
   kHostWait,  // the framework is asked to wait for the device
   kRange,  // one of the program's NVTX ranges begins, which lies in no other or in one; digits left out of its name
+  kTraining,  // as kComing: the program has made an optimizer, which will step once a step
 };
 struct Mark {
   Head head;

@@ -27,6 +27,8 @@ struct FakeProgram {
   bool device = true;  // kernels in recorded modes; otherwise operators
   int kernels = 8;     // a step, all different, each a little longer than the one before
   bool obeys = true;
+  Prospect prospect = Prospect::kNone;
+  int first_marked = 0;  // the step that is the first to be marked
 };
 
 class FakeRecorder {
@@ -41,6 +43,7 @@ class FakeRecorder {
     path_ = writer_.write(run_folder);
     written_ = writer_.bytes().size();
     Slot& slot = page_->slots[0];
+    page_->prospects[0] = program.prospect;
     slot.pid = ::getpid();
     slot.attachment = program.device ? Attachment::kAttached : Attachment::kHostOnly;
     thread_ = std::thread([this] { run(); });
@@ -121,7 +124,7 @@ class FakeRecorder {
     }
     if (recorded && program_.device)
       writer_.add(writer_.call("cudaStreamSynchronize", now + 90'000, 9'000, 0));
-    if (program_.marks) {
+    if (program_.marks && steps_++ >= program_.first_marked) {
       writer_.mark(trace::segments::MarkKind::kOptimizer, "AdamW", now + 100'000, launches_);
       ++page_->slots[0].marks;
     }
@@ -145,6 +148,7 @@ class FakeRecorder {
   std::vector<trace::segments::Mode> modes_;
   std::vector<std::string> counted_;
   uint64_t launches_ = 0;
+  int steps_ = 0;
   std::atomic<bool> ends_ = false;
   std::thread thread_;
 };

@@ -85,6 +85,7 @@ std::optional<StepMarkKind> mark_kind(MarkKind kind) {
     case MarkKind::kRange:
       return StepMarkKind::kRange;
     case MarkKind::kComing:
+    case MarkKind::kTraining:
       break;
   }
   return std::nullopt;
