@@ -3,9 +3,10 @@ and within each process blocks of steps that are recorded and left alone in turn
 
     timeline_cost.py LIBHONE_INJECT.so [--rounds 3] [--programs vit_b1 gpt2_b1 chain gpt2_b32] [--out FILE.json]
 
-Needs a GPU and PyTorch. Prints for each program and recorder the median step before anything was recorded and, against
-it, recorded, left alone between, and after the recorder has let go (hone). To be right: `recorded` at most 2 % for gpt2_b32, at
-most 10 % for the others.
+Needs a GPU and PyTorch. Prints for each program and recorder the step before anything was recorded and, against it,
+recorded, left alone between, and after the recorder has let go (hone). A block's step is the lower quartile of its steps, a
+state's the lower quartile of its blocks: a host that others share only ever adds to a step. To be right: `recorded` at most
+2 % for gpt2_b32, at most 10 % for the others.
 """
 import argparse
 import json
@@ -19,7 +20,8 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-BLOCK_S, PAIRS, PRISTINE_S = 0.5, 8, 3.0
+BLOCK_S, PAIRS, PRISTINE = 0.3, 10, 8
+SETTLE_S = 0.3  # an order is obeyed in a thread of the recorder
 
 
 def steps_for(step, seconds):
@@ -30,10 +32,14 @@ def steps_for(step, seconds):
     return [1e3 * (b - a) for a, b in zip(times, times[1:])]
 
 
+def lower_quartile(values):
+    return statistics.quantiles(values, n=4, method="inclusive")[0] if len(values) > 1 else values[0]
+
+
 def block(step):
-    """Median of a block, its first steps left out."""
+    """Of a block's steps, its first ones left out."""
     found = steps_for(step, BLOCK_S)
-    return statistics.median(found[min(3, len(found) // 3):])
+    return lower_quartile(found[min(3, len(found) // 3):])
 
 
 def with_hone(program, library):
@@ -46,12 +52,12 @@ def with_hone(program, library):
         step = programs.PROGRAMS[program]()
         orders.mode(1)
         steps_for(step, 2)
-        result = {"before": [block(step) for _ in range(6)], "recorded": [], "left alone": [], "after": []}
+        result = {"before": [block(step) for _ in range(PRISTINE)], "recorded": [], "left alone": [], "after": []}
 
-        def order(mode):  # obeyed in a thread of the recorder, while steps go on
+        def order(mode):
             orders.number += 2
             struct.pack_into("<II", orders.page, operators_cost.ORDER, orders.number, mode)
-            steps_for(step, 0.5)
+            steps_for(step, SETTLE_S)
 
         order(2)
         for _ in range(PAIRS):
@@ -60,7 +66,7 @@ def with_hone(program, library):
             order(1)
             result["left alone"].append(block(step))
         order(6)
-        result["after"] = [block(step) for _ in range(6)]
+        result["after"] = [block(step) for _ in range(PRISTINE)]
         return result
 
 
@@ -70,12 +76,12 @@ def with_torch(program, activities):
     step = programs.PROGRAMS[program]()
     wanted = [torch.profiler.ProfilerActivity.CUDA] + ([torch.profiler.ProfilerActivity.CPU] if activities == 2 else [])
     steps_for(step, 2)
-    result = {"before": [block(step) for _ in range(6)], "recorded": [], "left alone": []}
+    result = {"before": [block(step) for _ in range(PRISTINE)], "recorded": [], "left alone": []}
     for _ in range(PAIRS // 2):
         with torch.profiler.profile(activities=wanted):
-            steps_for(step, 0.1)
+            steps_for(step, SETTLE_S)
             result["recorded"].append(block(step))
-        steps_for(step, 0.1)
+        steps_for(step, SETTLE_S)
         result["left alone"].append(block(step))
     return result
 
@@ -111,9 +117,9 @@ def main():
                     continue
                 found.setdefault(program, {}).setdefault(recorder, []).append(json.loads(lines[0][7:]))
         for recorder, runs in found.get(program, {}).items():
-            ratios = {state: [100 * (statistics.median(run[state]) / statistics.median(run["before"]) - 1) for run in runs]
+            ratios = {state: [100 * (lower_quartile(run[state]) / lower_quartile(run["before"]) - 1) for run in runs]
                       for state in runs[0] if state != "before"}
-            print(f"{program:9} {recorder:29} {statistics.median([statistics.median(r['before']) for r in runs]):8.3f} ms  " +
+            print(f"{program:9} {recorder:29} {statistics.median([lower_quartile(r['before']) for r in runs]):8.3f} ms  " +
                   "  ".join(f"{state} {statistics.median(r):+.1f} % ({min(r):+.1f} to {max(r):+.1f})" for state, r in ratios.items()),
                   flush=True)
     if options.out:
