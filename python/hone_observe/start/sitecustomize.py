@@ -1,5 +1,5 @@
-"""What Python loads at its start in a program that `hone profile` observes: this folder stands first on PYTHONPATH, and
-holds nothing else that a program could import.
+"""What Python loads at its start in a program that hone observes, or in which it tries a change: this folder stands first on
+PYTHONPATH, and holds nothing else that a program could import.
 
 Runs the sitecustomize that Python would have found without it, and arranges that hooks are set once the program
 imports PyTorch. Until then, and in programs that never do, nothing else happens. Written for every Python there
@@ -14,16 +14,18 @@ def _forget_folder(here):
     sys.path[:] = [entry for entry in sys.path if not entry or os.path.abspath(entry) != here]
 
 
-def _watch_imports(here):
-    if sys.version_info < (3, 8) or not os.environ.get("HONE_OBSERVE_FOLDER"):
-        return
+# Packages beside this folder's, by the environment variable that asks for each.
+_PACKAGES = {"HONE_OBSERVE_FOLDER": "hone_observe", "HONE_APPLY": "hone_apply"}
+
+
+def _begin(package, packages):
     try:
         from importlib.util import module_from_spec, spec_from_file_location
-        name = "_hone_observe"
-        spec = spec_from_file_location(name, os.path.join(here, "__init__.py"), submodule_search_locations=[here])
-        package = sys.modules[name] = module_from_spec(spec)
-        spec.loader.exec_module(package)
-        package.begin()
+        name, folder = "_" + package, os.path.join(packages, package)
+        spec = spec_from_file_location(name, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder])
+        module = sys.modules[name] = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        module.begin()
     except Exception:  # the program is not to notice
         pass
 
@@ -47,5 +49,7 @@ def _run_users_own():
 
 _here = os.path.dirname(os.path.abspath(__file__))
 _forget_folder(_here)
-_watch_imports(os.path.dirname(_here))
+for _variable, _package in _PACKAGES.items():
+    if sys.version_info >= (3, 8) and os.environ.get(_variable):
+        _begin(_package, os.path.dirname(os.path.dirname(_here)))
 _run_users_own()

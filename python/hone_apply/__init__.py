@@ -1,0 +1,59 @@
+"""Changes that `hone lab -- COMMAND` tries in a PyTorch program without touching its files (package `_hone_apply` there).
+
+The environment variable HONE_APPLY names a JSON file:
+    {"changes": ["tf32", "compile", ...], "seed": 1, "losses": 40, "log": "/run/apply.jsonl"}
+Each change is a class of changes.py. What it did, or why it did nothing, it says in the log: a JSON object a line.
+
+Nothing here may fail in the program's sight: a change that cannot be made is not made, and the log says why.
+"""
+import importlib
+import json
+import os
+
+REQUEST = "HONE_APPLY"
+
+
+def begin():
+    with open(os.environ[REQUEST], encoding="utf-8") as file:
+        request = json.load(file)
+    from . import log, seeds
+    log.open_log(request["log"])
+    seeds.begin(request.get("seed"))
+    hooks = {module: [("seed", hook)] for module, hook in seeds.HOOKS.items()} if "seed" in request else {}
+    for name in request["changes"]:
+        log.guarded(name, _arrange, name, hooks)
+    if request.get("losses"):
+        from . import losses
+        losses.arrange(request["losses"], hooks)
+    if hooks:
+        _watch(hooks)
+
+
+def _arrange(name, hooks):
+    changes = importlib.import_module(".changes", __name__)
+    change = changes.CHANGES[name]()
+    for module, hook in change.hooks().items():
+        hooks.setdefault(module, []).append((name, hook))
+
+
+def _watch(hooks):
+    from . import log
+    imports = _imports()
+
+    def call_all(calls):
+        def call(module):
+            for name, hook in calls:
+                log.guarded(name, hook, module)
+        return call
+
+    imports.watch({module: call_all(calls) for module, calls in hooks.items()})
+
+
+def _imports():
+    """hone_observe's way of being told of imports; it stands beside this package, and may be there already."""
+    from importlib.util import module_from_spec, spec_from_file_location
+    path = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "hone_observe", "imports.py")
+    spec = spec_from_file_location("_hone_apply._imports", path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,19 @@
+"""Which implementation scaled_dot_product_attention takes."""
+from . import edits, log
+
+
+class CudnnFirst:
+    NAME = "sdpa_cudnn"
+
+    def hooks(self):
+        return {"torch": self.of_torch}
+
+    def of_torch(self, torch):
+        prefer = getattr(torch._C, "_set_sdp_priority_order", None)
+        backends = getattr(torch.nn.attention, "SDPBackend", None)
+        if prefer is None or not hasattr(backends, "CUDNN_ATTENTION"):
+            return log.refused(self.NAME, "this PyTorch cannot prefer cuDNN's attention")
+        order = [backends.CUDNN_ATTENTION, backends.FLASH_ATTENTION, backends.EFFICIENT_ATTENTION, backends.MATH]
+        prefer([int(each) for each in order])
+        log.applied(self.NAME, "attention runs in cuDNN where that can",
+                    edits.after_import("torch", "torch._C._set_sdp_priority_order(%s)" % [int(each) for each in order]))

@@ -1,0 +1,34 @@
+"""torch.compile of the models that the program calls."""
+from . import edits, log, outermost
+
+
+class Compile:
+    NAME = "compile"
+    MODE = None
+
+    def hooks(self):
+        return {"torch": self.of_torch}
+
+    def of_torch(self, torch):
+        self.torch = torch
+        outermost.of_this_process(torch).before_first_call(30, self.NAME, self.before_first_call)
+
+    def before_first_call(self, module, args, kwargs, frame):
+        frames = getattr(self.torch._dynamo.utils, "counters", {}).get("frames", {})
+        if type(module).__name__ == "OptimizedModule" or frames.get("total", 0) > 0:
+            return log.refused(self.NAME, "the program compiles already")
+        mode = {} if self.MODE is None else {"mode": self.MODE}
+        module.compile(**mode)
+        arguments = "" if self.MODE is None else 'mode="%s"' % self.MODE
+        edit = edits.is_in_users_code(frame) and edits.before_loop(frame, "{model}.compile(%s)" % arguments)
+        log.applied(self.NAME, "%s is compiled" % type(module).__name__, edit or None)
+
+
+class CompileReduceOverhead(Compile):
+    NAME = "compile_reduce_overhead"
+    MODE = "reduce-overhead"
+
+
+class CompileMaxAutotune(Compile):
+    NAME = "compile_max_autotune"
+    MODE = "max-autotune"

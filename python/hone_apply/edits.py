@@ -1,0 +1,200 @@
+"""What a person would write into the program to have a change: a place in its source, and the lines there before and after.
+
+An edit is a dictionary: {"file", "line", "before": [lines], "after": [lines]}; `line` is that of the first line of `before`,
+or of the line before which `after` is inserted if `before` is empty.
+"""
+import ast
+import functools
+import linecache
+import os
+import sys
+import sysconfig
+
+
+def users_frame(frame):
+    """The innermost frame at or around `frame` that is of the user's code, in no library; None: there is none."""
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+_HERE = os.path.dirname(__file__)
+_LIBRARIES = tuple({os.path.realpath(sysconfig.get_path(name)) + os.sep
+                    for name in ("stdlib", "platstdlib", "purelib", "platlib")}) + (
+    os.path.dirname(os.path.realpath(__file__)) + os.sep,)
+
+
+def caller():
+    """The frame that called into this package."""
+    frame = sys._getframe(1)
+    while frame is not None and os.path.dirname(frame.f_code.co_filename) == _HERE:
+        frame = frame.f_back
+    return frame
+
+
+def is_in_users_code(frame):
+    return frame is not None and is_users(frame.f_code.co_filename)
+
+
+def is_users(filename):
+    if filename.startswith("<"):
+        return False
+    path = os.path.realpath(filename)
+    return not path.startswith(_LIBRARIES) and "/site-packages/" not in path and "/dist-packages/" not in path
+
+
+def keyword_in_call(frame, keyword, value):
+    """keyword=value as one more argument of the call that `frame` is in."""
+    call = _call_at(frame)
+    if call is None:
+        return None
+    lines = _lines(frame, call.end_lineno, call.end_lineno)
+    line = lines[0]
+    end = _columns(line, call.end_col_offset) - 1  # of the closing bracket
+    if line[end:end + 1] != ")":
+        return None
+    head = line[:end].rstrip()
+    comma = "" if head.endswith(("(", ",")) else ", "
+    if head.endswith(","):
+        comma = " "
+    return _edit(frame, call.end_lineno, lines, [line[:end] + comma + "%s=%s" % (keyword, value) + line[end:]])
+
+
+def before_loop(frame, text):
+    """Lines before the outermost loop that the call at `frame` is in, or before its statement. `text` holds {model}: what
+    is called there."""
+    call = _call_at(frame)
+    tree = _tree(frame)
+    if call is None or tree is None:
+        return None
+    place = _outermost(tree, call, (ast.For, ast.While, ast.AsyncFor)) or _outermost(tree, call, (ast.stmt,), last=True)
+    if place is None:
+        return None
+    margin = " " * place.col_offset
+    model = ast.unparse(call.func)
+    return _edit(frame, place.lineno, [], [margin + each for each in text.format(model=model).split("\n")])
+
+
+def around(frame, last_frame, head):
+    """`head` (a with statement's) around the statements from that of `frame` to the one before that of `last_frame`, where
+    both stand in one block."""
+    tree = _tree(frame)
+    if tree is None or last_frame is None or last_frame.f_code is not frame.f_code:
+        return None
+    for node in ast.walk(tree):
+        for block in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
+            if not isinstance(block, list):
+                continue
+            at = [_index(block, line) for line in (frame.f_lineno, last_frame.f_lineno)]
+            if None in at or at[0] >= at[1]:
+                continue
+            first, last = block[at[0]], block[at[1] - 1]
+            before = _lines(frame, first.lineno, last.end_lineno)
+            after = [" " * first.col_offset + head] + ["    " + each if each.strip() else each for each in before]
+            return _edit(frame, first.lineno, before, after)
+    return None
+
+
+def after_import(module, text):
+    """Lines after the main program's import of `module`."""
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    if path is None:
+        return None
+    tree = _parsed(path)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            if any(name and name.split(".")[0] == module for name in names):
+                last = _last_import(tree)
+                return {"file": path, "line": last.end_lineno + 1, "before": [], "after": text.split("\n")}
+    return None
+
+
+def _last_import(tree):
+    """The end of the imports at the head of a file."""
+    last = None
+    for node in tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            last = node
+        elif last is not None:
+            break
+    return last if last is not None else tree.body[0]
+
+
+def _index(block, line):
+    for i, statement in enumerate(block):
+        if statement.lineno <= line <= statement.end_lineno:
+            return i
+    return None
+
+
+def _edit(frame, line, before, after):
+    return {"file": frame.f_code.co_filename, "line": line, "before": before, "after": after}
+
+
+def _tree(frame):
+    return _parsed(frame.f_code.co_filename)
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(path):
+    try:
+        return ast.parse("".join(linecache.getlines(path)))
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _lines(frame, first, last):
+    return [linecache.getline(frame.f_code.co_filename, line).rstrip("\n") for line in range(first, last + 1)]
+
+
+def _columns(line, bytes_before):
+    """ast counts columns in bytes of UTF-8."""
+    return len(line.encode()[:bytes_before].decode())
+
+
+def _call_at(frame):
+    """The call expression that a frame is executing: by the instruction's position where Python knows it (3.11), otherwise
+    the only call of its line."""
+    tree = _tree(frame)
+    if tree is None:
+        return None
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    positions = getattr(frame.f_code, "co_positions", None)
+    if positions is not None:
+        at = list(positions())[frame.f_lasti // 2]
+        for call in calls:
+            if (call.lineno, call.end_lineno, call.col_offset, call.end_col_offset) == at:
+                return call
+        return None
+    calls = [call for call in calls if call.lineno <= frame.f_lineno <= call.end_lineno]
+    return calls[0] if len(calls) == 1 else None
+
+
+def _outermost(tree, inner, kinds, last=False):
+    """The outermost (or with `last` the innermost) node of those kinds around `inner`, within the function that holds it."""
+    found = None
+    for node in _path_to(tree, inner):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found = None
+        elif isinstance(node, kinds) and (found is None or last):
+            found = node
+    return found
+
+
+def _path_to(tree, inner):
+    """The nodes from the root to `inner`."""
+    path = []
+
+    def walk(node):
+        if node is inner:
+            return True
+        for child in ast.iter_child_nodes(node):
+            path.append(child)
+            if walk(child):
+                return True
+            path.pop()
+        return False
+
+    walk(tree)
+    return path

@@ -1,0 +1,103 @@
+"""How batches come: loaders' processes, pinned memory, copies that nobody waits for."""
+import functools
+import os
+
+from . import edits, log
+
+MOST_WORKERS = 8
+
+
+class Workers:
+    NAME = "workers"
+
+    def hooks(self):
+        return {"torch.utils.data.dataloader": self.of_loaders}
+
+    def of_loaders(self, module):
+        _wrap_loader(module, self.NAME, self.changed)
+
+    def changed(self, module, dataset, kwargs):
+        if kwargs.get("num_workers"):
+            log.refused(self.NAME, "the loader has %d processes already" % kwargs["num_workers"])
+            return None
+        if isinstance(dataset, module.IterableDataset):
+            log.refused(self.NAME, "each process would read an iterable data set from its beginning")
+            return None
+        workers = max(1, min(MOST_WORKERS, len(os.sched_getaffinity(0)) - 1))
+        return {"num_workers": workers, "persistent_workers": True}, "%d processes prepare batches" % workers
+
+
+class PinMemory:
+    NAME = "pin_memory"
+
+    def hooks(self):
+        return {"torch.utils.data.dataloader": self.of_loaders}
+
+    def of_loaders(self, module):
+        _wrap_loader(module, self.NAME, self.changed)
+
+    def changed(self, module, dataset, kwargs):
+        if kwargs.get("pin_memory"):
+            log.refused(self.NAME, "the loader pins its batches already")
+            return None
+        return {"pin_memory": True}, "batches lie in pinned memory, from which copies are quicker and need not be waited for"
+
+
+def _wrap_loader(module, name, changed):
+    """`changed` gives (arguments of the loader, what they do) or None."""
+    cls = module.DataLoader
+    original = cls.__init__
+
+    @functools.wraps(original)
+    def __init__(loader, dataset, *args, **kwargs):
+        change = log.guarded(name, changed, module, dataset, kwargs)
+        if change is None:
+            return original(loader, dataset, *args, **kwargs)
+        arguments, text = change
+        original(loader, dataset, *args, **dict(kwargs, **arguments))
+        frame = edits.caller()
+        edit = None
+        if edits.is_in_users_code(frame):
+            first, *others = arguments.items()
+            more = "".join(", %s=%r" % other for other in others)
+            edit = log.guarded(name, edits.keyword_in_call, frame, first[0], repr(first[1]) + more)
+        log.applied(name, text, edit)
+
+    cls.__init__ = __init__
+
+
+class NonBlocking:
+    """Copies from pinned memory to a device do not hold the host."""
+    NAME = "non_blocking"
+
+    def hooks(self):
+        return {"torch": self.of_torch}
+
+    def of_torch(self, torch):
+        for name in ("to", "cuda"):
+            self.wrap(torch, name)
+
+    def wrap(self, torch, name):
+        original = getattr(torch.Tensor, name)
+
+        @functools.wraps(original)
+        def method(tensor, *args, **kwargs):
+            if tensor.device.type == "cpu" and "non_blocking" not in kwargs and _to_device(torch, name, args, kwargs) \
+                    and tensor.is_pinned():
+                kwargs["non_blocking"] = True
+                frame = edits.caller()
+                users = edits.is_in_users_code(frame)
+                log.applied(self.NAME, "the host goes on while batches are copied to the device",
+                            log.guarded(self.NAME, edits.keyword_in_call, frame, "non_blocking", "True") if users else None)
+            return original(tensor, *args, **kwargs)
+
+        setattr(torch.Tensor, name, method)
+
+
+def _to_device(torch, name, args, kwargs):
+    if len(args) > 1:
+        return False  # non_blocking may stand among them
+    if name == "cuda":
+        return True
+    target = kwargs.get("device", args[0] if args else None)
+    return isinstance(target, (str, torch.device, int)) and torch.device(target).type == "cuda"

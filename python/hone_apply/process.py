@@ -1,0 +1,64 @@
+"""Settings of the whole process."""
+import os
+
+from . import edits, log
+
+
+class CudnnBenchmark:
+    NAME = "cudnn_benchmark"
+
+    def hooks(self):
+        return {"torch": self.of_torch}
+
+    def of_torch(self, torch):
+        if torch.backends.cudnn.benchmark:
+            return log.refused(self.NAME, "the program's PyTorch has it already")
+        torch.backends.cudnn.benchmark = True
+        log.applied(self.NAME, "cuDNN tries its convolutions and keeps the quickest",
+                    edits.after_import("torch", "torch.backends.cudnn.benchmark = True"))
+
+
+class ExpandableSegments:
+    NAME = "expandable_segments"
+    VARIABLE, VALUE = "PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"
+
+    def __init__(self):
+        if os.environ.get(self.VARIABLE):
+            log.refused(self.NAME, "%s is set already" % self.VARIABLE)
+            return
+        os.environ[self.VARIABLE] = self.VALUE
+        log.write(change=self.NAME, status="applied", text="the allocator grows its segments instead of adding others",
+                  environment={self.VARIABLE: self.VALUE})
+
+    def hooks(self):
+        return {}
+
+
+class PhysicalCores:
+    """A thread for each core rather than for each of its hardware threads."""
+    NAME = "threads_physical"
+
+    def hooks(self):
+        return {"torch": self.of_torch}
+
+    def of_torch(self, torch):
+        cores = physical_cores()
+        if os.environ.get("OMP_NUM_THREADS"):
+            return log.refused(self.NAME, "OMP_NUM_THREADS is set already")
+        if torch.get_num_threads() == cores:
+            return log.refused(self.NAME, "PyTorch computes with %d threads already" % cores)
+        torch.set_num_threads(cores)
+        log.applied(self.NAME, "PyTorch computes with %d threads, one a core" % cores,
+                    edits.after_import("torch", "torch.set_num_threads(%d)" % cores))
+
+
+def physical_cores():
+    """Of those that this process may run on."""
+    seen = set()
+    for cpu in os.sched_getaffinity(0):
+        try:
+            with open("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu, encoding="ascii") as file:
+                seen.add(file.read())
+        except OSError:
+            seen.add(str(cpu))
+    return len(seen)

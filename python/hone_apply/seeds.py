@@ -1,0 +1,27 @@
+"""The same random numbers in every run of a program that seeds nothing itself: what it seeds later holds, as it would."""
+import os
+import random
+
+_seed = None
+
+
+def begin(seed):
+    global _seed
+    _seed = seed
+    if seed is None:
+        return
+    random.seed(seed)
+
+
+def of_torch(torch):
+    if _seed is not None:
+        torch.manual_seed(_seed)
+
+
+def of_numpy(numpy):
+    if _seed is not None:
+        numpy.random.seed(_seed % 2**32)
+
+
+HOOKS = {"torch": of_torch, "numpy": of_numpy}
+
