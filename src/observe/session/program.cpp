@@ -56,6 +56,8 @@ class SpawnSettings {
     posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     if (start.standard_output >= 0)
       posix_spawn_file_actions_adddup2(&actions_, start.standard_output, STDOUT_FILENO);
+    if (start.standard_error >= 0)
+      posix_spawn_file_actions_adddup2(&actions_, start.standard_error, STDERR_FILENO);
   }
   ~SpawnSettings() {
     posix_spawnattr_destroy(&attributes_);

@@ -20,6 +20,7 @@ struct ProgramStart {
   std::vector<std::pair<std::string, std::string>> environment = {};  // on top of ours
   std::vector<int> blocked_signals = {};  // that we block and the program must not find blocked
   int standard_output = -1;               // what its standard output is; -1: ours
+  int standard_error = -1;                // likewise
 };
 
 class Program {

@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "core/file.h"
 #include "observe/session/call_ids.h"
+#include "observe/session/program_environment.h"
 
 namespace hone::observe {
 namespace {
@@ -55,22 +56,10 @@ constexpr double kLastWrite_s = 0.3;
 
 double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
 
-std::string with_prepended(const char* variable, const fs::path& folder) {
-  const char* there = std::getenv(variable);
-  return there == nullptr || *there == '\0' ? folder.string() : folder.string() + ":" + there;
-}
-
 std::vector<std::pair<std::string, std::string>> environment_for(const SessionOptions& options) {
-  std::vector<std::pair<std::string, std::string>> set = {
-      {kFolderVariable, fs::absolute(options.folder).string()}};
+  std::vector<std::pair<std::string, std::string>> set =
+      recorder_environment(options.folder, options.recorder);
   set.insert(set.end(), options.environment.begin(), options.environment.end());
-  const std::string library = options.recorder.library.string();
-  if (!library.empty()) {
-    set.emplace_back("CUDA_INJECTION64_PATH", library);
-    set.emplace_back("NVTX_INJECTION64_PATH", library);
-  }
-  if (!options.recorder.python_folder.empty())
-    set.emplace_back("PYTHONPATH", with_prepended("PYTHONPATH", options.recorder.python_folder));
   return set;
 }
 

@@ -153,9 +153,15 @@ bool StepWatch::sure_marks_go_on(int64_t now_ns) const {
   });
 }
 
-Rhythm StepWatch::by_marks(int64_t now_ns) const {
+std::map<int, std::size_t> StepWatch::marks_by_process() const {
   std::map<int, std::size_t> marks_of;
   for (const auto& [source, times] : marks_) marks_of[std::get<0>(source)] += times.size();
+  return marks_of;
+}
+
+// The end where none goes on.
+StepWatch::Marks::const_iterator StepWatch::marks_of_steps(int64_t now_ns) const {
+  const std::map<int, std::size_t> marks_of = marks_by_process();
   // Of what is surely a step's the most; of what may be a part of one the rarest, which encloses the others.
   const auto rank = [&](const auto& entry) {
     const auto& [pid, kind, name, tid] = entry.first;
@@ -169,21 +175,34 @@ Rhythm StepWatch::by_marks(int64_t now_ns) const {
     if (have_stopped(std::get<1>(at->first), at->second, now_ns)) continue;
     if (best == marks_.end() || rank(*at) < rank(*best)) best = at;
   }
-  Rhythm rhythm;
-  if (best == marks_.end() || best->second.size() < 2) return rhythm;
-  std::vector<int64_t> times = best->second;
+  return best;
+}
+
+std::vector<double> StepWatch::steps_by_marks(int64_t from_ns, int64_t now_ns) const {
+  const auto marks = marks_of_steps(now_ns);
+  if (marks == marks_.end()) return {};
+  std::vector<int64_t> times = marks->second;
   std::sort(times.begin(), times.end());
-  std::vector<double> intervals;
+  std::vector<double> steps;
   for (std::size_t i = 1; i < times.size(); ++i)
-    intervals.push_back(static_cast<double>(times[i] - times[i - 1]));
+    if (times[i - 1] >= from_ns) steps.push_back(static_cast<double>(times[i] - times[i - 1]));
+  return steps;
+}
+
+Rhythm StepWatch::by_marks(int64_t now_ns) const {
+  Rhythm rhythm;
+  const auto best = marks_of_steps(now_ns);
+  if (best == marks_.end() || best->second.size() < 2) return rhythm;
+  const std::vector<double> intervals = steps_by_marks(INT64_MIN, now_ns);
   rhythm.pid = std::get<0>(best->first);
   rhythm.sure = is_sure(std::get<1>(best->first));
-  rhythm.first_ns = times.front();
+  rhythm.first_ns = *std::min_element(best->second.begin(), best->second.end());
   rhythm.steps = static_cast<double>(intervals.size());
   rhythm.settled = has_settled(intervals);
   const std::size_t used = std::min(intervals.size(), 2 * kSettledSteps);
   rhythm.step_ns = std::llround(median(std::span(intervals).last(used)));
-  rhythm.marks_a_step = static_cast<double>(marks_of.at(rhythm.pid)) / static_cast<double>(times.size());
+  rhythm.marks_a_step =
+      static_cast<double>(marks_by_process().at(rhythm.pid)) / static_cast<double>(best->second.size());
   return rhythm;
 }
 

@@ -41,6 +41,8 @@ class StepWatch {
   // By the marks of the process that gives most of them: its optimizer's, or else its outermost module's, its
   // data loader's, its ranges', its waits'. Known from the second step on, and as long as they go on (`now_ns`).
   Rhythm by_marks(int64_t now_ns) const;
+  // The steps that by_marks tells of, ns each, of those that began at `from_ns` or later; in order of time.
+  std::vector<double> steps_by_marks(int64_t from_ns, int64_t now_ns) const;
   // The optimizer, a module or a loader still marks steps.
   bool sure_marks_go_on(int64_t now_ns) const;
   // By the calls into CUDA that wait, copy or replay a graph, noted for `watched_ns` while nothing was recorded. Not known:
@@ -66,13 +68,16 @@ class StepWatch {
     std::vector<int64_t> times;
     std::vector<uint32_t> symbols;
   };
+  using Marks = std::map<Source, std::vector<int64_t>>;
+  Marks::const_iterator marks_of_steps(int64_t now_ns) const;
+  std::map<int, std::size_t> marks_by_process() const;
   Work work_of(int pid) const;
   void see_mark(int pid, const trace::segments::Mark& mark);
   void period_by_waits(const SegmentTail& tail, Rhythm& rhythm) const;
   std::string call_a_step(const SegmentTail& tail, const Rhythm& rhythm,
                           const std::map<int, std::vector<Launch>>& calls) const;
 
-  std::map<Source, std::vector<int64_t>> marks_;
+  Marks marks_;
   std::set<std::pair<int, uint32_t>> familiar_;  // process, name
   std::map<int, std::vector<Launch>> watched_;   // calls that were marked, by process
   std::map<int, std::vector<Launch>> launches_;  // by process

@@ -1,0 +1,143 @@
+#include "observe/session/timed_run.h"
+
+#include <cmath>
+#include <csignal>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/file.h"
+#include "observe/session/control_page.h"
+#include "observe/session/program.h"
+#include "observe/session/program_environment.h"
+#include "observe/session/segment_tail.h"
+#include "observe/session/step_watch.h"
+
+namespace hone::observe {
+namespace {
+
+constexpr double kLookEvery_s = 0.05;
+constexpr double kEndPatience_s = 5;  // from SIGTERM to SIGKILL
+// Steps that do not settle are measured all the same after so many times the warm-up.
+constexpr double kSettlePatience = 6;
+
+double since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
+
+class Descriptor {
+ public:
+  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
+  ~Descriptor() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+class StepTimer {
+ public:
+  StepTimer(const TimedRunOptions& options, Program& program)
+      : options_(options), program_(program), tail_(options.folder / trace::segments::kFolder) {}
+
+  TimedRun run() {
+    TimedRun result;
+    const bool measured =
+        wait([this] { return is_warm(); }) && (begin(), wait([this] { return has_enough(); }));
+    read();
+    result.exit_status = program_.exit_status();
+    end();
+    result.seconds = since(start_ns_);
+    const int64_t now = now_ns();
+    const Rhythm rhythm = watch_.by_marks(now);
+    if (rhythm.first_ns > 0) result.first_step_s = static_cast<double>(rhythm.first_ns - start_ns_) * 1e-9;
+    // A program that ended by itself has shown what it had.
+    if (measured_from_ns_ > 0)
+      for (const double step_ns : watch_.steps_by_marks(measured_from_ns_, last_look_ns_))
+        result.steps_ms.push_back(step_ns * 1e-6);
+    if (!measured && static_cast<int>(result.steps_ms.size()) < options_.fewest_steps) {
+      result.steps_ms.clear();
+      result.why_none = why(result, rhythm);
+    }
+    return result;
+  }
+
+ private:
+  template <typename Done>
+  bool wait(const Done& done) {
+    while (true) {
+      read();
+      if (done()) return true;
+      stopped_ = options_.keep_going && !options_.keep_going();
+      if (stopped_ || program_.exit_status() || since(start_ns_) > options_.patience_s) return false;
+      program_.wait(kLookEvery_s);
+    }
+  }
+
+  void read() {
+    tail_.read([this](const SegmentRecord& record) { watch_.see(record); });
+    if (!program_.exit_status()) last_look_ns_ = now_ns();
+  }
+
+  bool is_warm() const {
+    const Rhythm rhythm = watch_.by_marks(last_look_ns_);
+    if (!rhythm.known() || rhythm.steps < options_.first_steps) return false;
+    const double seen = since(rhythm.first_ns);
+    return seen >= options_.warm_up_s && (rhythm.settled || seen >= kSettlePatience * options_.warm_up_s);
+  }
+
+  void begin() { measured_from_ns_ = now_ns(); }
+
+  bool has_enough() const {
+    return since(measured_from_ns_) >= options_.measured_s &&
+           static_cast<int>(watch_.steps_by_marks(measured_from_ns_, last_look_ns_).size()) >=
+               options_.fewest_steps;
+  }
+
+  void end() {
+    if (program_.exit_status()) return;
+    program_.send(SIGTERM);
+    for (const int64_t asked = now_ns(); !program_.exit_status();) {
+      if (since(asked) > kEndPatience_s) program_.send(SIGKILL);
+      program_.wait(kLookEvery_s);
+    }
+  }
+
+  std::string why(const TimedRun& result, const Rhythm& rhythm) const {
+    if (stopped_) return "interrupted";
+    const std::string steps = rhythm.steps > 0 ? fmt::format("after {} steps", std::llround(rhythm.steps + 1))
+                                               : std::string("before it had marked two steps");
+    if (result.exit_status) return fmt::format("it ended {} with exit status {}", steps, *result.exit_status);
+    return fmt::format("{:.0f} s were not enough: ended {}", options_.patience_s, steps);
+  }
+
+  const TimedRunOptions& options_;
+  Program& program_;
+  SegmentTail tail_;
+  StepWatch watch_;
+  const int64_t start_ns_ = now_ns();
+  int64_t last_look_ns_ = 0, measured_from_ns_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+Result<TimedRun> time_steps(const TimedRunOptions& options) {
+  HONE_CHECK(make_folder(options.folder / trace::segments::kFolder));
+  HONE_ASSIGN(const ControlPage control, ControlPage::create(options.folder));
+  const std::filesystem::path log = options.folder / kOutputLog;
+  const Descriptor output(::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
+  if (output.get() < 0) return invalid(fmt::format("{}: cannot be written", log.string()));
+  std::vector<std::pair<std::string, std::string>> environment =
+      recorder_environment(options.folder, options.recorder);
+  environment.insert(environment.end(), options.environment.begin(), options.environment.end());
+  HONE_ASSIGN(Program program, Program::start({options.command, std::move(environment),
+                                               options.blocked_signals, output.get(), output.get()}));
+  return StepTimer(options, program).run();
+}
+
+}  // namespace hone::observe
