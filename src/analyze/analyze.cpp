@@ -240,13 +240,7 @@ Result<Analysis> analyze_host_trace(const trace::Trace& trace, const Roofs& roof
   const std::optional<MeasuredSteps> measured = measured_steps(trace.meta, options.rank);
   if (measured) tell_measured(*measured, analysis.step);
   list_steps(steps, options.rank, analysis);
-  analysis.ledger = make_ledger(trace, profile, subject);
-  const auto lines = lines_between_operators(trace, options.rank);
-  for (LedgerRow& row : analysis.ledger) {
-    if (is_busy(row.cause)) continue;
-    row.lines = lines[static_cast<std::size_t>(row.cause)];
-    tell_lines(row.lines, row.evidence);
-  }
+  analysis.ledger = make_ledger(trace, profile, subject, lines_between_operators(trace, options.rank));
   analysis.floor_ms = profile.floor_ms;
   analysis.floor_known = profile.judged;
   analysis.operators = operator_times(trace, profile);

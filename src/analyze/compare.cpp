@@ -292,8 +292,11 @@ std::string sentence_of(const Comparison& result, const Analysis& a, const Analy
   if (depends_on_recorder(result, a, b))
     return fmt::format(
         "Not clear which is faster: {} as recorded, but the recorder slows the two unequally; without it the "
-        "steps take about {} and {}. Record both with record_shapes=False and with_stack=False.",
-        became, fixed_ms(unrecorded_ms(a), step), fixed_ms(unrecorded_ms(b), step));
+        "steps take about {} and {}. Record both with {}.",
+        became, fixed_ms(unrecorded_ms(a), step), fixed_ms(unrecorded_ms(b), step),
+        a.step.unrecorded_measured || b.step.unrecorded_measured
+            ? "hone profile, which measures the step without the recorder"
+            : "record_shapes=False and with_stack=False");
   switch (difference.certainty) {
     case Certainty::kTooFew:
       return fmt::format(

@@ -269,8 +269,8 @@ std::vector<HostLine> lines_of_loaders(const trace::Trace& trace, int rank, int6
   return lines;
 }
 
-std::array<std::vector<HostLine>, kCauseCount> lines_between_operators(const trace::Trace& trace, int rank) {
-  std::array<std::vector<HostLine>, kCauseCount> lines;
+LinesByCause lines_between_operators(const trace::Trace& trace, int rank) {
+  LinesByCause lines;
   const HostSpansByTime spans(trace, rank);
   const trace::TrackId lead = leading_thread(trace, spans.threads());
   if (!lead.valid()) return lines;

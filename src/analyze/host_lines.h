@@ -14,6 +14,8 @@
 
 namespace hone::analyze {
 
+using LinesByCause = std::array<std::vector<HostLine>, kCauseCount>;
+
 // What the stack of a sample, and what the thread waited for, say that a device waits for meanwhile: the next batch,
 // files, the compiler. Nothing: something else.
 std::optional<Cause> cause_of_stack(const trace::Trace& trace, const trace::StackSample& sample);
@@ -37,7 +39,7 @@ std::vector<HostLine> lines_of_loaders(const trace::Trace& trace, int rank, int6
                                        std::span<const int64_t> waits);
 
 // By cause, the lines that a program without a device was at while no operator ran.
-std::array<std::vector<HostLine>, kCauseCount> lines_between_operators(const trace::Trace& trace, int rank);
+LinesByCause lines_between_operators(const trace::Trace& trace, int rank);
 
 // Fewer samples of a cause say nothing.
 inline constexpr std::size_t kLeastSamples = 5;

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "analyze/ledger.h"
 #include "analyze/rules.h"
@@ -86,18 +89,20 @@ std::vector<std::string> host_program_warnings(const trace::Trace& trace, const 
         "to judge operators by what the machine can do: `hone ceilings --json roofs.json` on it, then add "
         "--roofs roofs.json");
   double unknown_ms = 0;
-  int unknown = 0;
+  std::vector<std::string> unknown;  // longest first, as the profile has them
   for (const OperatorProfile& entry : profile.operators) {
     const trace::Operator& op = trace.operators[entry.op];
     if (op.flops > 0 || op.bytes() > 0 || op.op_class == trace::OperatorClass::kLayout) continue;
-    ++unknown;
+    unknown.push_back(op.name);
     unknown_ms += entry.ms.median;
   }
   if (profile.judged && unknown_ms > kWorthSayingOfStep * profile.step_ms)
     warnings.push_back(
-        fmt::format("{} ({}) have no known cost, so their floor counts as 0; record with "
-                    "record_shapes=True",
-                    counted(unknown, "operator"), format_ms(unknown_ms)));
+        fmt::format("{} ({}: {}{}) {} no known cost, so their floor counts as 0{}",
+                    counted(static_cast<double>(unknown.size()), "operator"), format_ms(unknown_ms),
+                    fmt::join(std::span(unknown).first(std::min(kNamedHostOperators, unknown.size())), ", "),
+                    unknown.size() > kNamedHostOperators ? ", …" : "", unknown.size() == 1 ? "has" : "have",
+                    trace.meta.blocks.empty() ? "; record with record_shapes=True" : ""));
   return warnings;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/args.h>
 #include <fmt/format.h>
 
+#include "analyze/program_facts.h"
 #include "analyze/rules.h"
 #include "core/units.h"
 
@@ -141,6 +142,15 @@ Arguments row_arguments(const trace::Trace& trace, const Account& account, const
   return arguments;
 }
 
+// What advice says of the program, beside the numbers of its row.
+void add_advice(const ProgramFacts& program, bool named, Arguments& arguments) {
+  put(arguments, "batches", batch_advice(program, false));
+  put(arguments, "kernels", cpu_kernel_advice(program));
+  put(arguments, "fewer", small_operator_advice(program));
+  put(arguments, "one_order", cpu_order_advice(program));
+  put(arguments, "unnamed", unnamed_code_advice(program, named));
+}
+
 Arguments part_arguments(const trace::Operator& op, const Part& part, double step_ms) {
   const OperatorProfile& profile = *part.profile;
   Arguments arguments;
@@ -193,8 +203,10 @@ std::vector<double> samples_of(const Account& account, std::vector<double> waiti
 
 }  // namespace
 
-std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile& profile, Subject subject) {
+std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile& profile, Subject subject,
+                                   const LinesByCause& lines) {
   std::vector<LedgerRow> ledger;
+  const ProgramFacts program = facts_of(trace);
   Accounts accounts = collect(profile);
   for (Cause cause : all_causes()) {
     const Account& account = of(accounts, cause);
@@ -204,12 +216,17 @@ std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile&
     row.cause = cause;
     row.ms = account.ms;
     row.share = profile.step_ms > 0 ? account.ms / profile.step_ms : 0;
+    if (!is_busy(cause)) row.lines = lines[static_cast<std::size_t>(cause)];
+    Arguments arguments = row_arguments(trace, account, profile, cause);
+    add_advice(program, !row.lines.empty(), arguments);
     row.evidence = evidence_of(rule, trace, account, profile);
-    row.fix = rule.fix.of(subject == Subject::kPlan ? trace::Framework::kHone : trace.meta.framework);
+    tell_lines(row.lines, row.evidence);
+    row.fix = fill(rule.fix.of(subject == Subject::kPlan ? trace::Framework::kHone : trace.meta.framework),
+                   arguments);
     row.rule = rule.id;
     row.predicted_gain_ms = gain_of(rule, account, profile);
-    row.title = fill(rule.title, row_arguments(trace, account, profile, cause));
-    row.caveat = fill(rule.caveat, row_arguments(trace, account, profile, cause));
+    row.title = fill(rule.title, arguments);
+    row.caveat = fill(rule.caveat, arguments);
     row.samples_ms = samples_of(account, profile.waiting_samples_ms[static_cast<std::size_t>(cause)]);
     ledger.push_back(std::move(row));
   }

@@ -5,14 +5,16 @@
 #include <vector>
 
 #include "analyze/findings.h"
+#include "analyze/host_lines.h"
 #include "analyze/profile.h"
 
 namespace hone::analyze {
 
 // One row a cause that takes time, in the order of Cause. The rows add up to the profile's step: they are a
-// partition of its parts. Evidence, fix and gain come from the rules.
-std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile& profile,
-                                   Subject subject = Subject::kPlan);
+// partition of its parts. Evidence, fix and gain come from the rules. `lines` has what the host was at by cause, while no
+// operator ran.
+std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile& profile, Subject subject,
+                                   const LinesByCause& lines);
 
 // The rows that their rules find worth saying, largest gain first.
 std::vector<Finding> make_findings(std::span<const LedgerRow> ledger, Subject subject = Subject::kPlan);

@@ -214,8 +214,7 @@ constexpr HostProgramRule kHostProgramRules[] = {
     {.cause = Cause::kLayout,
      .summary = "{count} copies and transposes, {bytes} moved without arithmetic",
      .operator_evidence = "{name}: {ms} for {bytes}",
-     .fix = {.pytorch = "keep one order through the model: memory_format=torch.channels_last for images, no "
-                        ".contiguous(), .permute() or .t() between operators",
+     .fix = {.pytorch = "{one_order}",
              .native = "keep one order through the program, without copies that only change it; channels "
                        "last for images"}},
     {.cause = Cause::kAvoidableTraffic,
@@ -229,8 +228,7 @@ constexpr HostProgramRule kHostProgramRules[] = {
      .title = "{ms} per step is lost in operators that take longer than the floor",
      .summary = "{count} operators above their floors",
      .operator_evidence = "{name}: {ms} above its floor of {floor}; {fraction} of the {roof} roof",
-     .fix = {.pytorch = "try torch.compile(model), another number of threads (torch.set_num_threads), or "
-                        "channels_last for convolutions",
+     .fix = {.pytorch = "{kernels}",
              .native = "try another library or algorithm for these shapes, another number of threads, or "
                        "channels last for convolutions"},
      .caveat = "the gain assumes that a good kernel exists: {attainable} of the roof for the largest "
@@ -239,9 +237,7 @@ constexpr HostProgramRule kHostProgramRules[] = {
      .threshold = 0.05,
      .gain = Gain::kAboveRecorder,
      .summary = "{gaps}, {gap} each on average: Python, the framework's own work, and the profiler's",
-     .fix = {.pytorch = "use torch.compile(model), which issues the step as fewer, larger operators; or "
-                        "larger batches, and foreach or fused optimizers instead of loops over parameters",
-             .native = "use fewer and larger operators, or larger batches"},
+     .fix = {.pytorch = "{fewer}", .native = "use fewer and larger operators, or larger batches"},
      .caveat = "about 5 µs of each gap are left out: what issuing and recording an operator costs"},
     {.cause = Cause::kHostSync,
      .title = "{ms} per step the host waits",
@@ -249,8 +245,7 @@ constexpr HostProgramRule kHostProgramRules[] = {
              .native = "remove waits from the step (reads of results, prints of values, locks)"}},
     {.cause = Cause::kInput,
      .summary = "{ms} in data loading while no operator ran",
-     .fix = {.pytorch = "prepare batches ahead: DataLoader(num_workers=…, prefetch_factor=…)",
-             .native = "prepare batches ahead, in other threads or processes"}},
+     .fix = {.pytorch = "{batches}", .native = "prepare batches ahead, in other threads or processes"}},
     {.cause = Cause::kIo,
      .summary = "{ms} in reads and writes while no operator ran",
      .fix = {.native = "read files ahead in workers, keep them in memory, write checkpoints in the "
@@ -270,8 +265,7 @@ constexpr HostProgramRule kHostProgramRules[] = {
      .recoverable = 1.0,
      .title = "{ms} per step is work of the program outside of its operators",
      .summary = "{ms} of which the trace says nothing",
-     .fix = {.pytorch = "move it out of the loop, into a thread or into DataLoader workers; record with "
-                        "with_stack=True to see which code it is",
+     .fix = {.pytorch = "move it out of the loop, into a thread or into DataLoader workers{unnamed}",
              .native = "move it out of the loop or into another thread"}},
 };
 

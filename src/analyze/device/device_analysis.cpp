@@ -259,7 +259,7 @@ void warn_of_clocks(const Study& study, Analysis& analysis) {
 }
 
 // There may be less here about other ranks than the reader thinks.
-void warn_of_ranks(Analysis& analysis) {
+void warn_of_ranks(bool observed, Analysis& analysis) {
   const int world = analysis.world_size;
   const auto given = static_cast<int>(analysis.ranks.size());
   if (given < world)
@@ -271,8 +271,9 @@ void warn_of_ranks(Analysis& analysis) {
     if (row.cause == Cause::kStraggler && row.share > kHealthyShare && row.predicted_gain_ms < 0.1 * row.ms)
       analysis.warnings.push_back(fmt::format(
           "{} of waiting for a rank ({}) is attributed to the recorder, which slows the hosts of the "
-          "ranks unequally; record again without record_shapes to be sure",
-          fixed_ms(row.ms, analysis.step.ms.median), format_percent(row.share)));
+          "ranks unequally{}",
+          fixed_ms(row.ms, analysis.step.ms.median), format_percent(row.share),
+          observed ? "" : "; record again without record_shapes to be sure"));
 }
 
 }  // namespace
@@ -351,7 +352,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
     analysis.warnings.push_back(std::move(warning));
   warn_of_devices(study, analysis);
   warn_of_clocks(study, analysis);
-  warn_of_ranks(analysis);
+  warn_of_ranks(!trace.meta.blocks.empty(), analysis);
   analysis.warnings.insert(analysis.warnings.end(), doubts.begin(), doubts.end());
   qualify(study.evidence[study.headline], analysis);
   tell_ranks_of_other_runs(study, analysis);

@@ -83,6 +83,13 @@ std::optional<WeightGatherRange> weight_gather(std::string_view name) {
   return WeightGatherRange{name, unpacks};
 }
 
+std::string_view optimizer_class(std::string_view range) {
+  constexpr std::string_view kStep = "Optimizer.step#";
+  if (!range.starts_with(kStep)) return {};
+  range.remove_prefix(kStep.size());
+  return range.substr(0, range.find('.'));
+}
+
 bool is_optimizer_kind(std::string_view kind) {
   // Sharded training copies each layer's weights with it before they are gathered.
   if (kind.starts_with("aten::_foreach_copy")) return false;

@@ -53,6 +53,9 @@ struct WeightGatherRange {
 };
 std::optional<WeightGatherRange> weight_gather(std::string_view name);
 
+// The class of which a range is a step: "AdamW" of "Optimizer.step#AdamW.step"; empty: it is no such range.
+std::string_view optimizer_class(std::string_view range);
+
 // Operators that update parameters, whatever is around them: "aten::_fused_adamw_",
 // "aten::_foreach_addcdiv_".
 bool is_optimizer_kind(std::string_view kind);

@@ -15,6 +15,11 @@ TEST(WeightGathers, AreKnownByTheirRange) {
   EXPECT_TRUE(weight_gather("FSDP::all_gather_copy_out (layers.1)")->unpacks);
 }
 
+TEST(OptimizerClass, IsInTheNameOfItsRange) {
+  EXPECT_EQ(optimizer_class("Optimizer.step#AdamW.step"), "AdamW");
+  EXPECT_EQ(optimizer_class("Optimizer.zero_grad#AdamW.zero_grad"), "");
+}
+
 TEST(AccumulateGrad, IsKnownByItsFunctionAndByTheEnginesRange) {
   EXPECT_TRUE(accumulates_gradient(kAccumulateGrad));
   EXPECT_TRUE(accumulates_gradient("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"));

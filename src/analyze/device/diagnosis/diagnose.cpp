@@ -15,6 +15,7 @@
 #include "analyze/device/ranks.h"
 #include "analyze/device/rules/tables.h"
 #include "analyze/host_lines.h"
+#include "analyze/program_facts.h"
 #include "analyze/rules.h"
 #include "core/units.h"
 #include "trace/kernel_family.h"
@@ -60,7 +61,8 @@ class Diagnoser {
         own_(study.ranks[study.headline]),
         straggler_(gains.straggler()),
         late_(late),
-        program_(traits_of(study, gains)) {
+        program_(traits_of(study, gains)),
+        facts_(facts_of(*study.trace)) {
     if (accounts[static_cast<std::size_t>(Cause::kBubble)].ms > 0) bubble_ = gains.bubble_gain();
     lines_ =
         lines_of_idle_host(*study.trace, study.timelines[study.headline], study.activities[study.headline]);
@@ -130,6 +132,10 @@ class Diagnoser {
     put(arguments, "files", file_remedy(entries));
     put(arguments, "micro_batches", micro_batch_remedy(bubble_.best.micro_batches));
     put(arguments, "turns", loop_remedy(own_.loops));
+    put(arguments, "batches", batch_advice(facts_, true));
+    put(arguments, "optimizer", optimizer_advice(facts_));
+    put(arguments, "unnamed",
+        unnamed_code_advice(facts_, !lines_[static_cast<std::size_t>(Cause::kHostOther)].empty()));
     return arguments;
   }
 
@@ -440,8 +446,9 @@ class Diagnoser {
   Straggler straggler_;
   std::span<const RankOperator> late_;
   ProgramTraits program_;
+  ProgramFacts facts_;
   Gains::BubbleGain bubble_;
-  std::array<std::vector<HostLine>, kCauseCount> lines_;
+  LinesByCause lines_;
   Diagnosis diagnosis_;
 };
 

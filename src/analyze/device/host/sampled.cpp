@@ -149,10 +149,9 @@ void name_by_samples(std::vector<ActivitySpan>& intervals, std::vector<std::size
   intervals = std::move(result);
 }
 
-std::array<std::vector<HostLine>, kCauseCount> lines_of_idle_host(const trace::Trace& trace,
-                                                                  const RankTimeline& timeline,
-                                                                  const HostActivity& activity) {
-  std::array<std::vector<HostLine>, kCauseCount> lines;
+LinesByCause lines_of_idle_host(const trace::Trace& trace, const RankTimeline& timeline,
+                                const HostActivity& activity) {
+  LinesByCause lines;
   const trace::TrackId lead = leading_thread(trace, timeline.threads);
   if (!lead.valid()) return lines;
   const int64_t pid = trace.tracks[lead.index].pid;

@@ -3,7 +3,6 @@
 // they say of a place between two launches holds for that place in every step.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -11,7 +10,7 @@
 #include "analyze/cause.h"
 #include "analyze/device/host/host_activity.h"
 #include "analyze/device/timeline/rank_timeline.h"
-#include "analyze/findings.h"
+#include "analyze/host_lines.h"
 #include "trace/trace.h"
 
 namespace hone::analyze::device {
@@ -22,8 +21,7 @@ void name_by_samples(std::vector<ActivitySpan>& intervals, std::vector<std::size
                      const trace::Trace& trace, const RankTimeline& timeline);
 
 // By cause, the lines that the rank's host was at while the device of the ledger had nothing to do.
-std::array<std::vector<HostLine>, kCauseCount> lines_of_idle_host(const trace::Trace& trace,
-                                                                  const RankTimeline& timeline,
-                                                                  const HostActivity& activity);
+LinesByCause lines_of_idle_host(const trace::Trace& trace, const RankTimeline& timeline,
+                                const HostActivity& activity);
 
 }  // namespace hone::analyze::device

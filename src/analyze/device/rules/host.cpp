@@ -91,9 +91,7 @@ constexpr DeviceRule kHostRules[] = {
      .title = "{ms} per step the device waits for input",
      .summary = "{ms} in which the host prepared the next batch and the device had nothing to do",
      .item = "{name}: {ms}",
-     .fix = {.pytorch =
-                 "prepare batches ahead, in enough processes: DataLoader(num_workers=…, prefetch_factor=…, "
-                 "persistent_workers=True, pin_memory=True); or move the preprocessing to the device",
+     .fix = {.pytorch = "{batches}",
              .jax = "prepare batches ahead, in other threads or processes (grain, tf.data with prefetch), "
                     "and jax.device_put them a step ahead",
              .native = "prepare the next batch in other threads while the device works, in pinned memory; or "
@@ -186,8 +184,7 @@ constexpr DeviceRule kHostRules[] = {
                 "in the calls named here",
      .item = "{name}: {ms}",
      .fix = {.pytorch = "take this work out of the loop or do it less often; or do it while the device "
-                        "works, behind the launches of the next step, in another thread or process; record "
-                        "with with_stack=True to see which code it is",
+                        "works, behind the launches of the next step, in another thread or process{unnamed}",
              .native = "take this work out of the loop or do it less often; or do it while the device works, "
                        "in another thread or process"},
      .caveat =
