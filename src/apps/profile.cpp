@@ -178,6 +178,7 @@ Status study_kernels(const ProfileOptions& options, observe::CountingOptions& co
   counters.set = trace::CounterSet::kFull;
   counters.kernels = kKernels;
   counters.instances = kInstances;
+  counters.lines = true;
   counters.patience_s = kPatience_s;
   return {};
 }

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/testing/source_folder.h"
 #include "trace/import/import.h"
 
 namespace hone::observe::testing {
@@ -28,8 +29,10 @@ class CountedProgram : public ::testing::Test {
 
   // Starts the program, has a timeline recorded, and orders what the lines ask for.
   void count(const std::string& lines, const std::string& cupti = "", const std::string& cuda = "") {
-    program.emplace(folder, std::map<std::string, std::string>{{"FAKE_CUPTI", cupti}, {"FAKE_CUDA", cuda}});
+    program.emplace(folder, std::map<std::string, std::string>{
+                                {"FAKE_CUPTI", cupti}, {"FAKE_CUDA", cuda}, {kLinesVariable, looks_at_code}});
     program->perform("init");
+    if (!module.empty()) program->perform("module " + module);
     ASSERT_TRUE(program->order(Mode::kTimeline));
     program->perform("launch 3");
     request(lines);
@@ -51,6 +54,7 @@ class CountedProgram : public ::testing::Test {
 
   RunFolder folder;
   std::optional<ObservedProgram> program;
+  std::string looks_at_code = "0", module;
 };
 
 TEST_F(CountedProgram, CountsAsManyLaunchesOfAKernelAsAreWanted) {
@@ -165,6 +169,89 @@ TEST_F(CountedProgram, CountsAgainInAnotherBlock) {
   program->perform("launch 2");
   EXPECT_TRUE(all_counted());
   EXPECT_THAT(segment_at_the_end().all<segments::Counters>(), SizeIs(2));
+}
+
+// The source lines that kernels wait at; what is sampled is said in observe/inject/testing/fake_cupti_pc_sampling.cpp.
+class SampledProgram : public CountedProgram {
+ protected:
+  SampledProgram() {
+    looks_at_code = "1";
+    module = (source_folder() / "src/observe/inject/testing/gather.cubin").string();
+  }
+  static constexpr const char* kRequest =
+      "metric gpu__time_duration.sum\nkernel 1 0 4 1 1 128 1 1 a_kernel\nlines\n";
+};
+
+TEST_F(SampledProgram, SamplesLaunchesOnceTheyAreCounted) {
+  count(kRequest);
+  program->perform("launch 10");
+  EXPECT_TRUE(all_counted());
+  const RawSegment segment = segment_at_the_end();
+  EXPECT_THAT(segment.notes(), IsEmpty());
+  EXPECT_THAT(segment.all<segments::Counters>(), SizeIs(1));
+  const auto sampled = segment.all<segments::SampledInstruction>();
+  ASSERT_THAT(sampled, SizeIs(2));
+  EXPECT_EQ(sampled[0].offset, 16u);
+  EXPECT_EQ(sampled[0].line, 1u);
+  EXPECT_EQ(sampled[0].line_info, segments::LineInfo::kKnown);
+  EXPECT_EQ(segment.name(sampled[0].file), "/src/fake.cu");
+  EXPECT_EQ(segment.name(sampled[0].function), "a_kernel");
+  EXPECT_THAT(sampled[0].grid, ElementsAre(4, 1, 1));
+  EXPECT_EQ(sampled[0].reasons, 1u);  // without the second count of the same reason
+  EXPECT_EQ(sampled[1].offset, 64u);
+}
+
+TEST_F(SampledProgram, SaysWhichCodeHasNoLines) {
+  module = folder.path() / "code";
+  std::ofstream(module) << "code of a device that says nothing of its source";
+  count(kRequest);
+  program->perform("launch 10");
+  EXPECT_TRUE(all_counted());
+  const auto sampled = segment_at_the_end().all<segments::SampledInstruction>();
+  ASSERT_THAT(sampled, SizeIs(2));
+  EXPECT_EQ(sampled[0].line_info, segments::LineInfo::kNone);
+}
+
+TEST_F(SampledProgram, SaysWhichCodeWasLoadedBeforeItLooked) {
+  looks_at_code = "0";
+  count(kRequest);
+  program->perform("launch 10");
+  EXPECT_TRUE(all_counted());
+  const auto sampled = segment_at_the_end().all<segments::SampledInstruction>();
+  ASSERT_THAT(sampled, SizeIs(2));
+  EXPECT_EQ(sampled[0].line_info, segments::LineInfo::kCodeUnseen);
+  EXPECT_EQ(sampled[0].file, segments::kNoName);
+}
+
+TEST_F(SampledProgram, KeepsItsCountersWhereTheDeviceCannotBeSampled) {
+  count(kRequest, "no_sampling");
+  program->perform("launch 10");
+  EXPECT_TRUE(all_counted());
+  const RawSegment segment = segment_at_the_end();
+  EXPECT_THAT(segment.notes(), ElementsAre(HasSubstr("no source lines of kernels: ")));
+  EXPECT_THAT(segment.all<segments::Counters>(), SizeIs(1));
+  EXPECT_THAT(segment.all<segments::SampledInstruction>(), IsEmpty());
+}
+
+TEST_F(SampledProgram, WritesWhatItHasWhenTheBlockEnds) {
+  count(kRequest);
+  program->perform("launch 2");
+  ASSERT_TRUE(program->order(Mode::kLeftAlone));
+  const auto sampled = segment_at_the_end().all<segments::SampledInstruction>();
+  EXPECT_THAT(sampled, SizeIs(2));
+}
+
+TEST_F(SampledProgram, CountsAndSamplesAgainInAnotherBlock) {
+  count(kRequest);
+  program->perform("launch 10");
+  EXPECT_TRUE(all_counted());
+  ASSERT_TRUE(program->order(Mode::kCounters));
+  program->perform("launch 10");
+  EXPECT_TRUE(all_counted());
+  const RawSegment segment = segment_at_the_end();
+  EXPECT_THAT(segment.notes(), IsEmpty());
+  EXPECT_THAT(segment.all<segments::Counters>(), SizeIs(2));
+  EXPECT_THAT(segment.all<segments::SampledInstruction>(), SizeIs(4));
 }
 
 }  // namespace

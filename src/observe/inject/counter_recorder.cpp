@@ -14,12 +14,17 @@ namespace segments = trace::segments;
 using cupti::Result;
 namespace {
 
+constexpr const char* kDuration = "gpu__time_duration.sum";
 constexpr int kMostFailures = 20;                 // counts that went wrong
 constexpr int64_t kGatePatience = 5'000'000'000;  // ns, for a count to come to its end
 constexpr int64_t kAlonePatience = 200'000'000;   // ns, for calls of other threads to return
 constexpr int64_t kAlonePeriod = 100'000;
 constexpr int64_t kRoundPatience = 2'000'000'000;  // ns without a count
 constexpr int64_t kLastPatience = 300'000'000;
+// Of each kernel, and for all of them together from the first sampled launch on.
+constexpr uint64_t kEnoughSamples = 20'000;
+constexpr uint32_t kMostSampled = 30;  // launches
+constexpr int64_t kSamplingPatience = 5'000'000'000;
 constexpr int64_t kEndPatience = 10'000'000'000, kEndPeriod = 1'000'000;  // ns
 
 // What the driver itself is asked in the middle of a launch.
@@ -46,13 +51,6 @@ struct OpenCalls {
   uint32_t period, depth;
 };
 __thread OpenCalls t_open_calls = {0, 0};
-
-std::string reason(const Cupti& cupti, Result result) {
-  if (result == Result::kNotPrivileged)
-    return "this user may not read hardware counters: run as root, or have the driver loaded with "
-           "NVreg_RestrictProfilingToAdminUsers=0 (https://developer.nvidia.com/ERR_NVGPUCTRPERM)";
-  return std::string("CUPTI says ") + cupti.text(result);
-}
 
 }  // namespace
 
@@ -124,6 +122,8 @@ bool CounterRecorder::prepare(const char* request_path) {
     wanted_.push_back({std::move(kernel)});
   }
   failures_ = 0;
+  phase_ = Phase::kCounting;
+  lines_wanted_ = request.lines;
   in_calls_ = 0;
   ++period_;
   contexts_are_of_before_ = enabled_;
@@ -163,6 +163,8 @@ void CounterRecorder::end() {
   for (int64_t waited = 0; owner_ != 0 && waited < kEndPatience; waited += kEndPeriod) {
     nanosleep(&period, nullptr);
   }
+  if (owner_ == 0 && phase_ == Phase::kSampling) phase_ = Phase::kSampled;
+  write_samples();
   for (int64_t waited = 0; enabled_ && waited < kLastPatience; waited += kEndPeriod)
     nanosleep(&period, nullptr);
 }
@@ -174,6 +176,7 @@ void CounterRecorder::disable_contexts() {
     if (context.profiler) profiler_.disable(&disabling);
   }
   contexts_.clear();
+  sampler_.disable();
   enabled_ = false;
 }
 
@@ -249,7 +252,7 @@ void CounterRecorder::launch_begins(uint32_t id, const cupti::CallData& call) {
   kernel_ = wanted(launched);
   if (!kernel_ || !can_be_counted(launched)) return let_go();
   divide_if_memory_is_short();
-  if (kernel_->in_round) next_round();
+  if (kernel_->in_round && phase_ == Phase::kCounting) next_round();
   if (done() || !start(launched.context)) let_go();
 }
 
@@ -258,8 +261,10 @@ CounterRecorder::Wanted* CounterRecorder::wanted(const Launched& launched) {
   for (Wanted& each : wanted_) {
     const WantedKernel& kernel = each.kernel;
     if (std::equal(kernel.grid, kernel.grid + 3, launched.grid) &&
-        std::equal(kernel.block, kernel.block + 3, launched.block) && kernel.symbol == launched.symbol)
+        std::equal(kernel.block, kernel.block + 3, launched.block) && kernel.symbol == launched.symbol) {
+      if (phase_ != Phase::kCounting) return sampled_enough(each) ? nullptr : &each;
       return each.in_round && !round_is_over() ? nullptr : &each;
+    }
   }
   return nullptr;
 }
@@ -271,14 +276,43 @@ bool CounterRecorder::round_is_over() const {
 }
 
 void CounterRecorder::next_round() {
-  if (++round_ >= rounds_) {
-    done_ = true;
-    return;
-  }
+  if (++round_ >= rounds_) return all_are_counted();
   for (Wanted& each : wanted_) each.in_round = false;
   if (groups_.empty()) return;
   disable_contexts();  // the metrics of a context stay as they are while it is enabled
   use_metrics(groups_[round_]);
+}
+
+// The profiler is left first: CUPTI cannot count and sample at once.
+void CounterRecorder::all_are_counted() {
+  if (!lines_wanted_ || !sampler_.begin()) {
+    done_ = true;
+    return;
+  }
+  disable_contexts();
+  sampling_until_ns_ = monotonic_ns() + kSamplingPatience;
+  phase_ = Phase::kSampling;
+}
+
+bool CounterRecorder::sampled_enough(const Wanted& wanted) const {
+  return phase_ == Phase::kSampled || wanted.samples >= kEnoughSamples || wanted.sampled >= kMostSampled;
+}
+
+// Where launches come no more, nobody is there to say that it is enough.
+void CounterRecorder::write_samples() {
+  if (phase_ == Phase::kSampling && monotonic_ns() > sampling_until_ns_) {
+    uint32_t none = 0;
+    if (!owner_.compare_exchange_strong(none, static_cast<uint32_t>(current_tid()))) return;
+    phase_ = Phase::kSampled;
+    let_go();
+  }
+  if (phase_ != Phase::kSampled) return;
+  try {
+    for (size_t i = 0; i < wanted_.size(); ++i) sampler_.write(i, wanted_[i].kernel);
+  } catch (...) {  // memory is short
+  }
+  done_ = true;
+  phase_ = Phase::kCounting;
 }
 
 bool CounterRecorder::can_be_counted(const Launched& launched) {
@@ -322,6 +356,12 @@ bool CounterRecorder::make_images(Context& context) {
 }
 
 bool CounterRecorder::start(void* context) {
+  if (phase_ == Phase::kSampling) {
+    enabled_ = true;
+    const bool started = sampler_.start(context, kernel_->ns);
+    if (!started) phase_ = Phase::kSampled;
+    return started;
+  }
   if (std::exchange(contexts_are_of_before_, false)) disable_contexts();
   at_ = context_of(context);
   if (!at_) return false;
@@ -344,6 +384,7 @@ bool CounterRecorder::start(void* context) {
 
 void CounterRecorder::launch_ends(const cupti::CallData& call) {
   if (owner_ != static_cast<uint32_t>(current_tid())) return;
+  if (phase_ != Phase::kCounting) return sample_ends();
   const bool launched = !call.returned || *static_cast<const int*>(call.returned) == 0;
   auto stopping = cupti::parameters<cupti::RangeStop>();
   stopping.profiler = at_->profiler;
@@ -354,6 +395,20 @@ void CounterRecorder::launch_ends(const cupti::CallData& call) {
     give_up("kernels were launched, and CUPTI counted none, or more than one");
   }
   if (done()) disable_contexts();
+  let_go();
+}
+
+void CounterRecorder::sample_ends() {
+  uint64_t samples = 0;
+  const bool sampled = sampler_.stop(static_cast<size_t>(kernel_ - wanted_.data()), samples);
+  ++kernel_->sampled;
+  kernel_->samples += samples;
+  const bool enough = std::all_of(wanted_.begin(), wanted_.end(),
+                                  [this](const Wanted& each) { return sampled_enough(each); });
+  if (!sampled || enough || monotonic_ns() > sampling_until_ns_) {
+    disable_contexts();
+    phase_ = Phase::kSampled;
+  }
   let_go();
 }
 
@@ -384,12 +439,13 @@ void CounterRecorder::write(Wanted& wanted) {
   record_.append(&whole, sizeof(whole));
   for (size_t i = 0; i < values_.size(); ++i) {
     const segments::CounterValue value = {metric_names_[i], 0, values_[i]};
+    if (std::strcmp(config_->metrics()[i], kDuration) == 0) wanted.ns = values_[i];
     record_.append(&value, sizeof(value));
   }
   output_.add_all(record_, 1);
   wanted.in_round = true;
   last_count_ns_ = monotonic_ns();
-  if (round_ + 1 == rounds_ && round_is_over()) done_ = true;
+  if (round_ + 1 == rounds_ && round_is_over()) all_are_counted();
 }
 
 void CounterRecorder::let_go() {
@@ -401,7 +457,7 @@ void CounterRecorder::let_go() {
 
 bool CounterRecorder::check(Result result, const char* what) {
   if (result == Result::kSuccess) return true;
-  give_up(std::string(what) + ": " + reason(cupti_, result));
+  give_up(std::string(what) + ": " + cupti_.reason(result));
   return false;
 }
 

@@ -10,6 +10,9 @@
 // A launch is counted alone: calls of other threads that would give the device work, copy, set or allocate memory wait until it
 // is done, because what they did in between would be counted, repeated or undone with it. That takes tens of milliseconds, and
 // has an end (kGatePatience) whatever happens.
+//
+// Where source lines are wanted, more launches of the same kernels are sampled once all are counted (pc_sampler.h), likewise
+// alone.
 #pragma once
 
 #include <atomic>
@@ -22,12 +25,14 @@
 #include "observe/inject/counter_request.h"
 #include "observe/inject/cupti.h"
 #include "observe/inject/output.h"
+#include "observe/inject/pc_sampler.h"
 
 namespace hone::observe::inject {
 
 class CounterRecorder {
  public:
-  CounterRecorder(const Cupti& cupti, Output& output) : cupti_(cupti), output_(output) {}
+  CounterRecorder(const Cupti& cupti, Output& output, LoadedCode& code)
+      : cupti_(cupti), output_(output), sampler_(cupti, output, code) {}
 
   // Makes ready what the file asks for. False: nothing can be counted; a note says why, unless nothing was asked.
   bool begin(const char* request_path);
@@ -35,6 +40,8 @@ class CounterRecorder {
   void end();
   // Everything is counted that was asked for, or will not be.
   bool done() const { return done_.load(std::memory_order_acquire); }
+  // Of the thread that obeys orders, from time to time: what was sampled is written once there is enough, or nothing more comes.
+  void write_samples();
 
   // At both ends of calls of the program: of those that work (CallTable::each_that_works), between begin() and end(), and from
   // the moment CUPTI is attached of those of the driver that begin and end the capture of a stream. Never throws.
@@ -58,6 +65,9 @@ class CounterRecorder {
     WantedKernel kernel;
     uint32_t counted = 0;
     bool in_round = false;  // it has been counted in this round
+    double ns = 0;          // a launch, as counted
+    uint32_t sampled = 0;   // launches
+    uint64_t samples = 0;
   };
 
   bool prepare(const char* request_path);
@@ -77,18 +87,27 @@ class CounterRecorder {
   void write(Wanted& wanted);
   bool round_is_over() const;
   void next_round();
+  void all_are_counted();
+  bool sampled_enough(const Wanted& wanted) const;
+  void sample_ends();
   void disable_contexts();
   void let_go();
   bool check(cupti::Result result, const char* what);
   void give_up(const std::string& why);
 
+  // What launches are for: to be counted, to be sampled, nothing more.
+  enum class Phase : uint32_t { kCounting, kSampling, kSampled };
+
   const Cupti& cupti_;
   Output& output_;
+  PcSampler sampler_;
   CuptiProfiler profiler_;
   const char* chip_ = nullptr;
   bool profiler_was_used_ = false;
 
   std::atomic<bool> ends_{true}, done_{true};
+  std::atomic<Phase> phase_{Phase::kCounting};
+  std::atomic<int64_t> sampling_until_ns_{0};
   std::atomic<int32_t> captures_{0};  // of streams, at this moment
   std::atomic<uint32_t> owner_{0};    // futex: the thread whose launch is being counted; 0: none
   std::atomic<int32_t> in_calls_{0};  // threads
@@ -106,6 +125,7 @@ class CounterRecorder {
   std::vector<double> values_;
   ByteBuffer record_;
   bool memory_was_asked_ = false;
+  bool lines_wanted_ = false;
   uint32_t round_ = 0, rounds_ = 0;
   int64_t last_count_ns_ = 0;
   std::atomic<bool> enabled_{false};     // contexts

@@ -10,6 +10,7 @@ namespace {
 
 void read_request_line(const char* line, CounterRequest& request) {
   constexpr const char kMetric[] = "metric ", kKernel[] = "kernel ";
+  if (std::strcmp(line, "lines") == 0) request.lines = true;
   if (std::strncmp(line, kMetric, sizeof(kMetric) - 1) == 0) {
     request.metrics.emplace_back(line + sizeof(kMetric) - 1);
     return;

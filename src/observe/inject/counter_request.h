@@ -18,6 +18,7 @@ struct WantedKernel {
 struct CounterRequest {
   std::vector<std::string> metrics;
   std::vector<WantedKernel> kernels;
+  bool lines = false;  // and at which instructions they wait
 };
 
 // False where there is no such file. Lines that cannot be read are passed over.

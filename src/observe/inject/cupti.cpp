@@ -168,6 +168,15 @@ const char* Cupti::text(Result result) const {
   return "unknown error";
 }
 
+std::string Cupti::reason(Result result) const {
+  if (result == Result::kNotPrivileged)
+    return "this user may not read hardware counters: run as root, or have the driver loaded with "
+           "NVreg_RestrictProfilingToAdminUsers=0 (https://developer.nvidia.com/ERR_NVGPUCTRPERM)";
+  return std::string("CUPTI says ") + text(result);
+}
+
+void* Cupti::symbol(const char* name) const { return library ? dlsym(library, name) : nullptr; }
+
 bool load_cupti(const Environment& environment, Cupti& cupti, char* why, size_t why_bytes) {
   std::string path;
   void* library = open_cupti(environment, path);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "observe/inject/cupti_abi.h"
 #include "observe/inject/environment.h"
@@ -37,8 +38,19 @@ struct Cupti {
   uint32_t version = 0;  // CUPTI_API_VERSION: 18 is CUDA 12.0, 130001 is CUDA 13.0 update 1
   char path[4096] = {};
 
+  // A function that is not among those above; null: this version lacks it.
+  template <typename Function>
+  Function find(const char* name) const {
+    return reinterpret_cast<Function>(symbol(name));
+  }
+
   // CUPTI's words for a result.
   const char* text(Result result) const;
+  // Why the profiler refuses something, for the user.
+  std::string reason(Result result) const;
+
+ private:
+  void* symbol(const char* name) const;
 };
 
 // Looks for CUPTI where the process has it loaded; beside the CUDA libraries and Python packages that it has loaded;

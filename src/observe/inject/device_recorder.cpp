@@ -85,7 +85,7 @@ void DeviceRecorder::obey_locked() {
   if (order.mode == Mode::kFinished) return let_go();
   const bool watches = order.mark_runtime_call || order.mark_driver_call;
   if (order.mode == Mode::kWaiting && !watches) {
-    environment_.attach_early ? (void)attach() : let_go();
+    environment_.attach_early || environment_.lines ? (void)attach() : let_go();
   } else if (order.mode == Mode::kLeftAlone || order.mode == Mode::kWaiting) {
     if (environment_.detach_finalizes) let_go();
     watch_for_marks(order);
@@ -128,6 +128,7 @@ bool DeviceRecorder::attach() {
   for (uint32_t id : {cupti::kGraphNodeCreated, cupti::kGraphNodeCloned, cupti::kGraphExecCreated}) {
     enable_callback(true, cupti::Domain::kResource, id);
   }
+  if (environment_.lines) enable_callback(true, cupti::Domain::kResource, cupti::kModuleLoaded);
   enable_callback(true, cupti::Domain::kState, cupti::kFatalError);
   watch_captures();
   if (!exit_is_watched_) {
@@ -398,6 +399,7 @@ void DeviceRecorder::in_child() {
   lock_.reopen();
   watch_ = Watch::kNothing;
   counters_.in_child();
+  code_.in_child();
   lent_ = false;
   captures_ = 0;
   if (cuda_is_here()) state_ = State::kGone;  // CUDA does not work in the child either
@@ -422,18 +424,21 @@ void DeviceRecorder::on_callback(cupti::Domain domain, uint32_t id, const void* 
     case cupti::Domain::kRuntime:
     case cupti::Domain::kDriver:
       return on_call(domain, id, *static_cast<const cupti::CallData*>(data));
-    case cupti::Domain::kResource: {
-      const auto* graph =
-          static_cast<const cupti::GraphData*>(static_cast<const cupti::ResourceData*>(data)->descriptor);
-      if (graph) on_graph(id, *graph);
-      return;
-    }
+    case cupti::Domain::kResource:
+      return on_resource(id, static_cast<const cupti::ResourceData*>(data)->descriptor);
     case cupti::Domain::kState:
       if (id != cupti::kFatalError) return;
       state_ = State::kGone;
       output_.note("no device work recorded from here on: CUPTI met an error and detached itself");
       return;
   }
+}
+
+void DeviceRecorder::on_resource(uint32_t id, const void* descriptor) {
+  if (!descriptor) return;
+  if (id != cupti::kModuleLoaded) return on_graph(id, *static_cast<const cupti::GraphData*>(descriptor));
+  const auto& module = *static_cast<const cupti::LoadedModule*>(descriptor);
+  code_.loaded(cupti_, module.cubin, module.bytes);
 }
 
 void DeviceRecorder::on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call) {

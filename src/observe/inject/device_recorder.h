@@ -17,6 +17,7 @@
 #include "observe/inject/calls.h"
 #include "observe/inject/counter_recorder.h"
 #include "observe/inject/cupti.h"
+#include "observe/inject/loaded_code.h"
 #include "observe/inject/output.h"
 #include "trace/segments/record.h"
 
@@ -74,7 +75,10 @@ class DeviceRecorder {
   bool lent() const { return lent_.load(); }
 
   // Whether all is counted that was ordered to be, as far as it can be.
-  bool counted() const { return counters_.done(); }
+  bool counted() {
+    counters_.write_samples();
+    return counters_.done();
+  }
 
   void in_child();
 
@@ -122,6 +126,7 @@ class DeviceRecorder {
   void on_watched_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call);
   void on_call_while_detaching(const cupti::CallData& call);
   bool on_capture(uint32_t id, const cupti::CallData& call);
+  void on_resource(uint32_t id, const void* descriptor);
   void on_graph(uint32_t id, const cupti::GraphData& graph);
 
   const Environment& environment_;
@@ -131,7 +136,8 @@ class DeviceRecorder {
   Correlations correlations_;
   Calls calls_{output_, runtime_, driver_, correlations_};
   Activities activities_{cupti_, output_, calls_, correlations_};
-  CounterRecorder counters_{cupti_, output_};
+  LoadedCode code_;
+  CounterRecorder counters_{cupti_, output_, code_};
 
   DeviceOrder order_;  // the last
   Lock lock_;          // orders, one at a time; never taken in a callback of CUPTI

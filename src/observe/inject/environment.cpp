@@ -5,6 +5,8 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "observe/control.h"
+
 namespace hone::observe::inject {
 namespace {
 
@@ -40,6 +42,7 @@ Environment Environment::read() {
   copy_variable(found.cupti, "HONE_OBSERVE_CUPTI");
   copy_variable(found.cuda_home, "CUDA_HOME");
   copy_variable(found.cuda_path, "CUDA_PATH");
+  found.lines = variable_is(kLinesVariable, "1");
   found.attach_early = variable_is("HONE_OBSERVE_ATTACH", "early");
   found.detach_finalizes = variable_is("HONE_OBSERVE_DETACH", "finalize");
   found.driver_calls_always = variable_is("HONE_OBSERVE_DRIVER_CALLS", "always");

@@ -15,6 +15,8 @@ struct Environment {
   // Where CUPTI may be; empty: not said.
   char cupti[1024] = {}, cuda_home[1024] = {}, cuda_path[1024] = {};
 
+  bool lines = false;  // kLinesVariable
+
   // For experiments (bench/observe/README.md).
   bool attach_early = false, detach_finalizes = false;
   bool driver_calls_always = false, driver_calls_never = false;

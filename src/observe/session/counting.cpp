@@ -9,19 +9,20 @@ namespace hone::observe {
 
 namespace segments = trace::segments;
 
-std::string counter_request(const std::vector<KernelTime>& kernels, trace::CounterSet set, int instances) {
+std::string counter_request(const std::vector<KernelTime>& kernels, const CountingOptions& options) {
   std::string request;
   for (const trace::CounterMetric& metric : trace::counter_metrics()) {
-    if (metric.set == trace::CounterSet::kFull && set != trace::CounterSet::kFull) continue;
+    if (metric.set == trace::CounterSet::kFull && options.set != trace::CounterSet::kFull) continue;
     request += "metric";
     for (const std::string_view name : metric.names)
       if (!name.empty()) request += fmt::format(" {}", name);
     request += '\n';
   }
   for (const KernelTime& kernel : kernels)
-    request += fmt::format("kernel {} {} {} {} {} {} {} {} {}\n", instances, kernel.device, kernel.grid[0],
-                           kernel.grid[1], kernel.grid[2], kernel.block[0], kernel.block[1], kernel.block[2],
-                           kernel.symbol);
+    request += fmt::format("kernel {} {} {} {} {} {} {} {} {}\n", options.instances, kernel.device,
+                           kernel.grid[0], kernel.grid[1], kernel.grid[2], kernel.block[0], kernel.block[1],
+                           kernel.block[2], kernel.symbol);
+  if (options.lines) request += "lines\n";
   return request;
 }
 

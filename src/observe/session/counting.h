@@ -20,11 +20,12 @@ struct CountingOptions {
   std::string pattern = {};  // of the kernels to count; empty: those that take most time
   int kernels = 5;           // at most
   int instances = 3;         // of each
+  bool lines = false;        // and the source lines that they wait at
   double patience_s = 15;    // until all are counted
 };
 
 // The request that a process reads (observe/control.h).
-std::string counter_request(const std::vector<KernelTime>& kernels, trace::CounterSet set, int instances);
+std::string counter_request(const std::vector<KernelTime>& kernels, const CountingOptions& options);
 // Writes it where the process looks.
 Status write_counter_request(const std::filesystem::path& run_folder, int pid, const std::string& request);
 

@@ -13,6 +13,7 @@
 namespace hone::observe {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -106,11 +107,15 @@ TEST(CounterRequests, NameEveryMetricOfTheirSetAndEveryKernel) {
   kernel.device = 1;
   kernel.grid = {132, 2, 1};
   kernel.block = {256, 1, 1};
-  const std::string usual = counter_request({kernel}, trace::CounterSet::kUsual, 3);
+  const std::string usual = counter_request({kernel}, {});
   EXPECT_THAT(usual, HasSubstr("metric dram__bytes_read.sum dram__bytes_op_read.sum\n"));
   EXPECT_THAT(usual, HasSubstr("kernel 3 1 132 2 1 256 1 1 _Z4gemmIfEvi\n"));
   EXPECT_THAT(usual, Not(HasSubstr("stalled_drain")));
-  EXPECT_THAT(counter_request({kernel}, trace::CounterSet::kFull, 3), HasSubstr("stalled_drain"));
+  CountingOptions study;
+  study.set = trace::CounterSet::kFull;
+  study.lines = true;
+  EXPECT_THAT(usual, Not(HasSubstr("lines\n")));
+  EXPECT_THAT(counter_request({kernel}, study), AllOf(HasSubstr("stalled_drain"), HasSubstr("\nlines\n")));
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ std::vector<std::pair<std::string, std::string>> environment_for(const SessionOp
   std::vector<std::pair<std::string, std::string>> set =
       recorder_environment(options.folder, options.recorder);
   set.insert(set.end(), options.environment.begin(), options.environment.end());
+  if (options.counters.lines) set.emplace_back(kLinesVariable, "1");
   return set;
 }
 
@@ -233,8 +234,8 @@ void Session::count_kernels() {
   if (choice->counted.empty() && choice->left_out.empty())
     note(fmt::format("no counters: the program launched no kernel whose name matches '{}'", options.pattern));
   if (choice->counted.empty()) return;
-  const Status written = write_counter_request(
-      options_.folder, pid, counter_request(choice->counted, options.set, options.instances));
+  const Status written =
+      write_counter_request(options_.folder, pid, counter_request(choice->counted, options));
   if (!written.ok()) return note("no counters: " + written.error().message);
   if (!order(Mode::kCounters, next_block_)) return;
   recorded_.blocks.push_back({next_block_++, Mode::kCounters, now_ns(), 0});

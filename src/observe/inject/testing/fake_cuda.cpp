@@ -73,6 +73,7 @@ int cuDeviceGetAttribute(int* value, int attribute, int) {
 int cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = 80ull << 30, 0; }
 int cuDeviceGetUuid_v2(void* uuid, int device) { return std::memset(uuid, 1 + device, 16), 0; }
 int cuCtxGetDevice(int* device) { return *device = 0, 0; }
+int cuCtxSynchronize() { return 0; }
 int cuMemGetInfo_v2(size_t* free, size_t* total) {
   const char* behave = std::getenv("FAKE_CUDA");
   *total = 80ull << 30;
@@ -134,4 +135,8 @@ void fake_capture_graph(const char* kernel) {
 void fake_launch_graph() {
   FakeCall call(kRuntime, kFakeGraphLaunch);
   for (uint64_t node : kExecuted) call.work({FakeWork::kKernel, "in_graph", node, 0});
+}
+
+void fake_load_module(const void* cubin, size_t bytes) {
+  if (const FakeListener* listener = current_listener) listener->module_loaded(cubin, bytes);
 }

@@ -39,6 +39,7 @@ struct FakeListener {
   void (*exit)(int domain, uint32_t call, const char* kernel, uint32_t correlation);
   void (*work)(const FakeWork& work, uint32_t correlation);
   void (*node_created)(uint64_t node, uint64_t original);
+  void (*module_loaded)(const void* cubin, size_t bytes);
 };
 
 extern "C" {
@@ -54,6 +55,7 @@ int cuDeviceGetAttribute(int* value, int attribute, int device);
 int cuDeviceTotalMem_v2(size_t* bytes, int device);
 int cuDeviceGetUuid_v2(void* uuid, int device);
 int cuCtxGetDevice(int* device);
+int cuCtxSynchronize();
 int cuMemGetInfo_v2(size_t* free, size_t* total);  // FAKE_CUDA=full: little is free
 int cuStreamIsCapturing(void* stream, int* status);
 
@@ -67,4 +69,5 @@ void fake_synchronize();
 void fake_get_device();
 void fake_capture_graph(const char* kernel);  // of two kernels, which are not launched
 void fake_launch_graph();
+void fake_load_module(const void* cubin, size_t bytes);
 }

@@ -1,6 +1,6 @@
 // A CUPTI over the fake CUDA: callbacks, activities in buffers, one subscriber, detaching. FAKE_CUPTI=taken: another
 // profiler has subscribed; =taken_once: it has gone when one asks again; =late: work takes 200 ms to be done; =old: of a version before 12.0; =refuses: kernels may not be recorded; =drops: it loses 7
-// records a buffer. What it counts: fake_cupti_profiler.cpp.
+// records a buffer. What it counts and samples: fake_cupti_profiler.cpp, fake_cupti_pc_sampling.cpp.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -15,8 +15,10 @@
 #include <unistd.h>
 
 #include "observe/inject/cupti_abi.h"
+#include "observe/inject/cupti_pc_sampling_abi.h"
 #include "observe/inject/cupti_profiler_abi.h"
 #include "observe/inject/testing/fake_cuda.h"
+#include "observe/inject/testing/fake_cupti_pc_sampling.h"
 #include "observe/inject/testing/fake_cupti_profiler.h"
 
 namespace cupti = hone::observe::inject::cupti;
@@ -171,6 +173,7 @@ void work(const FakeWork& done, uint32_t correlation) {
   const uint64_t now = state.now();
   state.last_work = steady_clock();
   if (done.kind == FakeWork::kKernel) fake_profiler_sees_kernel();
+  if (done.kind == FakeWork::kKernel) fake_sampler_sees_kernel(done.name);
   if (done.kind == FakeWork::kKernel && enabled(ActivityKind::kConcurrentKernel)) {
     cupti::KernelActivity kernel = {};
     kernel.kind = ActivityKind::kConcurrentKernel;
@@ -227,8 +230,7 @@ void work(const FakeWork& done, uint32_t correlation) {
   }
 }
 
-void node_created(uint64_t node, uint64_t original) {
-  const uint32_t id = original ? cupti::kGraphNodeCloned : cupti::kGraphNodeCreated;
+void tell_resource(uint32_t id, void* descriptor) {
   cupti::Callback callback = nullptr;
   void* user = nullptr;
   {
@@ -237,15 +239,24 @@ void node_created(uint64_t node, uint64_t original) {
       callback = state.callback, user = state.user;
   }
   if (!callback) return;
+  cupti::ResourceData resource = {nullptr, nullptr, descriptor};
+  callback(user, Domain::kResource, id, &resource);
+}
+
+void node_created(uint64_t node, uint64_t original) {
   cupti::GraphData graph = {};
   graph.node = reinterpret_cast<void*>(node);
   graph.original_node = reinterpret_cast<void*>(original);
   graph.graph = reinterpret_cast<void*>(uint64_t{5});
-  cupti::ResourceData resource = {nullptr, nullptr, &graph};
-  callback(user, Domain::kResource, id, &resource);
+  tell_resource(original ? cupti::kGraphNodeCloned : cupti::kGraphNodeCreated, &graph);
 }
 
-constexpr FakeListener kListener = {enter, leave, work, node_created};
+void module_loaded(const void* cubin, size_t bytes) {
+  cupti::LoadedModule module = {1, bytes, static_cast<const char*>(cubin)};
+  tell_resource(cupti::kModuleLoaded, &module);
+}
+
+constexpr FakeListener kListener = {enter, leave, work, node_created, module_loaded};
 
 Result subscribe(cupti::Subscriber* subscriber, cupti::Callback callback, void* user) {
   std::lock_guard<std::mutex> held(lock);

@@ -46,6 +46,8 @@ void fake_profiler_sees_kernel() {
   if (ranges.started) ++ranges.kernels;
 }
 
+bool fake_profiler_is_enabled() { return profilers > 0; }
+
 extern "C" {
 
 Result cuptiProfilerInitialize(cupti::ProfilerInitialize*) { return Result::kSuccess; }

@@ -3,3 +3,4 @@
 
 // A kernel runs: between start and stop it is counted.
 void fake_profiler_sees_kernel();
+bool fake_profiler_is_enabled();

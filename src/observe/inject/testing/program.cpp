@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -219,6 +221,12 @@ void limit_files(long bytes) {
   setrlimit(RLIMIT_FSIZE, &limit);
 }
 
+void load_module(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string cubin((std::istreambuf_iterator<char>(file)), {});
+  fake_load_module(cubin.data(), cubin.size());
+}
+
 void perform(const std::string& what, const std::string& with, char** arguments) {
   const int count = std::atoi(with.c_str());
   const auto times = [&](auto action) {
@@ -236,6 +244,7 @@ void perform(const std::string& what, const std::string& with, char** arguments)
   if (what == "ask") fake_get_device();
   if (what == "capture") fake_capture_graph("a_kernel");
   if (what == "graph") fake_launch_graph();
+  if (what == "module") load_module(with);
   if (what == "mark") mark(with);
   if (what == "note") of_hone<void(const char*)>("hone_note")(with.c_str());
   if (what == "ranges") times([] { end_range(begin_range("aten::add")); });
