@@ -5,7 +5,7 @@ function(hone_install)
   include(GNUInstallDirs)
   install(TARGETS hone RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(TARGETS hone_inject LIBRARY DESTINATION lib/hone)  # where hone looks, whatever the system calls its lib
-  install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/hone_observe DESTINATION share/hone/python
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/hone_observe ${CMAKE_SOURCE_DIR}/python/hone_apply DESTINATION share/hone/python
           FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
   set(made ${CMAKE_BINARY_DIR}/install)
   install(CODE "

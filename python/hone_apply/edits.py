@@ -1,7 +1,7 @@
-"""What a person would write into the program to have a change: a place in its source, and the lines there before and after.
+"""What a person would write into the program to have a change: texts to insert into its source.
 
-An edit is a dictionary: {"file", "line", "before": [lines], "after": [lines]}; `line` is that of the first line of `before`,
-or of the line before which `after` is inserted if `before` is empty.
+An edit is a dictionary: {"file": path, "insertions": [{"line", "column", "text"}]}, lines from 1 and columns from 0 as they are
+in the file; column -1: the text is a line of its own before that line.
 """
 import ast
 import functools
@@ -48,16 +48,17 @@ def keyword_in_call(frame, keyword, value):
     call = _call_at(frame)
     if call is None:
         return None
-    lines = _lines(frame, call.end_lineno, call.end_lineno)
-    line = lines[0]
+    line = linecache.getline(frame.f_code.co_filename, call.end_lineno).rstrip("\n")
     end = _columns(line, call.end_col_offset) - 1  # of the closing bracket
     if line[end:end + 1] != ")":
         return None
     head = line[:end].rstrip()
-    comma = "" if head.endswith(("(", ",")) else ", "
-    if head.endswith(","):
-        comma = " "
-    return _edit(frame, call.end_lineno, lines, [line[:end] + comma + "%s=%s" % (keyword, value) + line[end:]])
+    text = "%s=%s" % (keyword, value)
+    if not call.args and not call.keywords:
+        text += ", "  # another keyword may be inserted here
+    else:
+        text = (" " if head.endswith(",") else ", ") + text
+    return _edit(frame, [_insertion(call.end_lineno, end, text)])
 
 
 def before_loop(frame, text):
@@ -72,7 +73,7 @@ def before_loop(frame, text):
         return None
     margin = " " * place.col_offset
     model = ast.unparse(call.func)
-    return _edit(frame, place.lineno, [], [margin + each for each in text.format(model=model).split("\n")])
+    return _edit(frame, [_own_line(place.lineno, margin + each) for each in text.format(model=model).split("\n")])
 
 
 def around(frame, last_frame, head):
@@ -89,9 +90,9 @@ def around(frame, last_frame, head):
             if None in at or at[0] >= at[1]:
                 continue
             first, last = block[at[0]], block[at[1] - 1]
-            before = _lines(frame, first.lineno, last.end_lineno)
-            after = [" " * first.col_offset + head] + ["    " + each if each.strip() else each for each in before]
-            return _edit(frame, first.lineno, before, after)
+            indented = [_insertion(line, 0, "    ") for line in range(first.lineno, last.end_lineno + 1)
+                        if linecache.getline(frame.f_code.co_filename, line).strip()]
+            return _edit(frame, [_own_line(first.lineno, " " * first.col_offset + head)] + indented)
     return None
 
 
@@ -106,7 +107,7 @@ def after_import(module, text):
             names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
             if any(name and name.split(".")[0] == module for name in names):
                 last = _last_import(tree)
-                return {"file": path, "line": last.end_lineno + 1, "before": [], "after": text.split("\n")}
+                return {"file": path, "insertions": [_own_line(last.end_lineno + 1, each) for each in text.split("\n")]}
     return None
 
 
@@ -128,8 +129,16 @@ def _index(block, line):
     return None
 
 
-def _edit(frame, line, before, after):
-    return {"file": frame.f_code.co_filename, "line": line, "before": before, "after": after}
+def _edit(frame, insertions):
+    return {"file": frame.f_code.co_filename, "insertions": insertions}
+
+
+def _insertion(line, column, text):
+    return {"line": line, "column": column, "text": text}
+
+
+def _own_line(line, text):
+    return _insertion(line, -1, text)
 
 
 def _tree(frame):
@@ -142,10 +151,6 @@ def _parsed(path):
         return ast.parse("".join(linecache.getlines(path)))
     except (SyntaxError, ValueError):
         return None
-
-
-def _lines(frame, first, last):
-    return [linecache.getline(frame.f_code.co_filename, line).rstrip("\n") for line in range(first, last + 1)]
 
 
 def _columns(line, bytes_before):

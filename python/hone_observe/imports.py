@@ -5,12 +5,15 @@ import sys
 class _Finder:
     """The first of sys.meta_path: lets the others find a module, and puts a call behind its execution."""
 
-    def __init__(self, calls):
-        self.calls = calls
+    def __init__(self):
+        self.calls = {}  # module name to functions
+
+    def hone_watches(self, calls):
+        for name, call in calls.items():
+            self.calls.setdefault(name, []).append(call)
 
     def find_spec(self, name, path=None, target=None):
-        call = self.calls.get(name)
-        if call is None:
+        if name not in self.calls:
             return None
         spec = self._found_by_others(name, path, target)
         loader = getattr(spec, "loader", None)
@@ -26,7 +29,7 @@ class _Finder:
             except AttributeError:
                 pass
             execute(module)
-            if self.calls.pop(name, None) is not None:
+            for call in self.calls.pop(name, ()):
                 call(module)
 
         try:
@@ -45,5 +48,11 @@ class _Finder:
 
 
 def watch(calls):
-    """`calls`: module name to the function that gets the module."""
-    sys.meta_path.insert(0, _Finder(dict(calls)))
+    """`calls`: module name to the function that gets the module. One finder serves all who watch: two would ask each
+    other for ever."""
+    for finder in sys.meta_path:
+        if hasattr(finder, "hone_watches"):
+            return finder.hone_watches(calls)
+    finder = _Finder()
+    finder.hone_watches(calls)
+    sys.meta_path.insert(0, finder)

@@ -108,6 +108,7 @@ class Program {
   Status no_such_command(const std::string& name) const;
 
   const std::string command_line;  // as typed, for reports
+  const bool divided;              // it holds "--": what follows is no option
   int exit_code = 0;  // of a command that succeeded in running, but found something wrong (failed tests, say)
   static constexpr int kNoVerdict = 3;  // exit_code of a recording that lacks too much to be judged
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "apps/command.h"
+#include "apps/lab_program.h"
 #include "apps/model_options.h"
 #include "core/clock.h"
 #include "core/file.h"
@@ -25,6 +26,8 @@
 namespace hone::apps {
 namespace {
 
+constexpr double kBudget_s = 40;  // for a model
+
 struct LabOptions {
   ModelOptions model;
   std::vector<std::string> inputs;
@@ -33,13 +36,32 @@ struct LabOptions {
   std::string out = "hone-lab";
   std::string json;
   std::string device = "cpu";
-  double budget_s = 40;
+  double budget_s = 0;  // 0: not said
   int top = 5;
   int threads = 0;
   uint64_t seed = 1;
   bool no_cache = false;
   bool no_overlap = false;
+  std::vector<std::string> arguments;  // after the first word of a program of somebody else's
 };
+
+// The command after --, if that is what was given.
+std::vector<std::string> command_of(const LabOptions& options) {
+  std::vector<std::string> command = {options.model.path};
+  command.insert(command.end(), options.arguments.begin(), options.arguments.end());
+  return command;
+}
+
+Status run_lab_on(const LabOptions& options, Program& program) {
+  LabProgramOptions of_program;
+  of_program.command = command_of(options);
+  of_program.out = options.out;
+  of_program.json = options.json;
+  if (options.budget_s > 0) of_program.budget_s = options.budget_s;
+  of_program.seed = options.seed;
+  of_program.top = options.top;
+  return run_lab_program(of_program, program);
+}
 
 // What ran, in each of the two run folders: DIR/baseline and DIR/optimised.
 Status write_run(const std::filesystem::path& folder, const analyze::LabReport& report,
@@ -60,7 +82,7 @@ Status write_run(const std::filesystem::path& folder, const analyze::LabReport& 
 
 lab::ExperimentOptions experiment_options(const LabOptions& options, const std::string& command) {
   lab::ExperimentOptions experiment;
-  experiment.budget_s = options.budget_s;
+  experiment.budget_s = options.budget_s > 0 ? options.budget_s : kBudget_s;
   experiment.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
   for (const std::string& list : options.lossy) {
     std::istringstream names(list);
@@ -134,6 +156,10 @@ std::string over_budget(const analyze::LabReport& report, double budget_s) {
 }
 
 Status run_lab(const LabOptions& options, Program& program) {
+  if (program.divided) return run_lab_on(options, program);
+  if (!options.arguments.empty())
+    return usage_error(fmt::format("'{}' is one too many: hone lab takes one model; write -- before a program",
+                                   options.arguments.front()));
   HONE_CHECK(check_threads(options.threads));
   HONE_CHECK(check_passes("--disable", options.disabled));
   HONE_CHECK(check_device(options.device));
@@ -165,7 +191,7 @@ Status run_lab(const LabOptions& options, Program& program) {
   if (!assumed.empty())
     result->report.warnings.push_back(fmt::format("measured with {}; optimised.onnx is for that alone",
                                                   assumed_text(options.model, assumed)));
-  if (const std::string note = over_budget(result->report, options.budget_s); !note.empty())
+  if (const std::string note = over_budget(result->report, experiment.budget_s); !note.empty())
     result->report.warnings.push_back(note);
   bar.finish();
   HONE_CHECK(check_mapped_files());
@@ -208,9 +234,16 @@ void add_lab_command(Program& program) {
                       "and none is tried unnamed. This version has {}",
                       lossy.empty() ? std::string("none") : fmt::format("{}", fmt::join(lossy, ", "))))
       .offers(lossy);
-  command.option("--budget SECONDS", &options->budget_s, "seconds that the experiment may take, roughly")
-      .positive()
-      .with_default();
+  command
+      .positional("PROGRAM", &options->arguments,
+                  "after --: a program and its arguments, as you would start it, instead of a model")
+      .verbatim();
+  command
+      .option("--budget SECONDS", &options->budget_s,
+              fmt::format("seconds that the experiment may take, roughly; {:g} for a model, {:g} for a program "
+                          "where nothing is said",
+                          kBudget_s, LabProgramOptions().budget_s))
+      .positive();
   command.option("--top N", &options->top, "operators to name").positive().with_default();
   command.option("--threads N", &options->threads, "threads to use (default: every core)").positive();
   command.option("--seed N", &options->seed, "of made-up inputs, and of random operators that have none")

@@ -1,0 +1,125 @@
+#include "lab/program/change.h"
+
+#include <algorithm>
+#include <map>
+
+namespace hone::lab {
+namespace {
+
+using analyze::Cause;
+
+constexpr Change kChanges[] = {
+    {"tf32", "f32 products in tf32", "precision", Effect::kRounding, true},
+    {"autocast_bf16", "forward pass and loss under autocast in bf16", "precision", Effect::kRounding, false,
+     "tf32"},
+    {"cudnn_benchmark", "cuDNN tries its convolutions", "", Effect::kNone, true},
+    {"channels_last", "convolutions in channels_last", "", Effect::kNone, false},
+    {"fused_optimizer", "fused optimizer", "", Effect::kNone, false},
+    {"set_to_none", "gradients dropped instead of zeroed", "", Effect::kNone, false},
+    {"compile", "torch.compile", "compile", Effect::kNone, false},
+    {"compile_reduce_overhead", "torch.compile with CUDA graphs", "compile", Effect::kNone, true, "compile"},
+    {"compile_max_autotune", "torch.compile that tries kernels", "compile", Effect::kNone, true, "compile"},
+    {"sdpa_cudnn", "attention by cuDNN", "", Effect::kNone, true},
+    {"workers", "batches prepared in other processes", "", Effect::kOrder, false},
+    {"pin_memory", "batches in pinned memory", "", Effect::kNone, true},
+    {"non_blocking", "copies that the host does not wait for", "", Effect::kNone, true},
+    {"ddp_buckets", "gradients reduced in place, in larger buckets", "", Effect::kNone, true},
+    {"expandable_segments", "allocator with expandable segments", "", Effect::kNone, true},
+    {"threads_physical", "a thread a core", "", Effect::kNone, false},
+};
+
+// What a finding advises, by the name of its rule.
+struct Remedy {
+  std::string_view rule;
+  std::vector<std::string_view> changes;
+};
+
+const std::vector<Remedy>& remedies() {
+  static const std::vector<Remedy> table = {
+      {"f32_without_matrix_units", {"autocast_bf16"}},
+      {"tf32_products", {"autocast_bf16"}},
+      {"f32_among_16_bits", {"autocast_bf16"}},
+      {"wide_arithmetic", {"autocast_bf16"}},
+      {"channels_first_images", {"channels_last"}},
+      {"channels_first_batch_norm", {"channels_last"}},
+      {"mixed_orders", {"channels_last"}},
+      {"layout_changes", {"channels_last"}},
+      {"unfused_optimizer", {"fused_optimizer"}},
+      {"unfused_chain", {"compile"}},
+      {"unfused_traffic", {"compile"}},
+      {"lone_casts", {"compile"}},
+      {"written_broadcasts", {"compile"}},
+      {"kernels_below_roof", {"compile_max_autotune", "cudnn_benchmark"}},
+      {"slow_kernels", {"compile_max_autotune", "cudnn_benchmark"}},
+      {"slow_launches", {"compile_reduce_overhead", "fused_optimizer"}},
+      {"latency", {"compile_reduce_overhead"}},
+      {"launches_in_loops", {"compile_reduce_overhead"}},
+      {"input_waits", {"workers", "pin_memory"}},
+      {"file_waits", {"workers"}},
+      {"host_work", {"workers"}},
+      {"exposed_copies", {"pin_memory", "non_blocking"}},
+      {"host_waits", {"non_blocking", "pin_memory"}},
+      {"exposed_communication", {"ddp_buckets"}},
+      {"allocator_waits", {"expandable_segments"}},
+  };
+  return table;
+}
+
+// What a finding about a row advises where its rule names nothing.
+const std::vector<std::string_view>& remedies_of(Cause cause) {
+  static const std::map<Cause, std::vector<std::string_view>> table = {
+      {Cause::kPrecision, {"autocast_bf16"}},
+      {Cause::kLayout, {"channels_last"}},
+      {Cause::kAvoidableTraffic, {"compile"}},
+      {Cause::kKernelInefficiency, {"channels_last", "threads_physical", "compile"}},
+      {Cause::kLaunch, {"compile_reduce_overhead", "compile", "fused_optimizer"}},
+      {Cause::kInput, {"workers"}},
+      {Cause::kIo, {"workers"}},
+  };
+  static const std::vector<std::string_view> none;
+  const auto found = table.find(cause);
+  return found == table.end() ? none : found->second;
+}
+
+std::vector<std::string_view> advised_by(const analyze::Finding& finding) {
+  for (const Remedy& remedy : remedies())
+    if (remedy.rule == finding.rule) return remedy.changes;
+  return remedies_of(finding.cause);
+}
+
+}  // namespace
+
+std::span<const Change> known_changes() { return kChanges; }
+
+const Change* find_change(std::string_view name) {
+  const auto* found =
+      std::find_if(std::begin(kChanges), std::end(kChanges), [&](const Change& change) { return change.name == name; });
+  return found == std::end(kChanges) ? nullptr : found;
+}
+
+std::vector<Candidate> candidates(const analyze::Analysis& baseline) {
+  const bool on_cpu = baseline.device == "cpu";
+  std::vector<Candidate> found;
+  for (const analyze::Finding& finding : baseline.findings) {
+    // The first of several remedies is the one that the prediction is about.
+    bool first = true;
+    for (const std::string_view name : advised_by(finding)) {
+      const Change* change = find_change(name);
+      if (change->of_devices && on_cpu) continue;
+      const double gain = first ? finding.predicted_gain_ms : 0;
+      first = false;
+      const auto same = std::find_if(found.begin(), found.end(),
+                                     [&](const Candidate& each) { return each.change == change; });
+      if (same == found.end())
+        found.push_back({change, gain, finding.title});
+      else
+        same->predicted_gain_ms = std::min(same->predicted_gain_ms + gain, baseline.step.ms.median);
+    }
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+    return a.predicted_gain_ms > b.predicted_gain_ms;
+  });
+  return found;
+}
+
+}  // namespace hone::lab

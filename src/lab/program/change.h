@@ -1,0 +1,45 @@
+// What can be changed in somebody else's PyTorch program without touching its files (python/hone_apply), and which findings
+// advise it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyze/findings.h"
+
+namespace hone::lab {
+
+// What a change may do to the numbers that the program computes.
+enum class Effect {
+  kNone,      // other orders of the same additions at most
+  kRounding,  // narrower types
+  kOrder,     // batches and random numbers come in another order
+};
+
+struct Change {
+  std::string_view name;  // of the class in python/hone_apply/changes.py
+  std::string_view title;
+  std::string_view group;  // at most one of a group is in force; empty: any
+  Effect effect = Effect::kNone;
+  bool of_devices = false;  // means nothing to a program on the CPU
+  // Shorter for the same reason: tried only if this is dropped. Empty: none.
+  std::string_view instead = {};
+};
+
+std::span<const Change> known_changes();
+const Change* find_change(std::string_view name);
+
+// A change that a finding of the baseline advises.
+struct Candidate {
+  const Change* change = nullptr;
+  double predicted_gain_ms = 0;  // of the step, by the finding
+  std::string because;           // the finding's title
+};
+
+// Those to try, the largest prediction first. A change that several findings advise is predicted to win what they do
+// together, but no more than the step.
+std::vector<Candidate> candidates(const analyze::Analysis& baseline);
+
+}  // namespace hone::lab

@@ -1,0 +1,266 @@
+#include "lab/program/experiment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/clock.h"
+
+namespace hone::lab {
+namespace {
+
+// A change whose first pair is below this has had its chance.
+constexpr double kWorthMorePairs = 0.5;  // of the least gain
+// A speed-up must exceed what two runs of the same differ by so many times.
+constexpr double kBeyondNoise = 1.5;
+
+double log_mean(const std::vector<double>& before, const std::vector<double>& after) {
+  double sum = 0;
+  const std::size_t count = std::min(before.size(), after.size());
+  for (std::size_t i = 0; i < count; ++i) sum += std::log(before[i] / after[i]);
+  return count > 0 ? sum / static_cast<double>(count) : 0;
+}
+
+class ProgramLoop {
+ public:
+  ProgramLoop(const std::vector<Candidate>& candidates, const ProgramExperimentOptions& options)
+      : candidates_(candidates), options_(options) {}
+
+  Result<ProgramExperiment> run() {
+    HONE_CHECK(baseline());
+    if (result_.why_nothing.empty()) {
+      for (const Candidate& candidate : candidates_) HONE_CHECK(consider(candidate));
+      HONE_CHECK(all_together());
+    }
+    result_.baseline_ms = median(unchanged_ms_);
+    result_.seconds = spent();
+    return std::move(result_);
+  }
+
+ private:
+  double spent() const { return static_cast<double>(now_ns() - start_ns_) * 1e-9; }
+  bool goes_on() { return !(result_.interrupted = result_.interrupted || !tell()); }
+  bool tell() const {
+    return !options_.progress || options_.progress(std::min(1.0, spent() / options_.budget_s), what_);
+  }
+  // What is left must hold one more pair of runs, and the last comparison of all together.
+  bool has_time_for(int pairs) const {
+    return spent() + run_s_ * 2 * (pairs + 1) <= options_.budget_s;
+  }
+
+  Result<Trial> trial(const std::vector<std::string>& changes) {
+    TrialOptions trial;
+    trial.folder = options_.folder / fmt::format("run-{:03}", ++runs_);
+    trial.command = options_.command;
+    trial.recorder = options_.recorder;
+    trial.blocked_signals = options_.blocked_signals;
+    trial.changes = changes;
+    trial.seed = options_.seed;
+    trial.measured_s = options_.measured_s;
+    trial.keep_going = [this] { return goes_on(); };
+    HONE_ASSIGN(Trial done, run_trial(trial));
+    run_s_ = std::max(run_s_, done.seconds);
+    if (changes.empty() && done.measured()) unchanged_ms_.push_back(done.step_ms);
+    return done;
+  }
+
+  // Two runs of the unchanged program: what it computes, and how far it differs from itself.
+  Status baseline() {
+    for (int i = 0; i < 2; ++i) {
+      what_ = fmt::format("the program as it is, run {} of 2", i + 1);
+      HONE_ASSIGN(Trial done, trial({}));
+      if (!done.measured()) {
+        result_.why_nothing = fmt::format("the steps of the unchanged program could not be measured: {}", done.why_none);
+        return {};
+      }
+      (i == 0 ? unchanged_ : again_) = std::move(done.computed);
+    }
+    result_.noise = std::abs(std::log(unchanged_ms_[0] / unchanged_ms_[1]));
+    if (unchanged_.empty())
+      result_.why_nothing =
+          "it goes backward from no loss, and its model returns nothing that could be compared: whether a change "
+          "keeps its numbers cannot be told";
+    return {};
+  }
+
+  std::vector<std::string> kept_with(std::string_view added) const {
+    std::vector<std::string> names = kept_;
+    if (!added.empty()) names.emplace_back(added);
+    return names;
+  }
+
+  bool group_is_taken(const Change& change) const {
+    return !change.group.empty() && std::any_of(kept_.begin(), kept_.end(), [&](const std::string& name) {
+      return find_change(name)->group == change.group;
+    });
+  }
+
+  Status consider(Candidate candidate) {
+    // What is to be tried instead takes the prediction along.
+    while (candidate.change != nullptr) {
+      if (group_is_taken(*candidate.change) || was_tried(*candidate.change)) return {};
+      HONE_ASSIGN(const TriedChange tried, try_change(candidate));
+      result_.changes.push_back(tried);
+      if (tried.outcome == Outcome::kKept) {
+        kept_.emplace_back(candidate.change->name);
+        return {};
+      }
+      if (tried.outcome == Outcome::kNotTried || candidate.change->instead.empty()) return {};
+      candidate.change = find_change(candidate.change->instead);
+    }
+    return {};
+  }
+
+  bool was_tried(const Change& change) const {
+    return std::any_of(result_.changes.begin(), result_.changes.end(),
+                       [&](const TriedChange& tried) { return tried.candidate.change == &change; });
+  }
+
+  Result<TriedChange> try_change(const Candidate& candidate) {
+    TriedChange tried;
+    tried.candidate = candidate;
+    if (!goes_on() || !has_time_for(1)) {
+      tried.why = result_.interrupted ? "interrupted" : "the budget was spent before its turn (--budget)";
+      return tried;
+    }
+    const std::string name(candidate.change->name);
+    for (int pair = 0; pair < options_.pairs; ++pair) {
+      what_ = fmt::format("{}, pair {} of {}", candidate.change->title, pair + 1, options_.pairs);
+      HONE_ASSIGN(const bool more, one_pair(name, pair, tried));
+      if (!more) return tried;
+      if (pair + 1 < options_.pairs && !has_time_for(1)) break;
+    }
+    judge(tried);
+    return tried;
+  }
+
+  // A pair of runs, in an order that alternates. False: the change is decided.
+  Result<bool> one_pair(const std::string& name, int pair, TriedChange& tried) {
+    std::optional<Trial> before, after;
+    for (const bool changed : {pair % 2 == 1, pair % 2 == 0}) {
+      HONE_ASSIGN(Trial done, trial(changed ? kept_with(name) : kept_));
+      (changed ? after : before) = std::move(done);
+      if (changed && !accept(name, *after, tried)) return false;
+      if (result_.interrupted) {
+        tried.why = "interrupted";
+        return false;
+      }
+    }
+    if (!before->measured()) {
+      tried.outcome = Outcome::kCrashed;
+      tried.why = "the program without it could not be measured this time: " + before->why_none;
+      return false;
+    }
+    tried.runs.before_ms.push_back(before->step_ms);
+    tried.runs.after_ms.push_back(after->step_ms);
+    if (tried.runs.speedup() < 1 + kWorthMorePairs * options_.least_gain) {
+      judge(tried);
+      return false;
+    }
+    return true;
+  }
+
+  // Whether a run with the change is worth its time: the change was made, the program lived, its numbers are the same.
+  bool accept(const std::string& name, const Trial& done, TriedChange& tried) {
+    const AppliedChange* said = done.said(name);
+    if (said == nullptr || said->status != AppliedChange::Status::kApplied) {
+      tried.outcome = said != nullptr && said->status == AppliedChange::Status::kFailed ? Outcome::kCrashed : Outcome::kRefused;
+      tried.why = said != nullptr ? said->text : "the program does nothing that it would change";
+      return false;
+    }
+    tried.text = said->text;
+    tried.edits.clear();
+    for (const AppliedChange& each : done.changes)
+      if (each.name == name && each.edit) tried.edits.push_back(*each.edit);
+    if (!done.measured()) {
+      tried.outcome = Outcome::kCrashed;
+      tried.why = done.why_none;
+      return false;
+    }
+    tried.numbers = compare_numbers(unchanged_, again_, done.computed, effect_with(name));
+    if (tried.numbers.same) return true;
+    tried.outcome = Outcome::kOtherNumbers;
+    tried.why = tried.numbers.sentence;
+    return false;
+  }
+
+  // The widest of what is kept and this one.
+  Effect effect_with(std::string_view name) const {
+    Effect widest = name.empty() ? Effect::kNone : find_change(name)->effect;
+    for (const std::string& each : kept_) widest = std::max(widest, find_change(each)->effect);
+    return widest;
+  }
+
+  double least_speedup() const { return 1 + std::max(options_.least_gain, kBeyondNoise * result_.noise); }
+
+  void judge(TriedChange& tried) {
+    const double speedup = tried.runs.speedup();
+    tried.gain_ms = median(tried.runs.before_ms) - median(tried.runs.after_ms);
+    const bool sure = tried.runs.least_speedup() > 1 && static_cast<int>(tried.runs.before_ms.size()) > 1;
+    if (speedup >= least_speedup() && sure) {
+      tried.outcome = Outcome::kKept;
+      tried.why = fmt::format("{:.2f} times as fast in {} pairs of runs ({:.2f} to {:.2f})", speedup,
+                              tried.runs.before_ms.size(), tried.runs.least_speedup(), tried.runs.most_speedup());
+      return;
+    }
+    tried.outcome = Outcome::kNoGain;
+    tried.why = fmt::format("{:.2f} times as fast in {} pair{} of runs; {:.2f} would be worth a line", speedup,
+                            tried.runs.before_ms.size(), tried.runs.before_ms.size() == 1 ? "" : "s",
+                            least_speedup());
+  }
+
+  Status all_together() {
+    if (kept_.empty()) return {};
+    for (int pair = 0; pair < options_.pairs && goes_on(); ++pair) {
+      if (pair > 0 && !has_time_for(0)) break;
+      what_ = fmt::format("all that was kept, pair {} of {}", pair + 1, options_.pairs);
+      double before = 0, after = 0;
+      for (const bool changed : {pair % 2 == 1, pair % 2 == 0}) {
+        HONE_ASSIGN(const Trial done, trial(changed ? kept_ : std::vector<std::string>{}));
+        (changed ? after : before) = done.step_ms;
+        if (changed) result_.numbers = compare_numbers(unchanged_, again_, done.computed, effect_with({}));
+      }
+      if (before <= 0 || after <= 0) continue;
+      result_.together.before_ms.push_back(before);
+      result_.together.after_ms.push_back(after);
+    }
+    return {};
+  }
+
+  const std::vector<Candidate>& candidates_;
+  const ProgramExperimentOptions& options_;
+  const int64_t start_ns_ = now_ns();
+  ProgramExperiment result_;
+  std::vector<std::string> kept_;
+  Computed unchanged_, again_;
+  std::vector<double> unchanged_ms_;
+  std::string what_;
+  double run_s_ = 0;  // the longest so far
+  int runs_ = 0;
+};
+
+}  // namespace
+
+double PairedRuns::speedup() const { return std::exp(log_mean(before_ms, after_ms)); }
+
+double PairedRuns::least_speedup() const {
+  double least = before_ms.empty() ? 1 : INFINITY;
+  for (std::size_t i = 0; i < before_ms.size(); ++i) least = std::min(least, before_ms[i] / after_ms[i]);
+  return least;
+}
+
+double PairedRuns::most_speedup() const {
+  double most = before_ms.empty() ? 1 : 0;
+  for (std::size_t i = 0; i < before_ms.size(); ++i) most = std::max(most, before_ms[i] / after_ms[i]);
+  return most;
+}
+
+Result<ProgramExperiment> run_program_experiment(const std::vector<Candidate>& candidates,
+                                                 const ProgramExperimentOptions& options) {
+  return ProgramLoop(candidates, options).run();
+}
+
+}  // namespace hone::lab

@@ -1,0 +1,74 @@
+// The loop on somebody else's program: changes that its baseline advises are made one at a time on top of what was kept, each
+// timed against the program without it in runs of their own taken in turn, and kept if steps got shorter and the numbers stayed.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "core/statistics.h"
+#include "lab/program/change.h"
+#include "lab/program/computed.h"
+#include "lab/program/trial.h"
+
+namespace hone::lab {
+
+struct ProgramExperimentOptions {
+  std::vector<std::string> command;
+  std::filesystem::path folder;  // is there; each run gets a folder in it
+  observe::RecorderFiles recorder;
+  std::vector<int> blocked_signals;
+  double budget_s = 900;
+  int pairs = 3;           // of runs, for a change that seems to win
+  double least_gain = 0.02;  // of the step: less is not worth a line
+  double measured_s = 5;
+  uint64_t seed = 1;
+  // Told what is being done and how far it is; false: stop.
+  std::function<bool(double fraction, const std::string& what)> progress;
+};
+
+// The step of two variants, measured in runs taken in turn.
+struct PairedRuns {
+  std::vector<double> before_ms, after_ms;  // a run each
+  double speedup() const;                   // geometric mean of the pairs' ratios; 1: none
+  double least_speedup() const;             // of the pairs
+  double most_speedup() const;
+};
+
+enum class Outcome {
+  kKept,
+  kNoGain,
+  kOtherNumbers,  // what is computed changed beyond what is allowed
+  kRefused,       // by the change itself: unsafe here, or the program has it
+  kCrashed,       // the program ended with an error, or its steps could not be measured
+  kNotTried,      // the budget was spent
+};
+
+struct TriedChange {
+  Candidate candidate;
+  Outcome outcome = Outcome::kNotTried;
+  PairedRuns runs;
+  SameNumbers numbers;
+  double gain_ms = 0;  // measured, of the step that stood before it
+  std::string why;     // in a sentence, for people
+  std::string text;    // what the change said that it did
+  std::vector<Edit> edits;
+};
+
+struct ProgramExperiment {
+  double baseline_ms = 0;  // of the unchanged program, the median of all its runs
+  double noise = 0;        // how far two runs of the same differ, as a share (median)
+  std::vector<TriedChange> changes;
+  PairedRuns together;  // the unchanged program against all that was kept
+  SameNumbers numbers;
+  std::string why_nothing;  // nothing could be tried
+  bool interrupted = false;
+  double seconds = 0;
+};
+
+Result<ProgramExperiment> run_program_experiment(const std::vector<Candidate>& candidates,
+                                                 const ProgramExperimentOptions& options);
+
+}  // namespace hone::lab

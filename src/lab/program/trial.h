@@ -1,0 +1,60 @@
+// One run of the program with some changes made: how long a step takes, what was computed, what the changes said.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "lab/program/computed.h"
+#include "lab/program/edits.h"
+#include "observe/session/recorder_files.h"
+
+namespace hone::lab {
+
+// What a change said of itself in one run.
+struct AppliedChange {
+  enum class Status { kApplied, kRefused, kFailed };
+  std::string name;
+  Status status = Status::kApplied;
+  std::string text;
+  std::optional<Edit> edit;  // what a person would write
+};
+
+struct TrialOptions {
+  std::filesystem::path folder;  // for this run, new
+  std::vector<std::string> command;
+  observe::RecorderFiles recorder;
+  std::vector<int> blocked_signals;
+  std::vector<std::string> changes;
+  uint64_t seed = 1;
+  int compared_steps = 20;  // whose losses are kept, before anything is measured
+  double warm_up_s = 2, measured_s = 5, patience_s = 300;
+  std::function<bool()> keep_going;
+};
+
+struct Trial {
+  std::vector<double> steps_ms;
+  double step_ms = 0;  // see typical_step; 0: not measured
+  std::string why_none;
+  std::optional<int> exit_status;
+  Computed computed;
+  std::vector<AppliedChange> changes;
+  double seconds = 0, first_step_s = 0;
+
+  bool measured() const { return step_ms > 0; }
+  const AppliedChange* said(const std::string& change) const;  // what it said last; nullptr: nothing
+};
+
+// The median over stretches of ten steps of their means: what comes every few steps is in it, one pause is not.
+double typical_step(const std::vector<double>& steps_ms);
+
+// Errors: the program cannot be started; the folder cannot be written.
+Result<Trial> run_trial(const TrialOptions& options);
+
+// What a log of python/hone_apply says (log.py); lines that are none of its are passed over.
+void read_applied(const std::string& log, Trial& trial);
+
+}  // namespace hone::lab
