@@ -20,6 +20,7 @@
 #include "trace/import/onednn/reader.h"
 #include "trace/import/segments/reader.h"
 #include "trace/import/sniff.h"
+#include "trace/import/xplane/reader.h"
 #include "trace/perfetto/reader.h"
 #include "trace/run_folder.h"
 
@@ -85,33 +86,6 @@ Error no_files(const fs::path& folder) {
                       : "the folder has no files, and folders in it are not searched; name one of them"));
 }
 
-Result<std::vector<Input>> inputs_of(std::span<const fs::path> paths) {
-  std::vector<Input> inputs;
-  for (const fs::path& path : paths) {
-    std::error_code error;
-    if (!fs::is_directory(path, error) || is_run_folder(path) || segments::holds_segments(path)) {
-      inputs.push_back({path});
-      continue;
-    }
-    std::vector<fs::path> files;
-    const fs::directory_iterator entries(path, error);
-    if (error) return io_error(fmt::format("{}: cannot be read: {}", path.string(), error.message()));
-    for (const auto& entry : entries)
-      if (entry.is_regular_file(error)) files.push_back(entry.path());
-    std::sort(files.begin(), files.end(), natural_less);
-    if (files.empty()) return no_files(path);
-    for (fs::path& file : files) inputs.push_back({std::move(file), path});
-  }
-  // Twice the same recording would pass for two ranks.
-  std::set<fs::path> seen;
-  for (const Input& input : inputs) {
-    std::error_code error;
-    if (!seen.insert(fs::weakly_canonical(input.path, error)).second)
-      return invalid(fmt::format("{} is given twice; give each file once", input.path.string()));
-  }
-  return inputs;
-}
-
 struct Sniffing {
   std::unique_ptr<ByteSource> source;
   Sniffed found;
@@ -128,6 +102,66 @@ Result<Sniffing> look_at(const fs::path& path) {
     found.is_lost = true;
   }
   return Sniffing{put_back(std::move(source), std::move(first)), std::move(found)};
+}
+
+// Where TensorBoard looks: LOGDIR/plugins/profile/RUN, and the same in folders of LOGDIR ("train"). Empty: no
+// run there.
+std::vector<fs::path> tensorboard_runs(const fs::path& logdir) {
+  std::vector<fs::path> runs;
+  std::error_code error;
+  const auto add_runs = [&](const fs::path& profiles) {
+    for (fs::directory_iterator at(profiles, error), end; !error && at != end; at.increment(error))
+      if (at->is_directory(error)) runs.push_back(at->path());
+  };
+  const fs::path below = fs::path("plugins") / "profile";
+  add_runs(logdir / below);
+  std::vector<fs::path> inner;
+  for (fs::directory_iterator at(logdir, error), end; !error && at != end; at.increment(error))
+    if (at->is_directory(error)) inner.push_back(at->path());
+  for (const fs::path& folder : inner) add_runs(folder / below);
+  // Runs are named after the time.
+  std::sort(runs.begin(), runs.end(),
+            [](const fs::path& a, const fs::path& b) { return natural_less(a.filename(), b.filename()); });
+  return runs;
+}
+
+// Beside an XPlane file lies the same recording as pages show it: less of it.
+void keep_xplanes(std::vector<fs::path>& files) {
+  std::vector<fs::path> xplanes;
+  for (const fs::path& file : files) {
+    const Result<Sniffing> look = look_at(file);
+    if (look.ok() && look->found.format == TraceFormat::kXplane) xplanes.push_back(file);
+  }
+  if (!xplanes.empty()) files = std::move(xplanes);
+}
+
+Result<std::vector<Input>> inputs_of(std::span<const fs::path> paths) {
+  std::vector<Input> inputs;
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    if (!fs::is_directory(path, error) || is_run_folder(path) || segments::holds_segments(path)) {
+      inputs.push_back({path});
+      continue;
+    }
+    std::vector<fs::path> files;
+    const std::vector<fs::path> runs = tensorboard_runs(path);
+    const fs::directory_iterator entries(runs.empty() ? path : runs.back(), error);
+    if (error) return io_error(fmt::format("{}: cannot be read: {}", path.string(), error.message()));
+    for (const auto& entry : entries)
+      if (entry.is_regular_file(error)) files.push_back(entry.path());
+    std::sort(files.begin(), files.end(), natural_less);
+    if (files.empty()) return no_files(path);
+    keep_xplanes(files);
+    for (fs::path& file : files) inputs.push_back({std::move(file), path});
+  }
+  // Twice the same recording would pass for two ranks.
+  std::set<fs::path> seen;
+  for (const Input& input : inputs) {
+    std::error_code error;
+    if (!seen.insert(fs::weakly_canonical(input.path, error)).second)
+      return invalid(fmt::format("{} is given twice; give each file once", input.path.string()));
+  }
+  return inputs;
 }
 
 std::vector<ImportedFile> one(ImportedFile file) {
@@ -176,6 +210,18 @@ Result<std::vector<ImportedFile>> read_format(const Input& input, Sniffing look,
       HONE_ASSIGN(const std::string bytes, read_all(*look.source, kMostUnpackedBytes));
       HONE_ASSIGN(Trace trace, parse_perfetto(bytes));
       return one(of_trace(std::move(trace)));
+    }
+    case TraceFormat::kXplane: {
+      if (look.source->is_plain_file()) {
+        HONE_ASSIGN(const std::shared_ptr<const MappedFile> mapped, MappedFile::open(input.path));
+        HONE_ASSIGN(ImportedFile file, xplane::read_xplane(mapped->text(), progress));
+        return one(std::move(file));
+      }
+      HONE_ASSIGN(const std::string bytes, read_all(*look.source, kMostUnpackedBytes));
+      HONE_ASSIGN(ImportedFile file, xplane::read_xplane(bytes, progress));
+      if (!look.source->trouble().empty())
+        file.trace.meta.warnings.push_back(look.source->trouble() + "; what came before is here");
+      return one(std::move(file));
     }
     case TraceFormat::kSegment: {
       HONE_ASSIGN(const std::string bytes, read_all(*look.source, kMostUnpackedBytes));

@@ -116,6 +116,48 @@ bool is_perfetto(std::string_view first) {
   return byte >= 8 && (byte & 7) != 3 && (byte & 7) != 4 && (byte & 7) < 6;
 }
 
+// The beginning of a field of a message: a varint of the number and the wire type.
+struct ProtobufField {
+  uint64_t number = 0;
+  unsigned wire = 0;
+  uint64_t value = 0;  // of a varint, or the length of what follows
+  bool whole = false;
+};
+
+ProtobufField take_field(std::string_view& bytes) {
+  const auto varint = [&](uint64_t& value) {
+    value = 0;
+    for (unsigned shift = 0; shift < 64 && !bytes.empty(); shift += 7) {
+      const auto byte = static_cast<unsigned char>(bytes.front());
+      bytes.remove_prefix(1);
+      value |= uint64_t{byte & 0x7fu} << shift;
+      if (byte < 0x80) return true;
+    }
+    return false;
+  };
+  ProtobufField field;
+  uint64_t key = 0;
+  if (!varint(key)) return field;
+  field.number = key >> 3;
+  field.wire = static_cast<unsigned>(key & 7);
+  field.whole = (field.wire == 0 || field.wire == 2) && varint(field.value);
+  return field;
+}
+
+// An XPlane file is a list of planes (field 1); a plane begins with its id (field 1, a varint), if that is not 0,
+// and its name (field 2, a text): one of a host or a device.
+bool is_xplane(std::string_view first) {
+  ProtobufField field = take_field(first);
+  if (!field.whole || field.number != 1 || field.wire != 2) return false;
+  field = take_field(first);
+  if (field.whole && field.number == 1 && field.wire == 0) field = take_field(first);
+  if (!field.whole || field.number != 2 || field.wire != 2) return false;
+  constexpr std::array<std::string_view, 7> kNames = {
+      "/host:", "/device:", "/virtualdevice:", "#Chip", "Task Environment", "Host CPUs", "Syscalls"};
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [&](std::string_view name) { return first.starts_with(name); });
+}
+
 }  // namespace
 
 Sniffed sniff(std::string_view first) {
@@ -141,6 +183,7 @@ Sniffed sniff(std::string_view first) {
     return {.format = TraceFormat::kUnknown,
             .looks_like = "an ONNX model; hone lab measures and explains those",
             .is_onnx = true};
+  if (is_xplane(first)) return {TraceFormat::kXplane, {}};
   if (is_perfetto(first) && !is_text(first)) return {TraceFormat::kPerfetto, {}};
   if (is_tar(first))
     return {TraceFormat::kUnknown, "a tar archive; unpack it first, and give the folder of its traces"};
@@ -149,7 +192,8 @@ Sniffed sniff(std::string_view first) {
 
 std::string_view readable_formats() {
   return "hone reads traces of PyTorch's profiler (JSON; also .gz, .zst), exports of Nsight Systems "
-         "(.sqlite) and Nsight Compute (--csv), what oneDNN prints (ONEDNN_VERBOSE=1), its own run folders, "
+         "(.sqlite) and Nsight Compute (--csv), profiles of JAX and TensorFlow (.xplane.pb), what oneDNN "
+         "prints (ONEDNN_VERBOSE=1), its own run folders, "
          "their Perfetto files and segments";
 }
 

@@ -15,6 +15,7 @@ enum class TraceFormat : uint8_t {
   kSqlite,    // Nsight Systems
   kNcuCsv,    // Nsight Compute
   kOneDnn,    // what oneDNN prints with ONEDNN_VERBOSE=1
+  kXplane,    // a profile of XLA's tracer: JAX, TensorFlow, torch_xla
   kSegment,   // a process as hone's own recorder wrote it down (segments/record.h)
 };
 

@@ -391,7 +391,11 @@ void note_on_steps(Trace& trace, std::string text) { trace.meta.notes.emplace_ba
 
 MarkedRanks mark_steps(Trace& trace, const SpanNesting& nesting, std::span<const DeviceWork> work,
                        const std::vector<Role>& roles) {
-  if (has_steps(trace)) return {};
+  if (has_steps(trace)) {
+    if (trace.meta.framework != Framework::kHone && steps_found(trace.meta).how.empty())
+      note(trace, {std::string(kMarkedSteps), 1, {}});
+    return {};
+  }
   if (take_profiler_marks(trace)) {
     note(trace, {std::string(kProfilerSteps), 1, {}});
     return {};

@@ -17,6 +17,8 @@
 namespace hone::trace {
 
 inline constexpr std::string_view kProfilerSteps = "ProfilerStep ranges";
+// Marked with their numbers in the recording itself, as StepTraceAnnotation of JAX does.
+inline constexpr std::string_view kMarkedSteps = "steps that the program marked";
 
 // How the steps of a linked trace were found.
 struct StepsFound {
@@ -25,7 +27,7 @@ struct StepsFound {
   std::vector<std::string> notes;  // what to know before trusting them
 
   // Whether the program gave its steps their numbers.
-  bool numbered_by_program() const { return how == kProfilerSteps; }
+  bool numbered_by_program() const { return how == kProfilerSteps || how == kMarkedSteps; }
 
   friend bool operator==(const StepsFound&, const StepsFound&) = default;
 };

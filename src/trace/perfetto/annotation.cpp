@@ -2,7 +2,7 @@
 
 #include <protozero/pbf_writer.hpp>
 
-#include "trace/perfetto/checked_reader.h"
+#include "trace/checked_reader.h"
 #include "trace/perfetto/fields.h"
 
 namespace hone::trace::perfetto {

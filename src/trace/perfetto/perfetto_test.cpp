@@ -16,9 +16,9 @@
 #include "core/file.h"
 #include "core/testing/scratch_path.h"
 #include "core/testing/source_folder.h"
+#include "trace/checked_reader.h"
 #include "trace/import/import.h"
 #include "trace/link/link.h"
-#include "trace/perfetto/checked_reader.h"
 #include "trace/perfetto/fields.h"
 #include "trace/perfetto/lanes.h"
 #include "trace/perfetto/reader.h"
@@ -155,7 +155,7 @@ TEST_F(PerfettoFile, IsNotWrittenForAnInvalidTrace) {
 class Structure {
  public:
   explicit Structure(std::string_view bytes) {
-    perfetto::CheckedReader reader(bytes.data(), bytes.size());
+    CheckedReader reader(bytes.data(), bytes.size());
     while (reader.next()) packet(reader.get_view());
   }
   int slices = 0, flows = 0;
@@ -164,7 +164,7 @@ class Structure {
  private:
   void packet(protozero::data_view bytes) {
     uint64_t time = 0;
-    perfetto::CheckedReader reader(bytes);
+    CheckedReader reader(bytes);
     while (reader.next()) {
       if (reader.tag() == perfetto::PacketField::timestamp) {
         time = reader.get_uint64();
@@ -184,7 +184,7 @@ class Structure {
 
   void descriptor(protozero::data_view bytes) {
     uint64_t uuid = 0;
-    perfetto::CheckedReader reader(bytes);
+    CheckedReader reader(bytes);
     while (reader.next()) {
       if (reader.tag() == perfetto::TrackField::uuid) {
         uuid = reader.get_uint64();
@@ -193,7 +193,7 @@ class Structure {
       } else if (reader.tag() == perfetto::TrackField::process ||
                  reader.tag() == perfetto::TrackField::thread) {
         const bool thread = reader.tag() == perfetto::TrackField::thread;
-        perfetto::CheckedReader numbers(reader.get_view());
+        CheckedReader numbers(reader.get_view());
         int64_t number = 0;
         while (numbers.next()) {
           if (numbers.tag() == (thread ? perfetto::ThreadField::tid : perfetto::ProcessField::pid))
@@ -210,10 +210,10 @@ class Structure {
   }
 
   void interned(protozero::data_view bytes) {
-    perfetto::CheckedReader reader(bytes);
+    CheckedReader reader(bytes);
     while (reader.next()) {
       const bool name = reader.tag() == perfetto::InternedField::event_names;
-      perfetto::CheckedReader entry(reader.get_view());
+      CheckedReader entry(reader.get_view());
       while (entry.next()) {
         if (entry.tag() == perfetto::InternedEntryField::iid)
           iids_.insert({name, entry.get_uint64()});
@@ -224,7 +224,7 @@ class Structure {
   }
 
   void event(protozero::data_view bytes) {
-    perfetto::CheckedReader reader(bytes);
+    CheckedReader reader(bytes);
     while (reader.next()) {
       if (reader.tag() == perfetto::EventField::track_uuid) {
         if (!tracks_.contains(reader.get_uint64())) faults.push_back("a slice without track");

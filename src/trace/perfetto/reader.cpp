@@ -7,8 +7,8 @@
 #include <protozero/exception.hpp>
 
 #include "core/file.h"
+#include "trace/checked_reader.h"
 #include "trace/perfetto/annotation.h"
-#include "trace/perfetto/checked_reader.h"
 #include "trace/perfetto/fields.h"
 #include "trace/perfetto/slice.h"
 #include "trace/perfetto/tables.h"

@@ -5,14 +5,17 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <protozero/exception.hpp>
 #include <protozero/pbf_reader.hpp>
 
-namespace hone::trace::perfetto {
+namespace hone::trace {
 
 class CheckedReader {
  public:
+  explicit CheckedReader(std::string_view bytes) : reader_(bytes.data(), bytes.size()) {}
   explicit CheckedReader(protozero::data_view bytes) : reader_(bytes) {}
   CheckedReader(const char* data, std::size_t size) : reader_(data, size) {}
 
@@ -26,6 +29,21 @@ class CheckedReader {
   uint64_t get_fixed64() { return expect(protozero::pbf_wire_type::fixed64).get_fixed64(); }
   double get_double() { return expect(protozero::pbf_wire_type::fixed64).get_double(); }
   std::string get_string() { return expect(protozero::pbf_wire_type::length_delimited).get_string(); }
+  std::string_view get_text() {
+    const protozero::data_view view = get_view();
+    return {view.data(), view.size()};
+  }
+  // Repeated integers come packed in one field or as one field each; both are legal in any file.
+  void append_integers(std::vector<int64_t>& values) {
+    if (!reader_.has_wire_type(protozero::pbf_wire_type::length_delimited)) {
+      values.push_back(get_int64());
+      return;
+    }
+    const std::string_view packed = get_text();
+    const char* at = packed.data();
+    const char* const end = at + packed.size();
+    while (at != end) values.push_back(static_cast<int64_t>(protozero::decode_varint(&at, end)));
+  }
   protozero::data_view get_view() { return expect(protozero::pbf_wire_type::length_delimited).get_view(); }
 
  private:
@@ -37,4 +55,4 @@ class CheckedReader {
   protozero::pbf_reader reader_;
 };
 
-}  // namespace hone::trace::perfetto
+}  // namespace hone::trace
