@@ -251,7 +251,8 @@ void Command::footer(const std::string& text) { app_->footer(wrapped_lines(text,
 
 Program::Program(int argc, char** argv)
     : command_line(joined(argc, argv)),
-      divided(std::any_of(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--"; })),
+      divided(
+          std::any_of(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--"; })),
       argc_(argc),
       argv_(argv),
       app_(std::make_unique<CLI::App>(

@@ -158,8 +158,9 @@ std::string over_budget(const analyze::LabReport& report, double budget_s) {
 Status run_lab(const LabOptions& options, Program& program) {
   if (program.divided) return run_lab_on(options, program);
   if (!options.arguments.empty())
-    return usage_error(fmt::format("'{}' is one too many: hone lab takes one model; write -- before a program",
-                                   options.arguments.front()));
+    return usage_error(
+        fmt::format("'{}' is one too many: hone lab takes one model; write -- before a program",
+                    options.arguments.front()));
   HONE_CHECK(check_threads(options.threads));
   HONE_CHECK(check_passes("--disable", options.disabled));
   HONE_CHECK(check_device(options.device));
@@ -239,10 +240,11 @@ void add_lab_command(Program& program) {
                   "after --: a program and its arguments, as you would start it, instead of a model")
       .verbatim();
   command
-      .option("--budget SECONDS", &options->budget_s,
-              fmt::format("seconds that the experiment may take, roughly; {:g} for a model, {:g} for a program "
-                          "where nothing is said",
-                          kBudget_s, LabProgramOptions().budget_s))
+      .option(
+          "--budget SECONDS", &options->budget_s,
+          fmt::format("seconds that the experiment may take, roughly; {:g} for a model, {:g} for a program "
+                      "where nothing is said",
+                      kBudget_s, LabProgramOptions().budget_s))
       .positive();
   command.option("--top N", &options->top, "operators to name").positive().with_default();
   command.option("--threads N", &options->threads, "threads to use (default: every core)").positive();

@@ -45,8 +45,9 @@ Result<analyze::Analysis> profile_baseline(const LabProgramOptions& options, Pro
   const Progress progress = [](double, const std::string&) { return !interrupted(); };
   auto recording = read_recording({folder.string()}, progress);
   if (!recording.ok())
-    return invalid(fmt::format("the unchanged program could not be observed (exit status {}; {} holds what was said): {}",
-                               *profile->exit_status(), log.string(), recording.error().message));
+    return invalid(fmt::format(
+        "the unchanged program could not be observed (exit status {}; {} holds what was said): {}",
+        *profile->exit_status(), log.string(), recording.error().message));
   return analyse_recording(*recording, {}, options.top);
 }
 
@@ -73,21 +74,25 @@ void print_result(const lab::ProgramExperiment& result, const std::string& diff,
     fmt::print("Nothing was tried: {}\n", result.why_nothing);
     return;
   }
-  fmt::print("step as it is   {}; two runs of the same differ by {:.1f} %\n\n", fixed_ms(result.baseline_ms, result.baseline_ms),
-             100 * result.noise);
+  fmt::print("step as it is   {}; runs of the same vary by {:.1f} % (standard deviation)\n\n",
+             fixed_ms(result.baseline_ms, result.baseline_ms), 100 * result.noise);
   fmt::print("  {:48} {:>10} {:>10}  {}\n", "change", "predicted", "measured", "");
   for (const lab::TriedChange& tried : result.changes) {
     const bool measured = !tried.runs.before_ms.empty();
     fmt::print("  {:48} {:>10} {:>10}  {}\n", tried.candidate.change->title,
-               tried.candidate.predicted_gain_ms > 0 ? fixed_ms(tried.candidate.predicted_gain_ms, result.baseline_ms) : "–",
+               tried.candidate.predicted_gain_ms > 0
+                   ? fixed_ms(tried.candidate.predicted_gain_ms, result.baseline_ms)
+                   : "–",
                measured ? fixed_ms(tried.gain_ms, result.baseline_ms) : "–", outcome_mark(tried.outcome));
     fmt::print("      {}\n", tried.why);
   }
   if (!result.together.before_ms.empty())
-    fmt::print("\nAll together {:.2f} times as fast ({:.2f} to {:.2f} in {} pairs of runs): {} instead of {}\n  {}\n",
-               result.together.speedup(), result.together.least_speedup(), result.together.most_speedup(),
-               result.together.before_ms.size(), fixed_ms(median(result.together.after_ms), result.baseline_ms),
-               fixed_ms(median(result.together.before_ms), result.baseline_ms), result.numbers.sentence);
+    fmt::print(
+        "\nAll together {:.2f} times as fast ({:.2f} to {:.2f} in {} pairs of runs): {} instead of {}\n  "
+        "{}\n",
+        result.together.speedup(), result.together.least_speedup(), result.together.most_speedup(),
+        result.together.before_ms.size(), fixed_ms(median(result.together.after_ms), result.baseline_ms),
+        fixed_ms(median(result.together.before_ms), result.baseline_ms), result.numbers.sentence);
   else
     fmt::print("\nNothing was kept: the program runs as fast as hone can make it from outside\n");
   if (!diff.empty()) fmt::print("\nWhat to write ({}):\n\n{}", (out / kDiff).string(), diff);
@@ -102,22 +107,30 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
   ProgressBar bar("hone lab");
   HONE_ASSIGN(const analyze::Analysis baseline, profile_baseline(options, bar));
   const std::vector<lab::Candidate> candidates = lab::candidates(baseline);
+  lab::TrialOptions trial;
+  trial.command = options.command;
+  HONE_ASSIGN(trial.recorder, observe::find_recorder_files());
+  trial.blocked_signals = requests_to_end();
+  trial.seed = options.seed;
   lab::ProgramExperimentOptions experiment;
-  experiment.command = options.command;
-  experiment.folder = out / kRuns;
-  HONE_ASSIGN(experiment.recorder, observe::find_recorder_files());
-  experiment.blocked_signals = requests_to_end();
   experiment.budget_s = options.budget_s;
-  experiment.seed = options.seed;
   experiment.progress = [&](double fraction, const std::string& what) {
     bar.update(fraction, what);
     return !interrupted();
   };
-  HONE_ASSIGN(const lab::ProgramExperiment result, lab::run_program_experiment(candidates, experiment));
+  trial.keep_going = [] { return !interrupted(); };
+  int runs = 0;
+  const lab::RunTrial run = [&](const std::vector<std::string>& changes) {
+    trial.folder = out / kRuns / fmt::format("{:03}", ++runs);
+    trial.changes = changes;
+    return lab::run_trial(trial);
+  };
+  HONE_ASSIGN(const lab::ProgramExperiment result, lab::run_program_experiment(candidates, run, experiment));
   bar.finish();
   std::vector<lab::Edit> edits;
   for (const lab::TriedChange& tried : result.changes)
-    if (tried.outcome == lab::Outcome::kKept) edits.insert(edits.end(), tried.edits.begin(), tried.edits.end());
+    if (tried.outcome == lab::Outcome::kKept)
+      edits.insert(edits.end(), tried.edits.begin(), tried.edits.end());
   HONE_ASSIGN(const std::string diff, lab::unified_diff(edits));
   if (!diff.empty()) HONE_CHECK(write_file((out / kDiff).string(), diff));
   print_result(result, diff, out);

@@ -92,8 +92,8 @@ std::vector<std::string_view> advised_by(const analyze::Finding& finding) {
 std::span<const Change> known_changes() { return kChanges; }
 
 const Change* find_change(std::string_view name) {
-  const auto* found =
-      std::find_if(std::begin(kChanges), std::end(kChanges), [&](const Change& change) { return change.name == name; });
+  const auto* found = std::find_if(std::begin(kChanges), std::end(kChanges),
+                                   [&](const Change& change) { return change.name == name; });
   return found == std::end(kChanges) ? nullptr : found;
 }
 

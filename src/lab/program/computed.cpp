@@ -76,7 +76,8 @@ Distance distance(const Computed& a, const Computed& b, bool by_mean) {
 
 }  // namespace
 
-SameNumbers compare_numbers(const Computed& a, const Computed& again, const Computed& changed, Effect effect) {
+SameNumbers compare_numbers(const Computed& a, const Computed& again, const Computed& changed,
+                            Effect effect) {
   const bool by_mean = effect == Effect::kOrder;
   SameNumbers result;
   const Distance unchanged = distance(a, again, by_mean), to_changed = distance(a, changed, by_mean);
@@ -90,9 +91,10 @@ SameNumbers compare_numbers(const Computed& a, const Computed& again, const Comp
     return result;
   }
   result.same = result.difference <= result.allowed;
-  result.sentence = fmt::format("{} of {} steps differ by {:.2g} % at most; two unchanged runs by {:.2g} %, {:.2g} % are allowed",
-                                losses ? (by_mean ? "the means of the losses" : "losses") : "outputs", result.steps,
-                                100 * result.difference, 100 * unchanged.value, 100 * result.allowed);
+  result.sentence = fmt::format(
+      "{} of {} steps differ by {:.2g} % at most; two unchanged runs by {:.2g} %, {:.2g} % are allowed",
+      losses ? (by_mean ? "the means of the losses" : "losses") : "outputs", result.steps,
+      100 * result.difference, 100 * unchanged.value, 100 * result.allowed);
   return result;
 }
 

@@ -9,8 +9,9 @@
 namespace hone::lab {
 
 struct Computed {
-  std::vector<double> losses;                // that it went backward from
-  std::vector<std::vector<double>> outputs;  // of a program without losses: samples of what its model returned
+  std::vector<double> losses;  // that it went backward from
+  std::vector<std::vector<double>>
+      outputs;  // of a program without losses: samples of what its model returned
 
   bool empty() const { return losses.empty() && outputs.empty(); }
 };

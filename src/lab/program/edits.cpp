@@ -63,7 +63,8 @@ Changed change_line(const std::string& line, int number, const std::vector<Inser
   return changed;
 }
 
-std::vector<Line> marked_lines(const std::vector<std::string>& lines, const std::vector<Insertion>& insertions) {
+std::vector<Line> marked_lines(const std::vector<std::string>& lines,
+                               const std::vector<Insertion>& insertions) {
   std::vector<Line> all;
   for (int number = 1; number <= static_cast<int>(lines.size()) + 1; ++number) {
     const bool there = number <= static_cast<int>(lines.size());
@@ -79,7 +80,8 @@ std::vector<Line> marked_lines(const std::vector<std::string>& lines, const std:
 
 std::string hunk(const std::vector<Line>& lines, std::size_t begin, std::size_t end) {
   int old_first = 0, old_count = 0, new_count = 0, added_before = 0;
-  for (std::size_t i = 0; i < begin; ++i) added_before += lines[i].mark == '+' ? 1 : lines[i].mark == '-' ? -1 : 0;
+  for (std::size_t i = 0; i < begin; ++i)
+    added_before += lines[i].mark == '+' ? 1 : lines[i].mark == '-' ? -1 : 0;
   std::string body;
   for (std::size_t i = begin; i < end; ++i) {
     const Line& line = lines[i];
@@ -91,7 +93,8 @@ std::string hunk(const std::vector<Line>& lines, std::size_t begin, std::size_t 
     body += fmt::format("{}{}\n", line.mark, line.text);
   }
   if (old_first == 0) old_first = lines[begin].old_line;
-  return fmt::format("@@ -{},{} +{},{} @@\n{}", old_first, old_count, old_first + added_before, new_count, body);
+  return fmt::format("@@ -{},{} +{},{} @@\n{}", old_first, old_count, old_first + added_before, new_count,
+                     body);
 }
 
 std::string hunks(const std::vector<Line>& lines) {

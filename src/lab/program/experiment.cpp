@@ -12,10 +12,13 @@
 namespace hone::lab {
 namespace {
 
-// A change whose first pair is below this has had its chance.
-constexpr double kWorthMorePairs = 0.5;  // of the least gain
-// A speed-up must exceed what two runs of the same differ by so many times.
-constexpr double kBeyondNoise = 1.5;
+// A speed-up must exceed so many standard errors. With all pairs on its side, that is taken for a gain without being one in
+// some 3 of 100 changes that change nothing (experiment_test.cpp).
+constexpr double kBeyondNoise = 2.5;
+// A change whose first pair is so far below the least gain has had its chance.
+constexpr double kHopeless = 1;  // standard deviations of a pair
+// What runs differ by at least, where too few have been seen to tell.
+constexpr double kLeastNoise = 0.005;
 
 double log_mean(const std::vector<double>& before, const std::vector<double>& after) {
   double sum = 0;
@@ -26,8 +29,9 @@ double log_mean(const std::vector<double>& before, const std::vector<double>& af
 
 class ProgramLoop {
  public:
-  ProgramLoop(const std::vector<Candidate>& candidates, const ProgramExperimentOptions& options)
-      : candidates_(candidates), options_(options) {}
+  ProgramLoop(const std::vector<Candidate>& candidates, const RunTrial& run_trial,
+              const ProgramExperimentOptions& options)
+      : candidates_(candidates), run_trial_(run_trial), options_(options) {}
 
   Result<ProgramExperiment> run() {
     HONE_CHECK(baseline());
@@ -36,6 +40,7 @@ class ProgramLoop {
       HONE_CHECK(all_together());
     }
     result_.baseline_ms = median(unchanged_ms_);
+    result_.noise = noise();
     result_.seconds = spent();
     return std::move(result_);
   }
@@ -47,21 +52,10 @@ class ProgramLoop {
     return !options_.progress || options_.progress(std::min(1.0, spent() / options_.budget_s), what_);
   }
   // What is left must hold one more pair of runs, and the last comparison of all together.
-  bool has_time_for(int pairs) const {
-    return spent() + run_s_ * 2 * (pairs + 1) <= options_.budget_s;
-  }
+  bool has_time_for(int pairs) const { return spent() + run_s_ * 2 * (pairs + 1) <= options_.budget_s; }
 
   Result<Trial> trial(const std::vector<std::string>& changes) {
-    TrialOptions trial;
-    trial.folder = options_.folder / fmt::format("run-{:03}", ++runs_);
-    trial.command = options_.command;
-    trial.recorder = options_.recorder;
-    trial.blocked_signals = options_.blocked_signals;
-    trial.changes = changes;
-    trial.seed = options_.seed;
-    trial.measured_s = options_.measured_s;
-    trial.keep_going = [this] { return goes_on(); };
-    HONE_ASSIGN(Trial done, run_trial(trial));
+    HONE_ASSIGN(Trial done, run_trial_(changes));
     run_s_ = std::max(run_s_, done.seconds);
     if (changes.empty() && done.measured()) unchanged_ms_.push_back(done.step_ms);
     return done;
@@ -73,15 +67,17 @@ class ProgramLoop {
       what_ = fmt::format("the program as it is, run {} of 2", i + 1);
       HONE_ASSIGN(Trial done, trial({}));
       if (!done.measured()) {
-        result_.why_nothing = fmt::format("the steps of the unchanged program could not be measured: {}", done.why_none);
+        result_.why_nothing =
+            fmt::format("the steps of the unchanged program could not be measured: {}", done.why_none);
         return {};
       }
       (i == 0 ? unchanged_ : again_) = std::move(done.computed);
     }
-    result_.noise = std::abs(std::log(unchanged_ms_[0] / unchanged_ms_[1]));
+    note_spread(unchanged_ms_);
     if (unchanged_.empty())
       result_.why_nothing =
-          "it goes backward from no loss, and its model returns nothing that could be compared: whether a change "
+          "it goes backward from no loss, and its model returns nothing that could be compared: whether a "
+          "change "
           "keeps its numbers cannot be told";
     return {};
   }
@@ -127,12 +123,13 @@ class ProgramLoop {
       return tried;
     }
     const std::string name(candidate.change->name);
-    for (int pair = 0; pair < options_.pairs; ++pair) {
-      what_ = fmt::format("{}, pair {} of {}", candidate.change->title, pair + 1, options_.pairs);
+    for (int pair = 0; pair < options_.most_pairs; ++pair) {
+      what_ = fmt::format("{}, pair {} of runs", candidate.change->title, pair + 1);
       HONE_ASSIGN(const bool more, one_pair(name, pair, tried));
       if (!more) return tried;
-      if (pair + 1 < options_.pairs && !has_time_for(1)) break;
+      if (is_decided(tried.runs) || !has_time_for(1)) break;
     }
+    note_spread(tried.runs.before_ms);
     judge(tried);
     return tried;
   }
@@ -156,10 +153,6 @@ class ProgramLoop {
     }
     tried.runs.before_ms.push_back(before->step_ms);
     tried.runs.after_ms.push_back(after->step_ms);
-    if (tried.runs.speedup() < 1 + kWorthMorePairs * options_.least_gain) {
-      judge(tried);
-      return false;
-    }
     return true;
   }
 
@@ -167,7 +160,8 @@ class ProgramLoop {
   bool accept(const std::string& name, const Trial& done, TriedChange& tried) {
     const AppliedChange* said = done.said(name);
     if (said == nullptr || said->status != AppliedChange::Status::kApplied) {
-      tried.outcome = said != nullptr && said->status == AppliedChange::Status::kFailed ? Outcome::kCrashed : Outcome::kRefused;
+      tried.outcome = said != nullptr && said->status == AppliedChange::Status::kFailed ? Outcome::kCrashed
+                                                                                        : Outcome::kRefused;
       tried.why = said != nullptr ? said->text : "the program does nothing that it would change";
       return false;
     }
@@ -194,29 +188,53 @@ class ProgramLoop {
     return widest;
   }
 
-  double least_speedup() const { return 1 + std::max(options_.least_gain, kBeyondNoise * result_.noise); }
+  // Of the logarithms of steps of the same program in several runs.
+  void note_spread(const std::vector<double>& step_ms) {
+    if (step_ms.size() < 2) return;
+    double mean = 0, squares = 0;
+    for (const double ms : step_ms) mean += std::log(ms) / static_cast<double>(step_ms.size());
+    for (const double ms : step_ms) squares += (std::log(ms) - mean) * (std::log(ms) - mean);
+    squares_ += squares;
+    freedom_ += static_cast<double>(step_ms.size() - 1);
+  }
+  double noise() const { return std::max(kLeastNoise, freedom_ > 0 ? std::sqrt(squares_ / freedom_) : 0); }
+
+  double least_speedup(std::size_t pairs) const {
+    const double error = noise() * std::sqrt(2 / static_cast<double>(pairs));
+    return std::exp(std::max(std::log1p(options_.least_gain), kBeyondNoise * error));
+  }
+
+  // More pairs could not change what is said, or would hardly.
+  bool is_decided(const PairedRuns& runs) const {
+    const double gain = std::log(runs.speedup()), least = std::log1p(options_.least_gain);
+    const std::size_t pairs = runs.before_ms.size();
+    if (gain < least - kHopeless * noise() * std::sqrt(2 / static_cast<double>(pairs))) return true;
+    return static_cast<int>(pairs) >= options_.fewest_pairs &&
+           (gain < least || (runs.speedup() >= least_speedup(pairs) && runs.least_speedup() > 1));
+  }
 
   void judge(TriedChange& tried) {
     const double speedup = tried.runs.speedup();
     tried.gain_ms = median(tried.runs.before_ms) - median(tried.runs.after_ms);
-    const bool sure = tried.runs.least_speedup() > 1 && static_cast<int>(tried.runs.before_ms.size()) > 1;
-    if (speedup >= least_speedup() && sure) {
+    const std::size_t pairs = tried.runs.before_ms.size();
+    const bool sure = tried.runs.least_speedup() > 1 && pairs > 1;
+    if (speedup >= least_speedup(pairs) && sure) {
       tried.outcome = Outcome::kKept;
-      tried.why = fmt::format("{:.2f} times as fast in {} pairs of runs ({:.2f} to {:.2f})", speedup,
-                              tried.runs.before_ms.size(), tried.runs.least_speedup(), tried.runs.most_speedup());
+      tried.why =
+          fmt::format("{:.2f} times as fast in {} pairs of runs ({:.2f} to {:.2f})", speedup,
+                      tried.runs.before_ms.size(), tried.runs.least_speedup(), tried.runs.most_speedup());
       return;
     }
     tried.outcome = Outcome::kNoGain;
-    tried.why = fmt::format("{:.2f} times as fast in {} pair{} of runs; {:.2f} would be worth a line", speedup,
-                            tried.runs.before_ms.size(), tried.runs.before_ms.size() == 1 ? "" : "s",
-                            least_speedup());
+    tried.why = fmt::format("{:.2f} times as fast in {} pair{} of runs; {:.2f} would be worth a line",
+                            speedup, pairs, pairs == 1 ? "" : "s", least_speedup(pairs));
   }
 
   Status all_together() {
     if (kept_.empty()) return {};
-    for (int pair = 0; pair < options_.pairs && goes_on(); ++pair) {
+    for (int pair = 0; pair < options_.fewest_pairs && goes_on(); ++pair) {
       if (pair > 0 && !has_time_for(0)) break;
-      what_ = fmt::format("all that was kept, pair {} of {}", pair + 1, options_.pairs);
+      what_ = fmt::format("all that was kept, pair {} of {}", pair + 1, options_.fewest_pairs);
       double before = 0, after = 0;
       for (const bool changed : {pair % 2 == 1, pair % 2 == 0}) {
         HONE_ASSIGN(const Trial done, trial(changed ? kept_ : std::vector<std::string>{}));
@@ -231,6 +249,7 @@ class ProgramLoop {
   }
 
   const std::vector<Candidate>& candidates_;
+  const RunTrial& run_trial_;
   const ProgramExperimentOptions& options_;
   const int64_t start_ns_ = now_ns();
   ProgramExperiment result_;
@@ -238,8 +257,8 @@ class ProgramLoop {
   Computed unchanged_, again_;
   std::vector<double> unchanged_ms_;
   std::string what_;
-  double run_s_ = 0;  // the longest so far
-  int runs_ = 0;
+  double run_s_ = 0;                  // the longest so far
+  double squares_ = 0, freedom_ = 0;  // of the noise
 };
 
 }  // namespace
@@ -259,8 +278,9 @@ double PairedRuns::most_speedup() const {
 }
 
 Result<ProgramExperiment> run_program_experiment(const std::vector<Candidate>& candidates,
+                                                 const RunTrial& run_trial,
                                                  const ProgramExperimentOptions& options) {
-  return ProgramLoop(candidates, options).run();
+  return ProgramLoop(candidates, run_trial, options).run();
 }
 
 }  // namespace hone::lab

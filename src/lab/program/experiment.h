@@ -2,7 +2,6 @@
 // timed against the program without it in runs of their own taken in turn, and kept if steps got shorter and the numbers stayed.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -15,16 +14,13 @@
 
 namespace hone::lab {
 
+// Runs the program once with these changes made.
+using RunTrial = std::function<Result<Trial>(const std::vector<std::string>& changes)>;
+
 struct ProgramExperimentOptions {
-  std::vector<std::string> command;
-  std::filesystem::path folder;  // is there; each run gets a folder in it
-  observe::RecorderFiles recorder;
-  std::vector<int> blocked_signals;
   double budget_s = 900;
-  int pairs = 3;           // of runs, for a change that seems to win
-  double least_gain = 0.02;  // of the step: less is not worth a line
-  double measured_s = 5;
-  uint64_t seed = 1;
+  int fewest_pairs = 3, most_pairs = 6;  // of runs, for a change that seems to win
+  double least_gain = 0.02;              // of the step: less is not worth a line
   // Told what is being done and how far it is; false: stop.
   std::function<bool(double fraction, const std::string& what)> progress;
 };
@@ -59,7 +55,7 @@ struct TriedChange {
 
 struct ProgramExperiment {
   double baseline_ms = 0;  // of the unchanged program, the median of all its runs
-  double noise = 0;        // how far two runs of the same differ, as a share (median)
+  double noise = 0;        // standard deviation of the step from run to run, as a share
   std::vector<TriedChange> changes;
   PairedRuns together;  // the unchanged program against all that was kept
   SameNumbers numbers;
@@ -69,6 +65,7 @@ struct ProgramExperiment {
 };
 
 Result<ProgramExperiment> run_program_experiment(const std::vector<Candidate>& candidates,
+                                                 const RunTrial& run_trial,
                                                  const ProgramExperimentOptions& options);
 
 }  // namespace hone::lab

@@ -41,8 +41,8 @@ void read_entry(const Json& entry, Trial& trial) {
   if (const auto outputs = entry.find("outputs"); outputs != entry.end() && trial.computed.outputs.empty())
     trial.computed.outputs = outputs->get<std::vector<std::vector<double>>>();
   if (!entry.contains("change")) return;
-  trial.changes.push_back(
-      {entry.value("change", ""), status_of(entry.value("status", "")), entry.value("text", ""), edit_of(entry)});
+  trial.changes.push_back({entry.value("change", ""), status_of(entry.value("status", "")),
+                           entry.value("text", ""), edit_of(entry)});
 }
 
 Status write_request(const TrialOptions& options) {
@@ -58,7 +58,8 @@ Status write_request(const TrialOptions& options) {
 const AppliedChange* Trial::said(const std::string& change) const {
   const AppliedChange* last = nullptr;
   for (const AppliedChange& each : changes)
-    if (each.name == change && (last == nullptr || last->status != AppliedChange::Status::kApplied)) last = &each;
+    if (each.name == change && (last == nullptr || last->status != AppliedChange::Status::kApplied))
+      last = &each;
   return last;
 }
 
@@ -93,8 +94,7 @@ Result<Trial> run_trial(const TrialOptions& options) {
   timed.folder = options.folder;
   timed.command = options.command;
   timed.recorder = options.recorder;
-  timed.environment = {
-      {kRequestVariable, std::filesystem::absolute(options.folder / kRequestFile).string()}};
+  timed.environment = {{kRequestVariable, std::filesystem::absolute(options.folder / kRequestFile).string()}};
   timed.blocked_signals = options.blocked_signals;
   timed.first_steps = options.compared_steps + 1;
   timed.warm_up_s = options.warm_up_s;

@@ -1,0 +1,81 @@
+#include "lab/program/change.h"
+
+#include <filesystem>
+#include <regex>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/file.h"
+#include "core/testing/source_folder.h"
+
+namespace hone::lab {
+namespace {
+
+using ::testing::ElementsAre;
+
+analyze::Finding finding(const std::string& rule, analyze::Cause cause, double gain_ms) {
+  analyze::Finding found;
+  found.rule = rule;
+  found.cause = cause;
+  found.title = "title of " + rule;
+  found.predicted_gain_ms = gain_ms;
+  return found;
+}
+
+std::vector<std::string> names(const std::vector<Candidate>& all) {
+  std::vector<std::string> found;
+  for (const Candidate& each : all) found.emplace_back(each.change->name);
+  return found;
+}
+
+TEST(Changes, AreThoseThatTheProgramCanBeGiven) {
+  const auto text = read_file(source_folder() / "python/hone_apply/changes.py");
+  ASSERT_TRUE(text.ok());
+  std::set<std::string> there, known;
+  const std::regex entry("\"(\\w+)\": \\w+\\.");
+  for (std::sregex_iterator at(text->begin(), text->end(), entry), end; at != end; ++at)
+    there.insert((*at)[1]);
+  for (const Change& change : known_changes()) {
+    known.emplace(change.name);
+    if (change.instead.empty()) continue;
+    EXPECT_NE(find_change(change.instead), nullptr) << change.name;
+  }
+  EXPECT_EQ(there, known);
+}
+
+TEST(Candidates, ComeFromFindingsTheLargestGainFirst) {
+  analyze::Analysis baseline;
+  baseline.device = "NVIDIA H100";
+  baseline.step.ms.median = 100;
+  baseline.findings = {finding("unfused_optimizer", analyze::Cause::kAvoidableTraffic, 5),
+                       finding("f32_without_matrix_units", analyze::Cause::kPrecision, 40),
+                       finding("nothing_to_apply", analyze::Cause::kBubble, 90)};
+  const std::vector<Candidate> found = candidates(baseline);
+  EXPECT_THAT(names(found), ElementsAre("autocast_bf16", "fused_optimizer"));
+  EXPECT_DOUBLE_EQ(found[0].predicted_gain_ms, 40);
+  EXPECT_EQ(found[0].because, "title of f32_without_matrix_units");
+}
+
+TEST(Candidates, OfSeveralFindingsAreOneAndWinNoMoreThanTheStep) {
+  analyze::Analysis baseline;
+  baseline.device = "NVIDIA H100";
+  baseline.step.ms.median = 100;
+  baseline.findings = {finding("unfused_chain", analyze::Cause::kAvoidableTraffic, 70),
+                       finding("lone_casts", analyze::Cause::kAvoidableTraffic, 60)};
+  const std::vector<Candidate> found = candidates(baseline);
+  ASSERT_EQ(names(found), std::vector<std::string>{"compile"});
+  EXPECT_DOUBLE_EQ(found[0].predicted_gain_ms, 100);
+}
+
+TEST(Candidates, OfAProgramOnTheCpuNeedNoDevice) {
+  analyze::Analysis baseline;
+  baseline.device = "cpu";
+  baseline.step.ms.median = 100;
+  baseline.findings = {finding("launch", analyze::Cause::kLaunch, 30)};
+  EXPECT_THAT(names(candidates(baseline)), ElementsAre("compile", "fused_optimizer"));
+}
+
+}  // namespace
+}  // namespace hone::lab
