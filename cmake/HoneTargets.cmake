@@ -166,6 +166,8 @@ function(hone_add_tests)
   if(Python3_FOUND)
     add_test(NAME tools COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/tools/check_tools_test.py)
     add_test(NAME hone_torch COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/observe/hone_torch_test.py)
+    add_test(NAME apply_edits COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/apply/edits_test.py)
+    add_test(NAME apply_changes COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/apply/changes_test.py)
   endif()
 endfunction()
 

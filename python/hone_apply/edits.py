@@ -48,17 +48,15 @@ def keyword_in_call(frame, keyword, value):
     call = _call_at(frame)
     if call is None:
         return None
-    line = linecache.getline(frame.f_code.co_filename, call.end_lineno).rstrip("\n")
-    end = _columns(line, call.end_col_offset) - 1  # of the closing bracket
-    if line[end:end + 1] != ")":
-        return None
-    head = line[:end].rstrip()
     text = "%s=%s" % (keyword, value)
-    if not call.args and not call.keywords:
-        text += ", "  # another keyword may be inserted here
-    else:
-        text = (" " if head.endswith(",") else ", ") + text
-    return _edit(frame, [_insertion(call.end_lineno, end, text)])
+    arguments = call.args + [each.value for each in call.keywords]
+    if not arguments:
+        return _edit(frame, [_insertion(call.end_lineno, _column(frame, call.end_lineno, call.end_col_offset) - 1,
+                                        text + ", ")])  # another keyword may come here
+    last = max(arguments, key=lambda each: (each.end_lineno, each.end_col_offset))
+    if isinstance(last, ast.GeneratorExp):
+        return None  # may be without brackets of its own
+    return _edit(frame, [_insertion(last.end_lineno, _column(frame, last.end_lineno, last.end_col_offset), ", " + text)])
 
 
 def before_loop(frame, text):
@@ -153,9 +151,10 @@ def _parsed(path):
         return None
 
 
-def _columns(line, bytes_before):
-    """ast counts columns in bytes of UTF-8."""
-    return len(line.encode()[:bytes_before].decode())
+def _column(frame, line, bytes_before):
+    """In characters; ast counts bytes of UTF-8."""
+    text = linecache.getline(frame.f_code.co_filename, line)
+    return len(text.encode()[:bytes_before].decode())
 
 
 def _call_at(frame):

@@ -11,12 +11,23 @@ class Tf32:
         return {"torch": self.of_torch}
 
     def of_torch(self, torch):
-        if torch.get_float32_matmul_precision() != "highest":
-            return log.refused(self.NAME, "the program's PyTorch has it already")
-        torch.set_float32_matmul_precision("high")
+        original = torch.set_float32_matmul_precision
+        original("high")
         torch.backends.cudnn.allow_tf32 = True
-        log.applied(self.NAME, "products of f32 run on the tensor cores in tf32",
-                    edits.after_import("torch", 'torch.set_float32_matmul_precision("high")'))
+        chosen = []
+
+        def set_float32_matmul_precision(precision):
+            chosen.append(precision)
+            return original(precision)
+
+        def before_first_call(module, args, kwargs, frame):
+            if chosen:
+                return log.refused(self.NAME, 'the program chooses "%s" itself' % chosen[-1])
+            log.applied(self.NAME, "products of f32 run on the tensor cores in tf32",
+                        edits.after_import("torch", 'torch.set_float32_matmul_precision("high")'))
+
+        torch.set_float32_matmul_precision = set_float32_matmul_precision
+        outermost.of_this_process(torch).before_first_call(0, self.NAME, before_first_call)
 
 
 class AutocastBf16:

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Tests of python/hone_apply in a program that runs on PyTorch (HONE_TEST_PYTHON, or this Python): each change is in force where the
+log says so, and nowhere else. Without PyTorch they say that they were not run."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+START = HERE.parents[1] / "python" / "hone_observe" / "start"
+PYTHON = os.environ.get("HONE_TEST_PYTHON", sys.executable)
+
+
+def run(changes, steps=8, program="program.py", **more):
+    """(what the program said, entries of the log)"""
+    with tempfile.TemporaryDirectory() as folder:
+        log, request = pathlib.Path(folder) / "log", pathlib.Path(folder) / "request"
+        request.write_text(json.dumps({"changes": changes, "seed": 1, "losses": 5, "log": str(log), **more}))
+        environment = dict(os.environ, HONE_APPLY=str(request), PYTHONPATH=str(START), PYTHONDONTWRITEBYTECODE="1",
+                           TORCHDYNAMO_DISABLE="1")
+        ran = subprocess.run([PYTHON, str(HERE / program), str(steps)], env=environment, capture_output=True, text=True,
+                             timeout=120)
+        assert ran.returncode == 0, ran.stderr
+        entries = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        return json.loads(ran.stdout.splitlines()[-1]), entries
+
+
+def status(entries, change):
+    return [entry["status"] for entry in entries if entry.get("change") == change]
+
+
+def losses(entries):
+    return next(entry["losses"] for entry in entries if "losses" in entry)
+
+
+class Changes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.unchanged, cls.log = run([])
+
+    def test_nothing_is_changed_where_nothing_is_asked_for(self):
+        self.assertEqual([entry for entry in self.log if "change" in entry], [])
+        for name in ("fused", "workers", "channels_last", "benchmark", "grads_were_none", "compiled"):
+            self.assertFalse(self.unchanged[name], name)
+        self.assertEqual(self.unchanged["types"], ["torch.float32"])
+
+    def test_the_losses_of_the_first_steps_are_kept_and_repeat_themselves(self):
+        self.assertEqual(len(losses(self.log)), 5)
+        for kept, own in zip(losses(self.log), self.unchanged["losses"]):
+            self.assertAlmostEqual(kept, own, places=6)
+        self.assertEqual(losses(run([])[1]), losses(self.log))
+
+    def test_changes_of_numbers_and_of_time_are_in_force_at_once(self):
+        wanted = ["tf32", "autocast_bf16", "cudnn_benchmark", "channels_last", "fused_optimizer", "set_to_none"]
+        said, log = run(wanted)
+        for change in wanted:
+            self.assertIn("applied", status(log, change), change)
+        self.assertTrue(said["fused"] and said["channels_last"] and said["benchmark"] and said["grads_were_none"])
+        self.assertEqual(said["precision"], "high")
+        self.assertEqual(said["types"], ["torch.bfloat16"])
+        self.assertEqual(said["loss_type"], "torch.float32")
+        for changed, own in zip(losses(log), losses(self.log)):
+            self.assertAlmostEqual(changed, own, delta=0.02)
+        edits = [entry["edit"] for entry in log if entry.get("edit")]
+        self.assertTrue(all(edit["file"].endswith("program.py") for edit in edits))
+        self.assertEqual(len(edits), 5)  # gradients that are dropped have none
+
+    def test_compilation_and_workers(self):
+        said, log = run(["compile", "workers"])
+        self.assertTrue(said["compiled"])
+        self.assertGreater(said["workers"], 0)
+        self.assertEqual(status(log, "compile"), ["applied"])
+        self.assertEqual(status(log, "workers"), ["applied"])
+
+    def test_what_the_program_has_already_is_refused(self):
+        log = run(["autocast_bf16", "compile", "workers", "fused_optimizer", "tf32"], program="modern_program.py")[1]
+        for change in ("autocast_bf16", "workers", "tf32"):
+            self.assertEqual(status(log, change), ["refused"], change)
+        self.assertNotIn("applied", status(log, "fused_optimizer"))
+
+    def test_a_change_that_fails_leaves_the_program_alone(self):
+        said, log = run(["no such change", "fused_optimizer"])
+        self.assertEqual(status(log, "no such change"), ["failed"])
+        self.assertTrue(said["fused"])
+
+    def test_outputs_are_kept_of_a_program_without_a_loss(self):
+        log = run(["autocast_bf16"], program="inference.py")[1]
+        self.assertEqual(status(log, "autocast_bf16"), ["applied"])
+        self.assertEqual(len(next(entry["outputs"] for entry in log if "outputs" in entry)), 5)
+
+
+if __name__ == "__main__":
+    if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode != 0:
+        print("\n*** NOT RUN: no Python with PyTorch here (HONE_TEST_PYTHON names one). ***\n", file=sys.stderr)
+        sys.exit(0)
+    unittest.main()

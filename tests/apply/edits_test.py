@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Tests of python/hone_apply/edits.py: what a person would write, told from the frame that calls. Needs no PyTorch."""
+import importlib.util
+import pathlib
+import sys
+import tempfile
+import textwrap
+import unittest
+
+sys.dont_write_bytecode = True
+SOURCE = pathlib.Path(__file__).resolve().parents[2] / "python" / "hone_apply" / "edits.py"
+spec = importlib.util.spec_from_file_location("edits", SOURCE)
+edits = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(edits)
+
+
+def run(program, **names):
+    """Runs a program of its own file; `names` are what it can call."""
+    file = tempfile.NamedTemporaryFile("w", suffix=".py", delete=False, encoding="utf-8")
+    with file:
+        file.write(textwrap.dedent(program))
+    code = compile(pathlib.Path(file.name).read_text(encoding="utf-8"), file.name, "exec")
+    exec(code, dict(names, __name__="__main__", __file__=file.name))
+    return file.name
+
+
+def with_insertions(path, edit):
+    """As src/lab/program/edits.cpp puts them in."""
+    lines = pathlib.Path(path).read_text(encoding="utf-8").split("\n")
+    for insertion in sorted(edit["insertions"], key=lambda each: (-each["line"], -each["column"])):
+        at = insertion["line"] - 1
+        if insertion["column"] < 0:
+            lines.insert(at, insertion["text"])
+        else:
+            lines[at] = lines[at][:insertion["column"]] + insertion["text"] + lines[at][insertion["column"]:]
+    return "\n".join(lines)
+
+
+class Edits(unittest.TestCase):
+    def edited(self, program, make):
+        """The program with the edit that make(frame of its caller) gives."""
+        made = []
+        path = run(program, call=lambda *args, **kwargs: made.append(make(sys._getframe(1))))
+        self.assertEqual(len(made), 1)
+        self.assertIsNotNone(made[0])
+        self.assertEqual(made[0]["file"], path)
+        return with_insertions(path, made[0])
+
+    def keyword(self, program):
+        return self.edited(program, lambda frame: edits.keyword_in_call(frame, "fused", "True"))
+
+    def test_adds_a_keyword_to_the_call_that_runs(self):
+        self.assertEqual(self.keyword("x = (call(1, lr=2), len([]))\n"), "x = (call(1, lr=2, fused=True), len([]))\n")
+        self.assertEqual(self.keyword("call()\n"), "call(fused=True, )\n")
+        self.assertEqual(self.keyword("call(1,)\n"), "call(1, fused=True,)\n")
+        self.assertEqual(self.keyword('call("ä")\n'), 'call("ä", fused=True)\n')
+
+    def test_adds_a_keyword_to_a_call_of_several_lines(self):
+        self.assertEqual(self.keyword("call(\n    1,\n    2,\n)\n"), "call(\n    1,\n    2, fused=True,\n)\n")
+        self.assertEqual(self.keyword("call(\n    1,\n    lr=2)\n"), "call(\n    1,\n    lr=2, fused=True)\n")
+
+    def test_puts_lines_before_the_outermost_loop_of_the_function(self):
+        program = """\
+            def main(model):
+                for epoch in range(1):
+                    for batch in range(1):
+                        loss = model(batch)
+
+
+            main(call)
+            """
+        found = self.edited(program, lambda frame: edits.before_loop(frame, "{model} = compiled({model})"))
+        self.assertIn("def main(model):\n    model = compiled(model)\n    for epoch", found)
+
+    def test_puts_lines_before_the_statement_where_there_is_no_loop(self):
+        found = self.edited("y = call(1)\n", lambda frame: edits.before_loop(frame, "{model}.compile()"))
+        self.assertEqual(found, "call.compile()\ny = call(1)\n")
+
+    def test_puts_a_block_around_the_statements_between_two_calls(self):
+        frames = []
+        program = """\
+            for x in range(1):
+                out = call(x)
+                loss = (out,
+
+                        2)
+                last(loss)
+            """
+
+        class Kept:
+            def __init__(self, frame):
+                self.f_code, self.f_lineno, self.f_lasti = frame.f_code, frame.f_lineno, frame.f_lasti
+
+        made = []
+        path = run(program, call=lambda x: frames.append(Kept(sys._getframe(1))),
+                   last=lambda x: made.append(edits.around(frames[0], sys._getframe(1), "with narrow:")))
+        self.assertEqual(with_insertions(path, made[0]), textwrap.dedent("""\
+            for x in range(1):
+                with narrow:
+                    out = call(x)
+                    loss = (out,
+
+                            2)
+                last(loss)
+            """))
+
+    def test_has_no_edit_where_the_two_calls_stand_in_different_functions(self):
+        frames, made = [], []
+        program = """\
+            def forward(x):
+                return call(x)
+
+
+            loss = forward(1)
+            last(loss)
+            """
+        run(program, call=lambda x: frames.append(sys._getframe(1)),
+            last=lambda x: made.append(edits.around(frames[0], sys._getframe(1), "with narrow:")))
+        self.assertEqual(made, [None])
+
+    def test_knows_the_users_code_from_libraries(self):
+        self.assertFalse(edits.is_users(textwrap.__file__))
+        self.assertFalse(edits.is_users(str(SOURCE)))
+        self.assertFalse(edits.is_users("<string>"))
+        self.assertFalse(edits.is_users("/home/me/.venv/lib/python3.12/site-packages/torch/__init__.py"))
+        self.assertTrue(edits.is_users("/home/me/train.py"))
+
+
+if __name__ == "__main__":
+    unittest.main()
