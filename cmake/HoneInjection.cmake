@@ -38,7 +38,7 @@ function(hone_fake_cuda)
   add_library(fake_cuda SHARED ${at}/fake_cuda.cpp)
   set_target_properties(fake_cuda PROPERTIES OUTPUT_NAME cuda SUFFIX .so.1)
   add_library(fake_cupti SHARED ${at}/fake_cupti.cpp ${at}/fake_cupti_pc_sampling.cpp
-              ${at}/fake_cupti_profiler.cpp)
+              ${at}/fake_cupti_profiler.cpp ${at}/fake_cupti_sampling.cpp)
   set_target_properties(fake_cupti PROPERTIES OUTPUT_NAME cupti SUFFIX .so.13)
   target_link_libraries(fake_cupti PRIVATE fake_cuda)
   add_executable(fake_cuda_program ${at}/program.cpp)

@@ -141,6 +141,7 @@ Status Trace::validate() const {
   HONE_CHECK(check_details(copies, rows, "copy"));
   HONE_CHECK(check_details(collectives, rows, "collective"));
   HONE_CHECK(check_counters(counters, strings.size()));
+  HONE_CHECK(check_samples(samples, strings.size()));
   HONE_CHECK(stacks.validate(tracks.size(), strings.size()));
   return check_blocks(meta);
 }

@@ -18,6 +18,7 @@
 #include "core/result.h"
 #include "trace/blocks.h"
 #include "trace/details.h"
+#include "trace/device_samples.h"
 #include "trace/framework.h"
 #include "trace/host_use.h"
 #include "trace/kernel_counters.h"
@@ -179,6 +180,7 @@ struct Trace {
   std::vector<Copy> copies;
   std::vector<Collective> collectives;
   std::vector<KernelCounters> counters;  // of launches that were counted apart from the timeline
+  std::vector<DeviceSamples> samples;    // of whole devices over time
   StackTable stacks;                     // where threads of the host were
   std::vector<HostUse> host_use;         // by rank and block
   // What the names of device work tell, by string: link_trace looks at each once (link/names.h). Shorter than

@@ -38,10 +38,11 @@ bool CuptiProfiler::load(const Cupti& cupti) {
 
 namespace {
 
-void* open_host(const CuptiProfiler& profiler, const char* chip, Result& result) {
+void* open_host(const CuptiProfiler& profiler, const CountedChip& chip, Result& result) {
   auto opening = cupti::parameters<cupti::HostInitialize>();
-  opening.profiler = cupti::kRangeProfiler;
-  opening.chip = chip;
+  opening.profiler = chip.profiler;
+  opening.chip = chip.name;
+  opening.availability = chip.availability;
   result = profiler.host_initialize(&opening);
   return result == Result::kSuccess ? opening.host : nullptr;
 }
@@ -54,7 +55,7 @@ void close_host(const CuptiProfiler& profiler, void* host) {
 }
 
 // One unknown name would make CUPTI refuse all.
-bool knows(const CuptiProfiler& profiler, const char* chip, const char* metric) {
+bool knows(const CuptiProfiler& profiler, const CountedChip& chip, const char* metric) {
   Result result;
   void* host = open_host(profiler, chip, result);
   if (!host) return false;
@@ -67,7 +68,7 @@ bool knows(const CuptiProfiler& profiler, const char* chip, const char* metric) 
   return known;
 }
 
-bool takes_one_pass(const CuptiProfiler& profiler, const char* chip,
+bool takes_one_pass(const CuptiProfiler& profiler, const CountedChip& chip,
                     const std::vector<std::string>& metrics) {
   CounterConfig config(profiler);
   return config.make(chip, metrics) == Result::kSuccess && config.passes() == 1;
@@ -75,7 +76,7 @@ bool takes_one_pass(const CuptiProfiler& profiler, const char* chip,
 
 }  // namespace
 
-std::vector<std::string> known_metrics(const CuptiProfiler& profiler, const char* chip,
+std::vector<std::string> known_metrics(const CuptiProfiler& profiler, const CountedChip& chip,
                                        const std::vector<std::string>& metrics) {
   std::vector<std::string> known;
   for (const std::string& names : metrics) {
@@ -92,7 +93,7 @@ std::vector<std::string> known_metrics(const CuptiProfiler& profiler, const char
 }
 
 // Each metric into the first of the last groups that it fits into: neighbours in the list often count alike.
-std::vector<std::vector<std::string>> one_pass_groups(const CuptiProfiler& profiler, const char* chip,
+std::vector<std::vector<std::string>> one_pass_groups(const CuptiProfiler& profiler, const CountedChip& chip,
                                                       const std::vector<std::string>& known) {
   constexpr size_t kLast = 4;
   std::vector<std::vector<std::string>> groups;
@@ -110,9 +111,19 @@ std::vector<std::vector<std::string>> one_pass_groups(const CuptiProfiler& profi
   return groups;
 }
 
+std::vector<std::string> one_pass(const CuptiProfiler& profiler, const CountedChip& chip,
+                                  const std::vector<std::string>& known) {
+  std::vector<std::string> together;
+  for (const std::string& metric : known) {
+    together.push_back(metric);
+    if (!takes_one_pass(profiler, chip, together)) together.pop_back();
+  }
+  return together;
+}
+
 CounterConfig::~CounterConfig() { close_host(profiler_, host_); }
 
-Result CounterConfig::make(const char* chip, const std::vector<std::string>& metrics) {
+Result CounterConfig::make(const CountedChip& chip, const std::vector<std::string>& metrics) {
   Result result;
   host_ = open_host(profiler_, chip, result);
   if (!host_) return result;
@@ -144,12 +155,14 @@ Result CounterConfig::write_image() {
   return result;
 }
 
-Result CounterConfig::evaluate(const std::vector<uint8_t>& counted, std::vector<double>& values) {
+Result CounterConfig::evaluate(const std::vector<uint8_t>& counted, std::vector<double>& values,
+                               std::size_t range) {
   values.assign(pointers_.size(), 0);
   auto evaluating = cupti::parameters<cupti::HostEvaluate>();
   evaluating.host = host_;
   evaluating.image = counted.data();
   evaluating.size = counted.size();
+  evaluating.range = range;
   evaluating.metrics = pointers_.data();
   evaluating.count = pointers_.size();
   evaluating.values = values.data();

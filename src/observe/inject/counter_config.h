@@ -41,15 +41,29 @@ struct CuptiProfiler {
   bool load(const Cupti& cupti);
 };
 
+// A chip, and which of CUPTI's profilers counts on it.
+struct CountedChip {
+  // Implicit: mostly the name is all.
+  CountedChip(const char* chip, int counter = cupti::kRangeProfiler, const uint8_t* counters = nullptr)
+      : name(chip), profiler(counter), availability(counters) {}
+  const char* name;  // "GH100"
+  int profiler;
+  const uint8_t* availability;  // image of the counters that may be read there; null: all
+};
+
 // What is counted under these names on the chip: of each, its names separated by spaces, the first that the chip knows; those
 // of which it knows none are left out.
-std::vector<std::string> known_metrics(const CuptiProfiler& profiler, const char* chip,
+std::vector<std::string> known_metrics(const CuptiProfiler& profiler, const CountedChip& chip,
                                        const std::vector<std::string>& metrics);
 
 // Divided so that each group is counted in one pass, the first metric in every group. What takes several passes by itself is
 // left out.
-std::vector<std::vector<std::string>> one_pass_groups(const CuptiProfiler& profiler, const char* chip,
+std::vector<std::vector<std::string>> one_pass_groups(const CuptiProfiler& profiler, const CountedChip& chip,
                                                       const std::vector<std::string>& known);
+
+// Those that one pass counts together: a metric for which there is no room beside those before it is left out.
+std::vector<std::string> one_pass(const CuptiProfiler& profiler, const CountedChip& chip,
+                                  const std::vector<std::string>& known);
 
 // Metrics of one chip that are counted together.
 class CounterConfig {
@@ -60,7 +74,7 @@ class CounterConfig {
   CounterConfig& operator=(const CounterConfig&) = delete;
 
   // Metrics that the chip knows. Anything but kSuccess: CUPTI does not know the chip, or there is no metric.
-  cupti::Result make(const char* chip, const std::vector<std::string>& metrics);
+  cupti::Result make(const CountedChip& chip, const std::vector<std::string>& metrics);
 
   // Once made:
   const std::vector<uint8_t>& image() const { return image_; }
@@ -68,8 +82,9 @@ class CounterConfig {
   const char** metrics() { return pointers_.data(); }
   std::size_t count() const { return pointers_.size(); }
 
-  // What an image of counters says of its first range: a value for each of metrics().
-  cupti::Result evaluate(const std::vector<uint8_t>& counted, std::vector<double>& values);
+  // What an image of counters says of one of its ranges or samples: a value for each of metrics().
+  cupti::Result evaluate(const std::vector<uint8_t>& counted, std::vector<double>& values,
+                         std::size_t range = 0);
 
  private:
   cupti::Result write_image();

@@ -9,7 +9,7 @@
 
 namespace hone::observe::inject::cupti {
 
-enum class Result : int { kSuccess = 0, kNotPrivileged = 35, kMultipleSubscribers = 39 };
+enum class Result : int { kSuccess = 0, kOutOfMemory = 8, kNotPrivileged = 35, kMultipleSubscribers = 39 };
 
 enum class ActivityKind : int {
   kCopy = 1,

@@ -133,6 +133,7 @@ constexpr bool same(Ours ours, Vendor vendor) {
   return static_cast<long long>(ours) == static_cast<long long>(vendor);
 }
 static_assert(same(Result::kSuccess, CUPTI_SUCCESS));
+static_assert(same(Result::kOutOfMemory, CUPTI_ERROR_OUT_OF_MEMORY));
 static_assert(same(Result::kNotPrivileged, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES));
 static_assert(same(Result::kMultipleSubscribers, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED));
 static_assert(same(ActivityKind::kCopy, CUPTI_ACTIVITY_KIND_MEMCPY));

@@ -75,6 +75,7 @@ void DeviceRecorder::obey_locked() {
   const DeviceOrder& order = order_;
   if (!cuda_is_here() || state_ == State::kGone) return;
   stop_watching();
+  sampler_.end();
   if (is_recorded(order.mode)) {
     attached_for_capture_ = false;  // from here on it is for what is ordered
     if (attach() && record()) watch_calls();
@@ -86,6 +87,9 @@ void DeviceRecorder::obey_locked() {
   const bool watches = order.mark_runtime_call || order.mark_driver_call;
   if (order.mode == Mode::kWaiting && !watches) {
     environment_.attach_early || environment_.lines ? (void)attach() : let_go();
+  } else if (order.mode == Mode::kSampling) {
+    watch_for_marks(order);
+    if (attach()) sampler_.begin(order.sampling_request);
   } else if (order.mode == Mode::kLeftAlone || order.mode == Mode::kWaiting) {
     if (environment_.detach_finalizes) let_go();
     watch_for_marks(order);
@@ -329,7 +333,7 @@ void DeviceRecorder::detach() {
 
 bool DeviceRecorder::may_finalize() {
   // Whether CUPTI can be finalized once its profiler has been used is not known: it has not been tried.
-  if (!cupti_.Finalize || counters_.profiler_was_used()) return false;
+  if (!cupti_.Finalize || counters_.profiler_was_used() || sampler_.profiler_was_used()) return false;
   if (!graphs_seen_ || cupti_.version >= kSafeWithGraphs) return true;
   note_once(
       kNoteFinalize,
@@ -348,6 +352,11 @@ void DeviceRecorder::flush(bool forced) {
   Locked locked(lock_);
   if (state_ != State::kRecording) return;
   cupti_.ActivityFlushAll(forced ? cupti::kFlushForced : 0);
+}
+
+void DeviceRecorder::collect_samples() {
+  Locked locked(lock_);
+  sampler_.collect();
 }
 
 uint64_t DeviceRecorder::launches() {
@@ -369,6 +378,7 @@ void DeviceRecorder::lend(const char* reason) {
   Locked locked(lock_);
   if (state_ == State::kGone || lent_.exchange(true)) return;
   stop_watching();
+  sampler_.end();
   stop_recording();
   unsubscribe();
   note_once(kNoteLent, reason);
@@ -392,12 +402,14 @@ void DeviceRecorder::capture_ends() {
 void DeviceRecorder::process_ends() {
   flush(true);
   Locked locked(lock_);
+  sampler_.end();
   state_ = State::kGone;
 }
 
 void DeviceRecorder::in_child() {
   lock_.reopen();
   watch_ = Watch::kNothing;
+  sampler_.in_child();
   counters_.in_child();
   code_.in_child();
   lent_ = false;

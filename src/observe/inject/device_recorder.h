@@ -19,6 +19,7 @@
 #include "observe/inject/cupti.h"
 #include "observe/inject/loaded_code.h"
 #include "observe/inject/output.h"
+#include "observe/inject/pm_sampler.h"
 #include "trace/segments/record.h"
 
 namespace hone::observe::inject {
@@ -33,7 +34,8 @@ constexpr bool is_recorded(trace::segments::Mode mode) {
 struct DeviceOrder {
   trace::segments::Mode mode = trace::segments::Mode::kWaiting;
   uint32_t mark_runtime_call = 0, mark_driver_call = 0;
-  const char* counter_request = "";  // the file that says what to count
+  const char* counter_request = "";   // the file that says what to count
+  const char* sampling_request = "";  // and what to sample
 };
 
 class DeviceRecorder {
@@ -53,6 +55,9 @@ class DeviceRecorder {
 
   // Delivers what CUPTI has finished; `forced`: the unfinished as well.
   void flush(bool forced);
+
+  // Writes down what devices have sampled since, in Mode::kSampling.
+  void collect_samples();
 
   // Writes what the devices are, once CUDA can be asked.
   void describe_devices();
@@ -138,6 +143,7 @@ class DeviceRecorder {
   Activities activities_{cupti_, output_, calls_, correlations_};
   LoadedCode code_;
   CounterRecorder counters_{cupti_, output_, code_};
+  PmSampler sampler_{cupti_, output_};
 
   DeviceOrder order_;  // the last
   Lock lock_;          // orders, one at a time; never taken in a callback of CUPTI

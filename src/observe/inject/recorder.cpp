@@ -20,9 +20,10 @@ namespace segments = trace::segments;
 using segments::Mode;
 namespace {
 
-constexpr int64_t kFlushPeriod = 200'000'000;  // ns: what a program that is killed loses
-constexpr int64_t kAfterFork = 20'000'000;     // ns: most children of a fork execute something else by then
-constexpr size_t kStackBytes = 1 << 20;        // of the control thread: CUPTI works on it
+constexpr int64_t kFlushPeriod = 200'000'000;   // ns: what a program that is killed loses
+constexpr int64_t kCollectPeriod = 40'000'000;  // ns: a fifth of what has room, sampled every 50 µs
+constexpr int64_t kAfterFork = 20'000'000;      // ns: most children of a fork execute something else by then
+constexpr size_t kStackBytes = 1 << 20;         // of the control thread: CUPTI works on it
 
 void sleep_ns(int64_t ns) {
   const timespec time = {ns / 1'000'000'000, ns % 1'000'000'000};
@@ -110,6 +111,7 @@ void Recorder::run() {
   }
   open_segment();
   std::snprintf(counter_request_, sizeof(counter_request_), "%s/%s/%d", folder_, kCountersFolder, getpid());
+  std::snprintf(sampling_request_, sizeof(sampling_request_), "%s/%s/%d", folder_, kSamplingFolder, getpid());
   uint32_t obeyed = ~0u;
   while (recording() && !ended_) {
     uint32_t number = 0;
@@ -126,7 +128,8 @@ void Recorder::run() {
       obey(number, order);
       obeyed = number;
     }
-    futex_wait(control_->order.number, number, kFlushPeriod, true);
+    const bool samples = mode() == Mode::kSampling;
+    futex_wait(control_->order.number, number, samples ? kCollectPeriod : kFlushPeriod, true);
     tick();
   }
   output_.flush();
@@ -146,6 +149,7 @@ bool Recorder::read_order(uint32_t& number, DeviceOrder& order) {
   if (number % 2 != 0) return false;
   order.mode = page.mode.load(std::memory_order_relaxed);
   order.counter_request = counter_request_;
+  order.sampling_request = sampling_request_;
   order.mark_runtime_call = page.mark_runtime_call.load(std::memory_order_relaxed);
   order.mark_driver_call = page.mark_driver_call.load(std::memory_order_relaxed);
   const uint32_t block = page.block.load(std::memory_order_relaxed);
@@ -195,6 +199,7 @@ void Recorder::change_mode(Mode mode) {
 void Recorder::tick() {
   if (environment_.flush_cupti) device_.flush(false);
   device_.describe_devices();
+  if (mode() == Mode::kSampling) device_.collect_samples();
   output_.flush();
   say_how_it_stands();
   say_what_is_counted();

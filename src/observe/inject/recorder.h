@@ -62,7 +62,7 @@ class Recorder {
   Output output_;
   DeviceRecorder device_{environment_, output_};
   char folder_[4096] = {};
-  char counter_request_[sizeof(folder_) + 64] = {};
+  char counter_request_[sizeof(folder_) + 64] = {}, sampling_request_[sizeof(folder_) + 64] = {};
   Control* control_ = nullptr;
   Slot own_slot_;  // for more processes than the page has slots
   std::atomic<Slot*> slot_{&own_slot_};

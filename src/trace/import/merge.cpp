@@ -147,6 +147,7 @@ class Merger {
     add_spans(shift_ns);
     add_details();
     add_counters();
+    add_samples(shift_ns);
     add_stacks(shift_ns);
   }
 
@@ -200,6 +201,16 @@ class Merger {
       for (CounterValue& each : row.values) each.metric = text(each.metric);
       order_values(row);
       into_.counters.push_back(std::move(row));
+    }
+  }
+
+  void add_samples(int64_t shift_ns) {
+    for (DeviceSamples& samples : from_.samples) {
+      if (relabel_) samples.rank = rank_;
+      for (StringId& metric : samples.metrics) metric = text(metric);
+      for (int64_t& time : samples.start_ns) time += shift_ns;
+      for (int64_t& time : samples.end_ns) time += shift_ns;
+      into_.samples.push_back(std::move(samples));
     }
   }
 
@@ -394,6 +405,7 @@ Trace merge_files(std::vector<ImportedFile> files, std::span<const std::string> 
     trace = std::move(files[0].trace);
     for (Track& track : trace.tracks) track.rank = ranks[0];
     for (KernelCounters& row : trace.counters) row.rank = ranks[0];
+    for (DeviceSamples& samples : trace.samples) samples.rank = ranks[0];
     for (HostUse& use : trace.host_use) use.rank = ranks[0];
     add_turns(std::move(meta), ranks[0], 0, trace.meta);
     add_meta(std::move(meta), ranks[0], sources[0], several, trace.meta);

@@ -32,6 +32,11 @@ struct TrackField {
   static constexpr Tag process = 3;
   static constexpr Tag thread = 4;
   static constexpr Tag parent_uuid = 5;
+  static constexpr Tag counter = 8;
+};
+
+struct CounterField {
+  static constexpr Tag unit_name = 6;
 };
 
 struct ProcessField {
@@ -52,11 +57,14 @@ struct EventField {
   static constexpr Tag name_iid = 10;
   static constexpr Tag track_uuid = 11;
   static constexpr Tag name = 23;
+  static constexpr Tag counter_value = 30;  // whole
+  static constexpr Tag double_counter_value = 44;
   static constexpr Tag flow_ids = 47;  // fixed64
 };
 inline constexpr int32_t kSliceBegin = 1;
 inline constexpr int32_t kSliceEnd = 2;
 inline constexpr int32_t kInstant = 3;
+inline constexpr int32_t kCounter = 4;
 
 struct InternedField {
   static constexpr Tag event_categories = 1;

@@ -97,6 +97,18 @@ std::vector<std::pair<KernelCounters, std::map<std::string_view, double>>> named
   return rows;
 }
 
+// With the names of their metrics.
+std::vector<std::pair<DeviceSamples, std::vector<std::string_view>>> named_samples(const Trace& trace) {
+  std::vector<std::pair<DeviceSamples, std::vector<std::string_view>>> series;
+  for (DeviceSamples samples : trace.samples) {
+    std::vector<std::string_view> names;
+    for (const StringId metric : samples.metrics) names.push_back(trace.strings.text(metric));
+    samples.metrics.assign(names.size(), {});
+    series.emplace_back(std::move(samples), std::move(names));
+  }
+  return series;
+}
+
 class PerfettoFile : public testing::Test {
  protected:
   std::filesystem::path path_ = scratch_path("hone_perfetto_test.pftrace");
@@ -115,6 +127,7 @@ TEST_F(PerfettoFile, ComesBackWhole) {
     EXPECT_EQ(read->operators, trace.operators);
     EXPECT_EQ(read->strings.size(), trace.strings.size());
     EXPECT_EQ(named_counters(*read), named_counters(trace));
+    EXPECT_TRUE(named_samples(*read) == named_samples(trace));
     EXPECT_EQ(named_stacks(*read), named_stacks(trace));
     EXPECT_EQ(read->host_use, trace.host_use);
     EXPECT_TRUE(sorted_spans(*read) == sorted_spans(trace));

@@ -10,6 +10,7 @@
 #include "trace/checked_reader.h"
 #include "trace/perfetto/annotation.h"
 #include "trace/perfetto/fields.h"
+#include "trace/perfetto/samples.h"
 #include "trace/perfetto/slice.h"
 #include "trace/perfetto/tables.h"
 
@@ -24,6 +25,7 @@ struct Event {
   uint64_t category_iid = 0;
   uint64_t name_iid = 0;
   uint64_t correlation = 0;
+  std::optional<double> value;  // of a counter
   std::string_view name;
   std::vector<protozero::data_view> annotations;
 };
@@ -47,6 +49,9 @@ Event parse_event(protozero::data_view bytes) {
         break;
       case EventField::flow_ids:
         event.correlation = reader.get_fixed64();
+        break;
+      case EventField::double_counter_value:
+        event.value = reader.get_double();
         break;
       case EventField::name: {
         protozero::data_view view = reader.get_view();
@@ -84,6 +89,7 @@ class Reader {
     if (static_cast<int64_t>(trace_.spans.size()) != expected_spans_)
       return corrupt(
           fmt::format("{} of {} spans: the file is truncated", trace_.spans.size(), expected_spans_));
+    HONE_CHECK(samples_.finish());
     HONE_CHECK(trace_.validate());
     return std::move(trace_);
   }
@@ -159,6 +165,8 @@ class Reader {
           "that it was made from");
     if (event.type == kSliceBegin) return begin(event, time_ns);
     if (event.type == kSliceEnd) return end(event, time_ns);
+    if (const auto track = sample_track(event.track_uuid); track && event.type == kCounter)
+      return samples_.add({*track, time_ns, event.value.value_or(0), !event.value});
     return {};
   }
 
@@ -188,6 +196,7 @@ class Reader {
   }
 
   Trace trace_;
+  SampleEvents samples_{trace_};
   bool has_tables_ = false;
   int64_t expected_spans_ = 0;
   std::unordered_map<uint64_t, StringId> names_;

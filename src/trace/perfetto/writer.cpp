@@ -1,5 +1,6 @@
 #include "trace/perfetto/writer.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "trace/perfetto/annotation.h"
 #include "trace/perfetto/fields.h"
 #include "trace/perfetto/lanes.h"
+#include "trace/perfetto/samples.h"
 #include "trace/perfetto/slice.h"
 #include "trace/perfetto/tables.h"
 
@@ -97,8 +99,16 @@ class Writer {
     HONE_CHECK(tracks());
     std::vector<LaneEvent> events = lane_events(trace_.spans);
     HONE_CHECK(lanes(events));
-    HONE_CHECK(about(events.empty() ? 0 : events.front().time_ns));
-    for (const LaneEvent& event : events) HONE_CHECK(slice(event));
+    const std::vector<SampleEvent> samples = sample_events(trace_);
+    const int64_t first = events.empty() ? 0 : events.front().time_ns;
+    HONE_CHECK(about(samples.empty() ? first : std::min(first, samples.front().time_ns)));
+    HONE_CHECK(counters());
+    auto next = samples.begin();
+    for (const LaneEvent& event : events) {
+      for (; next != samples.end() && next->time_ns < event.time_ns; ++next) HONE_CHECK(sample(*next));
+      HONE_CHECK(slice(event));
+    }
+    for (; next != samples.end(); ++next) HONE_CHECK(sample(*next));
     return file_.write(buffer_);
   }
 
@@ -185,6 +195,44 @@ class Writer {
       for (const Annotation& annotation : slice_annotations(trace_, lane_event.row))
         event.add_message(EventField::debug_annotations, encode(annotation));
     });
+  }
+
+  Status counters() {
+    for (uint32_t series = 0; series < trace_.samples.size(); ++series)
+      for (uint32_t metric = 0; metric < trace_.samples[series].metrics.size(); ++metric)
+        HONE_CHECK(describe(counter_descriptor({series, metric})));
+    return {};
+  }
+
+  Status sample(const SampleEvent& sample) {
+    return packet(kNeedsState, [&](pbf_writer& writer) {
+      writer.add_uint64(PacketField::timestamp, static_cast<uint64_t>(sample.time_ns));
+      pbf_writer event(writer, PacketField::track_event);
+      event.add_int32(EventField::type, kCounter);
+      event.add_uint64(EventField::track_uuid, sample_track_uuid(sample.track));
+      if (sample.ends)
+        event.add_int64(EventField::counter_value, 0);
+      else
+        event.add_double(EventField::double_counter_value, sample.value);
+    });
+  }
+
+  // Beneath the process of its rank.
+  std::string counter_descriptor(const SampleTrack& track) const {
+    const SampleTrackWords words = sample_track_words(trace_, track);
+    std::string bytes;
+    pbf_writer writer(bytes);
+    writer.add_uint64(TrackField::uuid, sample_track_uuid(track));
+    writer.add_string(TrackField::name, words.name);
+    for (uint32_t i = 0; i < trace_.tracks.size(); ++i)
+      if (trace_.tracks[i].kind == TrackKind::kProcess &&
+          trace_.tracks[i].rank == trace_.samples[track.series].rank) {
+        writer.add_uint64(TrackField::parent_uuid, track_uuid(i, 0));
+        break;
+      }
+    pbf_writer counter(writer, TrackField::counter);
+    counter.add_string(CounterField::unit_name, words.unit);
+    return bytes;
   }
 
   const Trace& trace_;

@@ -36,6 +36,7 @@ CREATE TABLE counted_launches(id INTEGER PRIMARY KEY, rank INTEGER, device INTEG
                               block_z INTEGER, registers INTEGER, shared_bytes INTEGER, instance INTEGER,
                               passes INTEGER);  -- kernel: of strings; counted apart from the timeline
 CREATE TABLE counters(launch INTEGER, metric TEXT, value REAL);  -- launch: of counted_launches; ns, bytes, percent
+CREATE TABLE device_samples(rank INTEGER, device INTEGER, start_ns INTEGER, end_ns INTEGER, metric TEXT, value REAL);
 CREATE TABLE stack_samples(id INTEGER PRIMARY KEY, time_ns INTEGER, track INTEGER, state TEXT);
 CREATE TABLE stack_frames(sample INTEGER, depth INTEGER, kind TEXT, function TEXT, file TEXT, line INTEGER,
                           owner TEXT, role TEXT);  -- depth 0: innermost; each of a sample's two kinds for itself

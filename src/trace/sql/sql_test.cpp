@@ -55,6 +55,9 @@ TEST_F(SqliteFile, HoldsEveryRow) {
   EXPECT_EQ(answer("SELECT value FROM counters JOIN counted_launches l ON l.id = launch JOIN strings s ON "
                    "s.id = l.kernel WHERE metric = 'dram__bytes_read.sum' AND s.text = 'gemm'"),
             "4194304.0");
+  EXPECT_EQ(count("device_samples"), "12");
+  EXPECT_EQ(answer("SELECT value FROM device_samples WHERE start_ns = 301 AND metric LIKE 'dram__%'"),
+            "250000000000.0");
   EXPECT_EQ(count("stack_samples"), "2");
   EXPECT_EQ(answer("SELECT group_concat(function || ' ' || line) FROM sampled_lines"), "collate 41");
   EXPECT_EQ(answer("SELECT major_faults FROM host_use WHERE rank = 1"), "3.0");

@@ -233,6 +233,21 @@ Status write_counters(const Trace& trace, Database& database) {
   return {};
 }
 
+Status write_samples(const Trace& trace, Database& database) {
+  HONE_ASSIGN(Insert rows, database.insert_into("device_samples", 6));
+  for (const DeviceSamples& samples : trace.samples)
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      for (std::size_t metric = 0; metric < samples.metrics.size(); ++metric)
+        HONE_CHECK(rows.integer(samples.rank)
+                       .integer(samples.device)
+                       .integer(samples.start_ns[i])
+                       .integer(samples.end_ns[i])
+                       .text(trace.strings.text(samples.metrics[metric]))
+                       .real(samples.row(i)[metric])
+                       .run());
+  return {};
+}
+
 Status write_stacks(const Trace& trace, Database& database) {
   HONE_ASSIGN(Insert samples, database.insert_into("stack_samples", 4));
   HONE_ASSIGN(Insert frames, database.insert_into("stack_frames", 8));
@@ -325,6 +340,7 @@ Status write_sqlite(const Trace& trace, const Findings& findings, const std::fil
   HONE_CHECK(sql::write_kernels(trace, database));
   HONE_CHECK(sql::write_details(trace, database));
   HONE_CHECK(sql::write_counters(trace, database));
+  HONE_CHECK(sql::write_samples(trace, database));
   HONE_CHECK(sql::write_stacks(trace, database));
   HONE_CHECK(sql::write_host_use(trace, database));
   for (const AddedTable& table : findings.tables) HONE_CHECK(sql::write_added(table, database));

@@ -19,6 +19,7 @@ class RandomTrace {
     for (int i = 0; i < 5; ++i) add_operator(i);
     for (int i = 0; i < spans; ++i) add_span();
     add_counters();
+    add_samples();
     add_stacks();
   }
   Trace take() { return std::move(trace_); }
@@ -133,6 +134,29 @@ class RandomTrace {
     order_values(row);
     trace_.counters.push_back(row);
     trace_.counters.push_back({0, 1, text("name "), {1, 1, 1}, {32, 1, 1}, 0, 0, 0, 0, {}});
+  }
+
+  // With a gap, values that stay, and a series of another device.
+  void add_samples() {
+    StringTable& strings = trace_.strings;
+    DeviceSamples samples = {1,
+                             0,
+                             100,
+                             {strings.intern("sm__cycles_active.avg.pct_of_peak_sustained_elapsed"),
+                              strings.intern("dram__bytes_read.sum.per_second")},
+                             {},
+                             {},
+                             {}};
+    const auto add = [&](int64_t start, int64_t end, std::array<double, 2> row) {
+      samples.add(start, end, row);
+    };
+    add(100, 200, {50.5, 1e12});
+    add(200, 301, {50.5, 1e12});
+    add(301, 400, {0, 2.5e11});
+    add(1000, 1100, {0, 0});
+    add(1100, 1200, {99, 0});
+    trace_.samples = {samples, {0, 3, 50, samples.metrics, {}, {}, {}}};
+    trace_.samples[1].add(5, 6, std::array<double, 2>{1, 2});
   }
 
   void add_stacks() {

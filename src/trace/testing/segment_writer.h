@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trace/segments/record.h"
 
@@ -86,6 +87,29 @@ class SegmentWriter {
     record.name = name(label);
     record.inputs = name(inputs);
     return record;
+  }
+
+  struct Sample {
+    int64_t start_ns = 0, end_ns = 0;
+    std::vector<double> values = {};
+  };
+  SegmentWriter& samples(uint32_t device, const std::vector<std::string_view>& metrics,
+                         const std::vector<Sample>& rows) {
+    DeviceSamples record;
+    record.device = device;
+    record.metrics = static_cast<uint32_t>(metrics.size());
+    record.samples = static_cast<uint32_t>(rows.size());
+    std::string following;
+    const auto append = [&](const auto& value) {
+      following.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    };
+    for (const std::string_view metric : metrics) append(name(metric));
+    following.resize((following.size() + 7) / 8 * 8);
+    for (const Sample& row : rows) {
+      append(DeviceSample{row.start_ns, row.end_ns});
+      for (const double value : row.values) append(value);
+    }
+    return add(record, following);
   }
 
   SegmentWriter& mode(Mode mode, uint32_t block, int64_t time_ns, uint64_t launches = 0) {

@@ -10,6 +10,7 @@
 
 #include "observe/inject/cupti_abi.h"
 #include "observe/inject/cupti_profiler_abi.h"
+#include "observe/inject/cupti_sampling_abi.h"
 
 namespace cupti = hone::observe::inject::cupti;
 using cupti::Result;
@@ -19,13 +20,9 @@ namespace {
 constexpr Result kInvalid = static_cast<Result>(1);
 constexpr size_t kMetricsAPass = 4, kImageBytes = 64;
 
-bool asked_to(const char* behave) {
-  const char* wanted = std::getenv("FAKE_CUPTI");
-  return wanted && std::strcmp(wanted, behave) == 0;
-}
-
 struct FakeHost {
   size_t metrics = 0;
+  bool samples = false;
 };
 
 // What is between start and stop.
@@ -41,6 +38,11 @@ int profilers = 0;
 
 }  // namespace
 
+bool asked_to(const char* behave) {
+  const char* wanted = std::getenv("FAKE_CUPTI");
+  return wanted && std::strcmp(wanted, behave) == 0;
+}
+
 void fake_profiler_sees_kernel() {
   std::lock_guard<std::mutex> held(ranges_lock);
   if (ranges.started) ++ranges.kernels;
@@ -54,7 +56,7 @@ Result cuptiProfilerInitialize(cupti::ProfilerInitialize*) { return Result::kSuc
 Result cuptiDeviceGetChipName(cupti::ChipName* asked) { return asked->name = "GH100", Result::kSuccess; }
 Result cuptiProfilerHostInitialize(cupti::HostInitialize* asked) {
   if (asked_to("no_profiler") || std::strcmp(asked->chip, "GH100") != 0) return kInvalid;
-  asked->host = new FakeHost;
+  asked->host = new FakeHost{0, asked->profiler == cupti::kSamplingProfiler};
   return Result::kSuccess;
 }
 Result cuptiProfilerHostDeinitialize(cupti::HostDeinitialize* asked) {
@@ -81,7 +83,8 @@ Result cuptiProfilerHostGetNumOfPasses(cupti::HostPasses* asked) {
   return Result::kSuccess;
 }
 Result cuptiProfilerHostEvaluateToGpuValues(cupti::HostEvaluate* asked) {
-  if (asked->image[0] <= asked->range) return kInvalid;
+  const bool samples = static_cast<FakeHost*>(asked->host)->samples;
+  if ((samples ? fake_samples_of(asked->image) : asked->image[0]) <= asked->range) return kInvalid;
   for (size_t i = 0; i < asked->count; ++i)
     asked->values[i] = static_cast<double>(std::strlen(asked->metrics[i]));
   return Result::kSuccess;

@@ -19,6 +19,7 @@
 #include "trace/import/runtime_calls.h"
 #include "trace/import/segments/graph_operators.h"
 #include "trace/import/segments/records.h"
+#include "trace/import/segments/samples.h"
 #include "trace/import/segments/stacks.h"
 #include "trace/import/trace_builder.h"
 
@@ -191,6 +192,8 @@ class SegmentReader {
         return with<Note>(&SegmentReader::read_note);
       case Kind::kCounters:
         return with<Counters>(&SegmentReader::read_counters);
+      case Kind::kDeviceSamples:
+        return with<DeviceSamples>(&SegmentReader::read_samples);
       case Kind::kGraphNode:  // read ahead
       case Kind::kMemory:     // what allocates says so itself, as a call
       case Kind::kRetired:
@@ -198,7 +201,6 @@ class SegmentReader {
       case Kind::kHostFrame:
       case Kind::kHostSample:
       case Kind::kHostUse:
-      case Kind::kDeviceSamples:
       case Kind::kSampledInstruction:
       case Kind::kEnd:
         return;
@@ -452,6 +454,13 @@ class SegmentReader {
     builder_.trace.counters.push_back(std::move(row));
   }
 
+  void read_samples(const DeviceSamples& record) {
+    if (const bool whole = samples_.read(record, records_.following<DeviceSamples>(),
+                                         [&](uint32_t name) { return name_of(name); });
+        !whole)
+      ++too_short_;
+  }
+
   // What a launch takes of registers and shared memory, its counters do not say; its launches of the timeline do.
   static void add_resources(Trace& trace) {
     using Launched = std::tuple<uint32_t, std::array<uint32_t, 3>, std::array<uint32_t, 3>>;
@@ -542,6 +551,7 @@ class SegmentReader {
     for (RecordingBlock& block : meta.blocks) block.start_ns -= first, block.end_ns -= first;
     for (StepMark& mark : meta.marks) mark.time_ns -= first;
     for (StackSample& sample : file.trace.stacks.samples) sample.time_ns -= first;
+    file.trace.samples = std::move(samples_).finish(first);
     result_.first_ns = first;
     meta.producer = kProducer;
     meta.device = result_.device_works > 0 ? "cuda" : "cpu";
@@ -556,6 +566,7 @@ class SegmentReader {
   TraceBuilder builder_;
   GraphOperators graphs_;
   StackBuilder stacks_{builder_.trace};
+  SampleSeries samples_;
   std::unordered_map<uint32_t, Text> texts_;
   std::unordered_map<int64_t, std::string> thread_names_;
   std::optional<RecordingBlock> open_;

@@ -71,6 +71,36 @@ TEST(Segments, AKernelIsASpanOfItsStreamWithItsLaunchAndItsNameInCpp) {
   EXPECT_EQ(trace.launches[0].shared_bytes, 3072u);
 }
 
+TEST(Segments, SamplesOfADeviceBecomeOneSeries) {
+  SegmentWriter writer;
+  writer.add(writer.kernel("a", 1000, 100, 1));
+  writer.samples(0, {"sm__cycles_active", "dram__bytes"}, {{2000, 2050, {50, 1e9}}, {2050, 2100, {75, 2e9}}});
+  writer.samples(1, {"sm__cycles_active"}, {{2000, 2100, {1}}});
+  writer.samples(0, {"sm__cycles_active", "dram__bytes"}, {{2040, 2060, {1, 1}}, {2100, 2150, {0, 3e9}}});
+  const Trace trace = trace_of(writer);
+  ASSERT_EQ(trace.samples.size(), 2u);
+  EXPECT_EQ(trace.samples[0].device, 0);
+  EXPECT_EQ(trace.strings.text(trace.samples[0].metrics[1]), "dram__bytes");
+  EXPECT_THAT(trace.samples[0].start_ns, ElementsAre(1000, 1050, 1100));
+  EXPECT_THAT(trace.samples[0].end_ns, ElementsAre(1050, 1100, 1150));
+  EXPECT_THAT(trace.samples[0].values, ElementsAre(50, 1e9, 75, 2e9, 0, 3e9));
+  EXPECT_EQ(trace.samples[1].size(), 1u);
+}
+
+TEST(Segments, SamplesThatAreShorterThanTheySayAreLeftOut) {
+  SegmentWriter writer;
+  writer.add(writer.kernel("a", 1000, 100, 1));
+  DeviceSamples record;
+  record.metrics = 1;
+  record.samples = 2;
+  writer.add(record, std::string(8 + 24, 'x'));
+  record.metrics = 4'000'000'000;
+  writer.add(record, std::string(64, 'x'));
+  const Trace trace = trace_of(writer);
+  EXPECT_THAT(trace.samples, IsEmpty());
+  EXPECT_EQ(trace.meta.lost, 2u);
+}
+
 TEST(Segments, CopiesSayFromWhereToWhere) {
   SegmentWriter writer;
   Copy copy;
