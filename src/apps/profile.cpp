@@ -288,7 +288,8 @@ void ProfileRun::finish(int program_status) {
     tell(report::clean_utf8(status.error().message));
   // All that they hold is in the trace now.
   std::error_code ignored;
-  for (const char* name : {trace::segments::kFolder, observe::kControlFile, observe::kCountersFolder})
+  for (const char* name :
+       {trace::segments::kFolder, observe::kControlFile, observe::kCountersFolder, observe::kSamplingFolder})
     fs::remove_all(folder_.path / name, ignored);
   if (is_silenced()) return;
   say(report::explain_terminal(*analysis_, report::terminal_style(STDERR_FILENO)));
@@ -305,6 +306,7 @@ Result<observe::SessionOptions> ProfileRun::prepare() {
   }
   session_options.counters.wanted = options_.counters == kAuto || !options_.kernel.empty();
   if (!options_.kernel.empty()) HONE_CHECK(study_kernels(options_, session_options.counters));
+  session_options.sampling = session_options.counters.wanted && options_.kernel.empty();
   HONE_ASSIGN(folder_, make_out(options_));
   session_options.folder = folder_.path;
   session_options.command = options_.command;

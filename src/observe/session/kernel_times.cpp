@@ -61,6 +61,15 @@ int KernelTimes::busiest() const {
   return most == busy.end() ? 0 : most->first;
 }
 
+std::map<int, std::vector<uint32_t>> KernelTimes::devices() const {
+  std::map<int, std::vector<uint32_t>> devices;
+  for (const auto& [key, time] : times_) {
+    std::vector<uint32_t>& of_process = devices[key.pid];
+    if (of_process.empty() || of_process.back() != key.device) of_process.push_back(key.device);
+  }
+  return devices;
+}
+
 std::vector<KernelTime> KernelTimes::kernels(int pid, const SegmentTail& tail) const {
   std::vector<KernelTime> kernels;
   for (const auto& [key, time] : times_) {

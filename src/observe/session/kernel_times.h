@@ -33,6 +33,8 @@ class KernelTimes {
 
   // The process whose kernels took longest; 0: there was none.
   int busiest() const;
+  // The devices of each process that ran kernels.
+  std::map<int, std::vector<uint32_t>> devices() const;
   // Its kernels, the longest first.
   std::vector<KernelTime> kernels(int pid, const SegmentTail& tail) const;
 

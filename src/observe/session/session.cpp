@@ -12,6 +12,7 @@
 #include "core/file.h"
 #include "observe/session/call_ids.h"
 #include "observe/session/program_environment.h"
+#include "observe/session/sampling.h"
 
 namespace hone::observe {
 namespace {
@@ -129,7 +130,7 @@ bool Session::order(Mode mode, uint32_t block) {
   wanted.mode = mode;
   wanted.block = block;
   wanted.python_stacks = mode == Mode::kStacks && (options_.python_stacks || !host_.can_read_python());
-  if (mode == Mode::kLeftAlone) {
+  if (mode == Mode::kLeftAlone || mode == Mode::kSampling) {
     const CallId once_a_step = call_id(recorded_.rhythm.call_a_step);
     wanted.mark_runtime_call = once_a_step.runtime;
     wanted.mark_driver_call = once_a_step.driver;
@@ -219,6 +220,19 @@ bool Session::run(const std::vector<PlannedBlock>& blocks) {
     if (recorded_.blocks.size() > before) host_.end_block(recorded_.blocks.back().number);
     return goes_on;
   });
+}
+
+// Each process samples the devices that it has kernels on.
+bool Session::sample_devices() {
+  read_new();
+  const auto devices = kernel_times_.devices();
+  if (!options_.sampling || devices.empty()) return true;
+  const int64_t interval_ns = sampling_interval_ns(recorded_.rhythm.step_ns);
+  for (const auto& [pid, used] : devices) {
+    const Status written = write_sampling_request(options_.folder, pid, sampling_request(used, interval_ns));
+    if (!written.ok()) note("GPUs were not sampled: " + written.error().message);
+  }
+  return run({{Mode::kSampling, kSampledSteps, kSampling_s}});
 }
 
 // Of the kernels that took most of the recorded blocks. The process that counts is the busiest one: what others wait for it
@@ -392,7 +406,7 @@ const Recorded& Session::record() {
     recorded_.seed = schedule.seed;
     kernel_times_.begin(now_ns());
     recorded_.complete = run(schedule.untouched) && begin_recording() && run(schedule.blocks);
-    if (recorded_.complete) count_kernels();
+    if (recorded_.complete && sample_devices()) count_kernels();
   }
   order(Mode::kFinished, next_block_);
   read_new();

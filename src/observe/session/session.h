@@ -42,6 +42,7 @@ struct SessionOptions {
       3;  // the least time from the first mark, or from the first device, to the first recorded block
   uint64_t seed = 0;  // of the order of blocks
   CountingOptions counters = {};
+  bool sampling = true;  // sample hardware counters of whole devices over time
 };
 
 // A block as it was ordered; what the processes made of it stands in their segments.
@@ -92,6 +93,8 @@ class Session {
   bool run_block(trace::segments::Mode mode, double seconds);
   bool record_block(const PlannedBlock& block);
   void count_kernels();
+  // False: the program has ended.
+  bool sample_devices();
   // False: the process did not come to an end of it in time.
   bool wait_until_counted(int pid);
   bool run(const std::vector<PlannedBlock>& blocks);

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/file.h"
 #include "core/testing/scratch_path.h"
 #include "observe/session/testing/fake_recorder.h"
 
@@ -42,12 +43,13 @@ TEST_F(ObservedSession, LeavesStepsAloneFirstAndThenRecordsThemInTurns) {
   EXPECT_TRUE(recorded.notes.empty()) << recorded.notes.front();
   EXPECT_NEAR(static_cast<double>(recorded.rhythm.step_ns), 5e6, 2e6);
   const std::vector<Mode> modes = modes_of(recorded);
-  ASSERT_EQ(modes.size(), 21u);
+  ASSERT_EQ(modes.size(), 22u);
   for (int i = 0; i < 6; ++i) EXPECT_EQ(modes[i], Mode::kLeftAlone) << i;
   for (int i = 6; i < 18; i += 2) EXPECT_NE(modes[i], modes[i + 1]) << i;
   EXPECT_EQ(std::count(modes.begin(), modes.end(), Mode::kTimeline), 6);
   EXPECT_EQ(modes[18], Mode::kOperators);
   EXPECT_EQ(modes[19], Mode::kStacks);
+  EXPECT_EQ(modes[20], Mode::kSampling);
   EXPECT_EQ(modes.back(), Mode::kCounters);
   EXPECT_EQ(program.last_order(), Mode::kFinished);
   // Nothing is recorded before the steps that are left alone.
@@ -64,7 +66,7 @@ TEST_F(ObservedSession, TellsStepsByLaunchesWhereTheProgramGivesNoMarks) {
   EXPECT_NEAR(static_cast<double>(recorded.rhythm.step_ns), 5e6, 2e6);
   EXPECT_EQ(recorded.rhythm.call_a_step, "cudaStreamSynchronize");
   // That call tells steps in those that are left alone, before anything is recorded, too.
-  EXPECT_EQ(modes_of(recorded).size(), 21u);
+  EXPECT_EQ(modes_of(recorded).size(), 22u);
 }
 
 // However little the user wants to wait: what an optimizer was made for comes, and CUPTI is not touched before.
@@ -110,6 +112,25 @@ TEST_F(ObservedSession, SaysThatNoKernelIsNamedSo) {
   EXPECT_TRUE(program.counted().empty());
   ASSERT_EQ(recorded.notes.size(), 1u);
   EXPECT_NE(recorded.notes[0].find("matches 'conv'"), std::string::npos);
+}
+
+TEST_F(ObservedSession, HasTheDevicesSampledThatRunKernels) {
+  Session session = started();
+  const FakeRecorder program(options.folder, {});
+  session.record();
+  session.send(SIGKILL);
+  const auto request = read_file(options.folder / kSamplingFolder / std::to_string(::getpid()));
+  ASSERT_TRUE(request.ok());
+  EXPECT_NE(request->find("sample 0 100000\n"), std::string::npos) << *request;
+}
+
+TEST_F(ObservedSession, SamplesNothingUnlessItIsWanted) {
+  options.sampling = false;
+  Session session = started();
+  const FakeRecorder program(options.folder, {});
+  const std::vector<Mode> modes = modes_of(session.record());
+  session.send(SIGKILL);
+  EXPECT_EQ(std::count(modes.begin(), modes.end(), Mode::kSampling), 0);
 }
 
 TEST_F(ObservedSession, CountsNothingUnlessItIsWanted) {
