@@ -243,6 +243,20 @@ struct KernelFinding {
   bool gain_is_bound = false;    // the fix wins that at most
 };
 
+// A line of the source that warps of a kernel were found at; an instruction where the source is not known.
+struct HotLine {
+  std::string file;      // path; empty: not known
+  int line = 0;          // 0: not known
+  std::string source;    // the text of the line; empty: the file could not be read
+  std::string function;  // that the first of its instructions is in, short enough to read
+  double offset = 0;     // of that instruction, bytes from the beginning of the function
+  double samples = 0;
+  double share = 0;        // of the kernel's samples
+  std::string stall;       // why most of them had not gone on: "long_scoreboard"
+  std::string waits_for;   // in words: "data from global or local memory"
+  double stall_share = 0;  // of the line's samples
+};
+
 // A kernel whose hardware counters were read: all counted launches of one geometry, as means. Counted apart from the
 // timeline, with caches emptied and kernels run one by one.
 struct CountedKernel {
@@ -273,6 +287,9 @@ struct CountedKernel {
   std::string disagreement;   // where what was measured and what follows from shapes differ much
   std::vector<CounterFigure> figures;   // by section
   std::vector<KernelFinding> findings;  // largest gain first
+  double samples = 0;     // of the places where its warps were, in launches that were sampled; 0: none were
+  std::string line_info;  // of most of these: "known", "none" (compiled without), "code unseen"
+  std::vector<HotLine> lines;  // hottest first
 };
 
 // A number that people steer by, with what it should be.

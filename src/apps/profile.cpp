@@ -18,6 +18,7 @@
 #include "observe/session/kernel_times.h"
 #include "observe/session/onednn_stream.h"
 #include "observe/session/session.h"
+#include "observe/session/source_text.h"
 #include "report/json.h"
 #include "report/terminal.h"
 #include "report/text.h"
@@ -246,6 +247,7 @@ std::string ProfileRun::recorded_path() const {
 Status ProfileRun::explain() {
   const Progress progress = [](double, const std::string&) { return !interrupted(); };
   HONE_ASSIGN(Recording recording, read_recording({recorded_path()}, progress));
+  observe::read_source_lines(recording.trace);
   const Roofs roofs = roofs_for(recording.trace);
   HONE_ASSIGN(analyze::Analysis analysis, analyse_recording(recording, roofs, options_.top));
   if (!roofs.compute.empty() || !roofs.memory.empty()) recording.roofs = roofs;
@@ -427,8 +429,9 @@ void add_profile_command(Program& program) {
       .one_of({kAuto, kOff});
   command.option(
       "--kernel REGEX", &options->kernel,
-      "study the kernels whose names match: all counters, five launches of each geometry; hone compare "
-      "of two such runs shows what an edit changed");
+      "study the kernels whose names match: all counters, five launches of each geometry, and the source "
+      "lines that they wait at (compile with -lineinfo); hone compare of two such runs shows what an edit "
+      "changed");
   command
       .option("--then go-on|stop", &options->then,
               "once enough is recorded: leave the program to itself, or end it (SIGTERM)")

@@ -35,6 +35,31 @@ std::vector<std::string_view> figure_sections(const analyze::CountedKernel& kern
   return sections;
 }
 
+std::string place_text(const analyze::HotLine& line) {
+  if (line.line > 0) return fmt::format("{}:{}", line.file.substr(line.file.rfind('/') + 1), line.line);
+  return fmt::format("{} + {:#x}", line.function, static_cast<uint64_t>(line.offset));
+}
+
+std::string stall_text(const analyze::HotLine& line) {
+  if (line.stall == "selected") return "issued, not waiting";
+  return "waiting for " + line.waits_for;
+}
+
+std::string lines_title(const analyze::CountedKernel& kernel) {
+  return fmt::format("{}, of {:.0f} samples", kernel.line_info == "known" ? "Hot lines" : "Hot instructions",
+                     kernel.samples);
+}
+
+std::string lines_note(const analyze::CountedKernel& kernel) {
+  if (kernel.line_info == "none")
+    return "its code has no line information, which would name the lines of its source: compile with "
+           "-lineinfo (nvcc, NVRTC), which costs no speed";
+  if (kernel.line_info == "code unseen")
+    return "which lines these are is not known: the code was loaded before hone could look at it, or by "
+           "more than it keeps";
+  return {};
+}
+
 std::string kernel_gain_text(const analyze::KernelFinding& finding) {
   if (finding.predicted_gain_us <= 0) return {};
   return fmt::format("{} {} of a launch", finding.gain_is_bound ? "at most" : "about",
@@ -74,6 +99,14 @@ std::string kernel_change_text(const analyze::KernelChange& row) {
   if (row.b.bound != row.a.bound && !row.a.bound.empty() && !row.b.bound.empty())
     text += fmt::format("; bound by {} instead of {}", row.b.bound, row.a.bound);
   return text;
+}
+
+std::string hot_line_change_text(const analyze::KernelChange& row) {
+  if (row.a.lines.empty() || row.b.lines.empty()) return {};
+  const auto text = [](const analyze::HotLine& line) {
+    return fmt::format("{} ({}, {})", place_text(line), format_percent(line.share), stall_text(line));
+  };
+  return fmt::format("hottest line: {} → {}", text(row.a.lines[0]), text(row.b.lines[0]));
 }
 
 std::string_view counters_note() {

@@ -105,11 +105,44 @@ TEST(Forms, ShowKernelsUnderTheCounters) {
   EXPECT_EQ(explain_terminal(analyze::Analysis{}, {}).find("counters"), std::string::npos);
 }
 
+TEST(Forms, ShowTheHotLinesOfAKernel) {
+  const analyze::Analysis analysis = fabricate::device_analysis();
+  const Json kernel = Json::parse(explain_json(analysis))["counted_kernels"][0];
+  EXPECT_EQ(kernel["samples"], 20'412);
+  EXPECT_EQ(kernel["lines"][0]["file"], "/home/anna/transpose.cu");
+  EXPECT_EQ(kernel["lines"][0]["line"], 17);
+  EXPECT_EQ(kernel["lines"][0]["stall"], "long_scoreboard");
+  const std::string page = explain_html(analysis, fabricate::device_roofs());
+  for (const std::string& form : {page, explain_markdown(analysis), explain_terminal(analysis, {})}) {
+    EXPECT_NE(form.find("Hot lines, of 20412 samples"), std::string::npos) << form;
+    EXPECT_NE(form.find("transpose.cu:17"), std::string::npos);
+    EXPECT_NE(form.find("61.0 %"), std::string::npos);
+    EXPECT_NE(form.find("waiting for data from global or local memory"), std::string::npos);
+    EXPECT_NE(form.find("out[y * n + x] = in[x * n + y];"), std::string::npos);
+    EXPECT_NE(form.find("issued, not waiting"), std::string::npos);
+    EXPECT_EQ(form.find("-lineinfo"), std::string::npos);
+  }
+}
+
+TEST(Forms, SayWhyAKernelHasNoLines) {
+  analyze::Analysis analysis = fabricate::device_analysis();
+  analyze::CountedKernel& kernel = analysis.counted_kernels.front();
+  kernel.line_info = "none";
+  for (analyze::HotLine& line : kernel.lines) line.file.clear(), line.source.clear(), line.line = 0;
+  const std::string page = explain_html(analysis, fabricate::device_roofs());
+  for (const std::string& form : {page, explain_markdown(analysis), explain_terminal(analysis, {})}) {
+    EXPECT_NE(form.find("Hot instructions, of 20412 samples"), std::string::npos);
+    EXPECT_NE(form.find("transpose_naive + 0xf0"), std::string::npos);
+    EXPECT_NE(form.find("-lineinfo"), std::string::npos);
+  }
+}
+
 TEST(Forms, CompareKernelsCounterByCounter) {
   analyze::Analysis first = fabricate::device_analysis(), second = first;
   analyze::CountedKernel& kernel = second.counted_kernels.front();
   kernel.us = 92;
   kernel.figures[1].value = 4;
+  kernel.lines[0].line = 21;
   kernel.findings.clear();
   const analyze::Comparison comparison = analyze::compare(first, second);
   const Json json = Json::parse(compare_json(comparison));
@@ -119,6 +152,8 @@ TEST(Forms, CompareKernelsCounterByCounter) {
     EXPECT_NE(form.find("uncoalesced is gone"), std::string::npos) << form;
     EXPECT_NE(form.find("sectors a store"), std::string::npos);
     EXPECT_NE(form.find("×0.125"), std::string::npos);
+    EXPECT_NE(form.find("ottest line"), std::string::npos);
+    EXPECT_NE(form.find("transpose.cu:21"), std::string::npos);
   }
 }
 

@@ -142,6 +142,7 @@ Status Trace::validate() const {
   HONE_CHECK(check_details(collectives, rows, "collective"));
   HONE_CHECK(check_counters(counters, strings.size()));
   HONE_CHECK(check_samples(samples, strings.size()));
+  HONE_CHECK(check_kernel_samples(kernel_samples, strings.size()));
   HONE_CHECK(stacks.validate(tracks.size(), strings.size()));
   return check_blocks(meta);
 }

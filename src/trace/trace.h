@@ -23,6 +23,7 @@
 #include "trace/host_use.h"
 #include "trace/kernel_counters.h"
 #include "trace/kernel_family.h"
+#include "trace/kernel_samples.h"
 #include "trace/operator_class.h"
 #include "trace/operator_kind.h"
 #include "trace/stacks.h"
@@ -179,10 +180,11 @@ struct Trace {
   std::vector<Launch> launches;
   std::vector<Copy> copies;
   std::vector<Collective> collectives;
-  std::vector<KernelCounters> counters;  // of launches that were counted apart from the timeline
-  std::vector<DeviceSamples> samples;    // of whole devices over time
-  StackTable stacks;                     // where threads of the host were
-  std::vector<HostUse> host_use;         // by rank and block
+  std::vector<KernelCounters> counters;      // of launches that were counted apart from the timeline
+  std::vector<KernelSample> kernel_samples;  // of launches that were sampled, likewise apart
+  std::vector<DeviceSamples> samples;        // of whole devices over time
+  StackTable stacks;                         // where threads of the host were
+  std::vector<HostUse> host_use;             // by rank and block
   // What the names of device work tell, by string: link_trace looks at each once (link/names.h). Shorter than
   // the table of strings where others came later.
   std::vector<KernelFamily> kernels;

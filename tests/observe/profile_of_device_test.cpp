@@ -117,7 +117,8 @@ TEST_F(ProfileOfDevicePrograms, CountsTheKernelsThatTakeMostTime) {
 }
 
 TEST_F(ProfileOfDevicePrograms, StudiesTheKernelsThatAreNamed) {
-  const ProgramResult result = profile("init\nsteps 5000\n", "", {"--kernel", "^ge"});
+  const std::string code = (source_folder() / "src/observe/inject/testing/gather.cubin").string();
+  const ProgramResult result = profile("init\nmodule " + code + "\nsteps 5000\n", "", {"--kernel", "^ge"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const json found = explained();
   ASSERT_EQ(found["counted_kernels"].size(), 1u) << result.err;
@@ -127,6 +128,12 @@ TEST_F(ProfileOfDevicePrograms, StudiesTheKernelsThatAreNamed) {
   EXPECT_GT(kernel["step_ms"], 0);
   EXPECT_GT(kernel["figures"].size(), 30u);
   EXPECT_THAT(result.err, HasSubstr("Kernels under the counters"));
+  EXPECT_EQ(kernel["line_info"], "known");
+  ASSERT_EQ(kernel["lines"].size(), 2u);
+  EXPECT_EQ(kernel["lines"][0]["file"], "/src/fake.cu");
+  EXPECT_EQ(kernel["lines"][0]["line"], 1);
+  EXPECT_EQ(kernel["lines"][0]["share"], 0.75);
+  EXPECT_THAT(result.err, HasSubstr("fake.cu:1  waiting for data from global or local memory"));
 }
 
 TEST_F(ProfileOfDevicePrograms, RefusesNamesOfKernelsThatAreNoPattern) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/device/kernels/hot_lines.h"
 #include "analyze/device/kernels/kernel_figures.h"
 #include "analyze/device/kernels/kernel_study.h"
 #include "analyze/device/rules/tables.h"
@@ -147,6 +148,10 @@ class CountedTable {
     row.sentence = sentence_of(study);
     add_place(places_[i], row);
     row.figures = kernel_figures(study);
+    KernelLines lines = hot_lines(trace_, group);
+    row.samples = lines.samples;
+    row.line_info = std::move(lines.line_info);
+    row.lines = std::move(lines.lines);
     for (const KernelFault& fault : study.faults)
       row.findings.push_back(finding_of(fault, row.us, trace_.meta.framework));
     return row;

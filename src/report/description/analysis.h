@@ -17,6 +17,7 @@ const Fields<analyze::OperatorTime>& operator_fields();
 const Fields<analyze::ElsewhereOperator>& elsewhere_fields();
 const Fields<analyze::KernelTime>& kernel_fields();
 const Fields<analyze::CountedKernel>& counted_kernel_fields();
+const Fields<analyze::HotLine>& hot_line_fields();
 const Fields<analyze::CounterFigure>& counter_figure_fields();
 const Fields<analyze::KernelFinding>& kernel_finding_fields();
 const Fields<analyze::Metric>& metric_fields();

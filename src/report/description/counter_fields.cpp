@@ -9,7 +9,8 @@
 namespace hone::report {
 namespace {
 
-using analyze::Analysis, analyze::CountedKernel, analyze::CounterFigure, analyze::KernelFinding;
+using analyze::Analysis, analyze::CountedKernel, analyze::CounterFigure, analyze::HotLine,
+    analyze::KernelFinding;
 
 void complete_counted(GridCell& cell, const CountedKernel& row, const Analysis&, Form form) {
   if (form == Form::kMarkdown) return;
@@ -52,6 +53,37 @@ const Fields<KernelFinding>& kernel_finding_fields() {
       {"predicted_gain_us", Unit::kUs, "of one launch; no more than the roofs allow",
        &Row::predicted_gain_us},
       {"gain_is_bound", Unit::kFlag, "the fix wins that at most", &Row::gain_is_bound},
+  };
+  return fields;
+}
+
+const Fields<HotLine>& hot_line_fields() {
+  using Row = HotLine;
+  static const Fields<Row> fields = {
+      Field<Row>("file", Unit::kName, "path of the source; empty: not known", &Row::file)
+          .show({.heading = "line",
+                 .text = [](const Row& row, const Analysis&) { return place_text(row); },
+                 .more =
+                     [](GridCell& cell, const Row& row, const Analysis&, Form form) {
+                       if (form == Form::kMarkdown) return;
+                       if (!row.file.empty()) cell.whole = fmt::format("{}:{}", row.file, row.line);
+                       if (!row.source.empty()) cell.under = {row.source};
+                     }}),
+      {"line", Unit::kInteger, "in it; 0: not known", &Row::line},
+      Field<Row>("source", Unit::kName, "what stands there; empty: the file could not be read", &Row::source)
+          .show({.heading = "source", .forms = only(Form::kMarkdown)}),
+      {"function", Unit::kName, "that its first sampled instruction is in", &Row::function},
+      {"offset", Unit::kInteger, "of that instruction, bytes from the beginning of the function",
+       &Row::offset},
+      {"samples", Unit::kCount, "how often a warp was found there", &Row::samples},
+      Field<Row>("share", Unit::kShare, "of the kernel's samples", &Row::share)
+          .show({.heading = "of samples"}),
+      {"stall", Unit::kText, "why most of them had not gone on: `long_scoreboard`, as CUPTI names it",
+       &Row::stall},
+      Field<Row>("waits_for", Unit::kText, "that, in words", &Row::waits_for)
+          .show(
+              {.heading = "mostly", .text = [](const Row& row, const Analysis&) { return stall_text(row); }}),
+      {"stall_share", Unit::kShare, "of the line's samples, that reason", &Row::stall_share},
   };
   return fields;
 }
@@ -118,6 +150,13 @@ const Fields<CountedKernel>& counted_kernel_fields() {
                   &Row::figures),
       table_field("findings", "kernel_findings", "what is wrong with it, largest gain first",
                   kernel_finding_fields(), &Row::findings),
+      {"samples", Unit::kCount, "of the places where its warps were; 0: it was not sampled", &Row::samples},
+      {"line_info", Unit::kText,
+       "whether the source lines of most samples are known: `known`, `none` (compiled without), `code "
+       "unseen`",
+       &Row::line_info},
+      table_field("lines", "kernel_lines", "where its warps were found, hottest line first",
+                  hot_line_fields(), &Row::lines),
   };
   return fields;
 }
@@ -127,6 +166,10 @@ Grid counted_grid(const Analysis& analysis, Form form) {
   if (form == Form::kMarkdown) return grid;
   for (std::size_t i = 0; i < grid.rows.size(); ++i) grid.rows[i].note = analysis.counted_kernels[i].sentence;
   return grid;
+}
+
+Grid hot_line_grid(const Analysis& analysis, const CountedKernel& kernel, Form form) {
+  return make_grid(hot_line_fields(), kernel.lines, analysis, form);
 }
 
 Grid figure_grid(const Analysis& analysis, const CountedKernel& kernel, std::string_view section, Form form) {

@@ -13,6 +13,8 @@ Grid kernel_grid(const analyze::Analysis& analysis, Form form, std::size_t most)
 Grid counted_grid(const analyze::Analysis& analysis, Form form);
 Grid figure_grid(const analyze::Analysis& analysis, const analyze::CountedKernel& kernel,
                  std::string_view section, Form form);
+// The hot lines of one.
+Grid hot_line_grid(const analyze::Analysis& analysis, const analyze::CountedKernel& kernel, Form form);
 Grid metric_grid(const analyze::Analysis& analysis, Form form);
 Grid phase_grid(const analyze::Analysis& analysis, Form form);
 // Intervals of the critical path in the order given.

@@ -35,6 +35,11 @@ Markup counted_card(const analyze::Analysis& analysis, const CountedKernel& kern
   for (const KernelFinding& row : kernel.findings) inside += wrong_card(row);
   if (!kernel.disagreement.empty())
     inside += tag("p", {{"class", "mind"}}, prose("Note: " + kernel.disagreement));
+  if (!kernel.lines.empty()) {
+    inside += tag("h4", lines_title(kernel)) + table(hot_line_grid(analysis, kernel, Form::kPage));
+    if (const std::string note = lines_note(kernel); !note.empty())
+      inside += tag("p", {{"class", "mind"}}, prose(capitalised(note) + "."));
+  }
   Markup tables;
   for (const std::string_view section : figure_sections(kernel))
     tables += tag("h4", capitalised(std::string(section))) +
@@ -74,8 +79,11 @@ Section compare_counters_part(const analyze::Comparison& comparison) {
     const Markup heads = Markup::literal(
         "<thead><tr><th>counter</th><th class=\"n\">first</th><th class=\"n\">second</th>"
         "<th class=\"n\">change</th></tr></thead>");
+    Markup words = tag("p", prose(kernel_change_text(kernel)));
+    if (const std::string hottest = hot_line_change_text(kernel); !hottest.empty())
+      words += tag("p", prose(capitalised(hottest)));
     cards += tag("div", {{"class", "card finding"}},
-                 tag("div", {{"class", "finding-head"}}, head) + tag("p", prose(kernel_change_text(kernel))) +
+                 tag("div", {{"class", "finding-head"}}, head) + words +
                      tag("details", tag("summary", "Its counters") +
                                         tag("table", {{"class", "cards"}}, heads + tag("tbody", rows))));
   }

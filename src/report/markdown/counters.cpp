@@ -1,6 +1,7 @@
 // Kernels under the hardware counters in Markdown.
 #include <fmt/format.h>
 
+#include "report/code_text.h"
 #include "report/counter_words.h"
 #include "report/description/grids.h"
 #include "report/markdown/parts.h"
@@ -21,6 +22,11 @@ std::string studied(const analyze::Analysis& analysis, const CountedKernel& kern
   }
   if (!kernel.findings.empty()) out += "\n";
   if (!kernel.disagreement.empty()) out += plain(kernel.disagreement) + ".\n\n";
+  if (!kernel.lines.empty()) {
+    out += fmt::format("**{}**\n\n{}\n", lines_title(kernel),
+                       table(hot_line_grid(analysis, kernel, Form::kMarkdown)));
+    if (const std::string note = lines_note(kernel); !note.empty()) out += plain(capitalised(note)) + ".\n\n";
+  }
   for (const std::string_view section : figure_sections(kernel))
     out += fmt::format("**{}**\n\n{}\n", section,
                        table(figure_grid(analysis, kernel, section, Form::kMarkdown)));

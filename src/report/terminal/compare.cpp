@@ -77,6 +77,8 @@ std::string kernel_counters(const analyze::KernelChange& row, const TerminalStyl
   const std::size_t name_width = style.width - 4 - 3 * kValue;
   std::string out =
       wrapped(fmt::format("{}: {}", clean_utf8(row.name), kernel_change_text(row)), 2, style, 2);
+  if (const std::string hottest = hot_line_change_text(row); !hottest.empty())
+    out += wrapped(clean_utf8(hottest), 4, style, 2);
   std::string section;
   std::size_t same = 0;
   for (const analyze::FigureChange& figure : row.figures) {

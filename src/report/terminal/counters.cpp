@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/units.h"
 #include "report/counter_words.h"
 #include "report/description/grids.h"
 #include "report/terminal/parts.h"
@@ -33,11 +34,28 @@ std::string what_is_wrong(const KernelFinding& row, const TerminalStyle& style) 
   return out + paint(details, Colour::kFaint, style);
 }
 
+std::string hot_lines(const CountedKernel& kernel, const TerminalStyle& style) {
+  if (kernel.lines.empty()) return {};
+  std::string out = wrapped(lines_title(kernel) + ":", 5, style, 2);
+  for (const analyze::HotLine& row : kernel.lines) {
+    out += wrapped(
+        fmt::format("{:>6}  {}  {}", format_percent(row.share), clean_utf8(place_text(row)), stall_text(row)),
+        7, style, 8);
+    if (!row.source.empty())
+      out += paint(fmt::format("               {}\n", shortened(clean_utf8(row.source), 96)), Colour::kFaint,
+                   style);
+  }
+  if (const std::string note = lines_note(kernel); !note.empty())
+    out += wrapped("note: " + note, 7, style, 2);
+  return out;
+}
+
 std::string studied(const CountedKernel& kernel, std::size_t number, const TerminalStyle& style) {
   std::string out =
       wrapped(fmt::format("{}. {}: {}", number, clean_utf8(kernel.name), kernel.sentence), 2, style, 3);
   for (const KernelFinding& row : kernel.findings) out += what_is_wrong(row, style);
   if (!kernel.disagreement.empty()) out += wrapped("note: " + kernel.disagreement, 5, style, 6);
+  out += hot_lines(kernel, style);
   std::string sections;
   for (const std::string_view section : figure_sections(kernel))
     sections += section_line(kernel, section, style);

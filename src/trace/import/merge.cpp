@@ -148,6 +148,7 @@ class Merger {
     add_details();
     add_counters();
     add_samples(shift_ns);
+    add_kernel_samples();
     add_stacks(shift_ns);
   }
 
@@ -211,6 +212,15 @@ class Merger {
       for (int64_t& time : samples.start_ns) time += shift_ns;
       for (int64_t& time : samples.end_ns) time += shift_ns;
       into_.samples.push_back(std::move(samples));
+    }
+  }
+
+  void add_kernel_samples() {
+    for (KernelSample& row : from_.kernel_samples) {
+      if (relabel_) row.rank = rank_;
+      for (StringId* name : {&row.kernel, &row.function, &row.file, &row.source}) *name = text(*name);
+      for (StallSamples& each : row.stalls) each.reason = text(each.reason);
+      into_.kernel_samples.push_back(std::move(row));
     }
   }
 
@@ -406,6 +416,7 @@ Trace merge_files(std::vector<ImportedFile> files, std::span<const std::string> 
     for (Track& track : trace.tracks) track.rank = ranks[0];
     for (KernelCounters& row : trace.counters) row.rank = ranks[0];
     for (DeviceSamples& samples : trace.samples) samples.rank = ranks[0];
+    for (KernelSample& row : trace.kernel_samples) row.rank = ranks[0];
     for (HostUse& use : trace.host_use) use.rank = ranks[0];
     add_turns(std::move(meta), ranks[0], 0, trace.meta);
     add_meta(std::move(meta), ranks[0], sources[0], several, trace.meta);

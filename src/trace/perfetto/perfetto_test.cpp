@@ -109,6 +109,26 @@ std::vector<std::pair<DeviceSamples, std::vector<std::string_view>>> named_sampl
   return series;
 }
 
+std::vector<std::string> named_kernel_samples(const Trace& trace) {
+  std::vector<std::string> rows;
+  const auto text = [&](StringId id) {
+    return id.valid() ? std::string(trace.strings.text(id)) : std::string("none");
+  };
+  for (const KernelSample& sample : trace.kernel_samples) {
+    std::string row = std::to_string(sample.rank) + ' ' + std::to_string(sample.device);
+    for (const uint32_t size : sample.grid) row += ' ' + std::to_string(size);
+    for (const uint32_t size : sample.block) row += ' ' + std::to_string(size);
+    for (const StringId id : {sample.kernel, sample.function, sample.file, sample.source})
+      row += ' ' + text(id);
+    row += ' ' + std::to_string(sample.offset) + ' ' + std::to_string(sample.line) + ' ';
+    row += line_info_name(sample.line_info);
+    for (const StallSamples& each : sample.stalls)
+      row += ' ' + text(each.reason) + ' ' + std::to_string(each.samples);
+    rows.push_back(row);
+  }
+  return rows;
+}
+
 class PerfettoFile : public testing::Test {
  protected:
   std::filesystem::path path_ = scratch_path("hone_perfetto_test.pftrace");
@@ -128,6 +148,7 @@ TEST_F(PerfettoFile, ComesBackWhole) {
     EXPECT_EQ(read->strings.size(), trace.strings.size());
     EXPECT_EQ(named_counters(*read), named_counters(trace));
     EXPECT_TRUE(named_samples(*read) == named_samples(trace));
+    EXPECT_EQ(named_kernel_samples(*read), named_kernel_samples(trace));
     EXPECT_EQ(named_stacks(*read), named_stacks(trace));
     EXPECT_EQ(read->host_use, trace.host_use);
     EXPECT_TRUE(sorted_spans(*read) == sorted_spans(trace));

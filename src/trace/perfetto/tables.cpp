@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "trace/perfetto/host_tables.h"
+#include "trace/perfetto/sample_tables.h"
 #include "trace/perfetto/samples.h"
 
 namespace hone::trace::perfetto {
@@ -380,6 +381,7 @@ Annotation tables_to_annotation(const Trace& trace) {
                       {"operators", std::move(operators)},
                       from_counters(trace),
                       from_samples(trace),
+                      from_kernel_samples(trace),
                       from_stacks(trace),
                       from_host_use(trace),
                   }}};
@@ -407,6 +409,8 @@ Status tables_from_annotation(const Annotation& tables, Trace& trace) {
     }
   }
   if (const Annotation* samples = tables.find("samples")) to_samples(*samples, trace);
+  if (const Annotation* samples = tables.find("kernel_samples"))
+    HONE_CHECK(to_kernel_samples(*samples, trace));
   if (const Annotation* stacks = tables.find("stacks")) to_stacks(*stacks, trace);
   if (const Annotation* use = tables.find("host_use")) to_host_use(*use, trace);
   return {};

@@ -37,6 +37,11 @@ CREATE TABLE counted_launches(id INTEGER PRIMARY KEY, rank INTEGER, device INTEG
                               passes INTEGER);  -- kernel: of strings; counted apart from the timeline
 CREATE TABLE counters(launch INTEGER, metric TEXT, value REAL);  -- launch: of counted_launches; ns, bytes, percent
 CREATE TABLE device_samples(rank INTEGER, device INTEGER, start_ns INTEGER, end_ns INTEGER, metric TEXT, value REAL);
+CREATE TABLE kernel_samples(id INTEGER PRIMARY KEY, rank INTEGER, device INTEGER, kernel INTEGER, grid_x INTEGER,
+                            grid_y INTEGER, grid_z INTEGER, block_x INTEGER, block_y INTEGER, block_z INTEGER,
+                            function TEXT, offset INTEGER, line_info TEXT, file TEXT, line INTEGER,
+                            source TEXT);  -- instructions; kernel: of strings
+CREATE TABLE kernel_stalls(sample INTEGER, reason TEXT, samples INTEGER);  -- sample: of kernel_samples
 CREATE TABLE stack_samples(id INTEGER PRIMARY KEY, time_ns INTEGER, track INTEGER, state TEXT);
 CREATE TABLE stack_frames(sample INTEGER, depth INTEGER, kind TEXT, function TEXT, file TEXT, line INTEGER,
                           owner TEXT, role TEXT);  -- depth 0: innermost; each of a sample's two kinds for itself

@@ -52,6 +52,10 @@ TEST_F(SqliteFile, HoldsEveryRow) {
   EXPECT_EQ(count("copies"), std::to_string(trace.copies.size()));
   EXPECT_EQ(count("collectives"), std::to_string(trace.collectives.size()));
   EXPECT_EQ(count("counted_launches"), std::to_string(trace.counters.size()));
+  EXPECT_EQ(count("kernel_samples"), std::to_string(trace.kernel_samples.size()));
+  EXPECT_EQ(
+      answer("SELECT source FROM kernel_samples JOIN kernel_stalls ON sample = id WHERE reason = 'selected'"),
+      "  sum += in[index[i]];");
   EXPECT_EQ(answer("SELECT value FROM counters JOIN counted_launches l ON l.id = launch JOIN strings s ON "
                    "s.id = l.kernel WHERE metric = 'dram__bytes_read.sum' AND s.text = 'gemm'"),
             "4194304.0");

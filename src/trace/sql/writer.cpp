@@ -248,6 +248,30 @@ Status write_samples(const Trace& trace, Database& database) {
   return {};
 }
 
+Status write_kernel_samples(const Trace& trace, Database& database) {
+  HONE_ASSIGN(Insert samples, database.insert_into("kernel_samples", 16));
+  HONE_ASSIGN(Insert stalls, database.insert_into("kernel_stalls", 3));
+  for (std::size_t i = 0; i < trace.kernel_samples.size(); ++i) {
+    const KernelSample& row = trace.kernel_samples[i];
+    const auto id = static_cast<int64_t>(i);
+    samples.integer(id).integer(row.rank).integer(row.device).integer(row.kernel.index);
+    for (uint32_t size : row.grid) samples.integer(size);
+    for (uint32_t size : row.block) samples.integer(size);
+    samples.text(trace.strings.text(row.function)).integer(static_cast<int64_t>(row.offset));
+    samples.text(line_info_name(row.line_info));
+    row.file.valid() ? samples.text(trace.strings.text(row.file)) : samples.null();
+    samples.integer(row.line);
+    row.source.valid() ? samples.text(trace.strings.text(row.source)) : samples.null();
+    HONE_CHECK(samples.run());
+    for (const StallSamples& each : row.stalls)
+      HONE_CHECK(stalls.integer(id)
+                     .text(trace.strings.text(each.reason))
+                     .integer(static_cast<int64_t>(each.samples))
+                     .run());
+  }
+  return {};
+}
+
 Status write_stacks(const Trace& trace, Database& database) {
   HONE_ASSIGN(Insert samples, database.insert_into("stack_samples", 4));
   HONE_ASSIGN(Insert frames, database.insert_into("stack_frames", 8));
@@ -341,6 +365,7 @@ Status write_sqlite(const Trace& trace, const Findings& findings, const std::fil
   HONE_CHECK(sql::write_details(trace, database));
   HONE_CHECK(sql::write_counters(trace, database));
   HONE_CHECK(sql::write_samples(trace, database));
+  HONE_CHECK(sql::write_kernel_samples(trace, database));
   HONE_CHECK(sql::write_stacks(trace, database));
   HONE_CHECK(sql::write_host_use(trace, database));
   for (const AddedTable& table : findings.tables) HONE_CHECK(sql::write_added(table, database));

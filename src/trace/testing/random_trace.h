@@ -20,6 +20,7 @@ class RandomTrace {
     for (int i = 0; i < spans; ++i) add_span();
     add_counters();
     add_samples();
+    add_kernel_samples();
     add_stacks();
   }
   Trace take() { return std::move(trace_); }
@@ -157,6 +158,37 @@ class RandomTrace {
     add(1100, 1200, {99, 0});
     trace_.samples = {samples, {0, 3, 50, samples.metrics, {}, {}, {}}};
     trace_.samples[1].add(5, 6, std::array<double, 2>{1, 2});
+  }
+
+  void add_kernel_samples() {
+    StringTable& strings = trace_.strings;
+    const StringId gemm = strings.intern("gemm");
+    const std::vector<StallSamples> stalls = {{strings.intern("long_scoreboard"), 1u << 20},
+                                              {strings.intern("selected"), 3}};
+    trace_.kernel_samples = {{1,
+                              0,
+                              gemm,
+                              {132, 2, 1},
+                              {256, 1, 1},
+                              gemm,
+                              0x1f0,
+                              LineInfo::kKnown,
+                              strings.intern("/src/a \"b\".cu"),
+                              88,
+                              strings.intern("  sum += in[index[i]];"),
+                              stalls},
+                             {0,
+                              1,
+                              gemm,
+                              {1, 1, 1},
+                              {32, 1, 1},
+                              strings.intern("called"),
+                              16,
+                              LineInfo::kCodeUnseen,
+                              {},
+                              0,
+                              {},
+                              {}}};
   }
 
   void add_stacks() {

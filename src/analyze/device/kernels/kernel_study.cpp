@@ -80,6 +80,12 @@ KernelBound bound_of(const UnitDemand& demand) {
 
 }  // namespace
 
+std::string_view stall_words(std::string_view reason) {
+  for (const StallRow& row : kStalls)
+    if (row.reason == reason) return row.waits_for;
+  return reason;
+}
+
 double UnitDemand::most() const { return std::max({compute, l1, l2, dram}); }
 
 std::string_view kernel_bound_name(KernelBound bound) {

@@ -41,6 +41,9 @@ struct Stall {
   double share = 0;  // of the warps' time, 0 to 1
 };
 
+// In words what a warp waits for that is stalled for a reason as CUPTI names it; the reason itself where it is a new one.
+std::string_view stall_words(std::string_view reason);
+
 struct KernelStudy {
   const CounterGroup* group = nullptr;
   int multiprocessors = 0;

@@ -194,6 +194,8 @@ class SegmentReader {
         return with<Counters>(&SegmentReader::read_counters);
       case Kind::kDeviceSamples:
         return with<DeviceSamples>(&SegmentReader::read_samples);
+      case Kind::kSampledInstruction:
+        return with<SampledInstruction>(&SegmentReader::read_instruction);
       case Kind::kGraphNode:  // read ahead
       case Kind::kMemory:     // what allocates says so itself, as a call
       case Kind::kRetired:
@@ -201,7 +203,6 @@ class SegmentReader {
       case Kind::kHostFrame:
       case Kind::kHostSample:
       case Kind::kHostUse:
-      case Kind::kSampledInstruction:
       case Kind::kEnd:
         return;
     }
@@ -459,6 +460,34 @@ class SegmentReader {
                                          [&](uint32_t name) { return name_of(name); });
         !whole)
       ++too_short_;
+  }
+
+  void read_instruction(const SampledInstruction& sampled) {
+    const std::string_view bytes = records_.following<SampledInstruction>();
+    if (bytes.size() / sizeof(segments::StallSamples) < sampled.reasons) {
+      ++too_short_;
+      return;
+    }
+    KernelSample row;
+    row.device = static_cast<int>(std::min(sampled.device, kMostDevices));
+    row.kernel = kernel_name_of(sampled.name);
+    row.grid = sampled.grid;
+    row.block = sampled.block;
+    row.function = kernel_name_of(sampled.function);
+    row.offset = sampled.offset;
+    row.line_info = sampled.line_info == segments::LineInfo::kCodeUnseen ? trace::LineInfo::kCodeUnseen
+                                                                         : trace::LineInfo::kNone;
+    if (sampled.line_info == segments::LineInfo::kKnown && sampled.line > 0) {
+      row.line_info = trace::LineInfo::kKnown;
+      row.file = name_of(sampled.file);
+      row.line = sampled.line;
+    }
+    for (std::size_t i = 0; i < sampled.reasons; ++i) {
+      segments::StallSamples each;
+      std::memcpy(&each, bytes.data() + i * sizeof(each), sizeof(each));
+      row.stalls.push_back({strings().intern(std::string(stall_reason(words(each.reason)))), each.samples});
+    }
+    builder_.trace.kernel_samples.push_back(std::move(row));
   }
 
   // What a launch takes of registers and shared memory, its counters do not say; its launches of the timeline do.
