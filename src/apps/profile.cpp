@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <csignal>
 #include <ctime>
+#include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <random>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include <unistd.h>
 
 #include "apps/command.h"
+#include "apps/group_witness.h"
 #include "apps/trace_source.h"
 #include "core/file.h"
 #include "core/version.h"
@@ -85,10 +88,11 @@ Result<OutFolder> make_out(const ProfileOptions& options) {
   return OutFolder{folder, !there};
 }
 
-// What a session makes before the program runs.
+// Of a session that recorded nothing: an empty folder can be used again.
 void remove_unused(const OutFolder& folder) {
   std::error_code ignored;
-  for (const char* name : {observe::kControlFile, trace::segments::kFolder, trace::kRunFile})
+  for (const char* name :
+       {observe::kControlFile, trace::segments::kFolder, observe::kCountersFolder, trace::kRunFile})
     fs::remove_all(folder.path / name, ignored);
   if (folder.made) fs::remove(folder.path, ignored);
 }
@@ -139,16 +143,18 @@ Status not_started(const Error& error, int& exit_code) {
   return {};
 }
 
-// Requests to end for the program, also those that come before it is known.
+// Requests to end for the program, also those that come before it is there. What is sent to the process group, as a terminal
+// and timeout(1) do, reaches it by itself.
 class Requests {
  public:
-  Requests() {
-    pass_requests_to([this](int signal) {
+  Requests() : witness_(requests_to_end()) {
+    pass_requests_to([this](const Request& request) {
+      const bool to_group = witness_.saw(request.signal) || request.from_terminal;
       const std::lock_guard lock(lock_);
-      if (session_ != nullptr)
-        session_->send(signal);
-      else
-        early_.push_back(signal);
+      if (session_ == nullptr)
+        early_.push_back(request.signal);
+      else if (!to_group)
+        session_->send(request.signal);
     });
   }
   ~Requests() { pass_requests_to({}); }
@@ -162,6 +168,7 @@ class Requests {
   }
 
  private:
+  GroupWitness witness_;
   std::mutex lock_;
   observe::Session* session_ = nullptr;
   std::vector<int> early_;
@@ -197,7 +204,9 @@ class ProfileRun {
   std::string recorded_path() const;
   Roofs roofs_for(const trace::Trace& trace);
   Status explain();
+  Status explain_safely();
   void explain_or_say();
+  bool recorded_blocks() const;
   void finish(int program_status);
   std::string program() const { return report::clean_utf8(options_.command[0]); }
   // Beside what the program says itself, on stderr: its standard output is its own.
@@ -233,14 +242,16 @@ Roofs ProfileRun::roofs_for(const trace::Trace& trace) {
   return measured.ok() ? measured->roofs : roofs_;
 }
 
+bool ProfileRun::recorded_blocks() const {
+  return std::any_of(recorded_.blocks.begin(), recorded_.blocks.end(),
+                     [](const observe::OrderedBlock& block) { return block.mode != Mode::kLeftAlone; });
+}
+
 // What there is to explain: what oneDNN said, where no recorder recorded anything.
 std::string ProfileRun::recorded_path() const {
   const fs::path log = folder_.path / kOneDnnLog;
   std::error_code failed;
-  const bool recorded_blocks =
-      std::any_of(recorded_.blocks.begin(), recorded_.blocks.end(),
-                  [](const observe::OrderedBlock& block) { return block.mode != Mode::kLeftAlone; });
-  return !recorded_blocks && fs::exists(log, failed) ? log.string() : folder_.path.string();
+  return !recorded_blocks() && fs::exists(log, failed) ? log.string() : folder_.path.string();
 }
 
 // What was recorded so far becomes the run folder's trace and report.
@@ -260,16 +271,26 @@ Status ProfileRun::explain() {
   return {};
 }
 
+// Whatever goes wrong: the program has to be waited for, and its status to be handed on.
+Status ProfileRun::explain_safely() {
+  try {
+    return explain();
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::kInternal, "there is not enough memory for it"};
+  } catch (const std::exception& error) {
+    return Error{ErrorCode::kInternal, fmt::format("internal error (please report it): {}", error.what())};
+  }
+}
+
 void ProfileRun::explain_or_say() {
   if (std::exchange(tried_, true)) return;
   if (recorded_.processes == 0 && recorded_path() == folder_.path.string()) {
     tell(fmt::format("nothing was recorded: no process of '{}' used a device or PyTorch", program()));
     return;
   }
-  const Status status = explain();
+  const Status status = explain_safely();
   if (status.ok()) return;
-  if (std::none_of(recorded_.blocks.begin(), recorded_.blocks.end(),
-                   [](const observe::OrderedBlock& block) { return block.mode != Mode::kLeftAlone; }))
+  if (!recorded_blocks())
     tell(
         fmt::format("nothing was recorded: '{}' ended {:.1f} s after its start, before it was known what its "
                     "steps are, or before its first recorded step; let it run longer, or wait less (--wait)",
@@ -284,6 +305,7 @@ void ProfileRun::explain_or_say() {
 
 // What is said once the program has ended.
 void ProfileRun::finish(int program_status) {
+  if (!analysis_ && !recorded_blocks()) remove_unused(folder_);
   if (!analysis_) return;
   info_.observed->exit_code = program_status;
   if (const Status status = trace::write_run_info(folder_.path, info_); !status.ok())

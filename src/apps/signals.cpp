@@ -28,7 +28,7 @@ void do_last_act() {
 
 // Whom requests are for; none: hone.
 std::mutex passing;
-std::function<void(int)> pass_request;
+std::function<void(const Request&)> pass_request;
 
 // Where memory may be in any state only write(2) may speak.
 void say_raw(const char* text) {
@@ -54,7 +54,7 @@ sigset_t set_of_requests() {
 bool passed_on(const siginfo_t& request) {
   const std::lock_guard lock(passing);
   if (!pass_request) return false;
-  if (request.si_code != SI_KERNEL) pass_request(request.si_signo);  // the kernel's went to the whole group
+  pass_request({request.si_signo, request.si_code == SI_KERNEL});
   return true;
 }
 
@@ -121,7 +121,7 @@ void set_last_act(void (*act)()) { last_act = act; }
 
 std::vector<int> requests_to_end() { return {SIGINT, SIGTERM}; }
 
-void pass_requests_to(std::function<void(int)> pass) {
+void pass_requests_to(std::function<void(const Request&)> pass) {
   const std::lock_guard lock(passing);
   pass_request = std::move(pass);
 }

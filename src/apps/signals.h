@@ -25,10 +25,13 @@ bool interrupted();
 
 // The signals that ask to end. All threads have them blocked (watch_signals), and so would programs that are started.
 std::vector<int> requests_to_end();
+struct Request {
+  int signal = 0;
+  bool from_terminal = false;  // which sends it to the whole process group
+};
 // From here on requests are not for hone but for a program that it has started: `pass` is called with each, in a
-// thread of its own; hone goes on. What the terminal sends reaches the program by itself, and nothing is called.
-// With no function they are for hone again. Returns once no call is under way.
-void pass_requests_to(std::function<void(int)> pass);
+// thread of its own; hone goes on. With no function they are for hone again. Returns once no call is under way.
+void pass_requests_to(std::function<void(const Request&)> pass);
 
 // Before results are written: an error where the program has been asked to end, or where a file that it
 // computed from has been changed meanwhile.

@@ -1,5 +1,5 @@
 // What `hone profile` and the recorders inside the observed processes tell each other while the program runs: one
-// page of memory that all of them share, the file kControlFile of the run folder. The session writes what is to
+// page of memory that all of them share, which the file kControlFile of the run folder leads to. The session writes what is to
 // be done; each process has a slot in which it says what it does. Everything is an atomic of its own; a change of
 // the order is announced by its number, which waiters sleep on (futex), so that waiting costs nothing.
 //
@@ -80,6 +80,8 @@ struct Control {
   Order order;
   std::array<Slot, kMostProcesses> slots;
   std::array<std::atomic<Prospect>, kMostProcesses> prospects;  // of each slot
+  // Of each slot: errno of the last write to the segment that failed; 0: none has.
+  std::array<std::atomic<int32_t>, kMostProcesses> write_errors;
 };
 
 static_assert(std::atomic<uint32_t>::is_always_lock_free && std::atomic<uint64_t>::is_always_lock_free);

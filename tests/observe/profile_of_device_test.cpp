@@ -155,6 +155,14 @@ TEST_F(ProfileOfDevicePrograms, ExplainsWhatACrashLeaves) {
   EXPECT_FALSE(explained().is_null()) << result.err;
 }
 
+TEST_F(ProfileOfDevicePrograms, ExplainsWhatACrashWhileKernelsAreCountedLeaves) {
+  const ProgramResult result = profile("init\nsteps 5000\n", "crashes_counting", {"--counters", "auto"});
+  EXPECT_EQ(result.exit_code, 128 + SIGSEGV);
+  const json found = explained();
+  ASSERT_FALSE(found.is_null()) << result.err;
+  EXPECT_EQ(found["top"][0]["op"], "aten::mm");
+}
+
 TEST_F(ProfileOfDevicePrograms, SaysThatAnotherProfilerHasCupti) {
   const ProgramResult result = profile("init\nsteps 3500\n", "taken");
   EXPECT_EQ(result.exit_code, 0);

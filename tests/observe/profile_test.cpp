@@ -38,12 +38,18 @@ TEST_F(ProfileOfAnyProgram, KeepsOutputAndExitStatusOfTheProgram) {
 }
 
 TEST_F(ProfileOfAnyProgram, SaysWhereTheRunFolderIs) {
-  const ProgramResult result = profile_shell("exit 0");
+  const ProgramResult result = profile_shell("ls");
   EXPECT_EQ(result.exit_code, 0);
-  const std::vector<std::string> names = folder.names();
-  ASSERT_EQ(names.size(), 1u);
-  EXPECT_TRUE(names[0].starts_with("hone-profile-")) << names[0];
-  EXPECT_NE(result.err.find(names[0]), std::string::npos) << result.err;
+  EXPECT_TRUE(result.out.starts_with("hone-profile-")) << result.out;
+  EXPECT_NE(result.err.find(result.out.substr(0, result.out.find('\n'))), std::string::npos) << result.err;
+}
+
+TEST_F(ProfileOfAnyProgram, LeavesNoFolderInTheWayOfTheNextRunWhereNothingWasRecorded) {
+  fs::create_directories(folder / "there");
+  for (int run = 0; run < 2; ++run)
+    for (const char* out : {"new", "there"})
+      EXPECT_EQ(profile_shell("exit 0", {"--out", out}).exit_code, 0) << out;
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"there"});
 }
 
 TEST_F(ProfileOfAnyProgram, HandsItsInputOver) {
@@ -105,6 +111,20 @@ TEST_F(ProfileOfAnyProgram, PassesOnARequestToEnd) {
   const ProgramResult result =
       profile_shell("trap 'echo heard; exit 3' TERM; kill -TERM $PPID; sleep 5 >/dev/null 2>&1 & wait");
   EXPECT_EQ(result.exit_code, 3);
+  EXPECT_EQ(result.out, "heard\n");
+}
+
+TEST_F(ProfileOfAnyProgram, KeepsTheStatusOfAProgramThatRemovesTheRunFolder) {
+  EXPECT_EQ(profile_shell("rm -r run; exit 5", {"--out", "run"}).exit_code, 5);
+  EXPECT_EQ(profile_shell("rm -r run; echo x > run; exit 5", {"--out", "run"}).exit_code, 5);
+}
+
+// As timeout(1) and supervisors send it: the program has it already.
+TEST_F(ProfileOfAnyProgram, PassesOnNoRequestThatTheWholeGroupGets) {
+  const ProgramResult result = profile_shell(
+      "trap 'echo heard' TERM; kill -TERM 0; i=0; while [ $i -lt 40 ]; do sleep 0.01; i=$((i + 1)); done; "
+      "exit 4");
+  EXPECT_EQ(result.exit_code, 4);
   EXPECT_EQ(result.out, "heard\n");
 }
 

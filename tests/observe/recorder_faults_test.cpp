@@ -1,4 +1,5 @@
 // What may go wrong in a program and around it: it ends as it would have ended, and the segment can be read.
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -103,6 +104,7 @@ TEST(RecorderFaults, AnUnwritableFolderCountsWhatIsLostAndTheProgramRuns) {
   ASSERT_TRUE(program.order(Mode::kTimeline));
   EXPECT_EQ(program.perform("launch 3"), "ok\n");
   EXPECT_EQ(program.slot()->bytes, 0u);
+  EXPECT_EQ(folder.control().write_errors[0], ENOENT);
   program.begin("exit 5");
   EXPECT_EQ(program.wait(), 5);
 }
@@ -119,6 +121,7 @@ TEST(RecorderFaults, AFullDiskLeavesWholeRecordsAndTheProgramRuns) {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
   }
   EXPECT_TRUE(eventually([&] { return program.slot()->dropped > 0; }));
+  EXPECT_EQ(folder.control().write_errors[0], EFBIG);
   program.begin("exit 6");
   EXPECT_EQ(program.wait(), 6);
   const RawSegment segment = first_segment(folder);

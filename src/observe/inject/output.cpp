@@ -1,6 +1,7 @@
 #include "observe/inject/output.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -87,7 +88,10 @@ bool Output::open(const char* run_folder, const Environment& environment, bool f
     if (file_.exists()) return true;
     if (!described_) describe_process();
     described_ = true;
-    if (!file_.create(run_folder, header_of_this_process(environment, forked))) return false;
+    if (!file_.create(run_folder, header_of_this_process(environment, forked))) {
+      write_error_ = errno;
+      return false;
+    }
     bytes_written_ = file_.bytes();
   }
   flush();
@@ -170,6 +174,7 @@ void Output::write_collected() {
     records_.clear();
     return;
   }
+  write_error_ = complete ? errno : ENOMEM;
   {
     Locked locked(names_.lock());
     names_.write_all_again();
@@ -203,6 +208,7 @@ void Output::in_child() {
   new_names_ = ByteBuffer();
   for (auto& lost : lost_) lost = 0;
   bytes_written_ = records_written_ = all_lost_ = 0;
+  write_error_ = 0;
 }
 
 }  // namespace hone::observe::inject

@@ -57,6 +57,8 @@ class Output {
   uint64_t bytes_written() const { return bytes_written_.load(std::memory_order_relaxed); }
   uint64_t records_written() const { return records_written_.load(std::memory_order_relaxed); }
   uint64_t records_lost() const { return all_lost_.load(std::memory_order_relaxed); }
+  // errno of the last write that failed; 0: none has.
+  int write_error() const { return write_error_.load(std::memory_order_relaxed); }
 
   // Around a fork: the child goes on with the names, and without what its parent will write.
   void before_fork();
@@ -79,6 +81,7 @@ class Output {
   ByteBuffer new_names_, records_;  // on their way to the file
   std::atomic<uint64_t> lost_[static_cast<int>(Loss::kCount)] = {};
   std::atomic<uint64_t> bytes_written_{0}, records_written_{0}, all_lost_{0};
+  std::atomic<int> write_error_{0};
 };
 
 // Nanoseconds of CLOCK_MONOTONIC.

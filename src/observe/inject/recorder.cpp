@@ -46,7 +46,7 @@ bool Recorder::start(const char* run_folder) {
 bool Recorder::map_control(const char* run_folder) {
   char path[sizeof(folder_) + 64];
   std::snprintf(path, sizeof(path), "%s/%s", run_folder, kControlFile);
-  const int file = open(path, O_RDWR | O_CLOEXEC);
+  const int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);  // whatever has that name
   if (file < 0) return false;
   struct stat about;
   const bool large_enough = fstat(file, &about) == 0 && about.st_size >= static_cast<off_t>(sizeof(Control));
@@ -80,6 +80,7 @@ void Recorder::take_slot() {
   found->counted = 0;
   found->records = found->bytes = found->dropped = 0;
   control_->prospects[found - control_->slots.data()] = Prospect::kNone;
+  control_->write_errors[found - control_->slots.data()] = 0;
   found->attachment = Attachment::kLoaded;
   slot_ = found;
 }
@@ -219,6 +220,8 @@ void Recorder::say_how_it_stands() {
   slot.records.store(output_.records_written(), std::memory_order_relaxed);
   slot.bytes.store(output_.bytes_written(), std::memory_order_relaxed);
   slot.dropped.store(output_.records_lost(), std::memory_order_relaxed);
+  if (const int error = output_.write_error(); error != 0 && &slot != &own_slot_)
+    control_->write_errors[&slot - control_->slots.data()].store(error, std::memory_order_relaxed);
 }
 
 void Recorder::cuda_starts() {

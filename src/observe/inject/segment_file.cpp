@@ -65,12 +65,13 @@ bool SegmentFile::create(const char* run_folder, const trace::segments::FileHead
 }
 
 bool SegmentFile::append(const iovec* parts, int count) {
-  if (!exists()) return false;
+  if (!exists()) return errno = EIO, false;
   const int file = open(path_, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
   if (file < 0) return false;
   const bool written = write_all(file, parts, count);
+  const int error = errno;
   close(file);
-  return written;
+  return errno = error, written;
 }
 
 bool SegmentFile::write_all(int file, const iovec* parts, int count) {
@@ -83,7 +84,7 @@ bool SegmentFile::write_all(int file, const iovec* parts, int count) {
       const ssize_t wrote = write(file, at, left);
       if (wrote < 0 && errno == EINTR) continue;
       if (wrote <= 0) {
-        const int error = errno;
+        const int error = wrote < 0 ? errno : ENOSPC;
         if (ftruncate(file, static_cast<off_t>(before)) != 0)
           path_[0] = 0;  // damaged: nothing more goes there
         return errno = error, false;

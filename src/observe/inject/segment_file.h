@@ -18,7 +18,8 @@ class SegmentFile {
   bool exists() const { return path_[0] != 0; }
   const char* path() const { return path_; }
 
-  // Appends all of it or nothing: what a full disk or a limit leaves half written is cut off again.
+  // Appends all of it or nothing: what a full disk or a limit leaves half written is cut off again. False, with errno, where
+  // that cannot be.
   bool append(const iovec* parts, int count);
 
   uint64_t bytes() const { return bytes_; }

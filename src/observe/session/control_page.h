@@ -30,6 +30,7 @@ struct ProcessState {
   uint32_t marks = 0;
   uint64_t records = 0, bytes = 0, dropped = 0;
   Prospect prospect = Prospect::kNone;
+  int write_error = 0;   // errno of the last write to its segment that failed; 0: none has
   uint32_t counted = 0;  // number of the order whose launches are counted
   bool there = false;    // it runs, as far as its number tells
 
@@ -37,7 +38,8 @@ struct ProcessState {
   bool device_is_lent() const { return attachment == Attachment::kLent; }
 };
 
-// The file kControlFile of the run folder, mapped for as long as this lives. One thread.
+// What the file kControlFile of the run folder leads to: memory of this process that recorders map, too, for as long as this
+// lives. One thread.
 class ControlPage {
  public:
   // Errors: the file cannot be made.
@@ -51,8 +53,9 @@ class ControlPage {
   std::vector<ProcessState> processes() const;
 
  private:
-  explicit ControlPage(Control* page) : page_(page) {}
+  ControlPage(Control* page, int descriptor) : page_(page), descriptor_(descriptor) {}
   Control* page_ = nullptr;
+  int descriptor_ = -1;  // -1: the page is a file
 };
 
 // The processes that have not obeyed this order or a later one, but for those that nobody waits for.

@@ -1,5 +1,6 @@
 #include "observe/session/segment_tail.h"
 
+#include <algorithm>
 #include <fstream>
 #include <system_error>
 
@@ -9,11 +10,14 @@ namespace {
 namespace fs = std::filesystem;
 namespace segments = trace::segments;
 
+// A file that somebody has blown up must not take all memory.
+constexpr std::size_t kMostAtOnce = 16 << 20;
+
 std::string rest_of(const fs::path& path, uint64_t from) {
   std::ifstream stream(path, std::ios::binary | std::ios::ate);
   const auto end = static_cast<int64_t>(stream.tellg());
   if (!stream || end <= static_cast<int64_t>(from)) return {};
-  std::string bytes(static_cast<std::size_t>(end) - from, '\0');
+  std::string bytes(std::min(static_cast<std::size_t>(end) - from, kMostAtOnce), '\0');
   stream.seekg(static_cast<std::streamoff>(from));
   stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<std::size_t>(stream.gcount()));
@@ -25,19 +29,23 @@ std::string rest_of(const fs::path& path, uint64_t from) {
 void SegmentTail::read(const Visit& visit) {
   std::error_code failed;
   for (fs::directory_iterator entry(folder_, failed), end; !failed && entry != end; entry.increment(failed))
-    if (entry->path().extension() == segments::kExtension) files_.try_emplace(entry->path());
+    if (entry->path().extension() == segments::kExtension && !files_.contains(entry->path()) &&
+        entry->is_regular_file(failed))  // a pipe would be waited for
+      files_.try_emplace(entry->path());
   for (auto& [path, file] : files_)
-    if (!file.broken) read_file(path, file, visit);
+    while (!file.broken && read_file(path, file, visit)) {
+    }
 }
 
-void SegmentTail::read_file(const fs::path& path, File& file, const Visit& visit) {
+bool SegmentTail::read_file(const fs::path& path, File& file, const Visit& visit) {
   // Records are read behind a header, which is the file's own again and again.
-  const std::string bytes = file.header + rest_of(path, file.at);
-  if (bytes.size() < sizeof(segments::FileHeader)) return;  // not written yet
+  const uint64_t from = file.at;
+  const std::string rest = rest_of(path, from), bytes = file.header + rest;
+  if (bytes.size() < sizeof(segments::FileHeader)) return false;  // not written yet
   Result<segments::Records> records = segments::Records::open(bytes);
   if (!records.ok()) {
     file.broken = true;
-    return;
+    return false;
   }
   const segments::FileHeader& header = records->header();
   if (file.header.empty()) {
@@ -52,6 +60,7 @@ void SegmentTail::read_file(const fs::path& path, File& file, const Visit& visit
   }
   file.at += records->whole_bytes() - file.header.size();
   file.broken = records->end() == segments::SegmentEnd::kDamaged;
+  return rest.size() == kMostAtOnce && file.at > from;
 }
 
 std::string_view SegmentTail::name(int pid, uint32_t id) const {

@@ -39,7 +39,8 @@ class SegmentTail {
     uint64_t at = 0;     // what lies before was handed over
     bool broken = false;
   };
-  void read_file(const std::filesystem::path& path, File& file, const Visit& visit);
+  // Whether there may be more.
+  bool read_file(const std::filesystem::path& path, File& file, const Visit& visit);
 
   std::filesystem::path folder_;
   std::map<std::filesystem::path, File> files_;

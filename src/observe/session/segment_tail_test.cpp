@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "core/testing/scratch_path.h"
 #include "trace/testing/segment_writer.h"
@@ -83,6 +84,16 @@ TEST_F(GrowingSegment, ReadsRecordsLargerThanItsBuffer) {
   writer.mark(MarkKind::kData, "loader", 10).add(counters, values).mark(MarkKind::kData, "loader", 20);
   write(writer.bytes());
   EXPECT_EQ(new_marks(), (std::vector<int64_t>{10, 20}));
+}
+
+// Nobody would write into the one, and the other does not fit into memory.
+TEST_F(GrowingSegment, PassesOverPipesAndReadsHugeFilesInPieces) {
+  ASSERT_EQ(::mkfifo((folder / "1-1.seg").c_str(), 0600), 0);
+  SegmentWriter writer(100);
+  writer.mark(MarkKind::kOptimizer, "SGD", 10);
+  write(writer.bytes());
+  fs::resize_file(folder / "100-1.seg", uint64_t{20} << 30);
+  EXPECT_EQ(new_marks(), std::vector<int64_t>{10});
 }
 
 }  // namespace

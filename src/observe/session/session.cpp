@@ -4,6 +4,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -397,6 +398,19 @@ bool Session::find_rhythm() {
   return true;
 }
 
+// A full disk, or a limit for files.
+void Session::note_failed_writes() {
+  const auto processes = control_.processes();
+  const auto failed = std::find_if(processes.begin(), processes.end(),
+                                   [](const ProcessState& state) { return state.write_error != 0; });
+  if (failed == processes.end()) return;
+  const auto count = std::count_if(processes.begin(), processes.end(),
+                                   [](const ProcessState& state) { return state.write_error != 0; });
+  note(fmt::format("what {} recorded could not be written ({}): it is missing from there on",
+                   count == 1 ? fmt::format("process {}", failed->pid) : fmt::format("{} processes", count),
+                   std::generic_category().message(failed->write_error)));
+}
+
 const Recorded& Session::record() {
   if (wait_for_processes() && find_rhythm()) {
     recorded_.any_device = any_device();
@@ -416,6 +430,7 @@ const Recorded& Session::record() {
   for (std::string& text : host_.notes()) note(std::move(text));
   const auto processes = control_.processes();
   recorded_.processes = static_cast<int>(processes.size());
+  note_failed_writes();
   if (!lagging_.empty())
     note(
         fmt::format("{} of {} processes did not follow the recorder's orders in time; what they recorded may "

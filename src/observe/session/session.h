@@ -103,6 +103,7 @@ class Session {
   bool any_device() const;
   bool wait_for_lent_device();
   bool wait_for_processes();
+  void note_failed_writes();
   bool find_rhythm();
   bool rhythm_of_marks();
   Prospect prospect() const;

@@ -1,9 +1,11 @@
 #include "observe/session/session.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "core/file.h"
 #include "core/testing/scratch_path.h"
@@ -184,6 +186,25 @@ TEST_F(ObservedSession, SaysWhereAProcessDoesNotFollow) {
   session.send(SIGKILL);
   ASSERT_EQ(recorded.notes.size(), 1u);
   EXPECT_NE(recorded.notes[0].find("did not follow"), std::string::npos);
+}
+
+TEST_F(ObservedSession, SaysWhatCouldNotBeWritten) {
+  options.command = {"sleep", "0.2"};
+  Session session = started();
+  const FakeRecorder program(options.folder, {.write_error = ENOSPC});
+  const Recorded recorded = session.record();
+  ASSERT_EQ(recorded.notes.size(), 1u);
+  EXPECT_NE(recorded.notes[0].find("could not be written (No space left on device)"), std::string::npos)
+      << recorded.notes[0];
+}
+
+// Whoever reads or writes behind the end of a file that is mapped is ended by a signal.
+TEST_F(ObservedSession, HasAPageThatNobodyCanCutShort) {
+  options.command = {"true"};
+  const Session session = started();
+  EXPECT_NE(::truncate((options.folder / kControlFile).c_str(), 0), 0);
+  EXPECT_EQ(errno, EPERM);
+  const FakeRecorder program(options.folder, {});
 }
 
 TEST_F(ObservedSession, EndsAProgramThatDoesNotWantTo) {

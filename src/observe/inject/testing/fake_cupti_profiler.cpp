@@ -1,7 +1,9 @@
 // The profiler of the fake CUPTI. Its chip knows every metric that does not begin with "unknown"; the value of a metric is
-// the length of its name, and each pass counts four. FAKE_CUPTI=no_counters: this user may not read them; =no_profiler: the chip is not known.
+// the length of its name, and each pass counts four. FAKE_CUPTI=no_counters: this user may not read them; =no_profiler: the chip is not known;
+// =crashes_counting: the program is ended by a signal while its second launch is counted.
 #include "observe/inject/testing/fake_cupti_profiler.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -122,6 +124,8 @@ Result cuptiRangeProfilerStart(cupti::RangeProfiler*) {
 Result cuptiRangeProfilerStop(cupti::RangeStop* asked) {
   std::lock_guard<std::mutex> held(ranges_lock);
   if (!ranges.started) return kInvalid;
+  static int stopped = 0;
+  if (asked_to("crashes_counting") && ++stopped == 2) std::raise(SIGSEGV);
   ranges.started = false;
   asked->all_submitted = 1;
   return Result::kSuccess;

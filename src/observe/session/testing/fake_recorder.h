@@ -28,6 +28,7 @@ struct FakeProgram {
   int kernels = 8;     // a step, all different, each a little longer than the one before
   bool obeys = true;
   Prospect prospect = Prospect::kNone;
+  int write_error = 0;   // of its segment, in the end
   int first_marked = 0;  // the step that is the first to be marked
 };
 
@@ -44,6 +45,7 @@ class FakeRecorder {
     written_ = writer_.bytes().size();
     Slot& slot = page_->slots[0];
     page_->prospects[0] = program.prospect;
+    page_->write_errors[0] = program.write_error;
     slot.pid = ::getpid();
     slot.attachment = program.device ? Attachment::kAttached : Attachment::kHostOnly;
     thread_ = std::thread([this] { run(); });

@@ -1,10 +1,14 @@
 // Segments of programs that were killed, and bytes that no recorder wrote: each is read as far as it makes sense, or
 // refused.
+#include <filesystem>
+#include <fstream>
 #include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include "core/testing/scratch_path.h"
 #include "trace/import/segments/reader.h"
 #include "trace/import/segments/records.h"
 #include "trace/link/link.h"
@@ -213,6 +217,24 @@ TEST(SegmentRecords, SayHowFarTheyAreWhole) {
   }
   EXPECT_EQ(records->end(), SegmentEnd::kInTheMiddle);
   EXPECT_EQ(records->whole_bytes(), writer.bytes().size());
+}
+
+// Files that end in a hole larger than memory, and names that are pipes.
+TEST(Damage, OfAFolderIsPassedOver) {
+  namespace fs = std::filesystem;
+  const fs::path folder = scratch_path("damaged") / kFolder;
+  fs::create_directories(folder);
+  const std::string whole = whole_segment();
+  std::ofstream(folder / "100-1.seg", std::ios::binary) << whole;
+  for (const char* name : {"100-1.seg", "empty.seg", kHostFile}) {
+    std::ofstream(folder / name, std::ios::binary | std::ios::app).flush();
+    fs::resize_file(folder / name, uint64_t{20} << 30);
+  }
+  ASSERT_EQ(::mkfifo((folder / "pipe.seg").c_str(), 0600), 0);
+  const auto read = read_segments(folder.parent_path());
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->size(), 1u);
+  fs::remove_all(folder.parent_path());
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 // The segments of a run folder: which files there are, and what became of each.
 #include <algorithm>
+#include <fstream>
+#include <string>
 
 #include <fmt/format.h>
 
-#include "core/file.h"
 #include "trace/import/segments/host_file.h"
 #include "trace/import/segments/ranks.h"
 #include "trace/import/segments/reader.h"
@@ -34,6 +35,21 @@ fs::path host_file_of(const fs::path& folder) {
   return fs::exists(in_run, failed) ? in_run : folder / kHostFile;
 }
 
+// Up to where a file holds nothing but zeros, which end a segment: a disk that was full, or somebody who has blown it up, may
+// have left a file larger than memory.
+Result<std::string> read_to_hole(const fs::path& path) {
+  constexpr std::size_t kPiece = 1 << 20;
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) return io_error(fmt::format("cannot read '{}'", path.string()));
+  std::string bytes, piece(kPiece, '\0');
+  while (stream.read(piece.data(), kPiece) || stream.gcount() > 0) {
+    piece.resize(static_cast<std::size_t>(stream.gcount()));
+    if (piece.find_first_not_of('\0') == std::string::npos) break;
+    bytes += piece;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 bool holds_segments(const fs::path& folder) { return !segments_of(folder).empty(); }
@@ -43,7 +59,7 @@ Result<std::vector<ImportedFile>> read_segments(const fs::path& folder) {
   std::string why_none;
   for (const fs::path& path : segments_of(folder)) {
     // Processes may still be writing: what is read is what was there at one moment.
-    HONE_ASSIGN(const std::string bytes, read_file(path));
+    HONE_ASSIGN(const std::string bytes, read_to_hole(path));
     Result<SegmentFile> segment = read_segment(bytes);
     if (!segment.ok()) {
       if (why_none.empty())
@@ -59,7 +75,7 @@ Result<std::vector<ImportedFile>> read_segments(const fs::path& folder) {
   std::error_code failed;
   if (const fs::path path = host_file_of(folder);
       fs::is_regular_file(path, failed))  // a pipe would be waited for
-    if (const Result<std::string> host = read_file(path); host.ok()) add_host_file(*host, chosen.files);
+    if (const Result<std::string> host = read_to_hole(path); host.ok()) add_host_file(*host, chosen.files);
   std::vector<ImportedFile> files;
   for (SegmentFile& each : chosen.files) files.push_back(std::move(each.file));
   Meta& first = files.front().trace.meta;
