@@ -2,7 +2,8 @@
 batch has arrived, it asks to wait for the device. They are all that is noted in steps which are left alone, so each costs less than a microsecond.
 
 What the program can see stays as it was: no hooks on modules (torch.compile warns of global ones, and those of a
-module are saved with it), no frames in what torch.compile traces, nothing that is pickled.
+module are saved with it), no frames in what torch.compile traces, in tracebacks, or between a warning and the line that it
+is about, nothing that is pickled.
 """
 import functools
 import sys
@@ -25,6 +26,34 @@ def _compiling():
     return getattr(compiler, "is_compiling", None) or (lambda: False)
 
 
+class _BeforeCall:
+    """Stands for a function in the dictionary of a class. Acts when the function is looked up on an object in order to be
+    called, and hands the function itself over: during the call nothing of ours is on the stack. Asked for on the class,
+    or for anything else, it is the function. Pickled by value with its class (cloudpickle) it leaves the function of `base`,
+    where it arrives."""
+
+    def __init__(self, base, name, act, function=None):
+        self._base, self._name, self._act, self._function = base, name, act, function
+        self._compiling = _compiling()
+
+    def __get__(self, instance, owner=None):
+        # Of calls what base has then: others replace it for a while (torch.fx).
+        function = self._function or getattr(self._base, self._name)
+        if instance is None:
+            return function
+        if not self._compiling():
+            self._act(instance)
+        return function.__get__(instance, owner)
+
+    def __getattr__(self, name):
+        if name.startswith("_") and not name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._function or getattr(self._base, self._name), name)
+
+    def __reduce__(self):
+        return getattr, (self._base, self._name)
+
+
 def of_optimizers(module):
     """torch.optim.optimizer; PyTorch 2.0 or later."""
     compiling = None
@@ -41,42 +70,65 @@ def of_optimizers(module):
     _tell_of_first(module.Optimizer, library.MARK_TRAINING)
 
 
+class _Yielded:
+    """The number of batches that a data loader's iterator has handed over, which it counts when one has arrived."""
+
+    def __init__(self):
+        self.mark, self.name, self.kind = library.mark, library.intern("DataLoader"), library.MARK_DATA
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        try:
+            return instance.__dict__["_num_yielded"]
+        except KeyError:
+            raise AttributeError("_num_yielded") from None
+
+    def __set__(self, instance, value):
+        instance.__dict__["_num_yielded"] = value
+        if value:
+            self.mark(self.kind, self.name)
+
+
 def of_data_loaders(module):
-    """torch.utils.data.dataloader: a batch is there when the iterator hands it over."""
-    base = module._BaseDataLoaderIter
-    original, mark, name, kind = base.__next__, library.mark, library.intern("DataLoader"), library.MARK_DATA
-
-    def __next__(self):
-        batch = original(self)
-        mark(kind, name)
-        return batch
-
-    base.__next__ = __next__
+    """torch.utils.data.dataloader."""
+    module._BaseDataLoaderIter._num_yielded = _Yielded()
 
 
 _MOST_CLASSES = 4
 _marked = []  # classes whose calls are marked
-_inside = False  # a call of one of them
+_FARTHEST = 12
+
+
+def _is_within(codes):
+    """Whether one of these functions called the caller of the hook's caller, or is that; a few frames away at most."""
+    frame = sys._getframe(3)
+    for _ in range(_FARTHEST):
+        if frame is None:
+            break
+        if frame.f_code in codes:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _codes_of(base, *names):
+    """Of what these functions of a class are before anything is changed."""
+    return {getattr(base.__dict__.get(name), "__code__", None) for name in names} - {None}
+
+
+_calls = set()  # code of PyTorch's that is on the stack while a module is called
 
 
 def _mark_calls_of(cls, name, base):
-    """Marks calls of a module's class, but not those within a call of another marked class. What it calls is base's
-    __call__ as it is then: others replace it for a while (torch.fx). Pickled by value with its class (cloudpickle), it
-    brings nothing of ours along, and calls base's alone where it arrives."""
-    compiling = _compiling()
+    """Marks calls of a module's class, but not those within a call of another module."""
+    mark, kind, calls = library.mark, library.MARK_MODULE, _calls
 
-    def __call__(self, *args, **kwargs):
-        marks = None if compiling() else sys.modules.get("_hone_observe.marks")
-        if marks is None or marks._inside:
-            return base.__call__(self, *args, **kwargs)
-        marks.library.mark(marks.library.MARK_MODULE, name)
-        marks._inside = True
-        try:
-            return base.__call__(self, *args, **kwargs)
-        finally:
-            marks._inside = False
+    def act(module):
+        if not _is_within(calls):
+            mark(kind, name)
 
-    cls.__call__ = __call__
+    cls.__call__ = _BeforeCall(base, "__call__", act)
     _marked.append(cls)
 
 
@@ -85,45 +137,31 @@ def of_modules(module):
     train(), to() and cuda() go from there to all within. PyTorch's own classes stand within others, too, and are
     left as they are."""
     base = module.Module
+    _calls.update(_codes_of(base, "__call__", "_wrapped_call_impl", "_call_impl"))
+    names = ("eval", "train", "to", "cuda")
+    codes = _codes_of(base, *names)
     _tell_of_first(base, library.MARK_COMING)
-    busy = False
 
     def consider(outermost):
         cls = type(outermost)
-        if cls.__call__ is base.__call__ and not cls.__module__.startswith("torch.") and len(_marked) < _MOST_CLASSES:
+        if len(_marked) >= _MOST_CLASSES or cls.__module__.startswith("torch.") or _is_within(codes):
+            return
+        if cls.__call__ is base.__call__ and not any(marked in cls.__mro__ for marked in _marked):
             _mark_calls_of(cls, _name_of(cls), base)
 
-    def watched(original):
-        @functools.wraps(original)
-        def method(self, *args, **kwargs):
-            nonlocal busy
-            if busy:
-                return original(self, *args, **kwargs)
-            busy = True
-            try:
-                consider(self)
-                return original(self, *args, **kwargs)
-            finally:
-                busy = False
-
-        return method
-
-    for name in ("eval", "train", "to", "cuda"):
-        setattr(base, name, watched(getattr(base, name)))
+    for name in names:
+        setattr(base, name, _BeforeCall(base, name, consider, base.__dict__[name]))
 
 
 def _tell_of_first(cls, kind):
     """Says so when the program makes its first module or optimizer: it will give marks, and is worth waiting for."""
     original = cls.__init__
 
-    @functools.wraps(original)
-    def __init__(self, *args, **kwargs):
-        if cls.__init__ is __init__:
-            cls.__init__ = original
+    def act(_):
+        cls.__init__ = original
         library.mark(kind, 0)
-        original(self, *args, **kwargs)
 
-    cls.__init__ = __init__
+    cls.__init__ = _BeforeCall(cls, "__init__", act, original)
 
 
 def of_waits(torch):
@@ -144,7 +182,9 @@ def of_waits(torch):
 
 def of_compiled_modules(module):
     """torch._dynamo.eval_frame: what torch.compile makes of a module."""
-    class Original:
-        __call__ = module.OptimizedModule.__call__
+    cls = module.OptimizedModule
 
-    _mark_calls_of(module.OptimizedModule, library.intern("torch.compile"), Original)
+    class Original:
+        __call__ = cls.__call__
+
+    _mark_calls_of(cls, library.intern("torch.compile"), Original)

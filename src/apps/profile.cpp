@@ -276,9 +276,9 @@ Status ProfileRun::explain_safely() {
   try {
     return explain();
   } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::kInternal, "there is not enough memory for it"};
+    return Error{ErrorCode::kIo, "there is not enough memory for it"};
   } catch (const std::exception& error) {
-    return Error{ErrorCode::kInternal, fmt::format("internal error (please report it): {}", error.what())};
+    return Error{ErrorCode::kIo, fmt::format("internal error (please report it): {}", error.what())};
   }
 }
 

@@ -89,6 +89,44 @@ TEST_F(ProfileOfPython, LeavesModulesAsTheyWereOnceTheyAreImported) {
   EXPECT_EQ(result.out, "_LoaderBasics.exec_module True\n['training'] True\n") << result.err;
 }
 
+// Errors that pass through calls that are marked, and warnings that are about the line that called.
+TEST_F(ProfileOfPython, StandsInNoTracebackAndBeforeNoWarning) {
+  write_module("main.py", R"(import pickle, traceback, warnings
+import torch
+class Net(torch.nn.Module):
+  def forward(self, x):
+    warnings.warn('here', stacklevel=3)
+    return x / 0
+  def train(self, mode=True):
+    warnings.warn('there', stacklevel=2)
+    return super().train(mode)
+net = Net().eval().train()
+def broken():
+  yield 1
+  raise ValueError
+with warnings.catch_warnings(record=True) as seen:
+  warnings.simplefilter('always')
+  try:
+    net(1)
+  except ZeroDivisionError:
+    print([frame.name for frame in traceback.extract_tb(__import__('sys').exc_info()[2])])
+  net.train()
+  print(*[(w.filename.split('/')[-1], str(w.message)) for w in seen])
+try:
+  list(torch.utils.data.DataLoader(broken()))
+except ValueError:
+  print('hone_observe' in traceback.format_exc(), 'marks' in traceback.format_exc())
+call = vars(Net)['__call__']
+print(type(call).__name__, Net.__call__ is torch.nn.Module.__call__, pickle.loads(pickle.dumps(call)) is torch.nn.Module.__call__)
+print(torch.nn.Module.train.__qualname__, call.__code__.co_name)
+)");
+  const ProgramResult result = profile({(folder / "modules/main.py").string()});
+  EXPECT_EQ(result.out,
+            "['<module>', '_call_impl', 'forward']\n('main.py', 'here') ('main.py', 'there')\nFalse "
+            "False\n_BeforeCall True True\nModule.train _call_impl\n")
+      << result.err;
+}
+
 TEST_F(ProfileOfPython, LeavesCuptiToAProgramThatProfilesItself) {
   for (const char* cuda : {"False", "True"}) {
     fs::remove_all(folder / "run");

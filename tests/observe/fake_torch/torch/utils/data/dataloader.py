@@ -1,9 +1,12 @@
 class _BaseDataLoaderIter:
     def __init__(self, dataset):
         self.items = iter(dataset)
+        self._num_yielded = 0
 
     def __next__(self):
-        return next(self.items)
+        item = next(self.items)
+        self._num_yielded += 1
+        return item
 
     def __iter__(self):
         return self
