@@ -13,6 +13,7 @@
 #include "analyze/ledger.h"
 #include "analyze/top.h"
 #include "analyze/unrecorded.h"
+#include "analyze/without_recorder.h"
 #include "core/contention.h"
 #include "core/units.h"
 #include "trace/link/steps.h"
@@ -108,13 +109,6 @@ void promise_nothing(Analysis& analysis) {
   for (LedgerRow& row : analysis.ledger) row.predicted_gain_ms = 0;
   for (TopOperator& row : analysis.top) row.why = row.why.substr(0, row.why.find(';'));
   analysis.findings.clear();
-}
-
-// Gains were found in the recorded step: they are parts of the one without the recorder.
-void count_gains_from(const MeasuredSteps& measured, Analysis& analysis) {
-  const double scale = std::min(1.0, measured.unrecorded.median / analysis.step.ms.median);
-  for (LedgerRow& row : analysis.ledger) row.predicted_gain_ms *= scale;
-  for (Finding& finding : analysis.findings) finding.predicted_gain_ms *= scale;
 }
 
 // A profile of a busy machine gives no verdict, finds nothing and predicts no gain.
@@ -238,7 +232,11 @@ Result<Analysis> analyze_host_trace(const trace::Trace& trace, const Roofs& roof
   analysis.step = step_time(steps);
   tell_how_found(trace.meta, analysis.step);
   const std::optional<MeasuredSteps> measured = measured_steps(trace.meta, options.rank);
-  if (measured) tell_measured(*measured, analysis.step);
+  std::vector<std::string> warnings_of_recorder;
+  if (measured) {
+    take_out_recorder(*measured, profile, analysis.step, warnings_of_recorder);
+    tell_measured(*measured, analysis.step);
+  }
   list_steps(steps, options.rank, analysis);
   analysis.ledger = make_ledger(trace, profile, subject, lines_between_operators(trace, options.rank));
   analysis.floor_ms = profile.floor_ms;
@@ -251,12 +249,10 @@ Result<Analysis> analyze_host_trace(const trace::Trace& trace, const Roofs& roof
   analysis.beaten_roofs = beaten_roofs(trace, profile);
   add_timeline(trace, steps[typical_step(steps)], analysis);
   analysis.figures = metrics_of(trace, profile, analysis);
-  analysis.targets =
-      host_use_metrics(trace, options.rank, measured ? measured->unrecorded.median : analysis.step.ms.median);
+  const trace::HostUse use = total_host_use(trace, options.rank);
+  analysis.targets = host_use_metrics(use, measured ? measured->unrecorded.median : analysis.step.ms.median);
   analysis.warnings = warnings_of(trace, profile, analysis);
-  for (std::string& warning : host_use_warnings(trace, options.rank))
-    analysis.warnings.insert(analysis.warnings.begin(), std::move(warning));
-  if (measured) count_gains_from(*measured, analysis);
+  analysis.warnings.insert(analysis.warnings.end(), warnings_of_recorder.begin(), warnings_of_recorder.end());
   if (subject != Subject::kPlan) {
     const bool device_missing = device_is_missing(trace);
     analysis.phases = host_phases(trace, profile);
@@ -264,6 +260,7 @@ Result<Analysis> analyze_host_trace(const trace::Trace& trace, const Roofs& roof
     if (device_missing) promise_nothing(analysis);
   }
   qualify(trace, analysis);
+  tell_without_cpu(use, analysis);
   if (trace.meta.contention.disturbed()) withhold_findings(trace.meta, analysis);
   return analysis;
 }

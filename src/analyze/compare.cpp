@@ -164,6 +164,13 @@ std::vector<CauseChange> compare_ledgers(const Analysis& a, const Analysis& b) {
   return changes;
 }
 
+// What a rule's row of the ledger has where nothing of it was worth a finding.
+double unfound_ms(const Analysis& analysis, const std::string& rule) {
+  for (const LedgerRow& row : analysis.ledger)
+    if (row.rule == rule) return row.ms;
+  return 0;
+}
+
 std::vector<RuleChange> compare_findings(const Analysis& a, const Analysis& b) {
   std::vector<RuleChange> changes;
   const auto change_of = [&](const Finding& finding) -> RuleChange& {
@@ -178,6 +185,10 @@ std::vector<RuleChange> compare_findings(const Analysis& a, const Analysis& b) {
   for (const Finding& finding : b.findings) {
     change_of(finding).b_ms += finding.ms;
     change_of(finding).b_gain_ms += finding.predicted_gain_ms;
+  }
+  for (RuleChange& row : changes) {
+    if (row.a_ms <= 0) row.a_ms = unfound_ms(a, row.rule);
+    if (row.b_ms <= 0) row.b_ms = unfound_ms(b, row.rule);
   }
   std::stable_sort(changes.begin(), changes.end(), [](const RuleChange& x, const RuleChange& y) {
     return std::abs(x.b_ms - x.a_ms) > std::abs(y.b_ms - y.a_ms);
@@ -258,6 +269,20 @@ std::string which(bool first, bool second, std::string_view all) {
 }
 
 std::string not_compared(const Analysis& a, const Analysis& b) {
+  if (a.lacked_cpu() || b.lacked_cpu()) {
+    const auto lacked = [](const Analysis& analysis, std::string_view which) {
+      return analysis.lacked_cpu()
+                 ? fmt::format("in the {} for {} of the time", which, format_percent(analysis.without_cpu))
+                 : std::string();
+    };
+    const std::string first = lacked(a, "first"), second = lacked(b, "second");
+    return fmt::format(
+        "Not compared: {} against {}, but the main thread had no CPU {}{}{}, and what that changes cannot be "
+        "told from "
+        "what the programs change. Record both again with the machine to themselves.",
+        fixed_ms(a.step.ms.median, longer_step_ms(a, b)), fixed_ms(b.step.ms.median, longer_step_ms(a, b)),
+        first, !first.empty() && !second.empty() ? ", " : "", second);
+  }
   const bool first_busy = a.contention.disturbed(), second_busy = b.contention.disturbed();
   if (first_busy || second_busy)
     return fmt::format(
@@ -445,7 +470,7 @@ Comparison compare(const Analysis& a, const Analysis& b) {
   result.b_ms = b.step.ms;
   result.a_unrecorded_ms = a.step.unrecorded_ms;
   result.b_unrecorded_ms = b.step.unrecorded_ms;
-  result.comparable = a.verdict.given && b.verdict.given;
+  result.comparable = a.verdict.given && b.verdict.given && !a.lacked_cpu() && !b.lacked_cpu();
   result.same_steps = way_of_finding(a) == way_of_finding(b);
   result.drift = drift(a, b);
   result.difference = difference(a.step.samples_ms, b.step.samples_ms,

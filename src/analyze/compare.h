@@ -48,7 +48,8 @@ struct CauseChange {
 struct RuleChange {
   std::string rule;
   Cause cause = Cause::kFloor;
-  double a_ms = 0;  // that the finding is about; 0: the run does not have it
+  // That the finding is about, or, where it was too short to be found, its row of the ledger; 0: the run does not have it.
+  double a_ms = 0;
   double b_ms = 0;
   double a_gain_ms = 0;
   double b_gain_ms = 0;

@@ -50,6 +50,19 @@ TEST(Compare, MatchesAFusedOperatorWithThoseItReplaced) {
   EXPECT_NE(result.sentence.find("faster"), std::string::npos);
 }
 
+TEST(Compare, IsSureOfNothingWhereAProgramHadNoCpu) {
+  const Analysis a = run(conv_relu_pool(), {5, 2, 1}, 1);
+  Analysis b = run(conv_relu_pool(), {9, 2, 1}, 2);
+  EXPECT_TRUE(compare(a, b).difference.sure);
+  b.without_cpu = 0.35;
+  const Comparison result = compare(a, b);
+  EXPECT_FALSE(result.comparable);
+  EXPECT_FALSE(result.difference.sure);
+  EXPECT_NE(result.sentence.find("no CPU in the second for 35.0 % of the time"), std::string::npos)
+      << result.sentence;
+  EXPECT_TRUE(result.findings.empty());
+}
+
 TEST(Compare, ClaimsNothingBetweenTwoRunsOfTheSame) {
   int claims = 0;
   for (uint32_t seed = 0; seed < 60; ++seed)

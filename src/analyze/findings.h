@@ -430,6 +430,11 @@ struct Analysis {
   std::optional<LateRank> late_rank = {};
   double dropped_records = 0;       // that the recorder lost
   ContentionShare contention = {};  // of a run of ours; where it is disturbed() no verdict is given
+  // Of the time that was watched, the share in which the main thread of an observed program could have run and had no
+  // CPU; 0 where the step does not depend on it.
+  double without_cpu = 0;
+  // Its times are not its own: it cannot be compared.
+  bool lacked_cpu() const { return without_cpu > 0.1; }
   StepTime step;
   std::vector<StepSpan> step_spans = {};  // of all ranks
   // What the step's operators need at least: of the model and the machine, whatever ran. The ledger's `floor`

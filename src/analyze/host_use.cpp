@@ -1,5 +1,9 @@
 #include "analyze/host_use.h"
 
+#include <algorithm>
+#include <functional>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "core/units.h"
@@ -40,19 +44,41 @@ constexpr UseRow kUseRows[] = {
      "page faults without a disk, a step", "memory that is given back and taken again, 4 KiB a page"},
 };
 
+// Of what waited for a CPU beside its work, a verdict can tell nothing.
+void withhold_verdict(double share, Analysis& analysis) {
+  analysis.verdict = {};
+  analysis.verdict.judged = analysis.verdict.given = false;
+  analysis.verdict.sentence = fmt::format(
+      "No verdict: the program did not get a CPU. Its main thread could have run for {} of the time and had "
+      "none, as more threads want to run than there are CPUs, of this program or of others; what operators "
+      "and host lose by that cannot be told from what they lose by themselves. Give it the machine alone, or "
+      "fewer threads and worker processes, and profile again.",
+      format_percent(share));
+  for (LedgerRow& row : analysis.ledger) row.predicted_gain_ms = 0;
+  for (Finding& finding : analysis.findings) finding.predicted_gain_ms = 0;
+  std::ranges::stable_sort(analysis.findings, std::ranges::greater(), &Finding::ms);
+}
+
 }  // namespace
 
-std::vector<Metric> host_use_metrics(const trace::Trace& trace, int rank, double step_ms) {
-  double seconds = 0;
-  for (const trace::HostUse& use : trace.host_use)
-    if (use.rank == rank) seconds += use.seconds;
+trace::HostUse total_host_use(const trace::Trace& trace, int rank) {
+  trace::HostUse all;
+  all.rank = rank;
+  for (const trace::HostUse& use : trace.host_use) {
+    if (use.rank != rank) continue;
+    all.seconds += use.seconds;
+    all.main_in_line_s += use.main_in_line_s;
+    for (const UseRow& row : kUseRows)
+      if (row.what != &trace::HostUse::main_in_line_s) all.*row.what += use.*row.what;
+  }
+  return all;
+}
+
+std::vector<Metric> host_use_metrics(const trace::HostUse& use, double step_ms) {
   std::vector<Metric> metrics;
-  if (seconds <= 0) return metrics;
+  if (use.seconds <= 0) return metrics;
   for (const UseRow& row : kUseRows) {
-    double all = 0;
-    for (const trace::HostUse& use : trace.host_use)
-      if (use.rank == rank) all += use.*row.what;
-    const double value = all / seconds * (row.a_step ? step_ms * 1e-3 : 1) * row.scale;
+    const double value = use.*row.what / use.seconds * (row.a_step ? step_ms * 1e-3 : 1) * row.scale;
     if (value < row.worth_telling) continue;
     Metric metric;
     metric.name = row.name;
@@ -67,22 +93,28 @@ std::vector<Metric> host_use_metrics(const trace::Trace& trace, int rank, double
   return metrics;
 }
 
-std::vector<std::string> host_use_warnings(const trace::Trace& trace, int rank) {
-  constexpr double kMostInLine = 0.1;
-  double seconds = 0, in_line = 0;
-  for (const trace::HostUse& use : trace.host_use) {
-    if (use.rank != rank) continue;
-    seconds += use.seconds;
-    in_line += use.main_in_line_s;
+void tell_without_cpu(const trace::HostUse& use, Analysis& analysis) {
+  constexpr double kMatters = 0.1;    // of the step, in which the device waits
+  constexpr double kNoVerdict = 0.2;  // of the time
+  if (use.seconds <= 0) return;
+  const double share = std::min(1.0, use.main_in_line_s / use.seconds);
+  double idle = 0;
+  for (const LedgerRow& row : analysis.ledger)
+    if (!is_busy(row.cause)) idle += row.share;
+  if (analysis.subject == Subject::kDeviceProgram && idle < kMatters) return;
+  analysis.without_cpu = share;
+  if (!analysis.lacked_cpu()) return;
+  if (share > kNoVerdict) {
+    withhold_verdict(share, analysis);
+    return;
   }
-  if (!(in_line > kMostInLine * seconds)) return {};
-  return {
+  analysis.warnings.insert(
+      analysis.warnings.begin(),
       fmt::format("the main thread could have run for {} of the time and had no CPU: more threads want to "
-                  "run than there are CPUs, of "
-                  "this program or of others. What its operators and its host lose by that is in all their "
-                  "times; give it the "
-                  "machine alone, or fewer threads and worker processes, and profile again",
-                  format_percent(in_line / seconds))};
+                  "run than there are CPUs, of this program or of others. What its operators and its host "
+                  "lose by that is in all their times; give it the machine alone, or fewer threads and "
+                  "worker processes, and profile again",
+                  format_percent(share)));
 }
 
 }  // namespace hone::analyze

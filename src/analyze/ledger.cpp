@@ -58,6 +58,11 @@ Accounts collect(const StepProfile& profile) {
   return accounts;
 }
 
+// What of a gap between operators of a program on the host stays, or was the recorder's.
+double kept_of_gap_us(const StepProfile& profile) {
+  return kDispatchFloorUs + (profile.without_recorder ? 0 : kHostRecorderUs);
+}
+
 double gain_of(const CauseRule& rule, const Account& account, const StepProfile& profile) {
   switch (rule.gain) {
     case Gain::kNone:
@@ -67,7 +72,7 @@ double gain_of(const CauseRule& rule, const Account& account, const StepProfile&
     case Gain::kAboveDispatch:
       return std::max(0.0, account.ms - profile.gaps * kDispatchFloorUs * 1e-3);
     case Gain::kAboveRecorder:
-      return std::max(0.0, account.ms - profile.gaps * (kDispatchFloorUs + kHostRecorderUs) * 1e-3);
+      return std::max(0.0, account.ms - profile.gaps * kept_of_gap_us(profile) * 1e-3);
     case Gain::kAboveAttainable:
       break;
   }
@@ -132,6 +137,11 @@ Arguments row_arguments(const trace::Trace& trace, const Account& account, const
   put(arguments, "count", fmt::format("{}", count));
   put(arguments, "gaps", counted(static_cast<double>(count), "gap"));
   put(arguments, "gap", format_ms(count > 0 ? account.ms / static_cast<double>(count) : 0));
+  put(arguments, "kept", fmt::format("{:g} µs", kept_of_gap_us(profile)));
+  put(arguments, "whose",
+      profile.without_recorder ? "Python and the framework's own work"
+                               : "Python, the framework's own work, and the profiler's");
+  put(arguments, "issuing", profile.without_recorder ? "issuing" : "issuing and recording");
   put(arguments, "flops", format_flops(flops));
   put(arguments, "bytes", format_bytes(cause == Cause::kFloor ? bytes - avoidable : bytes));
   put(arguments, "avoidable", format_bytes(avoidable));

@@ -35,10 +35,11 @@ struct StepProfile {
   std::vector<OperatorProfile> operators;  // those that ran, longest first
   std::array<double, kCauseCount> waiting_ms{};
   std::array<std::vector<double>, kCauseCount> waiting_samples_ms;  // one a step
-  bool judged = true;     // against roofs; else busy time counts as floor
-  double gaps = 0;        // per step
-  double busy_share = 0;  // of the step in which at least one operator ran
-  int central_steps = 0;  // how many steps the parts were averaged over
+  bool judged = true;             // against roofs; else busy time counts as floor
+  double gaps = 0;                // per step
+  double busy_share = 0;          // of the step in which at least one operator ran
+  bool without_recorder = false;  // what recording costs was measured and taken out (without_recorder.h)
+  int central_steps = 0;          // how many steps the parts were averaged over
   double scale =
       1;  // median ÷ mean of those steps: parts were multiplied by it so that they add up to step_ms
 };

@@ -34,7 +34,7 @@ enum class Gain {
 };
 
 // Texts are fmt templates. Those about a row may name {ms} {share} {count} (operators or gaps in it) {gaps}
-// (in words) {gap} {superfluous} (a clause about arithmetic that a faster algorithm spares, or nothing);
+// (in words) {gap} {whose} (whose work is in it) {kept} {issuing} (what of it no fix wins, and why) {superfluous} (a clause about arithmetic that a faster algorithm spares, or nothing);
 // of programs that somebody else wrote {batches} {kernels} {fewer} {one_order} {unnamed} (advice that depends on what the
 // program has: program_facts.h); those about one of its operators {name} {kind} {ms} (its part of the row) {op_ms} {bytes} {flops} {avoidable} {fuses_with} {roof}
 // {floor} {floor_roof} {fraction} {implementation} {algorithm} (a clause about its algorithm, or nothing).

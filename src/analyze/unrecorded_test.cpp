@@ -144,5 +144,45 @@ TEST(UnrecordedStep, OfADeviceThatHoldsTheStepUpIsTheRecordedOne) {
   EXPECT_NEAR(analysis.step.recorder_ms->median, 0, 0.01);
 }
 
+// 10 operators of 100 µs, 150 where operators are recorded.
+ObservedProgram host_program(double operators_slower) {
+  ObservedProgram program;
+  program.device = false;
+  program.operators_slower = operators_slower;
+  program.launches.assign(10, {"aten::mm", "gemm", 2'000, "f32[256,256] f32[256,256]"});
+  program.block(Mode::kLeftAlone, 40);
+  for (int i = 0; i < 6; ++i) program.block(Mode::kOperators, 6).block(Mode::kLeftAlone, 8);
+  program.finish();
+  return program;
+}
+
+TEST(UnrecordedStep, OfAProgramOnTheHostIsWhatIsTold) {
+  const Analysis analysis = analysis_of(host_program(1.5));
+  EXPECT_EQ(analysis.subject, Subject::kHostProgram);
+  EXPECT_NEAR(analysis.step.ms.median, 1.0, 0.01);
+  ASSERT_TRUE(analysis.step.recorded_ms.has_value());
+  EXPECT_NEAR(analysis.step.recorded_ms->median, 1.5, 0.01);
+  double sum = 0, share = 0;
+  for (const LedgerRow& row : analysis.ledger) {
+    sum += row.ms;
+    share += row.share;
+    EXPECT_LE(row.predicted_gain_ms, row.ms);
+  }
+  EXPECT_NEAR(sum, 1.0, 0.005);
+  EXPECT_NEAR(share, 1, 0.005);
+  double operators = 0;
+  for (const OperatorTime& row : analysis.operators) operators += row.ms.median;
+  EXPECT_LT(operators, 1.0);
+  EXPECT_GT(operators, 0.9);
+}
+
+// Somebody else had the CPUs while nothing was recorded.
+TEST(UnrecordedStep, OfAProgramOnTheHostThatIsLongerThanTheRecordedOneIsCommentedOn) {
+  const Analysis analysis = analysis_of(host_program(0.5));
+  EXPECT_FALSE(analysis.step.recorded_ms.has_value());
+  EXPECT_NEAR(analysis.step.ms.median, 0.5, 0.01);
+  EXPECT_THAT(analysis.warnings, testing::Contains(HasSubstr("steps that nobody recorded took 1.0")));
+}
+
 }  // namespace
 }  // namespace hone::analyze

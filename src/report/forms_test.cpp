@@ -237,9 +237,9 @@ TEST(Comparisons, ShowWhatWasFoundInEitherRunByRule) {
                          {"slow_launches", analyze::Cause::kLaunch, 2, 2.5, 1, 1}};
   for (const std::string& form :
        {compare_terminal(comparison, {96, false}), compare_html(comparison), compare_markdown(comparison)}) {
-    EXPECT_NE(form.find("unfused_optimizer (gone)"), std::string::npos) << form;
-    EXPECT_NE(form.find("host_waits (new)"), std::string::npos) << form;
-    EXPECT_NE(form.find("slow_launches"), std::string::npos) << form;
+    EXPECT_NE(form.find("unfused optimizer (gone)"), std::string::npos) << form;
+    EXPECT_NE(form.find("host waits (new)"), std::string::npos) << form;
+    EXPECT_NE(form.find("slow launches"), std::string::npos) << form;
   }
   comparison.findings.clear();
   EXPECT_EQ(compare_terminal(comparison, {96, false}).find("By finding"), std::string::npos);

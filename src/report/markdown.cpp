@@ -131,7 +131,7 @@ std::string compare_markdown(const analyze::Comparison& comparison) {
                       fixed_ms(line.b_ms, step), signed_ms(line.b_ms - line.a_ms, step),
                       std::string(certainty_words(line.difference.certainty))});
   for (const analyze::RuleChange& line : comparison.findings)
-    findings.push_back({code(rule_change_name(line)), std::string(analyze::cause_label(line.cause)),
+    findings.push_back({rule_change_name(line), std::string(analyze::cause_label(line.cause)),
                         fixed_ms(line.a_ms, step), fixed_ms(line.b_ms, step),
                         signed_ms(line.b_ms - line.a_ms, step)});
   for (const analyze::OperatorChange& line : comparison.operators)

@@ -239,13 +239,14 @@ bool of_kind(const std::vector<std::string>& names, const std::string& kind) {
 }  // namespace
 
 std::string rule_change_name(const analyze::RuleChange& change) {
-  if (change.b_ms <= 0) return change.rule + " (gone)";
-  return change.a_ms <= 0 ? change.rule + " (new)" : change.rule;
+  std::string name = change.rule;
+  std::replace(name.begin(), name.end(), '_', ' ');
+  if (change.b_ms <= 0) return name + " (gone)";
+  return change.a_ms <= 0 ? name + " (new)" : name;
 }
 
 std::string_view rule_changes_note() {
-  return "What was found in either run, by the names that docs/rules.md explains: the time that it takes, "
-         "largest "
+  return "What was found in either run (docs/rules.md has each by its name): the time that it takes, largest "
          "change first.";
 }
 

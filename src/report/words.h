@@ -69,7 +69,7 @@ struct ChangeName {
 };
 ChangeName change_name(const analyze::OperatorChange& change);
 
-// "unfused_optimizer", or "… (gone)", "… (new)" where one of the runs does not have it.
+// "unfused optimizer", or "… (gone)", "… (new)" where one of the runs does not have it.
 std::string rule_change_name(const analyze::RuleChange& change);
 // What the names of rules in a comparison are, and where they are explained.
 std::string_view rule_changes_note();

@@ -299,7 +299,8 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   const std::vector<std::string> doubts = self_check(tables, study.roofs);
   const std::vector<CollectiveSummary> collectives = collective_summaries(study);
   analysis.targets = device_metrics(study, accounts, tables, collectives);
-  for (Metric& metric : host_use_metrics(trace, study.timelines[study.headline].rank, gains.unrecorded_ms()))
+  const trace::HostUse use = total_host_use(trace, study.timelines[study.headline].rank);
+  for (Metric& metric : host_use_metrics(use, gains.unrecorded_ms()))
     analysis.targets.push_back(std::move(metric));
   Diagnosis diagnosis = diagnose(study, accounts, gains, others.late);
   analysis.source = options.source;
@@ -348,14 +349,13 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   if (const double gap_ns = study.activities[study.headline].operator_gap_ns; gap_ns > 0)
     analysis.figures["operator_gap_us"] = gap_ns * 1e-3;
   analysis.warnings = warnings_of(study, gains, *analysis.coverage);
-  for (std::string& warning : host_use_warnings(trace, study.timelines[study.headline].rank))
-    analysis.warnings.push_back(std::move(warning));
   warn_of_devices(study, analysis);
   warn_of_clocks(study, analysis);
   warn_of_ranks(!trace.meta.blocks.empty(), analysis);
   analysis.warnings.insert(analysis.warnings.end(), doubts.begin(), doubts.end());
   qualify(study.evidence[study.headline], analysis);
   tell_ranks_of_other_runs(study, analysis);
+  tell_without_cpu(use, analysis);
   return analysis;
 }
 

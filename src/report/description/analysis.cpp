@@ -155,6 +155,11 @@ const Fields<Analysis>& analysis_fields() {
                    coverage_fields(), &Analysis::coverage),
       part_field("roofs", "the roofs that operators were judged by", roofs_fields(),
                  [](const Analysis& analysis) -> const Analysis& { return analysis; }),
+      {"without_cpu_share", Unit::kShare,
+       "of the time that was watched, how long the main thread of an observed program could have run and had "
+       "no CPU; 0 "
+       "where the step does not depend on it",
+       &Analysis::without_cpu},
       {"dropped_records", Unit::kNumber, "records that the recorder lost", &Analysis::dropped_records},
       {"warnings", Unit::kList, "what to know before trusting the numbers", &Analysis::warnings},
   };

@@ -67,7 +67,7 @@ Section compare_findings_part(const analyze::Comparison& comparison) {
   const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
   Markup body;
   for (const analyze::RuleChange& row : comparison.findings) {
-    Markup cells = tag("td", tag("code", rule_change_name(row)) +
+    Markup cells = tag("td", Markup::text(rule_change_name(row)) +
                                  tag("span", {{"class", "kind"}}, analyze::cause_label(row.cause)));
     cells += cell("first", row.a_ms > 0 ? fixed_ms(row.a_ms, step) : "–", row.a_ms);
     cells += cell("second", row.b_ms > 0 ? fixed_ms(row.b_ms, step) : "–", row.b_ms);

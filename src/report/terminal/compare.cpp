@@ -28,6 +28,18 @@ std::string line(const std::string& name, double a_ms, double b_ms, double step,
   return text + (mark.empty() ? "" : fmt::format("  {}", mark)) + "\n";
 }
 
+// The same with what tells the name apart: below it, where there is no room beside it.
+std::string line(std::string_view name, std::string_view detail, std::size_t name_width, double a_ms,
+                 double b_ms, double step, analyze::Certainty certainty, const TerminalStyle& style) {
+  if (columns(name) + 1 + columns(detail) <= name_width)
+    return line(left(titled(name, detail, name_width), name_width), a_ms, b_ms, step, certainty);
+  std::string rest(detail);
+  if (columns(name) > name_width)
+    rest = detail.empty() ? std::string(name) : fmt::format("{} {}", name, detail);
+  return line(left(shortened(name, name_width), name_width), a_ms, b_ms, step, certainty) +
+         paint(wrapped(rest, 4, style), Colour::kFaint, style);
+}
+
 std::string head(std::size_t name_width, const TerminalStyle& style) {
   return paint(
       "  " + left("", name_width) + right("first", kMs) + right("second", kMs) + right("change", kMs) + "\n",
@@ -45,8 +57,8 @@ std::string findings(const analyze::Comparison& comparison, std::size_t name_wid
   const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
   std::string out = heading("By finding, largest change first", style) + head(name_width, style);
   for (const analyze::RuleChange& row : comparison.findings)
-    out += line(left(titled(rule_change_name(row), analyze::cause_label(row.cause), name_width), name_width),
-                row.a_ms, row.b_ms, step, analyze::Certainty::kNone);
+    out += line(rule_change_name(row), analyze::cause_label(row.cause), name_width, row.a_ms, row.b_ms, step,
+                analyze::Certainty::kNone, style);
   return out;
 }
 
@@ -62,9 +74,8 @@ std::string elsewhere(const analyze::Comparison& comparison, const TerminalStyle
   for (std::size_t i = 0; i < shown; ++i) {
     const analyze::ElsewhereChange& row = comparison.elsewhere[i];
     const OperatorName name = operator_name(row.name, row.kind);
-    const std::string title =
-        titled(elsewhere_ranks(row) + ": " + clean_utf8(name.head), clean_utf8(name.inputs), name_width);
-    out += line(left(title, name_width), row.a_ms, row.b_ms, step, row.difference.certainty);
+    out += line(elsewhere_ranks(row) + ": " + clean_utf8(name.head), clean_utf8(name.inputs), name_width,
+                row.a_ms, row.b_ms, step, row.difference.certainty, style);
   }
   if (comparison.elsewhere.size() > shown)
     out += fmt::format("  and {} more\n", comparison.elsewhere.size() - shown);
@@ -139,8 +150,8 @@ std::string compare_terminal(const analyze::Comparison& comparison, const Termin
   for (std::size_t i = 0; i < shown; ++i) {
     const analyze::OperatorChange& row = comparison.operators[i];
     const ChangeName name = change_name(row);
-    const std::string title = titled(clean_utf8(name.head), clean_utf8(name.detail), name_width);
-    out += line(left(title, name_width), row.a_ms, row.b_ms, step, row.difference.certainty);
+    out += line(clean_utf8(name.head), clean_utf8(name.detail), name_width, row.a_ms, row.b_ms, step,
+                row.difference.certainty, style);
   }
   if (changed > shown) out += fmt::format("  and {} more\n", changed - shown);
   return out + kernels(comparison, style) + elsewhere(comparison, style);

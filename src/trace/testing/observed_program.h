@@ -28,6 +28,7 @@ class ObservedProgram {
   double attached_slower = 1.05;  // while nothing is recorded any more
   bool marks = true;              // once a step, behind its last launch
   bool device_bound = false;      // the device's queue fills up: the host is at most kQueueNs ahead
+  bool device = true;             // else a program on the host alone
   // As PyTorch does it, the optimizer's range is around the last launch of a step and ends after the mark, and is recorded
   // without operators, too; then the host waits for the device.
   bool optimizer_range = false;
@@ -35,12 +36,12 @@ class ObservedProgram {
   SegmentWriter writer;
 
   ObservedProgram() {
-    Device device;
-    device.name = writer.name("NVIDIA H200");
-    device.compute_major = 9;
-    device.multiprocessors = 132;
-    device.memory_bytes = 150'000'000'000;
-    writer.add(device);
+    Device described;
+    described.name = writer.name("NVIDIA H200");
+    described.compute_major = 9;
+    described.multiprocessors = 132;
+    described.memory_bytes = 150'000'000'000;
+    writer.add(described);
   }
 
   // In the middle of the next step the recorder changes to `mode`, and again after so many whole steps.
@@ -95,8 +96,10 @@ class ObservedProgram {
     // A launch into a full queue of the device returns when there is room.
     const int64_t full_ns = device_bound ? std::max<int64_t>(0, start - time_ - kQueueNs) : 0;
     if (recorded()) {
-      writer.add(writer.call("cudaLaunchKernel", time_ + 5'000, 4'000 + full_ns, correlation));
-      writer.add(writer.kernel(each.kernel, start, each.kernel_ns, correlation));
+      if (device) {
+        writer.add(writer.call("cudaLaunchKernel", time_ + 5'000, 4'000 + full_ns, correlation));
+        writer.add(writer.kernel(each.kernel, start, each.kernel_ns, correlation));
+      }
       if (mode_ == Mode::kOperators)
         writer.add(writer.range(RangeKind::kOperator, each.op, time_ + 1'000, full_ns + host_ns - 2'000,
                                 each.inputs));
