@@ -47,8 +47,7 @@ struct ProfileOptions {
   int steps = 20, top = 5;
   double wait_s = 3;
   bool python_stacks = false, onednn = false;
-  std::string counters;  // empty: not said
-  std::string stacks = kAuto;
+  std::string counters = kAuto, stacks = kAuto;
   uint64_t seed = 0;  // 0: another one each time
 };
 
@@ -177,7 +176,6 @@ class Requests {
 // Everything that can be counted, of all launches that are alike and more of each: somebody works on these kernels.
 Status study_kernels(const ProfileOptions& options, observe::CountingOptions& counters) {
   constexpr int kKernels = 30, kInstances = 5;
-  constexpr double kPatience_s = 60;
   if (options.counters == kOff)
     return usage_error("--kernel: needs counters, and --counters off leaves them out");
   if (const auto choice = observe::choose_kernels({}, options.kernel, 0); !choice.ok())
@@ -187,7 +185,6 @@ Status study_kernels(const ProfileOptions& options, observe::CountingOptions& co
   counters.kernels = kKernels;
   counters.instances = kInstances;
   counters.lines = true;
-  counters.patience_s = kPatience_s;
   return {};
 }
 
@@ -328,7 +325,8 @@ Result<observe::SessionOptions> ProfileRun::prepare() {
   if (!options_.roofs.empty()) {
     HONE_ASSIGN(roofs_, read_roofs(options_.roofs));
   }
-  session_options.counters.wanted = options_.counters == kAuto || !options_.kernel.empty();
+  session_options.counters.wanted = options_.counters == kAuto;
+  session_options.counters.kernels = options_.top;
   if (!options_.kernel.empty()) HONE_CHECK(study_kernels(options_, session_options.counters));
   session_options.sampling = session_options.counters.wanted && options_.kernel.empty();
   HONE_ASSIGN(folder_, make_out(options_));
@@ -443,12 +441,11 @@ void add_profile_command(Program& program) {
       "output, which is a pipe then: the report of programs on OpenVINO and others without PyTorch is made "
       "of it");
   command
-      .option(
-          "--counters auto|off", &options->counters,
-          "once steps are recorded: measure hardware counters of a few launches of the kernels that take "
-          "most time, which are run several times for it. Off where it is not said, until more programs have "
-          "been tried with it on real GPUs; --kernel needs it")
-      .one_of({kAuto, kOff});
+      .option("--counters auto|off", &options->counters,
+              "once steps are recorded: measure hardware counters of a few launches of the kernels that take "
+              "most time (as many as --top names), which run several times for it; --kernel needs it")
+      .one_of({kAuto, kOff})
+      .with_default();
   command.option(
       "--kernel REGEX", &options->kernel,
       "study the kernels whose names match: all counters, five launches of each geometry, and the source "
@@ -471,7 +468,9 @@ void add_profile_command(Program& program) {
   command.option(
       "--roofs FILE", &options->roofs,
       "judge by these roofs (as hone ceilings --json writes them), not by what hone knows of the device");
-  command.option("--top N", &options->top, "operators and kernels to name").positive().with_default();
+  command.option("--top N", &options->top, "operators and kernels to name, and kernels to count")
+      .positive()
+      .with_default();
   command.option("--json FILE", &options->json, "write explain.json here, too").written();
   command.footer(
       "The program runs as if it had been started by itself: its input and output are its own, and what hone "

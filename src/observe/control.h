@@ -22,6 +22,8 @@ inline constexpr const char* kFolderVariable = "HONE_OBSERVE_FOLDER";
 inline constexpr const char* kLinesVariable = "HONE_OBSERVE_LINES";
 // Of the run folder, a file for each process that is to count (named by its number): what is to be counted, in lines
 //   metric NAME…    what it is called on this chip or that, best first
+//   once NAME…      likewise; it is counted in launches that run once
+//   quiet MS        counting ends when none of the kernels was launched for so many milliseconds
 //   kernel INSTANCES DEVICE GRID.X GRID.Y GRID.Z BLOCK.X BLOCK.Y BLOCK.Z SYMBOL
 //   lines           once those kernels are counted, their instructions are sampled
 // Read when Mode::kCounters is ordered; a process without one counts nothing.

@@ -20,6 +20,7 @@ enum class Counter : uint8_t {
   kSmCyclesActive,      // mean over the multiprocessors
   kSmCyclesActiveMost,  // of the one that was longest active
   kSmThroughput,        // of the busiest unit in a multiprocessor, percent of what it can sustain
+  kIssueOfPeak,         // instructions issued, likewise
   kMemoryThroughput,    // likewise of caches and DRAM
   kDramThroughput,
   kL2Throughput,
@@ -67,11 +68,15 @@ enum class Counter : uint8_t {
   kTensorF8,
   kTensorI8,
   kPipeFma,  // busy, percent of the kernel's time
+  kPipeFmaHeavy,
   kPipeAlu,
   kPipeF64,
   kPipeTensor,
   kPipeXu,
   kPipeLsu,
+  kPipeTexture,
+  kPipeBranches,
+  kPipeUniform,
   // Warps.
   kInstructions,           // of warps
   kThreadsPerInstruction,  // 32: no warp was divided
@@ -109,10 +114,16 @@ inline constexpr int kCounterCount = static_cast<int>(Counter::kEnd);
 // Which of them are counted: those of every kernel that a profile counts, or all, for one kernel.
 enum class CounterSet : uint8_t { kUsual, kFull };
 
+// What is counted in several passes runs several times, each after the memory that it wrote has been put back: caches hold
+// what that leaves there. Counters that tell how well caches served the kernel are counted in launches of their own, which run once,
+// as the program runs them (docs/decisions/0028-counters.md).
+enum class CountedIn : uint8_t { kAnyPass, kOnlyPass };
+
 struct CounterMetric {
   Counter counter = Counter::kEnd;
   CounterSet set = CounterSet::kUsual;
   std::array<std::string_view, 3> names = {};  // best first; empty: no more
+  CountedIn counted_in = CountedIn::kAnyPass;
 };
 
 // One row a counter, in their order.

@@ -113,6 +113,43 @@ TEST_F(CountedProgram, CountsInOnePassALaunchWhereMemoryIsTooFullToBeSaved) {
   EXPECT_EQ(counted[1].passes, 1u);
 }
 
+TEST_F(CountedProgram, CountsWhatCachesMatterToInLaunchesThatRunOnce) {
+  count(
+      "metric m1\nmetric m2\nmetric m3\nmetric m4\nmetric m5\nonce time\nonce dram\n"
+      "kernel 2 0 4 1 1 128 1 1 a_kernel\n");
+  program->perform("launch 9");
+  EXPECT_TRUE(all_counted());
+  const auto counted = segment_at_the_end().all<segments::Counters>();
+  ASSERT_THAT(counted, SizeIs(4));
+  const std::array<std::array<uint32_t, 2>, 4> values_and_passes = {{{2, 1}, {5, 2}, {5, 2}, {2, 1}}};
+  for (size_t i = 0; i < counted.size(); ++i) {
+    EXPECT_EQ(counted[i].values, values_and_passes[i][0]) << i;
+    EXPECT_EQ(counted[i].passes, values_and_passes[i][1]) << i;
+  }
+}
+
+TEST_F(CountedProgram, CountsEachGroupWithTheTimeWhereMemoryIsTooFull) {
+  count(
+      "metric m1\nmetric m2\nmetric m3\nmetric m4\nmetric m5\nonce time\nonce dram\n"
+      "kernel 3 0 4 1 1 128 1 1 a_kernel\n",
+      "", "full");
+  program->perform("launch 9");
+  EXPECT_TRUE(all_counted());
+  const auto counted = segment_at_the_end().all<segments::Counters>();
+  ASSERT_THAT(counted, SizeIs(3));
+  EXPECT_EQ(counted[0].values, 2u);
+  EXPECT_EQ(counted[1].values + counted[2].values, 5u + 2);  // and the time, in both
+}
+
+TEST_F(CountedProgram, EndsWhenTheProgramHasGoneOnToOtherKernels) {
+  count(std::string(kMetrics) +
+        "quiet 300\nkernel 3 0 4 1 1 128 1 1 a_kernel\nkernel 3 0 4 1 1 128 1 1 b_kernel\n");
+  program->perform("launch 1");
+  EXPECT_TRUE(all_counted());
+  ASSERT_TRUE(program->order(Mode::kFinished));
+  EXPECT_THAT(segment_at_the_end().notes(), ElementsAre(HasSubstr("no counters of 1 of the 2 kernels")));
+}
+
 TEST_F(CountedProgram, LeavesOtherKernelsAndOtherGeometriesAlone) {
   count(std::string(kMetrics) + "kernel 1 0 8 1 1 128 1 1 a_kernel\nkernel 1 0 4 1 1 128 1 1 b_kernel\n");
   program->perform("launch 20");

@@ -16,6 +16,7 @@ bool CuptiProfiler::load(const Cupti& cupti) {
     all = all && function;
   };
   find(initialize, "cuptiProfilerInitialize");
+  find(deinitialize, "cuptiProfilerDeInitialize");
   find(chip_name, "cuptiDeviceGetChipName");
   find(host_initialize, "cuptiProfilerHostInitialize");
   find(host_deinitialize, "cuptiProfilerHostDeinitialize");

@@ -19,6 +19,7 @@ struct CuptiProfiler {
   using Call = cupti::Result (*)(Parameters*);
 
   Call<cupti::ProfilerInitialize> initialize = nullptr;
+  Call<cupti::ProfilerInitialize> deinitialize = nullptr;
   Call<cupti::ChipName> chip_name = nullptr;
   Call<cupti::HostInitialize> host_initialize = nullptr;
   Call<cupti::HostDeinitialize> host_deinitialize = nullptr;

@@ -19,7 +19,6 @@ constexpr int kMostFailures = 20;                 // counts that went wrong
 constexpr int64_t kGatePatience = 5'000'000'000;  // ns, for a count to come to its end
 constexpr int64_t kAlonePatience = 200'000'000;   // ns, for calls of other threads to return
 constexpr int64_t kAlonePeriod = 100'000;
-constexpr int64_t kRoundPatience = 2'000'000'000;  // ns without a count
 constexpr int64_t kLastPatience = 300'000'000;
 // Of each kernel, and for all of them together from the first sampled launch on.
 constexpr uint64_t kEnoughSamples = 20'000;
@@ -100,59 +99,93 @@ bool CounterRecorder::begin(const char* request_path) {
 bool CounterRecorder::prepare(const char* request_path) {
   CounterRequest request;
   if (!read_counter_request(request_path, request) || request.kernels.empty()) return false;
+  gave_up_ = false;
+  if (!start_profiler(request.kernels[0].device)) return false;
+  make_groups(request);
+  if (!use_group(0)) return false;
+  rounds_.begin(std::move(request.kernels), groups_.size(), false, request.quiet_ns, monotonic_ns());
+  sampled_.assign(rounds_.kernels().size(), {});
+  phase_ = Phase::kCounting;
+  lines_wanted_ = request.lines;
+  failures_ = 0;
+  in_calls_ = 0;
+  ++period_;
+  memory_was_asked_ = false;
+  done_ = rounds_.done(monotonic_ns());
+  ends_ = false;
+  return true;
+}
+
+bool CounterRecorder::start_profiler(uint32_t device) {
   if (!profiler_.load(cupti_)) {
     give_up(std::string("CUPTI of CUDA 12.6 or later is needed, ") + cupti_.path + " is older");
     return false;
   }
   auto starting = cupti::parameters<cupti::ProfilerInitialize>();
-  auto naming = cupti::parameters<cupti::ChipName>();
-  naming.device = request.kernels[0].device;
-  if (!check(profiler_.initialize(&starting), "the profiler cannot be used") ||
-      !check(profiler_.chip_name(&naming), "the GPU is not known"))
+  if (const Result result = profiler_.initialize(&starting); result != Result::kSuccess) {
+    give_up("the profiler cannot be used: " + cupti_.reason(result));
     return false;
+  }
+  auto naming = cupti::parameters<cupti::ChipName>();
+  naming.device = device;
+  if (const Result result = profiler_.chip_name(&naming); result != Result::kSuccess) {
+    give_up("the GPU is not known: " + cupti_.reason(result));
+    return false;
+  }
   profiler_was_used_ = true;
   chip_ = naming.name;
-  known_ = known_metrics(profiler_, chip_, request.metrics);
-  groups_.clear();
-  if (!use_metrics(known_)) return false;
-  wanted_.clear();
-  rounds_ = round_ = 0;
-  for (WantedKernel& kernel : request.kernels) {
-    rounds_ = std::max(rounds_, kernel.instances);
-    wanted_.push_back({std::move(kernel)});
-  }
-  failures_ = 0;
-  phase_ = Phase::kCounting;
-  lines_wanted_ = request.lines;
-  in_calls_ = 0;
-  ++period_;
-  contexts_are_of_before_ = enabled_;
-  memory_was_asked_ = false;
-  last_count_ns_ = monotonic_ns();
-  done_ = rounds_ == 0;
-  ends_ = false;
   return true;
 }
 
-bool CounterRecorder::use_metrics(const std::vector<std::string>& metrics) {
-  config_ = std::make_unique<CounterConfig>(profiler_);
-  if (!check(config_->make(chip_, metrics), "no metric is known of this GPU")) return false;
+// First what is counted in launches that run once, then all else.
+void CounterRecorder::make_groups(const CounterRequest& request) {
+  groups_.clear();
+  std::vector<std::string> rest = known_metrics(profiler_, chip_, request.metrics);
+  const std::vector<std::string> once = known_metrics(profiler_, chip_, request.once);
+  if (!once.empty()) groups_ = one_pass_groups(profiler_, chip_, once);
+  once_groups_ = groups_.size();
+  for (const std::string& metric : once) {
+    const bool counted = std::any_of(groups_.begin(), groups_.end(), [&](const auto& group) {
+      return std::find(group.begin(), group.end(), metric) != group.end();
+    });
+    if (!counted) rest.push_back(metric);  // it takes several passes by itself
+  }
+  if (!rest.empty() || groups_.empty()) groups_.push_back(std::move(rest));
+}
+
+bool CounterRecorder::use_group(size_t group) {
+  group_ = group;
+  if (!check(counter_.use(chip_, groups_[group]))) return false;
   metric_names_.clear();
-  for (size_t i = 0; i < config_->count(); ++i) metric_names_.push_back(output_.id(config_->metrics()[i]));
+  for (const std::string& metric : groups_[group]) metric_names_.push_back(output_.id(metric.c_str()));
   return true;
 }
 
 // What kernels run several times for has to be saved. Into the host's memory, where the device's is too full, CUPTI takes half a
-// minute for 60 GB.
+// minute for 60 GB. Every group holds the time then, by which what was counted in different launches can be compared.
 void CounterRecorder::divide_if_memory_is_short() {
-  if (memory_was_asked_) return;
+  if (memory_was_asked_ || once_groups_ == groups_.size()) return;
   memory_was_asked_ = true;
   size_t free = 0, total = 0;
   const auto ask = driver_state().memory;
-  if (config_->passes() <= 1 || !ask || ask(&free, &total) != 0 || free - free / 8 > total - free) return;
-  groups_ = one_pass_groups(profiler_, chip_, known_);
-  rounds_ = static_cast<uint32_t>(groups_.size());
-  use_metrics(groups_[0]);
+  if (!ask || ask(&free, &total) != 0 || free - free / 8 > total - free) return;
+  const bool divides_first = once_groups_ == 0;
+  std::vector<std::string> rest = std::move(groups_.back());
+  groups_.pop_back();
+  if (!divides_first) rest.insert(rest.begin(), groups_[0][0]);
+  for (std::vector<std::string>& group : one_pass_groups(profiler_, chip_, rest))
+    groups_.push_back(std::move(group));
+  const bool was_one_pass = groups_.size() == once_groups_ + 1;
+  once_groups_ = groups_.size();
+  rounds_.change_groups(groups_.size(), !was_one_pass);
+  if (divides_first) use_group(0);
+}
+
+bool CounterRecorder::done() const {
+  if (done_.load(std::memory_order_acquire)) return true;
+  if (owner_ != 0 || phase_ != Phase::kCounting) return false;
+  const int64_t now = monotonic_ns();
+  return lines_wanted_ ? rounds_.is_quiet(now) : rounds_.done(now);  // the next launch may be sampled
 }
 
 // The contexts are disabled by the next launch of a thread of the program, as everything that CUPTI does with them; where none
@@ -165,19 +198,15 @@ void CounterRecorder::end() {
   }
   if (owner_ == 0 && phase_ == Phase::kSampling) phase_ = Phase::kSampled;
   write_samples();
-  for (int64_t waited = 0; enabled_ && waited < kLastPatience; waited += kEndPeriod)
+  for (int64_t waited = 0; holds_hardware() && waited < kLastPatience; waited += kEndPeriod)
     nanosleep(&period, nullptr);
+  if (!gave_up_) note_missing();
 }
 
-void CounterRecorder::disable_contexts() {
-  for (Context& context : contexts_) {
-    auto disabling = cupti::parameters<cupti::RangeProfiler>();
-    disabling.profiler = context.profiler;
-    if (context.profiler) profiler_.disable(&disabling);
-  }
-  contexts_.clear();
-  sampler_.disable();
-  enabled_ = false;
+void CounterRecorder::close_profiler() {
+  auto closing = cupti::parameters<cupti::ProfilerInitialize>();
+  if (profiler_was_used_) profiler_.deinitialize(&closing);
+  profiler_was_used_ = false;
 }
 
 void CounterRecorder::in_child() {
@@ -241,78 +270,38 @@ bool CounterRecorder::alone() const {
 void CounterRecorder::launch_begins(uint32_t id, const cupti::CallData& call) {
   const auto self = static_cast<uint32_t>(current_tid());
   Launched launched;
-  if (owner_ == self || (ends_ && !enabled_) || !Launched::read(id, call, launched)) return;
-  if (!ends_ && (done() || !wanted(launched))) return;
+  if (owner_ == self || (ends_ && !holds_hardware()) || !Launched::read(id, call, launched)) return;
+  if (!ends_ && (done_ || !wanted(launched))) return;
   uint32_t none = 0;
   if (!owner_.compare_exchange_strong(none, self)) return;
   if (ends_ || !alone()) {
-    if (ends_) disable_contexts();
+    if (ends_) release_hardware();
     return let_go();
   }
-  kernel_ = wanted(launched);
-  if (!kernel_ || !can_be_counted(launched)) return let_go();
-  divide_if_memory_is_short();
-  if (kernel_->in_round && phase_ == Phase::kCounting) next_round();
-  if (done() || !start(launched.context)) let_go();
+  if (phase_ == Phase::kCounting && rounds_.done(monotonic_ns())) all_are_counted();
+  kernel_ = done_ ? nullptr : wanted(launched);  // other threads may have counted it meanwhile
+  if (!kernel_ || !can_be_counted(launched) || !start(launched.context)) let_go();
 }
 
-// With the same name and geometry, not yet counted in this round. What other threads count meanwhile is looked at again.
+// The kernel, if a launch of it is to be counted now, or sampled.
 CounterRecorder::Wanted* CounterRecorder::wanted(const Launched& launched) {
-  for (Wanted& each : wanted_) {
-    const WantedKernel& kernel = each.kernel;
-    if (std::equal(kernel.grid, kernel.grid + 3, launched.grid) &&
-        std::equal(kernel.block, kernel.block + 3, launched.block) && kernel.symbol == launched.symbol) {
-      if (phase_ != Phase::kCounting) return sampled_enough(each) ? nullptr : &each;
-      return each.in_round && !round_is_over() ? nullptr : &each;
-    }
+  const int64_t now = monotonic_ns();
+  Wanted* found = rounds_.find(launched.symbol, launched.grid, launched.block, now);
+  if (!found) return nullptr;
+  if (phase_ != Phase::kCounting) return sampled_enough(*found) ? nullptr : found;
+  return rounds_.is_due(*found, now) || (lines_wanted_ && rounds_.done(now)) ? found : nullptr;
+}
+
+bool CounterRecorder::start(void* context) {
+  if (phase_ == Phase::kSampling) {
+    sampler_enabled_ = true;
+    const bool started = sampler_.start(context, sampled_[kernel_->number].ns);
+    if (!started) phase_ = Phase::kSampled;
+    return started;
   }
-  return nullptr;
-}
-
-// Rounds take kernels in turn, so that each has been counted once before one is counted twice. Some may not come again.
-bool CounterRecorder::round_is_over() const {
-  return std::all_of(wanted_.begin(), wanted_.end(), [](const Wanted& each) { return each.in_round; }) ||
-         monotonic_ns() - last_count_ns_ > kRoundPatience;
-}
-
-void CounterRecorder::next_round() {
-  if (++round_ >= rounds_) return all_are_counted();
-  for (Wanted& each : wanted_) each.in_round = false;
-  if (groups_.empty()) return;
-  disable_contexts();  // the metrics of a context stay as they are while it is enabled
-  use_metrics(groups_[round_]);
-}
-
-// The profiler is left first: CUPTI cannot count and sample at once.
-void CounterRecorder::all_are_counted() {
-  if (!lines_wanted_ || !sampler_.begin()) {
-    done_ = true;
-    return;
-  }
-  disable_contexts();
-  sampling_until_ns_ = monotonic_ns() + kSamplingPatience;
-  phase_ = Phase::kSampling;
-}
-
-bool CounterRecorder::sampled_enough(const Wanted& wanted) const {
-  return phase_ == Phase::kSampled || wanted.samples >= kEnoughSamples || wanted.sampled >= kMostSampled;
-}
-
-// Where launches come no more, nobody is there to say that it is enough.
-void CounterRecorder::write_samples() {
-  if (phase_ == Phase::kSampling && monotonic_ns() > sampling_until_ns_) {
-    uint32_t none = 0;
-    if (!owner_.compare_exchange_strong(none, static_cast<uint32_t>(current_tid()))) return;
-    phase_ = Phase::kSampled;
-    let_go();
-  }
-  if (phase_ != Phase::kSampled) return;
-  try {
-    for (size_t i = 0; i < wanted_.size(); ++i) sampler_.write(i, wanted_[i].kernel);
-  } catch (...) {  // memory is short
-  }
-  done_ = true;
-  phase_ = Phase::kCounting;
+  divide_if_memory_is_short();
+  const size_t group = rounds_.take(*kernel_);
+  return (group == group_ || use_group(group)) && check(counter_.start(context));
 }
 
 bool CounterRecorder::can_be_counted(const Launched& launched) {
@@ -325,144 +314,133 @@ bool CounterRecorder::can_be_counted(const Launched& launched) {
          static_cast<uint32_t>(device) == kernel_->kernel.device;
 }
 
-CounterRecorder::Context* CounterRecorder::context_of(void* context) {
-  for (Context& known : contexts_) {
-    if (known.context == context) return known.profiler ? &known : nullptr;
-  }
-  Context& made = contexts_.emplace_back();
-  enabled_ = true;
-  made.context = context;
-  auto enabling = cupti::parameters<cupti::RangeEnable>();
-  enabling.context = context;
-  if (!check(profiler_.enable(&enabling), "the profiler cannot be enabled")) return nullptr;
-  made.profiler = enabling.profiler;
-  return make_images(made) ? &made : nullptr;
-}
-
-bool CounterRecorder::make_images(Context& context) {
-  auto sizing = cupti::parameters<cupti::RangeImageSize>();
-  sizing.profiler = context.profiler;
-  sizing.metrics = config_->metrics();
-  sizing.count = config_->count();
-  sizing.ranges = sizing.nodes = 1;
-  if (!check(profiler_.image_size(&sizing), "no room for counters")) return false;
-  context.empty_image.assign(sizing.size, 0);
-  auto filling = cupti::parameters<cupti::RangeImageInitialize>();
-  filling.profiler = context.profiler;
-  filling.size = context.empty_image.size();
-  filling.image = context.empty_image.data();
-  context.image = context.empty_image;
-  return check(profiler_.image_initialize(&filling), "no room for counters");
-}
-
-bool CounterRecorder::start(void* context) {
-  if (phase_ == Phase::kSampling) {
-    enabled_ = true;
-    const bool started = sampler_.start(context, kernel_->ns);
-    if (!started) phase_ = Phase::kSampled;
-    return started;
-  }
-  if (std::exchange(contexts_are_of_before_, false)) disable_contexts();
-  at_ = context_of(context);
-  if (!at_) return false;
-  std::copy(at_->empty_image.begin(), at_->empty_image.end(), at_->image.begin());
-  auto config = cupti::parameters<cupti::RangeConfig>();
-  config.profiler = at_->profiler;
-  config.config = config_->image().data();
-  config.config_size = config_->image().size();
-  config.image = at_->image.data();
-  config.size = at_->image.size();
-  config.range = cupti::kAutoRange;
-  config.replay = cupti::kKernelReplay;
-  config.ranges_per_pass = 1;
-  config.nesting_levels = config.least_level = config.level = 1;
-  if (!check(profiler_.set_config(&config), "the counters cannot be chosen")) return false;
-  auto starting = cupti::parameters<cupti::RangeProfiler>();
-  starting.profiler = at_->profiler;
-  return check(profiler_.start(&starting), "counting cannot be started");
-}
-
 void CounterRecorder::launch_ends(const cupti::CallData& call) {
   if (owner_ != static_cast<uint32_t>(current_tid())) return;
   if (phase_ != Phase::kCounting) return sample_ends();
   const bool launched = !call.returned || *static_cast<const int*>(call.returned) == 0;
-  auto stopping = cupti::parameters<cupti::RangeStop>();
-  stopping.profiler = at_->profiler;
-  const bool stopped = check(profiler_.stop(&stopping), "counting cannot be stopped");
-  if (stopped && launched && count_was_good()) {
-    write(*kernel_);
-  } else if (!done() && ++failures_ == kMostFailures) {
+  using Counted = RangeCounter::Counted;
+  const Counted counted = !counter_.stop() ? Counted::kFailed
+                          : launched       ? counter_.read()
+                                           : Counted::kNothing;
+  if (counted == Counted::kOne) {
+    write();
+  } else if (check(counted != Counted::kFailed) && ++failures_ == kMostFailures) {
     give_up("kernels were launched, and CUPTI counted none, or more than one");
   }
-  if (done()) disable_contexts();
+  if (done_) release_hardware();
   let_go();
+}
+
+// The profiler is left first: CUPTI cannot count and sample at once.
+void CounterRecorder::all_are_counted() {
+  if (!lines_wanted_ || !sampler_.begin()) {
+    done_ = true;
+    return;
+  }
+  release_hardware();
+  sampling_until_ns_ = monotonic_ns() + kSamplingPatience;
+  phase_ = Phase::kSampling;
+}
+
+bool CounterRecorder::sampled_enough(const Wanted& wanted) const {
+  const Sampled& sampled = sampled_[wanted.number];
+  return phase_ == Phase::kSampled || sampled.samples >= kEnoughSamples || sampled.launches >= kMostSampled;
 }
 
 void CounterRecorder::sample_ends() {
   uint64_t samples = 0;
-  const bool sampled = sampler_.stop(static_cast<size_t>(kernel_ - wanted_.data()), samples);
-  ++kernel_->sampled;
-  kernel_->samples += samples;
-  const bool enough = std::all_of(wanted_.begin(), wanted_.end(),
+  const bool worked = sampler_.stop(kernel_->number, samples);
+  Sampled& sampled = sampled_[kernel_->number];
+  ++sampled.launches;
+  sampled.samples += samples;
+  const auto& kernels = rounds_.kernels();
+  const bool enough = std::all_of(kernels.begin(), kernels.end(),
                                   [this](const Wanted& each) { return sampled_enough(each); });
-  if (!sampled || enough || monotonic_ns() > sampling_until_ns_) {
-    disable_contexts();
+  if (!worked || enough || monotonic_ns() > sampling_until_ns_) {
+    release_hardware();
     phase_ = Phase::kSampled;
   }
   let_go();
 }
 
-bool CounterRecorder::count_was_good() {
-  auto decoding = cupti::parameters<cupti::RangeDecode>();
-  decoding.profiler = at_->profiler;
-  if (!check(profiler_.decode(&decoding), "what was counted cannot be read")) return false;
-  auto asking = cupti::parameters<cupti::RangeImageInfo>();
-  asking.image = at_->image.data();
-  asking.size = at_->image.size();
-  return profiler_.image_info(&asking) == Result::kSuccess && asking.ranges == 1 &&
-         check(config_->evaluate(at_->image, values_), "what was counted cannot be evaluated");
+// Where launches come no more, nobody is there to say that it is enough.
+void CounterRecorder::write_samples() {
+  if (phase_ == Phase::kSampling && monotonic_ns() > sampling_until_ns_) {
+    uint32_t none = 0;
+    if (!owner_.compare_exchange_strong(none, static_cast<uint32_t>(current_tid()))) return;
+    phase_ = Phase::kSampled;
+    let_go();
+  }
+  if (phase_ != Phase::kSampled) return;
+  try {
+    for (const Wanted& each : rounds_.kernels()) sampler_.write(each.number, each.kernel);
+  } catch (...) {  // memory is short
+  }
+  done_ = true;
+  phase_ = Phase::kCounting;
 }
 
-void CounterRecorder::write(Wanted& wanted) {
-  const WantedKernel& kernel = wanted.kernel;
+void CounterRecorder::release_hardware() {
+  counter_.disable();
+  sampler_.disable();
+  sampler_enabled_ = false;
+}
+
+void CounterRecorder::write() {
+  const WantedKernel& kernel = kernel_->kernel;
+  const std::vector<double>& values = counter_.values();
   segments::Counters record;
   record.device = kernel.device;
   record.name = output_.id(kernel.symbol);
   std::copy(kernel.grid, kernel.grid + 3, record.grid.begin());
   std::copy(kernel.block, kernel.block + 3, record.block.begin());
-  record.instance = wanted.counted++;
-  record.passes = static_cast<uint32_t>(config_->passes());
-  record.values = static_cast<uint32_t>(values_.size());
+  record.instance = kernel_->counted;
+  record.passes = static_cast<uint32_t>(counter_.config().passes());
+  record.values = static_cast<uint32_t>(values.size());
   const auto whole =
-      segments::with_head(record, static_cast<uint32_t>(values_.size() * sizeof(segments::CounterValue)));
+      segments::with_head(record, static_cast<uint32_t>(values.size() * sizeof(segments::CounterValue)));
   record_.clear();
   record_.append(&whole, sizeof(whole));
-  for (size_t i = 0; i < values_.size(); ++i) {
-    const segments::CounterValue value = {metric_names_[i], 0, values_[i]};
-    if (std::strcmp(config_->metrics()[i], kDuration) == 0) wanted.ns = values_[i];
+  for (size_t i = 0; i < values.size(); ++i) {
+    const segments::CounterValue value = {metric_names_[i], 0, values[i]};
+    if (groups_[group_][i] == kDuration) sampled_[kernel_->number].ns = values[i];
     record_.append(&value, sizeof(value));
   }
   output_.add_all(record_, 1);
-  wanted.in_round = true;
-  last_count_ns_ = monotonic_ns();
-  if (round_ + 1 == rounds_ && round_is_over()) all_are_counted();
+  const int64_t now = monotonic_ns();
+  rounds_.count(*kernel_, now);
+  if (rounds_.done(now)) all_are_counted();
 }
 
 void CounterRecorder::let_go() {
-  at_ = nullptr;
   kernel_ = nullptr;
   owner_ = 0;
   futex_wake_all(owner_, false);
 }
 
-bool CounterRecorder::check(Result result, const char* what) {
-  if (result == Result::kSuccess) return true;
-  give_up(std::string(what) + ": " + cupti_.reason(result));
-  return false;
+void CounterRecorder::note_missing() {
+  size_t missing = 0, launched = 0;
+  for (const Wanted& each : rounds_.kernels()) {
+    missing += each.counted == 0;
+    launched += each.counted == 0 && each.seen;
+  }
+  if (missing == 0) return;
+  output_.note("no counters of " + std::to_string(missing) + " of the " +
+               std::to_string(rounds_.kernels().size()) + " kernels that were to be counted: " +
+               (launched == 0
+                    ? "the program did not launch them again meanwhile"
+                    : "they were not launched again meanwhile, or while other threads launched kernels, or "
+                      "while a CUDA graph was captured, or time was up"));
+}
+
+bool CounterRecorder::check(bool worked) {
+  if (!worked)
+    give_up(std::string(counter_.failure().doing) + ": " + cupti_.reason(counter_.failure().result));
+  return worked;
 }
 
 void CounterRecorder::give_up(const std::string& why) {
-  ends_ = done_ = true;
+  ends_ = done_ = gave_up_ = true;
   output_.note("no hardware counters: " + why);
 }
 

@@ -1,8 +1,9 @@
 // Hardware counters of single launches of the program, while the session has Mode::kCounters in force: CUPTI's range profiler
 // is started when the program calls the driver to launch a wanted kernel and stopped when that call returns. In between
 // CUPTI saves the device's memory, runs the kernel once for each pass, and restores what it wrote: the program finds what one
-// run would have left. Where memory is too full to be saved on the device, all metrics are divided into groups of one pass
-// each, and each launch is counted for one group: it then runs once (docs/decisions/0028-counters.md).
+// run would have left. What caches matter to is counted before that, in launches of their own, which run once, as the program
+// runs them. Where memory is too full to be saved on the device, all metrics are divided into such groups of one pass each
+// (docs/decisions/0028-counters.md).
 //
 // What is not counted, because counting would change what the program does or fail it: kernels launched by CUDA graphs,
 // launches into streams that are being captured and all others meanwhile, and what the session leaves out (collectives).
@@ -23,9 +24,11 @@
 
 #include "observe/inject/counter_config.h"
 #include "observe/inject/counter_request.h"
+#include "observe/inject/counter_rounds.h"
 #include "observe/inject/cupti.h"
 #include "observe/inject/output.h"
 #include "observe/inject/pc_sampler.h"
+#include "observe/inject/range_counter.h"
 
 namespace hone::observe::inject {
 
@@ -36,10 +39,10 @@ class CounterRecorder {
 
   // Makes ready what the file asks for. False: nothing can be counted; a note says why, unless nothing was asked.
   bool begin(const char* request_path);
-  // No launch is counted from here on: waits for the one at hand, and lets go of the hardware.
+  // No launch is counted from here on: waits for the one at hand, lets go of the hardware, and notes what was not counted.
   void end();
   // Everything is counted that was asked for, or will not be.
-  bool done() const { return done_.load(std::memory_order_acquire); }
+  bool done() const;
   // Of the thread that obeys orders, from time to time: what was sampled is written once there is enough, or nothing more comes.
   void write_samples();
 
@@ -48,30 +51,28 @@ class CounterRecorder {
   void on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call);
   void on_capture(bool begins, const cupti::CallData& call);
 
-  // Whether CUPTI's profiler has been started in this process.
+  // Whether CUPTI's profiler has been started since CUPTI was attached.
   bool profiler_was_used() const { return profiler_was_used_; }
+  // CUPTI's profiler holds on to a context of the program: where no launch came after the last count.
+  bool holds_hardware() const { return counter_.enabled() || sampler_enabled_; }
+  // Before CUPTI is finalized: its profiler goes.
+  void close_profiler();
 
   void in_child();
 
  private:
-  // The range profiler of one context. CUPTI keeps the address of the image for as long as it is enabled.
-  struct Context {
-    void* context = nullptr;
-    void* profiler = nullptr;
-    std::vector<uint8_t> image, empty_image;
-  };
   struct Launched;
-  struct Wanted {
-    WantedKernel kernel;
-    uint32_t counted = 0;
-    bool in_round = false;  // it has been counted in this round
-    double ns = 0;          // a launch, as counted
-    uint32_t sampled = 0;   // launches
+  using Wanted = CounterRounds::Wanted;
+  struct Sampled {
+    double ns = 0;  // a launch of the kernel, as counted
+    uint32_t launches = 0;
     uint64_t samples = 0;
   };
 
   bool prepare(const char* request_path);
-  bool use_metrics(const std::vector<std::string>& metrics);
+  bool start_profiler(uint32_t device);
+  void make_groups(const CounterRequest& request);
+  bool use_group(size_t group);
   void divide_if_memory_is_short();
   void pass_gate();
   void leave_gate();
@@ -81,18 +82,14 @@ class CounterRecorder {
   Wanted* wanted(const Launched& launched);
   bool can_be_counted(const Launched& launched);
   bool start(void* context);
-  Context* context_of(void* context);
-  bool make_images(Context& context);
-  bool count_was_good();
-  void write(Wanted& wanted);
-  bool round_is_over() const;
-  void next_round();
+  void write();
   void all_are_counted();
   bool sampled_enough(const Wanted& wanted) const;
   void sample_ends();
-  void disable_contexts();
+  void release_hardware();
   void let_go();
-  bool check(cupti::Result result, const char* what);
+  void note_missing();
+  bool check(bool worked);
   void give_up(const std::string& why);
 
   // What launches are for: to be counted, to be sampled, nothing more.
@@ -102,34 +99,30 @@ class CounterRecorder {
   Output& output_;
   PcSampler sampler_;
   CuptiProfiler profiler_;
+  RangeCounter counter_{profiler_};
   const char* chip_ = nullptr;
   bool profiler_was_used_ = false;
 
-  std::atomic<bool> ends_{true}, done_{true};
+  std::atomic<bool> ends_{true}, done_{true}, gave_up_{false};
   std::atomic<Phase> phase_{Phase::kCounting};
   std::atomic<int64_t> sampling_until_ns_{0};
+  std::atomic<bool> sampler_enabled_{false};
   std::atomic<int32_t> captures_{0};  // of streams, at this moment
   std::atomic<uint32_t> owner_{0};    // futex: the thread whose launch is being counted; 0: none
   std::atomic<int32_t> in_calls_{0};  // threads
   std::atomic<uint32_t> period_{0};   // counts begin() and what forgets who is in a call
-  std::vector<Wanted> wanted_;        // as many from begin() to end()
+  CounterRounds rounds_;
 
   // Of the owner:
-  std::vector<std::string> known_;
-  std::vector<std::vector<std::string>> groups_;  // metrics of each round, where they are divided
-  std::unique_ptr<CounterConfig> config_;
+  std::vector<std::vector<std::string>> groups_;  // metrics that are counted together
+  size_t once_groups_ = 0;                        // of them, the first: in one pass
+  size_t group_ = 0;                              // that counter_ is made for
   std::vector<uint32_t> metric_names_;
-  std::vector<Context> contexts_;
-  Context* at_ = nullptr;
   Wanted* kernel_ = nullptr;
-  std::vector<double> values_;
   ByteBuffer record_;
+  std::vector<Sampled> sampled_;  // by the kernel's number
   bool memory_was_asked_ = false;
   bool lines_wanted_ = false;
-  uint32_t round_ = 0, rounds_ = 0;
-  int64_t last_count_ns_ = 0;
-  std::atomic<bool> enabled_{false};     // contexts
-  bool contexts_are_of_before_ = false;  // of metrics that are not wanted any more
   int failures_ = 0;
 };
 

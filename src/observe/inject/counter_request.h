@@ -17,6 +17,8 @@ struct WantedKernel {
 
 struct CounterRequest {
   std::vector<std::string> metrics;
+  std::vector<std::string> once;     // metrics that are counted in launches that run once
+  int64_t quiet_ns = 3'000'000'000;  // without a launch of these kernels, after which none is waited for
   std::vector<WantedKernel> kernels;
   bool lines = false;  // and at which instructions they wait
 };

@@ -9,7 +9,7 @@
 namespace hone::observe::inject::cupti {
 
 // Host side: from names of metrics to what hardware is told, and from what it counted to values. Needs no device.
-struct ProfilerInitialize {
+struct ProfilerInitialize {  // and deinitialize
   size_t bytes;
   void* reserved;
 };

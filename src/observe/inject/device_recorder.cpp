@@ -333,7 +333,9 @@ void DeviceRecorder::detach() {
 
 bool DeviceRecorder::may_finalize() {
   // Whether CUPTI can be finalized once its profiler has been used is not known: it has not been tried.
-  if (!cupti_.Finalize || counters_.profiler_was_used() || sampler_.profiler_was_used()) return false;
+  if ((counters_.profiler_was_used() || sampler_.profiler_was_used()) && !environment_.detach_finalizes)
+    return false;
+  if (!cupti_.Finalize || counters_.holds_hardware()) return false;
   if (!graphs_seen_ || cupti_.version >= kSafeWithGraphs) return true;
   note_once(
       kNoteFinalize,
@@ -509,6 +511,7 @@ void DeviceRecorder::on_call_while_detaching(const cupti::CallData& call) {
 }
 
 void DeviceRecorder::finalize_in_callback() {
+  counters_.close_profiler();
   cupti_.Finalize();
   subscriber_ = nullptr;
   counts_launches_ = false;

@@ -1,5 +1,7 @@
 #include "observe/session/counting.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/file.h"
@@ -7,13 +9,25 @@
 
 namespace hone::observe {
 
-namespace segments = trace::segments;
+namespace {
 
-std::string counter_request(const std::vector<KernelTime>& kernels, const CountingOptions& options) {
-  std::string request;
+// Counting ends when none of the kernels was launched for so long: the program has gone on to others.
+constexpr double kLeastQuiet_s = 3, kQuietSteps = 2.5;
+constexpr double kSecondsAKernel = 3, kLeastPatience_s = 15;
+constexpr double kSampling_s = 5;  // of the instructions of all of them
+
+}  // namespace
+
+double CountingOptions::patience_s(std::size_t chosen) const {
+  return std::max(kLeastPatience_s, kSecondsAKernel * static_cast<double>(chosen)) + (lines ? kSampling_s : 0);
+}
+
+std::string counter_request(const std::vector<KernelTime>& kernels, const CountingOptions& options,
+                            double step_s) {
+  std::string request = fmt::format("quiet {:.0f}\n", 1e3 * std::max(kLeastQuiet_s, kQuietSteps * step_s));
   for (const trace::CounterMetric& metric : trace::counter_metrics()) {
     if (metric.set == trace::CounterSet::kFull && options.set != trace::CounterSet::kFull) continue;
-    request += "metric";
+    request += metric.counted_in == trace::CountedIn::kOnlyPass ? "once" : "metric";
     for (const std::string_view name : metric.names)
       if (!name.empty()) request += fmt::format(" {}", name);
     request += '\n';
@@ -30,23 +44,6 @@ Status write_counter_request(const std::filesystem::path& run_folder, int pid, c
   const std::filesystem::path folder = run_folder / kCountersFolder;
   HONE_CHECK(make_folder(folder));
   return write_file(folder / std::to_string(pid), request);
-}
-
-void CountedLaunches::see(const SegmentRecord& record) {
-  if (record.at.kind() != segments::Kind::kCounters) return;
-  if (const auto counters = record.at.as<segments::Counters>())
-    ++counted_[{record.pid, counters->device, counters->name, counters->grid, counters->block}];
-}
-
-int CountedLaunches::of(int pid, const KernelTime& kernel, const SegmentTail& tail) const {
-  int count = 0;
-  for (const auto& [key, counted] : counted_) {
-    const auto& [of_pid, device, name, grid, block] = key;
-    if (of_pid == pid && device == kernel.device && grid == kernel.grid && block == kernel.block &&
-        tail.name(pid, name) == kernel.symbol)
-      count += counted;
-  }
-  return count;
 }
 
 }  // namespace hone::observe

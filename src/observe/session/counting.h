@@ -3,9 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "core/result.h"
@@ -19,26 +17,17 @@ struct CountingOptions {
   trace::CounterSet set = trace::CounterSet::kUsual;
   std::string pattern = {};  // of the kernels to count; empty: those that take most time
   int kernels = 5;           // at most
-  int instances = 3;         // of each
+  int instances = 3;         // of each, for each group of metrics
   bool lines = false;        // and the source lines that they wait at
-  double patience_s = 15;    // until all are counted
+
+  // Until so many are counted; after that the session goes on.
+  double patience_s(std::size_t chosen) const;
 };
 
-// The request that a process reads (observe/control.h).
-std::string counter_request(const std::vector<KernelTime>& kernels, const CountingOptions& options);
+// The request that a process reads (observe/control.h). `step_s`: how long a step of the program takes; 0: not known.
+std::string counter_request(const std::vector<KernelTime>& kernels, const CountingOptions& options,
+                            double step_s);
 // Writes it where the process looks.
 Status write_counter_request(const std::filesystem::path& run_folder, int pid, const std::string& request);
-
-// One thread.
-class CountedLaunches {
- public:
-  void see(const SegmentRecord& record);
-  // How many launches of that kernel this process has counted.
-  int of(int pid, const KernelTime& kernel, const SegmentTail& tail) const;
-
- private:
-  using Key = std::tuple<int, uint32_t, uint32_t, std::array<uint32_t, 3>, std::array<uint32_t, 3>>;
-  std::map<Key, int> counted_;
-};
 
 }  // namespace hone::observe

@@ -107,15 +107,24 @@ TEST(CounterRequests, NameEveryMetricOfTheirSetAndEveryKernel) {
   kernel.device = 1;
   kernel.grid = {132, 2, 1};
   kernel.block = {256, 1, 1};
-  const std::string usual = counter_request({kernel}, {});
-  EXPECT_THAT(usual, HasSubstr("metric dram__bytes_read.sum dram__bytes_op_read.sum\n"));
+  CountingOptions options;
+  const std::string usual = counter_request({kernel}, options, 0);
+  EXPECT_THAT(usual, HasSubstr("once dram__bytes_read.sum dram__bytes_op_read.sum\n"));
+  EXPECT_THAT(usual, HasSubstr("metric smsp__inst_executed.sum sm__inst_executed.sum inst_executed\n"));
+  EXPECT_THAT(usual, HasSubstr("quiet 3000\n"));
   EXPECT_THAT(usual, HasSubstr("kernel 3 1 132 2 1 256 1 1 _Z4gemmIfEvi\n"));
   EXPECT_THAT(usual, Not(HasSubstr("stalled_drain")));
-  CountingOptions study;
-  study.set = trace::CounterSet::kFull;
-  study.lines = true;
   EXPECT_THAT(usual, Not(HasSubstr("lines\n")));
-  EXPECT_THAT(counter_request({kernel}, study), AllOf(HasSubstr("stalled_drain"), HasSubstr("\nlines\n")));
+  options.set = trace::CounterSet::kFull;
+  options.lines = true;
+  EXPECT_THAT(counter_request({kernel}, options, 4),
+              AllOf(HasSubstr("stalled_drain"), HasSubstr("quiet 10000\n"), HasSubstr("\nlines\n")));
+}
+
+TEST(Counting, HasMoreTimeForMoreKernels) {
+  EXPECT_EQ(CountingOptions().patience_s(5), 15);
+  EXPECT_EQ(CountingOptions().patience_s(1), 15);
+  EXPECT_EQ(CountingOptions().patience_s(24), 72);
 }
 
 }  // namespace

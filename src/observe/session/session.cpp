@@ -106,7 +106,6 @@ void Session::read_new() {
   tail_.read([this](const SegmentRecord& record) {
     watch_.see(record);
     kernel_times_.see(record);
-    counted_.see(record);
     if (record.at.kind() != trace::segments::Kind::kNote) return;
     std::vector<std::string>& notes = recorded_.notes_of_program;
     const auto note = record.at.as<trace::segments::Note>();
@@ -249,25 +248,19 @@ void Session::count_kernels() {
   if (choice->counted.empty() && choice->left_out.empty())
     note(fmt::format("no counters: the program launched no kernel whose name matches '{}'", options.pattern));
   if (choice->counted.empty()) return;
-  const Status written =
-      write_counter_request(options_.folder, pid, counter_request(choice->counted, options));
+  const Status written = write_counter_request(
+      options_.folder, pid,
+      counter_request(choice->counted, options, static_cast<double>(recorded_.rhythm.step_ns) * 1e-9));
   if (!written.ok()) return note("no counters: " + written.error().message);
   if (!order(Mode::kCounters, next_block_)) return;
   recorded_.blocks.push_back({next_block_++, Mode::kCounters, now_ns(), 0});
-  const bool in_time = wait_until_counted(pid);
+  const bool in_time = wait_until_counted(pid, options.patience_s(choice->counted.size()));
   recorded_.blocks.back().end_ns = now_ns();
   if (!in_time) pause(kLastWrite_s);
   read_new();
-  std::size_t missing = 0;
-  for (const KernelTime& kernel : choice->counted) missing += counted_.of(pid, kernel, tail_) == 0;
-  if (missing > 0 && (!in_time || missing < choice->counted.size()))  // otherwise the process has said why
-    note(
-        fmt::format("no counters of {} of the {} kernels that were to be counted: they were not launched "
-                    "again meanwhile, or other threads launched kernels at the same time",
-                    missing, choice->counted.size()));
 }
 
-bool Session::wait_until_counted(int pid) {
+bool Session::wait_until_counted(int pid, double patience_s) {
   const int64_t start = now_ns();
   const auto counts = [&] {
     for (const ProcessState& state : control_.processes())
@@ -275,7 +268,7 @@ bool Session::wait_until_counted(int pid) {
     return false;
   };
   while (counts()) {
-    if (seconds_since(start) >= options_.counters.patience_s || !pause(0.02)) return false;
+    if (seconds_since(start) >= patience_s || !pause(0.02)) return false;
   }
   return true;
 }

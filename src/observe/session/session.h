@@ -96,7 +96,7 @@ class Session {
   // False: the program has ended.
   bool sample_devices();
   // False: the process did not come to an end of it in time.
-  bool wait_until_counted(int pid);
+  bool wait_until_counted(int pid, double patience_s);
   bool run(const std::vector<PlannedBlock>& blocks);
   bool begin_recording();
   uint32_t marks_given() const;
@@ -121,7 +121,6 @@ class Session {
   SegmentTail tail_;
   StepWatch watch_;
   KernelTimes kernel_times_;
-  CountedLaunches counted_;
   Recorded recorded_;
   uint32_t next_block_ = 1;
   double lent_patience_s_;  // left, to wait for the program's own profiler

@@ -52,7 +52,9 @@ const FigureRow kFigures[] = {
     {kSpeed, "duration", "time of a launch", "us",
      [](const FigureSource& f) { return f.of(Counter::kDuration, 1e-3); }},
     {kSpeed, "sm_throughput", "compute busy", "%",
-     [](const FigureSource& f) { return f.of(Counter::kSmThroughput); },
+     [](const FigureSource& f) {
+       return f.study().knows_units ? Value(f.study().demand.compute * 100) : f.of(Counter::kSmThroughput);
+     },
      "the busiest pipe of the multiprocessors, of its peak"},
     {kSpeed, "l1_throughput", "L1 and shared memory busy", "%",
      [](const FigureSource& f) {

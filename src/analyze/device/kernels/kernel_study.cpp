@@ -57,9 +57,25 @@ double active_share(const CounterGroup& group) {
   return elapsed > 0 ? std::min(1.0, group.value(Counter::kSmCyclesActive) / elapsed) : 1;
 }
 
+bool knows_compute(const CounterGroup& group) {
+  return group.has(Counter::kSmThroughput) || group.has(Counter::kIssueOfPeak);
+}
+
+// Of the busiest unit of the multiprocessors; where that was not counted as a whole, of those of its parts that ever are it.
+double compute_demand(const CounterGroup& group) {
+  if (group.has(Counter::kSmThroughput)) return group.share(Counter::kSmThroughput);
+  constexpr Counter kParts[] = {Counter::kIssueOfPeak,  Counter::kPipeFma,    Counter::kPipeFmaHeavy,
+                                Counter::kPipeAlu,      Counter::kPipeF64,    Counter::kPipeTensor,
+                                Counter::kPipeXu,       Counter::kPipeLsu,    Counter::kPipeTexture,
+                                Counter::kPipeBranches, Counter::kPipeUniform};
+  double most = 0;
+  for (const Counter part : kParts) most = std::max(most, group.share(part));
+  return most;
+}
+
 UnitDemand demand_of(const CounterGroup& group) {
   UnitDemand demand;
-  demand.compute = group.share(Counter::kSmThroughput);
+  demand.compute = compute_demand(group);
   demand.l1 = group.has(Counter::kL1Throughput)
                   ? group.share(Counter::kL1Throughput)
                   : group.share(Counter::kL1ThroughputActive) * active_share(group);
@@ -117,8 +133,8 @@ KernelStudy study_kernel(const CounterGroup& group, const trace::DeviceInfo* dev
         warp_occupancy(group.launch, multiprocessor_limits(device->compute_major, device->compute_minor));
     if (study.multiprocessors > 0) study.waves = study.occupancy.waves(group.launch, study.multiprocessors);
   }
-  study.knows_units = group.has(Counter::kSmThroughput) &&
-                      (group.has(Counter::kDramThroughput) || group.has(Counter::kMemoryThroughput));
+  study.knows_units =
+      knows_compute(group) && (group.has(Counter::kDramThroughput) || group.has(Counter::kMemoryThroughput));
   if (study.knows_units) {
     study.demand = demand_of(group);
     study.bound = bound_of(study.demand);

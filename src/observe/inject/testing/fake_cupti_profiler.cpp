@@ -55,6 +55,9 @@ bool fake_profiler_is_enabled() { return profilers > 0; }
 extern "C" {
 
 Result cuptiProfilerInitialize(cupti::ProfilerInitialize*) { return Result::kSuccess; }
+Result cuptiProfilerDeInitialize(cupti::ProfilerInitialize*) {
+  return profilers == 0 ? Result::kSuccess : kInvalid;
+}
 Result cuptiDeviceGetChipName(cupti::ChipName* asked) { return asked->name = "GH100", Result::kSuccess; }
 Result cuptiProfilerHostInitialize(cupti::HostInitialize* asked) {
   if (asked_to("no_profiler") || std::strcmp(asked->chip, "GH100") != 0) return kInvalid;
