@@ -258,7 +258,7 @@ struct HotLine {
 };
 
 // A kernel whose hardware counters were read: all counted launches of one geometry, as means. Counted apart from the
-// timeline, with caches emptied and kernels run one by one.
+// timeline, kernels one by one.
 struct CountedKernel {
   std::string name;  // short enough to read
   std::string full_name;
@@ -271,14 +271,15 @@ struct CountedKernel {
   double registers = 0;     // of a thread; 0: not known
   double shared_bytes = 0;  // of a block
   double launches = 0;      // that were counted
-  double passes = 0;        // how often each ran for that; 0: not known
-  double us = 0;            // of one launch, as counted
-  double step_ms = 0;       // of the step, in the timeline; 0: it is not there
-  double share = 0;         // of the step
-  double flops = 0;         // as instructions did them, of one launch
-  double dram_bytes = 0;    // read and written, of one launch
-  double intensity = 0;     // FLOP per byte of DRAM
-  std::string roof;         // "f32 compute", "DRAM", by what was measured; empty: unknown
+  double passes = 0;        // how often each ran for that, at most; 0: not known
+  bool once = false;      // time and traffic to DRAM are of launches that ran once, as the program runs them
+  double us = 0;          // of one launch, as counted
+  double step_ms = 0;     // of the step, in the timeline; 0: it is not there
+  double share = 0;       // of the step
+  double flops = 0;       // as instructions did them, of one launch
+  double dram_bytes = 0;  // read and written, of one launch
+  double intensity = 0;   // FLOP per byte of DRAM
+  std::string roof;       // "f32 compute", "DRAM", by what was measured; empty: unknown
   double fraction_of_roof = 0;
   std::string bound;          // "DRAM", "L2", "L1 and shared memory", "compute", "latency"; empty: unknown
   std::string sentence;       // what bounds it and what is to be done, in words

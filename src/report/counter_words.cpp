@@ -109,9 +109,20 @@ std::string hot_line_change_text(const analyze::KernelChange& row) {
   return fmt::format("hottest line: {} → {}", text(row.a.lines[0]), text(row.b.lines[0]));
 }
 
-std::string_view counters_note() {
-  return "Counted apart from the timeline: each kernel alone, with empty caches, at the clock that the "
-         "device had then";
+std::string_view counters_note(bool once) {
+  return once ? "Counted apart from the timeline, each kernel alone, at the clock that the device had then: "
+                "times and "
+                "traffic to DRAM are of launches that ran once, with caches as the program left them; all "
+                "else is of "
+                "launches that ran several times, and found in caches what the run before had left there"
+              : "Counted apart from the timeline, each kernel alone, at the clock that the device had then; "
+                "Nsight "
+                "Compute empties caches before each run unless it is told not to (--cache-control none)";
+}
+
+std::string_view counters_note(const analyze::Analysis& analysis) {
+  return counters_note(std::any_of(analysis.counted_kernels.begin(), analysis.counted_kernels.end(),
+                                   [](const analyze::CountedKernel& kernel) { return kernel.once; }));
 }
 
 }  // namespace hone::report

@@ -35,7 +35,8 @@ std::string kernel_change_text(const analyze::KernelChange& row);
 // The hottest line of each run: "hottest line: transpose.cu:17 (61 %, waiting for data from global or local memory) → …";
 // empty where one of them was not sampled.
 std::string hot_line_change_text(const analyze::KernelChange& row);
-// How the numbers of this section came about.
-std::string_view counters_note();
+// How the numbers of this section came about. `once`: as CountedKernel.
+std::string_view counters_note(bool once);
+std::string_view counters_note(const analyze::Analysis& analysis);
 
 }  // namespace hone::report

@@ -9,6 +9,7 @@
 #include "analyze/device/kernels/hot_lines.h"
 #include "analyze/device/kernels/kernel_figures.h"
 #include "analyze/device/kernels/kernel_study.h"
+#include "analyze/device/kernels/operators_of_kernels.h"
 #include "analyze/device/rules/tables.h"
 #include "core/units.h"
 #include "trace/kernel_family.h"
@@ -70,9 +71,7 @@ KernelFinding finding_of(const KernelFault& fault, double us, trace::Framework f
 }
 
 std::string apart(double measured, double by_shapes, std::string_view what, std::string (*text)(double)) {
-  if (measured <= 0 || by_shapes <= 0) return {};
   const double factor = measured / by_shapes;
-  if (factor < kMuchApart && factor > 1 / kMuchApart) return {};
   return fmt::format("{} {} were measured, {} follow from the operator's shapes ({})", text(measured), what,
                      text(by_shapes), format_factor(factor));
 }
@@ -93,14 +92,14 @@ class CountedTable {
  private:
   struct Place {
     double step_ms = 0;
-    double launches = 0;  // in all shown steps
-    double flops = 0, bytes = 0;
+    CostsByShapes costs;
   };
 
   void place_in_step() {
     places_.resize(groups_.rows().size());
     const RankTimeline& timeline = study_.timelines[study_.headline];
     const RankStudy& own = study_.ranks[study_.headline];
+    const OperatorsOfKernels operators(trace_, timeline);
     std::vector<char> seen(timeline.works.size(), 0);
     for (const BusyInterval& interval : own.occupancy.busy) {
       const Work& work = timeline.works[interval.work];
@@ -111,12 +110,7 @@ class CountedTable {
       Place& place = places_[*group];
       if (own.typical.counts(interval.window))
         place.step_ms += own.typical.part_ms(interval.window, interval.ns());
-      if (std::exchange(seen[interval.work], 1) != 0) continue;
-      place.launches += 1;
-      if (work.op == kNothing) continue;
-      const double part = own.split.uses.part(work);
-      place.flops += trace_.operators[work.op].flops * part;
-      place.bytes += trace_.operators[work.op].bytes() * part;
+      if (std::exchange(seen[interval.work], 1) == 0) place.costs.add(operators.costs_of(work));
     }
   }
 
@@ -137,6 +131,7 @@ class CountedTable {
     row.shared_bytes = group.launch.shared_bytes;
     row.launches = group.launches;
     row.passes = group.passes;
+    row.once = group.once;
     row.us = group.ns() * 1e-3;
     row.flops = group.flops().all();
     row.dram_bytes = group.dram_bytes();
@@ -161,12 +156,15 @@ class CountedTable {
     const double step_ms = study_.ranks[study_.headline].typical.ms;
     row.step_ms = place.step_ms;
     row.share = step_ms > 0 ? place.step_ms / step_ms : 0;
-    if (place.launches <= 0) return;
-    row.operator_flops = place.flops / place.launches;
-    row.operator_bytes = place.bytes / place.launches;
-    row.disagreement = apart(row.flops, row.operator_flops, "of arithmetic", format_flops);
-    const std::string bytes = apart(row.dram_bytes, row.operator_bytes, "of traffic to DRAM", format_bytes);
-    if (!bytes.empty()) row.disagreement += (row.disagreement.empty() ? "" : "; ") + bytes;
+    row.operator_flops = place.costs.flops();
+    row.operator_bytes = place.costs.bytes();
+    if (row.operator_flops > 0 && row.flops > 0 &&
+        (row.flops > kMuchApart * row.operator_flops || row.operator_flops > kMuchApart * row.flops))
+      row.disagreement = apart(row.flops, row.operator_flops, "of arithmetic", format_flops);
+    // Less than that is what caches are for.
+    if (row.operator_bytes > 0 && row.dram_bytes > kMuchApart * row.operator_bytes)
+      row.disagreement += (row.disagreement.empty() ? "" : "; ") +
+                          apart(row.dram_bytes, row.operator_bytes, "of traffic to DRAM", format_bytes);
   }
 
   const Study& study_;

@@ -104,8 +104,11 @@ const Fields<CountedKernel>& counted_kernel_fields() {
       {"registers", Unit::kCount, "of a thread; 0: not known", &Row::registers},
       {"shared_bytes", Unit::kBytes, "shared memory of a block", &Row::shared_bytes},
       {"launches", Unit::kCount, "that were counted; all numbers are their means", &Row::launches},
-      {"passes", Unit::kCount, "how often each ran to be counted; 0: not known", &Row::passes},
-      Field<Row>("us", Unit::kUs, "of one launch, as counted: alone, with empty caches", &Row::us)
+      {"passes", Unit::kCount, "how often each ran to be counted, at most; 0: not known", &Row::passes},
+      {"once", Unit::kFlag,
+       "time and traffic to DRAM are of launches that ran once, with caches as the program left them",
+       &Row::once},
+      Field<Row>("us", Unit::kUs, "of one launch, as counted, alone", &Row::us)
           .show({.heading = "a launch", .narrow = "a launch takes"}),
       Field<Row>("step_ms", Unit::kMs, "of the step, in the timeline; 0: it is not there", &Row::step_ms)
           .show({.heading = "of the step",

@@ -56,7 +56,7 @@ Section counters_part(const analyze::Analysis& analysis) {
   const std::size_t shown = std::min(kCards, analysis.counted_kernels.size());
   for (std::size_t i = 0; i < shown; ++i) cards += counted_card(analysis, analysis.counted_kernels[i], i + 1);
   return section(
-      "counters", "Kernels under the counters", fmt::format("{}.", counters_note()),
+      "counters", "Kernels under the counters", fmt::format("{}.", counters_note(analysis)),
       table(counted_grid(analysis, Form::kPage)) + tag("div", {{"class", "findings below"}}, cards),
       "Counters");
 }
@@ -87,7 +87,10 @@ Section compare_counters_part(const analyze::Comparison& comparison) {
                      tag("details", tag("summary", "Its counters") +
                                         tag("table", {{"class", "cards"}}, heads + tag("tbody", rows))));
   }
-  return section("counters", "Kernels under the counters", fmt::format("{}.", counters_note()),
+  const bool once =
+      std::all_of(comparison.kernels.begin(), comparison.kernels.end(),
+                  [](const analyze::KernelChange& kernel) { return kernel.a.once && kernel.b.once; });
+  return section("counters", "Kernels under the counters", fmt::format("{}.", counters_note(once)),
                  tag("div", {{"class", "findings"}}, cards), "Counters");
 }
 

@@ -38,7 +38,7 @@ std::string studied(const analyze::Analysis& analysis, const CountedKernel& kern
 std::string counted_kernels(const analyze::Analysis& analysis) {
   if (analysis.counted_kernels.empty()) return "";
   std::string out =
-      fmt::format("{}.\n\n{}\n", counters_note(), table(counted_grid(analysis, Form::kMarkdown)));
+      fmt::format("{}.\n\n{}\n", counters_note(analysis), table(counted_grid(analysis, Form::kMarkdown)));
   for (const CountedKernel& kernel : analysis.counted_kernels) out += studied(analysis, kernel);
   return out;
 }

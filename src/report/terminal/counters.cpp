@@ -74,7 +74,7 @@ std::string counted_kernels(const analyze::Analysis& analysis, const TerminalSty
                                 ? fmt::format("Kernels under the counters: {} of {}", grid.rows.size(), all)
                                 : "Kernels under the counters";
   std::string out = heading(title, style) + table(grid, style, true);
-  out += paint(wrapped(fmt::format("{}.", counters_note()), 2, style), Colour::kFaint, style);
+  out += paint(wrapped(fmt::format("{}.", counters_note(analysis)), 2, style), Colour::kFaint, style);
   for (std::size_t i = 0; i < std::min(kStudied, all); ++i)
     out += "\n" + studied(analysis.counted_kernels[i], i + 1, style);
   return out;

@@ -46,6 +46,7 @@ CounterGroups::CounterGroups(const trace::Trace& trace) {
     group.launch = {row.grid, row.block, row.registers, row.shared_bytes};
     group.passes = std::max(group.passes, row.passes);
     ++group.launches;
+    if (row.passes == 1 && trace::counter_value(row, trace.strings, Counter::kDramRead)) group.once = true;
     for (std::size_t i = 0; i < group.means.size(); ++i)
       if (const auto value = trace::counter_value(row, trace.strings, static_cast<Counter>(i))) {
         // the mean of those that have it

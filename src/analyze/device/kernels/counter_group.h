@@ -32,6 +32,7 @@ struct CounterGroup {
   LaunchShape launch;
   uint32_t launches = 0;  // that were counted
   uint32_t passes = 0;    // most of them
+  bool once = false;      // traffic to DRAM was counted in launches that ran once
   std::array<std::optional<double>, trace::kCounterCount> means = {};
 
   bool has(trace::Counter counter) const { return means[static_cast<std::size_t>(counter)].has_value(); }

@@ -8,6 +8,7 @@
 
 #include "analyze/device/busy/divide_busy.h"
 #include "analyze/device/study.h"
+#include "analyze/device/testing/fabricate_counters.h"
 #include "analyze/device/timeline/rank_timeline.h"
 #include "trace/testing/add_span.h"
 
@@ -60,6 +61,19 @@ class Works {
     return also(words.us, words.kernel);
   }
 
+  // The host calls the last operator again, which launches this kernel.
+  uint32_t again(double us, const std::string& kernel) {
+    operator_ = host(trace::Category::kOperator, trace_.operators[op_.index].kind, 2, op_);
+    return also(us, kernel);
+  }
+
+  // A kernel that no operator launches.
+  uint32_t launch(double us, const std::string& kernel) {
+    op_ = {};
+    operator_ = host(trace::Category::kFunction, "main", 2);
+    return also(us, kernel);
+  }
+
   // One more kernel of the operator, whose call takes until it is launched.
   uint32_t also(double us, const std::string& kernel, trace::Category category = trace::Category::kKernel) {
     device_ = std::max(device_ + 1, host_ + 3);
@@ -75,6 +89,14 @@ class Works {
     host_ += 2;
     trace_.spans.duration_ns[operator_] = std::llround(host_ * 1e3) - trace_.spans.start_ns[operator_];
     return count_++;
+  }
+
+  // What counters said of the last kernel.
+  void count(CounterValues values) {
+    give_blocks(64);
+    const std::string name(trace_.strings.text(trace_.spans.name[last_]));
+    trace_.counters.push_back(
+        counted_launch(trace_.strings, name, {{64, 1, 1}, trace_.launches.back().block}, values));
   }
 
   // The time of the last kernel.
