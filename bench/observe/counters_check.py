@@ -1,7 +1,7 @@
 """Compares what hone profile and Nsight Compute counted of the same kernels, as hone explain --sql writes it.
 
-Usage: counters_check.py metrics                    what ncu is to count, separated by commas
-       counters_check.py compare HONE.db NCU.db     a row a kernel; exits 1 where they differ too much
+Usage: counters_check.py metrics dram|flops                            what ncu is to count, separated by commas
+       counters_check.py compare HONE.db NCU_FLOPS.db NCU_DRAM.db      a row a kernel; exits 1 where they differ too much
 """
 import sqlite3
 import statistics
@@ -33,7 +33,8 @@ def difference(ours, theirs):
     return 0.0 if ours == theirs else 100 * (ours - theirs) / theirs if theirs else float("inf")
 
 
-def compare(ours, theirs):
+def compare(ours, their_flops, their_dram):
+    theirs = {key: their_flops[key] | their_dram[key] for key in set(their_flops) & set(their_dram)}
     wrong = 0
     print(f"{'kernel':60} {'FLOP':>10} {'vs ncu':>8} {'DRAM bytes':>11} {'vs ncu':>8} {'us':>8} {'ncu us':>8}")
     common = sorted(set(ours) & set(theirs), key=lambda key: -ours[key].get(TIME, 0))
@@ -53,9 +54,9 @@ def compare(ours, theirs):
 
 def main():
     if sys.argv[1] == "metrics":
-        print(",".join([TIME, *DRAM, *FLOPS]))
+        print(",".join([TIME, *(DRAM if sys.argv[2] == "dram" else FLOPS)]))
         return 0
-    return compare(counted(sys.argv[2]), counted(sys.argv[3]))
+    return compare(*[counted(path) for path in sys.argv[2:5]])
 
 
 if __name__ == "__main__":
