@@ -37,8 +37,8 @@ CounterRounds::Wanted* CounterRounds::find(const char* symbol, const uint32_t* g
                                            int64_t now_ns) {
   for (Wanted& each : wanted_) {
     const WantedKernel& kernel = each.kernel;
-    if (!std::equal(kernel.grid, kernel.grid + 3, grid) || !std::equal(kernel.block, kernel.block + 3, block) ||
-        kernel.symbol != symbol)
+    if (!std::equal(kernel.grid, kernel.grid + 3, grid) ||
+        !std::equal(kernel.block, kernel.block + 3, block) || kernel.symbol != symbol)
       continue;
     each.seen = each.waited_for = true;
     last_seen_ns_ = now_ns;

@@ -19,7 +19,8 @@ constexpr double kSampling_s = 5;  // of the instructions of all of them
 }  // namespace
 
 double CountingOptions::patience_s(std::size_t chosen) const {
-  return std::max(kLeastPatience_s, kSecondsAKernel * static_cast<double>(chosen)) + (lines ? kSampling_s : 0);
+  return std::max(kLeastPatience_s, kSecondsAKernel * static_cast<double>(chosen)) +
+         (lines ? kSampling_s : 0);
 }
 
 std::string counter_request(const std::vector<KernelTime>& kernels, const CountingOptions& options,
