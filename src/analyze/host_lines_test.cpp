@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyze/hot_lines.h"
 #include "trace/link/frames.h"
 
 namespace hone::analyze {
@@ -119,6 +120,26 @@ TEST_F(HostLines, BetweenOperatorsHaveTheCauseOfTheGapOrOfTheStack) {
   EXPECT_EQ(of(Cause::kHostOther)[0].waits, "sleeps");
   ASSERT_THAT(of(Cause::kInput), SizeIs(1));
   EXPECT_EQ(of(Cause::kInput)[0].where, "collate (data.py:41)");
+}
+
+// Of a program without steps.
+TEST_F(HostLines, AreHotWhereThreadsRunAndWhereTheMainThreadWaits) {
+  const FrameId read = python("read_all", "/home/anna/data.py", 7);
+  for (int i = 0; i < 6; ++i) sample(0, ThreadState::kRunning, {decode, collate, train});
+  for (int i = 0; i < 2; ++i) sample(0, ThreadState::kFile, {read, train});
+  for (int i = 0; i < 2; ++i) sample(1, ThreadState::kRunning, {collate});
+  for (int i = 0; i < 9; ++i) sample(1, ThreadState::kPipe, {worker});
+  trace.host_use.push_back({.seconds = 2, .cpu_s = 3});
+  const HotLines hot = hot_lines(trace);
+  EXPECT_EQ(hot.running, 8);
+  ASSERT_THAT(hot.lines, SizeIs(1));
+  EXPECT_EQ(hot.lines[0].where, "collate (data.py:41)");
+  EXPECT_EQ(hot.main_samples, 8);
+  EXPECT_EQ(hot.main_waiting, 2);
+  ASSERT_THAT(hot.waits, SizeIs(1));
+  EXPECT_EQ(hot.waits[0].where, "read_all (data.py:7)");
+  ASSERT_THAT(hot.use, SizeIs(1));
+  EXPECT_EQ(hot.use[0].value, 1.5);
 }
 
 }  // namespace

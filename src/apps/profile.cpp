@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "analyze/hot_lines.h"
 #include "apps/command.h"
 #include "apps/group_witness.h"
 #include "apps/trace_source.h"
@@ -22,11 +23,14 @@
 #include "observe/session/onednn_stream.h"
 #include "observe/session/session.h"
 #include "observe/session/source_text.h"
+#include "report/hot_lines.h"
 #include "report/json.h"
 #include "report/terminal.h"
 #include "report/text.h"
 #include "report/write.h"
 #include "trace/blocks.h"
+#include "trace/import/segments/host_alone.h"
+#include "trace/link/frames.h"
 #include "trace/run_folder.h"
 
 namespace hone::apps {
@@ -35,7 +39,8 @@ namespace {
 namespace fs = std::filesystem;
 using trace::segments::Mode;
 
-constexpr const char* kOneDnnLog = "onednn.log";  // of a run folder
+constexpr const char* kHotLines = "hot_lines.txt";  // of a run folder
+constexpr const char* kOneDnnLog = "onednn.log";    // of a run folder
 constexpr const char* kGoOn = "go-on";
 constexpr const char* kStop = "stop";
 constexpr const char* kAuto = "auto";
@@ -88,11 +93,12 @@ Result<OutFolder> make_out(const ProfileOptions& options) {
 }
 
 // Of a session that recorded nothing: an empty folder can be used again.
-void remove_unused(const OutFolder& folder) {
+void remove_unused(const OutFolder& folder, bool has_report = false) {
   std::error_code ignored;
-  for (const char* name :
-       {observe::kControlFile, trace::segments::kFolder, observe::kCountersFolder, trace::kRunFile})
+  for (const char* name : {observe::kControlFile, trace::segments::kFolder, observe::kCountersFolder,
+                           observe::kUnrecordedFolder})
     fs::remove_all(folder.path / name, ignored);
+  if (!has_report) fs::remove(folder.path / trace::kRunFile, ignored);
   if (folder.made) fs::remove(folder.path, ignored);
 }
 
@@ -201,6 +207,7 @@ class ProfileRun {
   std::string recorded_path() const;
   Roofs roofs_for(const trace::Trace& trace);
   Status explain();
+  bool tell_hot_lines();
   Status explain_safely();
   void explain_or_say();
   bool recorded_blocks() const;
@@ -218,6 +225,7 @@ class ProfileRun {
   std::unique_ptr<observe::OneDnnStream> onednn_;
   trace::RunInfo info_;
   std::optional<analyze::Analysis> analysis_;
+  bool has_hot_lines_ = false;
   bool tried_ = false;  // to explain what is complete
   bool program_ended_ = false;
   bool lacks_roofs_ = false;  // the report is of a program on the CPU, and was written without them
@@ -268,6 +276,24 @@ Status ProfileRun::explain() {
   return {};
 }
 
+// Of a program that no recorder was in, its threads were looked at from outside. False: they were not, or there is nothing.
+bool ProfileRun::tell_hot_lines() {
+  if (recorded_.unrecorded.empty()) return false;
+  const Result<std::string> bytes = read_file(recorded_.unrecorded);
+  if (!bytes.ok()) return false;
+  Result<trace::Trace> trace = trace::segments::read_host_alone(*bytes);
+  if (!trace.ok()) return false;
+  trace::link::recognise_frames(*trace);
+  const std::string text = fmt::format(
+      "No process of '{}' used a device or PyTorch: it has no steps that hone knows, and no ledger.\n{}",
+      program(), report::hot_lines_text(analyze::hot_lines(*trace)));
+  const fs::path file = folder_.path / kHotLines;
+  if (const Status written = write_file(file, text); !written.ok())
+    tell(report::clean_utf8(written.error().message));
+  if (!is_silenced()) say(fmt::format("{}report    {}\n", text, file.string()));
+  return has_hot_lines_ = true;
+}
+
 // Whatever goes wrong: the program has to be waited for, and its status to be handed on.
 Status ProfileRun::explain_safely() {
   try {
@@ -282,6 +308,7 @@ Status ProfileRun::explain_safely() {
 void ProfileRun::explain_or_say() {
   if (std::exchange(tried_, true)) return;
   if (recorded_.processes == 0 && recorded_path() == folder_.path.string()) {
+    if (tell_hot_lines()) return;
     tell(fmt::format("nothing was recorded: no process of '{}' used a device or PyTorch", program()));
     return;
   }
@@ -302,7 +329,7 @@ void ProfileRun::explain_or_say() {
 
 // What is said once the program has ended.
 void ProfileRun::finish(int program_status) {
-  if (!analysis_ && !recorded_blocks()) remove_unused(folder_);
+  if (!analysis_ && !recorded_blocks()) remove_unused(folder_, has_hot_lines_);
   if (!analysis_) return;
   info_.observed->exit_code = program_status;
   if (const Status status = trace::write_run_info(folder_.path, info_); !status.ok())

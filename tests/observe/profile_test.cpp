@@ -95,6 +95,24 @@ TEST_F(ProfileOfAnyProgram, ExplainsWhatOneDnnSaysAndKeepsTheOutputOfTheProgram)
   EXPECT_NE(result.err.find("convolution"), std::string::npos) << result.err;
 }
 
+// A program without PyTorch and without a GPU, which is looked at from outside.
+TEST_F(ProfileOfAnyProgram, NamesTheHottestLinesWhereThereIsNothingToRecord) {
+  std::ofstream(folder.path() / "sums.py") << "import time\n"
+                                              "def add_up(end):\n"
+                                              "  total = 0\n"
+                                              "  while time.time() < end:\n"
+                                              "    total += 1\n"
+                                              "  return total\n"
+                                              "print(add_up(time.time() + 1.3) > 0)\n";
+  const ProgramResult result = profile({"python3", "sums.py"}, {"--wait", "0.1", "--out", "run"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out, "True\n");
+  EXPECT_NE(result.err.find("add_up (sums.py:"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("CPUs kept busy"), std::string::npos) << result.err;
+  EXPECT_TRUE(fs::exists(folder / "run/hot_lines.txt"));
+  EXPECT_FALSE(fs::exists(folder / "run/unrecorded"));
+}
+
 TEST_F(ProfileOfAnyProgram, SaysThatThereWereNoKernelsToStudy) {
   const ProgramResult result = profile_shell("exit 0", {"--kernel", "gemm"});
   EXPECT_NE(result.err.find("used no GPU"), std::string::npos) << result.err;

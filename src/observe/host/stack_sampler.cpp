@@ -15,6 +15,7 @@ using std::chrono::microseconds, std::chrono::steady_clock;
 
 constexpr microseconds kEvery{1000};
 constexpr microseconds kLookForProcessesEvery{200'000};
+constexpr int kMostLooksForPython = 4;
 // Where a round takes long, as with many processes, the next waits as many times as long: the machine is the program's.
 constexpr int kRestFactor = 4;
 // Beside Python's frames the innermost native ones say what a line is in; where there are none, they are the stack.
@@ -76,18 +77,22 @@ void StackSampler::find_processes() {
     know(found);
     const auto [at, is_new] = processes_.try_emplace(found.pid);
     Process& process = at->second;
-    if (is_new) {
-      process.memory = std::make_unique<ProcessMemory>(found.pid);
-      process.native = NativeStacks::open(found.pid);
-      Result<std::optional<PythonStacks>> python = PythonStacks::open(found.pid);
-      process.unreadable = !python.ok();
-      if (!python.ok())
-        notes_.insert(fmt::format("stacks of Python are sampled inside of the program, not from outside: {}",
-                                  python.error().message));
-      else if (*python)
-        process.python.emplace(std::move(**python));
-    }
+    // One that has just been started may load its interpreter yet, or execute another program.
+    const bool may_change = !process.python && !process.unreadable && ++process.looks <= kMostLooksForPython;
+    if (is_new || may_change) open(found.pid, process);
   }
+}
+
+void StackSampler::open(int pid, Process& process) {
+  process.memory = std::make_unique<ProcessMemory>(pid);
+  process.native = NativeStacks::open(pid);
+  Result<std::optional<PythonStacks>> python = PythonStacks::open(pid);
+  process.unreadable = !python.ok();
+  if (!python.ok())
+    notes_.insert(fmt::format("stacks of Python are sampled inside of the program, not from outside: {}",
+                              python.error().message));
+  else if (*python)
+    process.python.emplace(std::move(**python));
 }
 
 void StackSampler::sample(int pid, Process& process) {

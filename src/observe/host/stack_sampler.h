@@ -51,10 +51,12 @@ class StackSampler {
     std::map<int, Thread> threads;
     bool unreadable = false;  // a Python whose frames its own hooks must sample
     bool gone = false;
+    int looks = 0;  // for a Python that it may be yet
   };
 
   void run();
   void find_processes();
+  void open(int pid, Process& process);
   void know(const TreeProcess& process);
   void sample(int pid, Process& process);
   Thread& thread_of(int pid, int tid, Process& process);

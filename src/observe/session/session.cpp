@@ -53,6 +53,11 @@ constexpr double kSettlePatience_s = 30, kSettleSteps = 60;
 // How many steps the recorder is given to find out what it has to record of this program, and to make its buffers.
 constexpr double kFirstSteps = 2;
 
+// While no process has the recorder.
+constexpr double kWaitTurn_s = 0.02;
+constexpr double kHostLook_s = 1, kHostLookEvery_s = 2;
+constexpr int kMostHostLooks = 10;
+
 // Recorders write what they have five times a second.
 constexpr double kLastWrite_s = 0.3;
 
@@ -273,11 +278,36 @@ bool Session::wait_until_counted(int pid, double patience_s) {
   return true;
 }
 
-// Until the recorder is in some process. A program of which it is never said is waited for to its end.
+// Until the recorder is in some process. A program of which it is never said is waited for to its end, and looked at from
+// outside now and then.
 bool Session::wait_for_processes() {
-  while (control_.processes().empty())
-    if (!pause(0.02)) return false;
+  const int64_t start = now_ns();
+  int looks = 0;
+  while (control_.processes().empty()) {
+    const bool looks_now = options_.stacks && looks < kMostHostLooks &&
+                           seconds_since(start) >= options_.wait_s + looks * kHostLookEvery_s;
+    if (!(looks_now ? look_at_host(static_cast<uint32_t>(++looks)) : pause(kWaitTurn_s))) return false;
+  }
   return true;
+}
+
+bool Session::look_at_host(uint32_t number) {
+  const fs::path folder = options_.folder / kUnrecordedFolder;
+  if (!unrecorded_) {
+    Result<HostWatch> watch = make_folder(folder).ok() ? HostWatch::create(folder) : io_error("no folder");
+    if (!watch.ok()) return pause(kHostLookEvery_s);
+    unrecorded_.emplace(std::move(*watch));
+    unrecorded_->watch(program_.pid());
+  }
+  unrecorded_->begin_block(number);
+  unrecorded_->start_sampling();
+  const int64_t start = now_ns();
+  bool goes_on = true;
+  while (goes_on && control_.processes().empty() && seconds_since(start) < kHostLook_s)
+    goes_on = pause(kWaitTurn_s);
+  if (goes_on) unrecorded_->end_block(number);
+  unrecorded_->stop_sampling();
+  return goes_on;
 }
 
 bool Session::any_device() const {
@@ -423,6 +453,8 @@ const Recorded& Session::record() {
   for (std::string& text : host_.notes()) note(std::move(text));
   const auto processes = control_.processes();
   recorded_.processes = static_cast<int>(processes.size());
+  if (std::exchange(unrecorded_, std::nullopt) && processes.empty())
+    recorded_.unrecorded = options_.folder / kUnrecordedFolder / trace::segments::kHostFile;
   note_failed_writes();
   if (!lagging_.empty())
     note(

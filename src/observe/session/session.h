@@ -27,6 +27,8 @@
 
 namespace hone::observe {
 
+inline constexpr const char* kUnrecordedFolder = "unrecorded";  // of the run folder, with a file kHostFile
+
 struct SessionOptions {
   std::filesystem::path folder = {};  // is there, is empty, and can be written
   std::vector<std::string> command = {};
@@ -58,9 +60,11 @@ struct Recorded {
   uint64_t seed = 0;
   bool complete = false;  // the whole schedule; otherwise the program ended first
   Rhythm rhythm;
-  int64_t end_ns = 0;              // of the recording: the program's, if that came first
-  int64_t marked_step_ns = 0;      // a step by the marks of the program, the last ones; 0: it gave none
-  int processes = 0;               // that loaded the recorder
+  int64_t end_ns = 0;          // of the recording: the program's, if that came first
+  int64_t marked_step_ns = 0;  // a step by the marks of the program, the last ones; 0: it gave none
+  int processes = 0;           // that loaded the recorder
+  std::filesystem::path unrecorded =
+      {};                          // what was seen from outside of a program without any; empty: nothing
   bool any_device = false;         // one of them drives one
   std::vector<std::string> notes;  // for the user, a line each: what could not be had, and why
   std::vector<std::string>
@@ -103,6 +107,7 @@ class Session {
   bool any_device() const;
   bool wait_for_lent_device();
   bool wait_for_processes();
+  bool look_at_host(uint32_t number);
   void note_failed_writes();
   bool find_rhythm();
   bool rhythm_of_marks();
@@ -118,6 +123,7 @@ class Session {
   ControlPage control_;
   Program program_;
   HostWatch host_;
+  std::optional<HostWatch> unrecorded_;  // of a program that no recorder is in
   SegmentTail tail_;
   StepWatch watch_;
   KernelTimes kernel_times_;
