@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <map>
 #include <set>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -56,13 +58,16 @@ const StepInterval* step_at(std::span<const StepInterval> steps, int64_t time_ns
   return after != steps.begin() && std::prev(after)->contains(time_ns) ? &*std::prev(after) : nullptr;
 }
 
-// Moments of one step as moments of another: launches that are counterparts are at the same moment, and between them time
-// passes evenly.
+// Moments of one step as moments of another: what is the same in both is at the same moment, and in between time passes
+// evenly.
 class TimeMap {
  public:
+  // A moment that would make time fall is left out: of two that contradict each other the one that was added first stays.
   void add(int64_t from_ns, int64_t to_ns) {
-    if (moments_.empty() || (from_ns > moments_.back().first && to_ns >= moments_.back().second))
-      moments_.emplace_back(from_ns, to_ns);
+    const auto after = std::lower_bound(moments_.begin(), moments_.end(), std::pair(from_ns, INT64_MIN));
+    if (after != moments_.end() && (after->first == from_ns || to_ns > after->second)) return;
+    if (after != moments_.begin() && to_ns < std::prev(after)->second) return;
+    moments_.emplace(after, from_ns, to_ns);
   }
 
   // Never falls where `time_ns` rises. What lies outside of all moments is at the nearest.
@@ -175,14 +180,37 @@ class OperatorCarrier {
   TimeMap time_map(uint32_t donor, uint32_t receiver, const Matches& matches) const {
     TimeMap map;
     map.add(intervals_[donor].start_ns, intervals_[receiver].start_ns);
+    map.add(intervals_[donor].end_ns, intervals_[receiver].end_ns);
     for (const auto& [from, to] : matches) {
       if (work_[from].launch == kNoSpan || work_[to].launch == kNoSpan) continue;
       const Span a = trace_.spans.row(work_[from].launch), b = trace_.spans.row(work_[to].launch);
       map.add(a.start_ns, b.start_ns);
       map.add(a.end_ns(), b.end_ns());
     }
-    map.add(intervals_[donor].end_ns, intervals_[receiver].end_ns);
+    add_own_spans(donor, receiver, map);
     return map;
+  }
+
+  // What the receiver has itself is where it is there: what is copied lies beside it as it did in the donor.
+  void add_own_spans(uint32_t donor, uint32_t receiver, TimeMap& map) const {
+    using Kind = std::tuple<Category, uint32_t, uint32_t>;  // name, track
+    const auto by_kind = [this](uint32_t step) {
+      std::map<Kind, std::vector<Span>> found;
+      for (const uint32_t row : steps_[step].host) {
+        const Span span = trace_.spans.row(row);
+        found[{span.category, span.name.index, span.track.index}].push_back(span);
+      }
+      return found;
+    };
+    const std::map<Kind, std::vector<Span>> theirs = by_kind(donor);
+    for (const auto& [kind, own] : by_kind(receiver)) {
+      const auto same = theirs.find(kind);
+      if (same == theirs.end() || same->second.size() != own.size()) continue;
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        map.add(same->second[i].start_ns, own[i].start_ns);
+        map.add(same->second[i].end_ns(), own[i].end_ns());
+      }
+    }
   }
 
   // Returns which row became which. What the step has itself (ranges that are recorded always) is not copied.

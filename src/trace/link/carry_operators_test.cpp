@@ -151,6 +151,22 @@ TEST(CarryOperators, AreOfTheOptimizerWhereTheyRunWithinItsRange) {
   EXPECT_EQ(phases_of_kernel(trace, "add"), "optimizer ");
 }
 
+// Before a step's first launch the host waited for the device, which takes another time in every step; then it ran a range that
+// every step has recorded itself, and an operator after that.
+TEST(CarryOperators, AreBesideTheRangesThatAStepHasItself) {
+  ObservedProgram program;
+  program.optimizer_range = true;
+  program.zero_grad_ns = 60'000;
+  program.launches = {{"aten::mm", "gemm", 200'000},
+                      {"aten::_softmax", "softmax", 200'000},
+                      {"aten::gelu", "gelu", 200'000},
+                      {"aten::_foreach_add_", "add"}};
+  program.block(Mode::kTimeline, 5).block(Mode::kOperators, 3).block(Mode::kTimeline, 5);
+  const Trace trace = linked_program(program.finish());
+  EXPECT_EQ(phases_of_kernel(trace, "gemm"), "forward ");
+  EXPECT_EQ(phases_of_kernel(trace, "add"), "optimizer ");
+}
+
 TEST(CarryOperators, NothingIsGivenWhereNoStepHasOperators) {
   ObservedProgram program;
   program.block(Mode::kTimeline, 5);

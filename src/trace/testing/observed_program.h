@@ -33,6 +33,7 @@ class ObservedProgram {
   // without operators, too; then the host waits for the device.
   bool optimizer_range = false;
   int64_t mark_before_end_ns = 10'000;
+  int64_t zero_grad_ns = 0;  // of another range of the optimizer's, before a step's first launch; 0: none
   SegmentWriter writer;
 
   ObservedProgram() {
@@ -74,6 +75,12 @@ class ObservedProgram {
   // Launches [from, to) of a step.
   void half_step(std::size_t from, std::size_t to) {
     int64_t last_begins = time_;
+    if (from == 0 && zero_grad_ns > 0) {
+      if (recorded())
+        writer.add(
+            writer.range(RangeKind::kAnnotation, "Optimizer.zero_grad#AdamW.zero_grad", time_, zero_grad_ns));
+      time_ += zero_grad_ns;
+    }
     for (std::size_t i = from; i < to; ++i) {
       last_begins = time_;
       launch(launches[i]);
