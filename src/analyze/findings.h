@@ -293,6 +293,27 @@ struct CountedKernel {
   std::vector<HotLine> lines;  // hottest first
 };
 
+// A hardware counter of a device over time.
+struct SampledFigure {
+  std::string name;             // "sm_active": JSON
+  std::string label;            // "multiprocessors active"
+  std::string unit;             // "%", "B/s", "Hz"
+  double mean = 0;              // over the sampled steps
+  double most = 0;              // of any sample
+  std::vector<double> profile;  // of a step in hundredths: means over all sampled steps; empty: not known
+};
+
+// A device whose hardware counters were sampled at a fixed interval, while nothing was recorded.
+struct SampledDevice {
+  int rank = 0;
+  int device = 0;
+  double samples = 0;
+  double interval_us = 0;
+  double steps = 0;    // that means are over; 0: not known, they are over all samples
+  double step_ms = 0;  // of these
+  std::vector<SampledFigure> figures;
+};
+
 // A number that people steer by, with what it should be.
 struct Metric {
   std::string name;   // "gpu_busy_share": JSON
@@ -304,6 +325,7 @@ struct Metric {
   std::string formula;     // in words
   std::string note;        // what to know before trusting it; may be empty
   std::string doubt = {};  // why it cannot be right; empty: it can
+  bool measured = false;   // by hardware counters that were sampled over steps of the same run
   bool reached() const {
     return doubt.empty() && (!target || (higher_is_better ? value >= *target : value <= *target));
   }
@@ -459,6 +481,7 @@ struct Analysis {
   // What only traces of devices have.
   std::vector<Metric> targets;  // the table of numbers that people steer by
   std::vector<KernelTime> kernels;
+  std::vector<SampledDevice> sampled = {};     // of all ranks; empty: none was
   std::vector<CountedKernel> counted_kernels;  // longest first; empty: no counters were read
   std::vector<PhaseShare> phases;
   std::vector<PathSegment> critical_path;

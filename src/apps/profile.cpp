@@ -52,7 +52,7 @@ struct ProfileOptions {
   int steps = 20, top = 5;
   double wait_s = 3;
   bool python_stacks = false, onednn = false;
-  std::string counters = kAuto, stacks = kAuto;
+  std::string counters = kAuto, stacks = kAuto, sampling = kAuto;
   uint64_t seed = 0;  // 0: another one each time
 };
 
@@ -355,7 +355,8 @@ Result<observe::SessionOptions> ProfileRun::prepare() {
   session_options.counters.wanted = options_.counters == kAuto;
   session_options.counters.kernels = options_.top;
   if (!options_.kernel.empty()) HONE_CHECK(study_kernels(options_, session_options.counters));
-  session_options.sampling = session_options.counters.wanted && options_.kernel.empty();
+  session_options.sampling =
+      options_.sampling == kAuto && session_options.counters.wanted && options_.kernel.empty();
   HONE_ASSIGN(folder_, make_out(options_));
   session_options.folder = folder_.path;
   session_options.command = options_.command;
@@ -471,6 +472,14 @@ void add_profile_command(Program& program) {
       .option("--counters auto|off", &options->counters,
               "once steps are recorded: measure hardware counters of a few launches of the kernels that take "
               "most time (as many as --top names), which run several times for it; --kernel needs it")
+      .one_of({kAuto, kOff})
+      .with_default();
+  command
+      .option(
+          "--sampling auto|off", &options->sampling,
+          "once steps are recorded: sample hardware counters of the whole device over a second of steps, for "
+          "counter tracks in the trace and measured numbers to steer by. Off where it is not said, until "
+          "it has been tried on more GPUs")
       .one_of({kAuto, kOff})
       .with_default();
   command.option(

@@ -63,6 +63,7 @@ std::string explain_html(const analyze::Analysis& analysis, const Roofs& roofs) 
       html::counters_part(analysis),
       html::roofline_part(roofs, analysis, nullptr),
       html::metrics_part(analysis),
+      html::sampled_part(analysis),
       html::path_part(analysis),
   };
   Markup body = html::explain_hero(analysis) + html::contents_list(sections);

@@ -73,6 +73,15 @@ struct BlockSteps {
   friend bool operator==(const BlockSteps&, const BlockSteps&) = default;
 };
 
+// A step while devices were sampled, from mark to mark. link_trace finds it; where a program marks no steps, there is none.
+struct SampledStep {
+  int rank = 0;
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+
+  friend bool operator==(const SampledStep&, const SampledStep&) = default;
+};
+
 // The block of that rank within which an instant lies; null: none, or the recorder took no turns. Blocks are ordered by
 // rank and start, as Meta::blocks has them.
 const RecordingBlock* block_at(std::span<const RecordingBlock> blocks, int rank, int64_t time_ns);

@@ -166,6 +166,7 @@ struct Meta {
   std::vector<RecordingBlock> blocks = {};
   std::vector<StepMark> marks = {};
   std::vector<BlockSteps> block_steps = {};
+  std::vector<SampledStep> sampled_steps = {};
 
   friend bool operator==(const Meta&, const Meta&) = default;
 };

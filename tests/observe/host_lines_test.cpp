@@ -24,8 +24,8 @@ TEST(HostLines, NameThePlantedFaultsOfAHost) {
   run.environment["LD_LIBRARY_PATH"] = (build_folder() / "fake_cuda").string();
   run.environment["HONE_OBSERVE_CUPTI"] = (build_folder() / "fake_cuda/libcupti.so.13").string();
   const ProgramResult result =
-      run_hone({"profile", "--out", "run", "--wait", "0.1", "--steps", "6", "--then", "stop", "--", "python3",
-                (source_folder() / "tests/observe/host_faults.py").string(), "20"},
+      run_hone({"profile", "--out", "run", "--wait", "0.1", "--steps", "6", "--sampling", "off", "--then",
+                "stop", "--", "python3", (source_folder() / "tests/observe/host_faults.py").string(), "20"},
                run);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const Result<std::string> text = read_file(folder / "run/explain.json");

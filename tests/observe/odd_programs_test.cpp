@@ -29,7 +29,8 @@ class ProfileOfOddPrograms : public ::testing::Test {
                        {"FAKE_TORCH_DEVICE", "1"},
                        {"PYTHONPATH", (tests / "fake_torch").string()},
                        {"PYTHONDONTWRITEBYTECODE", "1"}};
-    command.insert(command.begin(), {"profile", "--out", "run", "--wait", "0.2", "--steps", "6", "--"});
+    command.insert(command.begin(),
+                   {"profile", "--out", "run", "--wait", "0.2", "--steps", "6", "--sampling", "off", "--"});
     return run_hone(command, run);
   }
   // After `before`, train_fake.py for so many seconds.

@@ -36,6 +36,8 @@ class ProfileOfDevicePrograms : public ::testing::Test {
     run.environment["FAKE_CUPTI"] = cupti;
     std::vector<std::string> words = {"profile", "--out", "run", "--wait", "0.2", "--steps", "6"};
     words.insert(words.end(), more.begin(), more.end());
+    if (std::find(more.begin(), more.end(), "--sampling") == more.end())
+      words.insert(words.end(), {"--sampling", "off"});
     words.insert(words.end(), {"--", (build_folder() / "fake_cuda/fake_cuda_program").string()});
     return run_hone(words, run);
   }
@@ -57,6 +59,23 @@ TEST_F(ProfileOfDevicePrograms, ExplainsATrainingByItsOperators) {
   ASSERT_GE(found["top"].size(), 2u) << result.err;
   EXPECT_EQ(found["top"][0]["op"], "aten::mm");
   EXPECT_THAT(result.err, HasSubstr("measured in the same run"));
+}
+
+// What the fake CUPTI samples is as large as the metric's name is long.
+TEST_F(ProfileOfDevicePrograms, TellsWhatItsDevicesDoOverAStep) {
+  const ProgramResult result = profile("init\nsteps 5000\n", "", {"--sampling", "auto"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const json found = explained();
+  ASSERT_FALSE(found.is_null()) << result.err;
+  ASSERT_EQ(found["sampled"].size(), 1u) << result.err;
+  EXPECT_GT(found["sampled"][0]["samples"], 1000);
+  EXPECT_GT(found["sampled"][0]["steps"], 100);
+  for (const json& target : found["targets"])
+    if (target["name"] == "sm_active_share") {
+      EXPECT_EQ(target["measured"], true);
+      EXPECT_NEAR(target["value"].get<double>(), 51, 0.01);
+    }
+  EXPECT_THAT(result.err, HasSubstr("multiprocessors active (measured)"));
 }
 
 TEST_F(ProfileOfDevicePrograms, ExplainsANativeProgramByItsLaunches) {

@@ -185,7 +185,7 @@ class ProfileOfDevices : public ProfileOfPython {
     run.environment = {{"LD_LIBRARY_PATH", (build_folder() / "fake_cuda").string()},
                        {"HONE_OBSERVE_CUPTI", (build_folder() / "fake_cuda/libcupti.so.13").string()},
                        {"FAKE_TORCH_DEVICE", "1"}};
-    options.insert(options.end(), {"--wait", "0.2", "--steps", "6"});
+    options.insert(options.end(), {"--wait", "0.2", "--steps", "6", "--sampling", "off"});
     return profile(std::move(python), std::move(options), run);
   }
   std::map<std::string, int> modes() const {

@@ -18,6 +18,7 @@
 #include "analyze/device/other_ranks.h"
 #include "analyze/device/ranks.h"
 #include "analyze/device/run_async.h"
+#include "analyze/device/sampled_devices.h"
 #include "analyze/device/self_check.h"
 #include "analyze/device/step_timeline.h"
 #include "analyze/device/study.h"
@@ -298,7 +299,10 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   OtherRanks others = other_ranks(study, gains.straggler(), tables.operators);
   const std::vector<std::string> doubts = self_check(tables, study.roofs);
   const std::vector<CollectiveSummary> collectives = collective_summaries(study);
-  analysis.targets = device_metrics(study, accounts, tables, collectives);
+  analysis.sampled = sampled_devices(trace);
+  const RankTimeline& shown = study.timelines[study.headline];
+  analysis.targets = device_metrics(study, accounts, tables, collectives,
+                                    find_sampled(analysis.sampled, shown.rank, shown.ledger_device()));
   const trace::HostUse use = total_host_use(trace, study.timelines[study.headline].rank);
   for (Metric& metric : host_use_metrics(use, gains.unrecorded_ms()))
     analysis.targets.push_back(std::move(metric));

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/device/sampled_devices.h"
 #include "core/statistics.h"
 #include "core/units.h"
 #include "trace/kernel_family.h"
@@ -25,6 +26,9 @@ struct Quantities {
   double input_ms = 0, run_ahead_ms = 0;
   bool has_launches = false;
   KernelMath math = KernelMath::kBf16;
+  // Sampled, over the whole step.
+  double sampled_step_ms = 0, sampled_dram = 0;
+  std::optional<double> sm_active = {}, tensor_active = {};
 };
 
 using Formula = std::optional<double>(const Quantities&);
@@ -47,7 +51,11 @@ struct MetricRow {
   Formula* formula;
   const char* words;
   const char* note;
+  Formula* measured = nullptr;  // of what was sampled, in the place of the other
+  const char* measured_words = "";
 };
+
+std::optional<double> not_estimated(const Quantities&) { return std::nullopt; }
 
 const MetricRow kMetricRows[] = {
     {"gpu_busy_share", "GPU busy", "%", 95, true,
@@ -59,6 +67,14 @@ const MetricRow kMetricRows[] = {
     {"tensor_core_share", "tensor-core time", "%", 50, true,
      [](const Quantities& q) { return ratio(q.tensor_ms, q.compute_ms); },
      "time of kernels that multiply on tensor cores ÷ computing time", "by the kernels' names"},
+    {"sm_active_share", "multiprocessors active", "%", 80, true, not_estimated, "",
+     "less than the GPU is busy: kernels that leave multiprocessors without work, or end unevenly",
+     [](const Quantities& q) { return q.sm_active; },
+     "time in which a multiprocessor had work ÷ step, mean over all of them"},
+    {"tensor_pipe_share", "tensor pipes active", "%", 40, true, not_estimated, "",
+     "of cycles at the clock that there was, where the MFU, by whose target it is judged, is of a rate",
+     [](const Quantities& q) { return q.tensor_active; },
+     "cycles in which tensor pipes worked ÷ those of the step, mean over all multiprocessors"},
     {"mfu", "MFU", "%", 40, true,
      [](const Quantities& q) { return known(q.product_flops, q.product_roof * q.step_ms * 1e-3); },
      "FLOPs of matrix products, convolutions and attention by their definition ÷ (step × roof of the type "
@@ -70,7 +86,12 @@ const MetricRow kMetricRows[] = {
     {"dram_utilisation", "memory bandwidth", "%", 60, true,
      [](const Quantities& q) { return known(q.bytes, q.dram * q.compute_ms * 1e-3); },
      "compulsory bytes of all operators ÷ (computing time × DRAM copy roof)",
-     "traffic that operators need, not what counters saw"},
+     "traffic that operators need, not what counters saw",
+     [](const Quantities& q) { return known(q.sampled_dram * q.sampled_step_ms, q.dram * q.compute_ms); },
+     "bytes that DRAM read and wrote in a step ÷ (computing time × DRAM copy roof)"},
+    {"dram_rate", "DRAM traffic", "GB/s", std::nullopt, true, not_estimated, "", "",
+     [](const Quantities& q) { return known(q.sampled_dram, 1, 1e-9); },
+     "bytes that DRAM read and wrote in a step ÷ step"},
     {"comm_overlap", "communication hidden", "%", 80, true,
      [](const Quantities& q) { return ratio(q.hidden_comm_ms, q.collective_ms); },
      "time of collectives, from the last arrival on, during which the device worked on something else ÷ all "
@@ -104,8 +125,9 @@ const MetricRow kMetricRows[] = {
 class Measuring {
  public:
   Measuring(const Study& study, const Accounts& accounts, const OperatorTables& tables,
-            const std::vector<CollectiveSummary>& collectives)
+            const std::vector<CollectiveSummary>& collectives, const SampledDevice* sampled)
       : study_(study),
+        sampled_(sampled),
         accounts_(accounts),
         tables_(tables),
         collectives_(collectives),
@@ -135,6 +157,7 @@ class Measuring {
     }
     q_.bus_bytes_per_s = time > 0 ? q_.bus_bytes_per_s / time : 0;
     q_.link = study_.roofs.link;
+    if (sampled_ != nullptr) take_samples(*sampled_);
     return q_;
   }
 
@@ -164,6 +187,14 @@ class Measuring {
     }
   }
 
+  void take_samples(const SampledDevice& sampled) {
+    q_.sampled_step_ms = sampled.steps > 0 ? sampled.step_ms : q_.step_ms;
+    q_.sm_active = sampled_mean(sampled, trace::Sampled::kSmActive);
+    q_.tensor_active = sampled_mean(sampled, trace::Sampled::kTensorActive);
+    q_.sampled_dram = sampled_mean(sampled, trace::Sampled::kDramRead).value_or(0) +
+                      sampled_mean(sampled, trace::Sampled::kDramWritten).value_or(0);
+  }
+
   // The roof of the type that most FLOPs of products have.
   void product_roof() {
     std::map<KernelMath, double> flops;
@@ -180,6 +211,7 @@ class Measuring {
   }
 
   const Study& study_;
+  const SampledDevice* sampled_;
   const Accounts& accounts_;
   const OperatorTables& tables_;
   const std::vector<CollectiveSummary>& collectives_;
@@ -212,6 +244,14 @@ std::string doubt_of(const Metric& metric) {
   return "above 100 %: the trace contradicts itself";
 }
 
+std::string sampled_note(const SampledDevice& sampled, const MetricRow& row) {
+  std::string note = fmt::format("sampled every {:g} µs", sampled.interval_us);
+  if (sampled.steps > 0) note += fmt::format(" over {}", counted(sampled.steps, "step"));
+  // Of a number that is estimated otherwise, the note is about the estimate.
+  if (row.formula == not_estimated && *row.note != '\0') note += fmt::format("; {}", row.note);
+  return note;
+}
+
 }  // namespace
 
 double run_ahead_ms(const RankTimeline& timeline) {
@@ -230,15 +270,19 @@ Metric judged_metric(std::string_view name, double value) {
 }
 
 std::vector<Metric> device_metrics(const Study& study, const Accounts& accounts, const OperatorTables& tables,
-                                   const std::vector<CollectiveSummary>& collectives) {
-  const Quantities quantities = Measuring(study, accounts, tables, collectives).run();
+                                   const std::vector<CollectiveSummary>& collectives,
+                                   const SampledDevice* sampled) {
+  const Quantities quantities = Measuring(study, accounts, tables, collectives, sampled).run();
   std::vector<Metric> metrics;
   for (const MetricRow& row : kMetricRows) {
-    const std::optional<double> value = row.formula(quantities);
+    const std::optional<double> measured =
+        sampled != nullptr && row.measured != nullptr ? row.measured(quantities) : std::nullopt;
+    const std::optional<double> value = measured ? measured : row.formula(quantities);
     if (!value) continue;
     Metric metric = metric_of(row, *value);
-    metric.formula = row.words;
-    metric.note = row.note;
+    metric.measured = measured.has_value();
+    metric.formula = metric.measured ? row.measured_words : row.words;
+    metric.note = metric.measured ? sampled_note(*sampled, row) : row.note;
     if (metric.name == "mfu" && quantities.product_roof > 0)
       metric.note = fmt::format("roof: {} in {} ({}); {}", format_flop_rate(quantities.product_roof),
                                 trace::kernel_math_type(quantities.math), study.roofs.source, row.note);

@@ -11,9 +11,11 @@
 
 namespace hone::analyze::device {
 
-// For the headline rank; those of collectives only where there are any.
+// For the headline rank; those of collectives only where there are any. What was sampled of its device (null: nothing) stands
+// for what is otherwise estimated.
 std::vector<Metric> device_metrics(const Study& study, const Accounts& accounts, const OperatorTables& tables,
-                                   const std::vector<CollectiveSummary>& collectives);
+                                   const std::vector<CollectiveSummary>& collectives,
+                                   const SampledDevice* sampled = nullptr);
 
 // The row `name` of the table ("gpu_busy_share") with a value that was measured by other means: its label, unit and
 // target, for whoever else judges by them. Throws std::out_of_range where the table has no such row.

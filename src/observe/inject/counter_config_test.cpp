@@ -10,7 +10,9 @@
 
 #include "core/file.h"
 #include "core/testing/source_folder.h"
+#include "observe/inject/cupti_sampling_abi.h"
 #include "trace/counter_metrics.h"
+#include "trace/sampled_metrics.h"
 
 namespace hone::observe::inject {
 namespace {
@@ -72,6 +74,32 @@ TEST_F(RealCupti, TakesTheFirstNameThatTheChipKnows) {
   const std::vector<std::string> metrics = {"dram__bytes_read.sum dram__bytes_op_read.sum", "no__such.sum"};
   EXPECT_THAT(known_metrics(profiler, "GH100", metrics), ElementsAre("dram__bytes_read.sum"));
   EXPECT_THAT(known_metrics(profiler, "GB202", metrics), ElementsAre("dram__bytes_op_read.sum"));
+}
+
+// Of the engines of every chip something is sampled, in one pass: PM sampling can have no more.
+TEST_F(RealCupti, SamplesDevicesInOnePass) {
+  if (!load()) return;
+  std::vector<std::string> wanted;
+  for (const trace::SampledMetric& metric : trace::sampled_metrics()) {
+    std::string& names = wanted.emplace_back();
+    for (const std::string_view name : metric.names) names += std::string(name) + ' ';
+  }
+  for (const char* chip : kChips) {
+    const CountedChip sampled(chip, cupti::kSamplingProfiler);
+    const std::vector<std::string> known = known_metrics(profiler, sampled, wanted);
+    const std::vector<std::string> together = one_pass(profiler, sampled, known);
+    EXPECT_EQ(together, known) << chip;
+    CounterConfig config(profiler);
+    ASSERT_EQ(config.make(sampled, together), Result::kSuccess) << chip;
+    EXPECT_EQ(config.passes(), 1u) << chip;
+    for (const trace::SampledMetric& metric : trace::sampled_metrics()) {
+      const bool found = std::any_of(metric.names.begin(), metric.names.end(), [&](std::string_view name) {
+        return std::find(together.begin(), together.end(), name) != together.end();
+      });
+      const bool of_links = metric.label.starts_with("PCIe") || metric.label.starts_with("NVLink");
+      EXPECT_TRUE(found || of_links) << chip << ' ' << metric.label;
+    }
+  }
 }
 
 TEST_F(RealCupti, KnowsNothingOfAChipThatIsNone) {

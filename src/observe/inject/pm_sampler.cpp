@@ -16,10 +16,11 @@ namespace segments = trace::segments;
 using cupti::Result;
 namespace {
 
-constexpr size_t kBufferBytes = 64 << 20;        // on the device's side, for what has not been collected
-constexpr size_t kMostImageBytes = 256 << 20;    // on ours
-constexpr uint32_t kFewestSamples = 256;         // that an image has room for
-constexpr double kSystemClockGhz = 1.4;          // about: what an interval is in cycles of it
+constexpr size_t kBufferBytes = 128 << 20;     // of what has not been collected: some 4000 samples of an H100
+constexpr size_t kMostImageBytes = 256 << 20;  // on ours
+constexpr int64_t kStretched = 4;         // intervals: CUPTI's first sample begins long before it was started
+constexpr uint32_t kFewestSamples = 256;  // that an image has room for
+constexpr double kSystemClockGhz = 1.4;   // about: what an interval is in cycles of it
 constexpr int64_t kClockTolerance = 20'000'000;  // ns, of samples against the clock that they are by
 constexpr int64_t kMostDelay = 2'000'000'000;    // ns, from a sample to its being collected
 
@@ -255,6 +256,7 @@ void PmSampler::write(Sampled& device, std::size_t samples) {
     if (sampling_.sample_info(&asking) != Result::kSuccess) continue;
     const auto start = static_cast<int64_t>(asking.start), end = static_cast<int64_t>(asking.end);
     if (start <= 0 || end <= start || start < device.last_end ||
+        end - start > kStretched * device.interval_ns ||
         device.config->evaluate(device.image, values_, i) != Result::kSuccess)
       continue;
     device.last_end = end;

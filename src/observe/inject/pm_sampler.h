@@ -2,7 +2,7 @@
 // a device at a fixed interval, without touching kernels or waiting for them, and this writes down what they say.
 //
 // All of it happens on the recorder's own thread, and a lease of the hardware ends with the mode: CUPTI's range profiler, which
-// CounterRecorder uses, and PM sampling cannot have it at once (docs/decisions/0030-sampling.md).
+// CounterRecorder uses, and PM sampling cannot have it at once (docs/decisions/0031-sampling.md).
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,7 @@ class PmSampler {
   void in_child();
 
   // That an image of CUPTI's has room for.
-  static constexpr uint32_t kMostSamples = 4096;
+  static constexpr uint32_t kMostSamples = 2048;
 
  private:
   struct Sampled {

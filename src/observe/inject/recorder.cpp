@@ -20,10 +20,11 @@ namespace segments = trace::segments;
 using segments::Mode;
 namespace {
 
-constexpr int64_t kFlushPeriod = 200'000'000;   // ns: what a program that is killed loses
-constexpr int64_t kCollectPeriod = 40'000'000;  // ns: a fifth of what has room, sampled every 50 µs
-constexpr int64_t kAfterFork = 20'000'000;      // ns: most children of a fork execute something else by then
-constexpr size_t kStackBytes = 1 << 20;         // of the control thread: CUPTI works on it
+constexpr int64_t kFlushPeriod = 200'000'000;  // ns: what a program that is killed loses
+constexpr int64_t kCollectPeriod =
+    20'000'000;                             // ns: of 200 µs each, a twentieth of the samples that have room
+constexpr int64_t kAfterFork = 20'000'000;  // ns: most children of a fork execute something else by then
+constexpr size_t kStackBytes = 1 << 20;     // of the control thread: CUPTI works on it
 
 void sleep_ns(int64_t ns) {
   const timespec time = {ns / 1'000'000'000, ns % 1'000'000'000};

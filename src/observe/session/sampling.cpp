@@ -12,19 +12,17 @@
 namespace hone::observe {
 namespace {
 
-constexpr int64_t kShortestInterval = 50'000, kLongestInterval = 1'000'000;  // ns
-constexpr int64_t kUsualInterval = 100'000;
+constexpr int64_t kLongestInterval = 1'000'000;  // ns
 constexpr int64_t kSamplesAStep = 200;
-// What a trace holds of each device without being mostly that.
-constexpr double kMostSamples = 10'000;
+// What a trace holds of each device without being mostly that. Each sample costs a thread of the program some 60 µs: 5000 a
+// second keep it busy for a third.
+constexpr double kMostSamples = 5'000;
 
 }  // namespace
 
 int64_t sampling_interval_ns(int64_t step_ns) {
-  if (step_ns <= 0) return kUsualInterval;
-  const double sampled_ns = std::max(kSampling_s * 1e9, kSampledSteps * static_cast<double>(step_ns));
-  const int64_t fewest = std::llround(sampled_ns / kMostSamples);
-  const int64_t shortest = std::max(kShortestInterval, fewest);
+  const double sampled_ns = std::max(kSampledSeconds * 1e9, kSampledSteps * static_cast<double>(step_ns));
+  const int64_t shortest = std::llround(sampled_ns / kMostSamples);
   return std::max(std::min(step_ns / kSamplesAStep, kLongestInterval), shortest) / 1000 * 1000;
 }
 

@@ -1,4 +1,4 @@
-// What the session has processes sample of their devices (docs/decisions/0030-sampling.md).
+// What the session has processes sample of their devices (docs/decisions/0031-sampling.md).
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 namespace hone::observe {
 
 // The least time that devices are sampled for, and the fewest steps.
-inline constexpr double kSampling_s = 1, kSampledSteps = 2;
+inline constexpr double kSampledSeconds = 1, kSampledSteps = 2;
 
-// From sample to sample: a step has some two hundred, as far as devices can and a trace wants to hold them. `step_ns` 0: not
-// known.
+// From sample to sample: a step has some two hundred, as far as the recorder can read and a trace wants to hold them. `step_ns`
+// 0: not known.
 int64_t sampling_interval_ns(int64_t step_ns);
 
 // The request that a process reads (observe/control.h).

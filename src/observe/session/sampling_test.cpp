@@ -11,14 +11,14 @@ namespace {
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMillisecond = 1'000'000;
 
-TEST(Sampling, DividesAStepWhereDevicesCanAndTheTraceStaysSmall) {
-  EXPECT_EQ(sampling_interval_ns(0), 100'000);
-  EXPECT_EQ(sampling_interval_ns(1 * kMs), 100'000);
-  EXPECT_EQ(sampling_interval_ns(90 * kMs), 450'000);
-  EXPECT_EQ(sampling_interval_ns(2'000 * kMs), 1'000'000);
-  EXPECT_EQ(sampling_interval_ns(60'000 * kMs), 12'000'000);
+TEST(Sampling, DividesAStepAsFarAsTheRecorderCanReadAndTheTraceStaysSmall) {
+  EXPECT_EQ(sampling_interval_ns(0), 200'000);
+  EXPECT_EQ(sampling_interval_ns(1 * kMillisecond), 200'000);
+  EXPECT_EQ(sampling_interval_ns(90 * kMillisecond), 450'000);
+  EXPECT_EQ(sampling_interval_ns(2'000 * kMillisecond), 1'000'000);
+  EXPECT_EQ(sampling_interval_ns(60'000 * kMillisecond), 24'000'000);
 }
 
 TEST(Sampling, AsksForEachMetricByAllItsNames) {

@@ -237,7 +237,7 @@ bool Session::sample_devices() {
     const Status written = write_sampling_request(options_.folder, pid, sampling_request(used, interval_ns));
     if (!written.ok()) note("GPUs were not sampled: " + written.error().message);
   }
-  return run({{Mode::kSampling, kSampledSteps, kSampling_s}});
+  return run({{Mode::kSampling, kSampledSteps, kSampledSeconds}});
 }
 
 // Of the kernels that took most of the recorded blocks. The process that counts is the busiest one: what others wait for it

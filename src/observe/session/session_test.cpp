@@ -123,7 +123,7 @@ TEST_F(ObservedSession, HasTheDevicesSampledThatRunKernels) {
   session.send(SIGKILL);
   const auto request = read_file(options.folder / kSamplingFolder / std::to_string(::getpid()));
   ASSERT_TRUE(request.ok());
-  EXPECT_NE(request->find("sample 0 100000\n"), std::string::npos) << *request;
+  EXPECT_NE(request->find("sample 0 200000\n"), std::string::npos) << *request;
 }
 
 TEST_F(ObservedSession, SamplesNothingUnlessItIsWanted) {

@@ -137,6 +137,8 @@ const Fields<Analysis>& analysis_fields() {
                   &Analysis::targets),
       table_field("kernels", "step_kernels", "all launches of a kernel in a step together", kernel_fields(),
                   &Analysis::kernels),
+      table_field("sampled", "sampled_devices", "devices whose hardware counters were sampled over time",
+                  sampled_device_fields(), &Analysis::sampled),
       table_field("counted_kernels", "counted_kernels",
                   "kernels whose hardware counters were read, those that take most of the step first",
                   counted_kernel_fields(), &Analysis::counted_kernels),

@@ -18,6 +18,8 @@ const Fields<analyze::ElsewhereOperator>& elsewhere_fields();
 const Fields<analyze::KernelTime>& kernel_fields();
 const Fields<analyze::CountedKernel>& counted_kernel_fields();
 const Fields<analyze::HotLine>& hot_line_fields();
+const Fields<analyze::SampledFigure>& sampled_figure_fields();
+const Fields<analyze::SampledDevice>& sampled_device_fields();
 const Fields<analyze::CounterFigure>& counter_figure_fields();
 const Fields<analyze::KernelFinding>& kernel_finding_fields();
 const Fields<analyze::Metric>& metric_fields();

@@ -71,7 +71,10 @@ const Fields<Metric>& metric_fields() {
   static const Fields<Row> fields = {
       {"name", Unit::kText, "`gpu_busy_share`", &Row::name},
       Field<Row>("label", Unit::kText, "the name for people", &Row::label)
-          .show({.heading = "number", .more = complete_metric}),
+          .show({.heading = "number",
+                 .text = [](const Row& row,
+                            const Analysis&) { return row.measured ? row.label + " (measured)" : row.label; },
+                 .more = complete_metric}),
       Field<Row>("formula", Unit::kText, "how it is computed, in words", &Row::formula)
           .show({.heading = "formula",
                  .forms = only(Form::kMarkdown),
@@ -93,6 +96,7 @@ const Fields<Metric>& metric_fields() {
                             Form) { cell.css = row.reached() ? "yes" : "fail"; }}),
       {"note", Unit::kText, "what to know before trusting it; may be empty", &Row::note},
       {"doubt", Unit::kText, "why it cannot be right; empty: it can", &Row::doubt},
+      {"measured", Unit::kFlag, "by hardware counters, sampled over steps of the same run", &Row::measured},
   };
   return fields;
 }

@@ -15,6 +15,8 @@ Grid figure_grid(const analyze::Analysis& analysis, const analyze::CountedKernel
                  std::string_view section, Form form);
 // The hot lines of one.
 Grid hot_line_grid(const analyze::Analysis& analysis, const analyze::CountedKernel& kernel, Form form);
+// The counters of a device that was sampled over time.
+Grid sampled_grid(const analyze::Analysis& analysis, const analyze::SampledDevice& device, Form form);
 Grid metric_grid(const analyze::Analysis& analysis, Form form);
 Grid phase_grid(const analyze::Analysis& analysis, Form form);
 // Intervals of the critical path in the order given.

@@ -9,6 +9,7 @@
 #include "report/device_words.h"
 #include "report/html/parts.h"
 #include "report/rank_words.h"
+#include "report/sampled_words.h"
 #include "report/svg/chart.h"
 #include "report/text.h"
 #include "report/words.h"
@@ -88,6 +89,18 @@ Section metrics_part(const Analysis& analysis) {
   if (analysis.targets.empty())
     return section("metrics", "Phases", "What the step's time went to, by what the program did.", content);
   return section("metrics", "The numbers to steer by", "What each should be, and how it is computed.",
+                 content);
+}
+
+Section sampled_part(const Analysis& analysis) {
+  Markup content;
+  for (const analyze::SampledDevice& device : shown_devices(analysis))
+    content += tag("h4", sampled_heading(device)) + table(sampled_grid(analysis, device, Form::kPage));
+  if (content.empty()) return {};
+  return section("sampled", "The device over a step",
+                 "Hardware counters of the whole device, sampled while nothing was recorded. The course of "
+                 "the step is from mark "
+                 "to mark on the host, over all sampled steps; trace.pftrace has every sample.",
                  content);
 }
 

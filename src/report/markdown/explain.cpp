@@ -7,6 +7,7 @@
 #include "report/markdown.h"
 #include "report/markdown/parts.h"
 #include "report/rank_words.h"
+#include "report/sampled_words.h"
 #include "report/text.h"
 #include "report/words.h"
 
@@ -72,6 +73,8 @@ std::string explain_markdown(const Analysis& analysis) {
   out += section("Kernels under the counters", counted_kernels(analysis));
   out += section("Collectives", table(collective_grid(analysis, Form::kMarkdown)));
   out += section("The numbers to steer by", table(metric_grid(analysis, Form::kMarkdown)));
+  for (const analyze::SampledDevice& device : shown_devices(analysis))
+    out += section(sampled_heading(device), table(sampled_grid(analysis, device, Form::kMarkdown)));
   out += section("Phases", table(phase_grid(analysis, Form::kMarkdown)));
   out += section("The critical path", table(path_grid(analysis, Form::kMarkdown, analysis.critical_path)));
   if (analysis.coverage) out += section("Coverage", plain(coverage_sentence(*analysis.coverage)) + "\n");

@@ -6,6 +6,7 @@
 
 #include "report/description/grids.h"
 #include "report/device_words.h"
+#include "report/sampled_words.h"
 #include "report/terminal/parts.h"
 #include "report/text.h"
 #include "report/words.h"
@@ -79,6 +80,14 @@ std::string metrics(const Analysis& analysis, const TerminalStyle& style) {
   return rows.empty() ? "" : heading("The numbers to steer by", style) + rows;
 }
 
+std::string sampled(const Analysis& analysis, const TerminalStyle& style) {
+  std::string out;
+  for (const analyze::SampledDevice& device : shown_devices(analysis))
+    out += heading(sampled_heading(device), style) +
+           table(sampled_grid(analysis, device, Form::kTerminal), style);
+  return out;
+}
+
 std::string phases(const Analysis& analysis, const TerminalStyle& style) {
   const std::string text = phases_text(analysis);
   return text.empty() ? "" : "\n" + wrapped(text, 0, style, 2);
@@ -132,6 +141,7 @@ std::string explain_terminal(const Analysis& analysis, const TerminalStyle& styl
   out += counted_kernels(analysis, style);
   out += collectives(analysis, style);
   out += metrics(analysis, style);
+  out += sampled(analysis, style);
   out += critical_path(analysis, style);
   out += phases(analysis, style);
   if (analysis.coverage)

@@ -280,6 +280,10 @@ MarkedSteps find_marked_steps(const Trace& trace, int rank, std::span<const int6
       for (std::size_t i = stretch.first; i < stretch.last; i += static_cast<std::size_t>(found.marks_a_step))
         bounds.push_back(group.times[i]);
       add_means(stretch.block, bounds, found.blocks);
+      if (stretch.block.mode != BlockMode::kSampling) continue;
+      for (std::size_t i = 0; i + 1 < bounds.size(); ++i)
+        if (bounds[i] >= 0 && bounds[i] < bounds[i + 1])
+          found.sampled.push_back({rank, bounds[i], bounds[i + 1]});
     }
     return found;
   }

@@ -35,7 +35,8 @@ std::vector<StepInterval> shown_steps(std::span<const StepInterval> steps, bool 
 struct MarkedSteps {
   std::vector<StepInterval>
       steps;  // in recorded blocks, by time; numbered as marks came since the program began
-  std::vector<BlockSteps> blocks;  // of all blocks
+  std::vector<BlockSteps> blocks;    // of all blocks
+  std::vector<SampledStep> sampled;  // in which devices were sampled
   StepMarkKind kind = StepMarkKind::kUser;
   std::string name;  // of the marks
   int marks_a_step = 1;

@@ -82,6 +82,20 @@ TEST(RecordedSteps, AreNoneWhileHardwareCountersAreMeasured) {
 
 // Marks are noted from the beginning on, so that ranks number a step alike whatever is recorded of it.
 // Before anything is recorded all blocks are one long one: parts of it tell how even its steps are.
+TEST(RecordedSteps, AreKnownByTheirMarksWhileDevicesAreSampled) {
+  ObservedProgram program;
+  program.block(Mode::kTimeline, 5).block(Mode::kSampling, 6).block(Mode::kLeftAlone, 3);
+  const Trace trace = linked(program.finish());
+  ASSERT_EQ(trace.meta.sampled_steps.size(), 6u);
+  for (const SampledStep& step : trace.meta.sampled_steps) {
+    const RecordingBlock* block = block_at(trace.meta.blocks, 0, step.start_ns);
+    ASSERT_NE(block, nullptr);
+    EXPECT_EQ(block->mode, BlockMode::kSampling);
+    EXPECT_EQ(step.end_ns - step.start_ns, 4 * 105'000);
+  }
+  EXPECT_EQ(step_spans_of(trace).size(), 5u);
+}
+
 TEST(RecordedSteps, OfTheBlockBeforeTheFirstRecordedOneAreMeasuredInParts) {
   ObservedProgram program;
   for (int i = 0; i < 6; ++i) program.block(Mode::kLeftAlone, 3);

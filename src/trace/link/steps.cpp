@@ -225,6 +225,7 @@ struct Division {
   std::vector<StepInterval> steps;  // all that were recorded
   std::vector<uint32_t> rows = {};  // the ranges that they are; else steps are added
   std::vector<BlockSteps> blocks = {};
+  std::vector<SampledStep> sampled = {};
   StepsFound found;
 };
 
@@ -278,6 +279,7 @@ class RankDivider {
           "which may have cost up to 0.5 µs a launch in steps that wait for launches");
     division.steps = std::move(marked.steps);
     division.blocks = std::move(marked.blocks);
+    division.sampled = std::move(marked.sampled);
     return division;
   }
 
@@ -409,6 +411,8 @@ MarkedRanks mark_steps(Trace& trace, const SpanNesting& nesting, std::span<const
     if (first.how.empty() || division.found.confidence < first.confidence) first = std::move(division.found);
     trace.meta.block_steps.insert(trace.meta.block_steps.end(), division.blocks.begin(),
                                   division.blocks.end());
+    trace.meta.sampled_steps.insert(trace.meta.sampled_steps.end(), division.sampled.begin(),
+                                    division.sampled.end());
     if (!trace.meta.blocks.empty()) marked.recorded[rank] = std::move(division.steps);
   }
   if (!first.how.empty()) note(trace, first);

@@ -192,7 +192,7 @@ class Structure {
     CheckedReader reader(bytes.data(), bytes.size());
     while (reader.next()) packet(reader.get_view());
   }
-  int slices = 0, flows = 0;
+  int slices = 0, flows = 0, counters = 0, samples = 0;
   std::vector<std::string> faults;
 
  private:
@@ -236,6 +236,9 @@ class Structure {
             numbers.skip();
         }
         if (!numbers_.insert({thread, number}).second) faults.push_back("a number twice");
+      } else if (reader.tag() == perfetto::TrackField::counter) {
+        reader.skip();
+        ++counters;
       } else {
         reader.skip();
       }
@@ -270,6 +273,9 @@ class Structure {
       } else if (reader.tag() == perfetto::EventField::flow_ids) {
         reader.get_fixed64();
         ++flows;
+      } else if (reader.tag() == perfetto::EventField::double_counter_value) {
+        reader.get_double();
+        ++samples;
       } else {
         reader.skip();
       }
@@ -291,6 +297,8 @@ TEST_F(PerfettoFile, IsWhatPerfettoExpects) {
     const Structure structure(*bytes);
     EXPECT_THAT(structure.faults, testing::IsEmpty());
     EXPECT_EQ(structure.slices, 300);
+    EXPECT_EQ(structure.counters, 4);
+    EXPECT_EQ(structure.samples, 5 + 2 + 2);  // all of the first metric, and of the second where it changes
     EXPECT_EQ(structure.flows,
               300 - std::count(trace.spans.correlation.begin(), trace.spans.correlation.end(), 0u));
   }

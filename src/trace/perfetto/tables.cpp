@@ -97,6 +97,14 @@ Annotation from_block_steps(const BlockSteps& steps) {
               }}};
 }
 
+Annotation from_sampled_step(const SampledStep& step) {
+  return {"", Annotation::Dict{{
+                  integer("rank", step.rank),
+                  integer("start_ns", step.start_ns),
+                  integer("end_ns", step.end_ns),
+              }}};
+}
+
 Annotation from_meta(const Meta& meta) {
   Annotation::Array notes;
   for (const auto& [name, value] : meta.notes) notes.items.push_back(text(name, value));
@@ -118,6 +126,7 @@ Annotation from_meta(const Meta& meta) {
                       list("blocks", meta.blocks, from_block),
                       list("marks", meta.marks, from_mark),
                       list("block_steps", meta.block_steps, from_block_steps),
+                      list("sampled_steps", meta.sampled_steps, from_sampled_step),
                   }}};
 }
 
@@ -279,6 +288,9 @@ Meta to_meta(const Annotation& from) {
   for (const Annotation& block : from.items("blocks")) meta.blocks.push_back(to_block(block));
   for (const Annotation& mark : from.items("marks")) meta.marks.push_back(to_mark(mark));
   for (const Annotation& steps : from.items("block_steps")) meta.block_steps.push_back(to_block_steps(steps));
+  for (const Annotation& step : from.items("sampled_steps"))
+    meta.sampled_steps.push_back(
+        {static_cast<int>(step.integer("rank")), step.integer("start_ns"), step.integer("end_ns")});
   return meta;
 }
 

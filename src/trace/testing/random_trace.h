@@ -47,6 +47,7 @@ class RandomTrace {
     meta.marks = {{0, StepMarkKind::kOptimizer, "AdamW", -20, 43, 12},
                   {0, StepMarkKind::kApiCall, "", 800, 42, 0},
                   {1, StepMarkKind::kData, "the \"loader\"", 15, 42, 1}};
+    meta.sampled_steps = {{1, 100, 300}, {1, 300, 400}};
     meta.block_steps = {{0, 3, BlockMode::kTimeline, 8, 1.25e6, true},
                         {0, 4, BlockMode::kLeftAlone, 7.5, 1e6}};
   }

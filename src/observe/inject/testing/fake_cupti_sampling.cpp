@@ -15,7 +15,7 @@ using cupti::Result;
 
 namespace {
 
-constexpr Result kInvalid = static_cast<Result>(1), kTaken = static_cast<Result>(41);
+constexpr Result kWrongSampling = static_cast<Result>(1), kTaken = static_cast<Result>(41);
 
 struct FakeSampling {
   bool enabled = false, started = false;
@@ -54,7 +54,7 @@ Result cuptiPmSamplingEnable(cupti::SamplingEnable* asked) {
   std::lock_guard<std::mutex> held(sampling_lock);
   if (asked_to("no_counters")) return Result::kNotPrivileged;
   if (asked_to("sampled")) return kTaken;
-  if (sampling.enabled) return kInvalid;
+  if (sampling.enabled) return kWrongSampling;
   sampling.enabled = true;
   asked->sampling = &sampling;
   return Result::kSuccess;
@@ -63,23 +63,23 @@ Result cuptiPmSamplingDisable(cupti::Sampling*) {
   std::lock_guard<std::mutex> held(sampling_lock);
   const bool good = sampling.enabled && !sampling.started;
   sampling = FakeSampling();
-  return good ? Result::kSuccess : kInvalid;
+  return good ? Result::kSuccess : kWrongSampling;
 }
 Result cuptiPmSamplingSetConfig(cupti::SamplingConfig* asked) {
   std::lock_guard<std::mutex> held(sampling_lock);
   sampling.interval = asked->interval;
-  return asked->trigger == cupti::kTimeTrigger && asked->interval > 0 ? Result::kSuccess : kInvalid;
+  return asked->trigger == cupti::kTimeTrigger && asked->interval > 0 ? Result::kSuccess : kWrongSampling;
 }
 Result cuptiPmSamplingStart(cupti::Sampling*) {
   std::lock_guard<std::mutex> held(sampling_lock);
-  if (!sampling.enabled || sampling.started || sampling.interval == 0) return kInvalid;
+  if (!sampling.enabled || sampling.started || sampling.interval == 0) return kWrongSampling;
   sampling.started = true;
   sampling.next = calendar_ns();
   return Result::kSuccess;
 }
 Result cuptiPmSamplingStop(cupti::Sampling*) {
   std::lock_guard<std::mutex> held(sampling_lock);
-  if (!sampling.started) return kInvalid;
+  if (!sampling.started) return kWrongSampling;
   sampling.started = false;
   sampling.until = calendar_ns();
   return Result::kSuccess;
@@ -108,7 +108,7 @@ Result cuptiPmSamplingGetCounterDataInfo(cupti::SamplingImageInfo* asked) {
 }
 Result cuptiPmSamplingCounterDataGetSampleInfo(cupti::SampleInfo* asked) {
   const FakeImage image = read_image(asked->image);
-  if (asked->sample >= image.samples) return kInvalid;
+  if (asked->sample >= image.samples) return kWrongSampling;
   asked->start = image.first + asked->sample * image.interval;
   asked->end = asked->start + image.interval;
   return Result::kSuccess;
