@@ -98,6 +98,12 @@ std::string kernel_detail(const analyze::KernelTime& row, std::size_t name_colum
 }
 
 std::string coverage_sentence(const analyze::Coverage& coverage) {
+  if (coverage.linked_share <= 0)
+    return fmt::format(
+        "the recording tells of no operators, so kernels stand by themselves; {} of the device's time has "
+        "known "
+        "costs.",
+        format_percent(coverage.costed_share));
   std::string text =
       fmt::format("{} of the device's time is linked to the operator that launched it, {} has known costs",
                   format_percent(coverage.linked_share), format_percent(coverage.costed_share));

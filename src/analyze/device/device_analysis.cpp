@@ -158,7 +158,8 @@ std::vector<std::string> warnings_of(const Study& study, const Gains& gains, con
     warnings.push_back(
         fmt::format("the roofs of {} come from its data sheet: real kernels stay somewhat below them",
                     study.roofs.device));
-  if (coverage.linked_share < 0.95)
+  // Of a program on CuPy or CUDA, none is: that is how it is, and no fault of the recording.
+  if (coverage.linked_share > 0 && coverage.linked_share < 0.95)
     warnings.push_back(fmt::format("{} of the device's time could not be traced back to an operator",
                                    format_percent(1 - coverage.linked_share)));
   if (gains.recorder_slows() && !gains.measured()) {
