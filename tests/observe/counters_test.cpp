@@ -270,12 +270,27 @@ TEST_F(SampledProgram, KeepsItsCountersWhereTheDeviceCannotBeSampled) {
   EXPECT_THAT(segment.all<segments::SampledInstruction>(), IsEmpty());
 }
 
+TEST_F(SampledProgram, SaysThatNothingWasFoundRatherThanTryForLong) {
+  count(kRequest, "no_samples");
+  program->perform("launch 20");
+  EXPECT_TRUE(all_counted());
+  const RawSegment segment = segment_at_the_end();
+  EXPECT_THAT(segment.notes(), ElementsAre(HasSubstr("sampled 10 launches and found no warp")));
+  EXPECT_THAT(segment.all<segments::Counters>(), SizeIs(1));
+}
+
 TEST_F(SampledProgram, WritesWhatItHasWhenTheBlockEnds) {
   count(kRequest);
   program->perform("launch 2");
   ASSERT_TRUE(program->order(Mode::kLeftAlone));
   const auto sampled = segment_at_the_end().all<segments::SampledInstruction>();
   EXPECT_THAT(sampled, SizeIs(2));
+}
+
+TEST_F(SampledProgram, WritesWhatItHasWhenTheProgramEnds) {
+  count(kRequest);
+  program->perform("launch 2");
+  EXPECT_THAT(segment_at_the_end().all<segments::SampledInstruction>(), SizeIs(2));
 }
 
 TEST_F(SampledProgram, CountsAndSamplesAgainInAnotherBlock) {

@@ -23,6 +23,7 @@ constexpr int64_t kLastPatience = 300'000'000;
 // Of each kernel, and for all of them together from the first sampled launch on.
 constexpr uint64_t kEnoughSamples = 20'000;
 constexpr uint32_t kMostSampled = 30;  // launches
+constexpr uint32_t kMostEmpty = 10;    // launches that were sampled in vain, before one that was not
 constexpr int64_t kSamplingPatience = 5'000'000'000;
 constexpr int64_t kEndPatience = 10'000'000'000, kEndPeriod = 1'000'000;  // ns
 
@@ -196,8 +197,7 @@ void CounterRecorder::end() {
   for (int64_t waited = 0; owner_ != 0 && waited < kEndPatience; waited += kEndPeriod) {
     nanosleep(&period, nullptr);
   }
-  if (owner_ == 0 && phase_ == Phase::kSampling) phase_ = Phase::kSampled;
-  write_samples();
+  write_last_samples();
   for (int64_t waited = 0; holds_hardware() && waited < kLastPatience; waited += kEndPeriod)
     nanosleep(&period, nullptr);
   if (!gave_up_) note_missing();
@@ -338,13 +338,15 @@ void CounterRecorder::all_are_counted() {
     return;
   }
   release_hardware();
+  auto closing = cupti::parameters<cupti::ProfilerInitialize>();
+  profiler_.deinitialize(&closing);
   sampling_until_ns_ = monotonic_ns() + kSamplingPatience;
   phase_ = Phase::kSampling;
 }
 
 bool CounterRecorder::sampled_enough(const Wanted& wanted) const {
   const Sampled& sampled = sampled_[wanted.number];
-  return phase_ == Phase::kSampled || sampled.samples >= kEnoughSamples || sampled.launches >= kMostSampled;
+  return phase_ != Phase::kSampling || sampled.samples >= kEnoughSamples || sampled.launches >= kMostSampled;
 }
 
 void CounterRecorder::sample_ends() {
@@ -354,8 +356,18 @@ void CounterRecorder::sample_ends() {
   ++sampled.launches;
   sampled.samples += samples;
   const auto& kernels = rounds_.kernels();
-  const bool enough = std::all_of(kernels.begin(), kernels.end(),
-                                  [this](const Wanted& each) { return sampled_enough(each); });
+  bool enough = std::all_of(kernels.begin(), kernels.end(),
+                            [this](const Wanted& each) { return sampled_enough(each); });
+  uint32_t launches = 0;
+  for (const Sampled& each : sampled_) {
+    launches += each.launches;
+    samples += each.samples;
+  }
+  if (samples == 0 && launches >= kMostEmpty) {
+    output_.note("no source lines of kernels: CUPTI sampled " + std::to_string(launches) +
+                 " launches and found no warp in them");
+    enough = true;
+  }
   if (!worked || enough || monotonic_ns() > sampling_until_ns_) {
     release_hardware();
     phase_ = Phase::kSampled;
@@ -371,13 +383,20 @@ void CounterRecorder::write_samples() {
     phase_ = Phase::kSampled;
     let_go();
   }
-  if (phase_ != Phase::kSampled) return;
+  Phase sampled = Phase::kSampled;
+  if (!phase_.compare_exchange_strong(sampled, Phase::kWriting)) return;
   try {
     for (const Wanted& each : rounds_.kernels()) sampler_.write(each.number, each.kernel);
   } catch (...) {  // memory is short
   }
   done_ = true;
   phase_ = Phase::kCounting;
+}
+
+void CounterRecorder::write_last_samples() {
+  Phase sampling = Phase::kSampling;
+  if (owner_ == 0) phase_.compare_exchange_strong(sampling, Phase::kSampled);
+  write_samples();
 }
 
 void CounterRecorder::release_hardware() {

@@ -45,6 +45,8 @@ class CounterRecorder {
   bool done() const;
   // Of the thread that obeys orders, from time to time: what was sampled is written once there is enough, or nothing more comes.
   void write_samples();
+  // Nothing more will come: what there is is written.
+  void write_last_samples();
 
   // At both ends of calls of the program: of those that work (CallTable::each_that_works), between begin() and end(), and from
   // the moment CUPTI is attached of those of the driver that begin and end the capture of a stream. Never throws.
@@ -92,8 +94,8 @@ class CounterRecorder {
   bool check(bool worked);
   void give_up(const std::string& why);
 
-  // What launches are for: to be counted, to be sampled, nothing more.
-  enum class Phase : uint32_t { kCounting, kSampling, kSampled };
+  // What launches are for: to be counted, to be sampled, and then nothing more, until samples are written.
+  enum class Phase : uint32_t { kCounting, kSampling, kSampled, kWriting };
 
   const Cupti& cupti_;
   Output& output_;

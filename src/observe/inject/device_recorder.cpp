@@ -405,6 +405,7 @@ void DeviceRecorder::process_ends() {
   flush(true);
   Locked locked(lock_);
   sampler_.end();
+  counters_.write_last_samples();
   state_ = State::kGone;
 }
 

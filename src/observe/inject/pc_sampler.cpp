@@ -20,16 +20,16 @@ constexpr int kMostFetches = 64;
 // Samples a launch: enough that a line with a hundredth of them is told from one with two, and no more than 64 MiB hold.
 constexpr double kSamplesALaunch = 20'000, kMultiprocessors = 128, kCyclesANs = 1.7;
 constexpr uint32_t kShortestPeriod = 5, kLongestPeriod = 20, kUnknownPeriod = 12;
-// Of each reason there is a second count, of samples in whose cycle the scheduler issued nothing at all.
-constexpr std::string_view kNotIssued = "_not_issued";
+// Beside the reasons of stalls there are numbers of all samples. Of each reason there is a second count, of samples in whose cycle the scheduler issued nothing at all.
+constexpr std::string_view kNotIssued = "_not_issued", kStalled = "_stalled_";
 
 // The device has done what it was given, so that a sampled range holds the whole kernel and nothing before it.
-bool wait_for_device() {
+void wait_for_device() {
   static int (*const wait)() = [] {
     void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     return driver ? reinterpret_cast<int (*)()>(dlsym(driver, "cuCtxSynchronize")) : nullptr;
   }();
-  return wait && wait() == 0;
+  if (wait) wait();
 }
 
 cupti::PcContext of_context(void* context) {
@@ -84,14 +84,15 @@ bool PcSampler::begin() {
 
 bool PcSampler::start(void* context, double kernel_ns) {
   at_ = context_of(context);
-  if (!at_ || !configure(*at_, sampling_period(kernel_ns)) || !wait_for_device()) return false;
+  if (!at_ || !configure(*at_, sampling_period(kernel_ns))) return false;
+  wait_for_device();
   auto starting = of_context(context);
   return check(functions_.start(&starting), "sampling cannot be started");
 }
 
 PcSampler::Context* PcSampler::context_of(void* context) {
   for (const auto& known : contexts_)
-    if (known->context == context) return known.get();
+    if (known->context == context) return known->taken ? known.get() : nullptr;
   auto enabling = of_context(context);
   if (!check(functions_.enable(&enabling), "their instructions cannot be sampled")) return nullptr;
   Context& made = *contexts_.emplace_back(std::make_unique<Context>());
@@ -117,7 +118,8 @@ bool PcSampler::learn_reasons(Context& context) {
   if (!check(functions_.stall_reasons(&naming), "reasons of stalls are not known")) return false;
   for (size_t i = 0; i < count; ++i) {
     const std::string_view name(names[i], strnlen(names[i], cupti::kReasonNameBytes));
-    if (!name.ends_with(kNotIssued)) context.reasons[numbers[i]] = output_.id(name);
+    if (name.find(kStalled) != name.npos && !name.ends_with(kNotIssued))
+      context.reasons[numbers[i]] = output_.id(name);
   }
   context.kept = std::make_unique<PcRecords>(count);
   context.taken = std::make_unique<PcRecords>(count);

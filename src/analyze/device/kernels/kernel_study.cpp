@@ -99,6 +99,8 @@ KernelBound bound_of(const UnitDemand& demand) {
 std::string_view stall_words(std::string_view reason) {
   for (const StallRow& row : kStalls)
     if (row.reason == reason) return row.waits_for;
+  if (reason == "warpgroup_arrive")
+    return "the other warps of its group, before an operation of the matrix units";
   return reason;
 }
 
