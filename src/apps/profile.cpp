@@ -482,11 +482,10 @@ void add_profile_command(Program& program) {
           "it has been tried on more GPUs")
       .one_of({kAuto, kOff})
       .with_default();
-  command.option(
-      "--kernel REGEX", &options->kernel,
-      "study the kernels whose names match: all counters, five launches of each geometry, and the source "
-      "lines that they wait at (compile with -lineinfo); hone compare of two such runs shows what an edit "
-      "changed");
+  command.option("--kernel REGEX", &options->kernel,
+                 "study the kernels whose names match: all counters, five launches of each geometry, and the "
+                 "instructions that they wait at; hone compare of two such runs shows what an edit "
+                 "changed");
   command
       .option("--then go-on|stop", &options->then,
               "once enough is recorded: leave the program to itself, or end it (SIGTERM)")

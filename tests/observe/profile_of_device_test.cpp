@@ -153,6 +153,19 @@ TEST_F(ProfileOfDevicePrograms, StudiesTheKernelsThatAreNamed) {
   EXPECT_GT(kernel["step_ms"], 0);
   EXPECT_GT(kernel["figures"].size(), 30u);
   EXPECT_THAT(result.err, HasSubstr("Kernels under the counters"));
+  EXPECT_EQ(kernel["line_info"], "code unseen");  // CUPTI comes after it has been loaded
+  EXPECT_THAT(result.err, HasSubstr("gemm + 0x10  waiting for data from global or local memory"));
+}
+
+TEST_F(ProfileOfDevicePrograms, NamesTheLinesOfCodeThatItHasSeen) {
+  setenv("HONE_OBSERVE_ATTACH", "early", 1);
+  const std::string code = (source_folder() / "src/observe/inject/testing/gather.cubin").string();
+  const ProgramResult result = profile("init\nmodule " + code + "\nsteps 5000\n", "", {"--kernel", "^ge"});
+  unsetenv("HONE_OBSERVE_ATTACH");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const json found = explained();
+  ASSERT_EQ(found["counted_kernels"].size(), 1u) << result.err;
+  const json& kernel = found["counted_kernels"][0];
   EXPECT_EQ(kernel["line_info"], "known");
   ASSERT_EQ(kernel["lines"].size(), 2u);
   EXPECT_EQ(kernel["lines"][0]["file"], "/src/fake.cu");

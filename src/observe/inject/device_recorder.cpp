@@ -86,7 +86,7 @@ void DeviceRecorder::obey_locked() {
   if (order.mode == Mode::kFinished) return let_go();
   const bool watches = order.mark_runtime_call || order.mark_driver_call;
   if (order.mode == Mode::kWaiting && !watches) {
-    environment_.attach_early || environment_.lines ? (void)attach() : let_go();
+    environment_.attach_early ? (void)attach() : let_go();
   } else if (order.mode == Mode::kSampling) {
     watch_for_marks(order);
     if (attach()) sampler_.begin(order.sampling_request);
@@ -132,7 +132,8 @@ bool DeviceRecorder::attach() {
   for (uint32_t id : {cupti::kGraphNodeCreated, cupti::kGraphNodeCloned, cupti::kGraphExecCreated}) {
     enable_callback(true, cupti::Domain::kResource, id);
   }
-  if (environment_.lines) enable_callback(true, cupti::Domain::kResource, cupti::kModuleLoaded);
+  if (environment_.lines && environment_.attach_early)
+    enable_callback(true, cupti::Domain::kResource, cupti::kModuleLoaded);
   enable_callback(true, cupti::Domain::kState, cupti::kFatalError);
   watch_captures();
   if (!exit_is_watched_) {
