@@ -12,7 +12,7 @@
 namespace hone::report {
 namespace {
 
-constexpr std::size_t kCourseColumns = 40;
+constexpr std::size_t kCourseColumns = 24;  // as many as a terminal shows of a column of words
 constexpr std::array<std::string_view, 9> kBars = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr double kSilentLink = 1e7;  // bytes a second: what a device that nobody copies to sees all the same
 

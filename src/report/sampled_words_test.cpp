@@ -44,8 +44,8 @@ TEST(SampledWords, HaveTheUnitsOfTheField) {
 }
 
 TEST(SampledWords, DrawSharesAgainstTheWholeAndRatesAgainstTheirLargest) {
-  EXPECT_EQ(course_text(device().figures[0]), "▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄                    ");
-  EXPECT_EQ(course_text(device().figures[1]), "████████████████████                    ");
+  EXPECT_EQ(course_text(device().figures[0]), "▄▄▄▄▄▄▄▄▄▄▄▄            ");
+  EXPECT_EQ(course_text(device().figures[1]), "████████████            ");
 }
 
 TEST(SampledWords, LeaveOutLinksThatCarryNothing) {
@@ -63,6 +63,7 @@ TEST(SampledWords, StandInEveryFormOfTheReport) {
   for (const std::string& form : {explain_terminal(analysis, {}), explain_markdown(analysis)}) {
     EXPECT_THAT(form, HasSubstr("sampled every 100 µs over 98 steps"));
     EXPECT_THAT(form, HasSubstr("1.00 TB/s"));
+    EXPECT_THAT(form, HasSubstr("████████████"));
     EXPECT_THAT(form, HasSubstr("GPU busy (measured)"));
   }
   EXPECT_THAT(explain_json(analysis), HasSubstr("\"sampled\""));
