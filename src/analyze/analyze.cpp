@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/attribution.h"
 #include "analyze/beaten.h"
 #include "analyze/device/device_analysis.h"
 #include "analyze/few_steps.h"
@@ -62,6 +63,32 @@ void add_timeline(const trace::Trace& trace, const StepWindow& step, Analysis& a
     around.push_back(span.end_ns());
     analysis.timeline.push_back(std::move(bar));
   }
+}
+
+// Where a thread that runs operators runs nothing: the ledger's cause, and the line that the host was at most of all then.
+void add_gaps(const StepWindow& step, Analysis& analysis) {
+  constexpr double kShortest = 0.005;  // of the step
+  const double whole = static_cast<double>(step.end_ns - step.start_ns) * 1e-6;
+  std::vector<double> busy(analysis.timeline_tracks.size(), 0);
+  for (const TimelineSpan& bar : analysis.timeline)
+    if (bar.depth == 0) busy[static_cast<std::size_t>(bar.track)] += bar.ms;
+  if (busy.empty()) return;
+  const auto track = static_cast<int>(std::ranges::max_element(busy) - busy.begin());
+  const auto add = [&](double from, double to, bool edge) {
+    if (to - from < kShortest * whole) return;
+    IdleSpan gap{track, from, to - from, Cause::kLaunch, {}};
+    if (edge || to - from >= static_cast<double>(kLongGapNs) * 1e-6) gap.cause = Cause::kHostOther;
+    for (const LedgerRow& row : analysis.ledger)
+      if (row.cause == gap.cause && !row.lines.empty()) gap.name = row.lines.front().where;
+    analysis.idle.push_back(std::move(gap));
+  };
+  double end = 0;
+  for (const TimelineSpan& bar : analysis.timeline) {
+    if (bar.track != track || bar.depth != 0) continue;
+    add(end, bar.start_ms, end == 0);
+    end = std::max(end, bar.start_ms + bar.ms);
+  }
+  add(end, whole, true);
 }
 
 std::map<std::string, double> metrics_of(const trace::Trace& trace, const StepProfile& profile,
@@ -131,7 +158,10 @@ void qualify(const trace::Trace& trace, Analysis& analysis) {
   if (!trace.meta.cut_off || device_is_missing(trace)) return;
   std::string& sentence = analysis.verdict.sentence;
   if (!ends_before_device(trace)) {
-    sentence = "As far as the file goes: " + sentence;
+    sentence = fmt::format("As far as {}: {}",
+                           trace.meta.blocks.empty() ? "the file goes, which ends before its recording does"
+                                                     : "it was recorded before the program ended",
+                           sentence);
     return;
   }
   analysis.verdict = {};
@@ -150,8 +180,7 @@ void tell_how_found(const trace::Meta& meta, StepTime& step) {
   step.how_found = found.how;
   step.notes = found.notes;
   if (found.confidence > 0) step.confidence = found.confidence;
-  if (found.confidence > 0 && found.confidence < 1)
-    step.notes.push_back(fmt::format("found with a confidence of {}", format_percent(found.confidence)));
+  if (std::string doubt = doubt_in_steps(step); !doubt.empty()) step.notes.push_back(std::move(doubt));
 }
 
 void list_steps(std::span<const StepWindow> steps, int rank, Analysis& analysis) {
@@ -248,6 +277,7 @@ Result<Analysis> analyze_host_trace(const trace::Trace& trace, const Roofs& roof
   analysis.roofline = roofline_points(trace, profile);
   analysis.beaten_roofs = beaten_roofs(trace, profile);
   add_timeline(trace, steps[typical_step(steps)], analysis);
+  if (subject == Subject::kHostProgram) add_gaps(steps[typical_step(steps)], analysis);
   analysis.figures = metrics_of(trace, profile, analysis);
   const trace::HostUse use = total_host_use(trace, options.rank);
   analysis.targets = host_use_metrics(use, measured ? measured->unrecorded.median : analysis.step.ms.median);
@@ -259,6 +289,7 @@ Result<Analysis> analyze_host_trace(const trace::Trace& trace, const Roofs& roof
     analysis.verdict = host_program_verdict(analysis, device_missing);
     if (device_missing) promise_nothing(analysis);
   }
+  tell_where(analysis.ledger, analysis.verdict);
   qualify(trace, analysis);
   tell_without_cpu(use, analysis);
   if (trace.meta.contention.disturbed()) withhold_findings(trace.meta, analysis);

@@ -18,8 +18,9 @@ namespace {
 using trace::Frame, trace::FrameId, trace::FrameOwner, trace::FrameRole, trace::StackSample,
     trace::ThreadState;
 
-constexpr double kWorthALine = 0.01;  // of the samples
-constexpr double kMostOfALine = 0.5;  // of a line's samples: what they all do is said
+constexpr double kWorthALine = 0.01;   // of the samples
+constexpr uint64_t kLeastOfALine = 3;  // one or two samples may be anywhere
+constexpr double kMostOfALine = 0.5;   // of a line's samples: what they all do is said
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -46,7 +47,8 @@ class HostLineFinder {
     std::vector<HostLine> result;
     for (const Line* line : order) {
       const double share = static_cast<double>(line->samples) / static_cast<double>(samples_);
-      if (result.size() >= most || (share < kWorthALine && !result.empty())) break;
+      const bool rare = share < kWorthALine || line->samples < kLeastOfALine;
+      if (result.size() >= most || (rare && !result.empty())) break;
       result.push_back(told(*line, share));
     }
     return result;
@@ -98,6 +100,7 @@ class HostLineFinder {
     const std::string_view function = trace_.strings.text(row.function),
                            file = base_name(trace_.strings.text(row.file));
     if (file.empty()) return std::string(function);
+    if (function.empty() || function == "?") return std::string(file);
     return row.line > 0 ? fmt::format("{} ({}:{})", function, file, row.line)
                         : fmt::format("{} ({})", function, file);
   }
@@ -137,6 +140,8 @@ FrameRole outermost_role(const trace::Trace& trace, std::span<const FrameId> sta
     if (const FrameRole role = trace.stacks.frames[at->index].role; role != FrameRole::kNone) return role;
   return FrameRole::kNone;
 }
+
+constexpr int64_t kSurelyBetweenNs = 50'000;
 
 using HostInterval = std::pair<int64_t, int64_t>;
 
@@ -186,16 +191,18 @@ class HostSpansByTime {
   // That run operators.
   const std::vector<trace::TrackId>& threads() const { return threads_; }
 
-  // Nothing: an operator runs. Between operators it is `launch` where they follow each other soon, else `host_other`.
+  // Nothing: an operator runs, or one ends and the next begins nearer than a sample's moment is known: reading a stack
+  // from outside takes some ten microseconds, in which the thread runs on. Between operators it is `launch` where they follow each other soon, else `host_other`.
   std::optional<Cause> cause_at(int64_t ns) const {
     for (std::size_t cause = 0; cause < kCauseCount; ++cause)
       if (const auto at = ending_after(waits_[cause], ns); at != waits_[cause].end() && at->first <= ns)
         return static_cast<Cause>(cause);
     const auto next = ending_after(operators_, ns);
     if (next != operators_.end() && next->first <= ns) return std::nullopt;
-    const bool soon = next != operators_.begin() && next != operators_.end() &&
-                      next->first - std::prev(next)->second < kLongGapNs;
-    return soon ? Cause::kLaunch : Cause::kHostOther;
+    if (next == operators_.begin() || next == operators_.end()) return Cause::kHostOther;
+    const int64_t gap_ns = next->first - std::prev(next)->second;
+    if (gap_ns < kSurelyBetweenNs) return std::nullopt;
+    return gap_ns < kLongGapNs ? Cause::kLaunch : Cause::kHostOther;
   }
 
  private:
@@ -302,6 +309,13 @@ void tell_lines(const std::vector<HostLine>& lines, std::vector<std::string>& ev
   for (const HostLine& line : lines)
     if (told.size() < kTold) told.push_back(host_line_text(line));
   evidence.insert(evidence.begin() + (evidence.empty() ? 0 : 1), told.begin(), told.end());
+}
+
+void tell_where(std::span<const LedgerRow> ledger, Verdict& verdict) {
+  const auto row =
+      std::ranges::find_if(ledger, [&](const LedgerRow& each) { return verdict.cause == each.cause; });
+  if (row == ledger.end() || row->lines.empty()) return;
+  verdict.sentence += fmt::format(" Most of all at {}.", host_line_text(row->lines.front()));
 }
 
 std::string host_line_text(const HostLine& line) {

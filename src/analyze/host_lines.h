@@ -38,6 +38,10 @@ std::vector<HostLine> host_lines(const trace::Trace& trace, std::span<const uint
 std::vector<HostLine> lines_of_loaders(const trace::Trace& trace, int rank, int64_t main_pid,
                                        std::span<const int64_t> waits);
 
+// Adds to the verdict's sentence the line that the host was at most while the device waited, or no operator ran, for the
+// verdict's cause; nothing where its row of the ledger has none. The ledger must be there.
+void tell_where(std::span<const LedgerRow> ledger, Verdict& verdict);
+
 // By cause, the lines that a program without a device was at while no operator ran.
 LinesByCause lines_between_operators(const trace::Trace& trace, int rank);
 

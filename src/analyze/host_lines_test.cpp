@@ -55,13 +55,14 @@ class HostLines : public ::testing::Test {
 
 TEST_F(HostLines, AreThoseOfTheProgramsOwnCodeWithWhatTheyCall) {
   std::vector<uint32_t> rows;
-  for (int i = 0; i < 3; ++i) rows.push_back(sample(0, ThreadState::kRunning, {decode, collate, train}));
-  rows.push_back(sample(0, ThreadState::kSleep, {train}));
+  for (int i = 0; i < 9; ++i) rows.push_back(sample(0, ThreadState::kRunning, {decode, collate, train}));
+  for (int i = 0; i < 3; ++i) rows.push_back(sample(0, ThreadState::kSleep, {train}));
+  for (int i = 0; i < 2; ++i) rows.push_back(sample(0, ThreadState::kRunning, {queue}));  // too few to say
   const std::vector<HostLine> lines = host_lines(trace, rows, kMain);
   ASSERT_THAT(lines, SizeIs(2));
   EXPECT_EQ(host_line_text(lines[0]),
-            "collate (data.py:41): 75.0 % of 4 samples, most of them in decode (decoder.py:353)");
-  EXPECT_EQ(host_line_text(lines[1]), "main (train.py:20): 25.0 % of 4 samples; it sleeps");
+            "collate (data.py:41): 64.3 % of 14 samples, most of them in decode (decoder.py:353)");
+  EXPECT_EQ(host_line_text(lines[1]), "main (train.py:20): 21.4 % of 14 samples; it sleeps");
 }
 
 TEST_F(HostLines, OfANativeProgramAreItsFunctions) {
@@ -71,6 +72,10 @@ TEST_F(HostLines, OfANativeProgramAreItsFunctions) {
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_EQ(lines[0].where, "solve (simulation)");
   EXPECT_EQ(lines[0].calls, "memcpy (libc.so.6)");
+  const FrameId nameless = native("?", "/lib/libz.so.1");
+  EXPECT_EQ(
+      host_lines(trace, std::vector{sample(0, ThreadState::kRunning, {}, {nameless, solve})}, kMain)[0].calls,
+      "libz.so.1");
 }
 
 TEST_F(HostLines, StacksSayThatBatchesOrFilesAreWaitedFor) {
@@ -106,10 +111,12 @@ TEST_F(HostLines, BetweenOperatorsHaveTheCauseOfTheGapOrOfTheStack) {
   span(trace::Category::kOperator, 0, 1'000'000);
   span(trace::Category::kOperator, 1'100'000, 2'000'000);
   span(trace::Category::kOperator, 12'000'000, 13'000'000);
+  span(trace::Category::kOperator, 13'010'000, 14'000'000);
   for (int i = 0; i < 6; ++i) {
     sample(0, ThreadState::kRunning, {train}, {}, 500'000);      // in an operator
     sample(0, ThreadState::kRunning, {train}, {}, 1'050'000);    // in a short gap
     sample(0, ThreadState::kSleep, {train}, {}, 5'000'000 + i);  // in a long one
+    sample(0, ThreadState::kRunning, {train}, {}, 13'005'000);   // in one shorter than a moment is known
     sample(0, ThreadState::kRunning, {collate, next, train}, {}, 7'000'000 + i);
   }
   const auto lines = lines_between_operators(trace, 0);
@@ -120,6 +127,15 @@ TEST_F(HostLines, BetweenOperatorsHaveTheCauseOfTheGapOrOfTheStack) {
   EXPECT_EQ(of(Cause::kHostOther)[0].waits, "sleeps");
   ASSERT_THAT(of(Cause::kInput), SizeIs(1));
   EXPECT_EQ(of(Cause::kInput)[0].where, "collate (data.py:41)");
+  Verdict verdict;
+  std::vector<LedgerRow> ledger(2);
+  ledger[1].cause = Cause::kInput;
+  ledger[1].lines = of(Cause::kInput);
+  tell_where(ledger, verdict);
+  EXPECT_EQ(verdict.sentence, "");
+  verdict.cause = Cause::kInput;
+  tell_where(ledger, verdict);
+  EXPECT_THAT(verdict.sentence, testing::HasSubstr("Most of all at collate (data.py:41): "));
 }
 
 // Of a program without steps.

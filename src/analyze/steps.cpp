@@ -72,6 +72,12 @@ void note_outliers(std::span<const int32_t> numbers, StepTime& time) {
                                      k == 0 ? ": warm-up, or the wait for it" : ": an outlier"));
 }
 
+std::string doubt_in_steps(const StepTime& time) {
+  constexpr double kSureEnough = 0.75;
+  if (time.how_found.empty() || time.confidence >= kSureEnough) return {};
+  return fmt::format("that these are the program's steps is only {:.0f} % sure", time.confidence * 100);
+}
+
 std::vector<std::size_t> central_steps(std::span<const StepWindow> steps) {
   std::vector<double> times = times_of(steps);
   double low = quantile(times, 0.25), high = quantile(times, 0.75);

@@ -32,6 +32,9 @@ StepTime step_time(std::span<const StepWindow> steps);
 // Says in the notes which steps took much longer than the median. `numbers`: of the steps of `samples_ms`.
 void note_outliers(std::span<const int32_t> numbers, StepTime& time);
 
+// "that these are the program's steps is 60 % sure", where what they were found by is not sure enough to go without saying.
+std::string doubt_in_steps(const StepTime& time);
+
 // The steps whose time lies between the quartiles: what a typical step looks like, without the warm-up and
 // the interrupted ones. Indices into `steps`; never empty unless `steps` is.
 std::vector<std::size_t> central_steps(std::span<const StepWindow> steps);

@@ -47,6 +47,19 @@ std::optional<MeasuredSteps> measured_steps(const trace::Meta& meta, int rank) {
   return measured;
 }
 
+std::string longer_alone(const MeasuredSteps& measured, double recorded_ms) {
+  constexpr double kLonger = 1.1;  // from here on it is said
+  const double alone = measured.unrecorded.median;
+  if (alone <= kLonger * recorded_ms) return {};
+  return fmt::format(
+      "steps that nobody recorded took {}, longer than the {} of those that were recorded. No recorder makes "
+      "a program "
+      "faster: the machine was not equally free, or the program did not do the same all the time. What is "
+      "told is of "
+      "the recorded steps",
+      fixed_ms(alone, alone), fixed_ms(recorded_ms, alone));
+}
+
 void tell_measured(const MeasuredSteps& measured, StepTime& step) {
   step.unrecorded_ms = measured.unrecorded;
   step.unrecorded_measured = true;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "analyze/estimate.h"
 #include "trace/trace.h"
@@ -25,6 +26,9 @@ struct MeasuredSteps {
 
 // Of one rank. Nothing: fewer than two parts were left alone, or none was recorded.
 std::optional<MeasuredSteps> measured_steps(const trace::Meta& meta, int rank);
+
+// What there is to say where steps that nobody recorded took longer than recorded ones of `recorded_ms`; else empty.
+std::string longer_alone(const MeasuredSteps& measured, double recorded_ms);
 
 // Puts that into the step, whose recorded time must be there, with what to know before trusting it.
 void tell_measured(const MeasuredSteps& measured, StepTime& step);

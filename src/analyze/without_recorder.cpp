@@ -1,16 +1,10 @@
 #include "analyze/without_recorder.h"
 
 #include <algorithm>
-#include <cmath>
-
-#include <fmt/format.h>
-
-#include "core/units.h"
+#include <utility>
 
 namespace hone::analyze {
 namespace {
-
-constexpr double kLonger = 1.1;  // of the recorded step, from which on it is said
 
 void scale_all(std::vector<double>& values, double factor) {
   for (double& value : values) value *= factor;
@@ -80,14 +74,8 @@ class RecorderRemover {
 void take_out_recorder(const MeasuredSteps& measured, StepProfile& profile, StepTime& step,
                        std::vector<std::string>& warnings) {
   const double recorded = step.ms.median, alone = measured.unrecorded.median;
-  if (alone > kLonger * recorded)
-    warnings.push_back(
-        fmt::format("steps that nobody recorded took {}, longer than the {} of those that were recorded. No "
-                    "recorder makes a "
-                    "program faster: the machine was not equally free, or the program did not do the same "
-                    "all the time. What is "
-                    "told is of the recorded steps",
-                    fixed_ms(alone, alone), fixed_ms(recorded, alone)));
+  if (std::string longer = longer_alone(measured, recorded); !longer.empty())
+    warnings.push_back(std::move(longer));
   if (alone >= recorded || alone <= 0) return;
   RecorderRemover(profile).remove(recorded - alone);
   profile.without_recorder = true;

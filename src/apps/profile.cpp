@@ -45,6 +45,7 @@ constexpr const char* kGoOn = "go-on";
 constexpr const char* kStop = "stop";
 constexpr const char* kAuto = "auto";
 constexpr const char* kOff = "off";
+constexpr int kSignalled = 128;  // and the signal: the status of what one ended
 
 struct ProfileOptions {
   std::vector<std::string> command;
@@ -205,13 +206,16 @@ class ProfileRun {
   Result<observe::SessionOptions> prepare();
   Status divide_output(observe::SessionOptions& session_options);
   std::string recorded_path() const;
+  std::string early_end() const;
+  std::string shorter_wait() const;
+  double seconds() const { return static_cast<double>(recorded_.end_ns - recorded_.start_ns) * 1e-9; }
   Roofs roofs_for(const trace::Trace& trace);
   Status explain();
   bool tell_hot_lines();
   Status explain_safely();
   void explain_or_say();
   bool recorded_blocks() const;
-  void finish(int program_status);
+  void finish();
   std::string program() const { return report::clean_utf8(options_.command[0]); }
   // Beside what the program says itself, on stderr: its standard output is its own.
   static void tell(const std::string& text) { say("hone: " + text + "\n"); }
@@ -228,6 +232,7 @@ class ProfileRun {
   bool has_hot_lines_ = false;
   bool tried_ = false;  // to explain what is complete
   bool program_ended_ = false;
+  int program_status_ = 0;    // once it has ended
   bool lacks_roofs_ = false;  // the report is of a program on the CPU, and was written without them
 };
 
@@ -259,11 +264,42 @@ std::string ProfileRun::recorded_path() const {
   return !recorded_blocks() && fs::exists(log, failed) ? log.string() : folder_.path.string();
 }
 
+// How the program ended, where it did before all was recorded that was wanted, and what is missing for that; else empty.
+std::string ProfileRun::early_end() const {
+  if (recorded_.complete || !program_ended_) return {};
+  std::string how = fmt::format("with exit status {}", program_status_);
+  if (program_status_ > kSignalled && program_status_ < kSignalled + NSIG)
+    if (const char* name = sigabbrev_np(program_status_ - kSignalled); name != nullptr)
+      how = fmt::format("by SIG{}", name);
+  std::string missing;
+  const auto look_for = [&](Mode mode, std::string_view what) {
+    if (std::ranges::any_of(recorded_.blocks, [&](const auto& block) { return block.mode == mode; })) return;
+    missing += fmt::format("{}{}", missing.empty() ? "; it lacks " : ", ", what);
+  };
+  look_for(Mode::kOperators, "operators");
+  if (options_.stacks != kOff) look_for(Mode::kStacks, "stacks of the host");
+  if (recorded_.any_device && (options_.counters == kAuto || !options_.kernel.empty()))
+    look_for(Mode::kCounters, "hardware counters");
+  return fmt::format("the program ended {}, {:.1f} s after its start and before recording was complete{}",
+                     how, seconds(), missing);
+}
+
+// ", or wait less (--wait 0.3)", where that may help.
+std::string ProfileRun::shorter_wait() const {
+  constexpr double kShare = 0.1, kUseful = 0.05;  // of the program's time
+  const double wait_s = std::max(kUseful, kShare * seconds());
+  return wait_s < options_.wait_s ? fmt::format(", or wait less (--wait {:.1g})", wait_s) : "";
+}
+
 // What was recorded so far becomes the run folder's trace and report.
 Status ProfileRun::explain() {
   const Progress progress = [](double, const std::string&) { return !interrupted(); };
   HONE_ASSIGN(Recording recording, read_recording({recorded_path()}, progress));
   observe::read_source_lines(recording.trace);
+  if (std::string early = early_end(); !early.empty()) {
+    std::vector<std::string>& warnings = recording.trace.meta.warnings;
+    warnings.insert(warnings.begin(), std::move(early));
+  }
   const Roofs roofs = roofs_for(recording.trace);
   HONE_ASSIGN(analyze::Analysis analysis, analyse_recording(recording, roofs, options_.top));
   if (!roofs.compute.empty() || !roofs.memory.empty()) recording.roofs = roofs;
@@ -317,8 +353,8 @@ void ProfileRun::explain_or_say() {
   if (!recorded_blocks())
     tell(
         fmt::format("nothing was recorded: '{}' ended {:.1f} s after its start, before it was known what its "
-                    "steps are, or before its first recorded step; let it run longer, or wait less (--wait)",
-                    program(), static_cast<double>(recorded_.end_ns - recorded_.start_ns) * 1e-9));
+                    "steps are, or before its first recorded step; let it run longer{}",
+                    program(), seconds(), shorter_wait()));
   else
     tell("not explained: " + report::clean_utf8(status.error().message));
   for (const std::string& note : recorded_.notes_of_program) tell(report::clean_utf8(note));
@@ -328,10 +364,10 @@ void ProfileRun::explain_or_say() {
 }
 
 // What is said once the program has ended.
-void ProfileRun::finish(int program_status) {
+void ProfileRun::finish() {
   if (!analysis_ && !recorded_blocks()) remove_unused(folder_, has_hot_lines_);
   if (!analysis_) return;
-  info_.observed->exit_code = program_status;
+  info_.observed->exit_code = program_status_;
   if (const Status status = trace::write_run_info(folder_.path, info_); !status.ok())
     tell(report::clean_utf8(status.error().message));
   // All that they hold is in the trace now.
@@ -414,7 +450,7 @@ Status ProfileRun::run(int& exit_code) {
     else if (analysis_ && !session.exit_status() && !is_silenced())
       tell(fmt::format("recorded; the report is {}; '{}' goes on", page_.string(), program()));
   }
-  const int program_status = session.wait();
+  program_status_ = session.wait();
   requests.reset();
   if (onednn_) onednn_->finish();
   program_ended_ = true;
@@ -423,9 +459,9 @@ Status ProfileRun::run(int& exit_code) {
   for (const std::string& note : recorded_.notes) tell(note);
   if (!options_.kernel.empty() && !recorded_.any_device)
     tell("--kernel: the program used no GPU, so no kernels were counted");
-  finish(program_status);
+  finish();
   const bool ended_by_us = goes_on && options_.then == kStop;
-  exit_code = ended_by_us ? (analysis_ ? 0 : 1) : program_status;
+  exit_code = ended_by_us ? (analysis_ ? 0 : 1) : program_status_;
   return {};
 }
 

@@ -30,7 +30,7 @@ class Word {
   Word(std::string_view text, std::size_t start) : text_(text), start_(start), end_(start) {}
 
   std::size_t scan() {
-    while (take_letters() || take_joint() || take_group() || take_value()) {
+    while (take_letters() || take_joint() || take_line() || take_group() || take_value()) {
     }
     return end_;
   }
@@ -55,6 +55,16 @@ class Word {
     if (!dot && !colons) return false;
     end_ += dot ? 1 : 2;
     evidence_ = true;
+    return true;
+  }
+
+  // ":32" behind the name of a file.
+  bool take_line() {
+    const std::string_view before = text_.substr(start_, end_ - start_);
+    if (at(text_, end_) != ':' || !is_digit(at(text_, end_ + 1)) ||
+        before.find('.') == std::string_view::npos)
+      return false;
+    for (++end_; is_digit(at(text_, end_));) ++end_;
     return true;
   }
 

@@ -32,6 +32,13 @@ TEST(CodeParts, FindsNamesAndSettings) {
   EXPECT_EQ(marked("torch.compile(mode=\"max-autotune\")"), "`torch.compile(mode=\"max-autotune\")`");
 }
 
+TEST(CodeParts, KeepsTheLineWithItsFile) {
+  EXPECT_EQ(marked("- main (train.py:20): 52 % of 1123 samples"),
+            "- main (`train.py:20`): 52 % of 1123 samples");
+  EXPECT_EQ(marked("in inflate (libz.so.1): 3"), "in inflate (`libz.so`.1): 3")
+      << "what ends in a number is no name";
+}
+
 TEST(CodeParts, LeavesWordsAndNumbersAlone) {
   for (const char* text : {"7.70 ms of the 29.80 ms step (25.8 %).", "the T×T scores, e.g. of attention",
                            "rank(s) and step(s)", "a = b", "channels-first images: 3×224×224", "", "…",

@@ -60,7 +60,9 @@ std::string measured_sentence(const analyze::StepTime& step) {
   const std::string each = fixed_ms(alone.median, median), range = fixed_range(alone.low, alone.high, median);
   std::string text = fmt::format(". Without the recorder a step takes {}{}, measured in the same run", each,
                                  range == each ? "" : " (" + range + ")");
-  if (const std::string cost = recorder_text(step); !cost.empty()) text += "; recording adds " + cost;
+  // Where steps that nobody recorded took longer, medians of blocks do not tell what recording adds.
+  const std::string cost = alone.median <= median ? recorder_text(step) : "";
+  if (!cost.empty()) text += "; recording adds " + cost;
   return text;
 }
 

@@ -464,12 +464,14 @@ TEST(Terminal, KeepsItsWidthForDevicesToo) {
 
 // A stranger reads no further than a screen: 40 lines.
 TEST(Terminal, SaysWhatToChangeOnItsFirstScreen) {
-  std::istringstream lines(explain_terminal(fabricate::device_analysis(), {96, false}));
+  const std::string all = explain_terminal(fabricate::device_analysis(), {96, false});
+  EXPECT_GT(all.find("warm-up"), all.find("About these steps"));
+  std::istringstream lines(all);
   std::string screen;
   for (std::string line; std::count(screen.begin(), screen.end(), '\n') < 40 && std::getline(lines, line);)
     screen += line + "\n";
   for (const char* said : {"The device waits for the host", "NVIDIA H200", "2 ranks", "9 steps of 29.80 ms",
-                           "warm-up", "host sync", "7.70 ms", "1. keep the loss on the device",
+                           "host sync", "7.70 ms", "1. keep the loss on the device",
                            "wins about 7.10 ms, 23.8 % of the step", "148 calls of aten::item"})
     EXPECT_NE(screen.find(said), std::string::npos) << said << "\n" << screen;
 }

@@ -23,6 +23,7 @@
 #include "analyze/device/step_timeline.h"
 #include "analyze/device/study.h"
 #include "analyze/estimate.h"
+#include "analyze/host_lines.h"
 #include "analyze/host_use.h"
 #include "analyze/rules.h"
 #include "analyze/steps.h"
@@ -89,8 +90,7 @@ StepTime step_time(const Study& study) {
   time.how_found = found.how.empty() ? "marks in the trace" : found.how;
   if (!found.how.empty() && found.confidence > 0) time.confidence = found.confidence;
   time.notes = found.notes;
-  if (!found.how.empty() && found.confidence > 0 && found.confidence < 1)
-    time.notes.push_back(fmt::format("found with a confidence of {}", format_percent(found.confidence)));
+  if (std::string doubt = doubt_in_steps(time); !doubt.empty()) time.notes.push_back(std::move(doubt));
   std::vector<int32_t> numbers;
   for (const DeviceStep& step : study.timelines[study.headline].steps) numbers.push_back(step.step);
   note_outliers(numbers, time);
@@ -358,6 +358,11 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   warn_of_clocks(study, analysis);
   warn_of_ranks(!trace.meta.blocks.empty(), analysis);
   analysis.warnings.insert(analysis.warnings.end(), doubts.begin(), doubts.end());
+  if (gains.measured())
+    if (std::string longer = longer_alone(*gains.measured(), analysis.step.as_recorded().median);
+        !longer.empty())
+      analysis.warnings.push_back(std::move(longer));
+  tell_where(analysis.ledger, analysis.verdict);
   qualify(study.evidence[study.headline], analysis);
   tell_ranks_of_other_runs(study, analysis);
   tell_without_cpu(use, analysis);

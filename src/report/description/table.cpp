@@ -1,5 +1,7 @@
 #include "report/description/table.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/units.h"
@@ -61,7 +63,8 @@ std::string value_text(const OrderedJson& value, Unit unit, double step_ms) {
   switch (unit) {
     case Unit::kInteger:
     case Unit::kCount:
-      return fmt::format("{:.0f}", number);
+      // What comes once in several steps is no nothing.
+      return number > 0 && number < 0.95 ? fmt::format("{:.2g}", number) : fmt::format("{:.0f}", number);
     case Unit::kMs:
       return fixed_ms(number, step_ms);
     case Unit::kUs:
@@ -95,6 +98,20 @@ ColumnKind column_kind(Unit unit) {
       return ColumnKind::kText;
     default:
       return ColumnKind::kNumber;
+  }
+}
+
+void drop_empty_columns(Grid& grid) {
+  const auto says_nothing = [&](std::size_t column) {
+    return std::ranges::all_of(grid.rows, [&](const GridRow& row) {
+      return row.cells[column].text.empty() && row.cells[column].under.empty();
+    });
+  };
+  for (std::size_t column = grid.columns.size(); !grid.rows.empty() && column-- > 0;) {
+    if (!says_nothing(column)) continue;
+    const auto at = static_cast<std::ptrdiff_t>(column);
+    grid.columns.erase(grid.columns.begin() + at);
+    for (GridRow& row : grid.rows) row.cells.erase(row.cells.begin() + at);
   }
 }
 

@@ -188,6 +188,9 @@ GridCell grid_cell(const Field<Row>& field, const Row& row, const analyze::Analy
   return cell;
 }
 
+// Columns of which no row has anything: targets, where no number has one.
+void drop_empty_columns(Grid& grid);
+
 // The columns that `form` shows of these rows.
 template <typename Row, typename Rows>
 Grid make_grid(const Fields<Row>& fields, const Rows& rows, const analyze::Analysis& analysis, Form form) {
@@ -203,6 +206,7 @@ Grid make_grid(const Fields<Row>& fields, const Rows& rows, const analyze::Analy
     for (const Field<Row>* field : shown) line.cells.push_back(grid_cell(*field, row, analysis, form));
     grid.rows.push_back(std::move(line));
   }
+  drop_empty_columns(grid);
   return grid;
 }
 

@@ -172,7 +172,8 @@ Section step_part(const Analysis& analysis) {
             "begins at 0; calls before that ran ahead of the device. Where a device is idle, the colour on "
             "its main stream is the cause." +
                 order_of_ranks(analysis) + early_launches(analysis)
-          : "The step nearest to the median: the host's threads with their nested calls.";
+          : std::string("The step nearest to the median: the host's threads with their nested calls.") +
+                (gaps.empty() ? "" : " Where its main thread runs no operator, the colour is the cause.");
   return section("timeline", "One step",
                  lead +
                      " Click it: the wheel zooms, dragging or the arrow keys pan, + and − zoom, 0 shows all" +

@@ -15,7 +15,8 @@ namespace {
 using analyze::CountedKernel, analyze::CounterFigure, analyze::KernelFinding;
 
 constexpr std::size_t kCountedShown = 10;
-constexpr std::size_t kStudied = 3;  // with all their numbers
+constexpr std::size_t kStudied = 3;      // with all their numbers
+constexpr double kWorthStudying = 0.05;  // of the step
 
 std::string section_line(const CountedKernel& kernel, std::string_view section, const TerminalStyle& style) {
   std::string text;
@@ -25,8 +26,10 @@ std::string section_line(const CountedKernel& kernel, std::string_view section, 
   return wrapped(fmt::format("{}: {}", section, text), 5, style, 2);
 }
 
-std::string what_is_wrong(const KernelFinding& row, const TerminalStyle& style) {
-  std::string out = wrapped(row.title + ": " + row.fix, 5, style, 2);
+std::string what_is_wrong(const CountedKernel& kernel, const KernelFinding& row, const TerminalStyle& style) {
+  // The kernel's sentence ends with what is wrong first.
+  const bool told = kernel.sentence.ends_with(row.title);
+  std::string out = wrapped(told ? "→ " + row.fix : row.title + ": " + row.fix, 5, style, 2);
   if (const std::string gain = kernel_gain_text(row); !gain.empty())
     out += paint(wrapped("wins " + gain, 7, style), Colour::kGreen, style);
   std::string details;
@@ -53,7 +56,7 @@ std::string hot_lines(const CountedKernel& kernel, const TerminalStyle& style) {
 std::string studied(const CountedKernel& kernel, std::size_t number, const TerminalStyle& style) {
   std::string out =
       wrapped(fmt::format("{}. {}: {}", number, clean_utf8(kernel.name), kernel.sentence), 2, style, 3);
-  for (const KernelFinding& row : kernel.findings) out += what_is_wrong(row, style);
+  for (const KernelFinding& row : kernel.findings) out += what_is_wrong(kernel, row, style);
   if (!kernel.disagreement.empty()) out += wrapped("note: " + kernel.disagreement, 5, style, 6);
   out += hot_lines(kernel, style);
   std::string sections;
@@ -75,8 +78,13 @@ std::string counted_kernels(const analyze::Analysis& analysis, const TerminalSty
                                 : "Kernels under the counters";
   std::string out = heading(title, style) + table(grid, style, true);
   out += paint(wrapped(fmt::format("{}.", counters_note(analysis)), 2, style), Colour::kFaint, style);
+  // Of kernels that hardly matter to the step the table says enough; who studies one asked for it.
+  const auto matters = [&](const CountedKernel& kernel) {
+    return kernel.share <= 0 || kernel.share >= kWorthStudying || analysis.counted_kernels.size() == 1;
+  };
   for (std::size_t i = 0; i < std::min(kStudied, all); ++i)
-    out += "\n" + studied(analysis.counted_kernels[i], i + 1, style);
+    if (matters(analysis.counted_kernels[i]))
+      out += "\n" + studied(analysis.counted_kernels[i], i + 1, style);
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/units.h"
 #include "report/description/grids.h"
 #include "report/device_words.h"
 #include "report/sampled_words.h"
@@ -28,11 +29,20 @@ constexpr std::size_t kWarningsAbove = 2;  // the first screen is for what to ch
 
 std::string about(const Analysis& analysis, const TerminalStyle& style) {
   std::string out = wrapped(shortened(clean_utf8(analysis.source), 2 * style.width), 0, style);
-  std::string facts = analysis.device.empty() ? "" : analysis.device + ", ";
+  std::string facts = analysis.device.empty()    ? ""
+                      : analysis.device == "cpu" ? "on the CPU, "
+                                                 : analysis.device + ", ";
   if (analysis.ranks.size() > 1) facts += fmt::format("{} ranks, ", analysis.ranks.size());
   out += wrapped(facts + steps_sentence(analysis.step), 0, style);
-  for (const std::string& note : analysis.step.notes) out += wrapped(note, 0, style);
   return paint(out, Colour::kFaint, style);
+}
+
+// What to know of the steps, for who has read what they are.
+std::string about_steps(const Analysis& analysis, const TerminalStyle& style) {
+  if (analysis.step.notes.empty()) return "";
+  std::string out = heading("About these steps", style);
+  for (const std::string& note : analysis.step.notes) out += wrapped("- " + note, 2, style, 2);
+  return out;
 }
 
 std::string finding(const analyze::Finding& row, int number, bool full, const Analysis& analysis,
@@ -118,8 +128,13 @@ std::string critical_path(const Analysis& analysis, const TerminalStyle& style) 
   const std::string title =
       longest.size() == all
           ? std::string("The critical path")
-          : fmt::format("The critical path: the {} longest of {} segments", longest.size(), all);
-  return heading(title, style) + table(path_grid(analysis, Form::kTerminal, longest), style);
+          : fmt::format("The critical path, the {} longest of {} segments", longest.size(), all);
+  const std::string of_recorded =
+      analysis.step.recorded_ms
+          ? fmt::format(" of a recorded step, {}",
+                        fixed_ms(analysis.step.recorded_ms->median, analysis.step.ms.median))
+          : "";
+  return heading(title + of_recorded, style) + table(path_grid(analysis, Form::kTerminal, longest), style);
 }
 
 }  // namespace
@@ -146,6 +161,7 @@ std::string explain_terminal(const Analysis& analysis, const TerminalStyle& styl
   out += phases(analysis, style);
   if (analysis.coverage)
     out += "\n" + wrapped("Coverage: " + coverage_sentence(*analysis.coverage), 0, style, 2);
+  out += about_steps(analysis, style);
   if (rest != analysis.warnings.end()) out += "\n" + warnings({rest, analysis.warnings.end()}, style);
   return out;
 }

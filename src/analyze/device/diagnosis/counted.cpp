@@ -5,6 +5,7 @@
 namespace hone::analyze::device {
 
 std::string count_text(double count) {
+  if (count > 0 && count < 0.95) return fmt::format("{:.2g}", count);  // once in several steps
   return count >= 10 || std::abs(count - std::round(count)) < 0.05 ? fmt::format("{:.0f}", count)
                                                                    : fmt::format("{:.1f}", count);
 }

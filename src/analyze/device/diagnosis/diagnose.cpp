@@ -132,6 +132,8 @@ class Diagnoser {
     put(arguments, "files", file_remedy(entries));
     put(arguments, "micro_batches", micro_batch_remedy(bubble_.best.micro_batches));
     put(arguments, "turns", loop_remedy(own_.loops));
+    put(arguments, "masters",
+        program_.trains ? " (weights in bf16, their f32 copies in the optimizer)" : " (weights in bf16)");
     put(arguments, "batches", batch_advice(facts_, true));
     put(arguments, "optimizer", optimizer_advice(facts_));
     put(arguments, "unnamed",
@@ -381,6 +383,7 @@ class Diagnoser {
   void find(Cause cause, const Account& account, const LedgerRow& row) {
     if (cause == Cause::kFloor || step() <= 0) return;
     double left = row.predicted_gain_ms;
+    bool first = true;  // the lines are the cause's: they are told once
     for (const RuleGain& each : by_gain(account)) {
       const DeviceRule& rule = row_of(cause, each.row->rule);
       const double ms = each.ms, gain = std::min(left, each.gain_ms);
@@ -392,7 +395,7 @@ class Diagnoser {
                                      evidence(rule, entries, whole, gain), fill(fix_of(rule), whole),
                                      joined(caveat(rule, whole), more_than(each.row->rule, ms, each.gain_ms)),
                                      gain, is_bound(cause), ms, named(entries), row.lines});
-      tell_lines(row.lines, diagnosis_.findings.back().evidence);
+      if (std::exchange(first, false)) tell_lines(row.lines, diagnosis_.findings.back().evidence);
     }
   }
 

@@ -49,16 +49,14 @@ constexpr DeviceRule kTrafficRules[] = {
      .summary = "{count:conversion kernels} a step: {ms}",
      .item = kWorkItem,
      .word = "only converts the type",
-     .fix = {.pytorch = "keep what products read in their type, so that nothing is converted (weights in "
-                        "bf16, their f32 copies in the optimizer); torch.compile joins conversions with "
+     .fix = {.pytorch = "keep what products read in their type, so that nothing is converted{masters}; "
+                        "torch.compile joins conversions with "
                         "passes next to them, not with products",
-             .jax = "keep what products read in their type (weights in bf16, their f32 copies in the "
-                    "optimizer), so that nothing is converted",
+             .jax = "keep what products read in their type{masters}, so that nothing is converted",
              .hone = kFuseWithHone,
              .native =
                  "convert in the kernel that writes the tensor, or keep it in the type that products read"},
-     .caveat = {.native =
-                    "small updates are lost in bf16: the copies that the optimizer changes stay in f32"}},
+     .training_caveat = "small updates are lost in bf16: the copies that the optimizer changes stay in f32"},
     {.rule = Rule::kOneHotProducts,
      .id = "one_hot_products",
      .cause = Cause::kAvoidableTraffic,
