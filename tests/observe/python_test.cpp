@@ -202,7 +202,7 @@ TEST_F(ProfileOfDevices, ExplainsKernelsWithTheOperatorsThatLaunchedThem) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, "trained\n");
   const std::map<std::string, int> expected = {
-      {"left alone", 12}, {"timeline", 6}, {"operators", 1}, {"stacks", 1}};
+      {"left alone", 12}, {"timeline", 6}, {"operators", 1}, {"stacks", 1}, {"counters", 1}};
   EXPECT_EQ(modes(), expected) << result.err;
   const json explained = read_json("explain.json");
   ASSERT_TRUE(explained.contains("coverage")) << result.err;
@@ -219,7 +219,7 @@ TEST_F(ProfileOfDevices, TellsStepsByTheCallThatComesOnceInThem) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, "launched\n");
   const std::map<std::string, int> expected = {
-      {"left alone", 12}, {"timeline", 6}, {"operators", 1}, {"stacks", 1}};
+      {"left alone", 12}, {"timeline", 6}, {"operators", 1}, {"stacks", 1}, {"counters", 1}};
   EXPECT_EQ(modes(), expected) << result.err;
   const json explained = read_json("explain.json");
   ASSERT_TRUE(explained.contains("step")) << result.err;
