@@ -505,12 +505,15 @@ class SegmentReader {
   }
 
   // Recorders on several threads need not write in order of time.
-  static void put_in_order(Meta& meta) {
+  // `spans` begin at `first_ns` of the blocks' clock.
+  static void put_in_order(Meta& meta, const SpanTable& spans, int64_t first_ns) {
     std::stable_sort(
         meta.blocks.begin(), meta.blocks.end(),
         [](const RecordingBlock& a, const RecordingBlock& b) { return a.start_ns < b.start_ns; });
     for (std::size_t i = 1; i < meta.blocks.size(); ++i)
       meta.blocks[i - 1].end_ns = std::min(meta.blocks[i - 1].end_ns, meta.blocks[i].start_ns);
+    std::erase_if(meta.blocks,
+                  [&](const RecordingBlock& block) { return is_empty_look(block, spans, first_ns); });
     // Until the recorder has been there, blocks are one, whatever the session divides.
     std::vector<RecordingBlock> blocks;
     bool untouched = true;
@@ -528,6 +531,14 @@ class SegmentReader {
     leave_out_first_look(meta.blocks);
     std::stable_sort(meta.marks.begin(), meta.marks.end(),
                      [](const StepMark& a, const StepMark& b) { return a.time_ns < b.time_ns; });
+  }
+
+  // A session that looks at a program which still starts finds nothing, and nothing is attached: its launches are not
+  // known afterwards, either.
+  static bool is_empty_look(const RecordingBlock& block, const SpanTable& spans, int64_t first_ns) {
+    if (!block.recorded() || block.number != kFirstLook || block.last_launch != 0) return false;
+    return std::none_of(spans.start_ns.begin(), spans.start_ns.end(),
+                        [&](int64_t start_ns) { return block.contains(start_ns + first_ns); });
   }
 
   // Before its blocks, a session records for a moment to learn what the program does; CUPTI attaches then. That is
@@ -575,7 +586,7 @@ class SegmentReader {
     file = std::move(builder_).finish(clock, has_clock);
     const int64_t first = file.epoch_ns - clock;
     Meta& meta = file.trace.meta;
-    put_in_order(meta);
+    put_in_order(meta, file.trace.spans, first);
     add_resources(file.trace);
     for (RecordingBlock& block : meta.blocks) block.start_ns -= first, block.end_ns -= first;
     for (StepMark& mark : meta.marks) mark.time_ns -= first;

@@ -314,6 +314,17 @@ TEST(Segments, BlocksAndMarksAreOnTheClockOfTheTrace) {
   EXPECT_FALSE(meta.cut_off);
 }
 
+// As when the program still imports what it needs.
+TEST(Segments, ALookThatFoundNothingLeavesTheProgramUntouched) {
+  SegmentWriter writer;
+  writer.mode(Mode::kTimeline, kFirstLook, 1000).mode(Mode::kWaiting, kFirstLook, 2000);
+  writer.mode(Mode::kLeftAlone, 1, 3000).mode(Mode::kTimeline, 2, 4000);
+  writer.add(writer.kernel("gemm", 4500, 100, 1)).mode(Mode::kFinished, 3, 5000);
+  EXPECT_THAT(trace_of(writer).meta.blocks,
+              ElementsAre(RecordingBlock{0, 1, BlockMode::kUntouched, -1500, -500},
+                          RecordingBlock{0, 2, BlockMode::kTimeline, -500, 500}));
+}
+
 TEST(Segments, TheFirstLookCountsWhereNothingElseWasRecorded) {
   SegmentWriter writer;
   writer.mode(Mode::kLeftAlone, 1, 1000).mode(Mode::kTimeline, kFirstLook, 2000);
