@@ -12,14 +12,16 @@ namespace hone::analyze {
 struct FrameworkText {
   std::string_view pytorch = {};
   std::string_view jax = {};
+  std::string_view tensorflow = {};
   std::string_view hone = {};
   std::string_view native = {};  // for programs that call the device's libraries themselves
 
   constexpr std::string_view of(trace::Framework framework) const {
-    const std::string_view own = framework == trace::Framework::kPyTorch ? pytorch
-                                 : framework == trace::Framework::kJax   ? jax
-                                 : framework == trace::Framework::kHone  ? hone
-                                                                         : native;
+    const std::string_view own = framework == trace::Framework::kPyTorch      ? pytorch
+                                 : framework == trace::Framework::kJax        ? jax
+                                 : framework == trace::Framework::kTensorFlow ? tensorflow
+                                 : framework == trace::Framework::kHone       ? hone
+                                                                              : native;
     return own.empty() ? native : own;
   }
 };

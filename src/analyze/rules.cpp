@@ -209,12 +209,18 @@ constexpr HostProgramRule kHostProgramRules[] = {
      .fix = {.pytorch =
                  "run these operators in bf16 (torch.autocast(\"cpu\", dtype=torch.bfloat16)), where the "
                  "CPU computes in it",
+             .jax = "compute in jnp.bfloat16, where the CPU does that",
              .native = "run these operators in a narrower type"},
      .caveat = "changes the numbers: compare the outputs, or the loss curve"},
     {.cause = Cause::kLayout,
      .summary = "{count} copies and transposes, {bytes} moved without arithmetic",
      .operator_evidence = "{name}: {ms} for {bytes}",
      .fix = {.pytorch = "{one_order}",
+             .jax = "keep one order through the model: images as NHWC in dimension_numbers, no jnp.transpose "
+                    "that jnp.einsum does without",
+             .tensorflow =
+                 "keep one order through the model: images as NHWC, the default data_format, no tf.transpose "
+                 "that tf.einsum does without",
              .native = "keep one order through the program, without copies that only change it; channels "
                        "last for images"}},
     {.cause = Cause::kAvoidableTraffic,
@@ -222,6 +228,9 @@ constexpr HostProgramRule kHostProgramRules[] = {
          "{name}: {ms}; fused with {fuses_with} it would not move {avoidable} of its {bytes}",
      .fix = {.pytorch = "use torch.compile(model): it joins chains of pointwise and normalising operators "
                         "into one",
+             .jax = "put jax.jit around the whole step: what it compiles at once, XLA joins",
+             .tensorflow = "use tf.function(jit_compile=True), which joins chains of pointwise and "
+                           "normalising operators into one",
              .native = "join chains of pointwise and normalising passes into one"},
      .caveat = "what the backward pass needs is still written"},
     {.cause = Cause::kKernelInefficiency,
@@ -229,6 +238,10 @@ constexpr HostProgramRule kHostProgramRules[] = {
      .summary = "{count} operators above their floors",
      .operator_evidence = "{name}: {ms} above its floor of {floor}; {fraction} of the {roof} roof",
      .fix = {.pytorch = "{kernels}",
+             .jax = "give each operator more work (larger batches, jax.vmap over loops), or compute in "
+                    "another order of dimensions",
+             .tensorflow = "try tf.function(jit_compile=True), another number of threads "
+                           "(tf.config.threading.set_intra_op_parallelism_threads), or larger batches",
              .native = "try another library or algorithm for these shapes, another number of threads, or "
                        "channels last for convolutions"},
      .caveat = "the gain assumes that a good kernel exists: {attainable} of the roof for the largest "
@@ -237,15 +250,27 @@ constexpr HostProgramRule kHostProgramRules[] = {
      .threshold = 0.05,
      .gain = Gain::kAboveRecorder,
      .summary = "{gaps}, {gap} each on average: {whose}",
-     .fix = {.pytorch = "{fewer}", .native = "use fewer and larger operators, or larger batches"},
+     .fix = {.pytorch = "{fewer}",
+             .jax = "put jax.jit around the whole step, and lax.scan or jax.vmap in the place of Python "
+                    "loops inside it; or use larger batches",
+             .tensorflow = "put tf.function around the whole step (jit_compile=True makes fewer and larger "
+                           "operators of it); or use larger batches",
+             .native = "use fewer and larger operators, or larger batches"},
      .caveat = "about {kept} of each gap are left out: what {issuing} an operator costs"},
     {.cause = Cause::kHostSync,
      .title = "{ms} per step the host waits",
      .fix = {.pytorch = "remove waits from the step (.item(), .cpu(), prints of values, locks)",
+             .jax = "remove reads of results from the step (float(x), np.asarray, block_until_ready, "
+                    "prints): keep them as arrays and read them once in many steps",
+             .tensorflow = "remove reads of results from the step (.numpy(), float(x), prints): keep them "
+                           "in tf.keras.metrics and read them once in many steps",
              .native = "remove waits from the step (reads of results, prints of values, locks)"}},
     {.cause = Cause::kInput,
      .summary = "{ms} in data loading while no operator ran",
-     .fix = {.pytorch = "{batches}", .native = "prepare batches ahead, in other threads or processes"}},
+     .fix = {.pytorch = "{batches}",
+             .tensorflow = "prepare batches ahead: Dataset.map(…, num_parallel_calls=tf.data.AUTOTUNE), "
+                           "cache(), and prefetch(tf.data.AUTOTUNE) at the end",
+             .native = "prepare batches ahead, in other threads or processes"}},
     {.cause = Cause::kIo,
      .summary = "{ms} in reads and writes while no operator ran",
      .fix = {.native = "read files ahead in workers, keep them in memory, write checkpoints in the "
@@ -258,6 +283,10 @@ constexpr HostProgramRule kHostProgramRules[] = {
      .title = "{ms} per step is spent compiling",
      .fix = {.pytorch = "pad inputs to a few fixed shapes, or use torch.compile(dynamic=True): each new "
                         "shape compiles again",
+             .jax = "pad inputs to a few fixed shapes, and pass numbers that change as arrays: each new "
+                    "shape, and each new static argument, compiles again; jax_log_compiles names the reason",
+             .tensorflow = "pad inputs to a few fixed shapes, give tf.function an input_signature, and pass "
+                           "numbers that change as tensors: each new shape and Python value traces again",
              .native = "pad inputs to a few fixed shapes: each new shape compiles again"},
      .caveat = "the first steps always compile: record later ones"},
     {.cause = Cause::kHostOther,

@@ -58,6 +58,10 @@ inline constexpr FrameworkName kNamesOfFrameworks[] = {
     {"lax.", trace::Framework::kJax},
     {"XLA", trace::Framework::kJax},
     {"Flax", trace::Framework::kJax},
+    {"tf.function", trace::Framework::kTensorFlow},
+    {"tf.keras", trace::Framework::kTensorFlow},
+    {"tf.config", trace::Framework::kTensorFlow},
+    {"jit_compile", trace::Framework::kTensorFlow},
     {"--lossy", trace::Framework::kHone},
     {"(pass", trace::Framework::kHone},
     {"CUBLAS_", trace::Framework::kNative},
@@ -75,13 +79,15 @@ inline bool names(std::string_view text, std::string_view name) {
   return false;
 }
 
-// The first name in `text` that a program of `framework` has no use for; empty: none. Frameworks without advice
-// of their own are told what is told to programs that call the device themselves. A text for programs of any
-// framework may hold no name at all: `framework` is none.
+// The first name in `text` that a program of `framework` has no use for; empty: none. TensorFlow, whose advice is
+// not written for every rule, is told for the others what is told to programs that call the device
+// themselves. A text for programs of any framework may hold no name at all: `framework` is none.
 inline std::string_view foreign_name(std::string_view text, std::optional<trace::Framework> framework) {
-  if (framework == trace::Framework::kTensorFlow) framework = trace::Framework::kNative;
+  const auto may_name = [&](trace::Framework of) {
+    return framework == of || (framework == trace::Framework::kTensorFlow && of == trace::Framework::kNative);
+  };
   for (const FrameworkName& row : kNamesOfFrameworks)
-    if (framework != row.framework && names(text, row.name)) return row.name;
+    if (!may_name(row.framework) && names(text, row.name)) return row.name;
   return {};
 }
 

@@ -223,6 +223,10 @@ Result<std::vector<ImportedFile>> read_format(const Input& input, Sniffing look,
         file.trace.meta.warnings.push_back(look.source->trouble() + "; what came before is here");
       return one(std::move(file));
     }
+    case TraceFormat::kViewer: {
+      HONE_ASSIGN(ImportedFile file, xplane::read_viewer_json(*look.source, progress));
+      return one(std::move(file));
+    }
     case TraceFormat::kSegment: {
       HONE_ASSIGN(const std::string bytes, read_all(*look.source, kMostUnpackedBytes));
       HONE_ASSIGN(segments::SegmentFile segment, segments::read_segment(bytes));

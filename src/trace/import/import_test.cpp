@@ -372,5 +372,29 @@ TEST_F(ImportFolder, FourGigabytesOfZerosAreRefusedAtOnce) {
   EXPECT_THAT(error_of({path}), testing::HasSubstr("zeros"));
 }
 
+// LOGDIR/plugins/profile/RUN/HOST.xplane.pb, the newest run; what pages show of the same is left out.
+TEST(Import, ALogFolderOfTensorBoardIsItsNewestRun) {
+  const fs::path xla = source_folder() / "tests/traces/xla", logdir = scratch_path("logdir");
+  const auto lay = [&](const char* run, const char* name, const fs::path& as) {
+    const fs::path folder = logdir / "plugins" / "profile" / run;
+    fs::create_directories(folder);
+    fs::copy_file(xla / name, folder / as);
+  };
+  lay("2026_11_23_09_00_00", "tf_eager.xplane.pb.gz", "vm.xplane.pb.gz");
+  lay("2026_11_23_10_00_00", "jax_mlp.xplane.pb.gz", "vm.xplane.pb.gz");
+  lay("2026_11_23_10_00_00", "jax_mlp.trace.json.gz", "vm.trace.json.gz");
+  for (const fs::path& given : {logdir, logdir / "plugins" / "profile" / "2026_11_23_10_00_00"}) {
+    const Trace trace = import_files({given});
+    expect_sound(trace);
+    EXPECT_EQ(trace.meta.framework, Framework::kJax);
+    ASSERT_EQ(trace.meta.ranks.size(), 1u);
+    EXPECT_EQ(trace.meta.ranks[0].source, "vm.xplane.pb.gz");
+  }
+  fs::create_directories(logdir / "train");
+  fs::rename(logdir / "plugins", logdir / "train" / "plugins");
+  EXPECT_EQ(import_files({logdir}).meta.framework, Framework::kJax);
+  fs::remove_all(logdir);
+}
+
 }  // namespace
 }  // namespace hone::trace

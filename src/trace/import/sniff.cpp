@@ -90,6 +90,14 @@ std::string_view other_json(std::string_view text) {
   return {};
 }
 
+// XLA's tracer writes these members before the events; those of others that write the second come after them.
+bool is_viewer_json(std::string_view text) {
+  const std::string_view members = text.substr(0, text.find("\"traceEvents\""));
+  return text.starts_with('{') && members.find("\"highres-ticks\"") != std::string_view::npos &&
+         members.find("\"displayTimeUnit\"") != std::string_view::npos &&
+         members.find("\"schemaVersion\"") == std::string_view::npos;
+}
+
 // Texts that tools print of what was recorded, and the recording itself has another form.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSummaries = {{
     {"Total Time (ns)", "a summary of nsys stats; export the recording itself: nsys export --type sqlite"},
@@ -176,6 +184,7 @@ Sniffed sniff(std::string_view first) {
   text.remove_prefix(static_cast<std::size_t>(begin - text.begin()));
   if (const std::string_view other = other_json(text); !other.empty())
     return {TraceFormat::kUnknown, std::string(other)};
+  if (is_viewer_json(text)) return {TraceFormat::kViewer, {}};
   if (text.starts_with('{') || text.starts_with('[')) return {TraceFormat::kJson, {}};
   for (const auto& [bytes, what] : kOthers)
     if (first.starts_with(bytes)) return {TraceFormat::kUnknown, std::string(what)};

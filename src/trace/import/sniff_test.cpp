@@ -19,6 +19,17 @@ TEST(Sniff, FormatsAreToldByContent) {
   EXPECT_EQ(sniff("\x0a\x10\x08\x01\x50\x02\x00"sv).format, TraceFormat::kPerfetto);
 }
 
+// A list of packets and a list of planes begin alike.
+TEST(Sniff, ProfilesOfXlaAreKnownByTheirPlanes) {
+  EXPECT_EQ(sniff("\x0a\x10\x12\x09/host:CPU\x1a\x02\x08\x01"sv).format, TraceFormat::kXplane);
+  EXPECT_EQ(sniff("\x0a\x85\x01\x08\x02\x12\x0d/device:GPU:0\x1a"sv).format, TraceFormat::kXplane);
+  EXPECT_EQ(sniff("\x0a\x10\x12\x05other\x1a\x02\x08\x01"sv).format, TraceFormat::kPerfetto);
+  EXPECT_EQ(sniff(R"({"displayTimeUnit":"ns","metadata":{"highres-ticks":true},"traceEvents":[{)").format,
+            TraceFormat::kViewer);
+  EXPECT_EQ(sniff(R"({"displayTimeUnit":"ns","traceEvents":[],"metadata":{"highres-ticks":true}})").format,
+            TraceFormat::kJson);
+}
+
 TEST(Sniff, OthersAreNamedForTheMessage) {
   EXPECT_THAT(sniff("").looks_like, testing::HasSubstr("empty"));
   EXPECT_THAT(sniff(std::string(4096, '\0')).looks_like, testing::HasSubstr("zeros"));

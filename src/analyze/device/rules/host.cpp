@@ -18,6 +18,8 @@ constexpr DeviceRule kHostRules[] = {
      .fix = {.pytorch = "use torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs: one launch a "
                         "step; or larger batches, and foreach and batched operators instead of Python loops",
              .jax = "put jax.jit around the whole step, or several steps into a lax.scan; use larger batches",
+             .tensorflow = "put tf.function(jit_compile=True) around the whole step, and several steps into "
+                           "one call (steps_per_execution of Model.compile); use larger batches",
              .hone = "run the plan as one graph of the device",
              .native = "use CUDA graphs: one launch a step; or larger batches, and fewer and larger kernels"},
      .caveat = {.native = "a graph needs fixed shapes and no reads of device values inside"}},
@@ -32,6 +34,9 @@ constexpr DeviceRule kHostRules[] = {
      .fix = {.pytorch = "{turns}",
              .jax = "use jax.vmap if the turns are independent, lax.scan within jax.jit if each needs the "
                     "one before",
+             .tensorflow =
+                 "do all turns in one batched operator (tf.vectorized_map) if they are independent; if each "
+                 "needs the one before, use tf.while_loop within tf.function(jit_compile=True)",
              .native = "use one kernel or one batched call for all turns if they are independent, a CUDA "
                        "graph of the loop if each needs the one before"}},
     {.rule = Rule::kGapsInGraphs,
@@ -57,6 +62,8 @@ constexpr DeviceRule kHostRules[] = {
      .fix = {.pytorch = "{waits}",
              .jax = "remove reads of device values from the step (float(x), np.asarray, "
                     "block_until_ready, prints); gather them on the device and read once in many steps",
+             .tensorflow = "remove reads of device values from the step (.numpy(), float(x), tf.print); keep "
+                           "them in tf.keras.metrics and read them once in many steps",
              .hone = "read outputs once in many steps, or a step later",
              .native =
                  "remove cudaStreamSynchronize, cudaDeviceSynchronize and copies that block from the step; "
@@ -94,6 +101,8 @@ constexpr DeviceRule kHostRules[] = {
      .fix = {.pytorch = "{batches}",
              .jax = "prepare batches ahead, in other threads or processes (grain, tf.data with prefetch), "
                     "and jax.device_put them a step ahead",
+             .tensorflow = "prepare batches ahead: Dataset.map(…, num_parallel_calls=tf.data.AUTOTUNE), "
+                           "cache(), and prefetch(tf.data.AUTOTUNE) at the end",
              .native = "prepare the next batch in other threads while the device works, in pinned memory; or "
                        "move the preprocessing to the device"}},
     {.rule = Rule::kFileWaits,
@@ -119,6 +128,9 @@ constexpr DeviceRule kHostRules[] = {
              .jax =
                  "call jax.device_put a step ahead, and keep on the device what does not change; reduce what "
                  "goes to the host on the device first, and read it a step later (copy_to_host_async)",
+             .tensorflow = "copy ahead (tf.data.experimental.prefetch_to_device at the end of the input "
+                           "pipeline), keep on the "
+                           "device what does not change, and reduce on the device what goes to the host",
              .hone = "copy inputs a step ahead, keep on the device what does not change, and reduce outputs "
                      "on the device",
              .native = "copy from and to pinned memory (cudaHostAlloc) with cudaMemcpyAsync on a stream of "
@@ -152,6 +164,8 @@ constexpr DeviceRule kHostRules[] = {
                  "from the step; keep shapes fixed, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
              .jax = "keep shapes fixed, and donate what a step replaces (donate_argnums); leave "
                     "XLA_PYTHON_CLIENT_PREALLOCATE on",
+             .tensorflow = "keep shapes fixed, and leave memory to TensorFlow "
+                           "(TF_GPU_ALLOCATOR=cuda_malloc_async where it fragments)",
              .native = "allocate before the loop and reuse, or take memory from a pool that keeps it "
                        "(cudaMallocAsync with a release threshold)"},
      .caveat = {.native = "where memory is short, only needing less of it helps: smaller batches"},
@@ -170,6 +184,9 @@ constexpr DeviceRule kHostRules[] = {
                         "number, compiles again; TORCH_LOGS=recompiles names the reason",
              .jax = "pad inputs to a few fixed shapes, and pass numbers that change as arrays: each new "
                     "shape, and each new static argument, compiles again; jax_log_compiles names the reason",
+             .tensorflow =
+                 "pad inputs to a few fixed shapes, give tf.function an input_signature, and pass numbers "
+                 "that change as tensors: each new shape and Python value traces and compiles again",
              .hone = "keep shapes fixed, so that kernels are compiled once, before the first step",
              .native = "compile and load kernels before the loop (NVRTC, CUDA_MODULE_LOADING=EAGER), one for "
                        "each of a few fixed shapes"},

@@ -16,6 +16,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .fix = {.pytorch =
                  "try torch.compile(mode=\"max-autotune\"), which compares other kernels for these shapes",
              .jax = "set XLA_FLAGS=--xla_gpu_autotune_level=4, which compares other kernels for these shapes",
+             .tensorflow = "try tf.function(jit_compile=True), which compares other kernels for these shapes",
              .hone = kOtherKernelsOfHone,
              .native = "try other algorithms for these shapes (cublasLtMatmulAlgoGetHeuristic, the "
                        "heuristics of cuDNN)"}},
@@ -46,6 +47,9 @@ constexpr DeviceRule kInefficiencyRules[] = {
                         "rows, or each row in pieces",
              .jax = "give them more work at once: larger batches; small products joined into one (jax.vmap); "
                     "for a sum, a norm or a scan over few long rows: more rows, or each row in pieces",
+             .tensorflow = "give them more work at once: larger batches; small products joined into one "
+                           "(tf.einsum, tf.vectorized_map); for a sum, a norm or a scan over few long rows: "
+                           "more rows, or each row in pieces",
              .native = "give them more work at once: larger batches; small products joined into one (batched "
                        "or grouped GEMM); for a sum, a norm or a scan over few long rows: more rows, or each "
                        "row in pieces"}},
@@ -65,6 +69,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
                         "GEMM where their numbers of rows differ",
              .jax = "do all turns in one batched product: jax.vmap over stacked arrays, or lax.ragged_dot "
                     "where their numbers of rows differ",
+             .tensorflow = "do all turns in one batched product: tf.matmul over stacked tensors",
              .hone = "join the products of the loop into one batched MatMul of the model",
              .native = "do all turns in one batched product (cublasGemmStridedBatchedEx), or in a grouped "
                        "GEMM where their numbers of rows differ"},
@@ -153,6 +158,7 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .fix = {.pytorch =
                  "try torch.compile(mode=\"max-autotune\"), which compares other kernels for these shapes",
              .jax = "set XLA_FLAGS=--xla_gpu_autotune_level=4, which compares other kernels for these shapes",
+             .tensorflow = "try tf.function(jit_compile=True), which compares other kernels for these shapes",
              .hone = kOtherKernelsOfHone,
              .native = "try other algorithms for these shapes (cublasLtMatmulAlgoGetHeuristic, the "
                        "heuristics of cuDNN)"},

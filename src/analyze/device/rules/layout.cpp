@@ -16,6 +16,9 @@ constexpr DeviceRule kLayoutRules[] = {
      .fix = {.pytorch = "{images}",
              .jax = "keep one order through the model: images as NHWC in dimension_numbers, no jnp.transpose "
                     "that jnp.einsum does without",
+             .tensorflow =
+                 "keep one order through the model: images as NHWC, the default data_format, no tf.transpose "
+                 "that tf.einsum does without",
              .hone =
                  "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
              .native =
@@ -36,6 +39,7 @@ constexpr DeviceRule kLayoutRules[] = {
      .fix = {.pytorch = "{images}",
              .jax = "keep images as NHWC: dimension_numbers=(\"NHWC\", \"HWIO\", \"NHWC\") of "
                     "lax.conv_general_dilated, as Flax has it; tensor cores want channels last",
+             .tensorflow = "keep images as NHWC, the default data_format: tensor cores want channels last",
              .hone =
                  "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
              .native =
@@ -58,6 +62,7 @@ constexpr DeviceRule kLayoutRules[] = {
      .fix = {.pytorch = "{images}",
              .jax = "keep images as NHWC (dimension_numbers=(\"NHWC\", \"HWIO\", \"NHWC\") of "
                     "lax.conv_general_dilated), and normalise over the axes before the last",
+             .tensorflow = "keep images as NHWC, the default data_format, and normalise over the last axis",
              .hone =
                  "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
              .native = "keep images as NHWC (CUDNN_TENSOR_NHWC) and normalise with "
@@ -77,6 +82,8 @@ constexpr DeviceRule kLayoutRules[] = {
                         "need; keep one layout through the model ({one_order})",
              .jax = "remove jnp.transpose and jnp.swapaxes that the next operator does not need: jnp.einsum "
                     "and lax.dot_general take any order",
+             .tensorflow = "remove tf.transpose that the next operator does not need: tf.einsum and the "
+                           "transpose_a, transpose_b of tf.matmul take any order",
              .hone =
                  "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
              .native =

@@ -25,6 +25,7 @@ constexpr DeviceRule kPrecisionRules[] = {
                         "(torch.set_float32_matmul_precision(\"high\"))",
              .jax = "compute in bf16: arrays of jnp.bfloat16, or a precision policy of the model "
                     "(dtype=jnp.bfloat16)",
+             .tensorflow = "compute in bf16: tf.keras.mixed_precision.set_global_policy(\"mixed_bfloat16\")",
              .hone = "run these products in a narrower type (--lossy)",
              .native = "give these products operands in bf16, or allow tf32 for those in f32 "
                        "(CUBLAS_COMPUTE_32F_FAST_TF32)"},
@@ -44,6 +45,8 @@ constexpr DeviceRule kPrecisionRules[] = {
                         "under torch.autocast(\"cuda\", dtype=torch.bfloat16)",
              .jax = "call jax.config.update(\"jax_default_matmul_precision\", \"tensorfloat32\"), or give "
                     "these products operands in jnp.bfloat16",
+             .tensorflow = "allow tf32 (tf.config.experimental.enable_tensor_float_32_execution(True)), or "
+                           "compute in bf16: tf.keras.mixed_precision.set_global_policy(\"mixed_bfloat16\")",
              .hone = "run these products in a narrower type (--lossy)",
              .native =
                  "allow tf32: CUBLAS_COMPUTE_32F_FAST_TF32 for matrix products, "
@@ -65,6 +68,8 @@ constexpr DeviceRule kPrecisionRules[] = {
                      "convolutions and attention then run in bf16, and the weights stay in f32",
           .jax = "compute the products in jnp.bfloat16 and keep the weights in f32 (Flax: "
                  "dtype=jnp.bfloat16, param_dtype=jnp.float32)",
+          .tensorflow = "compute the products in bf16 and keep the weights in f32: "
+                        "tf.keras.mixed_precision.set_global_policy(\"mixed_bfloat16\")",
           .hone = "run these products in a narrower type (--lossy)",
           .native =
               "give these products operands in bf16 (CUDA_R_16BF) and sum in f32; the weights stay in f32"},
@@ -84,6 +89,8 @@ constexpr DeviceRule kPrecisionRules[] = {
                         "off) and keep these products in bf16",
              .jax = "find where f32 enters (a constant or a layer in f32, preferred_element_type) and keep "
                     "these products in bf16",
+             .tensorflow = "find where f32 enters (a layer with dtype=\"float32\", tf.cast) and keep these "
+                           "products in bf16",
              .hone = "run these products in a narrower type (--lossy)",
              .native = "find which operands are still in f32 and keep these products in bf16"},
      .caveat = {.native = "sums and exponentials need f32, products seldom do: compare the {outcome}"}},
@@ -102,6 +109,8 @@ constexpr DeviceRule kPrecisionRules[] = {
                      "widen) and convert there: .float(), dtype=torch.float32",
           .jax = "find where f64 enters (jax_enable_x64 with numpy arrays, which are f64 by default) and use "
                  "dtype=jnp.float32 there",
+          .tensorflow = "find where f64 enters (numpy arrays are f64 by default) and convert there: "
+                        "tf.cast(x, tf.float32)",
           .hone = "run these products in a narrower type (--lossy)",
           .native =
               "find where double enters (literals without f, arguments of type double) and compute in float"},

@@ -54,7 +54,8 @@ TEST(Rules, AdviseProgramsOfEveryFramework) {
 TEST(Rules, BeginTheirAdviceWithWhatToDo) {
   for (int i = 0; i < kRuleCount; ++i) {
     const DeviceRule& row = row_of(static_cast<Rule>(i));
-    for (const std::string_view fix : {row.fix.pytorch, row.fix.jax, row.fix.hone, row.fix.native})
+    for (const std::string_view fix :
+         {row.fix.pytorch, row.fix.jax, row.fix.tensorflow, row.fix.hone, row.fix.native})
       EXPECT_TRUE(fix.empty() || fix.starts_with('{') || words::begins_with_an_action(fix))
           << row.id << ": " << fix;
   }
@@ -88,8 +89,9 @@ TEST(Rules, NameWhatIsKnown) {
   for (int i = 0; i < kRuleCount; ++i) {
     const DeviceRule& row = row_of(static_cast<Rule>(i));
     for (const std::string_view text :
-         {row.title, row.summary, row.item, row.fix.pytorch, row.fix.jax, row.fix.hone, row.fix.native,
-          row.caveat.pytorch, row.caveat.jax, row.caveat.hone, row.caveat.native, row.training_caveat})
+         {row.title, row.summary, row.item, row.fix.pytorch, row.fix.jax, row.fix.tensorflow, row.fix.hone,
+          row.fix.native, row.caveat.pytorch, row.caveat.jax, row.caveat.hone, row.caveat.native,
+          row.training_caveat})
       EXPECT_NO_THROW((void)fmt::vformat(text, known)) << row.id << ": " << text;
   }
 }

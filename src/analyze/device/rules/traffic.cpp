@@ -18,6 +18,8 @@ constexpr DeviceRule kTrafficRules[] = {
                      "F.scaled_dot_product_attention)",
           .jax =
               "put jax.jit around the whole step: XLA joins passes over memory in what it compiles at once",
+          .tensorflow =
+              "use tf.function(jit_compile=True): it joins passes over memory in what it compiles at once",
           .hone = kFuseWithHone,
           .native = "join these passes into one kernel"}},
     {.rule = Rule::kUnfusedChain,
@@ -35,6 +37,8 @@ constexpr DeviceRule kTrafficRules[] = {
                         "F.cross_entropy, torch.cdist)",
              .jax =
                  "put jax.jit around the whole step: XLA joins chains of pointwise and normalising operators",
+             .tensorflow = "use tf.function(jit_compile=True): it joins chains of pointwise and normalising "
+                           "kernels into one",
              .hone = kFuseWithHone,
              .native =
                  "write a chain of pointwise and normalising passes as one kernel, or as one graph of cuDNN"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -63,7 +64,10 @@ int64_t integer_of(std::span<const Stat> stats, StatName name) {
 double real_of(std::span<const Stat> own, std::span<const Stat> shared, StatName name) {
   const Stat* stat = find_stat(own, name);
   if (stat == nullptr) stat = find_stat(shared, name);
-  return stat == nullptr ? 0 : std::clamp(stat->number(), 0.0, 1e30);
+  if (stat == nullptr) return 0;
+  double value = stat->number();
+  if (!stat->text.empty()) std::from_chars(stat->text.data(), stat->text.data() + stat->text.size(), value);
+  return std::isfinite(value) ? std::clamp(value, 0.0, 1e30) : 0;
 }
 
 // What is known of a kind of events by its name, looked at once a plane.
@@ -288,9 +292,9 @@ class Assembler::State {
                     {operators_.framework_operator(eager, eager, builder_.trace)});
       return;
     }
-    if (const Stat* correlation = find_stat(stats, StatName::kCorrelationId)) {
+    if (find_stat(stats, StatName::kCorrelationId) != nullptr) {
       emit(thread(), says.name, runtime_call_category(kind.name), start_ns, duration_ns, {},
-           static_cast<uint64_t>(std::max<int64_t>(correlation->integer, 0)));
+           static_cast<uint64_t>(std::max<int64_t>(integer_of(stats, StatName::kCorrelationId), 0)));
       return;
     }
     add_host_range(says, kind, start_ns, duration_ns, stats);

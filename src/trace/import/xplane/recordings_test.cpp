@@ -144,6 +144,18 @@ TEST(XplaneRecordings, OfALoopHaveItsTurns) {
   }));
 }
 
+// The JSON that lies beside it has the same events.
+TEST(XplaneRecordings, HaveTheSameOperatorsInTheTraceViewersJson) {
+  const std::vector<std::filesystem::path> paths = {folder() / "jax_mlp.trace.json.gz"};
+  const Result<Trace> trace = import_trace(paths);
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  const nlohmann::json known = facts("jax_mlp");
+  expect_steps(*trace, known["steps_ns"]);
+  expect_operators(*trace, known["operators"]);
+  EXPECT_EQ(trace->meta.framework, Framework::kJax);
+  EXPECT_THAT(trace->meta.warnings, testing::ElementsAre(testing::HasSubstr(".xplane.pb")));
+}
+
 TEST(XplaneRecordings, AreLinkedByTheStepsThatTheProgramMarked) {
   Trace trace = recorded("jax_mlp");
   ASSERT_TRUE(link_trace(trace).ok());
