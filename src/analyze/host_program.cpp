@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analyze/framework_text.h"
 #include "analyze/ledger.h"
 #include "analyze/rules.h"
 #include "core/units.h"
@@ -19,6 +20,16 @@ namespace {
 
 constexpr std::size_t kNamedHostOperators = 3;
 constexpr double kWorthSayingOfStep = 0.01;  // of the step, without known costs
+
+constexpr FrameworkText kRecordTheDevice = {
+    .pytorch =
+        "record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] (or the end of the file "
+        "is missing)",
+    .native =
+        "record the device, too, and let no other profiler hold it (or the end of the file is missing)"};
+constexpr FrameworkText kRecordCosts = {
+    .pytorch = "; record with record_shapes=True",
+    .tensorflow = "; those of what tf.function(jit_compile=True) compiles are known"};
 
 double busy_ms(const Analysis& analysis) {
   double busy = 0;
@@ -82,8 +93,8 @@ std::vector<std::string> host_program_warnings(const trace::Trace& trace, const 
   std::vector<std::string> warnings;
   if (device_is_missing(trace))
     warnings.push_back(
-        "the program calls a device, but nothing that ran there is in the trace: record with "
-        "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] (or the end of the file is missing)");
+        fmt::format("the program calls a device, but nothing that ran there is in the trace: {}",
+                    kRecordTheDevice.of(trace.meta.framework)));
   else if (!profile.judged && !ends_before_device(trace))
     warnings.push_back(
         "to judge operators by what the machine can do: `hone ceilings --json roofs.json` on it, then add "
@@ -102,7 +113,7 @@ std::vector<std::string> host_program_warnings(const trace::Trace& trace, const 
                     counted(static_cast<double>(unknown.size()), "operator"), format_ms(unknown_ms),
                     fmt::join(std::span(unknown).first(std::min(kNamedHostOperators, unknown.size())), ", "),
                     unknown.size() > kNamedHostOperators ? ", …" : "", unknown.size() == 1 ? "has" : "have",
-                    trace.meta.blocks.empty() ? "; record with record_shapes=True" : ""));
+                    trace.meta.blocks.empty() ? kRecordCosts.of(trace.meta.framework) : std::string_view()));
   return warnings;
 }
 

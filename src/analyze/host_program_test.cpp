@@ -117,6 +117,7 @@ TEST(HostProgram, SaysThatTheDeviceIsMissing) {
                    .us = 1,
                    .step = 0,
                    .correlation = 7});
+  trace.meta.framework = trace::Framework::kPyTorch;
   const Analysis analysis = explained(trace);
   EXPECT_FALSE(analysis.verdict.cause.has_value());
   EXPECT_FALSE(analysis.verdict.healthy());
@@ -125,6 +126,8 @@ TEST(HostProgram, SaysThatTheDeviceIsMissing) {
   for (const LedgerRow& row : analysis.ledger) EXPECT_EQ(row.predicted_gain_ms, 0);
   EXPECT_THAT(analysis.warnings, Contains(HasSubstr("ProfilerActivity.CUDA")));
   for (const TopOperator& row : analysis.top) EXPECT_THAT(row.why, Not(HasSubstr("FLOP/s")));
+  trace.meta.framework = trace::Framework::kJax;
+  EXPECT_THAT(explained(trace).warnings, testing::Each(Not(HasSubstr("ProfilerActivity"))));
 }
 
 TEST(HostProgram, PromisesNothingWhereTheFileEndsBeforeTheDevicesWork) {

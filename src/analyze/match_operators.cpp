@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "trace/source_line.h"
+
 namespace hone::analyze {
 namespace {
 
@@ -58,7 +60,8 @@ std::vector<OperatorSet> match_by_model(const std::vector<const OperatorTime*>& 
     // An operator that knows where it came from is matched by that: names of generated operators repeat by
     // chance.
     if (all[i]->provenance.empty()) joining.join(all[i]->name, i);
-    for (const std::string& source : all[i]->provenance) joining.join(source, i);
+    for (const std::string& source : all[i]->provenance)
+      if (!trace::is_source_line(source)) joining.join(source, i);  // many operators come from one line
   }
   return listed(groups, all.size());
 }

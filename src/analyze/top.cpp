@@ -6,6 +6,7 @@
 
 #include "analyze/rules.h"
 #include "core/units.h"
+#include "trace/source_line.h"
 
 namespace hone::analyze {
 namespace {
@@ -103,7 +104,8 @@ std::string judged_words(const trace::Operator& op, const OperatorProfile& profi
 
 std::string why(const trace::Operator& op, const OperatorProfile& profile, const CostContext& context) {
   if (!context.repeated) return judged_words(op, profile, context);
-  const std::string calls = calls_words(profile);
+  const std::string_view line = trace::source_line(op.provenance);
+  const std::string calls = calls_words(profile) + (line.empty() ? "" : fmt::format("; {}", line));
   if (profile.executions <= 0) return calls;
   if (!profile.roof.known()) return calls + rates_words(op, profile.ms.median);
   trace::Operator unnamed = op;

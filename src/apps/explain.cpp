@@ -119,10 +119,11 @@ void add_explain_command(Program& program) {
       "explain", "where the time of a recorded step goes, and what to change",
       [options, &program] { return run_explain(*options, program.command_line, program.exit_code); });
   command
-      .positional("PATH", &options->paths,
-                  "recordings of one program: of PyTorch's profiler (JSON, .gz, .zst; a file for each rank, "
-                  "or a folder of them), Nsight Systems (.sqlite), Nsight Compute (CSV), or a run folder of "
-                  "hone")
+      .positional(
+          "PATH", &options->paths,
+          "recordings of one program: of PyTorch's profiler (JSON, .gz, .zst; a file for each rank, "
+          "or a folder of them), of JAX and TensorFlow (.xplane.pb, or TensorBoard's folder of them), Nsight "
+          "Systems (.sqlite), Nsight Compute (CSV), or a run folder of hone")
       .required(false);
   command.option("--out DIR", &options->out,
                  "a folder for the report (HTML, Markdown, JSON) and the trace for ui.perfetto.dev");

@@ -58,6 +58,25 @@ constexpr NamePattern<KernelRow> kKernels[] = {
     {"triton_poi_", {kPointwise, "Triton"}, At::kFront},
     {"triton_for_", {kPointwise, "Triton"}, At::kFront},
     {"nvfuser", {kPointwise, "nvFuser"}, At::kFront},
+    {"gemm_fusion", {kMatrix, "XLA"}, At::kFront},
+    {"input_transpose_fusion", {kLayout, "XLA"}, At::kFront},
+    {"loop_transpose_fusion", {kLayout, "XLA"}, At::kFront},
+    {"wrapped_transpose", {kLayout, "XLA"}, At::kFront},
+    {"wrapped_copy", {kCopy, "XLA"}, At::kFront},
+    {"wrapped_convert", {kCopy, "XLA"}, At::kFront},
+    {"loop_convert_fusion", {kCopy, "XLA"}, At::kFront},
+    {"wrapped_broadcast", {kFill, "XLA"}, At::kFront},
+    {"loop_broadcast_fusion", {kFill, "XLA"}, At::kFront},
+    {"wrapped_scatter", {kGather, "XLA"}, At::kFront},
+    {"input_scatter_fusion", {kGather, "XLA"}, At::kFront},
+    {"wrapped_gather", {kGather, "XLA"}, At::kFront},
+    {"loop_gather_fusion", {kGather, "XLA"}, At::kFront},
+    {"wrapped_concatenate", {kGather, "XLA"}, At::kFront},
+    {"input_concatenate_fusion", {kGather, "XLA"}, At::kFront},
+    {"wrapped_reduce", {kReduction, "XLA"}, At::kFront},
+    {"wrapped_", {kPointwise, "XLA"}, At::kFront},
+    {"input_", {kReduction, "XLA"}, At::kFront},
+    {"loop_", {kPointwise, "XLA"}, At::kFront},
     // attention
     {"pytorch_flash::", {kAttention, "FlashAttention"}},
     {"flash_fwd", {kAttention, "FlashAttention"}},
@@ -376,7 +395,7 @@ KernelFamily kernel_family(std::string_view name) {
     family.channels_first = row->channels_first;
     family.block_a_channel = row->block_a_channel;
   }
-  family.generated = family.library == "Triton" || family.library == "nvFuser";
+  family.generated = family.library == "Triton" || family.library == "nvFuser" || family.library == "XLA";
   if (family.work == kCollective) family.collective = collective_kind(name);
   // Optimizers are not the only ones that work on lists of tensors: norms and fills do.
   if (family.work == kOptimizer && name.find("Norm") != std::string_view::npos) family.work = kReduction;

@@ -120,6 +120,8 @@ TEST(KernelFamily, SaysWhatDecidesBetweenCauses) {
   EXPECT_FALSE(kernel_family("void cudnn::ops::nhwcAddPaddingKernel<float>").changes_layout())
       << "padding is no other order";
   EXPECT_TRUE(kernel_family("triton_poi_fused_gelu_0").generated);
+  EXPECT_TRUE(kernel_family("loop_add_fusion_3").generated);
+  EXPECT_TRUE(kernel_family("gemm_fusion_dot_general_1").generated);
   EXPECT_TRUE(kernel_family("nvfuser_pointwise_f0_c1_r0_g0(Tensor<float, 2, 2>)").generated);
   EXPECT_TRUE(kernel_family("void at::native::batch_norm_collect_statistics_kernel<float>").channels_first);
   EXPECT_FALSE(kernel_family("void at::native::batch_norm_collect_statistics_channels_last_kernel<float>")

@@ -11,6 +11,7 @@
 #include "analyze/estimate.h"
 #include "core/units.h"
 #include "trace/kernel_family.h"
+#include "trace/source_line.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -39,6 +40,7 @@ struct Group {
   std::array<double, kRuleCount> rules{};
   std::map<uint32_t, double> kernels;  // by string id, ms
   std::map<std::string, double> modules;
+  std::map<std::string_view, double> lines;  // of the program's source, ms
 };
 
 struct KernelGroup {
@@ -160,6 +162,8 @@ class Tables {
     group.rules[slot_of(split.rule)] += ms;
     group.kernels[trace_.spans.name[work.span].index] += ms;
     if (!op.module.empty()) group.modules[op.module] += ms;
+    if (const std::string_view line = trace::source_line(op.provenance); !line.empty())
+      group.lines[line] += ms;
   }
 
   void by_kernel(const BusyInterval& interval, const Work& work, bool first) {
@@ -287,6 +291,15 @@ class Tables {
     return words;
   }
 
+  // The line of source that most of its time comes from.
+  static std::string line_words(const Group& group) {
+    if (group.lines.empty()) return {};
+    const auto most = std::max_element(group.lines.begin(), group.lines.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const std::size_t others = group.lines.size() - 1;
+    return fmt::format("; {}{}", most->first, others == 0 ? "" : fmt::format(" and {} more", others));
+  }
+
   static std::string host_copy_words(const Group& group) {
     constexpr double kHidden = 0.9;
     return group.ms < kHidden * group.copying_ms ? "; the device computes during a part of it" : "";
@@ -338,7 +351,7 @@ class Tables {
     top.roof = row.roof;
     top.floor_ms = group.floor_ms;
     top.fraction_of_roof = row.fraction_of_roof;
-    top.why = why(group, row.fraction_of_roof);
+    top.why = why(group, row.fraction_of_roof) + line_words(group);
     return top;
   }
 

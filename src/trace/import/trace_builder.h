@@ -23,6 +23,7 @@ class TraceBuilder {
   void add(Copy copy) { add_to(copies_, copy); }
   void add(Collective collective) { add_to(collectives_, collective); }
   std::size_t size() const { return spans_.size(); }
+  const std::vector<Span>& spans() const { return spans_; }  // in the order in which they were added
 
   // The thread or stream of this process; made when it is first asked for.
   TrackId thread(int64_t tid);

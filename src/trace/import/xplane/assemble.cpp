@@ -177,6 +177,10 @@ class Assembler::State {
           fmt::format("{} modules of XLA are damaged: the costs of their operators are not known",
                       operators_.damaged_modules()));
     ImportedFile file = std::move(builder_).finish(epoch, relative || first_ns_ >= kSinceBoot);
+    // Without a device the host waits for its own threads: what they do meanwhile is told by the operators.
+    if (devices_ == PlaneKind::kOther)
+      std::replace(file.trace.spans.category.begin(), file.trace.spans.category.end(),
+                   Category::kSynchronization, Category::kOther);
     return file;
   }
 
@@ -460,6 +464,7 @@ class Assembler::State {
     std::vector<MarkedStep> steps;
     for (const MarkedStep& step : chosen)
       if (steps.empty() || step.start_ns >= steps.back().end_ns) steps.push_back(step);
+    if (devices_ == PlaneKind::kOther) reach_work(steps);
     const bool numbered = std::adjacent_find(steps.begin(), steps.end(), [](const auto& a, const auto& b) {
                             return a.number >= b.number;
                           }) == steps.end();
@@ -473,6 +478,30 @@ class Assembler::State {
                     Category::kStep,
                     static_cast<int32_t>(usable ? steps[i].number : static_cast<int64_t>(i))});
     }
+  }
+
+  // A program that waits for no result marks only how long it took to begin each step. What it began runs on other
+  // threads, and holds the program up some steps later: then a step lasts until the next one begins.
+  void reach_work(std::vector<MarkedStep>& steps) {
+    constexpr double kMostWithin = 0.8;  // of the operators' time
+    if (steps.size() < 2) return;
+    double within = 0, all = 0;
+    int64_t last_end = 0;
+    for (const Span& span : builder_.spans()) {
+      if (span.category != Category::kOperator) continue;
+      const auto after =
+          std::upper_bound(steps.begin(), steps.end(), span.start_ns,
+                           [](int64_t at, const MarkedStep& step) { return at < step.start_ns; });
+      all += static_cast<double>(span.duration_ns);
+      last_end = std::max(last_end, span.end_ns());
+      if (after != steps.begin() && span.start_ns < std::prev(after)->end_ns)
+        within += static_cast<double>(span.duration_ns);
+    }
+    if (within >= kMostWithin * all) return;
+    for (std::size_t i = 0; i + 1 < steps.size(); ++i) steps[i].end_ns = steps[i + 1].start_ns;
+    steps.back().end_ns = std::max(steps.back().end_ns, last_end);
+    builder_.trace.meta.warnings.emplace_back(
+        "the program did not wait for its steps: each is taken to last until the next begins");
   }
 
   Framework framework() const {

@@ -8,6 +8,7 @@
 #include "trace/aten/cost.h"
 #include "trace/import/xplane/op_name.h"
 #include "trace/name_patterns.h"
+#include "trace/source_line.h"
 
 namespace hone::trace::xplane {
 namespace {
@@ -185,7 +186,7 @@ HloOperator HloOperators::describe(const HloEvent& event, std::string_view devic
   op.module = std::move(place.module);
   op.provenance = {std::string(place.primitive.empty() ? event.op : place.primitive)};
   if (!op.module.empty()) op.provenance.front() = op.module;
-  if (!source.empty()) op.provenance.push_back(source);
+  if (!source.empty()) op.provenance.push_back(std::string(kSourceLine) + source);
   op.name =
       unique_name(op.geometry.empty() ? std::string(event.op) : fmt::format("{} {}", event.op, op.geometry));
   result.op = trace.add_operator(std::move(op));

@@ -10,6 +10,7 @@
 #include "trace/import/xplane/details.h"
 #include "trace/import/xplane/host_events.h"
 #include "trace/link/link.h"
+#include "trace/source_line.h"
 #include "trace/testing/hlo_writer.h"
 #include "trace/testing/xspace_writer.h"
 
@@ -140,7 +141,7 @@ TEST(XplaneReader, GivesKernelsTheInstructionThatTheyAreOf) {
   EXPECT_EQ(product.flops, 2.0 * 64 * 32 * 16);
   EXPECT_EQ(product.module, "block0");
   EXPECT_EQ(product.phase, Phase::kForward);
-  EXPECT_THAT(product.provenance, testing::Contains("train.py:31"));
+  EXPECT_EQ(source_line(product.provenance), "train.py:31");
   EXPECT_EQ(kernels[1].op, kernels[0].op);
   EXPECT_EQ(trace.operators[kernels[2].op.index].phase, Phase::kBackward);
   // The two kernels of the product are one execution, those of the next step another.
@@ -164,6 +165,25 @@ TEST(XplaneReader, KnowsWhenTheProfileBegan) {
   ASSERT_TRUE(file.ok());
   EXPECT_TRUE(file->has_epoch);
   EXPECT_EQ(file->epoch_ns, 1'795'445'036'519'451'066);
+}
+
+// What the program began runs on another thread, mostly after the mark.
+TEST(XplaneReader, OfAProgramThatDoesNotWaitAStepLastsUntilTheNext) {
+  XLine python{1, "python"}, worker{2, "tf_XLAEigen/2"};
+  for (int64_t i = 0; i < 4; ++i) {
+    python.events.push_back({"train", 1000 * i, 50, {{"step_num", i}}});
+    worker.events.push_back(
+        {"dot.1", 1000 * i + 40, 900, {{"hlo_op", XRef{"dot.1"}}, {"hlo_module", XRef{"jit_f"}}}});
+    worker.events.push_back(
+        {"add.2", 1000 * i + 950, 40, {{"hlo_op", XRef{"add.2"}}, {"hlo_module", XRef{"jit_f"}}}});
+  }
+  for (XEvent& event : worker.events) event.start_ns += 100;
+  const Trace trace = read({{.name = "/host:CPU", .lines = {python, worker}}});
+  const std::vector<Span> steps = spans_of(trace, Category::kStep);
+  ASSERT_EQ(steps.size(), 4u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(steps[i].duration_ns, 1000);
+  EXPECT_EQ(steps[3].end_ns(), 4090);
+  EXPECT_THAT(trace.meta.warnings, ElementsAre(HasSubstr("did not wait")));
 }
 
 // Its instructions come with their costs; one that runs others stands around them.
