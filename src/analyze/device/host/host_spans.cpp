@@ -19,6 +19,7 @@ constexpr trace::NamePattern<Activity> kWords[] = {
     {"compiled", Activity::kIssue},  // running what was compiled
     {"cache lookup", Activity::kIssue},
     {"readback", Activity::kIssue},
+    {"profile", Activity::kIssue},  // no file
     {"dynamo", Activity::kCompile},
     {"inductor", Activity::kCompile},
     {"compile", Activity::kCompile},

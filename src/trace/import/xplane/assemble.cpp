@@ -107,7 +107,7 @@ class Assembler::State {
   void begin_line(const LineInfo& line) {
     flush_pending();
     line_ = LineKind::kIgnored;
-    last_range_end_ = operator_end_ = -1;
+    last_range_end_ = operator_end_ = wait_end_ = -1;
     switch (plane_) {
       case PlaneKind::kOther:
         return;
@@ -306,6 +306,7 @@ class Assembler::State {
 
   void add_host_range(const KindSays& says, const EventKind& kind, int64_t start_ns, int64_t duration_ns,
                       std::span<const Stat> stats) {
+    if (start_ns < wait_end_) return;  // how the host waits
     Category category = Category::kOther;
     switch (says.meaning) {
       case HostMeaning::kMarker:
@@ -325,6 +326,7 @@ class Assembler::State {
         break;
       case HostMeaning::kWait:
         category = Category::kSynchronization;
+        wait_end_ = start_ns + duration_ns;
         break;
       case HostMeaning::kCompile:
         category = Category::kCompile;
@@ -361,8 +363,11 @@ class Assembler::State {
     const std::string_view launch = text_of(stats, StatName::kKernelDetails);
     if (copy.empty() && set.empty() && launch.empty() && correlation == 0) return;
     OperatorId op;
-    if (const Stat* hlo = find_stat(stats, StatName::kHloOp); hlo != nullptr && !hlo->text.empty())
-      op = operators_.find(hlo_event(hlo->text, stats, kind.stats), "cuda", builder_.trace).op;
+    if (const Stat* hlo = find_stat(stats, StatName::kHloOp); hlo != nullptr && !hlo->text.empty()) {
+      HloEvent event = hlo_event(hlo->text, stats, kind.stats);
+      event.kernel = kind.name;
+      op = operators_.find(event, "cuda", builder_.trace).op;
+    }
     if (!copy.empty() || !set.empty()) {
       const Copy detail = copy.empty() ? memset_details(set) : memcpy_details(copy);
       const StringId name =
@@ -528,7 +533,7 @@ class Assembler::State {
   bool process_named_ = false;
   std::vector<KindSays> kinds_;  // of the present plane
   StringId last_range_;
-  int64_t last_range_end_ = -1, operator_end_ = -1;  // on the present line
+  int64_t last_range_end_ = -1, operator_end_ = -1, wait_end_ = -1;  // on the present line
   std::vector<MarkedStep> steps_, device_steps_;
   std::unordered_map<uint32_t, Execution> executions_;  // the last on each stream
   uint64_t execution_count_ = 0;

@@ -80,6 +80,14 @@ std::string kind_of(const HloInstruction& instruction, const HloCost& cost) {
   return std::string(without_suffix(instruction.name));
 }
 
+// "loop_add_fusion.3" → "loop_add_fusion_3", as XLA calls the kernel that it makes for it.
+std::string kernel_name_of(std::string_view instruction) {
+  std::string name(instruction);
+  for (char& c : name)
+    if (c == '.' || c == '-') c = '_';
+  return name;
+}
+
 std::string source_text(const HloFrame& place) {
   if (place.file.empty()) return {};
   const std::string_view file = place.file.substr(place.file.rfind('/') + 1);
@@ -119,6 +127,7 @@ void HloOperators::read(Module& module) {
       const HloInstruction& row = computation.instructions[i];
       // Of a name that stands inside a fusion as well, the fusion's: that is what runs.
       module.places[row.name] = {c, i};
+      module.of_kernels[kernel_name_of(row.name)] = row.name;
       module.trains = module.trains || row.op_name.find("transpose(") != std::string_view::npos ||
                       row.op_name.starts_with("gradient_tape/");
     }
@@ -127,11 +136,20 @@ void HloOperators::read(Module& module) {
 
 HloOperator HloOperators::find(const HloEvent& event, std::string_view device, Trace& trace) {
   const Key key{event.program, event.module, event.op};
-  const auto known = known_.find(key);
-  if (known != known_.end()) return known->second;
-  const HloOperator made = describe(event, device, trace);
-  known_.emplace(key, made);
-  return made;
+  auto known = known_.find(key);
+  if (known == known_.end()) known = known_.emplace(key, describe(event, device, trace)).first;
+  const HloOperator found = known->second;
+  if ((found.in_module && !found.runs_others) || event.kernel.empty()) return found;
+  // Of kernels in a CUDA graph the profile names the whole (a command buffer); those that XLA made are called
+  // after their instructions.
+  const Module* module = module_of(event);
+  if (module == nullptr) return found;
+  const auto inner = module->of_kernels.find(std::string(event.kernel));
+  if (inner == module->of_kernels.end() || inner->second == event.op) return found;
+  HloEvent part = event;
+  part.op = inner->second;
+  part.kernel = {};
+  return find(part, device, trace);
 }
 
 HloOperator HloOperators::describe(const HloEvent& event, std::string_view device, Trace& trace) {
@@ -161,6 +179,7 @@ HloOperator HloOperators::describe(const HloEvent& event, std::string_view devic
       op.geometry = cost.geometry;
       result.is_collective = cost.is_collective;
       result.runs_others = cost.runs_others;
+      result.in_module = true;
       source = source_text(module->hlo.place_of(instruction));
     }
   }

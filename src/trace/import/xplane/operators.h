@@ -24,11 +24,13 @@ struct HloEvent {
   std::string_view op_name = {};   // as the framework names it, where the event says
   std::string_view category = {};  // "convolution fusion", where the event says
   double flops = 0, bytes = 0;     // as the profiler recorded them; 0: not said
+  std::string_view kernel = {};    // that ran for it, of a GPU
 };
 
 struct HloOperator {
   OperatorId op = {};
   bool is_collective = false;
+  bool in_module = false;    // the module that the profile has of it has the instruction
   bool runs_others = false;  // a loop, a condition, a call
 };
 
@@ -51,7 +53,9 @@ class HloOperators {
     HloModule hlo;
     std::unique_ptr<HloCosts> costs;
     std::unordered_map<std::string_view, std::pair<std::size_t, std::size_t>>
-        places;           // by instruction's name
+        places;  // by instruction's name
+    std::unordered_map<std::string, std::string_view>
+        of_kernels;       // instructions by what kernels made for them are called
     bool trains = false;  // some of its instructions are of a backward pass
   };
   struct Key {

@@ -90,6 +90,7 @@ std::vector<XPlane> gpu_program() {
     python.events.push_back({"PjitFunction(step)", at + 6, 290});
     for (int64_t k = 0; k < 4; ++k) python.events.push_back(launch(at + 20 + 10 * k, 4 * i + k + 1));
     python.events.push_back({"np.asarray(jax.Array)", at + 400, 400});
+    python.events.push_back({"$array.py:629 _value", at + 401, 390});
     stream.events.push_back(
         {"MemcpyH2D",
          at + 30,
@@ -123,6 +124,7 @@ TEST(XplaneReader, OfAGpuHasItsDeviceLaunchesAndCopies) {
   EXPECT_EQ(spans_of(trace, Category::kKernel).size(), 9u);
   EXPECT_EQ(spans_of(trace, Category::kRuntime).size(), 12u);
   EXPECT_EQ(spans_of(trace, Category::kSynchronization).size(), 3u);
+  EXPECT_EQ(spans_of(trace, Category::kFunction).size(), 0u);  // how it waits
   EXPECT_EQ(spans_of(trace, Category::kRegion).size(), 3u);  // a call is marked twice, one within the other
   ASSERT_EQ(trace.copies.size(), 3u);
   EXPECT_EQ(trace.copies[0].from, MemoryKind::kPageable);

@@ -144,6 +144,47 @@ TEST(XplaneRecordings, OfALoopHaveItsTurns) {
   }));
 }
 
+// On an H100: kernels of CUDA graphs, of which the profile names the graph alone, and launches one by one.
+TEST(XplaneRecordings, OfAGpuHaveItsKernelsAndCopies) {
+  for (const char* name : {"h100_mlp", "h100_eager", "h100_conv"}) {
+    SCOPED_TRACE(name);
+    const Trace trace = recorded(name);
+    const nlohmann::json known = facts(name);
+    expect_steps(trace, known["steps_ns"]);
+    std::map<std::string, Ran> ran;
+    std::size_t copies = 0;
+    for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+      if (trace.tracks[trace.spans.track[row].index].kind != TrackKind::kStream) continue;
+      copies += trace.spans.category[row] == Category::kMemcpy ? 1u : 0u;
+      if (trace.spans.category[row] != Category::kKernel) continue;
+      Ran& of = ran[std::string(trace.strings.text(trace.spans.name[row]))];
+      ++of.count;
+      of.ns += trace.spans.duration_ns[row];
+    }
+    EXPECT_EQ(copies, known["copies"]);
+    ASSERT_EQ(ran.size(), known["kernels"].size());
+    for (const auto& [kernel, expected] : known["kernels"].items()) {
+      EXPECT_EQ(ran[kernel].count, expected[0]) << kernel;
+      EXPECT_LE(std::abs(ran[kernel].ns - expected[1].get<int64_t>()), ran[kernel].count) << kernel;
+    }
+    ASSERT_EQ(trace.meta.devices.size(), 1u);
+    EXPECT_EQ(trace.meta.devices[0].name, "NVIDIA H100 80GB HBM3");
+    EXPECT_EQ(trace.meta.devices[0].multiprocessors, 132);
+  }
+}
+
+// Each kernel of XLA's own is called after its instruction, whatever launched it.
+TEST(XplaneRecordings, OfAGpuCostWhatXlaSaysThatTheProgramCosts) {
+  const Trace trace = recorded("h100_mlp");
+  const nlohmann::json known = facts("h100_mlp");
+  double flops = 0;
+  for (std::size_t row = 0; row < trace.spans.size(); ++row)
+    if (trace.spans.category[row] == Category::kKernel && trace.spans.op[row].valid())
+      flops += trace.operators[trace.spans.op[row].index].flops;
+  const auto steps = static_cast<double>(known["steps_ns"].size());
+  EXPECT_NEAR(flops / steps, known["flops"].get<double>(), 0.001 * known["flops"].get<double>());
+}
+
 // The JSON that lies beside it has the same events.
 TEST(XplaneRecordings, HaveTheSameOperatorsInTheTraceViewersJson) {
   const std::vector<std::filesystem::path> paths = {folder() / "jax_mlp.trace.json.gz"};
