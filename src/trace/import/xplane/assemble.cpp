@@ -171,6 +171,11 @@ class Assembler::State {
     meta.framework = framework();
     meta.device = devices_ == PlaneKind::kGpu ? "cuda" : devices_ == PlaneKind::kTpu ? "tpu" : "cpu";
     meta.ranks.emplace_back();
+    if (devices_ == PlaneKind::kGpu)
+      meta.warnings.emplace_back(
+          "XLA's profiler records only some of the host's waits for the device: what faster kernels would "
+          "win may "
+          "be told too low, or as nothing");
     if (!jax_version_.empty()) meta.notes.emplace_back("jax", std::string(jax_version_));
     if (operators_.damaged_modules() > 0)
       meta.warnings.push_back(
