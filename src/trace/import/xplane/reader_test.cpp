@@ -125,7 +125,7 @@ TEST(XplaneReader, OfAGpuHasItsDeviceLaunchesAndCopies) {
   EXPECT_EQ(spans_of(trace, Category::kRuntime).size(), 12u);
   EXPECT_EQ(spans_of(trace, Category::kSynchronization).size(), 3u);
   EXPECT_EQ(spans_of(trace, Category::kFunction).size(), 0u);  // how it waits
-  EXPECT_EQ(spans_of(trace, Category::kRegion).size(), 3u);  // a call is marked twice, one within the other
+  EXPECT_EQ(spans_of(trace, Category::kRegion).size(), 3u);    // a call is marked twice, one within the other
   ASSERT_EQ(trace.copies.size(), 3u);
   EXPECT_EQ(trace.copies[0].from, MemoryKind::kPageable);
   EXPECT_EQ(trace.copies[0].to, MemoryKind::kDevice);
