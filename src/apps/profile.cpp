@@ -296,10 +296,9 @@ Status ProfileRun::explain() {
   const Progress progress = [](double, const std::string&) { return !interrupted(); };
   HONE_ASSIGN(Recording recording, read_recording({recorded_path()}, progress));
   observe::read_source_lines(recording.trace);
-  if (std::string early = early_end(); !early.empty()) {
-    std::vector<std::string>& warnings = recording.trace.meta.warnings;
-    warnings.insert(warnings.begin(), std::move(early));
-  }
+  std::vector<std::string>& warnings = recording.trace.meta.warnings;
+  if (std::string early = early_end(); !early.empty()) warnings.insert(warnings.begin(), std::move(early));
+  warnings.insert(warnings.end(), recorded_.not_counted.begin(), recorded_.not_counted.end());
   const Roofs roofs = roofs_for(recording.trace);
   HONE_ASSIGN(analyze::Analysis analysis, analyse_recording(recording, roofs, options_.top));
   if (!roofs.compute.empty() || !roofs.memory.empty()) recording.roofs = roofs;

@@ -28,6 +28,7 @@
 #include "analyze/rules.h"
 #include "analyze/steps.h"
 #include "core/units.h"
+#include "trace/link/counted_operators.h"
 #include "trace/link/steps.h"
 
 namespace hone::analyze::device {
@@ -57,6 +58,22 @@ void admit_unjudged(Analysis& analysis) {
     row.title += fmt::format(", as far as that is known; for {} it is not", part);
     row.evidence.push_back(
         fmt::format("{} in operators whose FLOPs and bytes are not known: not judged", part));
+  }
+}
+
+// Of what no operator says what it needs, counters do: as the kernel stands.
+void tell_judged_by_counters(const Study& study, const Accounts& accounts, Analysis& analysis) {
+  constexpr double kMatters = 0.05;  // of the row
+  for (LedgerRow& row : analysis.ledger) {
+    if (row.cause != Cause::kFloor && row.cause != Cause::kKernelInefficiency) continue;
+    double ms = 0;
+    for (const AccountEntry& entry : accounts[static_cast<std::size_t>(row.cause)].entries)
+      if (entry.op != kNothing && study.trace->operators[entry.op].measured) ms += entry.ms;
+    if (ms > kMatters * row.ms)
+      row.evidence.push_back(
+          fmt::format("{} of it by counters: no operator says what these kernels need, so what they did was "
+                      "compared with the roofs",
+                      fixed_ms(std::min(ms, row.ms), analysis.step.ms.median)));
   }
 }
 
@@ -340,6 +357,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
     claim_no_floor(analysis);
   else
     admit_unjudged(analysis);
+  if (gains.has_launches()) tell_judged_by_counters(study, accounts, analysis);
   analysis.roof_lines = roof_lines(study.roofs);
   analysis.roofs_source = study.roofs.source;
   analysis.rank_summaries = rank_summaries(study);

@@ -11,6 +11,7 @@
 #include "analyze/estimate.h"
 #include "core/units.h"
 #include "trace/kernel_family.h"
+#include "trace/link/counted_operators.h"
 #include "trace/source_line.h"
 
 namespace hone::analyze::device {
@@ -134,7 +135,9 @@ class Tables {
       const double ms = own_.typical.part_ms(interval.window, interval.ns());
       phase_ms_[static_cast<std::size_t>(phase)] += ms;
       busy_ms_ += ms;
-      if (work.op != kNothing || work.kind == WorkKind::kCollective)
+      const bool has_operator =
+          work.op != kNothing && !trace::link::is_a_kernels_own(trace_.operators[work.op]);
+      if (has_operator || work.kind == WorkKind::kCollective)
         linked_ms_ += ms;
       else if (first)
         unlinked_ += own_.typical.weight[interval.window];

@@ -14,13 +14,12 @@ namespace {
 // Counting ends when none of the kernels was launched for so long: the program has gone on to others.
 constexpr double kLeastQuiet_s = 3, kQuietSteps = 2.5;
 constexpr double kSecondsAKernel = 3, kLeastPatience_s = 15;
-constexpr double kSampling_s = 5;  // of the instructions of all of them
+constexpr double kLines_s = 5;  // of the instructions of all of them
 
 }  // namespace
 
 double CountingOptions::patience_s(std::size_t chosen) const {
-  return std::max(kLeastPatience_s, kSecondsAKernel * static_cast<double>(chosen)) +
-         (lines ? kSampling_s : 0);
+  return std::max(kLeastPatience_s, kSecondsAKernel * static_cast<double>(chosen)) + (lines ? kLines_s : 0);
 }
 
 std::string counter_request(const std::vector<KernelTime>& kernels, const CountingOptions& options,

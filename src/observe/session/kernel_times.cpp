@@ -33,12 +33,22 @@ bool matches(const std::regex& pattern, const KernelTime& kernel) {
          std::regex_search(trace::demangled(kernel.symbol), pattern);
 }
 
-// Why a kernel cannot be counted; empty: it can.
-std::string obstacle(const KernelTime& kernel) {
-  if (communicates(kernel.symbol)) return "it talks with other devices, and must not run again";
-  if (kernel.in_graphs == kernel.launches)
-    return "a CUDA graph launches it, whose kernels cannot be counted one by one";
-  return {};
+enum class Obstacle : uint8_t { kNone, kCommunicates, kInGraphs };
+
+Obstacle obstacle(const KernelTime& kernel) {
+  if (communicates(kernel.symbol)) return Obstacle::kCommunicates;
+  return kernel.in_graphs == kernel.launches ? Obstacle::kInGraphs : Obstacle::kNone;
+}
+
+// One line for all kernels that cannot be counted for the same reason; empty: there are none.
+std::string line_of(const std::vector<std::string>& kernels, std::string_view why) {
+  if (kernels.empty()) return {};
+  constexpr std::size_t kNamed = 3;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(kNamed, kernels.size()); ++i)
+    names += (i > 0 ? ", " : "") + kernels[i];
+  if (kernels.size() > kNamed) names += fmt::format(" and {} more", kernels.size() - kNamed);
+  return fmt::format("no counters of {}: {}", names, why);
 }
 
 }  // namespace
@@ -101,14 +111,22 @@ Result<KernelChoice> choose_kernels(const std::vector<KernelTime>& kernels, cons
     return invalid(fmt::format("'{}' is no regular expression: {}", pattern, error.what()));
   }
   KernelChoice choice;
+  std::vector<std::string> communicating, in_graphs;
   for (const KernelTime& kernel : kernels) {
-    if (choice.counted.size() + choice.left_out.size() >= most) break;
+    if (choice.counted.size() + communicating.size() + in_graphs.size() >= most) break;
     if (kernel.symbol.empty() || (!pattern.empty() && !matches(wanted, kernel))) continue;
-    if (std::string why = obstacle(kernel); !why.empty())
-      choice.left_out.push_back(fmt::format("no counters of {}: {}", short_name(kernel), why));
-    else
+    const Obstacle found = obstacle(kernel);
+    if (found == Obstacle::kNone)
       choice.counted.push_back(kernel);
+    else
+      (found == Obstacle::kInGraphs ? in_graphs : communicating).push_back(short_name(kernel));
   }
+  for (std::string line :
+       {line_of(communicating, "what talks with other devices must not run again to be counted"),
+        line_of(
+            in_graphs,
+            "CUDA graphs launch what takes most time here, and their kernels cannot be counted one by one")})
+    if (!line.empty()) choice.left_out.push_back(std::move(line));
   return choice;
 }
 

@@ -55,7 +55,8 @@ bool communicates(std::string_view kernel);
 
 struct KernelChoice {
   std::vector<KernelTime> counted;
-  std::vector<std::string> left_out;  // sentences: which kernels that were wanted cannot be counted, and why
+  std::vector<std::string>
+      left_out;  // a line a reason: which kernels that were wanted cannot be counted, and why
 };
 
 // The kernels to count of those: the first `most` that can be; with a pattern, those of its matches (a regular expression found

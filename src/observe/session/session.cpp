@@ -249,7 +249,7 @@ void Session::count_kernels() {
   if (!options.wanted || pid == 0) return;
   const auto choice = choose_kernels(kernel_times_.kernels(pid, tail_), options.pattern,
                                      static_cast<std::size_t>(options.kernels));
-  for (const std::string& line : choice->left_out) note(line);
+  recorded_.not_counted = choice->left_out;
   if (choice->counted.empty() && choice->left_out.empty())
     note(fmt::format("no counters: the program launched no kernel whose name matches '{}'", options.pattern));
   if (choice->counted.empty()) return;

@@ -67,6 +67,7 @@ struct Recorded {
       {};                          // what was seen from outside of a program without any; empty: nothing
   bool any_device = false;         // one of them drives one
   std::vector<std::string> notes;  // for the user, a line each: what could not be had, and why
+  std::vector<std::string> not_counted;  // for the report, a line each: kernels without counters, and why
   std::vector<std::string>
       notes_of_program;  // that its recorders wrote down: they are in the trace, if there is one
 };

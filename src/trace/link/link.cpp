@@ -6,6 +6,7 @@
 #include "trace/link/carry_operators.h"
 #include "trace/link/complete_inputs.h"
 #include "trace/link/context.h"
+#include "trace/link/counted_operators.h"
 #include "trace/link/frames.h"
 #include "trace/link/frameworks.h"
 #include "trace/link/launches.h"
@@ -60,6 +61,7 @@ Status link_trace(Trace& trace) {
   const link::Context context =
       link::find_context(trace, nesting, roles, link::recorded_steps_by_row(trace, marked.recorded));
   link::make_operators(trace, context, work);
+  link::cost_by_counters(trace, work);
   link::find_repeats(trace, nesting);
   return {};
 }

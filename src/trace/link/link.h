@@ -24,6 +24,7 @@ namespace hone::trace {
 // - Span::op of host operator spans: a row for each distinct kind, inputs, phase and module. Device work has the
 //   innermost operator around the call that launched it, by correlation, or by external id where that call
 //   was not recorded.
+// - Kernels that no operator launched are operators of their own, where counters say what they cost (link/counted_operators.h).
 // - Operator costs are of one execution. A row without FLOPs and bytes is of an operator whose cost nobody
 //   knows, or whose inputs were not recorded.
 // Errors: a trace that does not validate.

@@ -89,10 +89,16 @@ KernelMath enough(const LoneWork& lone) {
   return enough_math(lone.use->math, lone.view.roofs, lone.view.uses.mostly_narrow);
 }
 
+// Counters have counted a launch like it, and nothing else says what it needs.
+bool is_known_by_counters(const LoneWork& lone) {
+  return lone.op != nullptr && lone.op->measured && lone.view.counted.study_of(lone.work) != nullptr;
+}
+
 // The floor is that of the narrowest arithmetic, the target that of the next: what lies between two steps
 // of the way is a matter of precision too.
 Seen too_wide(const LoneWork& lone) {
   const OperatorUse& use = *lone.use;
+  if (is_known_by_counters(lone) && !use.is_product) return std::nullopt;  // they say more
   if (lone.op->dtype != DType::kF64 && (!use.is_product || enough(lone) == use.math)) return std::nullopt;
   // It keeps the part of its roof that it reaches now, and need not be better than good.
   const double good = !use.is_product           ? kGoodTraffic
@@ -208,10 +214,13 @@ std::optional<Claim> counted_fault(const LoneWork& lone) {
   if (study == nullptr || (study->faults.empty() && !study->near_roof())) return std::nullopt;
   if (study->faults.empty()) return Claim{Rule::kFloor, {*stays(lone)}};
   const KernelFault& fault = study->faults.front();
-  // What an operator needs by its definition is a floor; what counters counted of a faulty kernel is not.
+  // What an operator needs by its definition is a floor; what counters counted of a faulty kernel is one as far as it would still
+  // take that without the fault.
   const bool has_floor = lone.knows_floor && !lone.op->measured;
   const double target = std::max(has_floor ? lone.floor_ns : 0, fault.target_share * lone.ns);
-  const double needed = has_floor ? lone.floor_ns / lone.ns : fault.target_share;
+  const double needed = has_floor          ? lone.floor_ns / lone.ns
+                        : lone.knows_floor ? std::min(lone.floor_ns / lone.ns, fault.target_share)
+                                           : fault.target_share;
   return Claim{fault.rule, {ClaimedWork{lone.work, target, std::clamp(needed, 0.0, 1.0)}}};
 }
 
@@ -230,6 +239,7 @@ Claims find_by_itself(const View& view) {
     const LoneWork lone = know(view, i);
     std::optional<Claim> claim = first_seen(kLooks, lone);
     if (!claim) claim = counted_fault(lone);
+    if (!claim && is_known_by_counters(lone) && lone.knows_floor) claim = Claim{Rule::kFloor, {*stays(lone)}};
     if (!claim) claim = first_seen(kSlowLooks, lone);
     if (claim) claims.push_back(std::move(*claim));
   }

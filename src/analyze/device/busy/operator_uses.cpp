@@ -138,6 +138,15 @@ class UseReader {
     use.floor_ns = least_ns(row, use, narrowest_math(use.math, roofs_));
     use.enough_ns = least_ns(row, use, enough_math(use.math, roofs_, result_.mostly_narrow));
     use.memory_bound = is_memory_class(row.op_class);
+    if (row.measured && !use.is_product) judge_by_counters(row, use);
+  }
+
+  // What counters counted is the kernel's own work, in the types that its instructions have: its roof as it stands, whatever another
+  // type would take.
+  void judge_by_counters(const trace::Operator& row, OperatorUse& use) const {
+    const double roof = row.dtype == DType::kF64 ? roofs_.f64 : roofs_.vector_f32;
+    use.roof_ns = use.floor_ns = use.enough_ns =
+        std::max(ns_at(row.kernel_flops(), roof), ns_at(row.bytes(), roofs_.dram));
   }
 
   const trace::Trace& trace_;

@@ -17,21 +17,7 @@ auto key_of(const KernelCounters& row) {
 }  // namespace
 
 CountedFlops CounterGroup::flops() const {
-  CountedFlops flops;
-  const auto vector = [&](Counter adds, Counter multiplies, Counter fused) {
-    return value(adds) + value(multiplies) + 2 * value(fused);
-  };
-  flops.vector_f32 = vector(Counter::kF32Adds, Counter::kF32Multiplies, Counter::kF32Fused);
-  flops.vector_f64 = vector(Counter::kF64Adds, Counter::kF64Multiplies, Counter::kF64Fused);
-  flops.vector_f16 = vector(Counter::kF16Adds, Counter::kF16Multiplies, Counter::kF16Fused);
-  flops.tensor_bf16 = value(Counter::kTensorBf16);
-  flops.tensor_f16 =
-      value(Counter::kTensorF16) + value(Counter::kTensorF16ToF16) + value(Counter::kTensorF16ToF32);
-  flops.tensor_tf32 = value(Counter::kTensorTf32);
-  flops.tensor_f64 = value(Counter::kTensorF64);
-  flops.tensor_f8 = value(Counter::kTensorF8);
-  flops.tensor_i8 = value(Counter::kTensorI8);
-  return flops;
+  return trace::counted_flops([this](Counter counter) { return value(counter); });
 }
 
 CounterGroups::CounterGroups(const trace::Trace& trace) {

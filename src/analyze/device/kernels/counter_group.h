@@ -9,21 +9,13 @@
 
 #include "analyze/device/kernels/warp_occupancy.h"
 #include "core/dtype.h"
+#include "trace/counted_costs.h"
 #include "trace/counter_metrics.h"
 #include "trace/trace.h"
 
 namespace hone::analyze::device {
 
-// Operations as instructions did them, of one launch: a fused one counts two, as in Nsight Compute's roofline.
-struct CountedFlops {
-  double vector_f32 = 0, vector_f64 = 0, vector_f16 = 0;
-  double tensor_bf16 = 0, tensor_f16 = 0, tensor_tf32 = 0, tensor_f64 = 0, tensor_f8 = 0, tensor_i8 = 0;
-
-  double tensor() const {
-    return tensor_bf16 + tensor_f16 + tensor_tf32 + tensor_f64 + tensor_f8 + tensor_i8;
-  }
-  double all() const { return vector_f32 + vector_f64 + vector_f16 + tensor(); }
-};
+using trace::CountedFlops;
 
 struct CounterGroup {
   int rank = 0;

@@ -148,6 +148,7 @@ class Works {
   }
 
   const trace::Trace& trace() const { return trace_; }
+  trace::Trace& trace() { return trace_; }
   RankTimeline timeline() const { return rank_timeline(trace_, 0); }
   BusySplit split(const GpuRoofs& roofs = gpu_roofs("NVIDIA H200")) const {
     const RankTimeline seen = timeline();
