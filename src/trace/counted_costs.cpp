@@ -1,6 +1,8 @@
 #include "trace/counted_costs.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace hone::trace {
 namespace {
@@ -22,7 +24,47 @@ constexpr ArithmeticRow kArithmetic[] = {{&CountedFlops::vector_f32, DType::kF32
                                          {&CountedFlops::tensor_f8, DType::kF8E4M3FN, true, 1. / 30},
                                          {&CountedFlops::tensor_i8, DType::kI8, true, 1. / 30}};
 
+constexpr double kAlikeTime = 0.25, kAlikeNs = 2000;
+
+using Geometry = std::tuple<uint32_t, std::array<uint32_t, 3>, std::array<uint32_t, 3>>;
+
+Geometry geometry_of(const KernelCounters& row) { return {row.kernel.index, row.grid, row.block}; }
+
+bool take_as_long(double a, double b) {
+  return std::abs(a - b) <= std::max(kAlikeNs, kAlikeTime * std::min(a, b));
+}
+
+// The time that most of them take, about; of equally many, the longest.
+double usual_time(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  std::size_t most = 0, end = 0;
+  double usual = 0;
+  for (std::size_t begin = 0; begin < times.size(); ++begin) {
+    while (end < times.size() && take_as_long(times[begin], times[end])) ++end;
+    if (end - begin >= most) {
+      most = end - begin;
+      usual = times[begin + most / 2];
+    }
+  }
+  return usual;
+}
+
 }  // namespace
+
+std::vector<char> alike_launches(const Trace& trace) {
+  std::map<Geometry, std::vector<double>> times;
+  std::vector<double> time_of(trace.counters.size());
+  for (std::size_t i = 0; i < trace.counters.size(); ++i) {
+    time_of[i] = counter_value(trace.counters[i], trace.strings, Counter::kDuration).value_or(0);
+    if (time_of[i] > 0) times[geometry_of(trace.counters[i])].push_back(time_of[i]);
+  }
+  std::map<Geometry, double> usual;
+  for (auto& [geometry, all] : times) usual[geometry] = usual_time(std::move(all));
+  std::vector<char> alike(trace.counters.size(), 1);
+  for (std::size_t i = 0; i < alike.size(); ++i)
+    if (time_of[i] > 0) alike[i] = take_as_long(usual[geometry_of(trace.counters[i])], time_of[i]) ? 1 : 0;
+  return alike;
+}
 
 CountedLaunchCosts::CountedLaunchCosts(const Trace& trace) {
   struct Sums {
@@ -30,8 +72,11 @@ CountedLaunchCosts::CountedLaunchCosts(const Trace& trace) {
     std::array<uint32_t, kCounterCount> counts = {};
   };
   std::map<Key, Sums> sums;
-  for (const KernelCounters& row : trace.counters) {
-    Sums& of_key = sums[{row.kernel.index, row.grid, row.block}];
+  const std::vector<char> alike = alike_launches(trace);
+  for (std::size_t at = 0; at < trace.counters.size(); ++at) {
+    if (alike[at] == 0) continue;
+    const KernelCounters& row = trace.counters[at];
+    Sums& of_key = sums[geometry_of(row)];
     for (int i = 0; i < kCounterCount; ++i) {
       const auto value = counter_value(row, trace.strings, static_cast<Counter>(i));
       if (!value) continue;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <tuple>
+#include <vector>
 
 #include "core/dtype.h"
 #include "trace/counter_metrics.h"
@@ -45,7 +46,12 @@ CountedFlops counted_flops(Value value) {
   return flops;
 }
 
-// The means of the counted launches of one kernel with one geometry.
+// Of each row of the counters: whether it is used. Launches of one kernel and geometry may do different work (products of different
+// depth), and what was counted of different launches goes together only where these took about as long: of the most that are
+// alike, of equally many the longest.
+std::vector<char> alike_launches(const Trace& trace);
+
+// The means of the counted launches of one kernel with one geometry that are alike.
 struct CountedCosts {
   CountedFlops flops;
   double bytes_read = 0, bytes_written = 0;  // of DRAM

@@ -1,6 +1,7 @@
 #include "observe/inject/counter_recorder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <ctime>
 #include <utility>
@@ -15,6 +16,8 @@ using cupti::Result;
 namespace {
 
 constexpr const char* kDuration = "gpu__time_duration.sum";
+constexpr double kAlike = 0.2, kAlikeNs = 2000;  // times of launches that do the same work
+constexpr int kMostAttempts = 15;
 constexpr int kMostFailures = 20;                 // counts that went wrong
 constexpr int64_t kGatePatience = 5'000'000'000;  // ns, for a count to come to its end
 constexpr int64_t kAlonePatience = 200'000'000;   // ns, for calls of other threads to return
@@ -103,7 +106,7 @@ bool CounterRecorder::prepare(const char* request_path) {
   gave_up_ = false;
   if (!start_profiler(request.kernels[0].device)) return false;
   make_groups(request);
-  if (!use_group(0)) return false;
+  if (!use_group(groups_.size() - 1)) return false;
   rounds_.begin(std::move(request.kernels), groups_.size(), false, request.quiet_ns, monotonic_ns());
   sampled_.assign(rounds_.kernels().size(), {});
   phase_ = Phase::kCounting;
@@ -170,16 +173,14 @@ void CounterRecorder::divide_if_memory_is_short() {
   size_t free = 0, total = 0;
   const auto ask = driver_state().memory;
   if (!ask || ask(&free, &total) != 0 || free - free / 8 > total - free) return;
-  const bool divides_first = once_groups_ == 0;
   std::vector<std::string> rest = std::move(groups_.back());
   groups_.pop_back();
-  if (!divides_first) rest.insert(rest.begin(), groups_[0][0]);
   for (std::vector<std::string>& group : one_pass_groups(profiler_, chip_, rest))
     groups_.push_back(std::move(group));
   const bool was_one_pass = groups_.size() == once_groups_ + 1;
   once_groups_ = groups_.size();
   rounds_.change_groups(groups_.size(), !was_one_pass);
-  if (divides_first) use_group(0);
+  group_ = kNoGroup;
 }
 
 bool CounterRecorder::done() const {
@@ -323,7 +324,7 @@ void CounterRecorder::launch_ends(const cupti::CallData& call) {
                           : launched       ? counter_.read()
                                            : Counted::kNothing;
   if (counted == Counted::kOne) {
-    write();
+    take_count();
   } else if (check(counted != Counted::kFailed) && ++failures_ == kMostFailures) {
     give_up("kernels were launched, and CUPTI counted none, or more than one");
   }
@@ -422,13 +423,34 @@ void CounterRecorder::write() {
   record_.append(&whole, sizeof(whole));
   for (size_t i = 0; i < values.size(); ++i) {
     const segments::CounterValue value = {metric_names_[i], 0, values[i]};
-    if (groups_[group_][i] == kDuration) sampled_[kernel_->number].ns = values[i];
     record_.append(&value, sizeof(value));
   }
   output_.add_all(record_, 1);
+}
+
+// Of the launch that was just counted, ns; 0: not among what is counted.
+double CounterRecorder::counted_time() const {
+  const std::vector<std::string>& metrics = groups_[group_];
+  const auto at = static_cast<size_t>(std::find(metrics.begin(), metrics.end(), kDuration) - metrics.begin());
+  return at < metrics.size() ? counter_.values()[at] : 0;
+}
+
+void CounterRecorder::take_count() {
+  const double ns = counted_time();
+  if (Sampled& first = sampled_[kernel_->number]; first.ns == 0) first.ns = ns;
+  const bool again = group_ < once_groups_ && !is_like_the_first(ns);
+  if (!again) write();
   const int64_t now = monotonic_ns();
-  rounds_.count(*kernel_, now);
+  rounds_.count(*kernel_, again, now);
   if (rounds_.done(now)) all_are_counted();
+}
+
+// Products of different depth share a kernel and its grid. One that ran once is to be one that was replayed before.
+bool CounterRecorder::is_like_the_first(double ns) {
+  Sampled& first = sampled_[kernel_->number];
+  if (ns <= 0 || first.ns <= 0 || std::abs(ns - first.ns) <= std::max(kAlikeNs, kAlike * first.ns))
+    return true;
+  return ++first.attempts > kMostAttempts;
 }
 
 void CounterRecorder::let_go() {

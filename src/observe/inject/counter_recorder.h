@@ -66,7 +66,8 @@ class CounterRecorder {
   struct Launched;
   using Wanted = CounterRounds::Wanted;
   struct Sampled {
-    double ns = 0;  // a launch of the kernel, as counted
+    double ns = 0;     // a launch of the kernel, as first counted
+    int attempts = 0;  // to count one that takes as long
     uint32_t launches = 0;
     uint64_t samples = 0;
   };
@@ -84,6 +85,9 @@ class CounterRecorder {
   Wanted* wanted(const Launched& launched);
   bool can_be_counted(const Launched& launched);
   bool start(void* context);
+  double counted_time() const;
+  void take_count();
+  bool is_like_the_first(double ns);
   void write();
   void all_are_counted();
   bool sampled_enough(const Wanted& wanted) const;
@@ -118,7 +122,8 @@ class CounterRecorder {
   // Of the owner:
   std::vector<std::vector<std::string>> groups_;  // metrics that are counted together
   size_t once_groups_ = 0;                        // of them, the first: in one pass
-  size_t group_ = 0;                              // that counter_ is made for
+  static constexpr size_t kNoGroup = SIZE_MAX;
+  size_t group_ = kNoGroup;  // that counter_ is made for
   std::vector<uint32_t> metric_names_;
   Wanted* kernel_ = nullptr;
   ByteBuffer record_;

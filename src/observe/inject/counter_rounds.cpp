@@ -25,12 +25,14 @@ void CounterRounds::begin(std::vector<WantedKernel> kernels, size_t groups, bool
   change_groups(groups, each_once);
 }
 
-// All groups once, and then the last of them again and again, the one before it, and so on.
+// The last group, whose launches the others are to be like; each other as often as it has to be; and the last again.
 void CounterRounds::change_groups(size_t groups, bool each_once) {
   rounds_.clear();
-  for (size_t group = 0; group < groups && instances_ > 0; ++group) rounds_.push_back(group);
-  if (each_once || rounds_.empty()) return;
-  for (size_t group = groups; group-- > 0;) rounds_.insert(rounds_.end(), instances_ - 1, group);
+  if (groups == 0 || instances_ == 0) return;
+  const size_t times = each_once ? 1 : instances_, last = groups - 1;
+  rounds_.push_back(last);
+  for (size_t group = 0; group < last; ++group) rounds_.insert(rounds_.end(), times, group);
+  rounds_.insert(rounds_.end(), times - 1, last);
 }
 
 CounterRounds::Wanted* CounterRounds::find(const char* symbol, const uint32_t* grid, const uint32_t* block,
@@ -60,10 +62,11 @@ size_t CounterRounds::take(const Wanted& wanted) {
   return rounds_[wanted.round];
 }
 
-void CounterRounds::count(Wanted& wanted, int64_t now_ns) {
+void CounterRounds::count(Wanted& wanted, bool again, int64_t now_ns) {
+  last_count_ns_ = now_ns;
+  if (again) return;
   ++wanted.counted;
   ++wanted.round;
-  last_count_ns_ = now_ns;
 }
 
 bool CounterRounds::done(int64_t now_ns) const {

@@ -1,5 +1,5 @@
 // Which launch is counted for which group of metrics. All kernels go through the same list of rounds, each of which is for one
-// group, and none is a round ahead of one that still comes: all have been counted for all groups before one is counted twice, and
+// group, and none is a round ahead of one that still comes: all have been counted for a group before one is counted for the next, and
 // the hardware is told something else as seldom as can be. A kernel that does not come is not waited for for ever, and when none
 // comes any more it is over.
 #pragma once
@@ -38,7 +38,8 @@ class CounterRounds {
   bool is_due(const Wanted& wanted, int64_t now_ns) const;
   // It will be counted: for which group. By the thread whose launch it is, one at a time, as is what follows.
   size_t take(const Wanted& wanted);
-  void count(Wanted& wanted, int64_t now_ns);
+  // It has been counted; `again`: another launch is to be counted in its place.
+  void count(Wanted& wanted, bool again, int64_t now_ns);
 
   // Everything is counted, as far as kernels come; none has come for so long that none is waited for. From any thread.
   bool done(int64_t now_ns) const;

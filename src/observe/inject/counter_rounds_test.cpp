@@ -25,7 +25,7 @@ class RoundsOfCounting : public ::testing::Test {
       CounterRounds::Wanted* wanted = rounds.find(std::string(1, kernel).c_str(), kGrid, kBlock, now);
       if (!wanted || !rounds.is_due(*wanted, now)) continue;
       counted += kernel + std::to_string(rounds.take(*wanted)) + ' ';
-      rounds.count(*wanted, now);
+      rounds.count(*wanted, false, now);
     }
     return counted;
   }
@@ -34,9 +34,9 @@ class RoundsOfCounting : public ::testing::Test {
   int64_t now = 0;
 };
 
-TEST_F(RoundsOfCounting, CountEveryGroupOnceBeforeOneIsCountedTwice) {
+TEST_F(RoundsOfCounting, BeginWithTheLastGroupAndEndWithIt) {
   begin("a", 3, 2);
-  EXPECT_EQ(launch("aaaaaaaaa"), "a0 a1 a1 a1 a0 a0 ");
+  EXPECT_EQ(launch("aaaaaaaaa"), "a1 a0 a0 a0 a1 a1 ");
   EXPECT_TRUE(rounds.done(now));
 }
 
@@ -48,7 +48,7 @@ TEST_F(RoundsOfCounting, CountEveryKernelOnceBeforeOneIsCountedTwice) {
 
 TEST_F(RoundsOfCounting, CountGroupsOnceWhereThatIsAsked) {
   begin("a", 3, 4, true);
-  EXPECT_EQ(launch("aaaaaaaaa"), "a0 a1 a2 a3 ");
+  EXPECT_EQ(launch("aaaaaaaaa"), "a3 a0 a1 a2 ");
 }
 
 TEST_F(RoundsOfCounting, WaitOnceForAKernelThatDoesNotCome) {
@@ -66,7 +66,7 @@ TEST_F(RoundsOfCounting, CountAKernelThatComesLateForAllThatItHasMissed) {
   begin("ab", 2, 2);
   launch("a");
   now += 2 * kSecond + 1;
-  EXPECT_EQ(launch("aababbaabb"), "a1 a1 b0 b1 b1 a0 b0 ");
+  EXPECT_EQ(launch("aababbaabb"), "a0 a0 b1 b0 b0 a1 b1 ");
   EXPECT_TRUE(rounds.done(now));
 }
 
@@ -77,6 +77,15 @@ TEST_F(RoundsOfCounting, EndWhenNoWantedKernelIsLaunchedAnyMore) {
   launch("x");
   EXPECT_FALSE(rounds.done(now));
   now += 2 * kSecond;
+  EXPECT_TRUE(rounds.done(now));
+}
+
+TEST_F(RoundsOfCounting, CountAnotherLaunchInThePlaceOfOne) {
+  begin("a", 1, 1);
+  CounterRounds::Wanted* wanted = rounds.find("a", kGrid, kBlock, now);
+  rounds.count(*wanted, true, now);
+  EXPECT_FALSE(rounds.done(now));
+  EXPECT_EQ(launch("a"), "a0 ");
   EXPECT_TRUE(rounds.done(now));
 }
 

@@ -27,10 +27,13 @@ std::string counter_request(const std::vector<KernelTime>& kernels, const Counti
   std::string request = fmt::format("quiet {:.0f}\n", 1e3 * std::max(kLeastQuiet_s, kQuietSteps * step_s));
   for (const trace::CounterMetric& metric : trace::counter_metrics()) {
     if (metric.set == trace::CounterSet::kFull && options.set != trace::CounterSet::kFull) continue;
-    request += metric.counted_in == trace::CountedIn::kOnlyPass ? "once" : "metric";
+    std::string names;
     for (const std::string_view name : metric.names)
-      if (!name.empty()) request += fmt::format(" {}", name);
-    request += '\n';
+      if (!name.empty()) names += fmt::format(" {}", name);
+    const bool once = metric.counted_in == trace::CountedIn::kOnlyPass;
+    if (once) request += "once" + names + '\n';
+    // Always counted: launches of one kernel and geometry may do different work, and their time tells them apart.
+    if (!once || metric.counter == trace::Counter::kDuration) request += "metric" + names + '\n';
   }
   for (const KernelTime& kernel : kernels)
     request += fmt::format("kernel {} {} {} {} {} {} {} {} {}\n", options.instances, kernel.device,

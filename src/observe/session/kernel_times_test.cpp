@@ -112,6 +112,8 @@ TEST(CounterRequests, NameEveryMetricOfTheirSetAndEveryKernel) {
   const std::string usual = counter_request({kernel}, options, 0);
   EXPECT_THAT(usual, HasSubstr("once dram__bytes_read.sum dram__bytes_op_read.sum\n"));
   EXPECT_THAT(usual, HasSubstr("metric smsp__inst_executed.sum sm__inst_executed.sum inst_executed\n"));
+  EXPECT_THAT(
+      usual, HasSubstr("once gpu__time_duration.sum gpu__time_duration.avg\nmetric gpu__time_duration.sum "));
   EXPECT_THAT(usual, HasSubstr("quiet 3000\n"));
   EXPECT_THAT(usual, HasSubstr("kernel 3 1 132 2 1 256 1 1 _Z4gemmIfEvi\n"));
   EXPECT_THAT(usual, Not(HasSubstr("stalled_drain")));

@@ -23,7 +23,10 @@ CountedFlops CounterGroup::flops() const {
 CounterGroups::CounterGroups(const trace::Trace& trace) {
   std::map<decltype(key_of({})), CounterGroup> by_key;
   std::map<decltype(key_of({})), std::array<uint32_t, trace::kCounterCount>> measured;
-  for (const KernelCounters& row : trace.counters) {
+  const std::vector<char> alike = trace::alike_launches(trace);
+  for (std::size_t at = 0; at < trace.counters.size(); ++at) {
+    if (alike[at] == 0) continue;
+    const KernelCounters& row = trace.counters[at];
     CounterGroup& group = by_key[key_of(row)];
     std::array<uint32_t, trace::kCounterCount>& counts = measured[key_of(row)];
     group.rank = row.rank;
