@@ -28,7 +28,6 @@
 #include "analyze/rules.h"
 #include "analyze/steps.h"
 #include "core/units.h"
-#include "trace/link/counted_operators.h"
 #include "trace/link/steps.h"
 
 namespace hone::analyze::device {
