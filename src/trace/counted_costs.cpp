@@ -24,7 +24,7 @@ constexpr ArithmeticRow kArithmetic[] = {{&CountedFlops::vector_f32, DType::kF32
                                          {&CountedFlops::tensor_f8, DType::kF8E4M3FN, true, 1. / 30},
                                          {&CountedFlops::tensor_i8, DType::kI8, true, 1. / 30}};
 
-constexpr double kAlikeTime = 0.25, kAlikeNs = 2000;
+constexpr double kAlikeTime = 0.25, kAlikeNs = 4000;
 
 using Geometry = std::tuple<uint32_t, std::array<uint32_t, 3>, std::array<uint32_t, 3>>;
 

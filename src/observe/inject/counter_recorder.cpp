@@ -16,7 +16,7 @@ using cupti::Result;
 namespace {
 
 constexpr const char* kDuration = "gpu__time_duration.sum";
-constexpr double kAlike = 0.2, kAlikeNs = 2000;  // times of launches that do the same work
+constexpr double kAlike = 0.2, kAlikeNs = 4000;  // times of launches that do the same work
 constexpr int kMostAttempts = 15;
 constexpr int kMostFailures = 20;                 // counts that went wrong
 constexpr int64_t kGatePatience = 5'000'000'000;  // ns, for a count to come to its end
