@@ -45,16 +45,33 @@ struct LabOptions {
   std::vector<std::string> arguments;  // after the first word of a program of somebody else's
 };
 
-// The command after --, if that is what was given.
-std::vector<std::string> command_of(const LabOptions& options) {
-  std::vector<std::string> command = {options.model.path};
-  command.insert(command.end(), options.arguments.begin(), options.arguments.end());
-  return command;
+// Whether it is a program that was given after --, rather than a model whose name begins with a dash.
+bool is_program(const LabOptions& options, const Program& program) {
+  return program.divided && (!options.arguments.empty() || !options.model.path.ends_with(".onnx"));
+}
+
+// Options that say something of models alone.
+Status check_options_of_program(const LabOptions& options) {
+  const std::pair<const char*, bool> given[] = {{"--bind", !options.model.bindings.empty()},
+                                                {"--shape", !options.model.shapes.empty()},
+                                                {"--memory", !options.model.memory.empty()},
+                                                {"--input", !options.inputs.empty()},
+                                                {"--disable", !options.disabled.empty()},
+                                                {"--lossy", !options.lossy.empty()},
+                                                {"--threads", options.threads != 0},
+                                                {"--device", options.device != LabOptions().device},
+                                                {"--no-cache", options.no_cache},
+                                                {"--no-overlap", options.no_overlap}};
+  for (const auto& [name, is_given] : given)
+    if (is_given) return usage_error(fmt::format("{}: is for models; a program runs as it is", name));
+  return {};
 }
 
 Status run_lab_on(const LabOptions& options, Program& program) {
+  HONE_CHECK(check_options_of_program(options));
   LabProgramOptions of_program;
-  of_program.command = command_of(options);
+  of_program.command = {options.model.path};
+  of_program.command.insert(of_program.command.end(), options.arguments.begin(), options.arguments.end());
   of_program.out = options.out;
   of_program.json = options.json;
   if (options.budget_s > 0) of_program.budget_s = options.budget_s;
@@ -156,7 +173,7 @@ std::string over_budget(const analyze::LabReport& report, double budget_s) {
 }
 
 Status run_lab(const LabOptions& options, Program& program) {
-  if (program.divided) return run_lab_on(options, program);
+  if (is_program(options, program)) return run_lab_on(options, program);
   if (!options.arguments.empty())
     return usage_error(
         fmt::format("'{}' is one too many: hone lab takes one model; write -- before a program",

@@ -1,10 +1,12 @@
 #include "apps/lab_program.h"
 
 #include <filesystem>
+#include <sstream>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "apps/trace_source.h"
@@ -12,6 +14,7 @@
 #include "core/units.h"
 #include "lab/program/experiment.h"
 #include "observe/session/program.h"
+#include "report/text.h"
 
 namespace hone::apps {
 namespace {
@@ -22,6 +25,18 @@ constexpr const char* kBaseline = "baseline";
 constexpr const char* kRuns = "runs";
 constexpr const char* kDiff = "changes.diff";
 constexpr const char* kProfileLog = "profile.log";
+constexpr const char* kResult = "lab.json";
+
+// The last line that hone itself said, without its name; empty: none.
+std::string last_of_hone(const fs::path& log) {
+  const auto text = read_file(log);
+  std::istringstream lines(text.ok() ? *text : "");
+  std::string last;
+  constexpr std::string_view kName = "hone: ";
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(kName)) last = line.substr(kName.size());
+  return report::clean_utf8(last);
+}
 
 // What `hone profile` says of the unchanged program, in a process of its own: what the program does to its process, it does there.
 Result<analyze::Analysis> profile_baseline(const LabProgramOptions& options, ProgressBar& bar) {
@@ -46,8 +61,9 @@ Result<analyze::Analysis> profile_baseline(const LabProgramOptions& options, Pro
   auto recording = read_recording({folder.string()}, progress);
   if (!recording.ok())
     return invalid(fmt::format(
-        "the unchanged program could not be observed (exit status {}; {} holds what was said): {}",
-        *profile->exit_status(), log.string(), recording.error().message));
+        "nothing was tried: the unchanged program (exit status {}) was not explained: {}; {} holds "
+        "all that was said",
+        *profile->exit_status(), last_of_hone(log), log.string()));
   return analyse_recording(*recording, {}, options.top);
 }
 
@@ -98,6 +114,57 @@ void print_result(const lab::ProgramExperiment& result, const std::string& diff,
   if (!diff.empty()) fmt::print("\nWhat to write ({}):\n\n{}", (out / kDiff).string(), diff);
 }
 
+using Json = nlohmann::ordered_json;
+
+Json to_json(const lab::PairedRuns& runs) {
+  if (runs.before_ms.empty()) return nullptr;
+  return {{"before_ms", runs.before_ms},
+          {"after_ms", runs.after_ms},
+          {"speedup", runs.speedup()},
+          {"least_speedup", runs.least_speedup()},
+          {"most_speedup", runs.most_speedup()}};
+}
+
+Json to_json(const lab::SameNumbers& numbers) {
+  if (numbers.steps == 0) return nullptr;
+  return {{"same", numbers.same},
+          {"difference", numbers.difference},
+          {"allowed", numbers.allowed},
+          {"steps", numbers.steps}};
+}
+
+Json to_json(const lab::TriedChange& tried) {
+  return {{"change", tried.candidate.change->name},
+          {"title", tried.candidate.change->title},
+          {"because", tried.candidate.because},
+          {"predicted_gain_ms", tried.candidate.predicted_gain_ms},
+          {"outcome", outcome_mark(tried.outcome)},
+          {"why", tried.why},
+          {"did", tried.text},
+          {"gain_ms", tried.runs.before_ms.empty() ? Json(nullptr) : Json(tried.gain_ms)},
+          {"runs", to_json(tried.runs)},
+          {"numbers", to_json(tried.numbers)}};
+}
+
+// Times in milliseconds; docs/lab-on-your-program.md says what is measured.
+std::string result_json(const LabProgramOptions& options, const lab::ProgramExperiment& result,
+                        const std::string& diff) {
+  Json changes = Json::array();
+  for (const lab::TriedChange& tried : result.changes) changes.push_back(to_json(tried));
+  const Json json = {{"schema", 1},
+                     {"command", options.command},
+                     {"step_ms", result.baseline_ms},
+                     {"noise", result.noise},
+                     {"changes", changes},
+                     {"together", to_json(result.together)},
+                     {"numbers", to_json(result.numbers)},
+                     {"diff", diff},
+                     {"why_nothing", result.why_nothing},
+                     {"interrupted", result.interrupted},
+                     {"seconds", result.seconds}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace
 
 Status run_lab_program(const LabProgramOptions& options, Program& program) {
@@ -133,6 +200,9 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
       edits.insert(edits.end(), tried.edits.begin(), tried.edits.end());
   HONE_ASSIGN(const std::string diff, lab::unified_diff(edits));
   if (!diff.empty()) HONE_CHECK(write_file((out / kDiff).string(), diff));
+  const std::string json = result_json(options, result, diff);
+  HONE_CHECK(write_file(out / kResult, json));
+  if (!options.json.empty()) HONE_CHECK(write_file(options.json, json));
   print_result(result, diff, out);
   if (result.interrupted) program.exit_code = interrupted_status();
   return {};
