@@ -29,7 +29,7 @@ std::string without_lines(std::string cubin) {
   return cubin;
 }
 
-class CodeOfDevices : public ::testing::Test {
+class RealCuptiCode : public ::testing::Test {
  protected:
   // False where there is no CUPTI.
   bool load() {
@@ -50,7 +50,7 @@ class CodeOfDevices : public ::testing::Test {
   LoadedCode code;
 };
 
-TEST_F(CodeOfDevices, KnowsTheLineOfAnInstruction) {
+TEST_F(RealCuptiCode, KnowsTheLineOfAnInstruction) {
   if (!load()) return;
   std::string cubin = gather_cubin();
   const uint64_t crc = checksum(cubin);
@@ -63,7 +63,7 @@ TEST_F(CodeOfDevices, KnowsTheLineOfAnInstruction) {
   EXPECT_EQ(code.place_of(cupti, crc, kGather, 0x100).line, 6u);
 }
 
-TEST_F(CodeOfDevices, TellsCodeWithoutLinesFromCodeThatItHasNotSeen) {
+TEST_F(RealCuptiCode, TellsCodeWithoutLinesFromCodeThatItHasNotSeen) {
   if (!load()) return;
   const std::string cubin = without_lines(gather_cubin());
   code.loaded(cupti, cubin.data(), cubin.size());
@@ -72,7 +72,7 @@ TEST_F(CodeOfDevices, TellsCodeWithoutLinesFromCodeThatItHasNotSeen) {
 }
 
 // The checksum is of the instructions alone.
-TEST_F(CodeOfDevices, PrefersTheSameCodeWithLines) {
+TEST_F(RealCuptiCode, PrefersTheSameCodeWithLines) {
   if (!load()) return;
   const std::string with = gather_cubin(), without = without_lines(with);
   for (const std::string* cubin : {&without, &with, &without})
@@ -80,7 +80,7 @@ TEST_F(CodeOfDevices, PrefersTheSameCodeWithLines) {
   EXPECT_EQ(code.place_of(cupti, checksum(with), kGather, 0x80).line, 5u);
 }
 
-TEST_F(CodeOfDevices, KnowsNoLineBehindTheEndAndNoneOfOtherFunctions) {
+TEST_F(RealCuptiCode, KnowsNoLineBehindTheEndAndNoneOfOtherFunctions) {
   if (!load()) return;
   const std::string cubin = gather_cubin();
   code.loaded(cupti, cubin.data(), cubin.size());
