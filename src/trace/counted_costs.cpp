@@ -84,14 +84,15 @@ CountedLaunchCosts::CountedLaunchCosts(const Trace& trace) {
       ++of_key.counts[static_cast<std::size_t>(i)];
     }
   }
-  for (const auto& [key, of_key] : sums) {
+  for (const auto& entry : sums) {
+    const Sums& of_key = entry.second;
     const auto value = [&](Counter counter) {
       const auto i = static_cast<std::size_t>(counter);
       return of_key.counts[i] > 0 ? of_key.values[i] / of_key.counts[i] : 0;
     };
     const bool known = of_key.counts[static_cast<std::size_t>(Counter::kDramRead)] > 0 &&
                        of_key.counts[static_cast<std::size_t>(Counter::kDramWritten)] > 0;
-    costs_[key] = {counted_flops(value), value(Counter::kDramRead), value(Counter::kDramWritten), known};
+    costs_[entry.first] = {counted_flops(value), value(Counter::kDramRead), value(Counter::kDramWritten), known};
   }
 }
 
