@@ -92,7 +92,8 @@ CountedLaunchCosts::CountedLaunchCosts(const Trace& trace) {
     };
     const bool known = of_key.counts[static_cast<std::size_t>(Counter::kDramRead)] > 0 &&
                        of_key.counts[static_cast<std::size_t>(Counter::kDramWritten)] > 0;
-    costs_[entry.first] = {counted_flops(value), value(Counter::kDramRead), value(Counter::kDramWritten), known};
+    costs_[entry.first] = {counted_flops(value), value(Counter::kDramRead), value(Counter::kDramWritten),
+                           known};
   }
 }
 
