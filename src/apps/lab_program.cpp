@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "apps/trace_source.h"
+#include "core/descriptor.h"
 #include "core/file.h"
 #include "core/units.h"
 #include "lab/program/experiment.h"
@@ -46,11 +46,10 @@ Result<analyze::Analysis> profile_baseline(const LabProgramOptions& options, Pro
   start.command[0] = fs::read_symlink("/proc/self/exe").string();
   start.command.insert(start.command.end(), options.command.begin(), options.command.end());
   start.blocked_signals = requests_to_end();
-  const int output = ::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
-  if (output < 0) return invalid(fmt::format("{}: cannot be written", log.string()));
-  start.standard_output = start.standard_error = output;
+  const Descriptor output(::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
+  if (output.value < 0) return invalid(fmt::format("{}: cannot be written", log.string()));
+  start.standard_output = start.standard_error = output.value;
   auto profile = observe::Program::start(start);
-  ::close(output);
   if (!profile.ok()) return profile.error();
   while (!profile->exit_status()) {
     bar.update(0, "observing the unchanged program");

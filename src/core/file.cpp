@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/descriptor.h"
 #include "core/open_files.h"
 
 namespace hone {
@@ -28,17 +29,6 @@ Error system_error(std::string_view doing, const fs::path& path, int error) {
   return {code,
           fmt::format("cannot {} '{}': {}", doing, path.string(), std::generic_category().message(error))};
 }
-
-// Closes a descriptor when the scope ends.
-struct Descriptor {
-  int value = -1;
-  explicit Descriptor(int descriptor) : value(descriptor) {}
-  ~Descriptor() {
-    if (value >= 0) ::close(value);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-};
 
 int open_retrying(const fs::path& path, int flags, mode_t mode = 0) {
   int descriptor = -1;

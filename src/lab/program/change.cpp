@@ -55,7 +55,6 @@ const std::vector<Remedy>& remedies() {
       {"kernels_below_roof", {"compile_max_autotune", "cudnn_benchmark"}},
       {"slow_kernels", {"compile_max_autotune", "cudnn_benchmark"}},
       {"slow_launches", {"compile_reduce_overhead", "fused_optimizer"}},
-      {"latency", {"compile_reduce_overhead"}},
       {"launches_in_loops", {"compile_reduce_overhead"}},
       {"input_waits", {"workers", "pin_memory"}},
       {"file_waits", {"workers"}},
@@ -68,14 +67,14 @@ const std::vector<Remedy>& remedies() {
   return table;
 }
 
-// What a finding about a row advises where its rule names nothing.
+// What a finding of a program on the CPU advises: its rules are one a cause.
 const std::vector<std::string_view>& remedies_of(Cause cause) {
   static const std::map<Cause, std::vector<std::string_view>> table = {
       {Cause::kPrecision, {"autocast_bf16"}},
       {Cause::kLayout, {"channels_last"}},
       {Cause::kAvoidableTraffic, {"compile"}},
       {Cause::kKernelInefficiency, {"channels_last", "threads_physical", "compile"}},
-      {Cause::kLaunch, {"compile_reduce_overhead", "compile", "fused_optimizer"}},
+      {Cause::kLaunch, {"compile", "fused_optimizer"}},
       {Cause::kInput, {"workers"}},
       {Cause::kIo, {"workers"}},
   };
@@ -84,10 +83,11 @@ const std::vector<std::string_view>& remedies_of(Cause cause) {
   return found == table.end() ? none : found->second;
 }
 
-std::vector<std::string_view> advised_by(const analyze::Finding& finding) {
+std::vector<std::string_view> advised_by(const analyze::Finding& finding, bool on_cpu) {
   for (const Remedy& remedy : remedies())
     if (remedy.rule == finding.rule) return remedy.changes;
-  return remedies_of(finding.cause);
+  if (on_cpu) return remedies_of(finding.cause);
+  return {};
 }
 
 }  // namespace
@@ -100,13 +100,19 @@ const Change* find_change(std::string_view name) {
   return found == std::end(kChanges) ? nullptr : found;
 }
 
+std::vector<std::string_view> rules_with_changes() {
+  std::vector<std::string_view> rules;
+  for (const Remedy& remedy : remedies()) rules.push_back(remedy.rule);
+  return rules;
+}
+
 std::vector<Candidate> candidates(const analyze::Analysis& baseline) {
   const bool on_cpu = baseline.device == "cpu";
   std::vector<Candidate> found;
   for (const analyze::Finding& finding : baseline.findings) {
     // The first of several remedies is the one that the prediction is about.
     bool first = true;
-    for (const std::string_view name : advised_by(finding)) {
+    for (const std::string_view name : advised_by(finding, on_cpu)) {
       const Change* change = find_change(name);
       if (change->of_devices && on_cpu) continue;
       const double gain = first ? finding.predicted_gain_ms : 0;

@@ -45,6 +45,23 @@ TEST(Changes, AreThoseThatTheProgramCanBeGiven) {
   EXPECT_EQ(there, known);
 }
 
+TEST(Changes, AreAdvisedByRulesThatThereAre) {
+  const auto rules = read_file(source_folder() / "docs/rules.md");  // made from the rules
+  ASSERT_TRUE(rules.ok());
+  for (const std::string_view rule : rules_with_changes())
+    EXPECT_THAT(*rules, ::testing::HasSubstr("`" + std::string(rule) + "`"));
+}
+
+// A kernel that waits for its memory is not helped by fewer launches, nor by the threads of the host.
+TEST(Candidates, AreNoneOfFindingsThatNoChangeIsKnownToHelp) {
+  analyze::Analysis baseline;
+  baseline.device = "NVIDIA H100";
+  baseline.step.ms.median = 100;
+  baseline.findings = {finding("latency", analyze::Cause::kKernelInefficiency, 30),
+                       finding("uncoalesced", analyze::Cause::kKernelInefficiency, 20)};
+  EXPECT_TRUE(candidates(baseline).empty());
+}
+
 TEST(Candidates, ComeFromFindingsTheLargestGainFirst) {
   analyze::Analysis baseline;
   baseline.device = "NVIDIA H100";

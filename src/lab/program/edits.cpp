@@ -1,7 +1,7 @@
 #include "lab/program/edits.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include <fmt/format.h>
 

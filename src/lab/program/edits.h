@@ -1,7 +1,6 @@
 // What a person would write into a program to have a change: insertions into its files, put together to one diff.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "observe/inject/request_lines.h"
+
 namespace hone::observe::inject {
 namespace {
 
@@ -44,17 +46,7 @@ void read_request_line(const char* line, CounterRequest& request) {
 }  // namespace
 
 bool read_counter_request(const char* path, CounterRequest& request) {
-  std::FILE* file = std::fopen(path, "re");
-  if (!file) return false;
-  char* line = nullptr;
-  size_t capacity = 0;
-  for (ssize_t length; (length = getline(&line, &capacity, file)) > 0;) {
-    if (line[length - 1] == '\n') line[length - 1] = '\0';
-    read_request_line(line, request);
-  }
-  std::free(line);
-  std::fclose(file);
-  return true;
+  return for_each_request_line(path, [&](const char* line) { read_request_line(line, request); });
 }
 
 }  // namespace hone::observe::inject

@@ -11,6 +11,8 @@
 
 #include <dlfcn.h>
 
+#include "observe/inject/request_lines.h"
+
 namespace hone::observe::inject {
 namespace segments = trace::segments;
 using cupti::Result;
@@ -35,12 +37,7 @@ struct SamplingRequest {
 
 // Lines of observe/control.h; others are passed over. False: there is no such file.
 bool read_sampling_request(const char* path, SamplingRequest& request) {
-  std::FILE* file = std::fopen(path, "re");
-  if (!file) return false;
-  char* line = nullptr;
-  size_t capacity = 0;
-  for (ssize_t length; (length = getline(&line, &capacity, file)) > 0;) {
-    if (line[length - 1] == '\n') line[length - 1] = '\0';
+  return for_each_request_line(path, [&](const char* line) {
     constexpr std::string_view kMetric = "metric ";
     SamplingRequest::Device device = {};
     if (std::string_view(line).starts_with(kMetric)) {
@@ -49,10 +46,7 @@ bool read_sampling_request(const char* path, SamplingRequest& request) {
                device.interval_ns > 0) {
       request.devices.push_back(device);
     }
-  }
-  std::free(line);
-  std::fclose(file);
-  return true;
+  });
 }
 
 // Of Turing and of GA100 the device's time is no trigger.

@@ -5,9 +5,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "core/clock.h"
+#include "core/descriptor.h"
 #include "core/file.h"
 #include "observe/session/control_page.h"
 #include "observe/session/program.h"
@@ -24,20 +24,6 @@ constexpr double kEndPatience_s = 5;  // from SIGTERM to SIGKILL
 constexpr double kSettlePatience = 6;
 
 double since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
-
-class Descriptor {
- public:
-  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
-  ~Descriptor() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 class StepTimer {
  public:
@@ -131,12 +117,12 @@ Result<TimedRun> time_steps(const TimedRunOptions& options) {
   HONE_ASSIGN(const ControlPage control, ControlPage::create(options.folder));
   const std::filesystem::path log = options.folder / kOutputLog;
   const Descriptor output(::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
-  if (output.get() < 0) return invalid(fmt::format("{}: cannot be written", log.string()));
+  if (output.value < 0) return invalid(fmt::format("{}: cannot be written", log.string()));
   std::vector<std::pair<std::string, std::string>> environment =
       recorder_environment(options.folder, options.recorder);
   environment.insert(environment.end(), options.environment.begin(), options.environment.end());
   HONE_ASSIGN(Program program, Program::start({options.command, std::move(environment),
-                                               options.blocked_signals, output.get(), output.get()}));
+                                               options.blocked_signals, output.value, output.value}));
   return StepTimer(options, program).run();
 }
 
