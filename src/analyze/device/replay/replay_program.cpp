@@ -275,6 +275,7 @@ class ProgramBuilder {
   // The work whose end let the call return: its own copy, or the last that ended before the call did.
   uint32_t waited_for(const HostCall& call) const {
     constexpr int64_t kReturnNs = 60'000;  // from the end of the work to the return of the call
+    constexpr int64_t kMostlyWaits = 3;    // times as long as what comes after the work
     if (call.end_ns - call.start_ns < 8'000) return kNothing;
     if (call.kind == CallKind::kLaunch) {
       if (call.works == 0) return kNothing;
@@ -294,8 +295,11 @@ class ProgramBuilder {
       if (best == kNothing || at->end_ns > timeline_.works[best].end_ns) best = index;
     }
     if (best == kNothing) return kNothing;
+    // A framework may need other threads to go on: then most of the call was the wait all the same.
     const int64_t end = timeline_.works[best].end_ns;
-    return end > call.start_ns && end >= call.end_ns - kReturnNs ? best : kNothing;
+    const bool soon =
+        end >= call.end_ns - kReturnNs || end - call.start_ns >= kMostlyWaits * (call.end_ns - end);
+    return end > call.start_ns && soon ? best : kNothing;
   }
 
   const trace::Trace& trace_;

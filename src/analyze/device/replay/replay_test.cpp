@@ -37,8 +37,8 @@ class Fabricated {
   // Launched at once, on another stream; begins in the middle of the main stream's last work, as if an event
   // that was not recorded, or the lack of a free multiprocessor, had held it back.
   void launch_beside(double last_us, double work_us) { launch_on(side_, device_ - last_us / 2, work_us); }
-  void wait() {
-    const double end = std::max(host_, device_) + 3;
+  void wait(double return_us = 3) {
+    const double end = std::max(host_, device_) + return_us;
     host_span(Category::kSynchronization, "cudaStreamSynchronize", host_, end);
     host_ = end;
   }
@@ -204,6 +204,25 @@ TEST(Replay, RemovingWaitsLetsHostAndDeviceOverlap) {
   // With waits 5 works take 5 × 52 µs of the host and one work more; without, only the host's time.
   const double gain = recorded_gain(study, Activity::kWait);
   EXPECT_NEAR(gain, 4 * 0.055, 0.04);
+}
+
+// Where a framework goes on in other threads first, a wait returns some time after the device's work.
+TEST(Replay, AWaitThatReturnsLateFollowsTheDeviceAllTheSame) {
+  Fabricated made;
+  for (int step = 0; step < 5; ++step) {
+    made.begin_step();
+    made.launch(10, 5000);
+    made.wait(600);
+    made.end_step();
+  }
+  const ReplayCase late(std::move(made));
+  const Replay replay(late.study.programs, late.study.collectives);
+  EXPECT_LT(replay.error(), 0.005);
+  Change change;
+  change.work_ns.resize(1);
+  for (const Work& work : late.study.timelines[0].works)
+    change.work_ns[0].push_back(static_cast<double>(work.ns()) / 5);
+  EXPECT_NEAR(replay.step_ms() - replay.step_ms(change), 4, 0.02);
 }
 
 TEST(Replay, WorkWithoutALaunchHoldsUpNothingBeforeItsTurn) {

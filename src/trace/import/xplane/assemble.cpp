@@ -14,6 +14,7 @@
 #include "trace/import/runtime_calls.h"
 #include "trace/import/trace_builder.h"
 #include "trace/import/xplane/details.h"
+#include "trace/import/xplane/device_waits.h"
 #include "trace/import/xplane/host_events.h"
 #include "trace/import/xplane/operators.h"
 
@@ -164,6 +165,7 @@ class Assembler::State {
           "a profile of XLA's tracer without events; record while steps run (jax.profiler.trace around them, "
           "tf.profiler.experimental.start and stop)");
     add_steps();
+    if (devices_ == PlaneKind::kGpu) add_device_waits();
     const bool relative = profile_start_ns_ > 0 && first_ns_ < kSinceBoot;
     const int64_t epoch = relative ? profile_start_ns_ : 0;
     Meta& meta = builder_.trace.meta;
@@ -171,11 +173,6 @@ class Assembler::State {
     meta.framework = framework();
     meta.device = devices_ == PlaneKind::kGpu ? "cuda" : devices_ == PlaneKind::kTpu ? "tpu" : "cpu";
     meta.ranks.emplace_back();
-    if (devices_ == PlaneKind::kGpu)
-      meta.warnings.emplace_back(
-          "XLA's profiler records only some of the host's waits for the device: what faster kernels would "
-          "win may "
-          "be told too low, or as nothing");
     if (!jax_version_.empty()) meta.notes.emplace_back("jax", std::string(jax_version_));
     if (operators_.damaged_modules() > 0)
       meta.warnings.push_back(
@@ -234,8 +231,8 @@ class Assembler::State {
     if (says.known) return says;
     says.known = true;
     says.meaning = host_meaning(kind.name);
-    says.is_tensorflow = !kind.display.empty() && kind.name.size() > kind.display.size() + 1 &&
-                         kind.name.ends_with(kind.display) &&
+    says.is_tensorflow = says.meaning != HostMeaning::kInternal && !kind.display.empty() &&
+                         kind.name.size() > kind.display.size() + 1 && kind.name.ends_with(kind.display) &&
                          kind.name[kind.name.size() - kind.display.size() - 1] == ':';
     if (says.meaning == HostMeaning::kPythonFrame)
       says.name = builder_.trace.strings.intern(python_frame(kind.name));
@@ -488,6 +485,40 @@ class Assembler::State {
                     Category::kStep,
                     static_cast<int32_t>(usable ? steps[i].number : static_cast<int64_t>(i))});
     }
+  }
+
+  // XLA's profiler records few of the host's waits for the device. Without them nothing says that the program would
+  // go on earlier, were the device faster.
+  void add_device_waits() {
+    std::unordered_map<uint32_t, std::size_t> marks, launches;
+    for (const Span& span : builder_.spans()) {
+      if (builder_.trace.tracks[span.track.index].kind != TrackKind::kThread) continue;
+      marks[span.track.index] += span.category == Category::kStep ? 1u : 0u;
+      launches[span.track.index] += span.category == Category::kRuntime && span.correlation != 0 ? 1u : 0u;
+    }
+    TrackId thread;
+    std::pair<std::size_t, std::size_t> most;
+    for (const auto& [track, count] : launches)
+      if (const std::pair of_track(marks[track], count); count > 0 && of_track > most) {
+        most = of_track;
+        thread = TrackId{track};
+      }
+    if (!thread.valid()) return;
+    const DeviceWaits found = find_device_waits(builder_.trace, builder_.spans(), thread);
+    const StringId name = builder_.trace.strings.intern("wait for the device (not recorded)");
+    for (const DeviceWait& wait : found.waits)
+      emit(thread, name, Category::kSynchronization, wait.start_ns, wait.end_ns - wait.start_ns);
+    std::vector<std::string>& warnings = builder_.trace.meta.warnings;
+    if (!found.waits.empty())
+      warnings.push_back(fmt::format(
+          "{} waits of the host for the device are not recorded, and told by where the device's work "
+          "ends and the host goes on",
+          found.waits.size()));
+    else if (found.unclear > 0)
+      warnings.emplace_back(
+          "XLA's profiler records only some of the host's waits for the device, and no others can be told: "
+          "what "
+          "faster kernels would win may be told too low, or as nothing");
   }
 
   // A program that waits for no result marks only how long it took to begin each step. What it began runs on other
