@@ -5,16 +5,18 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "apps/trace_source.h"
 #include "core/descriptor.h"
 #include "core/file.h"
-#include "core/units.h"
+#include "lab/program/describe.h"
 #include "lab/program/experiment.h"
 #include "observe/session/program.h"
+#include "report/json.h"
+#include "report/terminal.h"
 #include "report/text.h"
+#include "report/write.h"
 
 namespace hone::apps {
 namespace {
@@ -23,9 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kBaseline = "baseline";
 constexpr const char* kRuns = "runs";
-constexpr const char* kDiff = "changes.diff";
 constexpr const char* kProfileLog = "profile.log";
-constexpr const char* kResult = "lab.json";
 
 // The last line that hone itself said, without its name; empty: none.
 std::string last_of_hone(const fs::path& log) {
@@ -66,104 +66,6 @@ Result<analyze::Analysis> profile_baseline(const LabProgramOptions& options, Pro
   return analyse_recording(*recording, {}, options.top);
 }
 
-std::string outcome_mark(lab::Outcome outcome) {
-  switch (outcome) {
-    case lab::Outcome::kKept:
-      return "kept";
-    case lab::Outcome::kNoGain:
-      return "no gain";
-    case lab::Outcome::kOtherNumbers:
-      return "other numbers";
-    case lab::Outcome::kRefused:
-      return "not made";
-    case lab::Outcome::kCrashed:
-      return "failed";
-    case lab::Outcome::kNotTried:
-      return "not tried";
-  }
-  return "";
-}
-
-void print_result(const lab::ProgramExperiment& result, const std::string& diff, const fs::path& out) {
-  if (!result.why_nothing.empty()) {
-    fmt::print("Nothing was tried: {}\n", result.why_nothing);
-    return;
-  }
-  fmt::print("step as it is   {}; runs of the same vary by {:.1f} % (standard deviation)\n\n",
-             fixed_ms(result.baseline_ms, result.baseline_ms), 100 * result.noise);
-  fmt::print("  {:48} {:>10} {:>10}  {}\n", "change", "predicted", "measured", "");
-  for (const lab::TriedChange& tried : result.changes) {
-    const bool measured = !tried.runs.before_ms.empty();
-    fmt::print("  {:48} {:>10} {:>10}  {}\n", tried.candidate.change->title,
-               tried.candidate.predicted_gain_ms > 0
-                   ? fixed_ms(tried.candidate.predicted_gain_ms, result.baseline_ms)
-                   : "–",
-               measured ? fixed_ms(tried.gain_ms, result.baseline_ms) : "–", outcome_mark(tried.outcome));
-    fmt::print("      {}\n", tried.why);
-  }
-  if (!result.together.before_ms.empty())
-    fmt::print(
-        "\nAll together {:.2f} times as fast ({:.2f} to {:.2f} in {} pairs of runs): {} instead of {}\n  "
-        "{}\n",
-        result.together.speedup(), result.together.least_speedup(), result.together.most_speedup(),
-        result.together.before_ms.size(), fixed_ms(median(result.together.after_ms), result.baseline_ms),
-        fixed_ms(median(result.together.before_ms), result.baseline_ms), result.numbers.sentence);
-  else
-    fmt::print("\nNothing was kept: the program runs as fast as hone can make it from outside\n");
-  if (!diff.empty()) fmt::print("\nWhat to write ({}):\n\n{}", (out / kDiff).string(), diff);
-}
-
-using Json = nlohmann::ordered_json;
-
-Json to_json(const lab::PairedRuns& runs) {
-  if (runs.before_ms.empty()) return nullptr;
-  return {{"before_ms", runs.before_ms},
-          {"after_ms", runs.after_ms},
-          {"speedup", runs.speedup()},
-          {"least_speedup", runs.least_speedup()},
-          {"most_speedup", runs.most_speedup()}};
-}
-
-Json to_json(const lab::SameNumbers& numbers) {
-  if (numbers.steps == 0) return nullptr;
-  return {{"same", numbers.same},
-          {"difference", numbers.difference},
-          {"allowed", numbers.allowed},
-          {"steps", numbers.steps}};
-}
-
-Json to_json(const lab::TriedChange& tried) {
-  return {{"change", tried.candidate.change->name},
-          {"title", tried.candidate.change->title},
-          {"because", tried.candidate.because},
-          {"predicted_gain_ms", tried.candidate.predicted_gain_ms},
-          {"outcome", outcome_mark(tried.outcome)},
-          {"why", tried.why},
-          {"did", tried.text},
-          {"gain_ms", tried.runs.before_ms.empty() ? Json(nullptr) : Json(tried.gain_ms)},
-          {"runs", to_json(tried.runs)},
-          {"numbers", to_json(tried.numbers)}};
-}
-
-// Times in milliseconds; docs/lab-on-your-program.md says what is measured.
-std::string result_json(const LabProgramOptions& options, const lab::ProgramExperiment& result,
-                        const std::string& diff) {
-  Json changes = Json::array();
-  for (const lab::TriedChange& tried : result.changes) changes.push_back(to_json(tried));
-  const Json json = {{"schema", 1},
-                     {"command", options.command},
-                     {"step_ms", result.baseline_ms},
-                     {"noise", result.noise},
-                     {"changes", changes},
-                     {"together", to_json(result.together)},
-                     {"numbers", to_json(result.numbers)},
-                     {"diff", diff},
-                     {"why_nothing", result.why_nothing},
-                     {"interrupted", result.interrupted},
-                     {"seconds", result.seconds}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 }  // namespace
 
 Status run_lab_program(const LabProgramOptions& options, Program& program) {
@@ -193,16 +95,15 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
   };
   HONE_ASSIGN(const lab::ProgramExperiment result, lab::run_program_experiment(candidates, run, experiment));
   bar.finish();
-  std::vector<lab::Edit> edits;
-  for (const lab::TriedChange& tried : result.changes)
-    if (tried.outcome == lab::Outcome::kKept)
-      edits.insert(edits.end(), tried.edits.begin(), tried.edits.end());
-  HONE_ASSIGN(const std::string diff, lab::unified_diff(edits));
-  if (!diff.empty()) HONE_CHECK(write_file((out / kDiff).string(), diff));
-  const std::string json = result_json(options, result, diff);
-  HONE_CHECK(write_file(out / kResult, json));
-  if (!options.json.empty()) HONE_CHECK(write_file(options.json, json));
-  print_result(result, diff, out);
+  HONE_ASSIGN(analyze::ProgramReport report, lab::describe(result, baseline, options.command));
+  report.budget_s = options.budget_s;
+  if (const fs::path page = out / kBaseline / "explain.html"; fs::exists(page))
+    report.baseline_page = fs::relative(page, out).string();
+  HONE_ASSIGN(const fs::path page, report::write_program_report(out, report));
+  if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::program_json(report)));
+  fmt::print("{}", report::program_terminal(report, report::terminal_style(STDOUT_FILENO)));
+  fmt::print("\nreport    {}\n", page.string());
+  if (!report.diff.empty()) fmt::print("patch     {}\n", (out / "changes.diff").string());
   if (result.interrupted) program.exit_code = interrupted_status();
   return {};
 }

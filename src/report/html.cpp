@@ -4,6 +4,7 @@
 
 #include "core/version.h"
 #include "report/html/parts.h"
+#include "report/program_words.h"
 #include "report/text.h"
 #include "report/words.h"
 
@@ -72,6 +73,22 @@ std::string explain_html(const analyze::Analysis& analysis, const Roofs& roofs) 
   body += footer(kVersion, known.empty() ? "none" : known);
   return page(fmt::format("{} · hone explain", shortened(clean_utf8(analysis.source), 60)), body,
               html::timeline_script());
+}
+
+std::string program_html(const analyze::ProgramReport& report) {
+  const std::vector<html::Section> sections = {
+      html::lines_part(report),
+      html::changes_part(report),
+      html::losses_part(report),
+      html::ledger_part(report.baseline, nullptr),
+      html::findings_part(report.baseline),
+      html::top_part(report.baseline, nullptr),
+      html::repeat_part(report),
+  };
+  Markup body = html::program_hero(report) + html::contents_list(sections);
+  body += html::warnings_part(report.baseline.warnings) + html::all_sections(sections);
+  body += footer(kVersion, report.baseline.roofs_source.empty() ? "none" : report.baseline.roofs_source);
+  return page(fmt::format("{} · hone lab", shortened(command_text(report), 60)), body);
 }
 
 std::string compare_html(const analyze::Comparison& comparison) {

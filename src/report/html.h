@@ -6,12 +6,14 @@
 
 #include "analyze/compare.h"
 #include "analyze/findings.h"
+#include "analyze/program_report.h"
 
 namespace hone::report {
 
 std::string lab_html(const analyze::LabReport& report);
 // One analysed run, without a comparison. `roofs` are those of the machine that ran it.
 std::string explain_html(const analyze::Analysis& analysis, const Roofs& roofs);
+std::string program_html(const analyze::ProgramReport& report);
 std::string compare_html(const analyze::Comparison& comparison);
 
 }  // namespace hone::report

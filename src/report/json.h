@@ -5,11 +5,13 @@
 
 #include "analyze/compare.h"
 #include "analyze/findings.h"
+#include "analyze/program_report.h"
 
 namespace hone::report {
 
 std::string lab_json(const analyze::LabReport& report);           // report.json
 std::string explain_json(const analyze::Analysis& analysis);      // explain.json
+std::string program_json(const analyze::ProgramReport& report);   // lab.json
 std::string compare_json(const analyze::Comparison& comparison);  // compare.json
 
 }  // namespace hone::report

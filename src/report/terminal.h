@@ -6,6 +6,7 @@
 
 #include "analyze/compare.h"
 #include "analyze/findings.h"
+#include "analyze/program_report.h"
 
 namespace hone::report {
 
@@ -20,6 +21,7 @@ TerminalStyle terminal_style(int descriptor);
 // All end with a line break.
 std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& style);
 std::string explain_terminal(const analyze::Analysis& analysis, const TerminalStyle& style);
+std::string program_terminal(const analyze::ProgramReport& report, const TerminalStyle& style);
 std::string compare_terminal(const analyze::Comparison& comparison, const TerminalStyle& style);
 
 }  // namespace hone::report

@@ -25,6 +25,15 @@ Result<std::filesystem::path> write_explanation(const std::filesystem::path& fol
   return folder / "explain.html";
 }
 
+Result<std::filesystem::path> write_program_report(const std::filesystem::path& folder,
+                                                   const analyze::ProgramReport& report) {
+  HONE_CHECK(make_folder(folder));
+  HONE_CHECK(write_file(folder / "lab.json", program_json(report)));
+  HONE_CHECK(write_file(folder / "report.html", program_html(report)));
+  if (!report.diff.empty()) HONE_CHECK(write_file(folder / "changes.diff", report.diff));
+  return folder / "report.html";
+}
+
 Result<std::filesystem::path> write_comparison(const std::filesystem::path& folder,
                                                const analyze::Comparison& comparison) {
   HONE_CHECK(make_folder(folder));

@@ -6,6 +6,7 @@
 
 #include "analyze/compare.h"
 #include "analyze/findings.h"
+#include "analyze/program_report.h"
 #include "core/result.h"
 
 namespace hone::report {
@@ -15,6 +16,9 @@ Result<std::filesystem::path> write_lab_report(const std::filesystem::path& fold
                                                const analyze::LabReport& report);
 Result<std::filesystem::path> write_explanation(const std::filesystem::path& folder,
                                                 const analyze::Analysis& analysis, const Roofs& roofs);
+// lab.json, report.html, and changes.diff where there is something to write.
+Result<std::filesystem::path> write_program_report(const std::filesystem::path& folder,
+                                                   const analyze::ProgramReport& report);
 // compare.json, compare.md, compare.html.
 Result<std::filesystem::path> write_comparison(const std::filesystem::path& folder,
                                                const analyze::Comparison& comparison);

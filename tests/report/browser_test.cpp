@@ -12,6 +12,7 @@
 
 #include "core/file.h"
 #include "report/fabricate_device.h"
+#include "report/fabricate_program.h"
 #include "report/fabricate_report.h"
 #include "report/html.h"
 
@@ -282,6 +283,12 @@ TEST_F(InChromium, TheExplanationOfADevicesTraceIsSoundOnPhonesAndDesksInBothThe
   std::string html = explain_html(fabricate::device_analysis(), fabricate::device_roofs());
   for (const char* theme : {"light", "dark"})
     for (int width : {390, 1280}) expect_sound(html, width, theme);
+}
+
+TEST_F(InChromium, TheReportOfAProgramIsSoundOnPhonesAndDesksInBothThemes) {
+  const std::string html = program_html(fabricate::program_report());
+  expect_sound(html, 390, "dark");
+  expect_sound(html, 1280, "light");
 }
 
 TEST_F(InChromium, TheComparisonIsSoundToo) {

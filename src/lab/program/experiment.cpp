@@ -34,12 +34,12 @@ class ProgramLoop {
       : candidates_(candidates), run_trial_(run_trial), options_(options) {}
 
   Result<ProgramExperiment> run() {
+    if (candidates_.empty()) return std::move(result_);
     HONE_CHECK(baseline());
     if (result_.why_nothing.empty()) {
       for (const Candidate& candidate : candidates_) HONE_CHECK(consider(candidate));
       HONE_CHECK(all_together());
     }
-    result_.baseline_ms = median(unchanged_ms_);
     result_.noise = noise();
     result_.seconds = spent();
     return std::move(result_);
@@ -56,8 +56,9 @@ class ProgramLoop {
 
   Result<Trial> trial(const std::vector<std::string>& changes) {
     HONE_ASSIGN(Trial done, run_trial_(changes));
+    ++result_.runs;
     run_s_ = std::max(run_s_, done.seconds);
-    if (changes.empty() && done.measured()) unchanged_ms_.push_back(done.step_ms);
+    if (changes.empty() && done.measured()) result_.unchanged_ms.push_back(done.step_ms);
     return done;
   }
 
@@ -71,10 +72,10 @@ class ProgramLoop {
             fmt::format("the steps of the unchanged program could not be measured: {}", done.why_none);
         return {};
       }
-      (i == 0 ? unchanged_ : again_) = std::move(done.computed);
+      (i == 0 ? result_.unchanged : result_.again) = std::move(done.computed);
     }
-    note_spread(unchanged_ms_);
-    if (unchanged_.empty())
+    note_spread(result_.unchanged_ms);
+    if (result_.unchanged.empty())
       result_.why_nothing =
           "it goes backward from no loss, and its model returns nothing that could be compared: whether a "
           "change "
@@ -174,7 +175,7 @@ class ProgramLoop {
       tried.why = done.why_none;
       return false;
     }
-    tried.numbers = compare_numbers(unchanged_, again_, done.computed, effect_with(name));
+    tried.numbers = compare_numbers(result_.unchanged, result_.again, done.computed, effect_with(name));
     if (tried.numbers.same) return true;
     tried.outcome = Outcome::kOtherNumbers;
     tried.why = tried.numbers.sentence;
@@ -239,7 +240,9 @@ class ProgramLoop {
       for (const bool changed : {pair % 2 == 1, pair % 2 == 0}) {
         HONE_ASSIGN(const Trial done, trial(changed ? kept_ : std::vector<std::string>{}));
         (changed ? after : before) = done.step_ms;
-        if (changed) result_.numbers = compare_numbers(unchanged_, again_, done.computed, effect_with({}));
+        if (!changed) continue;
+        result_.numbers = compare_numbers(result_.unchanged, result_.again, done.computed, effect_with({}));
+        result_.changed = done.computed;
       }
       if (before <= 0 || after <= 0) continue;
       result_.together.before_ms.push_back(before);
@@ -254,8 +257,6 @@ class ProgramLoop {
   const int64_t start_ns_ = now_ns();
   ProgramExperiment result_;
   std::vector<std::string> kept_;
-  Computed unchanged_, again_;
-  std::vector<double> unchanged_ms_;
   std::string what_;
   double run_s_ = 0;                  // the longest so far
   double squares_ = 0, freedom_ = 0;  // of the noise
@@ -275,6 +276,12 @@ double PairedRuns::most_speedup() const {
   double most = before_ms.empty() ? 1 : 0;
   for (std::size_t i = 0; i < before_ms.size(); ++i) most = std::max(most, before_ms[i] / after_ms[i]);
   return most;
+}
+
+Interval PairedRuns::interval(double noise) const {
+  const double mean = log_mean(before_ms, after_ms);
+  const double error = before_ms.empty() ? 0 : noise * std::sqrt(2 / static_cast<double>(before_ms.size()));
+  return {std::exp(mean), std::exp(mean - 2 * error), std::exp(mean + 2 * error), 0.95};
 }
 
 Result<ProgramExperiment> run_program_experiment(const std::vector<Candidate>& candidates,

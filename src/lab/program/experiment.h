@@ -31,6 +31,8 @@ struct PairedRuns {
   double speedup() const;                   // geometric mean of the pairs' ratios; 1: none
   double least_speedup() const;             // of the pairs
   double most_speedup() const;
+  // Two standard errors around the mean of the pairs, where runs of the same differ by `noise` (a share).
+  Interval interval(double noise) const;
 };
 
 enum class Outcome {
@@ -54,12 +56,15 @@ struct TriedChange {
 };
 
 struct ProgramExperiment {
-  double baseline_ms = 0;  // of the unchanged program, the median of all its runs
-  double noise = 0;        // standard deviation of the step from run to run, as a share
+  std::vector<double> unchanged_ms;  // the step of the unchanged program, a run each
+  double noise = 0;                  // standard deviation of the step from run to run, as a share
   std::vector<TriedChange> changes;
   PairedRuns together;  // the unchanged program against all that was kept
   SameNumbers numbers;
-  std::string why_nothing;  // nothing could be tried
+  Computed unchanged, again;  // by two runs of the unchanged program
+  Computed changed;           // with all that was kept
+  int runs = 0;               // of the program
+  std::string why_nothing;    // nothing could be tried
   bool interrupted = false;
   double seconds = 0;
 };

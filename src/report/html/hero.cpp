@@ -6,6 +6,7 @@
 #include "core/units.h"
 #include "report/device_words.h"
 #include "report/html/parts.h"
+#include "report/program_words.h"
 #include "report/text.h"
 #include "report/words.h"
 
@@ -50,8 +51,7 @@ Markup floor_tile(const analyze::Analysis& side, double step_ms) {
               fmt::format("{} of that step", format_percent(step_ms > 0 ? side.floor_ms / step_ms : 0)));
 }
 
-Markup verdict_line(const analyze::LabReport& report) {
-  LabHeadline words = lab_headline(report);
+Markup verdict_line(const LabHeadline& words) {
   const Markup headline = tag("em",
                               {{"class", words.tone == Tone::kGood  ? ""
                                          : words.tone == Tone::kBad ? "bad"
@@ -130,7 +130,7 @@ Markup lab_hero(const analyze::LabReport& report) {
       top_line(report.model.name,
                {where.machine, fmt::format("{}, {}", where.device, counted(where.threads, "thread")),
                 where.when.substr(0, 10)});
-  hero += verdict_line(report);
+  hero += verdict_line(lab_headline(report));
   if (const std::string note = quotient_note(report); !note.empty())
     hero += tag("p", {{"class", "sub"}}, with_code(note));
   hero += tag("p", {{"class", "sub"}}, tag("b", "Before:") + prose(" " + report.baseline.verdict.sentence));
@@ -147,6 +147,28 @@ Markup lab_hero(const analyze::LabReport& report) {
   tiles += tile("speed-up", ratio_text(speedup.median),
                 fmt::format("{:.2f}× to {:.2f}×, interleaved", speedup.low, speedup.high));
   return hero + tag("div", {{"class", "tiles"}}, tiles + floor_tile(report.optimised, after));
+}
+
+Markup program_hero(const analyze::ProgramReport& report) {
+  Markup hero =
+      top_line(command_text(report), {shortened(clean_utf8(report.baseline.device), 60),
+                                      counted(static_cast<double>(report.changes.size()), "change")});
+  hero += verdict_line(program_headline(report));
+  hero +=
+      tag("p", {{"class", "sub"}}, tag("b", "Before:") + with_code(" " + report.baseline.verdict.sentence));
+  const analyze::Estimate before_ms = step_before(report);
+  const double before = before_ms.median;
+  if (before <= 0) return hero;
+  Markup tiles = tile("step before", fixed_ms(before, before), range(before_ms, before));
+  if (report.together.measured()) {
+    const analyze::Estimate after_ms = step_after(report), &speedup = report.together.speedup;
+    tiles += tile("step after", fixed_ms(after_ms.median, before), range(after_ms, before));
+    tiles +=
+        tile("speed-up", ratio_text(speedup.median),
+             fmt::format("{:.2f}× to {:.2f}×, {}", speedup.low, speedup.high, pairs_text(report.together)));
+  }
+  if (report.baseline.floor_known) tiles += floor_tile(report.baseline, before);
+  return hero + tag("div", {{"class", "tiles"}}, tiles);
 }
 
 Markup explain_hero(const analyze::Analysis& analysis) {

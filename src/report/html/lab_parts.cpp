@@ -4,48 +4,22 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/html/gains.h"
 #include "report/html/parts.h"
-#include "report/svg/bars.h"
 #include "report/text.h"
 #include "report/words.h"
 
 namespace hone::report::html {
 namespace {
 
-struct GainScale {
-  double low = 0, high = 0;
-};
-
-void widen(GainScale& scale, double predicted_ms, const std::optional<analyze::Estimate>& measured_ms) {
-  scale.low = std::min(scale.low, predicted_ms);
-  scale.high = std::max(scale.high, predicted_ms);
-  if (!measured_ms) return;
-  scale.low = std::min(scale.low, measured_ms->low);
-  scale.high = std::max(scale.high, measured_ms->high);
-}
-
 GainScale gain_scale(const analyze::LabReport& report) {
   GainScale scale;
   for (const analyze::PassRow& pass : report.passes)
-    widen(scale, pass.predicted_gain_ms, pass.measured_gain_ms);
+    scale.widen(pass.predicted_gain_ms, pass.measured_gain_ms);
   for (const analyze::PassCombination& one : report.combinations)
-    widen(scale, one.predicted_gain_ms, one.measured_gain_ms);
-  if (has_kept_gain(report)) widen(scale, report.result.predicted_gain_ms, report.result.measured_gain_ms);
+    scale.widen(one.predicted_gain_ms, one.measured_gain_ms);
+  if (has_kept_gain(report)) scale.widen(report.result.predicted_gain_ms, report.result.measured_gain_ms);
   return scale;
-}
-
-// The cells of a gain, for a pass or for several together.
-Markup gain_cells(const std::optional<double>& predicted_ms,
-                  const std::optional<analyze::Estimate>& measured_ms, const GainScale& scale,
-                  double step_ms) {
-  Markup cells = cell("predicted", predicted_ms ? fixed_ms(*predicted_ms, step_ms) : "–");
-  cells += cell("measured", measured_ms ? fixed_ms(measured_ms->median, step_ms) : "–");
-  return cells +
-         tag("td", predicted_ms ? svg::gain(*predicted_ms, measured_ms, scale.low, scale.high) : Markup());
-}
-
-Markup outcome_cell(bool kept, const std::string& outcome) {
-  return tag("td", tag("span", {{"class", kept ? "yes" : "no"}}, outcome));
 }
 
 Markup pass_row(const analyze::PassRow& pass, const GainScale& scale, double step_ms) {
@@ -144,9 +118,6 @@ Section passes_part(const analyze::LabReport& report) {
   if (report.passes.empty()) return {};
   const GainScale scale = gain_scale(report);
   const double step_ms = report.baseline.step.ms.median;
-  Markup head = Markup::literal(
-      "<thead><tr><th>pass</th><th class=\"n\">predicted</th><th "
-      "class=\"n\">measured</th><th></th><th></th></tr></thead>");
   Markup body;
   for (const analyze::PassRow& pass : report.passes) {
     body += pass_row(pass, scale, step_ms);
@@ -154,17 +125,13 @@ Section passes_part(const analyze::LabReport& report) {
       body += combination_row(*all, scale, step_ms);
   }
   if (has_kept_gain(report)) body += kept_row(report.result, scale, step_ms);
-  Markup legend = Markup::literal(
-      "<div class=\"legend\"><span><i class=\"dot\" style=\"background:var(--accent)\"></i>measured, with "
-      "its interval</span>"
-      "<span><i class=\"diamond\"></i>predicted</span></div>");
   return section(
       "passes", "What was tried",
       "Gain per step. Every pass was measured against what was kept before it, in paired, interleaved runs. "
       "It stays only if the numbers come out right and the interval excludes zero, for it alone or together "
       "with others; their gain then stands once, in a row of its own. A pass that aims at memory stays, too, "
       "if it saves 1 % of the arena at no cost of time.",
-      legend + tag("table", {{"class", "cards"}}, head + tag("tbody", body)));
+      gain_legend() + tag("table", {{"class", "cards"}}, gain_heads("pass") + tag("tbody", body)));
 }
 
 Section change_part(const analyze::LabReport& report) {

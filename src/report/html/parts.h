@@ -8,6 +8,7 @@
 
 #include "analyze/compare.h"
 #include "analyze/findings.h"
+#include "analyze/program_report.h"
 #include "report/description/grid.h"
 #include "report/markup.h"
 
@@ -76,6 +77,13 @@ Section compare_findings_part(const analyze::Comparison& comparison);
 Section compare_operators_part(const analyze::Comparison& comparison);
 Section compare_counters_part(const analyze::Comparison& comparison);
 Section compare_elsewhere_part(const analyze::Comparison& comparison);
+
+// Of loops on somebody else's program.
+Markup program_hero(const analyze::ProgramReport& report);
+Section changes_part(const analyze::ProgramReport& report);
+Section lines_part(const analyze::ProgramReport& report);
+Section losses_part(const analyze::ProgramReport& report);
+Section repeat_part(const analyze::ProgramReport& report);
 
 Section passes_part(const analyze::LabReport& report);
 Section numerics_part(const analyze::LabReport& report);

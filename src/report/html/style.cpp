@@ -75,6 +75,10 @@ svg .point.before{fill:none;stroke-opacity:.75}
 svg .point.after{fill-opacity:.85;stroke:var(--card);stroke-width:1}
 svg .interval{stroke:var(--accent);stroke-width:3;stroke-linecap:round;opacity:.45}
 svg .measured{fill:var(--accent)}
+svg .curve{fill:none;stroke:var(--total);stroke-width:1.6}
+svg .curve.again{stroke-dasharray:4 3}
+svg .curve.after{stroke:var(--accent)}
+svg .band{fill:color-mix(in srgb,var(--total) 22%,var(--card));stroke:none}
 svg .predicted{fill:var(--card);stroke:var(--soft);stroke-width:1.4}
 svg .hot{filter:brightness(1.15)}
 svg.gain{display:block;width:170px;height:22px}

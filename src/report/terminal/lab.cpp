@@ -1,5 +1,4 @@
 // The report of an experiment for a terminal.
-#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -14,36 +13,6 @@ namespace {
 
 using namespace terminal;
 
-// A line of the table of passes.
-struct GainLine {
-  std::string name;
-  std::optional<double> predicted_ms;
-  std::optional<analyze::Estimate> measured_ms;
-  std::string outcome, reason;
-  bool kept = false;
-};
-
-std::string gain_lines(const std::vector<GainLine>& lines, double step, const TerminalStyle& style) {
-  const std::size_t name_width = style.width - 2 - 12 - 11 - 2 - 23 - 12;
-  std::string out = paint("  " + left("pass", name_width) + right("predicted", 12) + right("measured", 11) +
-                              "  " + left("interval", 23) + "outcome",
-                          Colour::kFaint, style) +
-                    "\n";
-  for (const GainLine& line : lines) {
-    const std::string interval = line.measured_ms
-                                     ? fmt::format("{} to {}", fixed_number(line.measured_ms->low, step),
-                                                   fixed_ms(line.measured_ms->high, step))
-                                     : "";
-    out += "  " + name_cell(line.name, name_width) +
-           right(line.predicted_ms ? fixed_ms(*line.predicted_ms, step) : "–", 12) +
-           right(line.measured_ms ? fixed_ms(line.measured_ms->median, step) : "–", 11) + "  " +
-           left(interval, 23) + paint(line.outcome, line.kept ? Colour::kGreen : Colour::kFaint, style) +
-           "\n";
-    out += paint(wrapped(line.reason, 4, style), Colour::kFaint, style);
-  }
-  return out;
-}
-
 std::string pass_table(const analyze::LabReport& report, const TerminalStyle& style) {
   std::vector<GainLine> lines;
   for (const analyze::PassRow& pass : report.passes) {
@@ -56,7 +25,7 @@ std::string pass_table(const analyze::LabReport& report, const TerminalStyle& st
   if (has_kept_gain(report))
     lines.push_back({"= all that was kept", report.result.predicted_gain_ms, report.result.measured_gain_ms,
                      "", std::string(kept_gain_note()), true});
-  return gain_lines(lines, report.baseline.step.ms.median, style);
+  return gain_table("pass", lines, report.baseline.step.ms.median, style);
 }
 
 // Before and after of every cause that either side has, and of the step, with its interval.

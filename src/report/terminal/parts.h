@@ -2,6 +2,7 @@
 // more than one of them shows.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,17 @@ std::string name_cell(std::string_view name, std::size_t width);
 std::string table(const Grid& grid, const TerminalStyle& style, bool numbered = false);
 std::string ledger_table(const analyze::Analysis& side, const TerminalStyle& style);
 std::string top_table(const analyze::Analysis& side, const TerminalStyle& style);
+// A line of a table of what was tried.
+struct GainLine {
+  std::string name;
+  std::optional<double> predicted_ms;
+  std::optional<analyze::Estimate> measured_ms;
+  std::string outcome, reason;
+  bool kept = false;
+};
+// `what` is tried: the heading of the names. Of a step of `step` ms.
+std::string gain_table(std::string_view what, const std::vector<GainLine>& lines, double step,
+                       const TerminalStyle& style);
 // Empty without counters.
 std::string counted_kernels(const analyze::Analysis& analysis, const TerminalStyle& style);
 std::string warnings(const std::vector<std::string>& list, const TerminalStyle& style);

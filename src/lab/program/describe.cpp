@@ -1,0 +1,96 @@
+#include "lab/program/describe.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hone::lab {
+namespace {
+
+analyze::ChangeOutcome outcome_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kKept:
+      return analyze::ChangeOutcome::kKept;
+    case Outcome::kNoGain:
+      return analyze::ChangeOutcome::kNoGain;
+    case Outcome::kOtherNumbers:
+      return analyze::ChangeOutcome::kOtherNumbers;
+    case Outcome::kRefused:
+      return analyze::ChangeOutcome::kRefused;
+    case Outcome::kCrashed:
+      return analyze::ChangeOutcome::kFailed;
+    case Outcome::kNotTried:
+      break;
+  }
+  return analyze::ChangeOutcome::kNotTried;
+}
+
+analyze::PairedSteps steps_of(const PairedRuns& runs, double noise) {
+  analyze::PairedSteps steps;
+  steps.before_ms = runs.before_ms;
+  steps.after_ms = runs.after_ms;
+  if (!steps.measured()) return steps;
+  const Interval speedup = runs.interval(noise);
+  steps.speedup = {speedup.median, speedup.low, speedup.high};
+  steps.least_speedup = runs.least_speedup();
+  steps.most_speedup = runs.most_speedup();
+  return steps;
+}
+
+analyze::ComparedNumbers numbers_of(const SameNumbers& numbers) {
+  return {numbers.same, numbers.difference, numbers.allowed, numbers.steps, numbers.sentence};
+}
+
+Result<analyze::ProgramChange> change_of(const TriedChange& tried, double noise) {
+  analyze::ProgramChange change;
+  change.name = tried.candidate.change->name;
+  change.title = tried.candidate.change->title;
+  change.because = tried.candidate.because;
+  change.predicted_gain_ms = tried.candidate.predicted_gain_ms;
+  change.outcome = outcome_of(tried.outcome);
+  change.why = tried.why;
+  change.did = tried.text;
+  HONE_ASSIGN(change.diff, unified_diff(tried.edits));
+  change.steps = steps_of(tried.runs, noise);
+  if (change.steps.measured()) {
+    const double before = median(tried.runs.before_ms);
+    const analyze::Estimate& by = change.steps.speedup;
+    change.measured_gain_ms = {before - before / by.median, before - before / by.low,
+                               before - before / by.high};
+  }
+  change.numbers = numbers_of(tried.numbers);
+  return change;
+}
+
+}  // namespace
+
+Result<analyze::ProgramReport> describe(const ProgramExperiment& experiment, analyze::Analysis baseline,
+                                        std::vector<std::string> command) {
+  analyze::ProgramReport report;
+  report.command = std::move(command);
+  report.baseline = std::move(baseline);
+  const std::vector<double>& unchanged = experiment.unchanged_ms;
+  if (!unchanged.empty()) {
+    const auto [low, high] = std::minmax_element(unchanged.begin(), unchanged.end());
+    report.step_ms = {median(unchanged), *low, *high};
+  }
+  report.noise = experiment.noise;
+  std::vector<Edit> kept;
+  for (const TriedChange& tried : experiment.changes) {
+    HONE_ASSIGN(analyze::ProgramChange change, change_of(tried, experiment.noise));
+    report.changes.push_back(std::move(change));
+    if (tried.outcome == Outcome::kKept) kept.insert(kept.end(), tried.edits.begin(), tried.edits.end());
+  }
+  HONE_ASSIGN(report.diff, unified_diff(kept));
+  report.together = steps_of(experiment.together, experiment.noise);
+  report.numbers = numbers_of(experiment.numbers);
+  report.unchanged_losses = experiment.unchanged.losses;
+  report.unchanged_again_losses = experiment.again.losses;
+  report.changed_losses = experiment.changed.losses;
+  report.why_nothing = experiment.why_nothing;
+  report.runs = experiment.runs;
+  report.interrupted = experiment.interrupted;
+  report.seconds = experiment.seconds;
+  return report;
+}
+
+}  // namespace hone::lab

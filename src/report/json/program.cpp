@@ -1,0 +1,71 @@
+// lab.json: what `hone lab -- COMMAND` found. Times in milliseconds; docs/lab-on-your-program.md says what is measured.
+#include "report/description/table.h"
+#include "report/json.h"
+#include "report/json/parts.h"
+#include "report/program_words.h"
+
+namespace hone::report {
+namespace {
+
+using namespace json;
+
+Json program_steps(const analyze::PairedSteps& steps) {
+  if (!steps.measured()) return nullptr;
+  return {{"before_ms", steps.before_ms},          {"after_ms", steps.after_ms},
+          {"speedup", steps.speedup.median},       {"least_speedup", steps.least_speedup},
+          {"most_speedup", steps.most_speedup},    {"speedup_interval", json_of(steps.speedup)},
+          {"within_one_run", steps.within_one_run}};
+}
+
+Json program_numbers(const analyze::ComparedNumbers& numbers) {
+  if (numbers.steps == 0) return nullptr;
+  return {{"same", numbers.same},
+          {"difference", numbers.difference},
+          {"allowed", numbers.allowed},
+          {"steps", numbers.steps}};
+}
+
+Json program_change(const analyze::ProgramChange& change) {
+  return {{"change", change.name},
+          {"title", change.title},
+          {"because", change.because},
+          {"predicted_gain_ms", change.predicted_gain_ms},
+          {"outcome", outcome_words(change.outcome)},
+          {"why", change.why},
+          {"did", change.did},
+          {"gain_ms", change.measured_gain_ms ? Json(change.measured_gain_ms->median) : Json(nullptr)},
+          {"measured_gain_ms", change.measured_gain_ms ? json_of(*change.measured_gain_ms) : Json(nullptr)},
+          {"runs", program_steps(change.steps)},
+          {"numbers", program_numbers(change.numbers)},
+          {"diff", change.diff}};
+}
+
+}  // namespace
+
+std::string program_json(const analyze::ProgramReport& report) {
+  Json changes = Json::array();
+  for (const analyze::ProgramChange& change : report.changes) changes.push_back(program_change(change));
+  return dump({{"schema", 1},
+               {"command", report.command},
+               {"device", report.baseline.device},
+               {"step_ms", report.step_ms.median},
+               {"step_interval_ms", json_of(report.step_ms)},
+               {"noise", report.noise},
+               {"changes", changes},
+               {"together", program_steps(report.together)},
+               {"numbers", program_numbers(report.numbers)},
+               {"losses",
+                {{"unchanged", report.unchanged_losses},
+                 {"unchanged_again", report.unchanged_again_losses},
+                 {"changed", report.changed_losses}}},
+               {"diff", report.diff},
+               {"why_nothing", report.why_nothing},
+               {"notes", program_notes(report)},
+               {"baseline_report", report.baseline_page},
+               {"runs", report.runs},
+               {"interrupted", report.interrupted},
+               {"seconds", report.seconds},
+               {"budget_s", report.budget_s}});
+}
+
+}  // namespace hone::report

@@ -1,0 +1,164 @@
+#include "report/program_words.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/units.h"
+#include "report/code_text.h"
+#include "report/text.h"
+
+namespace hone::report {
+namespace {
+
+using analyze::ChangeOutcome;
+using analyze::ProgramChange;
+using analyze::ProgramReport;
+
+std::vector<const ProgramChange*> changes_that(const ProgramReport& report, ChangeOutcome outcome) {
+  std::vector<const ProgramChange*> found;
+  for (const ProgramChange& change : report.changes)
+    if (change.outcome == outcome) found.push_back(&change);
+  return found;
+}
+
+// "autocast, fused optimizer and 2 more"
+std::string names_of(const std::vector<const ProgramChange*>& changes) {
+  constexpr std::size_t kNamed = 3;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < changes.size() && (i < kNamed || changes.size() == kNamed); ++i)
+    names.push_back(changes[i]->title);
+  if (changes.size() > names.size()) names.push_back(fmt::format("{} more", changes.size() - names.size()));
+  if (names.size() < 2) return fmt::format("{}", fmt::join(names, ""));
+  const std::string last = names.back();
+  names.pop_back();
+  return fmt::format("{} and {}", fmt::join(names, ", "), last);
+}
+
+// A step divided by how much faster something is, with the interval of that.
+analyze::Estimate divided(double ms, const analyze::Estimate& by) {
+  return {ms / by.median, ms / by.high, ms / by.low};
+}
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+LabHeadline program_headline(const ProgramReport& report) {
+  LabHeadline words;
+  words.tone = Tone::kNeutral;
+  if (!report.why_nothing.empty()) {
+    words.headline = "Nothing was tried.";
+    words.rest = capitalised(report.why_nothing) + ".";
+    return words;
+  }
+  const auto kept = changes_that(report, ChangeOutcome::kKept);
+  const double before = step_before(report).median;
+  if (kept.empty()) {
+    const bool tried =
+        std::any_of(report.changes.begin(), report.changes.end(),
+                    [](const ProgramChange& change) { return change.outcome != ChangeOutcome::kNotTried; });
+    words.headline = tried ? "Nothing was kept." : "Nothing was tried.";
+    words.rest = report.changes.empty()
+                     ? "No finding of the baseline advises a change that can be made from outside."
+                     : fmt::format("A step takes {} as the program is.", fixed_ms(before, before));
+    return words;
+  }
+  if (!report.together.measured()) {
+    words.headline = fmt::format("Kept: {}.", names_of(kept));
+    words.rest = "All of it together was not measured: time was up.";
+    return words;
+  }
+  words.headline =
+      fmt::format("{} faster with {}.", ratio_text(report.together.speedup.median), names_of(kept));
+  words.rest = fmt::format("A step takes {} instead of {}. {}.", fixed_ms(step_after(report).median, before),
+                           fixed_ms(before, before), capitalised(report.numbers.sentence));
+  words.tone = report.numbers.same ? Tone::kGood : Tone::kBad;
+  return words;
+}
+
+std::string_view outcome_words(ChangeOutcome outcome) {
+  switch (outcome) {
+    case ChangeOutcome::kKept:
+      return "kept";
+    case ChangeOutcome::kOffered:
+      return "offered";
+    case ChangeOutcome::kNoGain:
+      return "no gain";
+    case ChangeOutcome::kOtherNumbers:
+      return "other numbers";
+    case ChangeOutcome::kRefused:
+      return "not made";
+    case ChangeOutcome::kFailed:
+      return "failed";
+    case ChangeOutcome::kNotTried:
+      return "not tried";
+  }
+  return "";
+}
+
+analyze::Estimate step_before(const ProgramReport& report) {
+  if (!report.together.measured()) return report.step_ms;
+  const double ms = median_of(report.together.before_ms);
+  const auto [low, high] =
+      std::minmax_element(report.together.before_ms.begin(), report.together.before_ms.end());
+  return {ms, *low, *high};
+}
+
+analyze::Estimate step_after(const ProgramReport& report) {
+  return divided(step_before(report).median, report.together.speedup);
+}
+
+double predicted_gain_ms(const ProgramReport& report) {
+  double sum = 0;
+  for (const ProgramChange* change : changes_that(report, ChangeOutcome::kKept))
+    sum += change->predicted_gain_ms;
+  return sum;
+}
+
+analyze::Estimate measured_gain_ms(const ProgramReport& report) {
+  const double before = step_before(report).median;
+  const analyze::Estimate after = step_after(report);
+  return {before - after.median, before - after.high, before - after.low};
+}
+
+std::vector<std::string> program_notes(const ProgramReport& report) {
+  std::vector<std::string> notes = report.notes;
+  if (report.interrupted) notes.insert(notes.begin(), "interrupted: what follows was not tried");
+  const std::size_t untried = changes_that(report, ChangeOutcome::kNotTried).size();
+  if (untried > 0 && !report.interrupted)
+    notes.push_back(fmt::format("{} not tried: the budget of {:.0f} s was spent; --budget gives more",
+                                counted(static_cast<double>(untried), "change"), report.budget_s));
+  if (report.why_nothing.empty() && report.runs > 0)
+    notes.push_back(fmt::format(
+        "the program was run {} in {:.0f} s; runs of the same vary by {:.1f} % (standard deviation)",
+        counted(report.runs, "time"), report.seconds, 100 * report.noise));
+  return notes;
+}
+
+std::string pairs_text(const analyze::PairedSteps& steps) {
+  return fmt::format("{} of {}", counted(static_cast<double>(steps.before_ms.size()), "pair"),
+                     steps.within_one_run ? "blocks of steps of one run" : "runs");
+}
+
+std::string command_text(const ProgramReport& report) {
+  return clean_utf8(fmt::format("{}", fmt::join(report.command, " ")));
+}
+
+std::vector<std::string> lines_of_text(std::string_view text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(clean_utf8(text.substr(at, end - at)));
+    at = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace hone::report
