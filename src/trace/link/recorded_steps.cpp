@@ -15,6 +15,9 @@ namespace hone::trace::link {
 namespace {
 
 constexpr int kMostMarksAStep = 8;
+constexpr int kMostTurnsAStep = 64;  // of a call that comes after each of a step's launches
+constexpr double kOutOfTurnNames =
+    0.05;  // of the marks after which something else was launched than a step before
 constexpr double kAlikeLaunches = 0.02;  // of the launches of one step may differ in the next
 
 struct MarkGroup {
@@ -85,20 +88,31 @@ struct Stretch {
   RecordingBlock block;
   std::size_t first = 0, last = 0;
   std::vector<double> launches = {};  // from each mark to the next
+  std::vector<uint64_t> names = {};   // what these launched: equal numbers, equal names in equal order
 };
+
+uint64_t number_of_names(std::span<const uint32_t> names, std::size_t from, std::size_t to) {
+  uint64_t number = 0xcbf29ce484222325u;  // FNV-1a
+  for (std::size_t i = from; i < std::min(to, names.size()); ++i)
+    number = (number ^ names[i]) * 0x100000001b3u;
+  return number;
+}
 
 std::size_t place_of_time(std::span<const int64_t> sorted, int64_t time_ns) {
   return static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), time_ns) - sorted.begin());
 }
 
 std::vector<Stretch> stretches_of(const std::vector<RecordingBlock>& blocks,
-                                  const std::vector<int64_t>& times, std::span<const int64_t> launches) {
+                                  const std::vector<int64_t>& times, std::span<const int64_t> launches,
+                                  std::span<const uint32_t> names) {
   std::vector<Stretch> stretches;
   for (const RecordingBlock& block : blocks) {
     Stretch stretch{block, place_of_time(times, block.start_ns), place_of_time(times, block.end_ns)};
-    for (std::size_t i = stretch.first; i + 1 < stretch.last; ++i)
-      stretch.launches.push_back(
-          static_cast<double>(place_of_time(launches, times[i + 1]) - place_of_time(launches, times[i])));
+    for (std::size_t i = stretch.first; i + 1 < stretch.last; ++i) {
+      const std::size_t from = place_of_time(launches, times[i]), to = place_of_time(launches, times[i + 1]);
+      stretch.launches.push_back(static_cast<double>(to - from));
+      stretch.names.push_back(number_of_names(names, from, to));
+    }
     stretches.push_back(std::move(stretch));
   }
   return stretches;
@@ -126,6 +140,38 @@ double unlikeness(const std::vector<Stretch>& stretches, std::size_t marks) {
   return all > 0 ? apart / all : 2;
 }
 
+// The share of marks after which something else was launched than as many marks before; more than anything can be: no
+// recorded block has twice as many.
+double names_out_of_turn(const std::vector<Stretch>& stretches, std::size_t marks) {
+  double apart = 0, all = 0;
+  for (const Stretch& stretch : stretches) {
+    if (!stretch.block.recorded() || stretch.names.size() < 2 * marks) continue;
+    for (std::size_t i = 0; i + marks < stretch.names.size(); ++i) {
+      apart += stretch.names[i] != stretch.names[i + marks] ? 1 : 0;
+      all += 1;
+    }
+  }
+  return all > 0 ? apart / all : 2;
+}
+
+// Of a call that nobody meant as a mark and that comes after every launch: kernels of several names in turn, each waited for,
+// are one step together. 1: no turns, or none that come again.
+int turns_a_step(const std::vector<Stretch>& stretches) {
+  constexpr double kEveryLaunch = 1;
+  std::vector<double> launches;
+  for (const Stretch& stretch : stretches)
+    if (stretch.block.recorded())
+      launches.insert(launches.end(), stretch.launches.begin(), stretch.launches.end());
+  if (launches.empty() || median(launches) > kEveryLaunch) return 1;
+  for (int marks = 1; marks <= kMostTurnsAStep; ++marks)
+    if (names_out_of_turn(stretches, static_cast<std::size_t>(marks)) <= kOutOfTurnNames) return marks;
+  return 1;
+}
+
+bool is_meant_as_mark(StepMarkKind kind) {
+  return kind != StepMarkKind::kApiCall && kind != StepMarkKind::kHostWait;
+}
+
 // Two optimizers of one class, of which one steps after the other, mark a step twice.
 int marks_a_step(const std::vector<Stretch>& stretches) {
   for (int marks = 1; marks <= kMostMarksAStep; ++marks)
@@ -133,14 +179,22 @@ int marks_a_step(const std::vector<Stretch>& stretches) {
   return 1;
 }
 
+// What was launched between the marks of one step.
+struct StepPattern {
+  std::vector<double> launches;
+  std::vector<uint64_t> names;
+};
+
 // Which mark of a stretch begins a step, if steps have several: where launches follow as in the first stretch.
-std::size_t phase_of(const Stretch& stretch, const std::vector<double>& pattern) {
-  const std::size_t marks = pattern.size();
+std::size_t phase_of(const Stretch& stretch, const StepPattern& pattern) {
+  const std::size_t marks = pattern.launches.size();
   std::size_t best = 0;
   double least = -1;
   for (std::size_t offset = 0; offset < marks && offset + marks <= stretch.launches.size(); ++offset) {
     double apart = 0;
-    for (std::size_t i = 0; i < marks; ++i) apart += std::abs(stretch.launches[offset + i] - pattern[i]);
+    for (std::size_t i = 0; i < marks; ++i)
+      apart += std::abs(stretch.launches[offset + i] - pattern.launches[i]) +
+               (stretch.names[offset + i] == pattern.names[i] ? 0 : 1);
     if (least < 0 || apart < least) {
       least = apart;
       best = offset;
@@ -149,12 +203,15 @@ std::size_t phase_of(const Stretch& stretch, const std::vector<double>& pattern)
   return best;
 }
 
-void add_steps_of(const Stretch& stretch, const std::vector<int64_t>& times, std::vector<double>& pattern,
+void add_steps_of(const Stretch& stretch, const std::vector<int64_t>& times, StepPattern& pattern,
                   MarkedSteps& found) {
   const auto marks = static_cast<std::size_t>(found.marks_a_step);
   if (!stretch.block.recorded() || stretch.launches.size() < marks) return;
-  if (pattern.empty())
-    pattern.assign(stretch.launches.begin(), stretch.launches.begin() + static_cast<std::ptrdiff_t>(marks));
+  if (pattern.launches.empty()) {
+    const auto step = static_cast<std::ptrdiff_t>(marks);
+    pattern = {{stretch.launches.begin(), stretch.launches.begin() + step},
+               {stretch.names.begin(), stretch.names.begin() + step}};
+  }
   for (std::size_t i = stretch.first + phase_of(stretch, pattern); i + marks < stretch.last; i += marks)
     // One that began before anything was recorded is not known as a whole.
     if (times[i] >= 0 && times[i] < times[i + marks])
@@ -263,16 +320,19 @@ double MarkedSteps::confidence() const {
   return kConfidenceOfKind[doubt(kind)];
 }
 
-MarkedSteps find_marked_steps(const Trace& trace, int rank, std::span<const int64_t> launches) {
+MarkedSteps find_marked_steps(const Trace& trace, int rank, std::span<const int64_t> launches,
+                              std::span<const uint32_t> names) {
   const std::vector<RecordingBlock> blocks = blocks_of(trace.meta, rank);
   if (blocks.empty()) return {};
   for (const MarkGroup& group : mark_groups(trace, rank)) {
-    const std::vector<Stretch> stretches = stretches_of(blocks, group.times, launches);
+    const std::vector<Stretch> stretches = stretches_of(blocks, group.times, launches, names);
     MarkedSteps found;
     found.kind = group.kind;
     found.name = group.name;
     found.marks_a_step = marks_a_step(stretches);
-    std::vector<double> pattern;
+    if (!is_meant_as_mark(group.kind))
+      found.marks_a_step = std::max(found.marks_a_step, turns_a_step(stretches));
+    StepPattern pattern;
     for (const Stretch& stretch : stretches) add_steps_of(stretch, group.times, pattern, found);
     if (!found.found()) continue;
     for (const Stretch& stretch : stretches) {

@@ -47,14 +47,18 @@ struct MarkedSteps {
 };
 
 // By the marks that say most surely where a step ends: the program's own, then the optimizer's, then batches', then
-// modules'. Where several marks come in a step (two optimizers of one class), the launches between them tell how many.
-// `launches` are the starts of the rank's launches, in order. Not found: no marks, or not two in any recorded block.
-MarkedSteps find_marked_steps(const Trace& trace, int rank, std::span<const int64_t> launches);
+// modules'. Where several marks come in a step (two optimizers of one class), the launches between them tell how many; and
+// what they launched, where a call that comes again and again is taken for a mark (it may come after every launch).
+// `launches` are the starts of the rank's launches, in order, `names` what each launched: any numbers, or none are known.
+// Not found: no marks, or not two in any recorded block.
+MarkedSteps find_marked_steps(const Trace& trace, int rank, std::span<const int64_t> launches,
+                              std::span<const uint32_t> names = {});
 
 // A launch, and how many the process had launched before: CUPTI numbers them.
 struct NumberedLaunch {
   int64_t time_ns = 0;
   uint64_t number = 0;
+  uint32_t name = 0;  // of what it launched, as a number
 };
 
 // How long the steps of all blocks took, where nothing is marked: of recorded ones by `steps`, of those left alone by how

@@ -249,6 +249,43 @@ TEST(RecordedSteps, MayBeMarkedByACallThatComesOnceAStep) {
   EXPECT_THAT(means_ms(trace, BlockMode::kLeftAlone), Each(DoubleNear(0.001, 1e-9)));
 }
 
+// A program that waits after each of its launches: kernels of three names in turn are one step, wherever a block begins.
+TEST(RecordedSteps, MarkedByACallAfterEachLaunchGoByTheNamesOfWhatIsLaunched) {
+  segments::SegmentWriter writer;
+  uint32_t correlation = 0;
+  int64_t time = 1'000;
+  int turn = 0;
+  const std::vector<std::pair<const char*, int64_t>> turns = {
+      {"transpose", 600}, {"series", 150}, {"transpose_tiled", 90}};
+  const auto run = [&](Mode mode, uint32_t block, int launches) {
+    writer.mode(mode, block, time + 50);
+    for (int i = 0; i < launches; ++i, ++turn) {
+      const auto& [kernel, kernel_ns] = turns[static_cast<std::size_t>(turn % 3)];
+      if (mode == Mode::kLeftAlone) {
+        writer.mark(segments::MarkKind::kApiCall, "cudaDeviceSynchronize", time + 300 + kernel_ns);
+      } else {
+        writer.add(writer.call("cudaLaunchKernel", time + 100, 10, ++correlation));
+        writer.add(writer.kernel(kernel, time + 150, kernel_ns, correlation));
+        writer.add(writer.call("cudaDeviceSynchronize", time + 300 + kernel_ns, 10, ++correlation));
+      }
+      time += 400 + kernel_ns;
+    }
+  };
+  run(Mode::kTimeline, 1, 20);
+  run(Mode::kLeftAlone, 2, 40);
+  run(Mode::kTimeline, 3, 20);
+  writer.mode(Mode::kFinished, 0, time);
+  Result<segments::SegmentFile> segment = segments::read_segment(writer.bytes());
+  ASSERT_TRUE(segment.ok());
+  Trace trace = std::move(segment->file.trace);
+  ASSERT_TRUE(link_trace(trace).ok());
+  EXPECT_EQ(steps_found(trace.meta).how, "a call that comes once a step (cudaDeviceSynchronize), 3 a step");
+  const std::vector<Span> steps = step_spans_of(trace);
+  EXPECT_GE(steps.size(), 11u);
+  for (const Span& step : steps) EXPECT_EQ(step.duration_ns, 3 * 400 + 600 + 150 + 90);
+  for (const double ms : means_ms(trace, BlockMode::kLeftAlone)) EXPECT_NEAR(ms, 2040e-6, 40e-6);
+}
+
 // In a block of the timeline nothing is known of a program that drives no device.
 TEST(RecordedSteps, OfAProgramWithoutADeviceAreThoseWithOperators) {
   const std::vector<link::StepInterval> steps = {{0, 10, 0, BlockMode::kTimeline},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -208,9 +209,10 @@ std::vector<NumberedLaunch> numbered_launches(const Trace& trace, int rank,
   std::vector<NumberedLaunch> launches;
   for (const DeviceWork& item : work)
     if (rank_of(trace, item.row) == rank && item.launch != kNoSpan)
-      launches.push_back({trace.spans.start_ns[item.launch], own_id(trace.spans.correlation[item.launch])});
+      launches.push_back({trace.spans.start_ns[item.launch], own_id(trace.spans.correlation[item.launch]),
+                          trace.spans.name[item.row].index});
   const auto earlier = [](const NumberedLaunch& a, const NumberedLaunch& b) {
-    return std::pair(a.time_ns, a.number) < std::pair(b.time_ns, b.number);
+    return std::tuple(a.time_ns, a.number, a.name) < std::tuple(b.time_ns, b.number, b.name);
   };
   std::sort(launches.begin(), launches.end(), earlier);
   const auto same = [](const NumberedLaunch& a, const NumberedLaunch& b) {
@@ -262,8 +264,12 @@ class RankDivider {
  private:
   Division by_marks() const {
     std::vector<int64_t> starts;
-    for (const NumberedLaunch& launch : launches_) starts.push_back(launch.time_ns);
-    MarkedSteps marked = find_marked_steps(trace_, rank_, starts);
+    std::vector<uint32_t> names;
+    for (const NumberedLaunch& launch : launches_) {
+      starts.push_back(launch.time_ns);
+      names.push_back(launch.name);
+    }
+    MarkedSteps marked = find_marked_steps(trace_, rank_, starts, names);
     drop_torn_steps(trace_.meta, rank_, starts, marked.steps);
     Division division;
     if (!marked.found()) return division;
