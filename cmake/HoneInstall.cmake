@@ -1,12 +1,12 @@
 # hone_install(): what `make install` puts where: the program, the library and the Python files that observed programs
 # load, the manual page and the shells' completions. The last two are made by the program itself, from what its commands
-# declare.
+# declare. The component `program` is what runs; the Python package holds that.
 function(hone_install)
   include(GNUInstallDirs)
-  install(TARGETS hone RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  install(TARGETS hone_inject LIBRARY DESTINATION lib/hone)  # where hone looks, whatever the system calls its lib
+  install(TARGETS hone RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+  install(TARGETS hone_inject LIBRARY DESTINATION lib/hone COMPONENT program)  # where hone looks, whatever the system calls its lib
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/hone_observe ${CMAKE_SOURCE_DIR}/python/hone_apply DESTINATION share/hone/python
-          FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
+          COMPONENT program FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
   set(made ${CMAKE_BINARY_DIR}/install)
   install(CODE "
     function(made_by_hone file)

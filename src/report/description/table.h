@@ -76,6 +76,44 @@ struct Shown {
   std::function<void(GridCell&, const Row&, const analyze::Analysis&, Form)> more = {};
 };
 
+// What a value is in JSON: for languages with types (python_types.h).
+enum class Holds { kAny, kText, kFlag, kInteger, kNumber, kEstimate, kTexts, kIntegers, kNumbers };
+
+template <typename T>
+constexpr Holds what_holds() {
+  using enum Holds;
+  if constexpr (std::is_same_v<T, OrderedJson>)
+    return kAny;
+  else if constexpr (std::is_same_v<T, analyze::Estimate>)
+    return kEstimate;
+  else if constexpr (std::is_same_v<T, bool>)
+    return kFlag;
+  else if constexpr (std::is_integral_v<T>)
+    return kInteger;
+  else if constexpr (std::is_floating_point_v<T>)
+    return kNumber;
+  else if constexpr (std::is_enum_v<T> || std::is_convertible_v<T, std::string_view>)
+    return kText;
+  else if constexpr (requires { typename T::value_type; })
+    return what_holds<typename T::value_type>() == kText      ? kTexts
+           : what_holds<typename T::value_type>() == kInteger ? kIntegers
+           : what_holds<typename T::value_type>() == kNumber  ? kNumbers
+                                                              : kAny;
+  else
+    return kAny;
+}
+
+template <typename T>
+struct Held {
+  static constexpr Holds holds = what_holds<T>();
+  static constexpr bool nullable = false;
+};
+template <typename T>
+struct Held<std::optional<T>> {
+  static constexpr Holds holds = what_holds<T>();
+  static constexpr bool nullable = true;
+};
+
 // What the documentation and SQL need of a field.
 struct FieldInfo {
   std::string_view name;  // key of the JSON, column of the SQL table; empty: neither
@@ -83,6 +121,8 @@ struct FieldInfo {
   std::string_view meaning = {};
   std::vector<FieldInfo> inner = {};  // of an object, or of a row of a table
   std::string_view sql = {};          // the table in SQL; empty: none
+  Holds holds = Holds::kAny;          // where it has no fields of its own
+  bool nullable = false;              // null: there is none
 };
 
 template <typename Row>
@@ -90,7 +130,11 @@ struct Field {
   // `at` is a member of Row, or a function of one.
   template <typename At>
   Field(std::string_view name_, Unit unit_, std::string_view meaning_, At at)
-      : info{name_, unit_, meaning_}, value([at](const Row& row) { return json_of(std::invoke(at, row)); }) {}
+      : info{name_, unit_, meaning_}, value([at](const Row& row) { return json_of(std::invoke(at, row)); }) {
+    using Value = Held<std::remove_cvref_t<std::invoke_result_t<At, const Row&>>>;
+    info.holds = Value::holds;
+    info.nullable = Value::nullable;
+  }
   // A column that only people see: it says in words what other fields say.
   explicit Field(Shown<Row> shown_) : shown(std::move(shown_)) {}
 
@@ -162,6 +206,7 @@ Field<Row> object_field(std::string_view name, std::string_view sql, std::string
   });
   field.info.inner = field_infos(fields);
   field.info.sql = sql;
+  field.info.nullable = true;
   return field;
 }
 

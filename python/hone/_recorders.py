@@ -1,0 +1,122 @@
+"""What records steps of the running program: the profiler of the framework that it has imported. hone's own recorder has to be
+there before the program starts (`hone profile`)."""
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Callable, List, Optional
+
+
+class TorchRecorder:
+    """torch.profiler: operators with the shapes that they were called with, kernels and copies where there is a GPU."""
+
+    def __init__(self, torch: Any, stacks: bool) -> None:
+        self._torch = torch
+        self._stacks = stacks
+        self._profiler: Any = None
+        self._range: Any = None  # of the step under way
+        self._ranges = 0
+
+    def on_steps(self, mark: Callable[[object], None]) -> Callable[[], None]:
+        """Has `mark(optimizer)` called at the end of each optimizer's step; returns what undoes that."""
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+        handle = register_optimizer_step_post_hook(lambda optimizer, args, kwargs: mark(optimizer))
+        return handle.remove  # type: ignore[no-any-return]
+
+    def begin(self, marked: bool) -> None:
+        """`marked`: the program says where steps end. An optimizer says so from within its own range, where no other range may
+        end; hone finds these steps by what repeats."""
+        torch = self._torch
+        if torch.autograd._profiler_enabled():
+            raise RuntimeError("torch.profiler is running in this process already")
+        from torch.profiler import ProfilerActivity, profile
+        activities = [ProfilerActivity.CPU]
+        if torch.cuda.is_available():
+            activities.append(ProfilerActivity.CUDA)
+            torch.cuda.synchronize()
+        self._profiler = profile(activities=activities, record_shapes=True, with_stack=self._stacks)
+        self._profiler.start()
+        if marked:
+            self._open_range()
+
+    def _open_range(self) -> None:
+        self._range = self._torch.profiler.record_function("ProfilerStep#%d" % self._ranges)
+        self._range.__enter__()
+        self._ranges += 1
+
+    def step_ended(self) -> None:
+        """Of a recording whose steps are marked."""
+        if self._range is not None:
+            self._range.__exit__(None, None, None)
+        self._open_range()
+
+    def end(self) -> None:
+        if self._range is not None:
+            self._range.__exit__(None, None, None)
+        self._profiler.stop()
+
+    def write(self, folder: str, rank: int) -> str:
+        path = os.path.join(folder, "rank%d.json.gz" % rank)
+        self._profiler.export_chrome_trace(path)
+        self._profiler = None
+        return path
+
+    def rank(self) -> Optional[int]:
+        distributed = self._torch.distributed
+        return distributed.get_rank() if distributed.is_available() and distributed.is_initialized() else None
+
+
+class JaxRecorder:
+    """jax.profiler: XLA's operators and the device's work."""
+
+    def __init__(self, jax: Any) -> None:
+        self._jax = jax
+        self._folder = ""
+        self._annotation: Any = None
+        self._steps = 0
+
+    def on_steps(self, mark: Callable[[object], None]) -> Callable[[], None]:
+        return lambda: None  # nothing in JAX says where a step ends: the program calls step()
+
+    def begin(self, marked: bool) -> None:
+        import tempfile
+        self._folder = tempfile.mkdtemp(prefix="hone-jax-")
+        self._jax.profiler.start_trace(self._folder)
+        self._annotate()
+
+    def _annotate(self) -> None:
+        self._annotation = self._jax.profiler.StepTraceAnnotation("step", step_num=self._steps)
+        self._annotation.__enter__()
+        self._steps += 1
+
+    def step_ended(self) -> None:
+        self._annotation.__exit__(None, None, None)
+        self._annotate()
+
+    def end(self) -> None:
+        self._annotation.__exit__(None, None, None)
+        self._jax.profiler.stop_trace()
+
+    def write(self, folder: str, rank: int) -> str:
+        import shutil
+        found: List[str] = []
+        for at, _, names in os.walk(self._folder):
+            found += [os.path.join(at, name) for name in names if name.endswith(".xplane.pb")]
+        if not found:
+            raise RuntimeError("jax.profiler wrote no .xplane.pb")
+        path = os.path.join(folder, "rank%d.xplane.pb" % rank)
+        shutil.move(max(found, key=os.path.getmtime), path)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        return path
+
+    def rank(self) -> Optional[int]:
+        return int(self._jax.process_index())
+
+
+def recorder_here(stacks: bool) -> Any:
+    """The recorder for what this process has imported; None: nothing here can record."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        return TorchRecorder(torch, stacks)
+    jax = sys.modules.get("jax")
+    return JaxRecorder(jax) if jax is not None else None
