@@ -3,7 +3,7 @@ BUILD := build
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := build
-.PHONY: build all test wheel demo install format check clean help dependencies
+.PHONY: build all test wheel test-wheel demo install format check clean help dependencies
 
 build: configure  ## install what is missing and build the program: build/hone
 	@cmake --build $(BUILD) -j $(JOBS) --target hone
@@ -16,6 +16,9 @@ test: all  ## build and run every test
 
 wheel: build  ## build the Python package: build/wheel/hone-….whl (PYTHON: the Python that it is for)
 	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) tools/build-wheel
+
+test-wheel: wheel  ## build the Python package and test it in an environment of its own
+	@tools/test-wheel
 
 demo:  ## build, make a U-Net, run the whole loop on it, and name the report to open
 	@tools/demo

@@ -16,7 +16,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, List
 
 __all__ = ["Analysis", "Comparison", "Error", "HuggingFaceCallback", "LightningCallback", "Recording", "compare", "explain",
-           "measure_pair", "record"]
+           "gate", "record"]
 
 
 class Error(Exception):
@@ -34,14 +34,13 @@ class Error(Exception):
 
 if TYPE_CHECKING:
     from ._explain import Analysis as Analysis, Comparison as Comparison, compare as compare, explain as explain
-    from ._pair import measure_pair as measure_pair
+    from . import gate as gate
     from ._record_steps import Recording as Recording, record as record
     from .integrations.lightning import LightningCallback as LightningCallback
     from .integrations.transformers import HuggingFaceCallback as HuggingFaceCallback
 
 _HOMES = {
     "Analysis": "_explain", "Comparison": "_explain", "compare": "_explain", "explain": "_explain",
-    "measure_pair": "_pair",
     "Recording": "_record_steps", "record": "_record_steps",
     "LightningCallback": "integrations.lightning",
     "HuggingFaceCallback": "integrations.transformers",
@@ -51,6 +50,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return importlib.import_module("._native", __name__).version
+    if name == "gate":
+        return importlib.import_module(".gate", __name__)
     if name not in _HOMES:
         raise AttributeError("module 'hone' has no attribute %r" % name)
     value = getattr(importlib.import_module("." + _HOMES[name], __name__), name)
@@ -59,4 +60,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> List[str]:
-    return sorted([*globals(), *_HOMES, "__version__"])
+    return sorted([*globals(), *_HOMES, "__version__", "gate"])

@@ -11,7 +11,7 @@ except ImportError:
 from ._training import TrainingRecorder
 
 
-class LightningCallback(Callback):  # type: ignore[misc, unused-ignore]
+class LightningCallback(Callback):
     """`Trainer(…, callbacks=[hone.LightningCallback()])`: records `steps` batches after `warmup`, prints the short ledger and
     leaves the report in `out` (without it, in the folder `hone` of the trainer's default_root_dir)."""
 

@@ -8,7 +8,7 @@ from transformers import TrainerCallback
 from ._training import TrainingRecorder
 
 
-class HuggingFaceCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
+class HuggingFaceCallback(TrainerCallback):
     """`Trainer(…, callbacks=[hone.HuggingFaceCallback()])`: records `steps` steps after `warmup`, prints the short ledger and
     leaves the report in `out` (without it, in the folder `hone` of the trainer's output_dir). A step is one of the optimizer's: with
     gradient accumulation it holds several batches."""
