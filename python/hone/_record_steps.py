@@ -8,7 +8,7 @@ import threading
 import time
 import warnings
 import weakref
-from typing import Any, Callable, List, Optional, Type, Union
+from typing import Any, Callable, List, Optional, Type
 from types import TracebackType
 
 from . import Error
@@ -129,8 +129,9 @@ class Recording:
         analysis = explain(self.path, **options)
         if "roofs" in options or analysis.floor_known:
             return analysis
-        roofs = _roofs_of_this_machine(self._folder)
-        return explain(self.path, roofs=roofs, **options) if roofs else analysis
+        with tempfile.TemporaryDirectory() as folder:
+            roofs = _roofs_of_this_machine(folder)
+            return explain(self.path, roofs=roofs, **options) if roofs else analysis
 
     def __repr__(self) -> str:
         if self.path is None:
@@ -215,7 +216,7 @@ def _remove_folder(folder: str, owner: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _roofs_of_this_machine(folder: str) -> Union[str, None]:
+def _roofs_of_this_machine(folder: str) -> Optional[str]:
     import subprocess
     from ._command import program
     path = os.path.join(folder, "roofs.json")

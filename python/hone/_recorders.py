@@ -34,7 +34,11 @@ class TorchRecorder:
         if torch.cuda.is_available():
             activities.append(ProfilerActivity.CUDA)
             torch.cuda.synchronize()
-        self._profiler = profile(activities=activities, record_shapes=True, with_stack=self._stacks)
+        settings = dict(activities=activities, record_shapes=True, with_stack=self._stacks)
+        try:
+            self._profiler = profile(**settings, acc_events=True)  # without, it warns of what is not so here
+        except TypeError:  # before PyTorch 2.6
+            self._profiler = profile(**settings)
         self._profiler.start()
         if marked:
             self._open_range()
