@@ -1,7 +1,8 @@
 """Changes that `hone lab -- COMMAND` tries in a PyTorch program without touching its files (package `_hone_apply` there).
 
 The environment variable HONE_APPLY names a JSON file:
-    {"changes": ["tf32", "compile", ...], "seed": 1, "losses": 40, "log": "/run/apply.jsonl"}
+    {"changes": ["tf32", "compile", ...], "seed": 1, "losses": 40, "log": "/run/apply.jsonl",
+     "switch": {"change": "tf32", "after": 40, ...}}   (or none: switching.py)
 Each change is a class of changes.py. What it did, or why it did nothing, it says in the log: a JSON object a line.
 
 Nothing here may fail in the program's sight: a change that cannot be made is not made, and the log says why.
@@ -20,8 +21,11 @@ def begin():
     log.open_log(request["log"])
     seeds.begin(request.get("seed"))
     hooks = {module: [("seed", hook)] for module, hook in seeds.HOOKS.items()} if "seed" in request else {}
-    for name in request["changes"]:
-        log.guarded(name, _arrange, name, hooks)
+    made = {name: log.guarded(name, _arrange, name, hooks) for name in request["changes"]}
+    if request.get("switch"):
+        from . import switching
+        name = request["switch"]["change"]
+        log.guarded(name, switching.arrange, request["switch"], made.get(name), hooks)
     if request.get("losses"):
         from . import losses
         losses.arrange(request["losses"], hooks)
@@ -34,6 +38,7 @@ def _arrange(name, hooks):
     change = changes.CHANGES[name]()
     for module, hook in change.hooks().items():
         hooks.setdefault(module, []).append((name, hook))
+    return change
 
 
 def _watch(hooks):

@@ -14,6 +14,11 @@ class CudnnFirst:
         if prefer is None or not hasattr(backends, "CUDNN_ATTENTION"):
             return log.refused(self.NAME, "this PyTorch cannot prefer cuDNN's attention")
         order = [backends.CUDNN_ATTENTION, backends.FLASH_ATTENTION, backends.EFFICIENT_ATTENTION, backends.MATH]
-        prefer([int(each) for each in order])
+        self.prefer, self.order = prefer, [int(each) for each in order]
+        self.before = torch._C._get_sdp_priority_order()
+        prefer(self.order)
         log.applied(self.NAME, "attention runs in cuDNN where that can",
-                    edits.after_import("torch", "torch._C._set_sdp_priority_order(%s)" % [int(each) for each in order]))
+                    edits.after_import("torch", "torch._C._set_sdp_priority_order(%s)" % self.order))
+
+    def switch(self, on):
+        self.prefer(self.order if on else self.before)

@@ -69,9 +69,13 @@ def _wrap_loader(module, name, changed):
 class NonBlocking:
     """Copies from pinned memory to a device do not hold the host."""
     NAME = "non_blocking"
+    on = True
 
     def hooks(self):
         return {"torch": self.of_torch}
+
+    def switch(self, on):
+        self.on = on
 
     def of_torch(self, torch):
         for name in ("to", "cuda"):
@@ -82,7 +86,7 @@ class NonBlocking:
 
         @functools.wraps(original)
         def method(tensor, *args, **kwargs):
-            if tensor.device.type == "cpu" and "non_blocking" not in kwargs and _to_device(torch, name, args, kwargs) \
+            if self.on and tensor.device.type == "cpu" and "non_blocking" not in kwargs and _to_device(torch, name, args, kwargs) \
                     and tensor.is_pinned():
                 kwargs["non_blocking"] = True
                 frame = edits.caller()

@@ -45,9 +45,13 @@ class Fused:
 
 class SetToNone:
     NAME = "set_to_none"
+    on = True
 
     def hooks(self):
         return {"torch": self.of_torch}
+
+    def switch(self, on):
+        self.on = on
 
     def of_torch(self, torch):
         for owner in (torch.optim.Optimizer, torch.nn.Module):
@@ -58,6 +62,8 @@ class SetToNone:
 
         @functools.wraps(original)
         def zero_grad(self_, set_to_none=True):
+            if not self.on:
+                return original(self_, set_to_none=set_to_none)
             if not set_to_none:
                 log.applied(self.NAME, "gradients are dropped instead of filled with zeros")
             return original(self_, set_to_none=True)

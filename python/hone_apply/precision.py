@@ -12,8 +12,9 @@ class Tf32:
 
     def of_torch(self, torch):
         original = torch.set_float32_matmul_precision
-        original("high")
-        torch.backends.cudnn.allow_tf32 = True
+        self.torch, self.set_precision = torch, original
+        self.before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+        self.switch(True)
         chosen = []
 
         def set_float32_matmul_precision(precision):
@@ -29,6 +30,10 @@ class Tf32:
         torch.set_float32_matmul_precision = set_float32_matmul_precision
         outermost.of_this_process(torch).before_first_call(0, self.NAME, before_first_call)
 
+    def switch(self, on):
+        precision, self.torch.backends.cudnn.allow_tf32 = ("high", True) if on else self.before
+        self.set_precision(precision)
+
 
 class AutocastBf16:
     """As a person writes it: `with torch.autocast(...)` from the model's call to the line before backward()."""
@@ -40,6 +45,7 @@ class AutocastBf16:
     def of_torch(self, torch):
         self.torch = torch
         self.entered = None
+        self.on = True
         self.called_at = None
         outermost.of_this_process(torch).before_first_call(20, self.NAME, self.before_first_call)
         original = torch.autograd.backward
@@ -69,7 +75,7 @@ class AutocastBf16:
             return (own_call or base.__call__)(module, *args, **kwargs)  # others replace the base's for a while
 
         def __call__(self, *args, **kwargs):
-            if change.entered is not None or torch.compiler.is_compiling():
+            if not change.on or change.entered is not None or torch.compiler.is_compiling():
                 return base_call(self, *args, **kwargs)
             change.enter(device)
             try:
@@ -84,6 +90,10 @@ class AutocastBf16:
         self.enter(device)  # this call has passed there already
         if not torch.is_grad_enabled():
             self.tell(None)
+
+    def switch(self, on):
+        self.leave()
+        self.on = on
 
     def enter(self, device):
         self.leave()

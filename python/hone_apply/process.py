@@ -47,9 +47,13 @@ class PhysicalCores:
             return log.refused(self.NAME, "OMP_NUM_THREADS is set already")
         if torch.get_num_threads() == cores:
             return log.refused(self.NAME, "PyTorch computes with %d threads already" % cores)
-        torch.set_num_threads(cores)
+        self.torch, self.threads = torch, {True: cores, False: torch.get_num_threads()}
+        self.switch(True)
         log.applied(self.NAME, "PyTorch computes with %d threads, one a core" % cores,
                     edits.after_import("torch", "torch.set_num_threads(%d)" % cores))
+
+    def switch(self, on):
+        self.torch.set_num_threads(self.threads[on])
 
 
 def physical_cores():

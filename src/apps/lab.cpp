@@ -15,6 +15,7 @@
 #include "core/file.h"
 #include "core/open_files.h"
 #include "lab/experiment/experiment.h"
+#include "lab/program/change.h"
 #include "model/onnx/writer.h"
 #include "report/json.h"
 #include "report/terminal.h"
@@ -42,6 +43,7 @@ struct LabOptions {
   uint64_t seed = 1;
   bool no_cache = false;
   bool no_overlap = false;
+  std::vector<std::string> tried;      // changes of a program, as `lossy`
   std::vector<std::string> arguments;  // after the first word of a program of somebody else's
 };
 
@@ -67,6 +69,16 @@ Status check_options_of_program(const LabOptions& options) {
   return {};
 }
 
+// What lists with commas name.
+std::vector<std::string> separated(const std::vector<std::string>& lists) {
+  std::vector<std::string> all;
+  for (const std::string& list : lists) {
+    std::istringstream names(list);
+    for (std::string name; std::getline(names, name, ',');) all.push_back(name);
+  }
+  return all;
+}
+
 Status run_lab_on(const LabOptions& options, Program& program) {
   HONE_CHECK(check_options_of_program(options));
   LabProgramOptions of_program;
@@ -75,6 +87,7 @@ Status run_lab_on(const LabOptions& options, Program& program) {
   of_program.out = options.out;
   of_program.json = options.json;
   if (options.budget_s > 0) of_program.budget_s = options.budget_s;
+  of_program.tried = separated(options.tried);
   of_program.seed = options.seed;
   of_program.top = options.top;
   return run_lab_program(of_program, program);
@@ -101,10 +114,8 @@ lab::ExperimentOptions experiment_options(const LabOptions& options, const std::
   lab::ExperimentOptions experiment;
   experiment.budget_s = options.budget_s > 0 ? options.budget_s : kBudget_s;
   experiment.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
-  for (const std::string& list : options.lossy) {
-    std::istringstream names(list);
-    for (std::string name; std::getline(names, name, ',');) experiment.lossy.insert(name);
-  }
+  const std::vector<std::string> lossy = separated(options.lossy);
+  experiment.lossy.insert(lossy.begin(), lossy.end());
   experiment.overlap = !options.no_overlap;
   experiment.seed = options.seed;
   experiment.top = options.top;
@@ -174,6 +185,8 @@ std::string over_budget(const analyze::LabReport& report, double budget_s) {
 
 Status run_lab(const LabOptions& options, Program& program) {
   if (is_program(options, program)) return run_lab_on(options, program);
+  if (!options.tried.empty())
+    return usage_error("--try: is for programs, after --; see --lossy and --disable");
   if (!options.arguments.empty())
     return usage_error(
         fmt::format("'{}' is one too many: hone lab takes one model; write -- before a program",
@@ -252,6 +265,14 @@ void add_lab_command(Program& program) {
                       "and none is tried unnamed. This version has {}",
                       lossy.empty() ? std::string("none") : fmt::format("{}", fmt::join(lossy, ", "))))
       .offers(lossy);
+  std::vector<std::string> changes;
+  for (const lab::Change& change : lab::known_changes()) changes.emplace_back(change.name);
+  command
+      .option("--try CHANGE", &options->tried,
+              fmt::format("changes of a program that are tried whether or not its baseline advises them, "
+                          "with commas between: {}",
+                          fmt::join(changes, ", ")))
+      .offers(changes);
   command
       .positional("PROGRAM", &options->arguments,
                   "after --: a program and its arguments, as you would start it, instead of a model")

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "apps/trace_source.h"
+#include "core/clock.h"
 #include "core/descriptor.h"
 #include "core/file.h"
 #include "lab/program/describe.h"
@@ -71,32 +72,39 @@ Result<analyze::Analysis> profile_baseline(const LabProgramOptions& options, Pro
 Status run_lab_program(const LabProgramOptions& options, Program& program) {
   const fs::path out(options.out);
   HONE_CHECK(check_out(out));
+  HONE_CHECK(lab::with_asked_for({}, options.tried));  // before the work
   HONE_CHECK(make_folder(out / kRuns));
   ProgressBar bar("hone lab");
+  const int64_t start = now_ns();
   HONE_ASSIGN(const analyze::Analysis baseline, profile_baseline(options, bar));
-  const std::vector<lab::Candidate> candidates = lab::candidates(baseline);
+  HONE_ASSIGN(const auto candidates, lab::with_asked_for(lab::candidates(baseline), options.tried));
   lab::TrialOptions trial;
   trial.command = options.command;
   HONE_ASSIGN(trial.recorder, observe::find_recorder_files());
   trial.blocked_signals = requests_to_end();
   trial.seed = options.seed;
   lab::ProgramExperimentOptions experiment;
-  experiment.budget_s = options.budget_s;
+  experiment.budget_s = std::max(0.0, options.budget_s - static_cast<double>(now_ns() - start) * 1e-9);
   experiment.progress = [&](double fraction, const std::string& what) {
     bar.update(fraction, what);
     return !interrupted();
   };
   trial.keep_going = [] { return !interrupted(); };
   int runs = 0;
-  const lab::RunTrial run = [&](const std::vector<std::string>& changes) {
+  const lab::RunTrial run = [&](const lab::TrialRequest& request) {
     trial.folder = out / kRuns / fmt::format("{:03}", ++runs);
-    trial.changes = changes;
+    trial.changes = request.changes;
+    trial.switched = request.switched;
+    trial.enough = request.enough;
+    trial.worth_measuring = request.worth_measuring;
+    trial.patience_s = request.patience_s;
     return lab::run_trial(trial);
   };
   HONE_ASSIGN(const lab::ProgramExperiment result, lab::run_program_experiment(candidates, run, experiment));
   bar.finish();
   HONE_ASSIGN(analyze::ProgramReport report, lab::describe(result, baseline, options.command));
   report.budget_s = options.budget_s;
+  report.seconds = static_cast<double>(now_ns() - start) * 1e-9;
   if (const fs::path page = out / kBaseline / "explain.html"; fs::exists(page))
     report.baseline_page = fs::relative(page, out).string();
   HONE_ASSIGN(const fs::path page, report::write_program_report(out, report));

@@ -13,6 +13,7 @@ namespace hone::apps {
 struct LabProgramOptions {
   std::vector<std::string> command;
   std::string out, json;
+  std::vector<std::string> tried;  // whatever the baseline advises
   double budget_s = 900;
   uint64_t seed = 1;
   int top = 5;

@@ -68,6 +68,26 @@ class Changes(unittest.TestCase):
         self.assertTrue(all(edit["file"].endswith("program.py") for edit in edits))
         self.assertEqual(len(edits), 5)  # gradients that are dropped have none
 
+    def test_a_change_is_switched_off_and_on_between_blocks_of_steps(self):
+        for change in ("autocast_bf16", "set_to_none"):
+            said, log = run([change], steps=200, switch={"change": change, "after": 10, "seconds": 0.01})
+            blocks = [entry for entry in log if "block" in entry]
+            self.assertGreater(len(blocks), 6, change)
+            self.assertEqual({entry["on"] for entry in blocks}, {True, False})
+            self.assertEqual(len(losses(log)), 5)
+            if change == "autocast_bf16":
+                self.assertEqual(said["types"], ["torch.bfloat16", "torch.float32"])
+            else:
+                self.assertFalse(said["grads_were_none"])
+        blocks = [entry for entry in run(["tf32"], 3000, "inference.py", switch={"change": "tf32", "after": 10,
+                                                                               "seconds": 0.005})[1] if "block" in entry]
+        self.assertGreater(len(blocks), 4)
+
+    def test_what_cannot_be_switched_is_left_in_force(self):
+        said, log = run(["fused_optimizer"], steps=60, switch={"change": "fused_optimizer", "after": 10, "seconds": 0.01})
+        self.assertTrue(said["fused"])
+        self.assertEqual([entry for entry in log if "block" in entry], [])
+
     def test_compilation_and_workers(self):
         said, log = run(["compile", "workers"])
         self.assertTrue(said["compiled"])

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace hone::lab {
 namespace {
@@ -9,26 +12,27 @@ namespace {
 using analyze::Cause;
 
 constexpr Change kChanges[] = {
-    {"tf32", "f32 products in tf32", "precision", Effect::kRounding, true},
+    {"tf32", "f32 products in tf32", "precision", Effect::kRounding, true, true},
     {"autocast_bf16", "forward pass and loss under autocast in bf16", "precision", Effect::kRounding, false,
-     "tf32"},
+     true, "tf32"},
+    // What cuDNN has chosen for a shape once stays, tried or not: it cannot be switched.
     {"cudnn_benchmark", "cuDNN tries its convolutions", "", Effect::kRounding, true},
     {"channels_last", "convolutions in channels_last", "", Effect::kRounding, false},
     {"fused_optimizer", "fused optimizer", "", Effect::kNone, false},
-    {"set_to_none", "gradients dropped instead of zeroed", "", Effect::kNone, false},
+    {"set_to_none", "gradients dropped instead of zeroed", "", Effect::kNone, false, true},
     // What is joined is rounded less often: in half precision that is more than another order of additions.
     {"compile", "torch.compile", "compile", Effect::kRounding, false},
-    {"compile_reduce_overhead", "torch.compile with CUDA graphs", "compile", Effect::kRounding, true,
+    {"compile_reduce_overhead", "torch.compile with CUDA graphs", "compile", Effect::kRounding, true, false,
      "compile"},
-    {"compile_max_autotune", "torch.compile that tries kernels", "compile", Effect::kRounding, true,
+    {"compile_max_autotune", "torch.compile that tries kernels", "compile", Effect::kRounding, true, false,
      "compile"},
-    {"sdpa_cudnn", "attention by cuDNN", "", Effect::kRounding, true},
+    {"sdpa_cudnn", "attention by cuDNN", "", Effect::kRounding, true, true},
     {"workers", "batches prepared in other processes", "", Effect::kOrder, false},
     {"pin_memory", "batches in pinned memory", "", Effect::kNone, true},
-    {"non_blocking", "copies that the host does not wait for", "", Effect::kNone, true},
+    {"non_blocking", "copies that the host does not wait for", "", Effect::kNone, true, true},
     {"ddp_buckets", "gradients reduced in place, in larger buckets", "", Effect::kNone, true},
     {"expandable_segments", "allocator with expandable segments", "", Effect::kNone, true},
-    {"threads_physical", "a thread a core", "", Effect::kNone, false},
+    {"threads_physical", "a thread a core", "", Effect::kNone, false, true},
 };
 
 // What a finding advises, by the name of its rule.
@@ -128,6 +132,20 @@ std::vector<Candidate> candidates(const analyze::Analysis& baseline) {
   std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
     return a.predicted_gain_ms > b.predicted_gain_ms;
   });
+  return found;
+}
+
+Result<std::vector<Candidate>> with_asked_for(std::vector<Candidate> found,
+                                              const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const Change* change = find_change(name);
+    if (change == nullptr)
+      return invalid(
+          fmt::format("--try {}: there is no such change; docs/lab-on-your-program.md lists them", name));
+    if (std::none_of(found.begin(), found.end(),
+                     [&](const Candidate& each) { return each.change == change; }))
+      found.push_back({change, 0, "asked for"});
+  }
   return found;
 }
 

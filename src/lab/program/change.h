@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyze/findings.h"
+#include "core/result.h"
 
 namespace hone::lab {
 
@@ -24,6 +25,7 @@ struct Change {
   std::string_view group;  // at most one of a group is in force; empty: any
   Effect effect = Effect::kNone;
   bool of_devices = false;  // means nothing to a program on the CPU
+  bool switches = false;    // can be switched off and on between steps of one run
   // Shorter for the same reason: tried only if this is dropped. Empty: none.
   std::string_view instead = {};
 };
@@ -44,5 +46,10 @@ struct Candidate {
 // Those to try, the largest prediction first. A change that several findings advise is predicted to win what they do
 // together, but no more than the step.
 std::vector<Candidate> candidates(const analyze::Analysis& baseline);
+
+// Those of `found` and, after them, others that are to be tried all the same; of these nothing is predicted. Errors: there is no such
+// change.
+Result<std::vector<Candidate>> with_asked_for(std::vector<Candidate> found,
+                                              const std::vector<std::string>& names);
 
 }  // namespace hone::lab

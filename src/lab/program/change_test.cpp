@@ -45,6 +45,19 @@ TEST(Changes, AreThoseThatTheProgramCanBeGiven) {
   EXPECT_EQ(there, known);
 }
 
+// What is switched in C++ but not in Python would be run in vain.
+TEST(Changes, ThatSwitchCanBeSwitchedThere) {
+  int switches = 0, methods = 0;
+  for (const Change& change : known_changes()) switches += change.switches;
+  for (const auto& file : std::filesystem::directory_iterator(source_folder() / "python/hone_apply")) {
+    const auto text = read_file(file.path());
+    if (!text.ok() || file.path().filename() == "switching.py") continue;
+    const std::regex made("    def switch\\(self, on\\)");
+    methods += static_cast<int>(std::distance(std::sregex_iterator(text->begin(), text->end(), made), {}));
+  }
+  EXPECT_EQ(switches, methods);
+}
+
 TEST(Changes, AreAdvisedByRulesThatThereAre) {
   const auto rules = read_file(source_folder() / "docs/rules.md");  // made from the rules
   ASSERT_TRUE(rules.ok());
@@ -84,6 +97,17 @@ TEST(Candidates, OfSeveralFindingsAreOneAndWinNoMoreThanTheStep) {
   const std::vector<Candidate> found = candidates(baseline);
   ASSERT_EQ(names(found), std::vector<std::string>{"compile"});
   EXPECT_DOUBLE_EQ(found[0].predicted_gain_ms, 100);
+}
+
+TEST(Candidates, AreJoinedByThoseThatAreAskedFor) {
+  analyze::Analysis baseline;
+  baseline.device = "NVIDIA H100";
+  baseline.step.ms.median = 100;
+  baseline.findings = {finding("unfused_optimizer", analyze::Cause::kAvoidableTraffic, 5)};
+  const auto found = with_asked_for(candidates(baseline), {"compile", "fused_optimizer"});
+  ASSERT_TRUE(found.ok());
+  EXPECT_THAT(names(*found), ElementsAre("fused_optimizer", "compile"));
+  EXPECT_THAT(with_asked_for({}, {"magic"}).error().message, ::testing::HasSubstr("magic"));
 }
 
 TEST(Candidates, OfAProgramOnTheCpuNeedNoDevice) {

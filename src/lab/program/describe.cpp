@@ -28,6 +28,7 @@ analyze::PairedSteps steps_of(const PairedRuns& runs, double noise) {
   analyze::PairedSteps steps;
   steps.before_ms = runs.before_ms;
   steps.after_ms = runs.after_ms;
+  steps.within_one_run = runs.within_one_run;
   if (!steps.measured()) return steps;
   const Interval speedup = runs.interval(noise);
   steps.speedup = {speedup.median, speedup.low, speedup.high};

@@ -19,13 +19,10 @@ constexpr double kBeyondNoise = 2.5;
 constexpr double kHopeless = 1;  // standard deviations of a pair
 // What runs differ by at least, where too few have been seen to tell.
 constexpr double kLeastNoise = 0.005;
-
-double log_mean(const std::vector<double>& before, const std::vector<double>& after) {
-  double sum = 0;
-  const std::size_t count = std::min(before.size(), after.size());
-  for (std::size_t i = 0; i < count; ++i) sum += std::log(before[i] / after[i]);
-  return count > 0 ? sum / static_cast<double>(count) : 0;
-}
+constexpr double kClearlySlower = 3;  // standard errors of one run beside others
+constexpr double kLeastPatience_s = 20, kMostPatience_s = 300;
+// Blocks begin where a run of the program would long have ended.
+constexpr double kFirstBlock = 2;
 
 class ProgramLoop {
  public:
@@ -54,12 +51,26 @@ class ProgramLoop {
   // What is left must hold one more pair of runs, and the last comparison of all together.
   bool has_time_for(int pairs) const { return spent() + run_s_ * 2 * (pairs + 1) <= options_.budget_s; }
 
-  Result<Trial> trial(const std::vector<std::string>& changes) {
-    HONE_ASSIGN(Trial done, run_trial_(changes));
+  // With a change that `tried` is about, which is ended early where it is dropped for what it did or computed.
+  Result<Trial> trial(const std::vector<std::string>& changes, TriedChange* tried = nullptr) {
+    HONE_ASSIGN(Trial done, run_trial_({changes, {}, {}, worth_measuring(tried), patience()}));
     ++result_.runs;
     run_s_ = std::max(run_s_, done.seconds);
-    if (changes.empty() && done.measured()) result_.unchanged_ms.push_back(done.step_ms);
+    if (!done.measured()) return done;
+    if (changes.empty()) result_.unchanged_ms.push_back(done.step_ms);
+    if (changes == kept_) standing_ms_.push_back(done.step_ms);
     return done;
+  }
+
+  std::function<bool(const Trial&)> worth_measuring(TriedChange* tried) {
+    if (tried == nullptr) return {};
+    return [this, tried](const Trial& so_far) { return is_sound(so_far, *tried); };
+  }
+
+  // The unchanged program takes what it takes; what is tried must not take more than is left.
+  double patience() const {
+    return run_s_ > 0 ? std::clamp(options_.budget_s - spent(), kLeastPatience_s, kMostPatience_s)
+                      : kMostPatience_s;
   }
 
   // Two runs of the unchanged program: what it computes, and how far it differs from itself.
@@ -102,13 +113,18 @@ class ProgramLoop {
       HONE_ASSIGN(const TriedChange tried, try_change(candidate));
       result_.changes.push_back(tried);
       if (tried.outcome == Outcome::kKept) {
-        kept_.emplace_back(candidate.change->name);
+        keep(tried);
         return {};
       }
       if (tried.outcome == Outcome::kNotTried || candidate.change->instead.empty()) return {};
       candidate.change = find_change(candidate.change->instead);
     }
     return {};
+  }
+
+  void keep(const TriedChange& tried) {
+    kept_.emplace_back(tried.candidate.change->name);
+    standing_ms_ = tried.runs.within_one_run ? std::vector<double>() : tried.runs.after_ms;
   }
 
   bool was_tried(const Change& change) const {
@@ -124,6 +140,11 @@ class ProgramLoop {
       return tried;
     }
     const std::string name(candidate.change->name);
+    if (can_be_switched(*candidate.change)) {
+      what_ = fmt::format("{}, switched off and on", candidate.change->title);
+      HONE_ASSIGN(const bool decided, try_switched(name, tried));
+      if (decided) return tried;
+    }
     for (int pair = 0; pair < options_.most_pairs; ++pair) {
       what_ = fmt::format("{}, pair {} of runs", candidate.change->title, pair + 1);
       HONE_ASSIGN(const bool more, one_pair(name, pair, tried));
@@ -135,13 +156,58 @@ class ProgramLoop {
     return tried;
   }
 
+  // What torch.compile has compiled would be compiled again at each switch.
+  bool can_be_switched(const Change& change) const {
+    return change.switches && std::none_of(kept_.begin(), kept_.end(), [](const std::string& name) {
+             return find_change(name)->group == "compile";
+           });
+  }
+
+  // In blocks of steps of one run. False: it could not be switched, and is to be tried in runs of its own.
+  Result<bool> try_switched(const std::string& name, TriedChange& tried) {
+    const double patience_s = patience(), least = options_.least_gain;
+    const double first_block_s = kFirstBlock * run_s_ + kLeastPatience_s;
+    const auto enough = [&](const SwitchedBlocks& blocks, double seconds) {
+      if (blocks.with_ms.empty()) return seconds > first_block_s;
+      return judge_blocks({blocks.without_ms, blocks.with_ms, true}, least) != BlocksSay::kGoOn;
+    };
+    HONE_ASSIGN(const Trial done,
+                run_trial_({kept_with(name), name, enough, worth_measuring(&tried), patience_s}));
+    ++result_.runs;
+    if (!goes_on()) {
+      tried.why = "interrupted";
+      return true;
+    }
+    if (done.blocks.with_ms.size() < kFewestBlocks) {
+      const AppliedChange* said = done.said(name);
+      const bool made = said != nullptr && said->status == AppliedChange::Status::kApplied;
+      return (!made || done.exit_status.value_or(0) != 0) && !accept(done, tried);
+    }
+    if (!accept(done, tried)) return true;
+    tried.runs = {done.blocks.without_ms, done.blocks.with_ms, true};
+    judge_switched(tried);
+    return true;
+  }
+
+  void judge_switched(TriedChange& tried) {
+    const bool kept = judge_last_blocks(tried.runs, options_.least_gain) == BlocksSay::kFaster;
+    const Interval speedup = tried.runs.interval(noise());
+    tried.outcome = kept ? Outcome::kKept : Outcome::kNoGain;
+    tried.gain_ms = median(tried.runs.before_ms) * (1 - 1 / speedup.median);
+    tried.why =
+        fmt::format("{:.2f} times as fast ({:.2f} to {:.2f}) in {} pairs of blocks of steps of one run",
+                    speedup.median, speedup.low, speedup.high, tried.runs.before_ms.size());
+    if (!kept) tried.why += fmt::format("; {:.2f} would be worth a line", 1 + options_.least_gain);
+  }
+
   // A pair of runs, in an order that alternates. False: the change is decided.
   Result<bool> one_pair(const std::string& name, int pair, TriedChange& tried) {
     std::optional<Trial> before, after;
-    for (const bool changed : {pair % 2 == 1, pair % 2 == 0}) {
-      HONE_ASSIGN(Trial done, trial(changed ? kept_with(name) : kept_));
+    for (const bool changed : {pair % 2 == 0, pair % 2 == 1}) {
+      HONE_ASSIGN(Trial done, changed ? trial(kept_with(name), &tried) : trial(kept_));
       (changed ? after : before) = std::move(done);
-      if (changed && !accept(name, *after, tried)) return false;
+      if (changed && !accept(*after, tried)) return false;
+      if (changed && pair == 0 && is_clearly_slower(*after, tried)) return false;
       if (result_.interrupted) {
         tried.why = "interrupted";
         return false;
@@ -157,8 +223,21 @@ class ProgramLoop {
     return true;
   }
 
-  // Whether a run with the change is worth its time: the change was made, the program lived, its numbers are the same.
-  bool accept(const std::string& name, const Trial& done, TriedChange& tried) {
+  // One run with the change is enough to tell: those without it have been quicker by far.
+  bool is_clearly_slower(const Trial& after, TriedChange& tried) const {
+    if (standing_ms_.size() < 2) return false;
+    const double before_ms = median(standing_ms_);
+    const double error = noise() * std::sqrt(1 + 1 / static_cast<double>(standing_ms_.size()));
+    if (std::log(after.step_ms / before_ms) < kClearlySlower * error) return false;
+    tried.outcome = Outcome::kNoGain;
+    tried.why = fmt::format("{:.2f} times as fast in its first run, beside {} without it",
+                            before_ms / after.step_ms, standing_ms_.size());
+    return true;
+  }
+
+  // The change was made, and its numbers are the same; else `tried` says what is not.
+  bool is_sound(const Trial& done, TriedChange& tried) {
+    const std::string name(tried.candidate.change->name);
     const AppliedChange* said = done.said(name);
     if (said == nullptr || said->status != AppliedChange::Status::kApplied) {
       tried.outcome = said != nullptr && said->status == AppliedChange::Status::kFailed ? Outcome::kCrashed
@@ -170,15 +249,26 @@ class ProgramLoop {
     tried.edits.clear();
     for (const AppliedChange& each : done.changes)
       if (each.name == name && each.edit) tried.edits.push_back(*each.edit);
-    if (!done.measured()) {
+    if (done.computed.empty()) return true;  // it may have ended before; accept() tells
+    tried.numbers = compare_numbers(result_.unchanged, result_.again, done.computed, effect_with(name));
+    tried.computed = done.computed;
+    if (tried.numbers.same) return true;
+    tried.outcome = Outcome::kOtherNumbers;
+    tried.why = tried.numbers.sentence;
+    return false;
+  }
+
+  // Whether a run with the change tells anything of its time.
+  bool accept(const Trial& done, TriedChange& tried) {
+    if (!is_sound(done, tried)) return false;
+    if (!done.measured() && done.blocks.with_ms.empty()) {
       tried.outcome = Outcome::kCrashed;
       tried.why = done.why_none;
       return false;
     }
-    tried.numbers = compare_numbers(result_.unchanged, result_.again, done.computed, effect_with(name));
-    if (tried.numbers.same) return true;
+    if (!done.computed.empty()) return true;
     tried.outcome = Outcome::kOtherNumbers;
-    tried.why = tried.numbers.sentence;
+    tried.why = "neither losses nor outputs were seen with the change";
     return false;
   }
 
@@ -231,8 +321,21 @@ class ProgramLoop {
                             speedup, pairs, pairs == 1 ? "" : "s", least_speedup(pairs));
   }
 
+  // One change that was measured in runs against the unchanged program has been measured as a whole.
+  bool is_measured_already() {
+    if (kept_.size() != 1) return false;
+    for (const TriedChange& tried : result_.changes)
+      if (tried.outcome == Outcome::kKept && !tried.runs.within_one_run) {
+        result_.together = tried.runs;
+        result_.numbers = tried.numbers;
+        result_.changed = tried.computed;
+        return true;
+      }
+    return false;
+  }
+
   Status all_together() {
-    if (kept_.empty()) return {};
+    if (kept_.empty() || is_measured_already()) return {};
     for (int pair = 0; pair < options_.fewest_pairs && goes_on(); ++pair) {
       if (pair > 0 && !has_time_for(0)) break;
       what_ = fmt::format("all that was kept, pair {} of {}", pair + 1, options_.fewest_pairs);
@@ -257,32 +360,13 @@ class ProgramLoop {
   const int64_t start_ns_ = now_ns();
   ProgramExperiment result_;
   std::vector<std::string> kept_;
+  std::vector<double> standing_ms_;  // runs of the program with what is kept so far
   std::string what_;
   double run_s_ = 0;                  // the longest so far
   double squares_ = 0, freedom_ = 0;  // of the noise
 };
 
 }  // namespace
-
-double PairedRuns::speedup() const { return std::exp(log_mean(before_ms, after_ms)); }
-
-double PairedRuns::least_speedup() const {
-  double least = before_ms.empty() ? 1 : INFINITY;
-  for (std::size_t i = 0; i < before_ms.size(); ++i) least = std::min(least, before_ms[i] / after_ms[i]);
-  return least;
-}
-
-double PairedRuns::most_speedup() const {
-  double most = before_ms.empty() ? 1 : 0;
-  for (std::size_t i = 0; i < before_ms.size(); ++i) most = std::max(most, before_ms[i] / after_ms[i]);
-  return most;
-}
-
-Interval PairedRuns::interval(double noise) const {
-  const double mean = log_mean(before_ms, after_ms);
-  const double error = before_ms.empty() ? 0 : noise * std::sqrt(2 / static_cast<double>(before_ms.size()));
-  return {std::exp(mean), std::exp(mean - 2 * error), std::exp(mean + 2 * error), 0.95};
-}
 
 Result<ProgramExperiment> run_program_experiment(const std::vector<Candidate>& candidates,
                                                  const RunTrial& run_trial,

@@ -1,5 +1,6 @@
 // The loop on somebody else's program: changes that its baseline advises are made one at a time on top of what was kept, each
-// timed against the program without it in runs of their own taken in turn, and kept if steps got shorter and the numbers stayed.
+// timed against the program without it, and kept if steps got shorter and the numbers stayed. What can be switched between steps is
+// timed in blocks of steps of one run, the rest in runs of their own taken in turn.
 #pragma once
 
 #include <functional>
@@ -7,15 +8,22 @@
 #include <vector>
 
 #include "core/result.h"
-#include "core/statistics.h"
 #include "lab/program/change.h"
 #include "lab/program/computed.h"
+#include "lab/program/paired_runs.h"
 #include "lab/program/trial.h"
 
 namespace hone::lab {
 
-// Runs the program once with these changes made.
-using RunTrial = std::function<Result<Trial>(const std::vector<std::string>& changes)>;
+// One run of the program.
+struct TrialRequest {
+  std::vector<std::string> changes;
+  std::string switched = {};  // and until when, as TrialOptions
+  std::function<bool(const SwitchedBlocks&, double seconds)> enough = {};
+  std::function<bool(const Trial&)> worth_measuring = {};
+  double patience_s = 300;
+};
+using RunTrial = std::function<Result<Trial>(const TrialRequest&)>;
 
 struct ProgramExperimentOptions {
   double budget_s = 900;
@@ -23,16 +31,6 @@ struct ProgramExperimentOptions {
   double least_gain = 0.02;              // of the step: less is not worth a line
   // Told what is being done and how far it is; false: stop.
   std::function<bool(double fraction, const std::string& what)> progress;
-};
-
-// The step of two variants, measured in runs taken in turn.
-struct PairedRuns {
-  std::vector<double> before_ms, after_ms;  // a run each
-  double speedup() const;                   // geometric mean of the pairs' ratios; 1: none
-  double least_speedup() const;             // of the pairs
-  double most_speedup() const;
-  // Two standard errors around the mean of the pairs, where runs of the same differ by `noise` (a share).
-  Interval interval(double noise) const;
 };
 
 enum class Outcome {
@@ -48,6 +46,7 @@ struct TriedChange {
   Candidate candidate;
   Outcome outcome = Outcome::kNotTried;
   PairedRuns runs;
+  Computed computed;  // in its last run
   SameNumbers numbers;
   double gain_ms = 0;  // measured, of the step that stood before it
   std::string why;     // in a sentence, for people

@@ -16,14 +16,37 @@ struct MadeUpProgram {
   std::map<std::string, double> factors = {};
   std::map<std::string, double> losses = {};  // that a change adds
   std::set<std::string> refused = {}, crashing = {};
+  bool can_be_switched = true;
+  double drift = 0;  // of a block, as a share: the machine gets slower and faster
   std::mt19937 random{1};
   int runs = 0;
 
+  double wobble() { return std::exp(noise * std::normal_distribution<double>()(random)); }
+
+  // Blocks of a run that is `ms` a step with everything in force.
+  void add_blocks(const TrialRequest& request, double ms, Trial& trial) {
+    const auto found = factors.find(request.switched);
+    const double factor = found == factors.end() ? 1 : found->second;
+    const double phase = std::uniform_real_distribution<double>(0, 6.28)(random);
+    std::vector<double>*with = &trial.blocks.with_ms, *without = &trial.blocks.without_ms;
+    for (int pair = 0; pair < 100 && !request.enough(trial.blocks, 1); ++pair) {
+      const bool with_first = random() % 2 == 0;
+      for (int i = 0; i < 2; ++i) {
+        const double now = std::exp(drift * std::sin(phase + 0.3 * (2 * pair + i))) * wobble();
+        if ((i == 0) == with_first)
+          with->push_back(ms * now);
+        else
+          without->push_back(ms / factor * now);
+      }
+    }
+  }
+
   RunTrial runner() {
-    return [this](const std::vector<std::string>& changes) -> Result<Trial> {
+    return [this](const TrialRequest& request) -> Result<Trial> {
+      const std::vector<std::string>& changes = request.changes;
       ++runs;
       Trial trial;
-      double ms = step_ms * std::exp(noise * std::normal_distribution<double>()(random)), loss = 0;
+      double ms = step_ms * wobble(), loss = 0;
       for (const std::string& change : changes) {
         if (factors.contains(change)) ms *= factors.at(change);
         if (losses.contains(change)) loss += losses.at(change);
@@ -35,7 +58,11 @@ struct MadeUpProgram {
         trial.exit_status = 1;
         return trial;
       }
-      trial.step_ms = ms;
+      const auto said = trial.said(request.switched);
+      if (request.switched.empty())
+        trial.step_ms = ms;
+      else if (can_be_switched && said != nullptr && said->status == AppliedChange::Status::kApplied)
+        add_blocks(request, ms, trial);
       for (int i = 0; i < 10; ++i) trial.computed.losses.push_back(2.0 - 0.1 * i + loss);
       return trial;
     };
@@ -94,7 +121,7 @@ TEST(ProgramLoop, GoesOnAfterCrashesAndRefusalsAndSaysWhy) {
 }
 
 TEST(ProgramLoop, TriesNothingOnAProgramThatCannotBeMeasured) {
-  const RunTrial run = [](const std::vector<std::string>&) -> Result<Trial> {
+  const RunTrial run = [](const TrialRequest&) -> Result<Trial> {
     Trial trial;
     trial.why_none = "it ended after 3 steps with exit status 0";
     return trial;
@@ -114,8 +141,8 @@ TEST(ProgramLoop, DoesNotRunTheProgramWhereNothingIsAdvised) {
 TEST(ProgramLoop, TakesNoMoreTimeThanItIsGiven) {
   MadeUpProgram program;
   const RunTrial made_up = program.runner();
-  const RunTrial slow = [&](const std::vector<std::string>& changes) {
-    auto trial = made_up(changes);
+  const RunTrial slow = [&](const TrialRequest& request) {
+    auto trial = made_up(request);
     trial->seconds = 100;
     return trial;
   };
@@ -147,8 +174,77 @@ TEST(ProgramLoop, KeepsHardlyAnythingThatChangesNothing) {
   }
 }
 
+// The same where changes are switched within a run, whose blocks drift together.
+TEST(ProgramLoop, KeepsHardlyAnythingThatChangesNothingWhenSwitched) {
+  for (const double drift : {0.0, 0.2}) {
+    int kept = 0, tried = 0;
+    for (unsigned seed = 0; seed < 100; ++seed) {
+      MadeUpProgram program;
+      program.noise = 0.05;
+      program.drift = drift;
+      program.random.seed(seed);
+      for (const TriedChange& change :
+           run(program, {"autocast_bf16", "set_to_none", "threads_physical"}).changes) {
+        kept += change.outcome == Outcome::kKept;
+        ++tried;
+        EXPECT_TRUE(change.runs.within_one_run);
+      }
+    }
+    EXPECT_GE(tried, 300);
+    EXPECT_LE(kept, tried / 20) << "of " << tried << " at a drift of " << drift;
+  }
+}
+
+TEST(ProgramLoop, SwitchesInOneRunWhatCanBeSwitched) {
+  MadeUpProgram program;
+  program.drift = 0.3;
+  program.factors = {{"autocast_bf16", 0.9}};
+  const ProgramExperiment result = run(program, {"autocast_bf16"});
+  ASSERT_EQ(result.changes.size(), 1u);
+  EXPECT_EQ(result.changes[0].outcome, Outcome::kKept);
+  EXPECT_TRUE(result.changes[0].runs.within_one_run);
+  EXPECT_NEAR(result.changes[0].runs.speedup(), 1 / 0.9, 0.03) << "whatever the machine does meanwhile";
+  EXPECT_EQ(program.runs, 2 + 1 + 6) << "as it is, switched, all together";
+}
+
+TEST(ProgramLoop, TriesInRunsOfItsOwnWhatCouldNotBeSwitched) {
+  MadeUpProgram program;
+  program.can_be_switched = false;
+  program.factors = {{"autocast_bf16", 0.6}};
+  const ProgramExperiment result = run(program, {"autocast_bf16"});
+  EXPECT_EQ(result.changes[0].outcome, Outcome::kKept);
+  EXPECT_FALSE(result.changes[0].runs.within_one_run);
+}
+
+// What is compiled would be compiled again at each switch.
+TEST(ProgramLoop, SwitchesNothingOnceTheModelIsCompiled) {
+  MadeUpProgram program;
+  program.factors = {{"compile", 0.6}, {"set_to_none", 0.8}};
+  const ProgramExperiment result = run(program, {"compile", "set_to_none"});
+  ASSERT_EQ(result.changes.size(), 2u);
+  EXPECT_EQ(result.changes[1].outcome, Outcome::kKept);
+  EXPECT_FALSE(result.changes[1].runs.within_one_run);
+}
+
+TEST(ProgramLoop, DropsWhatIsClearlySlowerAfterOneRun) {
+  MadeUpProgram program;
+  program.factors = {{"channels_last", 1.5}};
+  const ProgramExperiment result = run(program, {"channels_last"});
+  EXPECT_EQ(result.changes[0].outcome, Outcome::kNoGain);
+  EXPECT_EQ(program.runs, 3);
+}
+
+TEST(ProgramLoop, MeasuresAsAWholeNoSecondTimeWhatWasMeasuredAgainstTheUnchangedProgram) {
+  MadeUpProgram program;
+  program.factors = {{"channels_last", 0.6}};
+  const ProgramExperiment result = run(program, {"channels_last"});
+  EXPECT_EQ(program.runs, 2 + 6);
+  EXPECT_EQ(result.together.before_ms, result.changes[0].runs.before_ms);
+  EXPECT_EQ(result.changed.losses.size(), 10u);
+}
+
 TEST(PairedRuns, AreComparedByTheirRatios) {
-  const PairedRuns runs{{100, 110}, {50, 100}};
+  const PairedRuns runs{{100, 110}, {50, 100}, false};
   EXPECT_NEAR(runs.speedup(), std::sqrt(2 * 1.1), 1e-9);
   EXPECT_DOUBLE_EQ(runs.least_speedup(), 1.1);
   EXPECT_DOUBLE_EQ(runs.most_speedup(), 2);

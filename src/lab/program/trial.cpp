@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/clock.h"
 #include "core/file.h"
 #include "core/statistics.h"
 #include "observe/session/timed_run.h"
@@ -34,22 +35,40 @@ AppliedChange::Status status_of(const std::string& text) {
   return text == "refused" ? AppliedChange::Status::kRefused : AppliedChange::Status::kFailed;
 }
 
+// Of each pair the second comes when the first is there.
+void read_block(const Json& entry, SwitchedBlocks& blocks) {
+  if (entry["block"].is_null())
+    blocks = {};
+  else
+    (entry.value("on", false) ? blocks.with_ms : blocks.without_ms).push_back(entry.value("ms", 0.0));
+}
+
+void drop_half_pair(SwitchedBlocks& blocks) {
+  const std::size_t pairs = std::min(blocks.with_ms.size(), blocks.without_ms.size());
+  blocks.with_ms.resize(pairs);
+  blocks.without_ms.resize(pairs);
+}
+
 void read_entry(const Json& entry, Trial& trial) {
   // Of several processes the first: all compute the same, or one loss each of a batch of its own.
   if (const auto losses = entry.find("losses"); losses != entry.end() && trial.computed.losses.empty())
     trial.computed.losses = losses->get<std::vector<double>>();
   if (const auto outputs = entry.find("outputs"); outputs != entry.end() && trial.computed.outputs.empty())
     trial.computed.outputs = outputs->get<std::vector<std::vector<double>>>();
+  if (entry.contains("block")) read_block(entry, trial.blocks);
   if (!entry.contains("change")) return;
   trial.changes.push_back({entry.value("change", ""), status_of(entry.value("status", "")),
                            entry.value("text", ""), edit_of(entry)});
 }
 
 Status write_request(const TrialOptions& options) {
-  const Json request = {{"changes", options.changes},
-                        {"seed", options.seed},
-                        {"losses", options.compared_steps},
-                        {"log", std::filesystem::absolute(options.folder / kLogFile).string()}};
+  Json request = {{"changes", options.changes},
+                  {"seed", options.seed},
+                  {"losses", options.compared_steps},
+                  {"log", std::filesystem::absolute(options.folder / kLogFile).string()}};
+  if (!options.switched.empty())
+    request["switch"] = {
+        {"change", options.switched}, {"after", options.compared_steps + 1}, {"seed", options.seed}};
   return write_file((options.folder / kRequestFile).string(), request.dump());
 }
 
@@ -85,6 +104,7 @@ void read_applied(const std::string& log, Trial& trial) {
     } catch (const Json::exception&) {
     }
   }
+  drop_half_pair(trial.blocks);
 }
 
 Result<Trial> run_trial(const TrialOptions& options) {
@@ -101,6 +121,21 @@ Result<Trial> run_trial(const TrialOptions& options) {
   timed.measured_s = options.measured_s;
   timed.patience_s = options.patience_s;
   timed.keep_going = options.keep_going;
+  const auto so_far = [&] {
+    Trial trial;
+    if (const auto log = read_file(options.folder / kLogFile); log.ok()) read_applied(*log, trial);
+    return trial;
+  };
+  const auto is_worthwhile = [&](const Trial& trial) {
+    return !options.worth_measuring || options.worth_measuring(trial);
+  };
+  timed.worth_measuring = [&] { return is_worthwhile(so_far()); };
+  if (!options.switched.empty())
+    timed.enough = [&, start_ns = now_ns()] {
+      const Trial trial = so_far();
+      return (!trial.computed.empty() && !is_worthwhile(trial)) ||
+             options.enough(trial.blocks, static_cast<double>(now_ns() - start_ns) * 1e-9);
+    };
   HONE_ASSIGN(observe::TimedRun run, observe::time_steps(timed));
   Trial trial;
   trial.steps_ms = std::move(run.steps_ms);

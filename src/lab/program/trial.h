@@ -23,6 +23,13 @@ struct AppliedChange {
   std::optional<Edit> edit;  // what a person would write
 };
 
+// The step in blocks of one run, with a change and without it; a pair each, next to each other in time.
+struct SwitchedBlocks {
+  std::vector<double> without_ms, with_ms;
+};
+
+struct Trial;
+
 struct TrialOptions {
   std::filesystem::path folder;  // for this run, new
   std::vector<std::string> command;
@@ -33,6 +40,12 @@ struct TrialOptions {
   int compared_steps = 20;  // whose losses are kept, before anything is measured
   double warm_up_s = 2, measured_s = 5, patience_s = 300;
   std::function<bool()> keep_going;
+  // Asked when the compared steps are over; false: the program is ended, and nothing more is measured.
+  std::function<bool(const Trial&)> worth_measuring;
+  // Of `changes`: it is switched off and on between blocks of steps (python/hone_apply/switching.py) until `enough` of them are
+  // seen, `seconds` after the start. Empty: none is.
+  std::string switched;
+  std::function<bool(const SwitchedBlocks&, double seconds)> enough;
 };
 
 struct Trial {
@@ -42,6 +55,7 @@ struct Trial {
   std::optional<int> exit_status;
   Computed computed;
   std::vector<AppliedChange> changes;
+  SwitchedBlocks blocks;  // whole pairs alone
   double seconds = 0, first_step_s = 0;
 
   bool measured() const { return step_ms > 0; }

@@ -32,8 +32,9 @@ class StepTimer {
 
   TimedRun run() {
     TimedRun result;
-    const bool measured =
-        wait([this] { return is_warm(); }) && (begin(), wait([this] { return has_enough(); }));
+    const bool measured = options_.enough ? wait(options_.enough)
+                                          : wait([this] { return is_warm(); }) && is_worthwhile() &&
+                                                (begin(), wait([this] { return has_enough(); }));
     read();
     result.exit_status = program_.exit_status();
     end();
@@ -74,6 +75,11 @@ class StepTimer {
     if (!rhythm.known() || rhythm.steps < options_.first_steps) return false;
     const double seen = since(rhythm.first_ns);
     return seen >= options_.warm_up_s && (rhythm.settled || seen >= kSettlePatience * options_.warm_up_s);
+  }
+
+  bool is_worthwhile() {
+    stopped_ = options_.worth_measuring && !options_.worth_measuring();
+    return !stopped_;
   }
 
   void begin() { measured_from_ns_ = now_ns(); }
