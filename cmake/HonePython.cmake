@@ -14,11 +14,12 @@ function(hone_python)
   # The paired test is compiled here: out of its library's batch it would bring oneDNN and OpenMP into every notebook.
   nanobind_add_module(hone_native STABLE_ABI NB_STATIC NB_SUPPRESS_WARNINGS NB_DOMAIN hone ${at}/python/module.cpp ${at}/explanation.cpp
                       ${at}/trace_source.cpp ${CMAKE_SOURCE_DIR}/src/lab/gate/paired.cpp)
-  set_target_properties(hone_native PROPERTIES OUTPUT_NAME _native LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python_package)
+  set_target_properties(hone_native PROPERTIES OUTPUT_NAME _native EXCLUDE_FROM_ALL ON
+                        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python_package)
   target_link_libraries(hone_native PRIVATE hone_report)
   target_link_options(hone_native PRIVATE -Wl,--as-needed)
 
-  add_executable(hone_python_types ${at}/python/types_main.cpp)
+  add_executable(hone_python_types EXCLUDE_FROM_ALL ${at}/python/types_main.cpp)
   target_link_libraries(hone_python_types PRIVATE hone_report)
   set(types ${CMAKE_BINARY_DIR}/python_package/fields.py)
   add_custom_command(OUTPUT ${types} COMMAND hone_python_types > ${types} DEPENDS hone_python_types)
@@ -27,6 +28,6 @@ function(hone_python)
   if(NOT DEFINED SKBUILD_PLATLIB_DIR)
     return()
   endif()
-  install(TARGETS hone_native LIBRARY DESTINATION ${SKBUILD_PLATLIB_DIR}/hone COMPONENT python)
-  install(FILES ${types} DESTINATION ${SKBUILD_PLATLIB_DIR}/hone COMPONENT python)
+  install(TARGETS hone_native LIBRARY DESTINATION ${SKBUILD_PLATLIB_DIR}/hone COMPONENT python EXCLUDE_FROM_ALL)
+  install(FILES ${types} DESTINATION ${SKBUILD_PLATLIB_DIR}/hone COMPONENT python EXCLUDE_FROM_ALL)
 endfunction()
