@@ -1,22 +1,19 @@
 #include "apps/lab_program.h"
 
 #include <filesystem>
-#include <sstream>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "apps/lab_baseline.h"
 #include "apps/trace_source.h"
 #include "core/clock.h"
-#include "core/descriptor.h"
 #include "core/file.h"
 #include "lab/program/describe.h"
 #include "lab/program/experiment.h"
-#include "observe/session/program.h"
+#include "observe/session/timed_run.h"
 #include "report/json.h"
 #include "report/terminal.h"
-#include "report/text.h"
 #include "report/write.h"
 
 namespace hone::apps {
@@ -24,47 +21,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kBaseline = "baseline";
 constexpr const char* kRuns = "runs";
-constexpr const char* kProfileLog = "profile.log";
+constexpr double kLeastBaseline_s = 20;
 
-// The last line that hone itself said, without its name; empty: none.
-std::string last_of_hone(const fs::path& log) {
-  const auto text = read_file(log);
-  std::istringstream lines(text.ok() ? *text : "");
-  std::string last;
-  constexpr std::string_view kName = "hone: ";
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with(kName)) last = line.substr(kName.size());
-  return report::clean_utf8(last);
-}
-
-// What `hone profile` says of the unchanged program, in a process of its own: what the program does to its process, it does there.
-Result<analyze::Analysis> profile_baseline(const LabProgramOptions& options, ProgressBar& bar) {
-  const fs::path folder = fs::path(options.out) / kBaseline, log = fs::path(options.out) / kProfileLog;
-  observe::ProgramStart start;
-  start.command = {"/proc/self/exe", "profile", "--then", "stop", "--out", folder.string(), "--"};
-  start.command[0] = fs::read_symlink("/proc/self/exe").string();
-  start.command.insert(start.command.end(), options.command.begin(), options.command.end());
-  start.blocked_signals = requests_to_end();
-  const Descriptor output(::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
-  if (output.value < 0) return invalid(fmt::format("{}: cannot be written", log.string()));
-  start.standard_output = start.standard_error = output.value;
-  auto profile = observe::Program::start(start);
-  if (!profile.ok()) return profile.error();
-  while (!profile->exit_status()) {
-    bar.update(0, "observing the unchanged program");
-    if (interrupted()) profile->send(SIGTERM);
-    profile->wait(0.2);
-  }
-  const Progress progress = [](double, const std::string&) { return !interrupted(); };
-  auto recording = read_recording({folder.string()}, progress);
-  if (!recording.ok())
-    return invalid(fmt::format(
-        "nothing was tried: the unchanged program (exit status {}) was not explained: {}; {} holds "
-        "all that was said",
-        *profile->exit_status(), last_of_hone(log), log.string()));
-  return analyse_recording(*recording, {}, options.top);
+// The unchanged program and what was found without any run of ours: `hone lab` says why in one line, and ends as the program did.
+Status end_without_baseline(const LabProgramOptions& options, const LabBaseline& baseline, Program& program) {
+  analyze::ProgramReport report;
+  report.command = options.command;
+  report.why_nothing = baseline.why_none;
+  report.budget_s = options.budget_s;
+  report.interrupted = interrupted();
+  const std::string json = report::program_json(report);
+  HONE_CHECK(write_file(fs::path(options.out) / "lab.json", json));
+  if (!options.json.empty()) HONE_CHECK(write_file(options.json, json));
+  say(fmt::format("hone: nothing was tried: {}\n", baseline.why_none));
+  program.exit_code = interrupted() ? interrupted_status() : baseline.exit_status;
+  return {};
 }
 
 }  // namespace
@@ -76,7 +48,10 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
   HONE_CHECK(make_folder(out / kRuns));
   ProgressBar bar("hone lab");
   const int64_t start = now_ns();
-  HONE_ASSIGN(const analyze::Analysis baseline, profile_baseline(options, bar));
+  HONE_ASSIGN(const LabBaseline observed,
+              observe_baseline(options, std::max(kLeastBaseline_s, options.budget_s / 2), bar));
+  if (!observed.analysis) return end_without_baseline(options, observed, program);
+  const analyze::Analysis& baseline = *observed.analysis;
   HONE_ASSIGN(const auto candidates, lab::with_asked_for(lab::candidates(baseline), options.tried));
   lab::TrialOptions trial;
   trial.command = options.command;
@@ -105,14 +80,20 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
   HONE_ASSIGN(analyze::ProgramReport report, lab::describe(result, baseline, options.command));
   report.budget_s = options.budget_s;
   report.seconds = static_cast<double>(now_ns() - start) * 1e-9;
-  if (const fs::path page = out / kBaseline / "explain.html"; fs::exists(page))
+  if (!result.why_nothing.empty() && runs > 0)
+    report.notes.push_back(
+        fmt::format("what the program said: {}", (trial.folder / observe::kOutputLog).string()));
+  if (const fs::path page = out / kLabBaseline / "explain.html"; fs::exists(page))
     report.baseline_page = fs::relative(page, out).string();
   HONE_ASSIGN(const fs::path page, report::write_program_report(out, report));
   if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::program_json(report)));
   fmt::print("{}", report::program_terminal(report, report::terminal_style(STDOUT_FILENO)));
   fmt::print("\nreport    {}\n", page.string());
   if (!report.diff.empty()) fmt::print("patch     {}\n", (out / "changes.diff").string());
-  if (result.interrupted) program.exit_code = interrupted_status();
+  if (result.interrupted)
+    program.exit_code = interrupted_status();
+  else if (!result.why_nothing.empty())
+    program.exit_code = result.failed_with;
   return {};
 }
 

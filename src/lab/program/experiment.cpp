@@ -79,10 +79,12 @@ class ProgramLoop {
       what_ = fmt::format("the program as it is, run {} of 2", i + 1);
       HONE_ASSIGN(Trial done, trial({}));
       if (!done.measured()) {
+        result_.failed_with = done.exit_status.value_or(0);
         result_.why_nothing =
             fmt::format("the steps of the unchanged program could not be measured: {}", done.why_none);
         return {};
       }
+      unchanged_status_ = done.exit_status;
       (i == 0 ? result_.unchanged : result_.again) = std::move(done.computed);
     }
     note_spread(result_.unchanged_ms);
@@ -266,6 +268,12 @@ class ProgramLoop {
       tried.why = done.why_none;
       return false;
     }
+    // One that fails is not to be had for being quick.
+    if (done.exit_status.value_or(0) != 0 && done.exit_status != unchanged_status_) {
+      tried.outcome = Outcome::kCrashed;
+      tried.why = fmt::format("it ended with exit status {}", *done.exit_status);
+      return false;
+    }
     if (!done.computed.empty()) return true;
     tried.outcome = Outcome::kOtherNumbers;
     tried.why = "neither losses nor outputs were seen with the change";
@@ -360,6 +368,7 @@ class ProgramLoop {
   const int64_t start_ns_ = now_ns();
   ProgramExperiment result_;
   std::vector<std::string> kept_;
+  std::optional<int> unchanged_status_;
   std::vector<double> standing_ms_;  // runs of the program with what is kept so far
   std::string what_;
   double run_s_ = 0;                  // the longest so far

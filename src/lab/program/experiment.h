@@ -64,6 +64,7 @@ struct ProgramExperiment {
   Computed changed;           // with all that was kept
   int runs = 0;               // of the program
   std::string why_nothing;    // nothing could be tried
+  int failed_with = 0;        // exit status of the unchanged program, where that is why; 0: it did not fail
   bool interrupted = false;
   double seconds = 0;
 };

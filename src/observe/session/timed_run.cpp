@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <csignal>
+#include <span>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -44,8 +45,9 @@ class StepTimer {
     if (rhythm.first_ns > 0) result.first_step_s = static_cast<double>(rhythm.first_ns - start_ns_) * 1e-9;
     // A program that ended by itself has shown what it had.
     if (measured_from_ns_ > 0)
-      for (const double step_ns : watch_.steps_by_marks(measured_from_ns_, last_look_ns_))
-        result.steps_ms.push_back(step_ns * 1e-6);
+      add_steps(watch_.steps_by_marks(measured_from_ns_, last_look_ns_), result);
+    else if (result.exit_status && !stopped_)
+      add_later_steps(watch_.steps_by_marks(0, last_look_ns_), result);
     if (!measured && static_cast<int>(result.steps_ms.size()) < options_.fewest_steps) {
       result.steps_ms.clear();
       result.why_none = why(result, rhythm);
@@ -97,6 +99,15 @@ class StepTimer {
       if (since(asked) > kEndPatience_s) program_.send(SIGKILL);
       program_.wait(kLookEvery_s);
     }
+  }
+
+  static void add_steps(std::span<const double> steps_ns, TimedRun& result) {
+    for (const double step_ns : steps_ns) result.steps_ms.push_back(step_ns * 1e-6);
+  }
+
+  // Of a program that ended before it was taken for warm.
+  static void add_later_steps(const std::vector<double>& steps_ns, TimedRun& result) {
+    add_steps(std::span(steps_ns).subspan(steps_ns.size() / 4), result);
   }
 
   std::string why(const TimedRun& result, const Rhythm& rhythm) const {

@@ -1,0 +1,109 @@
+#include "apps/lab_baseline.h"
+
+#include <array>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "apps/trace_source.h"
+#include "core/clock.h"
+#include "core/descriptor.h"
+#include "observe/session/program.h"
+
+namespace hone::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kProfileOut = "profile.out";
+constexpr const char* kProfileLog = "profile.log";
+constexpr double kLookEvery_s = 0.2;
+
+int new_log(const fs::path& path) {
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+}
+
+void say_again(const fs::path& path, int stream) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.value < 0) return;
+  std::array<char, 1 << 16> bytes;
+  for (ssize_t count; (count = ::read(file.value, bytes.data(), bytes.size())) > 0;)
+    for (ssize_t at = 0, written; at < count; at += written)
+      if ((written = ::write(stream, bytes.data() + at, static_cast<std::size_t>(count - at))) <= 0) return;
+}
+
+enum class End { kByItself, kInterrupted, kTimeUp };
+
+End wait_for(observe::Program& profile, double limit_s, ProgressBar& bar) {
+  const int64_t start_ns = now_ns();
+  End end = End::kByItself;
+  while (!profile.exit_status()) {
+    bar.update(0, "observing the unchanged program");
+    if (end == End::kByItself) {
+      if (interrupted())
+        end = End::kInterrupted;
+      else if (static_cast<double>(now_ns() - start_ns) * 1e-9 > limit_s)
+        end = End::kTimeUp;
+      if (end != End::kByItself) profile.send(SIGTERM);
+    }
+    profile.wait(kLookEvery_s);
+  }
+  return end;
+}
+
+std::string why_no_analysis(End end, int status, double limit_s) {
+  switch (end) {
+    case End::kInterrupted:
+      return "interrupted";
+    case End::kTimeUp:
+      return fmt::format("the unchanged program had not shown its steps after {:.0f} s; --budget gives more",
+                         limit_s);
+    case End::kByItself:
+      break;
+  }
+  return fmt::format(
+      "the unchanged program ended with exit status {} before enough of its steps were recorded", status);
+}
+
+}  // namespace
+
+Result<LabBaseline> observe_baseline(const LabProgramOptions& options, double limit_s, ProgressBar& bar) {
+  const fs::path out(options.out), folder = out / kLabBaseline;
+  observe::ProgramStart start;
+  start.command = {fs::read_symlink("/proc/self/exe").string(),
+                   "profile",
+                   "--then",
+                   "stop",
+                   "--out",
+                   folder.string(),
+                   "--"};
+  start.command.insert(start.command.end(), options.command.begin(), options.command.end());
+  start.blocked_signals = requests_to_end();
+  const Descriptor said(new_log(out / kProfileOut)), complained(new_log(out / kProfileLog));
+  if (said.value < 0 || complained.value < 0)
+    return invalid(fmt::format("{}: cannot be written", (out / kProfileLog).string()));
+  start.standard_output = said.value;
+  start.standard_error = complained.value;
+  auto profile = observe::Program::start(start);
+  if (!profile.ok()) return profile.error();
+  const End end = wait_for(*profile, limit_s, bar);
+  const int status = *profile->exit_status();
+  LabBaseline baseline;
+  if (end != End::kInterrupted) {
+    const auto recording =
+        read_recording({folder.string()}, [](double, const std::string&) { return !interrupted(); });
+    if (recording.ok()) {
+      HONE_ASSIGN(baseline.analysis, analyse_recording(*recording, {}, options.top));
+      return baseline;
+    }
+  }
+  bar.finish();
+  say_again(out / kProfileOut, STDOUT_FILENO);
+  say_again(out / kProfileLog, STDERR_FILENO);
+  baseline.why_none = why_no_analysis(end, status, limit_s);
+  if (end == End::kByItself) baseline.exit_status = status;
+  return baseline;
+}
+
+}  // namespace hone::apps

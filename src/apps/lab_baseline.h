@@ -1,0 +1,28 @@
+// The unchanged program under `hone profile`: where a loop on somebody else's program begins.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "analyze/findings.h"
+#include "apps/command.h"
+#include "apps/lab_program.h"
+#include "core/result.h"
+
+namespace hone::apps {
+
+inline constexpr const char* kLabBaseline = "baseline";  // in the folder of the loop
+
+struct LabBaseline {
+  std::optional<analyze::Analysis> analysis;
+  std::string why_none;  // in a sentence without its end
+  // What we end with where there is no analysis: as shells count, the status of the program if it ended by itself.
+  int exit_status = 1;
+};
+
+// Ends the program, where it has not shown what its steps are after `limit_s`. What a program without an analysis said, it says again on our
+// streams: without hone it would have. Errors: it cannot be started; the folder cannot be written.
+Result<LabBaseline> observe_baseline(const LabProgramOptions& options, double limit_s, ProgressBar& bar);
+
+}  // namespace hone::apps

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Tests of how python/hone_apply comes into a program, and that it does not show there. Needs no PyTorch."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+START = pathlib.Path(__file__).resolve().parents[2] / "python" / "hone_observe" / "start"
+
+
+class Package(unittest.TestCase):
+    def run_with(self, request, program, own=None):
+        """The program under a request, with a sitecustomize of its own."""
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            path = [str(START)]
+            if own is not None:
+                (folder / "own").mkdir()
+                (folder / "own" / "sitecustomize.py").write_text(own)
+                path.append(str(folder / "own"))
+            if request is not None:
+                request = dict({"changes": [], "log": str(folder / "log")}, **request)
+            (folder / "request").write_text("no JSON" if request is None else json.dumps(request))
+            environment = dict(os.environ, HONE_APPLY=str(folder / "request"), PYTHONPATH=os.pathsep.join(path),
+                               PYTHONDONTWRITEBYTECODE="1")
+            ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
+            log = (folder / "log").read_text() if (folder / "log").exists() else ""
+            return ran, [json.loads(line) for line in log.splitlines()]
+
+    def test_a_sitecustomize_of_the_programs_own_runs(self):
+        ran, _ = self.run_with({"seed": 1}, "print('program')", own="print('own')")
+        self.assertEqual((ran.stdout, ran.stderr, ran.returncode), ("own\nprogram\n", "", 0))
+
+    def test_one_that_fails_is_told_as_python_tells_it(self):
+        ran, _ = self.run_with({"seed": 1}, "print('program')", own="raise ValueError('mine')")
+        self.assertEqual(ran.stdout, "program\n")
+        self.assertIn("ValueError: mine", ran.stderr)
+
+    def test_a_request_that_cannot_be_read_is_not_the_programs_business(self):
+        ran, _ = self.run_with(None, "print('program')")
+        self.assertEqual((ran.stdout, ran.stderr, ran.returncode), ("program\n", "", 0))
+
+    def test_a_program_that_seeds_nothing_draws_the_same_numbers_in_every_run(self):
+        drawn = {self.run_with({"seed": 7}, "import random; print(random.random())")[0].stdout for _ in range(2)}
+        self.assertEqual(len(drawn), 1)
+        seeded = self.run_with({"seed": 7}, "import random; random.seed(1); print(random.random())")[0].stdout
+        self.assertNotEqual(seeded, next(iter(drawn)))
+
+    def test_the_programs_exit_status_and_streams_are_its_own(self):
+        ran, _ = self.run_with({"seed": 1, "losses": 5, "changes": ["tf32"]},
+                               "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)")
+        self.assertEqual((ran.stdout, ran.stderr, ran.returncode), ("out\n", "err\n", 3))
+
+    def test_changes_there_are_not_are_told_in_the_log(self):
+        _, log = self.run_with({"changes": ["no such change"]}, "pass")
+        self.assertEqual([entry["status"] for entry in log], ["failed"])
+
+
+if __name__ == "__main__":
+    unittest.main()
