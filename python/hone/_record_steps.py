@@ -5,10 +5,9 @@ import os
 import shutil
 import tempfile
 import threading
-import time
 import warnings
 import weakref
-from typing import Any, Callable, List, Optional, Type
+from typing import Any, Callable, Dict, List, Optional, Type
 from types import TracebackType
 
 from . import Error
@@ -19,9 +18,14 @@ _lock = threading.RLock()
 _under_way: Optional["weakref.ref[Recording]"] = None  # a process has one profiler
 
 
-def record(steps: Optional[int] = 5, *, warmup: int = 3, out: Optional[Path] = None, stacks: bool = False) -> Recording:
+_SETTLING = 3        # of the warm-up's steps, the first that are not timed: compilation, autotuning, the first batch
+_MOST_LEFT_ALONE = 10  # steps that are timed before those that are recorded, and as many after
+
+
+def record(steps: Optional[int] = 5, *, warmup: int = 8, out: Optional[Path] = None, stacks: bool = False) -> Recording:
     """`with hone.record() as recording: train()` records `steps` steps of what runs inside, after `warmup` steps that are left
-    alone; then the rest of the block runs unrecorded, and `recording.explain()` gives the ledger.
+    alone; then the rest of the block runs unrecorded, and `recording.explain()` gives the ledger. Steps that are left alone before and
+    after are timed: the ledger is of the step as it is when nobody records, if there are two of them or more.
 
     A step ends where the first optimizer that steps has stepped, or, if the program says so itself, where it calls
     `recording.step()`. `steps=None` records the whole block; hone finds its steps by what repeats. `out`: the folder for the
@@ -47,13 +51,14 @@ class Recording:
         self._out, self._stacks = out, stacks
         self._recorder: Any = None
         self._unhook: Callable[[], None] = lambda: None
-        self._state = "new"  # waiting, recording, done
+        self._state = "new"  # waiting, recording, afterwards, done
         self._passed = 0     # steps since the beginning
-        self._recorded = 0   # of these
         self._optimizer: Optional[int] = None  # whose steps count
         self._told_by_program = False
-        self._last_ns = 0  # end of the step before, where the one that follows is left alone
-        self._left_alone_ms: List[float] = []
+        self._before: List[Any] = []  # moments at the ends of steps: before anything was recorded, while, afterwards
+        self._while: List[Any] = []
+        self._after: List[Any] = []
+        self._times: Dict[str, List[float]] = {}
         self._why_not = "the recording has not begun: use it as `with hone.record() as recording:`"
 
     def __enter__(self) -> Recording:
@@ -83,27 +88,33 @@ class Recording:
             warnings.warn("hone: nothing was recorded: " + self._why_not, stacklevel=2)
 
     def __del__(self) -> None:
-        if getattr(self, "_state", "new") in ("waiting", "recording"):
-            self.finish()
+        """Forgotten: nobody can ask for it, but the profiler must not run on."""
+        if getattr(self, "_state", "new") in ("waiting", "recording", "afterwards"):
+            self._unhook()
+            if self._state == "recording":
+                self._end()
 
     def step(self) -> None:
         """The program says that a step has ended here. From the first call on nothing else counts as the end of one."""
         with _lock:
             if not self._told_by_program and self._state == "waiting":
-                self._told_by_program, self._passed = True, 0
+                self._passed, self._before = 0, []
             self._told_by_program = True
             self._step_ended()
 
     @property
     def done(self) -> bool:
-        """Whether all steps are recorded."""
-        return self._state == "done"
+        """Whether all steps are recorded, and enough after them are timed."""
+        return self._state == "done" or len(self._after) > _MOST_LEFT_ALONE
 
     @property
     def unrecorded_ms(self) -> Optional[float]:
-        """The median time of steps of the block that were left alone, by the host's clock; None: there are fewer than three."""
-        times = sorted(self._left_alone_ms)
-        return times[len(times) // 2] if len(times) >= 3 else None
+        """The median time of steps of the block that were left alone; None: there are fewer than two."""
+        for name in ("untouched_ms", "left_alone_ms"):
+            times = sorted(self._times.get(name, []))
+            if len(times) >= 2:
+                return times[len(times) // 2]
+        return None
 
     def finish(self) -> None:
         """Ends the recording now, with the steps that there are. The end of the `with` block does so."""
@@ -113,6 +124,8 @@ class Recording:
             self._unhook = lambda: None
             if self._state == "recording":
                 self._end()
+            if self._state == "afterwards":
+                self._write()
             if self._state == "waiting":
                 if self._passed:
                     self._why_not = "%d steps ended within the block, and the first %d are left alone (warmup)" % (
@@ -138,7 +151,7 @@ class Recording:
             return "<hone.Recording: nothing recorded: %s>" % self._why_not
         alone = self.unrecorded_ms
         return "<hone.Recording of %d steps: %s%s>" % (
-            self._recorded, self.path, "" if alone is None else "; steps left alone took %.3g ms" % alone)
+            max(len(self._while) - 1, 0), self.path, "" if alone is None else "; steps left alone took %.3g ms" % alone)
 
     def _optimizer_stepped(self, optimizer: object) -> None:
         with _lock:
@@ -150,38 +163,60 @@ class Recording:
     def _step_ended(self) -> None:
         if self._state == "new":
             raise Error("recording.step(): " + self._why_not)
-        now = time.perf_counter_ns()
+        if self._state == "done":
+            return
         self._passed += 1
+        try:
+            self._note_end()
+        except Exception as problem:
+            self._give_up(problem)
+
+    def _note_end(self) -> None:
         if self._state == "recording":
-            self._recorded += 1
-            if self._steps is not None and self._recorded >= self._steps:
+            self._while.append(self._recorder.now())
+            if self._steps is not None and len(self._while) > self._steps:
                 self._end()
-                self._last_ns = time.perf_counter_ns()
             elif self._told_by_program:
                 self._recorder.step_ended()
-            return
-        if self._last_ns:
-            self._left_alone_ms.append((now - self._last_ns) * 1e-6)
-        self._last_ns = now
-        if self._state == "waiting" and self._passed >= self._warmup:
-            self._begin()
+        elif self._state == "afterwards":
+            if len(self._after) <= _MOST_LEFT_ALONE:
+                self._after.append(self._recorder.now())
+        else:
+            self._before.append(self._recorder.now())
+            if self._passed >= self._warmup:
+                self._begin()
 
     def _begin(self) -> None:
         """The program goes on whatever happens here."""
         try:
             self._recorder.begin(self._told_by_program)
             self._state = "recording"
+            self._while.append(self._recorder.now())
         except Exception as problem:
             self._give_up(problem)
 
     def _end(self) -> None:
-        self._state = "done"
+        self._state = "afterwards"
         try:
             self._recorder.end()
-            rank = self._recorder.rank()
-            self.path = self._recorder.write(self._folder, int(os.environ.get("RANK", 0)) if rank is None else rank)
         except Exception as problem:
             self._give_up(problem)
+
+    def _write(self) -> None:
+        """Not before the end: what is written says how long the steps afterwards took."""
+        self._state = "done"
+        try:
+            self._times = {"untouched_ms": self._between(self._before[_SETTLING - 1:][-_MOST_LEFT_ALONE - 1:]),
+                           "recorded_ms": self._between(self._while),
+                           "left_alone_ms": self._between(self._after)}
+            rank = self._recorder.rank()
+            self.path = self._recorder.write(self._folder, int(os.environ.get("RANK", 0)) if rank is None else rank,
+                                             self._times if self._steps is not None else {})
+        except Exception as problem:
+            self._give_up(problem)
+
+    def _between(self, moments: List[Any]) -> List[float]:
+        return [self._recorder.ms_between(first, second) for first, second in zip(moments, moments[1:])]
 
     def _give_up(self, problem: Exception) -> None:
         self._state = "done"

@@ -2,9 +2,14 @@
 there before the program starts (`hone profile`)."""
 from __future__ import annotations
 
+import gzip
+import json
 import os
+import shutil
 import sys
-from typing import Any, Callable, List, Optional
+import tempfile
+import time
+from typing import Any, Callable, Dict, List, Optional
 
 
 class TorchRecorder:
@@ -20,8 +25,13 @@ class TorchRecorder:
     def on_steps(self, mark: Callable[[object], None]) -> Callable[[], None]:
         """Has `mark(optimizer)` called at the end of each optimizer's step; returns what undoes that."""
         from torch.optim.optimizer import register_optimizer_step_post_hook
-        handle = register_optimizer_step_post_hook(lambda optimizer, args, kwargs: mark(optimizer))
-        return handle.remove  # type: ignore[no-any-return]
+        torch = self._torch
+        compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
+
+        def stepped(optimizer: object, args: Any, kwargs: Any) -> None:
+            if not compiling() and not (_cuda_runs(torch) and torch.cuda.is_current_stream_capturing()):
+                mark(optimizer)
+        return register_optimizer_step_post_hook(stepped).remove  # type: ignore[no-any-return]
 
     def begin(self, marked: bool) -> None:
         """`marked`: the program says where steps end. An optimizer says so from within its own range, where no other range may
@@ -59,15 +69,41 @@ class TorchRecorder:
             self._range.__exit__(None, None, None)
         self._profiler.stop()
 
-    def write(self, folder: str, rank: int) -> str:
+    def now(self) -> Any:
+        """A moment on the device, where there is one: the host runs ahead of it."""
+        torch = self._torch
+        if not _cuda_runs(torch):
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def ms_between(self, first: Any, second: Any) -> float:
+        if isinstance(first, float):
+            return (second - first) * 1e3 if isinstance(second, float) else 0.0
+        second.synchronize()
+        return float(first.elapsed_time(second))
+
+    def write(self, folder: str, rank: int, steps: Dict[str, List[float]]) -> str:
+        """What torch.profiler writes, with `steps` in front (trace/import/kineto/header.h)."""
         path = os.path.join(folder, "rank%d.json.gz" % rank)
-        self._profiler.export_chrome_trace(path)
+        with tempfile.TemporaryDirectory() as own:
+            plain = os.path.join(own, "trace.json")
+            self._profiler.export_chrome_trace(plain)
+            with open(plain, "rb") as read, gzip.open(path, "wb", compresslevel=1) as written:
+                before, brace, rest = read.read(1024).partition(b"{")
+                written.write(before + brace + b'"honeSteps": %s,' % json.dumps(steps).encode() + rest)
+                shutil.copyfileobj(read, written)
         self._profiler = None
         return path
 
     def rank(self) -> Optional[int]:
         distributed = self._torch.distributed
         return distributed.get_rank() if distributed.is_available() and distributed.is_initialized() else None
+
+
+def _cuda_runs(torch: Any) -> bool:
+    return bool(torch.cuda.is_available() and torch.cuda.is_initialized())
 
 
 class JaxRecorder:
@@ -83,7 +119,6 @@ class JaxRecorder:
         return lambda: None  # nothing in JAX says where a step ends: the program calls step()
 
     def begin(self, marked: bool) -> None:
-        import tempfile
         self._folder = tempfile.mkdtemp(prefix="hone-jax-")
         self._jax.profiler.start_trace(self._folder)
         self._annotate()
@@ -101,8 +136,13 @@ class JaxRecorder:
         self._annotation.__exit__(None, None, None)
         self._jax.profiler.stop_trace()
 
-    def write(self, folder: str, rank: int) -> str:
-        import shutil
+    def now(self) -> float:
+        return time.perf_counter()
+
+    def ms_between(self, first: float, second: float) -> float:
+        return (second - first) * 1e3
+
+    def write(self, folder: str, rank: int, steps: Dict[str, List[float]]) -> str:
         found: List[str] = []
         for at, _, names in os.walk(self._folder):
             found += [os.path.join(at, name) for name in names if name.endswith(".xplane.pb")]

@@ -37,7 +37,14 @@ class Counting:
     def end(self):
         self.log.append("end")
 
-    def write(self, folder, rank):
+    def now(self):
+        return len(self.log)
+
+    def ms_between(self, first, second):
+        return 1.0
+
+    def write(self, folder, rank, steps):
+        self.steps = steps
         path = os.path.join(folder, "rank%d.json.gz" % rank)
         shutil.copy(FAULT, path)
         return path
@@ -58,8 +65,17 @@ def test_steps_that_the_program_ends(counting):
         for _ in range(9):
             recording.step()
     assert counting.log == ["begin marked", "step", "step", "end", "unhooked"]
-    assert recording.done and recording.unrecorded_ms > 0
+    assert recording.done
     assert recording.explain().verdict == "layout"
+
+
+def test_steps_around_those_that_are_recorded_are_timed_but_not_the_first_ones(counting):
+    with hone.record(steps=3, warmup=8) as recording:
+        for _ in range(14):
+            recording.step()
+    assert {name: len(times) for name, times in counting.steps.items()} == {
+        "untouched_ms": 5, "recorded_ms": 3, "left_alone_ms": 2}
+    assert recording.unrecorded_ms == 1
 
 
 def test_steps_of_optimizers_are_those_of_the_first(counting):
@@ -71,10 +87,10 @@ def test_steps_of_optimizers_are_those_of_the_first(counting):
         assert counting.log == ["begin"]
         counting.mark(second)
         counting.mark(second)
-        assert not recording.done
+        assert counting.log == ["begin"]
         counting.mark(first)
         counting.mark(first)
-        assert recording.done
+        assert counting.log == ["begin", "end"]
     assert counting.log == ["begin", "end", "unhooked"]
 
 
@@ -93,7 +109,7 @@ def test_the_whole_block(counting):
 
 
 def test_too_few_steps_are_a_warning_and_then_an_error(counting):
-    with pytest.warns(UserWarning, match="2 steps ended within the block, and the first 3 are left alone"):
+    with pytest.warns(UserWarning, match="2 steps ended within the block, and the first 8 are left alone"):
         with hone.record() as recording:
             recording.step()
             recording.step()
@@ -252,6 +268,7 @@ def test_a_program_on_pytorch(tmp_path):
     assert found["whole_block"]["count"] in (7, 8)
     for one in found.values():
         assert "aten::addmm" in one["operators"] and one["floor_known"]
-    assert found["by_optimizer"]["unrecorded_ms"] > 0
+    assert found["by_optimizer"]["measured"] and found["by_optimizer"]["unrecorded_ms"] > 0
+    assert found["by_program"]["measured"] and not found["whole_block"]["measured"]
     assert found["by_optimizer"]["phases"] == ["backward", "forward", "optimizer"]
     assert "torch.profiler is running" in ran.stderr

@@ -21,7 +21,7 @@ def told(recording):
     analysis = recording.explain()
     return {"count": analysis.step.count, "how_found": analysis.step.how_found, "median_ms": analysis.step.median_ms,
             "floor_known": analysis.floor_known, "operators": [operator.op for operator in analysis.operators],
-            "phases": sorted(phase.phase for phase in analysis.phases), "unrecorded_ms": recording.unrecorded_ms or 0}
+            "phases": sorted(phase.phase for phase in analysis.phases), "unrecorded_ms": recording.unrecorded_ms or 0, "measured": analysis.step.unrecorded_measured}
 
 
 found = {}

@@ -52,10 +52,7 @@ class TrainingRecorder:
         except Error as problem:
             self._say("not explained: %s" % problem)
             return
-        alone = recording.unrecorded_ms
-        self._say("%r\n%sThe whole report: %s" % (
-            analysis, "" if alone is None else "Steps that were left alone took %.2f ms, by the host's clock. " % alone,
-            analysis.page))
+        self._say("%r\nThe whole report: %s" % (analysis, analysis.page))
 
     def _say(self, text: str) -> None:
         if self._tells:

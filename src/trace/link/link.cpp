@@ -15,6 +15,7 @@
 #include "trace/link/repeats.h"
 #include "trace/link/roles.h"
 #include "trace/link/strides_by_gradients.h"
+#include "trace/link/told_steps.h"
 #include "trace/link/types_by_kernels.h"
 
 namespace hone::trace {
@@ -45,6 +46,7 @@ Status link_trace(Trace& trace) {
   SpanNesting nesting(trace);
   std::vector<link::DeviceWork> work = link::find_device_work(trace, nesting);
   const link::MarkedRanks marked = link::mark_steps(trace, nesting, work, roles);
+  link::leave_out_other_steps(trace);
   link::assign_steps(trace, work);
   if (marked.numbered_by_hone) link::align_steps(trace, work);
   if (const int given = link::carry_operators(trace, marked.recorded, work); given > 0) {

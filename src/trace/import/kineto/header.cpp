@@ -80,12 +80,38 @@ void read_distributed(const dom::element& value, Header& header) {
   read_groups(info, header.groups);
 }
 
+// Milliseconds of single steps, by how they ran.
+void read_steps(const dom::element& value, std::vector<BlockSteps>& steps) {
+  constexpr std::size_t kMost = 1000;
+  constexpr double kMostMs = 1e9;
+  dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) return;
+  for (const auto& [key, mode] :
+       {std::pair("untouched_ms", BlockMode::kUntouched), std::pair("left_alone_ms", BlockMode::kLeftAlone),
+        std::pair("recorded_ms", BlockMode::kOperators)}) {
+    dom::array list;
+    if (object.at_key(key).get(list) != simdjson::SUCCESS) continue;
+    for (const dom::element each : list) {
+      double ms = 0;
+      if (each.get(ms) != simdjson::SUCCESS || !(ms > 0) || ms > kMostMs || steps.size() >= kMost) continue;
+      BlockSteps step;
+      step.block = static_cast<uint32_t>(steps.size());
+      step.mode = mode;
+      step.steps = 1;
+      step.mean_ns = ms * 1e6;
+      step.shown = mode == BlockMode::kOperators;
+      steps.push_back(step);
+    }
+  }
+}
+
 void read_member(std::string_view key, const dom::element& value, Header& header) {
   if (key == "schemaVersion" || key == "deviceProperties" || key == "distributedInfo" ||
       key == "baseTimeNanoseconds")
     header.is_pytorch = true;
   if (key == "deviceProperties") read_devices(value, header.devices);
   if (key == "distributedInfo") read_distributed(value, header);
+  if (key == "honeSteps") read_steps(value, header.steps);
   if (key == "baseTimeNanoseconds") {
     const auto base = integer(value);
     if (base && *base >= 0 && *base < (int64_t{1} << 61)) header.base_ns = base;

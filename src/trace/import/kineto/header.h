@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/blocks.h"
 #include "trace/details.h"
 #include "trace/trace.h"
 
@@ -19,6 +20,8 @@ struct Header {
   std::string backend;
   std::vector<ProcessGroup> groups;
   std::optional<int64_t> base_ns;  // the time that events count from
+  // What hone.record() of the Python package says of the steps around those that it had recorded ("honeSteps").
+  std::vector<BlockSteps> steps;
   std::vector<std::pair<std::string, std::string>> notes;
   std::vector<std::string> warnings;
 

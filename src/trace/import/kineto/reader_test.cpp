@@ -288,6 +288,19 @@ TEST(Kineto, DeepNestingIsNoStackOverflow) {
               ElementsAre("a"));
 }
 
+TEST(Kineto, StepsAroundTheRecordingAreThoseThatTheProgramTells) {
+  const Trace trace = trace_of(R"({"honeSteps": {"untouched_ms": [1.5, 2, -1, "x"], "left_alone_ms": 7,
+      "recorded_ms": [3]}, "traceEvents": [)" +
+                               op("a") + "]}");
+  ASSERT_EQ(trace.meta.block_steps.size(), 3u);
+  const BlockSteps &first = trace.meta.block_steps[0], &last = trace.meta.block_steps[2];
+  EXPECT_EQ(first.mode, BlockMode::kUntouched);
+  EXPECT_EQ(first.mean_ns, 1.5e6);
+  EXPECT_FALSE(first.shown);
+  EXPECT_EQ(last.mode, BlockMode::kOperators);
+  EXPECT_TRUE(last.shown);
+}
+
 TEST(Kineto, HeaderAndFooterMayComeInAnyOrderAndBroken) {
   const std::string info =
       R"("distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8, "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "ranks": [0, 3]}]},
