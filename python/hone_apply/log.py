@@ -2,6 +2,10 @@
 import json
 import os
 
+# What launchers call the number of a process among those of one program, and how many these are.
+_RANKS = (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"),
+          ("SLURM_PROCID", "SLURM_NTASKS"))
+
 _path = None
 _said = set()
 
@@ -11,11 +15,21 @@ def open_log(path):
     _path = path
 
 
+def rank():
+    """(number of this process, how many there are) of a program of several ranks; (0, 1) of others."""
+    for number, count in _RANKS:
+        if os.environ.get(number, "").isdigit() and os.environ.get(count, "").isdigit():
+            return int(os.environ[number]), max(1, int(os.environ[count]))
+    return 0, 1
+
+
 def write(**entry):
     """One write of one line: lines of several processes do not mix."""
     if _path is None:
         return
-    line = json.dumps({"pid": os.getpid(), **entry}) + "\n"
+    number, count = rank()
+    of_rank = {"rank": number, "ranks": count} if count > 1 else {}
+    line = json.dumps({"pid": os.getpid(), **of_rank, **entry}) + "\n"
     try:
         descriptor = os.open(_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:

@@ -21,12 +21,14 @@ class CudnnBenchmark:
 class ExpandableSegments:
     NAME = "expandable_segments"
     VARIABLE, VALUE = "PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"
+    OURS = "HONE_APPLY_SEGMENTS"  # a process that this one starts finds the variable set
 
     def __init__(self):
-        if os.environ.get(self.VARIABLE):
+        if os.environ.get(self.VARIABLE) and not os.environ.get(self.OURS):
             log.refused(self.NAME, "%s is set already" % self.VARIABLE)
             return
         os.environ[self.VARIABLE] = self.VALUE
+        os.environ[self.OURS] = "1"
         log.write(change=self.NAME, status="applied", text="the allocator grows its segments instead of adding others",
                   environment={self.VARIABLE: self.VALUE})
 

@@ -1,16 +1,18 @@
-"""The same random numbers in every run of a program that seeds nothing itself: what it seeds later holds, as it would."""
-import os
+"""The same random numbers in every run of a program that seeds nothing itself, in each of its ranks others: what it seeds later
+holds, as it would."""
 import random
+
+from . import log
 
 _seed = None
 
 
 def begin(seed):
     global _seed
-    _seed = seed
     if seed is None:
         return
-    random.seed(seed)
+    _seed = seed + log.rank()[0]
+    random.seed(_seed)
 
 
 def of_torch(torch):

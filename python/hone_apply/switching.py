@@ -6,7 +6,6 @@ Steps are those of the first optimizer that steps, or calls of the outermost mod
 ends when the device has done all that it was given, and is told in the log:
     {"block": pair, "on": true, "steps": 40, "ms": 12.5}    ms of a step; "block" null: forget those told so far
 """
-import os
 import random
 import time
 
@@ -72,7 +71,7 @@ class Blocks:
 
 def arrange(request, change, hooks):
     name = request["change"]
-    if not hasattr(change, "switch") or int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if not hasattr(change, "switch") or log.rank()[1] > 1:
         return
 
     torch = None

@@ -101,6 +101,12 @@ class Changes(unittest.TestCase):
             self.assertEqual(status(log, change), ["refused"], change)
         self.assertNotIn("applied", status(log, "fused_optimizer"))
 
+    def test_gradients_of_ranks_are_reduced_in_place_and_in_larger_buckets(self):
+        said, log = run(["ddp_buckets"], program="distributed_program.py")
+        self.assertEqual(status(log, "ddp_buckets"), ["applied"])
+        self.assertEqual(said, {"views": True, "bytes": 100 * 1024 * 1024})
+        self.assertIn("gradient_as_bucket_view=True, bucket_cap_mb=100", log[0]["edit"]["insertions"][0]["text"])
+
     def test_a_change_that_fails_leaves_the_program_alone(self):
         said, log = run(["no such change", "fused_optimizer"])
         self.assertEqual(status(log, "no such change"), ["failed"])

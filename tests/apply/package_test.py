@@ -12,7 +12,7 @@ START = pathlib.Path(__file__).resolve().parents[2] / "python" / "hone_observe" 
 
 
 class Package(unittest.TestCase):
-    def run_with(self, request, program, own=None):
+    def run_with(self, request, program, own=None, **variables):
         """The program under a request, with a sitecustomize of its own."""
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
@@ -25,7 +25,7 @@ class Package(unittest.TestCase):
                 request = dict({"changes": [], "log": str(folder / "log")}, **request)
             (folder / "request").write_text("no JSON" if request is None else json.dumps(request))
             environment = dict(os.environ, HONE_APPLY=str(folder / "request"), PYTHONPATH=os.pathsep.join(path),
-                               PYTHONDONTWRITEBYTECODE="1")
+                               PYTHONDONTWRITEBYTECODE="1", **variables)
             ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
             log = (folder / "log").read_text() if (folder / "log").exists() else ""
             return ran, [json.loads(line) for line in log.splitlines()]
@@ -53,6 +53,24 @@ class Package(unittest.TestCase):
         ran, _ = self.run_with({"seed": 1, "losses": 5, "changes": ["tf32"]},
                                "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)")
         self.assertEqual((ran.stdout, ran.stderr, ran.returncode), ("out\n", "err\n", 3))
+
+    def test_ranks_say_which_they_are_and_draw_numbers_of_their_own(self):
+        program = "import random; print(random.random())"
+        drawn = set()
+        for rank in ("0", "1"):
+            for names in (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")):
+                ran, log = self.run_with({"seed": 1, "changes": ["no such change"]}, program,
+                                         **dict(zip(names, (rank, "2"))))
+                self.assertEqual((log[0]["rank"], log[0]["ranks"]), (int(rank), 2))
+                drawn.add(ran.stdout)
+        self.assertEqual(len(drawn), 2)
+
+    def test_an_allocator_that_a_launcher_was_given_is_the_ranks_too(self):
+        program = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'pass'])"
+        _, log = self.run_with({"changes": ["expandable_segments"]}, program, PYTORCH_CUDA_ALLOC_CONF="")
+        self.assertEqual([entry["status"] for entry in log], ["applied", "applied"])
+        _, log = self.run_with({"changes": ["expandable_segments"]}, "pass", PYTORCH_CUDA_ALLOC_CONF="backend:native")
+        self.assertEqual([entry["status"] for entry in log], ["refused"])
 
     def test_changes_there_are_not_are_told_in_the_log(self):
         _, log = self.run_with({"changes": ["no such change"]}, "pass")

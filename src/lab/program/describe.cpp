@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace hone::lab {
 namespace {
 
@@ -89,6 +91,11 @@ Result<analyze::ProgramReport> describe(const ProgramExperiment& experiment, ana
   report.changed_losses = experiment.changed.losses;
   report.why_nothing = experiment.why_nothing;
   report.runs = experiment.runs;
+  if (experiment.ranks > 1)
+    report.notes.push_back(
+        fmt::format("{} ranks: changes were made in all of them; losses are the first rank's, each having "
+                    "batches of its own",
+                    experiment.ranks));
   report.interrupted = experiment.interrupted;
   report.seconds = experiment.seconds;
   return report;

@@ -48,15 +48,17 @@ class ProgramLoop {
   bool tell() const {
     return !options_.progress || options_.progress(std::min(1.0, spent() / options_.budget_s), what_);
   }
+  double run_s() const { return runs_s_.empty() ? 0 : median(runs_s_); }
   // What is left must hold one more pair of runs, and the last comparison of all together.
-  bool has_time_for(int pairs) const { return spent() + run_s_ * 2 * (pairs + 1) <= options_.budget_s; }
+  bool has_time_for(int pairs) const { return spent() + run_s() * 2 * (pairs + 1) <= options_.budget_s; }
 
   // With a change that `tried` is about, which is ended early where it is dropped for what it did or computed.
   Result<Trial> trial(const std::vector<std::string>& changes, TriedChange* tried = nullptr) {
     HONE_ASSIGN(Trial done, run_trial_({changes, {}, {}, worth_measuring(tried), patience()}));
     ++result_.runs;
-    run_s_ = std::max(run_s_, done.seconds);
+    result_.ranks = std::max(result_.ranks, done.ranks);
     if (!done.measured()) return done;
+    runs_s_.push_back(done.seconds);
     if (changes.empty()) result_.unchanged_ms.push_back(done.step_ms);
     if (changes == kept_) standing_ms_.push_back(done.step_ms);
     return done;
@@ -69,8 +71,8 @@ class ProgramLoop {
 
   // The unchanged program takes what it takes; what is tried must not take more than is left.
   double patience() const {
-    return run_s_ > 0 ? std::clamp(options_.budget_s - spent(), kLeastPatience_s, kMostPatience_s)
-                      : kMostPatience_s;
+    return !runs_s_.empty() ? std::clamp(options_.budget_s - spent(), kLeastPatience_s, kMostPatience_s)
+                            : kMostPatience_s;
   }
 
   // Two runs of the unchanged program: what it computes, and how far it differs from itself.
@@ -168,7 +170,7 @@ class ProgramLoop {
   // In blocks of steps of one run. False: it could not be switched, and is to be tried in runs of its own.
   Result<bool> try_switched(const std::string& name, TriedChange& tried) {
     const double patience_s = patience(), least = options_.least_gain;
-    const double first_block_s = kFirstBlock * run_s_ + kLeastPatience_s;
+    const double first_block_s = kFirstBlock * run_s() + kLeastPatience_s;
     const auto enough = [&](const SwitchedBlocks& blocks, double seconds) {
       if (blocks.with_ms.empty()) return seconds > first_block_s;
       return judge_blocks({blocks.without_ms, blocks.with_ms, true}, least) != BlocksSay::kGoOn;
@@ -371,7 +373,7 @@ class ProgramLoop {
   std::optional<int> unchanged_status_;
   std::vector<double> standing_ms_;  // runs of the program with what is kept so far
   std::string what_;
-  double run_s_ = 0;                  // the longest so far
+  std::vector<double> runs_s_;        // that were measured
   double squares_ = 0, freedom_ = 0;  // of the noise
 };
 

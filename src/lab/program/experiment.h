@@ -63,6 +63,7 @@ struct ProgramExperiment {
   Computed unchanged, again;  // by two runs of the unchanged program
   Computed changed;           // with all that was kept
   int runs = 0;               // of the program
+  int ranks = 1;              // that it consists of
   std::string why_nothing;    // nothing could be tried
   int failed_with = 0;        // exit status of the unchanged program, where that is why; 0: it did not fail
   bool interrupted = false;

@@ -1,6 +1,7 @@
 #include "lab/program/trial.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <sstream>
 
@@ -49,16 +50,22 @@ void drop_half_pair(SwitchedBlocks& blocks) {
   blocks.without_ms.resize(pairs);
 }
 
+void read_computed(const Json& entry, Computed& computed) {
+  if (const auto losses = entry.find("losses"); losses != entry.end() && computed.losses.empty())
+    computed.losses = losses->get<std::vector<double>>();
+  if (const auto outputs = entry.find("outputs"); outputs != entry.end() && computed.outputs.empty())
+    computed.outputs = outputs->get<std::vector<std::vector<double>>>();
+}
+
 void read_entry(const Json& entry, Trial& trial) {
-  // Of several processes the first: all compute the same, or one loss each of a batch of its own.
-  if (const auto losses = entry.find("losses"); losses != entry.end() && trial.computed.losses.empty())
-    trial.computed.losses = losses->get<std::vector<double>>();
-  if (const auto outputs = entry.find("outputs"); outputs != entry.end() && trial.computed.outputs.empty())
-    trial.computed.outputs = outputs->get<std::vector<std::vector<double>>>();
+  // Of several ranks the first: each has a batch, and so a loss, of its own.
+  const int rank = entry.value("rank", 0);
+  trial.ranks = std::max(trial.ranks, entry.value("ranks", 1));
+  if (rank == 0) read_computed(entry, trial.computed);
   if (entry.contains("block")) read_block(entry, trial.blocks);
   if (!entry.contains("change")) return;
   trial.changes.push_back({entry.value("change", ""), status_of(entry.value("status", "")),
-                           entry.value("text", ""), edit_of(entry)});
+                           entry.value("text", ""), rank == 0 ? edit_of(entry) : std::nullopt, rank});
 }
 
 Status write_request(const TrialOptions& options) {
@@ -75,11 +82,15 @@ Status write_request(const TrialOptions& options) {
 }  // namespace
 
 const AppliedChange* Trial::said(const std::string& change) const {
-  const AppliedChange* last = nullptr;
-  for (const AppliedChange& each : changes)
-    if (each.name == change && (last == nullptr || last->status != AppliedChange::Status::kApplied))
-      last = &each;
-  return last;
+  std::map<int, const AppliedChange*> last;  // by rank
+  for (const AppliedChange& each : changes) {
+    if (each.name != change) continue;
+    const AppliedChange*& of_rank = last[each.rank];
+    if (of_rank == nullptr || of_rank->status != AppliedChange::Status::kApplied) of_rank = &each;
+  }
+  for (const auto& [rank, each] : last)
+    if (each->status != AppliedChange::Status::kApplied) return each;
+  return last.empty() ? nullptr : last.begin()->second;
 }
 
 double typical_step(const std::vector<double>& steps_ms) {

@@ -21,6 +21,7 @@ struct AppliedChange {
   Status status = Status::kApplied;
   std::string text;
   std::optional<Edit> edit;  // what a person would write
+  int rank = 0;              // of the process that said it
 };
 
 // The step in blocks of one run, with a change and without it; a pair each, next to each other in time.
@@ -55,11 +56,13 @@ struct Trial {
   std::optional<int> exit_status;
   Computed computed;
   std::vector<AppliedChange> changes;
+  int ranks = 1;          // processes that the program consists of; losses, outputs and edits are the first's
   SwitchedBlocks blocks;  // whole pairs alone
   double seconds = 0, first_step_s = 0;
 
   bool measured() const { return step_ms > 0; }
-  const AppliedChange* said(const std::string& change) const;  // what it said last; nullptr: nothing
+  // What it said last, of several ranks the one in which it was not made; nullptr: nothing.
+  const AppliedChange* said(const std::string& change) const;
 };
 
 // The median over stretches of ten steps of their means: what comes every few steps is in it, one pause is not.

@@ -1,5 +1,7 @@
 #include "lab/program/trial.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 namespace hone::lab {
@@ -40,6 +42,38 @@ TEST(TypicalStep, CountsWhatComesEveryFewStepsAndNotOnePause) {
   EXPECT_DOUBLE_EQ(typical_step(steps), 12);
   EXPECT_DOUBLE_EQ(typical_step({4, 6}), 5);
   EXPECT_DOUBLE_EQ(typical_step({}), 0);
+}
+
+// Each rank has a batch, and so a loss, of its own; a change that one of them refuses is not in force.
+TEST(Trials, OfSeveralRanksHaveTheLossesAndEditsOfTheFirst) {
+  Trial trial;
+  read_applied(
+      R"({"rank": 1, "ranks": 2, "losses": [9, 9]}
+{"rank": 1, "ranks": 2, "change": "compile", "status": "applied", "text": "a", "edit": {"file": "f.py", "insertions": []}}
+{"rank": 0, "ranks": 2, "change": "compile", "status": "applied", "text": "a", "edit": {"file": "f.py", "insertions": []}}
+{"rank": 0, "ranks": 2, "losses": [1, 2]}
+{"rank": 0, "ranks": 2, "change": "workers", "status": "applied", "text": "b"}
+{"rank": 1, "ranks": 2, "change": "workers", "status": "refused", "text": "no"})",
+      trial);
+  EXPECT_EQ(trial.ranks, 2);
+  EXPECT_EQ(trial.computed.losses, (std::vector<double>{1, 2}));
+  EXPECT_EQ(std::count_if(trial.changes.begin(), trial.changes.end(),
+                          [](const AppliedChange& each) { return each.edit.has_value(); }),
+            1);
+  EXPECT_EQ(trial.said("compile")->status, AppliedChange::Status::kApplied);
+  EXPECT_EQ(trial.said("workers")->status, AppliedChange::Status::kRefused);
+}
+
+TEST(Trials, HaveBlocksInWholePairs) {
+  Trial trial;
+  read_applied(R"({"block": 1, "on": true, "steps": 4, "ms": 5}
+{"block": null}
+{"block": 1, "on": true, "steps": 4, "ms": 6}
+{"block": 1, "on": false, "steps": 4, "ms": 7}
+{"block": 2, "on": false, "steps": 4, "ms": 8})",
+               trial);
+  EXPECT_EQ(trial.blocks.with_ms, std::vector<double>{6});
+  EXPECT_EQ(trial.blocks.without_ms, std::vector<double>{7});
 }
 
 }  // namespace

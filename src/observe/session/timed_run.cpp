@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <csignal>
+#include <numeric>
 #include <span>
 
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include "core/descriptor.h"
 #include "core/file.h"
 #include "observe/session/control_page.h"
+#include "observe/session/descendants.h"
 #include "observe/session/program.h"
 #include "observe/session/program_environment.h"
 #include "observe/session/segment_tail.h"
@@ -24,7 +26,26 @@ constexpr double kEndPatience_s = 5;  // from SIGTERM to SIGKILL
 // Steps that do not settle are measured all the same after so many times the warm-up.
 constexpr double kSettlePatience = 6;
 
+constexpr double kEnough = 0.4;  // of the time to measure, where steps take equally long
+constexpr double kPrecision = 0.003;
+constexpr std::size_t kStretch = 10, kFewestStretches = 5;  // steps, and of these
+
 double since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
+
+// Whether the mean of the steps is known well enough: to a part of what runs of one program differ by.
+bool is_precise(const std::vector<double>& steps) {
+  std::vector<double> means;
+  for (std::size_t at = 0; at + kStretch <= steps.size(); at += kStretch)
+    means.push_back(std::accumulate(steps.begin() + static_cast<std::ptrdiff_t>(at),
+                                    steps.begin() + static_cast<std::ptrdiff_t>(at + kStretch), 0.0) /
+                    kStretch);
+  if (means.size() < kFewestStretches) return false;
+  const double count = static_cast<double>(means.size());
+  const double mean = std::accumulate(means.begin(), means.end(), 0.0) / count;
+  double squares = 0;
+  for (const double each : means) squares += (each - mean) * (each - mean);
+  return std::sqrt(squares / (count - 1) / count) <= kPrecision * mean;
+}
 
 class StepTimer {
  public:
@@ -87,18 +108,21 @@ class StepTimer {
   void begin() { measured_from_ns_ = now_ns(); }
 
   bool has_enough() const {
-    return since(measured_from_ns_) >= options_.measured_s &&
-           static_cast<int>(watch_.steps_by_marks(measured_from_ns_, last_look_ns_).size()) >=
-               options_.fewest_steps;
+    const std::vector<double> steps = watch_.steps_by_marks(measured_from_ns_, last_look_ns_);
+    const double seconds = since(measured_from_ns_);
+    if (static_cast<int>(steps.size()) < options_.fewest_steps) return false;
+    return seconds >= options_.measured_s || (seconds >= kEnough * options_.measured_s && is_precise(steps));
   }
 
   void end() {
     if (program_.exit_status()) return;
+    const Descendants descendants(program_.pid());
     program_.send(SIGTERM);
     for (const int64_t asked = now_ns(); !program_.exit_status();) {
       if (since(asked) > kEndPatience_s) program_.send(SIGKILL);
       program_.wait(kLookEvery_s);
     }
+    descendants.end(kEndPatience_s);
   }
 
   static void add_steps(std::span<const double> steps_ns, TimedRun& result) {

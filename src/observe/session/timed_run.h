@@ -23,7 +23,7 @@ struct TimedRunOptions {
   std::vector<int> blocked_signals = {};                              // as ProgramStart
   int first_steps = 0;    // left out, at least: what is to be compared step by step lies there
   double warm_up_s = 2;   // left out, at least, from the first step on
-  double measured_s = 5;  // of steps; longer until there are fewest_steps
+  double measured_s = 5;  // of steps; longer until there are fewest_steps, less where they take equally long
   int fewest_steps = 12;
   double patience_s = 300;  // for all of it
   // The program times itself: it runs until this says so, and its steps are not looked at.
