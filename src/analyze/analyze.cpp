@@ -303,7 +303,7 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
   HONE_ASSIGN(Analysis analysis, device::has_device_work(trace)
                                      ? device::analyze_device_trace(trace, roofs, options)
                                      : analyze_host_trace(trace, roofs, options));
-  withhold_of_few_steps(trace.meta, analysis);
+  withhold_of_few_steps(trace, analysis);
   return analysis;
 }
 
