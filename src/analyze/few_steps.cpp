@@ -20,8 +20,9 @@ constexpr double kLittleConfidence = 0.5;
 constexpr std::size_t kFewestRecords = 4;
 
 constexpr FrameworkText kRecordAll = {
-    .pytorch = "record three steps or more with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], and call "
-               "profiler.step() after each",
+    .pytorch =
+        "record three steps or more with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], and call "
+        "profiler.step() after each",
     .native = "record three steps or more, of the host and of the device"};
 
 using Recorded = std::array<std::size_t, trace::kCategoryCount>;

@@ -62,8 +62,9 @@ TEST(FewSteps, OfNothingButAMarkHaveNoVerdict) {
   Analysis analysis = found(1, 1);
   withhold_of_few_steps(one_event(trace::Category::kRegion), analysis);
   EXPECT_FALSE(analysis.verdict.given);
-  EXPECT_THAT(analysis.verdict.sentence,
-              HasSubstr("holds nothing of what ran; operators, launches, kernels, further steps are missing"));
+  EXPECT_THAT(
+      analysis.verdict.sentence,
+      HasSubstr("holds nothing of what ran; operators, launches, kernels, further steps are missing"));
   EXPECT_THAT(analysis.findings, IsEmpty());
   EXPECT_EQ(analysis.ledger[0].predicted_gain_ms, 0);
 }

@@ -56,6 +56,7 @@ class Bookkeeper {
 
   Accounts run() {
     for (std::vector<double>& row : window_ms_) row.resize(own_.typical.weight.size());
+    add_up_calls();
     for (const BusyInterval& interval : own_.occupancy.busy) {
       window_ = interval.window;
       shown_ = {timeline_.works[interval.work].start_ns, timeline_.works[interval.work].end_ns};
@@ -82,8 +83,30 @@ class Bookkeeper {
     if (!is_busy(split.cause())) return add(split.cause(), split.rule, name, ns, interval.work);
     for (int i = 0; i < kBusyCauses; ++i)
       if (split.share[static_cast<std::size_t>(i)] > 0)
-        add(static_cast<Cause>(i), rule_of_entry(static_cast<Cause>(i), split.rule), name,
-            ns * split.share[static_cast<std::size_t>(i)], interval.work, interval.work, ns);
+        if (AccountEntry* entry =
+                add(static_cast<Cause>(i), rule_of_entry(static_cast<Cause>(i), split.rule), name,
+                    ns * split.share[static_cast<std::size_t>(i)], interval.work, interval.work, ns))
+          add_costs(work, ns, *entry);
+  }
+
+  // What each call of an operator takes on the device, changes of layout left out.
+  void add_up_calls() {
+    call_ns_.assign(timeline_.executions, 0);
+    for (const Work& work : timeline_.works)
+      if (work.execution != kNothing && computes(work))
+        call_ns_[work.execution] += static_cast<double>(work.ns());
+  }
+
+  bool computes(const Work& work) const { return !trace_.kernel(work.span).changes_layout(); }
+
+  void add_costs(const Work& work, double ns, AccountEntry& entry) {
+    if (work.op == kNothing || work.execution == kNothing || !computes(work)) return;
+    const trace::Operator& op = trace_.operators[work.op];
+    const double all_ns = call_ns_[work.execution], ms = own_.typical.part_ms(window_, ns);
+    if (all_ns <= 0 || (op.bytes() <= 0 && op.flops <= 0)) return;
+    entry.working_ms += ms;
+    entry.bytes += op.bytes() * ms * 1e6 / all_ns;
+    entry.flops += op.flops * ms * 1e6 / all_ns;
   }
 
   // Time of a work of which no more is known than its cause is its cause's.
@@ -109,8 +132,10 @@ class Bookkeeper {
     const uint32_t counted = is_busy(account.cause)      ? kNothing
                              : interval.span != kNothing ? interval.span
                                                          : interval.next;
-    add(account.cause, account.rule, account.name, interval.ns, interval.next, counted, interval.ns,
-        traits_of(interval, account));
+    AccountEntry* entry = add(account.cause, account.rule, account.name, interval.ns, interval.next, counted,
+                              interval.ns, traits_of(interval, account));
+    if (entry != nullptr && is_busy(account.cause))
+      entry->gap_ms += own_.typical.part_ms(window_, interval.ns);
   }
 
   EntryTraits traits_of(const IdleInterval& interval, const IdleAccount& account) const {
@@ -123,12 +148,13 @@ class Bookkeeper {
   }
 
   // `counted`: what an entry's count counts, so that what comes in pieces counts once: a work, or the span of a
-  // wait; kNothing counts nothing. `whole_ns`: what the work takes in all, of which the entry has `ns`.
-  void add(Cause cause, Rule rule, const std::string& name, double ns, uint32_t work, uint32_t counted,
-           double whole_ns, EntryTraits traits = {}) {
-    if (ns <= 0) return;
+  // wait; kNothing counts nothing. `whole_ns`: what the work takes in all, of which the entry has `ns`. Returns
+  // the entry; null: the typical step has nothing of it.
+  AccountEntry* add(Cause cause, Rule rule, const std::string& name, double ns, uint32_t work,
+                    uint32_t counted, double whole_ns, EntryTraits traits = {}) {
+    if (ns <= 0) return nullptr;
     window_ms_[static_cast<std::size_t>(cause)][window_] += ns * 1e-6;
-    if (!own_.typical.counts(window_)) return;
+    if (!own_.typical.counts(window_)) return nullptr;
     Booked& booked = entries_[{cause, rule, name}];
     AccountEntry& entry = booked.entry;
     if (entry.ms == 0) {
@@ -151,8 +177,9 @@ class Bookkeeper {
       if (entry.kernel == kNothing || kernel_ns > kernel_ns_[pair(booked.number, entry.kernel)])
         entry.kernel = kernel;
     }
-    if (counted == kNothing || !counted_.insert(pair(booked.number, counted)).second) return;
-    entry.count += own_.typical.weight[window_];
+    if (counted != kNothing && counted_.insert(pair(booked.number, counted)).second)
+      entry.count += own_.typical.weight[window_];
+    return &entry;
   }
 
   void add(Cause cause, Rule rule, const std::string& name, double ns, uint32_t work,
@@ -197,6 +224,7 @@ class Bookkeeper {
   // By pairs of an entry and something that it has.
   std::unordered_map<uint64_t, double> kernel_ns_;
   std::unordered_set<uint64_t> counted_, executions_;
+  std::vector<double> call_ns_;  // by execution
 };
 
 }  // namespace
@@ -220,8 +248,7 @@ namespace {
 void scale(Account& account, double factor) {
   account.ms *= factor;
   for (AccountEntry& entry : account.entries) {
-    entry.ms *= factor;
-    entry.whole *= factor;
+    for (double* amount : {&entry.ms, &entry.whole, &entry.gap_ms, &entry.working_ms}) *amount *= factor;
   }
   for (double& ms : account.window_ms) ms *= factor;
 }

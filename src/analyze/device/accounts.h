@@ -19,10 +19,14 @@ struct AccountEntry {
   std::string name;    // for people
   EntryTraits traits;  // for programs
   Rule rule = Rule::kFloor;
-  double ms = 0;     // of the typical step
-  double whole = 0;  // ms of the same works with what other causes have of them
-  double count = 0;  // a step: works, gaps or calls; 0: nothing to count
-  double calls = 0;  // a step: executions of operators that the works are of; 0: none
+  double ms = 0;      // of the typical step
+  double whole = 0;   // ms of the same works with what other causes have of them
+  double count = 0;   // a step: works, gaps or calls; 0: nothing to count
+  double calls = 0;   // a step: executions of operators that the works are of; 0: none
+  double gap_ms = 0;  // of `whole`: in gaps before its works
+  // Of the works whose operators have known costs, gaps before them left out: what they move and compute in
+  // working_ms. A kernel has the part of its call's costs that it has of the call's time.
+  double working_ms = 0, bytes = 0, flops = 0;
   uint32_t op = kNothing;
   uint32_t kernel = kNothing;  // string id of a kernel's name
   // The longest of it in the window that is drawn (typical_window); of no length: there is none.

@@ -218,7 +218,6 @@ class Diagnoser {
   // What else is known of a part: its rate, or what it is compared with.
   std::string detail(Cause cause, const AccountEntry& entry) const {
     if (cause == Cause::kFloor || entry.op == kNothing || !is_busy(cause)) return {};
-    const trace::Operator& op = study_.trace->operators[entry.op];
     const OperatorUse& use = own_.split.uses.rows[entry.op];
     std::string kernel =
         entry.kernel == kNothing
@@ -226,13 +225,12 @@ class Diagnoser {
             : trace::kernel_short_name(study_.trace->strings.text(trace::StringId{entry.kernel}), 40);
     if (use.work_ns <= 0 || (converts(entry) && use.is_product))
       return kernel.empty() ? "" : fmt::format(" ({})", kernel);
-    // By the calls that the entry is of; where they are not known, by all.
-    const double calls_per_s = entry.calls > 0 && entry.whole > 0 ? entry.calls / entry.whole * 1e3
-                                                                  : use.executions / use.work_ns * 1e9;
-    if (use.is_product && op.flops > 0)
-      return fmt::format(" ({}, {} in {})", kernel, format_flop_rate(op.flops * calls_per_s),
+    const double per_s = entry.working_ms > 0 ? 1e3 / entry.working_ms : 0;
+    if (use.is_product && entry.flops * per_s > 0)
+      return fmt::format(" ({}, {} in {})", kernel, format_flop_rate(entry.flops * per_s),
                          trace::kernel_math_type(use.math));
-    if (op.bytes() > 0) return fmt::format(" ({}, {})", kernel, format_byte_rate(op.bytes() * calls_per_s));
+    if (entry.bytes * per_s > 0)
+      return fmt::format(" ({}, {})", kernel, format_byte_rate(entry.bytes * per_s));
     return fmt::format(" ({})", kernel);
   }
 
@@ -253,6 +251,8 @@ class Diagnoser {
       text = fmt::format("{} × {} = {}", often, format_ms(entry.whole / count), text);
     if (called && count_text(entry.count) != count_text(entry.calls))
       text += fmt::format(" in {}", counted(entry.count, "kernel"));
+    if (entry.gap_ms > kWorthNaming * entry.whole)
+      text += fmt::format(" with {} of gaps before them", in_step(entry.gap_ms));
     if (entry.ms < kNearlyWhole * entry.whole) text += fmt::format(", of which {}", in_step(entry.ms));
     return text;
   }
