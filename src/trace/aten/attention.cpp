@@ -55,7 +55,7 @@ std::optional<OperatorCost> attention(const Args& args, const Entry&) {
   const double pairs = size->batch * size->heads * attended_pairs(size->queries, size->keys, causal);
   const double out = rows * size->value_depth * static_cast<double>(dtype_size(q->dtype));
   const double statistics = rows * 4;  // log-sum-exp of each row, f32
-  const double inputs = q->bytes() + k->bytes() + v->bytes();
+  const double inputs = q->stored_bytes() + k->stored_bytes() + v->stored_bytes();
   OperatorCost cost;
   if (direction == kForward) {
     cost.flops = 2 * pairs * (size->depth + size->value_depth);

@@ -101,9 +101,9 @@ std::optional<OperatorCost> forward(const Args& args, const Positions& p, bool t
   const Dims out = g ? output_dims(*g) : Dims{};
   if (out.empty()) return std::nullopt;
   const CallInput& input = *args.tensor(static_cast<std::size_t>(p.input));
-  const double bias = p.bias >= 0 ? args.bytes(static_cast<std::size_t>(p.bias)) : 0;
+  const double bias = p.bias >= 0 ? args.stored_bytes(static_cast<std::size_t>(p.bias)) : 0;
   return OperatorCost{forward_flops(*g, out),
-                      input.bytes() + args.bytes(static_cast<std::size_t>(p.weight)) + bias,
+                      input.stored_bytes() + args.stored_bytes(static_cast<std::size_t>(p.weight)) + bias,
                       tensor_bytes(out, input.dtype), input.dtype, describe(*g, out)};
 }
 
@@ -136,7 +136,7 @@ std::optional<OperatorCost> convolution(const Args& args, const Entry&) {
 std::optional<OperatorCost> convolution_add_relu(const Args& args, const Entry&) {
   auto cost = forward(args, kCudnnAddRelu, false);
   if (!cost) return std::nullopt;
-  cost->read += args.bytes(2);
+  cost->read += args.stored_bytes(2);
   cost->flops += 2 * cost->written / static_cast<double>(dtype_size(cost->dtype));
   return cost;
 }
@@ -164,15 +164,15 @@ std::optional<OperatorCost> convolution_backward(const Args& args, const Entry&)
   const double one = forward_flops(*g, out);
   OperatorCost cost;
   cost.dtype = input.dtype;
-  cost.read = gradient->bytes();
+  cost.read = gradient->stored_bytes();
   if (mask[0]) {
     cost.flops += one;
-    cost.read += weight.bytes();
+    cost.read += weight.stored_bytes();
     cost.written += input.bytes();
   }
   if (mask[1]) {
     cost.flops += one;
-    cost.read += input.bytes();
+    cost.read += input.stored_bytes();
     cost.written += weight.bytes();
   }
   if (mask[2]) {

@@ -165,6 +165,12 @@ constexpr ByHand kByHand[] = {
     {"aten::_fused_adamw_", "(f32[10] f32[5]) (f32[10] f32[5]) (f32[10] f32[5]) (f32[10] f32[5]) () () =0.1",
      kPointwise, 15 * 15, 4 * 60, 4 * 45},
     {"aten::_foreach_addcdiv_", "(f32[10]) (f32[10]) (f32[10])", kPointwise, 30, 120, 40},
+    // expanded: each index, and each row of the source, lies in memory once
+    {"aten::scatter_add_", "f32[10,8] =0 i64[20,8]{1,0} f32[20,8]", kMovement, 160, 8 * 20 + 2 * 640, 640},
+    {"aten::scatter_add_", "f32[10,8] =0 i64[20,8]{1,0} f32[20,8]{0,1}", kMovement, 160, 8 * 20 + 32 + 640,
+     640},
+    {"aten::index_add_", "f32[10,8] =0 i64[20] f32[20,8]{0,1}", kMovement, 160, 640 + 32 + 160, 640},
+    {"aten::bmm", "f32[7,3,4] f32[7,4,5]{0,5,1}", kMatrix, 7 * 120, 4 * (7 * 12 + 20), 4 * 7 * 15},
     {"aten::_foreach_norm", "(f32[10] f32[6]) =2. -", kReduction, 32, 64, 8},
     // every tensor once
     {"triton_poi_fused_gelu_0", "f32[100] f32[100] =100", kPointwise, 500, 400, 400},

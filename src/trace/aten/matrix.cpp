@@ -22,7 +22,7 @@ std::optional<OperatorCost> product(const CallInput& a, const CallInput& b, doub
   if (ra < 2 || rb < 2 || a.dims[ra - 1] != b.dims[rb - 2]) return std::nullopt;
   const auto m = static_cast<double>(a.dims[ra - 2]), k = static_cast<double>(a.dims[ra - 1]),
              n = static_cast<double>(b.dims[rb - 1]);
-  return OperatorCost{2 * batch * m * n * k, a.bytes() + b.bytes() + bias_bytes,
+  return OperatorCost{2 * batch * m * n * k, a.stored_bytes() + b.stored_bytes() + bias_bytes,
                       batch * m * n * static_cast<double>(dtype_size(out)), a.dtype,
                       fmt::format("{} · {}", dims_text(a.dims), dims_text(b.dims))};
 }
@@ -39,7 +39,7 @@ std::optional<OperatorCost> scaled_mm(const Args& args, const Entry&) {
   const CallInput *a = args.tensor(0), *b = args.tensor(1);
   if (a == nullptr || b == nullptr) return std::nullopt;
   const DType out = scalar_type(static_cast<int64_t>(args.number(6).value_or(15)));
-  return product(*a, *b, 1, args.bytes(2) + args.bytes(3) + args.bytes(4), out);
+  return product(*a, *b, 1, args.stored_bytes(2) + args.stored_bytes(3) + args.stored_bytes(4), out);
 }
 
 // _int_mm(a, b): 8-bit integers in, 32-bit out
@@ -53,7 +53,7 @@ std::optional<OperatorCost> int_mm(const Args& args, const Entry&) {
 std::optional<OperatorCost> addmm(const Args& args, const Entry& entry) {
   const CallInput *a = args.tensor(1), *b = args.tensor(2);
   if (a == nullptr || b == nullptr) return std::nullopt;
-  auto cost = product(*a, *b, 1, args.bytes(0), a->dtype);
+  auto cost = product(*a, *b, 1, args.stored_bytes(0), a->dtype);
   if (cost) cost->flops += entry.flops * cost->written / static_cast<double>(dtype_size(a->dtype));
   return cost;
 }
@@ -69,7 +69,7 @@ std::optional<OperatorCost> bmm(const Args& args, const Entry&) {
 std::optional<OperatorCost> baddbmm(const Args& args, const Entry&) {
   const CallInput *a = args.tensor(1), *b = args.tensor(2);
   if (a == nullptr || b == nullptr || a->dims.size() != 3) return std::nullopt;
-  return product(*a, *b, static_cast<double>(a->dims[0]), args.bytes(0), a->dtype);
+  return product(*a, *b, static_cast<double>(a->dims[0]), args.stored_bytes(0), a->dtype);
 }
 
 // Products of groups, of which the ends are a tensor on the device: 2·m·n·k for all of them together, however
@@ -95,7 +95,7 @@ std::optional<OperatorCost> grouped_mm(const Args& args, const Entry&) {
   const CallInput *a = args.tensor(0), *b = args.tensor(1);
   if (a == nullptr || b == nullptr) return std::nullopt;
   const auto asked = args.number(4);
-  return groups(*a, *b, args.tensor(2), args.bytes(3),
+  return groups(*a, *b, args.tensor(2), args.stored_bytes(3),
                 asked ? scalar_type(static_cast<int64_t>(*asked)) : a->dtype);
 }
 
@@ -104,14 +104,15 @@ std::optional<OperatorCost> scaled_grouped_mm(const Args& args, const Entry&) {
   const CallInput *a = args.tensor(0), *b = args.tensor(1);
   if (a == nullptr || b == nullptr) return std::nullopt;
   const DType out = scalar_type(static_cast<int64_t>(args.number(7).value_or(15)));
-  return groups(*a, *b, args.tensor(4), args.bytes(2) + args.bytes(3) + args.bytes(5), out);
+  return groups(*a, *b, args.tensor(4), args.stored_bytes(2) + args.stored_bytes(3) + args.stored_bytes(5),
+                out);
 }
 
 // A[m,k] · x[k]: 2·m·k
 std::optional<OperatorCost> matrix_vector(const CallInput& a, const CallInput& x, double bias_bytes) {
   if (a.dims.size() != 2) return std::nullopt;
   const auto m = static_cast<double>(a.dims[0]), k = static_cast<double>(a.dims[1]);
-  return OperatorCost{2 * m * k, a.bytes() + x.bytes() + bias_bytes,
+  return OperatorCost{2 * m * k, a.stored_bytes() + x.stored_bytes() + bias_bytes,
                       m * static_cast<double>(dtype_size(a.dtype)), a.dtype,
                       fmt::format("{} · {}", dims_text(a.dims), dims_text(x.dims))};
 }
@@ -123,14 +124,14 @@ std::optional<OperatorCost> mv(const Args& args, const Entry&) {
 
 std::optional<OperatorCost> addmv(const Args& args, const Entry&) {
   const CallInput *a = args.tensor(1), *x = args.tensor(2);
-  return a == nullptr || x == nullptr ? std::nullopt : matrix_vector(*a, *x, args.bytes(0));
+  return a == nullptr || x == nullptr ? std::nullopt : matrix_vector(*a, *x, args.stored_bytes(0));
 }
 
 // dot(x[n], y[n]): 2·n
 std::optional<OperatorCost> dot(const Args& args, const Entry&) {
   const CallInput *x = args.tensor(0), *y = args.tensor(1);
   if (x == nullptr || y == nullptr) return std::nullopt;
-  return OperatorCost{2 * elements(x->dims), x->bytes() + y->bytes(),
+  return OperatorCost{2 * elements(x->dims), x->stored_bytes() + y->stored_bytes(),
                       static_cast<double>(dtype_size(x->dtype)), x->dtype, dims_text(x->dims)};
 }
 
@@ -142,7 +143,7 @@ std::optional<OperatorCost> linear(const Args& args, const Entry&) {
     return std::nullopt;
   const double rows = elements(x->dims) / static_cast<double>(w->dims[1]),
                n = static_cast<double>(w->dims[0]);
-  return OperatorCost{2 * elements(x->dims) * n, x->bytes() + w->bytes() + args.bytes(2),
+  return OperatorCost{2 * elements(x->dims) * n, x->stored_bytes() + w->stored_bytes() + args.stored_bytes(2),
                       rows * n * static_cast<double>(dtype_size(x->dtype)), x->dtype,
                       fmt::format("{} · {}ᵀ", dims_text(x->dims), dims_text(w->dims))};
 }

@@ -21,7 +21,7 @@ std::optional<OperatorCost> embedding(const Args& args, const Entry&) {
   if (weight == nullptr || index == nullptr || weight->dims.size() != 2) return std::nullopt;
   const double rows = elements(index->dims) * static_cast<double>(weight->dims[1]) *
                       static_cast<double>(dtype_size(weight->dtype));
-  return OperatorCost{0, rows + index->bytes(), rows, weight->dtype,
+  return OperatorCost{0, rows + index->stored_bytes(), rows, weight->dtype,
                       fmt::format("{} rows of {}", elements(index->dims), dims_text(weight->dims))};
 }
 
@@ -39,7 +39,7 @@ std::optional<OperatorCost> embedding_backward(const Args& args, const Entry&) {
   const auto width = static_cast<double>(gradient->dims.back());
   const double written = rows_written(*index, *rows, width, gradient->dtype);
   return OperatorCost{
-      elements(gradient->dims), gradient->bytes() + index->bytes(), written, gradient->dtype,
+      elements(gradient->dims), gradient->stored_bytes() + index->stored_bytes(), written, gradient->dtype,
       fmt::format("gradient, {} rows into {:.0f}×{}", elements(index->dims), *rows, gradient->dims.back())};
 }
 
@@ -51,7 +51,7 @@ std::optional<OperatorCost> embedding_bag(const Args& args, const Entry&) {
     return std::nullopt;
   const double row = static_cast<double>(weight->dims[1]) * static_cast<double>(dtype_size(weight->dtype));
   return OperatorCost{elements(index->dims) * static_cast<double>(weight->dims[1]),
-                      elements(index->dims) * row + index->bytes() + bags->bytes(),
+                      elements(index->dims) * row + index->stored_bytes() + bags->bytes(),
                       elements(bags->dims) * row, weight->dtype,
                       fmt::format("{} rows of {} in {} bags", elements(index->dims), dims_text(weight->dims),
                                   elements(bags->dims))};
@@ -67,8 +67,8 @@ std::optional<OperatorCost> embedding_bag_backward(const Args& args, const Entry
   const auto width = static_cast<double>(gradient->dims[1]);
   const double written = rows_written(*index, *rows, width, gradient->dtype);
   return OperatorCost{
-      elements(index->dims) * width, gradient->bytes() + index->bytes() + bag_of->bytes(), written,
-      gradient->dtype,
+      elements(index->dims) * width, gradient->stored_bytes() + index->stored_bytes() + bag_of->bytes(),
+      written, gradient->dtype,
       fmt::format("gradient, {} rows into {:.0f}×{}", elements(index->dims), *rows, gradient->dims[1])};
 }
 
@@ -77,7 +77,7 @@ std::optional<OperatorCost> embedding_bag_backward(const Args& args, const Entry
 std::optional<OperatorCost> index_copy(const Args& args, const Entry&) {
   const CallInput *x = args.tensor(0), *index = args.tensor(2), *source = args.tensor(3);
   if (x == nullptr || index == nullptr || source == nullptr) return std::nullopt;
-  return OperatorCost{0, source->bytes() + index->bytes(), source->bytes(), x->dtype,
+  return OperatorCost{0, source->stored_bytes() + index->stored_bytes(), source->bytes(), x->dtype,
                       fmt::format("{} into {}", dims_text(source->dims), dims_text(x->dims))};
 }
 
@@ -88,8 +88,8 @@ std::optional<OperatorCost> index_put(const Args& args, const Entry&) {
   const CallInput *x = args.tensor(0), *values = args.tensor(2);
   if (x == nullptr || values == nullptr || values->dims.empty() || !args.flag(3).value_or(false))
     return std::nullopt;
-  return OperatorCost{elements(values->dims), 2 * values->bytes(), values->bytes(), x->dtype,
-                      fmt::format("{} added into {}", dims_text(values->dims), dims_text(x->dims))};
+  return OperatorCost{elements(values->dims), values->bytes() + values->stored_bytes(), values->bytes(),
+                      x->dtype, fmt::format("{} added into {}", dims_text(values->dims), dims_text(x->dims))};
 }
 
 // index_add_(x, axis, index, source): adds as many slices as the source has to slices that are read and
@@ -97,8 +97,9 @@ std::optional<OperatorCost> index_put(const Args& args, const Entry&) {
 std::optional<OperatorCost> index_add(const Args& args, const Entry&) {
   const CallInput *x = args.tensor(0), *index = args.tensor(2), *source = args.tensor(3);
   if (x == nullptr || index == nullptr || source == nullptr) return std::nullopt;
-  return OperatorCost{elements(source->dims), 2 * source->bytes() + index->bytes(), source->bytes(), x->dtype,
-                      fmt::format("{} added into {}", dims_text(source->dims), dims_text(x->dims))};
+  return OperatorCost{elements(source->dims),
+                      source->bytes() + source->stored_bytes() + index->stored_bytes(), source->bytes(),
+                      x->dtype, fmt::format("{} added into {}", dims_text(source->dims), dims_text(x->dims))};
 }
 
 // index_select(x, axis, index): as many slices as the index has elements
@@ -111,7 +112,7 @@ std::optional<OperatorCost> index_select(const Args& args, const Entry&) {
   if (at < 0 || at >= rank || x->dims[static_cast<std::size_t>(at)] <= 0) return std::nullopt;
   const double out =
       x->bytes() / static_cast<double>(x->dims[static_cast<std::size_t>(at)]) * elements(index->dims);
-  return OperatorCost{0, out + index->bytes(), out, x->dtype,
+  return OperatorCost{0, out + index->stored_bytes(), out, x->dtype,
                       fmt::format("{} of {}", elements(index->dims), dims_text(x->dims))};
 }
 
@@ -129,10 +130,10 @@ std::optional<OperatorCost> scatter(const Args& args, const Entry& entry) {
   const CallInput *x = args.tensor(0), *index = args.tensor(2);
   if (x == nullptr || index == nullptr) return std::nullopt;
   const double moved = tensor_bytes(index->dims, x->dtype);
-  const double source = args.tensor(3) != nullptr ? moved : 0;
+  const double source = args.tensor(3) != nullptr ? std::min(moved, args.stored_bytes(3)) : 0;
   const double added = entry.flops > 0 ? moved : 0;
-  return OperatorCost{entry.flops * elements(index->dims), index->bytes() + source + added, moved, x->dtype,
-                      fmt::format("{} into {}", dims_text(index->dims), dims_text(x->dims))};
+  return OperatorCost{entry.flops * elements(index->dims), index->stored_bytes() + source + added, moved,
+                      x->dtype, fmt::format("{} into {}", dims_text(index->dims), dims_text(x->dims))};
 }
 
 // cat(tensors, axis): every element read and written once
@@ -142,7 +143,7 @@ std::optional<OperatorCost> cat(const Args& args, const Entry&) {
                                    [](const CallInput& item) { return dtype_size(item.dtype) > 0; }))
     return std::nullopt;
   return OperatorCost{
-      0, args.bytes(0), args.bytes(0), list[0].dtype,
+      0, args.stored_bytes(0), args.bytes(0), list[0].dtype,
       fmt::format("{} tensors, the first {}", list.size(), describe(list[0].dims, list[0].dtype))};
 }
 
@@ -165,7 +166,7 @@ std::optional<OperatorCost> fill(const Args& args, const Entry&) {
 std::optional<OperatorCost> rearrange(const Args& args, const Entry&) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
-  return OperatorCost{0, x->bytes(), x->bytes(), x->dtype, describe(x->dims, x->dtype)};
+  return OperatorCost{0, x->stored_bytes(), x->bytes(), x->dtype, describe(x->dims, x->dtype)};
 }
 
 // constant_pad_nd(x, pads, value): pads are pairs, the last axis first
@@ -176,7 +177,7 @@ std::optional<OperatorCost> pad(const Args& args, const Entry&) {
   Shape out = x->dims;
   for (std::size_t i = 0; i + 1 < pads->size(); i += 2)
     out[out.size() - 1 - i / 2] += (*pads)[i] + (*pads)[i + 1];
-  return OperatorCost{0, x->bytes(), tensor_bytes(out, x->dtype), x->dtype,
+  return OperatorCost{0, x->stored_bytes(), tensor_bytes(out, x->dtype), x->dtype,
                       fmt::format("{} → {}", dims_text(x->dims), dims_text(out))};
 }
 
@@ -185,7 +186,7 @@ std::optional<OperatorCost> into_zeros(const Args& args, const Entry&) {
   const CallInput* gradient = args.tensor(0);
   const auto sizes = args.integers(1);
   if (gradient == nullptr || !sizes) return std::nullopt;
-  return OperatorCost{0, gradient->bytes(), tensor_bytes(*sizes, gradient->dtype), gradient->dtype,
+  return OperatorCost{0, gradient->stored_bytes(), tensor_bytes(*sizes, gradient->dtype), gradient->dtype,
                       fmt::format("{} into {}", dims_text(gradient->dims), dims_text(*sizes))};
 }
 
@@ -193,7 +194,7 @@ std::optional<OperatorCost> into_zeros(const Args& args, const Entry&) {
 std::optional<OperatorCost> search(const Args& args, const Entry&) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
-  return OperatorCost{elements(x->dims), x->bytes(), 0, x->dtype, describe(x->dims, x->dtype)};
+  return OperatorCost{elements(x->dims), x->stored_bytes(), 0, x->dtype, describe(x->dims, x->dtype)};
 }
 
 // sort(x), topk: n·log₂ n comparisons; values and indices of 8 bytes
@@ -201,7 +202,7 @@ std::optional<OperatorCost> sort(const Args& args, const Entry&) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
   const double n = elements(x->dims);
-  return OperatorCost{n * std::log2(std::max(2.0, n)), x->bytes(), x->bytes() + 8 * n, x->dtype,
+  return OperatorCost{n * std::log2(std::max(2.0, n)), x->stored_bytes(), x->bytes() + 8 * n, x->dtype,
                       describe(x->dims, x->dtype)};
 }
 
@@ -212,7 +213,7 @@ std::optional<OperatorCost> upsample(const Args& args, const Entry& entry) {
   if (x == nullptr || !size || size->size() + 2 != x->dims.size()) return std::nullopt;
   Shape out = {x->dims[0], x->dims[1]};
   out.insert(out.end(), size->begin(), size->end());
-  return OperatorCost{entry.flops * elements(out), x->bytes(), tensor_bytes(out, x->dtype), x->dtype,
+  return OperatorCost{entry.flops * elements(out), x->stored_bytes(), tensor_bytes(out, x->dtype), x->dtype,
                       fmt::format("{} → {}", dims_text(x->dims), dims_text(out))};
 }
 
@@ -223,8 +224,8 @@ std::optional<OperatorCost> grid_sampler(const Args& args, const Entry&) {
   if (x == nullptr || grid == nullptr || x->dims.size() != 4 || grid->dims.size() != 4) return std::nullopt;
   const Shape out = {x->dims[0], x->dims[1], grid->dims[1], grid->dims[2]};
   const double written = tensor_bytes(out, x->dtype);
-  return OperatorCost{11 * elements(out), std::min(x->bytes(), 4 * written) + grid->bytes(), written,
-                      x->dtype, fmt::format("{} → {}", dims_text(x->dims), dims_text(out))};
+  return OperatorCost{11 * elements(out), std::min(x->stored_bytes(), 4 * written) + grid->stored_bytes(),
+                      written, x->dtype, fmt::format("{} → {}", dims_text(x->dims), dims_text(out))};
 }
 
 // upsample_nearest2d_backward(gradient, output size, input size, …)
@@ -232,7 +233,7 @@ std::optional<OperatorCost> upsample_backward(const Args& args, const Entry& ent
   const CallInput* gradient = args.tensor(0);
   const auto size = args.integers(2);
   if (gradient == nullptr || !size) return std::nullopt;
-  return OperatorCost{entry.flops * elements(gradient->dims), gradient->bytes(),
+  return OperatorCost{entry.flops * elements(gradient->dims), gradient->stored_bytes(),
                       tensor_bytes(*size, gradient->dtype), gradient->dtype,
                       fmt::format("gradient, {} → {}", dims_text(gradient->dims), dims_text(*size))};
 }

@@ -15,7 +15,7 @@ using enum OperatorClass;
 double tensors_from(const Args& args, std::size_t first) {
   double sum = 0;
   for (std::size_t i = first; i < args.count(); ++i)
-    if (args.tensor(i) != nullptr) sum += args.bytes(i);
+    if (args.tensor(i) != nullptr) sum += args.stored_bytes(i);
   return sum;
 }
 

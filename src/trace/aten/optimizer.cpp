@@ -17,7 +17,8 @@ bool typed(std::span<const CallInput> list) {
 }
 
 std::string describe_list(const CallInput& list) {
-  return fmt::format("{} tensors, {} elements", list.items.size(), list.elements());
+  return fmt::format("{} tensor{}, {} elements", list.items.size(), list.items.size() == 1 ? "" : "s",
+                     list.elements());
 }
 
 // The first `operands` arguments are lists: every one is read, and all but the gradients, the second one, are

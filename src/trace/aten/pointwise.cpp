@@ -98,8 +98,13 @@ std::optional<OperatorCost> copy(const Args& args, const Entry&) {
 std::optional<OperatorCost> native_dropout(const Args& args, const Entry&) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
-  return OperatorCost{3 * elements(x->dims), x->bytes(), x->bytes() + elements(x->dims), x->dtype,
-                      dims_text(x->dims),    kOther,     {elements(x->dims), x->dtype}};
+  return OperatorCost{3 * elements(x->dims),
+                      x->stored_bytes(),
+                      x->bytes() + elements(x->dims),
+                      x->dtype,
+                      dims_text(x->dims),
+                      kOther,
+                      {elements(x->dims), x->dtype}};
 }
 
 // Half as long along the axis named by argument `axis_at`, which is even; nothing where it is not.
@@ -122,7 +127,7 @@ std::optional<OperatorCost> glu(const Args& args, const Entry& entry) {
   const auto half = halved(args, *x, 1);
   if (!half) return std::nullopt;
   return OperatorCost{entry.flops * elements(*half),
-                      x->bytes(),
+                      x->stored_bytes(),
                       tensor_bytes(*half, x->dtype),
                       x->dtype,
                       fmt::format("{} → {} {}", dims_text(x->dims), dims_text(*half), dtype_name(x->dtype)),
@@ -135,7 +140,7 @@ std::optional<OperatorCost> glu_backward(const Args& args, const Entry& entry) {
   const CallInput *gradient = args.tensor(0), *x = args.tensor(1);
   if (gradient == nullptr || x == nullptr || halved(args, *x, 2) != gradient->dims) return std::nullopt;
   return OperatorCost{entry.flops * elements(gradient->dims),
-                      gradient->bytes() + x->bytes(),
+                      gradient->stored_bytes() + x->stored_bytes(),
                       x->bytes(),
                       x->dtype,
                       fmt::format("gradient, {} {}", dims_text(x->dims), dtype_name(x->dtype)),

@@ -27,7 +27,7 @@ std::optional<OperatorCost> rnn(const Args& args, const Entry& entry) {
   const double result = positions * hidden * directions * static_cast<double>(dtype_size(input->dtype));
   const bool backward = entry.flops > 2;
   return OperatorCost{
-      entry.flops * positions * matrices, input->bytes() + weight_bytes + (backward ? 2 * result : 0),
+      entry.flops * positions * matrices, input->stored_bytes() + weight_bytes + (backward ? 2 * result : 0),
       backward ? input->bytes() + weight_bytes : result, input->dtype,
       fmt::format("{}, {:g} positions of {:g} weights", dims_text(input->dims), positions, matrices)};
 }
@@ -38,7 +38,7 @@ std::optional<OperatorCost> cell(const Args& args, const Entry& entry) {
   const CallInput* state = args.tensor(2);
   if (state == nullptr || state->dims.empty()) return std::nullopt;
   double read = 0;
-  for (std::size_t i = 0; i < args.count(); ++i) read += args.bytes(i);
+  for (std::size_t i = 0; i < args.count(); ++i) read += args.stored_bytes(i);
   return OperatorCost{entry.flops * elements(state->dims), read, entry.operands * state->bytes(),
                       state->dtype, dims_text(state->dims)};
 }

@@ -29,7 +29,7 @@ std::optional<OperatorCost> reduce(const Args& args, double flops, std::size_t a
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
   const double kept = kept_elements(args, *x, axes_at);
-  return OperatorCost{flops * elements(x->dims), x->bytes(), kept * bytes_each, x->dtype,
+  return OperatorCost{flops * elements(x->dims), x->stored_bytes(), kept * bytes_each, x->dtype,
                       fmt::format("{} → {:.0f}", tensor_text(*x), kept)};
 }
 
@@ -82,7 +82,8 @@ std::optional<OperatorCost> two_results(const Args& args, const Entry& entry) {
 std::optional<OperatorCost> scan(const Args& args, const Entry& entry) {
   const CallInput* x = args.tensor(0);
   if (x == nullptr) return std::nullopt;
-  return OperatorCost{entry.flops * elements(x->dims), x->bytes(), x->bytes(), x->dtype, tensor_text(*x)};
+  return OperatorCost{entry.flops * elements(x->dims), x->stored_bytes(), x->bytes(), x->dtype,
+                      tensor_text(*x)};
 }
 
 // _softmax(x, axis, half_to_float): maximum, subtract, exp, add, divide
@@ -91,7 +92,7 @@ std::optional<OperatorCost> softmax(const Args& args, const Entry& entry) {
   if (x == nullptr) return std::nullopt;
   const DType out = args.flag(2).value_or(false) ? DType::kF32 : x->dtype;
   return OperatorCost{entry.flops * elements(x->dims),
-                      x->bytes(),
+                      x->stored_bytes(),
                       tensor_bytes(x->dims, out),
                       x->dtype,
                       tensor_text(*x),
@@ -105,7 +106,7 @@ std::optional<OperatorCost> softmax_backward(const Args& args, const Entry& entr
   if (gradient == nullptr || y == nullptr) return std::nullopt;
   const auto code = args.number(3);
   const DType out = code ? scalar_type(static_cast<int64_t>(*code)) : y->dtype;
-  return OperatorCost{entry.flops * elements(y->dims), gradient->bytes() + y->bytes(),
+  return OperatorCost{entry.flops * elements(y->dims), gradient->stored_bytes() + y->stored_bytes(),
                       tensor_bytes(y->dims, out),      y->dtype,
                       "gradient, " + tensor_text(*y),  kOther,
                       {elements(y->dims), out}};
@@ -136,7 +137,7 @@ std::optional<OperatorCost> distance(const Args& args, const Entry& entry) {
   const CallInput *x = args.tensor(0), *y = args.tensor(1);
   if (x == nullptr || y == nullptr) return std::nullopt;
   const double results = args.number(2).value_or(1) == 0 ? elements(x->dims) : 1;
-  return OperatorCost{entry.flops * elements(x->dims), x->bytes() + y->bytes(),
+  return OperatorCost{entry.flops * elements(x->dims), x->stored_bytes() + y->stored_bytes(),
                       results * static_cast<double>(dtype_size(x->dtype)), x->dtype, tensor_text(*x)};
 }
 
@@ -158,7 +159,7 @@ std::optional<OperatorCost> distances(const Args& args, const Entry& entry) {
   const bool plain = *p == 0 || *p == 1 || std::isinf(*p), root = !plain, absolute = root && *p != 2;
   const double terms = elements(out) * static_cast<double>(x->dims.back());
   return OperatorCost{(entry.flops + (absolute ? 1 : 0)) * terms + (root ? elements(out) : 0),
-                      x->bytes() + y->bytes(), tensor_bytes(out, x->dtype), x->dtype,
+                      x->stored_bytes() + y->stored_bytes(), tensor_bytes(out, x->dtype), x->dtype,
                       fmt::format("{} to {}", dims_text(x->dims), dims_text(y->dims))};
 }
 
@@ -181,8 +182,8 @@ std::optional<OperatorCost> pool(const Args& args, const Entry& entry) {
     window *= static_cast<double>(k);
   }
   const double index = entry.operands;  // bytes of the index that is kept with each result
-  return OperatorCost{window * out, x->bytes(), out * (static_cast<double>(dtype_size(x->dtype)) + index),
-                      x->dtype, tensor_text(*x)};
+  return OperatorCost{window * out, x->stored_bytes(),
+                      out * (static_cast<double>(dtype_size(x->dtype)) + index), x->dtype, tensor_text(*x)};
 }
 
 // adaptive pooling (x, output size): each input element counts once
@@ -192,7 +193,7 @@ std::optional<OperatorCost> adaptive_pool(const Args& args, const Entry&) {
   if (x == nullptr || !size || x->dims.size() <= size->size()) return std::nullopt;
   double out = elements(*size);
   for (std::size_t i = 0; i + size->size() < x->dims.size(); ++i) out *= static_cast<double>(x->dims[i]);
-  return OperatorCost{elements(x->dims), x->bytes(), out * static_cast<double>(dtype_size(x->dtype)),
+  return OperatorCost{elements(x->dims), x->stored_bytes(), out * static_cast<double>(dtype_size(x->dtype)),
                       x->dtype, tensor_text(*x)};
 }
 
@@ -201,8 +202,9 @@ std::optional<OperatorCost> pool_backward(const Args& args, const Entry&) {
   const CallInput *gradient = args.tensor(0), *x = args.tensor(1);
   if (gradient == nullptr || x == nullptr) return std::nullopt;
   double indices = 0;
-  for (std::size_t i = 2; i < args.count(); ++i) indices += args.tensor(i) != nullptr ? args.bytes(i) : 0;
-  return OperatorCost{elements(gradient->dims), gradient->bytes() + indices, x->bytes(), x->dtype,
+  for (std::size_t i = 2; i < args.count(); ++i)
+    indices += args.tensor(i) != nullptr ? args.stored_bytes(i) : 0;
+  return OperatorCost{elements(gradient->dims), gradient->stored_bytes() + indices, x->bytes(), x->dtype,
                       "gradient, " + tensor_text(*x)};
 }
 

@@ -116,8 +116,8 @@ std::optional<CallCost> product_cost(std::string_view kind, std::span<const Call
         cost.op_class = OperatorClass::kMatrix;
         cost.dtype = a->dtype;
         cost.flops = 2 * elements(c->dims) * static_cast<double>(dim(a, 1));
-        for (const CallInput& input : inputs) cost.bytes_read += input.bytes();
-        cost.bytes_read -= c->bytes();
+        for (const CallInput& input : inputs) cost.bytes_read += input.stored_bytes();
+        cost.bytes_read -= c->stored_bytes();
         cost.bytes_written = c->bytes();
         cost.geometry = fmt::format("{} · {}, fuses {}", dims_text(a->dims), dims_text(b->dims),
                                     fmt::join(triton_sources(kind), ", "));

@@ -1,6 +1,7 @@
 #include "trace/link/complete_inputs.h"
 
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -64,7 +65,16 @@ class Completer {
            kind.starts_with("aten::_amp_foreach_");
   }
 
-  // Gradients of each step, and how many calls of each kind share them.
+  // Into how many groups the tensors are divided that calls beside this one go over: the largest number that
+  // divides how often each kind is called.
+  int groups_of(const Call& call) const {
+    int groups = 0;
+    for (const auto& [kind, count] : calls_.at({step_of(call), nesting_.parent(call.span)}))
+      groups = std::gcd(groups, count);
+    return groups;
+  }
+
+  // Gradients of each step, and how often each kind is called beside others.
   void collect() {
     const std::unordered_set<uint32_t> sums = calls_that_sum();
     std::map<StepKey, Inputs> summed;
@@ -75,7 +85,7 @@ class Completer {
         if (!inputs.empty() && inputs[0].kind == CallInput::Kind::kTensor)
           (sums.contains(call.span) ? summed : gradients_)[step_of(call)].push_back(inputs[0]);
       } else if (is_missing_list(call)) {
-        ++sharing_[{step_of(call), trace_.spans.name[call.span].index}];
+        ++calls_[{step_of(call), nesting_.parent(call.span)}][trace_.spans.name[call.span].index];
       }
     }
     // Where all are added to something, zeros for all that shows, each counts.
@@ -133,12 +143,12 @@ class Completer {
   StringId with_gradients(const Call& call) {
     const auto found = gradients_.find(step_of(call));
     if (found == gradients_.end()) return call.inputs;
-    const int sharing = sharing_[{step_of(call), trace_.spans.name[call.span].index}];
+    const int groups = groups_of(call);
     CallInput list;
     list.kind = CallInput::Kind::kList;
     for (const CallInput& gradient : found->second) list.items.push_back(gradient);
-    if (sharing > 1) {  // which tensors are whose is not known: one of the mean size
-      CallInput part{CallInput::Kind::kTensor, list.items[0].dtype, {list.elements() / sharing}, {}, {}, {}};
+    if (groups > 1) {  // which tensors are whose is not known: one of the mean size
+      CallInput part{CallInput::Kind::kTensor, list.items[0].dtype, {list.elements() / groups}, {}, {}, {}};
       list.items = {part};
     }
     Inputs inputs = parsed(call.inputs);
@@ -157,7 +167,8 @@ class Completer {
   std::unordered_map<StringId, Inputs> parsed_;
   std::unordered_map<StringId, StringId> typed_;
   std::map<StepKey, Inputs> gradients_;
-  std::map<std::pair<StepKey, uint32_t>, int> sharing_;  // of calls of one kind in a step
+  // By step and span around them: how many calls there are of each kind.
+  std::map<std::pair<StepKey, uint32_t>, std::map<uint32_t, int>> calls_;
 };
 
 }  // namespace

@@ -10,8 +10,9 @@ namespace hone::trace::link {
 // Rewrites Call::inputs:
 // - tensors in lists get the type of the tensor of the same shape that was last used before;
 // - operators that update parameters (fused or foreach) get the gradients of their step for the lists that
-//   are missing, each once, however many micro-batches it was summed over. Where a step has several such
-//   calls of one kind, each gets its part.
+//   are missing, each once, however many micro-batches it was summed over. An optimizer that goes over its
+//   tensors in several groups calls every kind that often, or a multiple of it: then each call gets its part.
+//   One that calls some kind only once has one group, and calls each kind for all of its tensors.
 // Steps must be assigned.
 void complete_inputs(Trace& trace, const SpanNesting& nesting);
 

@@ -61,6 +61,36 @@ TEST(CompleteInputs, DivideTheGradientsAmongSeveralUpdatesOfAStep) {
   EXPECT_EQ(inputs_of(program, second), "(f32[16]) (f32[16]) ()");
 }
 
+// Adam by lists multiplies parameters (decay) and second moments: two calls of one kind, each for all tensors.
+TEST(CompleteInputs, GiveEachOperationOfAnOptimizerAllTensors) {
+  Program program;
+  program.op(program.backward, "torch::autograd::AccumulateGrad", 0, 1, "f32[8,4]");
+  const uint32_t clip = program.op(program.main, "aten::_foreach_mul_", 2, 1, "() =0.5");
+  program.op(program.main, "Optimizer.step#AdamW.step", 10, 20);
+  program.op(program.main, "aten::_foreach_lerp_", 11, 1, "() () =0.1");
+  const uint32_t decay = program.op(program.main, "aten::_foreach_mul_", 13, 1, "() =0.99");
+  const uint32_t moment = program.op(program.main, "aten::_foreach_mul_", 15, 1, "() =0.999");
+  all_in_step(program, 0);
+  complete(program);
+  EXPECT_EQ(inputs_of(program, clip), "(f32[8,4]) =0.5");
+  EXPECT_EQ(inputs_of(program, decay), "(f32[8,4]) =0.99");
+  EXPECT_EQ(inputs_of(program, moment), "(f32[8,4]) =0.999");
+}
+
+TEST(CompleteInputs, DivideTheGradientsAmongTheGroupsOfAnOptimizer) {
+  Program program;
+  program.op(program.backward, "torch::autograd::AccumulateGrad", 0, 1, "f32[8,4]");
+  for (const double at : {10.0, 20.0}) {
+    program.op(program.main, "aten::_foreach_lerp_", at, 1, "() () =0.1");
+    program.op(program.main, "aten::_foreach_mul_", at + 2, 1, "() =0.99");
+    program.op(program.main, "aten::_foreach_mul_", at + 4, 1, "() =0.999");
+  }
+  all_in_step(program, 0);
+  complete(program);
+  EXPECT_EQ(inputs_of(program, 1), "(f32[16]) (f32[16]) =0.1");
+  EXPECT_EQ(inputs_of(program, 2), "(f32[16]) =0.99");
+}
+
 TEST(CompleteInputs, CountAGradientOnceThatMicroBatchesAddUp) {
   Program program;
   for (int batch = 0; batch < 3; ++batch) {
