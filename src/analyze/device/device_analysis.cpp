@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -33,31 +34,20 @@
 namespace hone::analyze::device {
 namespace {
 
-// What stands in the floor's row is all busy time then.
-void claim_no_floor(Analysis& analysis) {
-  for (LedgerRow& row : analysis.ledger) {
-    if (row.cause != Cause::kFloor) continue;
-    row.title =
-        fmt::format(fmt::runtime(unjudged_busy().title), fmt::arg("share", format_percent(row.share)));
-    if (!row.evidence.empty()) row.evidence.erase(row.evidence.begin());  // its time at the roofs
+// Of what little is known of, no part is called needed: all of it stands in the row of what is not judged.
+void claim_no_floor(Accounts& accounts) {
+  Account& floor = accounts[static_cast<std::size_t>(Cause::kFloor)];
+  Account& unjudged = accounts[static_cast<std::size_t>(Cause::kUnjudged)];
+  unjudged.ms += std::exchange(floor.ms, 0);
+  for (std::size_t k = 0; k < floor.window_ms.size(); ++k)
+    unjudged.window_ms[k] += std::exchange(floor.window_ms[k], 0);
+  for (AccountEntry& entry : floor.entries) {
+    entry.rule = general_rule(Cause::kUnjudged);
+    unjudged.entries.push_back(std::move(entry));
   }
-}
-
-// What nothing is known of stands in the floor's row, which must say so.
-void admit_unjudged(Analysis& analysis) {
-  constexpr double kMatters = 0.05;  // of the step
-  double unjudged_ms = 0;
-  for (const OperatorTime& row : analysis.operators)
-    if (row.flops <= 0 && row.bytes <= 0 && row.main_cause == Cause::kFloor) unjudged_ms += row.ms.median;
-  const double step_ms = analysis.step.ms.median;
-  if (unjudged_ms < kMatters * step_ms) return;
-  for (LedgerRow& row : analysis.ledger) {
-    if (row.cause != Cause::kFloor) continue;
-    const std::string part = fixed_ms(std::min(unjudged_ms, row.ms), step_ms);
-    row.title += fmt::format(", as far as that is known; for {} it is not", part);
-    row.evidence.push_back(
-        fmt::format("{} in operators whose FLOPs and bytes are not known: not judged", part));
-  }
+  floor.entries.clear();
+  std::stable_sort(unjudged.entries.begin(), unjudged.entries.end(),
+                   [](const AccountEntry& a, const AccountEntry& b) { return a.ms > b.ms; });
 }
 
 // Of what no operator says what it needs, counters do: as the kernel stands.
@@ -323,6 +313,8 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   const trace::HostUse use = total_host_use(trace, study.timelines[study.headline].rank);
   for (Metric& metric : host_use_metrics(use, gains.unrecorded_ms()))
     analysis.targets.push_back(std::move(metric));
+  analysis.floor_known = study.roofs.known() && tables.coverage.costed_share >= kJudgedShare;
+  if (!analysis.floor_known) claim_no_floor(accounts);
   Diagnosis diagnosis = diagnose(study, accounts, gains, others.late);
   analysis.source = options.source;
   analysis.subject = Subject::kDeviceProgram;
@@ -351,11 +343,6 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.counted_kernels = counted_kernels(study);
   analysis.phases = std::move(tables.phases);
   analysis.coverage = std::move(tables.coverage);
-  analysis.floor_known = study.roofs.known() && analysis.coverage->costed_share >= kJudgedShare;
-  if (!analysis.floor_known)
-    claim_no_floor(analysis);
-  else
-    admit_unjudged(analysis);
   if (gains.has_launches()) tell_judged_by_counters(study, accounts, analysis);
   analysis.roof_lines = roof_lines(study.roofs);
   analysis.roofs_source = study.roofs.source;

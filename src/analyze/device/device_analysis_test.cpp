@@ -96,8 +96,8 @@ TEST(DeviceAnalysis, DoesNotCallADeviceOfUnknownRoofsHealthy) {
   const auto analysis = analyze_device_trace(program("Frobnicator 9000"), Roofs{}, {});
   ASSERT_TRUE(analysis.ok());
   EXPECT_FALSE(analysis->floor_known);
-  ASSERT_EQ(analysis->ledger.front().cause, Cause::kFloor);
-  EXPECT_THAT(analysis->ledger.front().title, HasSubstr("too little is known"));
+  ASSERT_EQ(analysis->ledger.front().cause, Cause::kUnjudged);
+  EXPECT_THAT(analysis->ledger.front().title, HasSubstr("not known what they need"));
   for (const std::string& line : analysis->ledger.front().evidence)
     EXPECT_THAT(line, Not(HasSubstr("roofs")));
   EXPECT_FALSE(analysis->verdict.healthy());
@@ -161,7 +161,7 @@ TEST(DeviceAnalysis, SaysLoudlyThatADeviceIsUnknown) {
   EXPECT_THAT(analysis->warnings, Contains(HasSubstr("Frobnicator 9000")));
   EXPECT_NEAR(sum(*analysis), analysis->step.ms.median, 1e-6);
   for (const LedgerRow& row : analysis->ledger)
-    EXPECT_TRUE(row.cause == Cause::kFloor || !is_busy(row.cause)) << cause_name(row.cause);
+    EXPECT_TRUE(row.cause == Cause::kUnjudged || !is_busy(row.cause)) << cause_name(row.cause);
 }
 
 TEST(DeviceAnalysis, TakesTheRoofsThatAreGiven) {

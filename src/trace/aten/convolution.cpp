@@ -239,6 +239,27 @@ constexpr Entry kConvolutionTable[] = {
 
 std::span<const Entry> convolution_operators() { return kConvolutionTable; }
 
+std::optional<ConvolutionGroups> convolution_groups(std::string_view kind,
+                                                    std::span<const CallInput> inputs) {
+  struct Call {
+    std::string_view kind;
+    const Positions& positions;
+    bool transposed = false;
+  };
+  static constexpr Call kCalls[] = {{"aten::cudnn_convolution", kCudnn},
+                                    {"aten::cudnn_convolution_transpose", kCudnnTransposed, true},
+                                    {"aten::cudnn_convolution_relu", kCudnnRelu},
+                                    {"aten::cudnn_convolution_add_relu", kCudnnAddRelu},
+                                    {"aten::convolution", kGeneral},
+                                    {"aten::_convolution", kGeneral},
+                                    {"aten::convolution_backward", kBackwardPositions}};
+  const auto* call = std::ranges::find(kCalls, kind, &Call::kind);
+  if (call == std::end(kCalls)) return std::nullopt;
+  const auto g = geometry_of(Args(inputs, false), call->positions, call->transposed);
+  if (!g || g->groups < 1 || g->input.size() < 3) return std::nullopt;
+  return ConvolutionGroups{g->groups, g->input[1] / g->groups};
+}
+
 bool complete_convolution(std::string_view kind, std::span<const int64_t> output,
                           std::vector<CallInput>& inputs) {
   if (kind != "aten::cudnn_convolution" && kind != "aten::convolution") return false;

@@ -41,6 +41,16 @@ struct CallCost {
 // operator is unknown, calls other operators to do its work, or its inputs do not tell.
 std::optional<CallCost> call_cost(std::string_view kind, std::span<const CallInput> inputs);
 
+// Into how many groups a convolution divides its channels, and how many channels of the input each has.
+struct ConvolutionGroups {
+  int64_t groups = 1;
+  int64_t channels = 0;
+
+  friend bool operator==(const ConvolutionGroups&, const ConvolutionGroups&) = default;
+};
+// Nothing where the operator is no convolution, or its inputs do not tell.
+std::optional<ConvolutionGroups> convolution_groups(std::string_view kind, std::span<const CallInput> inputs);
+
 // Fills in what a recorder of shapes alone leaves out of a convolution's call: strides, paddings and groups
 // with which its output has the shape `output`. False: another operator, nothing is missing, or nothing fits.
 bool complete_convolution(std::string_view kind, std::span<const int64_t> output,

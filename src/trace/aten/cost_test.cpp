@@ -181,6 +181,25 @@ constexpr ByHand kByHand[] = {
     {"triton_poi_fused_mul_silu_split_3", "bf16[10,40] bf16[10,20] =200", kPointwise, 1000, 800, 400},
 };
 
+TEST(AtenCost, TellsTheGroupsOfConvolutions) {
+  const auto groups = [](std::string_view kind, std::string_view inputs) {
+    const auto parsed = parse_call_inputs(inputs);
+    EXPECT_TRUE(parsed.ok());
+    return convolution_groups(kind, *parsed);
+  };
+  const auto forward = groups("aten::cudnn_convolution",
+                              "f32[4,768,149] f32[768,48,128] =[64] =[1] =[1] =16 =True =False =True");
+  ASSERT_TRUE(forward.has_value());
+  EXPECT_EQ(forward->groups, 16);
+  EXPECT_EQ(forward->channels, 48);
+  const auto backward = groups("aten::convolution_backward",
+                               "f32[4,768,150] f32[4,768,149] f32[768,48,128] =[768] =[1] =[64] =[1] =False "
+                               "=[0] =16 =[True,True,True]");
+  ASSERT_TRUE(backward.has_value());
+  EXPECT_EQ(backward->groups, 16);
+  EXPECT_EQ(groups("aten::mm", "f32[3,4] f32[4,5]"), std::nullopt);
+}
+
 TEST(CallCost, IsWhatTheDefinitionSays) {
   for (const ByHand& expected : kByHand) {
     const auto found = cost(expected.kind, expected.inputs);

@@ -21,7 +21,7 @@ TEST(AccumulateGrads, FuseWithNothing) {
   made.end_step();
   const BusySplit split = made.split();
   for (const uint32_t work : {before, in_accumulate_grad, after})
-    EXPECT_EQ(split.works[work].rule, Rule::kFloor);
+    EXPECT_EQ(split.works[work].rule, Rule::kUnjudgedWork);
   EXPECT_EQ(works_of_accumulate_grads(made.trace(), made.timeline(),
                                       find_accumulate_grads(made.trace(), made.timeline())),
             (std::vector<char>{0, 1, 0}));

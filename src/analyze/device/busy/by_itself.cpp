@@ -7,6 +7,7 @@
 
 #include "analyze/cost.h"
 #include "analyze/device/busy/busy_rules.h"
+#include "trace/aten/cost.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -83,6 +84,22 @@ Seen is_slow_channels_first(const LoneWork& lone) {
   if (!lone.kernel().channels_first || lone.fraction >= kFastChannelsFirst || !is_image(lone.inputs()))
     return std::nullopt;
   return spare(lone, std::min(lone.ns, lone.floor_ns / kChannelsLastNorm));
+}
+
+// Above its floor, but nothing is known that would help.
+Seen stays(const LoneWork& lone) {
+  const double share = std::clamp(lone.floor_ns / lone.ns, 0.0, 1.0);
+  return ClaimedWork{lone.work, lone.ns, share, 1 - share};
+}
+
+// Its type, its order of images and its number of blocks may be wrong as well: with the groups it stays slow.
+Seen is_slow_for_its_groups(const LoneWork& lone) {
+  constexpr int64_t kDepthwise = 1;  // a channel a group: bound by memory, as passes are
+  if (lone.op->op_class != trace::OperatorClass::kConvolution || lone.ns < kShortWorkNs ||
+      lone.fraction >= kPoorGroupedConvolution)
+    return std::nullopt;
+  const auto groups = trace::aten::convolution_groups(lone.op->kind, lone.inputs());
+  return groups && groups->groups > 1 && groups->channels > kDepthwise ? stays(lone) : std::nullopt;
 }
 
 KernelMath enough(const LoneWork& lone) {
@@ -162,10 +179,17 @@ Seen has_small_grid(const LoneWork& lone) {
   return blocks > 0 && blocks < lone.view.roofs.multiprocessors ? is_slow(lone) : std::nullopt;
 }
 
-// Above its floor, but nothing is known that would help.
-Seen stays(const LoneWork& lone) {
-  const double share = std::clamp(lone.floor_ns / lone.ns, 0.0, 1.0);
-  return ClaimedWork{lone.work, lone.ns, share, 1 - share};
+// Nobody knows what it needs.
+Seen is_unjudged(const LoneWork& lone) {
+  if (lone.knows_floor) return std::nullopt;
+  return ClaimedWork{lone.work, lone.ns, 0.0};
+}
+
+// Whatever it needs, most of the device does not work for it.
+Seen has_few_blocks(const LoneWork& lone) {
+  const double blocks = lone.view.blocks(lone.work);
+  const bool few = blocks > 0 && blocks < kFewBlocks * lone.view.roofs.multiprocessors;
+  return few && lone.ns >= kLongOfFewBlocksNs ? is_unjudged(lone) : std::nullopt;
 }
 
 struct Look {
@@ -181,6 +205,7 @@ constexpr Look kLooks[] = {
     {Known::kOperator, Rule::kStridedCopies, changes_strides},
     {Known::kOperator, Rule::kWrittenBroadcasts, writes_broadcast},
     {Known::kOperator, Rule::kAppendByCopy, appends},
+    {Known::kFloor, Rule::kGroupedConvolutions, is_slow_for_its_groups},
     {Known::kFloor, Rule::kChannelsFirstImages, is_slow_channels_first},
     {Known::kFloor, Rule::kF64Arithmetic, is_f64},
     {Known::kFloor, Rule::kTf32Products, is_tf32},
@@ -194,10 +219,9 @@ constexpr Look kLooks[] = {
 
 // Those that ask how slow it is, and not why: counters know more.
 constexpr Look kSlowLooks[] = {
-    {Known::kFloor, Rule::kRowsAddedInTurn, adds_rows},
-    {Known::kFloor, Rule::kSmallGrids, has_small_grid},
-    {Known::kFloor, Rule::kSlowKernels, is_slow},
-    {Known::kFloor, Rule::kFloor, stays},
+    {Known::kKernel, Rule::kFewBlocks, has_few_blocks}, {Known::kKernel, Rule::kUnjudgedWork, is_unjudged},
+    {Known::kFloor, Rule::kRowsAddedInTurn, adds_rows}, {Known::kFloor, Rule::kSmallGrids, has_small_grid},
+    {Known::kFloor, Rule::kSlowKernels, is_slow},       {Known::kFloor, Rule::kFloor, stays},
 };
 
 std::optional<Claim> first_seen(std::span<const Look> looks, const LoneWork& lone) {

@@ -172,5 +172,56 @@ TEST(GeneratedKernels, AreSlowOnlyFarBelowTheirRoof) {
   EXPECT_EQ(alone(words).rule, Rule::kSlowKernels);
 }
 
+// Its FLOPs and bytes are not known, as those of a detector's nms.
+WorkSplit unknown_work(double us, uint32_t blocks) {
+  Works made;
+  made.run({.kind = "torchvision::nms", .op_class = OperatorClass::kOther, .us = us});
+  if (blocks > 0) made.give_blocks(blocks);
+  made.end_step();
+  return made.split().works.at(0);
+}
+
+TEST(WorksOfUnknownCost, AreNotCalledNeeded) {
+  const WorkSplit split = unknown_work(500, 0);
+  EXPECT_EQ(split.rule, Rule::kUnjudgedWork);
+  EXPECT_EQ(split.of(Cause::kUnjudged), 1);
+  EXPECT_EQ(split.of(Cause::kFloor), 0);
+  EXPECT_EQ(split.target_ns, 500e3);
+}
+
+TEST(WorksOfUnknownCost, AreSlowWhereOneBlockWorksForLong) {
+  EXPECT_EQ(unknown_work(500, 1).rule, Rule::kFewBlocks);
+  EXPECT_EQ(unknown_work(500, 1).target_ns, 500e3) << "no remedy is known";
+  EXPECT_EQ(unknown_work(500, 132).rule, Rule::kUnjudgedWork);
+  EXPECT_EQ(unknown_work(20, 1).rule, Rule::kUnjudgedWork);
+}
+
+// Half a percent of its roof, in either type; with one group it would be a matter of the type.
+WorkSplit convolution_of_length_128(DType dtype, int groups) {
+  WorkWords words{.kind = "aten::cudnn_convolution",
+                  .op_class = OperatorClass::kConvolution,
+                  .dtype = dtype,
+                  .flops = 5.6e9,
+                  .us = 3500,
+                  .kernel = dtype == DType::kF32 ? "implicit_convolve_sgemm" : "sm90_xmma_fprop_bf16"};
+  words.inputs = "f32[4,768,149] f32[768," + std::to_string(768 / groups) +
+                 ",128] =[64] =[1] =[1] =" + std::to_string(groups) + " =True =False =True";
+  Works made;
+  made.run(words);
+  made.give_blocks(64);
+  made.end_step();
+  return made.split().works.at(0);
+}
+
+TEST(GroupedConvolutions, FarBelowTheirRoofHaveNoRemedy) {
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    const WorkSplit split = convolution_of_length_128(dtype, 16);
+    EXPECT_EQ(split.rule, Rule::kGroupedConvolutions) << dtype_name(dtype);
+    EXPECT_EQ(split.target_ns, 3500e3) << dtype_name(dtype);
+    EXPECT_GT(split.of(Cause::kKernelInefficiency), 0.9) << dtype_name(dtype);
+  }
+  EXPECT_EQ(convolution_of_length_128(DType::kBF16, 1).rule, Rule::kSmallGrids);
+}
+
 }  // namespace
 }  // namespace hone::analyze::device

@@ -39,7 +39,7 @@ void give(const Claim& claim, const ClaimedWork& row, WorkSplit& split) {
   split.target_ns = row.target_ns;
   if (!row.floor_share || !is_busy(split.cause())) return;
   const double floor = std::clamp(*row.floor_share, 0.0, 1.0);
-  split.share = {floor, 0, 0, 0, 0};
+  split.share = {floor, 0, 0, 0, 0, 0};
   split.share[at(split.cause())] += 1 - floor - row.slack_share;
   split.share[at(Cause::kKernelInefficiency)] += row.slack_share;
 }

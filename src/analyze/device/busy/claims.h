@@ -12,7 +12,7 @@
 
 namespace hone::analyze::device {
 
-inline constexpr int kBusyCauses = 5;  // floor to kernel_inefficiency, as in Cause
+inline constexpr int kBusyCauses = 6;  // floor to unjudged, as in Cause
 
 constexpr double kGone = -1;  // the work is not launched at all
 
@@ -41,7 +41,7 @@ inline ClaimedWork along(uint32_t work, double target_ns = kGone) { return {work
 
 // What became of one work: its time divided over the causes of busy time, and the rule that keeps it.
 struct WorkSplit {
-  std::array<double, kBusyCauses> share = {1, 0, 0, 0, 0};  // of the work's time; they add up to 1
+  std::array<double, kBusyCauses> share = {1, 0, 0, 0, 0, 0};  // of the work's time; they add up to 1
   Rule rule = Rule::kFloor;
   double target_ns = 0;  // what the work takes once that rule's fix is made; kGone
 

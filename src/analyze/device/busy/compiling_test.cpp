@@ -27,15 +27,15 @@ TEST(Compiling, TakesTheWorksThatItLaunchesWithIt) {
     EXPECT_EQ(works[work].cause(), Cause::kCompile);
     EXPECT_EQ(works[work].target_ns, kGone);
   }
-  EXPECT_EQ(works[0].cause(), Cause::kFloor);
-  EXPECT_EQ(works[after].cause(), Cause::kFloor);
+  EXPECT_EQ(works[0].cause(), Cause::kUnjudged);
+  EXPECT_EQ(works[after].cause(), Cause::kUnjudged);
   // 40 µs of the device are compilation's; the two others are not.
   const Accounts accounts = make_accounts(study, 0);
   double compiled = 0;
   for (const AccountEntry& entry : accounts[at(Cause::kCompile)].entries)
     compiled += entry.op == kNothing ? 0 : entry.ms;
   EXPECT_NEAR(compiled, 0.040, 1e-6);
-  EXPECT_NEAR(accounts[at(Cause::kFloor)].ms, 0.040, 1e-6);
+  EXPECT_NEAR(accounts[at(Cause::kUnjudged)].ms, 0.040, 1e-6);
 }
 
 }  // namespace

@@ -64,14 +64,14 @@ TEST(MicroBatches, AreNotSeveralLossesOfOneNetwork) {
   made.run(gradient_pass(5));
   made.end_step();
   ASSERT_EQ(sums.size(), 2u);
-  for (const uint32_t sum : sums) EXPECT_EQ(made.split().works[sum].rule, Rule::kFloor);
+  for (const uint32_t sum : sums) EXPECT_EQ(made.split().works[sum].rule, Rule::kUnjudgedWork);
 }
 
 TEST(MicroBatches, DoNotShowWhereEveryGradientIsAdded) {
   Works made;
   for (const uint32_t sum : accumulate(made, 2, true)) {
-    EXPECT_EQ(made.split().works[sum].rule, Rule::kFloor);
-    EXPECT_EQ(made.split().works[sum].cause(), Cause::kFloor);
+    EXPECT_EQ(made.split().works[sum].rule, Rule::kUnjudgedWork);
+    EXPECT_EQ(made.split().works[sum].cause(), Cause::kUnjudged);
   }
 }
 

@@ -47,7 +47,7 @@ TEST(PointwiseSeries, AreReachedByCopiesAndAddTheirBiasesAlone) {
     EXPECT_EQ(split.works[work].target_ns, kGone);
   }
   EXPECT_NE(split.works[product].rule, Rule::kSeriesConvolutionOfSize1);
-  EXPECT_EQ(split.works[after].rule, Rule::kFloor) << "the pass that stays of the chain";
+  EXPECT_EQ(split.works[after].rule, Rule::kUnjudgedWork) << "the pass that stays of the chain";
 }
 
 TEST(PointwiseSeries, AreFollowedByPassesAgainstTheirOrder) {

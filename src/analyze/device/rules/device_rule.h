@@ -43,7 +43,7 @@ enum class Scope : uint8_t {
 
 // What removing it wins.
 enum class GainModel : uint8_t {
-  kNone,          // no other way is known
+  kNone,          // nothing is known that would help
   kWorks,         // its works take what their claims say
   kWithoutWorks,  // likewise, all of them gone: of what is left of its cause, hiding wins its share
   kShorterWorks,  // likewise, but a way of its own beside hiding

@@ -20,6 +20,43 @@ constexpr DeviceRule kInefficiencyRules[] = {
              .hone = kOtherKernelsOfHone,
              .native = "try other algorithms for these shapes (cublasLtMatmulAlgoGetHeuristic, the "
                        "heuristics of cuDNN)"}},
+    {.rule = Rule::kUnjudgedWork,
+     .id = "unjudged_work",
+     .cause = Cause::kUnjudged,
+     .gain = GainModel::kNone,
+     .threshold = 1.0,
+     .title = "{ms} per step goes to kernels of which it is not known what they need",
+     .summary = "{count:kernels} a step whose FLOPs and bytes are not known: not judged",
+     .item = kWorkItem},
+    {.rule = Rule::kFewBlocks,
+     .id = "few_blocks",
+     .cause = Cause::kUnjudged,
+     .precedence = Precedence::kByItself,
+     .gain = GainModel::kNone,
+     .threshold = 0.03,
+     .title = "{ms} per step goes to long kernels of so few blocks that most of the device is idle",
+     .summary = "{count:kernels} a step with blocks for less than an eighth of the multiprocessors: {ms}; "
+                "their FLOPs "
+                "and bytes are not known",
+     .item = kWorkItem,
+     .word = "leaves most of the device idle: it has few blocks",
+     .fix = {.native =
+                 "look for another implementation of it, or leave it: no remedy is known that was seen to "
+                 "help"}},
+    {.rule = Rule::kGroupedConvolutions,
+     .id = "grouped_convolutions",
+     .cause = Cause::kKernelInefficiency,
+     .precedence = Precedence::kByItself,
+     .gain = GainModel::kNone,
+     .threshold = 0.03,
+     .title = "{ms} per step is lost in grouped convolutions far below their roof",
+     .summary = "{count:kernels} a step of convolutions whose channels are divided into groups: {ms} above "
+                "their floors",
+     .item = kWorkItem,
+     .word = "a grouped convolution, far below its roof",
+     .fix = {.native =
+                 "leave them, or measure the same model without groups: no remedy is known that was seen to "
+                 "help; larger batches and a search for other kernels were seen not to"}},
     {.rule = Rule::kOddSizes,
      .id = "odd_sizes",
      .cause = Cause::kKernelInefficiency,

@@ -6,13 +6,13 @@
 namespace hone::analyze::device {
 
 enum class Rule : uint8_t {
-  // What is said of a cause where nothing more specific is known: one each, in the order of Cause
-  // (but for kUnjudged).
+  // What is said of a cause where nothing more specific is known: one each, in the order of Cause.
   kFloor,
   kWideArithmetic,
   kLayoutChanges,
   kUnfusedTraffic,
   kKernelsBelowRoof,
+  kUnjudgedWork,
   kSlowLaunches,
   kHostWaits,
   kInputWaits,
@@ -63,6 +63,9 @@ enum class Rule : uint8_t {
   kLongConvolutionKernels,
   kRepeatedWeightGathers,
   kChannelsFirstBatchNorm,
+  // What is slow while no remedy is known.
+  kFewBlocks,
+  kGroupedConvolutions,
   // What only hardware counters tell of a kernel.
   kUncoalesced,
   kBankConflicts,

@@ -28,10 +28,7 @@ const DeviceRule& row_of(Rule rule) {
   return *rows[static_cast<std::size_t>(rule)];
 }
 
-Rule general_rule(Cause cause) {
-  if (cause == Cause::kUnjudged) return Rule::kFloor;
-  return static_cast<Rule>(static_cast<int>(cause) - (cause > Cause::kUnjudged ? 1 : 0));
-}
+Rule general_rule(Cause cause) { return static_cast<Rule>(cause); }
 
 const DeviceRule& row_of(Cause cause, Rule rule) {
   const DeviceRule& own = row_of(rule);

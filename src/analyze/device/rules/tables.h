@@ -16,8 +16,7 @@ std::span<const DeviceRule> host_rules();
 std::span<const DeviceRule> ranks_rules();
 
 const DeviceRule& row_of(Rule rule);
-// What is said of a cause where nothing more specific is known. What is not judged has no row of its own in
-// ledgers of devices: it stands in the floor's, which says so.
+// What is said of a cause where nothing more specific is known.
 Rule general_rule(Cause cause);
 // The row that speaks for time of a cause that a rule has: the rule's own, or of another cause's time the
 // general one.
