@@ -144,6 +144,7 @@ double Gains::of(Rule rule) const {
   const DeviceRule& row = row_of(rule);
   switch (row.gain) {
     case GainModel::kNone:
+    case GainModel::kUnknown:
       return 0;
     case GainModel::kWorks:
     case GainModel::kWithoutWorks:

@@ -387,8 +387,8 @@ class Diagnoser {
     for (const RuleGain& each : by_gain(account)) {
       const DeviceRule& rule = row_of(cause, each.row->rule);
       const double ms = each.ms, gain = std::min(left, each.gain_ms);
-      const bool slow_for_good = rule.gain == GainModel::kNone;
-      if (ms / step() < rule.threshold || (!slow_for_good && gain < kWorthSaying * gains_.unrecorded_ms()))
+      const bool no_remedy = rule.gain == GainModel::kUnknown;
+      if (ms / step() < rule.threshold || (!no_remedy && gain < kWorthSaying * gains_.unrecorded_ms()))
         continue;
       left -= gain;
       const std::vector<const AccountEntry*> entries = entries_of(account, each.row->rule);

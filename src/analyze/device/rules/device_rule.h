@@ -43,8 +43,9 @@ enum class Scope : uint8_t {
 
 // What removing it wins.
 enum class GainModel : uint8_t {
-  kNone,          // nothing is known that would help
-  kWorks,         // its works take what their claims say
+  kNone,     // no other way is known
+  kUnknown,  // likewise, and it is a finding all the same: that it is slow and that nothing is known to help
+  kWorks,    // its works take what their claims say
   kWithoutWorks,  // likewise, all of them gone: of what is left of its cause, hiding wins its share
   kShorterWorks,  // likewise, but a way of its own beside hiding
   kJoinedTurns,   // loops do all turns in one call
