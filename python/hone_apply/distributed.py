@@ -26,7 +26,8 @@ class Buckets:
             users = edits.is_in_users_code(frame)
             value = "True, bucket_cap_mb=%d" % self.MEGABYTES
             log.applied(self.NAME, "gradients are reduced in place, in buckets of %d MB" % self.MEGABYTES,
-                        log.guarded(self.NAME, edits.keyword_in_call, frame, "gradient_as_bucket_view", value)
+                        log.guarded(self.NAME, edits.keyword_in_call, frame, "gradient_as_bucket_view", value,
+                                    "DistributedDataParallel")
                         if users else None)
 
         cls.__init__ = __init__

@@ -43,10 +43,11 @@ def is_users(filename):
     return not path.startswith(_LIBRARIES) and "/site-packages/" not in path and "/dist-packages/" not in path
 
 
-def keyword_in_call(frame, keyword, value):
-    """keyword=value as one more argument of the call that `frame` is in."""
-    call = _call_at(frame)
-    if call is None:
+def keyword_in_call(frame, keyword, value, called=None):
+    """keyword=value as one more argument of the call that `frame` is in; None where the call has that argument. `called`: the name
+    of what is called there, where Python does not know the place (before 3.11)."""
+    call = _call_at(frame, called)
+    if call is None or any(each.arg == keyword for each in call.keywords):
         return None
     text = "%s=%s" % (keyword, value)
     arguments = call.args + [each.value for each in call.keywords]
@@ -57,6 +58,21 @@ def keyword_in_call(frame, keyword, value):
     if isinstance(last, ast.GeneratorExp):
         return None  # may be without brackets of its own
     return _edit(frame, [_insertion(last.end_lineno, _column(frame, last.end_lineno, last.end_col_offset), ", " + text)])
+
+
+def times_argument(frame, keyword, position, factor, called=None):
+    """The argument of the call that `frame` is in, times `factor`."""
+    call = _call_at(frame, called)
+    if call is None:
+        return None
+    given = [each.value for each in call.keywords if each.arg == keyword] + call.args[position:position + 1]
+    if not given or any(isinstance(each, ast.Starred) for each in call.args[:position + 1]):
+        return None
+    value = given[0]
+    first, last = ("", "") if isinstance(value, (ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else ("(", ")")
+    insertions = [_insertion(value.lineno, _column(frame, value.lineno, value.col_offset), first)] if first else []
+    return _edit(frame, insertions + [_insertion(value.end_lineno, _column(frame, value.end_lineno, value.end_col_offset),
+                                                 "%s * %d" % (last, factor))])
 
 
 def before_loop(frame, text):
@@ -88,10 +104,21 @@ def around(frame, last_frame, head):
             if None in at or at[0] >= at[1]:
                 continue
             first, last = block[at[0]], block[at[1] - 1]
+            within_text = _lines_within_text(block[at[0]:at[1]])
             indented = [_insertion(line, 0, "    ") for line in range(first.lineno, last.end_lineno + 1)
-                        if linecache.getline(frame.f_code.co_filename, line).strip()]
+                        if line not in within_text and linecache.getline(frame.f_code.co_filename, line).strip()]
             return _edit(frame, [_own_line(first.lineno, " " * first.col_offset + head)] + indented)
     return None
+
+
+def _lines_within_text(statements):
+    """Lines that begin within a string: indented they would be another string."""
+    lines = set()
+    for statement in statements:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))):
+                lines.update(range(node.lineno + 1, node.end_lineno + 1))
+    return lines
 
 
 def after_import(module, text):
@@ -157,9 +184,9 @@ def _column(frame, line, bytes_before):
     return len(text.encode()[:bytes_before].decode())
 
 
-def _call_at(frame):
+def _call_at(frame, called=None):
     """The call expression that a frame is executing: by the instruction's position where Python knows it (3.11), otherwise
-    the only call of its line."""
+    the only call of its line, or the only one there of something of that name."""
     tree = _tree(frame)
     if tree is None:
         return None
@@ -172,7 +199,13 @@ def _call_at(frame):
                 return call
         return None
     calls = [call for call in calls if call.lineno <= frame.f_lineno <= call.end_lineno]
+    if len(calls) > 1:
+        calls = [call for call in calls if called and _name_of(call.func) == called]
     return calls[0] if len(calls) == 1 else None
+
+
+def _name_of(function):
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
 
 
 def _outermost(tree, inner, kinds, last=False):

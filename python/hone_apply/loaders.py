@@ -60,7 +60,7 @@ def _wrap_loader(module, name, changed):
         if edits.is_in_users_code(frame):
             first, *others = arguments.items()
             more = "".join(", %s=%r" % other for other in others)
-            edit = log.guarded(name, edits.keyword_in_call, frame, first[0], repr(first[1]) + more)
+            edit = log.guarded(name, edits.keyword_in_call, frame, first[0], repr(first[1]) + more, "DataLoader")
         log.applied(name, text, edit)
 
     cls.__init__ = __init__

@@ -38,7 +38,7 @@ class Fused:
             frame = edits.caller()
             users = edits.is_in_users_code(frame)
             log.applied(self.NAME, "%s updates all parameters in one kernel" % cls.__name__,
-                        log.guarded(self.NAME, edits.keyword_in_call, frame, "fused", "True") if users else None)
+                        log.guarded(self.NAME, edits.keyword_in_call, frame, "fused", "True", cls.__name__) if users else None)
 
         cls.__init__ = __init__
 

@@ -104,6 +104,51 @@ class Edits(unittest.TestCase):
                 last(loss)
             """))
 
+    def test_leaves_lines_of_a_string_as_they_are(self):
+        frames, made = [], []
+
+        class Kept:
+            def __init__(self, frame):
+                self.f_code, self.f_lineno, self.f_lasti = frame.f_code, frame.f_lineno, frame.f_lasti
+
+        program = 'out = call(1)\ntext = """one\n  two {x}\n"""\nmore = f"""{out}\n"""\nlast(text)\n'
+        path = run(program, call=lambda x: frames.append(Kept(sys._getframe(1))),
+                   last=lambda x: made.append(edits.around(frames[0], sys._getframe(1), "with narrow:")))
+        self.assertEqual(with_insertions(path, made[0]),
+                         'with narrow:\n    out = call(1)\n    text = """one\n  two {x}\n"""\n    more = f"""{out}\n"""\nlast(text)\n')
+
+    def test_multiplies_an_argument(self):
+        def times(program):
+            return self.edited(program, lambda frame: edits.times_argument(frame, "batch_size", 1, 2))
+
+        self.assertEqual(times("call([], batch_size=32)\n"), "call([], batch_size=32 * 2)\n")
+        self.assertEqual(times("call([], 32, True)\n"), "call([], 32 * 2, True)\n")
+        self.assertEqual(times("call([], batch_size=16 + 16)\n"), "call([], batch_size=(16 + 16) * 2)\n")
+
+    def test_knows_a_call_by_what_is_called_where_python_does_not_know_the_place(self):
+        class Line:
+            def __init__(self, code):
+                self.f_code, self.f_lineno = code, 1
+
+        class Code:
+            pass
+
+        for program, edit in (("x = AdamW(list(y), lr=2)\n", "x = AdamW(list(y), lr=2, fused=True)\n"),
+                              ("x = optim.AdamW(f(y), lr=2)\n", "x = optim.AdamW(f(y), lr=2, fused=True)\n"),
+                              ("x = AdamW(a()), AdamW(b())\n", None), ("x = A(f(y))\n", None)):
+            with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
+                file.write(program)
+            code = Code()
+            code.co_filename = file.name
+            made = edits.keyword_in_call(Line(code), "fused", "True", "AdamW")
+            self.assertEqual(made and with_insertions(file.name, made), edit)
+
+    def test_adds_no_keyword_that_is_there(self):
+        made = []
+        run("call(1, fused=False)\n", call=lambda *args, **kwargs: made.append(
+            edits.keyword_in_call(sys._getframe(1), "fused", "True")))
+        self.assertEqual(made, [None])
+
     def test_has_no_edit_where_the_two_calls_stand_in_different_functions(self):
         frames, made = [], []
         program = """\
