@@ -17,10 +17,12 @@ REQUEST = "HONE_APPLY"
 def begin():
     with open(os.environ[REQUEST], encoding="utf-8") as file:
         request = json.load(file)
-    from . import log, seeds
+    from . import log, seeds, trainers
     log.open_log(request["log"])
     seeds.begin(request.get("seed"))
     hooks = {module: [("seed", hook)] for module, hook in seeds.HOOKS.items()} if "seed" in request else {}
+    for module, hook in trainers.HOOKS.items():
+        hooks.setdefault(module, []).append(("trainers", hook))
     made = {name: log.guarded(name, _arrange, name, hooks) for name in request["changes"]}
     if request.get("switch"):
         from . import switching

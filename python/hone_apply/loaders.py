@@ -18,13 +18,13 @@ class Workers:
 
     def changed(self, module, dataset, kwargs):
         if kwargs.get("num_workers"):
-            log.refused(self.NAME, "the loader has %d processes already" % kwargs["num_workers"])
+            log.refused(self.NAME, "the loader's batches are prepared by %s already" % _processes(kwargs["num_workers"]))
             return None
         if isinstance(dataset, module.IterableDataset):
             log.refused(self.NAME, "each process would read an iterable data set from its beginning")
             return None
         workers = max(1, min(MOST_WORKERS, len(os.sched_getaffinity(0)) - 1))
-        return {"num_workers": workers, "persistent_workers": True}, "%d processes prepare batches" % workers
+        return {"num_workers": workers, "persistent_workers": True}, "batches are prepared by %s" % _processes(workers), str(workers)
 
 
 class PinMemory:
@@ -40,11 +40,16 @@ class PinMemory:
         if kwargs.get("pin_memory"):
             log.refused(self.NAME, "the loader pins its batches already")
             return None
-        return {"pin_memory": True}, "batches lie in pinned memory, from which copies are quicker and need not be waited for"
+        return ({"pin_memory": True}, "batches lie in pinned memory, from which copies are quicker and need not be waited for",
+                "True")
+
+
+def _processes(count):
+    return "%d process%s" % (count, "" if count == 1 else "es")
 
 
 def _wrap_loader(module, name, changed):
-    """`changed` gives (arguments of the loader, what they do) or None."""
+    """`changed` gives (arguments of the loader, what they do, what a trainer's argument for it is) or None."""
     cls = module.DataLoader
     original = cls.__init__
 
@@ -53,7 +58,7 @@ def _wrap_loader(module, name, changed):
         change = log.guarded(name, changed, module, dataset, kwargs)
         if change is None:
             return original(loader, dataset, *args, **kwargs)
-        arguments, text = change
+        arguments, text, value = change
         original(loader, dataset, *args, **dict(kwargs, **arguments))
         frame = edits.caller()
         edit = None
@@ -61,7 +66,7 @@ def _wrap_loader(module, name, changed):
             first, *others = arguments.items()
             more = "".join(", %s=%r" % other for other in others)
             edit = log.guarded(name, edits.keyword_in_call, frame, first[0], repr(first[1]) + more, "DataLoader")
-        log.applied(name, text, edit)
+        log.applied(name, text, edit, value)
 
     cls.__init__ = __init__
 

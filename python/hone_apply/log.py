@@ -47,8 +47,11 @@ def _once(change, status, text, **more):
     write(change=change, status=status, text=text, **more)
 
 
-def applied(change, text, where=None):
-    """It is in force from here on. `where`: an Edit of edits.py, as a dictionary: what a person would write."""
+def applied(change, text, where=None, value=None):
+    """It is in force from here on. `where`: an Edit of edits.py, as a dictionary: what a person would write, unless a trainer has an
+    argument for it; `value`: of that argument."""
+    from . import trainers
+    where = guarded(change, trainers.edit_for, change, value) or where
     _once(change, "applied", text, **({"edit": where} if where else {}))
 
 
