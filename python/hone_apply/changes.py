@@ -18,6 +18,7 @@ CHANGES = {
     "workers": loaders.Workers,
     "pin_memory": loaders.PinMemory,
     "non_blocking": loaders.NonBlocking,
+    "larger_batch": loaders.LargerBatch,
     "ddp_buckets": distributed.Buckets,
     "expandable_segments": process.ExpandableSegments,
     "threads_physical": process.PhysicalCores,

@@ -44,6 +44,59 @@ class PinMemory:
                 "True")
 
 
+class LargerBatch:
+    """Twice as many samples a batch, where PyTorch itself puts them together. It trains otherwise: what it wins is told a sample."""
+    NAME = "larger_batch"
+    FACTOR = 2
+    FEWEST_BATCHES = 4  # of a data set, after
+
+    def __init__(self):
+        self.made = set()  # sizes that are ours: libraries make a loader of another one's arguments
+
+    def hooks(self):
+        return {"torch.utils.data.dataloader": self.of_loaders}
+
+    def of_loaders(self, module):
+        cls = module.DataLoader
+        original = cls.__init__
+
+        @functools.wraps(original)
+        def __init__(loader, dataset, *args, **kwargs):
+            size = log.guarded(self.NAME, self.size, module, dataset, _given(args, kwargs))
+            if size is None:
+                return original(loader, dataset, *args, **kwargs)
+            larger = size * self.FACTOR
+            self.made.add(larger)
+            if args:
+                original(loader, dataset, larger, *args[1:], **kwargs)
+            else:
+                original(loader, dataset, **dict(kwargs, batch_size=larger))
+            frame = edits.caller()
+            edit = edits.is_in_users_code(frame) and log.guarded(self.NAME, edits.times_argument, frame, "batch_size", 1,
+                                                                 self.FACTOR, "DataLoader")
+            log.applied(self.NAME, "batches of %d samples instead of %d" % (larger, size), edit or None, self.FACTOR)
+
+        cls.__init__ = __init__
+
+    def size(self, module, dataset, given):
+        """Of the batches that the program asks for; None: it is left as it is."""
+        size, sampler = given.get("batch_size", 1), given.get("sampler")
+        if size is None or given.get("batch_sampler") is not None:
+            return log.refused(self.NAME, "the program puts its batches together itself")
+        if sampler is not None and not type(sampler).__module__.startswith("torch.utils.data"):
+            return log.refused(self.NAME, "the program draws its samples itself (%s)" % type(sampler).__name__)
+        if size in self.made:
+            return None
+        if not isinstance(dataset, module.IterableDataset) and len(dataset) < self.FEWEST_BATCHES * self.FACTOR * size:
+            return log.refused(self.NAME, "a data set of %d samples has too few batches as it is" % len(dataset))
+        return size
+
+
+def _given(args, kwargs):
+    """What a loader is asked for, by name, of what may stand without one."""
+    return dict(zip(("batch_size", "shuffle", "sampler", "batch_sampler"), args), **kwargs)
+
+
 def _processes(count):
     return "%d process%s" % (count, "" if count == 1 else "es")
 

@@ -59,6 +59,17 @@ TEST(ProgramForms, TellWhereNothingHelped) {
   EXPECT_THAT(program_html(report), Not(HasSubstr("What to write")));
 }
 
+TEST(ProgramForms, ShowTheLinesOfWhatIsOfferedApart) {
+  analyze::ProgramReport report = fabricate::program_report();
+  report.changes[2].outcome = analyze::ChangeOutcome::kOffered;
+  report.changes[2].diff = "+batch_size=32 * 2\n";
+  for (const std::string& form : {program_html(report), program_terminal(report, {200, false})}) {
+    EXPECT_THAT(form, HasSubstr("Offered: batches prepared in other processes"));
+    EXPECT_THAT(form, HasSubstr("+batch_size=32 * 2"));
+  }
+  EXPECT_THAT(report.diff, Not(HasSubstr("batch_size")));
+}
+
 // Programs read what earlier versions wrote under the same names.
 TEST(ProgramForms, JsonHoldsTheTimesTheOutcomesAndTheDiff) {
   const auto json = nlohmann::json::parse(program_json(fabricate::program_report()));

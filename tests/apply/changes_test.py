@@ -101,6 +101,13 @@ class Changes(unittest.TestCase):
             self.assertEqual(status(log, change), ["refused"], change)
         self.assertNotIn("applied", status(log, "fused_optimizer"))
 
+    def test_batches_are_larger_where_pytorch_puts_them_together(self):
+        said, log = run(["larger_batch"])
+        self.assertEqual(status(log, "larger_batch"), ["applied"])
+        self.assertEqual(said["batch_size"], 16)
+        self.assertEqual([each["text"] for each in log[0]["edit"]["insertions"]], [" * 2"])
+        self.assertEqual(status(run(["larger_batch"], program="modern_program.py")[1], "larger_batch"), ["refused"])
+
     def test_gradients_of_ranks_are_reduced_in_place_and_in_larger_buckets(self):
         said, log = run(["ddp_buckets"], program="distributed_program.py")
         self.assertEqual(status(log, "ddp_buckets"), ["applied"])

@@ -36,7 +36,7 @@ def main(steps):
             losses.append(loss.item())
             done += 1
     print(json.dumps({
-        "fused": optimizer.defaults["fused"], "workers": loader.num_workers, "types": sorted(set(model.types)),
+        "fused": optimizer.defaults["fused"], "workers": loader.num_workers, "batch_size": loader.batch_size, "types": sorted(set(model.types)),
         "loss_type": str(loss.dtype), "channels_last": model.conv.weight.is_contiguous(memory_format=torch.channels_last)
         and not model.conv.weight.is_contiguous(), "precision": torch.get_float32_matmul_precision(),
         "benchmark": torch.backends.cudnn.benchmark, "grads_were_none": nones,

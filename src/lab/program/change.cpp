@@ -30,6 +30,7 @@ constexpr Change kChanges[] = {
     {"workers", "batches prepared in other processes", "", Effect::kOrder, false},
     {"pin_memory", "batches in pinned memory", "", Effect::kNone, true},
     {"non_blocking", "copies that the host does not wait for", "", Effect::kNone, true, true},
+    {"larger_batch", "batches of twice as many samples", "", Effect::kTraining, false, false, {}, 2},
     {"ddp_buckets", "gradients reduced in place, in larger buckets", "", Effect::kNone, true},
     {"expandable_segments", "allocator with expandable segments", "", Effect::kNone, true},
     {"threads_physical", "a thread a core", "", Effect::kNone, false, true},
@@ -56,9 +57,9 @@ const std::vector<Remedy>& remedies() {
       {"unfused_traffic", {"compile"}},
       {"lone_casts", {"compile"}},
       {"written_broadcasts", {"compile"}},
-      {"kernels_below_roof", {"compile_max_autotune", "cudnn_benchmark"}},
+      {"kernels_below_roof", {"compile_max_autotune", "cudnn_benchmark", "larger_batch"}},
       {"slow_kernels", {"compile_max_autotune", "cudnn_benchmark"}},
-      {"slow_launches", {"compile_reduce_overhead", "fused_optimizer"}},
+      {"slow_launches", {"compile_reduce_overhead", "fused_optimizer", "larger_batch"}},
       {"launches_in_loops", {"compile_reduce_overhead"}},
       {"input_waits", {"workers", "pin_memory"}},
       {"file_waits", {"workers"}},
@@ -78,7 +79,7 @@ const std::vector<std::string_view>& remedies_of(Cause cause) {
       {Cause::kLayout, {"channels_last"}},
       {Cause::kAvoidableTraffic, {"compile"}},
       {Cause::kKernelInefficiency, {"channels_last", "threads_physical", "compile"}},
-      {Cause::kLaunch, {"compile", "fused_optimizer"}},
+      {Cause::kLaunch, {"compile", "fused_optimizer", "larger_batch"}},
       {Cause::kInput, {"workers"}},
       {Cause::kIo, {"workers"}},
   };
@@ -130,7 +131,9 @@ std::vector<Candidate> candidates(const analyze::Analysis& baseline) {
     }
   }
   std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
-    return a.predicted_gain_ms > b.predicted_gain_ms;
+    const bool a_is_last = a.change->effect == Effect::kTraining,
+               b_is_last = b.change->effect == Effect::kTraining;
+    return a_is_last != b_is_last ? b_is_last : a.predicted_gain_ms > b.predicted_gain_ms;
   });
   return found;
 }

@@ -17,6 +17,7 @@ enum class Effect {
   kNone,      // other orders of the same additions at most
   kRounding,  // narrower types
   kOrder,     // batches and random numbers come in another order
+  kTraining,  // it trains otherwise: numbers cannot be compared, so it is offered and not kept
 };
 
 struct Change {
@@ -28,6 +29,7 @@ struct Change {
   bool switches = false;    // can be switched off and on between steps of one run
   // Shorter for the same reason: tried only if this is dropped. Empty: none.
   std::string_view instead = {};
+  double samples = 1;  // in a step with it, of those without it
 };
 
 std::span<const Change> known_changes();
@@ -43,7 +45,7 @@ struct Candidate {
   std::string because;           // the finding's title
 };
 
-// Those to try, the largest prediction first. A change that several findings advise is predicted to win what they do
+// Those to try, the largest prediction first, and after them what is offered only: it is measured on top of what is kept. A change that several findings advise is predicted to win what they do
 // together, but no more than the step.
 std::vector<Candidate> candidates(const analyze::Analysis& baseline);
 

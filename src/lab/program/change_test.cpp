@@ -115,7 +115,7 @@ TEST(Candidates, OfAProgramOnTheCpuNeedNoDevice) {
   baseline.device = "cpu";
   baseline.step.ms.median = 100;
   baseline.findings = {finding("launch", analyze::Cause::kLaunch, 30)};
-  EXPECT_THAT(names(candidates(baseline)), ElementsAre("compile", "fused_optimizer"));
+  EXPECT_THAT(names(candidates(baseline)), ElementsAre("compile", "fused_optimizer", "larger_batch"));
 }
 
 }  // namespace

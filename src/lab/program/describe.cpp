@@ -12,6 +12,8 @@ analyze::ChangeOutcome outcome_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::kKept:
       return analyze::ChangeOutcome::kKept;
+    case Outcome::kOffered:
+      return analyze::ChangeOutcome::kOffered;
     case Outcome::kNoGain:
       return analyze::ChangeOutcome::kNoGain;
     case Outcome::kOtherNumbers:

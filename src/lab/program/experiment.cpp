@@ -223,7 +223,7 @@ class ProgramLoop {
       return false;
     }
     tried.runs.before_ms.push_back(before->step_ms);
-    tried.runs.after_ms.push_back(after->step_ms);
+    tried.runs.after_ms.push_back(after->step_ms / tried.candidate.change->samples);
     return true;
   }
 
@@ -232,10 +232,11 @@ class ProgramLoop {
     if (standing_ms_.size() < 2) return false;
     const double before_ms = median(standing_ms_);
     const double error = noise() * std::sqrt(1 + 1 / static_cast<double>(standing_ms_.size()));
-    if (std::log(after.step_ms / before_ms) < kClearlySlower * error) return false;
+    const double after_ms = after.step_ms / tried.candidate.change->samples;
+    if (std::log(after_ms / before_ms) < kClearlySlower * error) return false;
     tried.outcome = Outcome::kNoGain;
     tried.why = fmt::format("{:.2f} times as fast in its first run, beside {} without it",
-                            before_ms / after.step_ms, standing_ms_.size());
+                            before_ms / after_ms, standing_ms_.size());
     return true;
   }
 
@@ -253,6 +254,7 @@ class ProgramLoop {
     tried.edits.clear();
     for (const AppliedChange& each : done.changes)
       if (each.name == name && each.edit) tried.edits.push_back(*each.edit);
+    if (tried.candidate.change->effect == Effect::kTraining) return true;
     if (done.computed.empty()) return true;  // it may have ended before; accept() tells
     tried.numbers = compare_numbers(result_.unchanged, result_.again, done.computed, effect_with(name));
     tried.computed = done.computed;
@@ -276,7 +278,7 @@ class ProgramLoop {
       tried.why = fmt::format("it ended with exit status {}", *done.exit_status);
       return false;
     }
-    if (!done.computed.empty()) return true;
+    if (!done.computed.empty() || tried.candidate.change->effect == Effect::kTraining) return true;
     tried.outcome = Outcome::kOtherNumbers;
     tried.why = "neither losses nor outputs were seen with the change";
     return false;
@@ -320,10 +322,17 @@ class ProgramLoop {
     const std::size_t pairs = tried.runs.before_ms.size();
     const bool sure = tried.runs.least_speedup() > 1 && pairs > 1;
     if (speedup >= least_speedup(pairs) && sure) {
-      tried.outcome = Outcome::kKept;
+      const bool other_training = tried.candidate.change->effect == Effect::kTraining;
+      tried.outcome = other_training ? Outcome::kOffered : Outcome::kKept;
       tried.why =
           fmt::format("{:.2f} times as fast in {} pairs of runs ({:.2f} to {:.2f})", speedup,
                       tried.runs.before_ms.size(), tried.runs.least_speedup(), tried.runs.most_speedup());
+      if (other_training)
+        tried.why += fmt::format(
+            ", a sample: {}. It trains otherwise, so losses cannot be compared, and the learning rate may "
+            "have to follow; "
+            "yours to decide",
+            tried.text);
       return;
     }
     tried.outcome = Outcome::kNoGain;

@@ -35,6 +35,7 @@ struct ProgramExperimentOptions {
 
 enum class Outcome {
   kKept,
+  kOffered,  // more samples a second, of another training: the user's to choose
   kNoGain,
   kOtherNumbers,  // what is computed changed beyond what is allowed
   kRefused,       // by the change itself: unsafe here, or the program has it

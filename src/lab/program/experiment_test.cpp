@@ -138,6 +138,20 @@ TEST(ProgramLoop, DoesNotRunTheProgramWhereNothingIsAdvised) {
   EXPECT_EQ(program.runs, 0);
 }
 
+TEST(ProgramLoop, OffersALargerBatchByItsSamplesWithoutKeepingIt) {
+  MadeUpProgram program;
+  program.factors = {{"larger_batch", 1.4}};  // of twice the samples
+  program.losses = {{"larger_batch", 0.5}};
+  const ProgramExperiment result = run(program, {"larger_batch"});
+  ASSERT_EQ(result.changes.size(), 1u);
+  EXPECT_EQ(result.changes[0].outcome, Outcome::kOffered);
+  EXPECT_NEAR(result.changes[0].runs.speedup(), 2 / 1.4, 0.05);
+  EXPECT_THAT(result.changes[0].why, HasSubstr("losses cannot be compared"));
+  EXPECT_TRUE(result.together.before_ms.empty());
+  program.factors = {{"larger_batch", 2.1}};
+  EXPECT_EQ(run(program, {"larger_batch"}).changes[0].outcome, Outcome::kNoGain);
+}
+
 TEST(ProgramLoop, TakesNoMoreTimeThanItIsGiven) {
   MadeUpProgram program;
   const RunTrial made_up = program.runner();

@@ -80,6 +80,11 @@ Section lines_part(const ProgramReport& report) {
       without +=
           tag("li", with_code(change.title + ": " + change.did + "; where to write it could not be told"));
   if (!without.empty()) content += tag("ul", {{"class", "notes"}}, without);
+  for (const ProgramChange& change : report.changes)
+    if (change.outcome == ChangeOutcome::kOffered && !change.diff.empty())
+      content += tag("p", {{"class", "notes"}},
+                     with_code("Offered: " + change.title + ". " + capitalised(change.why) + ".")) +
+                 copied(change.diff);
   if (content.empty()) return {};
   return section("lines", "What to write",
                  "All that was kept, as a patch: copy it and run patch -p0, or write its lines.", content);
