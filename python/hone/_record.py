@@ -1,7 +1,7 @@
 """Objects over JSON: attributes where the contract has keys."""
 from __future__ import annotations
 
-from typing import Any, ClassVar, Dict, Iterator, Mapping, Type
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, Iterator, Mapping, Type
 
 
 class Record:
@@ -13,13 +13,14 @@ class Record:
     def __init__(self, json: Dict[str, Any]) -> None:
         self.__dict__["_json"] = json
 
-    def __getattr__(self, name: str) -> Any:
-        json = self.__dict__.get("_json", {})
-        key = name[:-1] if name.endswith("_") and not name.endswith("__") else name
-        if key not in json:
-            raise AttributeError("%s has no %r; it has %s" % (type(self).__name__, name, ", ".join(json)))
-        value = self.__dict__[name] = _held(json[key], self._parts.get(key))
-        return value
+    if not TYPE_CHECKING:  # checkers know the fields of each class, and no others
+        def __getattr__(self, name: str) -> Any:
+            json = self.__dict__.get("_json", {})
+            key = name[:-1] if name.endswith("_") and not name.endswith("__") else name
+            if key not in json:
+                raise AttributeError("%s has no %r; it has %s" % (type(self).__name__, name, ", ".join(json)))
+            value = self.__dict__[name] = _held(json[key], self._parts.get(key))
+            return value
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("what was found cannot be changed: %s" % name)
