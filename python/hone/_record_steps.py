@@ -176,7 +176,7 @@ class Recording:
             self._while.append(self._recorder.now())
             if self._steps is not None and len(self._while) > self._steps:
                 self._end()
-            elif self._told_by_program:
+            elif self._steps is not None:
                 self._recorder.step_ended()
         elif self._state == "afterwards":
             if len(self._after) <= _MOST_LEFT_ALONE:
@@ -189,7 +189,7 @@ class Recording:
     def _begin(self) -> None:
         """The program goes on whatever happens here."""
         try:
-            self._recorder.begin(self._told_by_program)
+            self._recorder.begin(marked=self._steps is not None)
             self._state = "recording"
             self._while.append(self._recorder.now())
         except Exception as problem:

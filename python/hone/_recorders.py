@@ -23,19 +23,38 @@ class TorchRecorder:
         self._ranges = 0
 
     def on_steps(self, mark: Callable[[object], None]) -> Callable[[], None]:
-        """Has `mark(optimizer)` called at the end of each optimizer's step; returns what undoes that."""
-        from torch.optim.optimizer import register_optimizer_step_post_hook
+        """Has `mark(optimizer)` called when an optimizer has stepped; returns what undoes that. PyTorch's hook is called within the
+        range of the optimizer's step; a step of the program must end behind it, or ranges cross and phases come out wrong."""
         torch = self._torch
+        from torch.autograd.profiler import record_function
+        from torch.optim.optimizer import register_optimizer_step_post_hook
         compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
+        stepped: List[object] = []  # within its range
 
-        def stepped(optimizer: object, args: Any, kwargs: Any) -> None:
+        def after_step(optimizer: object, args: Any, kwargs: Any) -> None:
             if not compiling() and not (_cuda_runs(torch) and torch.cuda.is_current_stream_capturing()):
-                mark(optimizer)
-        return register_optimizer_step_post_hook(stepped).remove  # type: ignore[no-any-return]
+                stepped[:] = [optimizer]
+
+        original = record_function.__exit__
+
+        def leave(self: Any, *how: Any) -> Any:
+            result = original(self, *how)
+            if stepped and self.name.startswith("Optimizer.step#"):
+                mark(stepped.pop())
+            return result
+
+        record_function.__exit__ = leave
+        handle = register_optimizer_step_post_hook(after_step)
+
+        def undo() -> None:
+            handle.remove()
+            if record_function.__exit__ is leave:  # else somebody has wrapped it since
+                record_function.__exit__ = original
+            stepped.clear()
+        return undo
 
     def begin(self, marked: bool) -> None:
-        """`marked`: the program says where steps end. An optimizer says so from within its own range, where no other range may
-        end; hone finds these steps by what repeats."""
+        """`marked`: the ends of steps are told (step_ended)."""
         torch = self._torch
         if torch.autograd._profiler_enabled():
             raise RuntimeError("torch.profiler is running in this process already")
@@ -59,9 +78,7 @@ class TorchRecorder:
         self._ranges += 1
 
     def step_ended(self) -> None:
-        """Of a recording whose steps are marked."""
-        if self._range is not None:
-            self._range.__exit__(None, None, None)
+        self._range.__exit__(None, None, None)
         self._open_range()
 
     def end(self) -> None:

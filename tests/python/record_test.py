@@ -84,14 +84,13 @@ def test_steps_of_optimizers_are_those_of_the_first(counting):
         for _ in range(2):
             counting.mark(first)
             counting.mark(second)
-        assert counting.log == ["begin"]
+        assert counting.log == ["begin marked"]
         counting.mark(second)
         counting.mark(second)
-        assert counting.log == ["begin"]
+        assert counting.log == ["begin marked"]
         counting.mark(first)
         counting.mark(first)
-        assert counting.log == ["begin", "end"]
-    assert counting.log == ["begin", "end", "unhooked"]
+    assert counting.log == ["begin marked", "step", "end", "unhooked"]
 
 
 def test_the_program_knows_better_than_its_optimizer(counting):
@@ -263,8 +262,8 @@ def test_a_program_on_pytorch(tmp_path):
                          env=dict(os.environ, PYTHONPATH=str(site), OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1"))
     assert ran.returncode == 0, ran.stderr
     found = json.loads(ran.stdout.splitlines()[-1])
-    assert found["by_optimizer"]["count"] in (4, 5, 6) and "optimizer" in found["by_optimizer"]["how_found"]
-    assert found["by_program"]["count"] == 5 and found["by_program"]["how_found"] == "ProfilerStep ranges"
+    for one in (found["by_optimizer"], found["by_program"]):
+        assert one["count"] == 5 and one["how_found"] == "ProfilerStep ranges"
     assert found["whole_block"]["count"] in (7, 8)
     for one in found.values():
         assert "aten::addmm" in one["operators"] and one["floor_known"]
