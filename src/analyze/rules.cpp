@@ -202,6 +202,7 @@ struct HostProgramRule {
   std::string_view operator_evidence = {};
   FrameworkText fix;
   std::string_view caveat = {};
+  AdvisedChanges changes = {};
 };
 
 constexpr HostProgramRule kHostProgramRules[] = {
@@ -211,7 +212,8 @@ constexpr HostProgramRule kHostProgramRules[] = {
                  "CPU computes in it",
              .jax = "compute in jnp.bfloat16, where the CPU does that",
              .native = "run these operators in a narrower type"},
-     .caveat = "changes the numbers: compare the outputs, or the loss curve"},
+     .caveat = "changes the numbers: compare the outputs, or the loss curve",
+     .changes = {"autocast_bf16"}},
     {.cause = Cause::kLayout,
      .summary = "{count} copies and transposes, {bytes} moved without arithmetic",
      .operator_evidence = "{name}: {ms} for {bytes}",
@@ -222,7 +224,8 @@ constexpr HostProgramRule kHostProgramRules[] = {
                  "keep one order through the model: images as NHWC, the default data_format, no tf.transpose "
                  "that tf.einsum does without",
              .native = "keep one order through the program, without copies that only change it; channels "
-                       "last for images"}},
+                       "last for images"},
+     .changes = {"channels_last"}},
     {.cause = Cause::kAvoidableTraffic,
      .operator_evidence =
          "{name}: {ms}; fused with {fuses_with} it would not move {avoidable} of its {bytes}",
@@ -232,7 +235,8 @@ constexpr HostProgramRule kHostProgramRules[] = {
              .tensorflow = "use tf.function(jit_compile=True), which joins chains of pointwise and "
                            "normalising operators into one",
              .native = "join chains of pointwise and normalising passes into one"},
-     .caveat = "what the backward pass needs is still written"},
+     .caveat = "what the backward pass needs is still written",
+     .changes = {"compile"}},
     {.cause = Cause::kKernelInefficiency,
      .title = "{ms} per step is lost in operators that take longer than the floor",
      .summary = "{count} operators above their floors",
@@ -245,7 +249,8 @@ constexpr HostProgramRule kHostProgramRules[] = {
              .native = "try another library or algorithm for these shapes, another number of threads, or "
                        "channels last for convolutions"},
      .caveat = "the gain assumes that a good kernel exists: {attainable} of the roof for the largest "
-               "operator's class"},
+               "operator's class",
+     .changes = {"channels_last", "threads_physical", "compile"}},
     {.cause = Cause::kLaunch,
      .threshold = 0.05,
      .gain = Gain::kAboveRecorder,
@@ -256,7 +261,8 @@ constexpr HostProgramRule kHostProgramRules[] = {
              .tensorflow = "put tf.function around the whole step (jit_compile=True makes fewer and larger "
                            "operators of it); or use larger batches",
              .native = "use fewer and larger operators, or larger batches"},
-     .caveat = "about {kept} of each gap are left out: what {issuing} an operator costs"},
+     .caveat = "about {kept} of each gap are left out: what {issuing} an operator costs",
+     .changes = {"compile", "fused_optimizer", "larger_batch"}},
     {.cause = Cause::kHostSync,
      .title = "{ms} per step the host waits",
      .fix = {.pytorch = "remove waits from the step (.item(), .cpu(), prints of values, locks)",
@@ -270,11 +276,13 @@ constexpr HostProgramRule kHostProgramRules[] = {
      .fix = {.pytorch = "{batches}",
              .tensorflow = "prepare batches ahead: Dataset.map(…, num_parallel_calls=tf.data.AUTOTUNE), "
                            "cache(), and prefetch(tf.data.AUTOTUNE) at the end",
-             .native = "prepare batches ahead, in other threads or processes"}},
+             .native = "prepare batches ahead, in other threads or processes"},
+     .changes = {"workers"}},
     {.cause = Cause::kIo,
      .summary = "{ms} in reads and writes while no operator ran",
      .fix = {.native = "read files ahead in workers, keep them in memory, write checkpoints in the "
-                       "background"}},
+                       "background"},
+     .changes = {"workers"}},
     {.cause = Cause::kAllocator,
      .fix = {.native =
                  "reuse buffers, keep shapes fixed, or try another allocator (LD_PRELOAD of jemalloc or "
@@ -310,6 +318,7 @@ constexpr CauseRule with(CauseRule rule, const HostProgramRule& other) {
   put(rule.operator_evidence, other.operator_evidence);
   rule.fix = other.fix;
   rule.caveat = other.caveat;
+  rule.changes = other.changes;
   return rule;
 }
 
@@ -365,7 +374,8 @@ constexpr CauseRule kWrittenBroadcasts = {
                 ".contiguous(), .clone() or .reshape() after .expand()",
      .native = "read what is stored once with a stride of 0 instead of writing it out"},
     "an operator that needs packed input makes the copy itself; the gradient of a loss that is only a sum "
-    "or a mean is one number, written out for the operator before it; other losses have packed gradients"};
+    "or a mean is one number, written out for the operator before it; other losses have packed gradients",
+    {"compile"}};
 
 constexpr CauseRule kUnjudgedBusy = {
     Cause::kFloor,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "analyze/advised_changes.h"
 #include "analyze/cause.h"
 #include "analyze/framework_text.h"
 #include "trace/operator_class.h"
@@ -50,6 +51,7 @@ struct CauseRule {
   std::string_view operator_evidence;  // evidence about each of its largest operators
   FrameworkText fix;
   std::string_view caveat;
+  AdvisedChanges changes = {};
 };
 const CauseRule& rule_of(Cause cause, Subject subject = Subject::kPlan);
 // The row of avoidable traffic of a program most of whose is broadcasts that are written out.

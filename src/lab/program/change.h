@@ -35,9 +35,6 @@ struct Change {
 std::span<const Change> known_changes();
 const Change* find_change(std::string_view name);
 
-// The names of the rules of programs on devices whose findings advise a change.
-std::vector<std::string_view> rules_with_changes();
-
 // A change that a finding of the baseline advises.
 struct Candidate {
   const Change* change = nullptr;

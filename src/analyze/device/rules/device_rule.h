@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "analyze/advised_changes.h"
 #include "analyze/cause.h"
 #include "analyze/device/rules/rule.h"
 #include "analyze/framework_text.h"
@@ -83,6 +84,7 @@ struct DeviceRule {
   FrameworkText fix = {};
   FrameworkText caveat = {};
   std::string_view training_caveat = {};  // of programs that train
+  AdvisedChanges changes = {};            // of PyTorch programs
 };
 
 // The usual item.

@@ -22,7 +22,8 @@ constexpr DeviceRule kHostRules[] = {
                            "one call (steps_per_execution of Model.compile); use larger batches",
              .hone = "run the plan as one graph of the device",
              .native = "use CUDA graphs: one launch a step; or larger batches, and fewer and larger kernels"},
-     .caveat = {.native = "a graph needs fixed shapes and no reads of device values inside"}},
+     .caveat = {.native = "a graph needs fixed shapes and no reads of device values inside"},
+     .changes = {"compile_reduce_overhead", "fused_optimizer", "larger_batch"}},
     {.rule = Rule::kLaunchesInLoops,
      .id = "launches_in_loops",
      .cause = Cause::kLaunch,
@@ -38,7 +39,8 @@ constexpr DeviceRule kHostRules[] = {
                  "do all turns in one batched operator (tf.vectorized_map) if they are independent; if each "
                  "needs the one before, use tf.while_loop within tf.function(jit_compile=True)",
              .native = "use one kernel or one batched call for all turns if they are independent, a CUDA "
-                       "graph of the loop if each needs the one before"}},
+                       "graph of the loop if each needs the one before"},
+     .changes = {"compile_reduce_overhead"}},
     {.rule = Rule::kGapsInGraphs,
      .id = "gaps_in_graphs",
      .cause = Cause::kLaunch,
@@ -68,7 +70,8 @@ constexpr DeviceRule kHostRules[] = {
              .native =
                  "remove cudaStreamSynchronize, cudaDeviceSynchronize and copies that block from the step; "
                  "let streams wait for events (cudaStreamWaitEvent), and read results once in many steps"},
-     .training_caveat = "a loss that is logged every step is a read, too"},
+     .training_caveat = "a loss that is logged every step is a read, too",
+     .changes = {"non_blocking", "pin_memory"}},
     {.rule = Rule::kHostChecks,
      .id = "host_checks",
      .cause = Cause::kHostSync,
@@ -104,7 +107,8 @@ constexpr DeviceRule kHostRules[] = {
              .tensorflow = "prepare batches ahead: Dataset.map(…, num_parallel_calls=tf.data.AUTOTUNE), "
                            "cache(), and prefetch(tf.data.AUTOTUNE) at the end",
              .native = "prepare the next batch in other threads while the device works, in pinned memory; or "
-                       "move the preprocessing to the device"}},
+                       "move the preprocessing to the device"},
+     .changes = {"workers", "pin_memory"}},
     {.rule = Rule::kFileWaits,
      .id = "file_waits",
      .cause = Cause::kIo,
@@ -115,7 +119,8 @@ constexpr DeviceRule kHostRules[] = {
      .item = "{name}: {ms}",
      .fix = {.pytorch = "{files}",
              .native = "read ahead in other threads, keep the data in memory or on a local disk; write in "
-                       "the background, and less often"}},
+                       "the background, and less often"},
+     .changes = {"workers"}},
     {.rule = Rule::kExposedCopies,
      .id = "exposed_copies",
      .cause = Cause::kHostCopy,
@@ -135,7 +140,8 @@ constexpr DeviceRule kHostRules[] = {
                      "on the device",
              .native = "copy from and to pinned memory (cudaHostAlloc) with cudaMemcpyAsync on a stream of "
                        "its own, to the device a step ahead; reduce on the device what goes to the host"},
-     .caveat = {.native = "a copy whose result is used at once cannot be hidden, only made smaller"}},
+     .caveat = {.native = "a copy whose result is used at once cannot be hidden, only made smaller"},
+     .changes = {"pin_memory", "non_blocking"}},
     {.rule = Rule::kCopiesInLoops,
      .id = "copies_in_loops",
      .cause = Cause::kHostCopy,
@@ -169,7 +175,8 @@ constexpr DeviceRule kHostRules[] = {
              .native = "allocate before the loop and reuse, or take memory from a pool that keeps it "
                        "(cudaMallocAsync with a release threshold)"},
      .caveat = {.native = "where memory is short, only needing less of it helps: smaller batches"},
-     .training_caveat = "activation checkpointing needs less"},
+     .training_caveat = "activation checkpointing needs less",
+     .changes = {"expandable_segments"}},
     {.rule = Rule::kCompilationWaits,
      .id = "compilation_waits",
      .cause = Cause::kCompile,
@@ -207,7 +214,8 @@ constexpr DeviceRule kHostRules[] = {
      .caveat =
          {.native =
               "an operator that is slow on the host in only some calls prepares itself for sizes that it "
-              "has not seen: pad inputs to a few sizes"}},
+              "has not seen: pad inputs to a few sizes"},
+     .changes = {"workers"}},
 };
 
 }  // namespace

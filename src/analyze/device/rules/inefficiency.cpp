@@ -19,7 +19,8 @@ constexpr DeviceRule kInefficiencyRules[] = {
              .tensorflow = "try tf.function(jit_compile=True), which compares other kernels for these shapes",
              .hone = kOtherKernelsOfHone,
              .native = "try other algorithms for these shapes (cublasLtMatmulAlgoGetHeuristic, the "
-                       "heuristics of cuDNN)"}},
+                       "heuristics of cuDNN)"},
+     .changes = {"compile_max_autotune", "cudnn_benchmark", "larger_batch"}},
     {.rule = Rule::kUnjudgedWork,
      .id = "unjudged_work",
      .cause = Cause::kUnjudged,
@@ -199,7 +200,8 @@ constexpr DeviceRule kInefficiencyRules[] = {
              .hone = kOtherKernelsOfHone,
              .native = "try other algorithms for these shapes (cublasLtMatmulAlgoGetHeuristic, the "
                        "heuristics of cuDNN)"},
-     .caveat = {.native = "a trace shows that they are slow but not why; hardware counters would"}},
+     .caveat = {.native = "a trace shows that they are slow but not why; hardware counters would"},
+     .changes = {"compile_max_autotune", "cudnn_benchmark"}},
 };
 
 }  // namespace

@@ -22,7 +22,8 @@ constexpr DeviceRule kLayoutRules[] = {
              .hone =
                  "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
              .native =
-                 "keep one order through the program; tensor cores want the channels of images last (NHWC)"}},
+                 "keep one order through the program; tensor cores want the channels of images last (NHWC)"},
+     .changes = {"channels_last"}},
     {.rule = Rule::kChannelsFirstImages,
      .id = "channels_first_images",
      .cause = Cause::kLayout,
@@ -44,7 +45,8 @@ constexpr DeviceRule kLayoutRules[] = {
                  "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
              .native =
                  "keep images and filters as NHWC (CUDNN_TENSOR_NHWC): tensor cores want channels last"},
-     .caveat = {.native = "the input and the output of the model are still converted once"}},
+     .caveat = {.native = "the input and the output of the model are still converted once"},
+     .changes = {"channels_last"}},
     {.rule = Rule::kChannelsFirstBatchNorm,
      .id = "channels_first_batch_norm",
      .cause = Cause::kLayout,
@@ -67,7 +69,8 @@ constexpr DeviceRule kLayoutRules[] = {
                  "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
              .native = "keep images as NHWC (CUDNN_TENSOR_NHWC) and normalise with "
                        "CUDNN_BATCHNORM_SPATIAL_PERSISTENT"},
-     .caveat = {.native = "a narrower type alone wins little here: the images stay channels first"}},
+     .caveat = {.native = "a narrower type alone wins little here: the images stay channels first"},
+     .changes = {"channels_last"}},
     {.rule = Rule::kStridedCopies,
      .id = "strided_copies",
      .cause = Cause::kLayout,
@@ -106,7 +109,8 @@ constexpr DeviceRule kLayoutRules[] = {
              .hone =
                  "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
              .native =
-                 "keep one order through the program, or pass the tensors through shared memory by tiles"}},
+                 "keep one order through the program, or pass the tensors through shared memory by tiles"},
+     .changes = {"channels_last"}},
     {.rule = Rule::kSeriesConvolutionOfSize1,
      .id = "series_convolution_of_size_1",
      .cause = Cause::kLayout,

@@ -29,7 +29,8 @@ constexpr DeviceRule kPrecisionRules[] = {
              .hone = "run these products in a narrower type (--lossy)",
              .native = "give these products operands in bf16, or allow tf32 for those in f32 "
                        "(CUBLAS_COMPUTE_32F_FAST_TF32)"},
-     .caveat = {.native = "changes the numbers: compare the {outcome}"}},
+     .caveat = {.native = "changes the numbers: compare the {outcome}"},
+     .changes = {"autocast_bf16"}},
     {.rule = Rule::kF32WithoutMatrixUnits,
      .id = "f32_without_matrix_units",
      .cause = Cause::kPrecision,
@@ -52,7 +53,8 @@ constexpr DeviceRule kPrecisionRules[] = {
                  "allow tf32: CUBLAS_COMPUTE_32F_FAST_TF32 for matrix products, "
                  "CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION for convolutions; or give them operands in bf16"},
      .caveat = {.native =
-                    "tf32 keeps 11 bits of the mantissa, bf16 keeps 8, f32 has 24: compare the {outcome}"}},
+                    "tf32 keeps 11 bits of the mantissa, bf16 keeps 8, f32 has 24: compare the {outcome}"},
+     .changes = {"autocast_bf16"}},
     {.rule = Rule::kTf32Products,
      .id = "tf32_products",
      .cause = Cause::kPrecision,
@@ -73,7 +75,8 @@ constexpr DeviceRule kPrecisionRules[] = {
           .hone = "run these products in a narrower type (--lossy)",
           .native =
               "give these products operands in bf16 (CUDA_R_16BF) and sum in f32; the weights stay in f32"},
-     .caveat = {.native = "bf16 keeps 8 bits of the mantissa, tf32 keeps 11: compare the {outcome}"}},
+     .caveat = {.native = "bf16 keeps 8 bits of the mantissa, tf32 keeps 11: compare the {outcome}"},
+     .changes = {"autocast_bf16"}},
     {.rule = Rule::kF32Among16Bits,
      .id = "f32_among_16_bits",
      .cause = Cause::kPrecision,
@@ -93,7 +96,8 @@ constexpr DeviceRule kPrecisionRules[] = {
                            "products in bf16",
              .hone = "run these products in a narrower type (--lossy)",
              .native = "find which operands are still in f32 and keep these products in bf16"},
-     .caveat = {.native = "sums and exponentials need f32, products seldom do: compare the {outcome}"}},
+     .caveat = {.native = "sums and exponentials need f32, products seldom do: compare the {outcome}"},
+     .changes = {"autocast_bf16"}},
     {.rule = Rule::kF64Arithmetic,
      .id = "f64_arithmetic",
      .cause = Cause::kPrecision,

@@ -19,7 +19,8 @@ constexpr DeviceRule kRanksRules[] = {
                     "16-bit numbers",
              .native = "begin each collective as soon as its data is ready, on a stream of its own, in "
                        "messages of 25 MB or more; send 16-bit numbers"},
-     .caveat = {.native = "communication that nothing follows has nothing to hide behind"}},
+     .caveat = {.native = "communication that nothing follows has nothing to hide behind"},
+     .changes = {"ddp_buckets"}},
     {.rule = Rule::kRepeatedReductions,
      .id = "repeated_reductions",
      .cause = Cause::kComm,
