@@ -46,7 +46,7 @@ inline constexpr int kUnfusedOptimizerWorks = 12;
 
 // Works from this length on whose blocks leave most of the device idle are worth a word, whatever they need.
 inline constexpr double kLongOfFewBlocksNs = 50'000;
-inline constexpr double kFewBlocks = 0.125;  // of the multiprocessors
+inline constexpr double kFewBlocksShare = 0.125;  // of the multiprocessors
 
 // Grouped convolutions below this part of their roof: neither a narrower type nor a larger batch was seen to help.
 inline constexpr double kPoorGroupedConvolution = 0.10;

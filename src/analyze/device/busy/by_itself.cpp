@@ -188,7 +188,7 @@ Seen is_unjudged(const LoneWork& lone) {
 // Whatever it needs, most of the device does not work for it.
 Seen has_few_blocks(const LoneWork& lone) {
   const double blocks = lone.view.blocks(lone.work);
-  const bool few = blocks > 0 && blocks < kFewBlocks * lone.view.roofs.multiprocessors;
+  const bool few = blocks > 0 && blocks < kFewBlocksShare * lone.view.roofs.multiprocessors;
   return few && lone.ns >= kLongOfFewBlocksNs ? is_unjudged(lone) : std::nullopt;
 }
 
