@@ -40,7 +40,7 @@ clean:  ## remove the build folders and out/
 	@rm -rf $(BUILD) build-debug build-asan build-tsan build-fuzz out
 
 help:  ## list these targets
-	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 .PHONY: configure
 configure: dependencies

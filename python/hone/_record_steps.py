@@ -92,7 +92,7 @@ class Recording:
         if getattr(self, "_state", "new") in ("waiting", "recording", "afterwards"):
             self._unhook()
             if self._state == "recording":
-                self._end()
+                self._end(whole=False)
 
     def step(self) -> None:
         """The program says that a step has ended here. From the first call on nothing else counts as the end of one."""
@@ -123,7 +123,7 @@ class Recording:
             self._unhook()
             self._unhook = lambda: None
             if self._state == "recording":
-                self._end()
+                self._end(whole=False)
             if self._state == "afterwards":
                 self._write()
             if self._state == "waiting":
@@ -175,7 +175,7 @@ class Recording:
         if self._state == "recording":
             self._while.append(self._recorder.now())
             if self._steps is not None and len(self._while) > self._steps:
-                self._end()
+                self._end(whole=True)
             elif self._steps is not None:
                 self._recorder.step_ended()
         elif self._state == "afterwards":
@@ -195,10 +195,10 @@ class Recording:
         except Exception as problem:
             self._give_up(problem)
 
-    def _end(self) -> None:
+    def _end(self, whole: bool) -> None:
         self._state = "afterwards"
         try:
-            self._recorder.end()
+            self._recorder.end(whole)
         except Exception as problem:
             self._give_up(problem)
 

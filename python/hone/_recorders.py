@@ -21,6 +21,7 @@ class TorchRecorder:
         self._profiler: Any = None
         self._range: Any = None  # of the step under way
         self._ranges = 0
+        self._no_step: Optional[bytes] = None  # name of a range that is to have another
 
     def on_steps(self, mark: Callable[[object], None]) -> Callable[[], None]:
         """Has `mark(optimizer)` called when an optimizer has stepped; returns what undoes that. PyTorch's hook is called within the
@@ -81,9 +82,12 @@ class TorchRecorder:
         self._range.__exit__(None, None, None)
         self._open_range()
 
-    def end(self) -> None:
+    def end(self, whole: bool) -> None:
+        """`whole`: a step ends here. Else the range of the last one is none of a step."""
         if self._range is not None:
             self._range.__exit__(None, None, None)
+            if not whole:
+                self._no_step = b'"ProfilerStep#%d"' % (self._ranges - 1)
         self._profiler.stop()
 
     def now(self) -> Any:
@@ -110,6 +114,8 @@ class TorchRecorder:
             with open(plain, "rb") as read, gzip.open(path, "wb", compresslevel=1) as written:
                 before, brace, rest = read.read(1024).partition(b"{")
                 written.write(before + brace + b'"honeSteps": %s,' % json.dumps(steps).encode() + rest)
+                if self._no_step is not None:
+                    written.write(read.read().replace(self._no_step, b'"within a step"'))
                 shutil.copyfileobj(read, written)
         self._profiler = None
         return path
@@ -149,7 +155,7 @@ class JaxRecorder:
         self._annotation.__exit__(None, None, None)
         self._annotate()
 
-    def end(self) -> None:
+    def end(self, whole: bool) -> None:
         self._annotation.__exit__(None, None, None)
         self._jax.profiler.stop_trace()
 

@@ -34,8 +34,8 @@ class Counting:
     def step_ended(self):
         self.log.append("step")
 
-    def end(self):
-        self.log.append("end")
+    def end(self, whole):
+        self.log.append("end" if whole else "end within a step")
 
     def now(self):
         return len(self.log)
@@ -104,7 +104,7 @@ def test_the_program_knows_better_than_its_optimizer(counting):
 def test_the_whole_block(counting):
     with hone.record(steps=None) as recording:
         assert counting.log == ["begin"]
-    assert counting.log == ["begin", "unhooked", "end"] and recording.path
+    assert counting.log == ["begin", "unhooked", "end within a step"] and recording.path
 
 
 def test_too_few_steps_are_a_warning_and_then_an_error(counting):
@@ -122,7 +122,7 @@ def test_a_block_that_raises_keeps_what_was_recorded(counting):
             recording.step()
             recording.step()
             raise KeyError
-    assert counting.log[-1] == "end" and recording.path
+    assert counting.log[-1] == "end within a step" and recording.path
 
 
 def test_one_recording_at_a_time_and_each_once(counting):
@@ -265,6 +265,7 @@ def test_a_program_on_pytorch(tmp_path):
     for one in (found["by_optimizer"], found["by_program"]):
         assert one["count"] == 5 and one["how_found"] == "ProfilerStep ranges"
     assert found["whole_block"]["count"] in (7, 8)
+    assert found["cut_short"]["count"] == 3  # and what follows the last step's end is none
     for one in found.values():
         assert "aten::addmm" in one["operators"] and one["floor_known"]
     assert found["by_optimizer"]["measured"] and found["by_optimizer"]["unrecorded_ms"] > 0

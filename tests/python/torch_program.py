@@ -36,6 +36,10 @@ found["by_program"] = told(recording)
 with hone.record(steps=None) as recording:
     train(8)
 found["whole_block"] = told(recording)
+with hone.record(steps=5) as recording:
+    train(11)
+    model(x)
+found["cut_short"] = told(recording)
 with torch.profiler.profile():  # which is the program's own
     with hone.record(steps=5) as recording:
         train(10)
