@@ -12,6 +12,7 @@
 #include "analyze/host_program.h"
 #include "analyze/host_use.h"
 #include "analyze/ledger.h"
+#include "analyze/memory/memory_findings.h"
 #include "analyze/top.h"
 #include "analyze/unrecorded.h"
 #include "analyze/without_recorder.h"
@@ -296,14 +297,38 @@ Result<Analysis> analyze_host_trace(const trace::Trace& trace, const Roofs& roof
   return analysis;
 }
 
+// Of a snapshot alone: who holds memory, and nothing of time.
+Analysis analysis_of_memory(MemoryFindings memory, const AnalyzeOptions& options) {
+  Analysis analysis;
+  analysis.source = options.source;
+  analysis.subject = Subject::kDeviceProgram;
+  analysis.device = "cuda";
+  analysis.verdict.judged = false;
+  const auto most = std::ranges::max_element(memory.devices, {}, &DeviceMemory::peak_bytes);
+  analysis.verdict.sentence =
+      fmt::format("A snapshot of memory, which tells nothing of time: {} in tensors of GPU {} at once",
+                  format_bytes(most->peak_bytes), most->device);
+  if (!most->holdings.empty() && most->holdings.front().share > 0)
+    analysis.verdict.sentence +=
+        fmt::format(", {} of that taken by {}", format_percent(most->holdings.front().share),
+                    most->holdings.front().holder);
+  analysis.verdict.sentence += '.';
+  analysis.memory = std::make_shared<const MemoryFindings>(std::move(memory));
+  return analysis;
+}
+
 }  // namespace
 
 Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, const AnalyzeOptions& options) {
   HONE_CHECK(trace.validate());
+  MemoryFindings memory = study_memory(trace);
+  if (!memory.devices.empty() && trace.spans.size() == 0)
+    return analysis_of_memory(std::move(memory), options);
   HONE_ASSIGN(Analysis analysis, device::has_device_work(trace)
                                      ? device::analyze_device_trace(trace, roofs, options)
                                      : analyze_host_trace(trace, roofs, options));
   withhold_of_few_steps(trace, analysis);
+  if (!memory.devices.empty()) analysis.memory = std::make_shared<const MemoryFindings>(std::move(memory));
   return analysis;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -100,10 +101,14 @@ struct OperatorTime {
   bool bound_by_dram = false;        // of devices; not part of the JSON, which has the roof's name
 };
 
+enum class TopKind : uint8_t { kOperator, kRange, kKernel };
+
 // A row of the top-K table: an operator with its place on the roofline and the reason in words.
 struct TopOperator {
   int rank = 0;  // from 1
-  uint32_t op = 0;
+  // All rows of a table are of one kind: where the program tells of no operators, its ranges, or else its kernels.
+  TopKind of = TopKind::kOperator;
+  uint32_t op = 0;  // of operators
   std::string name;
   std::string kind;
   double ms = 0;
@@ -272,6 +277,7 @@ struct CountedKernel {
   double shared_bytes = 0;  // of a block
   double launches = 0;      // that were counted
   double passes = 0;        // how often each ran for that, at most; 0: not known
+  bool in_full = false;     // all that can be counted was, as of a kernel that somebody named
   bool once = false;      // time and traffic to DRAM are of launches that ran once, as the program runs them
   double us = 0;          // of one launch, as counted
   double step_ms = 0;     // of the step, in the timeline; 0: it is not there
@@ -441,6 +447,8 @@ struct StepSpan {
 };
 
 // Everything known about one run: the "baseline" and "optimised" of report.json, the body of explain.json.
+struct MemoryFindings;  // memory_findings.h
+
 struct Analysis {
   std::string source;  // the run folder, file or model that was analysed
   Subject subject = Subject::kPlan;
@@ -488,8 +496,9 @@ struct Analysis {
   std::vector<RankSummary> rank_summaries;
   std::vector<CollectiveSummary> collectives;
   std::optional<Coverage> coverage;
-  std::vector<RoofLine> roof_lines;  // empty: those of the machine's own table
-  std::string roofs_source;          // "measured on one H200 (2026-11-21)", "data sheet"
+  std::shared_ptr<const MemoryFindings> memory = {};  // null: nothing recorded says what took memory
+  std::vector<RoofLine> roof_lines;                   // empty: those of the machine's own table
+  std::string roofs_source;                           // "measured on one H200 (2026-11-21)", "data sheet"
   std::vector<std::string> warnings;
 };
 

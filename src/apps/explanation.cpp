@@ -34,6 +34,8 @@ Result<Explanation> explain_recordings(const ExplanationRequest& request, const 
     HONE_ASSIGN(given, read_roofs(request.roofs));
   }
   HONE_ASSIGN(Recording recording, read_recording(request.paths, progress));
+  const Status selected = trace::select_steps(recording.trace, request.steps);
+  if (!selected.ok()) return selected.error().within(recording.source);
   HONE_ASSIGN(analyze::Analysis analysis, analyse_recording(recording, given, request.top));
   if (!request.roofs.empty()) recording.roofs = std::move(given);
   return Explanation{std::move(recording), std::move(analysis)};

@@ -9,6 +9,7 @@
 #include "analyze/findings.h"
 #include "apps/trace_source.h"
 #include "core/result.h"
+#include "trace/select_steps.h"
 
 namespace hone::apps {
 
@@ -22,6 +23,7 @@ struct ExplanationRequest {
   std::string out;                 // the run folder to write; empty: none
   std::string roofs;               // a table of roofs to judge by; empty: what hone knows of the device
   int top = 5;
+  trace::StepSelection steps = {};  // to be explained; all, unless said
 };
 
 // What can be known to fail before the work. A folder that another command filled, or that is explained right

@@ -165,8 +165,9 @@ inline void add_device_operators(analyze::Analysis& analysis) {
                                   row.fraction,
                                   analyze::Cause::kFloor});
     const double intensity = row.bytes > 0 ? row.flops / row.bytes : 0;
-    analysis.top.push_back({++rank, op, row.name, kind, row.ms, row.ms / 29.8, row.flops, row.flops,
-                            row.flops, "", row.bytes, intensity, row.roof, floor, row.fraction,
+    analysis.top.push_back({++rank, analyze::TopKind::kOperator, op, row.name, kind, row.ms, row.ms / 29.8,
+                            row.flops, row.flops, row.flops, "", row.bytes, intensity, row.roof, floor,
+                            row.fraction,
                             "12 calls a step; nvjet on tensor cores, one wave of blocks and a half"});
     if (row.flops > 0)
       analysis.roofline.push_back({row.name, kind, row.op_class, intensity, row.flops / row.ms * 1e3, row.ms,

@@ -65,6 +65,7 @@ std::string explain_html(const analyze::Analysis& analysis, const Roofs& roofs) 
       html::roofline_part(roofs, analysis, nullptr),
       html::metrics_part(analysis),
       html::sampled_part(analysis),
+      html::memory_part(analysis),
       html::path_part(analysis),
   };
   Markup body = html::explain_hero(analysis) + html::contents_list(sections);

@@ -289,6 +289,11 @@ std::size_t changed_operators(const analyze::Comparison& comparison) {
   return static_cast<std::size_t>(end - comparison.operators.begin());
 }
 
+std::string_view top_noun(const analyze::Analysis& analysis) {
+  if (analysis.top.empty() || analysis.top.front().of == analyze::TopKind::kOperator) return "operator";
+  return analysis.top.front().of == analyze::TopKind::kRange ? "range" : "";
+}
+
 std::string most_time(std::size_t shown, std::string_view noun) {
   return shown == 1 ? fmt::format("The {} that takes the most time", noun)
                     : fmt::format("The {} {}s that take the most time", shown, noun);

@@ -86,6 +86,8 @@ std::size_t changed_operators(const analyze::Comparison& comparison);
 
 // "The 5 operators that take the most time"; of several ranks it is that of one: "… on rank 1".
 std::string most_time(std::size_t shown, std::string_view noun);
+// What the rows of the top table are: "operator", "range". Empty: kernels, which another table lists.
+std::string_view top_noun(const analyze::Analysis& analysis);
 std::string most_time(std::size_t shown, std::string_view noun, const analyze::Analysis& analysis);
 
 // "sure", "likely", "too few steps"; empty where no difference can be told.

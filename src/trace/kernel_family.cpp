@@ -292,6 +292,7 @@ constexpr NamePattern<KernelMath> kMathNames[] = {
     {"sgemm", KernelMath::kVectorF32},
     {"<float", KernelMath::kVectorF32},
     {"<double", KernelMath::kF64},
+    {"_grouped_direct_kernel", KernelMath::kVectorF32},
 };
 
 // cuBLAS names nvjet kernels by one letter a type, those of the factors first: "nvjet_sm90_tst_…".

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -91,6 +92,7 @@ struct Operator {
   OperatorClass op_class = OperatorClass::kOther;
   std::vector<std::string> provenance;  // names in the user's model
   DType dtype = DType::kUndefined;      // of the arithmetic
+  bool may_use_tf32 = false;            // its program lets the device multiply f32 in tf32
   bool measured = false;   // its costs are what counters counted while it ran, needless traffic and all
   double flops = 0;        // of the operator's definition
   double least_flops = 0;  // of the known algorithm that needs fewest; 0: as `flops`
@@ -171,6 +173,8 @@ struct Meta {
   friend bool operator==(const Meta&, const Meta&) = default;
 };
 
+struct AllocatorHistory;  // allocator_history.h
+
 struct Trace {
   Meta meta;
   StringTable strings;
@@ -181,11 +185,12 @@ struct Trace {
   std::vector<Launch> launches;
   std::vector<Copy> copies;
   std::vector<Collective> collectives;
-  std::vector<KernelCounters> counters;      // of launches that were counted apart from the timeline
-  std::vector<KernelSample> kernel_samples;  // of launches that were sampled, likewise apart
-  std::vector<DeviceSamples> samples;        // of whole devices over time
-  StackTable stacks;                         // where threads of the host were
-  std::vector<HostUse> host_use;             // by rank and block
+  std::vector<KernelCounters> counters;            // of launches that were counted apart from the timeline
+  std::vector<KernelSample> kernel_samples;        // of launches that were sampled, likewise apart
+  std::vector<DeviceSamples> samples;              // of whole devices over time
+  StackTable stacks;                               // where threads of the host were
+  std::vector<HostUse> host_use;                   // by rank and block
+  std::shared_ptr<const AllocatorHistory> memory;  // null: nothing recorded says what took memory
   // What the names of device work tell, by string: link_trace looks at each once (link/names.h). Shorter than
   // the table of strings where others came later.
   std::vector<KernelFamily> kernels;

@@ -132,6 +132,7 @@ class CountedTable {
     row.launches = group.launches;
     row.passes = group.passes;
     row.once = group.once;
+    row.in_full = group.has(trace::Counter::kSmClock);
     row.us = group.ns() * 1e-3;
     row.flops = group.flops().all();
     row.dram_bytes = group.dram_bytes();

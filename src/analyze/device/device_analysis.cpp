@@ -23,6 +23,7 @@
 #include "analyze/device/self_check.h"
 #include "analyze/device/step_timeline.h"
 #include "analyze/device/study.h"
+#include "analyze/device/work_without_operators.h"
 #include "analyze/estimate.h"
 #include "analyze/host_lines.h"
 #include "analyze/host_use.h"
@@ -296,7 +297,11 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   if (study.timelines.empty())
     return invalid(fmt::format("{}: no steps are marked, and nothing repeats that could be taken for steps",
                                options.source.empty() ? "trace" : options.source));
-  auto tables_later = run_async([&] { return make_operator_tables(study, study.headline, options.top); });
+  auto tables_later = run_async([&] {
+    OperatorTables tables = make_operator_tables(study, study.headline, options.top);
+    list_work_without_operators(study, study.headline, options.top, tables);
+    return tables;
+  });
   auto path_later = run_async([&] { return critical_path(study); });
   Accounts accounts = make_accounts(study, study.headline);
   const Gains gains(study, accounts);

@@ -8,7 +8,7 @@ namespace hone::observe {
 
 Result<HostWatch> HostWatch::create(const std::filesystem::path& folder) {
   HONE_ASSIGN(HostFileWriter writer, HostFileWriter::create(folder));
-  return HostWatch(std::make_unique<StackSampler>(std::move(writer)));
+  return HostWatch(std::make_unique<StackSampler>(std::move(writer), folder));
 }
 
 HostWatch::HostWatch(std::unique_ptr<StackSampler> sampler) : sampler_(std::move(sampler)) {}

@@ -93,6 +93,19 @@ trace::segments::HostUse use_of_process(int pid) {
   return use;
 }
 
+uint64_t bytes_recorded_by(const std::filesystem::path& folder, int pid) {
+  const std::string front = fmt::format("{}-", pid);
+  uint64_t bytes = 0;
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
+    if (entry.path().extension() != trace::segments::kExtension ||
+        !entry.path().filename().string().starts_with(front))
+      continue;
+    if (const auto size = entry.file_size(failure); !failure) bytes += size;
+  }
+  return bytes;
+}
+
 trace::segments::HostUse use_of_machine() {
   system::SmallFiles files;
   trace::segments::HostUse use;

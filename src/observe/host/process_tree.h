@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ std::vector<int> threads_of(int pid);
 
 // Counters since the process began; what cannot be read is 0. `block` is the caller's.
 trace::segments::HostUse use_of_process(int pid);
+// What hone itself has had that process write by now, in bytes: its segments in `folder`.
+uint64_t bytes_recorded_by(const std::filesystem::path& folder, int pid);
 // Of the machine: its networks.
 trace::segments::HostUse use_of_machine();
 

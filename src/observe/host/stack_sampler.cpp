@@ -188,6 +188,7 @@ void StackSampler::read_uses(uint32_t block) {
     know(process);
     trace::segments::HostUse use = use_of_process(process.pid);
     use.block = block;
+    use.bytes_written -= std::min(use.bytes_written, bytes_recorded_by(folder_, process.pid));
     writer_.use(use);
   }
   trace::segments::HostUse machine = use_of_machine();

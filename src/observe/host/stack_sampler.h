@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,7 +25,9 @@ namespace hone::observe {
 
 class StackSampler {
  public:
-  explicit StackSampler(HostFileWriter writer) : writer_(std::move(writer)) {}
+  // `folder`: of segments, whose bytes are not the program's own.
+  StackSampler(HostFileWriter writer, std::filesystem::path folder)
+      : writer_(std::move(writer)), folder_(std::move(folder)) {}
   ~StackSampler() { stop(); }
 
   void watch(int root) { root_ = root; }
@@ -75,6 +78,7 @@ class StackSampler {
   };
 
   HostFileWriter writer_;
+  std::filesystem::path folder_;
   int root_ = 0;  // 0: nothing is looked at
   std::thread thread_;
   std::atomic<bool> stopping_{false};

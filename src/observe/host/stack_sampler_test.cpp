@@ -4,6 +4,7 @@
 #include <csignal>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <thread>
 
@@ -15,6 +16,7 @@
 #include "core/file.h"
 #include "core/testing/scratch_path.h"
 #include "observe/host/host_watch.h"
+#include "observe/host/process_tree.h"
 #include "trace/import/segments/records.h"
 
 // What children of the test do, under names that the linker keeps.
@@ -108,6 +110,17 @@ TEST(StackSampler, SeesWhereAThreadRunsOrSaysWhyNot) {
     EXPECT_GT(seen.functions.contains("sampled_spinner") ? seen.functions.at("sampled_spinner") : 0, 10);
   }
   for (const std::string& note : seen.notes) EXPECT_THAT(note, ::testing::HasSubstr("perf_event_open"));
+}
+
+TEST(ProcessTree, KnowsWhatHoneHadAProcessWrite) {
+  const std::filesystem::path folder = scratch_path("recorded_bytes");
+  std::filesystem::create_directories(folder);
+  for (const auto& [name, bytes] :
+       {std::pair{"12-1.seg", 100}, {"12-2.seg", 20}, {"123-1.seg", 7}, {"12-1.txt", 5}})
+    std::ofstream(folder / name) << std::string(static_cast<std::size_t>(bytes), 'x');
+  EXPECT_EQ(bytes_recorded_by(folder, 12), 120u);
+  EXPECT_EQ(bytes_recorded_by(folder, 1), 0u);
+  EXPECT_EQ(bytes_recorded_by(folder / "none", 12), 0u);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "report/description/analysis.h"
 
+#include "report/description/memory_fields.h"
+
 namespace hone::report {
 namespace {
 
@@ -89,6 +91,15 @@ Field<Analysis> elsewhere_field() {
   return field;
 }
 
+Field<Analysis> memory_field() {
+  Field<Analysis> field(
+      "memory", Unit::kRows, "what was taken of devices' memory, where the recording says that",
+      [](const Analysis& analysis) { return rows_json(device_memory_fields(), memory_of(analysis)); });
+  field.info.inner = field_infos(device_memory_fields());
+  field.info.sql = "device_memory";
+  return field;
+}
+
 }  // namespace
 
 const Fields<Analysis>& analysis_fields() {
@@ -116,8 +127,10 @@ const Fields<Analysis>& analysis_fields() {
       {"floor_known", Unit::kFlag, "false: no roofs; the ledger's `floor` is all busy time",
        &Analysis::floor_known},
       table_field("ledger", "ledger", "the step by cause", ledger_fields(), &Analysis::ledger),
-      table_field("top", "top_operators", "the operators that take the most time", top_fields(),
-                  &Analysis::top),
+      table_field(
+          "top", "top_operators",
+          "the operators that take the most time; of a program that tells of none, its ranges or kernels",
+          top_fields(), &Analysis::top),
       {"verdict", Unit::kText, "the cause with the largest recoverable time; `healthy`; `unjudged`",
        verdict_name},
       {"verdict_sentence", Unit::kText, "the same for people",
@@ -139,6 +152,7 @@ const Fields<Analysis>& analysis_fields() {
                   &Analysis::kernels),
       table_field("sampled", "sampled_devices", "devices whose hardware counters were sampled over time",
                   sampled_device_fields(), &Analysis::sampled),
+      memory_field(),
       table_field("counted_kernels", "counted_kernels",
                   "kernels whose hardware counters were read, those that take most of the step first",
                   counted_kernel_fields(), &Analysis::counted_kernels),

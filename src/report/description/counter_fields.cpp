@@ -105,6 +105,8 @@ const Fields<CountedKernel>& counted_kernel_fields() {
       {"shared_bytes", Unit::kBytes, "shared memory of a block", &Row::shared_bytes},
       {"launches", Unit::kCount, "that were counted; all numbers are their means", &Row::launches},
       {"passes", Unit::kCount, "how often each ran to be counted, at most; 0: not known", &Row::passes},
+      {"in_full", Unit::kFlag, "all that can be counted was, as of a kernel that is named by --kernel",
+       &Row::in_full},
       {"once", Unit::kFlag,
        "time and traffic to DRAM are of launches that ran once, with caches as the program left them",
        &Row::once},

@@ -116,7 +116,10 @@ const Fields<ElsewhereOperator>& elsewhere_fields() {
 }
 
 Grid top_grid(const Analysis& analysis, Form form) {
+  constexpr std::size_t kNameColumn = 1;
   Grid grid = make_grid(top_fields(), analysis.top, analysis, form);
+  if (kNameColumn < grid.columns.size() && !top_noun(analysis).empty())
+    grid.columns[kNameColumn].heading = top_noun(analysis);
   if (form == Form::kMarkdown) return grid;
   for (std::size_t i = 0; i < grid.rows.size(); ++i) grid.rows[i].note = analysis.top[i].why;
   return grid;

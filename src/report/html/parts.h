@@ -69,6 +69,7 @@ Section ranks_part(const analyze::Analysis& analysis);
 Section late_rank_part(const analyze::Analysis& analysis);
 Section metrics_part(const analyze::Analysis& analysis);
 Section sampled_part(const analyze::Analysis& analysis);
+Section memory_part(const analyze::Analysis& analysis);
 Section path_part(const analyze::Analysis& analysis);
 
 Markup compare_hero(const analyze::Comparison& comparison);

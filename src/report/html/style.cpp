@@ -75,6 +75,8 @@ svg .point.before{fill:none;stroke-opacity:.75}
 svg .point.after{fill-opacity:.85;stroke:var(--card);stroke-width:1}
 svg .interval{stroke:var(--accent);stroke-width:3;stroke-linecap:round;opacity:.45}
 svg .measured{fill:var(--accent)}
+svg .memory-used{fill:var(--accent);fill-opacity:.35;stroke:var(--accent);stroke-width:1}
+i.memory-used{background:var(--accent);opacity:.5}
 svg .curve{fill:none;stroke:var(--total);stroke-width:1.6}
 svg .curve.again{stroke-dasharray:4 3}
 svg .curve.after{stroke:var(--accent)}

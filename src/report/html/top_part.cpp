@@ -24,14 +24,15 @@ Markup class_legend(const analyze::Analysis& before, const analyze::Analysis* af
 }
 
 Section top_part(const analyze::Analysis& before, const analyze::Analysis* after) {
-  if (before.top.empty()) return {};
+  const std::string_view noun = top_noun(before);
+  if (before.top.empty() || noun.empty()) return {};
   Markup content = after == nullptr ? table(top_grid(before, Form::kPage))
                                     : tabs("top-rows", "Before", table(top_grid(before, Form::kPage)),
                                            "After", table(top_grid(*after, Form::kPage)));
-  return section("top", most_time(before.top.size(), "operator"),
+  return section("top", most_time(before.top.size(), noun),
                  fmt::format("Each kernel against the roof that bounds it, with the reason in words. {}",
                              kernel_flops_note()),
-                 content, "Top operators");
+                 content, fmt::format("Top {}s", noun));
 }
 
 Section roofline_part(const Roofs& roofs, const analyze::Analysis& before, const analyze::Analysis* after) {

@@ -3,9 +3,11 @@
 
 #include "core/units.h"
 #include "report/description/grids.h"
+#include "report/description/memory_fields.h"
 #include "report/device_words.h"
 #include "report/markdown.h"
 #include "report/markdown/parts.h"
+#include "report/memory_words.h"
 #include "report/rank_words.h"
 #include "report/sampled_words.h"
 #include "report/text.h"
@@ -56,6 +58,13 @@ std::string about(const Analysis& analysis) {
   return out;
 }
 
+std::string memory(const Analysis& analysis, const analyze::DeviceMemory& device) {
+  constexpr std::size_t kHoldings = 30;
+  std::string out;
+  for (const std::string& sentence : memory_sentences(device)) out += fmt::format("- {}\n", plain(sentence));
+  return out + "\n" + table(memory_grid(analysis, device, Form::kMarkdown, kHoldings));
+}
+
 }  // namespace
 
 std::string explain_markdown(const Analysis& analysis) {
@@ -63,18 +72,22 @@ std::string explain_markdown(const Analysis& analysis) {
   if (const std::string action = headline_action(analysis); !action.empty())
     out += fmt::format("**{}**\n\n", with_code(action));
   out += with_code(analysis.verdict.sentence) + "\n\n";
-  out += about(analysis) + warnings(analysis.warnings);
+  if (!analysis.ledger.empty() || memory_of(analysis).empty()) out += about(analysis);
+  out += warnings(analysis.warnings);
   out += section("Where the time goes", ledger(analysis));
   out += section("What to change", findings(analysis));
   out += section("Ranks", ranks(analysis));
   if (analysis.late_rank) out += section(late_title(analysis), late_rank(analysis));
-  out += section("Top operators", analysis.top.empty() ? "" : top(analysis));
+  if (const std::string_view noun = top_noun(analysis); !analysis.top.empty() && !noun.empty())
+    out += section(fmt::format("Top {}s", noun), top(analysis));
   out += section("Kernels", table(kernel_grid(analysis, Form::kMarkdown, analysis.kernels.size())));
   out += section("Kernels under the counters", counted_kernels(analysis));
   out += section("Collectives", table(collective_grid(analysis, Form::kMarkdown)));
   out += section("The numbers to steer by", table(metric_grid(analysis, Form::kMarkdown)));
   for (const analyze::SampledDevice& device : shown_devices(analysis))
     out += section(sampled_heading(device), table(sampled_grid(analysis, device, Form::kMarkdown)));
+  for (const analyze::DeviceMemory& device : memory_of(analysis))
+    out += section(memory_heading(device), memory(analysis, device));
   out += section("Phases", table(phase_grid(analysis, Form::kMarkdown)));
   out += section("The critical path", table(path_grid(analysis, Form::kMarkdown, analysis.critical_path)));
   if (analysis.coverage) out += section("Coverage", plain(coverage_sentence(*analysis.coverage)) + "\n");

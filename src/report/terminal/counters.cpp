@@ -78,9 +78,10 @@ std::string counted_kernels(const analyze::Analysis& analysis, const TerminalSty
                                 : "Kernels under the counters";
   std::string out = heading(title, style) + table(grid, style, true);
   out += paint(wrapped(fmt::format("{}.", counters_note(analysis)), 2, style), Colour::kFaint, style);
-  // Of kernels that hardly matter to the step the table says enough; who studies one asked for it.
+  // Of kernels that hardly matter to the step the table says enough, unless somebody asked for them.
   const auto matters = [&](const CountedKernel& kernel) {
-    return kernel.share <= 0 || kernel.share >= kWorthStudying || analysis.counted_kernels.size() == 1;
+    return kernel.in_full || kernel.share <= 0 || kernel.share >= kWorthStudying ||
+           analysis.counted_kernels.size() == 1;
   };
   for (std::size_t i = 0; i < std::min(kStudied, all); ++i)
     if (matters(analysis.counted_kernels[i]))

@@ -6,7 +6,9 @@
 
 #include "core/units.h"
 #include "report/description/grids.h"
+#include "report/description/memory_fields.h"
 #include "report/device_words.h"
+#include "report/memory_words.h"
 #include "report/sampled_words.h"
 #include "report/terminal/parts.h"
 #include "report/text.h"
@@ -78,7 +80,8 @@ std::string findings(const Analysis& analysis, const TerminalStyle& style) {
 
 std::string kernels(const Analysis& analysis, const TerminalStyle& style) {
   // As many as operators were asked for; where there are no operators, a few.
-  const std::size_t asked = analysis.top.empty() ? kKernelsAlone : analysis.top.size();
+  const bool alone = analysis.top.empty() || top_noun(analysis).empty();
+  const std::size_t asked = alone ? std::max(kKernelsAlone, analysis.top.size()) : analysis.top.size();
   const std::size_t shown = std::min(analysis.kernels.size(), asked);
   if (shown == 0) return "";
   return heading(most_time(shown, "kernel", analysis), style) +
@@ -95,6 +98,17 @@ std::string sampled(const Analysis& analysis, const TerminalStyle& style) {
   for (const analyze::SampledDevice& device : shown_devices(analysis))
     out += heading(sampled_heading(device), style) +
            table(sampled_grid(analysis, device, Form::kTerminal), style);
+  return out;
+}
+
+std::string memory(const Analysis& analysis, const TerminalStyle& style) {
+  constexpr std::size_t kHoldings = 8;
+  std::string out;
+  for (const analyze::DeviceMemory& device : memory_of(analysis)) {
+    out += heading(memory_heading(device), style);
+    for (const std::string& sentence : memory_sentences(device)) out += wrapped("- " + sentence, 2, style, 2);
+    out += table(memory_grid(analysis, device, Form::kTerminal, kHoldings), style, true);
+  }
   return out;
 }
 
@@ -143,6 +157,10 @@ std::string explain_terminal(const Analysis& analysis, const TerminalStyle& styl
   std::string out = "\n" + paint(wrapped(analysis.verdict.sentence, 0, style), Colour::kBold, style);
   if (const std::string fix = first_fix(analysis); !fix.empty())
     out += paint(wrapped("→ " + fix, 0, style, 2), Colour::kGreen, style);
+  // A snapshot of memory has no times.
+  if (analysis.ledger.empty() && !memory_of(analysis).empty())
+    return out + paint(wrapped(analysis.source, 0, style), Colour::kFaint, style) +
+           warnings(analysis.warnings, style) + memory(analysis, style);
   out += about(analysis, style);
   const auto rest = analysis.warnings.begin() +
                     static_cast<std::ptrdiff_t>(std::min(kWarningsAbove, analysis.warnings.size()));
@@ -150,13 +168,14 @@ std::string explain_terminal(const Analysis& analysis, const TerminalStyle& styl
   out += heading("Where the time goes", style) + ledger_table(analysis, style);
   out += findings(analysis, style);
   out += ranks(analysis, style);
-  if (!analysis.top.empty())
-    out += heading(most_time(analysis.top.size(), "operator", analysis), style) + top_table(analysis, style);
+  if (const std::string_view noun = top_noun(analysis); !analysis.top.empty() && !noun.empty())
+    out += heading(most_time(analysis.top.size(), noun, analysis), style) + top_table(analysis, style);
   out += kernels(analysis, style);
   out += counted_kernels(analysis, style);
   out += collectives(analysis, style);
   out += metrics(analysis, style);
   out += sampled(analysis, style);
+  out += memory(analysis, style);
   out += critical_path(analysis, style);
   out += phases(analysis, style);
   if (analysis.coverage)

@@ -19,6 +19,7 @@
 #include "trace/import/nsys/reader.h"
 #include "trace/import/onednn/reader.h"
 #include "trace/import/segments/reader.h"
+#include "trace/import/snapshot/reader.h"
 #include "trace/import/sniff.h"
 #include "trace/import/xplane/reader.h"
 #include "trace/perfetto/reader.h"
@@ -227,6 +228,16 @@ Result<std::vector<ImportedFile>> read_format(const Input& input, Sniffing look,
       HONE_ASSIGN(ImportedFile file, xplane::read_viewer_json(*look.source, progress));
       return one(std::move(file));
     }
+    case TraceFormat::kSnapshot: {
+      if (look.source->is_plain_file()) {
+        HONE_ASSIGN(const std::shared_ptr<const MappedFile> mapped, MappedFile::open(input.path));
+        HONE_ASSIGN(ImportedFile file, snapshot::read_snapshot(mapped->text()));
+        return one(std::move(file));
+      }
+      HONE_ASSIGN(const std::string bytes, read_all(*look.source, kMostUnpackedBytes));
+      HONE_ASSIGN(ImportedFile file, snapshot::read_snapshot(bytes));
+      return one(std::move(file));
+    }
     case TraceFormat::kSegment: {
       HONE_ASSIGN(const std::string bytes, read_all(*look.source, kMostUnpackedBytes));
       HONE_ASSIGN(segments::SegmentFile segment, segments::read_segment(bytes));
@@ -324,6 +335,22 @@ std::string left_out_of_folders(const std::vector<Input>& inputs, const Readings
   return count > 1 ? fmt::format("{} (and {} more)", text, count - 1) : text;
 }
 
+// A snapshot of memory is no rank: it says more of one. Alone it stays the only file.
+Result<std::shared_ptr<const AllocatorHistory>> take_snapshot(std::vector<ImportedFile>& files,
+                                                              std::vector<std::string>& sources) {
+  std::shared_ptr<const AllocatorHistory> memory;
+  for (std::size_t i = files.size(); i-- > 0;) {
+    if (files[i].trace.memory == nullptr || files[i].trace.spans.size() > 0) continue;
+    if (memory != nullptr)
+      return invalid(fmt::format("{}: one snapshot of memory at a time can be explained", sources[i]));
+    memory = files[i].trace.memory;
+    if (files.size() == 1) break;
+    files.erase(files.begin() + static_cast<std::ptrdiff_t>(i));
+    sources.erase(sources.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return memory;
+}
+
 }  // namespace
 
 Result<Trace> import_trace(std::span<const fs::path> paths, const ImportOptions& options) {
@@ -341,8 +368,10 @@ Result<Trace> import_trace(std::span<const fs::path> paths, const ImportOptions&
     }
   }
   HONE_CHECK(check_folders(inputs, reading.results()));
+  HONE_ASSIGN(const std::shared_ptr<const AllocatorHistory> memory, take_snapshot(files, sources));
   HONE_CHECK(check_one_program(files, sources));
   Trace trace = merge_files(std::move(files), sources);
+  if (memory != nullptr) trace.memory = memory;
   if (std::string left_out = left_out_of_folders(inputs, reading.results()); !left_out.empty())
     trace.meta.warnings.push_back(std::move(left_out));
   return trace;

@@ -38,7 +38,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 20> kOthers 
     {"version https://git-lfs"sv, "a Git LFS pointer; fetch the file itself with 'git lfs pull'"},
     {"QDSTRM"sv, "an unfinished Nsight Systems recording"},
     {"NVR\0"sv, "an Nsight Compute report; export it with 'ncu --import FILE --page raw --csv'"},
-    {"\x80"sv, "a Python pickle; export the profile with prof.export_chrome_trace(FILE)"},
+    {"\x80"sv,
+     "a Python pickle; export profiles with prof.export_chrome_trace(FILE), snapshots of memory with "
+     "torch.cuda.memory._dump_snapshot(FILE)"},
 }};
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
@@ -152,6 +154,15 @@ ProtobufField take_field(std::string_view& bytes) {
   return field;
 }
 
+// A pickle of a dictionary with these keys, of which the first come first.
+bool is_snapshot(std::string_view first) {
+  constexpr std::size_t kWithin = 256;
+  if (first.size() < 2 || first[0] != '\x80' || first[1] < 2 || first[1] > 5) return false;
+  first = first.substr(0, kWithin);
+  return first.find("segments"sv) != std::string_view::npos ||
+         first.find("device_traces"sv) != std::string_view::npos;
+}
+
 // An XPlane file is a list of planes (field 1); a plane begins with its id (field 1, a varint), if that is not 0,
 // and its name (field 2, a text): one of a host or a device.
 bool is_xplane(std::string_view first) {
@@ -175,6 +186,7 @@ Sniffed sniff(std::string_view first) {
             .looks_like = "zeros, as a copy or download that was interrupted leaves them",
             .is_lost = true};
   if (first.starts_with("SQLite format 3\0"sv)) return {TraceFormat::kSqlite, {}};
+  if (is_snapshot(first)) return {TraceFormat::kSnapshot, {}};
   if (first.starts_with(std::string_view(segments::kMagic.data(), segments::kMagic.size())))
     return {TraceFormat::kSegment, {}};
   if (is_ncu_csv(first)) return {TraceFormat::kNcuCsv, {}};
@@ -201,8 +213,8 @@ Sniffed sniff(std::string_view first) {
 
 std::string_view readable_formats() {
   return "hone reads traces of PyTorch's profiler (JSON; also .gz, .zst), exports of Nsight Systems "
-         "(.sqlite) and Nsight Compute (--csv), profiles of JAX and TensorFlow (.xplane.pb), what oneDNN "
-         "prints (ONEDNN_VERBOSE=1), its own run folders, "
+         "(.sqlite) and Nsight Compute (--csv), profiles of JAX and TensorFlow (.xplane.pb), PyTorch's "
+         "snapshots of memory (.pickle), what oneDNN prints (ONEDNN_VERBOSE=1), its own run folders, "
          "their Perfetto files and segments";
 }
 

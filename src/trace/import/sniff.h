@@ -17,6 +17,7 @@ enum class TraceFormat : uint8_t {
   kOneDnn,    // what oneDNN prints with ONEDNN_VERBOSE=1
   kXplane,    // a profile of XLA's tracer: JAX, TensorFlow, torch_xla
   kViewer,    // the same as TensorBoard's trace viewer shows it
+  kSnapshot,  // of PyTorch's allocator, a pickle
   kSegment,   // a process as hone's own recorder wrote it down (segments/record.h)
 };
 

@@ -148,6 +148,7 @@ Annotation from_operator(const Operator& op) {
                   text("kind", op.kind),
                   text("class", operator_class_name(op.op_class)),
                   text("dtype", dtype_name(op.dtype)),
+                  integer("may_use_tf32", op.may_use_tf32 ? 1 : 0),
                   integer("measured", op.measured ? 1 : 0),
                   real("flops", op.flops),
                   real("least_flops", op.least_flops),
@@ -318,6 +319,7 @@ Operator to_operator(const Annotation& from) {
   // A class or dtype that a newer hone knows and this one does not is still an operator.
   op.op_class = operator_class_from_name(from.text("class")).value_or(OperatorClass::kOther);
   op.dtype = dtype_from_name(from.text("dtype")).value_or(DType::kUndefined);
+  op.may_use_tf32 = from.integer("may_use_tf32") != 0;
   op.measured = from.integer("measured") != 0;
   op.flops = from.real("flops");
   op.least_flops = from.real("least_flops");

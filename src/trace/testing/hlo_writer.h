@@ -23,6 +23,7 @@ struct HloRow {
   std::string window = {}, convolution = {};  // their messages
   std::string file = {};
   int line = 0;
+  std::vector<int64_t> precisions = {};  // of a product's operands
 };
 
 struct HloRows {
@@ -61,6 +62,11 @@ inline std::string hlo_instruction(const HloRow& row, int64_t id) {
   message.add_int64(35, id);
   message.add_packed_int64(36, row.operands.begin(), row.operands.end());
   message.add_packed_int64(38, row.called.begin(), row.called.end());
+  if (!row.precisions.empty()) {
+    std::string precision;
+    protozero::pbf_writer(precision).add_packed_int64(1, row.precisions.begin(), row.precisions.end());
+    message.add_message(51, precision);
+  }
   if (!row.config.empty()) message.add_bytes(43, row.config);
   return bytes;
 }

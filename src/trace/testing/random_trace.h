@@ -68,6 +68,7 @@ class RandomTrace {
     op.op_class = static_cast<OperatorClass>(i);
     op.provenance = {"conv", "relu"};
     op.dtype = DType::kF32;
+    op.may_use_tf32 = i % 2 == 1;
     op.measured = i % 3 == 1;
     op.flops = 1e9 * i;
     op.bytes_read = 1e6;

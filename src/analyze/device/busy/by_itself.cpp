@@ -111,11 +111,15 @@ bool is_known_by_counters(const LoneWork& lone) {
   return lone.op != nullptr && lone.op->measured && lone.view.counted.study_of(lone.work) != nullptr;
 }
 
+constexpr double kUntuned = 0.1;  // of its roof
+
 // The floor is that of the narrowest arithmetic, the target that of the next: what lies between two steps
 // of the way is a matter of precision too.
 Seen too_wide(const LoneWork& lone) {
   const OperatorUse& use = *lone.use;
   if (is_known_by_counters(lone) && !use.is_product) return std::nullopt;  // they say more
+  // A compiler was free to use the matrix units, and chose a kernel that reaches next to nothing of its own roof.
+  if (lone.op->may_use_tf32 && lone.fraction < kUntuned) return std::nullopt;
   if (lone.op->dtype != DType::kF64 && (!use.is_product || enough(lone) == use.math)) return std::nullopt;
   // It keeps the part of its roof that it reaches now, and need not be better than good.
   const double good = !use.is_product           ? kGoodTraffic

@@ -99,6 +99,7 @@ class UseReader {
     // Those of an operator's kernels that work longest count.
     if (vector_ns_[op] > matrix_ns_[op]) return KernelMath::kVectorF32;
     if (matrix_ns_[op] > 0) return KernelMath::kTf32;
+    if (trace_.operators[op].may_use_tf32 && roofs_.tf32 > 0) return KernelMath::kTf32;
     // A kernel whose name tells nothing and that is faster than f32 can be runs on matrix units.
     const double rate = use.work_ns > 0 ? trace_.operators[op].flops * use.executions / use.work_ns * 1e9 : 0;
     return rate > roofs_.f32 ? KernelMath::kTf32 : KernelMath::kVectorF32;

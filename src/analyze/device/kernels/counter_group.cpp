@@ -16,6 +16,17 @@ auto key_of(const KernelCounters& row) {
 
 }  // namespace
 
+// The two are counted in different passes, and a short kernel may take a fifth longer in one than in another; no
+// multiprocessor is active for longer than the kernel runs.
+std::optional<double> CounterGroup::active_share() const {
+  using trace::Counter;
+  const double active = value(Counter::kSmCyclesActive);
+  if (!has(Counter::kSmCyclesElapsed) || !has(Counter::kSmCyclesActive)) return std::nullopt;
+  const double elapsed =
+      std::max({value(Counter::kSmCyclesElapsed), value(Counter::kSmCyclesActiveMost), active});
+  return elapsed > 0 ? std::optional(active / elapsed) : std::nullopt;
+}
+
 CountedFlops CounterGroup::flops() const {
   return trace::counted_flops([this](Counter counter) { return value(counter); });
 }

@@ -33,6 +33,8 @@ struct CounterGroup {
   double ns() const { return value(trace::Counter::kDuration); }
   bool has_flops() const { return has(trace::Counter::kF32Fused) || has(trace::Counter::kF64Fused); }
   CountedFlops flops() const;
+  // Of the kernel's time, what a multiprocessor had work in, on average; nothing if that was not counted.
+  std::optional<double> active_share() const;
   double dram_bytes() const { return value(trace::Counter::kDramRead) + value(trace::Counter::kDramWritten); }
   // 32 bytes each.
   double l2_bytes() const {

@@ -150,14 +150,6 @@ Found find_f64(const KernelStudy& study) {
   return fault;
 }
 
-// The part of the kernel's time in which a multiprocessor had work, on average.
-double active_share_of(const CounterGroup& group) {
-  const double elapsed = group.value(Counter::kSmCyclesElapsed);
-  return elapsed > 0 && group.has(Counter::kSmCyclesActive)
-             ? std::min(1.0, group.value(Counter::kSmCyclesActive) / elapsed)
-             : 1;
-}
-
 Found find_small_grid(const KernelStudy& study) {
   const double blocks = study.group->launch.blocks();
   if (study.multiprocessors <= 0 || study.waves <= 0 || study.waves >= 0.75 ||
@@ -168,12 +160,12 @@ Found find_small_grid(const KernelStudy& study) {
                                        counted(blocks, "block"), study.multiprocessors,
                                        study.occupancy.blocks()));
   fault.evidence.push_back(fmt::format("multiprocessors have work {} of the time, on average",
-                                       percent(active_share_of(*study.group))));
+                                       percent(study.group->active_share().value_or(1))));
   return fault;
 }
 
 Found find_tail(const KernelStudy& study) {
-  const double idle = 1 - active_share_of(*study.group);
+  const double idle = 1 - study.group->active_share().value_or(1);
   if (study.waves <= 1 || idle < kLeastGain) return std::nullopt;
   const double lost = 1 - study.waves / std::ceil(study.waves);
   if (lost < kLeastGain) return std::nullopt;
@@ -187,7 +179,7 @@ Found find_tail(const KernelStudy& study) {
 }
 
 Found find_imbalance(const KernelStudy& study) {
-  const double idle = 1 - active_share_of(*study.group);
+  const double idle = 1 - study.group->active_share().value_or(1);
   if (study.waves < 1 || idle < 0.15 || study.demand.most() >= kBusyUnit || find_tail(study) ||
       study.group->ns() < kShortNs)
     return std::nullopt;

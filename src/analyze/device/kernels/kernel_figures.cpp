@@ -32,6 +32,7 @@ class FigureSource {
   }
   Value positive(double value) const { return value > 0 ? Value(value) : std::nullopt; }
   CountedFlops flops() const { return group_.flops(); }
+  Value active_share() const { return group_.active_share(); }
   bool has_flops() const { return group_.has_flops(); }
   double seconds() const { return group_.ns() * 1e-9; }
 
@@ -68,7 +69,8 @@ const FigureRow kFigures[] = {
      [](const FigureSource& f) { return f.of(Counter::kSmClock, kToGiga); }},
     {kSpeed, "active_multiprocessors", "multiprocessors with work", "%",
      [](const FigureSource& f) {
-       return ratio_of(f.of(Counter::kSmCyclesActive), f.of(Counter::kSmCyclesElapsed), 100);
+       const Value share = f.active_share();
+       return share ? Value(*share * 100) : std::nullopt;
      },
      "mean over the kernel's time"},
 

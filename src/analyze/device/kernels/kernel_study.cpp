@@ -51,12 +51,6 @@ std::vector<Stall> stalls_of(const CounterGroup& group) {
   return stalls;
 }
 
-// Where only the time is known in which a multiprocessor did anything, its share of the kernel's.
-double active_share(const CounterGroup& group) {
-  const double elapsed = group.value(Counter::kSmCyclesElapsed);
-  return elapsed > 0 ? std::min(1.0, group.value(Counter::kSmCyclesActive) / elapsed) : 1;
-}
-
 bool knows_compute(const CounterGroup& group) {
   return group.has(Counter::kSmThroughput) || group.has(Counter::kIssueOfPeak);
 }
@@ -78,7 +72,7 @@ UnitDemand demand_of(const CounterGroup& group) {
   demand.compute = compute_demand(group);
   demand.l1 = group.has(Counter::kL1Throughput)
                   ? group.share(Counter::kL1Throughput)
-                  : group.share(Counter::kL1ThroughputActive) * active_share(group);
+                  : group.share(Counter::kL1ThroughputActive) * group.active_share().value_or(1);
   demand.l2 = group.share(Counter::kL2Throughput);
   demand.dram = group.share(Counter::kDramThroughput);
   return demand;

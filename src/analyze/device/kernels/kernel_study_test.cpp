@@ -36,6 +36,17 @@ TEST(KernelStudy, ThreadsThatLieApartFetchInVain) {
   EXPECT_GT(fault.gain(), 0.5);
 }
 
+// Counters of different passes: in one of them a short kernel took longer.
+TEST(KernelStudy, NoMultiprocessorHasWorkForLongerThanTheKernelRuns) {
+  for (const double most : {5900.0, 0.0}) {
+    const MadeUpKernel kernel(kUsual, {{Counter::kSmCyclesElapsed, 5000},
+                                       {Counter::kSmCyclesActive, 5800},
+                                       {Counter::kSmCyclesActiveMost, most}});
+    ASSERT_TRUE(kernel.study().group->active_share().has_value());
+    EXPECT_DOUBLE_EQ(*kernel.study().group->active_share(), 5800 / std::max(5800.0, most));
+  }
+}
+
 // Threads that read the same place share what is fetched.
 TEST(KernelStudy, ThreadsThatReadOnePlaceAreNotApart) {
   EXPECT_THAT(MadeUpKernel(kUsual, {{Counter::kGlobalLoads, 1000},

@@ -44,8 +44,8 @@ constexpr DeviceRule kPrecisionRules[] = {
      .fix = {.pytorch = "allow tf32: torch.set_float32_matmul_precision(\"high\") for matrix products, "
                         "torch.backends.cudnn.allow_tf32 = True for convolutions; or put the forward pass "
                         "under torch.autocast(\"cuda\", dtype=torch.bfloat16)",
-             .jax = "call jax.config.update(\"jax_default_matmul_precision\", \"tensorfloat32\"), or give "
-                    "these products operands in jnp.bfloat16",
+             .jax = "allow tf32 (no precision \"highest\", and autotuning on: "
+                    "XLA_FLAGS=--xla_gpu_autotune_level=4), or give these products operands in jnp.bfloat16",
              .tensorflow = "allow tf32 (tf.config.experimental.enable_tensor_float_32_execution(True)), or "
                            "compute in bf16: tf.keras.mixed_precision.set_global_policy(\"mixed_bfloat16\")",
              .hone = "run these products in a narrower type (--lossy)",

@@ -135,6 +135,22 @@ HloConvolutionDims read_convolution(CheckedReader message) {
   return dims;
 }
 
+// PrecisionConfig: the highest precision of an operand, or an algorithm by name.
+bool asks_for_precision(CheckedReader message) {
+  constexpr int64_t kHighest = 2;
+  std::vector<int64_t> operands;
+  bool algorithm = false;
+  while (message.next()) {
+    if (message.tag() == 1)
+      message.append_integers(operands);
+    else if (message.tag() == 2)
+      algorithm = message.get_int64() != 0;
+    else
+      message.skip();
+  }
+  return algorithm || std::find(operands.begin(), operands.end(), kHighest) != operands.end();
+}
+
 HloInstruction read_instruction(CheckedReader message) {
   HloInstruction result;
   while (message.next()) {
@@ -184,6 +200,9 @@ HloInstruction read_instruction(CheckedReader message) {
         break;
       case 38:
         message.append_integers(result.called);
+        break;
+      case 51:
+        result.asks_for_precision = asks_for_precision(CheckedReader(message.get_text()));
         break;
       case 43:
         result.backend_config = message.get_text();

@@ -51,6 +51,8 @@ struct HloInstruction {
   HloConvolutionDims convolution;
   int64_t parameter = 0;    // which parameter of its computation it is
   int64_t tuple_index = 0;  // which part it takes of its operand
+  // Of a product: it asks for more than the default precision, which on GPUs is tf32 for f32.
+  bool asks_for_precision = false;
   std::string_view custom_call_target;
   std::string_view backend_config;
 };

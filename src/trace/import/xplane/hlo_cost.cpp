@@ -407,6 +407,8 @@ void HloCosts::describe(const ById& by_id, const HloInstruction& instruction, co
                                   aten::dims_text(right->shape.first().dims));
       cost.dtype = float_type(left->shape);
     }
+    // What XLA hands to a library says it once more, in the library's words.
+    cost.default_precision = !product->asks_for_precision && !contains(product->backend_config, "HIGHEST");
     return;
   }
   const HloShape* largest = &instruction.shape.first();

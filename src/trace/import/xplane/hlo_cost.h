@@ -15,6 +15,7 @@ namespace hone::trace::xplane {
 struct HloCost {
   OperatorClass op_class = OperatorClass::kOther;
   DType dtype = DType::kUndefined;  // of the arithmetic
+  bool default_precision = false;   // of a product: it asks for no more
   double flops = 0;
   double bytes_read = 0;
   double bytes_written = 0;

@@ -199,5 +199,23 @@ TEST(HloCost, OfAMalformedModuleIsFinite) {
   EXPECT_EQ(negative.flops, 0);
 }
 
+TEST(HloCost, OfAProductKnowsWhetherItAsksForMoreThanTheDefaultPrecision) {
+  for (const int64_t precision : {0, 1, 2}) {
+    const std::string bytes = hlo_proto({{1,
+                                          {{.name = "a", .opcode = "parameter", .dims = {8, 4}},
+                                           {.name = "b", .opcode = "parameter", .dims = {4, 2}},
+                                           {.name = "dot.1",
+                                            .opcode = "dot",
+                                            .dims = {8, 2},
+                                            .operands = {1, 2},
+                                            .contracted = {1},
+                                            .precisions = {0, precision}}}}});
+    const HloModule module = read_hlo(bytes);
+    const HloComputation& computation = module.computations.at(0);
+    EXPECT_EQ(HloCosts(module).of(computation, computation.instructions.at(2)).default_precision,
+              precision < 2);
+  }
+}
+
 }  // namespace
 }  // namespace hone::trace::xplane

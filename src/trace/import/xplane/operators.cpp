@@ -173,6 +173,8 @@ HloOperator HloOperators::describe(const HloEvent& event, std::string_view devic
       op.kind = kind_of(instruction, cost);
       op.op_class = cost.op_class;
       op.dtype = cost.dtype;
+      op.may_use_tf32 = device == "cuda" && cost.dtype == DType::kF32 && cost.default_precision &&
+                        !trace.meta.devices.empty() && trace.meta.devices.back().compute_major >= 8;
       op.flops = cost.flops;
       op.bytes_read = cost.bytes_read;
       op.bytes_written = cost.bytes_written;
