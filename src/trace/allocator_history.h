@@ -19,10 +19,12 @@ enum class MemoryAction : uint8_t {
 struct MemoryEvent {
   int64_t time_ns = 0;  // of the recording
   uint64_t address = 0;
-  int64_t bytes = 0;  // not negative
-  int32_t device = 0;
+  int64_t bytes = 0;    // not negative
+  int32_t device = 0;   // -1: the host
   uint32_t holder = 0;  // in AllocatorHistory::holders
   MemoryAction action = MemoryAction::kTake;
+  // Of the device after it, as the recorder says; -1: it does not.
+  int64_t allocated = -1, reserved = -1;
 };
 
 // A piece of a segment at the end of the recording.

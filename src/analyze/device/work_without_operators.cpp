@@ -48,7 +48,7 @@ std::map<std::string, RangeTime> times_by_range(const Study& study, std::size_t 
   return times;
 }
 
-TopOperator row_of(TopKind of, const std::string& name, double ms, double step_ms) {
+TopOperator top_row_of(TopKind of, const std::string& name, double ms, double step_ms) {
   TopOperator row;
   row.of = of;
   row.op = kNothing;
@@ -71,7 +71,7 @@ std::vector<TopOperator> rows_of_ranges(const Study& study, std::size_t rank) {
       continue;
     }
     largest = std::max(largest, time.ms);
-    rows.push_back(row_of(TopKind::kRange, name, time.ms, study.ranks[rank].typical.ms));
+    rows.push_back(top_row_of(TopKind::kRange, name, time.ms, study.ranks[rank].typical.ms));
     const auto most = std::max_element(time.kernels.begin(), time.kernels.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     rows.back().why = fmt::format("{:.3g} launches a step, most of the time {}", time.works,
@@ -90,7 +90,7 @@ void list_work_without_operators(const Study& study, std::size_t rank, int top, 
   tables.top = rows_of_ranges(study, rank);
   if (tables.top.empty())
     for (const KernelTime& kernel : tables.kernels) {
-      tables.top.push_back(row_of(TopKind::kKernel, kernel.name, kernel.ms, step_ms));
+      tables.top.push_back(top_row_of(TopKind::kKernel, kernel.name, kernel.ms, step_ms));
       tables.top.back().why = fmt::format("{} × {}", kernel.launches, format_ms(kernel.mean_us * 1e-3));
     }
   if (static_cast<int>(tables.top.size()) > top) tables.top.resize(static_cast<std::size_t>(top));

@@ -16,6 +16,8 @@ constexpr std::size_t kMostHoldings = 50;
 constexpr const char* kUnknownHolder = "not known";
 constexpr const char* kEarlierHolder = "taken before the events begin";
 
+constexpr uint64_t kNoAddress = ~uint64_t{0};  // of what was there at first and is never given back
+
 struct LiveBlock {
   double bytes = 0;
   uint32_t holder = 0;
@@ -83,17 +85,33 @@ class DeviceMemoryStudy {
     }
     // An address may be given back, taken and held again until the end; then it was there at first, too.
     for (const auto& [address, bytes] : earlier_) first_[address] = {bytes, 0, true};
-    found_.peak_is_bound = !use_.whole && !events_.empty() && !first_.empty();
+    found_.peak_is_bound = !use_.whole && !events_.empty() && !first_.empty() && !recorder_counts();
+    if (!recorder_counts()) return;
+    const MemoryEvent& event = events_.front();
+    const auto change = static_cast<double>(event.action == MemoryAction::kTake ? event.bytes : -event.bytes);
+    double unseen = static_cast<double>(event.allocated) - change;
+    for (const auto& [address, block] : first_) unseen -= block.bytes;
+    if (unseen > 0) first_[kNoAddress] = {unseen, 0, true};
   }
 
-  void follow() {
-    live_ = first_;
-    double allocated = 0, reserved = found_.end_reserved;
-    for (const auto& [address, block] : live_) allocated += block.bytes;
+  // Whether the recorder says with every event how much there is.
+  bool recorder_counts() const { return !events_.empty() && events_.front().allocated >= 0; }
+
+  double reserved_at_first() const {
+    if (!events_.empty() && events_.front().reserved >= 0)
+      return static_cast<double>(events_.front().reserved);
+    double reserved = found_.end_reserved;
     for (const MemoryEvent& event : events_) {
       if (event.action == MemoryAction::kReserve) reserved -= static_cast<double>(event.bytes);
       if (event.action == MemoryAction::kRelease) reserved += static_cast<double>(event.bytes);
     }
+    return reserved;
+  }
+
+  void follow() {
+    live_ = first_;
+    double allocated = 0, reserved = reserved_at_first();
+    for (const auto& [address, block] : live_) allocated += block.bytes;
     note_moment(0, allocated, reserved, 0);
     for (std::size_t i = 0; i < events_.size(); ++i) {
       const MemoryEvent& event = events_[i];
@@ -119,10 +137,14 @@ class DeviceMemoryStudy {
           found_.failed_bytes = std::max(found_.failed_bytes, bytes);
           break;
       }
+      if (event.reserved >= 0) reserved = static_cast<double>(event.reserved);
       note_moment(static_cast<double>(event.time_ns) * 1e-6, allocated, reserved, i + 1);
     }
     found_.events = static_cast<double>(events_.size());
-    if (events_.empty()) found_.course.clear();
+    if (events_.empty())
+      found_.course.clear();
+    else if (use_.blocks.empty())
+      found_.end_bytes = found_.course.back().allocated;
     thin_course();
   }
 

@@ -113,6 +113,23 @@ TEST(StudyMemory, FollowsWhatTheAllocatorHasOfTheDevice) {
   EXPECT_EQ(memory.failed_bytes, 7000);
 }
 
+// As the profiler does: what was taken before it began is in the total alone.
+TEST(StudyMemory, TakesTheRecordersOwnTotals) {
+  AllocatorHistory history = named_history();
+  history.events = {event_at(0, MemoryAction::kTake, 1, 100, kActivations),
+                    event_at(1, MemoryAction::kGive, 1, 100)};
+  history.events[0].allocated = 1100, history.events[0].reserved = 4000;
+  history.events[1].allocated = 1000, history.events[1].reserved = 2000;
+  const DeviceMemory memory = study(std::move(history));
+  EXPECT_EQ(memory.peak_bytes, 1100);
+  EXPECT_FALSE(memory.peak_is_bound);
+  EXPECT_EQ(memory.peak_reserved, 4000);
+  EXPECT_EQ(memory.end_bytes, 1000);
+  ASSERT_EQ(memory.holdings.size(), 2u);
+  EXPECT_EQ(memory.holdings[0].holder, "taken before the events begin");
+  EXPECT_EQ(memory.holdings[0].bytes, 1000);
+}
+
 TEST(StudyMemory, KeepsThePeakOfALongCourse) {
   AllocatorHistory history = named_history();
   for (int64_t i = 0; i < 20'000; ++i)

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "trace/import/kineto/memory.h"
+
 namespace hone::trace::kineto {
 namespace {
 
@@ -298,6 +300,14 @@ ImportedFile assemble(std::span<Reading> readings, const Header& header, Faults&
     if (row.detail != kNoDetail) add_details(*chunk.rows, row, place.row, span, chunk.reading, texts, trace);
   }
   number_by_flows(chunks, tracks, first, trace);
+  std::vector<MemoryOnTrack> memory;
+  for (const ChunkOf& chunk : chunks)
+    for (MemoryRow row : chunk.rows->memory) {
+      if (row.at_ns < first - kDay || row.at_ns > first + kDay) continue;
+      row.at_ns -= first;
+      memory.push_back({row, tracks.of(chunk.reading, row.track)});
+    }
+  trace.memory = memory_history(trace, std::move(memory));
 
   RankInfo info;
   info.rank = header.rank.value_or(0);

@@ -99,7 +99,8 @@ void EventSink::add(const Event& event, uint64_t offset, std::string_view text) 
   if (phase == "X") return add_span(event, offset, text);
   if (phase == "M") return add_label(event);
   if (phase == "s" || phase == "f") return add_flow(event);
-  // Instants, counters, steps of flows and marks of other tools say nothing about where time went.
+  if (phase == "i" && unquoted(event.name) == "[memory]") return add_memory(event);
+  // Other instants, counters, steps of flows and marks of other tools say nothing about where time went.
   if (phase.size() == 1 && std::string_view("iICtPRNODv").find(phase[0]) != std::string_view::npos) return;
   faults.unknown_kind.add(offset, text);
 }
@@ -213,6 +214,28 @@ void EventSink::add_flow(const Event& event) {
   if (!at || !id) return;
   const uint32_t where = track({integer_of(event.pid).value_or(-1), integer_of(event.tid).value_or(0)});
   rows.flows.push_back({static_cast<uint64_t>(*id), *at, where, unquoted(event.phase) == "s"});
+}
+
+void EventSink::add_memory(const Event& event) {
+  constexpr int64_t kMostBytes = int64_t{1} << 50;  // more is damage
+  constexpr int64_t kCpu = 0;                       // c10::DeviceType
+  const auto at = nanoseconds_of(event.start);
+  const auto bytes = integer_of(event.taken);
+  if (!at || !bytes || *bytes > kMostBytes || *bytes < -kMostBytes) return;
+  const auto total = [&](std::string_view token) {
+    return token.empty() ? -1 : std::clamp<int64_t>(integer_of(token).value_or(-1), -1, kMostBytes);
+  };
+  MemoryRow row;
+  row.at_ns = *at;
+  row.bytes = *bytes;
+  row.address = static_cast<uint64_t>(integer_of(event.address).value_or(0));
+  row.allocated = total(event.total_allocated);
+  row.reserved = total(event.total_reserved);
+  if (integer_of(event.memory_kind).value_or(kCpu) != kCpu)
+    row.device =
+        static_cast<int32_t>(std::clamp<int64_t>(integer_of(event.memory_device).value_or(0), 0, 1 << 20));
+  row.track = track({integer_of(event.pid).value_or(-1), integer_of(event.tid).value_or(0)});
+  rows.memory.push_back(row);
 }
 
 void EventSink::add_label(const Event& event) {

@@ -22,6 +22,7 @@ struct Event {
       bytes;
   std::string_view collective, group, group_description, group_ranks, group_size, dtype, elements_in,
       elements_out;
+  std::string_view address, taken, total_allocated, total_reserved, memory_device, memory_kind;
   std::string_view label;   // "name" or "labels" of a metadata event
   std::string_view inputs;  // from the first member that describes a call's inputs to the end of the last
 };
@@ -44,6 +45,7 @@ class EventSink {
   void add_span(const Event& event, uint64_t offset, std::string_view text);
   void add_flow(const Event& event);
   void add_label(const Event& event);
+  void add_memory(const Event& event);
   void add_call(const Event& event, uint32_t row, uint64_t offset);
   void add_launch(const Event& event, uint32_t row);
   void add_collective(const Event& event, uint32_t row, std::string_view kernel);

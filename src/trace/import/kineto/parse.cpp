@@ -53,6 +53,18 @@ error_code take(ondemand::value& value, std::string_view& token) {
 // The member of `event` that the key of an event's "args" fills; null: none.
 std::string_view* argument(const char* key, Event& event) {
   switch (key[0]) {
+    case 'A':
+      return is(key, "Addr\"") ? &event.address : nullptr;
+    case 'B':
+      return is(key, "Bytes\"") ? &event.taken : nullptr;
+    case 'D':
+      return is(key, "Device Id\"")     ? &event.memory_device
+             : is(key, "Device Type\"") ? &event.memory_kind
+                                        : nullptr;
+    case 'T':
+      return is(key, "Total Allocated\"")  ? &event.total_allocated
+             : is(key, "Total Reserved\"") ? &event.total_reserved
+                                           : nullptr;
     case 'E':
       return is(key, "External id\"") ? &event.external : nullptr;
     case 'e':

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trace/allocator_history.h"
+
 namespace hone::trace::kineto {
 namespace {
 
@@ -359,6 +361,36 @@ TEST(Kineto, TheResultDependsOnNeitherChunksNorThreads) {
       EXPECT_EQ(file->trace.tracks, expected->trace.tracks);
       EXPECT_EQ(file->trace.meta, expected->trace.meta);
     }
+}
+
+// profile_memory=True: an event says how much was taken, and a thread's operators and functions who did.
+TEST(Kineto, KnowsWhoTookMemory) {
+  const std::string memory =
+      R"("cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 5, "tid": 5, "ph": "i", "args": {"Device Type": 1, "Device Id": 0, )";
+  const Trace trace =
+      trace_of(R"({"traceEvents": [
+      {"ph": "X", "cat": "python_function", "name": "/home/u/train.py(31): step", "pid": 5, "tid": 5, "ts": 100, "dur": 50},
+      {"ph": "X", "cat": "python_function", "name": "/usr/lib/python3/dist-packages/torch/nn/functional.py(2901): linear", "pid": 5, "tid": 5, "ts": 101, "dur": 40},
+      {"ph": "X", "cat": "cpu_op", "name": "aten::linear", "pid": 5, "tid": 5, "ts": 110, "dur": 20},
+      {"ph": "X", "cat": "cpu_op", "name": "aten::empty", "pid": 5, "tid": 5, "ts": 112, "dur": 4},
+      {)" + memory +
+               R"("Addr": 4096, "Bytes": 512, "Total Allocated": 1512, "Total Reserved": 4000}, "ts": 113},
+      {)" + memory +
+               R"("Addr": 4096, "Bytes": -512, "Total Allocated": 1000, "Total Reserved": 4000}, "ts": 160},
+      {)" + memory +
+               R"("Addr": 1, "Bytes": 99999999999999999999}, "ts": 170}]})");
+  ASSERT_NE(trace.memory, nullptr);
+  ASSERT_EQ(trace.memory->events.size(), 2u);
+  const MemoryEvent& taken = trace.memory->events[0];
+  EXPECT_EQ(taken.action, MemoryAction::kTake);
+  EXPECT_EQ(taken.time_ns, 13'000);
+  EXPECT_EQ(taken.bytes, 512);
+  EXPECT_EQ(taken.allocated, 1512);
+  EXPECT_EQ(taken.reserved, 4000);
+  EXPECT_EQ(trace.memory->holders[taken.holder].line, "train.py:31 step");
+  EXPECT_EQ(trace.memory->holders[taken.holder].inside, "aten::linear");
+  EXPECT_EQ(trace.memory->events[1].action, MemoryAction::kGive);
+  EXPECT_EQ(trace.memory->events[1].bytes, 512);
 }
 
 }  // namespace

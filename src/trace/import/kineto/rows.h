@@ -32,6 +32,16 @@ struct Flow {
   bool begins = false;
 };
 
+// A tensor's memory was taken or given back.
+struct MemoryRow {
+  int64_t at_ns = 0;
+  int64_t bytes = 0;  // negative: given back
+  uint64_t address = 0;
+  int64_t allocated = -1, reserved = -1;  // of the device after it
+  int32_t device = -1;                    // -1: the host
+  uint32_t track = 0;
+};
+
 // The events of one chunk, in the file's order. Details have a row's number as their span.
 struct Rows {
   std::size_t chunk = 0;
@@ -41,6 +51,7 @@ struct Rows {
   std::vector<Copy> copies;
   std::vector<Collective> collectives;
   std::vector<Flow> flows;
+  std::vector<MemoryRow> memory;
 
   // Keeps the room.
   void clear() {
@@ -50,6 +61,7 @@ struct Rows {
     copies.clear();
     collectives.clear();
     flows.clear();
+    memory.clear();
   }
 };
 
