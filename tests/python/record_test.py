@@ -223,8 +223,11 @@ def test_callbacks_never_end_a_training(trainers, counting, tmp_path, capsys):
     callback.on_train_begin(types.SimpleNamespace(output_dir=str(tmp_path)), types.SimpleNamespace(is_world_process_zero=True), None)
     run_hugging_face(callback, tmp_path, 20)  # the training before ended by an exception
     assert "Layout" in capsys.readouterr().out
-    run_hugging_face(hone.HuggingFaceCallback(), tmp_path, 20, first=False)
-    assert capsys.readouterr().out == ""
+    run_hugging_face(hone.HuggingFaceCallback(), tmp_path / "other", 20, first=False)
+    assert capsys.readouterr().out == "" and (tmp_path / "other" / "hone" / "recorded" / "rank0.json.gz").exists()
+    assert not (tmp_path / "other" / "hone" / "explain.html").exists()
+    run_hugging_face(hone.HuggingFaceCallback(), tmp_path / "long", 40, first=False)
+    assert (tmp_path / "long" / "hone" / "recorded" / "rank0.json.gz").exists()
     (tmp_path / "file").write_text("")
     run_hugging_face(hone.HuggingFaceCallback(out=str(tmp_path / "file")), tmp_path, 20)
     assert "hone: not recorded: " in capsys.readouterr().out

@@ -44,10 +44,12 @@ class TrainingRecorder:
 
     def _tell(self) -> None:
         recording, self._recording = self._recording, None
-        if recording is None or not self._tells:
+        if recording is None:
+            return
+        recording.finish()
+        if not self._tells:
             return
         try:
-            recording.finish()
             analysis = recording.explain(out=self._folder)
         except Error as problem:
             self._say("not explained: %s" % problem)
