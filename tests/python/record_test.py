@@ -252,10 +252,11 @@ def python_with_torch():
     return candidate if ran.returncode == 0 and ran.stdout.strip() == str(sys.version_info[:2]) else None
 
 
-def test_a_program_on_pytorch(tmp_path):
+def test_a_program_on_pytorch(tmp_path, capsys):
     interpreter = python_with_torch()
     if interpreter is None:
-        print("NOT RUN: no PyTorch for Python %d.%d here (HONE_TEST_PYTHON)" % sys.version_info[:2])
+        with capsys.disabled():
+            print("\nNOT RUN: a program on PyTorch: there is none for Python %d.%d here (HONE_TEST_PYTHON)" % sys.version_info[:2])
         return
     site = tmp_path / "site"  # the package alone, beside that Python's own
     site.mkdir()
