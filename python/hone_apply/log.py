@@ -47,12 +47,16 @@ def _once(change, status, text, **more):
     write(change=change, status=status, text=text, **more)
 
 
-def applied(change, text, where=None, value=None):
+def applied(change, text, where=None, value=None, **more):
     """It is in force from here on. `where`: an Edit of edits.py, as a dictionary: what a person would write, unless a trainer has an
-    argument for it; `value`: of that argument."""
+    argument for it; `value`: of that argument. `more`: what else the log says of it."""
     from . import trainers
     where = guarded(change, trainers.edit_for, change, value) or where
-    _once(change, "applied", text, **({"edit": where} if where else {}))
+    _once(change, "applied", text, **({"edit": where} if where else {}), **more)
+
+
+def is_applied(change):
+    return any(said[:2] == (change, "applied") for said in _said)
 
 
 def refused(change, text):

@@ -72,7 +72,8 @@ class AutocastBf16:
         own_call, base = cls.__dict__.get("__call__"), torch.nn.Module
 
         def base_call(module, *args, **kwargs):
-            return (own_call or base.__call__)(module, *args, **kwargs)  # others replace the base's for a while
+            call = own_call or base.__call__  # others replace the base's for a while
+            return call.__get__(module, cls)(*args, **kwargs)  # what observes the program puts no function there
 
         def __call__(self, *args, **kwargs):
             if not change.on or change.entered is not None or torch.compiler.is_compiling():

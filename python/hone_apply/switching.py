@@ -84,6 +84,10 @@ def arrange(request, change, hooks):
     blocks = Blocks(lambda on: log.guarded(name, change.switch, on), wait, log.write,
                     **{key: value for key, value in request.items() if key != "change"})
 
+    def step():
+        if log.is_applied(name):  # what was refused cannot be switched
+            log.guarded(name, blocks.step)
+
     def after_step(optimizer, args, kwargs):
         if torch is None or torch.compiler.is_compiling():
             return
@@ -92,14 +96,14 @@ def arrange(request, change, hooks):
             if blocks.seen:
                 log.guarded(name, blocks.begin_again)  # they were of an evaluation before the training
         if stepping[0] is optimizer:
-            log.guarded(name, blocks.step)
+            step()
 
     class Calls:
         done = property(lambda self: bool(stepping))
 
         def __call__(self, output):
             if not stepping and not torch.is_grad_enabled():
-                blocks.step()
+                step()
 
     def of_torch(module):
         nonlocal torch

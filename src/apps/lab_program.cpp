@@ -64,6 +64,7 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
     bar.update(fraction, what);
     return !interrupted();
   };
+  experiment.on_device = baseline.device != "cpu";
   trial.keep_going = [] { return !interrupted(); };
   int runs = 0;
   const lab::RunTrial run = [&](const lab::TrialRequest& request) {

@@ -114,6 +114,12 @@ class Changes(unittest.TestCase):
         self.assertEqual(said, {"views": True, "bytes": 100 * 1024 * 1024})
         self.assertIn("gradient_as_bucket_view=True, bucket_cap_mb=100", log[0]["edit"]["insertions"][0]["text"])
 
+    def test_a_model_that_is_observed_is_called_as_it_would_be(self):
+        said, log = run(["autocast_bf16", "compile"], program="own_call_program.py")
+        self.assertEqual(said["types"], ["torch.bfloat16"])
+        self.assertEqual(status(log, "autocast_bf16"), ["applied"])
+        self.assertTrue(next(entry["draws"] for entry in log if entry.get("change") == "compile"))
+
     def test_a_change_that_fails_leaves_the_program_alone(self):
         said, log = run(["no such change", "fused_optimizer"])
         self.assertEqual(status(log, "no such change"), ["failed"])

@@ -19,7 +19,6 @@ constexpr double kBeyondNoise = 2.5;
 constexpr double kHopeless = 1;  // standard deviations of a pair
 // What runs differ by at least, where too few have been seen to tell.
 constexpr double kLeastNoise = 0.005;
-constexpr double kClearlySlower = 3;  // standard errors of one run beside others
 constexpr double kLeastPatience_s = 20, kMostPatience_s = 300;
 // Blocks begin where a run of the program would long have ended.
 constexpr double kFirstBlock = 2;
@@ -60,7 +59,6 @@ class ProgramLoop {
     if (!done.measured()) return done;
     runs_s_.push_back(done.seconds);
     if (changes.empty()) result_.unchanged_ms.push_back(done.step_ms);
-    if (changes == kept_) standing_ms_.push_back(done.step_ms);
     return done;
   }
 
@@ -122,14 +120,12 @@ class ProgramLoop {
       }
       if (tried.outcome == Outcome::kNotTried || candidate.change->instead.empty()) return {};
       candidate.change = find_change(candidate.change->instead);
+      if (candidate.change->of_devices && !options_.on_device) return {};
     }
     return {};
   }
 
-  void keep(const TriedChange& tried) {
-    kept_.emplace_back(tried.candidate.change->name);
-    standing_ms_ = tried.runs.within_one_run ? std::vector<double>() : tried.runs.after_ms;
-  }
+  void keep(const TriedChange& tried) { kept_.emplace_back(tried.candidate.change->name); }
 
   bool was_tried(const Change& change) const {
     return std::any_of(result_.changes.begin(), result_.changes.end(),
@@ -211,7 +207,6 @@ class ProgramLoop {
       HONE_ASSIGN(Trial done, changed ? trial(kept_with(name), &tried) : trial(kept_));
       (changed ? after : before) = std::move(done);
       if (changed && !accept(*after, tried)) return false;
-      if (changed && pair == 0 && is_clearly_slower(*after, tried)) return false;
       if (result_.interrupted) {
         tried.why = "interrupted";
         return false;
@@ -224,19 +219,6 @@ class ProgramLoop {
     }
     tried.runs.before_ms.push_back(before->step_ms);
     tried.runs.after_ms.push_back(after->step_ms / tried.candidate.change->samples);
-    return true;
-  }
-
-  // One run with the change is enough to tell: those without it have been quicker by far.
-  bool is_clearly_slower(const Trial& after, TriedChange& tried) const {
-    if (standing_ms_.size() < 2) return false;
-    const double before_ms = median(standing_ms_);
-    const double error = noise() * std::sqrt(1 + 1 / static_cast<double>(standing_ms_.size()));
-    const double after_ms = after.step_ms / tried.candidate.change->samples;
-    if (std::log(after_ms / before_ms) < kClearlySlower * error) return false;
-    tried.outcome = Outcome::kNoGain;
-    tried.why = fmt::format("{:.2f} times as fast in its first run, beside {} without it",
-                            before_ms / after_ms, standing_ms_.size());
     return true;
   }
 
@@ -256,7 +238,7 @@ class ProgramLoop {
       if (each.name == name && each.edit) tried.edits.push_back(*each.edit);
     if (tried.candidate.change->effect == Effect::kTraining) return true;
     if (done.computed.empty()) return true;  // it may have ended before; accept() tells
-    tried.numbers = compare_numbers(result_.unchanged, result_.again, done.computed, effect_with(name));
+    tried.numbers = compare_numbers(result_.unchanged, result_.again, done.computed, effect_of(done, name));
     tried.computed = done.computed;
     if (tried.numbers.same) return true;
     tried.outcome = Outcome::kOtherNumbers;
@@ -284,10 +266,13 @@ class ProgramLoop {
     return false;
   }
 
-  // The widest of what is kept and this one.
-  Effect effect_with(std::string_view name) const {
-    Effect widest = name.empty() ? Effect::kNone : find_change(name)->effect;
-    for (const std::string& each : kept_) widest = std::max(widest, find_change(each)->effect);
+  // The widest of what is kept and this one, as they said in a run.
+  Effect effect_of(const Trial& done, const std::string& name = {}) const {
+    Effect widest = Effect::kNone;
+    for (const std::string& each : kept_with(name)) {
+      const AppliedChange* said = done.said(each);
+      widest = std::max(widest, said != nullptr && said->draws ? Effect::kOrder : find_change(each)->effect);
+    }
     return widest;
   }
 
@@ -363,7 +348,7 @@ class ProgramLoop {
         HONE_ASSIGN(const Trial done, trial(changed ? kept_ : std::vector<std::string>{}));
         (changed ? after : before) = done.step_ms;
         if (!changed) continue;
-        result_.numbers = compare_numbers(result_.unchanged, result_.again, done.computed, effect_with({}));
+        result_.numbers = compare_numbers(result_.unchanged, result_.again, done.computed, effect_of(done));
         result_.changed = done.computed;
       }
       if (before <= 0 || after <= 0) continue;
@@ -380,7 +365,6 @@ class ProgramLoop {
   ProgramExperiment result_;
   std::vector<std::string> kept_;
   std::optional<int> unchanged_status_;
-  std::vector<double> standing_ms_;  // runs of the program with what is kept so far
   std::string what_;
   std::vector<double> runs_s_;        // that were measured
   double squares_ = 0, freedom_ = 0;  // of the noise

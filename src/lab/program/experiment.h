@@ -28,6 +28,7 @@ using RunTrial = std::function<Result<Trial>(const TrialRequest&)>;
 struct ProgramExperimentOptions {
   double budget_s = 900;
   int fewest_pairs = 3, most_pairs = 6;  // of runs, for a change that seems to win
+  bool on_device = true;                 // the program uses one
   double least_gain = 0.02;              // of the step: less is not worth a line
   // Told what is being done and how far it is; false: stop.
   std::function<bool(double fraction, const std::string& what)> progress;

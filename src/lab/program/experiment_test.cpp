@@ -16,6 +16,7 @@ struct MadeUpProgram {
   std::map<std::string, double> factors = {};
   std::map<std::string, double> losses = {};  // that a change adds
   std::set<std::string> refused = {}, crashing = {};
+  std::set<std::string> scattering = {}, drawing = {};  // whose losses go up and down; which say so
   bool can_be_switched = true;
   double drift = 0;  // of a block, as a share: the machine gets slower and faster
   std::mt19937 random{1};
@@ -47,12 +48,15 @@ struct MadeUpProgram {
       ++runs;
       Trial trial;
       double ms = step_ms * wobble(), loss = 0;
+      bool scatter = false;
       for (const std::string& change : changes) {
         if (factors.contains(change)) ms *= factors.at(change);
         if (losses.contains(change)) loss += losses.at(change);
         const auto status =
             refused.contains(change) ? AppliedChange::Status::kRefused : AppliedChange::Status::kApplied;
-        trial.changes.push_back({change, status, "said by " + change, std::nullopt});
+        trial.changes.push_back(
+            {change, status, "said by " + change, std::nullopt, 0, drawing.contains(change)});
+        scatter = scatter || scattering.contains(change);
         if (!crashing.contains(change)) continue;
         trial.why_none = "it ended before it had marked two steps with exit status 1";
         trial.exit_status = 1;
@@ -63,7 +67,8 @@ struct MadeUpProgram {
         trial.step_ms = ms;
       else if (can_be_switched && said != nullptr && said->status == AppliedChange::Status::kApplied)
         add_blocks(request, ms, trial);
-      for (int i = 0; i < 10; ++i) trial.computed.losses.push_back(2.0 - 0.1 * i + loss);
+      for (int i = 0; i < 10; ++i)
+        trial.computed.losses.push_back(2.0 - 0.1 * i + loss + (scatter ? (i % 2 == 0 ? 0.2 : -0.2) : 0));
       return trial;
     };
   }
@@ -240,12 +245,47 @@ TEST(ProgramLoop, SwitchesNothingOnceTheModelIsCompiled) {
   EXPECT_FALSE(result.changes[1].runs.within_one_run);
 }
 
-TEST(ProgramLoop, DropsWhatIsClearlySlowerAfterOneRun) {
+TEST(ProgramLoop, DropsWhatIsClearlySlowerAfterOnePair) {
   MadeUpProgram program;
   program.factors = {{"channels_last", 1.5}};
   const ProgramExperiment result = run(program, {"channels_last"});
   EXPECT_EQ(result.changes[0].outcome, Outcome::kNoGain);
-  EXPECT_EQ(program.runs, 3);
+  EXPECT_EQ(program.runs, 2 + 2);
+}
+
+// The machine has got ten times as slow since the program ran as it is: only pairs can tell.
+TEST(ProgramLoop, BlamesNoChangeForAMachineThatGotSlower) {
+  MadeUpProgram program;
+  program.factors = {{"channels_last", 0.7}};
+  const RunTrial made_up = program.runner();
+  const RunTrial slower = [&](const TrialRequest& request) {
+    auto trial = made_up(request);
+    if (program.runs > 2) trial->step_ms *= 10;
+    return trial;
+  };
+  const auto result = run_program_experiment(of({"channels_last"}), slower, {});
+  EXPECT_EQ(result->changes[0].outcome, Outcome::kKept);
+}
+
+// Dropout of a compiled model: the same loss on average, step by step another.
+TEST(ProgramLoop, ComparesTheMeansOfLossesWhereRandomNumbersComeInAnotherOrder) {
+  MadeUpProgram program;
+  program.factors = {{"compile", 0.7}};
+  program.scattering = {"compile"};
+  EXPECT_EQ(run(program, {"compile"}).changes[0].outcome, Outcome::kOtherNumbers);
+  program.drawing = {"compile"};
+  const ProgramExperiment result = run(program, {"compile"});
+  EXPECT_EQ(result.changes[0].outcome, Outcome::kKept);
+  EXPECT_THAT(result.changes[0].numbers.sentence, HasSubstr("means of the losses"));
+}
+
+TEST(ProgramLoop, TriesNothingOfDevicesInsteadOnTheCpu) {
+  MadeUpProgram program;
+  program.losses = {{"autocast_bf16", 1}};
+  ProgramExperimentOptions options;
+  options.on_device = false;
+  const auto result = run_program_experiment(of({"autocast_bf16"}), program.runner(), options);
+  EXPECT_EQ(result->changes.size(), 1u);
 }
 
 TEST(ProgramLoop, MeasuresAsAWholeNoSecondTimeWhatWasMeasuredAgainstTheUnchangedProgram) {

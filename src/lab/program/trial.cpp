@@ -65,7 +65,8 @@ void read_entry(const Json& entry, Trial& trial) {
   if (entry.contains("block")) read_block(entry, trial.blocks);
   if (!entry.contains("change")) return;
   trial.changes.push_back({entry.value("change", ""), status_of(entry.value("status", "")),
-                           entry.value("text", ""), rank == 0 ? edit_of(entry) : std::nullopt, rank});
+                           entry.value("text", ""), rank == 0 ? edit_of(entry) : std::nullopt, rank,
+                           entry.value("draws", false)});
 }
 
 Status write_request(const TrialOptions& options) {

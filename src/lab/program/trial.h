@@ -22,6 +22,7 @@ struct AppliedChange {
   std::string text;
   std::optional<Edit> edit;  // what a person would write
   int rank = 0;              // of the process that said it
+  bool draws = false;        // it draws random numbers in another order
 };
 
 // The step in blocks of one run, with a change and without it; a pair each, next to each other in time.
