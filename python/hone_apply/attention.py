@@ -1,5 +1,5 @@
 """Which implementation scaled_dot_product_attention takes."""
-from . import edits, log
+from . import edits, log, outermost, seeds
 
 
 class CudnnFirst:
@@ -17,8 +17,13 @@ class CudnnFirst:
         self.prefer, self.order = prefer, [int(each) for each in order]
         self.before = torch._C._get_sdp_priority_order()
         prefer(self.order)
+        outermost.of_this_process(torch).before_first_call(0, self.NAME, self.before_first_call)
+        self.torch = torch
+
+    def before_first_call(self, module, args, kwargs, frame):
         log.applied(self.NAME, "attention runs in cuDNN where that can",
-                    edits.after_import("torch", "torch._C._set_sdp_priority_order(%s)" % self.order))
+                    edits.after_import("torch", "torch._C._set_sdp_priority_order(%s)" % self.order),
+                    **seeds.draws_otherwise(self.torch, module))
 
     def switch(self, on):
         self.prefer(self.order if on else self.before)

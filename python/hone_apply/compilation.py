@@ -1,5 +1,5 @@
 """torch.compile of the models that the program calls."""
-from . import edits, log, outermost
+from . import edits, log, outermost, seeds
 
 
 class Compile:
@@ -21,13 +21,7 @@ class Compile:
         module.compile(**mode)
         arguments = "" if self.MODE is None else 'mode="%s"' % self.MODE
         edit = edits.is_in_users_code(frame) and edits.before_loop(frame, "{model}.compile(%s)" % arguments)
-        log.applied(self.NAME, "%s is compiled" % type(module).__name__, edit or None, **self.draws(module))
-
-    def draws(self, module):
-        """What is compiled draws the random numbers of its dropout in another order."""
-        dropout = self.torch.nn.modules.dropout._DropoutNd
-        drawn = any(isinstance(each, dropout) and each.p > 0 and each.training for each in module.modules())
-        return {"draws": True} if drawn else {}
+        log.applied(self.NAME, "%s is compiled" % type(module).__name__, edit or None, **seeds.draws_otherwise(self.torch, module))
 
 
 class CompileReduceOverhead(Compile):

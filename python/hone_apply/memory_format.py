@@ -1,5 +1,5 @@
 """The order of dimensions in memory."""
-from . import edits, log, outermost
+from . import edits, log, outermost, seeds
 
 
 class ChannelsLast:
@@ -22,4 +22,5 @@ class ChannelsLast:
         module.to(memory_format=last)
         edit = edits.is_in_users_code(frame) and edits.before_loop(
             frame, "{model} = {model}.to(memory_format=torch.channels_last)")
-        log.applied(self.NAME, "convolutions keep the channels of a position together", edit or None)
+        log.applied(self.NAME, "convolutions keep the channels of a position together", edit or None,
+                    **seeds.draws_otherwise(self.torch, module))

@@ -25,5 +25,13 @@ def of_numpy(numpy):
         numpy.random.seed(_seed % 2**32)
 
 
+def draws_otherwise(torch, module):
+    """What the log is told of a change after which dropout draws in another order: compiled, over elements that lie otherwise, or within
+    another implementation of attention."""
+    dropout = torch.nn.modules.dropout._DropoutNd
+    drawn = any(isinstance(each, dropout) and each.p > 0 and each.training for each in module.modules())
+    return {"draws": True} if drawn else {}
+
+
 HOOKS = {"torch": of_torch, "numpy": of_numpy}
 
