@@ -216,7 +216,8 @@ class Recording:
             self._give_up(problem)
 
     def _between(self, moments: List[Any]) -> List[float]:
-        return [self._recorder.ms_between(first, second) for first, second in zip(moments, moments[1:])]
+        times = [self._recorder.ms_between(first, second) for first, second in zip(moments, moments[1:])]
+        return [ms for ms in times if ms > 0]  # 0: not known
 
     def _give_up(self, problem: Exception) -> None:
         self._state = "done"

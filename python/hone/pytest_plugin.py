@@ -51,7 +51,8 @@ class Gate:
                     return self._judged(name, pair, pair.change == "slower")
                 return self._stored(name, step, 0.05 if tolerance is None else tolerance, budget)
             except Error as problem:
-                pytest.fail("hone_gate: %s: %s" % (name, problem), pytrace=False)
+                why = str(problem)
+        pytest.fail("hone_gate: %s: %s" % (name, why), pytrace=False)
 
     def _stored(self, name: str, step: Any, tolerance: float, budget: float) -> Any:
         from . import Error, gate

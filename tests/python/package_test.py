@@ -70,6 +70,8 @@ def test_it_prints_what_the_command_prints():
     command = shutil.which("hone", path=sys.prefix + "/bin")
     ran = subprocess.run([command, "explain", str(FAULT)], capture_output=True, text=True, check=True)
     assert ran.stdout.startswith(str(hone.explain(FAULT)))
+    assert subprocess.run([sys.executable, "-m", "hone", "--version"], capture_output=True, text=True).stdout == \
+        subprocess.run([command, "--version"], capture_output=True, text=True).stdout
     assert subprocess.run([command, "--version"], capture_output=True, text=True).stdout.split()[-1] == hone.__version__
 
 

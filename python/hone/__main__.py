@@ -1,0 +1,4 @@
+"""`python -m hone …` is the `hone` command."""
+from ._command import main
+
+main()
