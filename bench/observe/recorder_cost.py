@@ -116,7 +116,6 @@ STATES = {
     "timeline, never driver calls": ({"HONE_OBSERVE_DRIVER_CALLS": "never"}, [TIMELINE]),
     "timeline, no flush every 200 ms": ({"HONE_OBSERVE_FLUSH_MS": "0"}, [TIMELINE, LEFT_ALONE, TIMELINE]),
     "left alone after a timeline": ({}, [TIMELINE, LEFT_ALONE]),
-    "left alone, finalized": ({"HONE_OBSERVE_DETACH": "finalize"}, [TIMELINE, LEFT_ALONE]),
     "finished": ({}, [TIMELINE, FINISHED]),
 }
 
@@ -172,11 +171,11 @@ def measure(options):
     return result
 
 
-def stress(detach):
+def stress():
     """Orders in quick succession while threads compute: the program must end well and right."""
     folder = RunFolder()
     process = subprocess.Popen([str(BUILD / "observe/stress-static"), "20", "8"],
-                               env=folder.environment({"HONE_OBSERVE_DETACH": detach}), stdout=subprocess.PIPE, text=True)
+                               env=folder.environment({}), stdout=subprocess.PIPE, text=True)
     orders = 0
     while process.poll() is None:
         folder.order(TIMELINE if orders % 2 == 0 else LEFT_ALONE)
@@ -184,7 +183,7 @@ def stress(detach):
         time.sleep(0.1)
         orders += 1
     said = process.stdout.read().strip()
-    print(f"stress, left alone by {detach}: status {process.returncode}, {orders} orders; {said}; {folder.records()}")
+    print(f"stress: status {process.returncode}, {orders} orders; {said}; {folder.records()}")
     return {"status": process.returncode, "orders": orders, "said": said, "records": folder.records()}
 
 
@@ -197,7 +196,7 @@ def main():
     options = parser.parse_args()
     result = {}
     if options.only != "cost":
-        result["stress"] = {detach: stress(detach) for detach in ("disable", "finalize")}
+        result["stress"] = stress()
     if options.only != "stress":
         result["cost"] = measure(options)
     if options.out:

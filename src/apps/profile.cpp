@@ -44,6 +44,7 @@ constexpr const char* kOneDnnLog = "onednn.log";    // of a run folder
 constexpr const char* kGoOn = "go-on";
 constexpr const char* kStop = "stop";
 constexpr const char* kAuto = "auto";
+constexpr const char* kOn = "on";
 constexpr const char* kOff = "off";
 constexpr int kSignalled = 128;  // and the signal: the status of what one ended
 
@@ -53,7 +54,7 @@ struct ProfileOptions {
   int steps = 20, top = 5;
   double wait_s = 3;
   bool python_stacks = false, onednn = false;
-  std::string counters = kAuto, stacks = kAuto, sampling = kAuto;
+  std::string counters = kAuto, stacks = kAuto, sampling = kAuto, hot_lines = kOff;
   uint64_t seed = 0;  // 0: another one each time
 };
 
@@ -191,7 +192,7 @@ Status study_kernels(const ProfileOptions& options, observe::CountingOptions& co
   counters.set = trace::CounterSet::kFull;
   counters.kernels = kKernels;
   counters.instances = kInstances;
-  counters.lines = true;
+  counters.lines = options.hot_lines == kOn;
   return {};
 }
 
@@ -513,14 +514,19 @@ void add_profile_command(Program& program) {
       .option(
           "--sampling auto|off", &options->sampling,
           "once steps are recorded: sample hardware counters of the whole device over a second of steps, for "
-          "counter tracks in the trace and measured numbers to steer by. Off where it is not said, until "
-          "it has been tried on more GPUs")
+          "counter tracks in the trace and measured numbers to steer by")
       .one_of({kAuto, kOff})
       .with_default();
   command.option("--kernel REGEX", &options->kernel,
-                 "study the kernels whose names match: all counters, five launches of each geometry, and the "
-                 "instructions that they wait at; hone compare of two such runs shows what an edit "
-                 "changed");
+                 "study the kernels whose names match: all counters, five launches of each geometry; hone "
+                 "compare of two such runs shows what an edit changed");
+  command
+      .option(
+          "--hot-lines on|off", &options->hot_lines,
+          "with --kernel: sample the instructions that their warps wait at, and name the source lines. Off "
+          "where it is not said: on an H100 it crashed the program once it had ended")
+      .one_of({kOn, kOff})
+      .with_default();
   command
       .option("--then go-on|stop", &options->then,
               "once enough is recorded: leave the program to itself, or end it (SIGTERM)")
@@ -547,7 +553,8 @@ void add_profile_command(Program& program) {
       "says "
       "goes to standard error. Recording ends after some 40 steps; the report is written then, while the "
       "program "
-      "goes on undisturbed, so that a long training need not be cut short. Ctrl-C ends the program, and what "
+      "goes on with nothing recorded, so that a long training need not be cut short. Ctrl-C ends the "
+      "program, and what "
       "was "
       "recorded until then is explained.\n"
       "Exit status: that of the program, 128 + the signal where one ended it, whatever was recorded; 127 "

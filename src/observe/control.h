@@ -17,8 +17,8 @@ namespace hone::observe {
 inline constexpr const char* kControlFile = "control";
 // The run folder, for the processes of the program: what they need to find the control page and to write.
 inline constexpr const char* kFolderVariable = "HONE_OBSERVE_FOLDER";
-// "1": which source lines kernels wait at will be asked for. The code that the program loads onto devices is looked at where
-// CUPTI is attached from the beginning (HONE_OBSERVE_ATTACH=early).
+// "1": which source lines kernels wait at will be asked for. CUPTI is attached while the program starts CUDA, to see the code
+// that it loads onto devices.
 inline constexpr const char* kLinesVariable = "HONE_OBSERVE_LINES";
 // Of the run folder, a file for each process that is to count (named by its number): what is to be counted, in lines
 //   metric NAME…    what it is called on this chip or that, best first

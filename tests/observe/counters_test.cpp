@@ -30,10 +30,7 @@ class CountedProgram : public ::testing::Test {
   // Starts the program, has a timeline recorded, and orders what the lines ask for.
   void count(const std::string& lines, const std::string& cupti = "", const std::string& cuda = "") {
     program.emplace(folder, std::map<std::string, std::string>{
-                                {"FAKE_CUPTI", cupti},
-                                {"FAKE_CUDA", cuda},
-                                {kLinesVariable, looks_at_code},
-                                {"HONE_OBSERVE_ATTACH", looks_at_code == "1" ? "early" : "late"}});
+                                {"FAKE_CUPTI", cupti}, {"FAKE_CUDA", cuda}, {kLinesVariable, looks_at_code}});
     program->perform("init");
     if (!module.empty()) program->perform("module " + module);
     ASSERT_TRUE(program->order(Mode::kTimeline));

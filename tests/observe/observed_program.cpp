@@ -25,6 +25,8 @@ std::filesystem::path built(const std::string& file) { return build_folder() / f
 
 }  // namespace
 
+std::string fake_cupti() { return built("fake_cuda/libcupti.so.13"); }
+
 bool eventually(const std::function<bool()>& condition) {
   for (int i = 0; i < 2000; ++i) {
     if (condition()) return true;
@@ -67,7 +69,7 @@ ObservedProgram::ObservedProgram(RunFolder& folder, const std::map<std::string, 
   std::map<std::string, std::string> variables = {
       {"CUDA_INJECTION64_PATH", built("libhone_inject.so")},
       {"LD_LIBRARY_PATH", built("fake_cuda")},
-      {"HONE_OBSERVE_CUPTI", built("fake_cuda/libcupti.so.13")},
+      {"HONE_OBSERVE_CUPTI", fake_cupti()},
   };
   if (observed) variables[kFolderVariable] = folder.path();
   variables.insert(more.begin(), more.end());

@@ -60,6 +60,8 @@ class ObservedProgram {
   int status_ = -1;
 };
 
+std::string fake_cupti();  // path
+
 // Waits until `condition`, ten seconds at most.
 bool eventually(const std::function<bool()>& condition);
 

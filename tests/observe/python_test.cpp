@@ -228,6 +228,19 @@ TEST_F(ProfileOfDevices, TellsStepsByTheCallThatComesOnceInThem) {
   EXPECT_EQ(explained["step"]["unrecorded_measured"], true);
 }
 
+// The main thread is held between two of its instructions: what it calls makes the change beside no other call.
+TEST_F(ProfileOfDevices, ChangesCuptiWhilePythonStandsStill) {
+  const ProgramResult result = profile_with_devices(
+      {"-c",
+       "import ctypes, time\ncuda = ctypes.CDLL('libcuda.so.1')\ncuda.cuInit(0)\nlistened = "
+       "cuda.fake_cuda_is_listened_to()\nend = time.time() + 5\nwhile time.time() < end:\n  "
+       "cuda.fake_busy_launches(20)\n  cuda.fake_synchronize()\ncupti = "
+       "ctypes.CDLL('libcupti.so.13')\nprint(listened, cupti.fake_cupti_changes_beside_calls())"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "0 0\n");  // nor is CUPTI touched before something is to be noted
+  EXPECT_EQ(modes()["timeline"], 6) << result.err;
+}
+
 TEST_F(ProfileOfDevices, LetsTheProgramsOwnProfilerHaveTheDevices) {
   const ProgramResult result = profile_with_devices(
       {"-c",

@@ -20,6 +20,7 @@ using segments::Mode;
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -162,14 +163,15 @@ TEST(Recorder, RecordsEveryOrderedBlockAndNumbersLaunchesOn) {
   EXPECT_EQ(left_alone, 2);
 }
 
-TEST(Recorder, DetachedInACallOfTheProgramRecordsAgainUnderNewNumbers) {
+TEST(Recorder, HavingLentCuptiRecordsAgainUnderNewNumbers) {
   RunFolder folder;
-  ObservedProgram program(folder, {{"HONE_OBSERVE_DETACH", "finalize"}});
+  ObservedProgram program(folder);
   program.perform("init");
   ASSERT_TRUE(program.order(Mode::kTimeline));
   program.perform("launch 4");
-  ASSERT_TRUE(program.order(Mode::kLeftAlone));  // waits in vain for a call to detach in
-  program.perform("launch 1");                   // detaches
+  program.perform("leave");
+  program.perform("return");
+  ASSERT_TRUE(program.order(Mode::kLeftAlone));
   ASSERT_TRUE(program.order(Mode::kTimeline));
   program.perform("launch 4");
   EXPECT_EQ(program.wait(), 0);
@@ -180,25 +182,50 @@ TEST(Recorder, DetachedInACallOfTheProgramRecordsAgainUnderNewNumbers) {
   EXPECT_THAT(correlations, SizeIs(8));
 }
 
-TEST(Recorder, FreesTheProgramOfCuptiInItsNextCallOnceAllIsRecorded) {
-  for (const Mode last : {Mode::kFinished, Mode::kWaiting}) {
-    RunFolder folder;
-    ObservedProgram program(folder);
-    program.perform("init");
-    program.perform("alone");
+TEST(Recorder, ChangesCuptiBesideNoCallOfTheProgram) {
+  RunFolder folder;
+  ObservedProgram program(folder);
+  program.perform("init");
+  program.perform("busy 3000");
+  for (int block = 0; block < 5; ++block) {
     ASSERT_TRUE(program.order(Mode::kTimeline));
-    program.perform("launch 4");
-    ASSERT_TRUE(program.order(last));
-    program.perform("launch 1");
-    program.perform("alone");
-    EXPECT_EQ(program.wait(), 0);
-    EXPECT_THAT(only_segment(folder).all<segments::Kernel>(), SizeIs(4));
+    ASSERT_TRUE(program.order(Mode::kLeftAlone));
   }
+  ASSERT_TRUE(program.order(Mode::kFinished));
+  program.perform("join");
+  EXPECT_EQ(program.perform("beside"), "beside 0\nok\n");
+  EXPECT_EQ(program.wait(), 0);
+  const auto kernels = only_segment(folder).all<segments::Kernel>();
+  EXPECT_THAT(kernels, SizeIs(Gt(10)));
+  std::set<uint32_t> correlations;
+  for (const auto& kernel : kernels) correlations.insert(kernel.correlation);
+  EXPECT_EQ(correlations.size(), kernels.size());
 }
 
-TEST(Recorder, DoesNotTouchCuptiBeforeTheFirstRecordedBlock) {
+TEST(Recorder, ChangesCuptiItselfWhereTheProgramMakesNoCalls) {
   RunFolder folder;
-  ObservedProgram program(folder, {{"FAKE_CUPTI", "taken"}});
+  ObservedProgram program(folder);
+  program.perform("init");
+  ASSERT_TRUE(program.order(Mode::kTimeline));
+  program.perform("launch 4");
+  ASSERT_TRUE(program.order(Mode::kFinished));
+  program.perform("launch 3");
+  EXPECT_EQ(program.wait(), 0);
+  EXPECT_THAT(only_segment(folder).all<segments::Kernel>(), SizeIs(4));
+}
+
+TEST(Recorder, AttachesToProgramsWithoutPythonBeforeTheirFirstCall) {
+  RunFolder folder;
+  ObservedProgram program(folder);
+  EXPECT_EQ(program.perform("beside"), "beside -1\nok\n");  // no CUPTI is there
+  program.perform("init");
+  EXPECT_EQ(program.perform("beside"), "beside 0\nok\n");
+  EXPECT_EQ(program.wait(), 0);
+}
+
+TEST(Recorder, LeavesCuptiToProgramsThatHaveItThemselves) {
+  RunFolder folder;
+  ObservedProgram program(folder, {{"LD_PRELOAD", fake_cupti()}, {"FAKE_CUPTI", "taken"}});
   program.perform("init");
   ASSERT_TRUE(program.order(Mode::kLeftAlone));
   program.perform("mark a step");

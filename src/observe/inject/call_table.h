@@ -37,10 +37,14 @@ class CallTable {
   // Calls visit(id) for a call and its variants, which have the same name; of kAllWaits for those that may end a step.
   template <typename Visit>
   void each_like(uint32_t like, Visit visit) const {
-    const uint32_t same = name(like);
     for (uint32_t id = 1; id < kMostCalls; ++id) {
-      if (like == kAllWaits ? waits_[id] : same != trace::segments::kNoName && names_[id] == same) visit(id);
+      if (is_like(id, like)) visit(id);
     }
+  }
+  bool is_like(uint32_t id, uint32_t like) const {
+    if (id >= kMostCalls) return false;
+    return like == kAllWaits ? waits_[id]
+                             : names_[id] != trace::segments::kNoName && names_[id] == name(like);
   }
 
   // Whether it launches kernels, by themselves or in a graph.

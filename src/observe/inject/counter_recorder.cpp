@@ -136,7 +136,6 @@ bool CounterRecorder::start_profiler(uint32_t device) {
     give_up("the GPU is not known: " + cupti_.reason(result));
     return false;
   }
-  profiler_was_used_ = true;
   chip_ = naming.name;
   return true;
 }
@@ -204,12 +203,6 @@ void CounterRecorder::end() {
   if (!gave_up_) note_missing();
 }
 
-void CounterRecorder::close_profiler() {
-  auto closing = cupti::parameters<cupti::ProfilerInitialize>();
-  if (profiler_was_used_) profiler_.deinitialize(&closing);
-  profiler_was_used_ = false;
-}
-
 void CounterRecorder::in_child() {
   ends_ = done_ = true;
   captures_ = in_calls_ = 0;
@@ -275,10 +268,9 @@ void CounterRecorder::launch_begins(uint32_t id, const cupti::CallData& call) {
   if (!ends_ && (done_ || !wanted(launched))) return;
   uint32_t none = 0;
   if (!owner_.compare_exchange_strong(none, self)) return;
-  if (ends_ || !alone()) {
-    if (ends_) release_hardware();
-    return let_go();
-  }
+  kernel_ = nullptr;
+  if (ends_) return;  // at its end the hardware is released
+  if (!alone()) return let_go();
   if (phase_ == Phase::kCounting && rounds_.done(monotonic_ns())) all_are_counted();
   kernel_ = done_ ? nullptr : wanted(launched);  // other threads may have counted it meanwhile
   if (!kernel_ || !can_be_counted(launched) || !start(launched.context)) let_go();
@@ -317,6 +309,10 @@ bool CounterRecorder::can_be_counted(const Launched& launched) {
 
 void CounterRecorder::launch_ends(const cupti::CallData& call) {
   if (owner_ != static_cast<uint32_t>(current_tid())) return;
+  if (!kernel_) {
+    release_hardware();
+    return let_go();
+  }
   if (phase_ != Phase::kCounting) return sample_ends();
   const bool launched = !call.returned || *static_cast<const int*>(call.returned) == 0;
   using Counted = RangeCounter::Counted;

@@ -53,12 +53,8 @@ class CounterRecorder {
   void on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call);
   void on_capture(bool begins, const cupti::CallData& call);
 
-  // Whether CUPTI's profiler has been started since CUPTI was attached.
-  bool profiler_was_used() const { return profiler_was_used_; }
   // CUPTI's profiler holds on to a context of the program: where no launch came after the last count.
   bool holds_hardware() const { return counter_.enabled() || sampler_enabled_; }
-  // Before CUPTI is finalized: its profiler goes.
-  void close_profiler();
 
   void in_child();
 
@@ -107,7 +103,6 @@ class CounterRecorder {
   CuptiProfiler profiler_;
   RangeCounter counter_{profiler_};
   const char* chip_ = nullptr;
-  bool profiler_was_used_ = false;
 
   std::atomic<bool> ends_{true}, done_{true}, gave_up_{false};
   std::atomic<Phase> phase_{Phase::kCounting};

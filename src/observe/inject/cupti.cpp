@@ -1,5 +1,6 @@
 #include "observe/inject/cupti.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -98,10 +99,12 @@ class CuptiPlaces {
   std::vector<std::string> files_;
 };
 
+bool is_cupti(const std::string& object) { return file_of(object).starts_with("libcupti.so"); }
+
 void* open_cupti(const Environment& environment, std::string& path) {
   const auto loaded = loaded_objects();
   for (const auto& object : loaded) {
-    if (!file_of(object).starts_with("libcupti.so")) continue;
+    if (!is_cupti(object)) continue;
     path = object;
     if (void* handle = dlopen(object.c_str(), RTLD_NOW | RTLD_NOLOAD)) return handle;
   }
@@ -144,7 +147,6 @@ const char* find_functions(void* library, Cupti& cupti) {
   find.required(cupti.EnableCallback, "cuptiEnableCallback");
   find.required(cupti.EnableDomain, "cuptiEnableDomain");
   find.required(cupti.GetCallbackName, "cuptiGetCallbackName");
-  find.optional(cupti.Finalize, "cuptiFinalize");
   find.required(cupti.GetTimestamp, "cuptiGetTimestamp");
   find.optional(cupti.SetThreadIdType, "cuptiSetThreadIdType");
   find.optional(cupti.GetGraphNodeId, "cuptiGetGraphNodeId");
@@ -176,6 +178,11 @@ std::string Cupti::reason(Result result) const {
 }
 
 void* Cupti::symbol(const char* name) const { return library ? dlsym(library, name) : nullptr; }
+
+bool cupti_is_loaded() {
+  const auto loaded = loaded_objects();
+  return std::any_of(loaded.begin(), loaded.end(), is_cupti);
+}
 
 bool load_cupti(const Environment& environment, Cupti& cupti, char* why, size_t why_bytes) {
   std::string path;

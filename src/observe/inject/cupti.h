@@ -20,7 +20,6 @@ struct Cupti {
   Result (*EnableCallback)(uint32_t enable, cupti::Subscriber, cupti::Domain, uint32_t id) = nullptr;
   Result (*EnableDomain)(uint32_t enable, cupti::Subscriber, cupti::Domain) = nullptr;
   Result (*GetCallbackName)(cupti::Domain, uint32_t id, const char**) = nullptr;
-  Result (*Finalize)() = nullptr;
   Result (*GetTimestamp)(uint64_t*) = nullptr;
   Result (*SetThreadIdType)(uint32_t) = nullptr;
   Result (*GetGraphNodeId)(void* node, uint64_t*) = nullptr;
@@ -52,6 +51,9 @@ struct Cupti {
  private:
   void* symbol(const char* name) const;
 };
+
+// Whether the process has CUPTI loaded: it may be the program's own.
+bool cupti_is_loaded();
 
 // Looks for CUPTI where the process has it loaded; beside the CUDA libraries and Python packages that it has loaded;
 // where the dynamic linker looks; in the toolkit's folders. HONE_OBSERVE_CUPTI names a file that is tried first where none is loaded.

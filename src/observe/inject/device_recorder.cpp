@@ -6,7 +6,6 @@
 #include <iterator>
 
 #include "observe/inject/cuda_devices.h"
-#include "observe/inject/futex.h"
 #include "observe/inject/recorder.h"
 
 namespace hone::observe::inject {
@@ -14,23 +13,16 @@ namespace segments = trace::segments;
 using segments::Mode;
 namespace {
 
-constexpr int64_t kPatience = 300'000'000;  // ns, for a call of the program to detach in
+// ns, for Python's main thread to stand still, and for a call of the program to return.
+constexpr int64_t kPausePatience = 500'000'000, kCallPatience = 50'000'000;
 // ns, for what devices are still doing when a block ends.
 constexpr int64_t kDeliveryPatience = 1'000'000'000, kDeliveryPeriod = 20'000'000, kQuiet = 300'000'000;
-constexpr uint32_t kSafeWithGraphs =
-    24;  // CUPTI of CUDA 12.6: before, finalizing crashed programs with CUDA graphs
 constexpr cupti::ActivityKind kKinds[] = {
     cupti::ActivityKind::kConcurrentKernel, cupti::ActivityKind::kCopy,
     cupti::ActivityKind::kPeerCopy,         cupti::ActivityKind::kSet,
     cupti::ActivityKind::kSynchronization,  cupti::ActivityKind::kMemory};
 
-enum DeviceNote : uint32_t {
-  kNoteActivities = 1,
-  kNoteClock = 2,
-  kNoteFinalize = 4,
-  kNoteRefused = 8,
-  kNoteLent = 16
-};
+enum DeviceNote : uint32_t { kNoteActivities = 1, kNoteClock = 2, kNoteRefused = 4, kNoteLent = 8 };
 
 // Calls of this thread into CUDA that are open, of those whose beginning the watch saw.
 struct CallDepth {
@@ -68,7 +60,9 @@ void DeviceRecorder::cuda_starts() {
 void DeviceRecorder::obey(const DeviceOrder& order) {
   Locked locked(lock_);
   order_ = order;
+  is_our_thread_ = true;
   obey_locked();
+  is_our_thread_ = false;
 }
 
 void DeviceRecorder::obey_locked() {
@@ -78,7 +72,11 @@ void DeviceRecorder::obey_locked() {
   sampler_.end();
   if (is_recorded(order.mode)) {
     attached_for_capture_ = false;  // from here on it is for what is ordered
-    if (attach() && record()) watch_calls();
+    if (!attach()) return;
+    enable_calls();
+    if (!record()) return;
+    calls_.begin();
+    watch_ = Watch::kCalls;
     return;
   }
   stop_recording();
@@ -86,14 +84,37 @@ void DeviceRecorder::obey_locked() {
   if (order.mode == Mode::kFinished) return let_go();
   const bool watches = order.mark_runtime_call || order.mark_driver_call;
   if (order.mode == Mode::kWaiting && !watches) {
-    environment_.attach_early ? (void)attach() : let_go();
+    may_attach_at_once() ? (void)attach() : let_go();
   } else if (order.mode == Mode::kSampling) {
     watch_for_marks(order);
     if (attach()) sampler_.begin(order.sampling_request);
   } else if (order.mode == Mode::kLeftAlone || order.mode == Mode::kWaiting) {
-    if (environment_.detach_finalizes) let_go();
     watch_for_marks(order);
   }
+}
+
+void DeviceRecorder::make_quietly(Change change) {
+  if (!is_our_thread_) return (this->*change)();
+  if (pause_.hold(kPausePatience)) {
+    (this->*change)();
+    pause_.release();
+  } else if (!attached() || !make_in_a_call(change)) {
+    (this->*change)();  // the program waits or computes, and launches nothing
+  }
+}
+
+bool DeviceRecorder::make_in_a_call(Change change) {
+  if (!told_of_calls_) return false;
+  change_ = change;
+  gate_.want([](void* device) { static_cast<DeviceRecorder*>(device)->make_change(); }, this);
+  return gate_.wait(kCallPatience);
+}
+
+// A program without Python can be held nowhere before CUPTI calls us: it is attached to while it starts CUDA, unless it has
+// CUPTI itself. Studied kernels need all the code that is loaded (loaded_code.h), whatever the program is.
+bool DeviceRecorder::may_attach_at_once() const {
+  if (environment_.attach_early || environment_.lines) return true;
+  return !PythonPause::python_is_here() && (loaded_ || !cupti_is_loaded());
 }
 
 bool DeviceRecorder::attach() {
@@ -106,7 +127,12 @@ bool DeviceRecorder::attach() {
     return false;
   }
   loaded_ = true;
-  if (!subscribe()) return false;
+  make_quietly(&DeviceRecorder::attach_now);
+  return attached();
+}
+
+void DeviceRecorder::attach_now() {
+  if (!subscribe()) return;
   if (!cupti_.ActivityRegisterTimestampCallback ||
       cupti_.ActivityRegisterTimestampCallback(clock_of_cupti) != cupti::Result::kSuccess) {
     uint64_t now = 0;
@@ -126,21 +152,21 @@ bool DeviceRecorder::attach() {
   if (result != cupti::Result::kSuccess) {
     cupti_.Unsubscribe(subscriber_);
     gone("no device work recorded: %s: %s", "cuptiActivityRegisterCallbacks", result);
-    return false;
+    return;
   }
   state_ = State::kWatching;
+  gate_.begin();
+  told_of_calls_ = false;
   for (uint32_t id : {cupti::kGraphNodeCreated, cupti::kGraphNodeCloned, cupti::kGraphExecCreated}) {
     enable_callback(true, cupti::Domain::kResource, id);
   }
-  if (environment_.lines && environment_.attach_early)
-    enable_callback(true, cupti::Domain::kResource, cupti::kModuleLoaded);
+  if (environment_.lines) enable_callback(true, cupti::Domain::kResource, cupti::kModuleLoaded);
   enable_callback(true, cupti::Domain::kState, cupti::kFatalError);
   watch_captures();
   if (!exit_is_watched_) {
     exit_is_watched_ = true;
     watch_exit_of_process();  // after CUPTI was loaded, to run before it goes
   }
-  return true;
 }
 
 bool DeviceRecorder::subscribe() {
@@ -175,40 +201,56 @@ void DeviceRecorder::refused(const char* by) {
 
 bool DeviceRecorder::record() {
   if (state_ == State::kRecording) return true;
+  make_quietly(&DeviceRecorder::enable_activities);
+  return state_ == State::kRecording;
+}
+
+void DeviceRecorder::enable_activities() {
   const cupti::Result result = cupti_.ActivityEnable(cupti::ActivityKind::kConcurrentKernel);
   if (result != cupti::Result::kSuccess) {
     cupti_.Unsubscribe(subscriber_);
     gone("no device work recorded: CUPTI refuses to record kernels (%s): %s", cupti_.path, result);
-    return false;
+    return;
   }
   for (cupti::ActivityKind kind : kKinds) set_activity(kind, true);
   state_ = State::kRecording;
   if (!counts_launches_) own_calls_ = 0;
   counts_launches_ = true;
-  return true;
+}
+
+void DeviceRecorder::disable_activities() {
+  for (cupti::ActivityKind kind : kKinds) set_activity(kind, false);
+  disable_work();
 }
 
 // The program's calls are recorded where it makes them: in the runtime, and in the driver if it goes there itself
 // (Triton, CuPy, JAX). The first recorded block shows whether it does: where it does not, the runtime's calls of the driver
 // need not be looked at.
-void DeviceRecorder::watch_calls() {
+void DeviceRecorder::enable_calls() {
   runtime_.fill(cupti_, output_);
   driver_.fill(cupti_, output_);
   driver_calls_recorded_ = driver_calls_wanted_ && !environment_.driver_calls_never;
-  calls_.begin();
-  watch_ = Watch::kCalls;
-  enable_calls(true);
+  const auto enable = [this](cupti::Domain domain) {
+    return [this, domain](uint32_t id) { enable_callback(true, domain, id); };
+  };
+  runtime_.each_recorded(enable(cupti::Domain::kRuntime));
+  if (driver_calls_recorded_) driver_.each_recorded(enable(cupti::Domain::kDriver));
+  told_of_calls_ = true;
 }
 
-void DeviceRecorder::enable_calls(bool enable) {
-  runtime_.each_recorded([&](uint32_t id) { enable_callback(enable, cupti::Domain::kRuntime, id); });
-  if (!driver_calls_recorded_) return;
-  driver_.each_recorded([&](uint32_t id) { enable_callback(enable, cupti::Domain::kDriver, id); });
+// Callbacks of calls that work are disabled where none of these is open; those of calls that wait, in which a program may
+// be at any time, stay.
+void DeviceRecorder::enable_work(bool enable) {
+  runtime_.each_that_works([&](uint32_t id) { enable_callback(enable, cupti::Domain::kRuntime, id); });
+  driver_.each_that_works([&](uint32_t id) { enable_callback(enable, cupti::Domain::kDriver, id); });
+  told_of_calls_ = told_of_calls_ || enable;
 }
+
+void DeviceRecorder::disable_work() { enable_work(false); }
 
 void DeviceRecorder::stop_recording() {
   if (state_ != State::kRecording) return;
-  for (cupti::ActivityKind kind : kKinds) set_activity(kind, false);
+  make_quietly(&DeviceRecorder::disable_activities);
   wait_for_delivery();
   cupti_.ActivityFlushAll(cupti::kFlushForced);
   const Activities::Launched launched = activities_.take_launched();
@@ -261,14 +303,11 @@ void DeviceRecorder::watch_for_marks(const DeviceOrder& order) {
   mark_driver_call_ = order.mark_driver_call;
   ++watch_number_;
   watch_ = Watch::kMarks;
-  enable_marks(true);
-}
-
-void DeviceRecorder::enable_marks(bool enable) {
   runtime_.each_like(mark_runtime_call_,
-                     [&](uint32_t id) { enable_callback(enable, cupti::Domain::kRuntime, id); });
+                     [&](uint32_t id) { enable_callback(true, cupti::Domain::kRuntime, id); });
   driver_.each_like(mark_driver_call_,
-                    [&](uint32_t id) { enable_callback(enable, cupti::Domain::kDriver, id); });
+                    [&](uint32_t id) { enable_callback(true, cupti::Domain::kDriver, id); });
+  told_of_calls_ = true;
 }
 
 void DeviceRecorder::count_launches(const DeviceOrder& order) {
@@ -283,66 +322,21 @@ void DeviceRecorder::count_launches(const DeviceOrder& order) {
 void DeviceRecorder::stop_counting() {
   counters_.end();
   watch_ = Watch::kNothing;
-  if (attached()) enable_work(false);
-}
-
-void DeviceRecorder::enable_work(bool enable) {
-  runtime_.each_that_works([&](uint32_t id) { enable_callback(enable, cupti::Domain::kRuntime, id); });
-  driver_.each_that_works([&](uint32_t id) { enable_callback(enable, cupti::Domain::kDriver, id); });
+  if (attached()) make_quietly(&DeviceRecorder::disable_work);
 }
 
 void DeviceRecorder::stop_watching() {
   if (watch_ == Watch::kCounters) stop_counting();
-  Watch watch = watch_.load();
-  do {
-    for (uint32_t before = detached_.load(); watch == Watch::kFinalizing; watch = watch_.load()) {
-      futex_wait(detached_, before, kPatience, false);
-      before = detached_.load();
-    }
-  } while (!watch_.compare_exchange_weak(watch, Watch::kNothing));
-  if (!attached()) return;
-  if (watch == Watch::kCalls) {
-    enable_calls(false);
-  } else if (watch == Watch::kMarks) {
-    enable_marks(false);
-  } else if (watch == Watch::kDetaching) {
-    cupti_.EnableDomain(0, subscriber_, cupti::Domain::kRuntime);
-    cupti_.EnableDomain(0, subscriber_, cupti::Domain::kDriver);
-    watch_captures();
-  }
+  watch_ = Watch::kNothing;
 }
 
-// Merely disabled, CUPTI costs 1 µs a launch from then on; finalized, nothing (docs/decisions/0023-observing.md).
+// Disabled, CUPTI costs up to 1 µs a launch from then on. It is not finalized, which alone would free the program of that: it
+// crashed programs, in a callback of theirs as well (docs/decisions/0023-observing.md).
 void DeviceRecorder::let_go() {
-  if (!attached() || captures_ > 0) return;  // a graph's nodes are told of until its capture ends
-  may_finalize() ? detach() : unsubscribe();
-}
-
-// Detaching happens in the next call of the program into CUDA that returns. A program that makes none for a while
-// pays nothing for CUPTI either, and is detached when it makes one.
-void DeviceRecorder::detach() {
-  const uint32_t before = detached_.load();
-  ++watch_number_;
-  watch_ = Watch::kDetaching;
-  cupti_.EnableDomain(1, subscriber_, cupti::Domain::kRuntime);
-  cupti_.EnableDomain(1, subscriber_, cupti::Domain::kDriver);
-  const int64_t until = monotonic_ns() + kPatience;
-  for (int64_t left = kPatience; detached_.load() == before && left > 0; left = until - monotonic_ns()) {
-    futex_wait(detached_, before, left, false);
-  }
-}
-
-bool DeviceRecorder::may_finalize() {
-  // Whether CUPTI can be finalized once its profiler has been used is not known: it has not been tried.
-  if ((counters_.profiler_was_used() || sampler_.profiler_was_used()) && !environment_.detach_finalizes)
-    return false;
-  if (!cupti_.Finalize || counters_.holds_hardware()) return false;
-  if (!graphs_seen_ || cupti_.version >= kSafeWithGraphs) return true;
-  note_once(
-      kNoteFinalize,
-      "steps left alone carry the cost of CUPTI: before CUDA 12.6 it cannot be detached from programs with "
-      "CUDA graphs");
-  return false;
+  if (!attached() || captures_ > 0 || !pause_.hold(kPausePatience))
+    return;  // a graph's nodes are told of until its capture ends
+  unsubscribe();
+  pause_.release();
 }
 
 void DeviceRecorder::unsubscribe() {
@@ -413,6 +407,9 @@ void DeviceRecorder::process_ends() {
 void DeviceRecorder::in_child() {
   lock_.reopen();
   watch_ = Watch::kNothing;
+  is_our_thread_ = false;
+  pause_.in_child();
+  gate_.in_child();
   sampler_.in_child();
   counters_.in_child();
   code_.in_child();
@@ -454,23 +451,27 @@ void DeviceRecorder::on_resource(uint32_t id, const void* descriptor) {
   if (!descriptor) return;
   if (id != cupti::kModuleLoaded) return on_graph(id, *static_cast<const cupti::GraphData*>(descriptor));
   const auto& module = *static_cast<const cupti::LoadedModule*>(descriptor);
-  code_.loaded(cupti_, module.cubin, module.bytes);
+  code_.loaded(module.cubin, module.bytes);
 }
 
 void DeviceRecorder::on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call) {
-  if (domain == cupti::Domain::kDriver && id == cupti::kDriverGetVersion && watch_ != Watch::kDetaching) {
+  if (domain == cupti::Domain::kDriver && id == cupti::kDriverGetVersion) {
     last_number_ = call.correlation;
     return;
   }
   if (domain == cupti::Domain::kDriver && on_capture(id, call)) return;
+  const bool begins = call.site == cupti::Site::kEnter;
+  if (begins) gate_.on_call(true);
+  record_call(domain, id, call);
+  if (!begins) gate_.on_call(false);
+}
+
+void DeviceRecorder::record_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call) {
   switch (watch_.load(std::memory_order_acquire)) {
     case Watch::kNothing:
-    case Watch::kFinalizing:
       return;
     case Watch::kCalls:
       return calls_.on_call(domain, id, call);
-    case Watch::kDetaching:
-      return on_call_while_detaching(call);
     case Watch::kCounters:
       return counters_.on_call(domain, id, call);
     case Watch::kMarks:
@@ -491,6 +492,7 @@ bool DeviceRecorder::on_capture(uint32_t id, const cupti::CallData& call) {
 // A call of the driver that the runtime makes within a watched call of its own is the program's one call.
 void DeviceRecorder::on_watched_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call) {
   const bool enters = call.site == cupti::Site::kEnter, runtime = domain == cupti::Domain::kRuntime;
+  if (!(runtime ? runtime_.is_like(id, mark_runtime_call_) : driver_.is_like(id, mark_driver_call_))) return;
   CallDepth& open = t_open;
   const bool within = open.watch == watch_number_ && open.calls > 0;
   if (runtime) open = {watch_number_, enters ? 1u : 0u};
@@ -499,32 +501,7 @@ void DeviceRecorder::on_watched_call(cupti::Domain domain, uint32_t id, const cu
                        call.correlation);
 }
 
-// In the outermost call of this thread, whose beginning was seen: nothing of this thread is left inside CUPTI.
-void DeviceRecorder::on_call_while_detaching(const cupti::CallData& call) {
-  CallDepth& open = t_open;
-  if (open.watch != watch_number_) open = {watch_number_, 0};
-  if (call.site == cupti::Site::kEnter) {
-    ++open.calls;
-    return;
-  }
-  if (open.calls == 0 || --open.calls > 0 || captures_ > 0) return;
-  Watch expected = Watch::kDetaching;
-  if (attached() && watch_.compare_exchange_strong(expected, Watch::kFinalizing)) finalize_in_callback();
-}
-
-void DeviceRecorder::finalize_in_callback() {
-  counters_.close_profiler();
-  cupti_.Finalize();
-  subscriber_ = nullptr;
-  counts_launches_ = false;
-  state_ = State::kDetached;
-  watch_ = Watch::kNothing;
-  detached_.fetch_add(1);
-  futex_wake_all(detached_, false);
-}
-
 void DeviceRecorder::on_graph(uint32_t id, const cupti::GraphData& graph) {
-  graphs_seen_.store(true, std::memory_order_relaxed);
   if (id == cupti::kGraphExecCreated || !cupti_.GetGraphNodeId) return;
   segments::GraphNode record;
   record.time_ns = monotonic_ns();

@@ -3,16 +3,19 @@
 //
 // CUPTI has one subscriber in a process. If the program has a profiler of its own, that one wins: we record the
 // host alone and say so.
-// It is left by cuptiFinalize as NVIDIA advises: when a call of the program into CUDA returns, on the thread that made it.
+// It bears no change of its state beside calls of the program: subscribing, and enabling or disabling activities, are done
+// while Python's main thread stands still (python_pause.h), or else by the program itself when a call of it returns
+// (call_gate.h). A program without Python is attached to while it starts CUDA, before it makes any call.
 //
-// For experiments: HONE_OBSERVE_ATTACH=early subscribes as soon as the program starts CUDA; HONE_OBSERVE_DETACH=finalize
-// leaves CUPTI in every block of steps that are left alone; HONE_OBSERVE_DRIVER_CALLS=always|never.
+// For experiments: HONE_OBSERVE_ATTACH=early subscribes to every program as soon as it starts CUDA;
+// HONE_OBSERVE_DRIVER_CALLS=always|never.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "observe/inject/activities.h"
+#include "observe/inject/call_gate.h"
 #include "observe/inject/call_table.h"
 #include "observe/inject/calls.h"
 #include "observe/inject/counter_recorder.h"
@@ -20,6 +23,7 @@
 #include "observe/inject/loaded_code.h"
 #include "observe/inject/output.h"
 #include "observe/inject/pm_sampler.h"
+#include "observe/inject/python_pause.h"
 #include "trace/segments/record.h"
 
 namespace hone::observe::inject {
@@ -99,37 +103,43 @@ class DeviceRecorder {
     kGone,       // not to be had in this process
   };
   // What callbacks of calls are for at the moment. Shared with threads of the program: an atomic, no lock.
-  enum class Watch : uint32_t { kNothing, kCalls, kMarks, kCounters, kDetaching, kFinalizing };
+  enum class Watch : uint32_t { kNothing, kCalls, kMarks, kCounters };
+
+  // A change of CUPTI's state, which is not to be made beside a call of the program.
+  using Change = void (DeviceRecorder::*)();
+  void make_quietly(Change change);
+  bool make_in_a_call(Change change);
+  void make_change() { (this->*change_)(); }
 
   void obey_locked();
+  bool may_attach_at_once() const;
   bool attach();
+  void attach_now();
   bool subscribe();
   bool record();
-  void watch_calls();
+  void enable_activities();
+  void disable_activities();
+  void enable_calls();
   void watch_captures();
   void stop_recording();
   void wait_for_delivery();
   void watch_for_marks(const DeviceOrder& order);
-  void enable_marks(bool enable);
   void count_launches(const DeviceOrder& order);
   void stop_counting();
   void enable_work(bool enable);
+  void disable_work();
   void stop_watching();
   void let_go();
-  void detach();
   void unsubscribe();
-  void finalize_in_callback();
-  bool may_finalize();
   void gone(const char* format, const char* what, cupti::Result result);
   void refused(const char* by);
   void note_once(uint32_t which, const char* text);
   void set_activity(cupti::ActivityKind kind, bool enable);
-  void enable_calls(bool enable);
   void enable_callback(bool enable, cupti::Domain domain, uint32_t id);
 
   void on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call);
+  void record_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call);
   void on_watched_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call);
-  void on_call_while_detaching(const cupti::CallData& call);
   bool on_capture(uint32_t id, const cupti::CallData& call);
   void on_resource(uint32_t id, const void* descriptor);
   void on_graph(uint32_t id, const cupti::GraphData& graph);
@@ -144,6 +154,9 @@ class DeviceRecorder {
   LoadedCode code_;
   CounterRecorder counters_{cupti_, output_, code_};
   PmSampler sampler_{cupti_, output_};
+  PythonPause pause_;
+  CallGate gate_;
+  Change change_ = nullptr;  // for the gate
 
   DeviceOrder order_;  // the last
   Lock lock_;          // orders, one at a time; never taken in a callback of CUPTI
@@ -165,8 +178,8 @@ class DeviceRecorder {
   std::atomic<Watch> watch_{Watch::kNothing};
   std::atomic<uint32_t> last_number_{0};   // of what was launched
   std::atomic<uint32_t> watch_number_{0};  // tells watches apart: depths of calls are counted in each anew
-  std::atomic<bool> graphs_seen_{false};
-  std::atomic<uint32_t> detached_{0};  // futex: counts detachments that callbacks have done
+  bool told_of_calls_ = false;             // callbacks of calls have been enabled since it was attached
+  bool is_our_thread_ = false;             // that holds the lock: not one of the program
 };
 
 }  // namespace hone::observe::inject

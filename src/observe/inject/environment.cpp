@@ -44,7 +44,6 @@ Environment Environment::read() {
   copy_variable(found.cuda_path, "CUDA_PATH");
   found.lines = variable_is(kLinesVariable, "1");
   found.attach_early = variable_is("HONE_OBSERVE_ATTACH", "early");
-  found.detach_finalizes = variable_is("HONE_OBSERVE_DETACH", "finalize");
   found.driver_calls_always = variable_is("HONE_OBSERVE_DRIVER_CALLS", "always");
   found.driver_calls_never = variable_is("HONE_OBSERVE_DRIVER_CALLS", "never");
   found.flush_cupti = !variable_is("HONE_OBSERVE_FLUSH_MS", "0");

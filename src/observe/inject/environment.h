@@ -18,7 +18,7 @@ struct Environment {
   bool lines = false;  // kLinesVariable
 
   // For experiments (bench/observe/README.md).
-  bool attach_early = false, detach_finalizes = false;
+  bool attach_early = false;
   bool driver_calls_always = false, driver_calls_never = false;
   bool flush_cupti = true;
 

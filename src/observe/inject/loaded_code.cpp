@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include <elf.h>
 
@@ -49,51 +50,67 @@ bool has_source_lines(const void* cubin, size_t bytes) {
 }
 
 LoadedCode::~LoadedCode() {
-  for (const Cubin& cubin : cubins_) std::free(cubin.copy);
+  for (const auto* cubins : {&new_, &known_})
+    for (const Cubin& cubin : *cubins) std::free(cubin.copy);
 }
 
 LoadedCode::Cubin* LoadedCode::find(uint64_t checksum) {
-  for (Cubin& cubin : cubins_)
+  for (Cubin& cubin : known_)
     if (cubin.checksum == checksum) return &cubin;
   return nullptr;
 }
 
-void LoadedCode::loaded(const Cupti& cupti, const void* cubin, size_t bytes) {
+void LoadedCode::loaded(const void* cubin, size_t bytes) {
   if (!cubin || bytes == 0) return;
+  Locked locked(lock_);
+  if (bytes > kMostCodeBytes - bytes_) return;  // it counts as unseen
+  void* copy = std::malloc(bytes);
+  if (!copy) return;
+  std::memcpy(copy, cubin, bytes);
   try {
-    add(cupti, cubin, bytes);
-  } catch (...) {  // memory is short: the code counts as unseen
+    new_.push_back({0, copy, bytes});
+    bytes_ += bytes;
+  } catch (...) {
+    std::free(copy);
   }
 }
 
-void LoadedCode::add(const Cupti& cupti, const void* cubin, size_t bytes) {
+void LoadedCode::drop_copy(Cubin& cubin) {
+  std::free(std::exchange(cubin.copy, nullptr));
+  bytes_ -= cubin.bytes;
+}
+
+void LoadedCode::know_what_was_loaded(const Cupti& cupti) {
   const CubinFunctions functions(cupti);
-  auto asking = cupti::parameters<cupti::CubinCrc>();
-  asking.cubin = cubin;
-  asking.cubin_bytes = bytes;
-  if (!functions.checksum || functions.checksum(&asking) != Result::kSuccess) return;
-  const bool has_lines = has_source_lines(cubin, bytes);
-  Locked locked(lock_);
-  Cubin* known = find(asking.crc);
-  if (known && (known->has_lines || !has_lines)) return;
-  if (!known) known = &cubins_.emplace_back(Cubin{asking.crc, nullptr, bytes, has_lines});
-  known->has_lines = has_lines;
-  known->bytes = bytes;
-  if (!has_lines || bytes > kMostCodeBytes - bytes_) return;
-  known->copy = std::malloc(bytes);
-  if (!known->copy) return;
-  std::memcpy(known->copy, cubin, bytes);
-  bytes_ += bytes;
+  if (!functions.checksum) return;
+  for (Cubin& cubin : std::exchange(new_, {})) {
+    auto asking = cupti::parameters<cupti::CubinCrc>();
+    asking.cubin = cubin.copy;
+    asking.cubin_bytes = cubin.bytes;
+    const bool has_checksum = functions.checksum(&asking) == Result::kSuccess;
+    cubin.checksum = asking.crc;
+    if (!has_checksum || !has_source_lines(cubin.copy, cubin.bytes)) drop_copy(cubin);
+    Cubin* known = find(cubin.checksum);
+    if (has_checksum && !known) known_.push_back(cubin);
+    if (!known || !cubin.copy) continue;
+    if (known->copy) drop_copy(*known);
+    *known = cubin;
+  }
 }
 
 SourcePlace LoadedCode::place_of(const Cupti& cupti, uint64_t cubin, const char* function, uint64_t offset) {
   const CubinFunctions functions(cupti);
   Locked locked(lock_);
-  const Cubin* code = find(cubin);
   SourcePlace place;
-  if (!code || !functions.line || (code->has_lines && !code->copy)) return place;
+  try {
+    know_what_was_loaded(cupti);
+  } catch (...) {  // memory is short
+    return place;
+  }
+  const Cubin* code = find(cubin);
+  if (!code || !functions.line) return place;
   place.known = segments::LineInfo::kNone;
-  if (!code->has_lines) return place;
+  if (!code->copy) return place;
   auto asking = cupti::parameters<cupti::SourceLine>();
   asking.cubin = code->copy;
   asking.cubin_bytes = code->bytes;

@@ -30,8 +30,9 @@ class LoadedCode {
   LoadedCode(const LoadedCode&) = delete;
   LoadedCode& operator=(const LoadedCode&) = delete;
 
-  // Code is being loaded: what has source lines is copied, up to kMostCodeBytes in all. Never throws.
-  void loaded(const Cupti& cupti, const void* cubin, size_t bytes);
+  // Code is being loaded: it is copied, as far as there is room. Never throws. CUPTI is asked nothing here, because it is in
+  // the middle of telling.
+  void loaded(const void* cubin, size_t bytes);
 
   // The line that an instruction was made of; `cubin` is the checksum of what it lies in, `offset` counts from the beginning of
   // `function`, in bytes.
@@ -42,16 +43,17 @@ class LoadedCode {
  private:
   struct Cubin {
     uint64_t checksum;  // CUPTI's, of the instructions alone: the same with and without source lines
-    void* copy;         // null: without source lines, or there was no room
+    void* copy;         // null: without source lines
     size_t bytes;
-    bool has_lines;
   };
   Cubin* find(uint64_t checksum);
-  void add(const Cupti& cupti, const void* cubin, size_t bytes);
+  void know_what_was_loaded(const Cupti& cupti);
+  void drop_copy(Cubin& cubin);
 
   Lock lock_;
-  std::vector<Cubin> cubins_;
-  size_t bytes_ = 0;  // of all copies
+  std::vector<Cubin> new_;    // whose checksums are not known yet
+  std::vector<Cubin> known_;  // one of each checksum
+  size_t bytes_ = 0;          // of all copies
 };
 
 }  // namespace hone::observe::inject

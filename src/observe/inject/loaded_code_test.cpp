@@ -54,7 +54,7 @@ TEST_F(RealCuptiCode, KnowsTheLineOfAnInstruction) {
   if (!load()) return;
   std::string cubin = gather_cubin();
   const uint64_t crc = checksum(cubin);
-  code.loaded(cupti, cubin.data(), cubin.size());
+  code.loaded(cubin.data(), cubin.size());
   cubin.assign(cubin.size(), '\0');  // the program's copy may go
   const SourcePlace place = code.place_of(cupti, crc, kGather, 0x80);
   EXPECT_EQ(place.known, LineInfo::kKnown);
@@ -66,7 +66,7 @@ TEST_F(RealCuptiCode, KnowsTheLineOfAnInstruction) {
 TEST_F(RealCuptiCode, TellsCodeWithoutLinesFromCodeThatItHasNotSeen) {
   if (!load()) return;
   const std::string cubin = without_lines(gather_cubin());
-  code.loaded(cupti, cubin.data(), cubin.size());
+  code.loaded(cubin.data(), cubin.size());
   EXPECT_EQ(code.place_of(cupti, checksum(cubin), kGather, 0x80).known, LineInfo::kNone);
   EXPECT_EQ(code.place_of(cupti, checksum(cubin) + 1, kGather, 0x80).known, LineInfo::kCodeUnseen);
 }
@@ -75,15 +75,14 @@ TEST_F(RealCuptiCode, TellsCodeWithoutLinesFromCodeThatItHasNotSeen) {
 TEST_F(RealCuptiCode, PrefersTheSameCodeWithLines) {
   if (!load()) return;
   const std::string with = gather_cubin(), without = without_lines(with);
-  for (const std::string* cubin : {&without, &with, &without})
-    code.loaded(cupti, cubin->data(), cubin->size());
+  for (const std::string* cubin : {&without, &with, &without}) code.loaded(cubin->data(), cubin->size());
   EXPECT_EQ(code.place_of(cupti, checksum(with), kGather, 0x80).line, 5u);
 }
 
 TEST_F(RealCuptiCode, KnowsNoLineBehindTheEndAndNoneOfOtherFunctions) {
   if (!load()) return;
   const std::string cubin = gather_cubin();
-  code.loaded(cupti, cubin.data(), cubin.size());
+  code.loaded(cubin.data(), cubin.size());
   EXPECT_EQ(code.place_of(cupti, checksum(cubin), kGather, 1 << 20).known, LineInfo::kNone);
   EXPECT_EQ(code.place_of(cupti, checksum(cubin), "other", 0x80).known, LineInfo::kNone);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include <dlfcn.h>
 
@@ -187,6 +188,7 @@ void PcSampler::disable() {
   for (const auto& context : contexts_) {
     auto disabling = of_context(context->context);
     functions_.disable(&disabling);
+    left_to_cupti_.push_back(std::move(context->kept));
   }
   contexts_.clear();
   at_ = nullptr;

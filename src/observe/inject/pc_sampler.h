@@ -92,6 +92,8 @@ class PcSampler {
   LoadedCode& code_;
   CuptiPcSampling functions_;
   std::vector<std::unique_ptr<Context>> contexts_;
+  // Of contexts that are not sampled any more: whether CUPTI's own thread has done with its buffer nobody says.
+  std::vector<std::unique_ptr<PcRecords>> left_to_cupti_;
   Context* at_ = nullptr;
   std::map<size_t, std::map<Place, Reasons>> sampled_;  // by kernel
   std::map<uint32_t, std::string> functions_named_;

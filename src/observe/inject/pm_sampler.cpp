@@ -102,7 +102,6 @@ void PmSampler::prepare(const char* request_path) {
     output_.note("the GPU was not sampled: the profiler cannot be used: " + cupti_.reason(result));
     return;
   }
-  profiler_was_used_ = true;
   clock_ = Clock::kUnknown;
   for (const SamplingRequest::Device& wanted : request.devices)
     start(wanted.device, wanted.interval_ns, request.metrics);

@@ -51,8 +51,6 @@ class PmSampler {
   void end();
 
   bool samples() const { return !devices_.empty(); }
-  // Whether CUPTI's profiler has been started in this process.
-  bool profiler_was_used() const { return profiler_was_used_; }
 
   // The devices are the parent's.
   void in_child();
@@ -94,7 +92,6 @@ class PmSampler {
   Output& output_;
   CuptiProfiler profiler_;
   CuptiSampling sampling_;
-  bool profiler_was_used_ = false;
   std::vector<Sampled> devices_;
   Clock clock_ = Clock::kUnknown;
   int64_t unknown_shift_ = 0;  // of times by Clock::kNone

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 namespace {
 
@@ -16,6 +17,8 @@ constexpr uint64_t kCaptured[] = {70, 71},
 std::atomic<const FakeListener*> current_listener{nullptr};
 std::atomic<bool> initialised{false};
 std::atomic<int> capturing{0};
+std::atomic<int> open_calls{0};
+thread_local int open_calls_here = 0;
 
 // A call of the program, from its beginning to its end.
 class FakeCall {
@@ -23,8 +26,10 @@ class FakeCall {
   FakeCall(int domain, uint32_t call, const char* kernel = nullptr)
       : listener_(current_listener), domain_(domain), call_(call), kernel_(kernel) {
     if (listener_) correlation_ = listener_->enter(domain, call, kernel);
+    ++open_calls, ++open_calls_here;
   }
   ~FakeCall() {
+    --open_calls, --open_calls_here;
     if (listener_) listener_->exit(domain_, call_, kernel_, correlation_);
   }
   FakeCall(const FakeCall&) = delete;
@@ -46,6 +51,7 @@ class FakeCall {
 
 void fake_cuda_listen(const FakeListener* listener) { current_listener = listener; }
 bool fake_cuda_is_listened_to() { return current_listener != nullptr; }
+int fake_cuda_calls_beside() { return open_calls - open_calls_here; }
 
 int cuInit(unsigned) {
   if (initialised.exchange(true)) return 0;
@@ -81,6 +87,14 @@ int cuMemGetInfo_v2(size_t* free, size_t* total) {
   return 0;
 }
 int cuStreamIsCapturing(void*, int* status) { return *status = capturing, 0; }
+
+void fake_busy_launches(int count) {
+  for (int i = 0; i < count; ++i) {
+    FakeCall call(kRuntime, kFakeLaunchKernel, "busy");
+    usleep(100);
+    call.work({FakeWork::kKernel, "busy", 0, 0});
+  }
+}
 
 void fake_runtime_launch(const char* kernel) {
   FakeCall call(kRuntime, kFakeLaunchKernel, kernel);

@@ -45,6 +45,7 @@ struct FakeListener {
 extern "C" {
 void fake_cuda_listen(const FakeListener* listener);
 bool fake_cuda_is_listened_to();
+int fake_cuda_calls_beside();  // that threads other than this one are in
 
 int cuInit(unsigned flags);
 int cuDriverGetVersion(int* version);
@@ -59,6 +60,7 @@ int cuCtxSynchronize();
 int cuMemGetInfo_v2(size_t* free, size_t* total);  // FAKE_CUDA=full: little is free
 int cuStreamIsCapturing(void* stream, int* status);
 
+void fake_busy_launches(int count);            // one after the other, each of which takes a while
 void fake_runtime_launch(const char* kernel);  // which calls the driver inside, as the real one does
 void fake_driver_launch(const char* kernel);
 void fake_copy(uint64_t bytes);

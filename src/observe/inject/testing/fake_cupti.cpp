@@ -1,4 +1,4 @@
-// A CUPTI over the fake CUDA: callbacks, activities in buffers, one subscriber, detaching. FAKE_CUPTI=taken: another
+// A CUPTI over the fake CUDA: callbacks, activities in buffers, one subscriber. FAKE_CUPTI=taken: another
 // profiler has subscribed; =taken_once: it has gone when one asks again; =late: work takes 200 ms to be done; =old: of a version before 12.0; =refuses: kernels may not be recorded; =drops: it loses 7
 // records a buffer. What it counts and samples: fake_cupti_profiler.cpp, fake_cupti_pc_sampling.cpp.
 #include <algorithm>
@@ -39,7 +39,6 @@ uint64_t steady_clock() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// Everything that cuptiFinalize forgets.
 struct FakeCupti {
   cupti::Callback callback = nullptr;
   void* user = nullptr;
@@ -58,6 +57,11 @@ struct FakeCupti {
 std::mutex lock;
 FakeCupti state;
 std::atomic<uint32_t> next_correlation{1};
+std::atomic<int> changes_beside_calls{0};  // the real one may crash then
+
+void note_change() {
+  if (fake_cuda_calls_beside() > 0) ++changes_beside_calls;
+}
 
 size_t bytes_of(ActivityKind kind) {
   switch (kind) {
@@ -127,6 +131,10 @@ const char* function_of(int domain, uint32_t call) {
   }
 }
 
+// Of this thread. As on an H100: a call whose beginning was told and whose end is not, because its callback was disabled
+// meanwhile, stays open for ever.
+thread_local int told_calls = 0;
+
 void tell(int domain, uint32_t call, cupti::Site site, const char* kernel, uint32_t correlation) {
   cupti::Callback callback = nullptr;
   void* user = nullptr;
@@ -138,6 +146,7 @@ void tell(int domain, uint32_t call, cupti::Site site, const char* kernel, uint3
     }
   }
   if (!callback) return;
+  told_calls = std::max(0, told_calls + (site == cupti::Site::kEnter ? 1 : -1));
   cupti::CallData data = {};
   data.site = site;
   data.function = call == kFakeLaunchKernel ? "cudaLaunchKernel" : function_of(domain, call);
@@ -151,12 +160,12 @@ void tell(int domain, uint32_t call, cupti::Site site, const char* kernel, uint3
   callback(user, static_cast<Domain>(domain), call, &data);
 }
 
-// The innermost call decides: a call of the driver inside of one of the runtime has its correlation.
+// The outermost call decides: a call of the driver inside of one of the runtime has its correlation.
 thread_local int depth = 0;
 thread_local uint32_t correlation_of_outermost = 0;
 
 uint32_t enter(int domain, uint32_t call, const char* kernel) {
-  if (depth == 0) correlation_of_outermost = next_correlation++;
+  if (depth == 0 && told_calls == 0) correlation_of_outermost = next_correlation++;
   ++depth;
   tell(domain, call, cupti::Site::kEnter, kernel, correlation_of_outermost);
   return correlation_of_outermost;
@@ -252,6 +261,7 @@ void node_created(uint64_t node, uint64_t original) {
 }
 
 void module_loaded(const void* cubin, size_t bytes) {
+  fake_sampler_sees_code(cubin, bytes);
   cupti::LoadedModule module = {1, bytes, static_cast<const char*>(cubin)};
   tell_resource(cupti::kModuleLoaded, &module);
 }
@@ -259,6 +269,7 @@ void module_loaded(const void* cubin, size_t bytes) {
 constexpr FakeListener kListener = {enter, leave, work, node_created, module_loaded};
 
 Result subscribe(cupti::Subscriber* subscriber, cupti::Callback callback, void* user) {
+  note_change();
   std::lock_guard<std::mutex> held(lock);
   static int asked = 0;
   if (behaves("taken") || (behaves("taken_once") && asked++ == 0) || state.callback)
@@ -298,13 +309,18 @@ Result cuptiSubscribe_v2(cupti::Subscriber* subscriber, cupti::Callback callback
     std::snprintf(parameters->other, parameters->other_bytes, "CUPTI for someone");
   return result;
 }
+// Numbers begin anew, as after another profiler had CUPTI meanwhile.
 Result cuptiUnsubscribe(cupti::Subscriber) {
+  note_change();
   std::lock_guard<std::mutex> held(lock);
   state.callback = nullptr;
   state.callbacks.clear();
   state.domains.clear();
+  next_correlation = 1;
+  fake_cuda_listen(nullptr);
   return Result::kSuccess;
 }
+int fake_cupti_changes_beside_calls() { return changes_beside_calls; }
 Result cuptiEnableCallback(uint32_t enable, cupti::Subscriber, Domain domain, uint32_t id) {
   return set_member(state.callbacks, std::pair{static_cast<int>(domain), id}, enable != 0);
 }
@@ -314,14 +330,6 @@ Result cuptiEnableDomain(uint32_t enable, cupti::Subscriber, Domain domain) {
 Result cuptiGetCallbackName(Domain domain, uint32_t id, const char** name) {
   *name = function_of(static_cast<int>(domain), id);
   return *name ? Result::kSuccess : static_cast<Result>(1);
-}
-Result cuptiFinalize() {
-  std::lock_guard<std::mutex> held(lock);
-  give_buffer_back();
-  state = FakeCupti();
-  next_correlation = 1;
-  fake_cuda_listen(nullptr);
-  return Result::kSuccess;
 }
 Result cuptiGetTimestamp(uint64_t* now) { return *now = steady_clock(), Result::kSuccess; }
 Result cuptiSetThreadIdType(uint32_t) { return Result::kSuccess; }
@@ -343,10 +351,12 @@ Result cuptiActivityRegisterTimestampCallback(cupti::Clock clock) {
   return Result::kSuccess;
 }
 Result cuptiActivityEnable(ActivityKind kind) {
+  note_change();
   if (kind == ActivityKind::kConcurrentKernel && behaves("refuses")) return static_cast<Result>(35);
   return set_member(state.kinds, static_cast<int>(kind), true);
 }
 Result cuptiActivityDisable(ActivityKind kind) {
+  note_change();
   return set_member(state.kinds, static_cast<int>(kind), false);
 }
 Result cuptiActivityFlushAll(uint32_t forced) {

@@ -46,7 +46,14 @@ void fill(cupti::PcRecord& record, const char* kernel, uint64_t offset,
   std::copy(stalls.begin(), stalls.end(), record.stalls);
 }
 
+uint64_t checksum_of(const void* cubin, size_t count) {
+  const auto* bytes = static_cast<const uint8_t*>(cubin);
+  return std::accumulate(bytes, bytes + count, uint64_t{1});
+}
+
 }  // namespace
+
+void fake_sampler_sees_code(const void* cubin, size_t bytes) { last_checksum = checksum_of(cubin, bytes); }
 
 void fake_sampler_sees_kernel(const char* kernel) {
   std::lock_guard<std::mutex> held(sampler_lock);
@@ -120,8 +127,7 @@ Result cuptiPCSamplingGetData(cupti::PcData* asked) {
 }
 
 Result cuptiGetCubinCrc(cupti::CubinCrc* asked) {
-  const auto* bytes = static_cast<const uint8_t*>(asked->cubin);
-  last_checksum = asked->crc = std::accumulate(bytes, bytes + asked->cubin_bytes, uint64_t{1});
+  asked->crc = checksum_of(asked->cubin, asked->cubin_bytes);
   return Result::kSuccess;
 }
 Result cuptiGetSassToSourceCorrelation(cupti::SourceLine* asked) {

@@ -221,6 +221,13 @@ void limit_files(long bytes) {
   setrlimit(RLIMIT_FSIZE, &limit);
 }
 
+// Of CUPTI's state, which were made while a call of the program went on; -1: there is no CUPTI here.
+int cupti_changes_beside_calls() {
+  void* cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+  if (!cupti) return -1;
+  return reinterpret_cast<int (*)()>(dlsym(cupti, "fake_cupti_changes_beside_calls"))();
+}
+
 void load_module(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string cubin((std::istreambuf_iterator<char>(file)), {});
@@ -275,6 +282,13 @@ void perform(const std::string& what, const std::string& with, char** arguments)
   if (what == "limit") limit_files(std::atol(with.c_str()));
   if (what == "mode") std::printf("mode %u\n", *of_hone<const volatile uint32_t*()>("hone_mode")());
   if (what == "sigusr1") std::signal(SIGUSR1, [](int) { _exit(77); });
+  static std::vector<std::thread> busy;
+  if (what == "busy") busy.emplace_back(fake_busy_launches, count);
+  if (what == "join") {
+    for (auto& thread : busy) thread.join();
+    busy.clear();
+  }
+  if (what == "beside") std::printf("beside %d\n", cupti_changes_beside_calls());
   if (what == "alone" && fake_cuda_is_listened_to()) _exit(99);
   if (what == "exit") std::exit(count);
   if (what == "_exit") _exit(count);
