@@ -19,6 +19,7 @@ constexpr double kBeyondNoise = 2.5;
 constexpr double kHopeless = 1;  // standard deviations of a pair
 // What runs differ by at least, where too few have been seen to tell.
 constexpr double kLeastNoise = 0.005;
+constexpr std::string_view kBudgetSpent = "the budget was spent before its turn (--budget)";
 constexpr double kLeastPatience_s = 20, kMostPatience_s = 300;
 // Blocks begin where a run of the program would long have ended.
 constexpr double kFirstBlock = 2;
@@ -48,8 +49,10 @@ class ProgramLoop {
     return !options_.progress || options_.progress(std::min(1.0, spent() / options_.budget_s), what_);
   }
   double run_s() const { return runs_s_.empty() ? 0 : median(runs_s_); }
-  // What is left must hold one more pair of runs, and the last comparison of all together.
-  bool has_time_for(int pairs) const { return spent() + run_s() * 2 * (pairs + 1) <= options_.budget_s; }
+  // What is left must hold so many runs, and of what was kept a pair of all together.
+  bool has_time_for(int runs) const {
+    return spent() + run_s() * (runs + (kept_.empty() ? 0 : 2)) <= options_.budget_s;
+  }
 
   // With a change that `tried` is about, which is ended early where it is dropped for what it did or computed.
   Result<Trial> trial(const std::vector<std::string>& changes, TriedChange* tried = nullptr) {
@@ -135,21 +138,26 @@ class ProgramLoop {
   Result<TriedChange> try_change(const Candidate& candidate) {
     TriedChange tried;
     tried.candidate = candidate;
-    if (!goes_on() || !has_time_for(1)) {
-      tried.why = result_.interrupted ? "interrupted" : "the budget was spent before its turn (--budget)";
+    const bool switched = can_be_switched(*candidate.change);
+    if (!goes_on() || !has_time_for(switched ? 1 : 2)) {
+      tried.why = result_.interrupted ? "interrupted" : std::string(kBudgetSpent);
       return tried;
     }
     const std::string name(candidate.change->name);
-    if (can_be_switched(*candidate.change)) {
+    if (switched) {
       what_ = fmt::format("{}, switched off and on", candidate.change->title);
       HONE_ASSIGN(const bool decided, try_switched(name, tried));
       if (decided) return tried;
+      if (!has_time_for(2)) {
+        tried.why = std::string(kBudgetSpent);
+        return tried;
+      }
     }
     for (int pair = 0; pair < options_.most_pairs; ++pair) {
       what_ = fmt::format("{}, pair {} of runs", candidate.change->title, pair + 1);
       HONE_ASSIGN(const bool more, one_pair(name, pair, tried));
       if (!more) return tried;
-      if (is_decided(tried.runs) || !has_time_for(1)) break;
+      if (is_decided(tried.runs) || !has_time_for(2)) break;
     }
     note_spread(tried.runs.before_ms);
     judge(tried);
@@ -320,6 +328,12 @@ class ProgramLoop {
             tried.text);
       return;
     }
+    if (speedup > 1 && static_cast<int>(pairs) < options_.fewest_pairs && !has_time_for(2)) {
+      tried.why = fmt::format(
+          "{:.2f} times as fast in {} pair{} of runs, too few to tell; the budget was spent (--budget)",
+          speedup, pairs, pairs == 1 ? "" : "s");
+      return;
+    }
     tried.outcome = Outcome::kNoGain;
     tried.why = fmt::format("{:.2f} times as fast in {} pair{} of runs; {:.2f} would be worth a line",
                             speedup, pairs, pairs == 1 ? "" : "s", least_speedup(pairs));
@@ -341,7 +355,7 @@ class ProgramLoop {
   Status all_together() {
     if (kept_.empty() || is_measured_already()) return {};
     for (int pair = 0; pair < options_.fewest_pairs && goes_on(); ++pair) {
-      if (pair > 0 && !has_time_for(0)) break;
+      if (!has_time_for(0)) break;
       what_ = fmt::format("all that was kept, pair {} of {}", pair + 1, options_.fewest_pairs);
       double before = 0, after = 0;
       for (const bool changed : {pair % 2 == 1, pair % 2 == 0}) {

@@ -174,6 +174,21 @@ TEST(ProgramLoop, TakesNoMoreTimeThanItIsGiven) {
   EXPECT_THAT(result->changes[0].why, HasSubstr("budget"));
 }
 
+TEST(ProgramLoop, CallsUndecidedWhatThereWasNoTimeToDecide) {
+  MadeUpProgram program;
+  program.factors = {{"channels_last", 0.7}};
+  const RunTrial made_up = program.runner();
+  const RunTrial slow = [&](const TrialRequest& request) {
+    auto trial = made_up(request);
+    trial->seconds = program.runs <= 2 ? 1 : 1e6;
+    return trial;
+  };
+  const auto result = run_program_experiment(of({"channels_last"}), slow, {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->changes[0].outcome, Outcome::kNotTried);
+  EXPECT_THAT(result->changes[0].why, HasSubstr("times as fast in 1 pair of runs, too few to tell"));
+}
+
 // The promise of the product: of changes that change nothing, at most 2 of 40 are kept.
 TEST(ProgramLoop, KeepsHardlyAnythingThatChangesNothing) {
   for (const double noise : {0.003, 0.02, 0.1}) {

@@ -164,7 +164,10 @@ Result<TimedRun> time_steps(const TimedRunOptions& options) {
   environment.insert(environment.end(), options.environment.begin(), options.environment.end());
   HONE_ASSIGN(Program program, Program::start({options.command, std::move(environment),
                                                options.blocked_signals, output.value, output.value}));
-  return StepTimer(options, program).run();
+  TimedRun run = StepTimer(options, program).run();
+  std::error_code stays;  // which leads to nothing any more
+  std::filesystem::remove(options.folder / kControlFile, stays);
+  return run;
 }
 
 }  // namespace hone::observe
