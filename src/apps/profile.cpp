@@ -158,10 +158,8 @@ class Requests {
     pass_requests_to([this](const Request& request) {
       const bool to_group = witness_.saw(request.signal) || request.from_terminal;
       const std::lock_guard lock(lock_);
-      if (session_ == nullptr)
-        early_.push_back(request.signal);
-      else if (!to_group)
-        session_->send(request.signal);
+      if (to_group) return;  // the program has it, if it is there yet
+      session_ != nullptr ? session_->send(request.signal) : early_.push_back(request.signal);
     });
   }
   ~Requests() { pass_requests_to({}); }
