@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 
 #include "observe/inject/futex.h"
-#include "observe/inject/output.h"
+#include "observe/inject/log/output.h"
 
 namespace hone::observe::inject {
 namespace {

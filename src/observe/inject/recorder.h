@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "observe/control.h"
-#include "observe/inject/device_recorder.h"
-#include "observe/inject/output.h"
+#include "observe/inject/device/device_recorder.h"
+#include "observe/inject/log/output.h"
 
 namespace hone::observe::inject {
 

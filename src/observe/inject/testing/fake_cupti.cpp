@@ -14,9 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "observe/inject/cupti_abi.h"
-#include "observe/inject/cupti_pc_sampling_abi.h"
-#include "observe/inject/cupti_profiler_abi.h"
+#include "observe/inject/cupti/cupti_abi.h"
+#include "observe/inject/cupti/cupti_pc_sampling_abi.h"
+#include "observe/inject/cupti/cupti_profiler_abi.h"
 #include "observe/inject/testing/fake_cuda.h"
 #include "observe/inject/testing/fake_cupti_pc_sampling.h"
 #include "observe/inject/testing/fake_cupti_profiler.h"

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "observe/inject/cupti_abi.h"
-#include "observe/inject/cupti_pc_sampling_abi.h"
+#include "observe/inject/cupti/cupti_abi.h"
+#include "observe/inject/cupti/cupti_pc_sampling_abi.h"
 #include "observe/inject/testing/fake_cupti_profiler.h"
 
 namespace cupti = hone::observe::inject::cupti;

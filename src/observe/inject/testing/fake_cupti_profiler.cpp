@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "observe/inject/cupti_abi.h"
-#include "observe/inject/cupti_profiler_abi.h"
-#include "observe/inject/cupti_sampling_abi.h"
+#include "observe/inject/cupti/cupti_abi.h"
+#include "observe/inject/cupti/cupti_profiler_abi.h"
+#include "observe/inject/cupti/cupti_sampling_abi.h"
 
 namespace cupti = hone::observe::inject::cupti;
 using cupti::Result;

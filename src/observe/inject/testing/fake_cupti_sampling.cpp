@@ -6,8 +6,8 @@
 #include <ctime>
 #include <mutex>
 
-#include "observe/inject/cupti_abi.h"
-#include "observe/inject/cupti_sampling_abi.h"
+#include "observe/inject/cupti/cupti_abi.h"
+#include "observe/inject/cupti/cupti_sampling_abi.h"
 #include "observe/inject/testing/fake_cupti_profiler.h"
 
 namespace cupti = hone::observe::inject::cupti;
