@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <initializer_list>
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -86,10 +87,12 @@ void Recorder::take_slot() {
   slot_ = found;
 }
 
-// The program's signals are its own: none is handled in our thread.
+// The program's signals are its own: none is handled in our thread, but for what a crash of that thread raises, so that
+// the program's handler can say where it was.
 void Recorder::start_thread() {
   sigset_t all, before;
   sigfillset(&all);
+  for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
