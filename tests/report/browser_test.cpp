@@ -101,9 +101,9 @@ window.addEventListener('load', function () {
   if (!page.getElementById('static-lanes').hidden) fault('the static strip still shows');
   function view() { return [+canvas.dataset.from, +canvas.dataset.to]; }
   function key(name) { canvas.dispatchEvent(new inside.KeyboardEvent('keydown', { key: name, bubbles: true, cancelable: true })); }
-  function pointer(type, x, y) {
+  function pointer(type, x, y, shift) {
     var box = canvas.getBoundingClientRect();
-    canvas.dispatchEvent(new inside.PointerEvent(type, { clientX: box.left + x, clientY: box.top + y, pointerId: 1, bubbles: true }));
+    canvas.dispatchEvent(new inside.PointerEvent(type, { clientX: box.left + x, clientY: box.top + y, pointerId: 1, bubbles: true, shiftKey: !!shift }));
   }
   var whole = view(), launch = null, steps = [
     function () { if (+canvas.dataset.drawn < 100) fault('only ' + canvas.dataset.drawn + ' bars'); key('+'); },
@@ -127,7 +127,11 @@ window.addEventListener('load', function () {
       for (var y = 20; y < canvas.clientHeight; y += 4) for (var x = 8; x < 24; x += 2) { pointer('pointermove', x, y); if (page.getElementById('tip').textContent.indexOf('layer_norm_kernel') >= 0) return; }
       fault('hovering shows nothing'); },
     function () { key('Escape'); },
-    function () { if (canvas.dataset.chosen !== '-1') fault('Escape does not clear'); }
+    function () { if (canvas.dataset.chosen !== '-1') fault('Escape does not clear');
+      pointer('pointerdown', 0, 60, true); pointer('pointermove', canvas.clientWidth, 60, true); pointer('pointerup', canvas.clientWidth, 60, true); },
+    function () { var text = page.querySelector('.lanes-detail').textContent;
+      if (view()[1] !== whole[1]) fault('selecting pans');
+      if (text.indexOf('selected') < 0 || text.indexOf('busy') < 0 || text.indexOf('kernel') < 0 || text.indexOf('idle: ') < 0) fault('no sums of a selected stretch: ' + text); }
   ];
   (function next() {
     if (!steps.length) { document.title = 'probe ' + (faults.length ? 'FAULTS ' + faults.join(' | ') : 'clean'); return; }

@@ -176,7 +176,8 @@ Section step_part(const Analysis& analysis) {
                 (gaps.empty() ? "" : " Where its main thread runs no operator, the colour is the cause.");
   return section("timeline", "One step",
                  lead +
-                     " Click it: the wheel zooms, dragging or the arrow keys pan, + and − zoom, 0 shows all" +
+                     " Click it: the wheel zooms, dragging or the arrow keys pan, + and − zoom, 0 shows "
+                     "all; dragging with Shift sums up what ran in a stretch" +
                      (device ? "; a click on a launch follows it to its kernel." : "."),
                  content);
 }

@@ -311,6 +311,48 @@ std::string_view timeline_script() {
     canvas.dataset.marked = '';
     redraw();
   }
+  // What ran between two moments, track by track: only bars that stand in no other count, each as far as it lies between.
+  function sums(from, to) {
+    var tracks = [];
+    rows.forEach(function (row) {
+      if (row.depth !== 0) return;
+      var kinds = {}, busy = 0, order = [];
+      function add(what, ns) {
+        if (!kinds[what]) { kinds[what] = { what: what, ns: 0, count: 0 }; order.push(kinds[what]); }
+        kinds[what].ns += ns;
+        kinds[what].count++;
+      }
+      for (var k = first(row, from); k < row.bars.length && start[row.bars[k]] < to; k++) {
+        var bar = row.bars[k], ns = Math.min(end[bar], to) - Math.max(start[bar], from);
+        if (ns <= 0) continue;
+        busy += ns;
+        add(data.kinds[data.k[bar]], ns);
+      }
+      for (k = row.gaps ? firstEnding(row.gapEnds, from) : 0; row.gaps && k < row.gaps.length && row.gaps[k].from < to; k++)
+        add('idle: ' + data.causes[row.gaps[k].cause][0], Math.min(row.gaps[k].to, to) - Math.max(row.gaps[k].from, from));
+      order.sort(function (a, b) { return b.ns - a.ns; });
+      if (order.length) tracks.push({ name: data.tracks[row.track] || '', busy: busy, kinds: order });
+    });
+    return tracks;
+  }
+  function select(from, to) {
+    choose(-1);
+    marked = { from: Math.max(low, Math.min(from, to)), to: Math.min(total, Math.max(from, to)) };
+    canvas.dataset.marked = marked.from + ' ' + marked.to;
+    redraw();
+  }
+  function tellSelected() {
+    var span = marked.to - marked.from, head = document.createElement('div');
+    detail.textContent = '';
+    head.textContent = timeText(span) + ' selected, from ' + timeText(marked.from);
+    detail.appendChild(head);
+    sums(marked.from, marked.to).forEach(function (each) {
+      var line = document.createElement('div');
+      line.textContent = each.name + ': busy ' + timeText(each.busy) + ' (' + (100 * each.busy / span).toFixed(1) + ' %)' +
+        each.kinds.slice(0, 8).map(function (kind) { return '; ' + kind.what + ' ' + timeText(kind.ns) + ' in ' + kind.count; }).join('');
+      detail.appendChild(line);
+    });
+  }
   function explainGap(gap) { if (gap) detail.textContent = gapWords(gap).replace('\n', ': '); }
 
   // A line of evidence leads to the longest of what it speaks of.
@@ -341,12 +383,13 @@ std::string_view timeline_script() {
     if (start[bar] < view.from || end[bar] > view.to) show(middle - span / 2, middle + span / 2);
   }
 
-  // Drag pans, two fingers zoom, a tap chooses.
-  var fingers = {}, moved = 0;
+  // Drag pans, drag with Shift selects, two fingers zoom, a tap chooses.
+  var fingers = {}, moved = 0, selecting = null;
   function local(event) { var box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; }
   canvas.addEventListener('pointerdown', function (event) {
     fingers[event.pointerId] = event.clientX;
     moved = 0;
+    selecting = event.shiftKey ? timeAt(local(event)[0]) : null;
     try { canvas.setPointerCapture(event.pointerId); } catch (ignored) {}
   });
   canvas.addEventListener('pointermove', function (event) {
@@ -358,6 +401,8 @@ std::string_view timeline_script() {
         var other = fingers[ids[0] === String(event.pointerId) ? ids[1] : ids[0]];
         var before = Math.abs(fingers[event.pointerId] - other), after = Math.abs(event.clientX - other);
         if (before > 4 && after > 4) zoom(before / after, timeAt((event.clientX + other) / 2 - canvas.getBoundingClientRect().left));
+      } else if (moved > 3 && selecting !== null) {
+        select(selecting, timeAt(local(event)[0]));
       } else if (moved > 3) {
         pan(-by / width);
       }
@@ -376,12 +421,14 @@ std::string_view timeline_script() {
     tip.style.transform = 'translate(' + left + 'px,' + (above ? event.clientY - box.height - 12 : event.clientY + 18) + 'px)';
   });
   function lift(event) {
+    if (fingers[event.pointerId] !== undefined && moved > 3 && selecting !== null) tellSelected();
     if (fingers[event.pointerId] !== undefined && moved <= 3 && event.type === 'pointerup') {
       var at = local(event);
       choose(barAt(at[0], at[1]));
       if (chosen < 0) explainGap(gapAt(at[0], at[1]));
     }
     delete fingers[event.pointerId];
+    selecting = null;
   }
   canvas.addEventListener('pointerup', lift);
   canvas.addEventListener('pointercancel', lift);
