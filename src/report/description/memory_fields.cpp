@@ -76,6 +76,10 @@ Grid memory_grid(const Analysis& analysis, const DeviceMemory& device, Form form
   return make_grid(memory_holding_fields(), rows, analysis, form);
 }
 
+bool is_of_memory_alone(const Analysis& analysis) {
+  return analysis.ledger.empty() && !memory_of(analysis).empty();
+}
+
 const std::vector<DeviceMemory>& memory_of(const Analysis& analysis) {
   static const std::vector<DeviceMemory> kNone;
   return analysis.memory == nullptr ? kNone : analysis.memory->devices;

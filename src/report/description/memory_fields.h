@@ -13,6 +13,8 @@ const Fields<analyze::DeviceMemory>& device_memory_fields();
 // The first `most` holdings.
 Grid memory_grid(const analyze::Analysis& analysis, const analyze::DeviceMemory& device, Form form,
                  std::size_t most);
+// Of a snapshot of memory, which has no times.
+bool is_of_memory_alone(const analyze::Analysis& analysis);
 // Of an analysis that may have none.
 const std::vector<analyze::DeviceMemory>& memory_of(const analyze::Analysis& analysis);
 

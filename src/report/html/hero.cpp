@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/description/memory_fields.h"
 #include "report/device_words.h"
 #include "report/html/parts.h"
 #include "report/program_words.h"
@@ -172,6 +173,8 @@ Markup program_hero(const analyze::ProgramReport& report) {
 }
 
 Markup explain_hero(const analyze::Analysis& analysis) {
+  if (is_of_memory_alone(analysis))
+    return top_line(analysis.source, {}) + verdict_lines(analysis.verdict.sentence);
   double step = analysis.step.ms.median;
   Markup hero = top_line(analysis.source,
                          {shortened(clean_utf8(analysis.device), 60),

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/description/memory_fields.h"
 #include "report/html/parts.h"
 #include "report/svg/waterfall.h"
 #include "report/text.h"
@@ -44,6 +45,7 @@ Markup rows(const analyze::Analysis& side) {
 }  // namespace
 
 Section ledger_part(const analyze::Analysis& before, const analyze::Analysis* after) {
+  if (is_of_memory_alone(before)) return {};
   Markup content;
   if (after != nullptr)
     content += Markup::literal(

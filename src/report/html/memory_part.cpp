@@ -38,7 +38,9 @@ Section memory_part(const analyze::Analysis& analysis) {
     content += table(memory_grid(analysis, device, Form::kPage, kHoldingRows));
   }
   if (content.empty()) return {};
-  return section("memory", "Memory", "Who holds the memory of the device when most of it is taken.", content);
+  return section("memory", "Memory",
+                 "Event by event, with who holds the memory of the device when most of it is taken.",
+                 content);
 }
 
 }  // namespace hone::report::html

@@ -72,9 +72,9 @@ std::string explain_markdown(const Analysis& analysis) {
   if (const std::string action = headline_action(analysis); !action.empty())
     out += fmt::format("**{}**\n\n", with_code(action));
   out += with_code(analysis.verdict.sentence) + "\n\n";
-  if (!analysis.ledger.empty() || memory_of(analysis).empty()) out += about(analysis);
+  if (!is_of_memory_alone(analysis)) out += about(analysis);
   out += warnings(analysis.warnings);
-  out += section("Where the time goes", ledger(analysis));
+  if (!is_of_memory_alone(analysis)) out += section("Where the time goes", ledger(analysis));
   out += section("What to change", findings(analysis));
   out += section("Ranks", ranks(analysis));
   if (analysis.late_rank) out += section(late_title(analysis), late_rank(analysis));

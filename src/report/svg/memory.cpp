@@ -18,7 +18,7 @@ class MemoryPainter {
       : device_(device), canvas_(canvas), most_(std::max(device.peak_bytes, device.peak_reserved)) {}
 
   Markup paint() const {
-    if (device_.course.size() < 2 || most_ <= 0 || end_ms() <= 0) return {};
+    if (device_.course.size() < 2 || most_ <= 0) return {};
     Markup content = axes();
     content +=
         tag("path", {{"d", line_of(&analyze::MemoryMoment::allocated) + base()}, {"class", "memory-used"}},
@@ -26,10 +26,13 @@ class MemoryPainter {
     if (device_.peak_reserved > 0)
       content += tag("path", {{"d", line_of(&analyze::MemoryMoment::reserved)}, {"class", "curve before"}},
                      Markup());
+    const auto most =
+        std::max_element(device_.course.begin(), device_.course.end(),
+                         [](const auto& one, const auto& other) { return one.allocated < other.allocated; });
     content += tag(
         "circle",
-        {{"cx", number(x(device_.peak_ms))},
-         {"cy", number(y(device_.peak_bytes))},
+        {{"cx", number(x(static_cast<std::size_t>(most - device_.course.begin())))},
+         {"cy", number(y(most->allocated))},
          {"r", "3.5"},
          {"class", "measured"}},
         tag("title", fmt::format("{} at {}", format_bytes(device_.peak_bytes), format_ms(device_.peak_ms))));
@@ -37,9 +40,9 @@ class MemoryPainter {
   }
 
  private:
-  double end_ms() const { return device_.course.back().ms; }
-  double x(double ms) const {
-    return kMemoryLeft + std::clamp(ms / end_ms(), 0.0, 1.0) * (canvas_.width - kMemoryLeft - kMemoryRight);
+  double x(std::size_t moment) const {
+    return kMemoryLeft + static_cast<double>(moment) / static_cast<double>(device_.course.size() - 1) *
+                             (canvas_.width - kMemoryLeft - kMemoryRight);
   }
   double y(double bytes) const {
     return kMemoryTop +
@@ -50,18 +53,17 @@ class MemoryPainter {
   std::string line_of(double analyze::MemoryMoment::*what) const {
     std::string path;
     double last = 0;
-    for (const analyze::MemoryMoment& moment : device_.course) {
-      const double at = x(moment.ms);
-      path += path.empty() ? fmt::format("M{} {}", number(at), number(y(moment.*what)))
-                           : fmt::format("L{} {}L{} {}", number(at), number(last), number(at),
-                                         number(y(moment.*what)));
-      last = y(moment.*what);
+    for (std::size_t i = 0; i < device_.course.size(); ++i) {
+      const double at = x(i), high = y(device_.course[i].*what);
+      path += path.empty() ? fmt::format("M{} {}", number(at), number(high))
+                           : fmt::format("L{} {}L{} {}", number(at), number(last), number(at), number(high));
+      last = high;
     }
     return path;
   }
   std::string base() const {
-    return fmt::format("L{} {}L{} {}Z", number(x(end_ms())), number(y(0)),
-                       number(x(device_.course.front().ms)), number(y(0)));
+    return fmt::format("L{} {}L{} {}Z", number(x(device_.course.size() - 1)), number(y(0)), number(x(0)),
+                       number(y(0)));
   }
 
   Markup axes() const {
@@ -72,10 +74,11 @@ class MemoryPainter {
       all += text(kMemoryLeft - 8, y(bytes) + 4, format_bytes(bytes), "axis", Anchor::kEnd);
     }
     const int marks = canvas_.compact ? 3 : 6;
+    const std::size_t last = device_.course.size() - 1;
     for (int i = 0; i <= marks; ++i) {
-      const double ms = end_ms() * i / marks;
-      all +=
-          text(x(ms), kMemoryHeight - 14, format_ms(ms), "axis", i == marks ? Anchor::kEnd : Anchor::kMiddle);
+      const std::size_t moment = last * static_cast<std::size_t>(i) / static_cast<std::size_t>(marks);
+      all += text(x(moment), kMemoryHeight - 14, format_ms(device_.course[moment].ms), "axis",
+                  i == marks ? Anchor::kEnd : Anchor::kMiddle);
     }
     return all;
   }

@@ -1,4 +1,4 @@
-// The course of a device's memory: tensors as an area, what the allocator has of the device as a line above it.
+// The course of a device's memory, event by event, as most of the time nothing happens: tensors as an area, what the allocator has of the device as a line above it.
 #pragma once
 
 #include "analyze/memory/memory_findings.h"

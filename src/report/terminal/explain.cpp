@@ -158,7 +158,7 @@ std::string explain_terminal(const Analysis& analysis, const TerminalStyle& styl
   if (const std::string fix = first_fix(analysis); !fix.empty())
     out += paint(wrapped("→ " + fix, 0, style, 2), Colour::kGreen, style);
   // A snapshot of memory has no times.
-  if (analysis.ledger.empty() && !memory_of(analysis).empty())
+  if (is_of_memory_alone(analysis))
     return out + paint(wrapped(analysis.source, 0, style), Colour::kFaint, style) +
            warnings(analysis.warnings, style) + memory(analysis, style);
   out += about(analysis, style);

@@ -34,6 +34,15 @@ std::optional<MemoryAction> action_of(std::string_view word) {
   return std::nullopt;
 }
 
+// "at::_ops::gelu::call(…)" → "aten::gelu". Empty: another function of C++.
+std::string operator_of(std::string_view function) {
+  constexpr std::string_view kOperators = "at::_ops::", kCall = "::call(";
+  if (!function.starts_with(kOperators)) return {};
+  function.remove_prefix(kOperators.size());
+  const std::size_t call = function.find(kCall);
+  return call == std::string_view::npos ? std::string() : fmt::format("aten::{}", function.substr(0, call));
+}
+
 // "torch::autograd::generated::MulBackward0::apply(…)" → "MulBackward0": the backward pass runs on a thread without
 // Python. Empty: another function of C++.
 std::string backward_node(std::string_view function) {
@@ -113,18 +122,22 @@ class SnapshotReader {
     const auto [known, is_new] = by_list_.try_emplace(Pickle::identity(frames), 0);
     if (!is_new) return known->second;
     MemoryHolder holder;
+    std::string outermost;  // operator in C++, so far
     for (const PickleValue& frame : pickle_.items(frames)) {
       const std::string_view file = pickle_.text(pickle_.find(frame, "filename"));
       if (!file.ends_with(".py") && !file.starts_with('<')) {
-        if (holder.inside.empty()) holder.inside = backward_node(pickle_.text(pickle_.find(frame, "name")));
+        const std::string_view function = pickle_.text(pickle_.find(frame, "name"));
+        if (std::string op = operator_of(function); !op.empty()) outermost = std::move(op);
+        if (holder.inside.empty()) holder.inside = backward_node(function);
         continue;
       }
       const bool own = link::frame_owner(FrameKind::kPython, file) == FrameOwner::kProgram;
-      if (holder.inside.empty()) holder.inside = frame_text(frame, file);
+      if (holder.inside.empty()) holder.inside = own ? outermost : frame_text(frame, file);
       if (!own) continue;
       holder.line = frame_text(frame, file);
       break;
     }
+    if (holder.line.empty() && holder.inside.empty()) holder.inside = std::move(outermost);
     const std::pair key(holder.line, holder.inside);
     const auto [same, new_text] =
         by_text_.try_emplace(key.first + '\n' + key.second, static_cast<uint32_t>(use_.holders.size()));

@@ -58,6 +58,25 @@ TEST(SnapshotReader, NamesTheProgramsOwnLineAndTheInnermostFunction) {
   EXPECT_EQ(history.events[3].holder, 0u);
 }
 
+TEST(SnapshotReader, NamesTheOperatorThatTheProgramCalls) {
+  const auto native = [](std::string_view function) {
+    return pickles::dict({{"filename", pickles::text("??")},
+                          {"line", pickles::integer(0)},
+                          {"name", pickles::text(function)}});
+  };
+  const std::string stack =
+      pickles::list({native("at::_ops::empty_strided::call(int)"), native("at::_ops::gelu::call(at::Tensor)"),
+                     pickles::dict({{"filename", pickles::text("/home/u/train.py")},
+                                    {"line", pickles::integer(12)},
+                                    {"name", pickles::text("forward")}})});
+  const std::string bytes = pickles::snapshot({}, {pickles::event({"alloc", 4096, 512, 10, stack})});
+  const Result<ImportedFile> file = read_snapshot(bytes);
+  ASSERT_TRUE(file.ok());
+  const AllocatorHistory& history = *file->trace.memory;
+  EXPECT_EQ(history.holders.at(history.events.at(0).holder).line, "train.py:12 forward");
+  EXPECT_EQ(history.holders.at(history.events.at(0).holder).inside, "aten::gelu");
+}
+
 // The backward pass runs on a thread of C++.
 TEST(SnapshotReader, NamesTheNodeOfABackwardPass) {
   const std::string stack = pickles::list(
