@@ -1,4 +1,5 @@
 // hone explain and hone compare on real traces: recordings of PyTorch programs kept in tests/traces/recorded.
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/cli/run_program.h"
@@ -110,6 +111,29 @@ TEST_F(Explain, TakesTheRanksOfAProgramTogether) {
                   folder / "ranks" / (std::string(rank) + ".json.gz"));
   const json same = json_of({"explain", path("ranks")});
   EXPECT_EQ(same["ledger"], explained["ledger"]);
+}
+
+TEST_F(Explain, TakesTheStepsItIsGivenAndWritesTheirKernels) {
+  const std::string file = recorded("layout_channels_first.fault");  // steps 3 to 5
+  const json one = json_of({"explain", file, "--step", "4", "--csv", path("kernels.csv")});
+  EXPECT_EQ(one["step"]["count"], 1);
+  const Result<std::string> csv = read_file(path("kernels.csv"));
+  ASSERT_TRUE(csv.ok());
+  EXPECT_EQ(static_cast<std::size_t>(std::count(csv->begin(), csv->end(), '\n')), one["kernels"].size() + 1);
+  EXPECT_EQ(json_of({"explain", file, "--step", "3-4"})["step"]["count"], 2);
+  const ProgramResult none = run_hone({"explain", file, "--step", "99"});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_NE(none.err.find("steps 3 to 5"), std::string::npos) << none.err;
+  EXPECT_EQ(run_hone({"explain", file, "--step", "4-3"}).exit_code, 2);
+}
+
+TEST_F(Explain, PutsASnapshotOfMemoryBesideTheStep) {
+  const std::string snapshot = (source_folder() / "tests/traces/memory/h100_blocks.pickle.gz").string();
+  const json both = json_of({"explain", recorded("layout_channels_first.fault"), snapshot});
+  ASSERT_EQ(both["memory"].size(), 1u);
+  EXPECT_EQ(both["memory"][0]["end_reserved"], 1965031424.0);
+  EXPECT_EQ(both["ranks"].size(), 1u);
+  EXPECT_EQ(both["verdict"], "layout");
 }
 
 TEST_F(Explain, WritesADatabase) {
