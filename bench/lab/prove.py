@@ -37,7 +37,7 @@ def main():
     parser.add_argument("out", type=Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--budget", type=int, default=150)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     options.out.mkdir(parents=True, exist_ok=True)
     names = options.names or sorted(path.stem for path in PROGRAMS.glob("*.py"))
     results = []
