@@ -31,6 +31,13 @@ def prove(hone, out, name, budget):
     return found
 
 
+def told(lab):
+    if not lab:
+        return "no lab.json"
+    tried = [f"{c['change']} {c['outcome']} (foretold {c['predicted_gain_ms']}, won {c['gain_ms']} ms)" for c in lab["changes"]]
+    return f"a step of {lab['step_ms']} ms, together {json.dumps(lab['together'])}; {'; '.join(tried) or lab['why_nothing']}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("hone")
@@ -44,9 +51,7 @@ def main():
     for name in names:
         results.append(prove(options.hone, options.out, name, options.budget))
         (options.out / "proof.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        lab = results[-1]["lab"] or {}
-        print(f"{name}: status {results[-1]['status']}, {results[-1]['seconds']} s; {json.dumps(lab.get('speedup'))}; "
-              + "; ".join(f"{c.get('name')}: {c.get('verdict')}" for c in lab.get("changes", [])), flush=True)
+        print(f"{name}: status {results[-1]['status']}, {results[-1]['seconds']} s; {told(results[-1]['lab'])}", flush=True)
 
 
 if __name__ == "__main__":
