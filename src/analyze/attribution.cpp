@@ -57,6 +57,8 @@ std::vector<Boundary> boundaries(const trace::SpanTable& spans, const StepWindow
   return result;
 }
 
+constexpr double kComputes = 8;  // FLOPs a byte, from which an operator is one of arithmetic
+
 class Sweep {
  public:
   Sweep(const trace::Trace& trace, const StepWindow& step, int64_t long_gap_ns)
@@ -127,7 +129,9 @@ class Sweep {
       }
     }
     if (part.flops > 0) track.whole_by_flops.insert({part.flops, row});
-    if (part.bytes() > 0) track.whole_by_bytes.insert({part.bytes(), row});
+    // Who moves as much as an operator that computes need not have computed for it: a copy of a product's bias.
+    if (part.bytes() > 0 && part.flops < kComputes * part.bytes())
+      track.whole_by_bytes.insert({part.bytes(), row});
   }
 
   std::size_t track_of(uint32_t row) {

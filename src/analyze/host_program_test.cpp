@@ -85,6 +85,17 @@ TEST(HostProgram, CountsEachExecutionAndNoWorkTwice) {
   EXPECT_THAT(addmm->why, HasSubstr("4 calls"));
 }
 
+// What moves as much as a product around it has not computed for it.
+TEST(HostProgram, CountsAProductThatCopiesItsBiasFirst) {
+  trace::Trace trace = program();
+  trace.operators[0].bytes_written = trace.operators[1].bytes_written = 4e6;
+  trace.operators[1].flops = trace.operators[1].bytes_read = 0;
+  for (std::size_t row = 0; row < trace.spans.size(); ++row)
+    if (trace.spans.op[row] == trace::OperatorId{1}) trace.spans.duration_ns[row] = 1'000'000;
+  const Analysis analysis = explained(trace, fabricate::round_roofs());
+  EXPECT_GE(analysis.floor_ms, 20);  // of the products, which copying needs least of
+}
+
 // A sleep between two operators is no launching, however many short gaps there are beside it.
 TEST(HostProgram, CallsLongGapsBetweenOperatorsWorkOfItsOwn) {
   const Analysis analysis = explained(program(0, 20));

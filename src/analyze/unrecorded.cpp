@@ -61,6 +61,8 @@ std::string longer_alone(const MeasuredSteps& measured, double recorded_ms) {
 }
 
 void tell_measured(const MeasuredSteps& measured, StepTime& step) {
+  if (!longer_alone(measured, step.as_recorded().median).empty())
+    return;  // a warning says it: nothing is known
   step.unrecorded_ms = measured.unrecorded;
   step.unrecorded_measured = true;
   step.recorder_ms = measured.cost.change;
@@ -69,12 +71,11 @@ void tell_measured(const MeasuredSteps& measured, StepTime& step) {
     step.notes.emplace_back(
         "the program gave no marks before the recorder was attached: the step without it was measured while "
         "nothing was recorded, but an attached recorder may still slow a step that waits for launches");
-  else if (measured.left_behind && measured.left_behind->sure)
+  else if (measured.left_behind && measured.left_behind->sure && measured.left_behind->change.median > 0)
     step.notes.push_back(
-        fmt::format("steps that were left alone later take {} {} than before anything was recorded: what an "
-                    "attached recorder costs, and how the program drifted",
-                    fixed_ms(std::abs(measured.left_behind->change.median), ms),
-                    measured.left_behind->change.median > 0 ? "longer" : "less"));
+        fmt::format("steps that were left alone later take {} longer than before anything was recorded: the "
+                    "cost of an attached recorder, or a drift of the program",
+                    fixed_ms(measured.left_behind->change.median, ms)));
 }
 
 }  // namespace hone::analyze

@@ -370,8 +370,8 @@ void ProfileRun::finish() {
     tell(report::clean_utf8(status.error().message));
   // All that they hold is in the trace now.
   std::error_code ignored;
-  for (const char* name :
-       {trace::segments::kFolder, observe::kControlFile, observe::kCountersFolder, observe::kSamplingFolder})
+  for (const char* name : {trace::segments::kFolder, observe::kControlFile, observe::kCountersFolder,
+                           observe::kSamplingFolder, observe::kUnrecordedFolder})
     fs::remove_all(folder_.path / name, ignored);
   if (is_silenced()) return;
   say(report::explain_terminal(*analysis_, report::terminal_style(STDERR_FILENO)));
@@ -381,6 +381,12 @@ void ProfileRun::finish() {
 
 // All that can fail before the program runs, so that nobody waits for a report that cannot be written.
 Result<observe::SessionOptions> ProfileRun::prepare() {
+  constexpr double kLongestWait_s = 24 * 3600;
+  if (!(options_.wait_s <= kLongestWait_s))  // nor is it when it is no number
+    return usage_error(
+        fmt::format("--wait {}: not between 0 and {:.0f} seconds", options_.wait_s, kLongestWait_s));
+  if (options_.hot_lines == kOn && options_.kernel.empty())
+    return usage_error("--hot-lines on: needs --kernel, which names the kernels to sample");
   observe::SessionOptions session_options;
   HONE_ASSIGN(session_options.recorder, observe::find_recorder_files());
   if (!options_.roofs.empty()) {

@@ -132,6 +132,9 @@ Result<Roofs> read_roofs(const fs::path& path) {
     error.message += "; a table of roofs is what `hone ceilings --json FILE` writes";
     return error.within("--roofs");
   };
+  std::error_code unknown;
+  if (fs::exists(path, unknown) && !fs::is_regular_file(path, unknown))
+    return failure(invalid(fmt::format("{} is no regular file", path.string())));
   const Result<std::string> text = read_file(path);
   if (!text.ok()) return failure(text.error());
   const auto json = nlohmann::ordered_json::parse(*text, nullptr, false);

@@ -43,14 +43,15 @@ Json program_change(const analyze::ProgramChange& change) {
 }  // namespace
 
 std::string program_json(const analyze::ProgramReport& report) {
+  const bool measured = report.step_ms.median > 0;
   Json changes = Json::array();
   for (const analyze::ProgramChange& change : report.changes) changes.push_back(program_change(change));
   return dump({{"schema", 1},
                {"command", report.command},
                {"device", report.baseline.device},
-               {"step_ms", report.step_ms.median},
-               {"step_interval_ms", json_of(report.step_ms)},
-               {"noise", report.noise},
+               {"step_ms", measured ? Json(report.step_ms.median) : Json(nullptr)},
+               {"step_interval_ms", measured ? json_of(report.step_ms) : Json(nullptr)},
+               {"noise", measured ? Json(report.noise) : Json(nullptr)},
                {"changes", changes},
                {"together", program_steps(report.together)},
                {"numbers", program_numbers(report.numbers)},

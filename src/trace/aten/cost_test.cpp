@@ -29,6 +29,8 @@ constexpr ByHand kByHand[] = {
     {"aten::mm", "f32[3,4] f32[4,5]", kMatrix, 120, 4 * (12 + 20), 4 * 15},
     {"aten::mm", "bf16[3,4] bf16[4,5] f32[3,5]", kMatrix, 120, 2 * (12 + 20), 4 * 15},
     {"aten::addmm", "bf16[5] bf16[3,4] bf16[4,5] =1 =1", kMatrix, 120, 2 * (5 + 12 + 20), 2 * 15},
+    {"aten::_transform_bias_rescale_qkv", "f32[2,3,12] f32[12] =2", trace::OperatorClass::kPointwise, 96,
+     4 * (72 + 12), 4 * 72},
     {"aten::bmm", "f16[7,3,4] f16[7,4,5]", kMatrix, 7 * 120, 2 * 7 * 32, 2 * 7 * 15},
     {"aten::baddbmm", "f32[7,3,5] f32[7,3,4] f32[7,4,5] =1 =1", kMatrix, 7 * 120, 4 * 7 * (15 + 32),
      4 * 7 * 15},

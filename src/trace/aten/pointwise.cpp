@@ -204,6 +204,8 @@ constexpr Entry kPointwiseTable[] = {
     {"tril", kPointwise, pointwise, 1, 1},
     {"triu", kPointwise, pointwise, 1, 1},
     // two
+    {"_transform_bias_rescale_qkv", kPointwise, pointwise, 4.0 / 3,
+     2},  // x + bias, and the first third scaled
     {"add", kPointwise, pointwise, 1, 2},
     {"sub", kPointwise, pointwise, 1, 2},
     {"rsub", kPointwise, pointwise, 1, 2},
