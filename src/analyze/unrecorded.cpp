@@ -61,8 +61,6 @@ std::string longer_alone(const MeasuredSteps& measured, double recorded_ms) {
 }
 
 void tell_measured(const MeasuredSteps& measured, StepTime& step) {
-  if (!longer_alone(measured, step.as_recorded().median).empty())
-    return;  // a warning says it: nothing is known
   step.unrecorded_ms = measured.unrecorded;
   step.unrecorded_measured = true;
   step.recorder_ms = measured.cost.change;

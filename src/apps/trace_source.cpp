@@ -133,7 +133,7 @@ Result<Roofs> read_roofs(const fs::path& path) {
     return error.within("--roofs");
   };
   std::error_code unknown;
-  if (fs::exists(path, unknown) && !fs::is_regular_file(path, unknown))
+  if (fs::exists(path, unknown) && !fs::is_regular_file(path, unknown) && !fs::is_directory(path, unknown))
     return failure(invalid(fmt::format("{} is no regular file", path.string())));
   const Result<std::string> text = read_file(path);
   if (!text.ok()) return failure(text.error());
