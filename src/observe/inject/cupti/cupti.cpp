@@ -145,7 +145,6 @@ const char* find_functions(void* library, Cupti& cupti) {
   find.optional(cupti.Subscribe_v2, "cuptiSubscribe_v2");
   find.required(cupti.Unsubscribe, "cuptiUnsubscribe");
   find.required(cupti.EnableCallback, "cuptiEnableCallback");
-  find.required(cupti.EnableDomain, "cuptiEnableDomain");
   find.required(cupti.GetCallbackName, "cuptiGetCallbackName");
   find.required(cupti.GetTimestamp, "cuptiGetTimestamp");
   find.optional(cupti.SetThreadIdType, "cuptiSetThreadIdType");

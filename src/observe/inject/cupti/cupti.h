@@ -18,7 +18,6 @@ struct Cupti {
   Result (*Subscribe_v2)(cupti::Subscriber*, cupti::Callback, void*, cupti::SubscriberParameters*) = nullptr;
   Result (*Unsubscribe)(cupti::Subscriber) = nullptr;
   Result (*EnableCallback)(uint32_t enable, cupti::Subscriber, cupti::Domain, uint32_t id) = nullptr;
-  Result (*EnableDomain)(uint32_t enable, cupti::Subscriber, cupti::Domain) = nullptr;
   Result (*GetCallbackName)(cupti::Domain, uint32_t id, const char**) = nullptr;
   Result (*GetTimestamp)(uint64_t*) = nullptr;
   Result (*SetThreadIdType)(uint32_t) = nullptr;
