@@ -90,21 +90,24 @@ class Comparison(Record):
 
 
 def explain(path: Union[Path, Iterable[Path]], *more: Path, top: int = 5, roofs: Optional[Path] = None,
-            out: Optional[Path] = None) -> Analysis:
+            out: Optional[Path] = None, steps: Union[int, Tuple[int, int], range, None] = None,
+            from_ms: Optional[float] = None, to_ms: Optional[float] = None) -> Analysis:
     """Explains recordings of one program: traces of PyTorch's profiler (a file for each rank, or their folder), XPlane
     files, exports of Nsight, run folders of hone.
 
     `top`: how many operators and kernels to name. `roofs`: a table of `hone ceilings --json` to judge by. `out`: a folder
-    for the report as a page, and the trace for ui.perfetto.dev. Runs in this process, with other threads going on;
-    raises hone.Error with the command's own message."""
+    for the report as a page, and the trace for ui.perfetto.dev. `steps`: explain this step alone, or those from the first
+    to the last of two numbers, or those of a range; `from_ms`, `to_ms`: those that lie within, in ms since the recording
+    begins. Runs in this process, with other threads going on; raises hone.Error with the command's own message."""
     paths = [_text(path)] if isinstance(path, (str, os.PathLike)) else [_text(one) for one in path]
     paths += [_text(one) for one in more]
     if not paths:
         _fail("explain() was given no path")
     if top < 1:
         _fail("top=%d: must be at least 1" % top)
+    first, last = _first_and_last(steps)
     command = "hone.explain(%s)" % ", ".join(repr(one) for one in paths)
-    return Analysis(*_parsed(_native.explain(paths, top, _text(roofs), _text(out), command)))
+    return Analysis(*_parsed(_native.explain(paths, top, _text(roofs), _text(out), first, last, from_ms, to_ms, command)))
 
 
 def compare(a: Any, b: Any, *, out: Optional[Path] = None) -> Comparison:
@@ -115,6 +118,20 @@ def compare(a: Any, b: Any, *, out: Optional[Path] = None) -> Comparison:
 
 def _parsed(told: Tuple[str, str, str]) -> Tuple[Dict[str, Any], str, Optional[str]]:
     return json.loads(told[0]), told[1], told[2] or None
+
+
+def _first_and_last(steps: Union[int, Tuple[int, int], range, None]) -> Tuple[Optional[int], Optional[int]]:
+    if steps is None:
+        return None, None
+    if isinstance(steps, int):
+        steps = (steps, steps)
+    elif isinstance(steps, range):
+        if not steps or steps.step != 1:
+            _fail("steps=%r: must be steps in a row" % (steps,))
+        steps = (steps[0], steps[-1])
+    if len(steps) != 2 or not 0 <= steps[0] <= steps[1] < 2**31:
+        _fail("steps=%r: no number of a step, nor the first and the last of some" % (steps,))
+    return steps[0], steps[1]
 
 
 def _text(path: Optional[Path]) -> str:

@@ -6,6 +6,7 @@
 
 #include "analyze/attribution.h"
 #include "analyze/beaten.h"
+#include "analyze/device/busy/gpu_roofs.h"
 #include "analyze/device/device_analysis.h"
 #include "analyze/few_steps.h"
 #include "analyze/host_lines.h"
@@ -251,6 +252,12 @@ Result<Analysis> analyze_host_trace(const trace::Trace& trace, const Roofs& roof
     return invalid(
         fmt::format("{}: no steps are marked for rank {}, and nothing repeats that could be taken for steps",
                     options.source.empty() ? "trace" : options.source, options.rank));
+  if (const device::GpuRoofs of_gpu = device::gpu_roofs(roofs.machine);
+      of_gpu.known() && roofs.machine.find("NVIDIA") != std::string::npos)
+    return invalid(fmt::format(
+        "the roofs given (--roofs) are those of '{}', and the recording is of a CPU alone: give what `hone "
+        "ceilings --json FILE` measures on that machine, or leave them out",
+        roofs.machine));
   const Subject subject = subject_of(trace);
   const CostContext context = context_of(trace, roofs, subject);
   StepProfile profile = profile_steps(trace, steps, context);

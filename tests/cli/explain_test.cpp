@@ -211,6 +211,24 @@ TEST_F(Explain, TakesTheRoofsItIsGiven) {
                                 {"roofs.json", "hone ceilings"}));
 }
 
+TEST_F(Explain, RefusesTheRoofsOfAnotherDevice) {
+  const auto wrote = [&](const std::string& machine) {
+    EXPECT_TRUE(
+        write_file(path("roofs.json"),
+                   R"({"machine": ")" + machine +
+                       R"(", "threads": 2, "compute": [{"dtype": "bf16", "method": "gemm", "threads": 2,
+                               "flops_per_s": {"median": 7e14, "low": 7e14, "high": 7e14}}], "memory": [],
+                               "barrier_s": {"median": 0, "low": 0, "high": 0},
+                               "thread_start_s": {"median": 0, "low": 0, "high": 0}})")
+            .ok());
+    return path("roofs.json");
+  };
+  const std::string trace = recorded("precision_f32.fault");
+  EXPECT_TRUE(is_one_line_error(run_hone({"explain", trace, "--roofs", wrote("AMD EPYC 9R45, 2 cores")}),
+                                {"--roofs", "AMD EPYC 9R45, 2 cores", "NVIDIA H", "leave them out"}));
+  EXPECT_EQ(run_hone({"explain", trace, "--roofs", wrote("NVIDIA H200")}).exit_code, 0);
+}
+
 TEST_F(Explain, NamesWhatIsNoTrace) {
   ASSERT_TRUE(write_file(path("notes.txt"), "nothing to see here").ok());
   ASSERT_TRUE(write_file(path("empty"), "").ok());

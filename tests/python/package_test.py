@@ -127,6 +127,20 @@ def test_wrong_arguments():
             call()
 
 
+def test_chosen_steps_are_explained_alone():
+    numbers = [row.step for row in hone.explain(FAULT).steps]
+    first, last = min(numbers), max(numbers)
+    assert [row.step for row in hone.explain(FAULT, steps=first).steps] == [first]
+    for chosen in ((first, last - 1), range(first, last)):
+        assert [row.step for row in hone.explain(FAULT, steps=chosen).steps] == numbers[:-1]
+    assert hone.explain(FAULT, to_ms=1e9).step.count == len(numbers)
+    for wrong in (-1, (last, first), (first,), range(0), range(0, 9, 2)):
+        with pytest.raises(hone.Error, match="steps="):
+            hone.explain(FAULT, steps=wrong)
+    with pytest.raises(hone.Error, match="no step"):
+        hone.explain(FAULT, steps=last + 1)
+
+
 def test_a_damaged_trace_is_read_as_far_as_it_goes(tmp_path):
     damaged = tmp_path / "damaged.json.gz"
     damaged.write_bytes(FAULT.read_bytes()[:60000])

@@ -72,10 +72,18 @@ const trace::DeviceInfo* judged_device(const trace::Trace& trace, const std::vec
   return ranks.empty() ? nullptr : device_info(trace, ranks.front().rank, ranks.front().ledger_device());
 }
 
-GpuRoofs roofs_of(const trace::DeviceInfo* device, const Roofs& given) {
-  GpuRoofs known = gpu_roofs(device == nullptr ? std::string() : device->name);
+// Errors: the table that was given is of something else.
+Result<GpuRoofs> roofs_of(const trace::DeviceInfo* device, const Roofs& given) {
+  const std::string name = device == nullptr ? std::string() : device->name;
+  GpuRoofs known = gpu_roofs(name);
   if (known.known() && device->multiprocessors > 0) known.multiprocessors = device->multiprocessors;
-  return given.compute.empty() && given.memory.empty() ? known : gpu_roofs_from(given, known);
+  if (given.compute.empty() && given.memory.empty()) return known;
+  if (!name.empty() && !are_roofs_of(given, name))
+    return invalid(fmt::format(
+        "the roofs given (--roofs) are those of '{}', and the recording is of '{}': {}", given.machine, name,
+        known.known() ? "leave them out, for hone knows this device's"
+                      : "give a table of that device, whose 'machine' has its name, or leave them out"));
+  return gpu_roofs_from(given, known);
 }
 
 std::vector<RoofLine> roof_lines(const GpuRoofs& roofs) {
@@ -293,7 +301,8 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
                                       const AnalyzeOptions& options) {
   std::vector<RankTimeline> timelines = rank_timelines(trace);
   const trace::DeviceInfo* device = judged_device(trace, timelines);
-  const Study study = make_study(trace, std::move(timelines), roofs_of(device, roofs));
+  HONE_ASSIGN(GpuRoofs judged_by, roofs_of(device, roofs));
+  const Study study = make_study(trace, std::move(timelines), std::move(judged_by));
   if (study.timelines.empty())
     return invalid(fmt::format("{}: no steps are marked, and nothing repeats that could be taken for steps",
                                options.source.empty() ? "trace" : options.source));

@@ -166,7 +166,7 @@ TEST(DeviceAnalysis, SaysLoudlyThatADeviceIsUnknown) {
 
 TEST(DeviceAnalysis, TakesTheRoofsThatAreGiven) {
   Roofs roofs;
-  roofs.machine = "a slow device";
+  roofs.machine = "Frobnicator 9000";
   roofs.memory = {{"DRAM", "copy", 1, 0, {8e6 / 60e-6, 0, 0}}};  // what the kernels reach
   roofs.compute = {{DType::kF32, "gemm", 1, {1e12, 1e12, 1e12}}};
   const auto analysis = analyze_device_trace(program("Frobnicator 9000"), roofs, {});
@@ -177,6 +177,16 @@ TEST(DeviceAnalysis, TakesTheRoofsThatAreGiven) {
     if (row.cause != Cause::kFloor && is_busy(row.cause)) {
       EXPECT_LT(row.ms, 0.001) << cause_name(row.cause);
     }
+}
+
+TEST(DeviceAnalysis, RefusesTheRoofsOfAnotherDevice) {
+  Roofs roofs;
+  roofs.machine = "AMD EPYC 9R45, 2 cores";
+  roofs.memory = {{"DRAM", "copy", 1, 0, {1e10, 0, 0}}};
+  const auto analysis = analyze_device_trace(program("NVIDIA H200"), roofs, {});
+  ASSERT_FALSE(analysis.ok());
+  EXPECT_NE(analysis.error().message.find("'AMD EPYC 9R45, 2 cores'"), std::string::npos);
+  EXPECT_NE(analysis.error().message.find("'NVIDIA H200'"), std::string::npos);
 }
 
 TEST(DeviceAnalysis, CountsWorkWhoseLaunchWasNotRecorded) {
@@ -208,6 +218,21 @@ TEST(GpuRoofs, KnowTheDevicesThatPeopleHave) {
   EXPECT_EQ(gpu_roofs("NVIDIA L40S").device, "NVIDIA L40S");
   EXPECT_EQ(gpu_roofs("NVIDIA H100 PCIe").device, "NVIDIA H100 PCIe");
   EXPECT_FALSE(gpu_roofs("Frobnicator 9000").known());
+}
+
+TEST(GpuRoofs, OfATableAreOfOneDevice) {
+  const auto of = [](const char* machine) {
+    Roofs roofs;
+    roofs.machine = machine;
+    return roofs;
+  };
+  EXPECT_TRUE(are_roofs_of(of("NVIDIA H200"), "NVIDIA H200"));
+  EXPECT_TRUE(are_roofs_of(of("H100"), "NVIDIA H100 80GB HBM3"));
+  EXPECT_TRUE(are_roofs_of(of("Frobnicator 9000, 80 GB"), "Frobnicator 9000"));
+  EXPECT_FALSE(are_roofs_of(of("AMD EPYC 9R45, 2 cores"), "NVIDIA H200"));
+  EXPECT_FALSE(are_roofs_of(of("NVIDIA H100 80GB HBM3"), "NVIDIA H200"));
+  EXPECT_FALSE(are_roofs_of(of("NVIDIA H100 PCIe"), "NVIDIA H100 80GB HBM3"));
+  EXPECT_FALSE(are_roofs_of(of("AMD EPYC 9R45, 2 cores"), "Frobnicator 9000"));
 }
 
 TEST(GpuRoofs, TakeTheHighestMethodOfAGivenTable) {

@@ -1,10 +1,13 @@
 // The native module `_native` of the Python package: arguments in, JSON text out. What it means in Python is said in
 // python/hone; its stubs are python/hone/_native.pyi.
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -147,10 +150,14 @@ NB_MODULE(_native, module) {
   module.def(
       "explain",
       [](std::vector<std::string> paths, int top, std::string roofs, std::string out,
-         const std::string& command) {
-        return apps::explain({std::move(paths), std::move(out), std::move(roofs), top}, command);
+         std::optional<int32_t> first, std::optional<int32_t> last, std::optional<double> from_ms,
+         std::optional<double> to_ms, const std::string& command) {
+        return apps::explain(
+            {std::move(paths), std::move(out), std::move(roofs), top, {first, last, from_ms, to_ms}},
+            command);
       },
-      nb::arg("paths"), nb::arg("top"), nb::arg("roofs"), nb::arg("out"), nb::arg("command"));
+      nb::arg("paths"), nb::arg("top"), nb::arg("roofs"), nb::arg("out"), nb::arg("first").none(),
+      nb::arg("last").none(), nb::arg("from_ms").none(), nb::arg("to_ms").none(), nb::arg("command"));
   module.def("compare", &apps::compare, nb::arg("a"), nb::arg("b"), nb::arg("out"));
   module.def("paired", &apps::paired, nb::arg("a"), nb::arg("b"), nb::arg("level"), nb::arg("budget_s"),
              nb::arg("min_blocks"), nb::arg("max_blocks"), nb::arg("min_effect"), nb::arg("seed"));

@@ -116,6 +116,15 @@ GpuRoofs gpu_roofs(std::string_view device_name) {
   return {};
 }
 
+bool are_roofs_of(const Roofs& roofs, std::string_view device_name) {
+  const std::string_view machine = roofs.machine;
+  const GpuRoofs one = gpu_roofs(machine), other = gpu_roofs(device_name);
+  if (one.known() && other.known()) return one.device == other.device;
+  return !machine.empty() && !device_name.empty() &&
+         (machine.find(device_name) != std::string_view::npos ||
+          device_name.find(machine) != std::string_view::npos);
+}
+
 GpuRoofs gpu_roofs_from(const Roofs& roofs, const GpuRoofs& otherwise) {
   GpuRoofs result = otherwise;
   result.device = roofs.machine.empty() ? otherwise.device : roofs.machine;

@@ -46,6 +46,8 @@ struct GpuRoofs {
 
 // By the device's name as its driver spells it; unknown devices have no rates.
 GpuRoofs gpu_roofs(std::string_view device_name);
+// Whether a table of roofs is of such a device: both names mean one that is known here, or one holds the other.
+bool are_roofs_of(const Roofs& roofs, std::string_view device_name);
 // Those of a table that the user gives (--roofs): its best rates by type, its DRAM copy rate. What it lacks
 // is taken from `otherwise`.
 GpuRoofs gpu_roofs_from(const Roofs& roofs, const GpuRoofs& otherwise);

@@ -28,6 +28,15 @@ bool is_same_for_all(const trace::CallInput& mask) {
   return true;
 }
 
+// Elements from one row of a matrix to the next: rows that are padded in memory begin where they should.
+int64_t row_length(const trace::CallInput& matrix) {
+  const std::size_t along = innermost(matrix), rank = matrix.dims.size();
+  if (along == rank) return 0;
+  if (matrix.strides.size() != rank || along + 2 < rank) return matrix.dims[along];
+  const std::size_t across = along + 1 == rank ? rank - 2 : rank - 1;
+  return matrix.dims[across] > 1 ? matrix.strides[across] : matrix.dims[along];
+}
+
 bool is_odd(int64_t size) { return size > kAlignment && size % kAlignment != 0; }
 
 }  // namespace
@@ -81,11 +90,13 @@ bool is_of_patches(const Inputs& inputs) {
 }
 
 bool has_odd_size(const Inputs& inputs) {
-  return std::any_of(inputs.begin(), inputs.end(), [](const trace::CallInput& input) {
-    const std::size_t rank = input.dims.size();
-    return input.kind == trace::CallInput::Kind::kTensor && rank >= 2 &&
-           (is_odd(input.dims[rank - 1]) || is_odd(input.dims[rank - 2]));
-  });
+  const trace::CallInput* last = nullptr;  // the product's columns are its result's, which lies packed
+  for (const trace::CallInput& input : inputs) {
+    if (input.kind != trace::CallInput::Kind::kTensor || input.dims.size() < 2) continue;
+    if (is_odd(row_length(input))) return true;
+    last = &input;
+  }
+  return last != nullptr && is_odd(last->dims.back());
 }
 
 bool has_odd_channels(const Inputs& inputs) {

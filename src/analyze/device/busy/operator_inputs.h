@@ -24,8 +24,8 @@ bool is_image(const Inputs& inputs);  // some tensor has four dimensions
 // Input [n, c, h, w], filters [k, c, r, s] that tile it: out = patches · filters.
 bool is_of_patches(const Inputs& inputs);
 
-// A matrix with a size that is no multiple of what matrix units load at once (kAlignment elements of 16
-// bits).
+// A product with a matrix, read or written, whose rows are no multiple of what matrix units load at once (kAlignment
+// elements of 16 bits) where their elements lie next to each other: of its other side any number will do.
 bool has_odd_size(const Inputs& inputs);
 // The same of a convolution, whose matrices have the channels as a side: an image's positions are none.
 bool has_odd_channels(const Inputs& inputs);

@@ -123,12 +123,25 @@ TEST(LargestTensor, IsFoundInListsToo) {
   EXPECT_EQ(largest_tensor({}), 0);
 }
 
-TEST(OddSize, IsOfTheLastTwoDimensionsOfAMatrix) {
-  EXPECT_TRUE(has_odd_size(inputs("bf16[64,50257] bf16[64,64]")));
-  EXPECT_TRUE(has_odd_size(inputs("bf16[64,64] bf16[2,1001,64]")));
+TEST(OddSize, IsOfTheElementsThatLieNextToEachOther) {
+  EXPECT_TRUE(has_odd_size(inputs("bf16[64,50257] bf16[50257,64]")));
+  EXPECT_TRUE(has_odd_size(inputs("bf16[2,64,1001] bf16[2,1001,64]")));
+  EXPECT_TRUE(has_odd_size(inputs("bf16[1001,64]{1,1001} bf16[1001,64]"))) << "read by columns";
+  EXPECT_FALSE(has_odd_size(inputs("bf16[50257] bf16[1001,768] bf16[768,64]{1,768}")))
+      << "a thousand and one rows, each of a good length";
   EXPECT_FALSE(has_odd_size(inputs("bf16[7,64,128]")));  // seven products, each of good sizes
   EXPECT_FALSE(has_odd_size(inputs("bf16[50257]")));     // a bias
   EXPECT_FALSE(has_odd_size(inputs("(bf16[64,50257])")));
+}
+
+TEST(OddSize, MayBeThatOfTheResult) {
+  EXPECT_TRUE(has_odd_size(inputs("bf16[512,768] bf16[768,50257]{1,768}")));
+  EXPECT_FALSE(has_odd_size(inputs("bf16[768,1001]{1,768} bf16[1001,512]"))) << "only the sum is over many";
+}
+
+TEST(OddSize, IsNoneWhereRowsArePaddedInMemory) {
+  EXPECT_FALSE(has_odd_size(inputs("bf16[64,1001]{1008,1} bf16[1001,64]")));
+  EXPECT_TRUE(has_odd_size(inputs("bf16[64,1000]{1001,1} bf16[1000,64]"))) << "a part of rows of odd length";
 }
 
 TEST(OddChannels, CountAndPositionsDoNot) {
@@ -140,7 +153,7 @@ TEST(OddChannels, CountAndPositionsDoNot) {
 
 TEST(OddSize, OfAFewElementsDoesNotCount) {
   EXPECT_FALSE(has_odd_size(inputs("bf16[1,64] bf16[7,64] bf16[0,64]")));
-  EXPECT_TRUE(has_odd_size(inputs("bf16[9,64]")));
+  EXPECT_TRUE(has_odd_size(inputs("bf16[64,9] bf16[9,64]")));
 }
 
 TEST(Patches, AreFiltersThatTileTheImage) {

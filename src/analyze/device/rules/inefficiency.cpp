@@ -66,7 +66,8 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .threshold = 0.03,
      .title = "{ms} per step is lost in products whose sizes are not multiples of 8",
      .summary =
-         "{count:products} a step with a size that matrix units cannot load well: {ms} above their floors",
+         "{count:products} a step with a size that matrix units cannot load well, of elements that lie next "
+         "to each other: {ms} above their floors",
      .item = kWorkItem,
      .word = "a size is not a multiple of 8, so matrix units cannot load it well",
      .fix = {.native = "pad the sizes to multiples of 8 (better 64): hidden width, head size, vocabulary"}},
