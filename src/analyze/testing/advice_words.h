@@ -14,12 +14,12 @@ namespace hone::analyze::words {
 
 // The actions that advice begins with; a new one is added here.
 inline constexpr std::string_view kActions[] = {
-    "accumulate", "add",     "allocate", "allow",   "begin", "cache",   "call",    "check",     "choose",
-    "collect",    "compile", "compute",  "convert", "copy",  "cut",     "do",      "drive",     "explain",
-    "find",       "fix",     "fuse",     "gather",  "give",  "join",    "keep",    "leave",     "look",
-    "make",       "move",    "multiply", "overlap", "pad",   "prepare", "profile", "propagate", "put",
-    "read",       "reduce",  "remove",   "reuse",   "run",   "set",     "sort",    "split",     "take",
-    "try",        "update",  "use",      "widen",   "write"};
+    "accumulate", "add",     "allocate", "allow",    "begin",   "cache", "call",    "check",   "choose",
+    "collect",    "compile", "compute",  "convert",  "copy",    "cut",   "do",      "drive",   "explain",
+    "find",       "fix",     "fuse",     "gather",   "give",    "join",  "keep",    "leave",   "let",
+    "look",       "make",    "move",     "multiply", "overlap", "pad",   "prepare", "profile", "propagate",
+    "put",        "read",    "reduce",   "remove",   "reuse",   "run",   "set",     "sort",    "split",
+    "take",       "try",     "update",   "use",      "widen",   "write"};
 
 inline bool begins_with_an_action(std::string_view advice) {
   const auto end =

@@ -20,6 +20,7 @@
 #include "analyze/device/busy/repeated_heads.h"
 #include "analyze/device/busy/weight_gathers.h"
 #include "analyze/device/busy/widened_weights.h"
+#include "analyze/device/busy/written_messages.h"
 
 namespace hone::analyze::device {
 
@@ -61,6 +62,7 @@ BusySplit divide_busy(const trace::Trace& trace, const RankTimeline& timeline, c
   all.push_back(find_one_hot_products(view));
   all.push_back(find_merged_weights(view));
   all.push_back(find_widened_weights(view));
+  all.push_back(find_written_messages(view));
   all.push_back(find_products_in_turn(view));
   all.push_back(find_micro_batches(view));
   all.push_back(find_repeated_reductions(view));

@@ -63,6 +63,7 @@ enum class Rule : uint8_t {
   kLongConvolutionKernels,
   kRepeatedWeightGathers,
   kChannelsFirstBatchNorm,
+  kWrittenMessages,
   // What is slow while no remedy is known.
   kFewBlocks,
   kGroupedConvolutions,

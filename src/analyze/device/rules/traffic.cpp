@@ -123,6 +123,33 @@ constexpr DeviceRule kTrafficRules[] = {
      .caveat = {.native =
                     "kernels over bytes are not equally good for all shapes: compare with weights that are "
                     "widened once"}},
+    {.rule = Rule::kWrittenMessages,
+     .id = "written_messages",
+     .cause = Cause::kAvoidableTraffic,
+     .precedence = Precedence::kOneKernelForMany,
+     .gain = GainModel::kWorks,
+     .threshold = 0.03,
+     .title = "{ms} per step goes to writing out rows for every edge of a graph before they are added up",
+     .summary =
+         "{count:kernels} a step looking rows up and scaling them for a sum that could read them where "
+         "they are: {ms}",
+     .item = kWorkItem,
+     .word = "writes rows out that the sum after it could look up itself",
+     .fix = {.pytorch =
+                 "let one kernel look up, scale and add the rows: torch.compile(model); or multiply by "
+                 "the graph as a sparse matrix in CSR (adj @ x with adj.to_sparse_csr(); in "
+                 "torch_geometric give layers adj_t of ToSparseTensor, or that matrix, for edge_index)",
+             .jax = "put jax.jit around the whole step, so that rows are looked up where they are added; or "
+                    "multiply by the graph as a sparse matrix (jax.experimental.sparse)",
+             .tensorflow = "multiply by the graph as a sparse matrix (tf.sparse.sparse_dense_matmul), which "
+                           "looks rows up where it adds them",
+             .hone = kFuseWithHone,
+             .native =
+                 "multiply by the graph as a sparse matrix (cusparseSpMM), which looks rows up where it "
+                 "adds them"},
+     .caveat = {.native = "the gain is that of a sum which takes as long as now; of a graph that stays, make "
+                          "the matrix once, before the first step"},
+     .changes = {"compile"}},
     {.rule = Rule::kManyMicroBatches,
      .id = "many_micro_batches",
      .cause = Cause::kAvoidableTraffic,
