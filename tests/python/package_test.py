@@ -2,6 +2,7 @@
 import copy
 import json
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -128,17 +129,16 @@ def test_wrong_arguments():
 
 
 def test_chosen_steps_are_explained_alone():
-    numbers = [row.step for row in hone.explain(FAULT).steps]
-    first, last = min(numbers), max(numbers)
-    assert [row.step for row in hone.explain(FAULT, steps=first).steps] == [first]
+    with pytest.raises(hone.Error, match="no such step") as raised:
+        hone.explain(FAULT, steps=99)
+    first, last = (int(number) for number in re.findall(r"[0-9]+ to [0-9]+", str(raised.value))[-1].split(" to "))
+    assert hone.explain(FAULT, steps=first).step.count == 1
     for chosen in ((first, last - 1), range(first, last)):
-        assert [row.step for row in hone.explain(FAULT, steps=chosen).steps] == numbers[:-1]
-    assert hone.explain(FAULT, to_ms=1e9).step.count == len(numbers)
+        assert hone.explain(FAULT, steps=chosen).step.count == last - first
+    assert hone.explain(FAULT, to_ms=1e9).step.count == last - first + 1
     for wrong in (-1, (last, first), (first,), range(0), range(0, 9, 2)):
         with pytest.raises(hone.Error, match="steps="):
             hone.explain(FAULT, steps=wrong)
-    with pytest.raises(hone.Error, match="no step"):
-        hone.explain(FAULT, steps=last + 1)
 
 
 def test_a_damaged_trace_is_read_as_far_as_it_goes(tmp_path):
