@@ -131,7 +131,7 @@ def test_wrong_arguments():
 def test_chosen_steps_are_explained_alone():
     with pytest.raises(hone.Error, match="no such step") as raised:
         hone.explain(FAULT, steps=99)
-    first, last = (int(number) for number in re.findall(r"[0-9]+ to [0-9]+", str(raised.value))[-1].split(" to "))
+    first, last = map(int, re.search("steps ([0-9]+) to ([0-9]+)", str(raised.value)).groups())
     assert hone.explain(FAULT, steps=first).step.count == 1
     for chosen in ((first, last - 1), range(first, last)):
         assert hone.explain(FAULT, steps=chosen).step.count == last - first
