@@ -23,9 +23,9 @@ struct Booked {
 
 uint64_t pair(uint32_t entry, uint32_t its) { return uint64_t{entry} << 32 | its; }
 
-std::string title_of(const trace::Trace& trace, const Work& work) {
-  if (work.op != kNothing) return operator_title(trace.operators[work.op]);
-  return trace::kernel_short_name(trace.strings.text(trace.spans.name[work.span]));
+std::string title_of(const Study& study, std::size_t rank, const Work& work) {
+  if (work.op != kNothing) return operator_title(study, rank, work.op);
+  return trace::kernel_short_name(study.trace->strings.text(study.trace->spans.name[work.span]));
 }
 
 // The rule of the work that was launched before what comes next: the device waits for what the host does
@@ -187,7 +187,7 @@ class Bookkeeper {
     add(cause, rule, name, ns, work, work, ns, traits);
   }
 
-  std::string title(const Work& work) const { return title_of(trace_, work); }
+  std::string title(const Work& work) const { return title_of(study_, rank_, work); }
 
   std::string copy_name(const Work& work) const {
     return fmt::format("{} copy {}", work.pageable ? "pageable" : "pinned",
@@ -282,7 +282,7 @@ IdleAccount account_of(const Study& study, std::size_t rank, const IdleInterval&
       account = {Cause::kComm, general_rule(Cause::kComm), {}};
     else if (rule.scope != Scope::kWorks)
       account = {rule.cause, rule.rule, {}};
-    account.name = title_of(*study.trace, *next);
+    account.name = title_of(study, rank, *next);
     if (account.cause != Cause::kLaunch) return account;
     const Loop* loop = own.loops.of_work(interval.next);
     if (is_within_a_launch(study.timelines[rank], interval.next))
@@ -293,7 +293,7 @@ IdleAccount account_of(const Study& study, std::size_t rank, const IdleInterval&
                  fmt::format("{} turns of {}", loop->turns, loop->name)};
   } else if (interval.others && next != nullptr) {
     account.rule = Rule::kDevicesInTurn;
-    account.name = title_of(*study.trace, *next);
+    account.name = title_of(study, rank, *next);
   } else if (interval.span != kNothing) {
     account.name = std::string(study.trace->strings.text(study.trace->spans.name[interval.span]));
     const DeviceRule* before = rule_before(study.timelines[rank], own.split, interval);
@@ -303,9 +303,10 @@ IdleAccount account_of(const Study& study, std::size_t rank, const IdleInterval&
   return account;
 }
 
-std::string operator_title(const trace::Operator& op) {
-  const std::string_view kind = trace::operator_word(op.kind);
-  return op.geometry.empty() ? std::string(kind) : fmt::format("{} {}", kind, op.geometry);
+std::string operator_title(const Study& study, std::size_t rank, uint32_t op) {
+  const std::string_view kind = trace::operator_word(study.trace->operators[op].kind);
+  const std::string& geometry = study.ranks[rank].shapes.geometry[op];
+  return geometry.empty() ? std::string(kind) : fmt::format("{} {}", kind, geometry);
 }
 
 }  // namespace hone::analyze::device

@@ -57,7 +57,8 @@ struct IdleAccount {
 };
 IdleAccount account_of(const Study& study, std::size_t rank, const IdleInterval& interval);
 
-// An operator as a person would call it, the same for all places where it runs: "addmm 8192×768 · 768×3072".
-std::string operator_title(const trace::Operator& op);
+// A row of the operator table as a person would call it, the same for all places where the operator runs and for sizes
+// that vary: "addmm 8192×768 · 768×3072", "nms 8637–8647×4 f32".
+std::string operator_title(const Study& study, std::size_t rank, uint32_t op);
 
 }  // namespace hone::analyze::device

@@ -25,7 +25,7 @@ constexpr double kNearRoofOfDevice = 0.6;  // what libraries reach on real shape
 constexpr double kAboveRoof = 1.10;
 constexpr double kFasterCache = 4;  // than DRAM, at most
 
-// All places where an operator runs with the same inputs.
+// All places where an operator runs with the same inputs, or with sizes that vary.
 struct Group {
   uint32_t op = kNothing;  // of the first place
   std::vector<double> window_ms;
@@ -88,6 +88,7 @@ class Tables {
         trace_(*study.trace),
         timeline_(study.timelines[rank]),
         own_(study.ranks[rank]),
+        rank_(rank),
         top_(top) {}
 
   OperatorTables run() {
@@ -148,7 +149,7 @@ class Tables {
     const trace::Operator& op = trace_.operators[work.op];
     const WorkKind copies = copies_[work.execution];
     Group*& known = group_of_[static_cast<std::size_t>(copies)][work.op];
-    if (known == nullptr) known = &groups_[{op.kind, op.geometry, op.phase, copies}];
+    if (known == nullptr) known = &groups_[{op.kind, own_.shapes.geometry[work.op], op.phase, copies}];
     Group& group = *known;
     if (group.op == kNothing) {
       group.op = work.op;
@@ -314,7 +315,7 @@ class Tables {
     const double fraction = group.roof_ms / working_ms(group);
     OperatorTime row;
     row.op = group.op;
-    row.name = operator_row_name(op);
+    row.name = operator_row_name(study_, rank_, group.op);
     row.kind = op.kind;
     row.op_class = op.op_class;
     row.implementation = main_kernel(group);
@@ -377,7 +378,7 @@ class Tables {
       row.mean_us = group->launches > 0 ? group->total_us / group->launches : 0;
       row.main_cause = static_cast<Cause>(largest(group->causes));
       std::map<std::string, double> by_title;  // an operator stands at several places
-      for (const auto& [op, ms] : group->operators) by_title[operator_title(trace_.operators[op])] += ms;
+      for (const auto& [op, ms] : group->operators) by_title[operator_title(study_, rank_, op)] += ms;
       std::vector<std::pair<double, std::string>> callers;
       for (const auto& [op, ms] : by_title) callers.push_back({ms, op});
       std::sort(callers.rbegin(), callers.rend());
@@ -401,7 +402,7 @@ class Tables {
       if (group->flops > 0 || group->bytes > 0)
         costed += group->ms;
       else if (coverage.unknown.size() < kUnknownShown && group->ms > 0)
-        coverage.unknown.push_back(fmt::format("{}: {}", operator_title(trace_.operators[group->op]),
+        coverage.unknown.push_back(fmt::format("{}: {}", operator_title(study_, rank_, group->op),
                                                fixed_ms(group->ms, own_.typical.ms)));
     }
     coverage.linked_share = busy_ms_ > 0 ? linked_ms_ / busy_ms_ : 0;
@@ -413,6 +414,7 @@ class Tables {
   const trace::Trace& trace_;
   const RankTimeline& timeline_;
   const RankStudy& own_;
+  std::size_t rank_;
   int top_;
   std::map<std::tuple<std::string, std::string, trace::Phase, WorkKind>, Group> groups_;
   std::array<std::vector<Group*>, kWorkKinds>
@@ -431,9 +433,11 @@ OperatorTables make_operator_tables(const Study& study, std::size_t rank, int to
   return Tables(study, rank, top).run();
 }
 
-std::string operator_row_name(const trace::Operator& op) {
+std::string operator_row_name(const Study& study, std::size_t rank, uint32_t row) {
+  const trace::Operator& op = study.trace->operators[row];
   const bool says_so = op.kind.find("ackward") != std::string::npos;
-  return operator_title(op) + (op.phase == trace::Phase::kBackward && !says_so ? " (backward)" : "");
+  return operator_title(study, rank, row) +
+         (op.phase == trace::Phase::kBackward && !says_so ? " (backward)" : "");
 }
 
 }  // namespace hone::analyze::device

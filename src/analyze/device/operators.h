@@ -27,6 +27,6 @@ struct OperatorTables {
 OperatorTables make_operator_tables(const Study& study, std::size_t rank, int top);
 
 // The name of the row that an operator is counted in, unless another kind has the same.
-std::string operator_row_name(const trace::Operator& op);
+std::string operator_row_name(const Study& study, std::size_t rank, uint32_t op);
 
 }  // namespace hone::analyze::device

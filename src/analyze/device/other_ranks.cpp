@@ -134,7 +134,7 @@ std::map<std::string, TimelinePlace> places(const Study& study, std::size_t rank
   for (const Work& work : timeline.works) {
     if (work.op == kNothing || work.kind == WorkKind::kCollective || !timeline.in_ledger(work)) continue;
     if (work.start_ns < drawn.start_ns || work.end_ns > drawn.end_ns) continue;
-    TimelinePlace& place = longest[operator_row_name(study.trace->operators[work.op])];
+    TimelinePlace& place = longest[operator_row_name(study, rank, work.op)];
     const double ms = static_cast<double>(work.ns()) * 1e-6;
     if (ms > place.ms) place = {static_cast<double>(work.start_ns - drawn.start_ns) * 1e-6, ms};
   }

@@ -83,6 +83,7 @@ Study make_study(const trace::Trace& trace, std::vector<RankTimeline> timelines,
     study.activities.push_back(activity.get());
     rank.idle = idle_intervals(timeline, rank.occupancy, study.activities.back());
     rank.split = divide_busy(trace, timeline, study.activities.back(), rank.loops, roofs);
+    rank.shapes = varying_shapes(trace, timeline, rank.split.uses);
     rank.typical = typical_step(timeline, common);
     take_recorder_out(trace.meta, timeline.rank, rank);
     study.ranks.push_back(std::move(rank));

@@ -19,6 +19,7 @@
 #include "analyze/device/timeline/one_run.h"
 #include "analyze/device/timeline/rank_timeline.h"
 #include "analyze/device/timeline/typical_step.h"
+#include "analyze/device/varying_shapes.h"
 #include "analyze/unrecorded.h"
 #include "trace/trace.h"
 
@@ -30,6 +31,7 @@ struct RankStudy {
   std::vector<IdleInterval> idle;
   BusySplit split;
   Loops loops;
+  VaryingShapes shapes;
   TypicalStep typical;  // what its ledger is of
   // The step without the recorder; nothing where it was not measured, or where that cannot have been the step that was
   // recorded.
