@@ -25,7 +25,8 @@ struct Quantities {
   double copy_ms = 0, hidden_copy_ms = 0;
   double input_ms = 0, run_ahead_ms = 0;
   bool has_launches = false;
-  KernelMath math = KernelMath::kBf16;
+  KernelMath math = KernelMath::kBf16;         // that most FLOPs of products have
+  KernelMath judged_math = KernelMath::kBf16;  // that of `product_roof`
   // Sampled, over the whole step.
   double sampled_step_ms = 0, sampled_dram = 0;
   std::optional<double> sm_active = {}, tensor_active = {};
@@ -78,7 +79,7 @@ const MetricRow kMetricRows[] = {
     {"mfu", "MFU", "%", 40, true,
      [](const Quantities& q) { return known(q.product_flops, q.product_roof * q.step_ms * 1e-3); },
      "FLOPs of matrix products, convolutions and attention by their definition ÷ (step × roof of the type "
-     "that most of them run in)",
+     "that most of them run in; of types wider than 16 bits, of the one that hone advises instead)",
      "by operators that were recorded with shapes; what is computed again counts"},
     {"achieved_tflops", "achieved arithmetic", "TFLOP/s", std::nullopt, true,
      [](const Quantities& q) { return known(q.flops, q.step_ms * 1e-3, 1e-12); },
@@ -195,7 +196,8 @@ class Measuring {
                       sampled_mean(sampled, trace::Sampled::kDramWritten).value_or(0);
   }
 
-  // The roof of the type that most FLOPs of products have.
+  // The roof of the type that most FLOPs of products have, or of the one to which advice on precision leads: judged by a wide
+  // type, a program that follows the advice would seem to do worse.
   void product_roof() {
     std::map<KernelMath, double> flops;
     for (std::size_t op = 0; op < own_.split.uses.rows.size(); ++op) {
@@ -207,7 +209,8 @@ class Measuring {
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most == flops.end()) return;
     q_.math = most->first;
-    q_.product_roof = study_.roofs.matrix_roof(most->first);
+    q_.judged_math = narrowest_math(most->first, study_.roofs);
+    q_.product_roof = study_.roofs.matrix_roof(q_.judged_math);
   }
 
   const Study& study_;
@@ -242,6 +245,14 @@ std::string doubt_of(const Metric& metric) {
     return "above 100 %: the links of this machine are faster than the roof, or switches add up on the way";
   if (metric.name == "mfu") return "above 100 %: the roof is too low, or more FLOPs were counted than ran";
   return "above 100 %: the trace contradicts itself";
+}
+
+std::string mfu_note(const Quantities& q, const GpuRoofs& roofs, const MetricRow& row) {
+  const std::string other = q.math == q.judged_math ? ""
+                                                    : fmt::format(", in which products in {} could run",
+                                                                  trace::kernel_math_type(q.math));
+  return fmt::format("roof: {} in {}{} ({}); {}", format_flop_rate(q.product_roof),
+                     trace::kernel_math_type(q.judged_math), other, roofs.source, row.note);
 }
 
 std::string sampled_note(const SampledDevice& sampled, const MetricRow& row) {
@@ -284,8 +295,7 @@ std::vector<Metric> device_metrics(const Study& study, const Accounts& accounts,
     metric.formula = metric.measured ? row.measured_words : row.words;
     metric.note = metric.measured ? sampled_note(*sampled, row) : row.note;
     if (metric.name == "mfu" && quantities.product_roof > 0)
-      metric.note = fmt::format("roof: {} in {} ({}); {}", format_flop_rate(quantities.product_roof),
-                                trace::kernel_math_type(quantities.math), study.roofs.source, row.note);
+      metric.note = mfu_note(quantities, study.roofs, row);
     metric.doubt = doubt_of(metric);
     metrics.push_back(std::move(metric));
   }
