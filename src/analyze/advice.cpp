@@ -10,21 +10,18 @@ constexpr double kNearlyAll = 0.9;  // of the gain that the verdict speaks of
 
 }  // namespace
 
-std::vector<const Finding*> ordered_findings(const Analysis& analysis) {
-  std::vector<const Finding*> sorted;
-  for (const Finding& finding : analysis.findings) sorted.push_back(&finding);
-  const auto key = [&](const Finding* finding) {
-    return std::pair(analysis.verdict.cause == finding->cause, finding->predicted_gain_ms);
+void order_findings(Analysis& analysis) {
+  const auto key = [&](const Finding& finding) {
+    return std::pair(analysis.verdict.cause == finding.cause, finding.predicted_gain_ms);
   };
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [&](const auto* a, const auto* b) { return key(a) > key(b); });
-  return sorted;
+  std::stable_sort(analysis.findings.begin(), analysis.findings.end(),
+                   [&](const Finding& a, const Finding& b) { return key(a) > key(b); });
 }
 
 Advice first_advice(const Analysis& analysis) {
-  const std::vector<const Finding*> rows = ordered_findings(analysis);
-  if (!analysis.verdict.cause || rows.empty() || rows.front()->cause != *analysis.verdict.cause) return {};
-  const Finding& first = *rows.front();
+  const std::vector<Finding>& rows = analysis.findings;
+  if (!analysis.verdict.cause || rows.empty() || rows.front().cause != *analysis.verdict.cause) return {};
+  const Finding& first = rows.front();
   // The verdict speaks of all that its cause costs, the fix of what the largest finding does.
   const bool is_part =
       first.predicted_gain_ms > 0 && first.predicted_gain_ms < kNearlyAll * analysis.verdict.recoverable_ms;

@@ -1,15 +1,14 @@
-// What to do first about a run: its findings in the order in which they are told, and the first as advice.
+// What to do first about a run: the order in which its findings are told, and the first as advice.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "analyze/findings.h"
 
 namespace hone::analyze {
 
-// The findings: those of the verdict's cause first, then by gain.
-std::vector<const Finding*> ordered_findings(const Analysis& analysis);
+// Puts the findings into the order in which every form tells them: those of the verdict's cause first, then by gain.
+void order_findings(Analysis& analysis);
 
 // What to do about the verdict.
 struct Advice {
@@ -18,6 +17,7 @@ struct Advice {
   bool gain_is_bound = false;  // as LedgerRow::gain_is_bound
   bool is_all = true;          // it wins nearly all that the verdict speaks of
 };
+// Of findings in their order.
 Advice first_advice(const Analysis& analysis);
 
 }  // namespace hone::analyze

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/advice.h"
 #include "analyze/attribution.h"
 #include "analyze/beaten.h"
 #include "analyze/device/busy/gpu_roofs.h"
@@ -16,6 +17,7 @@
 #include "analyze/memory/memory_findings.h"
 #include "analyze/top.h"
 #include "analyze/unrecorded.h"
+#include "analyze/withhold.h"
 #include "analyze/without_recorder.h"
 #include "core/contention.h"
 #include "core/units.h"
@@ -144,14 +146,12 @@ void promise_nothing(Analysis& analysis) {
 void withhold_findings(const trace::Meta& meta, Analysis& analysis) {
   analysis.contention = meta.contention;
   const std::string busy = contention_text(meta.contention);
-  analysis.verdict = {};
-  analysis.verdict.judged = analysis.verdict.given = false;
-  analysis.verdict.sentence = fmt::format(
-      "No verdict: {} while these steps ran, and what they lost by that cannot be told from what they lose "
-      "by themselves. Measure again when the machine is quiet{}.",
-      busy, meta.threads > 1 ? ", or with --threads 1: threads that wait for each other lose most" : "");
-  for (LedgerRow& row : analysis.ledger) row.predicted_gain_ms = 0;
-  analysis.findings.clear();
+  withhold_verdict(
+      fmt::format(
+          "No verdict: {} while these steps ran, and what they lost by that cannot be told from what they "
+          "lose by themselves. Measure again when the machine is quiet{}.",
+          busy, meta.threads > 1 ? ", or with --threads 1: threads that wait for each other lose most" : ""),
+      analysis);
   analysis.warnings.push_back(fmt::format("the machine was busy: {}", busy));
 }
 
@@ -335,6 +335,7 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
                                      ? device::analyze_device_trace(trace, roofs, options)
                                      : analyze_host_trace(trace, roofs, options));
   withhold_of_few_steps(trace, analysis);
+  order_findings(analysis);
   if (!memory.devices.empty()) analysis.memory = std::make_shared<const MemoryFindings>(std::move(memory));
   return analysis;
 }

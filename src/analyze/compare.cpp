@@ -416,7 +416,7 @@ std::string unequal_work(const Analysis& a, const Analysis& b) {
 
 std::vector<std::string> caveats_of(const Comparison& result, const Analysis& a, const Analysis& b) {
   std::vector<std::string> caveats;
-  if (result.comparable && !result.same_steps)
+  if (!result.same_steps)
     caveats.push_back(
         fmt::format("steps found differently: the first by {}, the second by {}; mark the steps of both with "
                     "profiler.step()",
@@ -451,7 +451,7 @@ std::vector<std::string> caveats_of(const Comparison& result, const Analysis& a,
   return caveats;
 }
 
-// Nothing is sure about recordings that cannot be compared.
+// Nothing is sure of steps that may not be the same work.
 void take_back(Comparison& result) {
   const auto unsure = [](Difference& difference) { difference = {.change_ms = difference.change_ms}; };
   unsure(result.difference);
@@ -480,16 +480,21 @@ Comparison compare(const Analysis& a, const Analysis& b) {
   result.a_advice = first_advice(a);
   result.b_advice = first_advice(b);
   result.ratio = b.step.ms.median > 0 ? a.step.ms.median / b.step.ms.median : 1;
-  result.ledger = compare_ledgers(a, b);
-  if (result.comparable) result.findings = compare_findings(a, b);
-  result.operators = compare_operators(a, b);
-  result.kernels = compare_counters(a, b);
   result.a_rank = shown_rank(a);
   result.b_rank = shown_rank(b);
+  if (!result.comparable) {  // what is not compared stands side by side nowhere
+    result.difference = {};
+    result.sentence = sentence_of(result, a, b);
+    return result;
+  }
+  result.ledger = compare_ledgers(a, b);
+  result.findings = compare_findings(a, b);
+  result.operators = compare_operators(a, b);
+  result.kernels = compare_counters(a, b);
   result.elsewhere = compare_elsewhere(a, b);
-  if (!result.comparable) take_back(result);
+  if (!result.same_steps) take_back(result);
   result.sentence = sentence_of(result, a, b);
-  if (result.comparable && result.same_steps && result.difference.certainty != Certainty::kTooFew &&
+  if (result.same_steps && result.difference.certainty != Certainty::kTooFew &&
       !depends_on_recorder(result, a, b))
     result.sentence += without_recorder(result, a, b);
   result.caveats = caveats_of(result, a, b);

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "analyze/framework_text.h"
+#include "analyze/withhold.h"
 #include "core/units.h"
 
 namespace hone::analyze {
@@ -82,11 +83,7 @@ void withhold_of_few_steps(const trace::Trace& trace, Analysis& analysis) {
   std::string why = why_too_little(trace, analysis);
   if (why.empty()) why = why_too_few(trace.meta, analysis.step);
   if (why.empty()) return;
-  analysis.verdict = {};
-  analysis.verdict.judged = analysis.verdict.given = false;
-  analysis.verdict.sentence = std::move(why);
-  for (LedgerRow& row : analysis.ledger) row.predicted_gain_ms = 0;
-  analysis.findings.clear();
+  withhold_verdict(std::move(why), analysis);
 }
 
 }  // namespace hone::analyze

@@ -48,9 +48,8 @@ std::optional<MeasuredSteps> measured_steps(const trace::Meta& meta, int rank) {
 }
 
 std::string longer_alone(const MeasuredSteps& measured, double recorded_ms) {
-  constexpr double kLonger = 1.1;  // from here on it is said
   const double alone = measured.unrecorded.median;
-  if (alone <= kLonger * recorded_ms) return {};
+  if (alone <= kLongerAlone * recorded_ms) return {};
   return fmt::format(
       "steps that nobody recorded took {}, longer than the {} of those that were recorded. No recorder makes "
       "a program "

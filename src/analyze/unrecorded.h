@@ -27,6 +27,8 @@ struct MeasuredSteps {
 // Of one rank. Nothing: fewer than two parts were left alone, or none was recorded.
 std::optional<MeasuredSteps> measured_steps(const trace::Meta& meta, int rank);
 
+// From here on steps that nobody recorded take longer than recorded ones, and not by chance.
+inline constexpr double kLongerAlone = 1.1;
 // What there is to say where steps that nobody recorded took longer than recorded ones of `recorded_ms`; else empty.
 std::string longer_alone(const MeasuredSteps& measured, double recorded_ms);
 

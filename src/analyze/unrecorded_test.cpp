@@ -109,6 +109,20 @@ TEST(UnrecordedStep, IsNotThatOfStepsInWhichTheDeviceCannotHaveDoneItsWork) {
   EXPECT_THAT(analysis.warnings, testing::Contains(HasSubstr("does not do the same all the time")));
 }
 
+// What is told is of the recorded steps, and so are all gains.
+TEST(UnrecordedStep, ThatIsLongerThanTheRecordedOnesIsNotWhatGainsAreCountedFrom) {
+  trace::Trace trace = linked_trace(launch_bound());
+  for (trace::BlockSteps& block : trace.meta.block_steps)
+    if (!block.shown) block.mean_ns = 9.6e6;  // twice as long as recorded
+  const Result<Analysis> analysis = analyze_trace(trace, {}, {});
+  ASSERT_TRUE(analysis.ok());
+  EXPECT_NEAR(analysis->step.ms.median, 4.8, 0.01);
+  EXPECT_THAT(analysis->warnings, testing::Contains(HasSubstr("steps that nobody recorded took 9.60 ms")));
+  EXPECT_NEAR(analysis->figures.at("unrecorded_step_ms"), 4.8, 0.01);
+  for (const LedgerRow& row : analysis->ledger) EXPECT_LE(row.predicted_gain_ms, row.ms);
+  EXPECT_EQ(analysis->verdict.sentence.find("9.6"), std::string::npos) << analysis->verdict.sentence;
+}
+
 // Blocks that were left alone are no idle time of the device, and no step holds any of them.
 TEST(UnrecordedStep, IsNoIdleTimeOfTheRecordedOnes) {
   const Analysis analysis = analysis_of(launch_bound());

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyze/rules.h"
+#include "analyze/unrecorded.h"
 #include "core/units.h"
 #include "report/code_text.h"
 #include "report/text.h"
@@ -58,6 +59,10 @@ std::string measured_sentence(const analyze::StepTime& step) {
   const analyze::Estimate& alone = *step.unrecorded_ms;
   const double median = step.ms.median;
   const std::string each = fixed_ms(alone.median, median), range = fixed_range(alone.low, alone.high, median);
+  if (alone.median > analyze::kLongerAlone * median)
+    return fmt::format(
+        ". Steps that nobody recorded took longer ({}), so that is what recorded ones took: see the warning",
+        each);
   std::string text = fmt::format(". Without the recorder a step takes {}{}, measured in the same run", each,
                                  range == each ? "" : " (" + range + ")");
   // Where steps that nobody recorded took longer, medians of blocks do not tell what recording adds.

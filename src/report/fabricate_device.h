@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/advice.h"
 #include "analyze/findings.h"
 #include "analyze/rules.h"
 #include "core/roofs.h"
@@ -122,6 +123,7 @@ inline void add_device_ledger(analyze::Analysis& analysis) {
       Cause::kHostSync, 7.1, 7.1 / 29.8,
       "The device waits for the host: 7.1 of 29.8 ms go to 148 calls of .item() in each step; "
       "keep the values on the device."};
+  order_findings(analysis);
 }
 
 inline void add_device_operators(analyze::Analysis& analysis) {

@@ -142,10 +142,11 @@ std::string compare_markdown(const analyze::Comparison& comparison) {
     elsewhere.push_back({code(line.name), elsewhere_ranks(line),
                          std::string(certainty_words(line.difference.certainty)), fixed_ms(line.a_ms, step),
                          fixed_ms(line.b_ms, step), signed_ms(line.b_ms - line.a_ms, step)});
-  causes.push_back({"**step**", fixed_ms(comparison.a_ms.median, step),
-                    fixed_ms(comparison.b_ms.median, step),
-                    signed_ms(comparison.b_ms.median - comparison.a_ms.median, step),
-                    std::string(certainty_words(comparison.difference.certainty))});
+  if (comparison.comparable)
+    causes.push_back({"**step**", fixed_ms(comparison.a_ms.median, step),
+                      fixed_ms(comparison.b_ms.median, step),
+                      signed_ms(comparison.b_ms.median - comparison.a_ms.median, step),
+                      std::string(certainty_words(comparison.difference.certainty))});
   return fmt::format("# {} against {}\n\n{}\n\n", plain(comparison.a), plain(comparison.b),
                      plain(comparison.sentence)) +
          warnings(comparison.caveats) +

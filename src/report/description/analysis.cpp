@@ -139,7 +139,8 @@ const Fields<Analysis>& analysis_fields() {
        [](const Analysis& analysis) { return analysis.verdict.recoverable_ms; }},
       {"recoverable_share", Unit::kShare, "of the step that gains are counted from",
        [](const Analysis& analysis) { return analysis.verdict.share; }},
-      table_field("findings", "findings", "what to change", finding_fields(), &Analysis::findings),
+      table_field("findings", "findings", "what to change: what the verdict names first, then by gain",
+                  finding_fields(), &Analysis::findings),
       {"metrics", Unit::kObject, "figures by name with their unit: `achieved_gflop_per_s`, `replay_error`",
        [](const Analysis& analysis) {
          OrderedJson json = OrderedJson::object();

@@ -60,8 +60,7 @@ std::string more(std::size_t shown, std::size_t all) {
 Section findings_part(const Analysis& analysis) {
   Markup cards;
   int number = 0;
-  for (const analyze::Finding* row : ordered_findings(analysis))
-    cards += finding_card(*row, ++number, analysis);
+  for (const analyze::Finding& row : analysis.findings) cards += finding_card(row, ++number, analysis);
   if (cards.empty()) return {};
   return section(
       "findings", "What to change",

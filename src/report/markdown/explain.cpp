@@ -26,14 +26,14 @@ std::string section(std::string_view title, const std::string& body) {
 std::string findings(const Analysis& analysis) {
   std::string out;
   int number = 0;
-  for (const analyze::Finding* row : ordered_findings(analysis)) {
-    out += fmt::format("{}. **{}** ({})", ++number, with_code(row->fix.empty() ? row->title : row->fix),
-                       analyze::cause_label(row->cause));
-    if (const std::string gain = gain_sentence(*row, analysis); !gain.empty()) out += " wins " + gain;
+  for (const analyze::Finding& row : analysis.findings) {
+    out += fmt::format("{}. **{}** ({})", ++number, with_code(row.fix.empty() ? row.title : row.fix),
+                       analyze::cause_label(row.cause));
+    if (const std::string gain = gain_sentence(row, analysis); !gain.empty()) out += " wins " + gain;
     out += ".\n";
-    if (!row->fix.empty()) out += fmt::format("   - {}\n", with_code(row->title));
-    for (const std::string& line : row->evidence) out += fmt::format("   - {}\n", with_code(line));
-    if (!row->caveat.empty()) out += fmt::format("   - Note: {}\n", with_code(row->caveat));
+    if (!row.fix.empty()) out += fmt::format("   - {}\n", with_code(row.title));
+    for (const std::string& line : row.evidence) out += fmt::format("   - {}\n", with_code(line));
+    if (!row.caveat.empty()) out += fmt::format("   - Note: {}\n", with_code(row.caveat));
   }
   if (out.empty()) return "";
   const std::string note = gains_note(analysis);

@@ -135,6 +135,7 @@ std::string compare_terminal(const analyze::Comparison& comparison, const Termin
   out += wrapped("second: " + clean_utf8(comparison.b) + ". " + comparison.b_verdict, 2, style, 2) +
          advice(comparison.b_advice, comparison.b_ms.median, style);
   out += warnings(comparison.caveats, style);
+  if (!comparison.comparable) return out;
   out += heading("By cause", style) + head(name_width, style);
   for (const analyze::CauseChange& row : comparison.ledger)
     out += line(left(analyze::cause_label(row.cause), name_width), row.a_ms, row.b_ms, step,

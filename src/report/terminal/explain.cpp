@@ -71,9 +71,9 @@ std::string findings(const Analysis& analysis, const TerminalStyle& style) {
   if (const std::string note = gains_note(analysis); !note.empty())
     out += paint(wrapped(note, 2, style), Colour::kFaint, style);
   int number = 0;
-  for (const analyze::Finding* row : ordered_findings(analysis)) {
+  for (const analyze::Finding& row : analysis.findings) {
     const bool full = number < static_cast<int>(kFullFindings);
-    out += finding(*row, ++number, full, analysis, style);
+    out += finding(row, ++number, full, analysis, style);
   }
   return out;
 }

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/withhold.h"
 #include "core/statistics.h"
 #include "core/units.h"
 
@@ -245,11 +246,10 @@ void qualify(const Evidence& evidence, Analysis& analysis) {
                     where, missing));
     return;
   }
-  analysis.verdict = {};
-  analysis.verdict.judged = analysis.verdict.given = false;
-  analysis.verdict.sentence = fmt::format(
-      "No verdict: {} lacks {}. Record again, with fewer steps if the file was too large.", where, missing);
-  analysis.findings.clear();
+  withhold_verdict(
+      fmt::format("No verdict: {} lacks {}. Record again, with fewer steps if the file was too large.", where,
+                  missing),
+      analysis);
 }
 
 }  // namespace hone::analyze::device

@@ -69,6 +69,11 @@ TEST(Evidence, ThereIsNoVerdictWhereMostKernelsAreMissing) {
   EXPECT_FALSE(analysis.verdict.cause.has_value());
   EXPECT_FALSE(analysis.verdict.healthy());
   EXPECT_TRUE(analysis.findings.empty());
+  ASSERT_FALSE(analysis.ledger.empty());
+  for (const LedgerRow& row : analysis.ledger) {
+    EXPECT_EQ(row.predicted_gain_ms, 0) << row.rule;
+    EXPECT_EQ(row.fix, "") << row.rule;
+  }
 }
 
 // What is launched while a graph is captured runs when the graph does.
