@@ -241,6 +241,23 @@ TEST_F(ProfileOfDevices, ChangesCuptiWhilePythonStandsStill) {
   EXPECT_EQ(modes()["timeline"], 6) << result.err;
 }
 
+// What Python takes down when it ends may be in calls into CUDA on threads that nobody can hold any more.
+TEST_F(ProfileOfDevices, ChangesNothingOfCuptiOncePythonEnds) {
+  const ProgramResult result = profile_with_devices(
+      {"-c",
+       "import ctypes, time\ncuda = ctypes.CDLL('libcuda.so.1')\ncuda.cuInit(0)\nclass Last:\n  def "
+       "__del__(self, "
+       "time=time.time, sleep=time.sleep, cuda=cuda, cdll=ctypes.CDLL):\n    sleep(0.1)\n    cupti = "
+       "cdll('libcupti.so.13')\n    before = cupti.fake_cupti_changes()\n    end = time() + 2\n    while "
+       "time() < "
+       "end:\n      cuda.fake_busy_launches(20)\n      cuda.fake_synchronize()\n    print(before > 0, "
+       "cupti.fake_cupti_changes() - before)\nlast = Last()\nend = time.time() + 1.5\nwhile time.time() < "
+       "end:\n  "
+       "cuda.fake_busy_launches(20)\n  cuda.fake_synchronize()"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "True 0\n") << result.err;
+}
+
 TEST_F(ProfileOfDevices, LetsTheProgramsOwnProfilerHaveTheDevices) {
   const ProgramResult result = profile_with_devices(
       {"-c",

@@ -8,6 +8,8 @@
 namespace hone::observe::inject {
 namespace {
 
+std::atomic<bool> g_python_was_here{false};
+
 constexpr int64_t kLongestPause = 1'000'000'000;  // ns: whatever becomes of our thread, the program goes on
 
 // Of Python's C interface, where the process has it; any thread may call these.
@@ -26,9 +28,13 @@ struct PythonFunctions {
 
 bool PythonPause::python_is_here() {
   const PythonFunctions python;
-  return python.add_pending_call && python.is_initialized && python.is_initialized() &&
-         !(python.is_finalizing && python.is_finalizing());
+  const bool here = python.add_pending_call && python.is_initialized && python.is_initialized() &&
+                    !(python.is_finalizing && python.is_finalizing());
+  if (here) g_python_was_here = true;
+  return here;
 }
+
+bool PythonPause::python_ends() { return !python_is_here() && g_python_was_here; }
 
 bool PythonPause::hold(int64_t patience_ns) {
   if (!python_is_here()) return false;

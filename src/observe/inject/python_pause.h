@@ -9,8 +9,9 @@ namespace hone::observe::inject {
 
 class PythonPause {
  public:
-  // Whether Python runs in this process.
+  // Whether Python runs in this process; whether it did, and is being taken down or has been.
   static bool python_is_here();
+  static bool python_ends();
 
   // Not on a thread that runs Python. True: the main thread stands still until release(), a second at most; false: it did
   // not come by within `patience_ns`, because it waits or computes elsewhere.

@@ -49,12 +49,6 @@ const DriverState& driver_state() {
   return state;
 }
 
-// Calls of this thread that are open, of those whose beginning was seen.
-struct OpenCalls {
-  uint32_t period, depth;
-};
-__thread OpenCalls t_open_calls = {0, 0};
-
 }  // namespace
 
 // A launch of one kernel, as the call says it.
@@ -112,8 +106,6 @@ bool CounterRecorder::prepare(const char* request_path) {
   phase_ = Phase::kCounting;
   lines_wanted_ = request.lines;
   failures_ = 0;
-  in_calls_ = 0;
-  ++period_;
   memory_was_asked_ = false;
   done_ = rounds_.done(monotonic_ns());
   ends_ = false;
@@ -205,9 +197,9 @@ void CounterRecorder::end() {
 
 void CounterRecorder::in_child() {
   ends_ = done_ = true;
-  captures_ = in_calls_ = 0;
+  captures_ = 0;
+  held_ = 0;
   owner_ = 0;
-  ++period_;
 }
 
 void CounterRecorder::on_capture(bool begins, const cupti::CallData& call) {
@@ -217,44 +209,34 @@ void CounterRecorder::on_capture(bool begins, const cupti::CallData& call) {
   if (!begins && captures_.fetch_sub(1) <= 0) ++captures_;  // it began before we were there
 }
 
-void CounterRecorder::on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call) {
-  const bool begins = call.site == cupti::Site::kEnter;
-  if (begins) pass_gate();
+void CounterRecorder::on_call(OpenCalls::Edge edge, cupti::Domain domain, uint32_t id,
+                              const cupti::CallData& call) {
+  if (edge == OpenCalls::Edge::kOuterBegins) pass_gate();
+  if (domain != cupti::Domain::kDriver) return;
   try {
-    if (domain == cupti::Domain::kDriver) begins ? launch_begins(id, call) : launch_ends(call);
+    begins(edge) ? launch_begins(id, call) : launch_ends(call);
   } catch (...) {
     ends_ = done_ = true;
   }
-  if (!begins) leave_gate();
 }
 
-// Calls of the runtime call the driver inside: the outermost one counts.
 void CounterRecorder::pass_gate() {
-  OpenCalls& open = t_open_calls;
-  if (open.period != period_) open = {period_, 0};
-  if (open.depth++ > 0) return;
   const auto self = static_cast<uint32_t>(current_tid());
   const int64_t until = monotonic_ns() + kGatePatience;
   while (true) {
-    ++in_calls_;
     const uint32_t owner = owner_;
     const int64_t left = until - monotonic_ns();
     if (owner == 0 || owner == self || left <= 0) return;
-    --in_calls_;
+    ++held_;
     futex_wait(owner_, owner, left, false);
+    --held_;
   }
-}
-
-// Who was in a call when counting began has not passed the gate.
-void CounterRecorder::leave_gate() {
-  OpenCalls& open = t_open_calls;
-  if (open.period == period_ && open.depth > 0 && --open.depth == 0) --in_calls_;
 }
 
 // Whether no other thread is in a call that it began before the gate was shut; waits for them a little.
 bool CounterRecorder::alone() const {
   const timespec period = {0, kAlonePeriod};
-  for (int64_t waited = 0; in_calls_ > 1; waited += kAlonePeriod) {
+  for (int64_t waited = 0; open_calls_.threads() > held_ + 1; waited += kAlonePeriod) {
     if (waited >= kAlonePatience) return false;
     nanosleep(&period, nullptr);
   }

@@ -28,14 +28,15 @@
 #include "observe/inject/counters/pc_sampler.h"
 #include "observe/inject/counters/range_counter.h"
 #include "observe/inject/cupti/cupti.h"
+#include "observe/inject/device/open_calls.h"
 #include "observe/inject/log/output.h"
 
 namespace hone::observe::inject {
 
 class CounterRecorder {
  public:
-  CounterRecorder(const Cupti& cupti, Output& output, LoadedCode& code)
-      : cupti_(cupti), output_(output), sampler_(cupti, output, code) {}
+  CounterRecorder(const Cupti& cupti, Output& output, LoadedCode& code, const OpenCalls& open_calls)
+      : cupti_(cupti), output_(output), open_calls_(open_calls), sampler_(cupti, output, code) {}
 
   // Makes ready what the file asks for. False: nothing can be counted; a note says why, unless nothing was asked.
   bool begin(const char* request_path);
@@ -50,7 +51,7 @@ class CounterRecorder {
 
   // At both ends of calls of the program: of those that work (CallTable::each_that_works), between begin() and end(), and from
   // the moment CUPTI is attached of those of the driver that begin and end the capture of a stream. Never throws.
-  void on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call);
+  void on_call(OpenCalls::Edge edge, cupti::Domain domain, uint32_t id, const cupti::CallData& call);
   void on_capture(bool begins, const cupti::CallData& call);
 
   // CUPTI's profiler holds on to a context of the program: where no launch came after the last count.
@@ -74,7 +75,6 @@ class CounterRecorder {
   bool use_group(size_t group);
   void divide_if_memory_is_short();
   void pass_gate();
-  void leave_gate();
   bool alone() const;
   void launch_begins(uint32_t id, const cupti::CallData& call);
   void launch_ends(const cupti::CallData& call);
@@ -99,6 +99,7 @@ class CounterRecorder {
 
   const Cupti& cupti_;
   Output& output_;
+  const OpenCalls& open_calls_;
   PcSampler sampler_;
   CuptiProfiler profiler_;
   RangeCounter counter_{profiler_};
@@ -110,8 +111,7 @@ class CounterRecorder {
   std::atomic<bool> sampler_enabled_{false};
   std::atomic<int32_t> captures_{0};  // of streams, at this moment
   std::atomic<uint32_t> owner_{0};    // futex: the thread whose launch is being counted; 0: none
-  std::atomic<int32_t> in_calls_{0};  // threads
-  std::atomic<uint32_t> period_{0};   // counts begin() and what forgets who is in a call
+  std::atomic<uint32_t> held_{0};     // threads that wait at the gate
   CounterRounds rounds_;
 
   // Of the owner:

@@ -13,18 +13,7 @@ constexpr int64_t kOthersPatience =
     2'000'000;  // ns: a call of another thread may be waiting for this one's work
 constexpr int64_t kOthersPeriod = 20'000;
 
-// Calls of this thread into CUDA that are open, of those that are told of.
-struct GatedCalls {
-  uint32_t number, depth;
-};
-__thread GatedCalls t_gated = {0, 0};
-
 }  // namespace
-
-void CallGate::begin() {
-  in_calls_ = 0;
-  ++number_;
-}
 
 void CallGate::want(Change change, void* of) {
   change_ = change;
@@ -42,17 +31,7 @@ bool CallGate::wait(int64_t patience_ns) {
   return true;
 }
 
-void CallGate::on_call(bool begins) {
-  GatedCalls& open = t_gated;
-  const uint32_t number = number_;
-  if (open.number != number) open = {number, 0};
-  if (begins) {
-    if (open.depth++ == 0) ++in_calls_;
-    return;
-  }
-  // Of a call that was open when its callback was enabled the end alone is told.
-  if (open.depth == 0 || --open.depth > 0) return;
-  --in_calls_;
+void CallGate::call_ended() {
   uint32_t wanted = kWanted;
   if (state_.compare_exchange_strong(wanted, kClosed)) {
     make_change();
@@ -63,7 +42,7 @@ void CallGate::on_call(bool begins) {
 
 void CallGate::make_change() {
   const timespec period = {0, kOthersPeriod};
-  for (int64_t waited = 0; in_calls_ > 0 && waited < kOthersPatience; waited += kOthersPeriod)
+  for (int64_t waited = 0; open_.threads() > 0 && waited < kOthersPatience; waited += kOthersPeriod)
     nanosleep(&period, nullptr);
   change_(of_);
   state_ = kOpen;

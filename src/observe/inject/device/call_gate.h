@@ -7,21 +7,22 @@
 #include <atomic>
 #include <cstdint>
 
+#include "observe/inject/device/open_calls.h"
+
 namespace hone::observe::inject {
 
 class CallGate {
  public:
   using Change = void (*)(void* of);
 
-  // No call is open that is told of: CUPTI has just been attached.
-  void begin();
+  explicit CallGate(const OpenCalls& open) : open_(open) {}
 
   void want(Change change, void* of);
   // Until the change is made; false: no call returned within `patience_ns`, and it will not be made.
   bool wait(int64_t patience_ns);
 
-  // In each callback of a call of the program, at its beginning or its end, whether within others or not.
-  void on_call(bool begins);
+  // In the callback in which an outermost call of the program ends.
+  void call_ended();
 
   void in_child() { state_ = kOpen; }
 
@@ -30,11 +31,10 @@ class CallGate {
 
   void make_change();
 
+  const OpenCalls& open_;
   Change change_ = nullptr;
   void* of_ = nullptr;
   std::atomic<uint32_t> state_{kOpen};  // futex
-  std::atomic<uint32_t> number_{1};     // of attachments: threads count their open calls in each anew
-  std::atomic<int> in_calls_{0};        // threads
 };
 
 }  // namespace hone::observe::inject

@@ -26,54 +26,61 @@ struct Changed {
   }
 };
 
+void end_call(OpenCalls& calls, CallGate& gate) {
+  if (calls.on_call(false) == OpenCalls::Edge::kOuterEnds) gate.call_ended();
+}
+
 TEST(CallGate, HasTheFirstOutermostCallThatReturnsMakeTheChange) {
-  CallGate gate;
+  OpenCalls calls;
+  CallGate gate{calls};
   Changed changed;
   gate.want(Changed::change, &changed);
-  gate.on_call(false);  // it had begun before
+  end_call(calls, gate);  // it had begun before
   EXPECT_EQ(changed.times, 0);
-  gate.on_call(true);
-  gate.on_call(true);
-  gate.on_call(false);
+  calls.on_call(true);
+  calls.on_call(true);
+  end_call(calls, gate);
   EXPECT_EQ(changed.times, 0);
-  gate.on_call(false);
+  end_call(calls, gate);
   EXPECT_EQ(changed.times, 1);
   EXPECT_TRUE(gate.wait(kShort));
-  gate.on_call(true);
-  gate.on_call(false);
+  calls.on_call(true);
+  end_call(calls, gate);
   EXPECT_EQ(changed.times, 1);
 }
 
 TEST(CallGate, MakesNoChangeAfterItWasWaitedForInVain) {
-  CallGate gate;
+  OpenCalls calls;
+  CallGate gate{calls};
   Changed changed;
   gate.want(Changed::change, &changed);
-  gate.on_call(true);
+  calls.on_call(true);
   EXPECT_FALSE(gate.wait(kShort));
-  gate.on_call(false);
+  end_call(calls, gate);
   EXPECT_EQ(changed.times, 0);
   gate.want(Changed::change, &changed);
-  gate.on_call(true);
-  gate.begin();  // attached anew: the end of that call is not told
-  gate.on_call(false);
+  calls.on_call(true);
+  calls.begin_anew();  // attached anew: the end of that call is not told
+  end_call(calls, gate);
   EXPECT_EQ(changed.times, 0);
-  gate.on_call(true);
-  gate.on_call(false);
+  calls.on_call(true);
+  end_call(calls, gate);
   EXPECT_EQ(changed.times, 1);
 }
 
 TEST(CallGate, HoldsThreadsWhoseCallsReturnMeanwhile) {
-  CallGate gate;
+  OpenCalls calls;
+  CallGate gate{calls};
   std::atomic<bool> goes_on{true};
   Changed changed;
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       while (goes_on) {
-        gate.on_call(true);
+        calls.on_call(true);
         ++changed.begun;
         std::this_thread::yield();
-        gate.on_call(false);
+        end_call(calls, gate);
       }
     });
   }

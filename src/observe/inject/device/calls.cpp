@@ -4,25 +4,21 @@ namespace hone::observe::inject {
 namespace segments = trace::segments;
 namespace {
 
-// The outermost recorded call of this thread, and how many are open within it.
-struct OpenCall {
-  uint32_t watch, depth;
+// When the outermost call of this thread began, and in which recorded block.
+struct BegunCall {
+  uint32_t watch;
   int64_t start_ns;
 };
-__thread OpenCall t_call = {0, 0, 0};
+__thread BegunCall t_call = {0, 0};
 
 }  // namespace
 
-void Calls::on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call) {
-  OpenCall& open = t_call;
+void Calls::on_call(OpenCalls::Edge edge, cupti::Domain domain, uint32_t id, const cupti::CallData& call) {
   const uint32_t watch = watch_.load(std::memory_order_relaxed);
-  if (open.watch != watch) open = {watch, 0, 0};
-  if (call.site == cupti::Site::kEnter) {
-    if (open.depth++ == 0) open.start_ns = monotonic_ns();
-    return;
-  }
-  if (open.depth == 0 || --open.depth > 0) return;
-  write(domain, id, call, open.start_ns);
+  if (edge == OpenCalls::Edge::kOuterBegins)
+    t_call = {watch, monotonic_ns()};
+  else if (edge == OpenCalls::Edge::kOuterEnds && t_call.watch == watch)
+    write(domain, id, call, t_call.start_ns);
 }
 
 void Calls::write(cupti::Domain domain, uint32_t id, const cupti::CallData& call, int64_t start_ns) {

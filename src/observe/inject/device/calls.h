@@ -9,6 +9,7 @@
 #include "observe/inject/cupti/cupti_abi.h"
 #include "observe/inject/device/call_table.h"
 #include "observe/inject/device/correlations.h"
+#include "observe/inject/device/open_calls.h"
 #include "observe/inject/log/output.h"
 
 namespace hone::observe::inject {
@@ -22,7 +23,7 @@ class Calls {
   void begin() { watch_.fetch_add(1); }
 
   // From any thread of the program. A call within another is a part of it: the runtime calls the driver.
-  void on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call);
+  void on_call(OpenCalls::Edge edge, cupti::Domain domain, uint32_t id, const cupti::CallData& call);
 
   // Whether a recorded call has that correlation (of CUPTI), of the last kRemembered.
   bool recorded(uint32_t correlation) const {
@@ -44,7 +45,7 @@ class Calls {
   const CallTable& runtime_;
   const CallTable& driver_;
   Correlations& correlations_;
-  std::atomic<uint32_t> watch_{0};  // tells recorded blocks apart: depths of calls are counted in each anew
+  std::atomic<uint32_t> watch_{0};  // tells recorded blocks apart
   std::atomic<uint32_t> last_launch_{0};
   std::atomic<uint64_t> by_driver_{0};
   std::atomic<uint64_t> with_call_[kRemembered / 64] = {};

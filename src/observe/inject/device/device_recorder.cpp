@@ -24,12 +24,6 @@ constexpr cupti::ActivityKind kKinds[] = {
 
 enum DeviceNote : uint32_t { kNoteActivities = 1, kNoteClock = 2, kNoteRefused = 4, kNoteLent = 8 };
 
-// Calls of this thread into CUDA that are open, of those whose beginning the watch saw.
-struct CallDepth {
-  uint32_t watch, calls;
-};
-__thread CallDepth t_open = {0, 0};
-
 // What CUPTI calls. It knows no closure: the recorder of the process is asked for.
 void callback_of_cupti(void* device, cupti::Domain domain, uint32_t id, const void* data) {
   static_cast<DeviceRecorder*>(device)->on_callback(domain, id, data);
@@ -75,6 +69,7 @@ void DeviceRecorder::obey_locked() {
     if (!attach()) return;
     enable_calls();
     if (!record()) return;
+    open_calls_.begin_anew();
     calls_.begin();
     watch_ = Watch::kCalls;
     return;
@@ -95,6 +90,8 @@ void DeviceRecorder::obey_locked() {
 
 void DeviceRecorder::make_quietly(Change change) {
   if (!is_our_thread_) return (this->*change)();
+  if (PythonPause::python_ends())
+    return;  // beside what the interpreter takes down; nothing more is recorded anyway
   if (pause_.hold(kPausePatience)) {
     (this->*change)();
     pause_.release();
@@ -155,7 +152,7 @@ void DeviceRecorder::attach_now() {
     return;
   }
   state_ = State::kWatching;
-  gate_.begin();
+  open_calls_.begin_anew();
   told_of_calls_ = false;
   for (uint32_t id : {cupti::kGraphNodeCreated, cupti::kGraphNodeCloned, cupti::kGraphExecCreated}) {
     enable_callback(true, cupti::Domain::kResource, id);
@@ -301,7 +298,7 @@ void DeviceRecorder::watch_for_marks(const DeviceOrder& order) {
   driver_.fill(cupti_, output_);
   mark_runtime_call_ = order.mark_runtime_call;
   mark_driver_call_ = order.mark_driver_call;
-  ++watch_number_;
+  open_calls_.begin_anew();
   watch_ = Watch::kMarks;
   runtime_.each_like(mark_runtime_call_,
                      [&](uint32_t id) { enable_callback(true, cupti::Domain::kRuntime, id); });
@@ -314,6 +311,7 @@ void DeviceRecorder::count_launches(const DeviceOrder& order) {
   runtime_.fill(cupti_, output_);
   driver_.fill(cupti_, output_);
   if (!counters_.begin(order.counter_request)) return;
+  open_calls_.begin_anew();
   watch_ = Watch::kCounters;
   enable_work(true);
 }
@@ -410,6 +408,7 @@ void DeviceRecorder::in_child() {
   is_our_thread_ = false;
   pause_.in_child();
   gate_.in_child();
+  open_calls_.begin_anew();
   sampler_.in_child();
   counters_.in_child();
   code_.in_child();
@@ -460,22 +459,24 @@ void DeviceRecorder::on_call(cupti::Domain domain, uint32_t id, const cupti::Cal
     return;
   }
   if (domain == cupti::Domain::kDriver && on_capture(id, call)) return;
-  const bool begins = call.site == cupti::Site::kEnter;
-  if (begins) gate_.on_call(true);
-  record_call(domain, id, call);
-  if (!begins) gate_.on_call(false);
+  const OpenCalls::Edge edge = open_calls_.on_call(call.site == cupti::Site::kEnter);
+  if (edge == OpenCalls::Edge::kOurs) return;
+  const OpenCalls::Ours ours;  // counting and sampling wait for the device
+  record_call(edge, domain, id, call);
+  if (edge == OpenCalls::Edge::kOuterEnds) gate_.call_ended();
 }
 
-void DeviceRecorder::record_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call) {
+void DeviceRecorder::record_call(OpenCalls::Edge edge, cupti::Domain domain, uint32_t id,
+                                 const cupti::CallData& call) {
   switch (watch_.load(std::memory_order_acquire)) {
     case Watch::kNothing:
       return;
     case Watch::kCalls:
-      return calls_.on_call(domain, id, call);
+      return calls_.on_call(edge, domain, id, call);
     case Watch::kCounters:
-      return counters_.on_call(domain, id, call);
+      return counters_.on_call(edge, domain, id, call);
     case Watch::kMarks:
-      return on_watched_call(domain, id, call);
+      return on_watched_call(edge, domain, id, call);
   }
 }
 
@@ -489,14 +490,13 @@ bool DeviceRecorder::on_capture(uint32_t id, const cupti::CallData& call) {
   return true;
 }
 
-// A call of the driver that the runtime makes within a watched call of its own is the program's one call.
-void DeviceRecorder::on_watched_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call) {
-  const bool enters = call.site == cupti::Site::kEnter, runtime = domain == cupti::Domain::kRuntime;
-  if (!(runtime ? runtime_.is_like(id, mark_runtime_call_) : driver_.is_like(id, mark_driver_call_))) return;
-  CallDepth& open = t_open;
-  const bool within = open.watch == watch_number_ && open.calls > 0;
-  if (runtime) open = {watch_number_, enters ? 1u : 0u};
-  if (!enters || (within && !runtime)) return;
+// A call of the driver that the runtime makes is a part of the program's one call.
+void DeviceRecorder::on_watched_call(OpenCalls::Edge edge, cupti::Domain domain, uint32_t id,
+                                     const cupti::CallData& call) {
+  const bool runtime = domain == cupti::Domain::kRuntime;
+  if (runtime ? !begins(edge) || !runtime_.is_like(id, mark_runtime_call_)
+              : edge != OpenCalls::Edge::kOuterBegins || !driver_.is_like(id, mark_driver_call_))
+    return;
   this_process()->mark(segments::MarkKind::kApiCall, runtime ? runtime_.name(id) : driver_.name(id),
                        call.correlation);
 }

@@ -22,6 +22,7 @@
 #include "observe/inject/device/call_table.h"
 #include "observe/inject/device/calls.h"
 #include "observe/inject/device/loaded_code.h"
+#include "observe/inject/device/open_calls.h"
 #include "observe/inject/log/output.h"
 #include "observe/inject/python_pause.h"
 #include "trace/segments/record.h"
@@ -138,8 +139,8 @@ class DeviceRecorder {
   void enable_callback(bool enable, cupti::Domain domain, uint32_t id);
 
   void on_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call);
-  void record_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call);
-  void on_watched_call(cupti::Domain domain, uint32_t id, const cupti::CallData& call);
+  void record_call(OpenCalls::Edge edge, cupti::Domain domain, uint32_t id, const cupti::CallData& call);
+  void on_watched_call(OpenCalls::Edge edge, cupti::Domain domain, uint32_t id, const cupti::CallData& call);
   bool on_capture(uint32_t id, const cupti::CallData& call);
   void on_resource(uint32_t id, const void* descriptor);
   void on_graph(uint32_t id, const cupti::GraphData& graph);
@@ -152,10 +153,11 @@ class DeviceRecorder {
   Calls calls_{output_, runtime_, driver_, correlations_};
   Activities activities_{cupti_, output_, calls_, correlations_};
   LoadedCode code_;
-  CounterRecorder counters_{cupti_, output_, code_};
+  OpenCalls open_calls_;
+  CounterRecorder counters_{cupti_, output_, code_, open_calls_};
   PmSampler sampler_{cupti_, output_};
   PythonPause pause_;
-  CallGate gate_;
+  CallGate gate_{open_calls_};
   Change change_ = nullptr;  // for the gate
 
   DeviceOrder order_;  // the last
@@ -176,10 +178,9 @@ class DeviceRecorder {
   bool driver_calls_wanted_ = true;  // until a block has shown that the program makes none
 
   std::atomic<Watch> watch_{Watch::kNothing};
-  std::atomic<uint32_t> last_number_{0};   // of what was launched
-  std::atomic<uint32_t> watch_number_{0};  // tells watches apart: depths of calls are counted in each anew
-  bool told_of_calls_ = false;             // callbacks of calls have been enabled since it was attached
-  bool is_our_thread_ = false;             // that holds the lock: not one of the program
+  std::atomic<uint32_t> last_number_{0};  // of what was launched
+  bool told_of_calls_ = false;            // callbacks of calls have been enabled since it was attached
+  bool is_our_thread_ = false;            // that holds the lock: not one of the program
 };
 
 }  // namespace hone::observe::inject

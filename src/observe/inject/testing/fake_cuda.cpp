@@ -79,7 +79,10 @@ int cuDeviceGetAttribute(int* value, int attribute, int) {
 int cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = 80ull << 30, 0; }
 int cuDeviceGetUuid_v2(void* uuid, int device) { return std::memset(uuid, 1 + device, 16), 0; }
 int cuCtxGetDevice(int* device) { return *device = 0, 0; }
-int cuCtxSynchronize() { return 0; }
+int cuCtxSynchronize() {
+  FakeCall call(kDriver, kFakeCuCtxSynchronize);
+  return 0;
+}
 int cuMemGetInfo_v2(size_t* free, size_t* total) {
   const char* behave = std::getenv("FAKE_CUDA");
   *total = 80ull << 30;

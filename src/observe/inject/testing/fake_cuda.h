@@ -19,6 +19,7 @@ enum FakeRuntimeCall : uint32_t {
 enum FakeDriverCall : uint32_t {
   kFakeCuLaunchKernel = 307,
   kFakeCuDriverGetVersion = 2,
+  kFakeCuCtxSynchronize = 17,
   kFakeCuStreamBeginCapture = 539,
   kFakeCuStreamEndCapture = 497,
 };

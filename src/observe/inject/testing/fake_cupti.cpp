@@ -57,9 +57,11 @@ struct FakeCupti {
 std::mutex lock;
 FakeCupti state;
 std::atomic<uint32_t> next_correlation{1};
+std::atomic<int> changes{0};
 std::atomic<int> changes_beside_calls{0};  // the real one may crash then
 
 void note_change() {
+  ++changes;
   if (fake_cuda_calls_beside() > 0) ++changes_beside_calls;
 }
 
@@ -106,6 +108,7 @@ const char* function_of(int domain, uint32_t call) {
   if (domain == static_cast<int>(Domain::kDriver))
     return call == kFakeCuLaunchKernel         ? "cuLaunchKernel"
            : call == kFakeCuDriverGetVersion   ? "cuDriverGetVersion"
+           : call == kFakeCuCtxSynchronize     ? "cuCtxSynchronize"
            : call == kFakeCuStreamBeginCapture ? "cuStreamBeginCapture_v2"
            : call == kFakeCuStreamEndCapture   ? "cuStreamEndCapture"
                                                : nullptr;
@@ -320,6 +323,7 @@ Result cuptiUnsubscribe(cupti::Subscriber) {
   fake_cuda_listen(nullptr);
   return Result::kSuccess;
 }
+int fake_cupti_changes() { return changes; }
 int fake_cupti_changes_beside_calls() { return changes_beside_calls; }
 Result cuptiEnableCallback(uint32_t enable, cupti::Subscriber, Domain domain, uint32_t id) {
   return set_member(state.callbacks, std::pair{static_cast<int>(domain), id}, enable != 0);
