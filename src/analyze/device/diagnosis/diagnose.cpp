@@ -78,7 +78,7 @@ class Diagnoser {
     std::stable_sort(
         diagnosis_.findings.begin(), diagnosis_.findings.end(),
         [](const Finding& a, const Finding& b) { return a.predicted_gain_ms > b.predicted_gain_ms; });
-    diagnosis_.verdict = judge(study_, gains_, diagnosis_.ledger);
+    diagnosis_.verdict = judge(study_, gains_, diagnosis_.ledger, program_);
     advise_on_verdict();
     return std::move(diagnosis_);
   }
@@ -131,7 +131,8 @@ class Diagnoser {
     put(arguments, "waits", wait_remedy(entries));
     put(arguments, "files", file_remedy(entries));
     put(arguments, "micro_batches", micro_batch_remedy(bubble_.best.micro_batches));
-    put(arguments, "turns", loop_remedy(own_.loops));
+    put(arguments, "turns", loop_remedy(own_.loops, program_));
+    put(arguments, "graph", launch_remedy(program_));
     put(arguments, "masters",
         program_.trains ? " (weights in bf16, their f32 copies in the optimizer)" : " (weights in bf16)");
     put(arguments, "batches", batch_advice(facts_, true));

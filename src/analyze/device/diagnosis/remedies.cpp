@@ -6,11 +6,21 @@
 #include <fmt/format.h>
 
 #include "analyze/device/gain_numbers.h"
+#include "core/units.h"
 
 namespace hone::analyze::device {
 namespace {
 
 constexpr double kNearlyAll = 0.9;
+
+// Of a program that generates token by token: without a fixed length shapes change with every token.
+constexpr std::string_view kFixedCache =
+    "keep the cache of keys and values at a fixed length, and compile over it: generate(…, "
+    "cache_implementation=\"static\") of transformers does both; in a loop of your own write into a cache of "
+    "full "
+    "length (index_copy_) under a mask, and use torch.compile(model, mode=\"reduce-overhead\"); while the "
+    "cache "
+    "grows, shapes change with every token, and neither compiled code nor CUDA graphs hold";
 
 double ms_of(const std::vector<const AccountEntry*>& entries, EntryKind kind) {
   double ms = 0;
@@ -100,6 +110,8 @@ ProgramTraits traits_of(const Study& study, const Gains& gains) {
       program.has_images = true;
   }
   program.small_messages = gains.small_messages();
+  program.varying = study.ranks[study.headline].shapes.share;
+  program.cache_grows = study.ranks[study.headline].shapes.cache_grows && !program.trains;
   return program;
 }
 
@@ -177,7 +189,24 @@ std::string wait_remedy(const std::vector<const AccountEntry*>& entries) {
          "indices, nonzero); gather them on the device and read once in many steps";
 }
 
-std::string loop_remedy(const Loops& loops) {
+std::string launch_remedy(const ProgramTraits& program) {
+  if (program.cache_grows) return std::string(kFixedCache);
+  if (!program.may_be_one_graph())
+    return fmt::format(
+        "use torch.compile(…, mode=\"reduce-overhead\") for the part of the model whose shapes stay, as a "
+        "backbone's do: it is launched as one graph; the whole step cannot be, for sizes of {} of its "
+        "kernels "
+        "change from step to step (dynamic=True compiles that part)",
+        format_percent(program.varying));
+  return "use torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs: one launch a step; or foreach "
+         "and "
+         "batched operators instead of Python loops; larger batches take hardly longer while the host holds "
+         "the "
+         "step up";
+}
+
+std::string loop_remedy(const Loops& loops, const ProgramTraits& program) {
+  if (program.cache_grows) return std::string(kFixedCache);
   double works = 0, of_layers = 0;
   for (const Loop& loop : loops.loops) {
     if (loop.copies) continue;

@@ -19,6 +19,12 @@ struct ProgramTraits {
   bool has_images = false;  // 2-d or 3-d convolutions
   bool has_series = false;  // 1-d convolutions
   bool small_messages = false;
+  double varying = 0;        // the share of works whose sizes change from step to step
+  bool cache_grows = false;  // with every token: VaryingShapes
+
+  // Whether the whole step could be launched as one graph, were nothing in it that keeps it from that.
+  bool may_be_one_graph() const { return varying < kWorthVarying && !cache_grows; }
+  static constexpr double kWorthVarying = 0.02;
 };
 
 ProgramTraits traits_of(const Study& study, const Gains& gains);
@@ -38,8 +44,10 @@ std::string order_examples(const ProgramTraits& program);
 // By the calls in which the host waits.
 std::string wait_remedy(const std::vector<const AccountEntry*>& entries);
 
-// By what the turns of the loops do that launch most.
-std::string loop_remedy(const Loops& loops);
+// Against launching slowly, and by what the turns of the loops do that launch most: by whether shapes stay, as a graph
+// of launches needs.
+std::string launch_remedy(const ProgramTraits& program);
+std::string loop_remedy(const Loops& loops, const ProgramTraits& program);
 
 // Into what to split a batch that stages take turns on; `predicted`: the number that the gain is of.
 std::string micro_batch_remedy(int predicted);

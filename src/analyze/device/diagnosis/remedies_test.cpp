@@ -50,9 +50,9 @@ TEST(Remedies, SpeakOfLayersWhereTurnsOfLoopsLookLikeThem) {
   loops.loops.push_back({.works = 90, .layers = true});
   loops.loops.push_back({.works = 80});
   loops.loops.push_back({.works = 500, .copies = true});
-  EXPECT_THAT(loop_remedy(loops), AllOf(HasSubstr("layers of a model"), Not(HasSubstr("foreach"))));
+  EXPECT_THAT(loop_remedy(loops, {}), AllOf(HasSubstr("layers of a model"), Not(HasSubstr("foreach"))));
   loops.loops[1].works = 100;
-  EXPECT_THAT(loop_remedy(loops), HasSubstr("foreach"));
+  EXPECT_THAT(loop_remedy(loops, {}), HasSubstr("foreach"));
 }
 
 TEST(Remedies, SpeakOfBucketsOnlyWhereReductionsAreMost) {
@@ -102,6 +102,17 @@ TEST(Remedies, NameTheMemoryFormatThatPyTorchHas) {
   EXPECT_THAT(image_remedy({&series}), AllOf(HasSubstr("unsqueeze"), HasSubstr("nn.Linear")));
 }
 
+TEST(Remedies, AdviseGraphsOnlyWhereShapesStay) {
+  EXPECT_THAT(launch_remedy({}), HasSubstr("one launch a step"));
+  EXPECT_THAT(launch_remedy({.varying = 0.066}),
+              AllOf(HasSubstr("whose shapes stay"), HasSubstr("6.6 %"), Not(HasSubstr("one launch a step"))));
+  const ProgramTraits generates = {.cache_grows = true};
+  EXPECT_THAT(launch_remedy(generates), HasSubstr("cache_implementation=\"static\""));
+  EXPECT_EQ(loop_remedy({}, generates), launch_remedy(generates)) << "a loop over layers, token by token";
+  EXPECT_FALSE(generates.may_be_one_graph());
+  EXPECT_TRUE(ProgramTraits{.varying = 0.001}.may_be_one_graph()) << "a masked value in one step of ten";
+}
+
 TEST(Remedies, SpeakOfTheCallsThatWait) {
   const auto counted = [](EntryKind kind, double ms) {
     AccountEntry made = entry({kind}, ms);
@@ -145,8 +156,12 @@ TEST(Remedies, BeginWithWhatToDoAndNameNoOtherFramework) {
   remedies.push_back(image_remedy({&series}));
   Loops layers;
   layers.loops.push_back({.works = 9, .layers = true});
-  remedies.push_back(loop_remedy({}));
-  remedies.push_back(loop_remedy(layers));
+  for (const ProgramTraits& program :
+       {ProgramTraits{}, ProgramTraits{.varying = 0.1}, ProgramTraits{.cache_grows = true}}) {
+    remedies.push_back(loop_remedy({}, program));
+    remedies.push_back(loop_remedy(layers, program));
+    remedies.push_back(launch_remedy(program));
+  }
   for (const std::string& remedy : remedies) {
     EXPECT_TRUE(words::begins_with_an_action(remedy)) << remedy;
     EXPECT_EQ(words::foreign_name(remedy, trace::Framework::kPyTorch), "") << remedy;

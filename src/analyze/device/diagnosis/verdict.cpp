@@ -45,8 +45,13 @@ bool blocks_capture(Cause cause) {
 
 class Judge {
  public:
-  Judge(const Study& study, const Gains& gains, const std::vector<LedgerRow>& ledger)
-      : study_(study), gains_(gains), ledger_(ledger), own_(study.ranks[study.headline]) {}
+  Judge(const Study& study, const Gains& gains, const std::vector<LedgerRow>& ledger,
+        const ProgramTraits& program)
+      : study_(study),
+        gains_(gains),
+        ledger_(ledger),
+        own_(study.ranks[study.headline]),
+        one_graph_(program.may_be_one_graph()) {}
 
   Verdict run() const {
     Verdict verdict;
@@ -55,7 +60,7 @@ class Judge {
       verdict.recoverable_ms = best->predicted_gain_ms;
       verdict.share = share_of_gain(*best);
     }
-    const bool keeps_from_graph = best != nullptr && blocks_capture(best->cause) &&
+    const bool keeps_from_graph = best != nullptr && keeps_from_one_graph(best->cause) &&
                                   verdict.share > kBlocksCaptureShare && launch_is_slow();
     if (verdict.share > kHealthyShare || keeps_from_graph) {
       verdict.cause = best->cause;
@@ -82,9 +87,11 @@ class Judge {
     return at == ledger_.end() ? nullptr : &*at;
   }
 
+  bool keeps_from_one_graph(Cause cause) const { return one_graph_ && blocks_capture(cause); }
+
   // Where launching wins most: what keeps it from winning first, then by gain.
-  static bool goes_before(const LedgerRow& a, const LedgerRow& b) {
-    if (blocks_capture(a.cause) != blocks_capture(b.cause)) return blocks_capture(a.cause);
+  bool goes_before(const LedgerRow& a, const LedgerRow& b) const {
+    if (keeps_from_one_graph(a.cause) != keeps_from_one_graph(b.cause)) return keeps_from_one_graph(a.cause);
     return a.predicted_gain_ms > b.predicted_gain_ms;
   }
 
@@ -101,8 +108,8 @@ class Judge {
     const LedgerRow *best = nullptr, *specific = nullptr;
     for (const LedgerRow& row : ledger_) {
       if (best == nullptr || row.predicted_gain_ms > best->predicted_gain_ms) best = &row;
-      const double enough = blocks_capture(row.cause) ? kBlocksCaptureShare : kSpecificShare;
-      if (loops && !blocks_capture(row.cause)) continue;
+      const double enough = keeps_from_one_graph(row.cause) ? kBlocksCaptureShare : kSpecificShare;
+      if (loops && !keeps_from_one_graph(row.cause)) continue;
       if (row.cause != Cause::kLaunch && share_of_gain(row) > enough &&
           (specific == nullptr || goes_before(row, *specific)))
         specific = &row;
@@ -121,7 +128,7 @@ class Judge {
     if (!gains_.can_predict())
       text += fmt::format(" How much of that is uncertain: the replayed step is off by {}.",
                           format_percent(gains_.error()));
-    const bool keeps = keeps_from_graph || (&row != largest && blocks_capture(row.cause));
+    const bool keeps = keeps_from_graph || (&row != largest && keeps_from_one_graph(row.cause));
     if (!keeps && &row == largest) return text;
     const std::optional<double> graph = gains_.of_graph_after(row.cause);
     if (keeps)
@@ -213,12 +220,14 @@ class Judge {
   const Gains& gains_;
   const std::vector<LedgerRow>& ledger_;
   const RankStudy& own_;
+  bool one_graph_;  // what keeps the step from being launched as one is worth removing for that, too
 };
 
 }  // namespace
 
-Verdict judge(const Study& study, const Gains& gains, const std::vector<LedgerRow>& ledger) {
-  return Judge(study, gains, ledger).run();
+Verdict judge(const Study& study, const Gains& gains, const std::vector<LedgerRow>& ledger,
+              const ProgramTraits& program) {
+  return Judge(study, gains, ledger, program).run();
 }
 
 }  // namespace hone::analyze::device

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "analyze/device/diagnosis/remedies.h"
 #include "analyze/device/gains.h"
 #include "analyze/device/study.h"
 #include "analyze/findings.h"
@@ -14,7 +15,9 @@ namespace hone::analyze::device {
 // healthy only with a reservation.
 inline constexpr double kJudgedShare = 0.5;
 
-// `ledger` with its predicted gains.
-Verdict judge(const Study& study, const Gains& gains, const std::vector<LedgerRow>& ledger);
+// `ledger` with its predicted gains. What keeps a step from being launched as one graph goes first only where the
+// program's shapes stay: else no graph follows.
+Verdict judge(const Study& study, const Gains& gains, const std::vector<LedgerRow>& ledger,
+              const ProgramTraits& program);
 
 }  // namespace hone::analyze::device

@@ -62,7 +62,7 @@ constexpr bool is_part_of_cause(GainModel gain) {
 // calls in it, a step: {count:kernels} agrees with the number) {mean} (ms / count) {step} {gain} {kernels}
 // (works of the step) {busy} (share of the step in which the device ran anything) {rank} (a rank that is
 // late) {doing} (what it did then) {remedy} (against that) {outcome} (what a change of numerics is judged by)
-// {copies} {exchange} {images} {one_order} {waits} {files} {turns} {micro_batches} {masters} {batches} {optimizer} {unnamed} (what helps against such
+// {copies} {exchange} {images} {one_order} {waits} {files} {turns} {graph} {micro_batches} {masters} {batches} {optimizer} {unnamed} (what helps against such
 // copies, collectives, conversions, orders, waits, files, loops, bubbles, batches and optimizers, and how to learn what code it is: remedies.h, program_facts.h). About one
 // of its largest entries: {name} {ms} {count} {mean} {times} (calls × mean = ms, with the kernels where a call has
 // several) {detail} (bytes, rates or a call; may be empty).

@@ -15,13 +15,12 @@ constexpr DeviceRule kHostRules[] = {
          "{kernels:kernels} and copies a step; before {count} of them the device waits for the launch, "
          "{mean} each, other waits not counted; it is busy for {busy} of the step",
      .item = "before {name}: {count:gaps}, {ms}",
-     .fix = {.pytorch = "use torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs: one launch a "
-                        "step; or larger batches, and foreach and batched operators instead of Python loops",
-             .jax = "put jax.jit around the whole step, or several steps into a lax.scan; use larger batches",
+     .fix = {.pytorch = "{graph}",
+             .jax = "put jax.jit around the whole step, or several steps into a lax.scan",
              .tensorflow = "put tf.function(jit_compile=True) around the whole step, and several steps into "
-                           "one call (steps_per_execution of Model.compile); use larger batches",
+                           "one call (steps_per_execution of Model.compile)",
              .hone = "run the plan as one graph of the device",
-             .native = "use CUDA graphs: one launch a step; or larger batches, and fewer and larger kernels"},
+             .native = "use CUDA graphs: one launch a step; or fewer and larger kernels"},
      .caveat = {.native = "a graph needs fixed shapes and no reads of device values inside"},
      .changes = {"compile_reduce_overhead", "fused_optimizer", "larger_batch"}},
     {.rule = Rule::kLaunchesInLoops,
@@ -49,10 +48,10 @@ constexpr DeviceRule kHostRules[] = {
      .title = "{ms} per step goes to gaps between kernels that one call launches, as a CUDA graph does",
      .summary = "{count:kernels} a step that begin {mean} after the one before",
      .item = "before {name}: {count:gaps}, {ms}",
-     .fix = {.pytorch = "use fewer and larger kernels: torch.compile joins passes over the same data, larger "
-                        "batches fill each kernel; one call launches them already",
-             .native = "use fewer and larger kernels: join passes over the same data, fill each with larger "
-                       "batches; one call launches them already"}},
+     .fix = {.pytorch = "use fewer and larger kernels: torch.compile joins passes over the same data; one "
+                        "call launches them already",
+             .native = "use fewer and larger kernels: join passes over the same data; one call launches them "
+                       "already"}},
     {.rule = Rule::kHostWaits,
      .id = "host_waits",
      .cause = Cause::kHostSync,

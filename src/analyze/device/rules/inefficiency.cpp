@@ -81,17 +81,20 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .summary = "{count:kernels} a step with fewer blocks than the device has multiprocessors: {ms}",
      .item = kWorkItem,
      .word = "has fewer blocks than the device has multiprocessors",
-     .fix = {.pytorch = "give them more work at once: larger batches; small products joined into one "
-                        "(torch.bmm, grouped GEMM); for a sum, a norm or a scan over few long rows: more "
-                        "rows, or each row in pieces",
-             .jax = "give them more work at once: larger batches; small products joined into one (jax.vmap); "
-                    "for a sum, a norm or a scan over few long rows: more rows, or each row in pieces",
-             .tensorflow = "give them more work at once: larger batches; small products joined into one "
-                           "(tf.einsum, tf.vectorized_map); for a sum, a norm or a scan over few long rows: "
-                           "more rows, or each row in pieces",
-             .native = "give them more work at once: larger batches; small products joined into one (batched "
-                       "or grouped GEMM); for a sum, a norm or a scan over few long rows: more rows, or each "
-                       "row in pieces"}},
+     .fix =
+         {.pytorch =
+              "give each more blocks: for a sum, a norm or a scan over few long rows, each row in pieces (a "
+              "partial result of each piece, then of these); small products joined into one (torch.bmm, "
+              "grouped GEMM)",
+          .jax = "give each more blocks: for a sum, a norm or a scan over few long rows, each row in pieces; "
+                 "small "
+                 "products joined into one (jax.vmap)",
+          .tensorflow =
+              "give each more blocks: for a sum, a norm or a scan over few long rows, each row in pieces; "
+              "small products joined into one (tf.einsum, tf.vectorized_map)",
+          .native =
+              "give each more blocks: for a sum, a norm or a scan over few long rows, each row in pieces; "
+              "small products joined into one (batched or grouped GEMM)"}},
     {.rule = Rule::kProductsInTurn,
      .id = "products_in_turn",
      .cause = Cause::kKernelInefficiency,

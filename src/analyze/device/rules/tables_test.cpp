@@ -78,11 +78,10 @@ TEST(Rules, NameNoFrameworkButTheProgramsOwn) {
 // Every text names only what is known of a row, or of one of its parts.
 TEST(Rules, NameWhatIsKnown) {
   fmt::dynamic_format_arg_store<fmt::format_context> known;
-  for (const char* name :
-       {"ms",      "share",   "mean",      "step",          "gain",   "busy",     "rank",
-        "doing",   "remedy",  "outcome",   "copies",        "images", "exchange", "one_order",
-        "waits",   "files",   "turns",     "micro_batches", "name",   "times",    "detail",
-        "masters", "batches", "optimizer", "unnamed"})
+  for (const char* name : {"ms",      "share",  "mean",    "step",          "gain",   "busy",     "rank",
+                           "doing",   "remedy", "outcome", "copies",        "images", "exchange", "one_order",
+                           "waits",   "files",  "turns",   "micro_batches", "name",   "times",    "detail",
+                           "masters", "graph",  "batches", "optimizer",     "unnamed"})
     known.push_back(fmt::arg(name, "1"));
   known.push_back(fmt::arg("count", Counted{2}));
   known.push_back(fmt::arg("kernels", Counted{2}));
