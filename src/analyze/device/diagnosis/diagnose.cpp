@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include <fmt/args.h>
@@ -338,12 +339,23 @@ class Diagnoser {
     return text.empty() || more.empty() ? text + more : text + "; " + more;
   }
 
+  // Rules of one cause that advise the same: told under the first of them.
+  struct Advised {
+    const DeviceRule* row = nullptr;
+    std::string fix;
+    double ms = 0;
+    double gain_ms = 0;
+    double most_ms = 0;  // that it may win
+    std::vector<const AccountEntry*> entries = {};
+  };
+
   // What shortens the device's work wins no more than the host then allows, and how fast it is without the
   // recorder is not known well.
-  std::string more_than(Rule rule, double ms, double gain) const {
-    const double least = std::max(kWorthARange * gain, gain + kWorthARangeOfStep * step());
-    if (!gains_.recorder_slows() || !is_busy(row_of(rule).cause) || ms < least) return {};
-    const double most = std::min(ms, gains_.most_of(rule));
+  std::string more_than(const Advised& advised) const {
+    const double gain = advised.gain_ms,
+                 least = std::max(kWorthARange * gain, gain + kWorthARangeOfStep * step());
+    if (!gains_.recorder_slows() || !is_busy(advised.row->cause) || advised.ms < least) return {};
+    const double most = std::min(advised.ms, advised.most_ms);
     if (most < least) return {};
     return fmt::format(
         "the host then holds the step up: the fix wins up to {} if the recorder slows the host by more than "
@@ -379,27 +391,43 @@ class Diagnoser {
     return !gains_.can_predict() || (cause == Cause::kComm && !program_.all_ranks);
   }
 
-  // One finding a reason that matters by itself and whose fix wins something. Together they win no more than
-  // the row: what is said first takes its part first.
+  // One finding an advice that matters by itself and wins something. Together they win no more than the row: what is
+  // said first takes its part first.
   void find(Cause cause, const Account& account, const LedgerRow& row) {
     if (cause == Cause::kFloor || step() <= 0) return;
     double left = row.predicted_gain_ms;
     bool first = true;  // the lines are the cause's: they are told once
-    for (const RuleGain& each : by_gain(account)) {
-      const DeviceRule& rule = row_of(cause, each.row->rule);
-      const double ms = each.ms, gain = std::min(left, each.gain_ms);
+    for (const Advised& advised : advised_of(account)) {
+      const DeviceRule& rule = *advised.row;
+      const double ms = advised.ms, gain = std::min(left, advised.gain_ms);
       const bool no_remedy = rule.gain == GainModel::kUnknown;
       if (ms / step() < rule.threshold || (!no_remedy && gain < kWorthSaying * gains_.unrecorded_ms()))
         continue;
       left -= gain;
-      const std::vector<const AccountEntry*> entries = entries_of(account, each.row->rule);
-      const Arguments whole = row_arguments(ms, entries, gain);
+      const Arguments whole = row_arguments(ms, advised.entries, gain);
       diagnosis_.findings.push_back({std::string(rule.id), cause, fill(rule.title, whole),
-                                     evidence(rule, entries, whole, gain), fill(fix_of(rule), whole),
-                                     joined(caveat(rule, whole), more_than(each.row->rule, ms, each.gain_ms)),
-                                     gain, is_bound(cause), ms, named(entries), row.lines});
+                                     evidence(rule, advised.entries, whole, gain), advised.fix,
+                                     joined(caveat(rule, whole), more_than(advised)), gain, is_bound(cause),
+                                     ms, named(advised.entries), row.lines});
       if (std::exchange(first, false)) tell_lines(row.lines, diagnosis_.findings.back().evidence);
     }
+  }
+
+  std::vector<Advised> advised_of(const Account& account) const {
+    std::vector<Advised> all;
+    for (const RuleGain& each : by_gain(account)) {
+      const DeviceRule& row = row_of(account.cause, each.row->rule);
+      const std::vector<const AccountEntry*> entries = entries_of(account, each.row->rule);
+      std::string fix = fill(fix_of(row), row_arguments(each.ms, entries, each.gain_ms));
+      auto same = std::ranges::find(all, fix, &Advised::fix);
+      if (same == all.end()) same = all.insert(all.end(), {.row = &row, .fix = std::move(fix)});
+      same->ms += each.ms;
+      same->gain_ms += each.gain_ms;
+      same->most_ms += gains_.most_of(each.row->rule);
+      same->entries.insert(same->entries.end(), entries.begin(), entries.end());
+    }
+    for (Advised& advised : all) std::ranges::stable_sort(advised.entries, std::greater(), &AccountEntry::ms);
+    return all;
   }
 
   struct RuleGain {

@@ -138,7 +138,7 @@ class Judge {
                                          : ".");
     else if (graph && !worth_saying(*graph))
       text += " Launch overhead goes with it.";
-    else if (graph)
+    else if (graph && one_graph_)
       text += fmt::format(
           " {}aunching the step as one graph would then win another {}.",
           *graph < kLittleLess * largest->predicted_gain_ms ? "Launch overhead goes with it in part: l" : "L",

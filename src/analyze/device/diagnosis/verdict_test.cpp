@@ -1,6 +1,8 @@
 // Whatever the verdict names comes with advice: over all recordings of programs, faulty and repaired.
 #include <filesystem>
+#include <set>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -12,13 +14,16 @@
 namespace hone::analyze::device {
 namespace {
 
-std::string verdict_of(const std::string& recording) {
-  const std::filesystem::path paths[] = {source_folder() / "tests/traces/recorded" /
-                                         (recording + ".json.gz")};
+Analysis analysis_of_file(const std::string& file) {
+  const std::filesystem::path paths[] = {source_folder() / "tests/traces" / file};
   Result<trace::Trace> trace = trace::import_trace(paths);
-  if (!trace.ok() || !trace::link_trace(*trace).ok()) return "";
+  if (!trace.ok() || !trace::link_trace(*trace).ok()) return {};
   const Result<Analysis> analysis = analyze_trace(*trace, {}, {});
-  return analysis.ok() ? analysis->verdict.sentence : "";
+  return analysis.ok() ? *analysis : Analysis();
+}
+
+std::string verdict_of(const std::string& recording) {
+  return analysis_of_file("recorded/" + recording + ".json.gz").verdict.sentence;
 }
 
 // With the traffic avoided one graph wins what it wins before, without the host's program the half of it.
@@ -29,6 +34,24 @@ TEST(Verdict, SaysWhetherLaunchOverheadGoesWithTheFirstCause) {
   EXPECT_NE(verdict_of("host_python_metrics.fault")
                 .find("Launch overhead goes with it in part: launching the step as one graph would then win"),
             std::string::npos);
+}
+
+// An advice that is told twice looks like two, each of which wins a part.
+TEST(Verdict, ComesWithEachAdviceOnce) {
+  const Analysis unet = analysis_of_file("public/unet_f32.json.gz");
+  ASSERT_GE(unet.findings.size(), 4U);
+  EXPECT_NE(unet.findings[0].fix.find("torch.channels_last"), std::string::npos);
+  std::set<std::pair<Cause, std::string>> told;
+  for (const Finding& finding : unet.findings)
+    EXPECT_TRUE(told.insert({finding.cause, finding.fix}).second) << finding.fix;
+}
+
+// tests/traces/public/README.md has what the repair won: 9.9 ms.
+TEST(Verdict, AdvisesASparseProductForAGraph) {
+  const Analysis graph = analysis_of_file("public/graph_f32.json.gz");
+  ASSERT_FALSE(graph.findings.empty());
+  EXPECT_EQ(graph.findings[0].rule, "written_messages");
+  EXPECT_NEAR(graph.findings[0].predicted_gain_ms, 9.9, 0.25 * 9.9);
 }
 
 TEST(Verdict, ComesWithAdvice) {
