@@ -261,7 +261,7 @@ class Runner {
     }
     const bool waits = item.waits_for != kNothing && !gone(item.activity) &&
                        !(change_.copies_ahead && item.activity == Activity::kCopy);
-    if (waits && ends_[item.waits_for] > 0) host_ = std::max(host_, ends_[item.waits_for]);
+    if (waits && ends_[item.waits_for] > 0) host_ = std::max(host_, ends_[item.waits_for] - item.ahead_ns);
     if (gone(item.activity) && item.kind == ItemKind::kWait) host_ += kEmptyWaitNs;
     host_ += call_ns_;
   }

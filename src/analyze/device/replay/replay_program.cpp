@@ -245,8 +245,9 @@ class ProgramBuilder {
     if (call.kind == CallKind::kLaunch) item.activity = copy_activity(trace_, timeline_, call);
     if (call.kind == CallKind::kAllocation && waits_for_all(call)) item.waits_for = longest_before(call);
     if (item.waits_for != kNothing) {
-      item.call_ns = static_cast<double>(
-          std::max<int64_t>(0, call.end_ns - std::max(begin, timeline_.works[item.waits_for].end_ns)));
+      const int64_t end = timeline_.works[item.waits_for].end_ns;
+      item.call_ns = static_cast<double>(std::max<int64_t>(0, call.end_ns - std::max(begin, end)));
+      item.ahead_ns = static_cast<double>(std::max<int64_t>(0, end - call.end_ns));
     }
     time_ = std::max(time_, call.end_ns);
     program_.items.push_back(item);
@@ -282,7 +283,11 @@ class ProgramBuilder {
       const uint32_t own = timeline_.launched[call.first_work];
       const Work& work = timeline_.works[own];
       const bool copy = work.kind == WorkKind::kCopyToDevice || work.kind == WorkKind::kCopyToHost;
-      return copy && work.end_ns <= call.end_ns + 1'000 ? own : kNothing;
+      // A copy from pageable memory goes through a buffer of the driver, part by part: its call waits until the stream has
+      // come to it, and returns once the last part is on its way.
+      const bool parts = work.pageable && work.start_ns < call.end_ns;
+      const bool waits = parts || work.end_ns <= call.end_ns + 1'000;
+      return copy && waits ? own : kNothing;
     }
     auto at = std::upper_bound(timeline_.works.begin(), timeline_.works.end(), call.end_ns,
                                [](int64_t time, const Work& work) { return time < work.start_ns; });

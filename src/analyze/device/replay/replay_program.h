@@ -37,6 +37,7 @@ struct Item {
   Activity activity = Activity::kIssue;               // of the call
   uint32_t call = kNothing;                           // index into RankTimeline::calls
   uint32_t waits_for = kNothing;  // the work whose end the call waits for; a launch: its own copy
+  double ahead_ns = 0;            // so long before that end the call returns
   uint32_t step = 0;              // of kStepEnd
 };
 
