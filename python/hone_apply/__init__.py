@@ -2,7 +2,7 @@
 
 The environment variable HONE_APPLY names a JSON file:
     {"changes": ["tf32", "compile", ...], "seed": 1, "losses": 40, "log": "/run/apply.jsonl",
-     "switch": {"change": "tf32", "after": 40, ...}}   (or none: switching.py)
+     "switch": {"changes": ["tf32", ...], "orders": "/run/orders.json", "after": 40, ...}}   (or none: switching.py)
 Each change is a class of changes.py. What it did, or why it did nothing, it says in the log: a JSON object a line.
 
 Nothing here may fail in the program's sight: a change that cannot be made is not made, and the log says why.
@@ -23,11 +23,11 @@ def begin():
     hooks = {module: [("seed", hook)] for module, hook in seeds.HOOKS.items()} if "seed" in request else {}
     for module, hook in trainers.HOOKS.items():
         hooks.setdefault(module, []).append(("trainers", hook))
-    made = {name: log.guarded(name, _arrange, name, hooks) for name in request["changes"]}
-    if request.get("switch"):
+    switched = request.get("switch", {}).get("changes", [])
+    made = {name: log.guarded(name, _arrange, name, hooks, name not in switched) for name in request["changes"] + switched}
+    if switched:
         from . import switching
-        name = request["switch"]["change"]
-        log.guarded(name, switching.arrange, request["switch"], made.get(name), hooks)
+        log.guarded("switching", switching.arrange, request["switch"], {name: made[name] for name in switched}, hooks)
     if request.get("losses"):
         from . import losses
         losses.arrange(request["losses"], hooks)
@@ -35,9 +35,10 @@ def begin():
         _watch(hooks)
 
 
-def _arrange(name, hooks):
+def _arrange(name, hooks, on):
     changes = importlib.import_module(".changes", __name__)
     change = changes.CHANGES[name]()
+    change.on = on
     for module, hook in change.hooks().items():
         hooks.setdefault(module, []).append((name, hook))
     return change

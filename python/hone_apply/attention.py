@@ -4,6 +4,7 @@ from . import edits, log, outermost, seeds
 
 class CudnnFirst:
     NAME = "sdpa_cudnn"
+    on = True
 
     def hooks(self):
         return {"torch": self.of_torch}
@@ -16,7 +17,7 @@ class CudnnFirst:
         order = [backends.CUDNN_ATTENTION, backends.FLASH_ATTENTION, backends.EFFICIENT_ATTENTION, backends.MATH]
         self.prefer, self.order = prefer, [int(each) for each in order]
         self.before = torch._C._get_sdp_priority_order()
-        prefer(self.order)
+        self.switch(self.on)
         outermost.of_this_process(torch).before_first_call(0, self.NAME, self.before_first_call)
         self.torch = torch
 

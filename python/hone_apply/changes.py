@@ -1,6 +1,7 @@
 """The changes that can be made from outside, by name. A change says with hooks() which modules of the program's it waits for, and is
 called with each right after its import. What it makes, and its edit, it logs when it is in force: a change that is not
-logged as applied has done nothing. One that has switch(on) can be switched between steps, once it is in force.
+logged as applied has done nothing. One that has switch(on) can be switched between steps once it is made; where its `on` is false when it is made it is
+made ready, said to be applied, and not in force before it is switched on.
 """
 from . import attention, compilation, distributed, loaders, memory_format, optimizers, precision, process
 

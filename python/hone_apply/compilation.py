@@ -5,6 +5,10 @@ from . import edits, log, outermost, seeds
 class Compile:
     NAME = "compile"
     MODE = None
+    on = True
+
+    def __init__(self):
+        self.compiled = []  # (module, what its calls go to)
 
     def hooks(self):
         return {"torch": self.of_torch}
@@ -17,11 +21,20 @@ class Compile:
         frames = getattr(self.torch._dynamo.utils, "counters", {}).get("frames", {})
         if type(module).__name__ == "OptimizedModule" or frames.get("total", 0) > 0:
             return log.refused(self.NAME, "the program compiles already")
-        mode = {} if self.MODE is None else {"mode": self.MODE}
-        module.compile(**mode)
+        before = module._compiled_call_impl
+        module.compile(**({} if self.MODE is None else {"mode": self.MODE}))
+        self.compiled.append((module, module._compiled_call_impl))
+        if not self.on:
+            module._compiled_call_impl = before  # nothing is compiled before it is called
         arguments = "" if self.MODE is None else 'mode="%s"' % self.MODE
         edit = edits.is_in_users_code(frame) and edits.before_loop(frame, "{model}.compile(%s)" % arguments)
         log.applied(self.NAME, "%s is compiled" % type(module).__name__, edit or None, **seeds.draws_otherwise(self.torch, module))
+
+    def switch(self, on):
+        """What has been compiled is kept: it is called or not."""
+        self.on = on
+        for module, compiled in self.compiled:
+            module._compiled_call_impl = compiled if on else None
 
 
 class CompileReduceOverhead(Compile):

@@ -144,16 +144,20 @@ class NonBlocking:
 
         @functools.wraps(original)
         def method(tensor, *args, **kwargs):
-            if self.on and tensor.device.type == "cpu" and "non_blocking" not in kwargs and _to_device(torch, name, args, kwargs) \
+            if tensor.device.type == "cpu" and "non_blocking" not in kwargs and _to_device(torch, name, args, kwargs) \
                     and tensor.is_pinned():
-                kwargs["non_blocking"] = True
-                frame = edits.caller()
-                users = edits.is_in_users_code(frame)
-                log.applied(self.NAME, "the host goes on while batches are copied to the device",
-                            log.guarded(self.NAME, edits.keyword_in_call, frame, "non_blocking", "True") if users else None)
+                if self.on:
+                    kwargs["non_blocking"] = True
+                if not log.is_applied(self.NAME):
+                    self.tell(edits.caller())
             return original(tensor, *args, **kwargs)
 
         setattr(torch.Tensor, name, method)
+
+    def tell(self, frame):
+        users = edits.is_in_users_code(frame)
+        log.applied(self.NAME, "the host goes on while batches are copied to the device",
+                    log.guarded(self.NAME, edits.keyword_in_call, frame, "non_blocking", "True") if users else None)
 
 
 def _to_device(torch, name, args, kwargs):

@@ -1,5 +1,6 @@
 """How parameters are updated."""
 import functools
+import weakref
 
 from . import edits, log
 
@@ -8,6 +9,10 @@ FUSED = ("Adam", "AdamW", "SGD", "Adagrad")
 
 class Fused:
     NAME = "fused_optimizer"
+    on = True
+
+    def __init__(self):
+        self.made = weakref.WeakSet()
 
     def hooks(self):
         return {"torch": self.of_torch}
@@ -35,12 +40,32 @@ class Fused:
             except (RuntimeError, TypeError) as problem:
                 log.refused(self.NAME, "%s cannot be fused here: %s" % (cls.__name__, problem))
                 return original(optimizer, params, *rest, **kwargs)
+            self.made.add(optimizer)
+            if not self.on:
+                _fuse(optimizer, False)
             frame = edits.caller()
             users = edits.is_in_users_code(frame)
             log.applied(self.NAME, "%s updates all parameters in one kernel" % cls.__name__,
                         log.guarded(self.NAME, edits.keyword_in_call, frame, "fused", "True", cls.__name__) if users else None)
 
         cls.__init__ = __init__
+
+    def switch(self, on):
+        self.on = on
+        for optimizer in self.made:
+            _fuse(optimizer, on)
+
+
+def _fuse(optimizer, on):
+    """As if it had been made with fused=True, or without: a fused one counts its steps where the parameters are, others on the host."""
+    optimizer.defaults["fused"] = True if on else None
+    optimizer._step_supports_amp_scaling = on
+    for group in optimizer.param_groups:
+        group["fused"] = True if on else None
+        for parameter in group["params"]:
+            state = optimizer.state.get(parameter, {})
+            if hasattr(state.get("step"), "to"):
+                state["step"] = state["step"].to(parameter.device if on else "cpu")
 
 
 class SetToNone:
@@ -62,10 +87,8 @@ class SetToNone:
 
         @functools.wraps(original)
         def zero_grad(self_, set_to_none=True):
-            if not self.on:
-                return original(self_, set_to_none=set_to_none)
             if not set_to_none:
                 log.applied(self.NAME, "gradients are dropped instead of filled with zeros")
-            return original(self_, set_to_none=True)
+            return original(self_, set_to_none=set_to_none or self.on)
 
         cls.zero_grad = zero_grad

@@ -1,11 +1,12 @@
 """Types that products are computed in."""
 import sys
 
-from . import edits, log, outermost
+from . import edits, log, outermost, seeds
 
 
 class Tf32:
     NAME = "tf32"
+    on = True
 
     def hooks(self):
         return {"torch": self.of_torch}
@@ -14,7 +15,7 @@ class Tf32:
         original = torch.set_float32_matmul_precision
         self.torch, self.set_precision = torch, original
         self.before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
-        self.switch(True)
+        self.switch(self.on)
         chosen = []
 
         def set_float32_matmul_precision(precision):
@@ -38,6 +39,7 @@ class Tf32:
 class AutocastBf16:
     """As a person writes it: `with torch.autocast(...)` from the model's call to the line before backward()."""
     NAME = "autocast_bf16"
+    on = True
 
     def hooks(self):
         return {"torch": self.of_torch}
@@ -45,7 +47,6 @@ class AutocastBf16:
     def of_torch(self, torch):
         self.torch = torch
         self.entered = None
-        self.on = True
         self.called_at = None
         outermost.of_this_process(torch).before_first_call(20, self.NAME, self.before_first_call)
         original = torch.autograd.backward
@@ -87,8 +88,11 @@ class AutocastBf16:
 
         cls.__call__ = __call__
         self.device = device
+        # A kernel of a device draws for as many elements at a time as fit its widest load.
+        self.draws = seeds.draws_otherwise(torch, module) if device != "cpu" else {}
         self.called_at = _Place(edits.users_frame(frame)) if edits.is_in_users_code(frame) else None
-        self.enter(device)  # this call has passed there already
+        if self.on:
+            self.enter(device)  # this call has passed there already
         if not torch.is_grad_enabled():
             self.tell(None)
 
@@ -111,7 +115,7 @@ class AutocastBf16:
             return
         text = "the forward pass and the loss compute products in bf16"
         head = 'with torch.autocast("%s", dtype=torch.bfloat16):' % self.device
-        log.applied(self.NAME, text, self.called_at and self.called_at.around(edits.users_frame(frame), head))
+        log.applied(self.NAME, text, self.called_at and self.called_at.around(edits.users_frame(frame), head), **self.draws)
 
 
 class _Place:

@@ -39,6 +39,7 @@ class ExpandableSegments:
 class PhysicalCores:
     """A thread for each core rather than for each of its hardware threads."""
     NAME = "threads_physical"
+    on = True
 
     def hooks(self):
         return {"torch": self.of_torch}
@@ -50,7 +51,7 @@ class PhysicalCores:
         if torch.get_num_threads() == cores:
             return log.refused(self.NAME, "PyTorch computes with %d threads already" % cores)
         self.torch, self.threads = torch, {True: cores, False: torch.get_num_threads()}
-        self.switch(True)
+        self.switch(self.on)
         log.applied(self.NAME, "PyTorch computes with %d threads, one a core" % cores,
                     edits.after_import("torch", "torch.set_num_threads(%d)" % cores))
 

@@ -54,6 +54,15 @@ struct ProgramChange {
   ComparedNumbers numbers;
 };
 
+// One run of the program.
+struct ProgramRun {
+  std::vector<std::string> changes;   // in force from its start
+  std::vector<std::string> switched;  // and those that were switched in it
+  double seconds = 0, first_step_s = 0,
+         ended_s = 0;  // all of it; until its first step; from the request to end to its end
+  double step_ms = 0;  // 0: not measured
+};
+
 struct ProgramReport {
   std::vector<std::string> command;
   Analysis baseline;                   // of the unchanged program, as `hone profile` recorded it
@@ -69,7 +78,9 @@ struct ProgramReport {
   std::string why_nothing;         // nothing could be tried
   std::vector<std::string> notes;  // what the reader must know: of ranks, of seeds
   int runs = 0;                    // of the program
+  std::vector<ProgramRun> each_run;
   bool interrupted = false;
+  double baseline_s = 0;  // that observing the unchanged program took
   double seconds = 0, budget_s = 0;
 };
 

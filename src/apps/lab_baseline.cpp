@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 constexpr const char* kProfileOut = "profile.out";
 constexpr const char* kProfileLog = "profile.log";
 constexpr double kLookEvery_s = 0.2;
+constexpr double kBudgetOfCounters_s = 300;
 
 int new_log(const fs::path& path) {
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
@@ -71,15 +72,17 @@ std::string why_no_analysis(End end, int status, double limit_s) {
 Result<LabBaseline> observe_baseline(const LabProgramOptions& options, double limit_s, ProgressBar& bar) {
   const fs::path out(options.out), folder = out / kLabBaseline;
   observe::ProgramStart start;
-  start.command = {fs::read_symlink("/proc/self/exe").string(),
-                   "profile",
-                   "--then",
-                   "stop",
-                   "--out",
-                   folder.string(),
-                   "--"};
+  start.command = {
+      fs::read_symlink("/proc/self/exe").string(), "profile", "--then", "stop", "--out", folder.string()};
+  // Counters take as long as some runs of the program, and no change is advised by them alone.
+  if (options.budget_s < kBudgetOfCounters_s)
+    start.command.insert(start.command.end(), {"--counters", "off", "--sampling", "off"});
+  if (options.wait_s >= 0)
+    start.command.insert(start.command.end(), {"--wait", fmt::format("{}", options.wait_s)});
+  start.command.push_back("--");
   start.command.insert(start.command.end(), options.command.begin(), options.command.end());
   start.blocked_signals = requests_to_end();
+  HONE_ASSIGN(start.environment, lab::watch_what_is_computed(out, options.seed));
   const Descriptor said(new_log(out / kProfileOut)), complained(new_log(out / kProfileLog));
   if (said.value < 0 || complained.value < 0)
     return invalid(fmt::format("{}: cannot be written", (out / kProfileLog).string()));
@@ -95,6 +98,7 @@ Result<LabBaseline> observe_baseline(const LabProgramOptions& options, double li
         read_recording({folder.string()}, [](double, const std::string&) { return !interrupted(); });
     if (recording.ok()) {
       HONE_ASSIGN(baseline.analysis, analyse_recording(*recording, {}, options.top));
+      baseline.computed = lab::what_was_computed(out);
       return baseline;
     }
   }

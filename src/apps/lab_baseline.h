@@ -9,12 +9,14 @@
 #include "apps/command.h"
 #include "apps/lab_program.h"
 #include "core/result.h"
+#include "lab/program/trial.h"
 
 namespace hone::apps {
 
 inline constexpr const char* kLabBaseline = "baseline";  // in the folder of the loop
 
 struct LabBaseline {
+  lab::Trial computed;  // what the program computed meanwhile, if that was seen
   std::optional<analyze::Analysis> analysis;
   std::string why_none;  // in a sentence without its end
   // What we end with where there is no analysis: as shells count, the status of the program if it ended by itself.

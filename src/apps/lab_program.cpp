@@ -48,18 +48,22 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
   HONE_CHECK(make_folder(out / kRuns));
   ProgressBar bar("hone lab");
   const int64_t start = now_ns();
+  const auto since_start = [&] { return static_cast<double>(now_ns() - start) * 1e-9; };
   HONE_ASSIGN(const LabBaseline observed,
               observe_baseline(options, std::max(kLeastBaseline_s, options.budget_s / 2), bar));
   if (!observed.analysis) return end_without_baseline(options, observed, program);
   const analyze::Analysis& baseline = *observed.analysis;
+  const double baseline_s = since_start();
   HONE_ASSIGN(const auto candidates, lab::with_asked_for(lab::candidates(baseline), options.tried));
   lab::TrialOptions trial;
   trial.command = options.command;
   HONE_ASSIGN(trial.recorder, observe::find_recorder_files());
   trial.blocked_signals = requests_to_end();
   trial.seed = options.seed;
+  trial.expected_step_ms = baseline.step.ms.median;
   lab::ProgramExperimentOptions experiment;
-  experiment.budget_s = std::max(0.0, options.budget_s - static_cast<double>(now_ns() - start) * 1e-9);
+  experiment.budget_s = std::max(0.0, options.budget_s - baseline_s);
+  experiment.observed = observed.computed;
   experiment.progress = [&](double fraction, const std::string& what) {
     bar.update(fraction, what);
     return !interrupted();
@@ -71,7 +75,7 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
     trial.folder = out / kRuns / fmt::format("{:03}", ++runs);
     trial.changes = request.changes;
     trial.switched = request.switched;
-    trial.enough = request.enough;
+    trial.direct = request.direct;
     trial.worth_measuring = request.worth_measuring;
     trial.patience_s = request.patience_s;
     return lab::run_trial(trial);
@@ -80,7 +84,8 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
   bar.finish();
   HONE_ASSIGN(analyze::ProgramReport report, lab::describe(result, baseline, options.command));
   report.budget_s = options.budget_s;
-  report.seconds = static_cast<double>(now_ns() - start) * 1e-9;
+  report.seconds = since_start();
+  report.baseline_s = baseline_s;
   if (!result.why_nothing.empty() && runs > 0)
     report.notes.push_back(
         fmt::format("what the program said: {}", (trial.folder / observe::kOutputLog).string()));

@@ -15,6 +15,7 @@ struct LabProgramOptions {
   std::string out, json;
   std::vector<std::string> tried;  // whatever the baseline advises
   double budget_s = 900;
+  double wait_s = -1;  // as hone profile's, of the baseline; negative: as that has it
   uint64_t seed = 1;
   int top = 5;
 };

@@ -14,10 +14,14 @@ START = HERE.parents[1] / "python" / "hone_observe" / "start"
 PYTHON = os.environ.get("HONE_TEST_PYTHON", sys.executable)
 
 
-def run(changes, steps=8, program="program.py", **more):
-    """(what the program said, entries of the log)"""
+def run(changes, steps=8, program="program.py", switched=(), order=None, **more):
+    """(what the program said, entries of the log); `order`: of `switched`, given before the program starts"""
     with tempfile.TemporaryDirectory() as folder:
         log, request = pathlib.Path(folder) / "log", pathlib.Path(folder) / "request"
+        if switched:
+            orders = pathlib.Path(folder) / "orders.json"
+            orders.write_text(json.dumps(dict({"number": 1, "in_force": []}, **order)))
+            more["switch"] = {"changes": list(switched), "orders": str(orders), "after": 10, "seconds": 0.01}
         request.write_text(json.dumps({"changes": changes, "seed": 1, "losses": 5, "log": str(log), **more}))
         environment = dict(os.environ, HONE_APPLY=str(request), PYTHONPATH=str(START), PYTHONDONTWRITEBYTECODE="1",
                            TORCHDYNAMO_DISABLE="1")
@@ -69,14 +73,25 @@ class Changes(unittest.TestCase):
         self.assertEqual(len(edits), 5)  # gradients that are dropped have none
 
     def test_a_change_is_switched_off_and_on_between_blocks_of_steps(self):
-        said, log = run(["autocast_bf16", "set_to_none"], steps=200,
-                        switch={"change": "autocast_bf16", "after": 10, "seconds": 0.01})
+        said, log = run(["set_to_none"], 200, switched=["autocast_bf16"], order={"try": "autocast_bf16"})
         blocks = [entry for entry in log if "block" in entry]
         self.assertGreater(len(blocks), 6)
         self.assertEqual({entry["on"] for entry in blocks}, {True, False})
-        self.assertEqual(len(losses(log)), 5)
+        self.assertEqual(losses(log), losses(self.log))  # nothing was in force
         self.assertEqual(said["types"], ["torch.bfloat16", "torch.float32"])
         self.assertTrue(said["grads_were_none"])  # which is not switched
+
+    def test_what_can_be_switched_is_made_ready_and_in_force_where_it_is_ordered(self):
+        switched = ["tf32", "autocast_bf16", "channels_last", "fused_optimizer", "set_to_none", "compile"]
+        said, log = run([], 120, switched=switched, order={"try": "channels_last", "in_force": ["fused_optimizer", "compile"]})
+        for change in switched:
+            self.assertEqual(status(log, change), ["applied"], change)
+        self.assertEqual(losses(log), losses(self.log))  # nothing was in force yet
+        self.assertTrue(said["fused"] and said["compiled"])
+        self.assertEqual((said["precision"], said["types"]), ("highest", ["torch.float32"]))
+        self.assertEqual({entry["on"] for entry in log if "block" in entry}, {True, False})
+        for changed, unchanged in zip(said["losses"], run([], 120)[0]["losses"]):
+            self.assertAlmostEqual(changed, unchanged, delta=1e-3)
 
     def test_batches_are_larger_where_pytorch_puts_them_together(self):
         said, log = run(["larger_batch"])
@@ -97,15 +112,13 @@ class Changes(unittest.TestCase):
         self.assertTrue(next(entry["draws"] for entry in log if entry.get("change") == "compile"))
 
     def test_a_change_that_fails_leaves_the_program_alone_and_one_that_cannot_be_switched_stays_in_force(self):
-        said, log = run(["no such change", "fused_optimizer"], steps=60,
-                        switch={"change": "fused_optimizer", "after": 10, "seconds": 0.01})
+        said, log = run(["no such change", "fused_optimizer"], 60, switched=["workers"], order={"try": "workers"})
         self.assertEqual(status(log, "no such change"), ["failed"])
         self.assertTrue(said["fused"])
         self.assertEqual([entry for entry in log if "block" in entry], [])
 
     def test_a_program_without_a_loss_has_outputs_and_blocks_of_calls(self):
-        log = run(["autocast_bf16"], 3000, "inference.py",
-                  switch={"change": "autocast_bf16", "after": 10, "seconds": 0.005})[1]
+        log = run([], 3000, "inference.py", switched=["autocast_bf16"], order={"try": "autocast_bf16"})[1]
         self.assertEqual(status(log, "autocast_bf16"), ["applied"])
         self.assertEqual(len(next(entry["outputs"] for entry in log if "outputs" in entry)), 5)
         self.assertGreater(len([entry for entry in log if "block" in entry]), 4)

@@ -10,20 +10,23 @@
 namespace hone::lab {
 namespace {
 
+constexpr auto kOnDevices = Change::Unasked::kOnDevices;
+constexpr auto kAnywhere = Change::Unasked::kAnywhere;
+
 constexpr Change kChanges[] = {
     {"tf32", "f32 products in tf32", "precision", Effect::kRounding, true, true},
     {"autocast_bf16", "forward pass and loss under autocast in bf16", "precision", Effect::kRounding, false,
-     true, "tf32"},
+     true, "tf32", 1, kOnDevices},
     // What cuDNN has chosen for a shape once stays, tried or not: it cannot be switched.
     {"cudnn_benchmark", "cuDNN tries its convolutions", "", Effect::kRounding, true},
-    {"channels_last", "convolutions in channels_last", "", Effect::kRounding, false},
-    {"fused_optimizer", "fused optimizer", "", Effect::kNone, false},
+    {"channels_last", "convolutions in channels_last", "", Effect::kRounding, false, true, {}, 1, kAnywhere},
+    {"fused_optimizer", "fused optimizer", "", Effect::kNone, false, true, {}, 1, kAnywhere},
     {"set_to_none", "gradients dropped instead of zeroed", "", Effect::kNone, false, true},
     // What is joined is rounded less often: in half precision that is more than another order of additions.
-    {"compile", "torch.compile", "compile", Effect::kRounding, false},
-    {"compile_reduce_overhead", "torch.compile with CUDA graphs", "compile", Effect::kRounding, true, false,
+    {"compile", "torch.compile", "compile", Effect::kRounding, false, true},
+    {"compile_reduce_overhead", "torch.compile with CUDA graphs", "compile", Effect::kRounding, true, true,
      "compile"},
-    {"compile_max_autotune", "torch.compile that tries kernels", "compile", Effect::kRounding, true, false,
+    {"compile_max_autotune", "torch.compile that tries kernels", "compile", Effect::kRounding, true, true,
      "compile"},
     {"sdpa_cudnn", "attention by cuDNN", "", Effect::kRounding, true, true},
     {"workers", "batches prepared in other processes", "", Effect::kOrder, false},
@@ -70,6 +73,16 @@ std::vector<Candidate> candidates(const analyze::Analysis& baseline) {
     return a_is_last != b_is_last ? b_is_last : a.predicted_gain_ms > b.predicted_gain_ms;
   });
   return found;
+}
+
+std::vector<Candidate> unasked_candidates(const std::vector<Candidate>& found, bool on_device) {
+  std::vector<Candidate> others;
+  for (const Change& change : kChanges)
+    if ((change.unasked == kAnywhere || (change.unasked == kOnDevices && on_device)) &&
+        std::none_of(found.begin(), found.end(),
+                     [&](const Candidate& each) { return each.change == &change; }))
+      others.push_back({&change, 0, "no finding advises it: a look at it was cheap", true});
+  return others;
 }
 
 Result<std::vector<Candidate>> with_asked_for(std::vector<Candidate> found,

@@ -30,6 +30,8 @@ struct Change {
   // Shorter for the same reason: tried only if this is dropped. Empty: none.
   std::string_view instead = {};
   double samples = 1;  // in a step with it, of those without it
+  // It often wins what no finding can tell: worth some blocks of a run that is there anyway.
+  enum class Unasked { kNo, kOnDevices, kAnywhere } unasked = Unasked::kNo;
 };
 
 std::span<const Change> known_changes();
@@ -38,13 +40,17 @@ const Change* find_change(std::string_view name);
 // A change that a finding of the baseline advises.
 struct Candidate {
   const Change* change = nullptr;
-  double predicted_gain_ms = 0;  // of the step, by the finding
+  double predicted_gain_ms = 0;  // of the step, by the finding; 0: none was predicted
   std::string because;           // the finding's title
+  bool unasked = false;          // no finding advises it
 };
 
 // Those to try, the largest prediction first, and after them what is offered only: it is measured on top of what is kept. A change that several findings advise is predicted to win what they do
 // together, but no more than the step.
 std::vector<Candidate> candidates(const analyze::Analysis& baseline);
+
+// Those of no finding that are worth a look, where changes are switched anyway.
+std::vector<Candidate> unasked_candidates(const std::vector<Candidate>& found, bool on_device);
 
 // Those of `found` and, after them, others that are to be tried all the same; of these nothing is predicted. Errors: there is no such
 // change.

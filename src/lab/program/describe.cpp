@@ -92,7 +92,10 @@ Result<analyze::ProgramReport> describe(const ProgramExperiment& experiment, ana
   report.unchanged_again_losses = experiment.again.losses;
   report.changed_losses = experiment.changed.losses;
   report.why_nothing = experiment.why_nothing;
-  report.runs = experiment.runs;
+  report.runs = static_cast<int>(experiment.runs.size());
+  for (const RunMade& run : experiment.runs)
+    report.each_run.push_back(
+        {run.changes, run.switched, run.seconds, run.first_step_s, run.ended_s, run.step_ms});
   if (experiment.ranks > 1)
     report.notes.push_back(
         fmt::format("{} ranks: changes were made in all of them; losses are the first rank's, each having "

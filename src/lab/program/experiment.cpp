@@ -8,6 +8,9 @@
 #include <fmt/format.h>
 
 #include "core/clock.h"
+#include "lab/program/acceptance.h"
+#include "lab/program/run_noise.h"
+#include "lab/program/switching_session.h"
 
 namespace hone::lab {
 namespace {
@@ -15,14 +18,18 @@ namespace {
 // A speed-up must exceed so many standard errors. With all pairs on its side, that is taken for a gain without being one in
 // some 3 of 100 changes that change nothing (experiment_test.cpp).
 constexpr double kBeyondNoise = 2.5;
+// Two pairs are enough where both win so many standard errors, and so much of the step.
+constexpr double kFarBeyondNoise = 6, kLargeGain = 0.08;
+constexpr int kPairsOfLargeGain = 2;
 // A change whose first pair is so far below the least gain has had its chance.
 constexpr double kHopeless = 1;  // standard deviations of a pair
-// What runs differ by at least, where too few have been seen to tell.
-constexpr double kLeastNoise = 0.005;
-constexpr std::string_view kBudgetSpent = "the budget was spent before its turn (--budget)";
+// The whole has been measured well enough once two standard errors are this share of its gain, or of the step.
+constexpr double kPreciseGain = 0.2, kPreciseStep = 0.01;
 constexpr double kLeastPatience_s = 20, kMostPatience_s = 300;
-// Blocks begin where a run of the program would long have ended.
-constexpr double kFirstBlock = 2;
+// Orders are carried out where a run of the program would long have ended.
+constexpr double kFirstOrder = 2;
+// Runs that are kept back for all that was kept together: what it computes, and two pairs.
+constexpr int kFinalRuns = 4;
 
 class ProgramLoop {
  public:
@@ -34,52 +41,71 @@ class ProgramLoop {
     if (candidates_.empty()) return std::move(result_);
     HONE_CHECK(baseline());
     if (result_.why_nothing.empty()) {
+      HONE_CHECK(switch_within_runs());
       for (const Candidate& candidate : candidates_) HONE_CHECK(consider(candidate));
       HONE_CHECK(all_together());
     }
-    result_.noise = noise();
+    result_.unchanged = acceptance_.unchanged;
+    result_.again = acceptance_.again;
+    result_.noise = noise_.value();
     result_.seconds = spent();
     return std::move(result_);
   }
 
  private:
   double spent() const { return static_cast<double>(now_ns() - start_ns_) * 1e-9; }
+  double left_s() const { return options_.budget_s - spent(); }
   bool goes_on() { return !(result_.interrupted = result_.interrupted || !tell()); }
   bool tell() const {
     return !options_.progress || options_.progress(std::min(1.0, spent() / options_.budget_s), what_);
   }
   double run_s() const { return runs_s_.empty() ? 0 : median(runs_s_); }
   // What is left must hold so many runs, and of what was kept a pair of all together.
-  bool has_time_for(int runs) const {
-    return spent() + run_s() * (runs + (kept_.empty() ? 0 : 2)) <= options_.budget_s;
+  bool has_time_for(int runs) const { return run_s() * (runs + (kept_.empty() ? 0 : 2)) <= left_s(); }
+
+  Result<Trial> run_once(TrialRequest request) {
+    request.patience_s = patience();
+    const std::vector<std::string> changes = request.changes, switched = request.switched;
+    HONE_ASSIGN(Trial done, run_trial_(request));
+    result_.runs.push_back({changes, switched, done.seconds, done.first_step_s, done.ended_s, done.step_ms});
+    result_.ranks = std::max(result_.ranks, done.ranks);
+    last_.reset();
+    if (!done.measured()) return done;
+    runs_s_.push_back(done.seconds);
+    noise_.add(changes, done.step_ms);
+    if (changes.empty()) result_.unchanged_ms.push_back(done.step_ms);
+    last_ = LastRun{changes, done.step_ms};
+    return done;
   }
 
   // With a change that `tried` is about, which is ended early where it is dropped for what it did or computed.
   Result<Trial> trial(const std::vector<std::string>& changes, TriedChange* tried = nullptr) {
-    HONE_ASSIGN(Trial done, run_trial_({changes, {}, {}, worth_measuring(tried), patience()}));
-    ++result_.runs;
-    result_.ranks = std::max(result_.ranks, done.ranks);
-    if (!done.measured()) return done;
-    runs_s_.push_back(done.seconds);
-    if (changes.empty()) result_.unchanged_ms.push_back(done.step_ms);
-    return done;
+    TrialRequest request{changes};
+    if (tried != nullptr)
+      request.worth_measuring = [this, changes, tried](const Trial& so_far) {
+        return acceptance_.is_sound(so_far, changes, *tried);
+      };
+    return run_once(std::move(request));
   }
 
-  std::function<bool(const Trial&)> worth_measuring(TriedChange* tried) {
-    if (tried == nullptr) return {};
-    return [this, tried](const Trial& so_far) { return is_sound(so_far, *tried); };
+  // The step of the run before, where that had just these changes: half of a pair.
+  std::optional<double> last_step(const std::vector<std::string>& changes) {
+    if (!last_ || last_->changes != changes) return std::nullopt;
+    return last_->step_ms;
   }
 
   // The unchanged program takes what it takes; what is tried must not take more than is left.
   double patience() const {
-    return !runs_s_.empty() ? std::clamp(options_.budget_s - spent(), kLeastPatience_s, kMostPatience_s)
-                            : kMostPatience_s;
+    return !runs_s_.empty() ? std::clamp(left_s(), kLeastPatience_s, kMostPatience_s) : kMostPatience_s;
   }
 
-  // Two runs of the unchanged program: what it computes, and how far it differs from itself.
+  // Runs of the unchanged program: what it computes, and how far it differs from itself. The baseline is one of them.
   Status baseline() {
-    for (int i = 0; i < 2; ++i) {
-      what_ = fmt::format("the program as it is, run {} of 2", i + 1);
+    acceptance_.again = options_.observed.computed;
+    result_.ranks = std::max(result_.ranks, options_.observed.ranks);
+    const int runs = acceptance_.again.empty() ? 2 : 1;
+    for (int i = 0; i < runs; ++i) {
+      what_ = fmt::format("the program as it is, run {} of {}", i + 1, runs);
       HONE_ASSIGN(Trial done, trial({}));
       if (!done.measured()) {
         result_.failed_with = done.exit_status.value_or(0);
@@ -87,15 +113,13 @@ class ProgramLoop {
             fmt::format("the steps of the unchanged program could not be measured: {}", done.why_none);
         return {};
       }
-      unchanged_status_ = done.exit_status;
-      (i == 0 ? result_.unchanged : result_.again) = std::move(done.computed);
+      acceptance_.status = done.exit_status;
+      (i == 0 ? acceptance_.unchanged : acceptance_.again) = std::move(done.computed);
     }
-    note_spread(result_.unchanged_ms);
-    if (result_.unchanged.empty())
+    if (acceptance_.unchanged.empty())
       result_.why_nothing =
           "it goes backward from no loss, and its model returns nothing that could be compared: whether a "
-          "change "
-          "keeps its numbers cannot be told";
+          "change keeps its numbers cannot be told";
     return {};
   }
 
@@ -105,20 +129,148 @@ class ProgramLoop {
     return names;
   }
 
-  bool group_is_taken(const Change& change) const {
-    return !change.group.empty() && std::any_of(kept_.begin(), kept_.end(), [&](const std::string& name) {
-      return find_change(name)->group == change.group;
-    });
+  // Changes that can be switched, one after the other in one run, or in another where that has ended.
+  Status switch_within_runs() {
+    if (result_.ranks > 1) return {};  // which would have to switch together
+    std::vector<Candidate> queue = candidates_;
+    if (options_.unasked) {
+      const auto unasked = unasked_candidates(candidates_, options_.on_device);
+      queue.insert(queue.end(), unasked.begin(), unasked.end());
+    }
+    while (true) {
+      std::erase_if(queue, [this](const Candidate& each) {
+        return !can_be_switched(*each.change, kept_) || was_tried(*each.change);
+      });
+      const bool asked =
+          std::any_of(queue.begin(), queue.end(), [](const auto& each) { return !each.unasked; });
+      if (!asked || !goes_on() || left_s() < (1 + kFinalRuns) * run_s()) break;
+      HONE_ASSIGN(const bool any, switch_within_run(queue));
+      if (!any) break;
+    }
+    return compare_all_kept();
+  }
+
+  // False: nothing came of it.
+  Result<bool> switch_within_run(std::vector<Candidate>& queue) {
+    SwitchingOptions switching;
+    switching.least_gain = options_.least_gain;
+    switching.on_device = options_.on_device;
+    switching.patience_s = kFirstOrder * run_s() + kLeastPatience_s;
+    switching.left_s = [this] { return left_s() - kFinalRuns * run_s(); };
+    switching.goes_on = [this](const std::string& what) {
+      what_ = what;
+      return goes_on();
+    };
+    SwitchingSession session(queue, kept_, acceptance_, switching);
+    TrialRequest request{kept_, session.switched()};
+    request.direct = [&](const Trial& so_far, double seconds) { return session.direct(so_far, seconds); };
+    HONE_ASSIGN(const Trial done, run_once(std::move(request)));
+    session.finish(done);
+    result_.changes.insert(result_.changes.end(), session.tried().begin(), session.tried().end());
+    kept_ = session.kept();
+    queue = session.left();
+    return !session.tried().empty();
+  }
+
+  // What all that is kept computes from the start: in the run that switched, training had gone on for long.
+  Status compare_all_kept() {
+    if (kept_.empty()) return {};
+    what_ = "what all that is kept computes";
+    HONE_ASSIGN(
+        const Trial done,
+        run_once({kept_, {}, {}, [this](const Trial& so_far) { return !why_other_numbers(so_far, kept_); }}));
+    const auto why = why_other_numbers(done, kept_);
+    if (!why && (done.measured() || result_.interrupted)) return note_numbers(done);
+    return drop_by_numbers(kept_.size() == 1 ? why.value_or(std::pair(Outcome::kCrashed, done.why_none))
+                                             : std::pair(Outcome::kCrashed, std::string()));
+  }
+
+  // Nothing: its numbers are those of the unchanged program as far as they go.
+  std::optional<std::pair<Outcome, std::string>> why_other_numbers(
+      const Trial& done, const std::vector<std::string>& in_force) const {
+    if (acceptance_.has_failed(done))
+      return std::pair(Outcome::kCrashed, fmt::format("it ended with exit status {}", *done.exit_status));
+    if (done.computed.empty()) {
+      if (!done.exit_status && !done.measured()) return std::nullopt;  // not yet
+      return std::pair(Outcome::kOtherNumbers, std::string("neither losses nor outputs were seen with it"));
+    }
+    const SameNumbers numbers = acceptance_.compare(done, in_force);
+    if (numbers.same) return std::nullopt;
+    return std::pair(Outcome::kOtherNumbers, numbers.sentence);
+  }
+
+  Status note_numbers(const Trial& done) {
+    result_.numbers = acceptance_.compare(done, kept_);
+    result_.changed = done.computed;
+    for (TriedChange& tried : result_.changes) {
+      if (!is_kept(tried)) continue;
+      tried.numbers = result_.numbers;
+      tried.computed = done.computed;
+    }
+    return {};
+  }
+
+  // All of it together is not what it should be: one is put to another until one spoils it. `of_the_only`: why, where there is one.
+  Status drop_by_numbers(const std::pair<Outcome, std::string>& of_the_only) {
+    const std::vector<std::string> all = std::exchange(kept_, {});
+    std::vector<Candidate> dropped;
+    for (const std::string& name : all) {
+      std::optional<std::pair<Outcome, std::string>> why = of_the_only;
+      if (all.size() > 1) {
+        what_ = fmt::format("what it computes with {}", find_change(name)->title);
+        if (!goes_on() || left_s() < 0) {
+          why = std::pair(Outcome::kOtherNumbers,
+                          std::string("together with others it computes something else, and time was up "
+                                      "before it was known which of them does"));
+        } else {
+          const std::vector<std::string> with = kept_with(name);
+          HONE_ASSIGN(const Trial done, run_once({with, {}, {}, [](const Trial&) { return false; }}));
+          why = why_other_numbers(done, with);
+          if (!why && done.computed.empty()) why = std::pair(Outcome::kCrashed, done.why_none);
+          if (!why) note_numbers_of(name, done, with);
+        }
+      }
+      if (!why)
+        kept_.push_back(name);
+      else
+        dropped.push_back(drop(name, *why));
+    }
+    for (Candidate& each : dropped) {
+      each.change = find_change(each.change->instead);
+      if (each.change != nullptr && (options_.on_device || !each.change->of_devices))
+        HONE_CHECK(consider(each));
+    }
+    return {};
+  }
+
+  void note_numbers_of(const std::string& name, const Trial& done, const std::vector<std::string>& with) {
+    for (TriedChange& tried : result_.changes) {
+      if (tried.candidate.change->name != name) continue;
+      tried.numbers = acceptance_.compare(done, with);
+      tried.computed = done.computed;
+    }
+  }
+
+  Candidate drop(const std::string& name, const std::pair<Outcome, std::string>& why) {
+    const auto tried = std::find_if(result_.changes.begin(), result_.changes.end(),
+                                    [&](const auto& each) { return each.candidate.change->name == name; });
+    tried->outcome = why.first;
+    tried->why = why.second;
+    return tried->candidate;
+  }
+
+  bool is_kept(const TriedChange& tried) const {
+    return std::find(kept_.begin(), kept_.end(), tried.candidate.change->name) != kept_.end();
   }
 
   Status consider(Candidate candidate) {
     // What is to be tried instead takes the prediction along.
     while (candidate.change != nullptr) {
-      if (group_is_taken(*candidate.change) || was_tried(*candidate.change)) return {};
+      if (group_is_taken(*candidate.change, kept_) || was_tried(*candidate.change)) return {};
       HONE_ASSIGN(const TriedChange tried, try_change(candidate));
       result_.changes.push_back(tried);
       if (tried.outcome == Outcome::kKept) {
-        keep(tried);
+        kept_.emplace_back(tried.candidate.change->name);
         return {};
       }
       if (tried.outcome == Outcome::kNotTried || candidate.change->instead.empty()) return {};
@@ -128,8 +280,6 @@ class ProgramLoop {
     return {};
   }
 
-  void keep(const TriedChange& tried) { kept_.emplace_back(tried.candidate.change->name); }
-
   bool was_tried(const Change& change) const {
     return std::any_of(result_.changes.begin(), result_.changes.end(),
                        [&](const TriedChange& tried) { return tried.candidate.change == &change; });
@@ -138,183 +288,83 @@ class ProgramLoop {
   Result<TriedChange> try_change(const Candidate& candidate) {
     TriedChange tried;
     tried.candidate = candidate;
-    const bool switched = can_be_switched(*candidate.change);
-    if (!goes_on() || !has_time_for(switched ? 1 : 2)) {
+    if (!goes_on() || !has_time_for(2)) {
       tried.why = result_.interrupted ? "interrupted" : std::string(kBudgetSpent);
       return tried;
     }
     const std::string name(candidate.change->name);
-    if (switched) {
-      what_ = fmt::format("{}, switched off and on", candidate.change->title);
-      HONE_ASSIGN(const bool decided, try_switched(name, tried));
-      if (decided) return tried;
-      if (!has_time_for(2)) {
-        tried.why = std::string(kBudgetSpent);
-        return tried;
-      }
-    }
+    noise_.begin_phase();
     for (int pair = 0; pair < options_.most_pairs; ++pair) {
       what_ = fmt::format("{}, pair {} of runs", candidate.change->title, pair + 1);
       HONE_ASSIGN(const bool more, one_pair(name, pair, tried));
       if (!more) return tried;
       if (is_decided(tried.runs) || !has_time_for(2)) break;
     }
-    note_spread(tried.runs.before_ms);
     judge(tried);
     return tried;
   }
 
-  // What torch.compile has compiled would be compiled again at each switch.
-  bool can_be_switched(const Change& change) const {
-    return change.switches && std::none_of(kept_.begin(), kept_.end(), [](const std::string& name) {
-             return find_change(name)->group == "compile";
-           });
-  }
-
-  // In blocks of steps of one run. False: it could not be switched, and is to be tried in runs of its own.
-  Result<bool> try_switched(const std::string& name, TriedChange& tried) {
-    const double patience_s = patience(), least = options_.least_gain;
-    const double first_block_s = kFirstBlock * run_s() + kLeastPatience_s;
-    const auto enough = [&](const SwitchedBlocks& blocks, double seconds) {
-      if (blocks.with_ms.empty()) return seconds > first_block_s;
-      return judge_blocks({blocks.without_ms, blocks.with_ms, true}, least) != BlocksSay::kGoOn;
-    };
-    HONE_ASSIGN(const Trial done,
-                run_trial_({kept_with(name), name, enough, worth_measuring(&tried), patience_s}));
-    ++result_.runs;
-    if (!goes_on()) {
-      tried.why = "interrupted";
-      return true;
-    }
-    if (done.blocks.with_ms.size() < kFewestBlocks) {
-      const AppliedChange* said = done.said(name);
-      const bool made = said != nullptr && said->status == AppliedChange::Status::kApplied;
-      return (!made || done.exit_status.value_or(0) != 0) && !accept(done, tried);
-    }
-    if (!accept(done, tried)) return true;
-    tried.runs = {done.blocks.without_ms, done.blocks.with_ms, true};
-    judge_switched(tried);
-    return true;
-  }
-
-  void judge_switched(TriedChange& tried) {
-    const bool kept = judge_last_blocks(tried.runs, options_.least_gain) == BlocksSay::kFaster;
-    const Interval speedup = tried.runs.interval(noise());
-    tried.outcome = kept ? Outcome::kKept : Outcome::kNoGain;
-    tried.gain_ms = median(tried.runs.before_ms) * (1 - 1 / speedup.median);
-    tried.why =
-        fmt::format("{:.2f} times as fast ({:.2f} to {:.2f}) in {} pairs of blocks of steps of one run",
-                    speedup.median, speedup.low, speedup.high, tried.runs.before_ms.size());
-    if (!kept) tried.why += fmt::format("; {:.2f} would be worth a line", 1 + options_.least_gain);
-  }
-
-  // A pair of runs, in an order that alternates. False: the change is decided.
+  // A pair of runs, in an order that alternates; the run before the first is half of it where it can be. False: the change is decided.
   Result<bool> one_pair(const std::string& name, int pair, TriedChange& tried) {
-    std::optional<Trial> before, after;
+    std::optional<double> before_ms = pair == 0 ? last_step(kept_) : std::nullopt;
+    const std::optional<double> reused = before_ms;
+    std::optional<double> after_ms;
+    const auto is_clearly_slower = [&] {
+      return before_ms && after_ms && is_hopeless({{*before_ms}, {*after_ms}, false});
+    };
     for (const bool changed : {pair % 2 == 0, pair % 2 == 1}) {
-      HONE_ASSIGN(Trial done, changed ? trial(kept_with(name), &tried) : trial(kept_));
-      (changed ? after : before) = std::move(done);
-      if (changed && !accept(*after, tried)) return false;
-      if (result_.interrupted) {
+      // Of a machine that has got slower since no change is to blame: that takes another run.
+      if (!changed && before_ms && !is_clearly_slower()) continue;
+      const std::vector<std::string> in_force = changed ? kept_with(name) : kept_;
+      HONE_ASSIGN(const Trial done, changed ? trial(in_force, &tried) : trial(in_force));
+      if (changed && !acceptance_.accept(done, in_force, tried)) return false;
+      if (!goes_on()) {
         tried.why = "interrupted";
         return false;
       }
+      if (!done.measured()) {
+        tried.outcome = Outcome::kCrashed;
+        tried.why = "the program without it could not be measured this time: " + done.why_none;
+        return false;
+      }
+      (changed ? after_ms : before_ms) = done.step_ms;
     }
-    if (!before->measured()) {
-      tried.outcome = Outcome::kCrashed;
-      tried.why = "the program without it could not be measured this time: " + before->why_none;
-      return false;
-    }
-    tried.runs.before_ms.push_back(before->step_ms);
-    tried.runs.after_ms.push_back(after->step_ms / tried.candidate.change->samples);
+    if (before_ms == reused) noise_.add(kept_, *reused);
+    tried.runs.before_ms.push_back(*before_ms);
+    tried.runs.after_ms.push_back(*after_ms / tried.candidate.change->samples);
     return true;
   }
 
-  // The change was made, and its numbers are the same; else `tried` says what is not.
-  bool is_sound(const Trial& done, TriedChange& tried) {
-    const std::string name(tried.candidate.change->name);
-    const AppliedChange* said = done.said(name);
-    if (said == nullptr || said->status != AppliedChange::Status::kApplied) {
-      tried.outcome = said != nullptr && said->status == AppliedChange::Status::kFailed ? Outcome::kCrashed
-                                                                                        : Outcome::kRefused;
-      tried.why = said != nullptr ? said->text : "the program does nothing that it would change";
-      return false;
-    }
-    tried.text = said->text;
-    tried.edits.clear();
-    for (const AppliedChange& each : done.changes)
-      if (each.name == name && each.edit) tried.edits.push_back(*each.edit);
-    if (tried.candidate.change->effect == Effect::kTraining) return true;
-    if (done.computed.empty()) return true;  // it may have ended before; accept() tells
-    tried.numbers = compare_numbers(result_.unchanged, result_.again, done.computed, effect_of(done, name));
-    tried.computed = done.computed;
-    if (tried.numbers.same) return true;
-    tried.outcome = Outcome::kOtherNumbers;
-    tried.why = tried.numbers.sentence;
-    return false;
+  double standard_error(std::size_t pairs) const {
+    return noise_.value() * std::sqrt(2 / static_cast<double>(pairs));
   }
-
-  // Whether a run with the change tells anything of its time.
-  bool accept(const Trial& done, TriedChange& tried) {
-    if (!is_sound(done, tried)) return false;
-    if (!done.measured() && done.blocks.with_ms.empty()) {
-      tried.outcome = Outcome::kCrashed;
-      tried.why = done.why_none;
-      return false;
-    }
-    // One that fails is not to be had for being quick.
-    if (done.exit_status.value_or(0) != 0 && done.exit_status != unchanged_status_) {
-      tried.outcome = Outcome::kCrashed;
-      tried.why = fmt::format("it ended with exit status {}", *done.exit_status);
-      return false;
-    }
-    if (!done.computed.empty() || tried.candidate.change->effect == Effect::kTraining) return true;
-    tried.outcome = Outcome::kOtherNumbers;
-    tried.why = "neither losses nor outputs were seen with the change";
-    return false;
-  }
-
-  // The widest of what is kept and this one, as they said in a run.
-  Effect effect_of(const Trial& done, const std::string& name = {}) const {
-    Effect widest = Effect::kNone;
-    for (const std::string& each : kept_with(name)) {
-      const AppliedChange* said = done.said(each);
-      widest = std::max(widest, said != nullptr && said->draws ? Effect::kOrder : find_change(each)->effect);
-    }
-    return widest;
-  }
-
-  // Of the logarithms of steps of the same program in several runs.
-  void note_spread(const std::vector<double>& step_ms) {
-    if (step_ms.size() < 2) return;
-    double mean = 0, squares = 0;
-    for (const double ms : step_ms) mean += std::log(ms) / static_cast<double>(step_ms.size());
-    for (const double ms : step_ms) squares += (std::log(ms) - mean) * (std::log(ms) - mean);
-    squares_ += squares;
-    freedom_ += static_cast<double>(step_ms.size() - 1);
-  }
-  double noise() const { return std::max(kLeastNoise, freedom_ > 0 ? std::sqrt(squares_ / freedom_) : 0); }
-
   double least_speedup(std::size_t pairs) const {
-    const double error = noise() * std::sqrt(2 / static_cast<double>(pairs));
-    return std::exp(std::max(std::log1p(options_.least_gain), kBeyondNoise * error));
+    const bool few = static_cast<int>(pairs) < options_.fewest_pairs;
+    const double least = std::log1p(few ? kLargeGain : options_.least_gain);
+    return std::exp(std::max(least, (few ? kFarBeyondNoise : kBeyondNoise) * standard_error(pairs)));
   }
 
+  bool is_hopeless(const PairedRuns& runs) const {
+    return std::log(runs.speedup()) <
+           std::log1p(options_.least_gain) - kHopeless * standard_error(runs.before_ms.size());
+  }
+  bool is_sure(const PairedRuns& runs) const {
+    const std::size_t pairs = runs.before_ms.size();
+    return static_cast<int>(pairs) >= kPairsOfLargeGain && runs.least_speedup() > 1 &&
+           runs.speedup() >= least_speedup(pairs);
+  }
   // More pairs could not change what is said, or would hardly.
   bool is_decided(const PairedRuns& runs) const {
-    const double gain = std::log(runs.speedup()), least = std::log1p(options_.least_gain);
-    const std::size_t pairs = runs.before_ms.size();
-    if (gain < least - kHopeless * noise() * std::sqrt(2 / static_cast<double>(pairs))) return true;
-    return static_cast<int>(pairs) >= options_.fewest_pairs &&
-           (gain < least || (runs.speedup() >= least_speedup(pairs) && runs.least_speedup() > 1));
+    return is_hopeless(runs) || is_sure(runs) ||
+           (static_cast<int>(runs.before_ms.size()) >= options_.fewest_pairs &&
+            runs.speedup() < 1 + options_.least_gain);
   }
 
   void judge(TriedChange& tried) {
     const double speedup = tried.runs.speedup();
     tried.gain_ms = median(tried.runs.before_ms) - median(tried.runs.after_ms);
     const std::size_t pairs = tried.runs.before_ms.size();
-    const bool sure = tried.runs.least_speedup() > 1 && pairs > 1;
-    if (speedup >= least_speedup(pairs) && sure) {
+    if (is_sure(tried.runs)) {
       const bool other_training = tried.candidate.change->effect == Effect::kTraining;
       tried.outcome = other_training ? Outcome::kOffered : Outcome::kKept;
       tried.why =
@@ -323,8 +373,7 @@ class ProgramLoop {
       if (other_training)
         tried.why += fmt::format(
             ", a sample: {}. It trains otherwise, so losses cannot be compared, and the learning rate may "
-            "have to follow; "
-            "yours to decide",
+            "have to follow; yours to decide",
             tried.text);
       return;
     }
@@ -352,36 +401,65 @@ class ProgramLoop {
     return false;
   }
 
+  bool is_precise(const PairedRuns& runs) const {
+    const std::size_t pairs = runs.before_ms.size();
+    return static_cast<int>(pairs) >= kPairsOfLargeGain &&
+           2 * standard_error(pairs) < std::max(kPreciseStep, kPreciseGain * std::log(runs.speedup()));
+  }
+
   Status all_together() {
     if (kept_.empty() || is_measured_already()) return {};
+    noise_.begin_phase();
     for (int pair = 0; pair < options_.fewest_pairs && goes_on(); ++pair) {
-      if (!has_time_for(0)) break;
+      if (is_precise(result_.together)) break;
+      // The first is worth a run too many: without it nothing is known of the whole.
+      if (pair > 0 && left_s() < 2 * run_s()) break;
       what_ = fmt::format("all that was kept, pair {} of {}", pair + 1, options_.fewest_pairs);
-      double before = 0, after = 0;
-      for (const bool changed : {pair % 2 == 1, pair % 2 == 0}) {
-        HONE_ASSIGN(const Trial done, trial(changed ? kept_ : std::vector<std::string>{}));
-        (changed ? after : before) = done.step_ms;
-        if (!changed) continue;
-        result_.numbers = compare_numbers(result_.unchanged, result_.again, done.computed, effect_of(done));
-        result_.changed = done.computed;
-      }
-      if (before <= 0 || after <= 0) continue;
-      result_.together.before_ms.push_back(before);
-      result_.together.after_ms.push_back(after);
+      HONE_CHECK(one_pair_of_all(pair));
     }
     return {};
   }
+
+  Status one_pair_of_all(int pair) {
+    const std::vector<std::string> nothing;
+    std::optional<double> before, after;
+    if (pair == 0) {
+      before = last_step(nothing);
+      after = last_step(kept_);
+      if (before) noise_.add(nothing, *before);
+      if (after) noise_.add(kept_, *after);
+    }
+    for (const bool changed : {pair % 2 == 1, pair % 2 == 0}) {
+      std::optional<double>& step_ms = changed ? after : before;
+      if (step_ms) continue;
+      HONE_ASSIGN(const Trial done, trial(changed ? kept_ : nothing));
+      if (done.measured()) step_ms = done.step_ms;
+      if (!changed) continue;
+      result_.numbers = acceptance_.compare(done, kept_);
+      result_.changed = done.computed;
+    }
+    if (!before || !after) return {};
+    result_.together.before_ms.push_back(*before);
+    result_.together.after_ms.push_back(*after);
+    return {};
+  }
+
+  struct LastRun {
+    std::vector<std::string> changes;
+    double step_ms = 0;
+  };
 
   const std::vector<Candidate>& candidates_;
   const RunTrial& run_trial_;
   const ProgramExperimentOptions& options_;
   const int64_t start_ns_ = now_ns();
   ProgramExperiment result_;
+  Acceptance acceptance_;
+  RunNoise noise_;
   std::vector<std::string> kept_;
-  std::optional<int> unchanged_status_;
   std::string what_;
-  std::vector<double> runs_s_;        // that were measured
-  double squares_ = 0, freedom_ = 0;  // of the noise
+  std::vector<double> runs_s_;  // that were measured
+  std::optional<LastRun> last_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.h"
@@ -18,8 +19,8 @@ namespace hone::lab {
 // One run of the program.
 struct TrialRequest {
   std::vector<std::string> changes;
-  std::string switched = {};  // and until when, as TrialOptions
-  std::function<bool(const SwitchedBlocks&, double seconds)> enough = {};
+  std::vector<std::string> switched = {};  // as TrialOptions
+  Direct direct = {};
   std::function<bool(const Trial&)> worth_measuring = {};
   double patience_s = 300;
 };
@@ -29,7 +30,10 @@ struct ProgramExperimentOptions {
   double budget_s = 900;
   int fewest_pairs = 3, most_pairs = 6;  // of runs, for a change that seems to win
   bool on_device = true;                 // the program uses one
-  double least_gain = 0.02;              // of the step: less is not worth a line
+  bool unasked = true;                   // look at what no finding advises, too (change.h)
+  // What a run of the unchanged program has shown already: the baseline. Without losses and outputs: nothing.
+  Trial observed = {};
+  double least_gain = 0.02;  // of the step: less is not worth a line
   // Told what is being done and how far it is; false: stop.
   std::function<bool(double fraction, const std::string& what)> progress;
 };
@@ -44,6 +48,8 @@ enum class Outcome {
   kNotTried,      // the budget was spent
 };
 
+inline constexpr std::string_view kBudgetSpent = "the budget was spent before its turn (--budget)";
+
 struct TriedChange {
   Candidate candidate;
   Outcome outcome = Outcome::kNotTried;
@@ -56,6 +62,14 @@ struct TriedChange {
   std::vector<Edit> edits;
 };
 
+// One run, for who asks where the time went.
+struct RunMade {
+  std::vector<std::string> changes;   // in force from its start
+  std::vector<std::string> switched;  // and those that were switched in it
+  double seconds = 0, first_step_s = 0, ended_s = 0;
+  double step_ms = 0;  // 0: not measured
+};
+
 struct ProgramExperiment {
   std::vector<double> unchanged_ms;  // the step of the unchanged program, a run each
   double noise = 0;                  // standard deviation of the step from run to run, as a share
@@ -64,7 +78,7 @@ struct ProgramExperiment {
   SameNumbers numbers;
   Computed unchanged, again;  // by two runs of the unchanged program
   Computed changed;           // with all that was kept
-  int runs = 0;               // of the program
+  std::vector<RunMade> runs;  // of the program
   int ranks = 1;              // that it consists of
   std::string why_nothing;    // nothing could be tried
   int failed_with = 0;        // exit status of the unchanged program, where that is why; 0: it did not fail

@@ -18,55 +18,79 @@ struct MadeUpProgram {
   std::set<std::string> refused = {}, crashing = {};
   std::set<std::string> scattering = {}, drawing = {};  // whose losses go up and down; which say so
   bool can_be_switched = true;
-  double drift = 0;  // of a block, as a share: the machine gets slower and faster
+  double drift = 0;        // of a block, as a share: the machine gets slower and faster
+  int most_blocks = 1000;  // of a run: then it ends by itself
   std::mt19937 random{1};
   int runs = 0;
 
   double wobble() { return std::exp(noise * std::normal_distribution<double>()(random)); }
 
-  // Blocks of a run that is `ms` a step with everything in force.
-  void add_blocks(const TrialRequest& request, double ms, Trial& trial) {
-    const auto found = factors.find(request.switched);
-    const double factor = found == factors.end() ? 1 : found->second;
+  double step_with(const std::vector<std::string>& changes) const {
+    double ms = step_ms;
+    for (const std::string& change : changes)
+      if (factors.contains(change)) ms *= factors.at(change);
+    return ms;
+  }
+
+  void say(const std::vector<std::string>& changes, Trial& trial) const {
+    for (const std::string& change : changes) {
+      const auto status =
+          refused.contains(change) ? AppliedChange::Status::kRefused : AppliedChange::Status::kApplied;
+      trial.changes.push_back(
+          {change, status, "said by " + change, std::nullopt, 0, drawing.contains(change)});
+    }
+  }
+
+  // Pairs of blocks as they are ordered, of a run in which something crashes where it is switched on.
+  void switch_as_ordered(const TrialRequest& request, Trial& trial) {
     const double phase = std::uniform_real_distribution<double>(0, 6.28)(random);
-    std::vector<double>*with = &trial.blocks.with_ms, *without = &trial.blocks.without_ms;
-    for (int pair = 0; pair < 100 && !request.enough(trial.blocks, 1); ++pair) {
+    trial.carries_out_orders = can_be_switched;
+    say(request.switched, trial);
+    for (int pair = 0; pair < most_blocks; ++pair) {
+      const auto order = request.direct(trial, trial.seconds);
+      if (!order) return;
+      trial.seconds += 0.6;
+      if (order->number == 0) continue;
+      if (crashing.contains(order->tried)) {
+        trial.exit_status = 1;
+        return;
+      }
+      std::vector<std::string> in_force = request.changes;
+      for (const std::string& each : order->in_force)
+        if (std::find(in_force.begin(), in_force.end(), each) == in_force.end()) in_force.push_back(each);
+      const double without = step_with(in_force), with = step_with({order->tried}) / step_ms * without;
+      SwitchedBlocks& blocks = trial.blocks[order->number];
       const bool with_first = random() % 2 == 0;
       for (int i = 0; i < 2; ++i) {
         const double now = std::exp(drift * std::sin(phase + 0.3 * (2 * pair + i))) * wobble();
         if ((i == 0) == with_first)
-          with->push_back(ms * now);
+          blocks.with_ms.push_back(with * now);
         else
-          without->push_back(ms / factor * now);
+          blocks.without_ms.push_back(without * now);
       }
     }
+    trial.exit_status = 0;
   }
 
   RunTrial runner() {
     return [this](const TrialRequest& request) -> Result<Trial> {
-      const std::vector<std::string>& changes = request.changes;
       ++runs;
       Trial trial;
-      double ms = step_ms * wobble(), loss = 0;
+      say(request.changes, trial);
+      double loss = 0;
       bool scatter = false;
-      for (const std::string& change : changes) {
-        if (factors.contains(change)) ms *= factors.at(change);
+      for (const std::string& change : request.changes) {
         if (losses.contains(change)) loss += losses.at(change);
-        const auto status =
-            refused.contains(change) ? AppliedChange::Status::kRefused : AppliedChange::Status::kApplied;
-        trial.changes.push_back(
-            {change, status, "said by " + change, std::nullopt, 0, drawing.contains(change)});
         scatter = scatter || scattering.contains(change);
         if (!crashing.contains(change)) continue;
         trial.why_none = "it ended before it had marked two steps with exit status 1";
         trial.exit_status = 1;
         return trial;
       }
-      const auto said = trial.said(request.switched);
       if (request.switched.empty())
-        trial.step_ms = ms;
-      else if (can_be_switched && said != nullptr && said->status == AppliedChange::Status::kApplied)
-        add_blocks(request, ms, trial);
+        trial.step_ms = step_with(request.changes) * wobble();
+      else
+        switch_as_ordered(request, trial);
       for (int i = 0; i < 10; ++i)
         trial.computed.losses.push_back(2.0 - 0.1 * i + loss + (scatter ? (i % 2 == 0 ? 0.2 : -0.2) : 0));
       return trial;
@@ -81,7 +105,9 @@ std::vector<Candidate> of(const std::vector<std::string>& names) {
 }
 
 ProgramExperiment run(MadeUpProgram& program, const std::vector<std::string>& names) {
-  auto result = run_program_experiment(of(names), program.runner(), {});
+  ProgramExperimentOptions options;
+  options.unasked = false;
+  auto result = run_program_experiment(of(names), program.runner(), options);
   EXPECT_TRUE(result.ok());
   return std::move(*result);
 }
@@ -118,10 +144,10 @@ TEST(ProgramLoop, GoesOnAfterCrashesAndRefusalsAndSaysWhy) {
   program.refused = {"channels_last"};
   const ProgramExperiment result = run(program, {"compile", "channels_last"});
   ASSERT_EQ(result.changes.size(), 2u);
-  EXPECT_EQ(result.changes[0].outcome, Outcome::kCrashed);
-  EXPECT_THAT(result.changes[0].why, HasSubstr("exit status 1"));
-  EXPECT_EQ(result.changes[1].outcome, Outcome::kRefused);
-  EXPECT_EQ(result.changes[1].why, "said by channels_last");
+  EXPECT_EQ(result.changes[0].outcome, Outcome::kRefused);
+  EXPECT_EQ(result.changes[0].why, "said by channels_last");
+  EXPECT_EQ(result.changes[1].outcome, Outcome::kCrashed);
+  EXPECT_THAT(result.changes[1].why, HasSubstr("exit status 1"));
   EXPECT_TRUE(result.together.before_ms.empty());
 }
 
@@ -176,17 +202,17 @@ TEST(ProgramLoop, TakesNoMoreTimeThanItIsGiven) {
 
 TEST(ProgramLoop, CallsUndecidedWhatThereWasNoTimeToDecide) {
   MadeUpProgram program;
-  program.factors = {{"channels_last", 0.7}};
+  program.factors = {{"workers", 0.95}};
   const RunTrial made_up = program.runner();
   const RunTrial slow = [&](const TrialRequest& request) {
     auto trial = made_up(request);
     trial->seconds = program.runs <= 2 ? 1 : 1e6;
     return trial;
   };
-  const auto result = run_program_experiment(of({"channels_last"}), slow, {});
+  const auto result = run_program_experiment(of({"workers"}), slow, {});
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->changes[0].outcome, Outcome::kNotTried);
-  EXPECT_THAT(result->changes[0].why, HasSubstr("times as fast in 1 pair of runs, too few to tell"));
+  EXPECT_THAT(result->changes[0].why, HasSubstr("times as fast in 2 pairs of runs, too few to tell"));
 }
 
 // The promise of the product: of changes that change nothing, at most 2 of 40 are kept.
@@ -229,16 +255,91 @@ TEST(ProgramLoop, KeepsHardlyAnythingThatChangesNothingWhenSwitched) {
   }
 }
 
+// A start of the program is what costs most.
+TEST(ProgramLoop, TriesAllThatCanBeSwitchedInOneRun) {
+  MadeUpProgram program;
+  program.factors = {{"autocast_bf16", 0.7}, {"compile", 0.8}, {"channels_last", 0.9}};
+  const ProgramExperiment result = run(program, {"compile", "autocast_bf16", "set_to_none", "channels_last"});
+  ASSERT_EQ(result.changes.size(), 4u);
+  EXPECT_EQ(result.changes.back().candidate.change->name, "compile") << "nothing is switched after it";
+  EXPECT_EQ(program.runs, 2 + 1 + 1 + 3);
+  EXPECT_NEAR(result.together.speedup(), 1 / (0.7 * 0.8 * 0.9), 0.1);
+  for (const TriedChange& tried : result.changes) {
+    EXPECT_TRUE(tried.runs.within_one_run);
+    EXPECT_EQ(tried.numbers.steps, tried.outcome == Outcome::kKept ? 10 : 0);
+  }
+}
+
+TEST(ProgramLoop, FindsTheOneOfAllKeptThatSpoilsTheNumbers) {
+  MadeUpProgram program;
+  program.factors = {{"autocast_bf16", 0.7}, {"set_to_none", 0.9}, {"channels_last", 0.9}, {"tf32", 0.8}};
+  program.losses = {{"autocast_bf16", 0.3}};
+  const ProgramExperiment result = run(program, {"channels_last", "autocast_bf16", "set_to_none"});
+  ASSERT_EQ(result.changes.size(), 4u);
+  EXPECT_EQ(result.changes[0].outcome, Outcome::kKept);
+  EXPECT_EQ(result.changes[1].outcome, Outcome::kOtherNumbers);
+  EXPECT_EQ(result.changes[2].outcome, Outcome::kKept);
+  EXPECT_EQ(result.changes[3].candidate.change->name, "tf32");
+  EXPECT_EQ(result.changes[3].outcome, Outcome::kKept);
+  EXPECT_TRUE(result.numbers.same);
+}
+
+TEST(ProgramLoop, GoesOnInAnotherRunAfterAChangeThatCrashesWhenItIsSwitchedOn) {
+  MadeUpProgram program;
+  program.factors = {{"set_to_none", 0.8}};
+  program.crashing = {"channels_last"};
+  const ProgramExperiment result = run(program, {"channels_last", "set_to_none"});
+  ASSERT_EQ(result.changes.size(), 2u);
+  EXPECT_EQ(result.changes[0].outcome, Outcome::kCrashed);
+  EXPECT_EQ(result.changes[1].outcome, Outcome::kKept);
+  EXPECT_TRUE(result.changes[1].runs.within_one_run);
+}
+
+TEST(ProgramLoop, GoesOnInAnotherRunWhereTheProgramHasEndedByItself) {
+  MadeUpProgram program;
+  program.most_blocks = 10;
+  program.factors = {{"set_to_none", 0.8}, {"channels_last", 0.8}};
+  const ProgramExperiment result = run(program, {"channels_last", "set_to_none"});
+  ASSERT_EQ(result.changes.size(), 2u);
+  for (const TriedChange& tried : result.changes) {
+    EXPECT_EQ(tried.outcome, Outcome::kKept);
+    EXPECT_TRUE(tried.runs.within_one_run);
+  }
+}
+
+TEST(ProgramLoop, TakesTheBaselineForOneOfTheRunsOfTheUnchangedProgram) {
+  MadeUpProgram program;
+  program.factors = {{"set_to_none", 0.8}};
+  ProgramExperimentOptions options;
+  options.unasked = false;
+  for (int i = 0; i < 10; ++i) options.observed.computed.losses.push_back(2.0 - 0.1 * i);
+  const auto result = run_program_experiment(of({"set_to_none"}), program.runner(), options);
+  EXPECT_EQ(result->changes[0].outcome, Outcome::kKept);
+  EXPECT_EQ(result->again.losses.size(), 10u);
+  EXPECT_EQ(program.runs, 1 + 1 + 1 + 3);
+}
+
+TEST(ProgramLoop, LooksAtWhatNoFindingAdvisesWhereChangesAreSwitchedAnyway) {
+  MadeUpProgram program;
+  program.factors = {{"channels_last", 0.8}};
+  program.refused = {"fused_optimizer"};
+  const auto result = run_program_experiment(of({"set_to_none"}), program.runner(), {});
+  ASSERT_EQ(result->changes.size(), 4u) << "set_to_none, autocast and, instead, tf32, channels_last";
+  EXPECT_EQ(result->changes.back().candidate.change->name, "channels_last");
+  EXPECT_EQ(result->changes.back().outcome, Outcome::kKept);
+  EXPECT_EQ(result->changes.back().candidate.predicted_gain_ms, 0);
+}
+
 TEST(ProgramLoop, SwitchesInOneRunWhatCanBeSwitched) {
   MadeUpProgram program;
-  program.drift = 0.3;
+  program.drift = 0.1;
   program.factors = {{"autocast_bf16", 0.9}};
   const ProgramExperiment result = run(program, {"autocast_bf16"});
   ASSERT_EQ(result.changes.size(), 1u);
   EXPECT_EQ(result.changes[0].outcome, Outcome::kKept);
   EXPECT_TRUE(result.changes[0].runs.within_one_run);
   EXPECT_NEAR(result.changes[0].runs.speedup(), 1 / 0.9, 0.03) << "whatever the machine does meanwhile";
-  EXPECT_EQ(program.runs, 2 + 1 + 6) << "as it is, switched, all together";
+  EXPECT_EQ(program.runs, 2 + 1 + 1 + 5) << "as it is, switched, what it computes, all together";
 }
 
 TEST(ProgramLoop, TriesInRunsOfItsOwnWhatCouldNotBeSwitched) {
@@ -253,17 +354,18 @@ TEST(ProgramLoop, TriesInRunsOfItsOwnWhatCouldNotBeSwitched) {
 // What is compiled would be compiled again at each switch.
 TEST(ProgramLoop, SwitchesNothingOnceTheModelIsCompiled) {
   MadeUpProgram program;
-  program.factors = {{"compile", 0.6}, {"set_to_none", 0.8}};
-  const ProgramExperiment result = run(program, {"compile", "set_to_none"});
-  ASSERT_EQ(result.changes.size(), 2u);
-  EXPECT_EQ(result.changes[1].outcome, Outcome::kKept);
-  EXPECT_FALSE(result.changes[1].runs.within_one_run);
+  program.factors = {{"compile", 0.6}};
+  const ProgramExperiment result = run(program, {"compile", "set_to_none", "workers"});
+  ASSERT_EQ(result.changes.size(), 3u);
+  EXPECT_EQ(result.changes[1].candidate.change->name, "compile");
+  EXPECT_EQ(result.changes[2].candidate.change->name, "workers");
+  EXPECT_FALSE(result.changes[2].runs.within_one_run);
 }
 
 TEST(ProgramLoop, DropsWhatIsClearlySlowerAfterOnePair) {
   MadeUpProgram program;
-  program.factors = {{"channels_last", 1.5}};
-  const ProgramExperiment result = run(program, {"channels_last"});
+  program.factors = {{"workers", 1.5}};
+  const ProgramExperiment result = run(program, {"workers"});
   EXPECT_EQ(result.changes[0].outcome, Outcome::kNoGain);
   EXPECT_EQ(program.runs, 2 + 2);
 }
@@ -271,14 +373,14 @@ TEST(ProgramLoop, DropsWhatIsClearlySlowerAfterOnePair) {
 // The machine has got ten times as slow since the program ran as it is: only pairs can tell.
 TEST(ProgramLoop, BlamesNoChangeForAMachineThatGotSlower) {
   MadeUpProgram program;
-  program.factors = {{"channels_last", 0.7}};
+  program.factors = {{"workers", 0.7}};
   const RunTrial made_up = program.runner();
   const RunTrial slower = [&](const TrialRequest& request) {
     auto trial = made_up(request);
     if (program.runs > 2) trial->step_ms *= 10;
     return trial;
   };
-  const auto result = run_program_experiment(of({"channels_last"}), slower, {});
+  const auto result = run_program_experiment(of({"workers"}), slower, {});
   EXPECT_EQ(result->changes[0].outcome, Outcome::kKept);
 }
 
@@ -298,16 +400,16 @@ TEST(ProgramLoop, TriesNothingOfDevicesInsteadOnTheCpu) {
   MadeUpProgram program;
   program.losses = {{"autocast_bf16", 1}};
   ProgramExperimentOptions options;
-  options.on_device = false;
+  options.on_device = options.unasked = false;
   const auto result = run_program_experiment(of({"autocast_bf16"}), program.runner(), options);
   EXPECT_EQ(result->changes.size(), 1u);
 }
 
 TEST(ProgramLoop, MeasuresAsAWholeNoSecondTimeWhatWasMeasuredAgainstTheUnchangedProgram) {
   MadeUpProgram program;
-  program.factors = {{"channels_last", 0.6}};
-  const ProgramExperiment result = run(program, {"channels_last"});
-  EXPECT_EQ(program.runs, 2 + 6);
+  program.factors = {{"workers", 0.6}};
+  const ProgramExperiment result = run(program, {"workers"});
+  EXPECT_EQ(program.runs, 2 + 3) << "two pairs, of which the second unchanged run is half of one";
   EXPECT_EQ(result.together.before_ms, result.changes[0].runs.before_ms);
   EXPECT_EQ(result.changed.losses.size(), 10u);
 }

@@ -11,7 +11,8 @@ struct Look {
   std::size_t pairs;
   double level;  // of the interval
 };
-constexpr Look kLooks[] = {{8, 0.98}, {16, 0.97}, {24, 0.97}};
+// The first is all that six pairs can say: each of them on one side.
+constexpr Look kLooks[] = {{6, 0.968}, {12, 0.98}, {24, 0.97}};
 constexpr double kLastLevel = 0.95;
 
 std::vector<double> log_ratios(const std::vector<double>& before, const std::vector<double>& after) {

@@ -20,8 +20,8 @@ struct PairedRuns {
   Interval interval(double noise, double level = 0.95) const;
 };
 
-// Whether blocks of one run are enough, and what they say. The test looks after 8, 16 and 24 pairs; the error that each look
-// allows adds up to less than 4 % of changes that change nothing (experiment_test.cpp).
+// Whether blocks of one run are enough, and what they say. The test looks after 6, 12 and 24 pairs; the error that each look
+// allows adds up to some 4 % of changes that change nothing (experiment_test.cpp).
 enum class BlocksSay { kGoOn, kFaster, kNotFaster };
 // `runs` may hold more pairs than the look is at. `least_gain` is a share of the step that is worth a line.
 BlocksSay judge_blocks(const PairedRuns& runs, double least_gain);

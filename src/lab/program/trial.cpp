@@ -20,6 +20,7 @@ using Json = nlohmann::json;
 constexpr const char* kRequestVariable = "HONE_APPLY";  // of python/hone_apply
 constexpr const char* kRequestFile = "apply.json";
 constexpr const char* kLogFile = "apply.jsonl";
+constexpr const char* kOrdersFile = "orders.json";
 constexpr std::size_t kStretch = 10;  // steps
 
 std::optional<Edit> edit_of(const Json& entry) {
@@ -37,11 +38,10 @@ AppliedChange::Status status_of(const std::string& text) {
 }
 
 // Of each pair the second comes when the first is there.
-void read_block(const Json& entry, SwitchedBlocks& blocks) {
-  if (entry["block"].is_null())
-    blocks = {};
-  else
-    (entry.value("on", false) ? blocks.with_ms : blocks.without_ms).push_back(entry.value("ms", 0.0));
+void read_block(const Json& entry, Trial& trial) {
+  if (entry["block"].is_null()) return trial.blocks.clear();
+  SwitchedBlocks& blocks = trial.blocks[entry.value("order", 0)];
+  (entry.value("on", false) ? blocks.with_ms : blocks.without_ms).push_back(entry.value("ms", 0.0));
 }
 
 void drop_half_pair(SwitchedBlocks& blocks) {
@@ -62,23 +62,56 @@ void read_entry(const Json& entry, Trial& trial) {
   const int rank = entry.value("rank", 0);
   trial.ranks = std::max(trial.ranks, entry.value("ranks", 1));
   if (rank == 0) read_computed(entry, trial.computed);
-  if (entry.contains("block")) read_block(entry, trial.blocks);
+  if (entry.contains("block")) read_block(entry, trial);
+  if (entry.value("ready", false)) trial.carries_out_orders = true;
   if (!entry.contains("change")) return;
   trial.changes.push_back({entry.value("change", ""), status_of(entry.value("status", "")),
                            entry.value("text", ""), rank == 0 ? edit_of(entry) : std::nullopt, rank,
                            entry.value("draws", false)});
 }
 
-Status write_request(const TrialOptions& options) {
+Status write_request(const TrialOptions& options, const StepCounts& counts) {
   Json request = {{"changes", options.changes},
                   {"seed", options.seed},
-                  {"losses", options.compared_steps},
+                  {"losses", counts.compared},
                   {"log", std::filesystem::absolute(options.folder / kLogFile).string()}};
   if (!options.switched.empty())
-    request["switch"] = {
-        {"change", options.switched}, {"after", options.compared_steps + 1}, {"seed", options.seed}};
+    request["switch"] = {{"changes", options.switched},
+                         {"orders", std::filesystem::absolute(options.folder / kOrdersFile).string()},
+                         {"after", counts.compared + 1},
+                         {"fewest_steps", counts.block},
+                         {"settle_steps", counts.settle},
+                         {"seed", options.seed}};
   return write_file((options.folder / kRequestFile).string(), request.dump());
 }
+
+std::vector<std::pair<std::string, std::string>> request_environment(const std::filesystem::path& folder) {
+  return {{kRequestVariable, std::filesystem::absolute(folder / kRequestFile).string()}};
+}
+
+Status write_order(const TrialOptions& options, const SwitchOrder& order) {
+  const Json text = {{"number", order.number}, {"try", order.tried}, {"in_force", order.in_force}};
+  return write_file((options.folder / kOrdersFile).string(), text.dump());
+}
+
+// Asks for orders and hands them on. True: the run has done its work.
+class Director {
+ public:
+  explicit Director(const TrialOptions& options) : options_(options) {}
+
+  bool is_done(const Trial& so_far) {
+    const auto order = options_.direct(so_far, static_cast<double>(now_ns() - start_ns_) * 1e-9);
+    if (!order) return true;
+    if (order->number == given_) return false;
+    given_ = order->number;
+    return !write_order(options_, *order).ok();
+  }
+
+ private:
+  const TrialOptions& options_;
+  const int64_t start_ns_ = now_ns();
+  int given_ = 0;
+};
 
 }  // namespace
 
@@ -92,6 +125,13 @@ const AppliedChange* Trial::said(const std::string& change) const {
   for (const auto& [rank, each] : last)
     if (each->status != AppliedChange::Status::kApplied) return each;
   return last.empty() ? nullptr : last.begin()->second;
+}
+
+StepCounts step_counts(double expected_step_ms) {
+  constexpr double kLong_ms = 150, kVeryLong_ms = 400;
+  if (expected_step_ms > kVeryLong_ms) return {5, 5, 1, 1};
+  if (expected_step_ms > kLong_ms) return {10, 8, 2, 1};
+  return {};
 }
 
 double typical_step(const std::vector<double>& steps_ms) {
@@ -116,38 +156,44 @@ void read_applied(const std::string& log, Trial& trial) {
     } catch (const Json::exception&) {
     }
   }
-  drop_half_pair(trial.blocks);
+  for (auto& [order, blocks] : trial.blocks) drop_half_pair(blocks);
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> watch_what_is_computed(
+    const std::filesystem::path& folder, uint64_t seed) {
+  TrialOptions options;
+  options.folder = folder;
+  options.seed = seed;
+  HONE_CHECK(write_request(options, StepCounts()));
+  return request_environment(folder);
+}
+
+Trial what_was_computed(const std::filesystem::path& folder) {
+  Trial trial;
+  if (const auto log = read_file(folder / kLogFile); log.ok()) read_applied(*log, trial);
+  return trial;
 }
 
 Result<Trial> run_trial(const TrialOptions& options) {
   HONE_CHECK(make_folder(options.folder));
-  HONE_CHECK(write_request(options));
+  const StepCounts counts = step_counts(options.expected_step_ms);
+  HONE_CHECK(write_request(options, counts));
   observe::TimedRunOptions timed;
   timed.folder = options.folder;
   timed.command = options.command;
   timed.recorder = options.recorder;
-  timed.environment = {{kRequestVariable, std::filesystem::absolute(options.folder / kRequestFile).string()}};
+  timed.environment = request_environment(options.folder);
   timed.blocked_signals = options.blocked_signals;
-  timed.first_steps = options.compared_steps + 1;
+  timed.first_steps = counts.compared + 1;
+  timed.fewest_steps = counts.timed;
   timed.warm_up_s = options.warm_up_s;
   timed.measured_s = options.measured_s;
   timed.patience_s = options.patience_s;
   timed.keep_going = options.keep_going;
-  const auto so_far = [&] {
-    Trial trial;
-    if (const auto log = read_file(options.folder / kLogFile); log.ok()) read_applied(*log, trial);
-    return trial;
-  };
-  const auto is_worthwhile = [&](const Trial& trial) {
-    return !options.worth_measuring || options.worth_measuring(trial);
-  };
-  timed.worth_measuring = [&] { return is_worthwhile(so_far()); };
-  if (!options.switched.empty())
-    timed.enough = [&, start_ns = now_ns()] {
-      const Trial trial = so_far();
-      return (!trial.computed.empty() && !is_worthwhile(trial)) ||
-             options.enough(trial.blocks, static_cast<double>(now_ns() - start_ns) * 1e-9);
-    };
+  const auto so_far = [&] { return what_was_computed(options.folder); };
+  timed.worth_measuring = [&] { return !options.worth_measuring || options.worth_measuring(so_far()); };
+  Director director(options);
+  if (!options.switched.empty()) timed.enough = [&] { return director.is_done(so_far()); };
   HONE_ASSIGN(observe::TimedRun run, observe::time_steps(timed));
   Trial trial;
   trial.steps_ms = std::move(run.steps_ms);
@@ -156,6 +202,7 @@ Result<Trial> run_trial(const TrialOptions& options) {
   trial.exit_status = run.exit_status;
   trial.seconds = run.seconds;
   trial.first_step_s = run.first_step_s;
+  trial.ended_s = run.ended_s;
   if (const auto log = read_file(options.folder / kLogFile); log.ok()) read_applied(*log, trial);
   return trial;
 }

@@ -3,8 +3,10 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/result.h"
@@ -30,7 +32,16 @@ struct SwitchedBlocks {
   std::vector<double> without_ms, with_ms;
 };
 
+// What a run that switches is to do from now on: blocks with a change and without it, while others are in force in both.
+struct SwitchOrder {
+  int number = 0;  // from 1, another one for each order; 0: nothing yet
+  std::string tried;
+  std::vector<std::string> in_force;
+};
+
 struct Trial;
+// Asked again and again: the order that holds now, `seconds` after the start; nothing: the run is ended.
+using Direct = std::function<std::optional<SwitchOrder>(const Trial& so_far, double seconds)>;
 
 struct TrialOptions {
   std::filesystem::path folder;  // for this run, new
@@ -39,16 +50,25 @@ struct TrialOptions {
   std::vector<int> blocked_signals;
   std::vector<std::string> changes;
   uint64_t seed = 1;
-  int compared_steps = 20;  // whose losses are kept, before anything is measured
-  double warm_up_s = 2, measured_s = 5, patience_s = 300;
+  double expected_step_ms = 0;  // 0: not known
+  double warm_up_s = 1.5, measured_s = 4, patience_s = 300;
   std::function<bool()> keep_going;
   // Asked when the compared steps are over; false: the program is ended, and nothing more is measured.
   std::function<bool(const Trial&)> worth_measuring;
-  // Of `changes`: it is switched off and on between blocks of steps (python/hone_apply/switching.py) until `enough` of them are
-  // seen, `seconds` after the start. Empty: none is.
-  std::string switched;
-  std::function<bool(const SwitchedBlocks&, double seconds)> enough;
+  // Beside `changes`: made ready and not in force, to be switched off and on between blocks of steps
+  // (python/hone_apply/switching.py) as `direct` orders. Empty: none is.
+  std::vector<std::string> switched;
+  Direct direct;
 };
+
+// How many steps a run takes for what it takes them for: fewer where they are long.
+struct StepCounts {
+  int compared = 20;  // whose losses are kept, before anything is measured
+  int timed = 12;     // at least
+  int block = 4;      // in a block, at least, after as many as
+  int settle = 2;     // are left out
+};
+StepCounts step_counts(double expected_step_ms);
 
 struct Trial {
   std::vector<double> steps_ms;
@@ -57,9 +77,11 @@ struct Trial {
   std::optional<int> exit_status;
   Computed computed;
   std::vector<AppliedChange> changes;
-  int ranks = 1;          // processes that the program consists of; losses, outputs and edits are the first's
-  SwitchedBlocks blocks;  // whole pairs alone
-  double seconds = 0, first_step_s = 0;
+  int ranks = 1;  // processes that the program consists of; losses, outputs and edits are the first's
+  bool carries_out_orders = false;       // it has come so far
+  std::map<int, SwitchedBlocks> blocks;  // by order; whole pairs alone
+  double seconds = 0, first_step_s = 0,
+         ended_s = 0;  // of the whole run; until its first step; from the request to end to its end
 
   bool measured() const { return step_ms > 0; }
   // What it said last, of several ranks the one in which it was not made; nullptr: nothing.
@@ -71,6 +93,11 @@ double typical_step(const std::vector<double>& steps_ms);
 
 // Errors: the program cannot be started; the folder cannot be written.
 Result<Trial> run_trial(const TrialOptions& options);
+
+// Of a run that others make, with what this returns in its environment: what it computes is kept in `folder`, and nothing is changed.
+Result<std::vector<std::pair<std::string, std::string>>> watch_what_is_computed(
+    const std::filesystem::path& folder, uint64_t seed);
+Trial what_was_computed(const std::filesystem::path& folder);
 
 // What a log of python/hone_apply says (log.py); lines that are none of its are passed over.
 void read_applied(const std::string& log, Trial& trial);

@@ -66,14 +66,19 @@ TEST(Trials, OfSeveralRanksHaveTheLossesAndEditsOfTheFirst) {
 
 TEST(Trials, HaveBlocksInWholePairs) {
   Trial trial;
-  read_applied(R"({"block": 1, "on": true, "steps": 4, "ms": 5}
+  read_applied(R"({"order": 1, "block": 1, "on": true, "steps": 4, "ms": 5}
 {"block": null}
-{"block": 1, "on": true, "steps": 4, "ms": 6}
-{"block": 1, "on": false, "steps": 4, "ms": 7}
-{"block": 2, "on": false, "steps": 4, "ms": 8})",
+{"order": 1, "block": 1, "on": true, "steps": 4, "ms": 6}
+{"order": 1, "block": 1, "on": false, "steps": 4, "ms": 7}
+{"order": 1, "block": 2, "on": false, "steps": 4, "ms": 8}
+{"order": 2, "block": 1, "on": false, "steps": 4, "ms": 9})",
                trial);
-  EXPECT_EQ(trial.blocks.with_ms, std::vector<double>{6});
-  EXPECT_EQ(trial.blocks.without_ms, std::vector<double>{7});
+  EXPECT_FALSE(trial.carries_out_orders);
+  EXPECT_EQ(trial.blocks[1].with_ms, std::vector<double>{6});
+  EXPECT_EQ(trial.blocks[1].without_ms, std::vector<double>{7});
+  EXPECT_TRUE(trial.blocks[2].without_ms.empty());
+  read_applied("{\"ready\": true}", trial);
+  EXPECT_TRUE(trial.carries_out_orders);
 }
 
 }  // namespace

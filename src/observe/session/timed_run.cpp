@@ -59,8 +59,10 @@ class StepTimer {
                                                 (begin(), wait([this] { return has_enough(); }));
     read();
     result.exit_status = program_.exit_status();
+    const double until_end_s = since(start_ns_);
     end();
     result.seconds = since(start_ns_);
+    result.ended_s = result.seconds - until_end_s;
     const int64_t now = now_ns();
     const Rhythm rhythm = watch_.by_marks(now);
     if (rhythm.first_ns > 0) result.first_step_s = static_cast<double>(rhythm.first_ns - start_ns_) * 1e-9;

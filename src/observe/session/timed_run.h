@@ -39,6 +39,7 @@ struct TimedRun {
   std::optional<int> exit_status;  // as shells count, if the program ended by itself
   double seconds = 0;              // of the whole run
   double first_step_s = 0;         // until the first step had ended
+  double ended_s = 0;              // from the request to end to its end
 };
 
 inline constexpr const char* kOutputLog =

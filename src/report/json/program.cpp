@@ -26,18 +26,25 @@ Json program_numbers(const analyze::ComparedNumbers& numbers) {
 }
 
 Json program_change(const analyze::ProgramChange& change) {
-  return {{"change", change.name},
-          {"title", change.title},
-          {"because", change.because},
-          {"predicted_gain_ms", change.predicted_gain_ms},
-          {"outcome", outcome_words(change.outcome)},
-          {"why", change.why},
-          {"did", change.did},
-          {"gain_ms", change.measured_gain_ms ? Json(change.measured_gain_ms->median) : Json(nullptr)},
-          {"measured_gain_ms", change.measured_gain_ms ? json_of(*change.measured_gain_ms) : Json(nullptr)},
-          {"runs", program_steps(change.steps)},
-          {"numbers", program_numbers(change.numbers)},
-          {"diff", change.diff}};
+  return {
+      {"change", change.name},
+      {"title", change.title},
+      {"because", change.because},
+      {"predicted_gain_ms", change.predicted_gain_ms > 0 ? Json(change.predicted_gain_ms) : Json(nullptr)},
+      {"outcome", outcome_words(change.outcome)},
+      {"why", change.why},
+      {"did", change.did},
+      {"gain_ms", change.measured_gain_ms ? Json(change.measured_gain_ms->median) : Json(nullptr)},
+      {"measured_gain_ms", change.measured_gain_ms ? json_of(*change.measured_gain_ms) : Json(nullptr)},
+      {"runs", program_steps(change.steps)},
+      {"numbers", program_numbers(change.numbers)},
+      {"diff", change.diff}};
+}
+
+Json program_run(const analyze::ProgramRun& run) {
+  return {{"changes", run.changes}, {"switched", run.switched},
+          {"seconds", run.seconds}, {"first_step_s", run.first_step_s},
+          {"ended_s", run.ended_s}, {"step_ms", run.step_ms > 0 ? Json(run.step_ms) : Json(nullptr)}};
 }
 
 }  // namespace
@@ -46,6 +53,8 @@ std::string program_json(const analyze::ProgramReport& report) {
   const bool measured = report.step_ms.median > 0;
   Json changes = Json::array();
   for (const analyze::ProgramChange& change : report.changes) changes.push_back(program_change(change));
+  Json each_run = Json::array();
+  for (const analyze::ProgramRun& run : report.each_run) each_run.push_back(program_run(run));
   return dump({{"schema", 1},
                {"command", report.command},
                {"device", report.baseline.device},
@@ -64,6 +73,8 @@ std::string program_json(const analyze::ProgramReport& report) {
                {"notes", program_notes(report)},
                {"baseline_report", report.baseline_page},
                {"runs", report.runs},
+               {"each_run", each_run},
+               {"baseline_s", report.baseline_s},
                {"interrupted", report.interrupted},
                {"seconds", report.seconds},
                {"budget_s", report.budget_s}});
