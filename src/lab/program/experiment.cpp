@@ -28,8 +28,8 @@ constexpr double kPreciseGain = 0.2, kPreciseStep = 0.01;
 constexpr double kLeastPatience_s = 20, kMostPatience_s = 300;
 // Orders are carried out where a run of the program would long have ended.
 constexpr double kFirstOrder = 2;
-// Runs that are kept back for all that was kept together: what it computes, and two pairs.
-constexpr int kFinalRuns = 4;
+// Runs that are kept back for all that was kept together: what it computes, and more than a pair.
+constexpr int kFinalRuns = 3;
 
 class ProgramLoop {
  public:
@@ -69,8 +69,8 @@ class ProgramLoop {
     HONE_ASSIGN(Trial done, run_trial_(request));
     result_.runs.push_back({changes, switched, done.seconds, done.first_step_s, done.ended_s, done.step_ms});
     result_.ranks = std::max(result_.ranks, done.ranks);
-    last_.reset();
-    if (!done.measured()) return done;
+    if (!switched.empty()) last_.reset();
+    if (!done.measured()) return done;  // ended early: what was before is near in time all the same
     runs_s_.push_back(done.seconds);
     noise_.add(changes, done.step_ms);
     if (changes.empty()) result_.unchanged_ms.push_back(done.step_ms);

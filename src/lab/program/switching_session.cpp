@@ -12,7 +12,7 @@ namespace {
 
 // Twelve blocks and a pair that is not told, of 0.3 s each and what each leaves out at its beginning.
 constexpr double kOrder_s = 7;
-constexpr double kCompile_s = 40;  // until it has compiled, and that
+constexpr double kCompile_s = 25;  // until it has compiled, and that
 constexpr double kLongestOrder_s = 150;
 constexpr std::string_view kCompileGroup = "compile";
 
