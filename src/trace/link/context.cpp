@@ -7,6 +7,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "trace/link/python_functions.h"
 #include "trace/link/steps.h"
 
 namespace hone::trace::link {
@@ -60,17 +63,46 @@ class Paths {
   std::unordered_map<uint64_t, StringId> paths_;
 };
 
-// Modules of forward operators by rank and sequence number. The last one that began is the one that recorded
+// Origins of forward operators by rank and sequence number. The last one that began is the one that recorded
 // the backward node (torch/csrc/profiler/collection.cpp links them in the same way).
-using Forward = std::map<int, std::unordered_map<int64_t, StringId>>;
+using Forward = std::map<int, std::unordered_map<int64_t, Origin>>;
+
+bool is_known(const Origin& origin) {
+  return origin.module.valid() || origin.program.valid() || origin.package.valid();
+}
+
+// Lines of source that spans of functions name, each looked at once.
+class FunctionLines {
+ public:
+  explicit FunctionLines(Trace& trace) : trace_(trace) {}
+
+  // What is called by a span of that name, which stands within `around`.
+  Origin within(Origin around, StringId name) {
+    const auto [at, is_new] = lines_.try_emplace(name.index);
+    if (is_new)
+      if (const auto function = python_function(trace_.strings.text(name))) {
+        const std::string line = fmt::format("{}:{}", function->file, function->line);
+        at->second = {function->owner,
+                      function->owner == CodeOwner::kFramework ? StringId{} : trace_.strings.intern(line)};
+      }
+    const auto [owner, line] = at->second;
+    if (owner == CodeOwner::kProgram) return {around.module, line, {}};
+    if (owner == CodeOwner::kPackage) around.package = line;
+    return around;
+  }
+
+ private:
+  Trace& trace_;
+  std::unordered_map<uint32_t, std::pair<CodeOwner, StringId>> lines_;  // by string id
+};
 
 class ContextFinder {
  public:
   ContextFinder(Trace& trace, const SpanNesting& nesting, const std::vector<Role>& roles,
                 std::span<const int32_t> steps)
-      : trace_(trace), nesting_(nesting), roles_(roles), steps_(steps), paths_(trace) {
+      : trace_(trace), nesting_(nesting), roles_(roles), steps_(steps), paths_(trace), lines_(trace) {
     context_.phase.assign(trace.spans.size(), Phase::kUnknown);
-    context_.module.assign(trace.spans.size(), {});
+    context_.origin.assign(trace.spans.size(), {});
     compiling_.assign(trace.spans.size(), false);
     role_known_ = roles.size();
   }
@@ -100,7 +132,7 @@ class ContextFinder {
     return Role::kNone;
   }
 
-  // The first pass hands phases and modules down and remembers the modules of forward operators; the second
+  // The first pass hands phases and origins down and remembers the origins of forward operators; the second
   // gives them to the backward pass.
   void visit(Pass pass) {
     for (uint32_t track = 0; track < trace_.tracks.size(); ++track) {
@@ -109,7 +141,7 @@ class ContextFinder {
         if (pass == Pass::kForward)
           hand_down(row);
         else if (context_.phase[row] == Phase::kBackward)
-          take_forward_module(row);
+          take_forward_origin(row);
       }
     }
   }
@@ -122,29 +154,32 @@ class ContextFinder {
         trace_.spans.category[row] == Category::kCompile || (around != kNoSpan && compiling_[around]);
     if (compiling_[row]) return;
     const Phase outer = around == kNoSpan ? Phase::kUnknown : context_.phase[around];
-    const StringId path = around == kNoSpan ? StringId{} : context_.module[around];
+    Origin& origin = context_.origin[row];
+    origin = around == kNoSpan ? Origin{} : context_.origin[around];
     const Role own = role(row);
     context_.phase[row] = phase_of(own, outer);
-    context_.module[row] = own == Role::kModule ? paths_.within(path, trace_.spans.name[row]) : path;
+    if (own == Role::kModule)
+      origin.module = paths_.within(origin.module, trace_.spans.name[row]);
+    else if (trace_.spans.category[row] == Category::kFunction && trace_.spans.name[row].valid())
+      origin = lines_.within(origin, trace_.spans.name[row]);
     if (context_.phase[row] == Phase::kUnknown && trace_.spans.category[row] == Category::kOperator)
       context_.phase[row] = Phase::kForward;
-    if (context_.phase[row] != Phase::kForward || !context_.module[row].valid()) return;
+    if (context_.phase[row] != Phase::kForward || !is_known(origin)) return;
     const Call* call = find_detail(trace_.calls, row);
-    if (call != nullptr && call->sequence != kNoSequence)
-      forward_[rank(row)][call->sequence] = context_.module[row];
+    if (call != nullptr && call->sequence != kNoSequence) forward_[rank(row)][call->sequence] = origin;
   }
 
-  void take_forward_module(uint32_t row) {
+  void take_forward_origin(uint32_t row) {
     const Call* call = find_detail(trace_.calls, row);
     if (call != nullptr && call->sequence != kNoSequence && role(row) == Role::kBackward) {
-      const auto& modules = forward_[rank(row)];
-      if (const auto at = modules.find(call->sequence); at != modules.end())
-        context_.module[row] = at->second;
+      const auto& origins = forward_[rank(row)];
+      if (const auto at = origins.find(call->sequence); at != origins.end())
+        context_.origin[row] = at->second;
       return;
     }
     const uint32_t around = nesting_.parent(row);
-    if (!context_.module[row].valid() && around != kNoSpan && context_.phase[around] == Phase::kBackward)
-      context_.module[row] = context_.module[around];
+    if (!is_known(context_.origin[row]) && around != kNoSpan && context_.phase[around] == Phase::kBackward)
+      context_.origin[row] = context_.origin[around];
   }
 
   // What runs between the backward pass and the end of the optimizer's step (clipping gradients, an optimizer
@@ -188,6 +223,7 @@ class ContextFinder {
   const std::vector<Role>& roles_;
   std::span<const int32_t> steps_;  // by row
   Paths paths_;
+  FunctionLines lines_;
   Context context_;
   std::vector<bool> compiling_;  // by row
   Forward forward_;

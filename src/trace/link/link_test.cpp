@@ -1,13 +1,18 @@
 #include "trace/link/link.h"
 
+#include <string>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "trace/link/fabricate.h"
+#include "trace/source_line.h"
 
 namespace hone::trace {
 namespace {
 
 using link::fabricate::Program;
+using namespace std::string_literals;
 
 TEST(Link, GivesDeviceWorkTheStepThatLaunchedItHoweverLateItRuns) {
   Program program;
@@ -37,6 +42,32 @@ TEST(Link, JoinsAKernelToTheInnermostOperatorAroundItsLaunchWithItsCosts) {
   EXPECT_EQ(op.bytes_read, 4.0 * (2 + 32 + 16));
   EXPECT_EQ(op.bytes_written, 4.0 * 8);
   EXPECT_EQ(op.phase, Phase::kForward);
+}
+
+TEST(Link, GivesOperatorsTheLinesThatTheyAreCalledFrom) {
+  Program program;
+  program.span(program.main, Category::kRegion, "ProfilerStep#0", 0, 300);
+  program.span(program.main, Category::kFunction, "train.py(8): step", 1, 90);
+  program.span(program.main, Category::kFunction, "torch/nn/functional.py(2901): linear", 5, 40);
+  program.op(program.main, "aten::addmm", 10, 20, "f32[2] f32[4,8] f32[8,2]", 42);
+  const uint32_t own = program.kernel(program.main, "gemm", 15, 20, 5);
+  program.span(program.main, Category::kFunction, "torchvision/ops/boxes.py(11): nms", 50, 30);
+  program.op(program.main, "aten::sort", 55, 20, "f32[64]");
+  const uint32_t package = program.kernel(program.main, "sort", 60, 62, 5);
+  program.op(program.backward, "autograd::engine::evaluate_function: AddmmBackward0", 100, 50, "", 42);
+  program.op(program.backward, "aten::mm", 110, 20, "f32[8,4] f32[4,2]");
+  const uint32_t gradient = program.kernel(program.backward, "gemm", 115, 140, 5);
+  program.op(program.main, "aten::zeros", 200, 20, "f32[64]");
+  const uint32_t unknown = program.kernel(program.main, "fill", 205, 210, 5);
+  ASSERT_TRUE(link_trace(program.trace).ok());
+  const auto lines = [&](uint32_t kernel) {
+    const std::vector<std::string>& provenance = program.op_of(kernel).provenance;
+    return std::pair<std::string, std::string>(source_line(provenance), package_line(provenance));
+  };
+  EXPECT_EQ(lines(own), std::pair("train.py:8"s, ""s));
+  EXPECT_EQ(lines(package), std::pair("train.py:8"s, "torchvision/ops/boxes.py:11"s));
+  EXPECT_EQ(lines(gradient), std::pair("train.py:8"s, ""s)) << "that of the forward operator";
+  EXPECT_EQ(lines(unknown), std::pair(""s, ""s));
 }
 
 TEST(Link, GivesABackwardOperatorTheModuleOfItsForwardPartner) {

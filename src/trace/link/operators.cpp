@@ -3,6 +3,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -11,12 +12,13 @@
 #include "trace/aten/table.h"
 #include "trace/call_inputs.h"
 #include "trace/link/fusion.h"
+#include "trace/source_line.h"
 
 namespace hone::trace::link {
 namespace {
 
 struct Key {
-  StringId kind, inputs, module;
+  StringId kind, inputs, module, program, package;
   Phase phase = Phase::kUnknown;
   friend bool operator==(const Key&, const Key&) = default;
 };
@@ -24,8 +26,8 @@ struct Key {
 struct KeyHash {
   std::size_t operator()(const Key& key) const {
     uint64_t hash = key.kind.index;
-    for (uint64_t part :
-         {uint64_t{key.inputs.index}, uint64_t{key.module.index}, static_cast<uint64_t>(key.phase)})
+    for (uint64_t part : {uint64_t{key.inputs.index}, uint64_t{key.module.index}, uint64_t{key.program.index},
+                          uint64_t{key.package.index}, static_cast<uint64_t>(key.phase)})
       hash = (hash ^ part) * 0x9e3779b97f4a7c15u + (hash >> 29);
     return hash;
   }
@@ -94,6 +96,9 @@ class OperatorTable {
           row.inputs.push_back({static_cast<double>(input.elements()), input.dtype});
     op.name = unique_name(op);
     op.provenance = {op.module.empty() ? op.name : op.module};
+    for (const auto& [beginning, line] :
+         {std::pair(kSourceLine, key.program), std::pair(kPackageLine, key.package)})
+      if (line.valid()) op.provenance.push_back(fmt::format("{}{}", beginning, trace_.strings.text(line)));
     return op;
   }
 
@@ -131,8 +136,9 @@ void make_operators(Trace& trace, const Context& context, std::span<const Device
         trace.tracks[trace.spans.track[row].index].kind == TrackKind::kStream)
       continue;
     const bool has_call = call != trace.calls.end() && call->span == row;
-    trace.spans.op[row] = table.row({trace.spans.name[row], has_call ? call->inputs : StringId{},
-                                     context.module[row], context.phase[row]});
+    trace.spans.op[row] =
+        table.row({trace.spans.name[row], has_call ? call->inputs : StringId{}, context.origin[row].module,
+                   context.origin[row].program, context.origin[row].package, context.phase[row]});
   }
   for (const DeviceWork& item : work)
     if (!trace.spans.op[item.row].valid() && item.caller != kNoSpan)
