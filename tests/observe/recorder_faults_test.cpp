@@ -227,7 +227,7 @@ TEST(RecorderFaults, NodesOfGraphsThatWereCapturedEarlierAreKnown) {
   program.perform("graph");
   EXPECT_EQ(program.wait(), 0);
   const RawSegment segment = first_segment(folder);
-  EXPECT_THAT(segment.all<segments::GraphNode>(), SizeIs(4));
+  EXPECT_THAT(segment.all<segments::GraphNode>(), SizeIs(6));
   EXPECT_THAT(segment.all<segments::Kernel>(), SizeIs(2));
   EXPECT_THAT(segment.names_of(&segments::Range::name), ElementsAre("aten::mm"));
 }

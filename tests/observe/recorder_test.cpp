@@ -281,14 +281,15 @@ TEST(Recorder, SaysWhichNodesOfGraphsKernelsCameFrom) {
   EXPECT_EQ(program.wait(), 0);
   const RawSegment segment = only_segment(folder);
   const auto nodes = segment.all<segments::GraphNode>();
-  ASSERT_THAT(nodes, SizeIs(4));
+  ASSERT_THAT(nodes, SizeIs(6));  // clones are told of twice
   EXPECT_EQ(nodes[0].tid, program.pid());
   EXPECT_EQ(nodes[0].original, 0u);
-  EXPECT_EQ(nodes[2].original, nodes[0].node);
+  EXPECT_EQ(nodes[3].node, nodes[2].node);
+  EXPECT_EQ(nodes[3].original, nodes[0].node);
   const auto kernels = segment.all<segments::Kernel>();
   ASSERT_THAT(kernels, SizeIs(2));
   EXPECT_EQ(kernels[0].graph_node, nodes[2].node);
-  EXPECT_EQ(kernels[1].graph_node, nodes[3].node);
+  EXPECT_EQ(kernels[1].graph_node, nodes[5].node);
 }
 
 TEST(Recorder, DescribesDevices) {

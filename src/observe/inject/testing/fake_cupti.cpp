@@ -260,7 +260,8 @@ void node_created(uint64_t node, uint64_t original) {
   graph.node = reinterpret_cast<void*>(node);
   graph.original_node = reinterpret_cast<void*>(original);
   graph.graph = reinterpret_cast<void*>(uint64_t{5});
-  tell_resource(original ? cupti::kGraphNodeCloned : cupti::kGraphNodeCreated, &graph);
+  tell_resource(cupti::kGraphNodeCreated, &graph);
+  if (original) tell_resource(cupti::kGraphNodeCloned, &graph);
 }
 
 void module_loaded(const void* cubin, size_t bytes) {

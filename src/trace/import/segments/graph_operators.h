@@ -15,7 +15,11 @@ class GraphOperators {
  public:
   // `external` is the number by which kernels name the operator (Call::external).
   void add_operator(const Range& range, uint64_t external);
-  void add_node(const GraphNode& node) { nodes_.try_emplace(node.node, node); }
+  // CUPTI tells of a clone twice: as a node that is made, and then of what it is a clone.
+  void add_node(const GraphNode& node) {
+    const auto [known, added] = nodes_.try_emplace(node.node, node);
+    if (!added && node.original != 0) known->second = node;
+  }
   bool any_nodes() const { return !nodes_.empty(); }
 
   // Once all are added. O((operators + nodes) log).

@@ -225,7 +225,7 @@ TEST(Segments, KernelsOfAReplayedGraphKeepTheOperatorOfTheirCapture) {
   writer.add(writer.range(RangeKind::kOperator, "aten::mm", 100, 50));
   writer.add(writer.range(RangeKind::kOperator, "aten::relu", 200, 50));
   writer.add(node(1, 0, 120)).add(node(2, 0, 220)).add(node(102, 2, 4950)).add(node(101, 1, 4950));
-  writer.add(node(202, 102, 4960));  // a clone of a clone
+  writer.add(node(202, 0, 4960)).add(node(202, 102, 4960));  // a clone of a clone, which CUPTI tells of twice
   Trace trace = trace_of(writer);
   ASSERT_TRUE(link_trace(trace).ok());
   EXPECT_EQ(kind_of_caller(trace, "gemm"), "aten::mm");
