@@ -273,6 +273,16 @@ class ProgramBuilder {
     return best;
   }
 
+  // The driver takes up some 1000 works; launching one more waits until one of them is over.
+  bool finds_queue_full(const HostCall& call) const {
+    constexpr int64_t kLongNs = 30'000;
+    constexpr std::ptrdiff_t kManyWorks = 256;
+    if (call.end_ns - call.start_ns < kLongNs) return false;
+    const auto begun = std::upper_bound(timeline_.works.begin(), timeline_.works.end(), call.start_ns,
+                                        [](int64_t time, const Work& work) { return time < work.start_ns; });
+    return static_cast<std::ptrdiff_t>(call.first_work) - (begun - timeline_.works.begin()) >= kManyWorks;
+  }
+
   // The work whose end let the call return: its own copy, or the last that ended before the call did.
   uint32_t waited_for(const HostCall& call) const {
     constexpr int64_t kReturnNs = 60'000;  // from the end of the work to the return of the call
@@ -287,7 +297,7 @@ class ProgramBuilder {
       // come to it, and returns once the last part is on its way.
       const bool parts = work.pageable && work.start_ns < call.end_ns;
       const bool waits = parts || work.end_ns <= call.end_ns + 1'000;
-      return copy && waits ? own : kNothing;
+      if (copy || !finds_queue_full(call)) return copy && waits ? own : kNothing;
     }
     auto at = std::upper_bound(timeline_.works.begin(), timeline_.works.end(), call.end_ns,
                                [](int64_t time, const Work& work) { return time < work.start_ns; });

@@ -1,6 +1,8 @@
 // Replays of programs made up by hand: what hides behind what must come out of the simulation.
 #include "analyze/device/replay/replay.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "analyze/device/gains.h"
@@ -41,6 +43,20 @@ class Fabricated {
     const double end = std::max(host_, device_) + return_us;
     host_span(Category::kSynchronization, "cudaStreamSynchronize", host_, end);
     host_ = end;
+  }
+  // The same where the device's queue takes up `room` works: the call of one more waits for the oldest of them.
+  void launch_into_queue(double issue_us, double work_us, std::size_t room) {
+    launch(issue_us, work_us);
+    queue_.push_back(device_);
+    if (queue_.size() <= room) return;
+    const double free = queue_[queue_.size() - 1 - room];
+    if (free <= host_) return;
+    for (std::size_t row = trace_.spans.size(); row-- > 0;)
+      if (trace_.spans.category[row] == Category::kRuntime) {
+        trace_.spans.duration_ns[row] = std::llround(free * 1e3) - trace_.spans.start_ns[row];
+        break;
+      }
+    host_ = free;
   }
   void idle(double us) { host_ += us; }
   // A copy from pageable memory waits in its call until the stream comes to it, and lets the host go once the last part
@@ -130,6 +146,7 @@ class Fabricated {
   double host_ = 1000, device_ = 0, step_start_ = 0;
   int32_t step_ = 0;
   uint64_t graphs_ = 0;
+  std::vector<double> queue_;  // ends of works
 };
 
 // A study points into its trace.
@@ -275,6 +292,25 @@ TEST(Replay, ACopyFromPageableMemoryFollowsTheDeviceThoughItsCallReturnsBeforeIt
     faster.work_ns[0].push_back(static_cast<double>(work.ns()) *
                                 (work.kind == WorkKind::kCopyToDevice ? 1 : 0.5));
   EXPECT_NEAR(replay.step_ms() - replay.step_ms(faster), 2.0, 0.05);
+}
+
+// A host that runs ahead until the queue is full needs no longer for that: with faster kernels its calls wait less.
+TEST(Replay, CallsThatWaitForRoomInTheQueueFollowTheDevice) {
+  Fabricated made;
+  for (int step = 0; step < 8; ++step) {
+    made.begin_step();
+    for (int i = 0; i < 200; ++i) made.launch_into_queue(5, 50, 400);
+    made.end_step();
+  }
+  const Study study = made.study();
+  const Replay replay(study.programs, study.collectives);
+  EXPECT_LT(replay.error(), 0.01);
+  EXPECT_NEAR(replay.step_ms(), 10.2, 0.1);
+  Change faster;
+  faster.work_ns.resize(1);
+  for (const Work& work : study.timelines.at(0).works)
+    faster.work_ns[0].push_back(static_cast<double>(work.ns()) * 0.5);
+  EXPECT_NEAR(replay.step_ms() - replay.step_ms(faster), 5.0, 0.2);
 }
 
 TEST(Replay, ALongPauseOfTheHostIsWonBackWhole) {
