@@ -368,6 +368,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.figures["unrecorded_step_ms"] = gains.unrecorded_ms();
   analysis.figures["low_unrecorded_step_ms"] = gains.low_unrecorded_ms();
   analysis.figures["high_unrecorded_step_ms"] = gains.high_unrecorded_ms();
+  if (const std::optional<double> host_ms = gains.host_ms()) analysis.figures["host_step_ms"] = *host_ms;
   analysis.figures["replay_error"] = gains.error();
   if (const double gap_ns = study.activities[study.headline].operator_gap_ns; gap_ns > 0)
     analysis.figures["operator_gap_us"] = gap_ns * 1e-3;

@@ -58,9 +58,8 @@ void Gains::predict_unrecorded(double recorded_ms) {
   };
   base_ms_ = replayed_ms_ = unrecorded(kOperatorGaps);
   const bool slows = base_ms_ < kRecorderMatters * recorded_ms;
-  low_ms_ = slows ? std::min(base_ms_, unrecorded(kMostOperatorGaps)) : base_ms_;
-  high_ms_ = slows ? std::max(base_ms_, unrecorded(kFewestOperatorGaps)) : base_ms_;
-  lowest_ms_ = low_ms_;
+  low_ms_ = lowest_ms_ = slows ? std::min(base_ms_, unrecorded(kMostOperatorGaps)) : base_ms_;
+  high_ms_ = highest_ms_ = slows ? std::max(base_ms_, unrecorded(kFewestOperatorGaps)) : base_ms_;
   if (!slows) return;
   low_ms_ -= kRunsApart * base_ms_;
   high_ms_ = std::max(base_ms_, std::min(high_ms_ + kRunsApart * base_ms_, recorded_ms));
@@ -113,12 +112,26 @@ double Gains::with(Change change) const {
   return scale_ * std::max(0.0, replayed_ms_ - without);
 }
 
-double Gains::most_of(Rule rule) const {
-  const double gain = of(rule);
-  if (!slows_ || measured_ || !is_busy(row_of(rule).cause) || !can_predict()) return gain;
+Gains::Range Gains::of_together(std::span<const Rule> rules) const {
+  constexpr double kAllOfIt = 0.9;
   Change change;
-  change.work_ns = targets(rule);
-  return std::max(gain, lowest_ms_ - replay_.step_ms(without_recorder(std::move(change), kMostOperatorGaps)));
+  change.work_ns = targets(rules);
+  Range range;
+  range.ms = range.least_ms = range.most_ms = with_works(change.work_ns);
+  if (!has_launches() || !can_predict()) return range;
+  range.held_by_host = range.ms < kAllOfIt * spared_ms(change.work_ns);
+  if (!slows_ || measured_) return range;
+  const auto gain = [&](double before_ms, double operator_gaps) {
+    return before_ms - replay_.step_ms(without_recorder(change, operator_gaps));
+  };
+  range.least_ms = std::clamp(gain(highest_ms_, kFewestOperatorGaps), 0.0, range.ms);
+  range.most_ms = std::max(range.ms, gain(lowest_ms_, kMostOperatorGaps));
+  return range;
+}
+
+std::optional<double> Gains::host_ms() const {
+  if (!has_launches() || !can_predict()) return std::nullopt;
+  return scale_ * replay_.step_ms(without_recorder(of_host_alone(), kOperatorGaps));
 }
 
 std::vector<std::vector<double>> Gains::targets_of(
@@ -139,8 +152,10 @@ std::vector<std::vector<double>> Gains::targets(Cause cause) const {
   return targets_of([&](const WorkSplit& split) { return split.cause() == cause; });
 }
 
-std::vector<std::vector<double>> Gains::targets(Rule rule) const {
-  return targets_of([&](const WorkSplit& split) { return split.rule == rule; });
+std::vector<std::vector<double>> Gains::targets(std::span<const Rule> rules) const {
+  return targets_of([&](const WorkSplit& split) {
+    return std::find(rules.begin(), rules.end(), split.rule) != rules.end();
+  });
 }
 
 double Gains::of(Rule rule) const {
@@ -152,7 +167,7 @@ double Gains::of(Rule rule) const {
     case GainModel::kWorks:
     case GainModel::kWithoutWorks:
     case GainModel::kShorterWorks:
-      return with_works(targets(rule));
+      return with_works(targets(std::span(&rule, 1)));
     case GainModel::kJoinedTurns:
       if (can_predict()) break;
       [[fallthrough]];
@@ -184,12 +199,14 @@ bool Gains::has_launches() const {
 }
 
 double Gains::with_works(std::vector<std::vector<double>> work_ns) const {
+  if (!has_launches() || !can_predict()) return spared_ms(work_ns);
+  Change change;
+  change.work_ns = std::move(work_ns);
+  return with(std::move(change));
+}
+
+double Gains::spared_ms(const std::vector<std::vector<double>>& work_ns) const {
   const RankTimeline& timeline = study_.timelines[study_.headline];
-  if (has_launches() && can_predict()) {
-    Change change;
-    change.work_ns = std::move(work_ns);
-    return with(std::move(change));
-  }
   double spared_ns = 0;
   for (std::size_t i = 0; i < timeline.works.size(); ++i)
     if (timeline.works[i].step != trace::kNoStep && timeline.in_ledger(timeline.works[i]))
@@ -223,15 +240,19 @@ std::optional<double> Gains::of_graph_after(Cause cause) const {
 // Side by side the host and the device take as long as the longer of them takes by itself.
 double Gains::of_host_work_beside_device() const {
   if (!can_predict()) return 0;
-  Change host_alone;
-  without(host_alone, Activity::kWait) = true;
-  host_alone.host_alone = true;
-  host_alone.most_launch_ns = kMostLaunchNs;
   const RankStudy& own = study_.ranks[study_.headline];
   double device_ms = 0;
   for (const BusyInterval& interval : own.occupancy.busy)
     device_ms += own.typical.part_ms(interval.window, interval.ns());
-  return std::max(0.0, std::min(base_ms_ - device_ms, with(std::move(host_alone))));
+  return std::max(0.0, std::min(base_ms_ - device_ms, with(of_host_alone())));
+}
+
+Change Gains::of_host_alone() {
+  Change change;
+  without(change, Activity::kWait) = true;
+  change.host_alone = true;
+  change.most_launch_ns = kMostLaunchNs;
+  return change;
 }
 
 // No change for causes that one change to the replay does not remove (a straggler, a bubble).

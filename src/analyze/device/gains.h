@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 
 #include "analyze/cause.h"
 #include "analyze/device/accounts.h"
@@ -31,9 +32,15 @@ class Gains {
   std::optional<double> of_graph_after(Cause cause) const;
   // What doing the host's own work while the device works would win; removing it wins of(kHostOther).
   double of_host_work_beside_device() const;
-  // What removing a cause of busy time would win where the recorder costs its host as much as it may: then
-  // the host, which holds the step up after the fix, is quicker than supposed.
-  double most_of(Rule rule) const;
+  // What removing rules of busy time would win together, and what that lies within where it is the host that holds the step
+  // up after the fix: for recording may have cost that more than supposed, or less.
+  struct Range {
+    double ms = 0, least_ms = 0, most_ms = 0;
+    bool held_by_host = false;  // the step wins less than the device, which then waits for the host
+  };
+  Range of_together(std::span<const Rule> rules) const;
+  // What the host needs to issue the step if it never waits for the device; nothing where it cannot be told.
+  std::optional<double> host_ms() const;
   // The step without the recorder: as it was measured, else as it is replayed without the recorder's cost.
   double unrecorded_ms() const { return base_ms_; }
   const std::optional<MeasuredSteps>& measured() const { return measured_; }
@@ -77,13 +84,16 @@ class Gains {
   Change without_recorder(Change change, double operator_gaps) const;
   double with(Change change) const;
   Change without_cause(Cause cause) const;
+  static Change of_host_alone();
   std::vector<std::vector<double>> targets_of(const std::function<bool(const WorkSplit&)>& changes) const;
   std::vector<std::vector<double>> targets(Cause cause) const;
-  std::vector<std::vector<double>> targets(Rule rule) const;
+  std::vector<std::vector<double>> targets(std::span<const Rule> rules) const;
   double of_parts(Cause cause, GainModel gain) const;
   // With other times of the works, by rank; negative: gone. Where no launch was recorded (counters' tables,
   // device-only traces) nothing can be replayed: then what the works themselves become shorter.
   double with_works(std::vector<std::vector<double>> work_ns) const;
+  double spared_ms(
+      const std::vector<std::vector<double>>& work_ns) const;  // by the device, of the headline rank
 
   // The loops' works, but for the first turn's: the loops of copies from the host, or all others.
   std::vector<std::vector<char>> joined_loops(bool copies) const;
@@ -106,7 +116,8 @@ class Gains {
   double base_ms_ = 0;
   double low_ms_ = 0;
   double high_ms_ = 0;
-  double lowest_ms_ = 0;  // the step as replayed where the recorder costs its host as much as it may
+  // The step as replayed where the recorder costs its host as much as it may, and as little.
+  double lowest_ms_ = 0, highest_ms_ = 0;
   bool slows_ = false;
 };
 

@@ -1,9 +1,14 @@
 // What a fix is promised to win: what remains of loops when they are joined, and what nothing stands behind.
 #include "analyze/device/gains.h"
 
+#include <algorithm>
+#include <span>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analyze/device/accounts.h"
+#include "analyze/device/device_analysis.h"
 #include "analyze/device/testing/fabricate_ranks.h"
 #include "analyze/device/testing/fabricate_works.h"
 #include "analyze/device/testing/gains_of.h"
@@ -54,7 +59,7 @@ TEST(JoinedLoops, StillPassTheMemoryThatTheyPass) {
 
 // 30 turns a step of a work that should take a tenth of its 25 µs, and of a host that is slower only while it
 // is recorded.
-TEST(Gains, OfTheDeviceEndWhereTheHostTakesOver) {
+Works held_by_host() {
   Works made;
   for (int step = 0; step < 3; ++step) {
     for (int turn = 0; turn < 30; ++turn) {
@@ -66,14 +71,49 @@ TEST(Gains, OfTheDeviceEndWhereTheHostTakesOver) {
     }
     made.end_step();
   }
+  return made;
+}
+
+TEST(Gains, OfTheDeviceEndWhereTheHostTakesOver) {
+  const Works made = held_by_host();
   const Study study = study_of(made);
   const Gains gains = gains_of(study);
   ASSERT_TRUE(gains.recorder_slows());
-  const double gain = gains.of(Rule::kSlowKernels);
-  EXPECT_GT(gain, 0.2);
-  EXPECT_GT(gains.most_of(Rule::kSlowKernels), 1.2 * gain);
-  EXPECT_LE(gains.most_of(Rule::kSlowKernels), gains.low_unrecorded_ms());
-  EXPECT_EQ(gains.most_of(Rule::kSlowLaunches), gains.of(Rule::kSlowLaunches));
+  const Rule rule = Rule::kSlowKernels;
+  const Gains::Range gain = gains.of_together(std::span(&rule, 1));
+  EXPECT_EQ(gain.ms, gains.of(rule));
+  EXPECT_GT(gain.ms, 0.2);
+  EXPECT_TRUE(gain.held_by_host);
+  EXPECT_GT(gain.most_ms, 1.2 * gain.ms);
+  EXPECT_LT(gain.least_ms, gain.ms / 1.2);
+  EXPECT_LE(gain.most_ms, gains.low_unrecorded_ms());
+  ASSERT_TRUE(gains.host_ms().has_value());
+  EXPECT_NEAR(gains.unrecorded_ms() - gain.ms, *gains.host_ms(), 0.02);
+}
+
+TEST(Gains, SayThatTheHostHoldsTheStepUp) {
+  const auto analysis = analyze_device_trace(held_by_host().trace(), Roofs{}, {});
+  ASSERT_TRUE(analysis.ok());
+  const auto slow = std::ranges::find(analysis->findings, "slow_kernels", &Finding::rule);
+  ASSERT_NE(slow, analysis->findings.end());
+  EXPECT_THAT(slow->caveat, testing::HasSubstr("the device then waits for the host, which needs about "));
+  EXPECT_THAT(slow->caveat, testing::HasSubstr("the fix wins 0."));
+  EXPECT_NEAR(analysis->figures.at("host_step_ms"),
+              analysis->figures.at("unrecorded_step_ms") - slow->predicted_gain_ms, 0.02);
+}
+
+// Whose kernels are all that a step takes.
+TEST(Gains, AreNotSaidToBeHeldUpByAHostThatRunsAhead) {
+  Works made;
+  for (int step = 0; step < 3; ++step) {
+    for (int turn = 0; turn < 30; ++turn) made.run({.bytes = 4.22e12 * 2.5e-6, .us = 25});
+    made.end_step();
+  }
+  const auto analysis = analyze_device_trace(made.trace(), Roofs{}, {});
+  ASSERT_TRUE(analysis.ok());
+  const auto slow = std::ranges::find(analysis->findings, "slow_kernels", &Finding::rule);
+  ASSERT_NE(slow, analysis->findings.end());
+  EXPECT_EQ(slow->caveat.find("waits for the host"), std::string::npos) << slow->caveat;
 }
 
 // Two ranks that launch slowly and read a value; the second computes longer.

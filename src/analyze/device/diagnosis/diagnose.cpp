@@ -28,7 +28,9 @@ namespace {
 constexpr double kNearlyWhole = 0.97;
 constexpr std::size_t kNamedParts = 3;
 constexpr double kWorthNaming = 0.01;  // of the time that evidence is given for
-// A fix that may win this much more is told with both gains.
+// A gain that is nearly all of the time that its fix is about is held up by nothing.
+constexpr double kHeldByNothing = 0.9;
+// A fix that may win this much more than the least is told with both gains.
 constexpr double kWorthARange = 1.25;
 constexpr double kWorthARangeOfStep = 0.02;
 // A repair that wins this share of another is not mentioned beside it.
@@ -345,22 +347,27 @@ class Diagnoser {
     std::string fix;
     double ms = 0;
     double gain_ms = 0;
-    double most_ms = 0;  // that it may win
+    std::vector<Rule> rules = {};
     std::vector<const AccountEntry*> entries = {};
   };
 
   // What shortens the device's work wins no more than the host then allows, and how fast it is without the
   // recorder is not known well.
-  std::string more_than(const Advised& advised) const {
-    const double gain = advised.gain_ms,
-                 least = std::max(kWorthARange * gain, gain + kWorthARangeOfStep * step());
-    if (!gains_.recorder_slows() || !is_busy(advised.row->cause) || advised.ms < least) return {};
-    const double most = std::min(advised.ms, advised.most_ms);
-    if (most < least) return {};
-    return fmt::format(
-        "the host then holds the step up: the fix wins up to {} if the recorder slows the host by more than "
-        "supposed",
-        in_step(most));
+  std::string held_by_host(const Advised& advised, double told_ms) const {
+    if (!is_busy(advised.row->cause)) return {};
+    const Gains::Range gain = gains_.of_together(advised.rules);
+    const std::optional<double> host = gains_.host_ms();
+    if (!host || !gain.held_by_host || told_ms >= kHeldByNothing * advised.ms) return {};
+    std::string text = fmt::format(
+        "the step wins less than its kernels: the device then waits for the host, which needs about {} to "
+        "issue a "
+        "step",
+        in_step(*host));
+    const double least = std::min(gain.least_ms, told_ms), most = std::min(advised.ms, gain.most_ms);
+    if (most - least > kWorthARangeOfStep * step() && most > kWorthARange * least)
+      text += fmt::format("; how fast it is without the recorder is not known well: the fix wins {}",
+                          fixed_range(least, most, step()));
+    return text;
   }
 
   LedgerRow row(Cause cause, const Account& account) const {
@@ -407,8 +414,8 @@ class Diagnoser {
       const Arguments whole = row_arguments(ms, advised.entries, gain);
       diagnosis_.findings.push_back({std::string(rule.id), cause, fill(rule.title, whole),
                                      evidence(rule, advised.entries, whole, gain), advised.fix,
-                                     joined(caveat(rule, whole), more_than(advised)), gain, is_bound(cause),
-                                     ms, named(advised.entries), row.lines});
+                                     joined(caveat(rule, whole), held_by_host(advised, gain)), gain,
+                                     is_bound(cause), ms, named(advised.entries), row.lines});
       if (std::exchange(first, false)) tell_lines(row.lines, diagnosis_.findings.back().evidence);
     }
   }
@@ -423,7 +430,7 @@ class Diagnoser {
       if (same == all.end()) same = all.insert(all.end(), {.row = &row, .fix = std::move(fix)});
       same->ms += each.ms;
       same->gain_ms += each.gain_ms;
-      same->most_ms += gains_.most_of(each.row->rule);
+      same->rules.push_back(each.row->rule);
       same->entries.insert(same->entries.end(), entries.begin(), entries.end());
     }
     for (Advised& advised : all) std::ranges::stable_sort(advised.entries, std::greater(), &AccountEntry::ms);
