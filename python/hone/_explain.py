@@ -43,7 +43,8 @@ class Analysis(Fields):
             "  can win %s" % _ms(row.predicted_gain_ms) if row.predicted_gain_ms > 0 else "")
             for row in self.ledger]
         for finding in self.findings[:3]:
-            lines.append("→ %s (wins about %s)" % (finding.fix, _ms(finding.predicted_gain_ms)))
+            lines.append("→ %s%s" % (finding.fix, "" if finding.predicted_gain_ms is None else
+                                     " (wins about %s)" % _ms(finding.predicted_gain_ms)))
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

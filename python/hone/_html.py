@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Iterable, List, Sequence
 
 if TYPE_CHECKING:
     from ._explain import Analysis
+    from .fields import Fields
 
 _STYLE = "border-collapse:collapse;margin:.4em 0"
 _NUMBER = "text-align:right;padding:1px 8px;white-space:nowrap"
 _WORD = "text-align:left;padding:1px 8px"
 _MOST_FINDINGS, _MOST_OPERATORS = 3, 5
+
+
+def _gain(finding: Fields) -> str:
+    if finding.predicted_gain_ms is None:
+        return "what it wins is not predicted"
+    return ("wins at most " if finding.gain_is_bound else "wins about ") + _ms(finding.predicted_gain_ms)
 
 
 def analysis_html(analysis: Analysis) -> str:
@@ -24,9 +31,7 @@ def analysis_html(analysis: Analysis) -> str:
          _ms(row.predicted_gain_ms) if row.predicted_gain_ms > 0 else "") for row in analysis.ledger)))
     if analysis.findings:
         parts.append("<ol>%s</ol>" % "".join(
-            "<li>%s<br><small>%s%s</small></li>" % (
-                escape(finding.fix), "wins at most " if finding.gain_is_bound else "wins about ",
-                _ms(finding.predicted_gain_ms))
+            "<li>%s<br><small>%s</small></li>" % (escape(finding.fix), _gain(finding))
             for finding in analysis.findings[:_MOST_FINDINGS]))
     if analysis.top:
         parts.append(_table(("operator", "time", "share", "", "why"), (

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/withhold.h"
 #include "core/units.h"
 
 namespace hone::analyze {
@@ -44,19 +45,21 @@ constexpr UseRow kUseRows[] = {
      "page faults without a disk, a step", "memory that is given back and taken again, 4 KiB a page"},
 };
 
-// Of what waited for a CPU beside its work, a verdict can tell nothing.
-void withhold_verdict(double share, Analysis& analysis) {
-  analysis.verdict = {};
-  analysis.verdict.judged = analysis.verdict.given = false;
-  analysis.verdict.sentence = fmt::format(
-      "No verdict: the program did not get a CPU. Its main thread could have run for {} of the time and had "
-      "none, as more threads want to run than there are CPUs, of this program or of others; what operators "
-      "and host lose by that cannot be told from what they lose by themselves. Give it the machine alone, or "
-      "fewer threads and worker processes, and profile again.",
-      format_percent(share));
-  for (LedgerRow& row : analysis.ledger) row.predicted_gain_ms = 0;
-  for (Finding& finding : analysis.findings) finding.predicted_gain_ms = 0;
-  std::ranges::stable_sort(analysis.findings, std::ranges::greater(), &Finding::ms);
+// Of what waited for a CPU beside its work, a verdict can tell nothing. What was found stays, of which nothing is promised: what to
+// try once the program has its CPUs.
+void withhold_without_cpu(double share, Analysis& analysis) {
+  std::vector<Finding> findings = std::exchange(analysis.findings, {});
+  withhold_verdict(
+      fmt::format("No verdict: the program did not get a CPU. Its main thread could have run for {} of the "
+                  "time and had none, as more threads want to run than there are CPUs, of this program or of "
+                  "others; what operators and host lose by that cannot be told from what they lose by "
+                  "themselves. Give it the machine alone, or fewer threads and worker processes, and profile "
+                  "again.",
+                  format_percent(share)),
+      analysis);
+  for (Finding& finding : findings) finding.predicted_gain_ms = 0;
+  std::ranges::stable_sort(findings, std::ranges::greater(), &Finding::ms);
+  analysis.findings = std::move(findings);
 }
 
 }  // namespace
@@ -105,7 +108,7 @@ void tell_without_cpu(const trace::HostUse& use, Analysis& analysis) {
   analysis.without_cpu = share;
   if (!analysis.lacked_cpu()) return;
   if (share > kNoVerdict) {
-    withhold_verdict(share, analysis);
+    withhold_without_cpu(share, analysis);
     return;
   }
   analysis.warnings.insert(

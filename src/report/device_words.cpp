@@ -199,6 +199,10 @@ std::string_view lateness_note() {
          "while its device computed nothing";
 }
 
+std::string_view findings_heading(const analyze::Analysis& analysis) {
+  return analysis.verdict.given ? "What to change" : "What to try once there is a verdict";
+}
+
 std::string gain_sentence(const analyze::Finding& row, const analyze::Analysis& analysis) {
   const double step_ms = gained_from_ms(analysis);
   const std::string gain = fixed_ms(row.predicted_gain_ms, step_ms);

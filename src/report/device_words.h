@@ -57,6 +57,8 @@ bool has_lateness(const analyze::Analysis& analysis);
 // What the columns of lateness mean.
 std::string_view lateness_note();
 
+// Findings are advice where there is a verdict.
+std::string_view findings_heading(const analyze::Analysis& analysis);
 // "about 7.10 ms, 24 % of the step", "… of the step without the recorder"; empty where the gain would read as
 // nothing.
 std::string gain_sentence(const analyze::Finding& row, const analyze::Analysis& analysis);

@@ -85,6 +85,15 @@ const trace::AddedTable* find_table(const std::vector<trace::AddedTable>& tables
   return nullptr;
 }
 
+TEST(Description, PredictsNothingOfFindingsThatWinNothing) {
+  analyze::Analysis analysis = fabricate::device_analysis();
+  ASSERT_GT(analysis.findings.size(), 1u);
+  analysis.findings.front().predicted_gain_ms = 0;
+  const auto rows = OrderedJson::parse(explain_json(analysis)).at("findings");
+  EXPECT_TRUE(rows.at(0).at("predicted_gain_ms").is_null());
+  EXPECT_TRUE(rows.at(1).at("predicted_gain_ms").is_number());
+}
+
 TEST(AnalysisTables, HoldWhatTheJsonHolds) {
   const analyze::Analysis analysis = fabricate::device_analysis();
   const std::vector<trace::AddedTable> tables = analysis_tables(analysis);

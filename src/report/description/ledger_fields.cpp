@@ -1,4 +1,6 @@
 // The ledger and the findings.
+#include <optional>
+
 #include "report/description/analysis.h"
 #include "report/description/grids.h"
 #include "report/words.h"
@@ -72,7 +74,10 @@ const Fields<Finding>& finding_fields() {
       {"fix", Unit::kText, "what to do", &Finding::fix},
       {"caveat", Unit::kText, "when that wins less; may be empty", &Finding::caveat},
       {"ms", Unit::kMs, "of the step that it is about", &Finding::ms},
-      {"predicted_gain_ms", Unit::kMs, "what the fix should win", &Finding::predicted_gain_ms},
+      {"predicted_gain_ms", Unit::kMs, "what the fix should win; null: that is not predicted",
+       [](const Finding& row) {
+         return row.predicted_gain_ms > 0 ? std::optional(row.predicted_gain_ms) : std::nullopt;
+       }},
       {"gain_is_bound", Unit::kFlag, "the fix wins that at most", &Finding::gain_is_bound},
       table_field("parts", "finding_parts", "what is behind it, largest first", part_fields(),
                   &Finding::parts),

@@ -63,7 +63,7 @@ Section findings_part(const Analysis& analysis) {
   for (const analyze::Finding& row : analysis.findings) cards += finding_card(row, ++number, analysis);
   if (cards.empty()) return {};
   return section(
-      "findings", "What to change",
+      "findings", findings_heading(analysis),
       "What the verdict names first, then by predicted gain: from replaying the step without the fault, or "
       "from the time at the roofs." +
           std::string(gains_note(analysis).empty() ? "" : fmt::format(" {}.", gains_note(analysis))),

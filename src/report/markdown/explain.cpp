@@ -75,7 +75,7 @@ std::string explain_markdown(const Analysis& analysis) {
   if (!is_of_memory_alone(analysis)) out += about(analysis);
   out += warnings(analysis.warnings);
   if (!is_of_memory_alone(analysis)) out += section("Where the time goes", ledger(analysis));
-  out += section("What to change", findings(analysis));
+  out += section(findings_heading(analysis), findings(analysis));
   out += section("Ranks", ranks(analysis));
   if (analysis.late_rank) out += section(late_title(analysis), late_rank(analysis));
   if (const std::string_view noun = top_noun(analysis); !analysis.top.empty() && !noun.empty())

@@ -67,7 +67,7 @@ std::string finding(const analyze::Finding& row, int number, bool full, const An
 
 std::string findings(const Analysis& analysis, const TerminalStyle& style) {
   if (analysis.findings.empty()) return "";
-  std::string out = heading("What to change", style);
+  std::string out = heading(findings_heading(analysis), style);
   if (const std::string note = gains_note(analysis); !note.empty())
     out += paint(wrapped(note, 2, style), Colour::kFaint, style);
   int number = 0;
