@@ -433,7 +433,12 @@ class Diagnoser {
       same->rules.push_back(each.row->rule);
       same->entries.insert(same->entries.end(), entries.begin(), entries.end());
     }
-    for (Advised& advised : all) std::ranges::stable_sort(advised.entries, std::greater(), &AccountEntry::ms);
+    for (Advised& advised : all) {
+      std::ranges::stable_sort(advised.entries, std::greater(), &AccountEntry::ms);
+      // What hides behind what goes together wins more than each by itself.
+      if (advised.rules.size() > 1 && advised.row->gain == GainModel::kWorks)
+        advised.gain_ms = std::min(advised.ms, gains_.of_together(advised.rules).ms);
+    }
     return all;
   }
 
