@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "analyze/advice.h"
 #include "analyze/analyze.h"
 #include "analyze/compare.h"
 #include "core/testing/source_folder.h"
@@ -93,6 +94,31 @@ TEST(Recordings, LedgersAddUpToTheStep) {
       for (const LedgerRow& row : analysis.ledger) sum += row.ms;
       EXPECT_NEAR(sum, analysis.step.ms.median, 0.005 * analysis.step.ms.median)
           << facts.program << " " << form;
+    }
+}
+
+// The ledger, the verdict and the advice say one number of one gain, or the advice says that it is a part.
+TEST(Recordings, AGainIsOneNumber) {
+  for (const Facts& facts : all_facts())
+    for (const char* form : {"fault", "repaired"}) {
+      const Analysis& analysis = analysis_of(facts.program, form);
+      const std::string where = facts.program + " " + form;
+      for (const LedgerRow& row : analysis.ledger) {
+        double advised = 0;
+        for (const Finding& finding : analysis.findings)
+          advised += finding.cause == row.cause ? finding.predicted_gain_ms : 0;
+        EXPECT_LE(advised, row.predicted_gain_ms * (1 + 1e-9)) << where;
+        if (advised > 0.75 * row.predicted_gain_ms) {
+          EXPECT_NEAR(advised, row.predicted_gain_ms, 1e-9) << where << " " << row.rule;
+        }
+      }
+      if (!analysis.verdict.cause) continue;
+      for (const LedgerRow& row : analysis.ledger)
+        if (row.cause == analysis.verdict.cause) {
+          EXPECT_EQ(row.predicted_gain_ms, analysis.verdict.recoverable_ms) << where;
+        }
+      const Advice advice = first_advice(analysis);
+      EXPECT_EQ(advice.is_all, advice.predicted_gain_ms >= 0.9 * analysis.verdict.recoverable_ms) << where;
     }
 }
 

@@ -28,6 +28,7 @@ namespace {
 constexpr double kNearlyWhole = 0.97;
 constexpr std::size_t kNamedParts = 3;
 constexpr double kWorthNaming = 0.01;  // of the time that evidence is given for
+constexpr double kMostAdvised = 0.75;  // of what a row can win
 // A gain that is nearly all of the time that its fix is about is held up by nothing.
 constexpr double kHeldByNothing = 0.9;
 // A fix that may win this much more than the least is told with both gains.
@@ -76,7 +77,12 @@ class Diagnoser {
       const Account& account = accounts_[static_cast<std::size_t>(cause)];
       if (account.ms <= 0) continue;
       diagnosis_.ledger.push_back(row(cause, account));
-      find(cause, account, diagnosis_.ledger.back());
+      double& gain = diagnosis_.ledger.back().predicted_gain_ms;
+      // What is advised of a row is what the row can win, where next to nothing else is: else two numbers would stand for one
+      // gain.
+      if (const double advised = find(cause, account, diagnosis_.ledger.back());
+          advised > kMostAdvised * gain)
+        gain = advised;
     }
     std::stable_sort(
         diagnosis_.findings.begin(), diagnosis_.findings.end(),
@@ -399,9 +405,9 @@ class Diagnoser {
   }
 
   // One finding an advice that matters by itself and wins something. Together they win no more than the row: what is
-  // said first takes its part first.
-  void find(Cause cause, const Account& account, const LedgerRow& row) {
-    if (cause == Cause::kFloor || step() <= 0) return;
+  // said first takes its part first. Returns what they win together.
+  double find(Cause cause, const Account& account, const LedgerRow& row) {
+    if (cause == Cause::kFloor || step() <= 0) return 0;
     double left = row.predicted_gain_ms;
     bool first = true;  // the lines are the cause's: they are told once
     for (const Advised& advised : advised_of(account)) {
@@ -418,6 +424,7 @@ class Diagnoser {
                                      is_bound(cause), ms, named(advised.entries), row.lines});
       if (std::exchange(first, false)) tell_lines(row.lines, diagnosis_.findings.back().evidence);
     }
+    return row.predicted_gain_ms - left;
   }
 
   std::vector<Advised> advised_of(const Account& account) const {
