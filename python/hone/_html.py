@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Iterable, List, Sequence
 
 if TYPE_CHECKING:
     from ._explain import Analysis
-    from .fields import Fields
+    from .fields import Finding
 
 _STYLE = "border-collapse:collapse;margin:.4em 0"
 _NUMBER = "text-align:right;padding:1px 8px;white-space:nowrap"
@@ -15,7 +15,7 @@ _WORD = "text-align:left;padding:1px 8px"
 _MOST_FINDINGS, _MOST_OPERATORS = 3, 5
 
 
-def _gain(finding: Fields) -> str:
+def _gain(finding: Finding) -> str:
     if finding.predicted_gain_ms is None:
         return "what it wins is not predicted"
     return ("wins at most " if finding.gain_is_bound else "wins about ") + _ms(finding.predicted_gain_ms)
