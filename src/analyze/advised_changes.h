@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,12 @@ namespace hone::analyze {
 
 // The first is what the rule's prediction is about; empty ones are none.
 using AdvisedChanges = std::array<std::string_view, 3>;
+
+// What a change would win by itself, over all causes that it is advised against.
+struct ChangeGain {
+  std::string change;
+  double predicted_gain_ms = 0;
+};
 
 struct Finding;
 

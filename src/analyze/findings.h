@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/advised_changes.h"
 #include "analyze/cause.h"
 #include "core/roofs.h"
 #include "trace/operator_class.h"
@@ -476,6 +477,7 @@ struct Analysis {
   std::vector<TopOperator> top;
   Verdict verdict;
   std::vector<Finding> findings;
+  std::vector<ChangeGain> changes;  // of PyTorch programs: what changes that findings advise win, each alone
   std::vector<OperatorTime> operators;            // all of them
   std::vector<ElsewhereOperator> elsewhere = {};  // longest first
   bool elsewhere_known = true;                    // false: of some rank it is not known what its device ran

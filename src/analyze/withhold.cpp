@@ -15,6 +15,7 @@ void withhold_verdict(std::string sentence, Analysis& analysis) {
     row.caveat.clear();
   }
   analysis.findings.clear();
+  analysis.changes.clear();
 }
 
 }  // namespace hone::analyze

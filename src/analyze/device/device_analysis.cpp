@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analyze/device/accounts.h"
+#include "analyze/device/change_gains.h"
 #include "analyze/device/counted_kernels.h"
 #include "analyze/device/critical_path.h"
 #include "analyze/device/diagnosis/diagnose.h"
@@ -349,6 +350,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.floor_ms = accounts[static_cast<std::size_t>(Cause::kFloor)].ms;
   analysis.ledger = std::move(diagnosis.ledger);
   analysis.findings = std::move(diagnosis.findings);
+  analysis.changes = change_gains(study, gains);
   analysis.verdict = std::move(diagnosis.verdict);
   analysis.operators = std::move(tables.operators);
   analysis.top = std::move(tables.top);

@@ -129,6 +129,15 @@ Gains::Range Gains::of_together(std::span<const Rule> rules) const {
   return range;
 }
 
+double Gains::of_works(std::vector<std::vector<double>> work_ns,
+                       std::vector<std::vector<double>> added_ns) const {
+  if (!has_launches() || !can_predict()) return spared_ms(work_ns);
+  Change change;
+  change.work_ns = std::move(work_ns);
+  change.added_ns = std::move(added_ns);
+  return with(std::move(change));
+}
+
 std::optional<double> Gains::host_ms() const {
   if (!has_launches() || !can_predict()) return std::nullopt;
   return scale_ * replay_.step_ms(without_recorder(of_host_alone(), kOperatorGaps));
@@ -199,10 +208,7 @@ bool Gains::has_launches() const {
 }
 
 double Gains::with_works(std::vector<std::vector<double>> work_ns) const {
-  if (!has_launches() || !can_predict()) return spared_ms(work_ns);
-  Change change;
-  change.work_ns = std::move(work_ns);
-  return with(std::move(change));
+  return of_works(std::move(work_ns), {});
 }
 
 double Gains::spared_ms(const std::vector<std::vector<double>>& work_ns) const {

@@ -39,6 +39,8 @@ class Gains {
     bool held_by_host = false;  // the step wins less than the device, which then waits for the host
   };
   Range of_together(std::span<const Rule> rules) const;
+  // What other times of works would win (by rank; negative: gone), with time of the host added before their launches, both in ns.
+  double of_works(std::vector<std::vector<double>> work_ns, std::vector<std::vector<double>> added_ns) const;
   // What the host needs to issue the step if it never waits for the device; nothing where it cannot be told.
   std::optional<double> host_ms() const;
   // The step without the recorder: as it was measured, else as it is replayed without the recorder's cost.

@@ -67,6 +67,10 @@ std::vector<Candidate> candidates(const analyze::Analysis& baseline) {
         same->predicted_gain_ms = std::min(same->predicted_gain_ms + gain, baseline.step.ms.median);
     }
   }
+  // What a change does over all causes is more than what the findings know, each of its own.
+  for (Candidate& each : found)
+    for (const analyze::ChangeGain& gain : baseline.changes)
+      if (gain.change == each.change->name) each.predicted_gain_ms = gain.predicted_gain_ms;
   std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
     const bool a_is_last = a.change->effect == Effect::kTraining,
                b_is_last = b.change->effect == Effect::kTraining;

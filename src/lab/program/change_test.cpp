@@ -100,6 +100,21 @@ TEST(Candidates, OfSeveralFindingsAreOneAndWinNoMoreThanTheStep) {
   EXPECT_DOUBLE_EQ(found[0].predicted_gain_ms, 100);
 }
 
+// bf16 wins more than its products do, and what a finding wins of its cause is not what the change does.
+TEST(Candidates, ArePredictedToWinWhatTheyDoOverAllCauses) {
+  analyze::Analysis baseline;
+  baseline.device = "NVIDIA H100";
+  baseline.step.ms.median = 100;
+  baseline.findings = {finding("channels_first_images", analyze::Cause::kLayout, 12),
+                       finding("tf32_products", analyze::Cause::kPrecision, 9),
+                       finding("unfused_optimizer", analyze::Cause::kAvoidableTraffic, 5)};
+  baseline.changes = {{"autocast_bf16", 14}, {"channels_last", 12}};
+  const std::vector<Candidate> found = candidates(baseline);
+  ASSERT_THAT(names(found), ElementsAre("autocast_bf16", "channels_last", "fused_optimizer"));
+  EXPECT_DOUBLE_EQ(found[0].predicted_gain_ms, 14);
+  EXPECT_DOUBLE_EQ(found[2].predicted_gain_ms, 5);
+}
+
 TEST(Candidates, AreJoinedByThoseThatAreAskedFor) {
   analyze::Analysis baseline;
   baseline.device = "NVIDIA H100";

@@ -141,6 +141,10 @@ const Fields<Analysis>& analysis_fields() {
        [](const Analysis& analysis) { return analysis.verdict.share; }},
       table_field("findings", "findings", "what to change: what the verdict names first, then by gain",
                   finding_fields(), &Analysis::findings),
+      table_field("changes", "changes",
+                  "changes that `hone lab -- COMMAND` can make in a PyTorch program, largest gain first; "
+                  "none of others",
+                  change_fields(), &Analysis::changes),
       {"metrics", Unit::kObject, "figures by name with their unit: `achieved_gflop_per_s`, `replay_error`",
        [](const Analysis& analysis) {
          OrderedJson json = OrderedJson::object();

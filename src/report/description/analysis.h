@@ -11,6 +11,7 @@ const Fields<analyze::Analysis>& analysis_fields();
 
 // The rows of its tables (ledger_fields.cpp, operator_fields.cpp, device_fields.cpp, rank_fields.cpp).
 const Fields<analyze::LedgerRow>& ledger_fields();
+const Fields<analyze::ChangeGain>& change_fields();
 const Fields<analyze::Finding>& finding_fields();
 const Fields<analyze::TopOperator>& top_fields();
 const Fields<analyze::OperatorTime>& operator_fields();

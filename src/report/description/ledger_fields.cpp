@@ -65,6 +65,16 @@ const Fields<LedgerRow>& ledger_fields() {
   return fields;
 }
 
+const Fields<analyze::ChangeGain>& change_fields() {
+  static const Fields<analyze::ChangeGain> fields = {
+      {"change", Unit::kText, "its name: `autocast_bf16`", &analyze::ChangeGain::change},
+      {"predicted_gain_ms", Unit::kMs,
+       "what it should win over all causes: what a finding predicts is of the finding's cause alone",
+       &analyze::ChangeGain::predicted_gain_ms},
+  };
+  return fields;
+}
+
 const Fields<Finding>& finding_fields() {
   static const Fields<Finding> fields = {
       {"rule", Unit::kText, "its stable name, by which programs know it: `tf32_products`", &Finding::rule},

@@ -30,14 +30,14 @@ struct CollectiveState {
 // One rank being simulated.
 class Runner {
  public:
-  Runner(const Program& program, const Change& change, int rank, std::span<const double> work_ns,
-         std::span<const char> joined)
+  Runner(const Program& program, const Change& change, int rank)
       : program_(program),
         concerned_(change.without_on < 0 || change.without_on == rank),
         timeline_(*program.timeline),
         change_(change),
-        work_ns_(work_ns),
-        joined_(joined),
+        work_ns_(of_rank(change.work_ns, rank)),
+        joined_(of_rank(change.joined, rank)),
+        added_ns_(of_rank(change.added_ns, rank)),
         host_(program.start_ns),
         free_(timeline_.streams.size(), 0),
         ends_(program.works.size(), 0),
@@ -80,6 +80,13 @@ class Runner {
   double start_ns() const { return start_; }
 
  private:
+  template <typename T>
+  static std::span<const T> of_rank(const std::vector<std::vector<T>>& all, int rank) {
+    return static_cast<std::size_t>(rank) < all.size()
+               ? std::span<const T>(all[static_cast<std::size_t>(rank)])
+               : std::span<const T>();
+  }
+
   bool gone(Activity activity) const {
     return concerned_ && change_.without[static_cast<std::size_t>(activity)];
   }
@@ -162,6 +169,15 @@ class Runner {
     return std::max(std::min(ns, kGraphLaunchNs), ns - kNodeHostNs * timeline_.calls[item.call].works);
   }
 
+  // What the change adds to the host before the call.
+  double added(const Item& item) const {
+    if (item.kind != ItemKind::kLaunch || added_ns_.empty()) return 0;
+    const HostCall& call = timeline_.calls[item.call];
+    double ns = 0;
+    for (uint32_t k = 0; k < call.works; ++k) ns += added_ns_[timeline_.launched[call.first_work + k]];
+    return ns;
+  }
+
   // The host reaches the call.
   void begin(const Item& item) {
     begun_ = true;
@@ -171,7 +187,7 @@ class Runner {
     call_ns_ = without_nodes(item, calling(item));
     const double recorded = recording_call(item, before + call_ns_);
     const double of_call = std::min(recorded, kMostOfCall * call_ns_);
-    host_ += before - (recorded - of_call);
+    host_ += before - (recorded - of_call) + added(item);
     launch_from_ = host_;
     call_ns_ -= of_call;
   }
@@ -272,6 +288,7 @@ class Runner {
   const Change& change_;
   std::span<const double> work_ns_;
   std::span<const char> joined_;
+  std::span<const double> added_ns_;
   double host_;
   double start_ = 0;  // of the first step
   double launch_from_ = 0;
@@ -328,11 +345,7 @@ std::vector<double> Replay::rank_steps_ms(const Change& change) const {
   std::vector<Runner> runners;
   runners.reserve(programs_.size());
   for (std::size_t rank = 0; rank < programs_.size(); ++rank)
-    runners.emplace_back(
-        programs_[rank], change, static_cast<int>(rank),
-        rank < change.work_ns.size() ? std::span<const double>(change.work_ns[rank])
-                                     : std::span<const double>(),
-        rank < change.joined.size() ? std::span<const char>(change.joined[rank]) : std::span<const char>());
+    runners.emplace_back(programs_[rank], change, static_cast<int>(rank));
   auto all_done = [&] {
     return std::all_of(runners.begin(), runners.end(), [](const Runner& runner) { return runner.done(); });
   };

@@ -43,6 +43,8 @@ struct Change {
   // By rank and work, where not empty: the work's time in ns; negative: it is not launched, and neither its
   // launch nor the host's time before it exist.
   std::vector<std::vector<double>> work_ns;
+  // By rank and work, where not empty: time of the host that is added before its launch, in ns.
+  std::vector<std::vector<double>> added_ns;
   // By rank and work, where not empty: launched together with the work before it, so that neither its launch
   // nor the host's time before it exist.
   std::vector<std::vector<char>> joined;

@@ -1,0 +1,161 @@
+#include "analyze/device/change_gains.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "analyze/device/busy/busy_rules.h"
+#include "analyze/device/rules/tables.h"
+
+namespace hone::analyze::device {
+namespace {
+
+using Times = std::vector<std::vector<double>>;  // by rank and work, in ns
+
+constexpr std::string_view kBf16 = "autocast_bf16";
+
+// A pass over images that reaches this part of its roof takes half of the time in half of the bytes.
+constexpr double kByItsBytes = 0.35;
+
+// For each product of the forward pass autocast converts weight, bias and input, and the backward pass converts the gradients back:
+// small kernels, which cost the host together as much as this many of the program's own launches do on average. Of four programs of
+// libraries whose host holds them up (DistilBERT, EfficientNet, Faster R-CNN, BERT on an H100) 1.5 to 2.9
+// (bench/results/library-steps-2026-11-23.json).
+constexpr double kLaunchesOfCasts = 2, kLaunchesOfCastsInference = 1;
+
+bool advises_first(const DeviceRule& row, std::string_view change) { return row.changes.front() == change; }
+
+bool is_product_too_wide(const DeviceRule& row) {
+  return row.cause == Cause::kPrecision && advises_first(row, kBf16);
+}
+
+class ChangeReplay {
+ public:
+  ChangeReplay(const Study& study, const Gains& gains) : study_(study), gains_(gains) {}
+
+  double gain_ms(std::string_view change) const {
+    double by_host = 0;
+    for (const Cause cause : all_causes()) by_host += of_other_models(cause, change);
+    const bool narrows = change == kBf16;
+    Times added = narrows ? casts_ns() : Times();
+    return gains_.of_works(times(change, narrows), std::move(added)) + by_host;
+  }
+
+ private:
+  // Of rules whose gain is none of other times of works: the largest of a cause, as one may be a part of another.
+  double of_other_models(Cause cause, std::string_view change) const {
+    double most = 0;
+    for (int i = 0; i < kRuleCount; ++i) {
+      const DeviceRule& row = row_of(static_cast<Rule>(i));
+      const bool models = row.gain == GainModel::kJoinedTurns || row.gain == GainModel::kCause;
+      if (row.cause == cause && models && advises_first(row, change))
+        most = std::max(most, gains_.of(row.rule));
+    }
+    return most;
+  }
+
+  Times times(std::string_view change, bool narrows) const {
+    Times all;
+    for (std::size_t rank = 0; rank < study_.ranks.size(); ++rank) {
+      std::vector<double> ns;
+      const RankTimeline& timeline = study_.timelines[rank];
+      for (std::size_t i = 0; i < timeline.works.size(); ++i) {
+        const Work& work = timeline.works[i];
+        const WorkSplit& split = study_.ranks[rank].split.works[i];
+        const DeviceRule& row = row_of(split.rule);
+        if (narrows)
+          ns.push_back(in_16_bits(rank, work, split, row));
+        else
+          ns.push_back(advises_first(row, change) && row.gain == GainModel::kWorks
+                           ? split.target_ns
+                           : static_cast<double>(work.ns()));
+      }
+      all.push_back(std::move(ns));
+    }
+    return all;
+  }
+
+  double in_16_bits(std::size_t rank, const Work& work, const WorkSplit& split, const DeviceRule& row) const {
+    const auto ns = static_cast<double>(work.ns());
+    if (work.op == kNothing) return is_product_too_wide(row) ? split.target_ns : ns;
+    const OperatorUses& uses = study_.ranks[rank].split.uses;
+    const OperatorUse& use = uses.rows[work.op];
+    const trace::Operator& op = study_.trace->operators[work.op];
+    const double reached = use.roof_ns > 0 ? use.roof_ns * uses.part(work) / ns : 0;
+    if (is_product_too_wide(row)) {
+      if (!use.is_product || use.floor_ns <= 0) return split.target_ns;
+      const double good = op.what == trace::OperatorKind::kAttention
+                              ? kGoodAttention
+                              : std::clamp(reached, 0.2, kGoodNarrowProduct);
+      return std::min(split.target_ns, use.floor_ns * uses.part(work) / good);
+    }
+    const bool of_model = op.phase != trace::Phase::kOptimizer;
+    const bool passes_images = !use.is_product && use.memory_bound && is_image(use.inputs);
+    return of_model && op.dtype == DType::kF32 && passes_images && reached >= kByItsBytes ? ns / 2 : ns;
+  }
+
+  Times casts_ns() const {
+    const std::optional<double> host_ms = gains_.host_ms();
+    if (!host_ms) return {};
+    bool trains = false;
+    for (const trace::Operator& op : study_.trace->operators) trains |= op.phase == trace::Phase::kBackward;
+    Times all;
+    for (std::size_t rank = 0; rank < study_.ranks.size(); ++rank) {
+      const RankTimeline& timeline = study_.timelines[rank];
+      double works = 0;
+      for (const Work& work : timeline.works) works += work.step != trace::kNoStep;
+      const double a_launch =
+          works > 0 ? *host_ms * 1e6 * static_cast<double>(timeline.steps.size()) / works : 0;
+      const double each = a_launch * (trains ? kLaunchesOfCasts : kLaunchesOfCastsInference);
+      std::vector<double> ns;
+      for (std::size_t i = 0; i < timeline.works.size(); ++i)
+        ns.push_back(is_forward_product(rank, i) ? each : 0);
+      all.push_back(std::move(ns));
+    }
+    return all;
+  }
+
+  bool is_forward_product(std::size_t rank, std::size_t i) const {
+    const Work& work = study_.timelines[rank].works[i];
+    if (work.op == kNothing || !is_product_too_wide(row_of(study_.ranks[rank].split.works[i].rule)))
+      return false;
+    const trace::Phase phase = study_.trace->operators[work.op].phase;
+    return study_.ranks[rank].split.uses.rows[work.op].is_product && phase != trace::Phase::kBackward;
+  }
+
+  const Study& study_;
+  const Gains& gains_;
+};
+
+// Of the rules that have time in some work or interval of the study.
+std::vector<std::string_view> changes_of(const Study& study, const Gains& gains) {
+  std::vector<std::string_view> names;
+  const auto add = [&](const DeviceRule& row) {
+    const std::string_view name = row.changes.front();
+    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  for (const RankStudy& rank : study.ranks)
+    for (const WorkSplit& split : rank.split.works) add(row_of(split.rule));
+  for (int i = 0; i < kRuleCount; ++i) {
+    const DeviceRule& row = row_of(static_cast<Rule>(i));
+    const bool models = row.gain == GainModel::kJoinedTurns || row.gain == GainModel::kCause;
+    if (models && gains.of(row.rule) > 0) add(row);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<ChangeGain> change_gains(const Study& study, const Gains& gains) {
+  std::vector<ChangeGain> all;
+  if (study.trace->meta.framework != trace::Framework::kPyTorch || !gains.can_predict()) return all;
+  const ChangeReplay replay(study, gains);
+  for (const std::string_view change : changes_of(study, gains))
+    all.push_back({std::string(change), std::min(gains.unrecorded_ms(), replay.gain_ms(change))});
+  std::stable_sort(all.begin(), all.end(), [](const ChangeGain& a, const ChangeGain& b) {
+    return a.predicted_gain_ms > b.predicted_gain_ms;
+  });
+  return all;
+}
+
+}  // namespace hone::analyze::device
