@@ -73,7 +73,7 @@ endfunction()
 function(hone_library name)
   cmake_parse_arguments(ARG "" "" "USES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|_bench)\\.cpp$|/testing/|/observe/inject/")  # inject is a library of its own
+  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|_bench|_abi_check)\\.cpp$|/testing/|/observe/inject/")  # inject is a library of its own
   if(sources)
     hone_batches(sources ${sources})
     add_library(hone_${name} STATIC ${sources})

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include <dirent.h>
 #include <dlfcn.h>
-#include <link.h>
 #include <unistd.h>
+
+#include "core/nvidia_places.h"
 
 namespace hone::observe::inject {
 namespace {
@@ -20,19 +20,6 @@ constexpr const char* kMajors[] = {"13", "12"};
 
 std::string_view file_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 std::string_view folder_of(std::string_view path) { return path.substr(0, path.rfind('/')); }
-
-std::vector<std::string> loaded_objects() {
-  std::vector<std::string> paths;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* into) {
-        if (info->dlpi_name && info->dlpi_name[0] == '/') {
-          static_cast<std::vector<std::string>*>(into)->emplace_back(info->dlpi_name);
-        }
-        return 0;
-      },
-      &paths);
-  return paths;
-}
 
 // A CUPTI newer than the driver does not work with it: the driver's major version comes first.
 std::vector<std::string> majors() {
@@ -51,14 +38,11 @@ class CuptiPlaces {
   }
   void file(std::string path) { files_.push_back(std::move(path)); }
 
-  // NVIDIA's packages beside whatever lies in site-packages: nvidia/cu13/lib since CUDA 13, one folder a library before.
+  // NVIDIA's packages beside whatever lies in site-packages.
   void python_packages(const std::string& loaded) {
-    for (std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
-      const size_t at = loaded.find(packages);
-      if (at == std::string::npos) continue;
-      const std::string root = loaded.substr(0, at + packages.size()) + "nvidia/";
-      for (const char* library : {"cu13/lib", "cuda_cupti/lib"}) folder(root + library);
-    }
+    const std::string packages = python_packages_of(loaded);
+    if (packages.empty()) return;
+    for (const std::string& library : nvidia_package_folders(packages, "cuda_cupti")) folder(library);
   }
 
   void beside_cuda(const std::string& loaded) {
@@ -72,16 +56,8 @@ class CuptiPlaces {
   }
 
   void toolkits(const Environment& environment) {
-    for (const char* home : {environment.cuda_home, environment.cuda_path}) {
-      if (*home) toolkit(home);
-    }
-    toolkit("/usr/local/cuda");
-    if (DIR* local = opendir("/usr/local")) {
-      while (const dirent* entry = readdir(local)) {
-        if (std::strncmp(entry->d_name, "cuda-", 5) == 0) toolkit(std::string("/usr/local/") + entry->d_name);
-      }
-      closedir(local);
-    }
+    for (const std::string& home : nvidia_toolkits({environment.cuda_home, environment.cuda_path}))
+      toolkit(home);
   }
 
   const std::vector<std::string>& files() const { return files_; }

@@ -1,0 +1,27 @@
+# hone_cuda_checks(): what we declare of CUDA's libraries (src/cuda/*_abi.h), compared with NVIDIA's headers where there are
+# any: in a toolkit, or in Python's packages. Nothing needs them: building hone takes no toolkit.
+function(hone_cuda_checks)
+  find_path(HONE_CUDA_INCLUDE cuda.h HINTS $ENV{CUDA_HOME}/include /usr/local/cuda/include)
+  if(NOT HONE_CUDA_INCLUDE)
+    message(STATUS "hone: no cuda.h: what hone declares of CUDA is not compared with it")
+    return()
+  endif()
+  file(GLOB checks CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cuda/*_abi_check.cpp)
+  add_library(hone_cuda_abi_check OBJECT ${checks})
+  target_include_directories(hone_cuda_abi_check PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_include_directories(hone_cuda_abi_check SYSTEM PRIVATE ${HONE_CUDA_INCLUDE})
+  add_dependencies(hone_cuda hone_cuda_abi_check)
+endfunction()
+
+# hone_fake_driver(tests…): a driver for tests where there is no GPU (src/cuda/testing/fake_driver.cpp). It is not called
+# libcuda.so.1: NVRTC takes a library of that name that is loaded for NVIDIA's, and calls what the fake one has not.
+function(hone_fake_driver)
+  add_library(fake_driver SHARED ${CMAKE_SOURCE_DIR}/src/cuda/testing/fake_driver.cpp)
+  target_include_directories(fake_driver PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  set_target_properties(fake_driver PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver)
+  foreach(test ${ARGN})
+    if(TARGET ${test})
+      add_dependencies(${test} fake_driver)
+    endif()
+  endforeach()
+endfunction()

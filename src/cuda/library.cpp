@@ -1,0 +1,169 @@
+#include "cuda/library.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/nvidia_places.h"
+
+namespace hone::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// The folders of packages below a Python's prefix.
+void add_packages_below(const fs::path& prefix, std::vector<std::string>& found) {
+  for (const std::string& version : entries_beginning(prefix / "lib", "python3")) {
+    for (const char* const packages : {"site-packages", "dist-packages"}) {
+      const std::string folder = version + "/" + packages;
+      std::error_code ignored;
+      if (fs::is_directory(folder + "/nvidia", ignored)) found.push_back(folder);
+    }
+  }
+}
+
+// The prefix of the first python3 of PATH: a virtual environment's is where its link lies, not what that points to.
+std::vector<fs::path> python_prefixes() {
+  std::vector<fs::path> prefixes;
+  for (const char* const name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    if (const std::string prefix = variable(name); !prefix.empty()) prefixes.emplace_back(prefix);
+  }
+  const std::string path = variable("PATH");
+  for (std::size_t at = 0; at < path.size();) {
+    const std::size_t end = std::min(path.find(':', at), path.size());
+    const fs::path program = fs::path(path.substr(at, end - at)) / "python3";
+    at = end + 1;
+    std::error_code ignored;
+    if (!fs::exists(program, ignored)) continue;
+    prefixes.push_back(program.parent_path().parent_path());
+    if (const fs::path real = fs::canonical(program, ignored); !real.empty())
+      prefixes.push_back(real.parent_path().parent_path());
+    break;
+  }
+  if (const std::string home = variable("HOME"); !home.empty()) prefixes.push_back(fs::path(home) / ".local");
+  return prefixes;
+}
+
+std::vector<std::string> without_repeats(std::vector<std::string> texts) {
+  std::set<std::string> seen;
+  std::erase_if(texts, [&](const std::string& text) { return !seen.insert(text).second; });
+  return texts;
+}
+
+struct LibraryFile {
+  std::string path;
+  int major = 0;
+};
+
+// All files that could be the library, best first: each major version wherever it may be, then the next.
+std::vector<LibraryFile> candidate_files(const LibraryName& name, const LibraryPlaces& places,
+                                         const std::vector<int>& majors) {
+  std::vector<LibraryFile> files;
+  const std::vector<std::string> loaded = places.loaded ? loaded_objects() : std::vector<std::string>();
+  for (const int major : majors) {
+    const std::string file = fmt::format("{}.{}", name.file, major);
+    for (const std::string& object : loaded) {
+      if (fs::path(object).filename().string().starts_with(file)) files.push_back({object, major});
+    }
+    for (const std::string& home : places.homes) {
+      for (const char* const folder : {"lib64", "lib"})
+        files.push_back({home + "/" + folder + "/" + file, major});
+    }
+    if (places.linker) files.push_back({file, major});
+    for (const std::string& toolkit : places.toolkits) files.push_back({toolkit + "/lib64/" + file, major});
+    for (const std::string& packages : places.site_packages) {
+      for (const std::string& folder : nvidia_package_folders(packages, name.package))
+        files.push_back({folder + "/" + file, major});
+    }
+  }
+  return files;
+}
+
+std::string file_names(const LibraryName& name, const std::vector<int>& majors) {
+  std::vector<std::string> names;
+  for (const int major : majors) names.push_back(fmt::format("{}.{}", name.file, major));
+  return fmt::format("{}", fmt::join(names, " or "));
+}
+
+}  // namespace
+
+LibraryName nvrtc_name() {
+  return {.title = "NVRTC",
+          .file = "libnvrtc.so",
+          .majors = {13, 12},
+          .package = "cuda_nvrtc",
+          .pip = "nvidia-cuda-nvrtc",
+          .follows_driver = true};
+}
+
+LibraryPlaces LibraryPlaces::of_this_process() {
+  LibraryPlaces places;
+  for (const char* const name : {"CUDA_HOME", "CUDA_PATH"}) {
+    if (const std::string home = variable(name); !home.empty()) places.homes.push_back(home);
+  }
+  places.toolkits = nvidia_toolkits({});
+  for (const std::string& object : loaded_objects()) {
+    if (const std::string packages = python_packages_of(object); !packages.empty())
+      places.site_packages.push_back(packages);
+  }
+  for (const fs::path& prefix : python_prefixes()) add_packages_below(prefix, places.site_packages);
+  places.site_packages = without_repeats(std::move(places.site_packages));
+  return places;
+}
+
+std::string LibraryPlaces::text() const {
+  std::vector<std::string> parts;
+  if (homes.empty())
+    parts.emplace_back("CUDA_HOME (not set)");
+  else
+    parts.push_back(fmt::format("CUDA_HOME and CUDA_PATH ({})", fmt::join(homes, ", ")));
+  if (linker) parts.emplace_back("the dynamic linker's folders");
+  for (const std::string& toolkit : toolkits) parts.push_back(toolkit);
+  if (site_packages.empty())
+    parts.emplace_back("Python's packages (the active Python has no nvidia/*)");
+  else
+    for (const std::string& packages : site_packages) parts.push_back(packages + "/nvidia");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+Result<FoundLibrary> find_library(const LibraryName& name, const LibraryPlaces& places, int driver_version) {
+  std::vector<int> majors = name.majors;
+  if (name.follows_driver && driver_version > 0)
+    std::erase_if(majors, [&](int major) { return major > driver_version / 1000; });
+  if (majors.empty())
+    return unsupported(fmt::format(
+        "the NVIDIA driver speaks CUDA {}, and {} is used from CUDA {} on: install a newer driver",
+        driver_version / 1000, name.title, name.majors.back()));
+  std::string broken;  // why a file that is there does not load
+  for (const LibraryFile& file : candidate_files(name, places, majors)) {
+    std::error_code ignored;
+    if (file.path[0] == '/' && !fs::exists(file.path, ignored)) continue;
+    if (void* const handle = ::dlopen(file.path.c_str(), RTLD_NOW | RTLD_LOCAL))
+      return FoundLibrary{handle, file.path, file.major};
+    const char* const why = ::dlerror();
+    if (file.path[0] == '/' && broken.empty()) broken = why == nullptr ? file.path : why;
+  }
+  return not_found(fmt::format("{} ({}) {}; looked in {}; pip install {}, or set CUDA_HOME to a toolkit",
+                               name.title, file_names(name, majors),
+                               broken.empty() ? "is not here" : "does not load: " + broken, places.text(),
+                               name.pip));
+}
+
+void* symbol(const FoundLibrary& library, const char* name) { return ::dlsym(library.handle, name); }
+
+Error missing_function(const FoundLibrary& library, const char* name) {
+  return unsupported(fmt::format("{} lacks {}: it is too old, or not what its name says; install a newer one",
+                                 library.path, name));
+}
+
+}  // namespace hone::cuda

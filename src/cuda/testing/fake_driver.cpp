@@ -1,0 +1,370 @@
+// A CUDA driver without a GPU, for tests: libcuda with memory of the host. Kernels compute nothing. As on a GPU,
+// nothing runs before somebody waits, pageable host memory is taken when the call is made, page-locked memory when the
+// command runs. FAKE_DRIVER in the environment, read at each call, is a list of faults: "old" (a driver of CUDA 11),
+// "no-device", "full" (no memory is left), "lost" (a kernel fails when it runs).
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "cuda/driver_abi.h"
+#include <time.h>
+
+namespace {
+
+using hone::cuda::DeviceAddress;
+using hone::cuda::DeviceHandle;
+using hone::cuda::DriverCode;
+using hone::cuda::HostFunction;
+
+constexpr size_t kTotalBytes = size_t{80} << 30;
+
+bool fault(std::string_view name) {
+  const char* const faults = std::getenv("FAKE_DRIVER");
+  return faults != nullptr && std::string_view(faults).find(name) != std::string_view::npos;
+}
+
+int64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+struct FakeStream;
+using Command = std::function<DriverCode()>;
+
+struct Moment {
+  FakeStream* stream = nullptr;  // where it is to come; null: passed
+  int64_t ns = 0;
+};
+struct FakeEvent {
+  std::shared_ptr<Moment> moment = std::make_shared<Moment>();
+};
+struct FakeGraph {
+  std::vector<Command> commands;
+};
+struct FakeStream {
+  std::deque<Command> commands;
+  std::unique_ptr<FakeGraph> capture;  // where commands go while one is captured
+  void give(Command command) {
+    if (capture)
+      capture->commands.push_back(std::move(command));
+    else
+      commands.push_back(std::move(command));
+  }
+  DriverCode run(const Moment* until = nullptr) {
+    while (!commands.empty() && (until == nullptr || until->stream == this)) {
+      const Command command = std::move(commands.front());
+      commands.pop_front();
+      if (const DriverCode code = command(); code != DriverCode::kSuccess) return code;
+    }
+    return DriverCode::kSuccess;
+  }
+};
+
+struct FakeBlock {
+  size_t bytes;
+  std::unique_ptr<std::byte[]> data;
+};
+struct FakeModule {
+  std::map<std::string, std::unique_ptr<std::string>> functions;
+};
+
+// Process-wide, as a driver's state is.
+std::recursive_mutex lock;
+std::map<uintptr_t, FakeBlock> device_blocks;
+std::map<uintptr_t, FakeBlock> pinned_blocks;
+int live_handles = 0, contexts = 0;
+int64_t launches = 0;
+bool initialised = false;
+thread_local void* current = nullptr;
+int the_context = 0;
+
+bool holds(const std::map<uintptr_t, FakeBlock>& blocks, uintptr_t at, size_t bytes) {
+  auto after = blocks.upper_bound(at);
+  if (after == blocks.begin()) return false;
+  const auto& [start, block] = *std::prev(after);
+  return at + bytes <= start + block.bytes;
+}
+bool on_device(DeviceAddress at, size_t bytes) { return holds(device_blocks, at, bytes); }
+void* host_of(DeviceAddress at) { return reinterpret_cast<void*>(at); }
+
+// Aligned as the driver's blocks are, filled with what no program expects.
+DriverCode allocate(std::map<uintptr_t, FakeBlock>& blocks, uintptr_t* address, size_t bytes) {
+  if (bytes == 0) return DriverCode::kInvalidValue;
+  if (bytes > kTotalBytes || fault("full")) return DriverCode::kOutOfMemory;
+  FakeBlock block{bytes, std::make_unique<std::byte[]>(bytes + 512)};
+  const uintptr_t at = (reinterpret_cast<uintptr_t>(block.data.get()) + 255) / 256 * 256;
+  std::memset(reinterpret_cast<void*>(at), 0xff, bytes);
+  blocks.emplace(at, std::move(block));
+  *address = at;
+  return DriverCode::kSuccess;
+}
+
+template <typename T>
+T* made(T* object) {
+  ++live_handles;
+  return object;
+}
+template <typename T>
+DriverCode destroyed(T* object) {
+  if (object == nullptr) return DriverCode::kInvalidValue;
+  --live_handles;
+  delete object;
+  return DriverCode::kSuccess;
+}
+
+}  // namespace
+
+#define LOCKED const std::lock_guard guard(lock)
+#define NEEDS_CONTEXT \
+  LOCKED;             \
+  if (current == nullptr) return static_cast<DriverCode>(201)
+
+extern "C" {
+// What tests ask: handles and blocks that are alive, contexts retained, kernels run.
+int fake_driver_live() {
+  LOCKED;
+  return live_handles + static_cast<int>(device_blocks.size() + pinned_blocks.size());
+}
+int fake_driver_contexts() {
+  LOCKED;
+  return contexts;
+}
+int64_t fake_driver_launches() {
+  LOCKED;
+  return launches;
+}
+
+DriverCode cuInit(unsigned) {
+  LOCKED;
+  initialised = true;
+  return fault("no-device") ? DriverCode::kNoDevice : DriverCode::kSuccess;
+}
+DriverCode cuDriverGetVersion(int* version) {
+  return *version = fault("old") ? 11080 : 13000, DriverCode::kSuccess;
+}
+DriverCode cuGetErrorName(DriverCode code, const char** name) {
+  *name = code == DriverCode::kOutOfMemory    ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : code == DriverCode::kNoDevice     ? "CUDA_ERROR_NO_DEVICE"
+          : code == DriverCode::kLaunchFailed ? "CUDA_ERROR_LAUNCH_FAILED"
+                                              : "CUDA_ERROR_OTHER";
+  return DriverCode::kSuccess;
+}
+DriverCode cuGetErrorString(DriverCode, const char** words) {
+  return *words = "as the fake driver says", DriverCode::kSuccess;
+}
+DriverCode cuDeviceGetCount(int* count) {
+  return *count = 1, initialised ? DriverCode::kSuccess : DriverCode::kNotInitialized;
+}
+DriverCode cuDeviceGet(DeviceHandle* device, int index) { return *device = index, DriverCode::kSuccess; }
+DriverCode cuDeviceGetName(char* name, int bytes, DeviceHandle) {
+  return std::snprintf(name, static_cast<size_t>(bytes), "Fake GPU"), DriverCode::kSuccess;
+}
+DriverCode cuDeviceGetAttribute(int* value, int attribute, DeviceHandle) {
+  *value = attribute == hone::cuda::kMultiprocessors            ? 132
+           : attribute == hone::cuda::kComputeCapabilityMajor   ? 9
+           : attribute == hone::cuda::kWarpSize                 ? 32
+           : attribute == hone::cuda::kSharedBytesPerBlockOptin ? 232448
+                                                                : 0;
+  return DriverCode::kSuccess;
+}
+DriverCode cuDeviceTotalMem_v2(size_t* bytes, DeviceHandle) {
+  return *bytes = kTotalBytes, DriverCode::kSuccess;
+}
+DriverCode cuDevicePrimaryCtxRetain(void** context, DeviceHandle) {
+  LOCKED;
+  ++contexts;
+  *context = &the_context;
+  return DriverCode::kSuccess;
+}
+DriverCode cuDevicePrimaryCtxRelease_v2(DeviceHandle) {
+  LOCKED;
+  --contexts;
+  return DriverCode::kSuccess;
+}
+DriverCode cuCtxGetCurrent(void** context) { return *context = current, DriverCode::kSuccess; }
+DriverCode cuCtxSetCurrent(void* context) { return current = context, DriverCode::kSuccess; }
+
+DriverCode cuMemGetInfo_v2(size_t* free, size_t* total) {
+  NEEDS_CONTEXT;
+  *free = kTotalBytes / 4, *total = kTotalBytes;
+  return DriverCode::kSuccess;
+}
+DriverCode cuMemAlloc_v2(DeviceAddress* address, size_t bytes) {
+  NEEDS_CONTEXT;
+  uintptr_t at = 0;
+  const DriverCode code = allocate(device_blocks, &at, bytes);
+  *address = at;
+  return code;
+}
+DriverCode cuMemFree_v2(DeviceAddress address) {
+  NEEDS_CONTEXT;
+  return device_blocks.erase(address) == 1 ? DriverCode::kSuccess : DriverCode::kInvalidValue;
+}
+DriverCode cuMemHostAlloc(void** address, size_t bytes, unsigned) {
+  NEEDS_CONTEXT;
+  return allocate(pinned_blocks, reinterpret_cast<uintptr_t*>(address), bytes);
+}
+DriverCode cuMemFreeHost(void* address) {
+  NEEDS_CONTEXT;
+  return pinned_blocks.erase(reinterpret_cast<uintptr_t>(address)) == 1 ? DriverCode::kSuccess
+                                                                        : DriverCode::kInvalidValue;
+}
+
+DriverCode cuMemcpyHtoDAsync_v2(DeviceAddress to, const void* from, size_t bytes, FakeStream* stream) {
+  NEEDS_CONTEXT;
+  if (!on_device(to, bytes) || on_device(reinterpret_cast<uintptr_t>(from), bytes))
+    return DriverCode::kInvalidValue;
+  if (holds(pinned_blocks, reinterpret_cast<uintptr_t>(from), bytes)) {
+    stream->give([=] { return std::memcpy(host_of(to), from, bytes), DriverCode::kSuccess; });
+    return DriverCode::kSuccess;
+  }
+  const auto* const begin = static_cast<const std::byte*>(from);
+  stream->give([to, taken = std::vector<std::byte>(begin, begin + bytes)] {
+    return std::memcpy(host_of(to), taken.data(), taken.size()), DriverCode::kSuccess;
+  });
+  return DriverCode::kSuccess;
+}
+DriverCode cuMemcpyDtoHAsync_v2(void* to, DeviceAddress from, size_t bytes, FakeStream* stream) {
+  NEEDS_CONTEXT;
+  if (!on_device(from, bytes) || on_device(reinterpret_cast<uintptr_t>(to), bytes))
+    return DriverCode::kInvalidValue;
+  stream->give([=] { return std::memcpy(to, host_of(from), bytes), DriverCode::kSuccess; });
+  return DriverCode::kSuccess;
+}
+DriverCode cuMemcpyDtoDAsync_v2(DeviceAddress to, DeviceAddress from, size_t bytes, FakeStream* stream) {
+  NEEDS_CONTEXT;
+  if (!on_device(to, bytes) || !on_device(from, bytes)) return DriverCode::kInvalidValue;
+  stream->give([=] { return std::memmove(host_of(to), host_of(from), bytes), DriverCode::kSuccess; });
+  return DriverCode::kSuccess;
+}
+DriverCode cuMemsetD8Async(DeviceAddress to, unsigned char value, size_t bytes, FakeStream* stream) {
+  NEEDS_CONTEXT;
+  if (!on_device(to, bytes)) return DriverCode::kInvalidValue;
+  stream->give([=] { return std::memset(host_of(to), value, bytes), DriverCode::kSuccess; });
+  return DriverCode::kSuccess;
+}
+
+DriverCode cuStreamCreate(FakeStream** stream, unsigned) {
+  NEEDS_CONTEXT;
+  *stream = made(new FakeStream);
+  return DriverCode::kSuccess;
+}
+DriverCode cuStreamDestroy_v2(FakeStream* stream) {
+  NEEDS_CONTEXT;
+  (void)stream->run();
+  return destroyed(stream);
+}
+DriverCode cuStreamSynchronize(FakeStream* stream) {
+  NEEDS_CONTEXT;
+  return stream->run();
+}
+DriverCode cuStreamWaitEvent(FakeStream* stream, FakeEvent* event, unsigned) {
+  NEEDS_CONTEXT;
+  stream->give([moment = event->moment] {
+    return moment->stream == nullptr ? DriverCode::kSuccess : moment->stream->run(moment.get());
+  });
+  return DriverCode::kSuccess;
+}
+DriverCode cuLaunchHostFunc(FakeStream* stream, HostFunction function, void* data) {
+  NEEDS_CONTEXT;
+  stream->give([=] { return function(data), DriverCode::kSuccess; });
+  return DriverCode::kSuccess;
+}
+DriverCode cuEventCreate(FakeEvent** event, unsigned) {
+  NEEDS_CONTEXT;
+  *event = made(new FakeEvent);
+  return DriverCode::kSuccess;
+}
+DriverCode cuEventDestroy_v2(FakeEvent* event) {
+  NEEDS_CONTEXT;
+  return destroyed(event);
+}
+DriverCode cuEventRecord(FakeEvent* event, FakeStream* stream) {
+  NEEDS_CONTEXT;
+  event->moment = std::make_shared<Moment>();
+  event->moment->stream = stream;
+  stream->give([moment = event->moment] {
+    return moment->ns = now_ns(), moment->stream = nullptr, DriverCode::kSuccess;
+  });
+  return DriverCode::kSuccess;
+}
+DriverCode cuEventSynchronize(FakeEvent* event) {
+  NEEDS_CONTEXT;
+  const auto moment = event->moment;
+  return moment->stream == nullptr ? DriverCode::kSuccess : moment->stream->run(moment.get());
+}
+DriverCode cuEventElapsedTime(float* ms, FakeEvent* from, FakeEvent* to) {
+  NEEDS_CONTEXT;
+  if (from->moment->stream != nullptr || to->moment->stream != nullptr) return DriverCode::kNotReady;
+  *ms = static_cast<float>(to->moment->ns - from->moment->ns) * 1e-6F;
+  return DriverCode::kSuccess;
+}
+
+DriverCode cuModuleLoadData(FakeModule** module, const void* image) {
+  NEEDS_CONTEXT;
+  if (std::memcmp(image, "\177ELF", 4) != 0 && std::memcmp(image, "//", 2) != 0)
+    return DriverCode::kInvalidImage;
+  *module = made(new FakeModule);
+  return DriverCode::kSuccess;
+}
+DriverCode cuModuleUnload(FakeModule* module) {
+  NEEDS_CONTEXT;
+  return destroyed(module);
+}
+DriverCode cuModuleGetFunction(void** function, FakeModule* module, const char* name) {
+  NEEDS_CONTEXT;
+  auto& known = module->functions[name];
+  if (known == nullptr) known = std::make_unique<std::string>(name);
+  *function = known.get();
+  return DriverCode::kSuccess;
+}
+DriverCode cuFuncGetAttribute(int* value, int, void*) { return *value = 0, DriverCode::kSuccess; }
+DriverCode cuFuncSetAttribute(void*, int, int) { return DriverCode::kSuccess; }
+DriverCode cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                          unsigned bz, unsigned, FakeStream* stream, void**, void**) {
+  NEEDS_CONTEXT;
+  if (function == nullptr || gx * gy * gz == 0 || bx * by * bz == 0 || bx * by * bz > 1024 || gy > 65535 ||
+      gz > 65535)
+    return DriverCode::kInvalidValue;
+  stream->give([] { return ++launches, fault("lost") ? DriverCode::kLaunchFailed : DriverCode::kSuccess; });
+  return DriverCode::kSuccess;
+}
+
+DriverCode cuStreamBeginCapture_v2(FakeStream* stream, int) {
+  NEEDS_CONTEXT;
+  stream->capture = std::make_unique<FakeGraph>();
+  return DriverCode::kSuccess;
+}
+DriverCode cuStreamEndCapture(FakeStream* stream, FakeGraph** graph) {
+  NEEDS_CONTEXT;
+  *graph = made(stream->capture.release());
+  return DriverCode::kSuccess;
+}
+DriverCode cuGraphInstantiateWithFlags(FakeGraph** executable, FakeGraph* graph, unsigned long long) {
+  NEEDS_CONTEXT;
+  *executable = made(new FakeGraph(*graph));
+  return DriverCode::kSuccess;
+}
+DriverCode cuGraphLaunch(FakeGraph* executable, FakeStream* stream) {
+  NEEDS_CONTEXT;
+  for (const Command& command : executable->commands) stream->give(command);
+  return DriverCode::kSuccess;
+}
+DriverCode cuGraphExecDestroy(FakeGraph* graph) {
+  NEEDS_CONTEXT;
+  return destroyed(graph);
+}
+DriverCode cuGraphDestroy(FakeGraph* graph) {
+  NEEDS_CONTEXT;
+  return destroyed(graph);
+}
+}

@@ -1,0 +1,47 @@
+// The fake driver (fake_driver.cpp) for a test: its library, faults switched on, and what it knows of itself.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "cuda/context.h"
+#include <dlfcn.h>
+
+#include "core/testing/source_folder.h"
+
+namespace hone::cuda::testing {
+
+inline std::string fake_driver_file() { return (build_folder() / "fake_driver" / "libfake_driver.so").string(); }
+
+// FAKE_DRIVER while it lives.
+class Faults {
+ public:
+  explicit Faults(const char* faults) { ::setenv("FAKE_DRIVER", faults, 1); }
+  ~Faults() { ::unsetenv("FAKE_DRIVER"); }
+  Faults(const Faults&) = delete;
+  Faults& operator=(const Faults&) = delete;
+};
+
+template <typename Number>
+Number ask_fake_driver(const char* question) {
+  void* const library = ::dlopen(fake_driver_file().c_str(), RTLD_NOW);
+  auto* const ask = library == nullptr ? nullptr : reinterpret_cast<Number (*)()>(::dlsym(library, question));
+  if (ask == nullptr) throw std::logic_error(question);
+  return ask();
+}
+inline int live_handles() { return ask_fake_driver<int>("fake_driver_live"); }
+inline int live_contexts() { return ask_fake_driver<int>("fake_driver_contexts"); }
+inline int64_t kernels_run() { return ask_fake_driver<int64_t>("fake_driver_launches"); }
+
+inline ContextPointer fake_context() {
+  auto driver = Driver::load(fake_driver_file());
+  if (!driver.ok()) throw std::logic_error(driver.error().message);
+  auto context = Context::of_device(*driver, 0);
+  if (!context.ok()) throw std::logic_error(context.error().message);
+  return *context;
+}
+
+}  // namespace hone::cuda::testing
