@@ -2,10 +2,10 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 
 #include <fmt/core.h>
 
+#include "core/cache_folder.h"
 #include "core/file.h"
 #include "graph/text.h"
 
@@ -92,12 +92,8 @@ bool read_time(std::string_view text, double& time) {
 }  // namespace
 
 std::filesystem::path TimingCache::default_path() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache != '\0') return std::filesystem::path(cache) / "hone" / "timings.tsv";
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && *home != '\0')
-    return std::filesystem::path(home) / ".cache" / "hone" / "timings.tsv";
-  return {};
+  const std::filesystem::path folder = cache_folder();
+  return folder.empty() ? folder : folder / "timings.tsv";
 }
 
 TimingCache TimingCache::open(std::filesystem::path path) {

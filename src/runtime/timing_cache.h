@@ -23,7 +23,7 @@ class TimingCache {
   TimingCache() = default;  // in memory only
   // Reads `path` if it is there; save() writes it back whole.
   static TimingCache open(std::filesystem::path path);
-  // "<cache folder>/hone/timings.tsv", the cache folder from XDG_CACHE_HOME or HOME; empty if neither is set.
+  // "timings.tsv" in hone's folder for caches (core/cache_folder.h); empty if there is none.
   static std::filesystem::path default_path();
 
   struct Entry {

@@ -14,7 +14,9 @@
 
 namespace hone::cuda::testing {
 
-inline std::string fake_driver_file() { return (build_folder() / "fake_driver" / "libfake_driver.so").string(); }
+inline std::string fake_driver_file() {
+  return (build_folder() / "fake_driver" / "libfake_driver.so").string();
+}
 
 // FAKE_DRIVER while it lives.
 class Faults {
