@@ -7,6 +7,7 @@ is about, nothing that is pickled.
 """
 import functools
 import sys
+import weakref
 
 from . import library
 
@@ -95,8 +96,10 @@ def of_data_loaders(module):
     module._BaseDataLoaderIter._num_yielded = _Yielded()
 
 
-_MOST_CLASSES = 4
+_MOST_CLASSES, _MOST_OBJECTS = 4, 64
 _marked = []  # classes whose calls are marked
+_wholly_marked = []  # those of which every object counts
+_outermost = {}  # of PyTorch's own classes, the objects whose calls are marked: weak references, by id
 _FARTHEST = 12
 
 
@@ -120,22 +123,28 @@ def _codes_of(base, *names):
 _calls = set()  # code of PyTorch's that is on the stack while a module is called
 
 
-def _mark_calls_of(cls, name, base):
-    """Marks calls of a module's class, but not those within a call of another module."""
+def _mark_calls_of(cls, name, base, objects=None):
+    """Marks calls of a module's class, but not those within a call of another module; `objects`: of these alone."""
     mark, kind, calls = library.mark, library.MARK_MODULE, _calls
 
     def act(module):
+        if objects is not None:
+            known = objects.get(id(module))
+            if known is None or known() is not module:
+                return
         if not _is_within(calls):
             mark(kind, name)
 
     cls.__call__ = _BeforeCall(base, "__call__", act)
     _marked.append(cls)
+    if objects is None:
+        _wholly_marked.append(cls)
 
 
 def of_modules(module):
     """torch.nn.modules.module. The outermost module is the one that the program itself moves or switches: eval(),
-    train(), to() and cuda() go from there to all within. PyTorch's own classes stand within others, too, and are
-    left as they are."""
+    train(), to() and cuda() go from there to all within. Classes of PyTorch's own networks stand within others, too: of these
+    the objects count for which the program did that."""
     base = module.Module
     _calls.update(_codes_of(base, "__call__", "_wrapped_call_impl", "_call_impl"))
     names = ("eval", "train", "to", "cuda")
@@ -144,10 +153,15 @@ def of_modules(module):
 
     def consider(outermost):
         cls = type(outermost)
-        if len(_marked) >= _MOST_CLASSES or cls.__module__.startswith("torch.") or _is_within(codes):
+        of_pytorch = cls.__module__.startswith("torch.")
+        if (of_pytorch and not cls.__module__.startswith("torch.nn.")) or _is_within(codes):
             return
-        if cls.__call__ is base.__call__ and not any(marked in cls.__mro__ for marked in _marked):
-            _mark_calls_of(cls, _name_of(cls), base)
+        if of_pytorch and len(_outermost) < _MOST_OBJECTS:
+            _outermost[id(outermost)] = weakref.ref(outermost)
+        if len(_marked) >= _MOST_CLASSES or cls in _marked:
+            return
+        if cls.__call__ is base.__call__ and (of_pytorch or not any(marked in cls.__mro__ for marked in _wholly_marked)):
+            _mark_calls_of(cls, _name_of(cls), base, _outermost if of_pytorch else None)
 
     for name in names:
         setattr(base, name, _BeforeCall(base, name, consider, base.__dict__[name]))
