@@ -19,6 +19,8 @@ struct OptionInfo {
 struct CommandInfo {
   std::string name;
   std::string summary;
+  std::vector<std::string>
+      forms;  // the ways to write it, where there are several: what stands after its name
   std::vector<OptionInfo> positionals;
   std::vector<OptionInfo> options;
   std::string footer;

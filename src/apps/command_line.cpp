@@ -247,6 +247,8 @@ Option Command::flag(const std::string& name, bool* to, const std::string& help,
   return Option(app_->add_flag(name + (value ? "" : "{false}"), *to, help), notes_);
 }
 
+void Command::forms(std::vector<std::string> forms) { notes_->forms = std::move(forms); }
+
 void Command::footer(const std::string& text) { app_->footer(wrapped_lines(text, kHelpWidth)); }
 
 Program::Program(int argc, char** argv)
@@ -258,7 +260,10 @@ Program::Program(int argc, char** argv)
       app_(std::make_unique<CLI::App>(
           "hone: measure an AI program, say where every millisecond goes,\nmake it faster, and prove it.")) {
   app_->name("hone");
-  app_->formatter(help_formatter());
+  app_->formatter(help_formatter([this](const std::string& command) {
+    const auto found = notes_.find(command);
+    return found == notes_.end() ? std::vector<std::string>() : found->second.forms;
+  }));
   app_->set_version_flag("--version", fmt::format("hone {}", kVersion));
   app_->require_subcommand(1);
   app_->fallthrough(false);
@@ -323,7 +328,8 @@ std::vector<CommandInfo> Program::commands() const {
   std::vector<CommandInfo> all;
   for (const CLI::App* command : std::as_const(*app_).get_subcommands({})) {
     const CommandNotes& notes = notes_.at(command->get_name());
-    CommandInfo info{command->get_name(), command->get_description(), {}, {}, command->get_footer()};
+    CommandInfo info{command->get_name(),  command->get_description(), notes.forms, {}, {},
+                     command->get_footer()};
     for (const CLI::Option* option : command->get_options()) {
       OptionInfo row;
       for (const std::string& name : option->get_snames()) row.names.push_back("-" + name);

@@ -29,8 +29,9 @@ inline Error usage_error(std::string message) { return {kUsage, std::move(messag
 
 // What is known of a command beside what CLI11 holds.
 struct CommandNotes {
-  std::string surplus;                                             // what to say of positionals too many
-  std::map<const CLI::Option*, std::string*> texts;                // the variables of options that are text
+  std::vector<std::string> forms;                    // the ways to write it, where there are several
+  std::string surplus;                               // what to say of positionals too many
+  std::map<const CLI::Option*, std::string*> texts;  // the variables of options that are text
   std::map<const CLI::Option*, std::vector<std::string>> values;   // what an option takes where it takes few
   std::map<const CLI::Option*, std::vector<std::string>> offered;  // what shells complete
   std::vector<CLI::Option*> written, read;
@@ -76,6 +77,8 @@ class Command {
   Option flag(const std::string& name, bool* to, const std::string& help, bool value = true);
   // What to say where more positionals are given than it takes.
   void on_surplus(std::string advice) { notes_->surplus = std::move(advice); }
+  // The ways to write it, each what stands after its name, where there are several.
+  void forms(std::vector<std::string> forms);
   // What --help says below the options.
   void footer(const std::string& text);
 

@@ -1,6 +1,7 @@
 #include "apps/help.h"
 
 #include <sstream>
+#include <utility>
 
 // The whole of CLI11, for its Formatter; command_line.cpp makes do with App.hpp, which compiles faster.
 #include <CLI/CLI.hpp>
@@ -13,7 +14,14 @@ constexpr std::size_t kNames = 28, kWidth = kHelpWidth;
 
 class HelpFormatter : public CLI::Formatter {
  public:
-  HelpFormatter() { column_width(kNames); }
+  explicit HelpFormatter(FormsOf forms_of) : forms_of_(std::move(forms_of)) { column_width(kNames); }
+
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage;
+    for (const std::string& form : forms_of_(app->get_name()))
+      usage += fmt::format("{}hone {} {}\n", usage.empty() ? "Usage: " : "       ", app->get_name(), form);
+    return usage.empty() ? CLI::Formatter::make_usage(app, std::move(name)) : usage;
+  }
 
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_type_size() == 0) return "";  // a flag
@@ -42,6 +50,9 @@ class HelpFormatter : public CLI::Formatter {
                              wrapped_lines(command->get_description(), kWidth - kNames), kNames);
     return out.str();
   }
+
+ private:
+  FormsOf forms_of_;
 };
 
 }  // namespace
@@ -64,6 +75,8 @@ std::string wrapped_lines(const std::string& text, std::size_t width) {
   return lines;
 }
 
-std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
+std::shared_ptr<CLI::FormatterBase> help_formatter(FormsOf forms_of) {
+  return std::make_shared<HelpFormatter>(std::move(forms_of));
+}
 
 }  // namespace hone::apps

@@ -2,8 +2,10 @@
 // their end.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class FormatterBase;
@@ -16,6 +18,9 @@ inline constexpr std::size_t kHelpWidth = 80;
 // `text` in lines of at most `width` columns, broken between words; a longer word has its own line.
 std::string wrapped_lines(const std::string& text, std::size_t width);
 
-std::shared_ptr<CLI::FormatterBase> help_formatter();
+// The ways to write a command, each what stands after its name; empty: one, which its positionals say.
+using FormsOf = std::function<std::vector<std::string>(const std::string& command)>;
+
+std::shared_ptr<CLI::FormatterBase> help_formatter(FormsOf forms_of);
 
 }  // namespace hone::apps

@@ -38,6 +38,7 @@ struct LabOptions {
   std::string json;
   std::string device = "cpu";
   double budget_s = 0;  // 0: not said
+  double wait_s = -1;   // negative: not said
   int top = 5;
   int threads = 0;
   uint64_t seed = 1;
@@ -88,6 +89,7 @@ Status run_lab_on(const LabOptions& options, Program& program) {
   of_program.json = options.json;
   if (options.budget_s > 0) of_program.budget_s = options.budget_s;
   of_program.tried = separated(options.tried);
+  of_program.wait_s = options.wait_s;
   of_program.seed = options.seed;
   of_program.top = options.top;
   return run_lab_program(of_program, program);
@@ -187,6 +189,7 @@ Status run_lab(const LabOptions& options, Program& program) {
   if (is_program(options, program)) return run_lab_on(options, program);
   if (!options.tried.empty())
     return usage_error("--try: is for programs, after --; see --lossy and --disable");
+  if (options.wait_s >= 0) return usage_error("--wait: is for programs, after --");
   if (!options.arguments.empty())
     return usage_error(
         fmt::format("'{}' is one too many: hone lab takes one model; write -- before a program",
@@ -247,6 +250,7 @@ void add_lab_command(Program& program) {
   Command command =
       program.add("lab", "the whole loop: measure a model, explain its time, make it faster, prove it",
                   [options, &program] { return run_lab(*options, program); });
+  command.forms({"[OPTIONS] MODEL", "[OPTIONS] -- COMMAND..."});
   options->model.add_to(command);
   add_device_to(command, &options->device);
   command.option("--out DIR", &options->out, "the folder for the report, the traces and the optimised model")
@@ -284,6 +288,11 @@ void add_lab_command(Program& program) {
                       "where nothing is said",
                       kBudget_s, LabProgramOptions().budget_s))
       .positive();
+  command
+      .option("--wait SECONDS", &options->wait_s,
+              "of a program: the least time from its first step to the first recorded one in the baseline. "
+              "Without it three seconds, and less in a second attempt where the program ended before")
+      .not_negative();
   command.option("--top N", &options->top, "operators to name").positive().with_default();
   command.option("--threads N", &options->threads, "threads to use (default: every core)").positive();
   command.option("--seed N", &options->seed, "of made-up inputs, and of random operators that have none")

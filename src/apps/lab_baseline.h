@@ -13,7 +13,11 @@
 
 namespace hone::apps {
 
-inline constexpr const char* kLabBaseline = "baseline";  // in the folder of the loop
+// In the folder of the loop.
+inline constexpr const char* kLabBaseline = "baseline";
+inline constexpr const char* kLabRuns = "runs";
+inline constexpr const char* kLabFirstRun =
+    "runs/000";  // what the baseline computed; those after it have numbers
 
 struct LabBaseline {
   lab::Trial computed;  // what the program computed meanwhile, if that was seen

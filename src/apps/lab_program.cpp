@@ -21,8 +21,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kRuns = "runs";
 constexpr double kLeastBaseline_s = 20;
+
+// The page, lab.json, and the file that was asked for.
+Result<fs::path> write_reports(const LabProgramOptions& options, const analyze::ProgramReport& report) {
+  HONE_ASSIGN(fs::path page, report::write_program_report(options.out, report));
+  if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::program_json(report)));
+  return page;
+}
+
+void say_why_nothing(const std::string& why) { say(fmt::format("hone: nothing was tried: {}\n", why)); }
 
 // The unchanged program and what was found without any run of ours: `hone lab` says why in one line, and ends as the program did.
 Status end_without_baseline(const LabProgramOptions& options, const LabBaseline& baseline, Program& program) {
@@ -31,10 +39,8 @@ Status end_without_baseline(const LabProgramOptions& options, const LabBaseline&
   report.why_nothing = baseline.why_none;
   report.budget_s = options.budget_s;
   report.interrupted = interrupted();
-  const std::string json = report::program_json(report);
-  HONE_CHECK(write_file(fs::path(options.out) / "lab.json", json));
-  if (!options.json.empty()) HONE_CHECK(write_file(options.json, json));
-  say(fmt::format("hone: nothing was tried: {}\n", baseline.why_none));
+  HONE_CHECK(write_reports(options, report));
+  say_why_nothing(baseline.why_none);
   program.exit_code = interrupted() ? interrupted_status() : baseline.exit_status;
   return {};
 }
@@ -45,7 +51,7 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
   const fs::path out(options.out);
   HONE_CHECK(check_out(out));
   HONE_CHECK(lab::with_asked_for({}, options.tried));  // before the work
-  HONE_CHECK(make_folder(out / kRuns));
+  HONE_CHECK(make_folder(out / kLabRuns));
   ProgressBar bar("hone lab");
   const int64_t start = now_ns();
   const auto since_start = [&] { return static_cast<double>(now_ns() - start) * 1e-9; };
@@ -72,7 +78,7 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
   trial.keep_going = [] { return !interrupted(); };
   int runs = 0;
   const lab::RunTrial run = [&](const lab::TrialRequest& request) {
-    trial.folder = out / kRuns / fmt::format("{:03}", ++runs);
+    trial.folder = out / kLabRuns / fmt::format("{:03}", ++runs);
     trial.changes = request.changes;
     trial.switched = request.switched;
     trial.direct = request.direct;
@@ -91,8 +97,7 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
         fmt::format("what the program said: {}", (trial.folder / observe::kOutputLog).string()));
   if (const fs::path page = out / kLabBaseline / "explain.html"; fs::exists(page))
     report.baseline_page = fs::relative(page, out).string();
-  HONE_ASSIGN(const fs::path page, report::write_program_report(out, report));
-  if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::program_json(report)));
+  HONE_ASSIGN(const fs::path page, write_reports(options, report));
   fmt::print("{}", report::program_terminal(report, report::terminal_style(STDOUT_FILENO)));
   fmt::print("\nreport    {}\n", page.string());
   if (!report.diff.empty()) fmt::print("patch     {}\n", (out / "changes.diff").string());
@@ -100,6 +105,7 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
     program.exit_code = interrupted_status();
   else if (!result.why_nothing.empty())
     program.exit_code = result.failed_with;
+  if (!result.why_nothing.empty()) say_why_nothing(result.why_nothing);
   return {};
 }
 

@@ -25,6 +25,10 @@ std::string bold(std::string_view text) { return "\\fB" + roff(text) + "\\fR"; }
 std::string italic(std::string_view text) { return "\\fI" + roff(text) + "\\fR"; }
 
 std::string synopsis(const CommandInfo& command) {
+  std::string forms;
+  for (const std::string& form : command.forms)
+    forms += (forms.empty() ? "" : "\n.br\n") + bold("hone " + command.name) + " " + roff(form);
+  if (!forms.empty()) return forms;
   std::string line = bold("hone " + command.name);
   for (const OptionInfo& positional : command.positionals)
     line += " " + (positional.needed ? italic(positional.names[0]) : "[" + italic(positional.names[0]) + "]");

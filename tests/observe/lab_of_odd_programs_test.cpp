@@ -78,6 +78,8 @@ TEST_F(LabOfOddPrograms, EndsWithTheStatusOfOneThatEnds) {
     const ProgramResult result = lab_python("import sys; sys.exit(" + std::to_string(status) + ")");
     EXPECT_EQ(result.exit_code, status) << result.err;
     EXPECT_EQ(lines_of_why(result), 1) << result.err;
+    EXPECT_TRUE(fs::exists(folder / "lab/report.html"));
+    EXPECT_THAT(why_nothing(), HasSubstr("exit status " + std::to_string(status)));
     fs::remove_all(folder / "lab");
   }
 }

@@ -164,6 +164,9 @@ Result<std::vector<std::pair<std::string, std::string>>> watch_what_is_computed(
   TrialOptions options;
   options.folder = folder;
   options.seed = seed;
+  HONE_CHECK(make_folder(folder));
+  std::error_code none;
+  std::filesystem::remove(folder / kLogFile, none);  // of a run before
   HONE_CHECK(write_request(options, StepCounts()));
   return request_environment(folder);
 }
