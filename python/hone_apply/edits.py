@@ -91,8 +91,8 @@ def before_loop(frame, text):
 
 
 def around(frame, last_frame, head):
-    """`head` (a with statement's) around the statements from that of `frame` to the one before that of `last_frame`, where
-    both stand in one block."""
+    """`head` (a with statement's) around the statements from that of `frame` to the last before that of `last_frame` that makes
+    something which it uses, where both stand in one block."""
     tree = _tree(frame)
     if tree is None or last_frame is None or last_frame.f_code is not frame.f_code:
         return None
@@ -103,12 +103,23 @@ def around(frame, last_frame, head):
             at = [_index(block, line) for line in (frame.f_lineno, last_frame.f_lineno)]
             if None in at or at[0] >= at[1]:
                 continue
-            first, last = block[at[0]], block[at[1] - 1]
-            within_text = _lines_within_text(block[at[0]:at[1]])
+            statements = _until_last_used(block[at[0]:at[1]], block[at[1]])
+            first, last = statements[0], statements[-1]
+            within_text = _lines_within_text(statements)
             indented = [_insertion(line, 0, "    ") for line in range(first.lineno, last.end_lineno + 1)
                         if line not in within_text and linecache.getline(frame.f_code.co_filename, line).strip()]
             return _edit(frame, [_own_line(first.lineno, " " * first.col_offset + head)] + indented)
     return None
+
+
+def _until_last_used(statements, user):
+    """Without those at the end that set none of the names in `user`; all of them where none does."""
+    used = {node.id for node in ast.walk(user) if isinstance(node, ast.Name)}
+    for end in range(len(statements), 0, -1):
+        if any(isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in used
+               for node in ast.walk(statements[end - 1])):
+            return statements[:end]
+    return statements
 
 
 def _lines_within_text(statements):

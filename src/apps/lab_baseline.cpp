@@ -82,9 +82,9 @@ Result<Observed> observe_once(const LabProgramOptions& options, double wait_s, d
   observe::ProgramStart start;
   start.command = {
       fs::read_symlink("/proc/self/exe").string(), "profile", "--then", "stop", "--out", folder.string()};
-  // Counters take as long as some runs of the program, and no change is advised by them alone.
+  // Counters take as long as some runs of the program, and no change is advised by them alone; fewer steps tell as much of advice.
   if (options.budget_s < kBudgetOfCounters_s)
-    start.command.insert(start.command.end(), {"--counters", "off", "--sampling", "off"});
+    start.command.insert(start.command.end(), {"--counters", "off", "--sampling", "off", "--steps", "12"});
   if (wait_s >= 0) start.command.insert(start.command.end(), {"--wait", fmt::format("{}", wait_s)});
   start.command.push_back("--");
   start.command.insert(start.command.end(), options.command.begin(), options.command.end());

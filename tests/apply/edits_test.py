@@ -104,6 +104,31 @@ class Edits(unittest.TestCase):
                 last(loss)
             """))
 
+    def test_ends_the_block_with_what_the_last_call_needs(self):
+        frames = []
+
+        class Kept:
+            def __init__(self, frame):
+                self.f_code, self.f_lineno, self.f_lasti = frame.f_code, frame.f_lineno, frame.f_lasti
+
+        made = []
+        path = run("""\
+            out = call(1)
+            loss = [out]
+            shown = str(loss)
+            call.clear()
+            last(loss)
+            """, call=type("Call", (), {"__call__": lambda self, x: frames.append(Kept(sys._getframe(1))), "clear": lambda self: 0})(),
+                   last=lambda x: made.append(edits.around(frames[0], sys._getframe(1), "with narrow:")))
+        self.assertEqual(with_insertions(path, made[0]), textwrap.dedent("""\
+            with narrow:
+                out = call(1)
+                loss = [out]
+            shown = str(loss)
+            call.clear()
+            last(loss)
+            """))
+
     def test_leaves_lines_of_a_string_as_they_are(self):
         frames, made = [], []
 
@@ -111,11 +136,11 @@ class Edits(unittest.TestCase):
             def __init__(self, frame):
                 self.f_code, self.f_lineno, self.f_lasti = frame.f_code, frame.f_lineno, frame.f_lasti
 
-        program = 'out = call(1)\ntext = """one\n  two {x}\n"""\nmore = f"""{out}\n"""\nlast(text)\n'
+        program = 'out = call(1)\ntext = """one\n  two {x}\n"""\nmore = f"""{out}\n"""\nlast((text, more))\n'
         path = run(program, call=lambda x: frames.append(Kept(sys._getframe(1))),
                    last=lambda x: made.append(edits.around(frames[0], sys._getframe(1), "with narrow:")))
         self.assertEqual(with_insertions(path, made[0]),
-                         'with narrow:\n    out = call(1)\n    text = """one\n  two {x}\n"""\n    more = f"""{out}\n"""\nlast(text)\n')
+                         'with narrow:\n    out = call(1)\n    text = """one\n  two {x}\n"""\n    more = f"""{out}\n"""\nlast((text, more))\n')
 
     def test_multiplies_an_argument(self):
         def times(program):

@@ -24,12 +24,15 @@ constexpr int kPairsOfLargeGain = 2;
 // A change whose first pair is so far below the least gain has had its chance.
 constexpr double kHopeless = 1;  // standard deviations of a pair
 // The whole has been measured well enough once two standard errors are this share of its gain, or of the step.
+constexpr int kRunsOfPair = 2;
 constexpr double kPreciseGain = 0.2, kPreciseStep = 0.01;
 constexpr double kLeastPatience_s = 20, kMostPatience_s = 300;
 // Orders are carried out where a run of the program would long have ended.
 constexpr double kFirstOrder = 2;
-// Runs that are kept back for all that was kept together: what it computes, and more than a pair.
-constexpr int kFinalRuns = 3;
+// Runs that are kept back for all that was kept together: what it computes, which is timed, too, and the unchanged program beside it.
+constexpr int kFinalRuns = 2;
+// What the first change needs, however little is left: what it computes.
+constexpr int kNeededRuns = 1;
 
 class ProgramLoop {
  public:
@@ -143,7 +146,7 @@ class ProgramLoop {
       });
       const bool asked =
           std::any_of(queue.begin(), queue.end(), [](const auto& each) { return !each.unasked; });
-      if (!asked || !goes_on() || left_s() < (1 + kFinalRuns) * run_s()) break;
+      if (!asked || !goes_on() || left_s() < (1 + kNeededRuns) * run_s()) break;
       HONE_ASSIGN(const bool any, switch_within_run(queue));
       if (!any) break;
     }
@@ -156,7 +159,9 @@ class ProgramLoop {
     switching.least_gain = options_.least_gain;
     switching.on_device = options_.on_device;
     switching.patience_s = kFirstOrder * run_s() + kLeastPatience_s;
-    switching.left_s = [this] { return left_s() - kFinalRuns * run_s(); };
+    switching.left_s = [this](bool any_kept) {
+      return left_s() - (any_kept ? kFinalRuns : kNeededRuns) * run_s();
+    };
     switching.goes_on = [this](const std::string& what) {
       what_ = what;
       return goes_on();
@@ -288,7 +293,9 @@ class ProgramLoop {
   Result<TriedChange> try_change(const Candidate& candidate) {
     TriedChange tried;
     tried.candidate = candidate;
-    if (!goes_on() || !has_time_for(2)) {
+    // Pairs that could not be finished are not begun; what is clearly slower needs one.
+    const int runs = 2 * kPairsOfLargeGain - (last_step(kept_) ? 1 : 0);
+    if (!goes_on() || !has_time_for(runs)) {
       tried.why = result_.interrupted ? "interrupted" : std::string(kBudgetSpent);
       return tried;
     }
@@ -413,10 +420,14 @@ class ProgramLoop {
     for (int pair = 0; pair < options_.fewest_pairs && goes_on(); ++pair) {
       if (is_precise(result_.together)) break;
       // The first is worth a run too many: without it nothing is known of the whole.
-      if (pair > 0 && left_s() < 2 * run_s()) break;
+      if (pair > 0 && left_s() < kRunsOfPair * run_s()) break;
       what_ = fmt::format("all that was kept, pair {} of {}", pair + 1, options_.fewest_pairs);
       HONE_CHECK(one_pair_of_all(pair));
     }
+    // Of one change the blocks of the run in which it was switched say what the whole wins.
+    if (result_.together.before_ms.empty() && kept_.size() == 1)
+      for (const TriedChange& tried : result_.changes)
+        if (is_kept(tried)) result_.together = tried.runs;
     return {};
   }
 

@@ -200,6 +200,26 @@ TEST(ProgramLoop, TakesNoMoreTimeThanItIsGiven) {
   EXPECT_THAT(result->changes[0].why, HasSubstr("budget"));
 }
 
+// Of a run that switches and one that compares: the change that is worth most is decided in them.
+TEST(ProgramLoop, SwitchesWhereTheBudgetHoldsHardlyMore) {
+  MadeUpProgram program;
+  program.factors = {{"autocast_bf16", 0.4}, {"set_to_none", 0.5}};
+  const RunTrial made_up = program.runner();
+  const RunTrial slow = [&](const TrialRequest& request) {
+    auto trial = made_up(request);
+    trial->seconds = 20;
+    return trial;
+  };
+  ProgramExperimentOptions options;
+  options.budget_s = 45;
+  const auto result = run_program_experiment(of({"autocast_bf16", "set_to_none"}), slow, options);
+  ASSERT_EQ(result->changes.size(), 2u);
+  EXPECT_EQ(result->changes[0].outcome, Outcome::kKept);
+  EXPECT_EQ(result->changes[0].numbers.steps, 10);
+  EXPECT_EQ(result->changes[1].outcome, Outcome::kNotTried);
+  EXPECT_TRUE(result->together.speedup() > 2);
+}
+
 TEST(ProgramLoop, CallsUndecidedWhatThereWasNoTimeToDecide) {
   MadeUpProgram program;
   program.factors = {{"workers", 0.95}};

@@ -119,7 +119,7 @@ bool SwitchingSession::next(const Trial& so_far, double seconds) {
     order_ = {order_.number + 1, std::string(change.name), kept_};
     current_ = std::move(tried);
     began_s_ = seconds;
-    limit_s_ = std::clamp(options_.left_s(), expected_s(change), kLongestOrder_s);
+    limit_s_ = std::clamp(options_.left_s(!kept_.empty()), expected_s(change), kLongestOrder_s);
     return true;
   }
   return false;
@@ -170,7 +170,7 @@ bool SwitchingSession::has_time_for(const Candidate& candidate) const {
   double needed_s = expected_s(*candidate.change);
   if (candidate.unasked)
     for (const Candidate& each : queue_) needed_s += each.unasked ? 0 : expected_s(*each.change);
-  return options_.left_s() >= needed_s;
+  return options_.left_s(!kept_.empty()) >= needed_s;
 }
 
 void SwitchingSession::finish(const Trial& done) {

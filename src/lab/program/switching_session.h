@@ -17,8 +17,8 @@ namespace hone::lab {
 struct SwitchingOptions {
   double least_gain = 0.02;
   bool on_device = true;
-  double patience_s = 300;         // until orders are carried out
-  std::function<double()> left_s;  // for what is tried here
+  double patience_s = 300;                      // until orders are carried out
+  std::function<double(bool any_kept)> left_s;  // for what is tried here
   std::function<bool(const std::string& what)> goes_on;
 };
 
