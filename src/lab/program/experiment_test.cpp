@@ -211,7 +211,8 @@ TEST(ProgramLoop, SwitchesWhereTheBudgetHoldsHardlyMore) {
     return trial;
   };
   ProgramExperimentOptions options;
-  options.budget_s = 45;
+  options.unasked = false;
+  options.budget_s = 42;
   const auto result = run_program_experiment(of({"autocast_bf16", "set_to_none"}), slow, options);
   ASSERT_EQ(result->changes.size(), 2u);
   EXPECT_EQ(result->changes[0].outcome, Outcome::kKept);
