@@ -17,12 +17,6 @@ constexpr std::string_view kBf16 = "autocast_bf16";
 // A pass over images that reaches this part of its roof takes half of the time in half of the bytes.
 constexpr double kByItsBytes = 0.35;
 
-// For each product of the forward pass autocast converts weight, bias and input, and the backward pass converts the gradients back:
-// small kernels, which cost the host together as much as this many of the program's own launches do on average. Of four programs of
-// libraries whose host holds them up (DistilBERT, EfficientNet, Faster R-CNN, BERT on an H100) 1.5 to 2.9
-// (bench/results/library-steps-2026-11-23.json).
-constexpr double kLaunchesOfCasts = 2, kLaunchesOfCastsInference = 1;
-
 bool advises_first(const DeviceRule& row, std::string_view change) { return row.changes.front() == change; }
 
 bool is_product_too_wide(const DeviceRule& row) {
@@ -37,7 +31,9 @@ class ChangeReplay {
     double by_host = 0;
     for (const Cause cause : all_causes()) by_host += of_other_models(cause, change);
     const bool narrows = change == kBf16;
-    Times added = narrows ? casts_ns() : Times();
+    Times added;
+    if (narrows)
+      added = gains_.casts_ns([](const WorkSplit& split) { return is_product_too_wide(row_of(split.rule)); });
     return gains_.of_works(times(change, narrows), std::move(added)) + by_host;
   }
 
@@ -92,35 +88,6 @@ class ChangeReplay {
     const bool of_model = op.phase != trace::Phase::kOptimizer;
     const bool passes_images = !use.is_product && use.memory_bound && is_image(use.inputs);
     return of_model && op.dtype == DType::kF32 && passes_images && reached >= kByItsBytes ? ns / 2 : ns;
-  }
-
-  Times casts_ns() const {
-    const std::optional<double> host_ms = gains_.host_ms();
-    if (!host_ms) return {};
-    bool trains = false;
-    for (const trace::Operator& op : study_.trace->operators) trains |= op.phase == trace::Phase::kBackward;
-    Times all;
-    for (std::size_t rank = 0; rank < study_.ranks.size(); ++rank) {
-      const RankTimeline& timeline = study_.timelines[rank];
-      double works = 0;
-      for (const Work& work : timeline.works) works += work.step != trace::kNoStep;
-      const double a_launch =
-          works > 0 ? *host_ms * 1e6 * static_cast<double>(timeline.steps.size()) / works : 0;
-      const double each = a_launch * (trains ? kLaunchesOfCasts : kLaunchesOfCastsInference);
-      std::vector<double> ns;
-      for (std::size_t i = 0; i < timeline.works.size(); ++i)
-        ns.push_back(is_forward_product(rank, i) ? each : 0);
-      all.push_back(std::move(ns));
-    }
-    return all;
-  }
-
-  bool is_forward_product(std::size_t rank, std::size_t i) const {
-    const Work& work = study_.timelines[rank].works[i];
-    if (work.op == kNothing || !is_product_too_wide(row_of(study_.ranks[rank].split.works[i].rule)))
-      return false;
-    const trace::Phase phase = study_.trace->operators[work.op].phase;
-    return study_.ranks[rank].split.uses.rows[work.op].is_product && phase != trace::Phase::kBackward;
   }
 
   const Study& study_;

@@ -31,6 +31,12 @@ inline constexpr double kRecordNs = 10'000;
 inline constexpr double kBlocksCaptureShare = 0.04;
 inline constexpr double kSpecificShare = 0.10;
 
+// For each product of the forward pass autocast converts weight, bias and input, and the backward pass converts the gradients back:
+// small kernels, which cost the host together as much as this many of the program's own launches do on average. Of four programs of
+// libraries whose host holds them up (DistilBERT, EfficientNet, Faster R-CNN, BERT on an H100) 1.5 to 2.9
+// (bench/results/library-steps-2026-11-23.json).
+inline constexpr double kLaunchesOfCasts = 2, kLaunchesOfCastsInference = 1;
+
 // A fix that wins less of the step is not spoken of.
 inline constexpr double kWorthSaying = 0.005;
 

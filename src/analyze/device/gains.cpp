@@ -116,8 +116,11 @@ Gains::Range Gains::of_together(std::span<const Rule> rules) const {
   constexpr double kAllOfIt = 0.9;
   Change change;
   change.work_ns = targets(rules);
+  change.added_ns = casts_ns([&](const WorkSplit& split) {
+    return row_of(split.rule).adds_casts && std::find(rules.begin(), rules.end(), split.rule) != rules.end();
+  });
   Range range;
-  range.ms = range.least_ms = range.most_ms = with_works(change.work_ns);
+  range.ms = range.least_ms = range.most_ms = of_works(change.work_ns, change.added_ns);
   if (!has_launches() || !can_predict()) return range;
   range.held_by_host = range.ms < kAllOfIt * spared_ms(change.work_ns);
   if (!slows_ || measured_) return range;
@@ -136,6 +139,43 @@ double Gains::of_works(std::vector<std::vector<double>> work_ns,
   change.work_ns = std::move(work_ns);
   change.added_ns = std::move(added_ns);
   return with(std::move(change));
+}
+
+std::vector<std::vector<double>> Gains::casts_of(Cause cause) const {
+  for (int i = 0; i < kRuleCount; ++i)
+    if (const DeviceRule& row = row_of(static_cast<Rule>(i)); row.cause == cause && row.adds_casts)
+      return casts_ns([](const WorkSplit& split) { return row_of(split.rule).adds_casts; });
+  return {};
+}
+
+std::vector<std::vector<double>> Gains::casts_ns(
+    const std::function<bool(const WorkSplit&)>& of_products) const {
+  const trace::Trace& trace = *study_.trace;
+  const std::optional<double> host = host_ms();
+  if (!host || trace.meta.framework != trace::Framework::kPyTorch) return {};
+  const bool trains =
+      std::any_of(trace.operators.begin(), trace.operators.end(),
+                  [](const trace::Operator& op) { return op.phase == trace::Phase::kBackward; });
+  std::vector<std::vector<double>> all;
+  for (std::size_t rank = 0; rank < study_.ranks.size(); ++rank) {
+    const RankTimeline& timeline = study_.timelines[rank];
+    const BusySplit& split = study_.ranks[rank].split;
+    const auto works =
+        static_cast<double>(std::count_if(timeline.works.begin(), timeline.works.end(),
+                                          [](const Work& work) { return work.step != trace::kNoStep; }));
+    const double a_launch_ns =
+        works > 0 ? *host * 1e6 * static_cast<double>(timeline.steps.size()) / works : 0;
+    const double each_ns = a_launch_ns * (trains ? kLaunchesOfCasts : kLaunchesOfCastsInference);
+    std::vector<double> added(timeline.works.size(), 0);
+    for (std::size_t i = 0; i < timeline.works.size(); ++i) {
+      const uint32_t op = timeline.works[i].op;
+      if (op != kNothing && split.uses.rows[op].is_product && of_products(split.works[i]) &&
+          trace.operators[op].phase != trace::Phase::kBackward)
+        added[i] = each_ns;
+    }
+    all.push_back(std::move(added));
+  }
+  return all;
 }
 
 std::optional<double> Gains::host_ms() const {
@@ -176,7 +216,9 @@ double Gains::of(Rule rule) const {
     case GainModel::kWorks:
     case GainModel::kWithoutWorks:
     case GainModel::kShorterWorks:
-      return with_works(targets(std::span(&rule, 1)));
+      return of_works(targets(std::span(&rule, 1)),
+                      row.adds_casts ? casts_ns([&](const WorkSplit& split) { return split.rule == rule; })
+                                     : std::vector<std::vector<double>>());
     case GainModel::kJoinedTurns:
       if (can_predict()) break;
       [[fallthrough]];
@@ -207,10 +249,6 @@ bool Gains::has_launches() const {
   return std::any_of(calls.begin(), calls.end(), [](const HostCall& call) { return call.works > 0; });
 }
 
-double Gains::with_works(std::vector<std::vector<double>> work_ns) const {
-  return of_works(std::move(work_ns), {});
-}
-
 double Gains::spared_ms(const std::vector<std::vector<double>>& work_ns) const {
   const RankTimeline& timeline = study_.timelines[study_.headline];
   double spared_ns = 0;
@@ -225,7 +263,7 @@ double Gains::of(Cause cause) const {
   if (!can_predict() && cause != Cause::kFloor && !is_busy(cause))
     return study_.ranks[study_.headline].typical.ms;
   if (cause == Cause::kFloor) return 0;
-  if (is_busy(cause)) return with_works(targets(cause));
+  if (is_busy(cause)) return of_works(targets(cause), casts_of(cause));
   if (cause == Cause::kBubble) return bubble_gain().ms;
   if (cause == Cause::kStraggler)
     return straggler_.extra_work || straggler_.cause != Cause::kFloor ? straggler_gain().removed_ms

@@ -39,8 +39,12 @@ class Gains {
     bool held_by_host = false;  // the step wins less than the device, which then waits for the host
   };
   Range of_together(std::span<const Rule> rules) const;
-  // What other times of works would win (by rank; negative: gone), with time of the host added before their launches, both in ns.
+  // What other times of works would win (by rank; negative: gone), with time of the host added before their launches, both in ns. Where
+  // no launch was recorded (counters' tables, device-only traces) nothing can be replayed: then what the works themselves become
+  // shorter.
   double of_works(std::vector<std::vector<double>> work_ns, std::vector<std::vector<double>> added_ns) const;
+  // Time of the host that autocast adds before the launches of these products, by rank and work, in ns; empty: it cannot be told.
+  std::vector<std::vector<double>> casts_ns(const std::function<bool(const WorkSplit&)>& of_products) const;
   // What the host needs to issue the step if it never waits for the device; nothing where it cannot be told.
   std::optional<double> host_ms() const;
   // The step without the recorder: as it was measured, else as it is replayed without the recorder's cost.
@@ -91,9 +95,7 @@ class Gains {
   std::vector<std::vector<double>> targets(Cause cause) const;
   std::vector<std::vector<double>> targets(std::span<const Rule> rules) const;
   double of_parts(Cause cause, GainModel gain) const;
-  // With other times of the works, by rank; negative: gone. Where no launch was recorded (counters' tables,
-  // device-only traces) nothing can be replayed: then what the works themselves become shorter.
-  double with_works(std::vector<std::vector<double>> work_ns) const;
+  std::vector<std::vector<double>> casts_of(Cause cause) const;
   double spared_ms(
       const std::vector<std::vector<double>>& work_ns) const;  // by the device, of the headline rank
 

@@ -85,6 +85,8 @@ struct DeviceRule {
   FrameworkText caveat = {};
   std::string_view training_caveat = {};  // of programs that train
   AdvisedChanges changes = {};            // of PyTorch programs
+  // What carries the fix out in PyTorch converts what goes into each product and comes out of it: more for the host to launch.
+  bool adds_casts = false;
 };
 
 // The usual item.

@@ -76,7 +76,8 @@ constexpr DeviceRule kPrecisionRules[] = {
           .native =
               "give these products operands in bf16 (CUDA_R_16BF) and sum in f32; the weights stay in f32"},
      .caveat = {.native = "bf16 keeps 8 bits of the mantissa, tf32 keeps 11: compare the {outcome}"},
-     .changes = {"autocast_bf16"}},
+     .changes = {"autocast_bf16"},
+     .adds_casts = true},
     {.rule = Rule::kF32Among16Bits,
      .id = "f32_among_16_bits",
      .cause = Cause::kPrecision,
