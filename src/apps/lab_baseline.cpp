@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr const char* kProfileOut = "profile.out";
 constexpr const char* kProfileLog = "profile.log";
 constexpr double kLookEvery_s = 0.2;
-constexpr double kBudgetOfCounters_s = 300;
+constexpr double kBudgetOfDetails_s = 300;
 
 int new_log(const fs::path& path) {
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
@@ -82,9 +82,11 @@ Result<Observed> observe_once(const LabProgramOptions& options, double wait_s, d
   observe::ProgramStart start;
   start.command = {
       fs::read_symlink("/proc/self/exe").string(), "profile", "--then", "stop", "--out", folder.string()};
-  // Counters take as long as some runs of the program, and no change is advised by them alone; fewer steps tell as much of advice.
-  if (options.budget_s < kBudgetOfCounters_s)
-    start.command.insert(start.command.end(), {"--counters", "off", "--sampling", "off", "--steps", "12"});
+  // Counters, and the names of what stacks hold, take as long as some runs of the program, and no change is advised by them
+  // alone; fewer steps tell as much of advice.
+  if (options.budget_s < kBudgetOfDetails_s)
+    start.command.insert(start.command.end(),
+                         {"--counters", "off", "--sampling", "off", "--stacks", "off", "--steps", "12"});
   if (wait_s >= 0) start.command.insert(start.command.end(), {"--wait", fmt::format("{}", wait_s)});
   start.command.push_back("--");
   start.command.insert(start.command.end(), options.command.begin(), options.command.end());
