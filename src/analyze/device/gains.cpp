@@ -50,6 +50,8 @@ Gains::Gains(const Study& study, const Accounts& accounts)
   else
     predict_unrecorded(recorded);
   slows_ = base_ms_ < kRecorderMatters * recorded;
+  if (has_launches() && can_predict())
+    host_ms_ = scale_ * replay_.step_ms(without_recorder(of_host_alone(), kOperatorGaps));
 }
 
 void Gains::predict_unrecorded(double recorded_ms) {
@@ -151,8 +153,7 @@ std::vector<std::vector<double>> Gains::casts_of(Cause cause) const {
 std::vector<std::vector<double>> Gains::casts_ns(
     const std::function<bool(const WorkSplit&)>& of_products) const {
   const trace::Trace& trace = *study_.trace;
-  const std::optional<double> host = host_ms();
-  if (!host || trace.meta.framework != trace::Framework::kPyTorch) return {};
+  if (!host_ms_ || trace.meta.framework != trace::Framework::kPyTorch) return {};
   const bool trains =
       std::any_of(trace.operators.begin(), trace.operators.end(),
                   [](const trace::Operator& op) { return op.phase == trace::Phase::kBackward; });
@@ -164,7 +165,7 @@ std::vector<std::vector<double>> Gains::casts_ns(
         static_cast<double>(std::count_if(timeline.works.begin(), timeline.works.end(),
                                           [](const Work& work) { return work.step != trace::kNoStep; }));
     const double a_launch_ns =
-        works > 0 ? *host * 1e6 * static_cast<double>(timeline.steps.size()) / works : 0;
+        works > 0 ? *host_ms_ * 1e6 * static_cast<double>(timeline.steps.size()) / works : 0;
     const double each_ns = a_launch_ns * (trains ? kLaunchesOfCasts : kLaunchesOfCastsInference);
     std::vector<double> added(timeline.works.size(), 0);
     for (std::size_t i = 0; i < timeline.works.size(); ++i) {
@@ -176,11 +177,6 @@ std::vector<std::vector<double>> Gains::casts_ns(
     all.push_back(std::move(added));
   }
   return all;
-}
-
-std::optional<double> Gains::host_ms() const {
-  if (!has_launches() || !can_predict()) return std::nullopt;
-  return scale_ * replay_.step_ms(without_recorder(of_host_alone(), kOperatorGaps));
 }
 
 std::vector<std::vector<double>> Gains::targets_of(

@@ -46,7 +46,7 @@ class Gains {
   // Time of the host that autocast adds before the launches of these products, by rank and work, in ns; empty: it cannot be told.
   std::vector<std::vector<double>> casts_ns(const std::function<bool(const WorkSplit&)>& of_products) const;
   // What the host needs to issue the step if it never waits for the device; nothing where it cannot be told.
-  std::optional<double> host_ms() const;
+  std::optional<double> host_ms() const { return host_ms_; }
   // The step without the recorder: as it was measured, else as it is replayed without the recorder's cost.
   double unrecorded_ms() const { return base_ms_; }
   const std::optional<MeasuredSteps>& measured() const { return measured_; }
@@ -123,6 +123,7 @@ class Gains {
   // The step as replayed where the recorder costs its host as much as it may, and as little.
   double lowest_ms_ = 0, highest_ms_ = 0;
   bool slows_ = false;
+  std::optional<double> host_ms_;
 };
 
 }  // namespace hone::analyze::device

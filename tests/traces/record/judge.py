@@ -27,7 +27,7 @@ def promised_ms(answer, cause):
     for rows in (answer["findings"], answer["ledger"]):
         for row in rows:
             if row["cause"] == cause:
-                return row["predicted_gain_ms"]
+                return row["predicted_gain_ms"] or 0.0  # null: none is predicted
     return 0.0
 
 
