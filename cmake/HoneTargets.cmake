@@ -210,7 +210,10 @@ function(hone_test_program target library sources)
   if(TARGET hone AND target MATCHES "_suite$")  # tests/ run the program; unit tests must build without it
     add_dependencies(${target} hone)
   endif()
-  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 600)
+  # Tests that need a GPU are there where one is (runtime/testing/providers.h), and have a label: ctest -L cuda.
+  gtest_discover_tests(${target} TEST_FILTER -Gpu/* DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 600)
+  gtest_discover_tests(${target} TEST_FILTER Gpu/* TEST_LIST ${target}_gpu DISCOVERY_TIMEOUT 120
+                       PROPERTIES TIMEOUT 600 LABELS cuda)
 endfunction()
 
 # One libFuzzer program a src/**/x_fuzz.cpp: fuzz_x. Its seeds and findings are kept in tests/fuzz/corpus/x.

@@ -133,9 +133,11 @@ Option add_device_to(Command command, std::string* device) {
   const std::vector<std::string> names(known.begin(), known.end());
   return command
       .option("--device DEVICE", device,
-              fmt::format("where to run: {}; null stands in for a device, on the reference: correct, and "
-                          "its times mean nothing",
-                          fmt::join(names, " or ")))
+              fmt::format(
+                  "where to run: {}; cuda: an NVIDIA GPU (what it has no kernel for yet runs on the host, by "
+                  "the reference, and is named); null stands in for a device, on the reference: correct, and "
+                  "its times mean nothing",
+                  fmt::join(names, " or ")))
       .offers(names)
       .with_default();
 }

@@ -146,7 +146,9 @@ TEST_P(Devices, MemoryMayOutliveItsProviderAndIsMoved) {
   EXPECT_NE(moved.address(), nullptr);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Devices, ::testing::Values("cpu", "null"),
+INSTANTIATE_TEST_SUITE_P(Gpu, Devices, ::testing::ValuesIn(testing::gpu_providers()),
+                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(All, Devices, ::testing::Values("cpu", "null", testing::kCudaWithoutGpu),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(NullDevice, RunsNothingUntilSomebodyWaits) {

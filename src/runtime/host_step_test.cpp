@@ -304,7 +304,9 @@ TEST_P(HostSteps, WhatTheMemoryBudgetHasNoRoomForIsAnErrorThatNamesItsNode) {
   EXPECT_THAT(read.error().message, HasSubstr("--memory"));
 }
 
-INSTANTIATE_TEST_SUITE_P(, HostSteps, ::testing::Values("cpu", "null"),
+INSTANTIATE_TEST_SUITE_P(Gpu, HostSteps, ::testing::ValuesIn(testing::gpu_providers()),
+                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(, HostSteps, ::testing::Values("cpu", "null", testing::kCudaWithoutGpu),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(HostBorder, CopiesEachTensorOnceAndSaysSoInTheGraph) {

@@ -7,23 +7,37 @@
 #include <fmt/ranges.h>
 
 #include "runtime/cpu/cpu_provider.h"
+#include "runtime/cuda/cuda_provider.h"
 #include "runtime/null/null_provider.h"
 
 namespace hone::runtime {
 namespace {
 
+using Made = Result<std::unique_ptr<const Provider>>;
+
 struct Maker {
   std::string_view name;
-  std::unique_ptr<const Provider> (*make)(const ProviderOptions&);
+  Made (*make)(const ProviderOptions&);
 };
 
-constexpr std::array kMakers = {Maker{"cpu",
-                                      [](const ProviderOptions& options) -> std::unique_ptr<const Provider> {
-                                        return std::make_unique<CpuProvider>(options.threads);
-                                      }},
-                                Maker{"null", [](const ProviderOptions&) -> std::unique_ptr<const Provider> {
-                                        return std::make_unique<NullProvider>();
-                                      }}};
+Made only_one(std::string_view name, const ProviderOptions& options, std::unique_ptr<const Provider> made) {
+  if (options.device_index == 0) return made;
+  return not_found(fmt::format("there is no device {} of '{}': only number 0", options.device_index, name));
+}
+
+constexpr std::array kMakers = {
+    Maker{"cpu",
+          [](const ProviderOptions& options) {
+            return only_one("cpu", options, std::make_unique<CpuProvider>(options.threads));
+          }},
+    Maker{"cuda",
+          [](const ProviderOptions& options) {
+            auto made = CudaProvider::make(options.device_index);
+            return made.ok() ? std::move(made) : Made(made.error().within("device 'cuda'"));
+          }},
+    Maker{"null", [](const ProviderOptions& options) {
+            return only_one("null", options, std::make_unique<NullProvider>());
+          }}};
 
 constexpr auto kProviderNames = [] {
   std::array<std::string_view, kMakers.size()> names;
@@ -39,8 +53,6 @@ Result<std::unique_ptr<const Provider>> make_provider(std::string_view name, con
   if (maker == kMakers.end())
     return unsupported(fmt::format("there is no device '{}' in this build; it has {}", name,
                                    fmt::join(kProviderNames, ", ")));
-  if (options.device_index != 0)
-    return not_found(fmt::format("there is no device {} of '{}': only number 0", options.device_index, name));
   return maker->make(options);
 }
 

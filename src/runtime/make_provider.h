@@ -16,7 +16,7 @@ struct ProviderOptions {
   int device_index = 0;  // which device of its kind
 };
 
-// "cpu", "null", … An unknown name is an error that lists them.
+// "cpu", "cuda", "null". An unknown name is an error that lists them; one whose device is not here says what is missing.
 Result<std::unique_ptr<const Provider>> make_provider(std::string_view name,
                                                       const ProviderOptions& options = {});
 std::span<const std::string_view> provider_names();

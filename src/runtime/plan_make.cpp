@@ -281,7 +281,11 @@ Status Plan::State::allocate() {
   HONE_ASSIGN(fault, device->allocate(sizeof(FaultWord)));
   HONE_ASSIGN(fault_staging, device->allocate_staging(sizeof(FaultWord)));
   std::memset(fault_staging.address(), 0, sizeof(FaultWord));  // a plan may begin on the host
-  HONE_CHECK(queue->fill(fault.address(), std::byte{0}, sizeof(FaultWord)));
+  return queue->fill(fault.address(), std::byte{0}, sizeof(FaultWord));
+}
+
+// A queue may take commands down with the addresses that they have now.
+Status Plan::State::make_recordings() {
   for (Part& part : parts) {
     if (part.segment == nullptr) continue;
     HONE_ASSIGN(part.segment->recording, queue->make_recording(*part.segment));
@@ -411,6 +415,7 @@ Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provide
   state->place_values(buffers);
   state->place_outputs();
   state->resolve_arguments();
+  HONE_CHECK(state->make_recordings());
   return std::unique_ptr<Plan>(new Plan(std::move(state)));
 }
 

@@ -71,6 +71,7 @@ struct Plan::State {
   void place_values(const graph::BufferAssignment& buffers);
   void place_outputs();
   void resolve_arguments();
+  Status make_recordings();
 
   // --- running ---
   Status start();

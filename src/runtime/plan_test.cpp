@@ -136,10 +136,12 @@ TEST_P(PlanOnDevices, LanesComputeTheSame) {
   const auto wanted = interpret(graph, std::vector{three(1.5F, -2, 3)});
   PlanOptions options;
   options.overlap = Overlap::kAlways;
-  auto plan = Plan::compile(graph, *testing::provider_named(GetParam(), 2), options);
+  const auto provider = testing::provider_named(GetParam(), 2);
+  auto plan = Plan::compile(graph, *provider, options);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
-  EXPECT_TRUE(std::any_of((*plan)->steps().begin(), (*plan)->steps().end(),
-                          [](const PlanStep& step) { return step.lanes > 1; }));
+  const bool any = std::any_of((*plan)->steps().begin(), (*plan)->steps().end(),
+                               [](const PlanStep& step) { return step.lanes > 1; });
+  EXPECT_EQ(any, provider->lanes() > 1);
   for (int run = 0; run < 3; ++run) {
     const auto got = (*plan)->run(std::vector{three(1.5F, -2, 3)});
     ASSERT_TRUE(got.ok()) << got.error().message;
@@ -192,7 +194,9 @@ TEST_P(PlanOnDevices, MarksEveryStepAsItRuns) {
   for (uint32_t i = 0; i < spans.operators.size(); ++i) EXPECT_EQ(spans.operators[i], i);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PlanOnDevices, ::testing::Values("cpu", "null"),
+INSTANTIATE_TEST_SUITE_P(Gpu, PlanOnDevices, ::testing::ValuesIn(testing::gpu_providers()),
+                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(All, PlanOnDevices, ::testing::Values("cpu", "null", testing::kCudaWithoutGpu),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(Plan, OnADeviceOfItsOwnRunsWhenTheHostWaits) {

@@ -1,4 +1,6 @@
 // run, bench and lab on every device that there is for tests, and what they say of one that there is not.
+#include <fstream>
+
 #include "tests/cli/run_program.h"
 #include "tests/cli/test_models.h"
 #include <gtest/gtest.h>
@@ -47,6 +49,25 @@ TEST(UnknownDevice, IsOneLineWithTheDevicesThatThereAre) {
   for (const char* command : {"bench", "lab"})
     EXPECT_TRUE(is_one_line_error(run_hone({command, model, "--device", "quantum"}), {"'quantum'", "cpu"}))
         << command;
+}
+
+// On whatever machine: the driver that the linker finds first is none.
+TEST(CudaWithoutADriver, IsOneLineWithWhatIsMissingAndWhereItWasLookedFor) {
+  const TemporaryFolder folder;
+  const std::string model = (folder / "small.onnx").string();
+  write_small_network(model);
+  std::ofstream(folder / "libcuda.so.1") << "no library";
+  RunOptions options;
+  options.environment["LD_LIBRARY_PATH"] = folder.path().string();
+  const std::vector<std::vector<std::string>> commands = {
+      {"bench", model}, {"lab", model}, {"conformance", folder.path().string()}};
+  for (const std::vector<std::string>& command : commands) {
+    std::vector<std::string> arguments = command;
+    arguments.insert(arguments.end(), {"--device", "cuda"});
+    const ProgramResult result = run_hone(arguments, options);
+    EXPECT_TRUE(is_one_line_error(result, {"device 'cuda'", "libcuda.so.1", "looked in", "install"}))
+        << result.err;
+  }
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ int64_t now_ns() {
 }
 
 struct FakeStream;
+struct FakeGraph;
 using Command = std::function<DriverCode()>;
 
 struct Moment {
@@ -46,15 +47,17 @@ struct Moment {
 };
 struct FakeEvent {
   std::shared_ptr<Moment> moment = std::make_shared<Moment>();
+  FakeGraph* capture = nullptr;  // that it was last recorded in
 };
 struct FakeGraph {
   std::vector<Command> commands;
+  std::vector<FakeStream*> streams;  // that take part while it is captured
 };
 struct FakeStream {
   std::deque<Command> commands;
-  std::unique_ptr<FakeGraph> capture;  // where commands go while one is captured
+  FakeGraph* capture = nullptr;  // where commands go while one is captured
   void give(Command command) {
-    if (capture)
+    if (capture != nullptr)
       capture->commands.push_back(std::move(command));
     else
       commands.push_back(std::move(command));
@@ -269,6 +272,12 @@ DriverCode cuStreamSynchronize(FakeStream* stream) {
 }
 DriverCode cuStreamWaitEvent(FakeStream* stream, FakeEvent* event, unsigned) {
   NEEDS_CONTEXT;
+  if (event->capture !=
+      nullptr) {  // the stream joins the capture, whose commands stay in the order of the calls
+    if (stream->capture == nullptr) event->capture->streams.push_back(stream);
+    stream->capture = event->capture;
+    return DriverCode::kSuccess;
+  }
   stream->give([moment = event->moment] {
     return moment->stream == nullptr ? DriverCode::kSuccess : moment->stream->run(moment.get());
   });
@@ -290,6 +299,8 @@ DriverCode cuEventDestroy_v2(FakeEvent* event) {
 }
 DriverCode cuEventRecord(FakeEvent* event, FakeStream* stream) {
   NEEDS_CONTEXT;
+  event->capture = stream->capture;
+  if (stream->capture != nullptr) return DriverCode::kSuccess;
   event->moment = std::make_shared<Moment>();
   event->moment->stream = stream;
   stream->give([moment = event->moment] {
@@ -341,12 +352,14 @@ DriverCode cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
 
 DriverCode cuStreamBeginCapture_v2(FakeStream* stream, int) {
   NEEDS_CONTEXT;
-  stream->capture = std::make_unique<FakeGraph>();
+  stream->capture = made(new FakeGraph);
+  stream->capture->streams.push_back(stream);
   return DriverCode::kSuccess;
 }
 DriverCode cuStreamEndCapture(FakeStream* stream, FakeGraph** graph) {
   NEEDS_CONTEXT;
-  *graph = made(stream->capture.release());
+  *graph = stream->capture;
+  for (FakeStream* const part : (*graph)->streams) part->capture = nullptr;
   return DriverCode::kSuccess;
 }
 DriverCode cuGraphInstantiateWithFlags(FakeGraph** executable, FakeGraph* graph, unsigned long long) {

@@ -3,16 +3,31 @@
 
 #include <memory>
 #include <stdexcept>
+#include <vector>
 
+#include "cuda/testing/fake_driver.h"
+
+#include "runtime/cuda/cuda_provider.h"
 #include "runtime/make_provider.h"
 
 namespace hone::runtime::testing {
 
+// The CUDA provider over a driver that computes nothing (cuda/testing/fake_driver.h): memory, streams, events and graphs
+// as on a GPU, every operator by the reference.
+inline constexpr const char* kCudaWithoutGpu = "cuda_without_gpu";
+
 inline std::shared_ptr<const Provider> provider_named(std::string_view name, int threads = 0) {
+  if (name == kCudaWithoutGpu) return std::make_shared<CudaProvider>(cuda::testing::fake_context(), nullptr);
   auto made = make_provider(name, {.threads = threads});
   if (!made.ok()) throw std::logic_error(made.error().message);
   return *std::move(made);
 }
+// For parameters of tests that run on every device: "cuda" where there is a GPU, and else no test that would be skipped.
+inline std::vector<const char*> gpu_providers() {
+  if (make_provider("cuda").ok()) return {"cuda"};
+  return {};
+}
+
 inline std::shared_ptr<const Provider> cpu_provider(int threads = 0) {
   return provider_named("cpu", threads);
 }

@@ -1,0 +1,234 @@
+#include "runtime/cuda/cuda_device.h"
+
+#include <fmt/format.h>
+
+#include "core/clock.h"
+
+namespace hone::runtime {
+namespace {
+
+cuda::DeviceAddress device_address(const void* address) {
+  return static_cast<cuda::DeviceAddress>(reinterpret_cast<uintptr_t>(address));
+}
+
+}  // namespace
+
+struct CudaQueue::CudaEvent : Event {
+  explicit CudaEvent(cuda::StreamEvent made) : event(std::move(made)) {}
+  cuda::StreamEvent event;
+};
+
+// The graph's commands go to the queue's stream at each replay. Events in a graph tell no times, so where somebody
+// listens to marks the commands are given one by one.
+struct CudaQueue::CudaRecording : Recording {
+  CudaRecording(CudaQueue& q, Sequence& s, cuda::GraphExec g) : queue(q), sequence(s), graph(std::move(g)) {}
+  Status replay() override {
+    if (scopes_have_listener()) [[unlikely]]
+      return queue.run(sequence);
+    HONE_CHECK(queue.context().make_current());
+    return queue.check(queue.functions().graph_launch(graph.get(), queue.stream_.get()), "cuGraphLaunch");
+  }
+  CudaQueue& queue;
+  Sequence& sequence;
+  cuda::GraphExec graph;
+};
+
+CudaDevice::CudaDevice(cuda::ContextPointer context)
+    : context_(std::move(context)), name_(fmt::format("cuda:{}", context_->index())) {}
+
+Result<Memory> CudaDevice::allocate(std::size_t bytes) {
+  HONE_ASSIGN(cuda::DeviceBlock block, cuda::allocate(context_, bytes));
+  auto* const address = reinterpret_cast<std::byte*>(static_cast<uintptr_t>(block.get()));
+  return Memory(address, bytes, std::make_shared<cuda::DeviceBlock>(std::move(block)));
+}
+
+Result<Memory> CudaDevice::allocate_staging(std::size_t bytes) {
+  HONE_ASSIGN(cuda::PinnedBlock block, cuda::allocate_pinned(context_, bytes));
+  auto* const address = static_cast<std::byte*>(block.get());
+  return Memory(address, bytes, std::make_shared<cuda::PinnedBlock>(std::move(block)));
+}
+
+Result<std::unique_ptr<Queue>> CudaDevice::make_queue() {
+  HONE_ASSIGN(cuda::Stream stream, cuda::make_stream(context_));
+  return std::unique_ptr<Queue>(std::make_unique<CudaQueue>(shared_from_this(), std::move(stream)));
+}
+
+Status CudaQueue::check(cuda::DriverCode code, std::string_view call) const {
+  if (code == cuda::DriverCode::kSuccess) [[likely]]
+    return {};
+  Status status = context().check(code, call);
+  return status.error().within(fmt::format("GPU {} ({})", context().index(), context().name()));
+}
+
+Status CudaQueue::wait() {
+  HONE_CHECK(context().make_current());
+  HONE_CHECK(check(functions().stream_synchronize(stream_.get()), "cuStreamSynchronize"));
+  return tell_spans();
+}
+
+Status CudaQueue::wait(const Event& event) {
+  HONE_CHECK(context().make_current());
+  return check(functions().event_synchronize(static_cast<const CudaEvent&>(event).event.get()),
+               "cuEventSynchronize");
+}
+
+Result<std::unique_ptr<Event>> CudaQueue::make_event() {
+  HONE_ASSIGN(cuda::StreamEvent event, cuda::make_event(device_->context(), /*with_timing=*/true));
+  return std::unique_ptr<Event>(std::make_unique<CudaEvent>(std::move(event)));
+}
+
+Status CudaQueue::record(Event& event) {
+  HONE_CHECK(context().make_current());
+  return check(functions().event_record(static_cast<CudaEvent&>(event).event.get(), stream_.get()),
+               "cuEventRecord");
+}
+
+Status CudaQueue::after(const Event& event) {
+  HONE_CHECK(context().make_current());
+  return check(
+      functions().stream_wait_event(stream_.get(), static_cast<const CudaEvent&>(event).event.get(), 0),
+      "cuStreamWaitEvent");
+}
+
+Result<double> CudaQueue::microseconds(const Event& from, const Event& to) {
+  HONE_CHECK(wait(from));
+  HONE_CHECK(wait(to));
+  float ms = 0;
+  HONE_CHECK(check(functions().event_elapsed_time(&ms, static_cast<const CudaEvent&>(from).event.get(),
+                                                  static_cast<const CudaEvent&>(to).event.get()),
+                   "cuEventElapsedTime"));
+  return static_cast<double>(ms) * 1e3;
+}
+
+Status CudaQueue::copy_in(void* to, const void* host, std::size_t bytes) {
+  if (bytes == 0) return {};
+  HONE_CHECK(context().make_current());
+  return check(functions().memcpy_htod_async(device_address(to), host, bytes, stream_.get()),
+               "cuMemcpyHtoDAsync");
+}
+
+Status CudaQueue::copy_out(void* host, const void* from, std::size_t bytes) {
+  if (bytes == 0) return {};
+  HONE_CHECK(context().make_current());
+  return check(functions().memcpy_dtoh_async(host, device_address(from), bytes, stream_.get()),
+               "cuMemcpyDtoHAsync");
+}
+
+Status CudaQueue::copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return {};
+  HONE_CHECK(context().make_current());
+  return check(functions().memcpy_dtod_async(device_address(to), device_address(from), bytes, stream_.get()),
+               "cuMemcpyDtoDAsync");
+}
+
+Status CudaQueue::fill(void* to, std::byte value, std::size_t bytes) {
+  if (bytes == 0) return {};
+  HONE_CHECK(context().make_current());
+  return check(functions().memset_d8_async(device_address(to), std::to_integer<unsigned char>(value), bytes,
+                                           stream_.get()),
+               "cuMemsetD8Async");
+}
+
+Result<std::unique_ptr<Recording>> CudaQueue::make_recording(Sequence& sequence) {
+  HONE_CHECK(context().make_current());
+  HONE_CHECK(check(functions().stream_begin_capture(stream_.get(), cuda::kCaptureThreadLocal),
+                   "cuStreamBeginCapture"));
+  capturing_ = true;
+  const Status given = sequence.enqueue(*this);
+  capturing_ = false;
+  cuda::GraphHandle captured = nullptr;
+  const cuda::DriverCode ended =
+      functions().stream_end_capture(stream_.get(), &captured);  // whatever happened
+  const cuda::Graph graph = captured != nullptr ? cuda::Graph(device_->context(), captured) : cuda::Graph();
+  HONE_CHECK(given);
+  HONE_CHECK(check(ended, "cuStreamEndCapture"));
+  cuda::GraphExecHandle executable = nullptr;
+  HONE_CHECK(check(functions().graph_instantiate(&executable, graph.get(), 0), "cuGraphInstantiate"));
+  return std::unique_ptr<Recording>(
+      std::make_unique<CudaRecording>(*this, sequence, cuda::GraphExec(device_->context(), executable)));
+}
+
+Status CudaQueue::fork(int lanes, LaneFunction work, void* context) {
+  const auto count = static_cast<std::size_t>(lanes);
+  if (forked_ == nullptr) {
+    HONE_ASSIGN(forked_, make_event());
+  }
+  while (lanes_.size() < count) {
+    HONE_ASSIGN(cuda::Stream stream, cuda::make_stream(device_->context()));
+    HONE_ASSIGN(std::unique_ptr<Event> joined, make_event());
+    lanes_.push_back(std::make_unique<CudaQueue>(device_, std::move(stream)));
+    joined_.push_back(std::move(joined));
+  }
+  HONE_CHECK(record(*forked_));
+  for (std::size_t lane = 0; lane < count; ++lane) {
+    lanes_[lane]->capturing_ = capturing_;
+    HONE_CHECK(lanes_[lane]->after(*forked_));
+    work(context, static_cast<int>(lane), *lanes_[lane]);
+  }
+  for (std::size_t lane = 0; lane < count; ++lane) {
+    HONE_CHECK(lanes_[lane]->record(*joined_[lane]));
+    HONE_CHECK(after(*joined_[lane]));
+  }
+  return {};
+}
+
+int64_t CudaQueue::begin_span() {
+  if (capturing_) return kNoSpan;
+  Span& span = spans_.emplace_back();
+  for (cuda::StreamEvent* const event : {&span.begin, &span.end}) {
+    auto made = cuda::make_event(device_->context(), /*with_timing=*/true);
+    if (made.ok()) *event = *std::move(made);
+  }
+  if (span.begin) (void)functions().event_record(span.begin.get(), stream_.get());
+  return static_cast<int64_t>(spans_.size()) - 1;
+}
+
+void CudaQueue::end_span(ScopeListener::Kind kind, uint32_t id, int64_t begun) {
+  if (begun == kNoSpan) return;
+  Span& span = spans_[static_cast<std::size_t>(begun)];
+  span.kind = kind;
+  span.id = id;
+  span.ended =
+      span.end && functions().event_record(span.end.get(), stream_.get()) == cuda::DriverCode::kSuccess;
+}
+
+// After a wait: all that was marked has run. Times of the device become the host's by an event of now, so that what
+// the two clocks drift apart, and what a float keeps of milliseconds, matters over one step at most.
+Status CudaQueue::tell_spans() {
+  bool any = !spans_.empty();
+  for (const auto& lane : lanes_) any = any || !lane->spans_.empty();
+  if (!any) return {};
+  HONE_ASSIGN(const cuda::StreamEvent now, cuda::make_event(device_->context(), /*with_timing=*/true));
+  HONE_CHECK(check(functions().event_record(now.get(), stream_.get()), "cuEventRecord"));
+  HONE_CHECK(check(functions().event_synchronize(now.get()), "cuEventSynchronize"));
+  const int64_t now_is = now_ns();
+  for (const auto& lane : lanes_) HONE_CHECK(lane->tell_spans_before(now, now_is));
+  return tell_spans_before(now, now_is);
+}
+
+Status CudaQueue::tell_spans_before(const cuda::StreamEvent& now, int64_t now_is) {
+  const std::vector<Span> spans = std::exchange(spans_, {});
+  for (const Span& span : spans) {
+    if (!span.ended) continue;
+    float since_begin = 0, since_end = 0;
+    HONE_CHECK(check(functions().event_elapsed_time(&since_begin, span.begin.get(), now.get()),
+                     "cuEventElapsedTime"));
+    HONE_CHECK(
+        check(functions().event_elapsed_time(&since_end, span.end.get(), now.get()), "cuEventElapsedTime"));
+    const auto at = [&](float ms) { return now_is - static_cast<int64_t>(static_cast<double>(ms) * 1e6); };
+    tell_scope_listener(span.kind, span.id, at(since_begin), at(since_end));
+  }
+  return {};
+}
+
+Status CudaQueue::launch(cuda::FunctionHandle function, const cuda::LaunchShape& shape,
+                         std::span<void*> arguments, std::string_view name) {
+  return cuda::launch(context(), function, shape, stream_.get(), arguments, name);
+}
+
+Status CudaQueue::call_host(cuda::HostFunction function, void* data) {
+  HONE_CHECK(context().make_current());
+  return check(functions().launch_host_func(stream_.get(), function, data), "cuLaunchHostFunc");
+}
+
+}  // namespace hone::runtime

@@ -1,0 +1,92 @@
+// An NVIDIA GPU as a device: memory by the driver, a stream as a queue, page-locked memory for copies, a CUDA graph as a
+// recording.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuda/context.h"
+
+#include "runtime/device.h"
+
+namespace hone::runtime {
+
+class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice> {
+ public:
+  explicit CudaDevice(cuda::ContextPointer context);
+
+  std::string_view name() const override { return name_; }  // "cuda:0"
+  bool host_visible() const override { return false; }
+  std::size_t capacity() const override { return context_->total_bytes(); }
+  Result<Memory> allocate(std::size_t bytes) override;
+  Result<Memory> allocate_staging(std::size_t bytes) override;
+  Result<std::unique_ptr<Queue>> make_queue() override;
+
+  const cuda::ContextPointer& context() const { return context_; }
+
+ private:
+  cuda::ContextPointer context_;
+  std::string name_;
+};
+
+class CudaQueue : public Queue {
+ public:
+  CudaQueue(std::shared_ptr<CudaDevice> device, cuda::Stream stream)
+      : Queue(false), device_(std::move(device)), stream_(std::move(stream)) {}
+  ~CudaQueue() override { (void)wait(); }
+
+  Status wait() override;
+  Status wait(const Event& event) override;
+  Result<std::unique_ptr<Event>> make_event() override;
+  Status record(Event& event) override;
+  Status after(const Event& event) override;
+  Result<double> microseconds(const Event& from, const Event& to) override;
+
+  Status copy_in(void* to, const void* host, std::size_t bytes) override;
+  Status copy_out(void* host, const void* from, std::size_t bytes) override;
+  Status copy(void* to, const void* from, std::size_t bytes) override;
+  Status fill(void* to, std::byte value, std::size_t bytes) override;
+
+  Status run(Sequence& sequence) override { return sequence.enqueue(*this); }
+  // A CUDA graph of the sequence's commands.
+  Result<std::unique_ptr<Recording>> make_recording(Sequence& sequence) override;
+  // Lanes are streams of their own, which begin behind an event of this one; this one goes on behind an event of each.
+  Status fork(int lanes, LaneFunction work, void* context) override;
+
+  int64_t begin_span() override;
+  void end_span(ScopeListener::Kind kind, uint32_t id, int64_t begun) override;
+
+  // --- for kernels ---
+  Status launch(cuda::FunctionHandle function, const cuda::LaunchShape& shape, std::span<void*> arguments,
+                std::string_view name);
+  // Calls function(data) on a thread of the driver's when everything given before has run. It must not call CUDA.
+  Status call_host(cuda::HostFunction function, void* data);
+
+ private:
+  struct CudaEvent;
+  struct CudaRecording;
+  struct Span {
+    cuda::StreamEvent begin, end;
+    ScopeListener::Kind kind = {};
+    uint32_t id = 0;
+    bool ended = false;
+  };
+
+  const cuda::Context& context() const { return *device_->context(); }
+  const cuda::DriverFunctions& functions() const { return context().functions(); }
+  Status check(cuda::DriverCode code, std::string_view call) const;
+  Status tell_spans();
+  Status tell_spans_before(const cuda::StreamEvent& now, int64_t now_ns);
+
+  std::shared_ptr<CudaDevice> device_;
+  cuda::Stream stream_;
+  std::vector<std::unique_ptr<CudaQueue>> lanes_;  // made when a fork first wants them
+  std::unique_ptr<Event> forked_;
+  std::vector<std::unique_ptr<Event>> joined_;  // one a lane
+  static constexpr int64_t kNoSpan = -1;
+  bool capturing_ = false;
+  std::vector<Span> spans_;  // not told yet
+};
+
+}  // namespace hone::runtime
