@@ -25,7 +25,8 @@ bool is_product_too_wide(const DeviceRule& row) {
 
 class ChangeReplay {
  public:
-  ChangeReplay(const Study& study, const Gains& gains) : study_(study), gains_(gains) {}
+  ChangeReplay(const Study& study, const Accounts& accounts, const Gains& gains)
+      : study_(study), accounts_(accounts), gains_(gains) {}
 
   double gain_ms(std::string_view change) const {
     double by_host = 0;
@@ -38,14 +39,17 @@ class ChangeReplay {
   }
 
  private:
-  // Of rules whose gain is none of other times of works: the largest of a cause, as one may be a part of another.
+  // Of rules whose gain is none of other times of works: the largest of a cause, as one may be a part of another. None wins more than
+  // the time that it has.
   double of_other_models(Cause cause, std::string_view change) const {
+    const Account& account = accounts_[static_cast<std::size_t>(cause)];
     double most = 0;
     for (int i = 0; i < kRuleCount; ++i) {
       const DeviceRule& row = row_of(static_cast<Rule>(i));
       const bool models = row.gain == GainModel::kJoinedTurns || row.gain == GainModel::kCause;
-      if (row.cause == cause && models && advises_first(row, change))
-        most = std::max(most, gains_.of(row.rule));
+      const double ms = row.cause == cause ? account.of(row.rule) : 0;
+      if (ms > 0 && models && advises_first(row, change))
+        most = std::max(most, std::min(ms, gains_.of(row.rule)));
     }
     return most;
   }
@@ -91,33 +95,28 @@ class ChangeReplay {
   }
 
   const Study& study_;
+  const Accounts& accounts_;
   const Gains& gains_;
 };
 
-// Of the rules that have time in some work or interval of the study.
-std::vector<std::string_view> changes_of(const Study& study, const Gains& gains) {
+std::vector<std::string_view> changes_of(const Accounts& accounts) {
   std::vector<std::string_view> names;
-  const auto add = [&](const DeviceRule& row) {
-    const std::string_view name = row.changes.front();
-    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  };
-  for (const RankStudy& rank : study.ranks)
-    for (const WorkSplit& split : rank.split.works) add(row_of(split.rule));
   for (int i = 0; i < kRuleCount; ++i) {
     const DeviceRule& row = row_of(static_cast<Rule>(i));
-    const bool models = row.gain == GainModel::kJoinedTurns || row.gain == GainModel::kCause;
-    if (models && gains.of(row.rule) > 0) add(row);
+    const std::string_view name = row.changes.front();
+    if (name.empty() || accounts[static_cast<std::size_t>(row.cause)].of(row.rule) <= 0) continue;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;
 }
 
 }  // namespace
 
-std::vector<ChangeGain> change_gains(const Study& study, const Gains& gains) {
+std::vector<ChangeGain> change_gains(const Study& study, const Accounts& accounts, const Gains& gains) {
   std::vector<ChangeGain> all;
   if (study.trace->meta.framework != trace::Framework::kPyTorch || !gains.can_predict()) return all;
-  const ChangeReplay replay(study, gains);
-  for (const std::string_view change : changes_of(study, gains))
+  const ChangeReplay replay(study, accounts, gains);
+  for (const std::string_view change : changes_of(accounts))
     all.push_back({std::string(change), std::min(gains.unrecorded_ms(), replay.gain_ms(change))});
   std::stable_sort(all.begin(), all.end(), [](const ChangeGain& a, const ChangeGain& b) {
     return a.predicted_gain_ms > b.predicted_gain_ms;

@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "analyze/advised_changes.h"
+#include "analyze/device/accounts.h"
 #include "analyze/device/gains.h"
 #include "analyze/device/study.h"
 
 namespace hone::analyze::device {
 
-// Of the changes that rules with time in this study advise first, each by itself, largest first; none of programs that are not
-// PyTorch's.
-std::vector<ChangeGain> change_gains(const Study& study, const Gains& gains);
+// Of the changes that rules with time in the accounts (of the headline rank) advise first, each by itself, largest first; none of
+// programs that are not PyTorch's.
+std::vector<ChangeGain> change_gains(const Study& study, const Accounts& accounts, const Gains& gains);
 
 }  // namespace hone::analyze::device

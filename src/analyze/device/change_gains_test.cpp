@@ -15,8 +15,9 @@ using fabricate::Works;
 
 double gain_of(const Works& made, std::string_view change) {
   const Study study = make_study(made.trace(), gpu_roofs("NVIDIA H200"));
-  const Gains gains = gains_of(study);
-  for (const ChangeGain& gain : change_gains(study, gains))
+  const Accounts accounts = make_accounts(study, study.headline);
+  const Gains gains(study, accounts);
+  for (const ChangeGain& gain : change_gains(study, accounts, gains))
     if (gain.change == change) return gain.predicted_gain_ms;
   return -1;
 }
@@ -71,6 +72,14 @@ TEST(ChangeGains, OfBf16AreLostOnAHostThatConvertsForIt) {
   made.trace().meta.framework =
       trace::Framework::kJax;  // a compiler joins conversions with what is before them
   EXPECT_GT(finding_gain_of(made, Rule::kTf32Products), 1.0);
+}
+
+// What removing all launches would win is not what a graph wins of a step that hardly waits for launches.
+TEST(ChangeGains, AreNoMoreThanTheTimeThatIsLost) {
+  const Works made = network(0);
+  const Study study = make_study(made.trace(), gpu_roofs("NVIDIA H200"));
+  const double lost = make_accounts(study, study.headline)[static_cast<std::size_t>(Cause::kLaunch)].ms;
+  EXPECT_LE(gain_of(made, "compile_reduce_overhead"), lost);
 }
 
 TEST(ChangeGains, AreOfPyTorchAlone) {

@@ -350,7 +350,7 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.floor_ms = accounts[static_cast<std::size_t>(Cause::kFloor)].ms;
   analysis.ledger = std::move(diagnosis.ledger);
   analysis.findings = std::move(diagnosis.findings);
-  analysis.changes = change_gains(study, gains);
+  analysis.changes = change_gains(study, accounts, gains);
   analysis.verdict = std::move(diagnosis.verdict);
   analysis.operators = std::move(tables.operators);
   analysis.top = std::move(tables.top);

@@ -370,7 +370,8 @@ class Diagnoser {
         "step",
         in_step(*host));
     const double least = std::min(gain.least_ms, told_ms), most = std::min(advised.ms, gain.most_ms);
-    if (most - least > kWorthARangeOfStep * step() && most > kWorthARange * least)
+    if (gain.most_ms > gain.least_ms && most - least > kWorthARangeOfStep * step() &&
+        most > kWorthARange * least)
       text += fmt::format("; how fast it is without the recorder is not known well: the fix wins {}",
                           fixed_range(least, most, step()));
     return text;
