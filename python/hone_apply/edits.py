@@ -76,18 +76,26 @@ def times_argument(frame, keyword, position, factor, called=None):
 
 
 def before_loop(frame, text):
-    """Lines before the outermost loop that the call at `frame` is in, or before its statement. `text` holds {model}: what
-    is called there."""
+    """Lines before the outermost loop that the call at `frame` is in, or before its statement in a program without one. None in a function
+    without one: somebody else calls it in a loop, and lines there would run in every step. `text` holds {model}: what is called there."""
     call = _call_at(frame)
     tree = _tree(frame)
     if call is None or tree is None:
         return None
-    place = _outermost(tree, call, (ast.For, ast.While, ast.AsyncFor)) or _outermost(tree, call, (ast.stmt,), last=True)
+    place = _outermost(tree, call, (ast.For, ast.While, ast.AsyncFor))
+    if place is None and frame.f_code.co_name == "<module>":
+        place = _outermost(tree, call, (ast.stmt,), last=True)
     if place is None:
         return None
     margin = " " * place.col_offset
     model = ast.unparse(call.func)
     return _edit(frame, [_own_line(place.lineno, margin + each) for each in text.format(model=model).split("\n")])
+
+
+def to_write_once(frame, text):
+    """In words, where no place for it is known: " (...)"."""
+    call = _call_at(frame) if is_in_users_code(frame) else None
+    return "" if call is None else "; write once, where it is made: %s" % text.format(model=ast.unparse(call.func))
 
 
 def around(frame, last_frame, head):

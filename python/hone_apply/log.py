@@ -41,9 +41,11 @@ def write(**entry):
 
 
 def _once(change, status, text, **more):
-    if (change, status, text) in _said:
+    """Of several models that a change is made in the same way each has lines of its own."""
+    said = change, status, text, json.dumps(more.get("edit"))
+    if said in _said:
         return
-    _said.add((change, status, text))
+    _said.add(said)
     write(change=change, status=status, text=text, **more)
 
 

@@ -32,9 +32,10 @@ class ChannelsLast:
         self.models.add(module)
         if self.on:
             module.to(memory_format=last)
-        edit = edits.is_in_users_code(frame) and edits.before_loop(
-            frame, "{model} = {model}.to(memory_format=torch.channels_last)")
-        log.applied(self.NAME, "convolutions keep the channels of a position together", edit or None,
+        line = "{model} = {model}.to(memory_format=torch.channels_last)"
+        edit = edits.is_in_users_code(frame) and edits.before_loop(frame, line) or None
+        log.applied(self.NAME, "convolutions keep the channels of a position together%s" % (
+            "" if edit else edits.to_write_once(frame, line)), edit,
                     **seeds.draws_otherwise(self.torch, module))
 
     def switch(self, on):

@@ -28,7 +28,10 @@ class Fused:
 
         @functools.wraps(original)
         def __init__(optimizer, *args, **kwargs):
-            if type(optimizer) is not cls or kwargs.get("fused") is not None:
+            if type(optimizer) is not cls:
+                return original(optimizer, *args, **kwargs)
+            if kwargs.get("fused") is not None:
+                log.refused(self.NAME, "%s is made with fused=%s already" % (cls.__name__, kwargs["fused"]))
                 return original(optimizer, *args, **kwargs)
             if any(kwargs.get(name) for name in ("foreach", "differentiable", "capturable")):
                 log.refused(self.NAME, "the program chose another implementation of %s" % cls.__name__)

@@ -43,8 +43,9 @@ struct ComparedNumbers {
 struct ProgramChange {
   std::string name;  // what programs know it by
   std::string title;
-  std::string because;           // the finding that advises it
+  std::string because;           // the finding that advises it; empty: none does
   double predicted_gain_ms = 0;  // of the step; 0: none was predicted
+  std::string why_not_predicted;
   std::optional<Estimate> measured_gain_ms;
   ChangeOutcome outcome = ChangeOutcome::kNotTried;
   std::string why;   // the outcome, in a sentence

@@ -53,6 +53,7 @@ inline analyze::ProgramReport program_report() {
   untried.name = "workers";
   untried.title = "batches prepared in other processes";
   untried.why = "the budget was spent before its turn (--budget)";
+  untried.why_not_predicted = "asked for with --try";
   report.changes = {kept, dropped, untried};
   report.together = paired_steps(40, 1.6);
   report.numbers = kept.numbers;

@@ -70,6 +70,13 @@ TEST(ProgramForms, ShowTheLinesOfWhatIsOfferedApart) {
   EXPECT_THAT(report.diff, Not(HasSubstr("batch_size")));
 }
 
+TEST(ProgramForms, SayInWordsWhatIsToBeWrittenWhereNoPlaceIsKnown) {
+  analyze::ProgramReport report = fabricate::program_report();
+  report.changes[0].diff.clear();
+  report.changes[0].did = "it is compiled; write once, where it is made: self.net.compile()";
+  EXPECT_THAT(program_terminal(report, {}), HasSubstr("self.net.compile()"));
+}
+
 // Programs read what earlier versions wrote under the same names.
 TEST(ProgramForms, JsonHoldsTheTimesTheOutcomesAndTheDiff) {
   const auto json = nlohmann::json::parse(program_json(fabricate::program_report()));
@@ -82,6 +89,8 @@ TEST(ProgramForms, JsonHoldsTheTimesTheOutcomesAndTheDiff) {
   EXPECT_TRUE(json["changes"][0]["runs"]["within_one_run"]);
   EXPECT_EQ(json["changes"][1]["outcome"], "failed");
   EXPECT_TRUE(json["changes"][1]["gain_ms"].is_null());
+  EXPECT_TRUE(json["changes"][2]["predicted_gain_ms"].is_null()) << "nothing is no gain of 0";
+  EXPECT_EQ(json["changes"][2]["why_not_predicted"], "asked for with --try");
   EXPECT_EQ(json["together"]["speedup"], 1.6);
   EXPECT_EQ(json["losses"]["changed"].size(), 20u);
   EXPECT_EQ(json["diff"], json["changes"][0]["diff"]);

@@ -103,6 +103,12 @@ std::string_view outcome_words(ChangeOutcome outcome) {
   return "";
 }
 
+std::string change_words(const ProgramChange& change) {
+  return change.why_not_predicted.empty()
+             ? change.why
+             : fmt::format("{}; not predicted: {}", change.why, change.why_not_predicted);
+}
+
 analyze::Estimate step_before(const ProgramReport& report) {
   if (!report.together.measured()) return report.step_ms;
   const double ms = median_of(report.together.before_ms);
@@ -131,6 +137,9 @@ analyze::Estimate measured_gain_ms(const ProgramReport& report) {
 std::vector<std::string> program_notes(const ProgramReport& report) {
   std::vector<std::string> notes = report.notes;
   if (report.interrupted) notes.insert(notes.begin(), "interrupted: what follows was not tried");
+  for (const ProgramChange* kept : changes_that(report, ChangeOutcome::kKept))
+    if (kept->diff.empty() && !kept->did.empty())
+      notes.push_back(fmt::format("no place is known for lines of {}: {}", kept->title, kept->did));
   const std::size_t untried = changes_that(report, ChangeOutcome::kNotTried).size();
   if (untried > 0 && !report.interrupted)
     notes.push_back(fmt::format("{} not tried: the budget of {:.0f} s was spent; --budget gives more",

@@ -14,6 +14,8 @@ namespace hone::report {
 LabHeadline program_headline(const analyze::ProgramReport& report);
 
 // "kept", "no gain", "other numbers", "not made", "failed", "not tried", "offered".
+// Why it was kept or not, and why nothing was predicted of it, where that is so.
+std::string change_words(const analyze::ProgramChange& change);
 std::string_view outcome_words(analyze::ChangeOutcome outcome);
 
 // The step of the unchanged program and of all that was kept, as the paired runs of the two measured them; of an experiment that

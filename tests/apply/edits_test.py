@@ -76,6 +76,13 @@ class Edits(unittest.TestCase):
         found = self.edited("y = call(1)\n", lambda frame: edits.before_loop(frame, "{model}.compile()"))
         self.assertEqual(found, "call.compile()\ny = call(1)\n")
 
+    def test_puts_no_line_into_a_function_that_others_call_in_a_loop(self):
+        made = []
+        run("def step(x):\n    return call(x)\nfor x in range(1):\n    step(x)\n",
+            call=lambda x: made.extend([edits.before_loop(sys._getframe(1), "{model}.compile()"),
+                                        edits.to_write_once(sys._getframe(1), "{model}.compile()")]))
+        self.assertEqual(made, [None, "; write once, where it is made: call.compile()"])
+
     def test_puts_a_block_around_the_statements_between_two_calls(self):
         frames = []
         program = """\

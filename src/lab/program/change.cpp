@@ -85,7 +85,7 @@ std::vector<Candidate> unasked_candidates(const std::vector<Candidate>& found, b
     if ((change.unasked == kAnywhere || (change.unasked == kOnDevices && on_device)) &&
         std::none_of(found.begin(), found.end(),
                      [&](const Candidate& each) { return each.change == &change; }))
-      others.push_back({&change, 0, "no finding advises it: a look at it was cheap", true});
+      others.push_back({&change, 0, "", true});
   return others;
 }
 
@@ -98,7 +98,7 @@ Result<std::vector<Candidate>> with_asked_for(std::vector<Candidate> found,
           fmt::format("--try {}: there is no such change; docs/lab-on-your-program.md lists them", name));
     if (std::none_of(found.begin(), found.end(),
                      [&](const Candidate& each) { return each.change == change; }))
-      found.push_back({change, 0, "asked for"});
+      found.push_back({change, 0, ""});
   }
   return found;
 }

@@ -41,7 +41,7 @@ const Change* find_change(std::string_view name);
 struct Candidate {
   const Change* change = nullptr;
   double predicted_gain_ms = 0;  // of the step, by the finding; 0: none was predicted
-  std::string because;           // the finding's title
+  std::string because;           // the finding's title; empty: none advises it
   bool unasked = false;          // no finding advises it
 };
 

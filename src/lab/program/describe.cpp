@@ -45,12 +45,19 @@ analyze::ComparedNumbers numbers_of(const SameNumbers& numbers) {
   return {numbers.same, numbers.difference, numbers.allowed, numbers.steps, numbers.sentence};
 }
 
+std::string why_not_predicted(const Candidate& candidate) {
+  if (candidate.predicted_gain_ms > 0) return "";
+  if (candidate.unasked) return "no finding advises it, a look at it was cheap";
+  return candidate.because.empty() ? "asked for with --try" : "the finding does not say what it would win";
+}
+
 Result<analyze::ProgramChange> change_of(const TriedChange& tried, double noise) {
   analyze::ProgramChange change;
   change.name = tried.candidate.change->name;
   change.title = tried.candidate.change->title;
   change.because = tried.candidate.because;
   change.predicted_gain_ms = tried.candidate.predicted_gain_ms;
+  change.why_not_predicted = why_not_predicted(tried.candidate);
   change.outcome = outcome_of(tried.outcome);
   change.why = tried.why;
   change.did = tried.text;

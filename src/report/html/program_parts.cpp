@@ -23,7 +23,7 @@ std::optional<double> foretold(double ms) { return ms > 0 ? std::optional(ms) : 
 Markup change_row(const ProgramChange& change, const GainScale& scale, double step_ms) {
   Markup name = tag(
       "td", Markup::text(change.title) + Markup::text(" ") + tag("code", {{"class", "tag"}}, change.name) +
-                tag("span", {{"class", "kind"}}, with_code(change.why)) +
+                tag("span", {{"class", "kind"}}, with_code(change_words(change))) +
                 (change.because.empty()
                      ? Markup()
                      : tag("span", {{"class", "kind"}}, with_code("advised by: " + change.because))));

@@ -31,6 +31,7 @@ Json program_change(const analyze::ProgramChange& change) {
       {"title", change.title},
       {"because", change.because},
       {"predicted_gain_ms", change.predicted_gain_ms > 0 ? Json(change.predicted_gain_ms) : Json(nullptr)},
+      {"why_not_predicted", change.why_not_predicted},
       {"outcome", outcome_words(change.outcome)},
       {"why", change.why},
       {"did", change.did},

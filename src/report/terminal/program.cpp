@@ -28,7 +28,7 @@ std::string changes_table(const analyze::ProgramReport& report, const TerminalSt
   const auto predicted = [](double ms) { return ms > 0 ? std::optional(ms) : std::nullopt; };
   for (const analyze::ProgramChange& change : report.changes)
     lines.push_back({change.title, predicted(change.predicted_gain_ms), change.measured_gain_ms,
-                     std::string(outcome_words(change.outcome)), change.why,
+                     std::string(outcome_words(change.outcome)), change_words(change),
                      change.outcome == ChangeOutcome::kKept});
   if (report.together.measured())
     lines.push_back({"= all that was kept", predicted(predicted_gain_ms(report)), measured_gain_ms(report),
