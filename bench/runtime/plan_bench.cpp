@@ -4,9 +4,9 @@
 #include <benchmark/benchmark.h>
 
 #include "graph/builder.h"
+#include "runtime/make_provider.h"
 #include "runtime/plan.h"
 #include "runtime/testing/idle_provider.h"
-#include "runtime/testing/providers.h"
 
 namespace {
 
@@ -36,8 +36,8 @@ void run(benchmark::State& state, const std::string& op, const hone::runtime::Pr
 }
 
 void executor_alone(benchmark::State& state) { run(state, "Relu", hone::runtime::testing::IdleProvider()); }
-void tiny_relu(benchmark::State& state) { run(state, "Relu", *hone::runtime::testing::cpu_provider()); }
-void tiny_tanh(benchmark::State& state) { run(state, "Tanh", *hone::runtime::testing::cpu_provider()); }
+void tiny_relu(benchmark::State& state) { run(state, "Relu", **hone::runtime::make_provider("cpu")); }
+void tiny_tanh(benchmark::State& state) { run(state, "Tanh", **hone::runtime::make_provider("cpu")); }
 
 BENCHMARK(executor_alone);
 BENCHMARK(tiny_relu);

@@ -74,13 +74,15 @@ class VariationFinder {
     return by_size;
   }
 
-  // Places of sizes that differ between rows; those that differ alike are one.
+  // Places of sizes that differ between rows; those that differ alike are one. A damaged recording says any size: differences
+  // are modulo 2^64.
   static std::vector<std::vector<std::size_t>> changing_places(const std::vector<ShapedRows>& rows) {
-    std::map<std::vector<int64_t>, std::vector<std::size_t>> alike;  // by what is added to the first row's
+    std::map<std::vector<uint64_t>, std::vector<std::size_t>> alike;  // by what is added to the first row's
     for (std::size_t place = 0; place < rows.front().sizes.size(); ++place) {
-      std::vector<int64_t> added;
-      for (const ShapedRows& row : rows) added.push_back(row.sizes[place] - rows.front().sizes[place]);
-      if (std::ranges::any_of(added, [](int64_t more) { return more != 0; })) alike[added].push_back(place);
+      const auto size = [place](const ShapedRows& row) { return static_cast<uint64_t>(row.sizes[place]); };
+      std::vector<uint64_t> added;
+      for (const ShapedRows& row : rows) added.push_back(size(row) - size(rows.front()));
+      if (std::ranges::any_of(added, [](uint64_t more) { return more != 0; })) alike[added].push_back(place);
     }
     std::vector<std::vector<std::size_t>> places;
     for (auto& [added, which] : alike) places.push_back(std::move(which));
@@ -144,7 +146,7 @@ class VariationFinder {
     std::vector<char> places;
     bool some = false;
     for (std::size_t k = 0; k < first.sizes.size(); ++k) {
-      const int64_t more = second.sizes[k] - first.sizes[k];
+      const uint64_t more = static_cast<uint64_t>(second.sizes[k]) - static_cast<uint64_t>(first.sizes[k]);
       if (more != 0 && more != 1) return {};
       places.push_back(static_cast<char>(more));
       some |= more == 1;
