@@ -1,7 +1,7 @@
 """Changes that `hone lab -- COMMAND` tries in a PyTorch program without touching its files (package `_hone_apply` there).
 
 The environment variable HONE_APPLY names a JSON file:
-    {"changes": ["tf32", "compile", ...], "seed": 1, "losses": 40, "log": "/run/apply.jsonl",
+    {"changes": ["tf32", "compile", ...], "parent": 4711, "seed": 1, "losses": 40, "log": "/run/apply.jsonl",
      "switch": {"changes": ["tf32", ...], "orders": "/run/orders.json", "after": 40, ...}}   (or none: switching.py)
 Each change is a class of changes.py. What it did, or why it did nothing, it says in the log: a JSON object a line.
 
@@ -17,6 +17,7 @@ REQUEST = "HONE_APPLY"
 def begin():
     with open(os.environ[REQUEST], encoding="utf-8") as file:
         request = json.load(file)
+    _end_with(request.get("parent"))
     from . import log, seeds, trainers
     log.open_log(request["log"])
     seeds.begin(request.get("seed"))
@@ -33,6 +34,19 @@ def begin():
         losses.arrange(request["losses"], hooks)
     if hooks:
         _watch(hooks)
+
+
+def _end_with(parent):
+    """This run is an experiment of `parent`, hone: nobody would end it if that is killed. Processes that this one starts have another."""
+    if os.getppid() != parent:
+        return
+    try:
+        import ctypes
+        import signal
+        PR_SET_PDEATHSIG = 1
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    except Exception:
+        pass
 
 
 def _arrange(name, hooks, on):

@@ -55,6 +55,24 @@ End wait_for(observe::Program& profile, double limit_s, ProgressBar& bar) {
   return end;
 }
 
+// "; python -I …" where Python was told not to read what marks its steps; else empty.
+std::string why_unmarked(const std::vector<std::string>& command) {
+  if (!fs::path(command[0]).filename().string().starts_with("python")) return "";
+  for (std::size_t i = 1; i < command.size() && command[i].starts_with('-'); ++i) {
+    const std::string& word = command[i];
+    if (word.starts_with("--") || word.starts_with("-c") || word.starts_with("-m")) break;
+    const std::size_t found = word.find_first_of("IES");
+    if (found != std::string::npos)
+      return fmt::format(
+          "; python -{} does not read the sitecustomize by which steps are marked and changes are made: run "
+          "it "
+          "without",
+          word[found]);
+    if (word == "-W" || word == "-X") ++i;  // which take a word
+  }
+  return "";
+}
+
 std::string why_no_analysis(End end, int status, double limit_s) {
   switch (end) {
     case End::kInterrupted:
@@ -143,7 +161,7 @@ Result<LabBaseline> observe_baseline(const LabProgramOptions& options, double li
   bar.finish();
   say_again(out / kProfileOut, STDOUT_FILENO);
   say_again(out / kProfileLog, STDERR_FILENO);
-  baseline.why_none = why_no_analysis(observed.end, observed.status, limit_s);
+  baseline.why_none = why_no_analysis(observed.end, observed.status, limit_s) + why_unmarked(options.command);
   if (observed.end == End::kByItself) baseline.exit_status = observed.status;
   return baseline;
 }

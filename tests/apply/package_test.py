@@ -6,7 +6,16 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+
+def _has_ended(pid):
+    try:
+        with open("/proc/%d/stat" % pid, encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
 
 START = pathlib.Path(__file__).resolve().parents[2] / "python" / "hone_observe" / "start"
 
@@ -33,6 +42,22 @@ class Package(unittest.TestCase):
     def test_a_sitecustomize_of_the_programs_own_runs(self):
         ran, _ = self.run_with({"seed": 1}, "print('program')", own="print('own')")
         self.assertEqual((ran.stdout, ran.stderr, ran.returncode), ("own\nprogram\n", "", 0))
+
+    def test_a_run_ends_with_who_started_it_for_an_experiment(self):
+        with tempfile.TemporaryDirectory() as folder:
+            request = pathlib.Path(folder) / "request"
+            starter = (
+                "import json, os, subprocess, sys, time\n"
+                "json.dump({'changes': [], 'log': sys.argv[1] + '.log', 'parent': os.getpid()}, open(sys.argv[1], 'w'))\n"
+                "child = subprocess.Popen([sys.executable, '-c', 'import time; print(1, flush=True); time.sleep(60)'],\n"
+                "                         env=dict(os.environ, HONE_APPLY=sys.argv[1]), stdout=subprocess.PIPE)\n"
+                "child.stdout.readline(); print(child.pid, flush=True); time.sleep(60)\n")
+            environment = dict(os.environ, PYTHONPATH=str(START), PYTHONDONTWRITEBYTECODE="1")
+            with subprocess.Popen([sys.executable, "-c", starter, str(request)], env=environment, stdout=subprocess.PIPE) as parent:
+                child = int(parent.stdout.readline())
+                self.assertTrue(os.path.exists("/proc/%d" % child))
+                parent.kill()
+            self.assertTrue(any(_has_ended(child) or time.sleep(0.05) for _ in range(100)))
 
     def test_one_that_fails_is_told_as_python_tells_it(self):
         ran, _ = self.run_with({"seed": 1}, "print('program')", own="raise ValueError('mine')")

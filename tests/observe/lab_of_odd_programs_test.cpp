@@ -101,6 +101,12 @@ TEST_F(LabOfOddPrograms, SaysWhyOfOneThatNeverReachesASecondStep) {
   EXPECT_EQ(lines_of_why(result), 1);
 }
 
+TEST_F(LabOfOddPrograms, SaysThatAnIsolatedPythonReadsNothingOfHones) {
+  EXPECT_THAT(lab({"python3", "-I", "-c", "pass"}).err, HasSubstr("python -I does not read"));
+  fs::remove_all(folder / "lab");
+  EXPECT_THAT(lab({"python3", "-u", "-c", "IES"}).err, ::testing::Not(HasSubstr("does not read")));
+}
+
 TEST_F(LabOfOddPrograms, LeavesADaemonAlone) {
   const ProgramResult result = lab_python(
       "import os, time\nif os.fork():\n  os._exit(0)\nos.setsid()\ntime.sleep(0.5)\nopen('lived', "

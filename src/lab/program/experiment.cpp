@@ -48,6 +48,7 @@ class ProgramLoop {
       for (const Candidate& candidate : candidates_) HONE_CHECK(consider(candidate));
       HONE_CHECK(all_together());
     }
+    goes_on();  // an interrupted run is none that could not be measured
     result_.unchanged = acceptance_.unchanged;
     result_.again = acceptance_.again;
     result_.noise = noise_.value();

@@ -163,6 +163,20 @@ TEST(ProgramLoop, TriesNothingOnAProgramThatCannotBeMeasured) {
   EXPECT_TRUE(result->changes.empty());
 }
 
+TEST(ProgramLoop, SaysThatItWasInterruptedInTheRunOfTheUnchangedProgram) {
+  bool interrupted = false;
+  const RunTrial run = [&](const TrialRequest&) -> Result<Trial> {
+    interrupted = true;
+    Trial trial;
+    trial.why_none = "interrupted";
+    return trial;
+  };
+  ProgramExperimentOptions options;
+  options.progress = [&](double, const std::string&) { return !interrupted; };
+  const auto result = run_program_experiment(of({"compile"}), run, options);
+  EXPECT_TRUE(result->interrupted);
+}
+
 TEST(ProgramLoop, DoesNotRunTheProgramWhereNothingIsAdvised) {
   MadeUpProgram program;
   EXPECT_TRUE(run(program, {}).changes.empty());

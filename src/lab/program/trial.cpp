@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/file.h"
@@ -72,6 +73,7 @@ void read_entry(const Json& entry, Trial& trial) {
 
 Status write_request(const TrialOptions& options, const StepCounts& counts) {
   Json request = {{"changes", options.changes},
+                  {"parent", ::getpid()},
                   {"seed", options.seed},
                   {"losses", counts.compared},
                   {"log", std::filesystem::absolute(options.folder / kLogFile).string()}};
