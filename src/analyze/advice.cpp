@@ -12,7 +12,8 @@ constexpr double kNearlyAll = 0.9;  // of the gain that the verdict speaks of
 
 void order_findings(Analysis& analysis) {
   const auto key = [&](const Finding& finding) {
-    return std::pair(analysis.verdict.cause == finding.cause, finding.predicted_gain_ms);
+    return std::pair(analysis.verdict.cause == finding.cause,
+                     finding.predicted_gain_ms * weight_of(finding.effort));
   };
   std::stable_sort(analysis.findings.begin(), analysis.findings.end(),
                    [&](const Finding& a, const Finding& b) { return key(a) > key(b); });

@@ -7,7 +7,8 @@
 
 namespace hone::analyze {
 
-// Puts the findings into the order in which every form tells them: those of the verdict's cause first, then by gain.
+// Puts the findings into the order in which every form tells them: those of the verdict's cause first, then by gain;
+// of two that win about as much that which asks less (effort.h).
 void order_findings(Analysis& analysis);
 
 // What to do about the verdict.

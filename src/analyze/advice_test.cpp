@@ -37,6 +37,30 @@ TEST(Findings, OfTheVerdictGoFirstAndThenThoseThatWinMost) {
   EXPECT_THAT(rules, ElementsAre("host_waits", "host_checks", "slow_launches", "tf32_products"));
 }
 
+// Of two that win as much the one that asks less; what is another's code, after what its reader can do.
+TEST(Findings, AskLessFirst) {
+  Analysis analysis;
+  analysis.findings = {finding("host_waits", Cause::kHostSync, 5.2, "code"),
+                       finding("odd_sizes", Cause::kKernelInefficiency, 5.1, "model"),
+                       finding("host_checks", Cause::kHostSync, 9, "package"),
+                       finding("tf32_products", Cause::kPrecision, 5, "setting")};
+  const Effort efforts[] = {Effort::kCode, Effort::kModel, Effort::kPackage, Effort::kSetting};
+  for (std::size_t k = 0; k < 4; ++k) analysis.findings[k].effort = efforts[k];
+  order_findings(analysis);
+  std::vector<std::string> fixes;
+  for (const Finding& row : analysis.findings) fixes.push_back(row.fix);
+  EXPECT_THAT(fixes, ElementsAre("setting", "code", "model", "package"));
+}
+
+TEST(Effort, HasANameAndAWeightThatFallsWithIt) {
+  for (int i = 0; i < kEffortCount; ++i) {
+    EXPECT_FALSE(effort_name(static_cast<Effort>(i)).empty());
+    if (i > 0) {
+      EXPECT_LT(weight_of(static_cast<Effort>(i)), weight_of(static_cast<Effort>(i - 1)));
+    }
+  }
+}
+
 TEST(Advice, IsTheFixOfTheFirstFindingWithItsOwnGain) {
   const Advice advice = first_advice(waiting());
   EXPECT_EQ(advice.fix, "no waits");

@@ -14,6 +14,7 @@
 
 #include "analyze/advised_changes.h"
 #include "analyze/cause.h"
+#include "analyze/effort.h"
 #include "core/roofs.h"
 #include "trace/operator_class.h"
 #include "trace/trace.h"
@@ -198,6 +199,14 @@ struct FindingPart {
   std::optional<TimelinePlace> place = {};  // the longest of them in the drawn step; none: it has none
 };
 
+// A line of the program's source that operators were called from, as recorded stacks say.
+struct CallingLine {
+  std::string line;  // "train.py:31"; empty: only the package's is known
+  std::string
+      package;    // "torchvision/ops/boxes.py:11": the line of a package that it called for them; empty: none
+  double ms = 0;  // of the step
+};
+
 // A rule that fired (rules.h): what is wrong, how hone knows, what to do about it.
 struct Finding {
   std::string rule;  // its stable name ("channels_first_batch_norm"): programs know it by this alone
@@ -207,10 +216,12 @@ struct Finding {
   std::string fix;
   std::string caveat;
   double predicted_gain_ms = 0;
-  bool gain_is_bound = false;           // as LedgerRow::gain_is_bound
-  double ms = 0;                        // of the step that it is about
-  std::vector<FindingPart> parts = {};  // largest first
-  std::vector<HostLine> lines = {};     // as LedgerRow::lines
+  bool gain_is_bound = false;                 // as LedgerRow::gain_is_bound
+  double ms = 0;                              // of the step that it is about
+  std::vector<FindingPart> parts = {};        // largest first
+  std::vector<HostLine> lines = {};           // as LedgerRow::lines
+  std::vector<CallingLine> called_from = {};  // largest first; empty: no stacks were recorded
+  Effort effort = Effort::kCode;
 };
 
 // A kernel of the device, all its launches in a step together.

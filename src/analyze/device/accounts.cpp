@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "trace/kernel_family.h"
+#include "trace/source_line.h"
 
 namespace hone::analyze::device {
 namespace {
@@ -85,8 +86,25 @@ class Bookkeeper {
       if (split.share[static_cast<std::size_t>(i)] > 0)
         if (AccountEntry* entry =
                 add(static_cast<Cause>(i), rule_of_entry(static_cast<Cause>(i), split.rule), name,
-                    ns * split.share[static_cast<std::size_t>(i)], interval.work, interval.work, ns))
+                    ns * split.share[static_cast<std::size_t>(i)], interval.work, interval.work, ns)) {
           add_costs(work, ns, *entry);
+          add_caller(work.op, ns * split.share[static_cast<std::size_t>(i)], *entry);
+        }
+  }
+
+  void add_caller(uint32_t op, double ns, AccountEntry& entry) const {
+    if (op == kNothing) return;
+    const std::vector<std::string>& provenance = trace_.operators[op].provenance;
+    const CodePlace place(trace::source_line(provenance), trace::package_line(provenance));
+    if (!place.first.empty() || !place.second.empty())
+      entry.callers[place] += own_.typical.part_ms(window_, ns);
+  }
+
+  // The operator that the host was in, else the one whose work the device waits for.
+  uint32_t operator_of(const IdleInterval& interval) const {
+    if (interval.span != kNothing && trace_.spans.op[interval.span].valid())
+      return trace_.spans.op[interval.span].index;
+    return interval.next == kNothing ? kNothing : timeline_.works[interval.next].op;
   }
 
   // What each call of an operator takes on the device, changes of layout left out.
@@ -134,8 +152,9 @@ class Bookkeeper {
                                                          : interval.next;
     AccountEntry* entry = add(account.cause, account.rule, account.name, interval.ns, interval.next, counted,
                               interval.ns, traits_of(interval, account));
-    if (entry != nullptr && is_busy(account.cause))
-      entry->gap_ms += own_.typical.part_ms(window_, interval.ns);
+    if (entry == nullptr) return;
+    add_caller(operator_of(interval), interval.ns, *entry);
+    if (is_busy(account.cause)) entry->gap_ms += own_.typical.part_ms(window_, interval.ns);
   }
 
   EntryTraits traits_of(const IdleInterval& interval, const IdleAccount& account) const {
@@ -249,6 +268,7 @@ void scale(Account& account, double factor) {
   account.ms *= factor;
   for (AccountEntry& entry : account.entries) {
     for (double* amount : {&entry.ms, &entry.whole, &entry.gap_ms, &entry.working_ms}) *amount *= factor;
+    for (auto& [place, ms] : entry.callers) ms *= factor;
   }
   for (double& ms : account.window_ms) ms *= factor;
 }

@@ -4,7 +4,10 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analyze/cause.h"
@@ -13,6 +16,10 @@
 #include "analyze/device/study.h"
 
 namespace hone::analyze::device {
+
+// Lines of source that an operator is called from: of the program, and of a package that it called; empty where there is
+// none (trace/source_line.h).
+using CodePlace = std::pair<std::string_view, std::string_view>;
 
 // An entry of an account: what a reader would look for in the timeline.
 struct AccountEntry {
@@ -31,6 +38,7 @@ struct AccountEntry {
   uint32_t kernel = kNothing;  // string id of a kernel's name
   // The longest of it in the window that is drawn (typical_window); of no length: there is none.
   int64_t shown_start_ns = 0, shown_end_ns = 0;
+  std::map<CodePlace, double> callers = {};  // ms of works and waits of operators whose place is known
 };
 
 struct Account {

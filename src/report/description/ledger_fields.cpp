@@ -8,13 +8,24 @@
 namespace hone::report {
 namespace {
 
-using analyze::Analysis, analyze::Finding, analyze::FindingPart, analyze::HostLine, analyze::LedgerRow;
+using analyze::Analysis, analyze::CallingLine, analyze::Finding, analyze::FindingPart, analyze::HostLine,
+    analyze::LedgerRow;
 
 const Fields<FindingPart>& part_fields() {
   static const Fields<FindingPart> fields = {
       {"name", Unit::kName, "the operator, kernel or call", &FindingPart::name},
       {"ms", Unit::kMs, "of the step", &FindingPart::ms},
       {"count", Unit::kCount, "works, gaps, waits or calls; 0: nothing to count", &FindingPart::count},
+  };
+  return fields;
+}
+
+const Fields<CallingLine>& calling_line_fields() {
+  static const Fields<CallingLine> fields = {
+      {"line", Unit::kText, "of the program: `train.py:31`, where a function begins", &CallingLine::line},
+      {"package", Unit::kText, "the line of a package that it called for them; may be empty",
+       &CallingLine::package},
+      {"ms", Unit::kMs, "of the step", &CallingLine::ms},
   };
   return fields;
 }
@@ -89,6 +100,13 @@ const Fields<Finding>& finding_fields() {
          return row.predicted_gain_ms > 0 ? std::optional(row.predicted_gain_ms) : std::nullopt;
        }},
       {"gain_is_bound", Unit::kFlag, "the fix wins that at most", &Finding::gain_is_bound},
+      Field<Finding>(
+          "effort", Unit::kText,
+          "what the fix asks: a `setting`, `code` of the program written anew, another `model`, or "
+          "changes in the code of a `package` that the program calls",
+          [](const Finding& row) { return std::string(effort_name(row.effort)); }),
+      table_field("called_from", "finding_callers", "lines of the program that called its operators, by time",
+                  calling_line_fields(), &Finding::called_from),
       table_field("parts", "finding_parts", "what is behind it, largest first", part_fields(),
                   &Finding::parts),
       table_field("lines", "finding_lines",

@@ -78,7 +78,7 @@ class FunctionLines {
 
   // What is called by a span of that name, which stands within `around`.
   Origin within(Origin around, StringId name) {
-    const auto [at, is_new] = lines_.try_emplace(name.index);
+    const auto [at, is_new] = lines_.try_emplace(name.index, CodeOwner::kFramework, StringId{});
     if (is_new)
       if (const auto function = python_function(trace_.strings.text(name))) {
         const std::string line = fmt::format("{}:{}", function->file, function->line);

@@ -49,6 +49,7 @@ TEST(Link, GivesOperatorsTheLinesThatTheyAreCalledFrom) {
   program.span(program.main, Category::kRegion, "ProfilerStep#0", 0, 300);
   program.span(program.main, Category::kFunction, "train.py(8): step", 1, 90);
   program.span(program.main, Category::kFunction, "torch/nn/functional.py(2901): linear", 5, 40);
+  program.span(program.main, Category::kFunction, "<built-in function linear>", 6, 38);
   program.op(program.main, "aten::addmm", 10, 20, "f32[2] f32[4,8] f32[8,2]", 42);
   const uint32_t own = program.kernel(program.main, "gemm", 15, 20, 5);
   program.span(program.main, Category::kFunction, "torchvision/ops/boxes.py(11): nms", 50, 30);

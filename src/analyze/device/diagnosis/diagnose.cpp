@@ -8,6 +8,7 @@
 #include <fmt/args.h>
 #include <fmt/format.h>
 
+#include "analyze/device/diagnosis/calling_lines.h"
 #include "analyze/device/diagnosis/counted.h"
 #include "analyze/device/diagnosis/remedies.h"
 #include "analyze/device/diagnosis/verdict.h"
@@ -419,11 +420,16 @@ class Diagnoser {
         continue;
       left -= gain;
       const Arguments whole = row_arguments(ms, advised.entries, gain);
-      diagnosis_.findings.push_back({std::string(rule.id), cause, fill(rule.title, whole),
-                                     evidence(rule, advised.entries, whole, gain), advised.fix,
-                                     joined(caveat(rule, whole), held_by_host(advised, gain)), gain,
-                                     is_bound(cause), ms, named(advised.entries), row.lines});
-      if (std::exchange(first, false)) tell_lines(row.lines, diagnosis_.findings.back().evidence);
+      diagnosis_.findings.push_back(
+          {std::string(rule.id), cause, fill(rule.title, whole), evidence(rule, advised.entries, whole, gain),
+           advised.fix, joined(caveat(rule, whole), held_by_host(advised, gain)), gain, is_bound(cause), ms,
+           named(advised.entries), row.lines, calling_lines(advised.entries), rule.effort});
+      Finding& finding = diagnosis_.findings.back();
+      if (finding.effort != Effort::kSetting && are_of_packages(finding.called_from))
+        finding.effort = Effort::kPackage;
+      if (std::exchange(first, false)) tell_lines(row.lines, finding.evidence);
+      if (const std::string callers = calling_lines_text(finding.called_from, step()); !callers.empty())
+        finding.evidence.insert(finding.evidence.begin() + 1, callers);
     }
     return row.predicted_gain_ms - left;
   }
@@ -490,7 +496,9 @@ class Diagnoser {
                                                                row->gain_is_bound,
                                                                row->ms,
                                                                {},
-                                                               row->lines});
+                                                               row->lines,
+                                                               {},
+                                                               Effort::kCode});
   }
 
   const Study& study_;

@@ -8,6 +8,7 @@
 #include "analyze/advised_changes.h"
 #include "analyze/cause.h"
 #include "analyze/device/rules/rule.h"
+#include "analyze/effort.h"
 #include "analyze/framework_text.h"
 
 namespace hone::analyze::device {
@@ -85,6 +86,7 @@ struct DeviceRule {
   FrameworkText caveat = {};
   std::string_view training_caveat = {};  // of programs that train
   AdvisedChanges changes = {};            // of PyTorch programs
+  Effort effort = Effort::kCode;
   // What carries the fix out in PyTorch converts what goes into each product and comes out of it: more for the host to launch.
   bool adds_casts = false;
 };

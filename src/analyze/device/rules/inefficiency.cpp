@@ -20,7 +20,8 @@ constexpr DeviceRule kInefficiencyRules[] = {
              .hone = kOtherKernelsOfHone,
              .native = "try other algorithms for these shapes (cublasLtMatmulAlgoGetHeuristic, the "
                        "heuristics of cuDNN)"},
-     .changes = {"compile_max_autotune", "cudnn_benchmark", "larger_batch"}},
+     .changes = {"compile_max_autotune", "cudnn_benchmark", "larger_batch"},
+     .effort = Effort::kSetting},
     {.rule = Rule::kUnjudgedWork,
      .id = "unjudged_work",
      .cause = Cause::kUnjudged,
@@ -57,7 +58,8 @@ constexpr DeviceRule kInefficiencyRules[] = {
      .word = "a grouped convolution, far below its roof",
      .fix = {.native =
                  "leave them, or measure the same model without groups: no remedy is known that was seen to "
-                 "help; larger batches and a search for other kernels were seen not to"}},
+                 "help; larger batches and a search for other kernels were seen not to"},
+     .effort = Effort::kModel},
     {.rule = Rule::kOddSizes,
      .id = "odd_sizes",
      .cause = Cause::kKernelInefficiency,
@@ -70,7 +72,8 @@ constexpr DeviceRule kInefficiencyRules[] = {
          "to each other: {ms} above their floors",
      .item = kWorkItem,
      .word = "a size is not a multiple of 8, so matrix units cannot load it well",
-     .fix = {.native = "pad the sizes to multiples of 8 (better 64): hidden width, head size, vocabulary"}},
+     .fix = {.native = "pad the sizes to multiples of 8 (better 64): hidden width, head size, vocabulary"},
+     .effort = Effort::kModel},
     {.rule = Rule::kSmallGrids,
      .id = "small_grids",
      .cause = Cause::kKernelInefficiency,
@@ -132,7 +135,8 @@ constexpr DeviceRule kInefficiencyRules[] = {
                      "matrix product",
           .jax =
               "cut the image into patches by reshape and transpose and use a dense layer: a matrix product",
-          .native = "cut the image into patches and use a matrix product"}},
+          .native = "cut the image into patches and use a matrix product"},
+     .effort = Effort::kModel},
     {.rule = Rule::kLongConvolutionKernels,
      .id = "long_convolution_kernels",
      .cause = Cause::kKernelInefficiency,
@@ -150,7 +154,8 @@ constexpr DeviceRule kInefficiencyRules[] = {
              .jax = "multiply spectra: jax.scipy.signal.fftconvolve",
              .native =
                  "multiply spectra (cuFFT), padded to a power of two no less than both lengths together"},
-     .caveat = {.native = "spectra are in f32 and take several times the memory of the signals"}},
+     .caveat = {.native = "spectra are in f32 and take several times the memory of the signals"},
+     .effort = Effort::kModel},
     {.rule = Rule::kDenseAttentionMasks,
      .id = "dense_attention_masks",
      .cause = Cause::kKernelInefficiency,
@@ -205,7 +210,8 @@ constexpr DeviceRule kInefficiencyRules[] = {
              .native = "try other algorithms for these shapes (cublasLtMatmulAlgoGetHeuristic, the "
                        "heuristics of cuDNN)"},
      .caveat = {.native = "a trace shows that they are slow but not why; hardware counters would"},
-     .changes = {"compile_max_autotune", "cudnn_benchmark"}},
+     .changes = {"compile_max_autotune", "cudnn_benchmark"},
+     .effort = Effort::kSetting},
 };
 
 }  // namespace

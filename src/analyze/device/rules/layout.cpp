@@ -23,7 +23,8 @@ constexpr DeviceRule kLayoutRules[] = {
                  "propagate one layout through the graph so that neighbouring reorders cancel (pass: layout)",
              .native =
                  "keep one order through the program; tensor cores want the channels of images last (NHWC)"},
-     .changes = {"channels_last"}},
+     .changes = {"channels_last"},
+     .effort = Effort::kSetting},
     {.rule = Rule::kChannelsFirstImages,
      .id = "channels_first_images",
      .cause = Cause::kLayout,
@@ -46,7 +47,8 @@ constexpr DeviceRule kLayoutRules[] = {
              .native =
                  "keep images and filters as NHWC (CUDNN_TENSOR_NHWC): tensor cores want channels last"},
      .caveat = {.native = "the input and the output of the model are still converted once"},
-     .changes = {"channels_last"}},
+     .changes = {"channels_last"},
+     .effort = Effort::kSetting},
     {.rule = Rule::kChannelsFirstBatchNorm,
      .id = "channels_first_batch_norm",
      .cause = Cause::kLayout,
@@ -70,7 +72,8 @@ constexpr DeviceRule kLayoutRules[] = {
              .native = "keep images as NHWC (CUDNN_TENSOR_NHWC) and normalise with "
                        "CUDNN_BATCHNORM_SPATIAL_PERSISTENT"},
      .caveat = {.native = "a narrower type alone wins little here: the images stay channels first"},
-     .changes = {"channels_last"}},
+     .changes = {"channels_last"},
+     .effort = Effort::kSetting},
     {.rule = Rule::kStridedCopies,
      .id = "strided_copies",
      .cause = Cause::kLayout,

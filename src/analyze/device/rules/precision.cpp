@@ -30,7 +30,8 @@ constexpr DeviceRule kPrecisionRules[] = {
              .native = "give these products operands in bf16, or allow tf32 for those in f32 "
                        "(CUBLAS_COMPUTE_32F_FAST_TF32)"},
      .caveat = {.native = "changes the numbers: compare the {outcome}"},
-     .changes = {"autocast_bf16"}},
+     .changes = {"autocast_bf16"},
+     .effort = Effort::kSetting},
     {.rule = Rule::kF32WithoutMatrixUnits,
      .id = "f32_without_matrix_units",
      .cause = Cause::kPrecision,
@@ -54,7 +55,8 @@ constexpr DeviceRule kPrecisionRules[] = {
                  "CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION for convolutions; or give them operands in bf16"},
      .caveat = {.native =
                     "tf32 keeps 11 bits of the mantissa, bf16 keeps 8, f32 has 24: compare the {outcome}"},
-     .changes = {"autocast_bf16"}},
+     .changes = {"autocast_bf16"},
+     .effort = Effort::kSetting},
     {.rule = Rule::kTf32Products,
      .id = "tf32_products",
      .cause = Cause::kPrecision,
@@ -77,6 +79,7 @@ constexpr DeviceRule kPrecisionRules[] = {
               "give these products operands in bf16 (CUDA_R_16BF) and sum in f32; the weights stay in f32"},
      .caveat = {.native = "bf16 keeps 8 bits of the mantissa, tf32 keeps 11: compare the {outcome}"},
      .changes = {"autocast_bf16"},
+     .effort = Effort::kSetting,
      .adds_casts = true},
     {.rule = Rule::kF32Among16Bits,
      .id = "f32_among_16_bits",

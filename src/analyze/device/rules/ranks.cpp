@@ -20,7 +20,8 @@ constexpr DeviceRule kRanksRules[] = {
              .native = "begin each collective as soon as its data is ready, on a stream of its own, in "
                        "messages of 25 MB or more; send 16-bit numbers"},
      .caveat = {.native = "communication that nothing follows has nothing to hide behind"},
-     .changes = {"ddp_buckets"}},
+     .changes = {"ddp_buckets"},
+     .effort = Effort::kSetting},
     {.rule = Rule::kRepeatedReductions,
      .id = "repeated_reductions",
      .cause = Cause::kComm,
