@@ -109,8 +109,10 @@ endfunction()
 
 # The hash of the CPU's kernels that their timings are kept under (runtime/cpu/kernel_revision.h).
 function(hone_kernel_revision)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/kernels/cpu/*.h ${CMAKE_SOURCE_DIR}/src/kernels/cpu/*.cpp
-       ${CMAKE_SOURCE_DIR}/src/runtime/cpu/*.h ${CMAKE_SOURCE_DIR}/src/runtime/cpu/*.cpp)
+  foreach(folder kernels/cpu kernels/pointwise runtime/cpu runtime/lower)  # as in cmake/KernelRevision.cmake
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.h ${CMAKE_SOURCE_DIR}/src/${folder}/*.cpp)
+    list(APPEND sources ${found})
+  endforeach()
   set(script ${CMAKE_SOURCE_DIR}/cmake/KernelRevision.cmake)
   set(revision ${CMAKE_BINARY_DIR}/generated/kernel_revision.cpp)
   add_custom_command(OUTPUT ${revision} DEPENDS ${sources} ${script}

@@ -1,8 +1,10 @@
 # cmake -DSOURCE=DIR -DOUT=FILE.cpp -P KernelRevision.cmake: writes the source that says which revision of the CPU's
 # kernels this is: a hash of everything that their speed can depend on, so that timings of other kernels are never taken
 # for theirs.
-file(GLOB_RECURSE sources ${SOURCE}/src/kernels/cpu/*.h ${SOURCE}/src/kernels/cpu/*.cpp ${SOURCE}/src/runtime/cpu/*.h
-     ${SOURCE}/src/runtime/cpu/*.cpp)
+foreach(folder kernels/cpu kernels/pointwise runtime/cpu runtime/lower)
+  file(GLOB_RECURSE found ${SOURCE}/src/${folder}/*.h ${SOURCE}/src/${folder}/*.cpp)
+  list(APPEND sources ${found})
+endforeach()
 list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|test_support\\.h$")
 list(SORT sources)
 set(all "")

@@ -1,7 +1,7 @@
 #include "runtime/cpu/capabilities.h"
 
 #include "runtime/cpu/epilogue.h"
-#include "runtime/cpu/pointwise_table.h"
+#include "runtime/lower/pointwise_table.h"
 
 namespace hone::runtime::cpu {
 namespace {

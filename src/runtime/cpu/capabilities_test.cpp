@@ -6,7 +6,7 @@
 #include "graph/builder.h"
 #include "graph/op_table.h"
 #include "runtime/cpu/cpu_provider.h"
-#include "runtime/cpu/pointwise_table.h"
+#include "runtime/lower/pointwise_table.h"
 
 namespace hone::runtime {
 namespace {

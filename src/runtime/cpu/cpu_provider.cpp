@@ -84,10 +84,10 @@ Result<std::vector<Candidate>> CpuProvider::candidates(const graph::Graph& graph
                                                        Share share) const {
   const kernels::TeamSize team(threads_of(share));  // what is offered may depend on it
   std::vector<Candidate> found;
-  const cpu::LowerContext context{graph, node};
+  const LowerContext context{graph, node};
   // Kernels write output 0 at least; a node of which only a later output is wanted is the reference's.
   const bool lowerable = node.has_output(0) && (node.inputs.empty() || node.has_input(0));
-  for (const cpu::LowerFunction lower :
+  for (const LowerFunction lower :
        {cpu::lower_convolution, cpu::lower_matmul, cpu::lower_pointwise, cpu::lower_pooling,
         cpu::lower_normalization, cpu::lower_attention, cpu::lower_movement, cpu::lower_indexing,
         cpu::lower_reduction, cpu::lower_resize, cpu::lower_optimizer}) {

@@ -8,7 +8,7 @@
 
 #include "graph/capabilities.h"
 #include "kernels/cpu/dnnl/post_op.h"
-#include "runtime/cpu/group_view.h"
+#include "runtime/lower/group_view.h"
 
 namespace hone::runtime::cpu {
 

@@ -2,7 +2,7 @@
 // for a node, and nothing for nodes that are not its own.
 #pragma once
 
-#include "runtime/cpu/lower.h"
+#include "runtime/lower/lower.h"
 
 namespace hone::runtime::cpu {
 

@@ -7,8 +7,8 @@
 
 #include "kernels/cpu/attention/attention.h"
 #include "runtime/cpu/families.h"
-#include "runtime/cpu/group_view.h"
 #include "runtime/cpu/make_kernel.h"
+#include "runtime/lower/group_view.h"
 
 namespace hone::runtime::cpu {
 namespace {

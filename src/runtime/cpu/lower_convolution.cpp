@@ -14,9 +14,9 @@
 #include "kernels/cpu/winograd/winograd.h"
 #include "runtime/cpu/epilogue.h"
 #include "runtime/cpu/families.h"
-#include "runtime/cpu/group_view.h"
 #include "runtime/cpu/make_kernel.h"
 #include "runtime/cpu/window.h"
+#include "runtime/lower/group_view.h"
 
 namespace hone::runtime::cpu {
 namespace {

@@ -9,8 +9,8 @@
 #include "kernels/cpu/gemm/packed_matmul.h"
 #include "runtime/cpu/epilogue.h"
 #include "runtime/cpu/families.h"
-#include "runtime/cpu/group_view.h"
 #include "runtime/cpu/make_kernel.h"
+#include "runtime/lower/group_view.h"
 
 namespace hone::runtime::cpu {
 namespace {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "runtime/cuda/lower_pointwise.h"
 #include "runtime/cuda/reference_on_host.h"
+#include "runtime/lower/pointwise_table.h"
 #include "runtime/reference_kernel.h"
 
 namespace hone::runtime {
@@ -31,9 +33,23 @@ std::string CudaProvider::signature(Share share) const {
 Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& graph, const graph::Node& node,
                                                         Share) const {
   std::vector<Candidate> found;
+  if (kernels_ != nullptr && node.has_output(0))
+    cuda_kernels::lower_pointwise({graph, node}, {device_, kernels_}, found);
   if (found.empty() && ReferenceNode::can_run(graph, node))
     found.push_back(cuda_kernels::reference_on_host(device_, graph, node));
   return found;
+}
+
+const graph::Capabilities& CudaProvider::capabilities() const {
+  static const graph::Capabilities takes = [] {
+    graph::Capabilities made;
+    made.pointwise = pointwise_capabilities();
+    // Values live in registers: so many of each kernel's leave room for enough threads.
+    made.pointwise_operators = 64;
+    made.pointwise_inputs = 16;
+    return made;
+  }();
+  return kernels_ != nullptr ? takes : Provider::capabilities();
 }
 
 }  // namespace hone::runtime

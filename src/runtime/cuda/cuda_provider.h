@@ -24,6 +24,7 @@ class CudaProvider : public Provider {
   std::shared_ptr<Device> device() const override { return device_; }
   Result<std::vector<Candidate>> candidates(const graph::Graph& graph, const graph::Node& node,
                                             Share share) const override;
+  const graph::Capabilities& capabilities() const override;
 
  private:
   std::shared_ptr<CudaDevice> device_;

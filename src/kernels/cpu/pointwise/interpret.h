@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "kernels/cpu/pointwise/program.h"
+#include "kernels/pointwise/program.h"
 
 namespace hone::kernels::internal {
 

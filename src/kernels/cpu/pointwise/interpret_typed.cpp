@@ -176,6 +176,9 @@ double gelu_tanh(double x) {
 }
 double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
+// Within [0, 1]; NaN stays NaN.
+double gate(double x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
+
 double float_function(const TileStep& step, double x) {
   const double alpha = static_cast<double>(step.alpha), beta = static_cast<double>(step.beta);
   switch (step.op) {
@@ -242,11 +245,11 @@ double float_function(const TileStep& step, double x) {
     case Op::kSigmoid:
       return 1 / (1 + std::exp(-x));
     case Op::kHardSigmoid:
-      return std::max(0.0, std::min(1.0, alpha * x + beta));
+      return gate(alpha * x + beta);
     case Op::kSwish:
       return x / (1 + std::exp(-alpha * x));
     case Op::kHardSwish:
-      return x * std::max(0.0, std::min(1.0, x / 6 + 0.5));
+      return x * gate(x / 6 + 0.5);
     case Op::kMish:
       return x * std::tanh(softplus(x));
     case Op::kElu:

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "kernels/cpu/pointwise/program.h"
+#include "kernels/pointwise/program.h"
 
 namespace hone::kernels {
 

@@ -1,4 +1,4 @@
-// Lowering of graph nodes to the CPU's kernels: what each family offers for a node. A lowering returns no
+// Lowering of graph nodes to a provider's kernels: what each family offers for a node. A lowering returns no
 // candidates for a node that it does not serve (another dtype, layout or form), never an error: the next one
 // is asked.
 #pragma once
@@ -8,7 +8,7 @@
 #include "graph/graph.h"
 #include "runtime/provider.h"
 
-namespace hone::runtime::cpu {
+namespace hone::runtime {
 
 // A node to be lowered, with short ways to look at it.
 struct LowerContext {
@@ -29,4 +29,4 @@ struct LowerContext {
 
 using LowerFunction = void (*)(const LowerContext&, std::vector<Candidate>&);
 
-}  // namespace hone::runtime::cpu
+}  // namespace hone::runtime

@@ -1,9 +1,9 @@
-#include "runtime/cpu/pointwise_table.h"
+#include "runtime/lower/pointwise_table.h"
 
 #include <algorithm>
 #include <array>
 
-namespace hone::runtime::cpu {
+namespace hone::runtime {
 namespace {
 
 using P = kernels::PointwiseOp;
@@ -222,4 +222,4 @@ std::vector<graph::PointwiseCapability> pointwise_capabilities() {
   return rows;
 }
 
-}  // namespace hone::runtime::cpu
+}  // namespace hone::runtime

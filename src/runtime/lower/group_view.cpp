@@ -1,8 +1,8 @@
-#include "runtime/cpu/group_view.h"
+#include "runtime/lower/group_view.h"
 
 #include <algorithm>
 
-namespace hone::runtime::cpu {
+namespace hone::runtime {
 
 using graph::Node;
 using graph::ValueId;
@@ -30,4 +30,4 @@ const Tensor* GroupView::constant(ValueId value) const {
   return index ? context_.constant(*index) : nullptr;
 }
 
-}  // namespace hone::runtime::cpu
+}  // namespace hone::runtime

@@ -1,5 +1,5 @@
 // Building and checking pointwise programs: names, arities, types.
-#include "kernels/cpu/pointwise/program.h"
+#include "kernels/pointwise/program.h"
 
 #include <array>
 #include <utility>

@@ -8,9 +8,9 @@
 
 #include "graph/capabilities.h"
 #include "graph/graph.h"
-#include "kernels/cpu/pointwise/program.h"
+#include "kernels/pointwise/program.h"
 
-namespace hone::runtime::cpu {
+namespace hone::runtime {
 
 // A node whose instructions are to be added to a program.
 struct PointwiseCall {
@@ -49,4 +49,4 @@ int add_instructions(const PointwiseRow& row, const PointwiseCall& call);
 // What groups may hold: types are those that a program holds as they are, so that fusing changes no number.
 std::vector<graph::PointwiseCapability> pointwise_capabilities();
 
-}  // namespace hone::runtime::cpu
+}  // namespace hone::runtime

@@ -8,9 +8,9 @@
 
 #include "graph/graph.h"
 #include "graph/group_kind.h"
-#include "runtime/cpu/lower.h"
+#include "runtime/lower/lower.h"
 
-namespace hone::runtime::cpu {
+namespace hone::runtime {
 
 class GroupView {
  public:
@@ -36,4 +36,4 @@ class GroupView {
   std::optional<graph::GroupKind> kind_;
 };
 
-}  // namespace hone::runtime::cpu
+}  // namespace hone::runtime

@@ -1,0 +1,95 @@
+// What the CUDA provider makes of graphs, over a driver that computes nothing; kernels are compiled by the real NVRTC,
+// which takes no GPU.
+#include "runtime/cuda/cuda_provider.h"
+
+#include "cuda/testing/fake_driver.h"
+#include "cuda/testing/real_nvrtc.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "graph/builder.h"
+#include "runtime/lower/pointwise_table.h"
+#include "runtime/plan.h"
+
+namespace hone::runtime {
+namespace {
+
+using ::testing::HasSubstr;
+
+class RealNvrtcProvider : public ::testing::Test {
+ protected:
+  RealNvrtcProvider() {
+    const auto nvrtc = cuda::testing::real_nvrtc();
+    if (nvrtc == nullptr) return;
+    cache_ = std::make_shared<cuda::KernelCache>(nvrtc, cuda::Architecture{90}, 13000, "");
+    provider_ = std::make_unique<CudaProvider>(cuda::testing::fake_context(), cache_);
+  }
+
+  std::shared_ptr<cuda::KernelCache> cache_;
+  std::unique_ptr<CudaProvider> provider_;
+};
+
+// y = relu(x + row) * x, then a product, which there is no kernel for yet.
+graph::Graph pointwise_and_product() {
+  graph::GraphBuilder b("mixed");
+  const auto x = b.input("x", graph::tensor_type(DType::kF32, Shape{8, 12}));
+  const auto row = b.constant("row", Tensor::zeros(DType::kF32, {12}));
+  const auto y = b.add("Mul", {b.add("Relu", {b.add("Add", {x, row})}), x});
+  b.output(b.add("MatMul", {y, b.constant("w", Tensor::zeros(DType::kF32, {12, 3}))}));
+  return *std::move(b).finish();
+}
+
+TEST_F(RealNvrtcProvider, RunsPointwiseOperatorsOnTheGpuAndSaysWhatItDoesNot) {
+  if (provider_ == nullptr) return;
+  const int64_t before = cuda::testing::kernels_run();
+  auto plan = Plan::compile(pointwise_and_product(), *provider_);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const auto& steps = (*plan)->steps();
+  ASSERT_EQ(steps.size(), 4U);
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(steps[i].implementation, "hone pointwise (CUDA)") << steps[i].op;
+  EXPECT_EQ(steps[3].implementation, "reference, off the GPU");
+  const int64_t made = cuda::testing::kernels_run();
+  ASSERT_TRUE((*plan)->write(0, Tensor::zeros(DType::kF32, {8, 12})).ok());
+  ASSERT_TRUE((*plan)->run().ok());
+  EXPECT_EQ(cuda::testing::kernels_run() - made, 3);
+  EXPECT_GE(made, before);
+}
+
+// What passes are told is what there is. Operators with operands of several types or kinds are left to the tests of the
+// programs that they become (kernels/cuda/pointwise_test.cpp).
+TEST_F(RealNvrtcProvider, HasAKernelForWhateverItsTableSays) {
+  if (provider_ == nullptr) return;
+  int rows = 0;
+  for (const graph::PointwiseCapability& row : provider_->capabilities().pointwise) {
+    if (!row.types.holds(DType::kF32) || row.optional_operands || row.op == "Where" || row.op == "Cast")
+      continue;
+    graph::GraphBuilder b("row");
+    std::vector<graph::ValueId> given;
+    for (int i = 0; i < kernels::pointwise_arity(find_pointwise(row.op)->instruction); ++i)
+      given.push_back(b.input(i == 0 ? "x" : "y", graph::tensor_type(DType::kF32, Shape{4, 4})));
+    b.output(b.add(std::string(row.op), given));
+    const graph::Graph graph = *std::move(b).finish();
+    EXPECT_TRUE(provider_->runs(graph, graph.nodes()[0])) << row.op;
+    ++rows;
+  }
+  EXPECT_GT(rows, 40);
+}
+
+TEST_F(RealNvrtcProvider, KeysItsTimingsByGpuAndVersions) {
+  if (provider_ == nullptr) return;
+  EXPECT_THAT(provider_->signature(Share::kDevice), HasSubstr("Fake GPU, sm_90, driver 13.0"));
+}
+
+TEST(CudaProviderMemory, ThatIsNotThereIsSaidWithWhatThePlanNeeds) {
+  graph::GraphBuilder b("large");
+  const auto x = b.input("x", graph::tensor_type(DType::kF32, Shape{1 << 20, 1 << 15}));
+  b.output(b.add("Relu", {x}));
+  const CudaProvider provider(cuda::testing::fake_context(), nullptr);
+  const auto plan = Plan::compile(*std::move(b).finish(), provider);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_THAT(plan.error().message, HasSubstr("takes 128 GiB, more than the memory of cuda:0 (80.0 GiB)"));
+}
+
+}  // namespace
+}  // namespace hone::runtime
