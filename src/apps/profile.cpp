@@ -528,7 +528,7 @@ void add_profile_command(Program& program) {
       .option(
           "--hot-lines on|off", &options->hot_lines,
           "with --kernel: sample the instructions that their warps wait at, and name the source lines. Off "
-          "where it is not said: on an H100 it crashed the program once it had ended")
+          "where it is not said: on the one H100 where it was tried it found none")
       .one_of({kOn, kOff})
       .with_default();
   command
