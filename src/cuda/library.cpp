@@ -106,6 +106,15 @@ LibraryName nvrtc_name() {
           .follows_driver = true};
 }
 
+LibraryName blas_lt_name() {
+  return {.title = "cuBLASLt",
+          .file = "libcublasLt.so",
+          .majors = {13, 12},
+          .package = "cublas",
+          .pip = "nvidia-cublas",
+          .follows_driver = true};
+}
+
 LibraryPlaces LibraryPlaces::of_this_process() {
   LibraryPlaces places;
   for (const char* const name : {"CUDA_HOME", "CUDA_PATH"}) {

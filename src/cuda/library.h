@@ -21,6 +21,7 @@ struct LibraryName {
 };
 
 LibraryName nvrtc_name();
+LibraryName blas_lt_name();
 
 // Where to look, in this order.
 struct LibraryPlaces {

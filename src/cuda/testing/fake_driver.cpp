@@ -137,6 +137,12 @@ int fake_driver_live() {
   LOCKED;
   return live_handles + static_cast<int>(device_blocks.size() + pinned_blocks.size());
 }
+// A command of another fake library's, in the stream's order; `work` is called with its data, then `release`.
+void fake_driver_give(void* stream, void (*work)(void*), void* data, void (*release)(void*)) {
+  LOCKED;
+  const std::shared_ptr<void> owned(data, release);
+  static_cast<FakeStream*>(stream)->give([work, owned] { return work(owned.get()), DriverCode::kSuccess; });
+}
 int fake_driver_contexts() {
   LOCKED;
   return contexts;

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "cuda/blas_lt.h"
 #include "cuda/context.h"
 #include <dlfcn.h>
 
@@ -44,6 +45,18 @@ inline ContextPointer fake_context() {
   auto context = Context::of_device(*driver, 0);
   if (!context.ok()) throw std::logic_error(context.error().message);
   return *context;
+}
+
+// cuBLASLt on that driver (fake_blas_lt.cpp).
+inline std::shared_ptr<const BlasLt> fake_products(const ContextPointer& context) {
+  const LibraryPlaces places{.loaded = false,
+                             .homes = {(build_folder() / "fake_driver").string()},
+                             .linker = false,
+                             .toolkits = {},
+                             .site_packages = {}};
+  auto products = BlasLt::load(context, places);
+  if (!products.ok()) throw std::logic_error(products.error().message);
+  return *products;
 }
 
 }  // namespace hone::cuda::testing

@@ -58,6 +58,7 @@ class CudaQueue : public Queue {
   void end_span(ScopeListener::Kind kind, uint32_t id, int64_t begun) override;
 
   // --- for kernels ---
+  cuda::StreamHandle stream() const { return stream_.get(); }
   Status launch(cuda::FunctionHandle function, const cuda::LaunchShape& shape, std::span<void*> arguments,
                 std::string_view name);
   // Calls function(data) on a thread of the driver's when everything given before has run. It must not call CUDA.

@@ -2,28 +2,49 @@
 
 #include <fmt/format.h>
 
-#include "runtime/cuda/lower_pointwise.h"
+#include "runtime/cuda/gpu_kernels.h"
 #include "runtime/cuda/reference_on_host.h"
 #include "runtime/lower/pointwise_table.h"
 #include "runtime/reference_kernel.h"
 
 namespace hone::runtime {
 
-CudaProvider::CudaProvider(cuda::ContextPointer context, std::shared_ptr<cuda::KernelCache> kernels)
-    : device_(std::make_shared<CudaDevice>(context)),
-      kernels_(std::move(kernels)),
-      machine_(fmt::format("cuda {}, sm_{}, driver {}", context->name(), context->architecture().number,
-                           cuda::cuda_version_text(context->driver().version()))) {}
+namespace {
+
+std::string machine_text(const cuda_kernels::GpuKernels& kernels) {
+  const cuda::Context& context = *kernels.device->context();
+  return fmt::format("cuda {}, sm_{}, driver {}, cuBLASLt {}", context.name(), context.architecture().number,
+                     cuda::cuda_version_text(context.driver().version()),
+                     kernels.products != nullptr ? kernels.products->version() : 0);
+}
+
+graph::Capabilities capabilities_of(const cuda_kernels::GpuKernels& kernels) {
+  graph::Capabilities takes;
+  if (kernels.products != nullptr) takes.products = {DType::kF32, DType::kF16, DType::kBF16};
+  if (kernels.cache == nullptr) return takes;
+  takes.pointwise = pointwise_capabilities();
+  // Values live in registers: so many of each kernel's leave room for enough threads.
+  takes.pointwise_operators = 64;
+  takes.pointwise_inputs = 16;
+  return takes;
+}
+
+}  // namespace
+
+CudaProvider::CudaProvider(cuda_kernels::GpuKernels kernels)
+    : kernels_(std::move(kernels)), machine_(machine_text(kernels_)), takes_(capabilities_of(kernels_)) {}
 
 Result<std::unique_ptr<const Provider>> CudaProvider::make(int index) {
   HONE_ASSIGN(const std::shared_ptr<const cuda::Driver> driver, cuda::Driver::load());
   HONE_ASSIGN(cuda::ContextPointer context, cuda::Context::of_device(driver, index));
-  HONE_ASSIGN(std::shared_ptr<const cuda::Nvrtc> nvrtc,
-              cuda::Nvrtc::load(cuda::LibraryPlaces::of_this_process(), driver->version()));
-  auto kernels = std::make_shared<cuda::KernelCache>(std::move(nvrtc), context->architecture(),
-                                                     driver->version(), cuda::KernelCache::default_folder());
-  return std::unique_ptr<const Provider>(
-      std::make_unique<CudaProvider>(std::move(context), std::move(kernels)));
+  const cuda::LibraryPlaces places = cuda::LibraryPlaces::of_this_process();
+  HONE_ASSIGN(std::shared_ptr<const cuda::Nvrtc> nvrtc, cuda::Nvrtc::load(places, driver->version()));
+  cuda_kernels::GpuKernels kernels{
+      .device = std::make_shared<CudaDevice>(context), .cache = {}, .products = {}};
+  kernels.cache = std::make_shared<cuda::KernelCache>(std::move(nvrtc), context->architecture(),
+                                                      driver->version(), cuda::KernelCache::default_folder());
+  HONE_ASSIGN(kernels.products, cuda::BlasLt::load(context, places));
+  return std::unique_ptr<const Provider>(std::make_unique<CudaProvider>(std::move(kernels)));
 }
 
 std::string CudaProvider::signature(Share share) const {
@@ -33,23 +54,14 @@ std::string CudaProvider::signature(Share share) const {
 Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& graph, const graph::Node& node,
                                                         Share) const {
   std::vector<Candidate> found;
-  if (kernels_ != nullptr && node.has_output(0))
-    cuda_kernels::lower_pointwise({graph, node}, {device_, kernels_}, found);
+  const LowerContext context{graph, node};
+  if (node.has_output(0)) {
+    if (kernels_.cache != nullptr) cuda_kernels::lower_pointwise(context, kernels_, found);
+    if (kernels_.products != nullptr) cuda_kernels::lower_product(context, kernels_, found);
+  }
   if (found.empty() && ReferenceNode::can_run(graph, node))
-    found.push_back(cuda_kernels::reference_on_host(device_, graph, node));
+    found.push_back(cuda_kernels::reference_on_host(kernels_.device, graph, node));
   return found;
-}
-
-const graph::Capabilities& CudaProvider::capabilities() const {
-  static const graph::Capabilities takes = [] {
-    graph::Capabilities made;
-    made.pointwise = pointwise_capabilities();
-    // Values live in registers: so many of each kernel's leave room for enough threads.
-    made.pointwise_operators = 64;
-    made.pointwise_inputs = 16;
-    return made;
-  }();
-  return kernels_ != nullptr ? takes : Provider::capabilities();
 }
 
 }  // namespace hone::runtime

@@ -2,9 +2,7 @@
 // says so.
 #pragma once
 
-#include "cuda/kernel_cache.h"
-
-#include "runtime/cuda/cuda_device.h"
+#include "runtime/cuda/gpu_kernels.h"
 #include "runtime/provider.h"
 
 namespace hone::runtime {
@@ -14,22 +12,22 @@ class CudaProvider : public Provider {
   // GPU number `index`. An error says in one line what is missing (driver, library, version, GPU) and where it was
   // looked for.
   static Result<std::unique_ptr<const Provider>> make(int index);
-  // On a context that there is already. `kernels` null: without any of its own, so that all is the reference's; for
-  // tests on a driver that runs no kernels.
-  CudaProvider(cuda::ContextPointer context, std::shared_ptr<cuda::KernelCache> kernels);
+  // With what it is given; without `cache` or `products` there are no such kernels, and the reference stands in: for tests
+  // on a driver that runs none.
+  explicit CudaProvider(cuda_kernels::GpuKernels kernels);
 
   std::string_view name() const override { return "cuda"; }
-  // The GPU, the versions of its driver and of NVRTC.
+  // The GPU, the versions of its driver and of cuBLASLt.
   std::string signature(Share share) const override;
-  std::shared_ptr<Device> device() const override { return device_; }
+  std::shared_ptr<Device> device() const override { return kernels_.device; }
   Result<std::vector<Candidate>> candidates(const graph::Graph& graph, const graph::Node& node,
                                             Share share) const override;
-  const graph::Capabilities& capabilities() const override;
+  const graph::Capabilities& capabilities() const override { return takes_; }
 
  private:
-  std::shared_ptr<CudaDevice> device_;
-  std::shared_ptr<cuda::KernelCache> kernels_;
+  cuda_kernels::GpuKernels kernels_;
   std::string machine_;  // of the signature
+  graph::Capabilities takes_;
 };
 
 }  // namespace hone::runtime

@@ -10,6 +10,7 @@
 #include "graph/builder.h"
 #include "runtime/lower/pointwise_table.h"
 #include "runtime/plan.h"
+#include "runtime/testing/providers.h"
 
 namespace hone::runtime {
 namespace {
@@ -22,7 +23,10 @@ class RealNvrtcProvider : public ::testing::Test {
     const auto nvrtc = cuda::testing::real_nvrtc();
     if (nvrtc == nullptr) return;
     cache_ = std::make_shared<cuda::KernelCache>(nvrtc, cuda::Architecture{90}, 13000, "");
-    provider_ = std::make_unique<CudaProvider>(cuda::testing::fake_context(), cache_);
+    provider_ = std::make_unique<CudaProvider>(
+        cuda_kernels::GpuKernels{.device = std::make_shared<CudaDevice>(cuda::testing::fake_context()),
+                                 .cache = cache_,
+                                 .products = {}});
   }
 
   std::shared_ptr<cuda::KernelCache> cache_;
@@ -85,8 +89,8 @@ TEST(CudaProviderMemory, ThatIsNotThereIsSaidWithWhatThePlanNeeds) {
   graph::GraphBuilder b("large");
   const auto x = b.input("x", graph::tensor_type(DType::kF32, Shape{1 << 20, 1 << 15}));
   b.output(b.add("Relu", {x}));
-  const CudaProvider provider(cuda::testing::fake_context(), nullptr);
-  const auto plan = Plan::compile(*std::move(b).finish(), provider);
+  const auto provider = testing::provider_named(testing::kCudaWithoutGpu);
+  const auto plan = Plan::compile(*std::move(b).finish(), *provider);
   ASSERT_FALSE(plan.ok());
   EXPECT_THAT(plan.error().message, HasSubstr("takes 128 GiB, more than the memory of cuda:0 (80.0 GiB)"));
 }

@@ -1,5 +1,3 @@
-#include "runtime/cuda/lower_pointwise.h"
-
 #include <algorithm>
 #include <array>
 
@@ -7,6 +5,7 @@
 
 #include "graph/op_table.h"
 #include "kernels/cuda/pointwise.h"
+#include "runtime/cuda/gpu_kernels.h"
 #include "runtime/lower/program_of_node.h"
 
 namespace hone::runtime::cuda_kernels {

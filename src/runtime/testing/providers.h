@@ -12,12 +12,22 @@
 
 namespace hone::runtime::testing {
 
-// The CUDA provider over a driver that computes nothing (cuda/testing/fake_driver.h): memory, streams, events and graphs
-// as on a GPU, every operator by the reference.
+// The CUDA provider over a driver that runs no kernels (cuda/testing/fake_driver.h): memory, streams, events and graphs as
+// on a GPU, every operator by the reference; and the same with a cuBLASLt that computes (cuda/testing/fake_blas_lt.cpp).
 inline constexpr const char* kCudaWithoutGpu = "cuda_without_gpu";
+inline constexpr const char* kCudaWithProducts = "cuda_with_products_without_gpu";
+
+inline std::shared_ptr<const Provider> cuda_without_gpu(bool products) {
+  const cuda::ContextPointer context = cuda::testing::fake_context();
+  cuda_kernels::GpuKernels kernels{
+      .device = std::make_shared<CudaDevice>(context), .cache = {}, .products = {}};
+  if (products) kernels.products = cuda::testing::fake_products(context);
+  return std::make_shared<CudaProvider>(std::move(kernels));
+}
 
 inline std::shared_ptr<const Provider> provider_named(std::string_view name, int threads = 0) {
-  if (name == kCudaWithoutGpu) return std::make_shared<CudaProvider>(cuda::testing::fake_context(), nullptr);
+  if (name == kCudaWithoutGpu || name == kCudaWithProducts)
+    return cuda_without_gpu(name == kCudaWithProducts);
   auto made = make_provider(name, {.threads = threads});
   if (!made.ok()) throw std::logic_error(made.error().message);
   return *std::move(made);

@@ -1,0 +1,195 @@
+// cuBLASLt without a GPU, for tests: libcublasLt.so.13 over the fake driver, whose memory is the host's. Products as NVIDIA's
+// documentation defines them, of column-major matrices, in double; every argument that is out of its meaning is refused.
+#include <cstring>
+#include <vector>
+
+#include "cuda/blas_lt_abi.h"
+
+extern "C" void fake_driver_give(void* stream, void (*work)(void*), void* data, void (*release)(void*));
+
+namespace {
+
+using hone::cuda::BlasAlgorithm;
+using hone::cuda::BlasCode;
+using hone::cuda::BlasHeuristicResult;
+using hone::cuda::BlasType;
+
+constexpr BlasCode kInvalid = static_cast<BlasCode>(7);
+constexpr uint64_t kMark = 0x686f6e65;  // of algorithms that came from here
+
+struct Desc {
+  int32_t transposed_a = 0, transposed_b = 0, epilogue = 1;
+  const void* bias = nullptr;
+};
+struct Layout {
+  BlasType type;
+  uint64_t rows, columns;
+  int64_t ld;
+  int32_t batch = 1;
+  int64_t offset = 0;
+};
+struct Preference {
+  uint64_t workspace = 0;
+  uint32_t alignment = 256;  // the least of all operands', as the library assumes it
+};
+
+double number(const void* data, BlasType type, int64_t at) {
+  if (type == BlasType::kF32) return static_cast<double>(static_cast<const float*>(data)[at]);
+  const uint16_t bits = static_cast<const uint16_t*>(data)[at];
+  if (type == BlasType::kF16) {
+    _Float16 half;
+    std::memcpy(&half, &bits, 2);
+    return static_cast<double>(half);
+  }
+  const uint32_t wide = static_cast<uint32_t>(bits) << 16;
+  float x;
+  std::memcpy(&x, &wide, 4);
+  return static_cast<double>(x);
+}
+
+void put(void* data, BlasType type, int64_t at, double value) {
+  const auto x = static_cast<float>(value);
+  if (type == BlasType::kF32) {
+    static_cast<float*>(data)[at] = x;
+    return;
+  }
+  uint16_t bits;
+  if (type == BlasType::kF16) {
+    const auto half = static_cast<_Float16>(x);
+    std::memcpy(&bits, &half, 2);
+  } else {
+    uint32_t wide;
+    std::memcpy(&wide, &x, 4);
+    bits = static_cast<uint16_t>((wide + 0x7fff + ((wide >> 16) & 1)) >> 16);
+  }
+  static_cast<uint16_t*>(data)[at] = bits;
+}
+
+struct Run {
+  Desc desc;
+  Layout a, b, d;
+  double alpha;
+  const void *a_at, *b_at;
+  void* d_at;
+};
+
+void multiply(void* data) {
+  const Run& run = *static_cast<const Run*>(data);
+  const auto depth = static_cast<int64_t>(run.desc.transposed_a != 0 ? run.a.rows : run.a.columns);
+  for (int32_t batch = 0; batch < run.d.batch; ++batch) {
+    const auto element = [&](const Layout& layout, const void* at, int64_t row, int64_t column) {
+      return number(at, layout.type, batch * layout.offset + column * layout.ld + row);
+    };
+    for (int64_t column = 0; column < static_cast<int64_t>(run.d.columns); ++column) {
+      for (int64_t row = 0; row < static_cast<int64_t>(run.d.rows); ++row) {
+        double sum = 0;
+        for (int64_t k = 0; k < depth; ++k)
+          sum += (run.desc.transposed_a != 0 ? element(run.a, run.a_at, k, row)
+                                             : element(run.a, run.a_at, row, k)) *
+                 (run.desc.transposed_b != 0 ? element(run.b, run.b_at, column, k)
+                                             : element(run.b, run.b_at, k, column));
+        sum *= run.alpha;
+        if (run.desc.epilogue == hone::cuda::kBlasEpilogueBias) sum += number(run.desc.bias, run.d.type, row);
+        put(run.d_at, run.d.type, batch * run.d.offset + column * run.d.ld + row, sum);
+      }
+    }
+  }
+}
+
+bool fits(const Desc& desc, const Layout& a, const Layout& b, const Layout& d) {
+  const uint64_t m = desc.transposed_a != 0 ? a.columns : a.rows,
+                 k = desc.transposed_a != 0 ? a.rows : a.columns;
+  const uint64_t n = desc.transposed_b != 0 ? b.rows : b.columns,
+                 k_of_b = desc.transposed_b != 0 ? b.columns : b.rows;
+  return m == d.rows && n == d.columns && k == k_of_b && a.batch == d.batch && b.batch == d.batch &&
+         a.type == d.type && b.type == d.type && a.ld >= static_cast<int64_t>(a.rows) &&
+         b.ld >= static_cast<int64_t>(b.rows);
+}
+
+template <typename T>
+BlasCode set(T& to, const void* from, size_t bytes) {
+  if (bytes != sizeof(T)) return kInvalid;
+  std::memcpy(&to, from, bytes);
+  return BlasCode::kSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+size_t cublasLtGetVersion() { return 130000; }
+const char* cublasLtGetStatusName(BlasCode) { return "CUBLAS_STATUS_OF_THE_FAKE"; }
+BlasCode cublasLtCreate(void** handle) {
+  static int the_handle;
+  return *handle = &the_handle, BlasCode::kSuccess;
+}
+BlasCode cublasLtDestroy(void*) { return BlasCode::kSuccess; }
+BlasCode cublasLtMatmulDescCreate(Desc** desc, int compute, BlasType scale) {
+  if (compute != hone::cuda::kBlasComputeF32 || scale != BlasType::kF32) return kInvalid;
+  return *desc = new Desc, BlasCode::kSuccess;
+}
+BlasCode cublasLtMatmulDescDestroy(Desc* desc) { return delete desc, BlasCode::kSuccess; }
+BlasCode cublasLtMatmulDescSetAttribute(Desc* desc, int attribute, const void* from, size_t bytes) {
+  switch (attribute) {
+    case hone::cuda::kBlasTransA:
+      return set(desc->transposed_a, from, bytes);
+    case hone::cuda::kBlasTransB:
+      return set(desc->transposed_b, from, bytes);
+    case hone::cuda::kBlasEpilogue:
+      return set(desc->epilogue, from, bytes);
+    case hone::cuda::kBlasBiasPointer:
+      return set(desc->bias, from, bytes);
+    default:
+      return kInvalid;
+  }
+}
+BlasCode cublasLtMatrixLayoutCreate(Layout** layout, BlasType type, uint64_t rows, uint64_t columns,
+                                    int64_t ld) {
+  return *layout = new Layout{type, rows, columns, ld}, BlasCode::kSuccess;
+}
+BlasCode cublasLtMatrixLayoutDestroy(Layout* layout) { return delete layout, BlasCode::kSuccess; }
+BlasCode cublasLtMatrixLayoutSetAttribute(Layout* layout, int attribute, const void* from, size_t bytes) {
+  if (attribute == hone::cuda::kBlasBatchCount) return set(layout->batch, from, bytes);
+  return attribute == hone::cuda::kBlasBatchOffset ? set(layout->offset, from, bytes) : kInvalid;
+}
+BlasCode cublasLtMatmulPreferenceCreate(Preference** preference) {
+  return *preference = new Preference, BlasCode::kSuccess;
+}
+BlasCode cublasLtMatmulPreferenceDestroy(Preference* preference) {
+  return delete preference, BlasCode::kSuccess;
+}
+BlasCode cublasLtMatmulPreferenceSetAttribute(Preference* preference, int attribute, const void* from,
+                                              size_t bytes) {
+  if (attribute == hone::cuda::kBlasMaxWorkspace) return set(preference->workspace, from, bytes);
+  if (attribute < hone::cuda::kBlasMinAlignmentA || attribute > hone::cuda::kBlasMinAlignmentD)
+    return kInvalid;
+  return set(preference->alignment, from, bytes);
+}
+BlasCode cublasLtMatmulAlgoGetHeuristic(void*, Desc* desc, Layout* a, Layout* b, Layout*, Layout* d,
+                                        Preference* preference, int most, BlasHeuristicResult* results,
+                                        int* count) {
+  if (!fits(*desc, *a, *b, *d)) return kInvalid;
+  *count = most < 2 ? most : 2;
+  for (int i = 0; i < *count; ++i) {
+    results[i] = {};
+    results[i].algorithm.data[0] = kMark;
+    results[i].algorithm.data[1] = preference->alignment;
+    results[i].workspace_bytes = i == 0 || preference->workspace < 4096 ? 0 : 4096;
+  }
+  return BlasCode::kSuccess;
+}
+BlasCode cublasLtMatmul(void*, Desc* desc, const void* alpha, const void* a, Layout* a_layout, const void* b,
+                        Layout* b_layout, const void* beta, const void*, Layout*, void* d, Layout* d_layout,
+                        const BlasAlgorithm* algorithm, void* workspace, size_t workspace_bytes,
+                        void* stream) {
+  const auto* const factor = static_cast<const float*>(alpha);
+  if (!fits(*desc, *a_layout, *b_layout, *d_layout) || *static_cast<const float*>(beta) != 0) return kInvalid;
+  if (algorithm->data[0] != kMark || (workspace_bytes > 0 && workspace == nullptr)) return kInvalid;
+  for (const void* operand : {a, b, static_cast<const void*>(d)})
+    if (reinterpret_cast<uintptr_t>(operand) % algorithm->data[1] != 0) return kInvalid;
+  if (desc->epilogue == hone::cuda::kBlasEpilogueBias && desc->bias == nullptr) return kInvalid;
+  fake_driver_give(stream, multiply,
+                   new Run{*desc, *a_layout, *b_layout, *d_layout, static_cast<double>(*factor), a, b, d},
+                   [](void* run) { delete static_cast<Run*>(run); });
+  return BlasCode::kSuccess;
+}
+}

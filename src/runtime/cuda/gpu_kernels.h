@@ -1,0 +1,25 @@
+// What the CUDA provider's kernels are made with, and its lowerings, one an operator family.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "cuda/blas_lt.h"
+#include "cuda/kernel_cache.h"
+
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/lower/lower.h"
+
+namespace hone::runtime::cuda_kernels {
+
+// Candidates keep what they need of it.
+struct GpuKernels {
+  std::shared_ptr<CudaDevice> device;
+  std::shared_ptr<cuda::KernelCache> cache;      // null: no kernels of hone's own
+  std::shared_ptr<const cuda::BlasLt> products;  // null: none
+};
+
+void lower_pointwise(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_product(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+
+}  // namespace hone::runtime::cuda_kernels

@@ -1,0 +1,120 @@
+// Kernels of GPUs against the interpreter: products over a cuBLASLt that computes on the host, all of them on a real GPU
+// where there is one (runtime/testing/providers.h), and on the CPU, whose kernels must pass the same tests.
+#include "runtime/cuda/gpu_kernels.h"
+
+#include <array>
+#include <cmath>
+#include <random>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "graph/text.h"
+#include "runtime/interpreter.h"
+#include "runtime/plan.h"
+#include "runtime/testing/providers.h"
+
+namespace hone::runtime {
+namespace {
+
+Tensor normal_values(const graph::TensorType& type, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  Tensor values = Tensor::zeros(DType::kF32, type.shape());
+  for (float& x : values.as<float>()) x = normal(random);
+  if (type.dtype == DType::kF32) return values;
+  Tensor narrow = Tensor::zeros(type.dtype, type.shape());
+  auto* const to = static_cast<uint16_t*>(narrow.data());
+  for (int64_t i = 0; i < values.size(); ++i) {
+    const float x = values.as<float>()[static_cast<std::size_t>(i)];
+    to[i] = type.dtype == DType::kF16 ? f32_to_f16(x) : f32_to_bf16(x);
+  }
+  return narrow;
+}
+
+class KernelsOnGpu : public ::testing::TestWithParam<const char*> {
+ protected:
+  // Every step on the GPU by a kernel of its own, outputs as the interpreter's within `tolerance` of the largest.
+  void expect_as_interpreted(const std::string& text, double tolerance) {
+    const graph::Graph graph = *graph::parse(text);
+    std::vector<Tensor> inputs;
+    for (const graph::ValueId input : graph.inputs())
+      inputs.push_back(normal_values(graph.type(input), static_cast<unsigned>(inputs.size())));
+    auto plan = Plan::compile(graph, *provider_);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    for (const PlanStep& step : (*plan)->steps()) {
+      const bool reference = step.implementation.find("reference") != std::string::npos;
+      EXPECT_FALSE(reference && provider_->name() == "cuda") << step.op << ": " << step.implementation;
+    }
+    for (int run = 0; run < 2; ++run) {
+      const auto found = (*plan)->run(inputs);
+      ASSERT_TRUE(found.ok()) << found.error().message;
+      const auto wanted = interpret(graph, inputs);
+      ASSERT_TRUE(wanted.ok()) << wanted.error().message;
+      double largest = 0, worst = 0;
+      for (int64_t i = 0; i < (*wanted)[0].size(); ++i) {
+        largest = std::max(largest, std::abs((*wanted)[0].at(i)));
+        worst = std::max(worst, std::abs((*found)[0].at(i) - (*wanted)[0].at(i)));
+      }
+      EXPECT_LE(worst, tolerance * largest) << text;
+    }
+  }
+
+  const std::shared_ptr<const Provider> provider_ = testing::provider_named(GetParam());
+};
+
+TEST_P(KernelsOnGpu, MultiplyMatrices) {
+  for (const auto& [a, b, d] :
+       std::vector<std::array<std::string, 3>>{{"f32[37,64]", "f32[64,48]", "f32[37,48]"},
+                                               {"f32[1,128]", "f32[128,5]", "f32[1,5]"},
+                                               {"f32[2,3,16,32]", "f32[2,3,32,24]", "f32[2,3,16,24]"},
+                                               {"f32[4,10,32]", "f32[32,24]", "f32[4,10,24]"},
+                                               {"f32[16,32]", "f32[5,32,24]", "f32[5,16,24]"}}) {
+    expect_as_interpreted(
+        "graph \"g\" (%a: " + a + ", %b: " + b + ") {\n  %d: " + d + " = MatMul(%a, %b)\n  return %d\n}",
+        2e-6);
+  }
+  expect_as_interpreted(
+      "graph \"g\" (%a: f16[40,64], %b: f16[64,48]) {\n  %d: f16[40,48] = MatMul(%a, %b)\n  return %d\n}",
+      2e-3);
+  expect_as_interpreted(
+      "graph \"g\" (%a: bf16[40,64], %b: bf16[64,48]) {\n  %d: bf16[40,48] = MatMul(%a, %b)\n  return %d\n}",
+      1.6e-2);
+}
+
+TEST_P(KernelsOnGpu, MultiplyByGemmWithItsRowAndItsFactor) {
+  for (const bool a_lies : {false, true}) {
+    for (const bool b_lies : {false, true}) {
+      expect_as_interpreted(
+          fmt::format("graph \"g\" (%a: f32[{}], %b: f32[{}], %c: f32[48]) {{\n"
+                      "  %d: f32[37,48] = Gemm(%a, %b, %c) {{alpha = 0.5, transA = {}, transB = {}}}\n"
+                      "  return %d\n}}",
+                      a_lies ? "64,37" : "37,64", b_lies ? "48,64" : "64,48", a_lies ? 1 : 0, b_lies ? 1 : 0),
+          2e-6);
+    }
+  }
+}
+
+class PointwiseOnGpu : public KernelsOnGpu {};
+
+TEST_P(PointwiseOnGpu, IsAsInterpretedForAnyStride) {
+  expect_as_interpreted(
+      "graph \"g\" (%x: f32[3,5,7], %row: f32[7], %column: f32[5,1]) {\n"
+      "  %a: f32[3,5,7] = Add(%x, %row)\n  %b: f32[3,5,7] = Mul(%a, %column)\n"
+      "  %c: f32[3,5,7] = Tanh(%b)\n  %d: f32[3,5,7] = Sin(%c)\n  return %d\n}",
+      2e-6);
+  expect_as_interpreted("graph \"g\" (%x: f32[3,2097153]) {\n  %y: f32[3,2097153] = Relu(%x)\n  return %y\n}",
+                        0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpu, KernelsOnGpu, ::testing::ValuesIn(testing::gpu_providers()),
+                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Gpu, PointwiseOnGpu, ::testing::ValuesIn(testing::gpu_providers()),
+                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(All, KernelsOnGpu, ::testing::Values("cpu", testing::kCudaWithProducts),
+                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(All, PointwiseOnGpu, ::testing::Values("cpu"),
+                         [](const auto& test) { return std::string(test.param); });
+
+}  // namespace
+}  // namespace hone::runtime
