@@ -75,7 +75,9 @@ struct ProgramReport {
   ComparedNumbers numbers;
   // Losses of the first steps, one curve a run; empty: of a program that has none.
   std::vector<double> unchanged_losses, unchanged_again_losses, changed_losses;
-  std::string diff;                // all that was kept, as `diff -u`
+  std::string diff;                // all that was kept, as a patch
+  std::string patch_folder;        // in which its paths begin
+  std::string patch_file;          // in which it is written; empty: nowhere
   std::string why_nothing;         // nothing could be tried
   std::vector<std::string> notes;  // what the reader must know: of ranks, of seeds
   int runs = 0;                    // of the program

@@ -97,10 +97,11 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
         fmt::format("what the program said: {}", (trial.folder / observe::kOutputLog).string()));
   if (const fs::path page = out / kLabBaseline / "explain.html"; fs::exists(page))
     report.baseline_page = fs::relative(page, out).string();
+  if (!report.diff.empty()) report.patch_file = fs::absolute(out / report::kPatchFile).string();
   HONE_ASSIGN(const fs::path page, write_reports(options, report));
   fmt::print("{}", report::program_terminal(report, report::terminal_style(STDOUT_FILENO)));
   fmt::print("\nreport    {}\n", page.string());
-  if (!report.diff.empty()) fmt::print("patch     {}\n", (out / "changes.diff").string());
+  if (!report.diff.empty()) fmt::print("patch     {}\n", (out / report::kPatchFile).string());
   if (result.interrupted)
     program.exit_code = interrupted_status();
   else if (!result.why_nothing.empty())

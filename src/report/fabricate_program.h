@@ -37,7 +37,7 @@ inline analyze::ProgramReport program_report() {
   kept.why = "1.60 times as fast in 12 pairs of blocks of steps of one run (1.57 to 1.63)";
   kept.did = "the forward pass and the loss compute products in bf16";
   kept.diff =
-      "--- train.py\n+++ train.py\n@@ -12,1 +12,2 @@\n-    out = model(x)\n+    with "
+      "--- a/train.py\n+++ b/train.py\n@@ -12,1 +12,2 @@\n-    out = model(x)\n+    with "
       "torch.autocast(\"cuda\", dtype=torch.bfloat16):\n+        out = model(x)\n";
   kept.steps = paired_steps(40, 1.6, 12);
   kept.steps.within_one_run = true;

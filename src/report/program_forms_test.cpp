@@ -37,6 +37,19 @@ TEST(ProgramForms, GiveTheLinesToWriteUnbroken) {
   EXPECT_THAT(program_html(report), HasSubstr("dtype=torch.bfloat16):\n+        out = model(x)"));
 }
 
+TEST(ProgramForms, SayTheCommandThatWritesThePatchIntoTheFiles) {
+  analyze::ProgramReport report = fabricate::program_report();
+  report.patch_folder = "/home/me/my net";
+  report.patch_file = "/home/me/lab/changes.diff";
+  const std::string command = "patch -d '/home/me/my net' -p1 < /home/me/lab/changes.diff";
+  EXPECT_EQ(patch_command(report), command);
+  EXPECT_THAT(program_terminal(report, {80, false}), HasSubstr(command + "\n"));
+  EXPECT_THAT(program_html(report), HasSubstr("-p1 &lt; /home/me/lab/changes.diff"));
+  EXPECT_EQ(nlohmann::json::parse(program_json(report))["patch"]["command"], command);
+  report.diff = report.patch_file = "";
+  EXPECT_THAT(program_html(report), Not(HasSubstr("-p1")));
+}
+
 TEST(ProgramForms, AreOneLineOfWhyWhereNothingWasTried) {
   analyze::ProgramReport report;
   report.command = {"./train"};

@@ -48,6 +48,16 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
+// As a shell reads it back.
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+:,@%=-";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string quoted = "'";
+  for (const char each : text) quoted += each == '\'' ? std::string("'\\''") : std::string(1, each);
+  return quoted + "'";
+}
+
 }  // namespace
 
 LabHeadline program_headline(const ProgramReport& report) {
@@ -158,6 +168,11 @@ std::string pairs_text(const analyze::PairedSteps& steps) {
 
 std::string command_text(const ProgramReport& report) {
   return clean_utf8(fmt::format("{}", fmt::join(report.command, " ")));
+}
+
+std::string patch_command(const ProgramReport& report) {
+  return clean_utf8(
+      fmt::format("patch -d {} -p1 < {}", shell_word(report.patch_folder), shell_word(report.patch_file)));
 }
 
 std::vector<std::string> lines_of_text(std::string_view text) {

@@ -36,6 +36,9 @@ std::string pairs_text(const analyze::PairedSteps& steps);
 // "python train.py --config large.toml"
 std::string command_text(const analyze::ProgramReport& report);
 
+// What makes the kept lines in the user's files, from any folder: "patch -d /home/me/net -p1 < /home/me/net/hone-lab/changes.diff".
+std::string patch_command(const analyze::ProgramReport& report);
+
 // Several lines of text, each clean_utf8, without their ends.
 std::vector<std::string> lines_of_text(std::string_view text);
 

@@ -30,7 +30,7 @@ Result<std::filesystem::path> write_program_report(const std::filesystem::path& 
   HONE_CHECK(make_folder(folder));
   HONE_CHECK(write_file(folder / "lab.json", program_json(report)));
   HONE_CHECK(write_file(folder / "report.html", program_html(report)));
-  if (!report.diff.empty()) HONE_CHECK(write_file(folder / "changes.diff", report.diff));
+  if (!report.diff.empty()) HONE_CHECK(write_file(folder / kPatchFile, report.diff));
   return folder / "report.html";
 }
 

@@ -16,7 +16,9 @@ Result<std::filesystem::path> write_lab_report(const std::filesystem::path& fold
                                                const analyze::LabReport& report);
 Result<std::filesystem::path> write_explanation(const std::filesystem::path& folder,
                                                 const analyze::Analysis& analysis, const Roofs& roofs);
-// lab.json, report.html, and changes.diff where there is something to write.
+constexpr const char* kPatchFile = "changes.diff";  // of a program's report
+
+// lab.json, report.html, and kPatchFile where there is something to write.
 Result<std::filesystem::path> write_program_report(const std::filesystem::path& folder,
                                                    const analyze::ProgramReport& report);
 // compare.json, compare.md, compare.html.

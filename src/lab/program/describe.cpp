@@ -1,6 +1,7 @@
 #include "lab/program/describe.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -51,7 +52,8 @@ std::string why_not_predicted(const Candidate& candidate) {
   return candidate.because.empty() ? "asked for with --try" : "the finding does not say what it would win";
 }
 
-Result<analyze::ProgramChange> change_of(const TriedChange& tried, double noise) {
+Result<analyze::ProgramChange> change_of(const TriedChange& tried, double noise,
+                                         const std::filesystem::path& patched) {
   analyze::ProgramChange change;
   change.name = tried.candidate.change->name;
   change.title = tried.candidate.change->title;
@@ -61,7 +63,7 @@ Result<analyze::ProgramChange> change_of(const TriedChange& tried, double noise)
   change.outcome = outcome_of(tried.outcome);
   change.why = tried.why;
   change.did = tried.text;
-  HONE_ASSIGN(change.diff, unified_diff(tried.edits));
+  HONE_ASSIGN(change.diff, unified_diff(tried.edits, patched));
   change.steps = steps_of(tried.runs, noise);
   if (change.steps.measured()) {
     const double before = median(tried.runs.before_ms);
@@ -86,13 +88,16 @@ Result<analyze::ProgramReport> describe(const ProgramExperiment& experiment, ana
     report.step_ms = {median(unchanged), *low, *high};
   }
   report.noise = experiment.noise;
-  std::vector<Edit> kept;
+  std::vector<Edit> all, kept;
+  for (const TriedChange& tried : experiment.changes)
+    all.insert(all.end(), tried.edits.begin(), tried.edits.end());
+  report.patch_folder = patch_folder(all, std::filesystem::current_path()).string();
   for (const TriedChange& tried : experiment.changes) {
-    HONE_ASSIGN(analyze::ProgramChange change, change_of(tried, experiment.noise));
+    HONE_ASSIGN(analyze::ProgramChange change, change_of(tried, experiment.noise, report.patch_folder));
     report.changes.push_back(std::move(change));
     if (tried.outcome == Outcome::kKept) kept.insert(kept.end(), tried.edits.begin(), tried.edits.end());
   }
-  HONE_ASSIGN(report.diff, unified_diff(kept));
+  HONE_ASSIGN(report.diff, unified_diff(kept, report.patch_folder));
   report.together = steps_of(experiment.together, experiment.noise);
   report.numbers = numbers_of(experiment.numbers);
   report.unchanged_losses = experiment.unchanged.losses;

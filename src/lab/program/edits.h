@@ -1,6 +1,7 @@
 // What a person would write into a program to have a change: insertions into its files, put together to one diff.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ struct Insertion {
   int line = 0;    // from 1
   int column = 0;  // in characters of the line, from 0; -1: `text` is a line of its own, before that line
   std::string text;
+  int removed = 0;  // characters of the line from there on that the text stands for
 
   bool operator==(const Insertion&) const = default;
 };
@@ -27,7 +29,11 @@ struct Edit {
 // The text with all of them made; those at one place stand in the order in which they are given.
 std::string with_insertions(const std::string& text, const std::vector<Insertion>& insertions);
 
-// As `diff -u`, a hunk for lines near each other. Errors: a file cannot be read.
-Result<std::string> unified_diff(const std::vector<Edit>& edits);
+// The folder that the paths of a patch begin in, so that no path is absolute or leads out of it, which `patch` refuses: the one that
+// the program was started in, or, with a file outside of that, the innermost that all of them are in.
+std::filesystem::path patch_folder(const std::vector<Edit>& edits, const std::filesystem::path& started_in);
+
+// As git writes it, for `patch -p1` and `git apply` in `folder`, a hunk for lines near each other. Errors: a file cannot be read.
+Result<std::string> unified_diff(const std::vector<Edit>& edits, const std::filesystem::path& folder);
 
 }  // namespace hone::lab

@@ -29,7 +29,8 @@ std::optional<Edit> edit_of(const Json& entry) {
   if (found == entry.end() || !found->is_object()) return std::nullopt;
   Edit edit{found->value("file", ""), {}};
   for (const Json& each : found->value("insertions", Json::array()))
-    edit.insertions.push_back({each.value("line", 0), each.value("column", 0), each.value("text", "")});
+    edit.insertions.push_back(
+        {each.value("line", 0), each.value("column", 0), each.value("text", ""), each.value("removed", 0)});
   return edit;
 }
 

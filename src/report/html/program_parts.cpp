@@ -74,6 +74,9 @@ Section changes_part(const ProgramReport& report) {
 Section lines_part(const ProgramReport& report) {
   Markup content;
   if (!report.diff.empty()) content += copied(report.diff);
+  if (!report.patch_file.empty())
+    content += tag("p", {{"class", "notes"}}, prose("This writes it into your files:")) +
+               copied(patch_command(report));
   Markup without;
   for (const ProgramChange& change : report.changes)
     if (change.outcome == ChangeOutcome::kKept && change.diff.empty())
@@ -86,8 +89,7 @@ Section lines_part(const ProgramReport& report) {
                      with_code("Offered: " + change.title + ". " + capitalised(change.why) + ".")) +
                  copied(change.diff);
   if (content.empty()) return {};
-  return section("lines", "What to write",
-                 "All that was kept, as a patch: copy it and run patch -p0, or write its lines.", content);
+  return section("lines", "What to write", "All that was kept, as a patch.", content);
 }
 
 Section losses_part(const ProgramReport& report) {

@@ -48,6 +48,12 @@ Json program_run(const analyze::ProgramRun& run) {
           {"ended_s", run.ended_s}, {"step_ms", run.step_ms > 0 ? Json(run.step_ms) : Json(nullptr)}};
 }
 
+// How the diff is applied; null where it is in no file.
+Json program_patch(const analyze::ProgramReport& report) {
+  if (report.patch_file.empty()) return nullptr;
+  return {{"file", report.patch_file}, {"folder", report.patch_folder}, {"command", patch_command(report)}};
+}
+
 }  // namespace
 
 std::string program_json(const analyze::ProgramReport& report) {
@@ -70,6 +76,7 @@ std::string program_json(const analyze::ProgramReport& report) {
                  {"unchanged_again", report.unchanged_again_losses},
                  {"changed", report.changed_losses}}},
                {"diff", report.diff},
+               {"patch", program_patch(report)},
                {"why_nothing", report.why_nothing},
                {"notes", program_notes(report)},
                {"baseline_report", report.baseline_page},

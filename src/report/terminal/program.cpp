@@ -62,6 +62,7 @@ std::string program_terminal(const analyze::ProgramReport& report, const Termina
   if (!report.changes.empty())
     out += heading("What was tried (gain per step)", style) + changes_table(report, style);
   if (!report.diff.empty()) out += heading("What to write", style) + diff_lines(report.diff, style);
+  if (!report.patch_file.empty()) out += "\nThis writes it into your files:\n" + patch_command(report) + "\n";
   for (const analyze::ProgramChange& change : report.changes)
     if (change.outcome == ChangeOutcome::kOffered && !change.diff.empty())
       out += heading("Offered: " + change.title, style) + diff_lines(change.diff, style);
