@@ -56,7 +56,10 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
   std::vector<Candidate> found;
   const LowerContext context{graph, node};
   if (node.has_output(0)) {
-    if (kernels_.cache != nullptr) cuda_kernels::lower_pointwise(context, kernels_, found);
+    if (kernels_.cache != nullptr) {
+      cuda_kernels::lower_pointwise(context, kernels_, found);
+      cuda_kernels::lower_rows(context, kernels_, found);
+    }
     if (kernels_.products != nullptr) cuda_kernels::lower_product(context, kernels_, found);
   }
   if (found.empty() && ReferenceNode::can_run(graph, node))

@@ -20,6 +20,7 @@ struct GpuKernels {
 };
 
 void lower_pointwise(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_rows(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_product(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 
 }  // namespace hone::runtime::cuda_kernels

@@ -107,6 +107,18 @@ TEST_P(PointwiseOnGpu, IsAsInterpretedForAnyStride) {
                         0);
 }
 
+TEST_P(PointwiseOnGpu, AndRowFunctions) {
+  for (const char* shape : {"f32[5,7]", "f32[3,4,1000]", "f32[2,5000]"}) {
+    const std::string x = std::string("graph \"g\" (%x: ") + shape + ") {\n  %y: " + shape;
+    expect_as_interpreted(x + " = Softmax(%x)\n  return %y\n}", 4e-6);
+    expect_as_interpreted(x + " = LogSoftmax(%x)\n  return %y\n}", 4e-6);
+  }
+  expect_as_interpreted(
+      "graph \"g\" (%x: f32[6,768], %s: f32[768], %b: f32[768]) {\n"
+      "  %y: f32[6,768] = LayerNormalization(%x, %s, %b)\n  return %y\n}",
+      4e-6);
+}
+
 INSTANTIATE_TEST_SUITE_P(Gpu, KernelsOnGpu, ::testing::ValuesIn(testing::gpu_providers()),
                          [](const auto& test) { return std::string(test.param); });
 INSTANTIATE_TEST_SUITE_P(Gpu, PointwiseOnGpu, ::testing::ValuesIn(testing::gpu_providers()),

@@ -1,0 +1,231 @@
+// Kernels of rows without a GPU: run as C++ of the host, a thread for each of a block's, against sums in double; and what
+// NVRTC makes of them. Only the reduction over a row's threads is another there.
+#include "kernels/cuda/rows.h"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include "cuda/testing/real_nvrtc.h"
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/file.h"
+#include "core/tensor.h"
+#include "core/testing/scratch_path.h"
+
+namespace hone::kernels::gpu {
+namespace {
+
+constexpr const char* kHostRows = R"(
+#define HONE_ON_HOST
+#include <barrier>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+using namespace std;
+#define HONE_FUNCTION inline
+#define __global__
+#define __launch_bounds__(threads, blocks)
+struct Place { unsigned x, y; };
+static thread_local Place blockIdx, threadIdx, blockDim;
+static inline float hone_float_of_bits(unsigned x) { float y; memcpy(&y, &x, 4); return y; }
+static inline unsigned hone_bits_of_float(float x) { unsigned y; memcpy(&y, &x, 4); return y; }
+static inline float hone_from_f16(unsigned short x) { _Float16 y; memcpy(&y, &x, 2); return (float)y; }
+static inline unsigned short hone_to_f16(float x) { const _Float16 y = (_Float16)x; unsigned short z; memcpy(&z, &y, 2); return z; }
+static unique_ptr<barrier<>> hone_barriers[8];
+static float hone_parts[8][1024];
+template <typename Combine> inline float hone_over_row(float x, Combine combine) {
+  hone_parts[threadIdx.y][threadIdx.x] = x;
+  hone_barriers[threadIdx.y]->arrive_and_wait();
+  x = hone_parts[threadIdx.y][0];
+  for (unsigned i = 1; i < blockDim.x; ++i) x = combine(x, hone_parts[threadIdx.y][i]);
+  hone_barriers[threadIdx.y]->arrive_and_wait();
+  return x;
+}
+template <typename Kernel> void hone_run(unsigned threads, unsigned rows, unsigned blocks, Kernel kernel) {
+  for (unsigned block = 0; block < blocks; ++block) {
+    vector<thread> team;
+    for (unsigned y = 0; y < rows; ++y) hone_barriers[y] = make_unique<barrier<>>(threads);
+    for (unsigned y = 0; y < rows; ++y)
+      for (unsigned x = 0; x < threads; ++x)
+        team.emplace_back([=] { blockIdx = {block, 0}, threadIdx = {x, y}, blockDim = {threads, rows}; kernel(); });
+    for (thread& one : team) one.join();
+  }
+}
+)";
+
+struct RowTest {
+  std::string name;
+  RowProgram program;
+  int64_t rows = 3;
+};
+
+std::vector<RowTest> row_tests() {
+  std::vector<RowTest> tests;
+  for (const RowFunction function :
+       {RowFunction::kSoftmax, RowFunction::kLogSoftmax, RowFunction::kLayerNorm}) {
+    for (const int64_t columns : {1, 7, 32, 100, 300, 1000}) {
+      const DType dtype = columns == 32 ? DType::kF16 : columns == 100 ? DType::kBF16 : DType::kF32;
+      RowTest test{fmt::format("{}_{}", static_cast<int>(function), columns),
+                   {.function = function,
+                    .dtype = dtype,
+                    .columns = columns,
+                    .epsilon = 1e-3F,
+                    .has_bias = columns != 300}};
+      test.rows = columns > 256 ? 2 : 5;  // 5: a block of four and one that is not full
+      tests.push_back(test);
+    }
+  }
+  return tests;
+}
+
+float value_at(const Tensor& tensor, int64_t i) { return static_cast<float>(tensor.at(i)); }
+
+Tensor row_values(DType dtype, int64_t count, unsigned seed, float offset) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(offset, 2);
+  Tensor made = Tensor::zeros(dtype, {count});
+  for (int64_t i = 0; i < count; ++i) {
+    const float x = normal(random);
+    auto* const at = static_cast<std::byte*>(made.data()) + static_cast<std::size_t>(i) * dtype_size(dtype);
+    const uint16_t half = dtype == DType::kF16 ? f32_to_f16(x) : f32_to_bf16(x);
+    if (dtype == DType::kF32)
+      std::memcpy(at, &x, 4);
+    else
+      std::memcpy(at, &half, 2);
+  }
+  return made;
+}
+
+// Row `row` of what the program is by its definition.
+std::vector<double> defined_row(const RowTest& test, const Tensor& x, const Tensor& scale, const Tensor& bias,
+                                int64_t row) {
+  const auto columns = static_cast<std::size_t>(test.program.columns);
+  std::vector<double> y(columns);
+  double most = -INFINITY, sum = 0, mean = 0, squares = 0;
+  for (std::size_t i = 0; i < columns; ++i) y[i] = x.at(row * test.program.columns + static_cast<int64_t>(i));
+  for (const double v : y) most = std::max(most, v), mean += v / static_cast<double>(columns);
+  for (const double v : y) sum += std::exp(v - most), squares += (v - mean) * (v - mean);
+  const double factor =
+      1 / std::sqrt(squares / static_cast<double>(columns) + static_cast<double>(test.program.epsilon));
+  for (std::size_t i = 0; i < columns; ++i) {
+    const auto at = static_cast<int64_t>(i);
+    switch (test.program.function) {
+      case RowFunction::kSoftmax:
+        y[i] = std::exp(y[i] - most) / sum;
+        break;
+      case RowFunction::kLogSoftmax:
+        y[i] = y[i] - most - std::log(sum);
+        break;
+      case RowFunction::kLayerNorm:
+        y[i] = (y[i] - mean) * factor * scale.at(at) + (test.program.has_bias ? bias.at(at) : 0);
+    }
+  }
+  return y;
+}
+
+// Each test's kernel in a namespace of its own, with a caller.
+std::string host_source(const std::vector<RowTest>& tests) {
+  std::string text = kHostRows;
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    const RowKernel kernel = *generate_rows(tests[i].program);
+    std::string source = kernel.source.text;
+    const std::size_t own = source.find("constexpr int kColumns");
+    if (i == 0) text += source.substr(0, own);
+    source = source.substr(own);
+    source.erase(source.find("extern \"C\" "), 11);
+    const bool norm = tests[i].program.function == RowFunction::kLayerNorm;
+    const std::string type = tests[i].program.dtype == DType::kF32 ? "float" : "unsigned short";
+    const std::string pointer = fmt::format("({}*)", type);
+    text += fmt::format(
+        "#undef kPadding\n#undef kEpsilon\nnamespace rows_{} {{\n{}\n}}\n"
+        "extern \"C\" void run_{}(void* x, void* y, void* scale, void* bias, long long rows) {{\n"
+        "  hone_run({}, {}, (unsigned)((rows + {} - 1) / {}), [=] {{ rows_{}::{}({}x, {}y, {}{}rows); "
+        "}});\n}}\n",
+        i, source, i, kernel.threads, kernel.rows, kernel.rows, kernel.rows, i, kRowEntry, pointer, pointer,
+        norm ? pointer + "scale, " : "", norm && tests[i].program.has_bias ? pointer + "bias, " : "");
+  }
+  return text;
+}
+
+TEST(GeneratedRows, AreWhatTheirDefinitionsSay) {
+  const std::vector<RowTest> tests = row_tests();
+  const std::filesystem::path folder = scratch_path("hone-row-kernels");
+  std::filesystem::create_directories(folder);
+  ASSERT_TRUE(write_file(folder / "rows.cpp", host_source(tests)).ok());
+  const std::string command = fmt::format(
+      "c++ -std=c++20 -O1 -w -ffp-contract=off -shared -fPIC -pthread -o {0}/rows.so {0}/rows.cpp 2>&1",
+      folder.string());
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  void* const library = ::dlopen((folder / "rows.so").c_str(), RTLD_NOW);
+  ASSERT_NE(library, nullptr) << ::dlerror();
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    const RowTest& test = tests[i];
+    const int64_t count = test.rows * test.program.columns;
+    Tensor x = row_values(test.program.dtype, count, 1, 10), y = Tensor::zeros(test.program.dtype, {count});
+    Tensor scale = row_values(test.program.dtype, test.program.columns, 2, 1),
+           bias = row_values(test.program.dtype, test.program.columns, 3, 0);
+    using RunRows = void (*)(void*, void*, void*, void*, long long);
+    reinterpret_cast<RunRows>(::dlsym(library, fmt::format("run_{}", i).c_str()))(
+        x.data(), y.data(), scale.data(), bias.data(), test.rows);
+    const double tolerance = test.program.dtype == DType::kF32   ? 4e-6
+                             : test.program.dtype == DType::kF16 ? 2e-3
+                                                                 : 1.6e-2;
+    for (int64_t row = 0; row < test.rows; ++row) {
+      const std::vector<double> wanted = defined_row(test, x, scale, bias, row);
+      for (std::size_t k = 0; k < wanted.size(); ++k) {
+        const double found =
+            static_cast<double>(value_at(y, row * test.program.columns + static_cast<int64_t>(k)));
+        ASSERT_NEAR(found, wanted[k], tolerance * std::max(1.0, std::abs(wanted[k])))
+            << test.name << ", row " << row << ", " << k;
+      }
+    }
+  }
+  ::dlclose(library);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(GeneratedRows, OfTypesAndLengthsThatRegistersDoNotHoldAreRefused) {
+  for (const RowProgram& program : {RowProgram{.dtype = DType::kF64, .columns = 8},
+                                    RowProgram{.columns = kMostColumns + 1}, RowProgram{.columns = 0}}) {
+    const auto kernel = generate_rows(program);
+    ASSERT_FALSE(kernel.ok());
+    EXPECT_EQ(kernel.error().code, ErrorCode::kUnsupported);
+  }
+}
+
+class RealNvrtcRows : public ::testing::TestWithParam<int> {};
+
+TEST_P(RealNvrtcRows, CompilesWithoutSpillsAndLocalMemory) {
+  const auto nvrtc = cuda::testing::real_nvrtc();
+  if (nvrtc == nullptr) return;
+  for (const RowFunction function : {RowFunction::kSoftmax, RowFunction::kLayerNorm}) {
+    for (const int64_t columns : {int64_t{64}, int64_t{768}, kMostColumns}) {
+      const RowKernel kernel = *generate_rows({.function = function,
+                                               .dtype = columns == 768 ? DType::kF16 : DType::kF32,
+                                               .columns = columns,
+                                               .has_bias = true});
+      const auto compiled =
+          nvrtc->compile(kernel.source.text, "rows.cu", {GetParam()}, kernel.source.options);
+      ASSERT_TRUE(compiled.ok()) << compiled.error().message;
+      ASSERT_EQ(compiled->uses.size(), 1U);
+      const cuda::KernelUse& use = compiled->uses[0];
+      EXPECT_EQ(use.spill_stores + use.spill_loads + use.stack_bytes, 0) << columns;
+      EXPECT_LE(use.registers * kernel.threads * kernel.rows, 65536)
+          << columns << ": a block's threads have to fit";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, RealNvrtcRows, ::testing::Values(80, 90, 100, 120),
+                         [](const auto& test) { return fmt::format("sm_{}", test.param); });
+
+}  // namespace
+}  // namespace hone::kernels::gpu

@@ -1,0 +1,101 @@
+// Softmax, LogSoftmax and LayerNormalization over the last axes on a GPU: one generated kernel each (kernels/cuda/rows.h).
+#include <array>
+
+#include <fmt/format.h>
+
+#include "kernels/cuda/rows.h"
+#include "runtime/cuda/gpu_kernels.h"
+
+namespace hone::runtime::cuda_kernels {
+namespace {
+
+struct GpuRowsTraits {
+  std::size_t inputs = 1;  // that the kernel reads, in the node's order
+  int64_t rows = 0;
+  cuda::LaunchShape shape;
+};
+
+class GpuRows : public Kernel {
+ public:
+  GpuRows(const GpuRowsTraits& traits, cuda::Module module, cuda::FunctionHandle function)
+      : traits_(traits), module_(std::move(module)), function_(function) {}
+
+  std::string implementation() const override { return "hone rows (CUDA)"; }
+  // A thread reads all that it writes before it writes, and nobody else's.
+  std::optional<std::size_t> in_place_input() const override { return 0; }
+  Status enqueue(const KernelArguments& arguments, Queue& queue) override {
+    std::array<const void*, 4> tensors = {arguments.inputs[0], arguments.outputs[0]};
+    std::array<void*, 5> parameters = {&tensors[0], &tensors[1]};
+    std::size_t count = 2;
+    for (std::size_t i = 1; i < traits_.inputs; ++i, ++count) {
+      tensors[count] = arguments.inputs[i];
+      parameters[count] = &tensors[count];
+    }
+    int64_t rows = traits_.rows;
+    parameters[count++] = &rows;
+    return static_cast<CudaQueue&>(queue).launch(function_, traits_.shape, std::span(parameters).first(count),
+                                                 kernels::gpu::kRowEntry);
+  }
+
+ private:
+  GpuRowsTraits traits_;
+  cuda::Module module_;
+  cuda::FunctionHandle function_;
+};
+
+// What the node asks for; nullopt where it is no row function of the last axes.
+std::optional<kernels::gpu::RowProgram> row_program(const LowerContext& context) {
+  using kernels::gpu::RowFunction;
+  const graph::Node& node = context.node;
+  const Shape shape = context.in_shape(0);
+  const auto axis = normalize_axis(node.attributes.integer("axis", -1), static_cast<int64_t>(shape.size()));
+  if (!axis.ok() || shape.empty()) return std::nullopt;
+  const std::span<const int64_t> last = std::span(shape).subspan(static_cast<std::size_t>(*axis));
+  kernels::gpu::RowProgram program{.dtype = context.out().dtype, .columns = element_count(last)};
+  if (node.op == "LayerNormalization") {
+    if (node.outputs.size() > 1 || !context.has(1) || context.in_shape(1) != Shape(last.begin(), last.end()))
+      return std::nullopt;
+    program.function = RowFunction::kLayerNorm;
+    program.epsilon = node.attributes.real("epsilon", 1e-5F);
+    program.has_bias = context.has(2);
+    if (program.has_bias && context.in_shape(2) != context.in_shape(1)) return std::nullopt;
+    return program;
+  }
+  if (last.size() != 1) return std::nullopt;
+  if (node.op != "Softmax" && node.op != "LogSoftmax") return std::nullopt;
+  program.function = node.op == "Softmax" ? RowFunction::kSoftmax : RowFunction::kLogSoftmax;
+  return program;
+}
+
+}  // namespace
+
+void lower_rows(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found) {
+  if (!context.has(0) || element_count(context.out_shape()) == 0) return;
+  const auto program = row_program(context);
+  if (!program) return;
+  GpuRowsTraits traits;
+  for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
+    if (!context.has(i)) continue;
+    if (context.in(i).layout != Layout::kPlain || context.in(i).dtype != context.out().dtype) return;
+    traits.inputs = i + 1;
+  }
+  auto generated = kernels::gpu::generate_rows(*program);
+  if (!generated.ok()) return;
+  traits.rows = element_count(context.out_shape()) / program->columns;
+  const int64_t blocks = (traits.rows + generated->rows - 1) / generated->rows;
+  if (blocks > 0x7fffffff) return;  // of a grid's x
+  traits.shape.grid[0] = static_cast<unsigned>(blocks);
+  traits.shape.block[0] = static_cast<unsigned>(generated->threads);
+  traits.shape.block[1] = static_cast<unsigned>(generated->rows);
+  found.push_back(
+      {.name = "hone rows",
+       .make = [kernels, traits, source = std::move(generated->source)]() -> Result<std::unique_ptr<Kernel>> {
+         HONE_ASSIGN(const auto compiled, kernels.cache->get(source));
+         HONE_ASSIGN(cuda::Module module, cuda::load_module(kernels.device->context(), compiled->image));
+         HONE_ASSIGN(const cuda::FunctionHandle function,
+                     cuda::find_function(module, kernels::gpu::kRowEntry));
+         return std::unique_ptr<Kernel>(std::make_unique<GpuRows>(traits, std::move(module), function));
+       }});
+}
+
+}  // namespace hone::runtime::cuda_kernels
