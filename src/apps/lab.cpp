@@ -11,6 +11,7 @@
 #include "apps/command.h"
 #include "apps/lab_program.h"
 #include "apps/model_options.h"
+#include "apps/new_folder.h"
 #include "core/clock.h"
 #include "core/file.h"
 #include "core/open_files.h"
@@ -28,13 +29,14 @@ namespace hone::apps {
 namespace {
 
 constexpr double kBudget_s = 40;  // for a model
+constexpr const char* kOut = "hone-lab";
 
 struct LabOptions {
   ModelOptions model;
   std::vector<std::string> inputs;
   std::vector<std::string> disabled;
   std::vector<std::string> lossy;  // each may hold several, with commas between
-  std::string out = "hone-lab";
+  std::string out;                 // empty: not said
   std::string json;
   std::string device = "cpu";
   double budget_s = 0;  // 0: not said
@@ -46,6 +48,9 @@ struct LabOptions {
   bool no_overlap = false;
   std::vector<std::string> tried;      // changes of a program, as `lossy`
   std::vector<std::string> arguments;  // after the first word of a program of somebody else's
+
+  // Of a model.
+  std::string folder() const { return out.empty() ? kOut : out; }
 };
 
 // Whether it is a program that was given after --, rather than a model whose name begins with a dash.
@@ -85,7 +90,7 @@ Status run_lab_on(const LabOptions& options, Program& program) {
   LabProgramOptions of_program;
   of_program.command = {options.model.path};
   of_program.command.insert(of_program.command.end(), options.arguments.begin(), options.arguments.end());
-  of_program.out = options.out;
+  of_program.out = options.out.empty() ? new_folder_name(kOut).string() : options.out;
   of_program.json = options.json;
   if (options.budget_s > 0) of_program.budget_s = options.budget_s;
   of_program.tried = separated(options.tried);
@@ -140,7 +145,7 @@ Result<lab::Ceilings> find_ceilings(const lab::Machine& machine, ProgressBar& ba
 // The report first: an interrupted program has little time. Of an interrupted experiment there is no model: what
 // it had kept so far was not measured as a whole.
 Status write_results(const LabOptions& options, const lab::Experiment& result) {
-  const std::filesystem::path out(options.out);
+  const std::filesystem::path out(options.folder());
   const bool whole = result.report.interrupted.empty();
   HONE_ASSIGN(const std::filesystem::path page, report::write_lab_report(out, result.report));
   if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::lab_json(result.report)));
@@ -205,8 +210,8 @@ Status run_lab(const LabOptions& options, Program& program) {
   HONE_ASSIGN(const graph::Graph graph,
               load_to_run(options.model, shapes_of(experiment.inputs), options.seed, &assumed));
   HONE_CHECK(check_names_of(experiment.inputs, graph, options.model.path));
-  const EmptyFolderRemover remover(options.out);
-  HONE_CHECK(make_folder(options.out));  // before the work: an unwritable folder is known now
+  const EmptyFolderRemover remover(options.folder());
+  HONE_CHECK(make_folder(options.folder()));  // before the work: an unwritable folder is known now
 
   const lab::Machine machine = lab::describe_machine();
   ProgressBar bar("hone lab");
@@ -231,8 +236,8 @@ Status run_lab(const LabOptions& options, Program& program) {
   HONE_CHECK(check_mapped_files());
   HONE_CHECK(write_results(options, *result));
   if (!result->report.interrupted.empty()) {
-    say(fmt::format("hone: interrupted; the report in {} is partial{}\n", options.out,
-                    std::filesystem::exists(std::filesystem::path(options.out) / "optimised.onnx")
+    say(fmt::format("hone: interrupted; the report in {} is partial{}\n", options.folder(),
+                    std::filesystem::exists(std::filesystem::path(options.folder()) / "optimised.onnx")
                         ? "; optimised.onnx and optimised there are of an earlier run"
                         : ""));
     program.exit_code = interrupted_status();
@@ -253,8 +258,9 @@ void add_lab_command(Program& program) {
   command.forms({"[OPTIONS] MODEL", "[OPTIONS] -- COMMAND..."});
   options->model.add_to(command);
   add_device_to(command, &options->device);
-  command.option("--out DIR", &options->out, "the folder for the report, the traces and the optimised model")
-      .with_default();
+  command.option("--out DIR", &options->out,
+                 "the folder for the report, the traces and the optimised model. Without it hone-lab; of a "
+                 "program, hone-lab-<date>-<time>, which is new, as one that is named must be, or empty");
   command.option("--input NAME=FILE.npy", &options->inputs,
                  "data for an input: NAME=FILE.npy; others are made up");
   command

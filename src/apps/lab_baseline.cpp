@@ -153,6 +153,8 @@ Result<LabBaseline> observe_baseline(const LabProgramOptions& options, double li
   HONE_ASSIGN(Observed observed, observe_once(options, options.wait_s, limit_s, bar));
   HONE_ASSIGN(baseline.analysis, analysis_of(folder, observed, options.top));
   if (const double wait_s = shorter_wait_s(options, observed); !baseline.analysis && wait_s >= 0) {
+    std::error_code stays;  // of what the first attempt left, which is read by nobody
+    fs::remove_all(folder, stays);
     HONE_ASSIGN(observed, observe_once(options, wait_s, limit_s, bar));
     HONE_ASSIGN(baseline.analysis, analysis_of(folder, observed, options.top));
   }

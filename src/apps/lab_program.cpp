@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "apps/lab_baseline.h"
+#include "apps/new_folder.h"
 #include "apps/trace_source.h"
 #include "core/clock.h"
 #include "core/file.h"
@@ -49,6 +50,7 @@ Status end_without_baseline(const LabProgramOptions& options, const LabBaseline&
 
 Status run_lab_program(const LabProgramOptions& options, Program& program) {
   const fs::path out(options.out);
+  HONE_CHECK(check_holds_nothing(out));
   HONE_CHECK(check_out(out));
   HONE_CHECK(lab::with_asked_for({}, options.tried));  // before the work
   HONE_CHECK(make_folder(out / kLabRuns));

@@ -1,7 +1,6 @@
 // hone profile: runs a program, records some of its steps while others are left alone, and explains them.
 #include <algorithm>
 #include <csignal>
-#include <ctime>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -15,6 +14,7 @@
 #include "analyze/hot_lines.h"
 #include "apps/command.h"
 #include "apps/group_witness.h"
+#include "apps/new_folder.h"
 #include "apps/trace_source.h"
 #include "core/file.h"
 #include "core/version.h"
@@ -58,20 +58,6 @@ struct ProfileOptions {
   uint64_t seed = 0;  // 0: another one each time
 };
 
-// hone-profile-20261123-083015: new, in the folder where the user is.
-fs::path default_folder() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  localtime_r(&now, &local);
-  char time[32];
-  const std::string name =
-      "hone-profile-" + std::string(time, std::strftime(time, sizeof time, "%Y%m%d-%H%M%S", &local));
-  fs::path folder = name;
-  std::error_code failed;
-  for (int i = 2; fs::exists(folder, failed); ++i) folder = fmt::format("{}-{}", name, i);
-  return folder;
-}
-
 // The run folder, and whether it is ours to take away again.
 struct OutFolder {
   fs::path path;
@@ -80,11 +66,10 @@ struct OutFolder {
 
 // An empty folder that files can be written into; made where it is not there.
 Result<OutFolder> make_out(const ProfileOptions& options) {
-  const fs::path folder = options.out.empty() ? default_folder() : fs::path(options.out);
+  const fs::path folder = options.out.empty() ? new_folder_name("hone-profile") : fs::path(options.out);
   std::error_code failed;
   const bool there = fs::exists(folder, failed);
-  if (there && fs::is_directory(folder, failed) && !fs::is_empty(folder, failed))
-    return invalid(fmt::format("--out {}: is not empty; name a new folder", folder.string()));
+  HONE_CHECK(check_holds_nothing(folder));
   Status status = check_out(folder);
   if (status.ok()) status = make_folder(folder);
   if (!status.ok())

@@ -132,6 +132,25 @@ TEST_F(LabOfOddPrograms, EndsWithItsProgramAtCtrlC) {
   EXPECT_FALSE(fs::exists("/proc/" + *pid)) << "it was left running";
 }
 
+// A former run's baseline would be read as this one's.
+TEST_F(LabOfOddPrograms, RefusesAFolderThatHoldsSomething) {
+  fs::create_directories(folder / "lab/baseline");
+  const ProgramResult result = lab_python("open('ran', 'w')");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("--out lab: is not empty; name a new folder"));
+  EXPECT_FALSE(fs::exists(folder / "ran"));
+  EXPECT_FALSE(fs::exists(folder / "lab/lab.json"));
+}
+
+TEST_F(LabOfOddPrograms, MakesAFolderOfItsOwnWhereNoneIsNamed) {
+  for (int i = 0; i < 2; ++i) run_hone({"lab", "--", "python3", "-c", "pass"}, options());
+  int folders = 0;
+  for (const auto& each : fs::directory_iterator(folder.path()))
+    folders +=
+        each.path().filename().string().starts_with("hone-lab-2") && fs::exists(each.path() / "lab.json");
+  EXPECT_EQ(folders, 2);
+}
+
 TEST_F(LabOfOddPrograms, SaysThatThereIsNoSuchProgram) {
   const ProgramResult result = lab({"./no_such_program"});
   EXPECT_EQ(result.exit_code, 127);
