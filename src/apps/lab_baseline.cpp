@@ -78,8 +78,11 @@ std::string why_no_analysis(End end, int status, double limit_s) {
     case End::kInterrupted:
       return "interrupted";
     case End::kTimeUp:
-      return fmt::format("the unchanged program had not shown its steps after {:.0f} s; --budget gives more",
-                         limit_s);
+      return fmt::format(
+          "hone ended the unchanged program after {:.0f} s, which is what the budget leaves its baseline: "
+          "not "
+          "enough of its steps were recorded by then; --budget gives more",
+          limit_s);
     case End::kByItself:
       break;
   }

@@ -72,6 +72,7 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
   lab::ProgramExperimentOptions experiment;
   experiment.budget_s = std::max(0.0, options.budget_s - baseline_s);
   experiment.observed = observed.computed;
+  experiment.baseline_s = baseline_s;
   experiment.progress = [&](double fraction, const std::string& what) {
     bar.update(fraction, what);
     return !interrupted();
@@ -86,6 +87,7 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
     trial.direct = request.direct;
     trial.worth_measuring = request.worth_measuring;
     trial.patience_s = request.patience_s;
+    trial.marks_within_s = request.marks_within_s;
     return lab::run_trial(trial);
   };
   HONE_ASSIGN(const lab::ProgramExperiment result, lab::run_program_experiment(candidates, run, experiment));

@@ -1,5 +1,6 @@
 // hone profile: runs a program, records some of its steps while others are left alone, and explains them.
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <exception>
 #include <memory>
@@ -141,6 +142,7 @@ class Requests {
  public:
   Requests() : witness_(requests_to_end()) {
     pass_requests_to([this](const Request& request) {
+      any_ = true;
       const bool to_group = witness_.saw(request.signal) || request.from_terminal;
       const std::lock_guard lock(lock_);
       if (to_group) return;  // the program has it, if it is there yet
@@ -151,6 +153,8 @@ class Requests {
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
 
+  bool any() const { return any_; }
+
   void are_for(observe::Session& session) {
     const std::lock_guard lock(lock_);
     session_ = &session;
@@ -159,6 +163,7 @@ class Requests {
 
  private:
   GroupWitness witness_;
+  std::atomic<bool> any_ = false;
   std::mutex lock_;
   observe::Session* session_ = nullptr;
   std::vector<int> early_;
@@ -214,7 +219,8 @@ class ProfileRun {
   trace::RunInfo info_;
   std::optional<analyze::Analysis> analysis_;
   bool has_hot_lines_ = false;
-  bool tried_ = false;  // to explain what is complete
+  bool asked_to_end_ = false;  // by somebody else, through us or at the same time
+  bool tried_ = false;         // to explain what is complete
   bool program_ended_ = false;
   int program_status_ = 0;    // once it has ended
   bool lacks_roofs_ = false;  // the report is of a program on the CPU, and was written without them
@@ -335,9 +341,10 @@ void ProfileRun::explain_or_say() {
   if (status.ok()) return;
   if (!recorded_blocks())
     tell(
-        fmt::format("nothing was recorded: '{}' ended {:.1f} s after its start, before it was known what its "
-                    "steps are, or before its first recorded step; let it run longer{}",
-                    program(), seconds(), shorter_wait()));
+        fmt::format("nothing was recorded: '{}' {} {:.1f} s after its start, before it was known what its "
+                    "steps are, or before its first recorded step{}",
+                    program(), asked_to_end_ ? "was asked to end, and ended" : "ended", seconds(),
+                    asked_to_end_ ? "" : "; let it run longer" + shorter_wait()));
   else
     tell("not explained: " + report::clean_utf8(status.error().message));
   for (const std::string& note : recorded_.notes_of_program) tell(report::clean_utf8(note));
@@ -440,6 +447,7 @@ Status ProfileRun::run(int& exit_code) {
       tell(fmt::format("recorded; the report is {}; '{}' goes on", page_.string(), program()));
   }
   program_status_ = session.wait();
+  asked_to_end_ = requests->any();
   requests.reset();
   if (onednn_) onednn_->finish();
   program_ended_ = true;

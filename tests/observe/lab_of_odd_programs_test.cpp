@@ -127,6 +127,8 @@ TEST_F(LabOfOddPrograms, EndsWithItsProgramAtCtrlC) {
                   run);
   EXPECT_EQ(result.exit_code, 130) << result.err;
   EXPECT_EQ(lines_of_why(result), 1) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("was asked to end, and ended"));
+  EXPECT_THAT(result.err, ::testing::Not(HasSubstr("let it run longer")));
   const Result<std::string> pid = read_file(folder / "pid");
   ASSERT_TRUE(pid.ok());
   EXPECT_FALSE(fs::exists("/proc/" + *pid)) << "it was left running";

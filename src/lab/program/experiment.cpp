@@ -27,6 +27,8 @@ constexpr double kHopeless = 1;  // standard deviations of a pair
 constexpr int kRunsOfPair = 2;
 constexpr double kPreciseGain = 0.2, kPreciseStep = 0.01;
 constexpr double kLeastPatience_s = 20, kMostPatience_s = 300;
+// With a change the first steps may be compiled, and the data loader starts processes.
+constexpr double kSlowerStart_s = 90;
 // Orders are carried out where a run of the program would long have ended.
 constexpr double kFirstOrder = 2;
 // Runs that are kept back for all that was kept together: what it computes, which is timed, too, and the unchanged program beside it.
@@ -69,6 +71,7 @@ class ProgramLoop {
 
   Result<Trial> run_once(TrialRequest request) {
     request.patience_s = patience();
+    request.marks_within_s = marks_within_s(request);
     const std::vector<std::string> changes = request.changes, switched = request.switched;
     HONE_ASSIGN(Trial done, run_trial_(request));
     result_.runs.push_back({changes, switched, done.seconds, done.first_step_s, done.ended_s, done.step_ms});
@@ -76,6 +79,7 @@ class ProgramLoop {
     if (!switched.empty()) last_.reset();
     if (!done.measured()) return done;  // ended early: what was before is near in time all the same
     runs_s_.push_back(done.seconds);
+    first_step_s_ = std::max(first_step_s_, done.first_step_s);
     noise_.add(changes, done.step_ms);
     if (changes.empty()) result_.unchanged_ms.push_back(done.step_ms);
     last_ = LastRun{changes, done.step_ms};
@@ -98,9 +102,12 @@ class ProgramLoop {
     return last_->step_ms;
   }
 
-  // The unchanged program takes what it takes; what is tried must not take more than is left.
-  double patience() const {
-    return !runs_s_.empty() ? std::clamp(left_s(), kLeastPatience_s, kMostPatience_s) : kMostPatience_s;
+  double patience() const { return std::clamp(left_s(), kLeastPatience_s, kMostPatience_s); }
+
+  // A run that marks no steps can never be measured: it need not wait for what is left of the budget.
+  double marks_within_s(const TrialRequest& request) const {
+    const double as_it_is = kLeastPatience_s + (runs_s_.empty() ? options_.baseline_s : 2 * first_step_s_);
+    return request.changes.empty() && request.switched.empty() ? as_it_is : as_it_is + kSlowerStart_s;
   }
 
   // Runs of the unchanged program: what it computes, and how far it differs from itself. The baseline is one of them.
@@ -471,6 +478,7 @@ class ProgramLoop {
   std::vector<std::string> kept_;
   std::string what_;
   std::vector<double> runs_s_;  // that were measured
+  double first_step_s_ = 0;     // of these, the longest
   std::optional<LastRun> last_;
 };
 

@@ -23,6 +23,7 @@ struct TrialRequest {
   Direct direct = {};
   std::function<bool(const Trial&)> worth_measuring = {};
   double patience_s = 300;
+  double marks_within_s = 300;  // two of its steps
 };
 using RunTrial = std::function<Result<Trial>(const TrialRequest&)>;
 
@@ -33,6 +34,7 @@ struct ProgramExperimentOptions {
   bool unasked = true;                   // look at what no finding advises, too (change.h)
   // What a run of the unchanged program has shown already: the baseline. Without losses and outputs: nothing.
   Trial observed = {};
+  double baseline_s = 300;   // that it took, and in which its steps were seen
   double least_gain = 0.02;  // of the step: less is not worth a line
   // Told what is being done and how far it is; false: stop.
   std::function<bool(double fraction, const std::string& what)> progress;

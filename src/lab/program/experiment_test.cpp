@@ -214,6 +214,27 @@ TEST(ProgramLoop, TakesNoMoreTimeThanItIsGiven) {
   EXPECT_THAT(result->changes[0].why, HasSubstr("budget"));
 }
 
+TEST(ProgramLoop, GivesNoRunMoreTimeThanIsLeft) {
+  MadeUpProgram program;
+  const RunTrial made_up = program.runner();
+  std::vector<TrialRequest> requests;
+  const RunTrial slow = [&](const TrialRequest& request) {
+    requests.push_back(request);
+    auto trial = made_up(request);
+    trial->first_step_s = 4;
+    return trial;
+  };
+  ProgramExperimentOptions options;
+  options.budget_s = 150;
+  options.baseline_s = 10;
+  ASSERT_TRUE(run_program_experiment(of({"workers"}), slow, options).ok());
+  ASSERT_GE(requests.size(), 3u);
+  for (const TrialRequest& each : requests) EXPECT_LE(each.patience_s, 150);
+  EXPECT_EQ(requests[0].marks_within_s, 30) << "its baseline had shown its steps in ten";
+  EXPECT_EQ(requests[1].marks_within_s, 28);
+  EXPECT_EQ(requests[2].marks_within_s, 118) << "what is changed may start more slowly";
+}
+
 // Of a run that switches and one that compares: the change that is worth most is decided in them.
 TEST(ProgramLoop, SwitchesWhereTheBudgetHoldsHardlyMore) {
   MadeUpProgram program;

@@ -195,6 +195,7 @@ Result<Trial> run_trial(const TrialOptions& options) {
   timed.warm_up_s = options.warm_up_s;
   timed.measured_s = options.measured_s;
   timed.patience_s = options.patience_s;
+  timed.marks_within_s = options.marks_within_s;
   timed.keep_going = options.keep_going;
   const auto so_far = [&] { return what_was_computed(options.folder); };
   timed.worth_measuring = [&] { return !options.worth_measuring || options.worth_measuring(so_far()); };

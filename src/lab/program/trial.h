@@ -52,6 +52,7 @@ struct TrialOptions {
   uint64_t seed = 1;
   double expected_step_ms = 0;  // 0: not known
   double warm_up_s = 1.5, measured_s = 4, patience_s = 300;
+  double marks_within_s = 300;  // as observe::TimedRunOptions
   std::function<bool()> keep_going;
   // Asked when the compared steps are over; false: the program is ended, and nothing more is measured.
   std::function<bool(const Trial&)> worth_measuring;

@@ -85,7 +85,8 @@ class StepTimer {
       read();
       if (done()) return true;
       stopped_ = options_.keep_going && !options_.keep_going();
-      if (stopped_ || program_.exit_status() || since(start_ns_) > options_.patience_s) return false;
+      if (stopped_ || program_.exit_status() || since(start_ns_) > options_.patience_s || is_unmarked())
+        return false;
       program_.wait(kLookEvery_s);
     }
   }
@@ -93,6 +94,10 @@ class StepTimer {
   void read() {
     tail_.read([this](const SegmentRecord& record) { watch_.see(record); });
     if (!program_.exit_status()) last_look_ns_ = now_ns();
+  }
+
+  bool is_unmarked() {
+    return unmarked_ = since(start_ns_) > options_.marks_within_s && !watch_.by_marks(last_look_ns_).known();
   }
 
   bool is_warm() const {
@@ -141,7 +146,8 @@ class StepTimer {
     const std::string steps = rhythm.steps > 0 ? fmt::format("after {} steps", std::llround(rhythm.steps + 1))
                                                : std::string("before it had marked two steps");
     if (result.exit_status) return fmt::format("it ended {} with exit status {}", steps, *result.exit_status);
-    return fmt::format("{:.0f} s were not enough: ended {}", options_.patience_s, steps);
+    return fmt::format("hone ended it after {:.0f} s, {}",
+                       unmarked_ ? options_.marks_within_s : options_.patience_s, steps);
   }
 
   const TimedRunOptions& options_;
@@ -150,7 +156,7 @@ class StepTimer {
   StepWatch watch_;
   const int64_t start_ns_ = now_ns();
   int64_t last_look_ns_ = 0, measured_from_ns_ = 0;
-  bool stopped_ = false;
+  bool stopped_ = false, unmarked_ = false;
 };
 
 }  // namespace

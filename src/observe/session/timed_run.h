@@ -25,7 +25,8 @@ struct TimedRunOptions {
   double warm_up_s = 2;   // left out, at least, from the first step on
   double measured_s = 5;  // of steps; longer until there are fewest_steps, less where they take equally long
   int fewest_steps = 12;
-  double patience_s = 300;  // for all of it
+  double patience_s = 300;      // for all of it
+  double marks_within_s = 300;  // two steps must have been marked; measured or not
   // The program times itself: it runs until this says so, and its steps are not looked at.
   std::function<bool()> enough = {};
   std::function<bool()> keep_going = {};  // false: the program is ended at once
