@@ -21,32 +21,12 @@
 #include "core/tensor.h"
 #include "core/testing/scratch_path.h"
 #include "kernels/cpu/pointwise/pointwise.h"
+#include "kernels/cuda/testing/host_cuda.h"
 
 namespace hone::kernels::gpu {
 namespace {
 
 using Op = PointwiseOp;
-
-// What kernels have of CUDA, for the compiler of the host: threads and blocks one after the other.
-constexpr const char* kHostCuda = R"(
-#define HONE_ON_HOST
-#include <cmath>
-#include <cstring>
-using namespace std;
-#define HONE_FUNCTION inline
-#define __global__ static
-#define __launch_bounds__(threads, blocks)
-struct Place { unsigned x; };
-static thread_local Place blockIdx, threadIdx;
-struct HoneAny {
-  const void* address;
-  template <typename T> operator T*() const { return (T*)address; }
-};
-static inline float hone_float_of_bits(unsigned x) { float y; memcpy(&y, &x, 4); return y; }
-static inline unsigned hone_bits_of_float(float x) { unsigned y; memcpy(&y, &x, 4); return y; }
-static inline float hone_from_f16(unsigned short x) { _Float16 y; memcpy(&y, &x, 2); return (float)y; }
-static inline unsigned short hone_to_f16(float x) { const _Float16 y = (_Float16)x; unsigned short z; memcpy(&z, &y, 2); return z; }
-)";
 
 constexpr const char* kAfterPrelude = "HONE_FUNCTION void hone_element(";
 
@@ -223,8 +203,7 @@ Tensor test_values(DType type, int64_t count, unsigned seed) {
 class OnTheHost {
  public:
   explicit OnTheHost(const std::vector<TestProgram>& tests) {
-    std::filesystem::create_directories(folder_);
-    std::string text = kHostCuda;
+    std::string text = std::string(testing::kHostCuda) + testing::kHostAnyPointer;
     bool first = true;
     for (std::size_t i = 0; i < tests.size(); ++i) {
       const auto kernel = generate_pointwise(tests[i].program);
@@ -237,14 +216,7 @@ class OnTheHost {
       for (std::size_t at; (at = source.find("extern \"C\" ")) != std::string::npos;) source.erase(at, 11);
       text += fmt::format("namespace program_{} {{\n{}\n}}\n", i, source) + caller(i, tests[i].program);
     }
-    const std::string source = (folder_ / "kernels.cpp").string(),
-                      library = (folder_ / "kernels.so").string();
-    if (!write_file(source, text).ok()) throw std::logic_error("no file");
-    const std::string command =
-        fmt::format("c++ -std=c++17 -O0 -w -ffp-contract=off -shared -fPIC -o {} {} 2>&1", library, source);
-    if (std::system(command.c_str()) != 0) throw std::logic_error(command);
-    library_ = ::dlopen(library.c_str(), RTLD_NOW);
-    if (library_ == nullptr) throw std::logic_error(::dlerror());
+    library_ = testing::compiled_on_host(text, folder_, "-O0");
   }
   ~OnTheHost() {
     ::dlclose(library_);

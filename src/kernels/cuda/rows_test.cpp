@@ -17,28 +17,17 @@
 #include "core/file.h"
 #include "core/tensor.h"
 #include "core/testing/scratch_path.h"
+#include "kernels/cuda/testing/host_cuda.h"
 
 namespace hone::kernels::gpu {
 namespace {
 
+// A team of threads for a block, and reductions by barriers.
 constexpr const char* kHostRows = R"(
-#define HONE_ON_HOST
 #include <barrier>
-#include <cmath>
-#include <cstring>
 #include <memory>
 #include <thread>
 #include <vector>
-using namespace std;
-#define HONE_FUNCTION inline
-#define __global__
-#define __launch_bounds__(threads, blocks)
-struct Place { unsigned x, y; };
-static thread_local Place blockIdx, threadIdx, blockDim;
-static inline float hone_float_of_bits(unsigned x) { float y; memcpy(&y, &x, 4); return y; }
-static inline unsigned hone_bits_of_float(float x) { unsigned y; memcpy(&y, &x, 4); return y; }
-static inline float hone_from_f16(unsigned short x) { _Float16 y; memcpy(&y, &x, 2); return (float)y; }
-static inline unsigned short hone_to_f16(float x) { const _Float16 y = (_Float16)x; unsigned short z; memcpy(&z, &y, 2); return z; }
 static unique_ptr<barrier<>> hone_barriers[8];
 static float hone_parts[8][1024];
 template <typename Combine> inline float hone_over_row(float x, Combine combine) {
@@ -133,7 +122,7 @@ std::vector<double> defined_row(const RowTest& test, const Tensor& x, const Tens
 
 // Each test's kernel in a namespace of its own, with a caller.
 std::string host_source(const std::vector<RowTest>& tests) {
-  std::string text = kHostRows;
+  std::string text = std::string(testing::kHostCuda) + kHostRows;
   for (std::size_t i = 0; i < tests.size(); ++i) {
     const RowKernel kernel = *generate_rows(tests[i].program);
     std::string source = kernel.source.text;
@@ -158,14 +147,7 @@ std::string host_source(const std::vector<RowTest>& tests) {
 TEST(GeneratedRows, AreWhatTheirDefinitionsSay) {
   const std::vector<RowTest> tests = row_tests();
   const std::filesystem::path folder = scratch_path("hone-row-kernels");
-  std::filesystem::create_directories(folder);
-  ASSERT_TRUE(write_file(folder / "rows.cpp", host_source(tests)).ok());
-  const std::string command = fmt::format(
-      "c++ -std=c++20 -O1 -w -ffp-contract=off -shared -fPIC -pthread -o {0}/rows.so {0}/rows.cpp 2>&1",
-      folder.string());
-  ASSERT_EQ(std::system(command.c_str()), 0);
-  void* const library = ::dlopen((folder / "rows.so").c_str(), RTLD_NOW);
-  ASSERT_NE(library, nullptr) << ::dlerror();
+  void* const library = testing::compiled_on_host(host_source(tests), folder, "-O1 -pthread");
   for (std::size_t i = 0; i < tests.size(); ++i) {
     const RowTest& test = tests[i];
     const int64_t count = test.rows * test.program.columns;

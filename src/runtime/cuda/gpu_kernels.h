@@ -19,6 +19,14 @@ struct GpuKernels {
   std::shared_ptr<const cuda::BlasLt> products;  // null: none
 };
 
+// A kernel of hone's own, compiled or taken from the cache, in the device's context.
+struct LoadedKernel {
+  cuda::Module module;
+  cuda::FunctionHandle function = nullptr;
+};
+Result<LoadedKernel> load_kernel(const GpuKernels& kernels, const cuda::KernelSource& source,
+                                 const char* entry);
+
 void lower_pointwise(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_rows(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_product(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);

@@ -24,8 +24,7 @@ class GpuPointwise : public Kernel {
     int64_t elements = 0, elements_a_block = 1;
   };
 
-  GpuPointwise(Traits traits, cuda::Module module, cuda::FunctionHandle function)
-      : traits_(std::move(traits)), module_(std::move(module)), function_(function) {
+  GpuPointwise(Traits traits, LoadedKernel loaded) : traits_(std::move(traits)), loaded_(std::move(loaded)) {
     shape_.grid[0] =
         static_cast<unsigned>((traits_.elements + traits_.elements_a_block - 1) / traits_.elements_a_block);
     shape_.block[0] = kernels::gpu::kPointwiseBlock;
@@ -51,14 +50,13 @@ class GpuPointwise : public Kernel {
     }
     int64_t elements = traits_.elements;
     parameters[count++] = &elements;
-    return static_cast<CudaQueue&>(queue).launch(function_, shape_, std::span(parameters).first(count),
+    return static_cast<CudaQueue&>(queue).launch(loaded_.function, shape_, std::span(parameters).first(count),
                                                  kernels::gpu::kPointwiseEntry);
   }
 
  private:
   Traits traits_;
-  cuda::Module module_;
-  cuda::FunctionHandle function_;
+  LoadedKernel loaded_;
   cuda::LaunchShape shape_;
 };
 
@@ -90,11 +88,8 @@ void lower_pointwise(const LowerContext& context, const GpuKernels& kernels, std
   found.push_back(
       {.name = "hone pointwise",
        .make = [kernels, traits, source = std::move(generated->source)]() -> Result<std::unique_ptr<Kernel>> {
-         HONE_ASSIGN(const auto compiled, kernels.cache->get(source));
-         HONE_ASSIGN(cuda::Module module, cuda::load_module(kernels.device->context(), compiled->image));
-         HONE_ASSIGN(const cuda::FunctionHandle function,
-                     cuda::find_function(module, kernels::gpu::kPointwiseEntry));
-         return std::unique_ptr<Kernel>(std::make_unique<GpuPointwise>(traits, std::move(module), function));
+         HONE_ASSIGN(LoadedKernel loaded, load_kernel(kernels, source, kernels::gpu::kPointwiseEntry));
+         return std::unique_ptr<Kernel>(std::make_unique<GpuPointwise>(traits, std::move(loaded)));
        }});
 }
 

@@ -17,8 +17,7 @@ struct GpuRowsTraits {
 
 class GpuRows : public Kernel {
  public:
-  GpuRows(const GpuRowsTraits& traits, cuda::Module module, cuda::FunctionHandle function)
-      : traits_(traits), module_(std::move(module)), function_(function) {}
+  GpuRows(const GpuRowsTraits& traits, LoadedKernel loaded) : traits_(traits), loaded_(std::move(loaded)) {}
 
   std::string implementation() const override { return "hone rows (CUDA)"; }
   // A thread reads all that it writes before it writes, and nobody else's.
@@ -33,14 +32,13 @@ class GpuRows : public Kernel {
     }
     int64_t rows = traits_.rows;
     parameters[count++] = &rows;
-    return static_cast<CudaQueue&>(queue).launch(function_, traits_.shape, std::span(parameters).first(count),
-                                                 kernels::gpu::kRowEntry);
+    return static_cast<CudaQueue&>(queue).launch(loaded_.function, traits_.shape,
+                                                 std::span(parameters).first(count), kernels::gpu::kRowEntry);
   }
 
  private:
   GpuRowsTraits traits_;
-  cuda::Module module_;
-  cuda::FunctionHandle function_;
+  LoadedKernel loaded_;
 };
 
 // What the node asks for; nullopt where it is no row function of the last axes.
@@ -90,11 +88,8 @@ void lower_rows(const LowerContext& context, const GpuKernels& kernels, std::vec
   found.push_back(
       {.name = "hone rows",
        .make = [kernels, traits, source = std::move(generated->source)]() -> Result<std::unique_ptr<Kernel>> {
-         HONE_ASSIGN(const auto compiled, kernels.cache->get(source));
-         HONE_ASSIGN(cuda::Module module, cuda::load_module(kernels.device->context(), compiled->image));
-         HONE_ASSIGN(const cuda::FunctionHandle function,
-                     cuda::find_function(module, kernels::gpu::kRowEntry));
-         return std::unique_ptr<Kernel>(std::make_unique<GpuRows>(traits, std::move(module), function));
+         HONE_ASSIGN(LoadedKernel loaded, load_kernel(kernels, source, kernels::gpu::kRowEntry));
+         return std::unique_ptr<Kernel>(std::make_unique<GpuRows>(traits, std::move(loaded)));
        }});
 }
 
