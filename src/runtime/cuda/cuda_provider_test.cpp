@@ -95,5 +95,42 @@ TEST(CudaProviderMemory, ThatIsNotThereIsSaidWithWhatThePlanNeeds) {
   EXPECT_THAT(plan.error().message, HasSubstr("takes 128 GiB, more than the memory of cuda:0 (80.0 GiB)"));
 }
 
+// A kernel that fails leaves the context lost: whoever waits is told the call, the GPU and what to do.
+TEST_F(RealNvrtcProvider, AGpuThatIsLostInMidRunIsAnErrorOfTheRun) {
+  if (provider_ == nullptr) return;
+  auto plan = Plan::compile(pointwise_and_product(), *provider_);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const cuda::testing::Faults faults("lost");
+  const Status status = (*plan)->run();
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.error().message,
+              ::testing::AllOf(HasSubstr("GPU 0 (Fake GPU)"), HasSubstr("CUDA_ERROR_LAUNCH_FAILED"),
+                               HasSubstr("compute-sanitizer")));
+}
+
+// No memory is left: said with what was asked for, before anything has run.
+TEST(CudaProviderMemory, ThatOthersHaveTakenIsSaidWhenThePlanIsMade) {
+  const auto provider = testing::provider_named(testing::kCudaWithoutGpu);
+  const cuda::testing::Faults faults("full");
+  const auto plan = Plan::compile(pointwise_and_product(), *provider);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_THAT(plan.error().message, HasSubstr("page-locked memory"));
+}
+
+// What a plan holds of the device is given back with it, also when the provider is gone before.
+TEST(CudaProviderMemory, IsGivenBackWithThePlan) {
+  const int live = cuda::testing::live_handles(), contexts = cuda::testing::live_contexts();
+  {
+    auto provider = testing::provider_named(testing::kCudaWithProducts);
+    auto plan = Plan::compile(pointwise_and_product(), *provider);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    provider.reset();
+    ASSERT_TRUE((*plan)->run().ok());
+    EXPECT_GT(cuda::testing::live_handles(), live);
+  }
+  EXPECT_EQ(cuda::testing::live_handles(), live);
+  EXPECT_EQ(cuda::testing::live_contexts(), contexts);
+}
+
 }  // namespace
 }  // namespace hone::runtime
