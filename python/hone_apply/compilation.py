@@ -28,9 +28,7 @@ class Compile:
             module._compiled_call_impl = before  # nothing is compiled before it is called
         arguments = "" if self.MODE is None else 'mode="%s"' % self.MODE
         line = "{model}.compile(%s)" % arguments
-        edit = edits.is_in_users_code(frame) and edits.before_loop(frame, line) or None
-        log.applied(self.NAME, "%s is compiled%s" % (type(module).__name__, "" if edit else edits.to_write_once(frame, line)), edit,
-                    **seeds.draws_otherwise(self.torch, module))
+        log.applied(self.NAME, "%s is compiled" % type(module).__name__, edits.before_loop(frame, line), **seeds.draws_otherwise(self.torch, module))
 
     def switch(self, on):
         """What has been compiled is kept: it is called or not."""

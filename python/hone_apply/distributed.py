@@ -23,11 +23,9 @@ class Buckets:
                 return original(parallel, *args, **kwargs)
             original(parallel, *args, **dict(kwargs, gradient_as_bucket_view=True, bucket_cap_mb=self.MEGABYTES))
             frame = edits.caller()
-            users = edits.is_in_users_code(frame)
-            value = "True, bucket_cap_mb=%d" % self.MEGABYTES
             log.applied(self.NAME, "gradients are reduced in place, in buckets of %d MB" % self.MEGABYTES,
-                        log.guarded(self.NAME, edits.keyword_in_call, frame, "gradient_as_bucket_view", value,
-                                    "DistributedDataParallel")
-                        if users else None)
+                        log.guarded(self.NAME, edits.keywords_in_call, frame,
+                                    {"gradient_as_bucket_view": "True", "bucket_cap_mb": str(self.MEGABYTES)},
+                                    "DistributedDataParallel", kwargs))
 
         cls.__init__ = __init__

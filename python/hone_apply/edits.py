@@ -1,7 +1,8 @@
 """What a person would write into the program to have a change: texts to insert into its source.
 
 An edit is a dictionary: {"file": path, "insertions": [{"line", "column", "text"}]}, lines from 1 and columns from 0 as they are
-in the file; column -1: the text is a line of its own before that line.
+in the file; column -1: the text is a line of its own before that line; "removed": as many characters from there it stands for.
+Where there is none, it is said ByHand.
 """
 import ast
 import functools
@@ -43,32 +44,76 @@ def is_users(filename):
     return not path.startswith(_LIBRARIES) and "/site-packages/" not in path and "/dist-packages/" not in path
 
 
-def keyword_in_call(frame, keyword, value, called=None):
-    """keyword=value as one more argument of the call that `frame` is in; None where the call has that argument. `called`: the name
-    of what is called there, where Python does not know the place (before 3.11)."""
-    call = _call_at(frame, called)
-    if call is None or any(each.arg == keyword for each in call.keywords):
-        return None
-    text = "%s=%s" % (keyword, value)
-    arguments = call.args + [each.value for each in call.keywords]
-    if not arguments:
-        return _edit(frame, [_insertion(call.end_lineno, _column(frame, call.end_lineno, call.end_col_offset) - 1,
-                                        text + ", ")])  # another keyword may come here
-    last = max(arguments, key=lambda each: (each.end_lineno, each.end_col_offset))
-    if isinstance(last, ast.GeneratorExp):
-        return None  # may be without brackets of its own
-    return _edit(frame, [_insertion(last.end_lineno, _column(frame, last.end_lineno, last.end_col_offset), ", " + text)])
+class ByHand:
+    """What a person would write, in words, and why that is no edit."""
+
+    def __init__(self, write, why):
+        self.write, self.why = write, why
+
+    def __str__(self):
+        return "write %s; no patch does: %s" % (self.write, self.why)
 
 
-def times_argument(frame, keyword, position, factor, called=None):
-    """The argument of the call that `frame` is in, times `factor`."""
+def keywords_in_call(frame, values, called, given=None, positions=None):
+    """The call that `frame` is in with these keyword arguments, {name: text}, in place of what it gives for them already. `called`: the
+    name of what is called there; `given`: names of all that the call got, where that is known; `positions`: those of arguments that
+    may stand without their names."""
+    def by_hand(why):
+        return ByHand("%s in the call of %s%s" % (", ".join("%s=%s" % each for each in values.items()), called, _where(frame)), why)
+
+    if not is_in_users_code(frame):
+        return by_hand("the call stands in a library")
     call = _call_at(frame, called)
     if call is None:
+        return by_hand("which call of that line it is could not be told")
+    unpacked = any(each.arg is None for each in call.keywords)
+    replaced, added = [], []
+    for name, value in values.items():
+        old = _argument(call, name, (positions or {}).get(name))
+        if old is None and unpacked and (given is None or name in given):
+            return by_hand("the call takes its arguments from a dictionary (**)")
+        if old is not None and old.lineno != old.end_lineno:
+            return by_hand("%s takes several lines there" % name)
+        if old is None:
+            added.append("%s=%s" % (name, value))
+        else:
+            first, end = (_column(frame, old.lineno, each) for each in (old.col_offset, old.end_col_offset))
+            replaced.append(_insertion(old.lineno, first, value, end - first))
+    arguments = call.args + [each.value for each in call.keywords]
+    if not added:
+        return _edit(frame, replaced)
+    if not arguments:
+        return _edit(frame, [_insertion(call.end_lineno, _column(frame, call.end_lineno, call.end_col_offset) - 1,
+                                        ", ".join(added) + ", ")])  # another keyword may come here
+    last = max(arguments, key=lambda each: (each.end_lineno, each.end_col_offset))
+    if isinstance(last, ast.GeneratorExp):
+        return by_hand("its last argument is a generator that may have no brackets of its own")
+    end = _column(frame, last.end_lineno, last.end_col_offset)
+    return _edit(frame, replaced + [_insertion(last.end_lineno, end, "".join(", " + each for each in added))])
+
+
+def _argument(call, name, position):
+    """The value that a call gives for an argument; None: it gives none that is seen."""
+    for each in call.keywords:
+        if each.arg == name:
+            return each.value
+    if position is None or position >= len(call.args) or any(isinstance(each, ast.Starred) for each in call.args[:position + 1]):
         return None
-    given = [each.value for each in call.keywords if each.arg == keyword] + call.args[position:position + 1]
-    if not given or any(isinstance(each, ast.Starred) for each in call.args[:position + 1]):
-        return None
-    value = given[0]
+    return call.args[position]
+
+
+def _where(frame):
+    return " (%s:%d)" % (frame.f_code.co_filename, frame.f_lineno) if is_in_users_code(frame) else ""
+
+
+def times_argument(frame, keyword, position, factor, called):
+    """The argument of the call that `frame` is in, times `factor`."""
+    by_hand = ByHand("%s %d times as large in the call of %s%s" % (keyword, factor, called, _where(frame)),
+                     "where it is given could not be told")
+    call = _call_at(frame, called) if is_in_users_code(frame) else None
+    value = call and _argument(call, keyword, position)
+    if value is None:
+        return by_hand
     first, last = ("", "") if isinstance(value, (ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else ("(", ")")
     insertions = [_insertion(value.lineno, _column(frame, value.lineno, value.col_offset), first)] if first else []
     return _edit(frame, insertions + [_insertion(value.end_lineno, _column(frame, value.end_lineno, value.end_col_offset),
@@ -76,34 +121,31 @@ def times_argument(frame, keyword, position, factor, called=None):
 
 
 def before_loop(frame, text):
-    """Lines before the outermost loop that the call at `frame` is in, or before its statement in a program without one. None in a function
-    without one: somebody else calls it in a loop, and lines there would run in every step. `text` holds {model}: what is called there."""
-    call = _call_at(frame)
+    """Lines before the outermost loop that the call at `frame` is in, or before its statement in a program without one. By hand in a
+    function without one: somebody else calls it in a loop, and lines there would run in every step. `text` holds {model}: what is
+    called there."""
+    call = _call_at(frame) if is_in_users_code(frame) else None
+    if call is None:
+        return ByHand(text.format(model="model") + " once, where the model is made", "where the model is called could not be told")
     tree = _tree(frame)
-    if call is None or tree is None:
-        return None
     place = _outermost(tree, call, (ast.For, ast.While, ast.AsyncFor))
     if place is None and frame.f_code.co_name == "<module>":
         place = _outermost(tree, call, (ast.stmt,), last=True)
-    if place is None:
-        return None
-    margin = " " * place.col_offset
     model = ast.unparse(call.func)
+    if place is None:
+        return ByHand(text.format(model=model) + " once, where it is made",
+                      "it is called in a function%s whose lines run in every step" % _where(frame))
+    margin = " " * place.col_offset
     return _edit(frame, [_own_line(place.lineno, margin + each) for each in text.format(model=model).split("\n")])
-
-
-def to_write_once(frame, text):
-    """In words, where no place for it is known: " (...)"."""
-    call = _call_at(frame) if is_in_users_code(frame) else None
-    return "" if call is None else "; write once, where it is made: %s" % text.format(model=ast.unparse(call.func))
 
 
 def around(frame, last_frame, head):
     """`head` (a with statement's) around the statements from that of `frame` to the last before that of `last_frame` that makes
     something which it uses, where both stand in one block."""
-    tree = _tree(frame)
+    by_hand = ByHand("`%s` around the model's call and the loss" % head, "they do not stand in one block of the program's own files")
+    tree = frame and _tree(frame)
     if tree is None or last_frame is None or last_frame.f_code is not frame.f_code:
-        return None
+        return by_hand
     for node in ast.walk(tree):
         for block in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
             if not isinstance(block, list):
@@ -117,7 +159,7 @@ def around(frame, last_frame, head):
             indented = [_insertion(line, 0, "    ") for line in range(first.lineno, last.end_lineno + 1)
                         if line not in within_text and linecache.getline(frame.f_code.co_filename, line).strip()]
             return _edit(frame, [_own_line(first.lineno, " " * first.col_offset + head)] + indented)
-    return None
+    return by_hand
 
 
 def _until_last_used(statements, user):
@@ -143,16 +185,14 @@ def _lines_within_text(statements):
 def after_import(module, text):
     """Lines after the main program's import of `module`."""
     path = getattr(sys.modules.get("__main__"), "__file__", None)
-    if path is None:
-        return None
-    tree = _parsed(path)
+    tree = _parsed(path) if path is not None else None
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
             if any(name and name.split(".")[0] == module for name in names):
                 last = _last_import(tree)
                 return {"file": path, "insertions": [_own_line(last.end_lineno + 1, each) for each in text.split("\n")]}
-    return None
+    return ByHand("`%s` at the start of the program" % text.replace("\n", "; "), "its main file does not import %s" % module)
 
 
 def _last_import(tree):
@@ -177,8 +217,8 @@ def _edit(frame, insertions):
     return {"file": frame.f_code.co_filename, "insertions": insertions}
 
 
-def _insertion(line, column, text):
-    return {"line": line, "column": column, "text": text}
+def _insertion(line, column, text, removed=0):
+    return {"line": line, "column": column, "text": text, **({"removed": removed} if removed else {})}
 
 
 def _own_line(line, text):

@@ -72,9 +72,8 @@ class LargerBatch:
             else:
                 original(loader, dataset, **dict(kwargs, batch_size=larger))
             frame = edits.caller()
-            edit = edits.is_in_users_code(frame) and log.guarded(self.NAME, edits.times_argument, frame, "batch_size", 1,
-                                                                 self.FACTOR, "DataLoader")
-            log.applied(self.NAME, "batches of %d samples instead of %d" % (larger, size), edit or None, self.FACTOR)
+            edit = log.guarded(self.NAME, edits.times_argument, frame, "batch_size", 1, self.FACTOR, "DataLoader")
+            log.applied(self.NAME, "batches of %d samples instead of %d" % (larger, size), edit, self.FACTOR)
 
         cls.__init__ = __init__
 
@@ -92,9 +91,14 @@ class LargerBatch:
         return size
 
 
+# What may stand without its name after the data set.
+_IN_ORDER = ("batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last", "timeout",
+             "worker_init_fn", "multiprocessing_context", "generator")
+
+
 def _given(args, kwargs):
-    """What a loader is asked for, by name, of what may stand without one."""
-    return dict(zip(("batch_size", "shuffle", "sampler", "batch_sampler"), args), **kwargs)
+    """What a loader is asked for, by name."""
+    return dict(zip(_IN_ORDER, args), **kwargs)
 
 
 def _processes(count):
@@ -108,17 +112,15 @@ def _wrap_loader(module, name, changed):
 
     @functools.wraps(original)
     def __init__(loader, dataset, *args, **kwargs):
-        change = log.guarded(name, changed, module, dataset, kwargs)
+        given = _given(args, kwargs)
+        change = log.guarded(name, changed, module, dataset, given)
         if change is None:
             return original(loader, dataset, *args, **kwargs)
         arguments, text, value = change
-        original(loader, dataset, *args, **dict(kwargs, **arguments))
-        frame = edits.caller()
-        edit = None
-        if edits.is_in_users_code(frame):
-            first, *others = arguments.items()
-            more = "".join(", %s=%r" % other for other in others)
-            edit = log.guarded(name, edits.keyword_in_call, frame, first[0], repr(first[1]) + more, "DataLoader")
+        original(loader, dataset, **dict(given, **arguments))
+        positions = {each: at + 1 for at, each in enumerate(_IN_ORDER)}
+        edit = log.guarded(name, edits.keywords_in_call, edits.caller(), {each: repr(of) for each, of in arguments.items()},
+                           "DataLoader", given, positions)
         log.applied(name, text, edit, value)
 
     cls.__init__ = __init__
@@ -149,15 +151,14 @@ class NonBlocking:
                 if self.on:
                     kwargs["non_blocking"] = True
                 if not log.is_applied(self.NAME):
-                    self.tell(edits.caller())
+                    self.tell(edits.caller(), name)
             return original(tensor, *args, **kwargs)
 
         setattr(torch.Tensor, name, method)
 
-    def tell(self, frame):
-        users = edits.is_in_users_code(frame)
+    def tell(self, frame, name):
         log.applied(self.NAME, "the host goes on while batches are copied to the device",
-                    log.guarded(self.NAME, edits.keyword_in_call, frame, "non_blocking", "True") if users else None)
+                    log.guarded(self.NAME, edits.keywords_in_call, frame, {"non_blocking": "True"}, name, ()))
 
 
 def _to_device(torch, name, args, kwargs):

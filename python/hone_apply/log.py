@@ -50,10 +50,12 @@ def _once(change, status, text, **more):
 
 
 def applied(change, text, where=None, value=None, **more):
-    """It is in force from here on. `where`: an Edit of edits.py, as a dictionary: what a person would write, unless a trainer has an
-    argument for it; `value`: of that argument. `more`: what else the log says of it."""
-    from . import trainers
+    """It is in force from here on. `where`: an edit of edits.py, or what it says ByHand: what a person would write, unless a trainer has
+    an argument for it; `value`: of that argument. `more`: what else the log says of it."""
+    from . import edits, trainers
     where = guarded(change, trainers.edit_for, change, value) or where
+    if isinstance(where, edits.ByHand):
+        return _once(change, "applied", "%s; %s" % (text, where), **more)
     _once(change, "applied", text, **({"edit": where} if where else {}), **more)
 
 

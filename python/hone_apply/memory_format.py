@@ -33,10 +33,7 @@ class ChannelsLast:
         if self.on:
             module.to(memory_format=last)
         line = "{model} = {model}.to(memory_format=torch.channels_last)"
-        edit = edits.is_in_users_code(frame) and edits.before_loop(frame, line) or None
-        log.applied(self.NAME, "convolutions keep the channels of a position together%s" % (
-            "" if edit else edits.to_write_once(frame, line)), edit,
-                    **seeds.draws_otherwise(self.torch, module))
+        log.applied(self.NAME, "convolutions keep the channels of a position together", edits.before_loop(frame, line), **seeds.draws_otherwise(self.torch, module))
 
     def switch(self, on):
         """The optimizer's moments go with their parameters: it would be slow if they lay in different orders."""

@@ -30,7 +30,7 @@ class Fused:
         def __init__(optimizer, *args, **kwargs):
             if type(optimizer) is not cls:
                 return original(optimizer, *args, **kwargs)
-            if kwargs.get("fused") is not None:
+            if kwargs.get("fused"):
                 log.refused(self.NAME, "%s is made with fused=%s already" % (cls.__name__, kwargs["fused"]))
                 return original(optimizer, *args, **kwargs)
             if any(kwargs.get(name) for name in ("foreach", "differentiable", "capturable")):
@@ -46,10 +46,8 @@ class Fused:
             self.made.add(optimizer)
             if not self.on:
                 _fuse(optimizer, False)
-            frame = edits.caller()
-            users = edits.is_in_users_code(frame)
             log.applied(self.NAME, "%s updates all parameters in one kernel" % cls.__name__,
-                        log.guarded(self.NAME, edits.keyword_in_call, frame, "fused", "True", cls.__name__) if users else None)
+                        log.guarded(self.NAME, edits.keywords_in_call, edits.caller(), {"fused": "True"}, cls.__name__, kwargs))
 
         cls.__init__ = __init__
 
@@ -75,6 +73,9 @@ class SetToNone:
     NAME = "set_to_none"
     on = True
 
+    def __init__(self):
+        self.seen = set()  # calls of the program
+
     def hooks(self):
         return {"torch": self.of_torch}
 
@@ -91,7 +92,15 @@ class SetToNone:
         @functools.wraps(original)
         def zero_grad(self_, set_to_none=True):
             if not set_to_none:
-                log.applied(self.NAME, "gradients are dropped instead of filled with zeros")
+                self.tell(edits.caller())
             return original(self_, set_to_none=set_to_none or self.on)
 
         cls.zero_grad = zero_grad
+
+    def tell(self, frame):
+        place = frame.f_code, frame.f_lasti
+        if place not in self.seen:
+            self.seen.add(place)
+            log.applied(self.NAME, "gradients are dropped instead of filled with zeros",
+                        log.guarded(self.NAME, edits.keywords_in_call, frame, {"set_to_none": "True"}, "zero_grad", None,
+                                    {"set_to_none": 0}))

@@ -115,7 +115,7 @@ class AutocastBf16:
             return
         text = "the forward pass and the loss compute products in bf16"
         head = 'with torch.autocast("%s", dtype=torch.bfloat16):' % self.device
-        log.applied(self.NAME, text, self.called_at and self.called_at.around(edits.users_frame(frame), head), **self.draws)
+        log.applied(self.NAME, text, edits.around(self.called_at, edits.users_frame(frame), head), **self.draws)
 
 
 class _Place:
@@ -123,9 +123,6 @@ class _Place:
 
     def __init__(self, frame):
         self.f_code, self.f_lineno, self.f_lasti = frame.f_code, frame.f_lineno, frame.f_lasti
-
-    def around(self, last, head):
-        return edits.around(self, last, head)
 
 
 def own_functions(torch):

@@ -38,13 +38,13 @@ ARGUMENTS = {
 
 
 def edit_for(change, value=None):
-    """The edit of the trainer's arguments that has this change; None: no trainer is in use, or it has no such argument."""
+    """The edit of the trainer's arguments that has this change (or ByHand of edits.py); None: no trainer is in use, or it has no such argument."""
     for library, place in _made_at.items():
         argument, fixed = ARGUMENTS[library].get(change, (None, None))
         if change == "larger_batch" and argument is not None:
             return edits.times_argument(place, argument, _NEVER_BY_PLACE, value, _CALLED[library])
         if argument is not None and (fixed or value) is not None:
-            return edits.keyword_in_call(place, argument, fixed or value, _CALLED[library])
+            return edits.keywords_in_call(place, {argument: fixed or value}, _CALLED[library])
     return None
 
 

@@ -86,8 +86,12 @@ TEST(ProgramForms, ShowTheLinesOfWhatIsOfferedApart) {
 TEST(ProgramForms, SayInWordsWhatIsToBeWrittenWhereNoPlaceIsKnown) {
   analyze::ProgramReport report = fabricate::program_report();
   report.changes[0].diff.clear();
-  report.changes[0].did = "it is compiled; write once, where it is made: self.net.compile()";
-  EXPECT_THAT(program_terminal(report, {}), HasSubstr("self.net.compile()"));
+  report.changes[0].did = "it is compiled; write self.net.compile() once; no patch does: a library calls it";
+  EXPECT_THAT(program_terminal(report, {200, false}), HasSubstr("nothing is in the patch: it is compiled"));
+  for (const std::string& form : {program_html(report), program_terminal(report, {200, false})}) {
+    EXPECT_THAT(form, HasSubstr("self.net.compile()"));
+    EXPECT_THAT(form, HasSubstr("a library calls it"));
+  }
 }
 
 // Programs read what earlier versions wrote under the same names.

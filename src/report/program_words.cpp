@@ -149,7 +149,7 @@ std::vector<std::string> program_notes(const ProgramReport& report) {
   if (report.interrupted) notes.insert(notes.begin(), "interrupted: what follows was not tried");
   for (const ProgramChange* kept : changes_that(report, ChangeOutcome::kKept))
     if (kept->diff.empty() && !kept->did.empty())
-      notes.push_back(fmt::format("no place is known for lines of {}: {}", kept->title, kept->did));
+      notes.push_back(fmt::format("of {} nothing is in the patch: {}", kept->title, kept->did));
   const std::size_t untried = changes_that(report, ChangeOutcome::kNotTried).size();
   if (untried > 0 && !report.interrupted)
     notes.push_back(fmt::format("{} not tried: the budget of {:.0f} s was spent; --budget gives more",

@@ -70,7 +70,9 @@ class Changes(unittest.TestCase):
             self.assertAlmostEqual(changed, own, delta=0.02)
         edits = [entry["edit"] for entry in log if entry.get("edit")]
         self.assertTrue(all(edit["file"].endswith("program.py") for edit in edits))
-        self.assertEqual(len(edits), 5)  # gradients that are dropped have none
+        self.assertEqual(len(edits), 6)
+        replaced = [each for edit in edits for each in edit["insertions"] if each.get("removed")]
+        self.assertEqual([(each["text"], each["removed"]) for each in replaced], [("True", len("False"))])  # set_to_none
 
     def test_a_change_is_switched_off_and_on_between_blocks_of_steps(self):
         said, log = run(["set_to_none"], 200, switched=["autocast_bf16"], order={"try": "autocast_bf16"})
@@ -98,6 +100,14 @@ class Changes(unittest.TestCase):
         self.assertEqual(status(log, "larger_batch"), ["applied"])
         self.assertEqual(said["batch_size"], 16)
         self.assertEqual([each["text"] for each in log[0]["edit"]["insertions"]], [" * 2"])
+
+    def test_settings_that_the_program_gives_are_replaced(self):
+        said, log = run(["workers", "pin_memory", "fused_optimizer"], program="explicit_program.py")
+        self.assertEqual(said["fused"], True)
+        self.assertGreater(said["workers"], 0)
+        texts = {entry["change"]: [each["text"] for each in entry["edit"]["insertions"]] for entry in log if entry.get("edit")}
+        self.assertEqual(texts["workers"], [str(said["workers"]), ", persistent_workers=True"])
+        self.assertEqual((texts["pin_memory"], texts["fused_optimizer"]), (["True"], ["True"]))
 
     def test_gradients_of_ranks_are_reduced_in_place_and_in_larger_buckets(self):
         said, log = run(["ddp_buckets"], program="distributed_program.py")

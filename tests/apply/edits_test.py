@@ -32,7 +32,8 @@ def with_insertions(path, edit):
         if insertion["column"] < 0:
             lines.insert(at, insertion["text"])
         else:
-            lines[at] = lines[at][:insertion["column"]] + insertion["text"] + lines[at][insertion["column"]:]
+            end = insertion["column"] + insertion.get("removed", 0)
+            lines[at] = lines[at][:insertion["column"]] + insertion["text"] + lines[at][end:]
     return "\n".join(lines)
 
 
@@ -47,7 +48,7 @@ class Edits(unittest.TestCase):
         return with_insertions(path, made[0])
 
     def keyword(self, program):
-        return self.edited(program, lambda frame: edits.keyword_in_call(frame, "fused", "True"))
+        return self.edited(program, lambda frame: edits.keywords_in_call(frame, {"fused": "True"}, "call"))
 
     def test_adds_a_keyword_to_the_call_that_runs(self):
         self.assertEqual(self.keyword("x = (call(1, lr=2), len([]))\n"), "x = (call(1, lr=2, fused=True), len([]))\n")
@@ -79,9 +80,9 @@ class Edits(unittest.TestCase):
     def test_puts_no_line_into_a_function_that_others_call_in_a_loop(self):
         made = []
         run("def step(x):\n    return call(x)\nfor x in range(1):\n    step(x)\n",
-            call=lambda x: made.extend([edits.before_loop(sys._getframe(1), "{model}.compile()"),
-                                        edits.to_write_once(sys._getframe(1), "{model}.compile()")]))
-        self.assertEqual(made, [None, "; write once, where it is made: call.compile()"])
+            call=lambda x: made.append(edits.before_loop(sys._getframe(1), "{model}.compile()")))
+        self.assertEqual(made[0].write, "call.compile() once, where it is made")
+        self.assertIn("lines run in every step", str(made[0]))
 
     def test_puts_a_block_around_the_statements_between_two_calls(self):
         frames = []
@@ -151,7 +152,7 @@ class Edits(unittest.TestCase):
 
     def test_multiplies_an_argument(self):
         def times(program):
-            return self.edited(program, lambda frame: edits.times_argument(frame, "batch_size", 1, 2))
+            return self.edited(program, lambda frame: edits.times_argument(frame, "batch_size", 1, 2, "call"))
 
         self.assertEqual(times("call([], batch_size=32)\n"), "call([], batch_size=32 * 2)\n")
         self.assertEqual(times("call([], 32, True)\n"), "call([], 32 * 2, True)\n")
@@ -172,14 +173,30 @@ class Edits(unittest.TestCase):
                 file.write(program)
             code = Code()
             code.co_filename = file.name
-            made = edits.keyword_in_call(Line(code), "fused", "True", "AdamW")
-            self.assertEqual(made and with_insertions(file.name, made), edit)
+            made = edits.keywords_in_call(Line(code), {"fused": "True"}, "AdamW")
+            self.assertEqual(None if isinstance(made, edits.ByHand) else with_insertions(file.name, made), edit)
 
-    def test_adds_no_keyword_that_is_there(self):
-        made = []
-        run("call(1, fused=False)\n", call=lambda *args, **kwargs: made.append(
-            edits.keyword_in_call(sys._getframe(1), "fused", "True")))
-        self.assertEqual(made, [None])
+    def test_replaces_an_argument_that_is_there(self):
+        self.assertEqual(self.keyword("call(1, fused=False)\n"), "call(1, fused=True)\n")
+        self.assertEqual(self.keyword('call("ä", fused=not 1, lr=2)\n'), 'call("ä", fused=True, lr=2)\n')
+
+        def workers(program):
+            values = {"num_workers": "8", "persistent_workers": "True"}
+            return self.edited(program, lambda frame: edits.keywords_in_call(frame, values, "call", (), {"num_workers": 2}))
+
+        self.assertEqual(workers("call([], num_workers=0)\n"), "call([], num_workers=8, persistent_workers=True)\n")
+        self.assertEqual(workers("call([], num_workers=0, x=1)\n"), "call([], num_workers=8, x=1, persistent_workers=True)\n")
+        self.assertEqual(workers("call([], 32, 0)\n"), "call([], 32, 8, persistent_workers=True)\n")
+        self.assertEqual(workers("call([], persistent_workers=False)\n"), "call([], persistent_workers=True, num_workers=8)\n")
+        self.assertEqual(workers("call([], **{'x': 1})\n"), "call([], **{'x': 1}, num_workers=8, persistent_workers=True)\n")
+
+    def test_says_in_words_what_to_write_and_why_it_is_no_edit(self):
+        for program, why in (("call(**{'fused': False})\n", "from a dictionary"), ("call(1, fused=max(0,\n    0))\n", "several lines")):
+            made = []
+            path = run(program, call=lambda *args, **kwargs: made.append(
+                edits.keywords_in_call(sys._getframe(1), {"fused": "True"}, "call", ("fused",))))
+            self.assertEqual(made[0].write, "fused=True in the call of call (%s:1)" % path)
+            self.assertIn(why, str(made[0]))
 
     def test_has_no_edit_where_the_two_calls_stand_in_different_functions(self):
         frames, made = [], []
@@ -193,7 +210,7 @@ class Edits(unittest.TestCase):
             """
         run(program, call=lambda x: frames.append(sys._getframe(1)),
             last=lambda x: made.append(edits.around(frames[0], sys._getframe(1), "with narrow:")))
-        self.assertEqual(made, [None])
+        self.assertIn("`with narrow:` around the model's call", str(made[0]))
 
     def test_knows_the_users_code_from_libraries(self):
         self.assertFalse(edits.is_users(textwrap.__file__))

@@ -52,7 +52,11 @@ class Trainers(unittest.TestCase):
 
     def test_arguments_that_the_program_gives_are_not_given_twice(self):
         run('TrainingArguments("out", bf16=False)\n', TrainingArguments=self.arguments_class())
-        self.assertIsNone(trainers.edit_for("autocast_bf16"))
+        self.assertEqual(trainers.edit_for("autocast_bf16")["insertions"], [{"line": 1, "column": 30, "text": "True", "removed": 5}])
+
+    def test_arguments_that_come_from_a_dictionary_are_told_in_words(self):
+        run('TrainingArguments("out", **{"bf16": False})\n', TrainingArguments=self.arguments_class())
+        self.assertIn("bf16=True in the call of TrainingArguments", trainers.edit_for("autocast_bf16").write)
 
     def test_changes_are_arguments_of_lightnings_trainer(self):
         module = types.ModuleType("lightning.pytorch.trainer.trainer")

@@ -80,8 +80,7 @@ Section lines_part(const ProgramReport& report) {
   Markup without;
   for (const ProgramChange& change : report.changes)
     if (change.outcome == ChangeOutcome::kKept && change.diff.empty())
-      without +=
-          tag("li", with_code(change.title + ": " + change.did + "; where to write it could not be told"));
+      without += tag("li", with_code(change.title + ": " + change.did));
   if (!without.empty()) content += tag("ul", {{"class", "notes"}}, without);
   for (const ProgramChange& change : report.changes)
     if (change.outcome == ChangeOutcome::kOffered && !change.diff.empty())
@@ -89,7 +88,11 @@ Section lines_part(const ProgramReport& report) {
                      with_code("Offered: " + change.title + ". " + capitalised(change.why) + ".")) +
                  copied(change.diff);
   if (content.empty()) return {};
-  return section("lines", "What to write", "All that was kept, as a patch.", content);
+  return section("lines", "What to write",
+                 without.empty()       ? "All that was kept, as a patch."
+                 : report.diff.empty() ? "What was kept could not be put into a patch: write it by hand."
+                                       : "What was kept, as a patch, and what could not be put into it.",
+                 content);
 }
 
 Section losses_part(const ProgramReport& report) {
