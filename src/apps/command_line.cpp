@@ -226,6 +226,11 @@ Option Option::verbatim() {
   return *this;
 }
 
+Option Option::takes_the_rest() {
+  notes_->rest_is_verbatim = true;
+  return verbatim();
+}
+
 bool Option::given() const { return option_->count() > 0; }
 
 Option Command::positional(const std::string& name, Target to, const std::string& help) {
@@ -279,6 +284,24 @@ Command Program::add(const std::string& name, const std::string& summary, std::f
   return Command(command, &notes_[name]);
 }
 
+// "profile --steps 5 train.py --steps 300" is "profile --steps 5 -- train.py --steps 300", as of every program that starts others.
+void Program::divide_from_program(std::vector<std::string>& words) const {
+  const auto notes = words.empty() ? notes_.end() : notes_.find(words[0]);
+  if (notes == notes_.end() || !notes->second.rest_is_verbatim) return;
+  const CLI::App* command = app_->get_subcommand(words[0]);
+  for (std::size_t at = 1; at < words.size(); ++at) {
+    const std::string& word = words[at];
+    if (word == "--") return;
+    if (word.size() < 2 || word[0] != '-') {
+      words.insert(words.begin() + static_cast<std::ptrdiff_t>(at), "--");
+      return;
+    }
+    const CLI::Option* option = command->get_option_no_throw(word.substr(0, word.find('=')));
+    if (option == nullptr) return;  // a slip of the pen, which is told
+    if (option->get_items_expected_min() > 0 && word.find('=') == std::string::npos) ++at;
+  }
+}
+
 std::optional<int> Program::parse() {
   try {
     std::vector<std::string> words(argv_ + 1, argv_ + argc_);
@@ -287,6 +310,7 @@ std::optional<int> Program::parse() {
     const bool asks = !words.empty() && words.size() <= 2 && words[0] == "help";
     if (asks && (words.size() == 1 || std::find(names.begin(), names.end(), words[1]) != names.end()))
       std::rotate(words.begin(), words.begin() + 1, words.end()), words.back() = "--help";
+    divide_from_program(words);
     std::reverse(words.begin(), words.end());  // as CLI11 takes them
     app_->parse(std::move(words));
   } catch (const CLI::ParseError& error) {

@@ -36,6 +36,7 @@ struct CommandNotes {
   std::map<const CLI::Option*, std::vector<std::string>> offered;  // what shells complete
   std::vector<CLI::Option*> written, read;
   std::set<const CLI::Option*> verbatim;  // words of somebody else's command line
+  bool rest_is_verbatim = false;          // from the first positional on
 };
 
 // Something that a subcommand takes; a handle, whose copies mean the same.
@@ -56,6 +57,8 @@ class Option {
   Option read();
   // Takes words that hone passes on: none of them is the name of a file to it.
   Option verbatim();
+  // The words from the first that is no option on, those that look like options, too: they are of another program.
+  Option takes_the_rest();
   bool given() const;  // after the parsing
 
  private:
@@ -116,6 +119,7 @@ class Program {
   static constexpr int kNoVerdict = 3;  // exit_code of a recording that lacks too much to be judged
 
  private:
+  void divide_from_program(std::vector<std::string>& words) const;
   Status use_standard_streams(CommandNotes& notes) const;
 
   int argc_;

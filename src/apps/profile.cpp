@@ -476,9 +476,10 @@ void add_profile_command(Program& program) {
       [options, &program] { return run_profile(*options, program.command_line, program.exit_code); });
   command
       .positional("PROGRAM", &options->command,
-                  "the program and its arguments, as you would start it; write -- before it")
+                  "the program and its arguments, as you would start it; options after its name are its own, "
+                  "hone's stand before it")
       .required()
-      .verbatim();
+      .takes_the_rest();
   command
       .option("--steps N", &options->steps, "steps to record in all; as many again are timed and left alone")
       .positive()

@@ -185,11 +185,17 @@ TEST_F(ProfileOfAnyProgram, IsNotStartedWhereTheDiskIsFull) {
   EXPECT_TRUE(is_one_line_error(result, {"control"}));
 }
 
-TEST_F(ProfileOfAnyProgram, SaysHowToWriteAProgramsOwnOptions) {
+// As time, nsys and py-spy do: a program's --steps is not taken from it in silence.
+TEST_F(ProfileOfAnyProgram, LeavesAProgramTheOptionsAfterItsName) {
   RunOptions run;
   run.folder = folder.path();
-  EXPECT_TRUE(
-      is_one_line_error(run_hone({"profile", "ls", "-l"}, run), {"'-l'", "write -- before the program"}));
+  const std::vector<std::string> program = {"sh", "-c", "echo \"got $*\"", "sh", "--steps", "300", "--out=x"};
+  for (const std::vector<std::string>& own : {std::vector<std::string>{}, {"--"}}) {
+    std::vector<std::string> words = {"profile", "--out", "run" + std::to_string(own.size()), "--steps=6"};
+    words.insert(words.end(), own.begin(), own.end());
+    words.insert(words.end(), program.begin(), program.end());
+    EXPECT_THAT(run_hone(words, run).out, testing::HasSubstr("got --steps 300 --out=x\n"));
+  }
   EXPECT_TRUE(is_one_line_error(run_hone({"profile", "--step", "3", "ls"}, run), {"did you mean '--steps'"}));
 }
 
