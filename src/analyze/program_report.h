@@ -24,7 +24,8 @@ enum class ChangeOutcome : uint8_t {
 // The step without and with something, measured in turn: in runs of their own, or in blocks of steps of one run.
 struct PairedSteps {
   std::vector<double> before_ms, after_ms;     // one each a pair
-  Estimate speedup{1, 1, 1};                   // before ÷ after
+  Estimate speedup{1, 1, 1};                   // before ÷ after; low and high are of its interval
+  bool has_interval = true;                    // false: of one pair of runs, which has none
   double least_speedup = 1, most_speedup = 1;  // of the pairs
   bool within_one_run = false;
 
@@ -46,6 +47,7 @@ struct ProgramChange {
   std::string because;           // the finding that advises it; empty: none does
   double predicted_gain_ms = 0;  // of the step; 0: none was predicted
   std::string why_not_predicted;
+  // Of the step that the unchanged program takes, made shorter by what was kept before. Its interval is that of `steps`.
   std::optional<Estimate> measured_gain_ms;
   ChangeOutcome outcome = ChangeOutcome::kNotTried;
   std::string why;   // the outcome, in a sentence
@@ -66,10 +68,11 @@ struct ProgramRun {
 
 struct ProgramReport {
   std::vector<std::string> command;
-  Analysis baseline;                   // of the unchanged program, as `hone profile` recorded it
-  std::string baseline_page;           // its own report, relative to this one's folder; empty: there is none
-  Estimate step_ms;                    // of the unchanged program, over all its runs
-  double noise = 0;                    // standard deviation of the step from run to run, as a share
+  Analysis baseline;          // of the unchanged program, as `hone profile` recorded it
+  std::string baseline_page;  // its own report, relative to this one's folder; empty: there is none
+  Estimate step_ms;           // of the unchanged program, over all its runs
+  std::optional<double>
+      noise;  // standard deviation of the step from run to run, as a share; nothing: none ran twice
   std::vector<ProgramChange> changes;  // in the order in which they were tried
   PairedSteps together;                // the unchanged program against all that was kept
   ComparedNumbers numbers;

@@ -94,6 +94,22 @@ TEST(ProgramForms, SayInWordsWhatIsToBeWrittenWhereNoPlaceIsKnown) {
   }
 }
 
+TEST(ProgramForms, TellNoSpreadAndNoIntervalWhereNothingRanTwice) {
+  analyze::ProgramReport report = fabricate::program_report();
+  EXPECT_THAT(program_terminal(report, {200, false}), HasSubstr("vary by 1.2 % (standard deviation)"));
+  report.noise.reset();
+  report.together = fabricate::paired_steps(40, 1.6, 1);
+  report.together.speedup = {1.6, 1.6, 1.6};
+  report.together.has_interval = false;
+  const std::string text = program_terminal(report, {200, false});
+  EXPECT_THAT(text, HasSubstr("none was timed twice, so how far runs of the same vary is not known"));
+  EXPECT_THAT(text, Not(HasSubstr("15.00 to 15.00")));
+  EXPECT_THAT(program_html(report), HasSubstr("1 pair of runs, without an interval"));
+  const auto json = nlohmann::json::parse(program_json(report));
+  EXPECT_TRUE(json["noise"].is_null());
+  EXPECT_TRUE(json["together"]["speedup_interval"].is_null());
+}
+
 // Programs read what earlier versions wrote under the same names.
 TEST(ProgramForms, JsonHoldsTheTimesTheOutcomesAndTheDiff) {
   const auto json = nlohmann::json::parse(program_json(fabricate::program_report()));

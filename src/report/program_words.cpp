@@ -156,8 +156,10 @@ std::vector<std::string> program_notes(const ProgramReport& report) {
                                 counted(static_cast<double>(untried), "change"), report.budget_s));
   if (report.why_nothing.empty() && report.runs > 0)
     notes.push_back(fmt::format(
-        "the program was run {} in {:.0f} s; runs of the same vary by {:.1f} % (standard deviation)",
-        counted(report.runs, "time"), report.seconds, 100 * report.noise));
+        "the program was run {} in {:.0f} s; {}", counted(report.runs, "time"), report.seconds,
+        report.noise
+            ? fmt::format("runs of the same vary by {:.1f} % (standard deviation)", 100 * *report.noise)
+            : "none was timed twice, so how far runs of the same vary is not known"));
   return notes;
 }
 

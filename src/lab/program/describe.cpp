@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "report/program_words.h"
+
 namespace hone::lab {
 namespace {
 
@@ -37,6 +39,7 @@ analyze::PairedSteps steps_of(const PairedRuns& runs, double noise) {
   if (!steps.measured()) return steps;
   const Interval speedup = runs.interval(noise);
   steps.speedup = {speedup.median, speedup.low, speedup.high};
+  steps.has_interval = runs.has_interval();
   steps.least_speedup = runs.least_speedup();
   steps.most_speedup = runs.most_speedup();
   return steps;
@@ -65,14 +68,21 @@ Result<analyze::ProgramChange> change_of(const TriedChange& tried, double noise,
   change.did = tried.text;
   HONE_ASSIGN(change.diff, unified_diff(tried.edits, patched));
   change.steps = steps_of(tried.runs, noise);
-  if (change.steps.measured()) {
-    const double before = median(tried.runs.before_ms);
-    const analyze::Estimate& by = change.steps.speedup;
-    change.measured_gain_ms = {before - before / by.median, before - before / by.low,
-                               before - before / by.high};
-  }
   change.numbers = numbers_of(tried.numbers);
   return change;
+}
+
+// What was measured is a ratio, in blocks or runs whose steps the machine made longer or shorter by then: all ratios are told of one
+// step, the headline's, as what was kept before has left it.
+void tell_gains(analyze::ProgramReport& report) {
+  double standing_ms = report::step_before(report).median;
+  for (analyze::ProgramChange& change : report.changes) {
+    if (!change.steps.measured()) continue;
+    const analyze::Estimate& by = change.steps.speedup;
+    change.measured_gain_ms = {standing_ms - standing_ms / by.median, standing_ms - standing_ms / by.low,
+                               standing_ms - standing_ms / by.high};
+    if (change.outcome == analyze::ChangeOutcome::kKept) standing_ms /= by.median;
+  }
 }
 
 }  // namespace
@@ -87,7 +97,7 @@ Result<analyze::ProgramReport> describe(const ProgramExperiment& experiment, ana
     const auto [low, high] = std::minmax_element(unchanged.begin(), unchanged.end());
     report.step_ms = {median(unchanged), *low, *high};
   }
-  report.noise = experiment.noise;
+  report.noise = experiment.spread;
   std::vector<Edit> all, kept;
   for (const TriedChange& tried : experiment.changes)
     all.insert(all.end(), tried.edits.begin(), tried.edits.end());
@@ -99,6 +109,7 @@ Result<analyze::ProgramReport> describe(const ProgramExperiment& experiment, ana
   }
   HONE_ASSIGN(report.diff, unified_diff(kept, report.patch_folder));
   report.together = steps_of(experiment.together, experiment.noise);
+  tell_gains(report);
   report.numbers = numbers_of(experiment.numbers);
   report.unchanged_losses = experiment.unchanged.losses;
   report.unchanged_again_losses = experiment.again.losses;

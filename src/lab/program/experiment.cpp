@@ -54,6 +54,7 @@ class ProgramLoop {
     result_.unchanged = acceptance_.unchanged;
     result_.again = acceptance_.again;
     result_.noise = noise_.value();
+    result_.spread = noise_.measured();
     result_.seconds = spent();
     return std::move(result_);
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,7 +75,9 @@ struct RunMade {
 
 struct ProgramExperiment {
   std::vector<double> unchanged_ms;  // the step of the unchanged program, a run each
-  double noise = 0;                  // standard deviation of the step from run to run, as a share
+  double noise = 0;                  // that intervals of runs are reckoned with (run_noise.h)
+  std::optional<double>
+      spread;  // standard deviation of the step from run to run, as a share; nothing: none ran twice
   std::vector<TriedChange> changes;
   PairedRuns together;  // the unchanged program against all that was kept
   SameNumbers numbers;

@@ -61,7 +61,9 @@ Interval PairedRuns::interval(double noise, double level) const {
   const std::vector<double> ratios = log_ratios(before_ms, after_ms);
   if (ratios.empty()) return {1, 1, 1, level};
   Interval of_logs{mean_of(ratios), 0, 0, level};
-  if (within_one_run && ratios.size() >= kFewestBlocks) {
+  if (!has_interval()) {
+    of_logs.low = of_logs.high = of_logs.median;
+  } else if (within_one_run) {
     of_logs = signed_rank_interval(ratios, level);
   } else {
     const double error = 2 * noise * std::sqrt(2 / static_cast<double>(ratios.size()));

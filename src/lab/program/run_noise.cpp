@@ -15,14 +15,16 @@ void RunNoise::add(const std::vector<std::string>& changes, double step_ms) {
   logs_[{phase_, changes}].push_back(std::log(step_ms));
 }
 
-double RunNoise::value() const {
+std::optional<double> RunNoise::measured() const {
   double squares = 0, freedom = 0;
   for (const auto& [variant, logs] : logs_) {
     const double mean = std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size());
     for (const double each : logs) squares += (each - mean) * (each - mean);
     freedom += static_cast<double>(logs.size()) - 1;
   }
-  return std::max(kLeastNoise, freedom > 0 ? std::sqrt(squares / freedom) : 0);
+  return freedom > 0 ? std::optional(std::sqrt(squares / freedom)) : std::nullopt;
 }
+
+double RunNoise::value() const { return std::max(kLeastNoise, measured().value_or(0)); }
 
 }  // namespace hone::lab

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,8 +14,9 @@ class RunNoise {
   // What follows is apart in time from what was before: a machine that got slower in between says nothing of the noise.
   void begin_phase() { ++phase_; }
   void add(const std::vector<std::string>& changes, double step_ms);
-  // Standard deviation of the step as a share, pooled over all variants and phases; what runs differ by at least where too few have been
-  // seen.
+  // Standard deviation of the step as a share, pooled over all variants and phases; nothing: no variant ran twice.
+  std::optional<double> measured() const;
+  // What is reckoned with: no less than runs differ by at least.
   double value() const;
 
  private:

@@ -164,9 +164,10 @@ Markup program_hero(const analyze::ProgramReport& report) {
   if (report.together.measured()) {
     const analyze::Estimate after_ms = step_after(report), &speedup = report.together.speedup;
     tiles += tile("step after", fixed_ms(after_ms.median, before), range(after_ms, before));
-    tiles +=
-        tile("speed-up", ratio_text(speedup.median),
-             fmt::format("{:.2f}× to {:.2f}×, {}", speedup.low, speedup.high, pairs_text(report.together)));
+    tiles += tile("speed-up", ratio_text(speedup.median),
+                  report.together.has_interval ? fmt::format("{:.2f}× to {:.2f}×, {}", speedup.low,
+                                                             speedup.high, pairs_text(report.together))
+                                               : pairs_text(report.together) + ", without an interval");
   }
   if (report.baseline.floor_known) tiles += floor_tile(report.baseline, before);
   return hero + tag("div", {{"class", "tiles"}}, tiles);

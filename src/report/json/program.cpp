@@ -11,9 +11,12 @@ using namespace json;
 
 Json program_steps(const analyze::PairedSteps& steps) {
   if (!steps.measured()) return nullptr;
-  return {{"before_ms", steps.before_ms},          {"after_ms", steps.after_ms},
-          {"speedup", steps.speedup.median},       {"least_speedup", steps.least_speedup},
-          {"most_speedup", steps.most_speedup},    {"speedup_interval", json_of(steps.speedup)},
+  return {{"before_ms", steps.before_ms},
+          {"after_ms", steps.after_ms},
+          {"speedup", steps.speedup.median},
+          {"least_speedup", steps.least_speedup},
+          {"most_speedup", steps.most_speedup},
+          {"speedup_interval", steps.has_interval ? json_of(steps.speedup) : Json(nullptr)},
           {"within_one_run", steps.within_one_run}};
 }
 
@@ -67,7 +70,7 @@ std::string program_json(const analyze::ProgramReport& report) {
                {"device", report.baseline.device},
                {"step_ms", measured ? Json(report.step_ms.median) : Json(nullptr)},
                {"step_interval_ms", measured ? json_of(report.step_ms) : Json(nullptr)},
-               {"noise", measured ? Json(report.noise) : Json(nullptr)},
+               {"noise", report.noise ? Json(*report.noise) : Json(nullptr)},
                {"changes", changes},
                {"together", program_steps(report.together)},
                {"numbers", program_numbers(report.numbers)},

@@ -14,7 +14,7 @@ std::string gain_table(std::string_view what, const std::vector<GainLine>& lines
                           Colour::kFaint, style) +
                     "\n";
   for (const GainLine& line : lines) {
-    const std::string interval = line.measured_ms
+    const std::string interval = line.measured_ms && line.measured_ms->low < line.measured_ms->high
                                      ? fmt::format("{} to {}", fixed_number(line.measured_ms->low, step),
                                                    fixed_ms(line.measured_ms->high, step))
                                      : "";
