@@ -150,20 +150,6 @@ std::vector<double> samples_of(const LedgerRow* row, const Analysis& analysis) {
   return row != nullptr ? row->samples_ms : std::vector<double>(analysis.step.samples_ms.size());
 }
 
-// Rows trade time with each other: what of a row is news is a share of the step.
-std::vector<CauseChange> compare_ledgers(const Analysis& a, const Analysis& b) {
-  std::vector<CauseChange> changes;
-  const double least_ms = part_drift(a, b) * std::max(a.step.ms.median, b.step.ms.median);
-  for (Cause cause : all_causes()) {
-    const LedgerRow *before = row_of(a, cause), *after = row_of(b, cause);
-    if (before == nullptr && after == nullptr) continue;
-    CauseChange change{cause, before != nullptr ? before->ms : 0, after != nullptr ? after->ms : 0, {}};
-    change.difference = difference(samples_of(before, a), samples_of(after, b), least_ms);
-    changes.push_back(std::move(change));
-  }
-  return changes;
-}
-
 // What a rule's row of the ledger has where nothing of it was worth a finding.
 double unfound_ms(const Analysis& analysis, const std::string& rule) {
   for (const LedgerRow& row : analysis.ledger)
@@ -461,6 +447,20 @@ void take_back(Comparison& result) {
 }
 
 }  // namespace
+
+// Rows trade time with each other: what of a row is news is a share of the step.
+std::vector<CauseChange> compare_ledgers(const Analysis& a, const Analysis& b) {
+  std::vector<CauseChange> changes;
+  const double least_ms = part_drift(a, b) * std::max(a.step.ms.median, b.step.ms.median);
+  for (Cause cause : all_causes()) {
+    const LedgerRow *before = row_of(a, cause), *after = row_of(b, cause);
+    if (before == nullptr && after == nullptr) continue;
+    CauseChange change{cause, before != nullptr ? before->ms : 0, after != nullptr ? after->ms : 0, {}};
+    change.difference = difference(samples_of(before, a), samples_of(after, b), least_ms);
+    changes.push_back(std::move(change));
+  }
+  return changes;
+}
 
 Comparison compare(const Analysis& a, const Analysis& b) {
   Comparison result;

@@ -86,6 +86,9 @@ struct Comparison {
 // neighbours, and no statistics can see that. Paired measurement is the lab's gate.
 Comparison compare(const Analysis& a, const Analysis& b);
 
+// The two ledgers row by row, in the ledger's order, whatever may be concluded from them.
+std::vector<CauseChange> compare_ledgers(const Analysis& a, const Analysis& b);
+
 // "1.98× faster": the pace of `b` against that of `a`; "as fast" where recordings of one program may differ
 // as much.
 std::string pace(double a_ms, double b_ms);

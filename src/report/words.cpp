@@ -102,7 +102,7 @@ std::vector<CauseTimes> causes_before_and_after(const analyze::LabReport& report
   if (!has_result(report)) return {};
   std::vector<CauseTimes> rows;
   double before_ms = 0, after_ms = 0;
-  for (const analyze::CauseChange& change : analyze::compare(report.baseline, report.optimised).ledger) {
+  for (const analyze::CauseChange& change : analyze::compare_ledgers(report.baseline, report.optimised)) {
     rows.push_back({change.cause, change.a_ms, change.b_ms});
     before_ms += change.a_ms;
     after_ms += change.b_ms;

@@ -201,7 +201,7 @@ TEST(Completion, CompletesInBash) {
   EXPECT_EQ(completed("hone bench --threads ''"), "\n") << "a number: nothing to offer";
   EXPECT_EQ(completed("hone zoo mob"), "mobilenet_v2\n");
   EXPECT_EQ(completed("hone help ben"), "bench\n");
-  EXPECT_EQ(completed("hone lab --device c"), "cpu\n");
+  EXPECT_EQ(completed("hone lab --device c"), "cpu cuda\n");
   EXPECT_EQ(completed("hone optimize --only fold_b"), "fold_batch_norm\n");
 }
 
