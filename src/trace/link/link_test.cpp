@@ -163,6 +163,39 @@ TEST(Link, TakesRangesOfTheProgramThatHoldMostWorkForStepsWhereTheProfilerMarked
   EXPECT_EQ(program.trace.spans.step.back(), 3);
 }
 
+// A server that waits 20 ms for the next request, and answers it in 1 ms.
+Program server(const std::string& range) {
+  Program program;
+  for (int turn = 0; turn < 5; ++turn) {
+    program.span(program.main, Category::kRegion, range, turn * 21'000, 1'000);
+    program.op(program.main, "aten::relu", turn * 21'000 + 100, 800, "f32[64]");
+  }
+  return program;
+}
+
+TEST(Link, TakesTheTimeFromOneCallOfAModuleToTheNextForAStep) {
+  Program program = server("nn.Module: Sequential_0");
+  ASSERT_TRUE(link_trace(program.trace).ok());
+  EXPECT_EQ(steps_found(program.trace.meta).how, "calls of the module 'Sequential_#', from one to the next");
+  int steps = 0;
+  for (std::size_t row = 0; row < program.trace.spans.size(); ++row) {
+    if (program.trace.spans.category[row] != Category::kStep) continue;
+    EXPECT_EQ(program.trace.spans.duration_ns[row], 21'000'000);
+    ++steps;
+  }
+  EXPECT_EQ(steps, 4);
+}
+
+TEST(Link, SaysWhereRangesThatSomebodyMarkedLeaveMuchOfTheTimeOut) {
+  Program program = server("answer");
+  ASSERT_TRUE(link_trace(program.trace).ok());
+  const StepsFound found = steps_found(program.trace.meta);
+  EXPECT_EQ(found.how, "ranges of the program named 'answer'");
+  ASSERT_EQ(found.notes.size(), 1u);
+  EXPECT_NE(found.notes[0].find("cover 4.8 % of the time"), std::string::npos) << found.notes[0];
+  EXPECT_NE(found.notes[0].find("20.0 ms more"), std::string::npos) << found.notes[0];
+}
+
 TEST(Link, LooksAtEachNameOfDeviceWorkAndOfCollectivesOnce) {
   Program program;
   program.op(program.main, "aten::mm", 10, 20, "f32[4,8] f32[8,2]");

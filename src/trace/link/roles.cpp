@@ -6,6 +6,8 @@
 namespace hone::trace::link {
 namespace {
 
+constexpr std::string_view kModuleCall = "nn.Module: ";
+
 // The first that matches decides. Sources: torch/profiler (ProfilerStep), torch/optim (Optimizer.step),
 // torch/utils/data (enumerate(DataLoader)), torch/csrc/autograd (evaluate_function), c10d (nccl:, c10d::),
 // torch/_dynamo/utils (dynamo_timed), torch/_inductor (## Call CompiledFxGraph).
@@ -27,7 +29,7 @@ constexpr NamePattern<Role> kRoles[] = {
     {"CachingAutotuner.benchmark_all_configs", Role::kCompile, At::kFront},
     {"triton compile", Role::kCompile, At::kFront},
     {"Torch-Compiled Region", Role::kModule, At::kFront},
-    {"nn.Module: ", Role::kModule, At::kFront},
+    {kModuleCall, Role::kModule, At::kFront},
     {"## Call CompiledFxGraph", Role::kGenerated, At::kFront},
 };
 
@@ -65,9 +67,10 @@ int32_t step_number(std::string_view step_mark) {
   return error == std::errc() && stop == end && number >= 0 ? number : kNoStep;
 }
 
+bool is_module_call(std::string_view range) { return range.starts_with(kModuleCall); }
+
 std::string_view module_name(std::string_view name) {
-  constexpr std::string_view kModule = "nn.Module: ";
-  return name.starts_with(kModule) ? name.substr(kModule.size()) : name;
+  return is_module_call(name) ? name.substr(kModuleCall.size()) : name;
 }
 
 bool accumulates_gradient(std::string_view name) {

@@ -38,6 +38,8 @@ std::vector<Role> roles_by_name(const Trace& trace);
 // The number after '#' of a step mark; kNoStep if it has none.
 int32_t step_number(std::string_view step_mark);
 
+// Whether a range is the call of a module, which a recorder put there, and no part of the program that somebody marked.
+bool is_module_call(std::string_view range);
 // The name of a module as a person would write it: "nn.Module: Linear_3" → "Linear_3".
 std::string_view module_name(std::string_view name);
 

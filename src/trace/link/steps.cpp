@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/units.h"
 #include "trace/import/merge.h"
 #include "trace/link/repetition.h"
 
@@ -294,16 +295,49 @@ class RankDivider {
     const RangeGroup ranges = best_ranges(trace_, rank_);
     if (ranges.rows.empty()) return division;
     std::vector<StepInterval> steps;
+    std::vector<int64_t> starts;
     for (std::size_t i = 0; i < ranges.rows.size(); ++i) {
       const Span span = trace_.spans.row(ranges.rows[i]);
       steps.push_back({span.start_ns, span.end_ns(), static_cast<int32_t>(i)});
+      starts.push_back(span.start_ns);
     }
+    const std::string_view name = trace_.strings.text(trace_.spans.name[ranges.rows[0]]);
+    division.found.confidence = 0.95 * ranges.covered;
+    if (is_module_call(name)) {
+      // Nobody meant the call for a step: what the program does until the next one is part of its turn, as from mark to mark.
+      division.steps = within_blocks(trace_.meta, rank_, between(starts));
+      division.found.how =
+          fmt::format("calls of the module '{}', from one to the next", without_numbers(module_name(name)));
+      return division;
+    }
+    division.found.how = fmt::format("ranges of the program named '{}'", without_numbers(name));
+    if (std::string outside = time_outside(steps); !outside.empty())
+      division.found.notes.push_back(std::move(outside));
     division.rows = ranges.rows;
     division.steps = within_blocks(trace_.meta, rank_, steps);
-    const std::string_view name = trace_.strings.text(trace_.spans.name[ranges.rows[0]]);
-    division.found = {
-        fmt::format("ranges of the program named '{}'", without_numbers(name)), 0.95 * ranges.covered, {}};
     return division;
+  }
+
+  // Of ranges that leave out much of the time: how much. Empty: of others.
+  std::string time_outside(const std::vector<StepInterval>& ranges) const {
+    constexpr double kMuch = 0.2;
+    const std::vector<RecordingBlock>& blocks = trace_.meta.blocks;
+    double within = 0, outside = 0;
+    std::size_t gaps = 0;
+    for (std::size_t i = 0; i + 1 < ranges.size(); ++i) {
+      const StepInterval &range = ranges[i], &next = ranges[i + 1];
+      if (!blocks.empty() &&
+          block_at(blocks, rank_, range.start_ns) != block_at(blocks, rank_, next.start_ns))
+        continue;
+      within += static_cast<double>(range.end_ns - range.start_ns);
+      outside += static_cast<double>(next.start_ns - range.end_ns);
+      ++gaps;
+    }
+    if (gaps == 0 || outside <= kMuch * (within + outside)) return "";
+    return fmt::format(
+        "these ranges cover {} of the time: from one to the next pass {} more, which belong to no step; mark "
+        "whole turns of the program to have that explained, too",
+        format_percent(within / (within + outside)), format_ms(outside / static_cast<double>(gaps) * 1e-6));
   }
 
   Division by_repetition() const {
