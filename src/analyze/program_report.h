@@ -18,7 +18,8 @@ enum class ChangeOutcome : uint8_t {
   kOtherNumbers,  // what is computed changed beyond what is allowed
   kRefused,       // by the change itself: unsafe here, or the program has it
   kFailed,        // the program ended with an error, or its steps could not be measured
-  kNotTried,      // the budget was spent
+  kUndecided,     // measured, but in too little time to tell
+  kNotTried,      // the budget did not suffice
 };
 
 // The step without and with something, measured in turn: in runs of their own, or in blocks of steps of one run.

@@ -77,6 +77,7 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
     bar.update(fraction, what);
     return !interrupted();
   };
+  experiment.convolves = lab::may_convolve(baseline);
   experiment.on_device = baseline.device != "cpu";
   trial.keep_going = [] { return !interrupted(); };
   int runs = 0;

@@ -52,7 +52,7 @@ inline analyze::ProgramReport program_report() {
   analyze::ProgramChange untried;
   untried.name = "workers";
   untried.title = "batches prepared in other processes";
-  untried.why = "the budget was spent before its turn (--budget)";
+  untried.why = "12 s of the budget were left for it, and it needs about 32 s (--budget)";
   untried.why_not_predicted = "asked for with --try";
   report.changes = {kept, dropped, untried};
   report.together = paired_steps(40, 1.6);

@@ -107,6 +107,8 @@ std::string_view outcome_words(ChangeOutcome outcome) {
       return "not made";
     case ChangeOutcome::kFailed:
       return "failed";
+    case ChangeOutcome::kUndecided:
+      return "undecided";
     case ChangeOutcome::kNotTried:
       return "not tried";
   }
@@ -150,10 +152,13 @@ std::vector<std::string> program_notes(const ProgramReport& report) {
   for (const ProgramChange* kept : changes_that(report, ChangeOutcome::kKept))
     if (kept->diff.empty() && !kept->did.empty())
       notes.push_back(fmt::format("of {} nothing is in the patch: {}", kept->title, kept->did));
-  const std::size_t untried = changes_that(report, ChangeOutcome::kNotTried).size();
-  if (untried > 0 && !report.interrupted)
-    notes.push_back(fmt::format("{} not tried: the budget of {:.0f} s was spent; --budget gives more",
-                                counted(static_cast<double>(untried), "change"), report.budget_s));
+  for (const ChangeOutcome outcome : {ChangeOutcome::kUndecided, ChangeOutcome::kNotTried}) {
+    const std::size_t count = changes_that(report, outcome).size();
+    if (count > 0 && !report.interrupted)
+      notes.push_back(fmt::format("{} {}: the budget of {:.0f} s did not suffice; --budget gives more",
+                                  counted(static_cast<double>(count), "change"), outcome_words(outcome),
+                                  report.budget_s));
+  }
   if (report.why_nothing.empty() && report.runs > 0)
     notes.push_back(fmt::format(
         "the program was run {} in {:.0f} s; {}", counted(report.runs, "time"), report.seconds,

@@ -13,7 +13,7 @@ namespace hone::report {
 // "1.84× faster with autocast in bf16 and 2 more." and what was compared.
 LabHeadline program_headline(const analyze::ProgramReport& report);
 
-// "kept", "no gain", "other numbers", "not made", "failed", "not tried", "offered".
+// "kept", "no gain", "other numbers", "not made", "failed", "undecided", "not tried", "offered".
 // Why it was kept or not, and why nothing was predicted of it, where that is so.
 std::string change_words(const analyze::ProgramChange& change);
 std::string_view outcome_words(analyze::ChangeOutcome outcome);

@@ -10,6 +10,7 @@
 namespace hone::lab {
 namespace {
 
+constexpr auto kNo = Change::Unasked::kNo;
 constexpr auto kOnDevices = Change::Unasked::kOnDevices;
 constexpr auto kAnywhere = Change::Unasked::kAnywhere;
 
@@ -18,8 +19,17 @@ constexpr Change kChanges[] = {
     {"autocast_bf16", "forward pass and loss under autocast in bf16", "precision", Effect::kRounding, false,
      true, "tf32", 1, kOnDevices},
     // What cuDNN has chosen for a shape once stays, tried or not: it cannot be switched.
-    {"cudnn_benchmark", "cuDNN tries its convolutions", "", Effect::kRounding, true},
-    {"channels_last", "convolutions in channels_last", "", Effect::kRounding, false, true, {}, 1, kAnywhere},
+    {"cudnn_benchmark", "cuDNN tries its convolutions", "", Effect::kRounding, true, false, {}, 1, kNo, true},
+    {"channels_last",
+     "convolutions in channels_last",
+     "",
+     Effect::kRounding,
+     false,
+     true,
+     {},
+     1,
+     kAnywhere,
+     true},
     {"fused_optimizer", "fused optimizer", "", Effect::kNone, false, true, {}, 1, kAnywhere},
     {"set_to_none", "gradients dropped instead of zeroed", "", Effect::kNone, false, true},
     // What is joined is rounded less often: in half precision that is more than another order of additions.
@@ -49,14 +59,14 @@ const Change* find_change(std::string_view name) {
 }
 
 std::vector<Candidate> candidates(const analyze::Analysis& baseline) {
-  const bool on_cpu = baseline.device == "cpu";
+  const bool on_cpu = baseline.device == "cpu", convolves = may_convolve(baseline);
   std::vector<Candidate> found;
   for (const analyze::Finding& finding : baseline.findings) {
     // The first of several remedies is the one that the prediction is about.
     bool first = true;
     for (const std::string_view name : analyze::advised_changes(finding, !on_cpu)) {
       const Change* change = find_change(name);
-      if (change->of_devices && on_cpu) continue;
+      if ((change->of_devices && on_cpu) || (change->of_convolutions && !convolves)) continue;
       const double gain = first ? finding.predicted_gain_ms : 0;
       first = false;
       const auto same = std::find_if(found.begin(), found.end(),
@@ -79,10 +89,18 @@ std::vector<Candidate> candidates(const analyze::Analysis& baseline) {
   return found;
 }
 
-std::vector<Candidate> unasked_candidates(const std::vector<Candidate>& found, bool on_device) {
+bool may_convolve(const analyze::Analysis& baseline) {
+  return baseline.operators.empty() ||
+         std::any_of(baseline.operators.begin(), baseline.operators.end(),
+                     [](const auto& each) { return each.op_class == trace::OperatorClass::kConvolution; });
+}
+
+std::vector<Candidate> unasked_candidates(const std::vector<Candidate>& found, bool on_device,
+                                          bool convolves) {
   std::vector<Candidate> others;
   for (const Change& change : kChanges)
-    if ((change.unasked == kAnywhere || (change.unasked == kOnDevices && on_device)) &&
+    if ((convolves || !change.of_convolutions) &&
+        (change.unasked == kAnywhere || (change.unasked == kOnDevices && on_device)) &&
         std::none_of(found.begin(), found.end(),
                      [&](const Candidate& each) { return each.change == &change; }))
       others.push_back({&change, 0, "", true});

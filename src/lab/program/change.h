@@ -32,6 +32,7 @@ struct Change {
   double samples = 1;  // in a step with it, of those without it
   // It often wins what no finding can tell: worth some blocks of a run that is there anyway.
   enum class Unasked { kNo, kOnDevices, kAnywhere } unasked = Unasked::kNo;
+  bool of_convolutions = false;  // means nothing to a program without
 };
 
 std::span<const Change> known_changes();
@@ -50,7 +51,11 @@ struct Candidate {
 std::vector<Candidate> candidates(const analyze::Analysis& baseline);
 
 // Those of no finding that are worth a look, where changes are switched anyway.
-std::vector<Candidate> unasked_candidates(const std::vector<Candidate>& found, bool on_device);
+std::vector<Candidate> unasked_candidates(const std::vector<Candidate>& found, bool on_device,
+                                          bool convolves);
+
+// False: the baseline knows all of the program's operators, and none is a convolution.
+bool may_convolve(const analyze::Analysis& baseline);
 
 // Those of `found` and, after them, others that are to be tried all the same; of these nothing is predicted. Errors: there is no such
 // change.

@@ -115,6 +115,24 @@ TEST(Candidates, ArePredictedToWinWhatTheyDoOverAllCauses) {
   EXPECT_DOUBLE_EQ(found[2].predicted_gain_ms, 5);
 }
 
+// Their layout changes nothing where there is none.
+TEST(Candidates, AreOfConvolutionsOnlyWhereThereMayBeSome) {
+  analyze::Analysis baseline;
+  baseline.device = "NVIDIA H100";
+  baseline.step.ms.median = 100;
+  baseline.findings = {finding("channels_first_images", analyze::Cause::kLayout, 12)};
+  EXPECT_THAT(names(candidates(baseline)), ::testing::Contains("channels_last"));
+  baseline.operators.resize(2);
+  baseline.operators[0].op_class = trace::OperatorClass::kMatrix;
+  EXPECT_FALSE(may_convolve(baseline));
+  EXPECT_THAT(names(candidates(baseline)), ::testing::Not(::testing::Contains("channels_last")));
+  EXPECT_THAT(names(unasked_candidates({}, true, false)),
+              ::testing::Not(::testing::Contains("channels_last")));
+  baseline.operators[1].op_class = trace::OperatorClass::kConvolution;
+  EXPECT_THAT(names(candidates(baseline)), ::testing::Contains("channels_last"));
+  EXPECT_THAT(names(unasked_candidates({}, true, true)), ::testing::Contains("channels_last"));
+}
+
 TEST(Candidates, AreJoinedByThoseThatAreAskedFor) {
   analyze::Analysis baseline;
   baseline.device = "NVIDIA H100";

@@ -25,6 +25,8 @@ analyze::ChangeOutcome outcome_of(Outcome outcome) {
       return analyze::ChangeOutcome::kRefused;
     case Outcome::kCrashed:
       return analyze::ChangeOutcome::kFailed;
+    case Outcome::kUndecided:
+      return analyze::ChangeOutcome::kUndecided;
     case Outcome::kNotTried:
       break;
   }

@@ -46,6 +46,7 @@ class ProgramLoop {
     if (candidates_.empty()) return std::move(result_);
     HONE_CHECK(baseline());
     if (result_.why_nothing.empty()) {
+      HONE_CHECK(try_what_wins_most());
       HONE_CHECK(switch_within_runs());
       for (const Candidate& candidate : candidates_) HONE_CHECK(consider(candidate));
       HONE_CHECK(all_together());
@@ -68,7 +69,8 @@ class ProgramLoop {
   }
   double run_s() const { return runs_s_.empty() ? 0 : median(runs_s_); }
   // What is left must hold so many runs, and of what was kept a pair of all together.
-  bool has_time_for(int runs) const { return run_s() * (runs + (kept_.empty() ? 0 : 2)) <= left_s(); }
+  double needed_s(int runs) const { return run_s() * (runs + (kept_.empty() ? 0 : 2)); }
+  bool has_time_for(int runs) const { return needed_s(runs) <= left_s(); }
 
   Result<Trial> run_once(TrialRequest request) {
     request.patience_s = patience();
@@ -141,12 +143,31 @@ class ProgramLoop {
     return names;
   }
 
+  // Runs of its own are dear: a change that needs them waits until all that can be switched has been, unless it is predicted to win
+  // more than each of these, and more for each second that it takes than they do together.
+  Status try_what_wins_most() {
+    double largest_ms = 0, all_ms = 0, seconds = kFinalRuns * run_s();
+    for (const Candidate& each : candidates_) {
+      if (!can_be_switched(*each.change, kept_)) continue;
+      largest_ms = std::max(largest_ms, each.predicted_gain_ms);
+      all_ms += each.predicted_gain_ms;
+      seconds += expected_switching_s(*each.change);
+    }
+    for (const Candidate& each : candidates_) {
+      if (each.change->effect == Effect::kTraining || can_be_switched(*each.change, kept_)) continue;
+      const double own_s = 2 * kPairsOfLargeGain * run_s();
+      if (each.predicted_gain_ms > largest_ms && each.predicted_gain_ms * seconds > all_ms * own_s)
+        HONE_CHECK(consider(each));
+    }
+    return {};
+  }
+
   // Changes that can be switched, one after the other in one run, or in another where that has ended.
   Status switch_within_runs() {
     if (result_.ranks > 1) return {};  // which would have to switch together
     std::vector<Candidate> queue = candidates_;
     if (options_.unasked) {
-      const auto unasked = unasked_candidates(candidates_, options_.on_device);
+      const auto unasked = unasked_candidates(candidates_, options_.on_device, options_.convolves);
       queue.insert(queue.end(), unasked.begin(), unasked.end());
     }
     while (true) {
@@ -287,7 +308,8 @@ class ProgramLoop {
         kept_.emplace_back(tried.candidate.change->name);
         return {};
       }
-      if (tried.outcome == Outcome::kNotTried || candidate.change->instead.empty()) return {};
+      const bool decided = tried.outcome != Outcome::kNotTried && tried.outcome != Outcome::kUndecided;
+      if (!decided || candidate.change->instead.empty()) return {};
       candidate.change = find_change(candidate.change->instead);
       if (candidate.change->of_devices && !options_.on_device) return {};
     }
@@ -305,7 +327,7 @@ class ProgramLoop {
     // Pairs that could not be finished are not begun; what is clearly slower needs one.
     const int runs = 2 * kPairsOfLargeGain - (last_step(kept_) ? 1 : 0);
     if (!goes_on() || !has_time_for(runs)) {
-      tried.why = result_.interrupted ? "interrupted" : std::string(kBudgetSpent);
+      tried.why = result_.interrupted ? "interrupted" : why_not_tried(left_s(), needed_s(runs));
       return tried;
     }
     const std::string name(candidate.change->name);
@@ -394,8 +416,9 @@ class ProgramLoop {
       return;
     }
     if (speedup > 1 && static_cast<int>(pairs) < options_.fewest_pairs && !has_time_for(2)) {
+      tried.outcome = Outcome::kUndecided;
       tried.why = fmt::format(
-          "{:.2f} times as fast in {} pair{} of runs, too few to tell; the budget was spent (--budget)",
+          "{:.2f} times as fast in {} pair{} of runs, too few to tell; the budget held no more (--budget)",
           speedup, pairs, pairs == 1 ? "" : "s");
       return;
     }
@@ -484,6 +507,11 @@ class ProgramLoop {
 };
 
 }  // namespace
+
+std::string why_not_tried(double left_s, double needed_s) {
+  return fmt::format("{:.0f} s of the budget were left for it, and it needs about {:.0f} s (--budget)",
+                     std::max(0.0, left_s), needed_s);
+}
 
 Result<ProgramExperiment> run_program_experiment(const std::vector<Candidate>& candidates,
                                                  const RunTrial& run_trial,

@@ -36,6 +36,7 @@ struct ProgramExperimentOptions {
   // What a run of the unchanged program has shown already: the baseline. Without losses and outputs: nothing.
   Trial observed = {};
   double baseline_s = 300;   // that it took, and in which its steps were seen
+  bool convolves = true;     // it has convolutions, for all that is known
   double least_gain = 0.02;  // of the step: less is not worth a line
   // Told what is being done and how far it is; false: stop.
   std::function<bool(double fraction, const std::string& what)> progress;
@@ -48,10 +49,12 @@ enum class Outcome {
   kOtherNumbers,  // what is computed changed beyond what is allowed
   kRefused,       // by the change itself: unsafe here, or the program has it
   kCrashed,       // the program ended with an error, or its steps could not be measured
-  kNotTried,      // the budget was spent
+  kUndecided,     // measured, but in too little time to tell
+  kNotTried,      // the budget did not suffice
 };
 
-inline constexpr std::string_view kBudgetSpent = "the budget was spent before its turn (--budget)";
+// Nothing of it was done: "12 s of the budget were left for it, and it needs about 32 s (--budget)".
+std::string why_not_tried(double left_s, double needed_s);
 
 struct TriedChange {
   Candidate candidate;

@@ -30,6 +30,8 @@ PairedRuns blocks_of(const Trial& trial, int order) {
 
 }  // namespace
 
+double expected_switching_s(const Change& change) { return is_compiled(change) ? kCompile_s : kOrder_s; }
+
 bool group_is_taken(const Change& change, const std::vector<std::string>& kept) {
   return !change.group.empty() && std::any_of(kept.begin(), kept.end(), [&](const std::string& name) {
     return find_change(name)->group == change.group;
@@ -86,6 +88,7 @@ bool SwitchingSession::settle(const Trial& so_far, double seconds) {
     judge(runs);
     took_s_.push_back(seconds - began_s_);
   } else {
+    current_->outcome = Outcome::kUndecided;
     current_->why =
         fmt::format("{:.0f} s were not enough for {} pairs of blocks of steps", limit_s_, kFewestBlocks);
   }
@@ -107,7 +110,7 @@ bool SwitchingSession::next(const Trial& so_far, double seconds) {
     tried.candidate = candidate;
     if (!has_time_for(candidate)) {
       if (candidate.unasked) continue;
-      tried.why = kBudgetSpent;
+      tried.why = why_not_tried(options_.left_s(!kept_.empty()), expected_s(change));
       tried_.push_back(tried);
       continue;
     }
@@ -143,7 +146,7 @@ void SwitchingSession::conclude() {
   tried_.push_back(tried);
   if (tried.outcome == Outcome::kKept)
     kept_.emplace_back(tried.candidate.change->name);
-  else if (tried.outcome != Outcome::kNotTried)
+  else if (tried.outcome != Outcome::kNotTried && tried.outcome != Outcome::kUndecided)
     try_instead(tried.candidate);
 }
 
@@ -162,7 +165,7 @@ bool SwitchingSession::was_tried(const Change& change) const {
 }
 
 double SwitchingSession::expected_s(const Change& change) const {
-  return is_compiled(change) ? kCompile_s : took_s_.empty() ? kOrder_s : median(took_s_);
+  return is_compiled(change) || took_s_.empty() ? expected_switching_s(change) : median(took_s_);
 }
 
 // What nobody asked for leaves the others their time.

@@ -64,6 +64,8 @@ class SwitchingSession {
 
 // Whether a change can be switched beside what has been kept: what is compiled would be compiled again.
 bool can_be_switched(const Change& change, const std::vector<std::string>& kept);
+// Seconds of a run that it takes, as far as is known before any was switched.
+double expected_switching_s(const Change& change);
 bool group_is_taken(const Change& change, const std::vector<std::string>& kept);
 
 }  // namespace hone::lab
