@@ -31,6 +31,11 @@ constexpr FrameworkText kRecordCosts = {
     .pytorch = "; record with record_shapes=True",
     .tensorflow = "; those of what tf.function(jit_compile=True) compiles are known"};
 
+// By `hone profile` or hone.record(), which record shapes and have no such setting: they alone tell what the program had of the host.
+bool recorded_by_hone(const trace::Trace& trace) {
+  return !trace.meta.blocks.empty() || !trace.host_use.empty();
+}
+
 double busy_ms(const Analysis& analysis) {
   double busy = 0;
   for (const LedgerRow& row : analysis.ledger)
@@ -113,7 +118,7 @@ std::vector<std::string> host_program_warnings(const trace::Trace& trace, const 
                     counted(static_cast<double>(unknown.size()), "operator"), format_ms(unknown_ms),
                     fmt::join(std::span(unknown).first(std::min(kNamedHostOperators, unknown.size())), ", "),
                     unknown.size() > kNamedHostOperators ? ", …" : "", unknown.size() == 1 ? "has" : "have",
-                    trace.meta.blocks.empty() ? kRecordCosts.of(trace.meta.framework) : std::string_view()));
+                    recorded_by_hone(trace) ? std::string_view() : kRecordCosts.of(trace.meta.framework)));
   return warnings;
 }
 

@@ -307,6 +307,11 @@ void add_lab_command(Program& program) {
   command.flag("--no-overlap", &options->no_overlap,
                "run operators one after another, even where side by side is faster");
   command.option("--json FILE", &options->json, "write report.json here, too").written();
+  command.footer(
+      "Exit status: 0 done; 1 not done, standard error says why; 2 the command line is wrong; that of the "
+      "program where its steps could not be recorded or timed, and nothing was tried; 130 interrupted (143 "
+      "by "
+      "SIGTERM).");
 }
 
 }  // namespace hone::apps

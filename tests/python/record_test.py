@@ -6,13 +6,14 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 import types
 
 import pytest
 from conftest import FAULT
 
 import hone
-from hone import _record_steps
+from hone import _record_steps, _recorders
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -250,6 +251,25 @@ def python_with_torch():
     candidate = os.environ.get("HONE_TEST_PYTHON", sys.executable)
     ran = subprocess.run([candidate, "-c", "import sys, torch; print(sys.version_info[:2])"], capture_output=True, text=True)
     return candidate if ran.returncode == 0 and ran.stdout.strip() == str(sys.version_info[:2]) else None
+
+
+def test_a_recording_tells_whether_its_thread_had_a_cpu():
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cpus)})
+    spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]  # on that CPU, as their parent
+    try:
+        watch = _recorders.HostWatch()
+        end = time.monotonic() + 0.5
+        while time.monotonic() < end:
+            pass
+        watch.end()
+    finally:
+        os.sched_setaffinity(0, cpus)
+        for each in spinning:
+            each.kill()
+            each.wait()
+    assert watch.told["seconds"] >= 0.5
+    assert watch.told["in_line_s"] > 0.2 * watch.told["seconds"]
 
 
 def test_a_program_on_pytorch(tmp_path, capsys):

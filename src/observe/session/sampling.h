@@ -1,4 +1,4 @@
-// What the session has processes sample of their devices (docs/decisions/0031-sampling.md).
+// What the session has processes sample of their devices (docs/decisions/0038-sampling.md).
 #pragma once
 
 #include <cstdint>

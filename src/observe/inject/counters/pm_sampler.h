@@ -2,7 +2,7 @@
 // a device at a fixed interval, without touching kernels or waiting for them, and this writes down what they say.
 //
 // All of it happens on the recorder's own thread, and a lease of the hardware ends with the mode: CUPTI's range profiler, which
-// CounterRecorder uses, and PM sampling cannot have it at once (docs/decisions/0031-sampling.md).
+// CounterRecorder uses, and PM sampling cannot have it at once (docs/decisions/0038-sampling.md).
 #pragma once
 
 #include <cstdint>

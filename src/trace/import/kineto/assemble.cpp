@@ -318,6 +318,7 @@ ImportedFile assemble(std::span<Reading> readings, const Header& header, Faults&
   trace.meta.devices = header.devices;
   trace.meta.notes = header.notes;
   trace.meta.block_steps = header.steps;
+  if (header.host_use) trace.host_use.push_back(*header.host_use);
   file.rank = header.rank;
   file.has_epoch = header.base_ns.has_value();
   file.epoch_ns = header.base_ns.value_or(0) + first;

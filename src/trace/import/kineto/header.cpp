@@ -105,6 +105,20 @@ void read_steps(const dom::element& value, std::vector<BlockSteps>& steps) {
   }
 }
 
+// Seconds of the recording, and of these the ones in which the recording thread could have run and had no CPU.
+std::optional<HostUse> read_host_use(const dom::element& value) {
+  constexpr double kMost_s = 1e9;
+  dom::object object;
+  HostUse use;
+  if (value.get(object) != simdjson::SUCCESS ||
+      object.at_key("seconds").get(use.seconds) != simdjson::SUCCESS ||
+      object.at_key("in_line_s").get(use.main_in_line_s) != simdjson::SUCCESS)
+    return std::nullopt;
+  if (!(use.seconds > 0) || use.seconds > kMost_s || !(use.main_in_line_s >= 0)) return std::nullopt;
+  use.main_in_line_s = std::min(use.main_in_line_s, use.seconds);
+  return use;
+}
+
 void read_member(std::string_view key, const dom::element& value, Header& header) {
   if (key == "schemaVersion" || key == "deviceProperties" || key == "distributedInfo" ||
       key == "baseTimeNanoseconds")
@@ -112,6 +126,7 @@ void read_member(std::string_view key, const dom::element& value, Header& header
   if (key == "deviceProperties") read_devices(value, header.devices);
   if (key == "distributedInfo") read_distributed(value, header);
   if (key == "honeSteps") read_steps(value, header.steps);
+  if (key == "honeHost") header.host_use = read_host_use(value);
   if (key == "baseTimeNanoseconds") {
     const auto base = integer(value);
     if (base && *base >= 0 && *base < (int64_t{1} << 61)) header.base_ns = base;

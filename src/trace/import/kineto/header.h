@@ -22,6 +22,7 @@ struct Header {
   std::optional<int64_t> base_ns;  // the time that events count from
   // What hone.record() of the Python package says of the steps around those that it had recorded ("honeSteps").
   std::vector<BlockSteps> steps;
+  std::optional<HostUse> host_use;  // and whether its thread had a CPU meanwhile ("honeHost")
   std::vector<std::pair<std::string, std::string>> notes;
   std::vector<std::string> warnings;
 

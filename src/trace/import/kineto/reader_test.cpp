@@ -303,6 +303,20 @@ TEST(Kineto, StepsAroundTheRecordingAreThoseThatTheProgramTells) {
   EXPECT_TRUE(last.shown);
 }
 
+TEST(Kineto, SaysHowLongTheRecordingThreadHadNoCpuWhereTheProgramTells) {
+  const auto use_of = [](const std::string& host) {
+    return trace_of("{\"honeHost\": " + host + ", \"traceEvents\": [" + op("a") + "]}").host_use;
+  };
+  const std::vector<HostUse> use = use_of(R"({"seconds": 2, "in_line_s": 0.5})");
+  ASSERT_EQ(use.size(), 1u);
+  EXPECT_EQ(use[0].seconds, 2);
+  EXPECT_EQ(use[0].main_in_line_s, 0.5);
+  EXPECT_EQ(use_of(R"({"seconds": 1, "in_line_s": 7})")[0].main_in_line_s, 1);
+  for (const char* not_told : {"3", R"({"seconds": 0, "in_line_s": 0})", R"({"seconds": 1, "in_line_s": -1})",
+                               R"({"seconds": "x"})"})
+    EXPECT_TRUE(use_of(not_told).empty()) << not_told;
+}
+
 TEST(Kineto, HeaderAndFooterMayComeInAnyOrderAndBroken) {
   const std::string info =
       R"("distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8, "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "ranks": [0, 3]}]},
