@@ -110,6 +110,18 @@ TEST(ProgramForms, TellNoSpreadAndNoIntervalWhereNothingRanTwice) {
   EXPECT_TRUE(json["together"]["speedup_interval"].is_null());
 }
 
+TEST(ProgramForms, SayWhereTheLedgerIsOfAnotherStepThanTheHeadline) {
+  analyze::ProgramReport report = fabricate::program_report();
+  report.baseline.step.ms = {40.2, 39.9, 40.5};
+  EXPECT_THAT(program_terminal(report, {200, false}), Not(HasSubstr("of another step")));
+  report.baseline.step.ms = {21.19, 19.59, 24.09};
+  const std::string text = program_terminal(report, {400, false});
+  EXPECT_THAT(text, HasSubstr("it took 21.19 ms while the baseline was recorded"));
+  EXPECT_THAT(text, HasSubstr("and 40.10 ms in the runs of the loop"));
+  report.baseline.step.ms = {30, 20, 50};
+  EXPECT_THAT(program_terminal(report, {200, false}), Not(HasSubstr("of another step"))) << "they overlap";
+}
+
 // Programs read what earlier versions wrote under the same names.
 TEST(ProgramForms, JsonHoldsTheTimesTheOutcomesAndTheDiff) {
   const auto json = nlohmann::json::parse(program_json(fabricate::program_report()));

@@ -58,6 +58,23 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
+// Where the ledger is of another step than the headline: which was measured when, and how. Empty: they agree as far as each is known.
+std::string two_steps_text(const ProgramReport& report) {
+  constexpr double kWorthSaying = 1.1, kHardlyTheSame = 3;
+  const analyze::Estimate timed = step_before(report), recorded = report.baseline.step.ms;
+  if (timed.median <= 0 || recorded.median <= 0) return "";
+  const bool apart = timed.low > recorded.high || recorded.low > timed.high;
+  const double ratio = timed.median / recorded.median;
+  if (!apart || std::max(ratio, 1 / ratio) < kWorthSaying) return "";
+  return fmt::format(
+      "the ledger is of another step than the headline: it took {} while the baseline was recorded, in the "
+      "run "
+      "before all others, and {} in the runs of the loop, by the program's own marks with nothing recorded; "
+      "the machine may have been busy in one of them{}",
+      fixed_ms(recorded.median, recorded.median), fixed_ms(timed.median, timed.median),
+      std::max(ratio, 1 / ratio) < kHardlyTheSame ? "" : ", or the baseline took something else for a step");
+}
+
 }  // namespace
 
 LabHeadline program_headline(const ProgramReport& report) {
@@ -148,6 +165,7 @@ analyze::Estimate measured_gain_ms(const ProgramReport& report) {
 
 std::vector<std::string> program_notes(const ProgramReport& report) {
   std::vector<std::string> notes = report.notes;
+  if (std::string text = two_steps_text(report); !text.empty()) notes.insert(notes.begin(), std::move(text));
   if (report.interrupted) notes.insert(notes.begin(), "interrupted: what follows was not tried");
   for (const ProgramChange* kept : changes_that(report, ChangeOutcome::kKept))
     if (kept->diff.empty() && !kept->did.empty())
