@@ -90,7 +90,9 @@ std::vector<Candidate> candidates(const analyze::Analysis& baseline) {
 }
 
 bool may_convolve(const analyze::Analysis& baseline) {
-  return baseline.operators.empty() ||
+  // What is hardly sure to be a step may be a part of one, or of the program's start.
+  constexpr double kSure = 0.5;
+  return baseline.operators.empty() || baseline.step.confidence < kSure ||
          std::any_of(baseline.operators.begin(), baseline.operators.end(),
                      [](const auto& each) { return each.op_class == trace::OperatorClass::kConvolution; });
 }

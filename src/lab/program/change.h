@@ -54,7 +54,7 @@ std::vector<Candidate> candidates(const analyze::Analysis& baseline);
 std::vector<Candidate> unasked_candidates(const std::vector<Candidate>& found, bool on_device,
                                           bool convolves);
 
-// False: the baseline knows all of the program's operators, and none is a convolution.
+// False: the baseline knows all operators of a step that is one for sure, and none is a convolution.
 bool may_convolve(const analyze::Analysis& baseline);
 
 // Those of `found` and, after them, others that are to be tried all the same; of these nothing is predicted. Errors: there is no such

@@ -124,6 +124,9 @@ TEST(Candidates, AreOfConvolutionsOnlyWhereThereMayBeSome) {
   EXPECT_THAT(names(candidates(baseline)), ::testing::Contains("channels_last"));
   baseline.operators.resize(2);
   baseline.operators[0].op_class = trace::OperatorClass::kMatrix;
+  baseline.step.confidence = 0.3;
+  EXPECT_TRUE(may_convolve(baseline)) << "these may be no steps";
+  baseline.step.confidence = 1;
   EXPECT_FALSE(may_convolve(baseline));
   EXPECT_THAT(names(candidates(baseline)), ::testing::Not(::testing::Contains("channels_last")));
   EXPECT_THAT(names(unasked_candidates({}, true, false)),
