@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "analyze/advised_changes.h"
+#include "kernels/cpu/cores.h"
 
 namespace hone::lab {
 namespace {
@@ -48,6 +49,11 @@ constexpr Change kChanges[] = {
     {"threads_physical", "a thread a core", "", Effect::kNone, false, true},
 };
 
+// A step of what waits `loader_ms` for its batch is at best as long as the rest of it, or as processes need for a batch.
+double gain_of_processes(double loader_ms, double step_ms, int processes) {
+  return std::clamp(step_ms - std::max(step_ms - loader_ms, loader_ms / processes), 0.0, loader_ms);
+}
+
 }  // namespace
 
 std::span<const Change> known_changes() { return kChanges; }
@@ -58,7 +64,12 @@ const Change* find_change(std::string_view name) {
   return found == std::end(kChanges) ? nullptr : found;
 }
 
-std::vector<Candidate> candidates(const analyze::Analysis& baseline) {
+int loader_processes() {
+  constexpr int kMost = 8;
+  return std::clamp(static_cast<int>(kernels::usable_cpus().size()) - 1, 1, kMost);
+}
+
+std::vector<Candidate> candidates(const analyze::Analysis& baseline, int processes) {
   const bool on_cpu = baseline.device == "cpu", convolves = may_convolve(baseline);
   std::vector<Candidate> found;
   for (const analyze::Finding& finding : baseline.findings) {
@@ -81,6 +92,9 @@ std::vector<Candidate> candidates(const analyze::Analysis& baseline) {
   for (Candidate& each : found)
     for (const analyze::ChangeGain& gain : baseline.changes)
       if (gain.change == each.change->name) each.predicted_gain_ms = gain.predicted_gain_ms;
+  for (Candidate& each : found)
+    if (each.change->name == "workers")
+      each.predicted_gain_ms = gain_of_processes(each.predicted_gain_ms, baseline.step.ms.median, processes);
   std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
     const bool a_is_last = a.change->effect == Effect::kTraining,
                b_is_last = b.change->effect == Effect::kTraining;

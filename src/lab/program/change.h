@@ -46,9 +46,12 @@ struct Candidate {
   bool unasked = false;          // no finding advises it
 };
 
+// How many processes the change `workers` gives a data loader on this machine (MOST_WORKERS of python/hone_apply/loaders.py).
+int loader_processes();
+
 // Those to try, the largest prediction first, and after them what is offered only: it is measured on top of what is kept. A change that several findings advise is predicted to win what they do
-// together, but no more than the step.
-std::vector<Candidate> candidates(const analyze::Analysis& baseline);
+// together, but no more than the step; batches of so many `processes` still take the loader's own time ÷ processes each.
+std::vector<Candidate> candidates(const analyze::Analysis& baseline, int processes = loader_processes());
 
 // Those of no finding that are worth a look, where changes are switched anyway.
 std::vector<Candidate> unasked_candidates(const std::vector<Candidate>& found, bool on_device,

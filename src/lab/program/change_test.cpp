@@ -46,6 +46,23 @@ TEST(Changes, AreThoseThatTheProgramCanBeGiven) {
   EXPECT_EQ(there, known);
 }
 
+// Of a step of 100 ms, 80 are the loader's: one process still takes 80 for a batch, two take 40, four no more than the rest.
+TEST(Candidates, PredictOfWorkersNoMoreThanTheyCanMakeReady) {
+  analyze::Analysis baseline;
+  baseline.device = "NVIDIA H100";
+  baseline.step.ms = {100, 99, 101};
+  baseline.findings = {finding("input_waits", analyze::Cause::kInput, 80)};
+  const auto predicted = [&](int processes) {
+    for (const Candidate& each : candidates(baseline, processes))
+      if (each.change->name == "workers") return each.predicted_gain_ms;
+    return -1.0;
+  };
+  EXPECT_EQ(predicted(1), 20);
+  EXPECT_EQ(predicted(2), 60);
+  EXPECT_EQ(predicted(4), 80);
+  EXPECT_EQ(predicted(8), 80);
+}
+
 // What is switched in C++ but not in Python would be run in vain.
 TEST(Changes, ThatSwitchCanBeSwitchedThere) {
   int switches = 0, methods = 0;
