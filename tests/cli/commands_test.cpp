@@ -532,7 +532,11 @@ TEST_F(Commands, LabMakesASlowModelFasterAndKeepsWhatDid) {
   json report;
   for (const char* budget : {"6", "12", "24"}) {
     report = json_of({"lab", slow, "--out", (folder / "lab").string(), "--budget", budget});
-    if (report["result"]["speedup"]["low"].get<double>() > 1) break;
+    // The last two runs are not taken in turn: what takes the CPUs in one of them does so to that alone.
+    if (report["result"]["speedup"]["low"].get<double>() > 1 &&
+        report["result"]["step_after_ms"]["high"] < report["result"]["step_before_ms"]["median"] &&
+        report["optimised"]["step_ms"]["median"] < report["baseline"]["step_ms"]["median"])
+      break;
   }
   const json& result = report["result"];
   EXPECT_TRUE(result["passed"]) << result.dump();
