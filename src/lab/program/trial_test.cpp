@@ -12,14 +12,15 @@ TEST(ReadApplied, KnowsChangesEditsAndLossesAndPassesTheRestOver) {
   read_applied(
       "{\"pid\": 1, \"change\": \"tf32\", \"status\": \"applied\", \"text\": \"in tf32\", \"edit\": "
       "{\"file\": \"a.py\", "
-      "\"insertions\": [{\"line\": 2, \"column\": -1, \"text\": \"x\"}]}}\n"
+      "\"insertions\": [{\"line\": 2, \"column\": -1, \"text\": \"x\"}, {\"line\": 3, \"column\": 4, "
+      "\"text\": \"8\", \"removed\": 1}]}}\n"
       "{\"pid\": 1, \"change\": \"compile\", \"status\": \"refused\", \"text\": \"compiled already\"}\n"
       "no JSON\n{\"losses\": \"none\"}\n"
       "{\"pid\": 1, \"losses\": [1.5, 1.25]}\n{\"pid\": 2, \"losses\": [9]}\n{\"pid\": 1, \"chan",
       trial);
   ASSERT_NE(trial.said("tf32"), nullptr);
   EXPECT_EQ(trial.said("tf32")->status, AppliedChange::Status::kApplied);
-  EXPECT_EQ(trial.said("tf32")->edit, (Edit{"a.py", {{2, -1, "x"}}}));
+  EXPECT_EQ(trial.said("tf32")->edit, (Edit{"a.py", {{2, -1, "x"}, {3, 4, "8", 1}}}));
   EXPECT_EQ(trial.said("compile")->status, AppliedChange::Status::kRefused);
   EXPECT_EQ(trial.said("workers"), nullptr);
   EXPECT_EQ(trial.computed.losses, (std::vector<double>{1.5, 1.25}));
