@@ -19,6 +19,8 @@ def command(name):
 
 def prove(hone, out, name, budget):
     folder = out / name
+    if folder.exists():
+        sys.exit(f"prove.py: {folder} is there already, and its lab.json is of another run: name a new folder")
     start = time.time()
     with open(out / f"{name}.log", "w", encoding="utf-8") as log:
         status = subprocess.run([hone, "lab", "--budget", str(budget), "--out", str(folder), "--", *command(name)],
