@@ -14,6 +14,9 @@ inline constexpr double kConfidence = 0.95;
 // Zeros for no samples.
 Estimate median_estimate(std::span<const double> samples, double confidence = kConfidence);
 
+// The mean with the interval of the normal distribution, within the range. Zeros for no samples.
+Estimate mean_estimate(std::span<const double> samples);
+
 struct Shift {
   Estimate change;    // how far b lies above a; with too few samples from the least to the largest difference
   bool sure = false;  // the interval excludes no change

@@ -30,9 +30,16 @@ struct Estimate {
 };
 
 // The time of the repeated unit of work.
+// Where every few steps one takes far longer than the others, and that costs much (analyze/stalls.h).
+struct StalledSteps {
+  int count = 0;          // steps that stall
+  double typical_ms = 0;  // the median of all, as recorded
+  double cost_ms = 0;     // what stalls add to a step on average
+};
+
 struct StepTime {
   // Of the step that users run: measured without the recorder, where that was done in the same run and the steps that
-  // were recorded are longer; else as recorded.
+  // were recorded are longer; else as recorded. Where steps stall it is their mean that stands as the median.
   Estimate ms;
   int count = 0;  // steps measured
   std::vector<double>
@@ -45,6 +52,7 @@ struct StepTime {
   bool unrecorded_measured = false;
   std::optional<Estimate> recorded_ms = {};  // as recorded, where `ms` is not that
   std::optional<Estimate> recorder_ms = {};  // what recording adds to a step, where that was measured
+  std::optional<StalledSteps> stalls = {};
 
   const Estimate& as_recorded() const { return recorded_ms ? *recorded_ms : ms; }
 };

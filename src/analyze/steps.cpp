@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyze/estimate.h"
+#include "analyze/stalls.h"
 #include "core/statistics.h"
 #include "core/units.h"
 
@@ -51,25 +52,35 @@ StepTime step_time(std::span<const StepWindow> steps) {
 }
 
 void note_outliers(std::span<const int32_t> numbers, StepTime& time) {
-  constexpr double kOutlier = 1.3;  // times the median
   constexpr std::size_t kMostNamed = 4;
   if (time.samples_ms.size() < 3) return;
   std::vector<std::size_t> outliers;
   for (std::size_t k = 0; k < time.samples_ms.size(); ++k)
-    if (time.samples_ms[k] > kOutlier * time.ms.median) outliers.push_back(k);
+    if (time.samples_ms[k] > kMuchLonger * time.ms.median) outliers.push_back(k);
   const auto text_of = [&](std::size_t k) { return fixed_ms(time.samples_ms[k], time.ms.median); };
   if (outliers.size() > kMostNamed) {
     const std::size_t longest = *std::max_element(
         outliers.begin(), outliers.end(),
         [&](std::size_t a, std::size_t b) { return time.samples_ms[a] < time.samples_ms[b]; });
-    time.notes.push_back(
-        fmt::format("{} of {} steps took more than {} times the median, the longest, step {}, {}",
-                    outliers.size(), time.samples_ms.size(), kOutlier, numbers[longest], text_of(longest)));
+    time.notes.push_back(fmt::format(
+        "{} of {} steps took more than {} times the median, the longest, step {}, {}", outliers.size(),
+        time.samples_ms.size(), kMuchLonger, numbers[longest], text_of(longest)));
     return;
   }
   for (const std::size_t k : outliers)
     time.notes.push_back(fmt::format("step {} took {}{}", numbers[k], text_of(k),
                                      k == 0 ? ": warm-up, or the wait for it" : ": an outlier"));
+}
+
+void note_stalls(StepTime& time) {
+  const StalledSteps& stalls = *time.stalls;
+  const double mean = stalls.typical_ms + stalls.cost_ms;
+  time.notes.push_back(
+      fmt::format("{} of {} steps take more than {} times as long as the median, {}: they come again and "
+                  "again and cost {} a "
+                  "step, so that what is told is the mean of the steps, {}",
+                  stalls.count, time.samples_ms.size(), kMuchLonger, fixed_ms(stalls.typical_ms, mean),
+                  fixed_ms(stalls.cost_ms, mean), fixed_ms(mean, mean)));
 }
 
 std::string doubt_in_steps(const StepTime& time) {

@@ -32,6 +32,9 @@ StepTime step_time(std::span<const StepWindow> steps);
 // Says in the notes which steps took much longer than the median. `numbers`: of the steps of `samples_ms`.
 void note_outliers(std::span<const int32_t> numbers, StepTime& time);
 
+// Says in the notes that steps stall, what that costs, and that the mean is told. `time.stalls` is there.
+void note_stalls(StepTime& time);
+
 // "that these are the program's steps is 60 % sure", where what they were found by is not sure enough to go without saying.
 std::string doubt_in_steps(const StepTime& time);
 

@@ -12,24 +12,27 @@ namespace hone::analyze {
 namespace {
 
 template <typename Wanted>
-std::vector<double> means_of(const trace::Meta& meta, int rank, Wanted&& wanted) {
+std::vector<double> times_of(const trace::Meta& meta, int rank, const Stalls& stalls, Wanted&& wanted) {
   std::vector<double> ms;
-  for (const trace::BlockSteps& block : meta.block_steps)
-    if (block.rank == rank && wanted(block)) ms.push_back(block.mean_ns * 1e-6);
+  for (const trace::BlockSteps& block : meta.block_steps) {
+    if (block.rank != rank || !wanted(block)) continue;
+    const double told_ns = stalls.recur && block.median_ns > 0 ? block.median_ns : block.mean_ns;
+    ms.push_back(told_ns * 1e-6 + stalls.cost_ms());
+  }
   return ms;
 }
 
 }  // namespace
 
-std::optional<MeasuredSteps> measured_steps(const trace::Meta& meta, int rank) {
+std::optional<MeasuredSteps> measured_steps(const trace::Meta& meta, int rank, const Stalls& stalls) {
   constexpr std::size_t kFewestParts = 2;
   const auto of_mode = [](trace::BlockMode mode) {
     return [mode](const trace::BlockSteps& block) { return block.mode == mode; };
   };
-  const std::vector<double> untouched = means_of(meta, rank, of_mode(trace::BlockMode::kUntouched));
-  const std::vector<double> later = means_of(meta, rank, of_mode(trace::BlockMode::kLeftAlone));
+  const std::vector<double> untouched = times_of(meta, rank, stalls, of_mode(trace::BlockMode::kUntouched));
+  const std::vector<double> later = times_of(meta, rank, stalls, of_mode(trace::BlockMode::kLeftAlone));
   const std::vector<double> recorded =
-      means_of(meta, rank, [](const trace::BlockSteps& block) { return block.shown; });
+      times_of(meta, rank, stalls, [](const trace::BlockSteps& block) { return block.shown; });
   MeasuredSteps measured;
   measured.attached = untouched.size() < kFewestParts;
   const std::vector<double>& alone = measured.attached ? later : untouched;

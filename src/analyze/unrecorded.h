@@ -5,6 +5,7 @@
 #include <string>
 
 #include "analyze/estimate.h"
+#include "analyze/stalls.h"
 #include "trace/trace.h"
 
 namespace hone::analyze {
@@ -24,8 +25,10 @@ struct MeasuredSteps {
   std::optional<Shift> left_behind = {};
 };
 
-// Of one rank. Nothing: fewer than two parts were left alone, or none was recorded.
-std::optional<MeasuredSteps> measured_steps(const trace::Meta& meta, int rank);
+// Of one rank. Nothing: fewer than two parts were left alone, or none was recorded. Where steps stall again and again, of which
+// a part of a few steps has one or none: what its other steps take, and what stalls cost a step of the recording, for waiting takes
+// as long with a recorder as without.
+std::optional<MeasuredSteps> measured_steps(const trace::Meta& meta, int rank, const Stalls& stalls = {});
 
 // From here on steps that nobody recorded take longer than recorded ones, and not by chance.
 inline constexpr double kLongerAlone = 1.1;

@@ -170,6 +170,9 @@ std::string steps_sentence(const analyze::StepTime& step) {
   const double median = step.ms.median;
   const std::string each = fixed_ms(median, median), range = fixed_range(step.ms.low, step.ms.high, median);
   std::string text = fmt::format("{} of {}", counted(step.count, "step"), each);
+  if (step.stalls)
+    text += fmt::format(" on average, of which {} stall (the median is {})", step.stalls->count,
+                        fixed_ms(step.stalls->typical_ms, median));
   if (range != each) text += fmt::format(" ({})", range);
   if (!step.how_found.empty()) text += ", found by " + step.how_found;
   return text + measured_sentence(step);

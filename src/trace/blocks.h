@@ -68,7 +68,8 @@ struct BlockSteps {
   BlockMode mode = BlockMode::kLeftAlone;
   double steps = 0;  // that the mean is over
   double mean_ns = 0;
-  bool shown = false;  // its mode is that of the steps that the trace marks
+  bool shown = false;    // its mode is that of the steps that the trace marks
+  double median_ns = 0;  // of the single steps; 0: only their mean is known
 
   friend bool operator==(const BlockSteps&, const BlockSteps&) = default;
 };

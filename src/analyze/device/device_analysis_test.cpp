@@ -6,6 +6,7 @@
 
 #include "analyze/device/busy/gpu_roofs.h"
 #include "analyze/device/testing/fabricate_ranks.h"
+#include "analyze/device/testing/fabricate_works.h"
 #include "core/testing/no_threads.h"
 #include "trace/testing/add_span.h"
 
@@ -243,6 +244,35 @@ TEST(GpuRoofs, TakeTheHighestMethodOfAGivenTable) {
   const GpuRoofs known = gpu_roofs("NVIDIA H200"), given = gpu_roofs_from(roofs, known);
   EXPECT_EQ(given.bf16, 9e12);
   EXPECT_EQ(given.f16, known.f16) << "not in the table";
+}
+
+// A queue of batches that four slow processes fill runs empty every fourth step. The median step waits for nothing.
+TEST(DeviceAnalysis, TellsTheMeanStepWhereEveryFewStepsOneWaits) {
+  constexpr int kSteps = 24;
+  fabricate::Works works;
+  for (int step = 0; step < kSteps; ++step) {
+    const double waits_us = step % 4 == 3 ? 60'000 : 50;
+    works.host(trace::Category::kFunction, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+               waits_us);
+    works.pass(waits_us);
+    for (int i = 0; i < 10; ++i) works.run({.bytes = 1e9, .written = 1e9, .us = 1000});
+    works.read(4);
+    works.end_step();
+  }
+  const auto analysis = analyze_device_trace(works.trace(), Roofs{}, {});
+  ASSERT_TRUE(analysis.ok());
+  ASSERT_TRUE(analysis->step.stalls.has_value());
+  EXPECT_EQ(analysis->step.stalls->count, kSteps / 4);
+  EXPECT_NEAR(analysis->step.stalls->cost_ms, 15, 0.2);
+  EXPECT_NEAR(analysis->step.ms.median, 10 + 15, 0.5);
+  EXPECT_NEAR(sum(*analysis), analysis->step.ms.median, 0.005 * analysis->step.ms.median);
+  EXPECT_EQ(analysis->verdict.cause, Cause::kInput) << analysis->verdict.sentence;
+  for (const LedgerRow& row : analysis->ledger)
+    if (row.cause == Cause::kInput) {
+      EXPECT_NEAR(row.ms, 15, 0.3);
+      EXPECT_NEAR(row.predicted_gain_ms, 15, 0.5);
+    }
+  EXPECT_THAT(analysis->step.notes, Contains(HasSubstr("what is told is the mean of the steps")));
 }
 
 }  // namespace

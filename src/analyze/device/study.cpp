@@ -23,10 +23,17 @@ std::set<int32_t> common_steps(const std::vector<RankTimeline>& timelines) {
   return common;
 }
 
+// Ranks that wait for each other stall together, or the one does whose ledger tells why: all are told alike.
+void tell_ranks_alike(std::vector<RankTimeline>& timelines) {
+  const bool recur =
+      std::ranges::any_of(timelines, [](const RankTimeline& timeline) { return timeline.stalls.recur; });
+  for (RankTimeline& timeline : timelines) timeline.stalls.recur = recur;
+}
+
 // Recording hardly slows what the device does: a step that takes much less than the device worked is another one.
-void take_recorder_out(const trace::Meta& meta, int number, RankStudy& rank) {
+void take_recorder_out(const trace::Meta& meta, const RankTimeline& timeline, RankStudy& rank) {
   constexpr double kLeastOfBusy = 0.9;
-  rank.measured = measured_steps(meta, number);
+  rank.measured = measured_steps(meta, timeline.rank, timeline.stalls);
   if (!rank.measured) return;
   double busy_ms = 0;
   for (const BusyInterval& interval : rank.occupancy.busy)
@@ -71,6 +78,7 @@ Study make_study(const trace::Trace& trace, std::vector<RankTimeline> timelines,
   study.of_other_runs = std::move(run.of_other_runs);
   for (RankTimeline& timeline : study.timelines) study.evidence.push_back(weigh_evidence(trace, timeline));
   align_clocks(trace, study.timelines);
+  tell_ranks_alike(study.timelines);
   const std::set<int32_t> common = common_steps(study.timelines);
   for (const RankTimeline& timeline : study.timelines) {
     RankStudy rank;
@@ -85,7 +93,7 @@ Study make_study(const trace::Trace& trace, std::vector<RankTimeline> timelines,
     rank.split = divide_busy(trace, timeline, study.activities.back(), rank.loops, roofs);
     rank.shapes = varying_shapes(trace, timeline, rank.split.uses);
     rank.typical = typical_step(timeline, common);
-    take_recorder_out(trace.meta, timeline.rank, rank);
+    take_recorder_out(trace.meta, timeline, rank);
     study.ranks.push_back(std::move(rank));
   }
   study.collectives = match_collectives(trace, study.timelines);

@@ -22,6 +22,17 @@ const Fields<StepTime>& step_fields() {
        "`median`, `low` and `high` of the steps as they were recorded, where `median_ms` is not that; else "
        "null",
        &StepTime::recorded_ms},
+      {"stalled_steps", Unit::kInteger,
+       "where every few steps one takes far longer than the others, and that costs much: how many; "
+       "`median_ms` then is the mean "
+       "of the steps. Else 0",
+       [](const StepTime& step) { return step.stalls ? step.stalls->count : 0; }},
+      {"typical_ms", Unit::kMs, "where steps stall: the median of all, as recorded; else null",
+       [](const StepTime& step) {
+         return step.stalls ? std::optional(step.stalls->typical_ms) : std::nullopt;
+       }},
+      {"stalls_ms", Unit::kMs, "where steps stall: what that adds to a step on average; else null",
+       [](const StepTime& step) { return step.stalls ? std::optional(step.stalls->cost_ms) : std::nullopt; }},
       {"samples_ms", Unit::kList, "one a step, in order of time, scaled to `median_ms`",
        &StepTime::samples_ms},
       {"unrecorded_ms", Unit::kMs,

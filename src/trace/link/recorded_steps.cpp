@@ -235,7 +235,10 @@ void add_means(const RecordingBlock& block, std::span<const int64_t> bounds, std
                       to = first + (last - first) * (i + 1) / parts;
     const auto steps = static_cast<double>(to - from);
     const auto ns = static_cast<double>(bounds[to] - bounds[from]);
-    if (ns > 0) into.push_back({block.rank, block.number, block.mode, steps, ns / steps});
+    if (!(ns > 0)) continue;
+    std::vector<double> each;
+    for (std::size_t k = from; k < to; ++k) each.push_back(static_cast<double>(bounds[k + 1] - bounds[k]));
+    into.push_back({block.rank, block.number, block.mode, steps, ns / steps, false, median(each)});
   }
 }
 

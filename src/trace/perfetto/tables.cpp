@@ -93,6 +93,7 @@ Annotation from_block_steps(const BlockSteps& steps) {
                   text("mode", block_mode_name(steps.mode)),
                   real("steps", steps.steps),
                   real("mean_ns", steps.mean_ns),
+                  real("median_ns", steps.median_ns),
                   integer("shown", steps.shown ? 1 : 0),
               }}};
 }
@@ -266,6 +267,7 @@ BlockSteps to_block_steps(const Annotation& from) {
   steps.mode = block_mode_from_name(from.text("mode")).value_or(BlockMode::kTimeline);
   steps.steps = from.real("steps");
   steps.mean_ns = from.real("mean_ns");
+  steps.median_ns = from.real("median_ns");
   steps.shown = from.integer("shown") != 0;
   return steps;
 }

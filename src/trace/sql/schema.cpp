@@ -13,7 +13,7 @@ CREATE TABLE blocks(rank INTEGER, block INTEGER, mode TEXT, start_ns INTEGER, en
 CREATE TABLE marks(rank INTEGER, kind TEXT, name TEXT, time_ns INTEGER, tid INTEGER,
                    launches INTEGER);  -- what comes once a step, in all blocks
 CREATE TABLE block_steps(rank INTEGER, block INTEGER, mode TEXT, steps REAL, mean_ns REAL,
-                         shown INTEGER);  -- on the host; shown: of the mode of the steps
+                         shown INTEGER, median_ns REAL);  -- on the host; shown: of the mode of the steps
 CREATE TABLE strings(id INTEGER PRIMARY KEY, text TEXT);
 CREATE TABLE tracks(id INTEGER PRIMARY KEY, kind TEXT, name TEXT, process INTEGER, pid INTEGER, tid INTEGER,
                     rank INTEGER, device INTEGER);  -- kind: process, thread, stream; device -1: host

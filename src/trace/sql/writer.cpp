@@ -70,7 +70,7 @@ Status write_turns(const Meta& meta, Database& database) {
                    .integer(row.tid)
                    .integer(signed_id(row.launches))
                    .run());
-  HONE_ASSIGN(Insert steps, database.insert_into("block_steps", 6));
+  HONE_ASSIGN(Insert steps, database.insert_into("block_steps", 7));
   for (const BlockSteps& row : meta.block_steps)
     HONE_CHECK(steps.integer(row.rank)
                    .integer(row.block)
@@ -78,6 +78,7 @@ Status write_turns(const Meta& meta, Database& database) {
                    .real(row.steps)
                    .real(row.mean_ns)
                    .integer(row.shown ? 1 : 0)
+                   .real(row.median_ns)
                    .run());
   return {};
 }

@@ -303,22 +303,14 @@ class Runner {
   bool registered_ = false;  // at the collective that it waits for
 };
 
-// Whether the time from the end of the step before to its own end is the step's: else it begins a block of the
-// recording. The first one of all counts.
-std::vector<char> steps_that_follow(const RankTimeline& timeline) {
-  std::vector<char> follow;
-  for (const DeviceStep& step : timeline.steps) follow.push_back(step.begins_block ? 0 : 1);
-  return follow;
-}
-
-// The median step. `start`: of the first one.
-double typical_ms(std::span<const double> ends, double start, const std::vector<char>& follow) {
+// How long each step takes from the end of the step before to its own end. `start`: of the first one.
+std::vector<double> step_times_ms(std::span<const double> ends, double start) {
   std::vector<double> times;
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    if (follow[i] != 0) times.push_back(std::max(0.0, ends[i] - start) * 1e-6);
-    start = std::max(start, ends[i]);
+  for (const double end : ends) {
+    times.push_back(std::max(0.0, end - start) * 1e-6);
+    start = std::max(start, end);
   }
-  return median(times);
+  return times;
 }
 
 }  // namespace
@@ -332,9 +324,8 @@ Replay::Replay(std::span<const Program> programs, const MatchedCollectives& coll
   double total = 0;
   for (const Program& program : programs) {
     std::vector<double> times;
-    for (const DeviceStep& step : program.timeline->steps)
-      if (!step.begins_block) times.push_back(step.ms());
-    total += median(times);
+    for (const DeviceStep& step : program.timeline->steps) times.push_back(step.ms());
+    total += program.timeline->average_step_ms(times);
   }
   recorded_ms_ = programs.empty() ? 0 : total / static_cast<double>(programs.size());
   unchanged_ms_ = step_ms();
@@ -358,8 +349,8 @@ std::vector<double> Replay::rank_steps_ms(const Change& change) const {
   }
   std::vector<double> steps;
   for (std::size_t rank = 0; rank < runners.size(); ++rank)
-    steps.push_back(typical_ms(runners[rank].step_ends(), runners[rank].start_ns(),
-                               steps_that_follow(*programs_[rank].timeline)));
+    steps.push_back(programs_[rank].timeline->average_step_ms(
+        step_times_ms(runners[rank].step_ends(), runners[rank].start_ns())));
   return steps;
 }
 

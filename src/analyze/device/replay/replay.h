@@ -55,7 +55,7 @@ class Replay {
   // One a rank, whose collectives are in `collectives`. `programs` must outlive this.
   Replay(std::span<const Program> programs, const MatchedCollectives& collectives);
 
-  // The median time of the steps; over ranks the mean.
+  // The time of the step that is told (RankTimeline::average_step_ms); over ranks the mean.
   double step_ms(const Change& change = {}) const;
   // The same of each rank.
   std::vector<double> rank_steps_ms(const Change& change) const;

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "analyze/device/timeline/executions.h"
+#include "core/statistics.h"
 #include "trace/link/roles.h"
 
 namespace hone::analyze::device {
@@ -284,8 +286,24 @@ std::vector<int> device_ranks(const trace::Trace& trace) {
   return {ranks.begin(), ranks.end()};
 }
 
+double RankTimeline::average_step_ms(std::span<const double> times_ms) const {
+  std::vector<double> counted;
+  for (std::size_t k = stalls.recur ? stalls.first : 0; k < times_ms.size(); ++k)
+    if (!steps[k].begins_block) counted.push_back(times_ms[k]);
+  if (!stalls.recur || counted.empty()) return median(counted);
+  return std::reduce(counted.begin(), counted.end()) / static_cast<double>(counted.size());
+}
+
 RankTimeline rank_timeline(const trace::Trace& trace, int rank) {
-  return RankTimelineBuilder(trace, rank).run();
+  RankTimeline timeline = RankTimelineBuilder(trace, rank).run();
+  std::vector<double> times_ms;
+  std::vector<char> follows;
+  for (const DeviceStep& step : timeline.steps) {
+    times_ms.push_back(step.ms());
+    follows.push_back(step.begins_block ? 0 : 1);
+  }
+  timeline.stalls = find_stalls(times_ms, follows);
+  return timeline;
 }
 
 }  // namespace hone::analyze::device

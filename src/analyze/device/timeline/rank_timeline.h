@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "analyze/stalls.h"
 #include "trace/trace.h"
 
 namespace hone::analyze::device {
@@ -73,6 +75,7 @@ struct RankTimeline {
   std::vector<trace::TrackId> streams;  // of its devices
   std::vector<trace::TrackId> threads;  // that launch or wait
   std::vector<DeviceStep> steps;        // by time
+  Stalls stalls;                        // of its steps
   uint32_t executions = 0;              // of operators: Work::execution is below
   // That the process drives, the one that works longest first: time of one device is not time of another, so
   // the ledger is that one's. Those that do next to nothing are left out.
@@ -83,6 +86,9 @@ struct RankTimeline {
   const HostCall* launch_of(const Work& work) const {
     return work.call == kNothing ? nullptr : &calls[work.call];
   }
+  // What is told of steps that take `times_ms`, one each: the median; where steps stall again and again, the mean. Steps that
+  // begin a block are left out where others are there.
+  double average_step_ms(std::span<const double> times_ms) const;
 };
 
 // The ranks that have device work, in order.

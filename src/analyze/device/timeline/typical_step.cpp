@@ -25,6 +25,22 @@ std::vector<std::size_t> central_steps(const RankTimeline& timeline, const std::
   return nearest;
 }
 
+// All steps that count for the mean. False: there are none.
+bool weigh_all(const RankTimeline& timeline, const std::set<int32_t>& common, TypicalStep& typical) {
+  std::vector<std::size_t> counted;
+  for (std::size_t k = timeline.stalls.first; k < timeline.steps.size(); ++k)
+    if (!timeline.steps[k].begins_block && (common.empty() || common.contains(timeline.steps[k].step)))
+      counted.push_back(k);
+  double total_ms = 0;
+  for (const std::size_t step : counted) {
+    typical.weight[step] = 1 / static_cast<double>(counted.size());
+    total_ms += timeline.steps[step].ms();
+  }
+  if (counted.empty()) return false;
+  typical.ms = typical.recorded_ms = total_ms / static_cast<double>(counted.size());
+  return true;
+}
+
 }  // namespace
 
 double whole_count(double count) {
@@ -37,8 +53,9 @@ TypicalStep typical_step(const RankTimeline& timeline, const std::set<int32_t>& 
   TypicalStep typical;
   std::vector<double> times;
   for (const DeviceStep& step : timeline.steps) times.push_back(step.ms());
-  typical.ms = typical.recorded_ms = median(times);
   typical.weight.assign(times.size(), 0);
+  if (timeline.stalls.recur && weigh_all(timeline, common, typical)) return typical;
+  typical.ms = typical.recorded_ms = median(times);
   const std::vector<std::size_t> central = central_steps(timeline, times, typical.ms, common);
   if (central.empty()) return typical;
 

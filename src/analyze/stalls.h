@@ -1,0 +1,29 @@
+// Programs whose steps are not alike: most take their time, and every few of them one waits far longer (a queue of batches ran
+// empty, an epoch begins). Of these the median step is what nobody pays for: their users wait for the average.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace hone::analyze {
+
+// A step of more than that many medians is unlike the others.
+inline constexpr double kMuchLonger = 1.3;
+
+struct Stalls {
+  std::size_t first = 0;  // the first step that counts: longer ones before it are the program's warm-up
+  int count = 0;          // steps that stall
+  int steps = 0;          // of
+  double typical_ms = 0;  // the median
+  double mean_ms = 0;
+  // They come again and cost so much that the step that is told is the mean of all; else the median tells more.
+  bool recur = false;
+
+  double cost_ms() const { return recur ? mean_ms - typical_ms : 0; }
+};
+
+// `times_ms` in order of time. `follows`, of each: false where something else than the program may have held the step up, as where
+// a block of a recording begins; such a step neither stalls nor counts for the mean. Empty: all follow.
+Stalls find_stalls(std::span<const double> times_ms, std::span<const char> follows = {});
+
+}  // namespace hone::analyze
