@@ -42,12 +42,19 @@ Status Context::look_at_device() {
   HONE_CHECK(
       check(f.device_get_name(name.data(), static_cast<int>(name.size()), device_), "cuDeviceGetName"));
   name_.assign(name.data());
+  std::array<char, 32> bus{};
+  HONE_CHECK(check(f.device_get_pci_bus_id(bus.data(), static_cast<int>(bus.size()), device_),
+                   "cuDeviceGetPCIBusId"));
+  pci_bus_id_.assign(bus.data());
   int major = 0, minor = 0;
   HONE_CHECK(check(f.device_get_attribute(&major, kComputeCapabilityMajor, device_), "cuDeviceGetAttribute"));
   HONE_CHECK(check(f.device_get_attribute(&minor, kComputeCapabilityMinor, device_), "cuDeviceGetAttribute"));
   HONE_CHECK(
       check(f.device_get_attribute(&multiprocessors_, kMultiprocessors, device_), "cuDeviceGetAttribute"));
   architecture_ = {major * 10 + minor};
+  int l2 = 0;
+  HONE_CHECK(check(f.device_get_attribute(&l2, kL2Bytes, device_), "cuDeviceGetAttribute"));
+  l2_bytes_ = static_cast<std::size_t>(std::max(l2, 0));
   return check(f.device_total_mem(&total_bytes_, device_), "cuDeviceTotalMem");
 }
 

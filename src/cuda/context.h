@@ -32,10 +32,14 @@ class Context {
   Status check(DriverCode code, std::string_view call) const { return driver_->check(code, call); }
 
   int index() const { return index_; }
-  const std::string& name() const { return name_; }  // "NVIDIA H100 80GB HBM3"
+  const std::string& name() const { return name_; }              // "NVIDIA H100 80GB HBM3"
+  const std::string& pci_bus_id() const { return pci_bus_id_; }  // "0000:19:00.0"
   Architecture architecture() const { return architecture_; }
   int multiprocessors() const { return multiprocessors_; }
   std::size_t total_bytes() const { return total_bytes_; }
+  std::size_t l2_bytes() const {
+    return l2_bytes_;
+  }  // of the last cache before memory; 0: the driver does not tell
   struct Room {
     std::size_t free = 0, total = 0;
   };
@@ -52,10 +56,11 @@ class Context {
   int index_ = 0;
   DeviceHandle device_ = 0;
   ContextHandle handle_ = nullptr;
-  std::string name_;
+  std::string name_, pci_bus_id_;
   Architecture architecture_;
   int multiprocessors_ = 0;
   std::size_t total_bytes_ = 0;
+  std::size_t l2_bytes_ = 0;
 };
 
 // Something of a context's, given back by the driver's function `kRelease`.

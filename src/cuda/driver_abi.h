@@ -46,6 +46,7 @@ using HostFunction = void (*)(void*);
 enum DeviceAttribute : int {
   kWarpSize = 10,
   kMultiprocessors = 16,
+  kL2Bytes = 38,
   kComputeCapabilityMajor = 75,
   kComputeCapabilityMinor = 76,
   kSharedBytesPerBlockOptin = 97,
@@ -65,6 +66,7 @@ struct DriverFunctions {
   DriverCode (*device_get)(DeviceHandle*, int) = nullptr;
   DriverCode (*device_get_name)(char*, int, DeviceHandle) = nullptr;
   DriverCode (*device_get_attribute)(int*, int, DeviceHandle) = nullptr;
+  DriverCode (*device_get_pci_bus_id)(char*, int, DeviceHandle) = nullptr;
   DriverCode (*device_total_mem)(size_t*, DeviceHandle) = nullptr;
   DriverCode (*device_primary_ctx_retain)(ContextHandle*, DeviceHandle) = nullptr;
   DriverCode (*device_primary_ctx_release)(DeviceHandle) = nullptr;
@@ -119,6 +121,7 @@ void for_each_function(DriverFunctions& f, Visit&& visit) {
   visit("cuDeviceGet", f.device_get);
   visit("cuDeviceGetName", f.device_get_name);
   visit("cuDeviceGetAttribute", f.device_get_attribute);
+  visit("cuDeviceGetPCIBusId", f.device_get_pci_bus_id);
   visit("cuDeviceTotalMem_v2", f.device_total_mem);
   visit("cuDevicePrimaryCtxRetain", f.device_primary_ctx_retain);
   visit("cuDevicePrimaryCtxRelease_v2", f.device_primary_ctx_release);

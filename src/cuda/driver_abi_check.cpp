@@ -13,6 +13,7 @@ HONE_SAME_CALL(DriverFunctions, device_get_count, ::cuDeviceGetCount);
 HONE_SAME_CALL(DriverFunctions, device_get, ::cuDeviceGet);
 HONE_SAME_CALL(DriverFunctions, device_get_name, ::cuDeviceGetName);
 HONE_SAME_CALL(DriverFunctions, device_get_attribute, ::cuDeviceGetAttribute);
+HONE_SAME_CALL(DriverFunctions, device_get_pci_bus_id, ::cuDeviceGetPCIBusId);
 HONE_SAME_CALL(DriverFunctions, device_total_mem, ::cuDeviceTotalMem_v2);
 HONE_SAME_CALL(DriverFunctions, device_primary_ctx_retain, ::cuDevicePrimaryCtxRetain);
 HONE_SAME_CALL(DriverFunctions, device_primary_ctx_release, ::cuDevicePrimaryCtxRelease_v2);
@@ -74,6 +75,7 @@ static_assert(same_number<DriverCode::kSystemNotReady, CUDA_ERROR_SYSTEM_NOT_REA
 static_assert(same_number<DriverCode::kSystemDriverMismatch, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH>);
 static_assert(same_number<DriverCode::kUnknown, CUDA_ERROR_UNKNOWN>);
 static_assert(same_number<kWarpSize, CU_DEVICE_ATTRIBUTE_WARP_SIZE>);
+static_assert(same_number<kL2Bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE>);
 static_assert(same_number<kMultiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT>);
 static_assert(same_number<kComputeCapabilityMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR>);
 static_assert(same_number<kComputeCapabilityMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR>);

@@ -117,19 +117,29 @@ fs::path KernelCache::file_of(const std::string& key) const {
 
 Result<std::shared_ptr<const CompiledKernels>> KernelCache::get(const KernelSource& source) {
   const std::string key = key_of(source);
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  }
-  std::shared_ptr<const CompiledKernels> kernels = load(key);
-  if (kernels == nullptr) {
-    HONE_ASSIGN(CompiledKernels made,
-                nvrtc_->compile(source.text, source.name, architecture_, source.options));
-    kernels = std::make_shared<const CompiledKernels>(std::move(made));
-    store(key, *kernels);
-  }
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  work_done_.wait(lock, [&] { return !in_work_.contains(key); });
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  in_work_.insert(key);
+  lock.unlock();
+  const std::shared_ptr<void> at_work(nullptr, [&](void*) {  // whatever happens
+    const std::lock_guard guard(mutex_);
+    in_work_.erase(key);
+    work_done_.notify_all();
+  });
+  HONE_ASSIGN(std::shared_ptr<const CompiledKernels> kernels, make(source, key));
+  const std::lock_guard guard(mutex_);
   return known_.emplace(key, std::move(kernels)).first->second;
+}
+
+Result<std::shared_ptr<const CompiledKernels>> KernelCache::make(const KernelSource& source,
+                                                                 const std::string& key) {
+  std::shared_ptr<const CompiledKernels> kernels = load(key);
+  if (kernels != nullptr) return kernels;
+  HONE_ASSIGN(CompiledKernels made, nvrtc_->compile(source.text, source.name, architecture_, source.options));
+  kernels = std::make_shared<const CompiledKernels>(std::move(made));
+  store(key, *kernels);
+  return kernels;
 }
 
 std::vector<Result<std::shared_ptr<const CompiledKernels>>> KernelCache::get_all(

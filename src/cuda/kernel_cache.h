@@ -2,10 +2,12 @@
 // damaged or cannot be written is compiled again, and said once in take_notes(), never an error.
 #pragma once
 
+#include <condition_variable>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,12 +33,13 @@ class KernelCache {
   // "kernels" in hone's folder for caches (core/cache_folder.h); empty if there is none.
   static std::filesystem::path default_folder();
 
-  // An error is one of the source: it does not compile.
+  // An error is one of the source: it does not compile. What another thread is compiling is waited for.
   Result<std::shared_ptr<const CompiledKernels>> get(const KernelSource& source);
   // All of them, as many at a time as there are cores. One result a source, in order.
   std::vector<Result<std::shared_ptr<const CompiledKernels>>> get_all(std::span<const KernelSource> sources);
 
   int compiled() const;  // how many were, since this object was made
+  int compiler_version() const { return nvrtc_->version(); }
   std::vector<std::string> take_notes();
 
   // What a folder may hold. The files that were used longest ago go first.
@@ -45,6 +48,7 @@ class KernelCache {
  private:
   std::string key_of(const KernelSource& source) const;
   std::filesystem::path file_of(const std::string& key) const;
+  Result<std::shared_ptr<const CompiledKernels>> make(const KernelSource& source, const std::string& key);
   std::shared_ptr<const CompiledKernels> load(const std::string& key);
   void store(const std::string& key, const CompiledKernels& kernels);
   void make_room();
@@ -58,6 +62,8 @@ class KernelCache {
 
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const CompiledKernels>> known_;  // by key
+  std::set<std::string> in_work_;                                        // keys
+  std::condition_variable work_done_;
   std::vector<std::string> notes_;
   int compiled_ = 0;
 };

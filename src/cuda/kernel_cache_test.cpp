@@ -157,5 +157,16 @@ TEST_F(RealNvrtcCache, CompilesManySideBySideAndNamesTheOneThatIsWrong) {
   EXPECT_EQ(many.compiled(), 5);
 }
 
+TEST_F(RealNvrtcCache, CompilesOnceWhatManyThreadsWantAtATime) {
+  if (nvrtc_ == nullptr) return;
+  KernelCache wanted = cache();
+  const auto made = wanted.get_all(std::vector<KernelSource>(8, adds(1)));
+  for (const auto& kernels : made) EXPECT_EQ(*kernels, *made[0]);
+  EXPECT_EQ(wanted.compiled(), 1);
+  const KernelSource no_kernel{.name = "wrong.cu", .text = "no kernel", .options = {}};
+  const auto wrong = wanted.get_all(std::vector<KernelSource>(4, no_kernel));
+  for (const auto& kernels : wrong) EXPECT_FALSE(kernels.ok()) << "nobody waits for what does not compile";
+}
+
 }  // namespace
 }  // namespace hone::cuda

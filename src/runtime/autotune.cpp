@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -19,8 +20,6 @@ using graph::Node;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-constexpr std::size_t kMostReadings = 24;
-constexpr std::size_t kEnoughAlone = 7;  // of the last contender left
 constexpr std::size_t kLookAgainReadings = 2;
 // µs: longer than a time slice lost to another program, and than what code and memory never used before cost.
 // A reading so long counts from the first on.
@@ -33,23 +32,23 @@ double best_of(const Contender& contender) {
 
 // Whether a contender cannot win any more, given the best reading of all. One reading says little, unless it
 // is long by far more than another program can have taken of it.
-bool hopeless(const Contender& contender, double best) {
+bool hopeless(const Contender& contender, double best, const ReadingRules& rules) {
   const double own = best_of(contender);
   switch (contender.readings.size()) {
     case 0:
       return false;
     case 1:
-      return own > 2 * best && own - best > 1.6 * kLong;
+      return own > rules.out_after_one * best && (rules.first_counts || own - best > 1.6 * kLong);
     case 2:
     case 3:
-      return own > 1.5 * best;
+      return own > rules.out_after_two * best;
     default:
-      return own > 1.2 * best;
+      return own > rules.out_after_four * best;
   }
 }
 
 // Times those still in; returns who is left: nobody where `keep_going` ended it, and `ended` is set.
-std::vector<Contender*> run_round(const std::vector<Contender*>& running,
+std::vector<Contender*> run_round(const std::vector<Contender*>& running, const ReadingRules& rules,
                                   const std::function<bool()>& keep_going, bool& ended) {
   double best = kInfinity;
   for (Contender* contender : running) {
@@ -62,33 +61,33 @@ std::vector<Contender*> run_round(const std::vector<Contender*>& running,
   }
   std::vector<Contender*> left;
   for (Contender* contender : running) {
-    if (!contender->failed && !hopeless(*contender, best)) left.push_back(contender);
+    if (!contender->failed && !hopeless(*contender, best, rules)) left.push_back(contender);
   }
   return left;
 }
 
 }  // namespace
 
-double Contender::estimate() const {
-  return readings.empty() ? kInfinity : quantile(readings, kReadingQuantile);
+double Contender::estimate(const ReadingRules& rules) const {
+  return readings.empty() ? kInfinity : quantile(readings, rules.quantile);
 }
 
-bool run_rounds(std::span<Contender> contenders, double budget_ms, std::size_t least_readings,
+bool run_rounds(std::span<Contender> contenders, double budget_ms, const ReadingRules& rules,
                 const std::function<bool()>& keep_going) {
   const int64_t end = now_ns() + static_cast<int64_t>(budget_ms * 1e6);
   std::vector<Contender*> running;
   for (Contender& contender : contenders) running.push_back(&contender);
   bool ended = false;
-  running = run_round(running, keep_going, ended);
-  for (Contender* contender : running) {  // the first reading is of code and memory never used before
-    if (best_of(*contender) < kLong) contender->readings.clear();
+  running = run_round(running, rules, keep_going, ended);
+  for (Contender* contender : running) {
+    if (!rules.first_counts && best_of(*contender) < kLong) contender->readings.clear();
   }
   while (!running.empty()) {
-    std::size_t readings = kMostReadings;  // that each has
+    std::size_t readings = rules.most;  // that each has
     for (const Contender* contender : running) readings = std::min(readings, contender->readings.size());
-    if (readings >= kMostReadings || (readings >= least_readings && now_ns() >= end)) return true;
-    if (running.size() == 1 && readings >= kEnoughAlone) return true;
-    running = run_round(running, keep_going, ended);
+    if (readings >= rules.most || (readings >= rules.least && now_ns() >= end)) return true;
+    if (running.size() == 1 && readings >= rules.alone) return true;
+    running = run_round(running, rules, keep_going, ended);
   }
   return !ended;
 }
@@ -114,12 +113,42 @@ Tuner::Tuner(const Provider& provider, const PlanOptions& options, Share share)
       timer_(provider.make_timer(options.step_bytes, share)),
       key_(provider.signature(share) + (timer_.ok() ? (*timer_)->conditions() : "")) {}
 
-Result<Chosen> Tuner::first_that_can_be_made(const std::vector<Candidate>& candidates,
-                                             const Node& node) const {
+// Equal nodes are measured once, on the first of them; the others want the one kernel that wins, which nobody knows yet.
+bool Tuner::make_ahead(const Graph& graph, std::span<const Node* const> nodes,
+                       const std::function<bool(std::size_t made, std::size_t of)>& go_on) {
+  std::vector<MadeAhead::Wanted> wanted;
+  std::set<std::string> seen;
+  for (const Node* const node : nodes) {
+    auto candidates = candidates_of(graph, *node);
+    if (!candidates.ok() || candidates->empty()) continue;  // choose() says why
+    if (!options_.autotune) candidates->resize(1);
+    if (candidates->size() > 1) {
+      const std::string signature = node_signature(graph, *node);
+      const auto known = cache_.find(key_, signature);
+      const auto remembered = std::find_if(
+          candidates->begin(), candidates->end(),
+          [&](const Candidate& candidate) { return known && candidate.name == known->candidate; });
+      if (remembered != candidates->end())
+        candidates = std::vector<Candidate>{*remembered};
+      else if (!seen.insert(signature).second)
+        continue;
+    }
+    for (Candidate& candidate : *candidates)
+      if (!candidate.reference) wanted.push_back({node, std::move(candidate)});
+  }
+  return ahead_.make(wanted, go_on);
+}
+
+Result<std::unique_ptr<Kernel>> Tuner::make(const Candidate& candidate, const Node& node) {
+  if (auto made = ahead_.take(node, candidate.name)) return made;
+  return candidate.make();
+}
+
+Result<Chosen> Tuner::first_that_can_be_made(const std::vector<Candidate>& candidates, const Node& node) {
   Error last = unsupported(
       fmt::format("unsupported: {} (provider {} has no kernel for it)", node.op, provider_.name()));
   for (const Candidate& candidate : candidates) {
-    auto kernel = candidate.make();
+    auto kernel = make(candidate, node);
     if (kernel.ok())
       return Chosen{std::move(*kernel), candidates.size() == 1
                                             ? "only candidate"
@@ -141,7 +170,7 @@ Result<Chosen> Tuner::choose(const Graph& graph, const Node& node) {
   if (const auto known = cache_.find(key_, node_signature(graph, node))) {
     for (const Candidate& candidate : candidates) {
       if (candidate.name != known->candidate) continue;
-      auto kernel = candidate.make();
+      auto kernel = make(candidate, node);
       if (kernel.ok())
         return Chosen{std::move(*kernel), fmt::format("fastest of {} (remembered): {:.1f} µs",
                                                       candidates.size(), known->microseconds)};
@@ -151,9 +180,7 @@ Result<Chosen> Tuner::choose(const Graph& graph, const Node& node) {
 }
 
 Contender Tuner::contender(Sandbox& sandbox, Kernel& kernel) {
-  return {[&sandbox, &kernel, this]() -> Result<double> { return (*timer_)->microseconds(sandbox, kernel); },
-          {},
-          false};
+  return {(*timer_)->stopwatch(sandbox, kernel), {}, false};
 }
 
 Result<Chosen> Tuner::measure(const Graph& graph, const Node& node,
@@ -166,7 +193,7 @@ Result<Chosen> Tuner::measure(const Graph& graph, const Node& node,
   std::vector<const Candidate*> made;
   for (const Candidate& candidate : candidates) {
     if (!options_.may_go_on()) return interrupted_choice();  // packing large weights takes its time, too
-    auto kernel = candidate.make();
+    auto kernel = make(candidate, node);
     if (!kernel.ok()) {
       last = kernel.error();
       continue;
@@ -177,11 +204,12 @@ Result<Chosen> Tuner::measure(const Graph& graph, const Node& node,
   if (kernels.empty()) return last;
   std::vector<Contender> contenders;
   for (const auto& kernel : kernels) contenders.push_back(contender(*sandbox, *kernel));
-  if (!run_rounds(contenders, options_.tune_ms_per_node, kLeastReadings, options_.keep_going))
+  const ReadingRules rules = (*timer_)->rules();
+  if (!run_rounds(contenders, options_.tune_ms_per_node, rules, options_.keep_going))
     return interrupted_choice();
   std::vector<double> times;
   for (const Contender& contender : contenders)
-    times.push_back(contender.failed ? kInfinity : contender.estimate());
+    times.push_back(contender.failed ? kInfinity : contender.estimate(rules));
   // One that fails on made-up data may do on real data: kept where there is no other.
   const auto best = static_cast<std::size_t>(std::min_element(times.begin(), times.end()) - times.begin());
   const double time = times[best];
@@ -205,11 +233,13 @@ Result<double> Tuner::seconds_now(const Graph& graph, const Node& node) {
   HONE_CHECK(timer_);
   HONE_ASSIGN(const std::unique_ptr<Sandbox> sandbox, (*timer_)->sandbox(graph, node));
   std::array<Contender, 1> only = {contender(*sandbox, *kernel)};
-  if (!run_rounds(only, options_.tune_ms_per_node / 2, kLookAgainReadings, options_.keep_going))
+  ReadingRules rules = (*timer_)->rules();
+  rules.least = kLookAgainReadings;
+  if (!run_rounds(only, options_.tune_ms_per_node / 2, rules, options_.keep_going))
     return interrupted_choice();
   if (only[0].failed)
     return invalid(fmt::format("node '{}' ({}): no kernel runs on made-up data", node.name, node.op));
-  return only[0].estimate() * 1e-6;
+  return only[0].estimate(rules) * 1e-6;
 }
 
 void Tuner::look_again(const Graph& graph, const Node& node) {

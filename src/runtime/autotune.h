@@ -11,6 +11,7 @@
 
 #include "core/result.h"
 #include "runtime/kernel_timer.h"
+#include "runtime/made_ahead.h"
 #include "runtime/plan.h"
 #include "runtime/provider.h"
 #include "runtime/timing_cache.h"
@@ -22,31 +23,25 @@ struct Chosen {
   std::string why;  // "only candidate", "fastest of 3: 41.0 µs, next 55.2 µs", "fastest of 3 (remembered)"
 };
 
-// The quantile that stands for all readings of one piece of work. Low, because whatever disturbs a run makes
-// it slower; not the lowest, which is a lucky one.
-inline constexpr double kReadingQuantile = 0.25;
-
 // Bytes that one step of `graph` goes through: its constants, and activations in a buffer reused. What a node
 // finds in the caches is what a step of this size leaves there.
 std::size_t step_bytes(const graph::Graph& graph);
 
-// A kernel being compared. `time` runs it once and says how long that took.
+// A kernel being compared. `time` takes one reading of how long it runs.
 struct Contender {
   std::function<Result<double>()> time;
   std::vector<double> readings;  // µs
   bool failed = false;
 
-  double estimate() const;  // infinity without readings
+  double estimate(const ReadingRules& rules = {}) const;  // infinity without readings
 };
-
-inline constexpr std::size_t kLeastReadings = 3;  // below, one disturbance can decide
 
 // Times the contenders in turns (A B C A B C …), so that what disturbs the machine for a while disturbs all.
 // One that is clearly slower than another sits out the rest. Ends when `budget_ms` is spent and each has
-// `least_readings`, or earlier when it is clear who wins, or when `keep_going`, asked between any two
+// rules.least, or earlier when it is clear who wins, or when `keep_going`, asked between any two
 // readings, says false: then it returns false.
-bool run_rounds(std::span<Contender> contenders, double budget_ms,
-                std::size_t least_readings = kLeastReadings, const std::function<bool()>& keep_going = {});
+bool run_rounds(std::span<Contender> contenders, double budget_ms, const ReadingRules& rules = {},
+                const std::function<bool()>& keep_going = {});
 
 class Tuner {
  public:
@@ -56,6 +51,10 @@ class Tuner {
   Tuner(const Tuner&) = delete;  // cache_ may be its own
   Tuner& operator=(const Tuner&) = delete;
 
+  // Makes what choose() will want of these nodes, which stay where they are, and keeps it until then. Told and ended
+  // as MadeAhead::make() is.
+  bool make_ahead(const graph::Graph& graph, std::span<const graph::Node* const> nodes,
+                  const std::function<bool(std::size_t made, std::size_t of)>& go_on);
   // The kernel for `node`. Candidates that cannot be made are passed over; an error if none can be.
   Result<Chosen> choose(const graph::Graph& graph, const graph::Node& node);
   // Seconds of one run of the node's fastest kernel, remembered or measured now; an error if it has none.
@@ -76,8 +75,8 @@ class Tuner {
  private:
   // An error for what only the host can run.
   Result<std::vector<Candidate>> candidates_of(const graph::Graph& graph, const graph::Node& node) const;
-  Result<Chosen> first_that_can_be_made(const std::vector<Candidate>& candidates,
-                                        const graph::Node& node) const;
+  Result<Chosen> first_that_can_be_made(const std::vector<Candidate>& candidates, const graph::Node& node);
+  Result<std::unique_ptr<Kernel>> make(const Candidate& candidate, const graph::Node& node);
   Result<Chosen> measure(const graph::Graph& graph, const graph::Node& node,
                          const std::vector<Candidate>& candidates);
   Contender contender(Sandbox& sandbox, Kernel& kernel);
@@ -89,6 +88,7 @@ class Tuner {
   TimingCache& cache_;
   Result<std::unique_ptr<KernelTimer>> timer_;  // an error where the device has none
   std::string key_;                             // of the provider, in the cache
+  MadeAhead ahead_;
 };
 
 }  // namespace hone::runtime

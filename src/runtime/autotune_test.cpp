@@ -69,8 +69,24 @@ TEST(RunRounds, AShortOneAgainstALongOne) {
 TEST(RunRounds, EndBetweenTwoReadingsWhenTold) {
   Race race;
   std::vector<Contender> all = {race.runner('A', {10}), race.runner('B', {10})};
-  EXPECT_FALSE(run_rounds(all, 1000, kLeastReadings, [&] { return race.ran.size() < 3; }));
+  EXPECT_FALSE(run_rounds(all, 1000, {}, [&] { return race.ran.size() < 3; }));
   EXPECT_EQ(race.ran, "ABA");
+}
+
+TEST(RunRounds, WhereReadingsAreSteadyTheFirstDecidesMuch) {
+  Race race;
+  std::vector<Contender> all = {race.runner('A', {10}), race.runner('B', {16}), race.runner('C', {12.5}),
+                                race.runner('D', {10.5})};
+  const ReadingRules rules{.most = 5,
+                           .alone = 3,
+                           .quantile = 0.5,
+                           .first_counts = true,
+                           .out_after_one = 1.5,
+                           .out_after_two = 1.2,
+                           .out_after_four = 1.1};
+  run_rounds(all, 1000, rules);
+  EXPECT_EQ(race.ran, "ABCDACDADADAD") << "B is out after one reading, C after two; A and D are too near";
+  EXPECT_LT(all[0].estimate(rules), all[3].estimate(rules));
 }
 
 TEST(RunRounds, OneThatFailsIsLeftOut) {

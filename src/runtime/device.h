@@ -171,6 +171,11 @@ class Device {
   // place. Otherwise nothing but commands may touch what allocate() returns.
   virtual bool host_visible() const = 0;
   virtual std::size_t capacity() const = 0;  // bytes that there are, used or not
+  // Whether a replay gives the device all its commands at once, with no work of the host's between them: many runs
+  // of a kernel in one recording then take its own time alone, and kernels are timed so (recorded_timer.h).
+  virtual bool replays_alone() const { return false; }
+  // Of the last cache before memory; 0: none, or not known.
+  virtual std::size_t cache_bytes() const { return 0; }
 
   // Uninitialised. An error says what was asked for and what there is.
   virtual Result<Memory> allocate(std::size_t bytes) = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,27 +22,37 @@ namespace hone::runtime {
 // run faster than real data), everything else is zero: a valid index, axis or length.
 Tensor made_up(const graph::TensorType& type);
 
-// Memory in which the kernels of one node run: inputs made up, constants the graph's own. Where a kernel may
-// write into an input and a plan would let it, it does.
+// Memory in which the kernels of one node run: inputs made up, constants the graph's own, outputs full of bytes that
+// are NaN in every float format. Where a kernel may write into an input and a plan would let it, it does.
 class Sandbox {
  public:
   ~Sandbox() { (void)queue_.wait(); }  // for what still uses the memory
   Sandbox(const Sandbox&) = delete;
   Sandbox& operator=(const Sandbox&) = delete;
-  // Everything is in `device`'s memory, brought there by `queue`; all three must outlive the sandbox.
+  // Everything is in `device`'s memory, brought there by `queue`; all three must outlive the sandbox. There are so
+  // many sets of all values, each with the same data, that together they take `rotate_over` bytes, or kMostSets.
   static Result<std::unique_ptr<Sandbox>> make(const graph::Graph& graph, const graph::Node& node,
-                                               Device& device, Queue& queue);
+                                               Device& device, Queue& queue, std::size_t rotate_over = 0);
+  static constexpr std::size_t kMostSets = 64;
 
   // For one run of `kernel`, made for this node: valid until the next call. Inputs that kernels have
   // overwritten are given what they held at first: a thousand sums in place overflow, and NaN may take other
   // paths.
   Result<KernelArguments> arguments(const Kernel& kernel);
+  // For many runs of `kernel`: one for each set of values, valid as long as the sandbox. No run overwrites its inputs,
+  // as all of them are to find the same data.
+  Result<std::vector<KernelArguments>> all_arguments(const Kernel& kernel);
   // Blocks that the operators before the node have written in a step: outputs, then inputs.
   std::span<const Memory> written_before() const { return blocks_; }
   // The error of the last run where it left one. Waits.
   Status fault(const Kernel& kernel) const;
 
  private:
+  // Where the values of one set lie.
+  struct Set {
+    std::vector<const void*> inputs;
+    std::vector<void*> outputs;
+  };
   // An input that a kernel overwrites, and what it held at first.
   struct Overwritten {
     std::size_t input = 0;
@@ -52,8 +63,10 @@ class Sandbox {
 
   Sandbox(Device& device, Queue& queue) : device_(device), queue_(queue) {}
   Status fill(const graph::Graph& graph, const graph::Node& node);
+  void lay_out_sets();
+  Status make_scratch(const Kernel& kernel);
   Result<std::byte*> place(const Tensor& data);
-  Result<std::byte*> allocate(std::size_t bytes);
+  Result<std::byte*> allocate(std::size_t bytes, std::byte value);
   Result<std::byte*> overwrite(std::size_t input);
 
   Device& device_;
@@ -63,10 +76,30 @@ class Sandbox {
   std::vector<std::size_t> input_bytes_;
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_, targets_;  // outputs, and where the kernel at hand writes them
+  std::vector<std::size_t> input_strides_, output_strides_;  // bytes from a set to the next; 0: one for all
+  std::size_t set_count_ = 1;
+  std::vector<Set> sets_;
   std::vector<Memory> blocks_;
   std::vector<Memory> constants_;
   std::vector<Overwritten> overwritten_;
   Memory scratch_, fault_;
+  std::vector<Memory> outgrown_;  // scratch that recordings still use
+};
+
+// The quantile that stands for all readings of one piece of work on the host. Low, because whatever disturbs a run
+// makes it slower; not the lowest, which is a lucky one.
+inline constexpr double kReadingQuantile = 0.25;
+
+// How far the readings of a timer can be trusted.
+struct ReadingRules {
+  std::size_t least = 3;               // of each kernel; below, one disturbance can decide
+  std::size_t most = 24;               // of each kernel
+  std::size_t alone = 7;               // of the last one left
+  double quantile = kReadingQuantile;  // that stands for all
+  // Whether the first reading of a kernel counts, and one so many times the best is out after it alone. Otherwise
+  // the first is of code and memory never used before.
+  bool first_counts = false;
+  double out_after_one = 2, out_after_two = 1.5, out_after_four = 1.2;
 };
 
 // Not thread-safe. Keeps its device alive.
@@ -86,8 +119,15 @@ class KernelTimer {
   // The time of one run of `kernel` in a sandbox of its node, by events of a queue, with caches as the run
   // before left them. An error of the run, or of the data, is the result's.
   virtual Result<double> microseconds(Sandbox& sandbox, Kernel& kernel);
+  // The same for many readings: each call is one. What it makes ready is kept with it; sandbox, kernel and timer
+  // must outlive it.
+  virtual std::function<Result<double>()> stopwatch(Sandbox& sandbox, Kernel& kernel) {
+    return [this, &sandbox, &kernel] { return microseconds(sandbox, kernel); };
+  }
+  virtual ReadingRules rules() const { return {}; }
 
  protected:
+  Device& device() { return *device_; }
   Queue& queue() { return *queue_; }
 
  private:

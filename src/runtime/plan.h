@@ -38,7 +38,8 @@ struct PlanOptions {
   bool check_numbers =
       false;          // after each step, look for NaN and Inf that its inputs did not have (debugging)
   bool marks = true;  // false: no scopes, for a plan that is part of another's step
-  // Told how many nodes have their kernels, and the next one's name. False ends compile(), which then returns
+  // Told how many nodes have their kernels, and the next one's name; before the first of them, how far kernels that
+  // are compiled are made. False ends compile(), which then returns
   // ErrorCode::kCancelled. May be null.
   std::function<bool(std::size_t done, std::size_t total, const std::string& node)> progress = {};
   // Asked between any two readings of a measurement, with the same effect. Null: progress is asked again.

@@ -53,9 +53,28 @@ Status check_values(const Graph& graph, const Device& device) {
 
 }  // namespace
 
+Status Plan::State::make_ahead(Tuner& tuner, const Provider& provider, const PlanOptions& options,
+                               const BufferAssignment& buffers) const {
+  if (!provider.compiles()) return {};
+  std::vector<const Node*> nodes;
+  for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
+    const Node& node = graph.nodes()[i];
+    if (!buffers.elided(NodeId{i}) && !runs_on_host(graph, node) && node.op != "hone.CopyTo")
+      nodes.push_back(&node);
+  }
+  const auto go_on = [&](std::size_t made, std::size_t of) {
+    if (!options.may_go_on()) return false;
+    return !options.progress ||
+           options.progress(0, graph.nodes().size(), fmt::format("{} of {} kernels made", made, of));
+  };
+  if (!tuner.make_ahead(graph, nodes, go_on)) return interrupted_choice();
+  return {};
+}
+
 Status Plan::State::make_kernels(const Provider& provider, const PlanOptions& options,
                                  const BufferAssignment& buffers) {
   Tuner tuner(provider, options);
+  HONE_CHECK(make_ahead(tuner, provider, options, buffers));
   const std::size_t total = graph.nodes().size();
   for (uint32_t i = 0; i < total; ++i) {
     const Node& node = graph.nodes()[i];

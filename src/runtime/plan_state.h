@@ -48,6 +48,9 @@ struct Plan::State {
   // --- making ---
   Status make_kernels(const Provider& provider, const PlanOptions& options,
                       const graph::BufferAssignment& buffers);
+  // Kernels that are compiled, as many at a time as there are cores.
+  Status make_ahead(Tuner& tuner, const Provider& provider, const PlanOptions& options,
+                    const graph::BufferAssignment& buffers) const;
   // Which sections run side by side; their steps get the kernels of a lane.
   Status overlap(const Provider& provider, const PlanOptions& options,
                  const graph::BufferAssignment& buffers);

@@ -58,6 +58,8 @@ class Provider {
   // How many lanes can run at once; 1: none beside another.
   virtual int lanes() const { return 1; }
 
+  // Whether making its kernels compiles code on one core: plans then have several made at a time.
+  virtual bool compiles() const { return false; }
   // Threads of the host that its kernels compute on.
   virtual int threads() const { return 1; }
   // What its kernels take, as far as passes have to know: the one table of it. By default nothing that a pass

@@ -1,5 +1,6 @@
 #include "runtime/timing_cache.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -66,10 +67,13 @@ std::string node_signature(const graph::Graph& graph, const graph::Node& node) {
     out += fmt::format(" {}=", name);
     append_attribute(out, attribute);
   }
-  for (graph::ValueId id : node.inputs) {
+  for (auto input = node.inputs.begin(); input != node.inputs.end(); ++input) {
+    const graph::ValueId id = *input;
     out += id.valid()
                ? fmt::format(" {}{}", graph.value(id).is_constant() ? "const " : "", graph.type(id).text())
                : " none";
+    const auto first = std::find(node.inputs.begin(), input, id);
+    if (id.valid() && first != input) out += fmt::format(" (input {})", first - node.inputs.begin());
   }
   out += " ->";
   for (graph::ValueId id : node.outputs) out += id.valid() ? " " + graph.type(id).text() : " none";

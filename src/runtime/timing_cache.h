@@ -12,8 +12,8 @@
 
 namespace hone::runtime {
 
-// What a node is to a kernel: operator, attributes, types of inputs and outputs, which inputs are constant,
-// bodies with their connections. Two nodes of one signature run equally fast.
+// What a node is to a kernel: operator, attributes, types of inputs and outputs, which inputs are constant or one
+// value, bodies with their connections. Two nodes of one signature run equally fast.
 std::string node_signature(const graph::Graph& graph, const graph::Node& node);
 
 // Not thread-safe: plans that share one are compiled one after another. Processes may share a file: each

@@ -1,7 +1,9 @@
 // A CUDA driver without a GPU, for tests: libcuda with memory of the host. Kernels compute nothing. As on a GPU,
 // nothing runs before somebody waits, pageable host memory is taken when the call is made, page-locked memory when the
 // command runs. FAKE_DRIVER in the environment, read at each call, is a list of faults: "old" (a driver of CUDA 11),
-// "no-device", "full" (no memory is left), "lost" (a kernel fails when it runs).
+// "no-device", "full" (no memory is left), "lost" (a kernel fails when it runs). With "clock" among them events tell
+// the time of a clock that only kernels and launches move: a kernel named "takes_7_us" takes so long, launching one
+// alone 4 µs, a graph 8.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +38,15 @@ int64_t now_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+int64_t device_ns = 0;  // of "clock"
+constexpr int64_t kLaunchNs = 4'000, kGraphLaunchNs = 8'000;
+
+int64_t event_ns() { return fault("clock") ? device_ns : now_ns(); }
+int64_t ns_of_kernel(const std::string& name) {
+  int us = 0;
+  return std::sscanf(name.c_str(), "takes_%d_us", &us) == 1 ? int64_t{us} * 1000 : 0;
 }
 
 struct FakeStream;
@@ -85,7 +97,7 @@ std::recursive_mutex lock;
 std::map<uintptr_t, FakeBlock> device_blocks;
 std::map<uintptr_t, FakeBlock> pinned_blocks;
 int live_handles = 0, contexts = 0;
-int64_t launches = 0;
+int64_t launches = 0, graph_launches = 0, graphs_made = 0;
 bool initialised = false;
 thread_local void* current = nullptr;
 int the_context = 0;
@@ -152,6 +164,15 @@ int64_t fake_driver_launches() {
   return launches;
 }
 
+int64_t fake_driver_graph_launches() {
+  LOCKED;
+  return graph_launches;
+}
+int64_t fake_driver_graphs_made() {
+  LOCKED;
+  return graphs_made;
+}
+
 DriverCode cuInit(unsigned) {
   LOCKED;
   initialised = true;
@@ -181,9 +202,13 @@ DriverCode cuDeviceGetAttribute(int* value, int attribute, DeviceHandle) {
   *value = attribute == hone::cuda::kMultiprocessors            ? 132
            : attribute == hone::cuda::kComputeCapabilityMajor   ? 9
            : attribute == hone::cuda::kWarpSize                 ? 32
+           : attribute == hone::cuda::kL2Bytes                  ? 1 << 20
            : attribute == hone::cuda::kSharedBytesPerBlockOptin ? 232448
                                                                 : 0;
   return DriverCode::kSuccess;
+}
+DriverCode cuDeviceGetPCIBusId(char* text, int bytes, DeviceHandle) {
+  return std::snprintf(text, static_cast<size_t>(bytes), "0000:00:00.0"), DriverCode::kSuccess;
 }
 DriverCode cuDeviceTotalMem_v2(size_t* bytes, DeviceHandle) {
   return *bytes = kTotalBytes, DriverCode::kSuccess;
@@ -310,7 +335,7 @@ DriverCode cuEventRecord(FakeEvent* event, FakeStream* stream) {
   event->moment = std::make_shared<Moment>();
   event->moment->stream = stream;
   stream->give([moment = event->moment] {
-    return moment->ns = now_ns(), moment->stream = nullptr, DriverCode::kSuccess;
+    return moment->ns = event_ns(), moment->stream = nullptr, DriverCode::kSuccess;
   });
   return DriverCode::kSuccess;
 }
@@ -352,7 +377,12 @@ DriverCode cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
   if (function == nullptr || gx * gy * gz == 0 || bx * by * bz == 0 || bx * by * bz > 1024 || gy > 65535 ||
       gz > 65535)
     return DriverCode::kInvalidValue;
-  stream->give([] { return ++launches, fault("lost") ? DriverCode::kLaunchFailed : DriverCode::kSuccess; });
+  const int64_t ns =
+      ns_of_kernel(*static_cast<std::string*>(function)) + (stream->capture == nullptr ? kLaunchNs : 0);
+  stream->give([ns] {
+    device_ns += ns;
+    return ++launches, fault("lost") ? DriverCode::kLaunchFailed : DriverCode::kSuccess;
+  });
   return DriverCode::kSuccess;
 }
 
@@ -371,10 +401,12 @@ DriverCode cuStreamEndCapture(FakeStream* stream, FakeGraph** graph) {
 DriverCode cuGraphInstantiateWithFlags(FakeGraph** executable, FakeGraph* graph, unsigned long long) {
   NEEDS_CONTEXT;
   *executable = made(new FakeGraph(*graph));
+  ++graphs_made;
   return DriverCode::kSuccess;
 }
 DriverCode cuGraphLaunch(FakeGraph* executable, FakeStream* stream) {
   NEEDS_CONTEXT;
+  stream->give([] { return ++graph_launches, device_ns += kGraphLaunchNs, DriverCode::kSuccess; });
   for (const Command& command : executable->commands) stream->give(command);
   return DriverCode::kSuccess;
 }

@@ -19,6 +19,8 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
   std::string_view name() const override { return name_; }  // "cuda:0"
   bool host_visible() const override { return false; }
   std::size_t capacity() const override { return context_->total_bytes(); }
+  bool replays_alone() const override { return true; }
+  std::size_t cache_bytes() const override { return context_->l2_bytes(); }
   Result<Memory> allocate(std::size_t bytes) override;
   Result<Memory> allocate_staging(std::size_t bytes) override;
   Result<std::unique_ptr<Queue>> make_queue() override;

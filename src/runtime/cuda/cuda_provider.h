@@ -23,6 +23,7 @@ class CudaProvider : public Provider {
   Result<std::vector<Candidate>> candidates(const graph::Graph& graph, const graph::Node& node,
                                             Share share) const override;
   const graph::Capabilities& capabilities() const override { return takes_; }
+  bool compiles() const override { return true; }
 
  private:
   cuda_kernels::GpuKernels kernels_;

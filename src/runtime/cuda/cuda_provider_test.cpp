@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/testing/scratch_path.h"
 #include "graph/builder.h"
 #include "runtime/lower/pointwise_table.h"
 #include "runtime/plan.h"
@@ -20,15 +21,18 @@ using ::testing::HasSubstr;
 class RealNvrtcProvider : public ::testing::Test {
  protected:
   RealNvrtcProvider() {
-    const auto nvrtc = cuda::testing::real_nvrtc();
-    if (nvrtc == nullptr) return;
-    cache_ = std::make_shared<cuda::KernelCache>(nvrtc, cuda::Architecture{90}, 13000, "");
+    if (nvrtc_ != nullptr) start_anew("");
+  }
+  // As another process would, with what `folder` keeps of compiled kernels.
+  void start_anew(const std::filesystem::path& folder) {
+    cache_ = std::make_shared<cuda::KernelCache>(nvrtc_, cuda::Architecture{90}, 13000, folder);
     provider_ = std::make_unique<CudaProvider>(
         cuda_kernels::GpuKernels{.device = std::make_shared<CudaDevice>(cuda::testing::fake_context()),
                                  .cache = cache_,
                                  .products = {}});
   }
 
+  const std::shared_ptr<const cuda::Nvrtc> nvrtc_ = cuda::testing::real_nvrtc();
   std::shared_ptr<cuda::KernelCache> cache_;
   std::unique_ptr<CudaProvider> provider_;
 };
@@ -60,6 +64,33 @@ TEST_F(RealNvrtcProvider, RunsPointwiseOperatorsOnTheGpuAndSaysWhatItDoesNot) {
   EXPECT_GE(made, before);
 }
 
+TEST_F(RealNvrtcProvider, CompilesTheKernelsOfAPlanAheadAndNoneWithAWarmCache) {
+  if (provider_ == nullptr) return;
+  const auto folder = scratch_path("hone-plan-kernels");
+  std::vector<std::string> told;
+  PlanOptions options;
+  options.progress = [&](std::size_t done, std::size_t, const std::string& what) {
+    if (done == 0) told.push_back(what);
+    return true;
+  };
+  start_anew(folder);
+  ASSERT_TRUE(Plan::compile(pointwise_and_product(), *provider_, options).ok());
+  EXPECT_EQ(cache_->compiled(), 3);
+  EXPECT_THAT(told, ::testing::Contains("0 of 3 kernels made")) << "before any node has its kernel";
+  start_anew(folder);
+  ASSERT_TRUE(Plan::compile(pointwise_and_product(), *provider_, options).ok());
+  EXPECT_EQ(cache_->compiled(), 0);
+  options.progress = [](std::size_t, std::size_t, const std::string& what) {
+    return what.find("kernels made") == std::string::npos;
+  };
+  start_anew("");
+  const auto ended = Plan::compile(pointwise_and_product(), *provider_, options);
+  ASSERT_FALSE(ended.ok());
+  EXPECT_EQ(ended.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(cache_->compiled(), 0);
+  std::filesystem::remove_all(folder);
+}
+
 // What passes are told is what there is. Operators with operands of several types or kinds are left to the tests of the
 // programs that they become (kernels/cuda/pointwise_test.cpp).
 TEST_F(RealNvrtcProvider, HasAKernelForWhateverItsTableSays) {
@@ -82,7 +113,8 @@ TEST_F(RealNvrtcProvider, HasAKernelForWhateverItsTableSays) {
 
 TEST_F(RealNvrtcProvider, KeysItsTimingsByGpuAndVersions) {
   if (provider_ == nullptr) return;
-  EXPECT_THAT(provider_->signature(Share::kDevice), HasSubstr("Fake GPU, sm_90, driver 13.0"));
+  EXPECT_THAT(provider_->signature(Share::kDevice),
+              ::testing::AllOf(HasSubstr("Fake GPU, sm_90, 132 SMs, driver 13.0"), HasSubstr(", NVRTC 13.")));
 }
 
 TEST(CudaProviderMemory, ThatIsNotThereIsSaidWithWhatThePlanNeeds) {
