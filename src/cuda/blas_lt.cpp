@@ -5,14 +5,43 @@
 namespace hone::cuda {
 namespace {
 
-BlasType blas_type(DType dtype) {
-  return dtype == DType::kF16 ? BlasType::kF16 : dtype == DType::kBF16 ? BlasType::kBF16 : BlasType::kF32;
+struct ProductTypes {
+  BlasType operands, result, scale;
+  int compute;
+};
+
+ProductTypes types_of(const ProductDesc& desc) {
+  using enum BlasType;
+  switch (desc.dtype) {
+    case DType::kF16:
+      return {kF16, kF16, kF32, kBlasComputeF32};
+    case DType::kBF16:
+      return {kBF16, kBF16, kF32, kBlasComputeF32};
+    case DType::kI8:
+      return {kI8, kI32, kI32, kBlasComputeI32};
+    case DType::kF8E4M3FN:
+      return {kF8E4M3, kBF16, kF32, kBlasComputeF32};
+    default:
+      return {kF32, kF32, kF32, desc.tf32 ? kBlasComputeTf32 : kBlasComputeF32};
+  }
 }
 
-// What tensors in a plan's memory are aligned to at least; the library assumes 256 where nobody says less.
-constexpr uint32_t kOperandAlignment = 16;
+int32_t epilogue_of(const ProductDesc& desc) {
+  int32_t bits = desc.row ? kBlasEpilogueBias : 0;
+  if (desc.activation == ProductActivation::kRelu) bits |= kBlasEpilogueRelu;
+  if (desc.activation == ProductActivation::kGeluTanh) bits |= kBlasEpilogueGelu;
+  return bits == 0 ? kBlasEpilogueDefault : bits;
+}
 
 }  // namespace
+
+uint32_t alignment_of(const ProductOperands& operands) {
+  uintptr_t bits = kProductAlignment;
+  for (const void* const address :
+       {operands.a, operands.b, operands.row, operands.added, static_cast<const void*>(operands.d)})
+    bits |= reinterpret_cast<uintptr_t>(address);
+  return static_cast<uint32_t>(bits & (~bits + 1));  // the lowest bit that any has
+}
 
 Result<std::shared_ptr<const BlasLt>> BlasLt::load(ContextPointer context, const LibraryPlaces& places) {
   HONE_ASSIGN(const FoundLibrary library, find_library(blas_lt_name(), places, context->driver().version()));
@@ -52,28 +81,34 @@ Status Product::build(const ProductDesc& desc) {
   desc_ = desc;
   const BlasLtFunctions& f = library_->functions();
   HONE_CHECK(library_->context().make_current());
-  HONE_CHECK(library_->check(f.desc_create(&operation_, kBlasComputeF32, BlasType::kF32),
-                             "cublasLtMatmulDescCreate"));
+  const ProductTypes types = types_of(desc);
+  HONE_CHECK(
+      library_->check(f.desc_create(&operation_, types.compute, types.scale), "cublasLtMatmulDescCreate"));
   const auto set = [&](int attribute, const auto& value) {
     return library_->check(f.desc_set(operation_, attribute, &value, sizeof value),
                            "cublasLtMatmulDescSetAttribute");
   };
   if (desc.transpose_b) HONE_CHECK(set(kBlasTransA, kBlasTransposed));
   if (desc.transpose_a) HONE_CHECK(set(kBlasTransB, kBlasTransposed));
-  if (desc.row) HONE_CHECK(set(kBlasEpilogue, kBlasEpilogueBias));
+  HONE_CHECK(set(kBlasEpilogue, epilogue_of(desc)));
+  // The library judges a product with a bias by its address, too; the true one is each run's.
+  const void* const somewhere = reinterpret_cast<const void*>(uintptr_t{256});
+  if (desc.row) HONE_CHECK(set(kBlasBiasPointer, somewhere));
   const int64_t m = desc.columns, n = desc.rows, k = desc.depth;
-  HONE_CHECK(desc.transpose_b ? add_layout(&left_, k, m, desc.b_stride)
-                              : add_layout(&left_, m, k, desc.b_stride));
-  HONE_CHECK(desc.transpose_a ? add_layout(&right_, n, k, desc.a_stride)
-                              : add_layout(&right_, k, n, desc.a_stride));
-  return add_layout(&result_, m, n, desc.d_stride);
+  const BlasType given = types.operands;
+  HONE_CHECK(desc.transpose_b ? add_layout(&left_, given, k, m, desc.b_stride)
+                              : add_layout(&left_, given, m, k, desc.b_stride));
+  HONE_CHECK(desc.transpose_a ? add_layout(&right_, given, n, k, desc.a_stride)
+                              : add_layout(&right_, given, k, n, desc.a_stride));
+  return add_layout(&result_, types.result, m, n, desc.d_stride);
 }
 
-Status Product::add_layout(BlasLayoutHandle* layout, int64_t rows, int64_t columns, int64_t stride) {
+Status Product::add_layout(BlasLayoutHandle* layout, BlasType type, int64_t rows, int64_t columns,
+                           int64_t stride) {
   const BlasLtFunctions& f = library_->functions();
-  HONE_CHECK(library_->check(f.layout_create(layout, blas_type(desc_.dtype), static_cast<uint64_t>(rows),
-                                             static_cast<uint64_t>(columns), rows),
-                             "cublasLtMatrixLayoutCreate"));
+  HONE_CHECK(library_->check(
+      f.layout_create(layout, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), rows),
+      "cublasLtMatrixLayoutCreate"));
   if (desc_.batch == 1) return {};
   const auto count = static_cast<int32_t>(desc_.batch);
   HONE_CHECK(library_->check(f.layout_set(*layout, kBlasBatchCount, &count, sizeof count),
@@ -89,7 +124,8 @@ Product::~Product() {
   if (operation_ != nullptr) f.desc_destroy(operation_);
 }
 
-Result<std::vector<ProductAlgorithm>> Product::algorithms(int most, std::size_t workspace_bytes) const {
+Result<std::vector<ProductAlgorithm>> Product::algorithms(int most, std::size_t workspace_bytes,
+                                                          uint32_t alignment) const {
   const BlasLtFunctions& f = library_->functions();
   HONE_CHECK(library_->context().make_current());
   BlasPreferenceHandle preference = nullptr;
@@ -100,9 +136,8 @@ Result<std::vector<ProductAlgorithm>> Product::algorithms(int most, std::size_t 
   HONE_CHECK(library_->check(f.preference_set(preference, kBlasMaxWorkspace, &workspace, sizeof workspace),
                              "cublasLtMatmulPreferenceSetAttribute"));
   for (int attribute = kBlasMinAlignmentA; attribute <= kBlasMinAlignmentD; ++attribute)
-    HONE_CHECK(
-        library_->check(f.preference_set(preference, attribute, &kOperandAlignment, sizeof kOperandAlignment),
-                        "cublasLtMatmulPreferenceSetAttribute"));
+    HONE_CHECK(library_->check(f.preference_set(preference, attribute, &alignment, sizeof alignment),
+                               "cublasLtMatmulPreferenceSetAttribute"));
   std::vector<BlasHeuristicResult> results(static_cast<std::size_t>(most));
   int count = 0;
   const BlasCode code = f.heuristic(library_->handle(), operation_, left_, right_, result_, result_,
@@ -117,17 +152,20 @@ Result<std::vector<ProductAlgorithm>> Product::algorithms(int most, std::size_t 
   return found;
 }
 
-Status Product::run(const ProductAlgorithm& algorithm, const void* a, const void* b, const void* row, void* d,
-                    void* workspace, StreamHandle stream) const {
+Status Product::run(const ProductAlgorithm& algorithm, const ProductOperands& operands,
+                    StreamHandle stream) const {
   const BlasLtFunctions& f = library_->functions();
   HONE_CHECK(library_->context().make_current());
   if (desc_.row)
-    HONE_CHECK(library_->check(f.desc_set(operation_, kBlasBiasPointer, &row, sizeof row),
+    HONE_CHECK(library_->check(f.desc_set(operation_, kBlasBiasPointer, &operands.row, sizeof operands.row),
                                "cublasLtMatmulDescSetAttribute"));
-  const float beta = 0;
+  const float beta = desc_.added ? desc_.beta : 0;
+  const int32_t one = 1;  // whole numbers are scaled by whole numbers; 0 is 0 in both
+  const void* const alpha = desc_.dtype == DType::kI8 ? static_cast<const void*>(&one) : &desc_.alpha;
   const BlasCode code =
-      f.matmul(library_->handle(), operation_, &desc_.alpha, b, left_, a, right_, &beta, d, result_, d,
-               result_, &algorithm.algorithm, workspace, algorithm.workspace_bytes, stream);
+      f.matmul(library_->handle(), operation_, alpha, operands.b, left_, operands.a, right_, &beta,
+               desc_.added ? operands.added : operands.d, result_, operands.d, result_, &algorithm.algorithm,
+               operands.workspace, algorithm.workspace_bytes, stream);
   if (code == BlasCode::kSuccess) [[likely]]
     return {};
   return library_->check(code,

@@ -14,17 +14,39 @@
 
 namespace hone::cuda {
 
-// d = alpha · op(a) · op(b) + row, all row-major: a is rows × depth, or depth × rows where transposed; b is depth ×
-// columns, or columns × depth; row, where there is one, is added to each row. `batch` of them, so many elements apart;
-// a stride of 0 is one matrix for all. f16 and bf16 are multiplied exactly and summed in f32.
+// What is done to each number of a product before it is stored. NVIDIA's ReLU makes 0 of NaN.
+enum class ProductActivation : uint8_t { kNone, kRelu, kGeluTanh };
+
+// d = activation(alpha · op(a) · op(b) + beta · added + row), all row-major: a is rows × depth, or depth × rows where
+// transposed; b is depth × columns, or columns × depth; added, where there is one, lies as d does and may be d; row,
+// where there is one, is added to each row. `batch` of them, so many elements apart; a stride of 0 is one matrix for
+// all, and the row is one for all. f16 and bf16 are multiplied exactly, summed in f32 and rounded once.
 struct ProductDesc {
-  DType dtype = DType::kF32;  // of all operands: f32, f16, bf16
+  // Of all operands: f32, f16, bf16. i8 gives i32 and f8 (e4m3) bf16, both only where b alone is transposed, with
+  // extents that are whole 16 bytes; whole numbers have an alpha that is one.
+  DType dtype = DType::kF32;
+  bool tf32 = false;  // f32 rounded to 10 bits before it is multiplied: lossy
   int64_t rows = 0, columns = 0, depth = 0;
   bool transpose_a = false, transpose_b = false;
   int64_t batch = 1, a_stride = 0, b_stride = 0, d_stride = 0;
   float alpha = 1;
-  bool row = false;
+  bool row = false, added = false;
+  float beta = 1;  // of `added`
+  ProductActivation activation = ProductActivation::kNone;
 };
+
+// Device addresses of one run.
+struct ProductOperands {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  const void* row = nullptr;  // null where the product has none; `added`, too
+  const void* added = nullptr;
+  void* d = nullptr;
+  void* workspace = nullptr;
+};
+// What all of them are aligned to, 16 bytes at most: the row, too, which the library reads by vectors.
+uint32_t alignment_of(const ProductOperands& operands);
+inline constexpr uint32_t kProductAlignment = 16;  // of tensors in a plan's memory, nearly always
 
 struct ProductAlgorithm {
   BlasAlgorithm algorithm{};
@@ -42,17 +64,18 @@ class Product {
   Product(const Product&) = delete;
   Product& operator=(const Product&) = delete;
 
-  // The library's best guesses first, at most `most`. None: it does not do this product.
-  Result<std::vector<ProductAlgorithm>> algorithms(int most, std::size_t workspace_bytes) const;
+  // For operands of such an alignment, the library's best guesses first, at most `most`. None: it does not do this
+  // product.
+  Result<std::vector<ProductAlgorithm>> algorithms(int most, std::size_t workspace_bytes,
+                                                   uint32_t alignment = kProductAlignment) const;
 
-  // Addresses are the device's, aligned to 16 bytes; `row` null where the product has none.
-  Status run(const ProductAlgorithm& algorithm, const void* a, const void* b, const void* row, void* d,
-             void* workspace, StreamHandle stream) const;
+  // The operands are aligned as the algorithm was asked for.
+  Status run(const ProductAlgorithm& algorithm, const ProductOperands& operands, StreamHandle stream) const;
 
  private:
   Product() = default;
   Status build(const ProductDesc& desc);
-  Status add_layout(BlasLayoutHandle* layout, int64_t rows, int64_t columns, int64_t stride);
+  Status add_layout(BlasLayoutHandle* layout, BlasType type, int64_t rows, int64_t columns, int64_t stride);
 
   std::shared_ptr<const BlasLt> library_;
   ProductDesc desc_;

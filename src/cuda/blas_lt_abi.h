@@ -9,10 +9,13 @@
 namespace hone::cuda {
 
 enum class BlasCode : int { kSuccess = 0, kNotSupported = 15 };
-enum class BlasType : int { kF32 = 0, kF16 = 2, kBF16 = 14 };
+enum class BlasType : int { kF32 = 0, kF16 = 2, kI8 = 3, kI32 = 10, kBF16 = 14, kF8E4M3 = 28 };
 inline constexpr int kBlasComputeF32 = 68;  // products and sums in f32, no TF32
+inline constexpr int kBlasComputeI32 = 72, kBlasComputeTf32 = 77;
 inline constexpr int32_t kBlasTransposed = 1;
-inline constexpr int32_t kBlasEpilogueBias = 4;
+// Bits: what is done to alpha·A·B + beta·C, the bias first.
+inline constexpr int32_t kBlasEpilogueDefault = 1, kBlasEpilogueRelu = 2, kBlasEpilogueBias = 4,
+                         kBlasEpilogueGelu = 32;  // by its tanh form
 enum BlasDescAttribute : int { kBlasTransA = 3, kBlasTransB = 4, kBlasEpilogue = 7, kBlasBiasPointer = 8 };
 enum BlasLayoutAttribute : int { kBlasBatchCount = 5, kBlasBatchOffset = 6 };
 enum BlasPreferenceAttribute : int { kBlasMaxWorkspace = 1, kBlasMinAlignmentA = 5, kBlasMinAlignmentD = 8 };

@@ -1,5 +1,6 @@
 // cuBLASLt without a GPU, for tests: libcublasLt.so.13 over the fake driver, whose memory is the host's. Products as NVIDIA's
 // documentation defines them, of column-major matrices, in double; every argument that is out of its meaning is refused.
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -18,6 +19,7 @@ constexpr BlasCode kInvalid = static_cast<BlasCode>(7);
 constexpr uint64_t kMark = 0x686f6e65;  // of algorithms that came from here
 
 struct Desc {
+  int compute = hone::cuda::kBlasComputeF32;
   int32_t transposed_a = 0, transposed_b = 0, epilogue = 1;
   const void* bias = nullptr;
 };
@@ -33,7 +35,16 @@ struct Preference {
   uint32_t alignment = 256;  // the least of all operands', as the library assumes it
 };
 
+double e4m3(uint8_t bits) {
+  const int exponent = bits >> 3 & 15, mantissa = bits & 7;
+  const double size = exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
+  return (bits & 128) != 0 ? -size : size;
+}
+
 double number(const void* data, BlasType type, int64_t at) {
+  if (type == BlasType::kI8) return static_cast<const int8_t*>(data)[at];
+  if (type == BlasType::kI32) return static_cast<const int32_t*>(data)[at];
+  if (type == BlasType::kF8E4M3) return e4m3(static_cast<const uint8_t*>(data)[at]);
   if (type == BlasType::kF32) return static_cast<double>(static_cast<const float*>(data)[at]);
   const uint16_t bits = static_cast<const uint16_t*>(data)[at];
   if (type == BlasType::kF16) {
@@ -48,6 +59,10 @@ double number(const void* data, BlasType type, int64_t at) {
 }
 
 void put(void* data, BlasType type, int64_t at, double value) {
+  if (type == BlasType::kI32) {
+    static_cast<int32_t*>(data)[at] = static_cast<int32_t>(value);
+    return;
+  }
   const auto x = static_cast<float>(value);
   if (type == BlasType::kF32) {
     static_cast<float*>(data)[at] = x;
@@ -68,10 +83,26 @@ void put(void* data, BlasType type, int64_t at, double value) {
 struct Run {
   Desc desc;
   Layout a, b, d;
-  double alpha;
-  const void *a_at, *b_at;
+  double alpha, beta;
+  const void *a_at, *b_at, *c_at;
   void* d_at;
 };
+
+bool has(const Desc& desc, int32_t bit) { return (desc.epilogue & bit) != 0; }
+
+// What NVIDIA's epilogues make of a number: max(x, 0), which is 0 for NaN, and GELU by tanh.
+double activated(const Desc& desc, double x) {
+  if (has(desc, hone::cuda::kBlasEpilogueRelu)) return x > 0 ? x : 0;
+  if (!has(desc, hone::cuda::kBlasEpilogueGelu)) return x;
+  return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+bool known_epilogue(const Desc& desc) {
+  using namespace hone::cuda;
+  const int32_t rest = desc.epilogue & ~kBlasEpilogueBias;
+  return desc.epilogue == kBlasEpilogueDefault || rest == kBlasEpilogueRelu || rest == kBlasEpilogueGelu ||
+         desc.epilogue == kBlasEpilogueBias;
+}
 
 void multiply(void* data) {
   const Run& run = *static_cast<const Run*>(data);
@@ -89,11 +120,24 @@ void multiply(void* data) {
                  (run.desc.transposed_b != 0 ? element(run.b, run.b_at, column, k)
                                              : element(run.b, run.b_at, k, column));
         sum *= run.alpha;
-        if (run.desc.epilogue == hone::cuda::kBlasEpilogueBias) sum += number(run.desc.bias, run.d.type, row);
-        put(run.d_at, run.d.type, batch * run.d.offset + column * run.d.ld + row, sum);
+        if (run.beta != 0) sum += run.beta * element(run.d, run.c_at, row, column);
+        if (has(run.desc, hone::cuda::kBlasEpilogueBias)) sum += number(run.desc.bias, run.d.type, row);
+        put(run.d_at, run.d.type, batch * run.d.offset + column * run.d.ld + row, activated(run.desc, sum));
       }
     }
   }
+}
+
+// What comes of operands of a type; narrow ones only where the left one alone is transposed, in whole 16 bytes.
+bool types_fit(const Desc& desc, const Layout& a, const Layout& b, const Layout& d) {
+  const bool narrow = a.type == BlasType::kI8 || a.type == BlasType::kF8E4M3;
+  const BlasType result = a.type == BlasType::kI8       ? BlasType::kI32
+                          : a.type == BlasType::kF8E4M3 ? BlasType::kBF16
+                                                        : a.type;
+  if (a.type != b.type || d.type != result) return false;
+  if ((desc.compute == hone::cuda::kBlasComputeI32) != (a.type == BlasType::kI8)) return false;
+  return !narrow ||
+         (desc.transposed_a != 0 && desc.transposed_b == 0 && a.rows % 16 == 0 && d.rows % 16 == 0);
 }
 
 bool fits(const Desc& desc, const Layout& a, const Layout& b, const Layout& d) {
@@ -102,7 +146,7 @@ bool fits(const Desc& desc, const Layout& a, const Layout& b, const Layout& d) {
   const uint64_t n = desc.transposed_b != 0 ? b.rows : b.columns,
                  k_of_b = desc.transposed_b != 0 ? b.columns : b.rows;
   return m == d.rows && n == d.columns && k == k_of_b && a.batch == d.batch && b.batch == d.batch &&
-         a.type == d.type && b.type == d.type && a.ld >= static_cast<int64_t>(a.rows) &&
+         types_fit(desc, a, b, d) && a.ld >= static_cast<int64_t>(a.rows) &&
          b.ld >= static_cast<int64_t>(b.rows);
 }
 
@@ -124,8 +168,13 @@ BlasCode cublasLtCreate(void** handle) {
 }
 BlasCode cublasLtDestroy(void*) { return BlasCode::kSuccess; }
 BlasCode cublasLtMatmulDescCreate(Desc** desc, int compute, BlasType scale) {
-  if (compute != hone::cuda::kBlasComputeF32 || scale != BlasType::kF32) return kInvalid;
-  return *desc = new Desc, BlasCode::kSuccess;
+  const bool whole = compute == hone::cuda::kBlasComputeI32;
+  const bool known =
+      whole || compute == hone::cuda::kBlasComputeF32 || compute == hone::cuda::kBlasComputeTf32;
+  if (!known || scale != (whole ? BlasType::kI32 : BlasType::kF32)) return kInvalid;
+  *desc = new Desc;
+  (*desc)->compute = compute;
+  return BlasCode::kSuccess;
 }
 BlasCode cublasLtMatmulDescDestroy(Desc* desc) { return delete desc, BlasCode::kSuccess; }
 BlasCode cublasLtMatmulDescSetAttribute(Desc* desc, int attribute, const void* from, size_t bytes) {
@@ -164,31 +213,42 @@ BlasCode cublasLtMatmulPreferenceSetAttribute(Preference* preference, int attrib
     return kInvalid;
   return set(preference->alignment, from, bytes);
 }
+// Two guesses of which the second wants a workspace; where there is room for 33 MiB, a third that wants that.
 BlasCode cublasLtMatmulAlgoGetHeuristic(void*, Desc* desc, Layout* a, Layout* b, Layout*, Layout* d,
                                         Preference* preference, int most, BlasHeuristicResult* results,
                                         int* count) {
-  if (!fits(*desc, *a, *b, *d)) return kInvalid;
-  *count = most < 2 ? most : 2;
-  for (int i = 0; i < *count; ++i) {
-    results[i] = {};
-    results[i].algorithm.data[0] = kMark;
-    results[i].algorithm.data[1] = preference->alignment;
-    results[i].workspace_bytes = i == 0 || preference->workspace < 4096 ? 0 : 4096;
+  if (!fits(*desc, *a, *b, *d) || !known_epilogue(*desc)) return kInvalid;
+  if (has(*desc, hone::cuda::kBlasEpilogueBias) && desc->bias == nullptr) return kInvalid;
+  const uint64_t wants[] = {0, 4096, uint64_t{33} << 20};
+  *count = 0;
+  for (const uint64_t bytes : wants) {
+    if (bytes > preference->workspace || *count == most) continue;
+    BlasHeuristicResult& result = results[(*count)++] = {};
+    result.algorithm.data[0] = kMark;
+    result.algorithm.data[1] = preference->alignment;
+    result.algorithm.data[2] = bytes;
+    result.workspace_bytes = bytes;
   }
   return BlasCode::kSuccess;
 }
 BlasCode cublasLtMatmul(void*, Desc* desc, const void* alpha, const void* a, Layout* a_layout, const void* b,
-                        Layout* b_layout, const void* beta, const void*, Layout*, void* d, Layout* d_layout,
-                        const BlasAlgorithm* algorithm, void* workspace, size_t workspace_bytes,
-                        void* stream) {
-  const auto* const factor = static_cast<const float*>(alpha);
-  if (!fits(*desc, *a_layout, *b_layout, *d_layout) || *static_cast<const float*>(beta) != 0) return kInvalid;
-  if (algorithm->data[0] != kMark || (workspace_bytes > 0 && workspace == nullptr)) return kInvalid;
-  for (const void* operand : {a, b, static_cast<const void*>(d)})
-    if (reinterpret_cast<uintptr_t>(operand) % algorithm->data[1] != 0) return kInvalid;
-  if (desc->epilogue == hone::cuda::kBlasEpilogueBias && desc->bias == nullptr) return kInvalid;
+                        Layout* b_layout, const void* beta, const void* c, Layout* c_layout, void* d,
+                        Layout* d_layout, const BlasAlgorithm* algorithm, void* workspace,
+                        size_t workspace_bytes, void* stream) {
+  const bool whole = desc->compute == hone::cuda::kBlasComputeI32;
+  const double factor = whole ? static_cast<double>(*static_cast<const int32_t*>(alpha))
+                              : static_cast<double>(*static_cast<const float*>(alpha));
+  const auto of_c = static_cast<double>(*static_cast<const float*>(beta));
+  if (!fits(*desc, *a_layout, *b_layout, *d_layout) || !known_epilogue(*desc) || c_layout != d_layout)
+    return kInvalid;
+  if (algorithm->data[0] != kMark || workspace_bytes < algorithm->data[2] ||
+      (workspace_bytes > 0 && workspace == nullptr))
+    return kInvalid;
+  const bool biased = has(*desc, hone::cuda::kBlasEpilogueBias);
+  for (const void* operand : {a, b, c, static_cast<const void*>(d), biased ? desc->bias : a})
+    if (operand == nullptr || reinterpret_cast<uintptr_t>(operand) % algorithm->data[1] != 0) return kInvalid;
   fake_driver_give(stream, multiply,
-                   new Run{*desc, *a_layout, *b_layout, *d_layout, static_cast<double>(*factor), a, b, d},
+                   new Run{*desc, *a_layout, *b_layout, *d_layout, factor, of_c, a, b, c, d},
                    [](void* run) { delete static_cast<Run*>(run); });
   return BlasCode::kSuccess;
 }

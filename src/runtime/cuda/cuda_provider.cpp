@@ -13,14 +13,22 @@ namespace {
 
 std::string machine_text(const cuda_kernels::GpuKernels& kernels) {
   const cuda::Context& context = *kernels.device->context();
-  return fmt::format("cuda {}, sm_{}, driver {}, cuBLASLt {}", context.name(), context.architecture().number,
-                     cuda::cuda_version_text(context.driver().version()),
-                     kernels.products != nullptr ? kernels.products->version() : 0);
+  std::string text =
+      fmt::format("cuda {}, sm_{}, {} SMs, driver {}", context.name(), context.architecture().number,
+                  context.multiprocessors(), cuda::cuda_version_text(context.driver().version()));
+  if (kernels.cache != nullptr)
+    text += ", NVRTC " + cuda::cuda_version_text(kernels.cache->compiler_version());
+  if (kernels.products != nullptr) text += fmt::format(", cuBLASLt {}", kernels.products->version());
+  return text;
 }
 
 graph::Capabilities capabilities_of(const cuda_kernels::GpuKernels& kernels) {
   graph::Capabilities takes;
-  if (kernels.products != nullptr) takes.products = {DType::kF32, DType::kF16, DType::kBF16};
+  if (kernels.products != nullptr) {
+    takes.products = {DType::kF32, DType::kF16, DType::kBF16};
+    takes.epilogue = cuda_kernels::product_epilogues();
+    takes.epilogue_operators = cuda_kernels::kMostProductEpilogue;
+  }
   if (kernels.cache == nullptr) return takes;
   takes.pointwise = pointwise_capabilities();
   // Values live in registers: so many of each kernel's leave room for enough threads.

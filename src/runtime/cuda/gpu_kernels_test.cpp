@@ -95,6 +95,107 @@ TEST_P(KernelsOnGpu, MultiplyByGemmWithItsRowAndItsFactor) {
   }
 }
 
+// A product of 37 x 64 by 64 x 48, with what `behind` computes from %p, as one kernel.
+std::string product_with(const std::string& behind, const std::string& parameters = "",
+                         const std::string& arguments = "", const char* type = "f32") {
+  std::string text = "graph \"g\" (%a: f32[37,64], %w: f32[64,48]" + parameters +
+                     ") {\n  %y: f32[37,48] = hone.Fused(%a, %w" + arguments + R"() {kind = "matmul"}
+    graph "b" (%a: f32[37,64], %w: f32[64,48])" +
+                     parameters + ") {\n      %p: f32[37,48] = MatMul(%a, %w)\n" + behind +
+                     "      return %d\n    }\n  return %y\n}";
+  for (std::size_t at = 0; (at = text.find("f32[", at)) != std::string::npos; ++at) text.replace(at, 3, type);
+  return text;
+}
+
+TEST_P(KernelsOnGpu, AddTheirEpilogueToAProductBeforeItIsStored) {
+  const std::string row = ", %r: f32[48]", like = ", %t: f32[37,48]";
+  expect_as_interpreted(product_with("      %d: f32[37,48] = Add(%p, %r)\n", row, ", %r"), 2e-6);
+  expect_as_interpreted(product_with("      %d: f32[37,48] = Add(%t, %p)\n", like, ", %t"), 2e-6);
+  expect_as_interpreted(product_with("      %d: f32[37,48] = Relu(%p)\n"), 2e-6);
+  for (const char* function : {"Relu(%s)", "Gelu(%s) {approximate = \"tanh\"}"}) {
+    const std::string last = std::string("      %d: f32[37,48] = ") + function + "\n";
+    expect_as_interpreted(product_with("      %s: f32[37,48] = Add(%p, %r)\n" + last, row, ", %r"), 2e-6);
+    const std::string both =
+        product_with("      %q: f32[37,48] = Add(%r, %p)\n      %s: f32[37,48] = Add(%q, %t)\n" + last,
+                     row + like, ", %r, %t");
+    expect_as_interpreted(both, 2e-6);
+  }
+  expect_as_interpreted(product_with("      %s: f32[37,48] = Add(%p, %r)\n      %d: f32[37,48] = Relu(%s)\n",
+                                     row, ", %r", "f16"),
+                        2e-3);
+}
+
+TEST_P(KernelsOnGpu, MultiplyByGemmWithAMatrixAdded) {
+  expect_as_interpreted(
+      "graph \"g\" (%a: f32[37,64], %b: f32[64,48], %c: f32[37,48]) {\n"
+      "  %d: f32[37,48] = Gemm(%a, %b, %c) {alpha = 0.5, beta = 2.0}\n  return %d\n}",
+      2e-6);
+}
+
+// A sum that overwrites its operand, and one that must not, as the operand is the product's, too.
+TEST_P(KernelsOnGpu, AddInPlaceWhereNobodyElseReadsTheOperand) {
+  expect_as_interpreted(R"(graph "g" (%a: f32[32,32], %w: f32[32,32]) {
+  %h: f32[32,32] = MatMul(%a, %a)
+  %y: f32[32,32] = hone.Fused(%h, %w) {kind = "matmul"}
+    graph "b" (%h: f32[32,32], %w: f32[32,32]) {
+      %p: f32[32,32] = MatMul(%h, %w)
+      %d: f32[32,32] = Add(%p, %h)
+      return %d
+    }
+  return %y
+})",
+                        4e-6);
+  expect_as_interpreted(R"(graph "g" (%a: f32[32,32], %w: f32[32,32]) {
+  %h: f32[32,32] = MatMul(%a, %a)
+  %y: f32[32,32] = hone.Fused(%a, %w, %h) {kind = "matmul"}
+    graph "b" (%a: f32[32,32], %w: f32[32,32], %h: f32[32,32]) {
+      %p: f32[32,32] = MatMul(%a, %w)
+      %d: f32[32,32] = Add(%p, %h)
+      return %d
+    }
+  return %y
+})",
+                        4e-6);
+}
+
+// What begins at any element is aligned to one element alone: an operand that is a part of a tensor.
+TEST_P(KernelsOnGpu, MultiplyPartsOfTensors) {
+  expect_as_interpreted(R"(graph "g" (%a: f32[6,8], %b: f32[8,5], %w: f32[5,4]) {
+  %m: f32[6,5] = MatMul(%a, %b)
+  %first: f32[3,5], %second: f32[3,5] = Split(%m) {num_outputs = 2}
+  %d: f32[3,4] = MatMul(%second, %w)
+  return %d
+})",
+                        2e-6);
+}
+
+// GELU by erf is another function: the library's must not stand in for it.
+TEST(GpuProductEpilogues, AreOnlyThoseThatTheLibraryComputes) {
+  const auto provider = testing::provider_named(testing::kCudaWithProducts);
+  const auto runs = [&](const std::string& behind, const std::string& parameters = "",
+                        const std::string& arguments = "") {
+    const auto graph = graph::parse(product_with(behind, parameters, arguments));
+    EXPECT_TRUE(graph.ok()) << graph.error().message;
+    return provider->runs(*graph, graph->nodes()[0]);
+  };
+  EXPECT_TRUE(runs("      %d: f32[37,48] = Gelu(%p) {approximate = \"tanh\"}\n"));
+  EXPECT_FALSE(runs("      %d: f32[37,48] = Gelu(%p)\n"));
+  EXPECT_FALSE(runs("      %d: f32[37,48] = Tanh(%p)\n"));
+  EXPECT_FALSE(
+      runs("      %s: f32[37,48] = Relu(%p)\n      %d: f32[37,48] = Add(%s, %r)\n", ", %r: f32[48]", ", %r"))
+      << "the library adds first";
+  EXPECT_FALSE(runs("      %d: f32[37,48] = Add(%p, %r)\n", ", %r: f32[37,1]", ", %r"));
+  EXPECT_FALSE(runs("      %s: f32[37,48] = Relu(%p)\n      %d: f32[37,48] = Relu(%s)\n"));
+  for (const graph::EpilogueCapability& row : provider->capabilities().epilogue) {
+    const std::string what = row.op == "Gelu"
+                                 ? " = Gelu(%p) {approximate = \"tanh\"}\n"
+                                 : " = " + std::string(row.op) + (row.binary ? "(%p, %t)\n" : "(%p)\n");
+    EXPECT_TRUE(
+        runs("      %d: f32[37,48]" + what, row.binary ? ", %t: f32[37,48]" : "", row.binary ? ", %t" : ""))
+        << row.op;
+  }
+}
+
 class PointwiseOnGpu : public KernelsOnGpu {};
 
 TEST_P(PointwiseOnGpu, IsAsInterpretedForAnyStride) {

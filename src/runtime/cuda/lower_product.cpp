@@ -1,19 +1,50 @@
-// MatMul and Gemm on a GPU: cuBLASLt, its best guesses as candidates.
+// MatMul and Gemm on a GPU, alone and with an epilogue: cuBLASLt, its best guesses as candidates.
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include <fmt/format.h>
 
 #include "runtime/cuda/gpu_kernels.h"
+#include "runtime/lower/group_view.h"
 
 namespace hone::runtime::cuda_kernels {
 namespace {
 
-// Guesses that are measured, and the memory that each may have. The first is mostly the best, not always.
-constexpr int kMostAlgorithms = 8;
-constexpr std::size_t kProductWorkspace = std::size_t{32} << 20;
+// Guesses that are measured, for each memory that one may have: the first is mostly the best, not always, and products
+// with few tiles of result are fastest where their sums are split, whose parts take memory.
+constexpr int kMostAlgorithms = 16;
+constexpr std::array<std::size_t, 2> kProductWorkspaces = {std::size_t{32} << 20, std::size_t{128} << 20};
+
+// --- what an epilogue may hold ---
+
+struct ProductStep {
+  std::string_view op;
+  cuda::ProductActivation activation = cuda::ProductActivation::kNone;  // kNone: a second operand is added
+};
+constexpr std::array kProductSteps = {
+    ProductStep{"Add"}, ProductStep{"Relu", cuda::ProductActivation::kRelu},
+    ProductStep{"Gelu", cuda::ProductActivation::kGeluTanh},  // where the attribute "approximate" says tanh
+};
+
+const ProductStep* find_product_step(const graph::Node& node) {
+  const auto found = std::find_if(kProductSteps.begin(), kProductSteps.end(),
+                                  [&](const ProductStep& step) { return step.op == node.op; });
+  const bool by_erf = node.op == "Gelu" && node.attributes.text("approximate", "none") != "tanh";
+  return found == kProductSteps.end() || by_erf ? nullptr : &*found;
+}
+
+// --- the kernel ---
+
+// Which inputs of the plan's node are read.
+struct ProductInputs {
+  std::size_t a = 0, b = 1;
+  std::optional<std::size_t> row, added;
+};
 
 struct GpuProductTraits {
   cuda::ProductDesc desc;
+  ProductInputs inputs;
   cuda::ProductAlgorithm algorithm;
   std::string implementation;
 };
@@ -25,15 +56,47 @@ class GpuProduct : public Kernel {
 
   std::string implementation() const override { return traits_.implementation; }
   std::size_t scratch_bytes() const override { return traits_.algorithm.workspace_bytes; }
+  std::optional<std::size_t> in_place_input() const override {
+    const auto& [a, b, row, added] = traits_.inputs;
+    return added == a || added == b || added == row ? std::nullopt : added;
+  }
   Status enqueue(const KernelArguments& arguments, Queue& queue) override {
-    return product_->run(traits_.algorithm, arguments.inputs[0], arguments.inputs[1],
-                         traits_.desc.row ? arguments.inputs[2] : nullptr, arguments.outputs[0],
-                         arguments.scratch, static_cast<CudaQueue&>(queue).stream());
+    const auto input = [&](const std::optional<std::size_t>& i) {
+      return i ? arguments.inputs[*i] : nullptr;
+    };
+    const cuda::ProductOperands operands{.a = input(traits_.inputs.a),
+                                         .b = input(traits_.inputs.b),
+                                         .row = input(traits_.inputs.row),
+                                         .added = input(traits_.inputs.added),
+                                         .d = arguments.outputs[0],
+                                         .workspace = arguments.scratch};
+    const cuda::StreamHandle stream = static_cast<CudaQueue&>(queue).stream();
+    if (const uint32_t alignment = alignment_of(operands); alignment < cuda::kProductAlignment) [[unlikely]] {
+      HONE_CHECK(find_less_aligned(alignment));
+      return product_->run(less_aligned_->algorithm, operands, stream);
+    }
+    return product_->run(traits_.algorithm, operands, stream);
   }
 
  private:
+  struct LessAligned {
+    uint32_t alignment = 0;
+    cuda::ProductAlgorithm algorithm;
+  };
+  // A part of a tensor may begin anywhere (a view). The library's first guess for that, within this kernel's scratch.
+  Status find_less_aligned(uint32_t alignment) {
+    if (less_aligned_ && less_aligned_->alignment == alignment) return {};
+    HONE_ASSIGN(const std::vector<cuda::ProductAlgorithm> found,
+                product_->algorithms(1, traits_.algorithm.workspace_bytes, alignment));
+    if (found.empty())
+      return unsupported(fmt::format("cuBLASLt has no product of operands aligned to {} bytes", alignment));
+    less_aligned_ = LessAligned{alignment, found[0]};
+    return {};
+  }
+
   GpuProductTraits traits_;
   std::unique_ptr<cuda::Product> product_;
+  std::optional<LessAligned> less_aligned_;
 };
 
 bool is_product_type(DType type) {
@@ -54,66 +117,170 @@ std::optional<Batches> batches_of(const Shape& operand, const Shape& result) {
   return std::nullopt;  // some axes are broadcast, others not: no one stride walks that
 }
 
-std::optional<cuda::ProductDesc> matmul_desc(const LowerContext& context) {
-  const Shape a = context.in_shape(0), b = context.in_shape(1), d = context.out_shape();
-  if (a.size() < 2 || b.size() < 2) return std::nullopt;
-  cuda::ProductDesc desc{.rows = a[a.size() - 2], .columns = b.back(), .depth = a.back()};
-  const auto a_batches = batches_of(a, d), b_batches = batches_of(b, d);
-  if (!a_batches || !b_batches) return std::nullopt;
-  desc.batch = element_count(std::span(d).first(d.size() - 2));
-  if (!b_batches->all || desc.batch == 1) {  // all rows of all batches are one matrix
-    if (!a_batches->all) return std::nullopt;
-    desc.rows *= desc.batch;
-    desc.batch = 1;
-    return desc;
-  }
-  desc.a_stride = a_batches->all ? desc.rows * desc.depth : 0;
-  desc.b_stride = desc.depth * desc.columns;
-  desc.d_stride = desc.rows * desc.columns;
-  return desc;
-}
-
-// alpha·A·B + C, where C is one row or nothing.
-std::optional<cuda::ProductDesc> gemm_desc(const LowerContext& context) {
-  const Attributes& attributes = context.node.attributes;
-  const Shape a = context.in_shape(0), b = context.in_shape(1);
+// A product as the library takes it.
+struct ProductForm {
   cuda::ProductDesc desc;
-  desc.transpose_a = attributes.integer("transA", 0) != 0;
-  desc.transpose_b = attributes.integer("transB", 0) != 0;
-  desc.rows = a[desc.transpose_a ? 1 : 0];
-  desc.depth = a[desc.transpose_a ? 0 : 1];
-  desc.columns = b[desc.transpose_b ? 0 : 1];
-  desc.alpha = attributes.real("alpha", 1.0F);
-  const float beta = attributes.real("beta", 1.0F);
-  if (!context.has(2) || beta == 0.0F) return desc;
-  const Shape c = context.in_shape(2);
-  if (beta != 1.0F || c.empty() || c.back() != desc.columns || element_count(c) != desc.columns)
-    return std::nullopt;
-  desc.row = true;
-  return desc;
+  ProductInputs inputs;
+};
+
+class FormReader {
+ public:
+  FormReader(const LowerContext& context, const GroupView& group) : context_(context), group_(group) {}
+
+  // nullopt where the library does not compute the node.
+  std::optional<ProductForm> read() {
+    const graph::Node& product = group_.anchor();
+    if (!read_operand(product, 0, form_.inputs.a) || !read_operand(product, 1, form_.inputs.b)) return {};
+    form_.desc.dtype = context_.out().dtype;
+    const bool read = product.op == "MatMul" ? read_matmul() : product.op == "Gemm" && read_gemm();
+    if (!read || form_.desc.depth == 0 || !read_epilogue()) return std::nullopt;
+    return form_;
+  }
+
+ private:
+  // An input of the product that a run reads: in plain layout, of the result's type.
+  bool read_operand(const graph::Node& node, std::size_t i, std::size_t& input) const {
+    return node.has_input(i) && read_value(node.inputs[i], input);
+  }
+  bool read_value(graph::ValueId value, std::size_t& input) const {
+    const graph::TensorType& type = group_.type(value);
+    const auto index = group_.input_index(value);
+    if (!index || type.layout != Layout::kPlain || type.dtype != context_.out().dtype) return false;
+    input = *index;
+    return true;
+  }
+
+  bool read_matmul() {
+    const graph::Node& node = group_.anchor();
+    const Shape a = group_.type(node.inputs[0]).shape(), b = group_.type(node.inputs[1]).shape(),
+                d = group_.type(node.outputs[0]).shape();
+    if (a.size() < 2 || b.size() < 2) return false;
+    cuda::ProductDesc& desc = form_.desc;
+    desc.rows = a[a.size() - 2];
+    desc.columns = b.back();
+    desc.depth = a.back();
+    const auto a_batches = batches_of(a, d), b_batches = batches_of(b, d);
+    if (!a_batches || !b_batches) return false;
+    desc.batch = element_count(std::span(d).first(d.size() - 2));
+    if (!b_batches->all || desc.batch == 1) {  // all rows of all batches are one matrix
+      if (!a_batches->all) return false;
+      desc.rows *= desc.batch;
+      desc.batch = 1;
+      return true;
+    }
+    desc.a_stride = a_batches->all ? desc.rows * desc.depth : 0;
+    desc.b_stride = desc.depth * desc.columns;
+    desc.d_stride = desc.rows * desc.columns;
+    return true;
+  }
+
+  // alpha·A·B + beta·C, where C is one row, a matrix like the result, or nothing.
+  bool read_gemm() {
+    const graph::Node& node = group_.anchor();
+    const Shape a = group_.type(node.inputs[0]).shape(), b = group_.type(node.inputs[1]).shape();
+    cuda::ProductDesc& desc = form_.desc;
+    desc.transpose_a = node.attributes.integer("transA", 0) != 0;
+    desc.transpose_b = node.attributes.integer("transB", 0) != 0;
+    desc.rows = a[desc.transpose_a ? 1 : 0];
+    desc.depth = a[desc.transpose_a ? 0 : 1];
+    desc.columns = b[desc.transpose_b ? 0 : 1];
+    desc.alpha = node.attributes.real("alpha", 1.0F);
+    const float beta = node.attributes.real("beta", 1.0F);
+    return !node.has_input(2) || beta == 0.0F || add(node.inputs[2], beta);
+  }
+
+  // The operators behind the product: what is added, then at most one function of the sum.
+  bool read_epilogue() {
+    graph::ValueId value = group_.anchor().outputs[0];
+    for (const graph::Node& node : group_.nodes().subspan(1)) {
+      const ProductStep* const step = find_product_step(node);
+      if (step == nullptr || form_.desc.activation != cuda::ProductActivation::kNone) return false;
+      if (step->activation != cuda::ProductActivation::kNone) {
+        if (node.inputs[0] != value) return false;
+        form_.desc.activation = step->activation;
+      } else {
+        if ((node.inputs[0] == value) == (node.inputs[1] == value)) return false;
+        if (!add(node.inputs[node.inputs[0] == value ? 1 : 0], 1)) return false;
+      }
+      value = node.outputs[0];
+    }
+    return true;
+  }
+
+  // One row for all rows, or a tensor like the result; each at most once.
+  bool add(graph::ValueId operand, float factor) {
+    std::size_t input = 0;
+    if (!read_value(operand, input)) return false;
+    const Shape own = group_.type(operand).shape(), result = group_.type(group_.anchor().outputs[0]).shape();
+    if (own == result && !form_.inputs.added) {
+      form_.inputs.added = input;
+      form_.desc.added = true;
+      form_.desc.beta = factor;
+      return true;
+    }
+    const bool is_row = !own.empty() && own.size() <= result.size() && own.back() == form_.desc.columns &&
+                        element_count(own) == form_.desc.columns;
+    if (!is_row || form_.inputs.row || factor != 1.0F) return false;
+    form_.inputs.row = input;
+    form_.desc.row = true;
+    return true;
+  }
+
+  const LowerContext& context_;
+  const GroupView& group_;
+  ProductForm form_;
+};
+
+struct Guess {
+  cuda::ProductAlgorithm algorithm;
+  std::size_t workspace = 0;  // that it was found with
+  std::size_t place = 0;      // among those, from 1
+};
+
+// The guesses for each workspace, those that are the same once.
+std::vector<Guess> guesses_of(const cuda::Product& product) {
+  std::vector<Guess> all;
+  for (const std::size_t workspace : kProductWorkspaces) {
+    const auto found = product.algorithms(kMostAlgorithms, workspace);
+    if (!found.ok()) continue;
+    for (std::size_t i = 0; i < found->size(); ++i) {
+      const cuda::ProductAlgorithm& algorithm = (*found)[i];
+      const bool known = std::any_of(all.begin(), all.end(), [&](const Guess& guess) {
+        return std::memcmp(&guess.algorithm.algorithm, &algorithm.algorithm, sizeof algorithm.algorithm) == 0;
+      });
+      if (!known) all.push_back({algorithm, workspace, i + 1});
+    }
+  }
+  return all;
 }
 
 }  // namespace
 
+std::vector<graph::EpilogueCapability> product_epilogues() {
+  std::vector<graph::EpilogueCapability> rows;
+  for (const ProductStep& step : kProductSteps)
+    rows.push_back({step.op, step.activation == cuda::ProductActivation::kNone, false});
+  return rows;
+}
+
 void lower_product(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found) {
-  const bool matmul = context.node.op == "MatMul";
-  if ((!matmul && context.node.op != "Gemm") || kernels.products == nullptr) return;
+  const GroupView group(context);
+  if (kernels.products == nullptr || graph::product_kind(group.anchor()) != graph::GroupKind::kMatmul ||
+      (group.is_group() && group.kind() != graph::GroupKind::kMatmul))
+    return;
   if (!is_product_type(context.out().dtype) || element_count(context.out_shape()) == 0) return;
-  for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
-    if (!context.has(i)) continue;
-    if (context.in(i).dtype != context.out().dtype || context.in(i).layout != Layout::kPlain) return;
-  }
-  auto desc = matmul ? matmul_desc(context) : gemm_desc(context);
-  if (!desc || desc->depth == 0) return;
-  desc->dtype = context.out().dtype;
-  const auto product = cuda::Product::make(kernels.products, *desc);
+  const auto form = FormReader(context, group).read();
+  if (!form) return;
+  const auto product = cuda::Product::make(kernels.products, form->desc);
   if (!product.ok()) return;
-  const auto algorithms = (*product)->algorithms(kMostAlgorithms, kProductWorkspace);
-  if (!algorithms.ok()) return;
-  for (std::size_t i = 0; i < algorithms->size(); ++i) {
-    const GpuProductTraits traits{*desc, (*algorithms)[i],
-                                  fmt::format("cuBLASLt (guess {} of {})", i + 1, algorithms->size())};
-    found.push_back({.name = fmt::format("cuBLASLt {}", i + 1),
+  const std::vector<Guess> guesses = guesses_of(**product);
+  for (const Guess& guess : guesses) {
+    const GpuProductTraits traits{
+        form->desc, form->inputs, guess.algorithm,
+        fmt::format("cuBLASLt{} (guess {} for {} MiB, of {})", group.is_group() ? " with epilogue" : "",
+                    guess.place, guess.workspace >> 20, guesses.size())};
+    // The library's guesses are the same as long as its version is, which the timing cache's key holds.
+    found.push_back({.name = fmt::format("cuBLASLt {} for {} MiB", guess.place, guess.workspace >> 20),
                      .make = [library = kernels.products, traits]() -> Result<std::unique_ptr<Kernel>> {
                        HONE_ASSIGN(std::unique_ptr<cuda::Product> made,
                                    cuda::Product::make(library, traits.desc));
