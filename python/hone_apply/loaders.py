@@ -17,14 +17,22 @@ class Workers:
         _wrap_loader(module, self.NAME, self.changed)
 
     def changed(self, module, dataset, kwargs):
-        if kwargs.get("num_workers"):
-            log.refused(self.NAME, "the loader's batches are prepared by %s already" % _processes(kwargs["num_workers"]))
+        now, most = kwargs.get("num_workers") or 0, max(1, min(MOST_WORKERS, len(os.sched_getaffinity(0)) - 1))
+        if now and 2 * now <= most:
+            return self.told(most, "batches are prepared by %s instead of %d" % (_processes(most), now))
+        if now and not kwargs.get("persistent_workers"):
+            return {"persistent_workers": True}, "the loader's processes live on from epoch to epoch", str(now)
+        if now:
+            log.refused(self.NAME, "the loader's batches are prepared by %s already" % _processes(now))
             return None
         if isinstance(dataset, module.IterableDataset):
             log.refused(self.NAME, "each process would read an iterable data set from its beginning")
             return None
-        workers = max(1, min(MOST_WORKERS, len(os.sched_getaffinity(0)) - 1))
-        return {"num_workers": workers, "persistent_workers": True}, "batches are prepared by %s" % _processes(workers), str(workers)
+        return self.told(most, "batches are prepared by %s" % _processes(most))
+
+    @staticmethod
+    def told(workers, text):
+        return {"num_workers": workers, "persistent_workers": True}, text, str(workers)
 
 
 class PinMemory:
